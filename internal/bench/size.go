@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,26 +46,27 @@ var sizeTenants = map[string]int{"big": 1_000_000, "small": 10_000}
 type sizePage struct {
 	name, path string
 	most       float64
+	small      string // the path in the small tenant if it is another one: of a q that matches as many rows there
 }
 
 // sizePages are pages of lists, and how often those of the big tenant may take as long as those of the small one; 0: as long as they take.
 var sizePages = []sizePage{
-	{"page of colors with total", "/api/colors?limit=20", 1.2},
-	{"colors by createdAt", "/api/colors?limit=20&sort=createdAt", 3},
-	{"colors by -updatedAt", "/api/colors?limit=20&sort=-updatedAt", 3},
-	{"colors, q that matches 50", "/api/colors?limit=20&q=zqx", 3},
-	{"colors, q that matches one", "/api/colors?limit=20&q=850d3e43", 3},
-	{"colors, q that matches 62,500", "/api/colors?limit=20&q=row-1", 0},
-	{"colors, q that matches all", "/api/colors?limit=20&q=row-", 0},
-	{"reports, q that matches 50", "/api/reports?limit=20&q=zqx", 3},
-	{"reports, q of common words that matches 90", "/api/reports?limit=20&q=delta+foxtrot+hotel+golf", 3},
-	{"reports, q of common words that matches 10", "/api/reports?limit=20&q=delta+foxtrot+hotel+golf+bravo", 3},
-	{"reports, q of common words that matches 1,200", "/api/reports?limit=20&q=delta+foxtrot+hotel", 0},
-	{"page of reports with total", "/api/reports?limit=20", 1.2},
-	{"reports by -createdAt", "/api/reports?limit=20&sort=-createdAt", 3},
-	{"page of a thread with total", "/api/teams/TEAM/comments?limit=20", 1.2},
-	{"page of activities with total", "/api/activities?limit=20", 1.2},
-	{"page of a feed with total", "/api/users/admin/feed?limit=20", 1.2},
+	{"page of colors with total", "/api/colors?limit=20", 1.2, ""},
+	{"colors by createdAt", "/api/colors?limit=20&sort=createdAt", 3, ""},
+	{"colors by -updatedAt", "/api/colors?limit=20&sort=-updatedAt", 3, ""},
+	{"colors, q that matches 50", "/api/colors?limit=20&q=zqx", 3, ""},
+	{"colors, q that matches one", "/api/colors?limit=20&q=850d3e43", 3, ""},
+	{"colors, q that matches 62,500", "/api/colors?limit=20&q=row-1", 0, ""},
+	{"colors, q that matches all", "/api/colors?limit=20&q=row-", 0, ""},
+	{"reports, q that matches 50", "/api/reports?limit=20&q=zqx", 3, ""},
+	{"reports, q of common words that matches 90", "/api/reports?limit=20&q=delta+foxtrot+hotel+golf", 3, "/api/reports?limit=20&q=delta+foxtrot"},
+	{"reports, q of common words that matches 10", "/api/reports?limit=20&q=delta+foxtrot+hotel+golf+bravo", 3, "/api/reports?limit=20&q=delta+foxtrot+hotel"},
+	{"reports, q of common words that matches 1,200", "/api/reports?limit=20&q=delta+foxtrot+hotel", 0, ""},
+	{"page of reports with total", "/api/reports?limit=20", 1.2, ""},
+	{"reports by -createdAt", "/api/reports?limit=20&sort=-createdAt", 3, ""},
+	{"page of a thread with total", "/api/teams/TEAM/comments?limit=20", 1.2, ""},
+	{"page of activities with total", "/api/activities?limit=20", 1.2, ""},
+	{"page of a feed with total", "/api/users/admin/feed?limit=20", 1.2, ""},
 }
 
 // sizeRows measures how the time of pages grows with a tenant.
@@ -89,8 +91,8 @@ func sizeRows(ctx context.Context, engine string, matches *regexp.Regexp) (all [
 	}
 	for _, p := range pages {
 		fmt.Fprintf(os.Stderr, "size: %s on %s …\n", p.name, engine)
-		path := strings.ReplaceAll(p.path, "TEAM", sizeTeam)
-		side := func(tenant string) func() (float64, error) {
+		side := func(tenant, path string) func() (float64, error) {
+			path = strings.ReplaceAll(path, "TEAM", sizeTeam)
 			return func() (float64, error) {
 				n, err := throughput(w.ours, tokens[tenant], 1, time.Second, func(c *caller, _, _ int) error {
 					n, err := c.do("GET", path, "")
@@ -102,7 +104,7 @@ func sizeRows(ctx context.Context, engine string, matches *regexp.Regexp) (all [
 				return 1 / n, err
 			}
 		}
-		big, small, ratio, err := inTurn(side("big"), side("small"))
+		big, small, ratio, err := inTurn(side("big", p.path), side("small", cmp.Or(p.small, p.path)))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 	"github.com/tenantcontent/tenantcontent/internal/trigrams"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -194,22 +195,25 @@ func (x Index) keys(ctx context.Context, c Conn, tenant string, docs map[int][]i
 		blocks = append(blocks, block)
 	}
 	rows, err := c.Find(ctx, Lookup{Columns: "block, ids", Table: "tc_search_docs", Where: "tenant_id = $1 AND list = $2 AND part = $3", Key: "block"}, blocks, tenant, x.List, x.Part)
-	read, err := Scan(rows, err, func(rows *sql.Rows) (string, error) {
-		var block, ids string
-		var all []string
+	read, err := Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
+		var block string
+		var ids []byte
 		if err := rows.Scan(&block, &ids); err != nil {
-			return "", err
+			return none, err
 		}
-		if err := json.Unmarshal([]byte(ids), &all); err != nil {
-			return "", fmt.Errorf("block %s of the index of %s: %w", block, x.List, err)
-		}
-		for _, i := range texts[block] {
-			if i >= len(all) {
-				return "", fmt.Errorf("block %s of the index of %s has no text %d", block, x.List, i)
+		before, want := len(keys), texts[block]
+		ok := rawjson.Elements(ids, func(i int, id json.RawMessage) {
+			if !slices.Contains(want, i) {
+				return
 			}
-			keys = append(keys, all[i])
+			if key, ok := rawjson.Text(id); ok {
+				keys = append(keys, key)
+			}
+		})
+		if !ok || len(keys)-before != len(want) {
+			return none, fmt.Errorf("block %s of the index of %s does not have the texts %d", block, x.List, want)
 		}
-		return block, nil
+		return none, nil
 	})
 	return keys, len(read) == len(blocks), Err(err, "Page")
 }
@@ -229,7 +233,8 @@ func (l List[R]) search(ctx context.Context, c Conn, part Part, q paging.Query) 
 			table = x.rows(c, l.Table.Name, l.Key, len(part.Args))
 		}
 	}
-	part = part.And(l.Search+` LIKE @ ESCAPE '\'`, fold.Pattern(q.Q))
+	// SQLite would prepare a statement with LIKE and an argument again for each.
+	part = part.And(l.Search+` LIKE '' || @ ESCAPE '\'`, fold.Pattern(q.Q))
 	from = " FROM " + table + " AS " + l.Table.alias + l.Join + " WHERE " + part.Where
 	part.Total, part.What = "(SELECT count(*)"+from+")", "" // one statement for rows and total
 	return from, part, nil

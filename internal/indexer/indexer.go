@@ -44,6 +44,8 @@ var sources = map[string]source{
 const (
 	// fewNotes are left noted: a search looks at them without an index.
 	fewNotes = 500
+	// maxNotes is how many notes become one segment.
+	maxNotes = 1 << 16
 	// smallSegment is the number of texts from which on a segment is not merged with others any more, and manySmall how many smaller ones are.
 	smallSegment = 8192
 	manySmall    = 8
@@ -276,7 +278,7 @@ func (x *Indexer) finish(ctx context.Context, l list, reached string) error {
 // add writes a segment of noted rows, and reports whether there may be more of them.
 func (x *Indexer) add(ctx context.Context, l list) (more bool, err error) {
 	own, c := bunx.For(ctx, x.db, l.tenant)
-	rows, err := c.Rows(own, `SELECT id, tx FROM tc_search_noted WHERE `+of+` ORDER BY id, tx LIMIT `+strconv.Itoa(trigrams.MaxTexts), l.args()...)
+	rows, err := c.Rows(own, `SELECT id, tx FROM tc_search_noted WHERE `+of+` ORDER BY id, tx LIMIT `+strconv.Itoa(maxNotes), l.args()...)
 	notes, err := bunx.Scan(rows, err, scanText) // read before the texts are
 	if err != nil || len(notes) < fewNotes {
 		return false, bunx.Err(err, "Index")

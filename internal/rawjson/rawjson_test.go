@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,16 @@ func same(t *testing.T, raw []byte) {
 	got, ok := rawjson.Members(raw)
 	if ok != object || ok && !reflect.DeepEqual(got, want) {
 		t.Fatalf("%.100q has the members %q, not %q", raw, want, got)
+	}
+	var elements, gotElements []json.RawMessage
+	array := json.Unmarshal(raw, &elements) == nil && elements != nil
+	ok = rawjson.Elements(raw, func(i int, value json.RawMessage) {
+		if i == len(gotElements) {
+			gotElements = append(gotElements, value)
+		}
+	})
+	if ok != array || ok && !slices.EqualFunc(gotElements, elements, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+		t.Fatalf("%.100q has the elements %q, not %q", raw, elements, gotElements)
 	}
 	if !json.Valid(raw) {
 		return

@@ -1,6 +1,6 @@
 // Package trigrams finds texts by the trigrams, three characters in a row, that they have: whatever contains a text contains its trigrams. A Segment
-// has lists of which of up to 65,536 texts have each, as compact text. A trigram that many of them have is told apart by what follows it: it has
-// longer grams beside it, up to 12 characters. So what few texts contain is found by short lists, also if all its trigrams are common.
+// has lists of which of up to 262,144 texts have each, as compact text. A trigram that many of them have is told apart by what follows it: it has
+// longer grams beside it, of 4, 6, 8 and 12 characters. So what few texts contain is found by short lists, also if all its trigrams are common.
 //
 // internal/bunx reads such lists, internal/indexer writes them. What a Segment writes is kept in databases: a change of it needs a migration that has
 // the indexes built again.
@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	gramRunes = 3  // of a trigram
-	maxRunes  = 12 // of the longest gram
+	gramRunes = 3 // of a trigram
 	// many is the most texts of a gram without longer ones beside it.
 	many = 256
 	// maxPlaces is how many places of a text a Query looks at.
@@ -25,11 +24,14 @@ const (
 	fewTexts, maxLists = 32, 4
 )
 
+// lengths are the characters of a trigram and of the grams beside it that are longer.
+var lengths = [...]int{gramRunes, 4, 6, 8, 12}
+
 // listed reports whether a gram that n of some texts have is written with its list: there is nothing to gain from one that is long.
 func listed(n, texts int) bool { return n <= max(many, texts/8) }
 
-// hasLonger reports whether a gram that n texts have has longer ones beside it.
-func hasLonger(runes, n int) bool { return n > many && runes < maxRunes }
+// hasLonger reports whether a gram of lengths[i] characters that n texts have has longer ones beside it.
+func hasLonger(i, n int) bool { return n > many && i < len(lengths)-1 }
 
 // lower returns a capital letter of ASCII as a small one, as in a LIKE of SQLite, and others as they are.
 func lower(r rune) rune {
@@ -51,8 +53,10 @@ func QueryOf(text string) (q Query) {
 			i = i * (places - 1) / (maxPlaces - 1)
 		}
 		var grams []string
-		for end := i + gramRunes; end <= min(i+maxRunes, len(runes)); end++ {
-			grams = append(grams, string(runes[i:end]))
+		for _, n := range lengths {
+			if i+n <= len(runes) {
+				grams = append(grams, string(runes[i:i+n]))
+			}
 		}
 		q = append(q, grams)
 	}
@@ -80,7 +84,7 @@ func (q Query) Lists(n map[string]int, texts int) (grams []string, ok bool) {
 			return nil, false
 		}
 		gram := place[longest]
-		if longest < len(place)-1 && hasLonger(longest+gramRunes, n[gram]) {
+		if longest < len(place)-1 && hasLonger(longest, n[gram]) {
 			return nil, false // nothing has what follows it
 		}
 		if listed(n[gram], texts) {
@@ -96,7 +100,7 @@ func (q Query) Lists(n map[string]int, texts int) (grams []string, ok bool) {
 }
 
 // MaxTexts is the most texts of a Segment.
-const MaxTexts = 1 << 16
+const MaxTexts = 1 << 18
 
 // Segment collects texts. The zero Segment has none.
 type Segment struct {
@@ -135,7 +139,7 @@ type place struct{ text, end int32 }
 func (s *Segment) Each(f func(gram string, n int, docs string) error) error {
 	var grams []gram
 	for text, places := range s.trigrams() {
-		grams = s.add(grams, text, gramRunes, *places)
+		grams = s.add(grams, text, 0, *places)
 		*places = nil
 	}
 	slices.SortFunc(grams, func(a, b gram) int { return strings.Compare(a.text, b.text) })
@@ -173,8 +177,8 @@ func (s *Segment) trigrams() map[string]*[]place {
 	return all
 }
 
-// add appends a gram with some places, and the longer ones beside it.
-func (s *Segment) add(to []gram, text string, runes int, places []place) []gram {
+// add appends a gram of lengths[i] characters with some places, and the longer ones beside it.
+func (s *Segment) add(to []gram, text string, i int, places []place) []gram {
 	g := gram{text: text}
 	last := int32(-1)
 	for _, p := range places {
@@ -186,21 +190,33 @@ func (s *Segment) add(to []gram, text string, runes int, places []place) []gram 
 		g.docs = list(places)
 	}
 	to = append(to, g)
-	if !hasLonger(runes, g.n) {
+	if !hasLonger(i, g.n) {
 		return to
 	}
-	longer := map[rune][]place{}
+	longer := map[string][]place{}
 	for _, p := range places {
-		if int(p.end) < s.ends[p.text] {
-			r, size := utf8.DecodeRune(s.text[p.end:])
-			longer[r] = append(longer[r], place{p.text, p.end + int32(size)})
+		if more := s.following(p, lengths[i+1]-lengths[i]); more != "" {
+			longer[more] = append(longer[more], place{p.text, p.end + int32(len(more))})
 		}
 	}
-	for r, places := range longer {
-		to = s.add(to, text+string(r), runes+1, places)
-		longer[r] = nil
+	for more, places := range longer {
+		to = s.add(to, text+more, i+1, places)
+		longer[more] = nil
 	}
 	return to
+}
+
+// following returns the n characters behind a place, "" if its text has fewer.
+func (s *Segment) following(p place, n int) string {
+	end := int(p.end)
+	for ; n > 0; n-- {
+		if end == s.ends[p.text] {
+			return ""
+		}
+		_, size := utf8.DecodeRune(s.text[end:])
+		end += size
+	}
+	return string(s.text[p.end:end])
 }
 
 // list returns the list of the texts of some places, which are in their order.

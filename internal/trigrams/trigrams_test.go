@@ -16,7 +16,7 @@ func TestQueryOf(t *testing.T) {
 	is.Equal(trigrams.QueryOf("ab"), nil)
 	is.Equal(trigrams.QueryOf("日本"), nil)
 	is.Equal(trigrams.QueryOf("日本語x"), trigrams.Query{{"日本語", "日本語x"}, {"本語x"}})
-	is.Equal(trigrams.QueryOf("aBABa").Grams(), []string{"aba", "abab", "ababa", "bab", "baba"})
+	is.Equal(trigrams.QueryOf("aBABa").Grams(), []string{"aba", "abab", "bab", "baba"})
 	is.Equal(trigrams.QueryOf("\U0010ffff\U0010ffff\U0010ffff"), trigrams.Query{{"\U0010ffff\U0010ffff\U0010ffff"}})
 	long := trigrams.QueryOf("0123456789abcdefghijklmnopqrstuvwxyz")
 	is.Equal(len(long), 8)
@@ -99,7 +99,8 @@ func TestCommonTrigrams(t *testing.T) {
 	}
 	texts = append(texts, "echo echo delta echo one")
 	s := newSegment(t, texts...)
-	is.Equal(s.find(t, "echo echo delta echo"), []int{20_000})
+	few := s.find(t, "echo echo delta echo")
+	is.True(len(few) <= 32 && few[len(few)-1] == 20_000)
 	is.Equal(len(s.find(t, "echo one")), 1)
 	is.Equal(s.find(t, "charlie bravx"), nil)
 	is.Equal(s.find(t, "echoalpha"), nil)
