@@ -33,3 +33,20 @@ ALTER TABLE tc_app_favorites DROP CONSTRAINT tc_app_favorites_tenant_id_username
 ALTER TABLE tc_app_visits DROP CONSTRAINT tc_app_visits_tenant_id_username_fkey;
 ALTER TABLE tc_app_views DROP CONSTRAINT tc_app_views_tenant_id_username_fkey;
 ALTER TABLE tc_memberships DROP CONSTRAINT tc_memberships_tenant_id_team_id_fkey;
+
+-- A user whose name others had before has an account of its own. The triggers change the totals.
+ALTER TABLE tc_totals NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE tc_feed NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE tc_notifications NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE tc_app_favorites NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE tc_app_visits NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE tc_app_views NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE tc_uploads NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE tc_downloads NO FORCE ROW LEVEL SECURITY;
+UPDATE tc_feed AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;
+UPDATE tc_notifications AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;
+UPDATE tc_app_favorites AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;
+UPDATE tc_app_visits AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;
+UPDATE tc_app_views AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;
+UPDATE tc_uploads AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;
+UPDATE tc_downloads AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;

@@ -33,3 +33,12 @@ UPDATE sqlite_schema SET sql = replace(sql, ',
     FOREIGN KEY (tenant_id, team_id) REFERENCES tc_teams ON DELETE CASCADE', '') WHERE type = 'table' AND name = 'tc_memberships';
 PRAGMA writable_schema = RESET;
 CREATE INDEX tc_removals_due ON tc_removals (deleted_at, tenant_id); -- with a new table or index all connections read the texts again
+
+-- A user whose name others had before has an account of its own.
+UPDATE tc_feed AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;
+UPDATE tc_notifications AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;
+UPDATE tc_app_favorites AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;
+UPDATE tc_app_visits AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;
+UPDATE tc_app_views AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;
+UPDATE tc_uploads AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;
+UPDATE tc_downloads AS x SET username = x.username || '/' || w.n FROM tc_former_users w WHERE w.tenant_id = x.tenant_id AND w.username = x.username;
