@@ -81,19 +81,22 @@ func TestLoginWaitsForNoWriter(t *testing.T) {
 // TestLogoutIsEffectiveAtOnce: a stored session ends at once while another transaction writes, and nobody is told that this is stored before it is.
 func TestLogoutIsEffectiveAtOnce(t *testing.T) {
 	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
-	logout := func(l sessions.Login, end func(*sessions.Service, context.Context) error) <-chan error {
-		a, err := f.Authenticate(t.Context(), l.Token, loopback)
+	who := func(token string) actor.Actor {
+		a, err := f.Authenticate(t.Context(), token, loopback)
 		is.NoErr(err)
+		return a
+	}
+	logout := func(a actor.Actor, end func(*sessions.Service, context.Context) error) <-chan error {
 		done := make(chan error, 1)
 		ctx := actor.WithOrigin(actor.With(t.Context(), a), actor.Origin{Request: "waits for seconds at most"})
 		go func() { done <- end(f.Service, ctx) }()
 		return done
 	}
-	late, soon, kept, other := f.login(t), f.login(t), f.login(t), f.login(t)
-	is.Equal(f.stored(t), 4)
-	var waits <-chan error
+	late, soon, stored, kept, other := f.login(t), f.login(t), f.login(t), f.login(t), f.login(t)
+	is.Equal(f.stored(t), 5)
+	var waits []<-chan error
 	f.hold(t, func(context.Context) {
-		refused, fails := logout(late, (*sessions.Service).Logout), logout(kept, (*sessions.Service).LogoutStored)
+		refused, fails := logout(who(late.Token), (*sessions.Service).Logout), logout(who(kept.Token), (*sessions.Service).LogoutStored)
 		for f.admitted(t, late.Token) {
 			time.Sleep(time.Millisecond)
 		}
@@ -104,18 +107,26 @@ func TestLogoutIsEffectiveAtOnce(t *testing.T) {
 		}
 		is.True(!f.admitted(t, late.Token))
 		is.True(f.admitted(t, kept.Token))
-		is.Equal(f.stored(t), 4)
-		waits = logout(soon, (*sessions.Service).Logout)
-		for f.admitted(t, soon.Token) {
-			time.Sleep(time.Millisecond)
+		is.Equal(f.stored(t), 5)
+		for token, again := range map[string]func(*sessions.Service, context.Context) error{
+			soon.Token: (*sessions.Service).Logout, stored.Token: (*sessions.Service).LogoutStored,
+		} {
+			a := who(token)
+			waits = append(waits, logout(a, (*sessions.Service).Logout))
+			for f.admitted(t, token) {
+				time.Sleep(time.Millisecond)
+			}
+			waits = append(waits, logout(a, again)) // a second click does not undo the first one
 		}
 		is.True(f.admitted(t, other.Token))
 	})
-	err := <-waits // it may have waited for so long that this one is refused, too
-	is.True(err == nil || errors.Is(err, errs.ErrBusy))
+	for _, end := range waits {
+		err := <-end // it may have waited for so long that this one is refused, too
+		is.True(err == nil || errors.Is(err, errs.ErrBusy))
+	}
 	is.NoErr(bunx.WriteDeferred(t.Context(), f.db))
 	is.Equal(f.stored(t), 2)
-	for l, want := range map[string]bool{late.Token: false, soon.Token: false, kept.Token: true, other.Token: true} {
+	for l, want := range map[string]bool{late.Token: false, soon.Token: false, stored.Token: false, kept.Token: true, other.Token: true} {
 		is.Equal(f.admitted(t, l), want)
 	}
 }

@@ -107,7 +107,7 @@ func WriteSoon(ctx context.Context, db *bun.DB, tenant string, w Soon) error {
 	d.deciding.Lock()
 	defer d.deciding.Unlock()
 	if d.full(tenant) { // before Decide, whose errors would tell who exists
-		return errs.New(errs.Unavailable, "The database is busy with a long change, and too many people have logged in meanwhile. Try again.")
+		return errs.New(errs.Unavailable, "The database is busy with a long change, and too many people have logged in or out meanwhile. Try again.")
 	}
 	later, err := w.Decide(ctx)
 	if err != nil {
@@ -208,8 +208,8 @@ func (d *Deferred) find(tenant, key string) (values []any, round uint64) {
 	return values, d.round
 }
 
-// DropDeferred drops the deferred writes of a tenant with a key, and reports whether there were any that nobody is writing at the moment.
-func DropDeferred(db *bun.DB, tenant, key string) bool {
+// DropDeferred drops the deferred writes of a tenant with a key if the values of all match and nobody is writing them, and reports whether it dropped any.
+func DropDeferred(db *bun.DB, tenant, key string, match func(value any) bool) bool {
 	d := deferredOf(db)
 	if d == nil {
 		return false
@@ -217,7 +217,7 @@ func DropDeferred(db *bun.DB, tenant, key string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	these := d.byKey[inTenant(tenant, key)]
-	if len(these) == 0 || slices.ContainsFunc(these, func(w *DeferredWrite) bool { return w.state != waiting }) {
+	if len(these) == 0 || slices.ContainsFunc(these, func(w *DeferredWrite) bool { return w.state != waiting || !match(w.Value) }) {
 		return false
 	}
 	for _, w := range slices.Clone(these) {

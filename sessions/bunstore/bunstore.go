@@ -165,7 +165,7 @@ func (s *Store) InsertSession(ctx context.Context, tenant string, x sessions.Ses
 	})
 }
 
-// sessionKey is what a session that is not stored yet is found by.
+// sessionKey is the key of deferred writes of a session.
 func sessionKey(id string) string { return "session " + id }
 
 // waiting is a session that is not stored yet.
@@ -174,10 +174,15 @@ type waiting struct {
 	of identity
 }
 
+func isWaiting(value any) bool {
+	_, ok := value.(waiting)
+	return ok
+}
+
 // waitingIn returns the session that is among the values of deferred writes.
 func waitingIn(values []any) (x waiting, ok bool) {
-	for _, v := range values {
-		x, ok = v.(waiting)
+	if i := slices.IndexFunc(values, isWaiting); i >= 0 {
+		x, ok = values[i].(waiting)
 	}
 	return x, ok
 }
@@ -237,24 +242,29 @@ func (s *Store) Session(ctx context.Context, tenant, id string) (x sessions.Sess
 // ended is a stored session that has ended, which is not stored yet.
 type ended struct{}
 
-// EndSession implements sessions.Store. The deletion may wait in memory: see bunx.WriteSoon.
+// EndSession implements sessions.Store. The deletion may wait in memory, once for each session: see bunx.WriteSoon.
 func (s *Store) EndSession(ctx context.Context, tenant, id string) error {
-	if bunx.DropDeferred(s.db, tenant, sessionKey(id)) {
+	if bunx.DropDeferred(s.db, tenant, sessionKey(id), isWaiting) {
 		s.notifier.AfterCommit(ctx, tenant)
 		return nil
 	}
 	waits := false
-	err := bunx.WriteSoon(ctx, s.db, tenant, bunx.Soon{
-		Run: func(ctx context.Context, c bunx.Conn) error {
-			s.notifier.AfterCommit(ctx, tenant)
-			_, err := c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id = $2`, tenant, id)
-			return bunx.Err(err, "Session")
-		},
-		Decide: func(context.Context) (bunx.DeferredWrite, error) {
-			waits = true
-			return bunx.DeferredWrite{Key: sessionKey(id), Value: ended{}}, nil
-		},
+	err := bunx.FindDeferred(s.db, tenant, sessionKey(id), func(values []any) error {
+		waits = slices.Contains(values, any(ended{}))
+		return nil
 	})
+	if err == nil && !waits {
+		err = bunx.WriteSoon(ctx, s.db, tenant, bunx.Soon{
+			Run: func(ctx context.Context, c bunx.Conn) error { return s.deleteSession(ctx, c, tenant, id) },
+			Decide: func(context.Context) (bunx.DeferredWrite, error) {
+				waits = true
+				return bunx.DeferredWrite{Key: sessionKey(id), Value: ended{}}, nil
+			},
+		})
+		if errs.CodeOf(err) == errs.Unavailable { // there is no place left: it waits as other writes do
+			return s.DeleteSession(ctx, tenant, id)
+		}
+	}
 	if err != nil || !waits {
 		return err
 	}
@@ -266,17 +276,19 @@ func (s *Store) EndSession(ctx context.Context, tenant, id string) error {
 	return err
 }
 
+func (s *Store) deleteSession(ctx context.Context, c bunx.Conn, tenant, id string) error {
+	s.notifier.AfterCommit(ctx, tenant)
+	_, err := c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id = $2`, tenant, id)
+	return bunx.Err(err, "Session")
+}
+
 // DeleteSession implements sessions.Store.
 func (s *Store) DeleteSession(ctx context.Context, tenant, id string) error {
-	if bunx.DropDeferred(s.db, tenant, sessionKey(id)) {
+	if bunx.DropDeferred(s.db, tenant, sessionKey(id), isWaiting) {
 		s.notifier.AfterCommit(ctx, tenant)
 		return nil
 	}
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		s.notifier.AfterCommit(ctx, tenant)
-		_, err := c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id = $2`, tenant, id)
-		return bunx.Err(err, "Session")
-	})
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error { return s.deleteSession(ctx, c, tenant, id) })
 }
 
 // Sweep implements sessions.Store.
