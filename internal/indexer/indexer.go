@@ -122,11 +122,12 @@ func (x *Indexer) Run(ctx context.Context) error {
 // claimed does what there is to do for a list, unless another process does.
 func (x *Indexer) claimed(ctx context.Context, l list) error {
 	now := x.now()
-	n, err := x.exec(ctx, l, `UPDATE tc_search_lists SET claim_ends_at = $4 WHERE `+of+` AND (claim_ends_at IS NULL OR claim_ends_at < $5)`, bunx.At(now.Add(claimTime)), bunx.At(now))
+	claim := bunx.At(now.Add(claimTime))
+	n, err := x.exec(ctx, l, `UPDATE tc_search_lists SET claim_ends_at = $4 WHERE `+of+` AND (claim_ends_at IS NULL OR claim_ends_at < $5)`, claim, bunx.At(now))
 	if err != nil || n == 0 {
 		return err
 	}
-	err = x.work(ctx, l)
+	err = x.work(ctx, l, claim)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	_, free := x.exec(last, l, `UPDATE tc_search_lists SET claim_ends_at = NULL WHERE `+of)
@@ -141,7 +142,7 @@ func (x *Indexer) exec(ctx context.Context, l list, query string, more ...any) (
 	return n, err
 }
 
-func (x *Indexer) work(ctx context.Context, l list) error {
+func (x *Indexer) work(ctx context.Context, l list, claim bunx.Time) error {
 	if err := x.clean(ctx, l); err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (x *Indexer) work(ctx context.Context, l list) error {
 			return err
 		}
 		if *reached == "" && !usable { // rows that are noted by now are read, and nobody else reads the notes
-			if _, err := bunx.DeleteSteps(ctx, x.db, l.tenant, "tc_search_noted", "list, part, id, tx", "list = $2 AND part = $3", l.list, l.part); err != nil {
+			if err := x.forgetNotes(ctx, l, claim); err != nil {
 				return err
 			}
 		}
@@ -178,6 +179,27 @@ func (x *Indexer) work(ctx context.Context, l list) error {
 		}
 	}
 	return x.clean(ctx, l)
+}
+
+// forgetNotes removes all notes of a list, in steps, for as long as its claim is this process's: notes that come after another one has begun to read
+// the list are not to be forgotten.
+func (x *Indexer) forgetNotes(ctx context.Context, l list, claim bunx.Time) error {
+	for n := 1; n > 0; {
+		next := bunx.At(x.now().Add(claimTime))
+		err := bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
+			held, err := c.Exec(ctx, `UPDATE tc_search_lists SET claim_ends_at = $4 WHERE `+of+` AND claim_ends_at = $5`, l.args(next, claim)...)
+			if err := one(held, err); err != nil {
+				return err
+			}
+			n, err = c.Exec(ctx, `DELETE FROM tc_search_noted WHERE `+of+` AND (id, tx) IN (SELECT id, tx FROM tc_search_noted WHERE `+of+bunx.StepLimit+`)`, l.args()...)
+			return bunx.Err(err, "Index")
+		})
+		if err != nil {
+			return err
+		}
+		claim = next
+	}
+	return nil
 }
 
 // ignoreGone returns nil for a list that is gone with its tenant.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -272,4 +273,35 @@ func TestSearchesBesideWrites(t *testing.T) {
 		}
 		is.Equal(count(t, db, "*", `SELECT count(*) FROM tc_search_segments WHERE state <> 'live'`), 0)
 	})
+}
+
+// TestBuildWithoutItsClaimForgetsNoNotes: a process that has paused for longer than its claim does not forget notes of rows that another one has passed.
+func TestBuildWithoutItsClaimForgetsNoNotes(t *testing.T) {
+	is := is.New(t)
+	db := dbtest.Postgres(t)
+	put(t, db, "acme", numbered("color", 3000)...)
+	_, err := bunx.FoldTotals(t.Context(), db)
+	is.NoErr(err)
+	put(t, db, "acme", numbered("noted", 600)...)
+	var once atomic.Bool
+	slow := dbtest.Watched(t, db, func(statement string) {
+		if !strings.Contains(statement, "AND claim_ends_at = $5") || once.Swap(true) {
+			return
+		}
+		// this process pauses; after two minutes another one claims the list and builds the index
+		other := indexer.New(db, func() time.Time { return time.Now().Add(3 * time.Minute) })
+		for range 5 {
+			is.NoErr(other.Run(t.Context()))
+		}
+		is.Equal(count(t, db, "*", `SELECT count(*) FROM tc_search_lists WHERE reached IS NOT NULL`), 0)
+		put(t, db, "acme", "zebra-new")
+		is.Equal(len(find(t, db, "acme", "zebra")), 1)
+	})
+	for !once.Load() && t.Context().Err() == nil { // until transactions of other tests have ended
+		is.NoErr(indexer.New(slow, nil).Run(t.Context()))
+		time.Sleep(10 * time.Millisecond)
+	}
+	is.Equal(len(find(t, db, "acme", "zebra")), 1)
+	run(t, db)
+	is.Equal(len(find(t, db, "acme", "zebra")), 1)
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestPlans: the statements of searches, and of the work on indexes, find rows by the primary keys of tables that grow with a list, on a PostgreSQL without
+// TestSearchesReadByPrimaryKey: the statements of searches, and of the work on indexes, find rows by the primary keys of tables that grow with a list, on a PostgreSQL without
 // statistics and with some. Where tables have partitions, each is planned over one.
-func TestPlans(t *testing.T) {
+func TestSearchesReadByPrimaryKey(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db, statements := indexed(t, open)
 		for _, s := range statements {
-			checkPlan(t, s.Text, explain(t, db, s), regexp.MustCompile(`Seq Scan on tc_`))
+			checkPlan(t, s.Text, explain(t, db, s), wholeTable)
 		}
 		if db.Dialect().Name().String() == "pg" {
 			_, err := db.DB.ExecContext(t.Context(), `ANALYZE tc_colors, tc_search_lists, tc_search_noted, tc_search_segments, tc_search_docs, tc_search_grams`)
@@ -50,7 +50,7 @@ func TestPlans(t *testing.T) {
 		})
 		for _, s := range statements {
 			plan := explain(t, db, s)
-			checkPlan(t, s.Text, plan, regexp.MustCompile(`Seq Scan on tc_`))
+			checkPlan(t, s.Text, plan, wholeTable)
 			used := map[string]bool{}
 			for _, m := range regexp.MustCompile(`\btc_[a-z_]+_p(\d+)\b`).FindAllStringSubmatch(plan, -1) {
 				used[m[1]] = true
@@ -62,11 +62,17 @@ func TestPlans(t *testing.T) {
 	})
 }
 
+// wholeTable is what a plan without statistics must not have. Of the notes there are so few that what a transaction has counted of them is enough for a scan.
+var wholeTable = regexp.MustCompile(`Seq Scan on tc_(colors|search_(lists|segments|docs|grams))`)
+
 // indexed returns a database with an index, and the statements of the work on it and of searches, but for those over all tenants.
 func indexed(t *testing.T, open dbtest.Opener) (*bun.DB, map[string]dbtest.Statement) {
 	t.Helper()
 	is, all := is.New(t), map[string]dbtest.Statement{}
 	db, sent := dbtest.Counted(t, open)
+	if _, c := bunx.For(t.Context(), db, ""); c.Postgres() {
+		dbtest.WithoutStatistics(t, db, "tc_colors", "tc_search_lists", "tc_search_segments", "tc_search_docs", "tc_search_grams")
+	}
 	note := func(do func()) {
 		sent.Take()
 		do()

@@ -105,7 +105,7 @@ const MaxTexts = 1 << 18
 // Segment collects texts. The zero Segment has none.
 type Segment struct {
 	text []byte
-	ends []int // of each text
+	ends []int32 // of each text
 }
 
 // maxBytes is how long the texts of a Segment may be together: it bounds the memory of whoever collects it.
@@ -122,7 +122,7 @@ func (s *Segment) Add(text string) {
 	for _, r := range text {
 		s.text = utf8.AppendRune(s.text, lower(r))
 	}
-	s.ends = append(s.ends, len(s.text))
+	s.ends = append(s.ends, int32(len(s.text)))
 }
 
 // gram is one of a segment.
@@ -132,15 +132,25 @@ type gram struct {
 	docs string // their list, "" if it is not listed
 }
 
-// place is where in which text a gram ends.
-type place struct{ text, end int32 }
+// place is where a gram ends in the texts of a segment.
+type place int32
+
+// in returns the number of the text that has a place, which is from or a later one.
+func (s *Segment) in(p place, from int) int {
+	if from >= 0 && int32(p) <= s.ends[from] {
+		return from
+	}
+	i, _ := slices.BinarySearch(s.ends[from+1:], int32(p))
+	return from + 1 + i
+}
 
 // Each calls f with each gram, in their order, until it returns an error: the number of texts that have it, and their list, "" for a long one.
 func (s *Segment) Each(f func(gram string, n int, docs string) error) error {
 	var grams []gram
 	for text, places := range s.trigrams() {
-		grams = s.add(grams, text, 0, *places)
-		*places = nil
+		some := *places
+		*places = nil // there may be one for each character
+		grams = s.add(grams, text, 0, some)
 	}
 	slices.SortFunc(grams, func(a, b gram) int { return strings.Compare(a.text, b.text) })
 	for _, g := range grams {
@@ -155,7 +165,8 @@ func (s *Segment) Each(f func(gram string, n int, docs string) error) error {
 func (s *Segment) trigrams() map[string]*[]place {
 	all := map[string]*[]place{}
 	from := 0
-	for text, to := range s.ends {
+	for _, end := range s.ends {
+		to := int(end)
 		starts := [gramRunes]int{} // of the last characters
 		for at, n := from, 0; at < to; n++ {
 			_, size := utf8.DecodeRune(s.text[at:to])
@@ -170,7 +181,7 @@ func (s *Segment) trigrams() map[string]*[]place {
 				places = new([]place)
 				all[string(gram)] = places
 			}
-			*places = append(*places, place{int32(text), int32(at)})
+			*places = append(*places, place(at))
 		}
 		from = to
 	}
@@ -180,51 +191,53 @@ func (s *Segment) trigrams() map[string]*[]place {
 // add appends a gram of lengths[i] characters with some places, and the longer ones beside it.
 func (s *Segment) add(to []gram, text string, i int, places []place) []gram {
 	g := gram{text: text}
-	last := int32(-1)
+	last := -1
 	for _, p := range places {
-		if p.text != last {
-			g.n, last = g.n+1, p.text
+		if in := s.in(p, last); in != last {
+			g.n, last = g.n+1, in
 		}
 	}
 	if listed(g.n, s.Len()) {
-		g.docs = list(places)
+		g.docs = s.list(places)
 	}
 	to = append(to, g)
 	if !hasLonger(i, g.n) {
 		return to
 	}
 	longer := map[string][]place{}
+	last = -1
 	for _, p := range places {
-		if more := s.following(p, lengths[i+1]-lengths[i]); more != "" {
-			longer[more] = append(longer[more], place{p.text, p.end + int32(len(more))})
+		last = s.in(p, last)
+		if more := s.following(p, last, lengths[i+1]-lengths[i]); more != "" {
+			longer[more] = append(longer[more], p+place(len(more)))
 		}
 	}
-	for more, places := range longer {
-		to = s.add(to, text+more, i+1, places)
-		longer[more] = nil
+	for more, some := range longer {
+		delete(longer, more)
+		to = s.add(to, text+more, i+1, some)
 	}
 	return to
 }
 
-// following returns the n characters behind a place, "" if its text has fewer.
-func (s *Segment) following(p place, n int) string {
-	end := int(p.end)
+// following returns the n characters behind a place in a text, "" if it has fewer.
+func (s *Segment) following(p place, text, n int) string {
+	end := int(p)
 	for ; n > 0; n-- {
-		if end == s.ends[p.text] {
+		if end == int(s.ends[text]) {
 			return ""
 		}
 		_, size := utf8.DecodeRune(s.text[end:])
 		end += size
 	}
-	return string(s.text[p.end:end])
+	return string(s.text[p:end])
 }
 
 // list returns the list of the texts of some places, which are in their order.
-func list(places []place) string {
+func (s *Segment) list(places []place) string {
 	var docs []byte
 	last := -1
 	for _, p := range places {
-		if text := int(p.text); text != last {
+		if text := s.in(p, last); text != last {
 			docs = appendNumber(docs, text-last-1)
 			last = text
 		}

@@ -1,9 +1,12 @@
 package trigrams_test
 
 import (
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 	"pgregory.net/rapid"
@@ -160,4 +163,32 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%q: %v", s, all)
 		}
 	})
+}
+
+// TestRepeatedCharactersMemory: the places of a gram are as many as the characters of all texts, and are in memory twice at most.
+func TestRepeatedCharactersMemory(t *testing.T) {
+	var s trigrams.Segment
+	for !s.Full() {
+		s.Add(strings.Repeat("a", 15<<10))
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(10)) // what is free is not counted
+	var most uint64
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = s.Each(func(string, int, string) error { return nil })
+	}()
+	for running := true; running; {
+		select {
+		case <-ended:
+			running = false
+		case <-time.After(5 * time.Millisecond):
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		most = max(most, m.HeapAlloc)
+	}
+	if most > 96<<20 {
+		t.Errorf("%d MiB", most>>20)
+	}
 }
