@@ -22,6 +22,7 @@ const kindApp entity.Kind = "app"
 func (s *Service) mayHave(kind entity.Kind) bool { return isParent(kind) || s.takes(kind) }
 
 func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key) error {
+	var later []entity.Key
 	for _, key := range gone {
 		if key.Kind == kindApp {
 			if err := s.store.DeleteNotices(ctx, tenant, key); err != nil {
@@ -32,14 +33,14 @@ func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key
 			continue
 		}
 		rest, err := s.store.DeleteAll(ctx, tenant, key, s.stamp())
-		if err == nil && rest {
-			err = s.removeLater(ctx, tenant, key)
-		}
 		if err != nil {
 			return err
 		}
+		if rest {
+			later = append(later, key)
+		}
 	}
-	return nil
+	return s.removeLater(ctx, tenant, later...)
 }
 
 func (s *Service) dependents(ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time) ([]entity.Dependent, error) {

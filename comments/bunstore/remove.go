@@ -172,15 +172,15 @@ func (s *Store) RemoveAccount(ctx context.Context, tenant, account string, n int
 // their own become comments on top instead. So a step ends with any number of rows, and each is changed once at most before it goes.
 func (s *Store) RemoveRest(ctx context.Context, tenant string, of entity.Key, n int) (more bool, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if err := c.Replan(ctx); err != nil {
-			return bunx.Err(err, "Comment")
-		}
 		step := &step{c, tenant, of, n, 0}
 		var number, total int
 		err := c.Row(ctx, `SELECT thread_no, total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3 AND removing_at IS NOT NULL`+c.ForUpdate(),
 			tenant, of.Kind, of.ID).Scan(&number, &total)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
+		}
+		if err == nil {
+			err = c.Replan(ctx)
 		}
 		if err != nil {
 			return bunx.Err(err, "Comment")

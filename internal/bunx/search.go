@@ -41,9 +41,9 @@ func Block(segment, doc int) string {
 
 const ofList = `tenant_id = $1 AND list = $2 AND part = $3`
 
-// state returns the statement that reads the state of an index: whether it is usable, the rows that are noted, its segments, and which of some grams
+// indexState returns the statement that reads the state of an index: whether it is usable, the rows that are noted, its segments, and which of some grams
 // they have. It is one statement, so that a row is either noted or in a segment. The arguments are the tenant, list and part, and the grams.
-func state(c Conn) string {
+func indexState(c Conn) string {
 	grams := `json_each($4) w CROSS JOIN tc_search_grams g WHERE ` + ofList + ` AND g.gram = w.value ->> 0` // SQLite joins in this order
 	if c.Postgres() {
 		grams = `(SELECT value ->> 0 FROM json_array_elements($4) OFFSET 0) AS w (gram)
@@ -55,8 +55,8 @@ func state(c Conn) string {
 		UNION ALL SELECT 'gram', g.gram, g.segment, g.n FROM ` + grams
 }
 
-// lists returns the statement that reads the lists of grams in segments. The arguments are the tenant, list and part, and the grams with their segments.
-func lists(c Conn) string {
+// gramLists returns the statement that reads the lists of grams in segments. The arguments are the tenant, list and part, and the grams with their segments.
+func gramLists(c Conn) string {
 	if c.Postgres() {
 		return `SELECT w.gram, w.segment, g.docs FROM (SELECT value ->> 0, CAST(value ->> 1 AS integer) FROM json_array_elements($4) OFFSET 0) AS w (gram, segment)
 			CROSS JOIN LATERAL (SELECT docs FROM tc_search_grams WHERE ` + ofList + ` AND gram = w.gram AND segment = w.segment OFFSET 0) g`
@@ -82,18 +82,32 @@ func (x Index) candidates(ctx context.Context, c Conn, tenant, q string) (keys [
 		if err != nil || !ok {
 			return nil, false, err
 		}
-		docs, all, err := x.docs(ctx, c, tenant, query, segments)
+		lists, whole, texts := map[int][]string{}, 0, 0
+		for number, s := range segments {
+			texts += s.texts
+			some, possible := query.Lists(s.n, s.texts)
+			if !possible {
+				continue
+			}
+			if lists[number] = some; len(some) == 0 {
+				whole += s.texts
+			}
+		}
+		if tooMany(whole, texts) {
+			return nil, false, nil
+		}
+		docs, all, err := x.docs(ctx, c, tenant, lists, segments)
 		if err != nil {
 			return nil, false, err
 		}
 		if !all {
 			continue
 		}
-		n, texts := 0, 0
-		for number, s := range segments {
-			n, texts = n+len(docs[number]), texts+s.texts
+		found := 0
+		for _, some := range docs {
+			found += len(some)
 		}
-		if n > fewFound && n > min(maxFound, texts/partFound) {
+		if tooMany(found, texts) {
 			return nil, false, nil
 		}
 		keys, all, err := x.keys(ctx, c, tenant, docs)
@@ -109,10 +123,13 @@ func (x Index) candidates(ctx context.Context, c Conn, tenant, q string) (keys [
 	return nil, false, nil
 }
 
+// tooMany reports whether n rows, of an index with some texts, are so many that all rows of the list are compared instead.
+func tooMany(n, texts int) bool { return n > fewFound && n > min(maxFound, texts/partFound) }
+
 // state returns the live segments of an index by their numbers, and the keys of rows that are noted; false: it is not usable.
 func (x Index) state(ctx context.Context, c Conn, tenant string, query trigrams.Query) (segments map[int]*segment, noted []string, ok bool, err error) {
 	segments = map[int]*segment{}
-	rows, err := c.Rows(ctx, state(c), tenant, x.List, x.Part, Keys(query.Grams()))
+	rows, err := c.Rows(ctx, indexState(c), tenant, x.List, x.Part, Keys(query.Grams()))
 	_, err = Scan(rows, err, func(rows *sql.Rows) (struct{}, error) {
 		var what, text string
 		var number, n int
@@ -140,18 +157,15 @@ func (x Index) state(ctx context.Context, c Conn, tenant string, query trigrams.
 	return segments, noted, ok && len(noted) <= maxNoted, Err(err, "Page")
 }
 
-// docs returns the texts of segments that q can match, of each segment; false: a segment is gone.
-func (x Index) docs(ctx context.Context, c Conn, tenant string, query trigrams.Query, segments map[int]*segment) (docs map[int][]int, all bool, err error) {
+// docs returns the texts of segments that are in all lists of some grams, which may be none; false: a segment is gone.
+func (x Index) docs(ctx context.Context, c Conn, tenant string, lists map[int][]string, segments map[int]*segment) (docs map[int][]int, all bool, err error) {
 	docs = map[int][]int{}
 	var grams, of []string
-	for number, s := range segments {
-		some, possible := query.Lists(s.n, s.texts)
-		if !possible {
-			continue
-		}
-		if len(some) == 0 { // all
-			for i := range s.texts {
-				docs[number] = append(docs[number], i)
+	for number, some := range lists {
+		if len(some) == 0 {
+			docs[number] = make([]int, segments[number].texts)
+			for i := range docs[number] {
+				docs[number][i] = i
 			}
 		}
 		for _, gram := range some {
@@ -161,7 +175,7 @@ func (x Index) docs(ctx context.Context, c Conn, tenant string, query trigrams.Q
 	if len(grams) == 0 {
 		return docs, true, nil
 	}
-	rows, err := c.Rows(ctx, lists(c), tenant, x.List, x.Part, Keys(grams, of))
+	rows, err := c.Rows(ctx, gramLists(c), tenant, x.List, x.Part, Keys(grams, of))
 	read, err := Scan(rows, err, func(rows *sql.Rows) (struct{}, error) {
 		var gram, list string
 		var number int

@@ -8,10 +8,13 @@ package removal
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -46,11 +49,21 @@ func New(o Options) *Remover {
 	return &Remover{o}
 }
 
-// few is how many rows of each package are removed in the transaction of the delete.
-const few = 250
+const (
+	// few is the most rows that one hook removes in the transaction of the delete. The first that has more leaves its rows, and those of the hooks
+	// behind it, to a job.
+	few = 250
+	// fewThings is of how many deleted things rows are removed in one transaction. Those of more are left to jobs.
+	fewThings = 20
+	// batch is how many notes and jobs one statement adds.
+	batch = 500
+)
 
 // Remove removes the rows of what is deleted in the transaction in ctx, if they are few, and leaves them to jobs if they are more.
 func (r *Remover) Remove(ctx context.Context, tenant string, gone ...entity.Key) error {
+	if len(gone) > fewThings {
+		return r.Later(ctx, tenant, gone...)
+	}
 	for _, of := range gone {
 		more, err := r.o.Entities.RemoveRest(ctx, tenant, of, min(few, r.o.Step))
 		if err == nil && more {
@@ -63,16 +76,24 @@ func (r *Remover) Remove(ctx context.Context, tenant string, gone ...entity.Key)
 	return nil
 }
 
-// Later leaves the rows of what is deleted in the transaction in ctx to a job. If the tenant has too many jobs, the sweep puts it.
-func (r *Remover) Later(ctx context.Context, tenant string, of entity.Key) error {
+// Later leaves the rows of what is deleted in the transaction in ctx to jobs. If the tenant has too many jobs, the sweep puts them.
+func (r *Remover) Later(ctx context.Context, tenant string, gone ...entity.Key) error {
 	return bunx.Write(ctx, r.o.DB, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `INSERT INTO tc_removals (tenant_id, kind, id, times, deleted_at) VALUES ($1, $2, $3, 1, $4)
-			ON CONFLICT (tenant_id, kind, id) DO UPDATE SET times = tc_removals.times + 1, deleted_at = excluded.deleted_at`,
-			tenant, of.Kind, of.ID, bunx.At(r.o.Now()))
-		if err != nil {
-			return bunx.Err(err, "Row")
+		for some := range slices.Chunk(gone, batch) {
+			var args []any
+			for _, of := range some {
+				args = append(args, tenant, of.Kind, of.ID, 1, bunx.At(r.o.Now()))
+			}
+			_, err := c.Exec(ctx, `INSERT INTO tc_removals (tenant_id, kind, id, times, deleted_at) VALUES `+bunx.Values(len(some), 5)+`
+				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET times = tc_removals.times + 1, deleted_at = excluded.deleted_at`, args...)
+			if err != nil {
+				return bunx.Err(err, "Row")
+			}
+			if err := r.put(ctx, tenant, some...); err != nil {
+				return err
+			}
 		}
-		return r.put(ctx, tenant, of)
+		return nil
 	})
 }
 
@@ -82,21 +103,25 @@ type payload struct {
 	ID   string      `json:"id"`
 }
 
-func (r *Remover) put(ctx context.Context, tenant string, of entity.Key) error {
-	raw, _ := json.Marshal(payload{of.Kind, of.ID}) // texts always encode
-	err := r.o.Jobs.Put(ctx, queue.Job{Tenant: tenant, Kind: Job, Key: key(of), Payload: raw})
+func (r *Remover) put(ctx context.Context, tenant string, gone ...entity.Key) error {
+	jobs := make([]queue.Job, len(gone))
+	for i, of := range gone {
+		raw, _ := json.Marshal(payload{of.Kind, of.ID}) // texts always encode
+		jobs[i] = queue.Job{Tenant: tenant, Kind: Job, Key: key(of), Payload: raw}
+	}
+	err := r.o.Jobs.Put(ctx, jobs...)
 	if errs.CodeOf(err) == errs.Busy {
 		return nil
 	}
 	return err
 }
 
-// key returns the key of a job, without which there could be two.
+// key returns the key of a job, by which there is one for each thing. A long id is hashed.
 func key(of entity.Key) string {
 	if k := string(of.Kind) + ":" + of.ID; len(k) <= queue.MaxKey {
 		return k
 	}
-	return ""
+	return fmt.Sprintf("%s:%x", of.Kind, sha256.Sum256([]byte(of.ID)))
 }
 
 // A job works for a while and then lets others do so. It is tried until it is done: what it removes, nobody sees any more.
@@ -161,27 +186,27 @@ func (r *Remover) settle(ctx context.Context, tenant string, of entity.Key, time
 	return again, err
 }
 
-// A sweep puts the jobs that are missing because the queue was full. A note is this old then.
+// A sweep puts the jobs that are missing because the queue was full or a process was killed.
 const (
-	late  = time.Minute
-	swept = 100 // how many jobs for a tenant
+	missingAfter = time.Minute // the age of a note whose job may be missing
+	maxPut       = 100         // the most jobs of a tenant that one sweep puts
 )
 
 // Hooks returns the sweep that puts the jobs that are missing.
 func (r *Remover) Hooks() entity.Hooks {
-	return entity.Hooks{Due: []entity.Due{{Table: "tc_removals", Column: "deleted_at", Age: late}}, Sweep: r.sweep}
+	return entity.Hooks{Due: []entity.Due{{Table: "tc_removals", Column: "deleted_at", Age: missingAfter}}, Sweep: r.sweep}
 }
 
 func (r *Remover) sweep(ctx context.Context, tenant string) (int, error) {
 	reading, c := bunx.For(ctx, r.o.DB, tenant)
-	rows, err := c.Rows(reading, `SELECT kind, id FROM tc_removals WHERE tenant_id = $1 AND deleted_at < $2 ORDER BY deleted_at LIMIT $3`, tenant, bunx.At(r.o.Now().Add(-late)), swept)
+	rows, err := c.Rows(reading, `SELECT kind, id FROM tc_removals WHERE tenant_id = $1 AND deleted_at < $2 ORDER BY deleted_at LIMIT $3`, tenant, bunx.At(r.o.Now().Add(-missingAfter)), maxPut)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (of entity.Key, err error) {
 		err = rows.Scan(&of.Kind, &of.ID)
 		return of, err
 	})
 	err = bunx.Err(err, "Row")
-	for _, of := range all {
-		err = errors.Join(err, r.put(ctx, tenant, of))
+	if err != nil {
+		return 0, err
 	}
-	return 0, err
+	return 0, r.put(ctx, tenant, all...)
 }
