@@ -51,7 +51,7 @@ const (
 	manySmall    = 8
 	// claimTime is how long others leave a list to a process that is gone.
 	claimTime = 2 * time.Minute
-	// inStep is how many rows of the index one transaction writes, and gramsInStep of how many trigrams it removes them.
+	// inStep is how many rows of the index one transaction writes, or notes it removes, and gramsInStep of how many trigrams it removes them.
 	inStep      = 1000
 	gramsInStep = 200
 )
@@ -184,14 +184,14 @@ func (x *Indexer) work(ctx context.Context, l list, claim bunx.Time) error {
 // forgetNotes removes all notes of a list, in steps, for as long as its claim is this process's: notes that come after another one has begun to read
 // the list are not to be forgotten.
 func (x *Indexer) forgetNotes(ctx context.Context, l list, claim bunx.Time) error {
-	for n := 1; n > 0; {
+	for n := inStep; n == inStep; {
 		next := bunx.At(x.now().Add(claimTime))
 		err := bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
 			held, err := c.Exec(ctx, `UPDATE tc_search_lists SET claim_ends_at = $4 WHERE `+of+` AND claim_ends_at = $5`, l.args(next, claim)...)
 			if err := one(held, err); err != nil {
 				return err
 			}
-			n, err = c.Exec(ctx, `DELETE FROM tc_search_noted WHERE `+of+` AND (id, tx) IN (SELECT id, tx FROM tc_search_noted WHERE `+of+bunx.StepLimit+`)`, l.args()...)
+			n, err = c.Exec(ctx, `DELETE FROM tc_search_noted WHERE `+of+` AND (id, tx) IN (SELECT id, tx FROM tc_search_noted WHERE `+of+` LIMIT `+strconv.Itoa(inStep)+`)`, l.args()...)
 			return bunx.Err(err, "Index")
 		})
 		if err != nil {
