@@ -185,7 +185,7 @@ func (s *Service) full(held int64) error {
 	return errs.New(errs.TooLarge, "Your files hold %d bytes of %d: remove some, or wait until they expire.", held, s.o.Quota)
 }
 
-// Get returns a file that has not expired, if it is visible. Errors: errs.NotFound, also for an id that is no UUID.
+// Get returns a file that has not expired and whose user was not deleted, if it is visible. Errors: errs.NotFound, also for an id that is no UUID.
 func (s *Service) Get(ctx context.Context, tenant, id string, visible func(File) bool) (File, error) {
 	key, ok := uuids.Parse(id)
 	if !ok {
@@ -195,7 +195,7 @@ func (s *Service) Get(ctx context.Context, tenant, id string, visible func(File)
 	if err != nil {
 		return File{}, err
 	}
-	if !s.o.Now().Before(f.ExpiresAt) || !visible(f) {
+	if !s.o.Now().Before(f.ExpiresAt) || f.Username == "" || !visible(f) { // without a user it is to be removed
 		return File{}, s.notFound()
 	}
 	return f, nil

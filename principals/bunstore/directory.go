@@ -207,7 +207,11 @@ func putDirectoryUsers(ctx context.Context, c bunx.Conn, tenant, domain string, 
 // RenameUsers implements principals.DomainStore.
 func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string, at time.Time) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		for some := range slices.Chunk(slices.Sorted(maps.Keys(names)), batch) {
+		usernames := slices.Sorted(maps.Keys(names))
+		if err := lockUsers(ctx, c, tenant, usernames); err != nil {
+			return err
+		}
+		for some := range slices.Chunk(usernames, batch) {
 			users, err := someDirectoryUsers(ctx, c, tenant, some)
 			if err != nil {
 				return err

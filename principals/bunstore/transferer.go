@@ -159,6 +159,9 @@ func (s *Store) DeleteUsers(ctx context.Context, tenant string, usernames []stri
 		return nil, nil, nil
 	}
 	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if err := lockUsers(ctx, c, tenant, usernames); err != nil {
+			return err
+		}
 		rows, err := c.Rows(ctx, `DELETE FROM tc_users WHERE tenant_id = $1 AND username `+c.OneOf(2)+
 			` RETURNING username, coalesce(avatar_id, '')`, tenant, bunx.Keys(usernames))
 		names, err := bunx.Scan(rows, err, func(rows *sql.Rows) (name string, err error) {
@@ -176,6 +179,15 @@ func (s *Store) DeleteUsers(ctx context.Context, tenant string, usernames []stri
 		return err
 	})
 	return accounts, pictures, err
+}
+
+// lockUsers locks the rows of users in the order in which bunx.HoldUsers does, so that neither waits for the other in a circle.
+func lockUsers(ctx context.Context, c bunx.Conn, tenant string, usernames []string) error {
+	if !c.Postgres() {
+		return nil
+	}
+	_, err := bunx.TextSet(c.Rows(ctx, `SELECT username FROM tc_users WHERE tenant_id = $1 AND username `+c.OneOf(2)+` ORDER BY username FOR UPDATE`, tenant, bunx.Keys(usernames)))
+	return bunx.Err(err, "User")
 }
 
 // DeleteTeams implements principals.TransferStore.
