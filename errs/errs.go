@@ -87,8 +87,8 @@ func MessageOf(err error) string {
 	return ""
 }
 
-// ErrBusy is a cause of an Unavailable: others were changing the database for too long, and nothing was done.
-var ErrBusy = errors.New("others are changing the database")
+// ErrDatabaseBusy is the cause of an Unavailable when another transaction held the database for too long. Nothing was written.
+var ErrDatabaseBusy = errors.New("others are changing the database")
 
 // RetryAfter is the cause of an Unavailable: another try is of use after this time.
 type RetryAfter time.Duration

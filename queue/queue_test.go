@@ -248,7 +248,7 @@ func TestBusyDatabaseUsesUpNoTry(t *testing.T) {
 			return err
 		}
 		err := effect(actor.WithOrigin(ctx, actor.Origin{Request: "waits for seconds at most"}), db, j)
-		if !errors.Is(err, errs.ErrBusy) {
+		if !errors.Is(err, errs.ErrDatabaseBusy) {
 			return queue.GiveUp(err)
 		}
 		return fmt.Errorf("the effect: %w", err)

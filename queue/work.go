@@ -199,7 +199,7 @@ func (s *Service) fail(p *pool, j Job, cause error) {
 		log.Debug("queue: a try was too early", "err", cause)
 		return
 	}
-	if errors.Is(cause, errs.ErrBusy) && now.Before(j.Due.Add(maxBusy)) {
+	if errors.Is(cause, errs.ErrDatabaseBusy) && now.Before(j.Due.Add(maxBusy)) {
 		s.retryBusy(j, text, log)
 		return
 	}

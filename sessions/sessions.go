@@ -58,7 +58,7 @@ type Store interface {
 	// DeleteSession removes a session. One that does not exist is no error.
 	DeleteSession(ctx context.Context, tenant, id string) error
 	// EndSession is DeleteSession of a session that is no session any more at once, and is removed later if the database is busy with the changes of others.
-	// If that is not done in time it returns an errs.Unavailable of errs.ErrBusy: the end of the session would be lost with the process.
+	// If that is not done in time it returns an errs.Unavailable of errs.ErrDatabaseBusy: the end of the session would be lost with the process.
 	EndSession(ctx context.Context, tenant, id string) error
 	// ProviderSession returns the Provider of a session. It fails with errs.NotFound when there is no session, or it has none.
 	ProviderSession(ctx context.Context, tenant, session string) (StoredProviderSession, error)

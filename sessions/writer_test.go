@@ -103,7 +103,7 @@ func TestLogoutIsEffectiveAtOnce(t *testing.T) {
 		for _, end := range []<-chan error{refused, fails} {
 			err := <-end
 			is.Equal(errs.CodeOf(err), errs.Unavailable)
-			is.True(errors.Is(err, errs.ErrBusy) && errs.RetryAfterOf(err) > 0)
+			is.True(errors.Is(err, errs.ErrDatabaseBusy) && errs.RetryAfterOf(err) > 0)
 		}
 		is.True(!f.admitted(t, late.Token))
 		is.True(f.admitted(t, kept.Token))
@@ -122,7 +122,7 @@ func TestLogoutIsEffectiveAtOnce(t *testing.T) {
 	})
 	for _, end := range waits {
 		err := <-end // it may have waited for so long that this one is refused, too
-		is.True(err == nil || errors.Is(err, errs.ErrBusy))
+		is.True(err == nil || errors.Is(err, errs.ErrDatabaseBusy))
 	}
 	is.NoErr(bunx.WriteDeferred(t.Context(), f.db))
 	is.Equal(f.stored(t), 2)

@@ -122,7 +122,7 @@ func (s *Store) few(ctx context.Context, c bunx.Conn, first, tenant string, args
 	if c.Postgres() {
 		below = `SELECT c.id, t.depth + 1 FROM thread t CROSS JOIN LATERAL
 			(SELECT id FROM tc_comments WHERE tenant_id = $1 AND parent_id = t.id ORDER BY created_at, id LIMIT ` + limit + `) c`
-		each = `LATERAL (SELECT id, replies FROM tc_comments WHERE tenant_id = $1 AND id = few.id OFFSET 0) c`
+		each = `LATERAL (SELECT id FROM tc_comments WHERE tenant_id = $1 AND id = few.id OFFSET 0) c`
 	}
 	all, err = nodes(c.Rows(ctx, `WITH RECURSIVE thread (id, depth) AS (`+first+` UNION ALL `+below+`),
 		few AS (SELECT id, depth FROM thread LIMIT `+limit+`)

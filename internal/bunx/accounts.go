@@ -30,7 +30,7 @@ func UserOf(column string) string {
 	return `CASE WHEN ` + column + ` = ` + Account(name) + ` THEN ` + name + ` ELSE '' END`
 }
 
-// HoldAccounts is HoldPrincipals, and returns the accounts of those that exist by their names.
+// HoldAccounts locks some principals as HoldPrincipals does, and returns their accounts by name.
 func (c Conn) HoldAccounts(ctx context.Context, tenant string, names []string) (map[string]string, error) {
 	query := `SELECT p.id, ` + Account("p.id") + ` FROM tc_principals p WHERE p.tenant_id = $1 AND p.id ` + c.OneOf(2) + ` ORDER BY p.id`
 	if c.Postgres() {
@@ -39,9 +39,12 @@ func (c Conn) HoldAccounts(ctx context.Context, tenant string, names []string) (
 	return accounts(c.Rows(ctx, query, tenant, Keys(names)))
 }
 
-// HoldUsers is HoldAccounts of users whose rows are added to what others write, such as notifications. It holds the rows of the users and not those of
-// the principals, as a foreign key would: who deletes or renames users locks their principals first, with the heir's, and so waits for nobody in a circle.
+// HoldUsers locks the rows of some users, and returns the accounts of those that exist by name. It does not lock their principals: who deletes or renames
+// users locks principals first, so the two do not wait for each other in a circle.
 func (c Conn) HoldUsers(ctx context.Context, tenant string, names []string) (map[string]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
 	query := `SELECT u.username, ` + Account("u.username") + ` FROM tc_users u WHERE u.tenant_id = $1 AND u.username ` + c.OneOf(2) + ` ORDER BY u.username`
 	if c.Postgres() {
 		query += ` FOR KEY SHARE OF u`

@@ -269,7 +269,7 @@ func (s *Store) EndSession(ctx context.Context, tenant, id string) error {
 		return err
 	}
 	s.notifier.AfterCommit(ctx, tenant)
-	if err = bunx.WriteDeferred(ctx, s.db); errors.Is(err, errs.ErrBusy) {
+	if err = bunx.WriteDeferred(ctx, s.db); errors.Is(err, errs.ErrDatabaseBusy) {
 		return errs.Wrap(errs.Unavailable, err, "You are logged out, but another change of the database takes so long that this is not stored yet: "+
 			"if the server is killed before it is, the session goes on until it expires.")
 	}
