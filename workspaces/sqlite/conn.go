@@ -204,6 +204,11 @@ func (c *conn) statement(ctx context.Context, s sqltext.Statement, values []any,
 	if err := s.Allowed([]string{"REPLACE", "PRAGMA"}, "TABLE", "INDEX", "VIEW", "TRIGGER"); err != nil {
 		return nil, err
 	}
+	if s.Tokens[0].Is("ALTER") {
+		if err := callsRefused(s); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.bound(ctx, s); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"modernc.org/sqlite"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/sqltext"
 )
 
 // guard decides what the statements of a connection may do.
@@ -62,15 +65,8 @@ func (g *guard) authorize(action sqlite.AuthorizerActionCode, a, b, database, _ 
 		}
 		return g.inMain(a)
 	case sqlite.AuthFunction:
-		switch name := strings.ToLower(b); name {
-		case "load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_compileoption_get", "sqlite_compileoption_used", "sqlite_log":
-			return g.refuse("The function %s cannot be used in a workspace.", name)
-		case "json_patch", "jsonb_patch", "json_pretty", "jsonb_group_array", "jsonb_group_object": // see functions.go
-			return g.refuse("The function %s cannot be used in a workspace: do it in JavaScript.", name)
-		default:
-			if strings.HasPrefix(name, "geopoly_") || strings.HasPrefix(name, "rtree") {
-				return g.refuse("The function %s cannot be used in a workspace.", name)
-			}
+		if why := refusedFunction(b); why != "" {
+			return g.refuse("%s", why)
 		}
 		return sqlite.AuthorizerOK
 	case sqlite.AuthPragma:
@@ -87,6 +83,33 @@ func (g *guard) authorize(action sqlite.AuthorizerActionCode, a, b, database, _ 
 		return g.refuse("A workspace is one database: others cannot be attached.")
 	}
 	return g.refuse("This statement is not allowed in a workspace.")
+}
+
+// refusedFunction returns why a function cannot be used, for people, "" for one that can.
+func refusedFunction(name string) string {
+	switch name = strings.ToLower(name); name {
+	case "load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_compileoption_get", "sqlite_compileoption_used", "sqlite_log":
+		return fmt.Sprintf("The function %s cannot be used in a workspace.", name)
+	case "json_patch", "jsonb_patch", "json_pretty", "jsonb_group_array", "jsonb_group_object": // see functions.go
+		return fmt.Sprintf("The function %s cannot be used in a workspace: do it in JavaScript.", name)
+	}
+	if strings.HasPrefix(name, "geopoly_") || strings.HasPrefix(name, "rtree") {
+		return fmt.Sprintf("The function %s cannot be used in a workspace.", name)
+	}
+	return ""
+}
+
+// callsRefused returns errs.Invalid if a statement calls a function that cannot be used. SQLite does not call the authorizer for the expression
+// of a generated column that ALTER TABLE adds.
+func callsRefused(s sqltext.Statement) error {
+	for i, t := range s.Tokens {
+		if name, ok := identifier(t); ok && i+1 < len(s.Tokens) && s.Tokens[i+1].Sign("(") {
+			if why := refusedFunction(name); why != "" {
+				return errs.New(errs.Invalid, "%s", why)
+			}
+		}
+	}
+	return nil
 }
 
 func (g *guard) inMain(database string) sqlite.AuthorizerReturnCode {

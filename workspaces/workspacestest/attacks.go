@@ -43,6 +43,8 @@ var refusedBy = map[string][]string{
 		"SELECT zeroblob(2147483647)", "SELECT printf('%.*c', 2000000000, 'x')", "SELECT replace(hex(zeroblob(2000000)), '0', hex(zeroblob(2000000)))", "SELECT sqlite_compileoption_get(1)",
 		"SELECT :a", "SELECT @a", "SELECT ?1", "SELECT $a", "SELECT sqlite_log(1, 'x')", "SELECT json_patch('{}', '{}')", "SELECT json_pretty('[]')", "SELECT jsonb_group_array(1)",
 		"SELECT geopoly_area('[]')", "SELECT rtreecheck('t')", "SELECT 1 LIKE '" + strings.Repeat("x", 201) + "'", "REINDEX", "REPLACE INTO _migrations VALUES ('a', 'b', 'c')",
+		"CREATE TABLE x (k, CHECK (json_patch(k, k) IS NOT NULL))", "CREATE TABLE x (k, p AS (json_patch(k, k)))", "CREATE INDEX i ON t (json_patch(k, k))",
+		"ALTER TABLE t ADD COLUMN p AS (json_patch(k, k))", "ALTER TABLE t ADD COLUMN p AS (\"JSON_Patch\" /* */ (k, k))", "ALTER TABLE t ADD COLUMN p DEFAULT (json_patch('{}', '{}'))",
 	},
 	"postgres": {
 		"SELECT set_config('statement_timeout', '0', false)", "SELECT pg_catalog.set_config('role', 'none', true)", "SELECT \"set_config\"('role', 'none', true)", "UPDATE pg_settings SET setting = '0' WHERE name = 'statement_timeout'",
