@@ -64,11 +64,8 @@ func (c connector) Connect(context.Context) (driver.Conn, error) { return c.driv
 func (c connector) Driver() driver.Driver                        { return c.driver }
 
 // open opens a file, which it makes with its folder when it is missing.
-func (d *Driver) open(ctx context.Context, path string) (_ *conn, err error) {
+func (d *Driver) open(ctx context.Context, path string) (*conn, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, unavailable(err)
-	}
-	if err := registerVFS(); err != nil {
 		return nil, unavailable(err)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -79,13 +76,25 @@ func (d *Driver) open(ctx context.Context, path string) (_ *conn, err error) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, unavailable(err)
 	}
+	c, err := d.dial(ctx, "file:"+strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path))
+	if err != nil {
+		return nil, err
+	}
+	c.path, c.made = path, made
+	return c, nil
+}
+
+// dial opens a database by a URI.
+func (d *Driver) dial(ctx context.Context, uri string) (_ *conn, err error) {
+	if err := registerVFS(); err != nil {
+		return nil, unavailable(err)
+	}
 	q := url.Values{"_pragma": {
 		"busy_timeout(50)", fmt.Sprintf("page_size(%d)", pageSize), "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)",
 		"trusted_schema(0)", "cell_size_check(1)", "temp_store(1)", "cache_size(-2000)", "journal_size_limit(1048576)", "mmap_size(0)",
 		fmt.Sprintf("max_page_count(%d)", max(2, d.o.Quota/pageSize)),
 	}, "_dqs": {"0"}, "_defensive": {"1"}, "_timezone": {"UTC"}, "_error_rc": {"1"}, "vfs": {vfsName}}
-	dsn := "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) + "?" + q.Encode()
-	c := &conn{path: path, guard: &guard{host: true}, made: made, db: sql.OpenDB(connector{&sqlite.Driver{}, dsn}), length: -1}
+	c := &conn{guard: &guard{host: true}, db: sql.OpenDB(connector{&sqlite.Driver{}, uri + "?" + q.Encode()}), length: -1}
 	c.db.SetMaxOpenConns(1)
 	defer func() {
 		if err != nil {
@@ -199,9 +208,14 @@ func (c *conn) transaction(ctx context.Context, fn func() error) (err error) {
 	return c.exec(ctx, "COMMIT")
 }
 
+// allowed returns errs.Invalid unless a statement is of a kind that tenants may run.
+func allowed(s sqltext.Statement) error {
+	return s.Allowed([]string{"REPLACE", "PRAGMA"}, "TABLE", "INDEX", "VIEW", "TRIGGER")
+}
+
 // statement runs a statement of the tenant.
 func (c *conn) statement(ctx context.Context, s sqltext.Statement, values []any, o Options) (json.RawMessage, error) {
-	if err := s.Allowed([]string{"REPLACE", "PRAGMA"}, "TABLE", "INDEX", "VIEW", "TRIGGER"); err != nil {
+	if err := allowed(s); err != nil {
 		return nil, err
 	}
 	if s.Tokens[0].Is("ALTER") {
@@ -212,6 +226,11 @@ func (c *conn) statement(ctx context.Context, s sqltext.Statement, values []any,
 	if err := c.bound(ctx, s); err != nil {
 		return nil, err
 	}
+	return c.guarded(ctx, s.Text, values, o)
+}
+
+// guarded runs a statement that may do what those of tenants may.
+func (c *conn) guarded(ctx context.Context, text string, values []any, o Options) (json.RawMessage, error) {
 	c.guard.host = false
 	defer func() { c.guard.host = true }()
 	args := make([]driver.NamedValue, len(values))
@@ -223,7 +242,7 @@ func (c *conn) statement(ctx context.Context, s sqltext.Statement, values []any,
 	}
 	var rows *workspaces.Rows
 	var dates []string
-	err := c.run(ctx, s.Text, args, func(columns, types []string) {
+	err := c.run(ctx, text, args, func(columns, types []string) {
 		rows = workspaces.NewRows(columns, o.Limits)
 		dates = types
 	}, func(row []driver.Value) error {

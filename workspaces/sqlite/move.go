@@ -2,12 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqlitesafe"
@@ -43,7 +41,7 @@ func (d *Driver) Export(ctx context.Context, tenant, app string, to io.Writer) (
 // arriving is behind the name of a file until all of it has been written and checked.
 const arriving = ".arriving"
 
-// Import implements workspaces.Mover. The whole file is read by SQLite before it gets its name.
+// Import implements workspaces.Mover. The whole file is checked before it gets its name.
 func (d *Driver) Import(ctx context.Context, tenant, app string, from io.Reader) (err error) {
 	path := d.file(tenant, app)
 	temporary := path + arriving
@@ -58,9 +56,12 @@ func (d *Driver) Import(ctx context.Context, tenant, app string, from io.Reader)
 		return err
 	}
 	if err := d.check(ctx, temporary); err != nil {
-		return errors.Join(ctx.Err(), errs.Wrap(errs.Invalid, err, "the SQL database of the app %s in the export is damaged: %v", app, err))
+		return faulty(ctx, app, err)
 	}
-	return os.Rename(temporary, path)
+	if err := os.Rename(temporary, path); err != nil {
+		return unavailable(err)
+	}
+	return nil
 }
 
 // write writes a new file of at most the size of a workspace.
@@ -77,26 +78,6 @@ func (d *Driver) write(path, app string, from io.Reader) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
-}
-
-// check opens a file as workspaces are, and reads all of it.
-func (d *Driver) check(ctx context.Context, path string) error {
-	ctx, cancel := context.WithTimeout(ctx, max(d.o.Time, time.Minute))
-	defer cancel()
-	c, err := d.open(ctx, path)
-	if err != nil {
-		return errors.Join(err, errors.Unwrap(err))
-	}
-	defer c.Close()
-	found := ""
-	err = c.read(ctx, "PRAGMA quick_check(1)", func(row []driver.Value) error {
-		found, _ = row[0].(string)
-		return nil
-	})
-	if err == nil && found != "ok" {
-		err = errors.New(found)
-	}
-	return err
 }
 
 // remove removes the files of a database, if there are any.

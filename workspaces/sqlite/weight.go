@@ -295,17 +295,25 @@ func (c *conn) bound(ctx context.Context, s sqltext.Statement) error {
 			}
 		}
 	}
-	total := c.schema.total(of)
-	switch {
-	case total.selects > maxSelects:
-		return errComplex("SELECTs", maxSelects)
-	case total.tokens > 2*sqltext.MaxTokens:
-		return errComplex("words and signs", 2*sqltext.MaxTokens)
-	case memory/(total.makers+1) < minLength:
-		return errComplex("functions and tables", memory/minLength)
+	length, err := c.schema.total(of).length()
+	if err != nil {
+		return err
 	}
-	c.setLength(min(maxLength, memory/(total.makers+1)))
+	c.setLength(length)
 	return nil
+}
+
+// length returns how long values may be in a statement of a weight. It returns errs.Invalid for one that would take too much memory.
+func (w weight) length() (int, error) {
+	switch {
+	case w.selects > maxSelects:
+		return 0, errComplex("SELECTs", maxSelects)
+	case w.tokens > 2*sqltext.MaxTokens:
+		return 0, errComplex("words and signs", 2*sqltext.MaxTokens)
+	case memory/(w.makers+1) < minLength:
+		return 0, errComplex("functions and tables", memory/minLength)
+	}
+	return min(maxLength, memory/(w.makers+1)), nil
 }
 
 func errComplex(what string, most int) error {

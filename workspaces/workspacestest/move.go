@@ -45,7 +45,7 @@ func testMove(t *testing.T, open Open) {
 	for name, bad := range map[string]io.Reader{
 		"cut": bytes.NewReader(whole[:len(whole)/2]), "changed": bytes.NewReader(damaged), "text": strings.NewReader(strings.Repeat("no database ", 1000)),
 	} {
-		if err := target.Import(ctx, two.Tenant, two.App, bad); errs.CodeOf(err) != errs.Invalid {
+		if err := target.Import(ctx, two.Tenant, two.App, bad); errs.CodeOf(err) != errs.Invalid || !strings.Contains(errs.MessageOf(err), two.App) || strings.Contains(errs.MessageOf(err), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,0 +1,6 @@
+package sqlite
+
+import "context"
+
+// Faulty is faulty.
+func Faulty(ctx context.Context, app string, err error) error { return faulty(ctx, app, err) }
