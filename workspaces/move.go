@@ -20,8 +20,9 @@ func (s *Service) Engine() string {
 	return s.o.Driver.Engine()
 }
 
-// Movable returns how many workspaces a tenant has. It returns errs.Conflict, with what to do, if they cannot be moved to another server by Export and Import.
-func (s *Service) Movable(ctx context.Context, tenant string) (n int, err error) {
+// Reachable returns how many workspaces a tenant has. It returns errs.Conflict, with what to do, if they are of another engine, or in another place, than
+// those of this server.
+func (s *Service) Reachable(ctx context.Context, tenant string) (n int, err error) {
 	engines, err := s.o.Store.Engines(ctx, tenant)
 	if err != nil {
 		return 0, err
@@ -35,6 +36,22 @@ func (s *Service) Movable(ctx context.Context, tenant string) (n int, err error)
 			return n, errs.New(errs.Conflict, "%d SQL databases of apps of the tenant %s were made with %s, and workspaces here are %s: name their place (TENANTCONTENT_WORKSPACES), or leave all of them behind (--without-workspaces)",
 				some, tenant, engine, orNone(own))
 		}
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	there, err := s.o.Driver.Has(ctx, tenant)
+	if err == nil && !there {
+		err = errs.New(errs.Conflict, "%d SQL databases of apps of the tenant %s are not among the workspaces here: name their place (TENANTCONTENT_WORKSPACES), or leave all of them behind (--without-workspaces)", n, tenant)
+	}
+	return n, err
+}
+
+// Movable is Reachable, and returns errs.Conflict also if they cannot be moved to another server by Export and Import.
+func (s *Service) Movable(ctx context.Context, tenant string) (n int, err error) {
+	n, err = s.Reachable(ctx, tenant)
+	if err != nil {
+		return n, err
 	}
 	if _, ok := s.o.Driver.(Mover); !ok && n > 0 {
 		return n, errs.New(errs.Conflict, "The tenant %s has %d SQL databases of apps in PostgreSQL, which do not travel in the file: leave them behind (--without-workspaces), and move %s with pg_dump",

@@ -53,6 +53,8 @@ type Driver interface {
 	Applied(ctx context.Context, w Workspace) (map[string]string, error)
 	// Drop removes a workspace. It does nothing if there is none. Connections that are open may fail.
 	Drop(ctx context.Context, tenant, app string) error
+	// Has reports whether there is a workspace of a tenant.
+	Has(ctx context.Context, tenant string) (bool, error)
 	// DropTenant removes all workspaces of a tenant.
 	DropTenant(ctx context.Context, tenant string) error
 	// Stats returns the size and the tables of a workspace.

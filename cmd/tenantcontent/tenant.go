@@ -65,8 +65,9 @@ func (s *tenantShowCommand) Run(ctx context.Context, t terminal) error {
 
 type tenantDeleteCommand struct {
 	storage
-	ID  string `arg:"" help:"Id of the tenant."`
-	Yes bool   `help:"Do not ask."`
+	ID                string `arg:"" help:"Id of the tenant."`
+	Yes               bool   `help:"Do not ask."`
+	WithoutWorkspaces bool   `help:"Delete it also if the SQL databases of its apps are elsewhere, and stay there."`
 }
 
 // Run shows what is removed, asks for the id on a terminal, and removes the tenant.
@@ -81,6 +82,11 @@ func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
 		}
 		if err != nil {
 			return err
+		}
+		if !d.WithoutWorkspaces {
+			if err := app.CheckDelete(ctx, d.ID); err != nil {
+				return err
+			}
 		}
 		if !d.Yes {
 			if _, ok := t.keyboard(); !ok {

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/workspaces"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -54,6 +59,47 @@ func TestTenants(t *testing.T) {
 		}
 		is.True(!strings.Contains(done(t, "", with("tenant", "list")...), "acme"))
 		s.login(t, "default", "admin", password) // who was not meant is still there
+	})
+}
+
+// TestTenantDeleteLeavesNoWorkspaces: a tenant is not deleted by a command that does not reach the SQL databases of its apps, unless that is said.
+func TestTenantDeleteLeavesNoWorkspaces(t *testing.T) {
+	eachPlace(t, func(t *testing.T, flags []string) {
+		is, folder := is.New(t), filepath.Join(t.TempDir(), "workspaces")
+		with := func(args ...string) []string { return append(args, flags...) }
+		done(t, "", with("migrate")...)
+		url, embedded := strings.CutPrefix(flags[0], "--data=")
+		if url = strings.TrimPrefix(url, "--database="); embedded {
+			url = "sqlite:" + filepath.Join(url, "tenantcontent.db")
+		}
+		db, err := database.Open(url)
+		is.NoErr(err)
+		t.Cleanup(func() { is.NoErr(db.Close()) })
+		driver, err := database.OpenWorkspaces(folder, "", 0)
+		is.NoErr(err)
+		t.Cleanup(func() { is.NoErr(driver.Close()) })
+		for _, tenant := range []string{"acme", "evil"} {
+			done(t, "", with("tenant", "add", tenant)...)
+			is.NoErr(bunx.Write(t.Context(), db, tenant, func(ctx context.Context, c bunx.Conn) error {
+				_, err := c.Exec(ctx, `INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ($1, $2, 'sqlite', '', $3)`, tenant, movedApp, bunx.At(time.Now()))
+				return err
+			}))
+			c, err := driver.Connect(t.Context(), workspaces.Workspace{Tenant: tenant, App: movedApp})
+			is.NoErr(err)
+			is.NoErr(c.Close())
+		}
+		why, elsewhere := "are not among the workspaces here: name their place", filepath.Join(t.TempDir(), "elsewhere")
+		fails(t, 1, why, "", with("tenant", "delete", "acme", "--yes", "--workspaces="+elsewhere)...)
+		if !embedded {
+			why = "were made with sqlite, and workspaces here are not configured: name their place"
+		}
+		fails(t, 1, why, "", with("tenant", "delete", "acme", "--yes")...)
+		done(t, "", with("tenant", "show", "acme")...)
+		done(t, "", with("tenant", "delete", "acme", "--yes", "--workspaces="+folder)...)
+		is.Equal(len(matching(t, folder, "*")), 1)
+		done(t, "", with("tenant", "delete", "evil", "--yes", "--without-workspaces")...)
+		is.Equal(len(matching(t, folder, "*", "*.sqlite")), 1)
+		fails(t, 1, "Tenant not found", "", with("tenant", "show", "evil")...)
 	})
 }
 

@@ -238,10 +238,15 @@ func (d *Driver) Drop(ctx context.Context, tenant, app string) error {
 	return d.drop(ctx, name(tenant, app))
 }
 
-// DropTenant implements workspaces.Driver.
-func (d *Driver) DropTenant(ctx context.Context, tenant string) error {
-	var all []string
-	err := d.asAdmin(ctx, func(ctx context.Context, c *pgx.Conn) error {
+// Has implements workspaces.Driver.
+func (d *Driver) Has(ctx context.Context, tenant string) (bool, error) {
+	all, err := d.schemas(ctx, tenant)
+	return len(all) > 0, err
+}
+
+// schemas returns the names of the schemas of a tenant.
+func (d *Driver) schemas(ctx context.Context, tenant string) (all []string, err error) {
+	err = d.asAdmin(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		rows, err := c.Query(ctx, "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, $1)", prefix(tenant))
 		if err != nil {
 			return err
@@ -249,6 +254,12 @@ func (d *Driver) DropTenant(ctx context.Context, tenant string) error {
 		all, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
 	})
+	return all, err
+}
+
+// DropTenant implements workspaces.Driver.
+func (d *Driver) DropTenant(ctx context.Context, tenant string) error {
+	all, err := d.schemas(ctx, tenant)
 	for _, own := range all {
 		err = errors.Join(err, d.drop(ctx, own))
 	}

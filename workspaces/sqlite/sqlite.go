@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -104,8 +105,11 @@ func (d *Driver) folder(tenant string) string {
 	return filepath.Join(d.o.Dir, tenantsql.Digest("tenant", tenant))
 }
 
+// extension ends the names of the files of workspaces.
+const extension = ".sqlite"
+
 func (d *Driver) file(tenant, app string) string {
-	return filepath.Join(d.folder(tenant), tenantsql.Digest("app", tenant, app)+".sqlite")
+	return filepath.Join(d.folder(tenant), tenantsql.Digest("app", tenant, app)+extension)
 }
 
 // Connect implements workspaces.Driver.
@@ -132,6 +136,15 @@ func (d *Driver) Drop(_ context.Context, tenant, app string) error {
 	path := d.file(tenant, app)
 	d.pool.Evict(func(p string) bool { return p == path })
 	return remove(path)
+}
+
+// Has implements workspaces.Driver.
+func (d *Driver) Has(_ context.Context, tenant string) (bool, error) {
+	files, err := os.ReadDir(d.folder(tenant))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return false, unavailable(err)
+	}
+	return slices.ContainsFunc(files, func(f os.DirEntry) bool { return filepath.Ext(f.Name()) == extension }), nil
 }
 
 // DropTenant implements workspaces.Driver.

@@ -380,6 +380,12 @@ func testDrop(t *testing.T, open Open) {
 		_ = c.c.Close()
 		return err == nil
 	}
+	some := func(tenant string) bool {
+		there, err := d.Has(t.Context(), tenant)
+		is.NoErr(err)
+		return there
+	}
+	is.Equal([]bool{some("acme"), some("evil"), some("nobody")}, []bool{true, true, false})
 	used := connect(t, d, one)
 	is.NoErr(d.Drop(t.Context(), one.Tenant, one.App))
 	is.NoErr(d.Drop(t.Context(), one.Tenant, one.App)) // there is none
@@ -388,6 +394,7 @@ func testDrop(t *testing.T, open Open) {
 	is.Equal([]bool{has(one), has(two), has(other)}, []bool{false, true, true})
 	is.NoErr(d.DropTenant(t.Context(), "acme"))
 	is.NoErr(d.DropTenant(t.Context(), "nobody"))
+	is.Equal([]bool{some("acme"), some("evil")}, []bool{false, true})
 	is.Equal([]bool{has(one), has(two), has(other)}, []bool{false, false, true})
 	changed := one
 	changed.Password = "another-secret" // of an app that is made again
