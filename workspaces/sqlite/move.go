@@ -14,26 +14,27 @@ import (
 
 var _ workspaces.Mover = (*Driver)(nil)
 
-// Export implements workspaces.Mover. The copy of the file is in the folder for temporary files meanwhile.
+// Export implements workspaces.Mover. The copy of the file is in the folder for temporary files meanwhile. Where the system allows it, it has no name
+// from the first pages on, so that it is gone with the process, however that ends.
 func (d *Driver) Export(ctx context.Context, tenant, app string, to io.Writer) (there bool, err error) {
 	path := d.file(tenant, app)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
-	dir, err := os.MkdirTemp("", "tenantcontent-workspace-")
+	f, err := os.CreateTemp("", "tenantcontent-workspace-*") // for its owner alone
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	copied := filepath.Join(dir, "copy.sqlite")
-	if err := sqlitesafe.Copy(ctx, path, copied, nil); err != nil {
+	defer func() {
+		_ = f.Close()
+		if left := os.Remove(f.Name()); left != nil && !errors.Is(left, os.ErrNotExist) {
+			err = errors.Join(err, left)
+		}
+	}()
+	opened := func(int64, int64) { _ = os.Remove(f.Name()) }
+	if err := sqlitesafe.Copy(ctx, path, f.Name(), opened); err != nil {
 		return false, errors.Join(ctx.Err(), errs.Wrap(errs.Unavailable, err, "the SQL database of the app %s cannot be copied: %v", app, err))
 	}
-	f, err := os.Open(copied)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = f.Close() }()
 	_, err = io.Copy(to, f)
 	return err == nil, err
 }

@@ -177,3 +177,42 @@ func TestImportBlamesTheRightOne(t *testing.T) {
 		is.True(strings.Contains(err.Error(), moved.App) && !strings.Contains(err.Error(), "\n"))
 	}
 }
+
+// looking is a writer that looks into a folder with each write.
+type looking struct {
+	t     *testing.T
+	dir   string
+	bytes int
+}
+
+func (l *looking) Write(b []byte) (int, error) {
+	left, err := os.ReadDir(l.dir)
+	is := is.New(l.t)
+	is.NoErr(err)
+	is.Equal(len(left), 0)
+	l.bytes += len(b)
+	return len(b), nil
+}
+
+// TestKilledExportLeavesNoCopy: the copy that an export reads has no name, so that a process that is killed meanwhile leaves nothing.
+func TestKilledExportLeavesNoCopy(t *testing.T) {
+	is, d, to := is.New(t), newDriver(t, sqlite.Options{}), looking{t: t, dir: t.TempDir()}
+	t.Setenv("TMPDIR", to.dir)
+	c, err := d.Connect(t.Context(), moved)
+	is.NoErr(err)
+	for _, s := range []string{"CREATE TABLE t (b blob)", "INSERT INTO t WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10) SELECT randomblob(1000000) FROM n"} {
+		_, err := c.Query(t.Context(), s, nil)
+		is.NoErr(err)
+	}
+	is.NoErr(c.Close())
+	there, err := d.Export(t.Context(), moved.Tenant, moved.App, &to)
+	is.NoErr(err)
+	is.True(there && to.bytes > 10_000_000) // more than one step of the copy
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = d.Export(ctx, moved.Tenant, moved.App, &to)
+	is.True(errors.Is(err, context.Canceled))
+	left, err := os.ReadDir(to.dir)
+	is.NoErr(err)
+	is.Equal(len(left), 0)
+}
