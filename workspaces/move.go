@@ -54,8 +54,11 @@ func (s *Service) Movable(ctx context.Context, tenant string) (n int, err error)
 		return n, err
 	}
 	if _, ok := s.o.Driver.(Mover); !ok && n > 0 {
-		return n, errs.New(errs.Conflict, "The tenant %s has %d SQL databases of apps in PostgreSQL, which do not travel in the file: leave them behind (--without-workspaces), and move %s with pg_dump",
-			tenant, n, s.where(tenant))
+		text := fmt.Sprintf("The tenant %s has %d SQL databases of apps in %s, which do not travel in the file: leave them behind (--without-workspaces)", tenant, n, s.Engine())
+		if at := s.location(tenant); at != "" {
+			text += ", and move " + at + " with the tools of " + s.Engine()
+		}
+		return n, errs.New(errs.Conflict, "%s", text)
 	}
 	return n, nil
 }
@@ -69,16 +72,16 @@ func orNone(engine string) string {
 
 // Left returns a sentence about n workspaces of a tenant that were not moved, and what to do.
 func (s *Service) Left(tenant string, n int) string {
-	if where := s.where(tenant); where != "" {
-		return fmt.Sprintf("%d SQL databases of apps: move %s with pg_dump, or publish the apps again, which makes empty tables", n, where)
+	if at := s.location(tenant); at != "" {
+		return fmt.Sprintf("%d SQL databases of apps: move %s with the tools of %s, or publish the apps again, which makes empty tables", n, at, s.Engine())
 	}
 	return fmt.Sprintf("%d SQL databases of apps: publish the apps again, which makes empty tables", n)
 }
 
-// where returns what the tools of the engine are to move, "" if there is nothing.
-func (s *Service) where(tenant string) string {
-	if o, ok := s.o.Driver.(Outsider); ok {
-		return o.Where(tenant)
+// location returns what the tools of the engine are to move, "" if there is nothing.
+func (s *Service) location(tenant string) string {
+	if l, ok := s.o.Driver.(Locator); ok {
+		return l.Location(tenant)
 	}
 	return ""
 }

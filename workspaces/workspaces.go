@@ -74,10 +74,10 @@ type Mover interface {
 	Import(ctx context.Context, tenant, app string, from io.Reader) error
 }
 
-// Outsider is a Driver whose workspaces are moved with the tools of their engine.
-type Outsider interface {
-	// Where returns what the tools are to move for a tenant, for people.
-	Where(tenant string) string
+// Locator is a Driver that names where a tenant's workspaces are, for the tools that move them.
+type Locator interface {
+	// Location returns what the tools of the engine are to move for a tenant, for people.
+	Location(tenant string) string
 }
 
 // Bounds are the limits of a Driver.

@@ -221,3 +221,40 @@ func TestParams(t *testing.T) {
 	_, err = workspaces.Params(json.RawMessage(`[1, 1e999]`))
 	is.Equal(errs.MessageOf(err), "params[1]: 1e999 is no number that a database holds.")
 }
+
+// fixed is a Driver whose workspaces do not travel, and located one that names where they are.
+type fixed struct{ workspaces.Driver }
+
+type located struct{ fixed }
+
+func (fixed) Engine() string                  { return "duckdb" }
+func (located) Location(tenant string) string { return "the files of " + tenant }
+
+// TestMovable: what does not travel is refused in words that are right for any driver.
+func TestMovable(t *testing.T) {
+	is, db := is.New(t), dbtest.SQLite(t)
+	files, err := sqlite.New(sqlite.Options{Dir: t.TempDir()})
+	is.NoErr(err)
+	t.Cleanup(func() { is.NoErr(files.Close()) })
+	s := newSetup(t, db, located{fixed{files}})
+	n, err := s.Movable(t.Context(), "acme")
+	is.NoErr(err)
+	is.Equal(n, 0)
+	is.Equal(s.query(t, "acme", app, "CREATE TABLE t (k integer)"), "[]")
+	n, err = s.Movable(t.Context(), "acme")
+	is.Equal(n, 1)
+	is.Equal(errs.CodeOf(err), errs.Conflict)
+	is.Equal(errs.MessageOf(err), "The tenant acme has 1 SQL databases of apps in duckdb, which do not travel in the file: leave them behind (--without-workspaces), and move the files of acme with the tools of duckdb")
+	is.Equal(s.Left("acme", 1), "1 SQL databases of apps: move the files of acme with the tools of duckdb, or publish the apps again, which makes empty tables")
+	_, err = newSetup(t, db, fixed{files}).Movable(t.Context(), "acme")
+	is.Equal(errs.MessageOf(err), "The tenant acme has 1 SQL databases of apps in duckdb, which do not travel in the file: leave them behind (--without-workspaces)")
+	_, err = newSetup(t, db, files).Movable(t.Context(), "acme")
+	is.True(strings.HasPrefix(errs.MessageOf(err), "1 SQL databases of apps of the tenant acme were made with duckdb, and workspaces here are sqlite: "))
+
+	elsewhere, err := sqlite.New(sqlite.Options{Dir: t.TempDir()})
+	is.NoErr(err)
+	t.Cleanup(func() { is.NoErr(elsewhere.Close()) })
+	n, err = newSetup(t, db, fixed{elsewhere}).Reachable(t.Context(), "acme")
+	is.Equal(n, 1)
+	is.True(strings.HasPrefix(errs.MessageOf(err), "1 SQL databases of apps of the tenant acme are not among the workspaces here: "))
+}

@@ -66,8 +66,8 @@ type Driver struct {
 }
 
 var (
-	_ workspaces.Driver   = (*Driver)(nil)
-	_ workspaces.Outsider = (*Driver)(nil)
+	_ workspaces.Driver  = (*Driver)(nil)
+	_ workspaces.Locator = (*Driver)(nil)
 )
 
 // New returns a Driver for a database. It does not connect yet. Errors: errs.Invalid for a URL it cannot read; no error shows the
@@ -112,8 +112,8 @@ func prefix(tenant string) string { return "ws_" + tenantsql.Digest("tenant", te
 
 func name(tenant, app string) string { return prefix(tenant) + tenantsql.Digest("app", tenant, app) }
 
-// Where implements workspaces.Outsider: the schemas, and the roles of the same names.
-func (d *Driver) Where(tenant string) string { return "the schemas and roles " + prefix(tenant) + "*" }
+// Location implements workspaces.Locator: the schemas, and the roles of the same names.
+func (d *Driver) Location(tenant string) string { return "the schemas and roles " + prefix(tenant) + "*" }
 
 // asAdmin runs fn on the connection of the admin, one caller at a time. The first one checks the database.
 func (d *Driver) asAdmin(ctx context.Context, fn func(ctx context.Context, c *pgx.Conn) error) error {
