@@ -155,7 +155,7 @@ func TestKilledTenantCommands(t *testing.T) {
 			is.NoErr(err)
 			_, err = in.Write(whole[:arrived])
 			is.NoErr(err)
-			for !holds(t, db, importingAcme) || arrived > len(whole)/2 && len(matching(t, folder, "*", "*.arriving")) == 0 {
+			for !holds(t, db, importingAcme) || arrived > len(whole)/2 && len(matching(t, folder, "*", "*.partial")) == 0 {
 				time.Sleep(time.Millisecond)
 			}
 			is.NoErr(c.Process.Kill())

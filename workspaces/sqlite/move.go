@@ -39,13 +39,13 @@ func (d *Driver) Export(ctx context.Context, tenant, app string, to io.Writer) (
 	return err == nil, err
 }
 
-// arriving is behind the name of a file until all of it has been written and checked.
-const arriving = ".arriving"
+// partial ends the name of a file that is not yet written and checked.
+const partial = ".partial"
 
 // Import implements workspaces.Mover. The whole file is checked before it gets its name.
 func (d *Driver) Import(ctx context.Context, tenant, app string, from io.Reader) (err error) {
 	path := d.file(tenant, app)
-	temporary := path + arriving
+	temporary := path + partial
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return unavailable(err)
 	}
