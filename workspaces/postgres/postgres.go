@@ -113,7 +113,9 @@ func prefix(tenant string) string { return "ws_" + tenantsql.Digest("tenant", te
 func name(tenant, app string) string { return prefix(tenant) + tenantsql.Digest("app", tenant, app) }
 
 // Location implements workspaces.Locator: the schemas, and the roles of the same names.
-func (d *Driver) Location(tenant string) string { return "the schemas and roles " + prefix(tenant) + "*" }
+func (d *Driver) Location(tenant string) string {
+	return "the schemas and roles " + prefix(tenant) + "*"
+}
 
 // asAdmin runs fn on the connection of the admin, one caller at a time. The first one checks the database.
 func (d *Driver) asAdmin(ctx context.Context, fn func(ctx context.Context, c *pgx.Conn) error) error {
