@@ -66,7 +66,7 @@ var mayImport = []rule{
 	{"apps/assist", "errs ai ai/chat apps/manifest datasets internal/datatools"},
 	{"assistants/conversation", "errs actor ai ai/chat assistants datasets entity jsvm libraries paging internal/datatools internal/doctext internal/limiter"},
 	{"assistants/mcp", "errs ai ai/chat assistants assistants/conversation entity internal/egress internal/rawjson"},
-	{"internal/bunx", "entity errs paging internal/fold internal/trigrams"},
+	{"internal/bunx", "entity errs paging internal/fold internal/rawjson internal/trigrams"},
 	{"internal/transfer", "errs entity paging internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},
 	{"internal/fields", "errs internal/escapes internal/rawjson internal/slug internal/uuids"},
