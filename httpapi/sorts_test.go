@@ -2,7 +2,6 @@ package httpapi_test
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -74,33 +73,17 @@ func TestEverySortHasAnIndex(t *testing.T) {
 func explainWithIndexes(t *testing.T, db *bun.DB, statement dbtest.Statement) string {
 	t.Helper()
 	is := is.New(t)
-	var plan strings.Builder
+	var plan []string
 	is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-		prefix := "EXPLAIN QUERY PLAN "
 		if c.Postgres() {
-			prefix = "EXPLAIN "
 			for _, way := range []string{"enable_sort", "enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin"} {
 				if err := c.Row(ctx, "SELECT set_config($1, 'off', true)", way).Scan(new(string)); err != nil {
 					return err
 				}
 			}
 		}
-		rows, err := c.Rows(ctx, prefix+statement.Text, statement.Args...)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = rows.Close() }()
-		columns, err := rows.Columns()
-		is.NoErr(err)
-		for rows.Next() {
-			values := make([]any, len(columns))
-			for i := range values {
-				values[i] = new(any)
-			}
-			is.NoErr(rows.Scan(values...))
-			fmt.Fprintln(&plan, *values[len(values)-1].(*any))
-		}
-		return rows.Err()
+		plan = dbtest.Explain(ctx, t, c, statement.Text, statement.Args...)
+		return nil
 	}))
-	return plan.String()
+	return strings.Join(plan, "\n")
 }

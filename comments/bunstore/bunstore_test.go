@@ -355,28 +355,8 @@ var readsAll = regexp.MustCompile(`SCAN [acft]\b|Seq Scan on tc_(comments|commen
 // explain returns the plan of a statement.
 func explain(t *testing.T, db *bun.DB, statement dbtest.Statement) string {
 	t.Helper()
-	is := is.New(t)
 	ctx, c := bunx.For(t.Context(), db, "acme")
-	prefix := "EXPLAIN QUERY PLAN "
-	if c.Postgres() {
-		prefix = "EXPLAIN "
-	}
-	rows, err := c.Rows(ctx, prefix+statement.Text, statement.Args...)
-	is.NoErr(err)
-	defer func() { _ = rows.Close() }()
-	columns, err := rows.Columns()
-	is.NoErr(err)
-	var plan strings.Builder
-	for rows.Next() {
-		values := make([]any, len(columns))
-		for i := range values {
-			values[i] = new(any)
-		}
-		is.NoErr(rows.Scan(values...))
-		fmt.Fprintln(&plan, *values[len(values)-1].(*any))
-	}
-	is.NoErr(rows.Err())
-	return plan.String()
+	return strings.Join(dbtest.Explain(ctx, t, c, statement.Text, statement.Args...), "\n")
 }
 
 // TestDeletedUser: what a deleted user said stays; feed and notifications go.

@@ -2,6 +2,8 @@ package dbtest
 
 import (
 	"context"
+	"database/sql"
+	"strings"
 	"testing"
 
 	"github.com/uptrace/bun"
@@ -47,4 +49,30 @@ func RowsRead(t testing.TB, db *bun.DB, tenant string, fn func(ctx context.Conte
 		t.Fatal(err)
 	}
 	return after - before
+}
+
+// Explain returns the lines of the plan of a statement, without the spaces before them.
+func Explain(ctx context.Context, t testing.TB, c bunx.Conn, query string, args ...any) []string {
+	t.Helper()
+	prefix := "EXPLAIN QUERY PLAN "
+	if c.Postgres() {
+		prefix = "EXPLAIN "
+	}
+	rows, err := c.Rows(ctx, prefix+query, args...)
+	plan, err := bunx.Scan(rows, err, func(rows *sql.Rows) (string, error) {
+		columns, err := rows.Columns()
+		if err != nil {
+			return "", err
+		}
+		values := make([]any, len(columns))
+		for i := range values {
+			values[i] = new(sql.RawBytes)
+		}
+		err = rows.Scan(values...)
+		return strings.TrimSpace(string(*values[len(values)-1].(*sql.RawBytes))), err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
 }

@@ -36,7 +36,7 @@ func TestPlans(t *testing.T) {
 					if r.After != nil {
 						args = append(args, at.Value, at.Key)
 					}
-					plan := explain(ctx, t, c, m.page(s.table.Qualified, r), args)
+					plan := dbtest.Explain(ctx, t, c, m.page(s.table.Qualified, r), args...)
 					if wrong := misses(plan, c.Postgres(), sort.Column, r.After != nil); wrong != "" {
 						t.Errorf("%s: %s\n%s", q.Sort, wrong, strings.Join(plan, "\n"))
 					}
@@ -85,29 +85,6 @@ func fill(t *testing.T, db *bun.DB) {
 		_, err := db.ExecContext(t.Context(), analyze+table)
 		is.NoErr(err)
 	}
-}
-
-func explain(ctx context.Context, t *testing.T, c bunx.Conn, query string, args []any) (plan []string) {
-	t.Helper()
-	prefix := "EXPLAIN QUERY PLAN "
-	if c.Postgres() {
-		prefix = "EXPLAIN "
-	}
-	rows, err := c.Rows(ctx, prefix+query, args...)
-	is.New(t).NoErr(err)
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var skip any
-		var line string
-		dest := []any{&skip, &skip, &skip, &line}
-		if c.Postgres() {
-			dest = dest[3:]
-		}
-		is.New(t).NoErr(rows.Scan(dest...))
-		plan = append(plan, strings.TrimSpace(line))
-	}
-	is.New(t).NoErr(rows.Err())
-	return plan
 }
 
 // misses returns what a plan does not do as it should.

@@ -112,25 +112,6 @@ func checkPlan(t *testing.T, statement, plan string, whole *regexp.Regexp) {
 // explain returns the plan of a statement.
 func explain(t *testing.T, db *bun.DB, s dbtest.Statement) string {
 	t.Helper()
-	is, prefix := is.New(t), "EXPLAIN QUERY PLAN "
 	ctx, c := bunx.For(t.Context(), db, "acme")
-	if c.Postgres() {
-		prefix = "EXPLAIN "
-	}
-	rows, err := c.Rows(ctx, prefix+s.Text, s.Args...)
-	is.NoErr(err)
-	defer func() { _ = rows.Close() }()
-	columns, err := rows.Columns()
-	is.NoErr(err)
-	var plan strings.Builder
-	for rows.Next() {
-		values := make([]any, len(columns))
-		for i := range values {
-			values[i] = new(any)
-		}
-		is.NoErr(rows.Scan(values...))
-		fmt.Fprintln(&plan, *values[len(values)-1].(*any))
-	}
-	is.NoErr(rows.Err())
-	return plan.String()
+	return strings.Join(dbtest.Explain(ctx, t, c, s.Text, s.Args...), "\n")
 }

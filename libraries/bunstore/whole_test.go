@@ -2,7 +2,6 @@ package bunstore_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -99,25 +98,7 @@ func TestMaxFiles(t *testing.T) {
 func explain(t *testing.T, db *bun.DB, query string, args ...any) []string {
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), db, "acme")
-	prefix := "EXPLAIN QUERY PLAN "
-	if c.Postgres() {
-		prefix = "EXPLAIN "
-	}
-	rows, err := c.Rows(ctx, prefix+query, args...)
-	lines, err := bunx.Scan(rows, err, func(rows *sql.Rows) (string, error) {
-		columns, err := rows.Columns()
-		if err != nil {
-			return "", err
-		}
-		values := make([]any, len(columns))
-		for i := range values {
-			values[i] = new(sql.RawBytes)
-		}
-		err = rows.Scan(values...)
-		return string(*values[len(values)-1].(*sql.RawBytes)), err
-	})
-	is.New(t).NoErr(err)
-	return lines
+	return dbtest.Explain(ctx, t, c, query, args...)
 }
 
 // BenchmarkReplace commits a draft of 2,000 files with 10 changed ones: go test ./libraries/bunstore -run - -bench Replace
