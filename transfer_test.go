@@ -3,8 +3,10 @@ package tenantcontent_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +27,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/tenantrows"
 	"github.com/tenantcontent/tenantcontent/jsvm"
+	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -435,6 +438,113 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 		_, err = app.ImportTenant(t.Context(), bytes.NewReader(file), o)
 		is.NoErr(err)
 		fails(file, o, errs.Conflict, "exists already")
+	})
+}
+
+// rewritten returns an export with other lines, and the end that they need.
+func rewritten(t *testing.T, file []byte, edit func(lines string) string) []byte {
+	t.Helper()
+	is := is.New(t)
+	plain, err := tenantrows.Decrypt(bytes.NewReader(file), passphrase)
+	is.NoErr(err)
+	text, err := io.ReadAll(plain)
+	is.NoErr(err)
+	lines := edit(string(text[:bytes.LastIndex(text, []byte(`{"end"`))]))
+	rows, table := 0, false
+	for line := range strings.Lines(lines) {
+		if table = table && line[0] == '[' || strings.HasPrefix(line, `{"table"`); table && line[0] == '[' {
+			rows++
+		}
+	}
+	var made bytes.Buffer
+	w, err := tenantrows.Encrypt(&made, passphrase)
+	is.NoErr(err)
+	_, err = fmt.Fprintf(w, "%s{\"end\":{\"rows\":%d,\"sha256\":\"%x\"}}\n", lines, rows, sha256.Sum256([]byte(lines)))
+	is.NoErr(err)
+	is.NoErr(w.Close())
+	return made.Bytes()
+}
+
+// section returns the columns of a table in the lines of an export, and its first row.
+func section(t *testing.T, lines, table string) (columns, row string) {
+	t.Helper()
+	_, rest, ok := strings.Cut(lines, `{"table":"`+table+`","columns":`)
+	is.New(t).True(ok)
+	columns, rest, _ = strings.Cut(rest, "}\n")
+	row, _, _ = strings.Cut(rest, "\n")
+	return columns, row
+}
+
+// withValue replaces the value of a column in the first row of a table by some JSON.
+func withValue(table, column, value string) func(t *testing.T, lines string) string {
+	return func(t *testing.T, lines string) string {
+		is := is.New(t)
+		columns, row := section(t, lines, table)
+		var names []string
+		var values []json.RawMessage
+		is.NoErr(json.Unmarshal([]byte(columns), &names))
+		is.NoErr(json.Unmarshal([]byte(row), &values))
+		at := slices.Index(names, column)
+		is.True(at >= 0)
+		texts := make([]string, len(values))
+		for i, v := range values {
+			texts[i] = string(v)
+		}
+		texts[at] = value
+		return strings.Replace(lines, columns+"}\n"+row, columns+"}\n["+strings.Join(texts, ",")+"]", 1)
+	}
+}
+
+// replaced replaces the first of some text.
+func replaced(old, by string) func(t *testing.T, lines string) string {
+	return func(t *testing.T, lines string) string {
+		is.New(t).True(strings.Contains(lines, old))
+		return strings.Replace(lines, old, by, 1)
+	}
+}
+
+// TestImportRefusesWhatNoExportHas, which an engine would take and others stumble over: nothing of it is left, and the queue of all tenants goes on.
+func TestImportRefusesWhatNoExportHas(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		db := opener(t)
+		file := exported(t, stocked(t, dbtest.SQLite(t), time.Now))
+		app := open(t, db, time.Now)
+		const clock = "has a text that is no time of the years 1 to 9999"
+		for name, c := range map[string]struct {
+			edit    func(t *testing.T, lines string) string
+			message string
+		}{
+			"no time":           {withValue("tc_jobs", "wake_at", `"0garbage"`), "tc_jobs.wake_at " + clock},
+			"infinity":          {withValue("tc_jobs", "due_at", `"infinity"`), "tc_jobs.due_at " + clock},
+			"before the era":    {withValue("tc_users", "last_viewed_feed", `"0044-03-15 BC"`), "tc_users.last_viewed_feed " + clock},
+			"late":              {withValue("tc_users", "created_at", `"294000-01-01T00:00:00Z"`), "tc_users.created_at " + clock},
+			"year 0":            {withValue("tc_users", "created_at", `"0000-01-01T00:00:00.000000Z"`), "tc_users.created_at " + clock},
+			"year 10000 in UTC": {withValue("tc_users", "created_at", `"9999-12-31T23:59:59-01:00"`), "tc_users.created_at " + clock},
+			"number as time":    {withValue("tc_users", "created_at", `1`), "tc_users.created_at has something else than a text"},
+			"header":            {replaced(`"createdAt":"2`, `"createdAt":"x2`), "createdAt of its header " + clock},
+			"NUL":               {withValue("tc_jobs", "kind", `"a\u0000b"`), "tc_jobs.kind has a text with NUL"},
+			"no UTF-8":          {withValue("tc_jobs", "kind", "\"a\xff\""), "tc_jobs.kind has a text with NUL, or that is no UTF-8"},
+			"text as number":    {withValue("tc_jobs", "tries", `"1"`), "tc_jobs.tries has something else than a whole number"},
+			"fraction":          {withValue("tc_jobs", "tries", `1.5`), "tc_jobs.tries has something else than a whole number"},
+			"array":             {withValue("tc_jobs", "tries", `[1]`), "tc_jobs.tries has something else than a whole number"},
+			"object as text":    {withValue("tc_jobs", "kind", `{"a":1}`), "tc_jobs.kind has something else than a text"},
+			"no base64":         {withValue("tc_blob_chunks", "bytes", `"%"`), "tc_blob_chunks.bytes has a text that is no base64"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				is := is.New(t)
+				made := rewritten(t, file, func(lines string) string { return c.edit(t, lines) })
+				_, err := app.ImportTenant(t.Context(), bytes.NewReader(made), tenantcontent.TenantTransfer{Passphrase: passphrase})
+				if errs.CodeOf(err) != errs.Invalid || !strings.Contains(err.Error(), c.message) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%v, want %s", err, c.message)
+				}
+				nothing(t, app, db)
+				_, _, err = queuestore.New(db).Next(t.Context())
+				is.NoErr(err)
+			})
+		}
+		is := is.New(t)
+		_, err := app.ImportTenant(t.Context(), bytes.NewReader(rewritten(t, file, func(lines string) string { return lines })), tenantcontent.TenantTransfer{Passphrase: passphrase})
+		is.NoErr(err)
 	})
 }
 

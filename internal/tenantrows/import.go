@@ -13,7 +13,9 @@ import (
 	"hash"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/uptrace/bun"
 
@@ -59,6 +61,9 @@ func Open(ctx context.Context, db *bun.DB, r io.Reader, o Options) (*Import, err
 	if i.head.Format != format {
 		return nil, errs.New(errs.Invalid, "this export has the format %d, and this program reads %d: use the version that made it", i.head.Format, format)
 	}
+	if err := i.head.check(); err != nil {
+		return nil, err
+	}
 	own, err := migrations(ctx, db)
 	if err != nil {
 		return nil, err
@@ -75,6 +80,19 @@ func Open(ctx context.Context, db *bun.DB, r io.Reader, o Options) (*Import, err
 	}
 	i.tables, err = Tables(ctx, db)
 	return i, err
+}
+
+// check makes the times of a header those that both engines take. It returns errs.Invalid for one that no export has.
+func (h *header) check() (err error) {
+	for name, at := range map[string]*string{"createdAt": &h.CreatedAt, "updatedAt": &h.UpdatedAt} {
+		if *at, err = clock(*at); err != nil {
+			return errs.New(errs.Invalid, "the export is damaged: %s of its header %v", name, err)
+		}
+	}
+	if strings.ContainsRune(h.Name, 0) || !json.Valid([]byte(h.Settings)) {
+		return damaged()
+	}
+	return nil
 }
 
 // Tenant returns whose export it is.
@@ -243,9 +261,6 @@ func (c *content) Read(b []byte) (int, error) {
 
 // tenant writes the row of the tenant itself as it was.
 func (i *Import) tenant() error {
-	if !json.Valid([]byte(i.head.Settings)) {
-		return damaged()
-	}
 	return i.write(func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `UPDATE tc_tenants SET name = $1, settings = $2, created_at = $3, updated_at = $4 WHERE tenant_id = $5`,
 			i.head.Name, i.head.Settings, i.head.CreatedAt, i.head.UpdatedAt, i.head.Tenant)
@@ -267,6 +282,7 @@ func (i *Import) section(s section) (add func(line []byte) error, flush func() e
 		}, func() error { return nil }, nil
 	}
 	var columns []Column
+	var sealed map[int]int
 	write := i.insert
 	if s.Links != "" {
 		if t.Self == "" {
@@ -282,7 +298,9 @@ func (i *Import) section(s section) (add func(line []byte) error, flush func() e
 			columns = append(columns, t.Columns[c])
 		}
 	}
-	t.Columns = columns
+	if t.Columns = columns; s.Links == "" {
+		sealed = i.o.Secrets.of(t)
+	}
 	var batch [][]any
 	size := 0
 	flush = func() error {
@@ -294,9 +312,8 @@ func (i *Import) section(s section) (add func(line []byte) error, flush func() e
 		return err
 	}
 	most := min(batchRows, maxValues/(len(columns)+1))
-	sealed := i.o.Secrets.of(t)
 	return func(line []byte) error {
-		row, err := i.read(t, sealed, s.Links != "", line)
+		row, err := i.read(t, sealed, line)
 		if err != nil {
 			return err
 		}
@@ -308,22 +325,32 @@ func (i *Import) section(s section) (add func(line []byte) error, flush func() e
 	}, flush, nil
 }
 
-// read returns the values of a row as the database takes them.
-func (i *Import) read(t Table, sealed map[int]int, link bool, line []byte) ([]any, error) {
-	var row []any
+// read returns the values of a row as the database takes them. sealed are the places of secrets and of their keys.
+func (i *Import) read(t Table, sealed map[int]int, line []byte) ([]any, error) {
+	row := make([]any, len(t.Columns))
 	d := json.NewDecoder(bytes.NewReader(line))
-	d.UseNumber()
-	if err := d.Decode(&row); err != nil || len(row) != len(t.Columns) {
+	if _, err := d.Token(); err != nil { // [
 		return nil, damaged()
 	}
+	var text json.RawMessage
 	for n, c := range t.Columns {
-		var err error
-		if key, ok := sealed[n]; ok && !link && row[n] != nil && row[n] != "" {
-			row[n], err = i.seal(t, c, row[n], row[key])
-		} else {
-			row[n], err = c.value(row[n])
+		if err := d.Decode(&text); err != nil {
+			return nil, damaged()
 		}
-		if err != nil {
+		var err error
+		if row[n], err = c.value(text); err != nil {
+			return nil, errs.New(errs.Invalid, "the export is damaged: %s.%s %v", t.Name, c.Name, err)
+		}
+	}
+	if d.More() {
+		return nil, damaged()
+	}
+	for n, key := range sealed {
+		if row[n] == nil || row[n] == "" {
+			continue
+		}
+		var err error
+		if row[n], err = i.seal(t, t.Columns[n], row[n], row[key]); err != nil {
 			return nil, err
 		}
 	}
@@ -341,36 +368,51 @@ func (i *Import) seal(t Table, c Column, text, row any) (any, error) {
 	return i.o.Secrets.Seal(i.head.Tenant, t.Name, c.Name, key, plain)
 }
 
-// value returns a written value as the database takes it.
-func (c Column) value(v any) (any, error) {
-	switch v := v.(type) {
-	case nil:
+// value returns a written value as the database takes it. Its errors go behind the name of the column.
+func (c Column) value(written json.RawMessage) (any, error) {
+	if string(written) == "null" {
 		return nil, nil
-	case json.Number:
-		n, err := v.Int64()
+	}
+	if c.Type == Integer || c.Type == Bool {
+		n, err := strconv.ParseInt(string(written), 10, 64)
 		switch {
-		case err != nil || c.Type != Integer && c.Type != Bool:
-			return nil, damaged()
+		case err != nil:
+			return nil, errors.New("has something else than a whole number")
 		case c.Type == Bool:
 			return n != 0, nil
 		}
 		return n, nil
-	case string:
-		switch c.Type {
-		case Bytes:
-			b, err := base64.StdEncoding.DecodeString(v)
-			if err != nil {
-				return nil, damaged()
-			}
-			if b == nil {
-				b = []byte{}
-			}
-			return b, nil
-		case Text, Time:
-			return v, nil
-		}
 	}
-	return nil, damaged()
+	var text string
+	if err := json.Unmarshal(written, &text); err != nil {
+		return nil, errors.New("has something else than a text")
+	}
+	switch c.Type {
+	case Bytes:
+		b, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, errors.New("has a text that is no base64")
+		}
+		if b == nil {
+			b = []byte{}
+		}
+		return b, nil
+	case Time:
+		return clock(text)
+	}
+	if !utf8.Valid(written) || strings.ContainsRune(text, 0) {
+		return nil, errors.New("has a text with NUL, or that is no UTF-8")
+	}
+	return text, nil
+}
+
+// clock returns a time as both engines take it, and order it: others would stop what reads the times of all tenants, such as the queue.
+func clock(text string) (string, error) {
+	var t bunx.Time
+	if err := t.Scan(text); err != nil || t.Year() < 1 || t.Year() > 9999 {
+		return "", errors.New("has a text that is no time of the years 1 to 9999")
+	}
+	return t.String(), nil
 }
 
 // insert adds rows of a table.

@@ -20,7 +20,7 @@ import (
 // Type is what a column holds. Both engines have the same columns, in types of their own.
 type Type string
 
-// The types of columns. SQLite has texts for times, and numbers for what is true or false.
+// The types of columns. SQLite has texts for times, which are known by the names of their columns, and numbers for what is true or false.
 const (
 	Text    Type = "text"
 	Integer Type = "integer"
@@ -143,6 +143,9 @@ func tables(columns []catalogColumn) (all []Table, err error) {
 		kind, ok := types[col.kind]
 		if !ok {
 			return nil, fmt.Errorf("tenantrows: the column %s.%s has the type %s, which has no place here", col.table, col.name, col.kind)
+		}
+		if kind == Text && (strings.HasSuffix(col.name, "_at") || col.name == "last_viewed_feed") {
+			kind = Time
 		}
 		t := &all[len(all)-1]
 		t.Columns = append(t.Columns, Column{col.name, kind})
