@@ -169,9 +169,26 @@ func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer)
 		err = all.Done(ctx, t.ID)
 	}
 	if err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		return moved, errors.Join(err, all.Abandon(ctx, t.ID))
+		return moved, abandoned(err, abandon(ctx, all, t.ID), t.ID)
 	}
 	return moved, nil
+}
+
+// abandon removes what an import has made, also when its context has ended.
+func abandon(ctx context.Context, all tenants.Unchecked, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	return all.Abandon(ctx, id)
+}
+
+// abandoned returns the error of an import, with what to do if what it has made could not be removed.
+func abandoned(err, left error, id string) error {
+	if left == nil {
+		return err
+	}
+	text := errs.MessageOf(err)
+	if text == "" {
+		text = err.Error()
+	}
+	return errs.Wrap(errs.CodeOf(err), errors.Join(err, left), "%s. What had arrived of the tenant %s is hidden, and could not be removed: `tenant delete %s` removes it, or a running server in ten minutes", strings.TrimSuffix(text, "."), id, id)
 }

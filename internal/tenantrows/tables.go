@@ -226,16 +226,17 @@ func (t Table) delete(ctx context.Context, db *bun.DB, tenant string, progress f
 	if slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Type == Bytes }) {
 		step = stepBytes
 	}
-	key := strings.Join(t.Key, ", ")
-	some := func(where string) string { // of the rows, by their key
-		if key == "" {
-			return ` WHERE tenant_id = $1`
+	_, c := bunx.For(ctx, db, tenant)
+	some := func(where string) string { // of the rows
+		if c.Postgres() {
+			return ` WHERE ` + c.Some(t.Name, where, step)
 		}
-		return fmt.Sprintf(` WHERE tenant_id = $1 AND (%s) IN (SELECT %s FROM %s WHERE tenant_id = $1%s LIMIT %d)`, key, key, t.Name, where, step)
+		key := strings.Join(t.Key, ", ") // not all tables have a rowid
+		return fmt.Sprintf(` WHERE tenant_id = $1 AND (%s) IN (SELECT %s FROM %s WHERE tenant_id = $1 AND %s LIMIT %d)`, key, key, t.Name, where, step)
 	}
-	statements := []string{`DELETE FROM ` + t.Name + some("")}
+	statements := []string{`DELETE FROM ` + t.Name + some("true")}
 	if t.Self != "" { // a row cannot go before those that refer to it
-		statements = []string{`UPDATE ` + t.Name + ` SET ` + t.Self + ` = NULL` + some(" AND "+t.Self+" IS NOT NULL"), statements[0]}
+		statements = []string{`UPDATE ` + t.Name + ` SET ` + t.Self + ` = NULL` + some(t.Self+" IS NOT NULL"), statements[0]}
 	}
 	for _, query := range statements {
 		for {
