@@ -1,9 +1,19 @@
 package tenantcontent
 
 import (
+	"testing"
+	"time"
+
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/workspaces"
 )
+
+// SetAliveEach sets how often an import is noted while it waits for its reader, until the test ends.
+func SetAliveEach(t *testing.T, d time.Duration) {
+	was := aliveEach
+	aliveEach = d
+	t.Cleanup(func() { aliveEach = was })
+}
 
 // Registry returns the registry that the services share.
 func (app *App) Registry() *entity.Registry { return app.registry }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -52,7 +53,7 @@ func (app *App) ExportTenant(ctx context.Context, id string, w io.Writer, o Tena
 	if fixed != nil && !(o.WithoutWorkspaces && errs.CodeOf(fixed) == errs.Conflict) {
 		return moved, fixed
 	}
-	options := app.rowOptions(o, nil)
+	options := app.rowOptions(o)
 	switch {
 	case n > 0 && o.WithoutWorkspaces:
 		moved.Left = append(moved.Left, app.workspaces.Left(id, n))
@@ -108,16 +109,13 @@ func (app *App) workspaceFiles(tenant string, moved *TenantMoved) *tenantrows.Fi
 	}
 }
 
-func (app *App) rowOptions(o TenantTransfer, beat func()) tenantrows.Options {
+func (app *App) rowOptions(o TenantTransfer) tenantrows.Options {
 	return tenantrows.Options{
 		Without: []string{deploymentTable},
 		Secrets: tenantrows.Secrets{Columns: app.registry.Sealed(), Open: app.keys.Open, Seal: app.keys.Seal},
 		Rows: func(n int) {
 			if o.Progress != nil {
 				o.Progress(n)
-			}
-			if beat != nil {
-				beat()
 			}
 		},
 	}
@@ -133,13 +131,9 @@ func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer)
 	if err != nil {
 		return moved, err
 	}
-	all := app.Tenants.Unchecked()
-	heard, failed := time.Now(), error(nil)
-	options := app.rowOptions(o, func() {
-		if time.Since(heard) > time.Minute {
-			heard, failed = time.Now(), errors.Join(failed, all.Beat(ctx, moved.Tenant))
-		}
-	})
+	var imported *tenants.Import
+	options := app.rowOptions(o)
+	options.Check = func() error { return imported.Beat(ctx) }
 	if o.WithoutWorkspaces {
 		options.Skip = append(options.Skip, workspaces.RowsTable)
 	}
@@ -161,24 +155,51 @@ func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer)
 	default:
 		in.SetFiles(app.workspaceFiles(t.ID, &moved))
 	}
-	if err := all.Begin(ctx, tenants.Tenant{ID: t.ID, Name: t.Name}); err != nil {
+	if imported, err = app.Tenants.Unchecked().Begin(ctx, tenants.Tenant{ID: t.ID, Name: t.Name}); err != nil {
 		return moved, err
 	}
+	stop := keepAlive(ctx, imported)
 	moved.Rows, err = in.Rows()
-	if err = errors.Join(err, failed); err == nil {
-		err = all.Done(ctx, t.ID)
+	stop()
+	if err == nil {
+		err = imported.Done(ctx)
 	}
 	if err != nil {
-		return moved, abandoned(err, abandon(ctx, all, t.ID), t.ID)
+		return moved, abandoned(err, abandon(ctx, imported), t.ID)
 	}
 	return moved, nil
 }
 
+// aliveEach is how often an import is noted while it waits for its reader.
+var aliveEach = 30 * time.Second
+
+// keepAlive notes that an import goes on until stop is called.
+func keepAlive(ctx context.Context, i *tenants.Import) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		ticker := time.NewTicker(aliveEach)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				_ = i.Beat(ctx) // a failure that lasts is found before the next write
+			}
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
 // abandon removes what an import has made, also when its context has ended.
-func abandon(ctx context.Context, all tenants.Unchecked, id string) error {
+func abandon(ctx context.Context, i *tenants.Import) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	return all.Abandon(ctx, id)
+	return i.Abandon(ctx)
 }
 
 // abandoned returns the error of an import, with what to do if what it has made could not be removed.

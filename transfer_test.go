@@ -3,6 +3,7 @@ package tenantcontent_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
@@ -14,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -408,7 +411,8 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 		is.True(errors.Is(err, context.Canceled))
 		nothing(t, app, db)
 
-		is.NoErr(app.Tenants.Unchecked().Begin(t.Context(), tenants.Tenant{ID: "mover", Name: "mover"})) // of one that is killed here
+		_, err = app.Tenants.Unchecked().Begin(t.Context(), tenants.Tenant{ID: "mover", Name: "mover"}) // of one that is killed here
+		is.NoErr(err)
 		o.Progress = nil
 		fails(file, o, errs.Conflict, "is being imported")
 		err = app.Tenants.Unchecked().Delete(t.Context(), "mover", nil)
@@ -548,6 +552,142 @@ func TestImportRefusesWhatNoExportHas(t *testing.T) {
 	})
 }
 
+// blocking is a reader that stands still in the middle.
+type blocking struct {
+	before, behind  io.Reader
+	blocked, resume chan struct{}
+}
+
+// block returns a reader of an export that stands still before its last bytes. Random bytes make it longer than what is read at once.
+func block(t *testing.T, file []byte) *blocking {
+	file = rewritten(t, file, func(lines string) string {
+		columns, row := section(t, lines, "tc_jobs")
+		head, noise := `{"table":"tc_jobs","columns":`+columns+"}\n", make([]byte, 100_000)
+		lines += head
+		for n := range 10 {
+			_, _ = rand.Read(noise)
+			one := head + row + "\n"
+			for column, value := range map[string]string{"id": fmt.Sprintf(`"noise %d"`, n), "key": "null", "payload": fmt.Sprintf(`"%x"`, noise)} {
+				one = withValue("tc_jobs", column, value)(t, one)
+			}
+			lines += strings.TrimPrefix(one, head)
+		}
+		return lines
+	})
+	at := len(file) - 10
+	return &blocking{bytes.NewReader(file[:at]), bytes.NewReader(file[at:]), make(chan struct{}), make(chan struct{})}
+}
+
+// Read implements io.Reader.
+func (b *blocking) Read(p []byte) (int, error) {
+	if n, err := b.before.Read(p); n > 0 || !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	select {
+	case <-b.resume:
+	default:
+		close(b.blocked)
+		<-b.resume
+	}
+	return b.behind.Read(p)
+}
+
+// TestImportThatStoodStillIsTakenOver: once a delete goes on with the tenant, the import adds nothing and does not end well.
+func TestImportThatStoodStillIsTakenOver(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		file := exported(t, stocked(t, dbtest.SQLite(t), time.Now))
+		for name, takeOver := range map[string]func(app *tenantcontent.App, progress func(int)) error{
+			"delete": func(app *tenantcontent.App, progress func(int)) error {
+				return app.Tenants.Unchecked().Delete(t.Context(), "mover", progress)
+			},
+			"delete, and import again": func(app *tenantcontent.App, progress func(int)) error {
+				if err := app.Tenants.Unchecked().Delete(t.Context(), "mover", nil); err != nil {
+					return err
+				}
+				_, err := app.ImportTenant(t.Context(), bytes.NewReader(file), tenantcontent.TenantTransfer{Passphrase: passphrase, Progress: progress})
+				return err
+			},
+			"sweep": func(app *tenantcontent.App, progress func(int)) error {
+				progress(0)
+				return app.Sweep(t.Context())
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				is, db := is.New(t), opener(t)
+				var clock atomic.Int64 // the seconds that have passed
+				begin := time.Now()
+				app := open(t, db, func() time.Time { return begin.Add(time.Duration(clock.Load()) * time.Second) })
+				_, err := app.Tenants.Unchecked().Rekey(t.Context())
+				is.NoErr(err)
+				r, failed := block(t, file), make(chan error, 1)
+				go func() {
+					_, err := app.ImportTenant(t.Context(), r, tenantcontent.TenantTransfer{Passphrase: passphrase})
+					failed <- err
+				}()
+				<-r.blocked
+				clock.Add(11 * 60) // of which nothing was noted
+				resume := sync.OnceFunc(func() {
+					close(r.resume)
+					if name != "sweep" { // which has not begun
+						err := <-failed
+						is.Equal(errs.CodeOf(err), errs.Conflict)
+						is.True(strings.Contains(err.Error(), "Import it again"))
+						failed <- err
+						_, err = app.Tenants.Unchecked().Lookup(t.Context(), "mover")
+						is.Equal(errs.CodeOf(err), errs.NotFound)
+					}
+				})
+				is.NoErr(takeOver(app, func(int) { resume() }))
+				err = <-failed
+				rows := dumped(t, app, db, "mover")
+				switch {
+				case name == "delete, and import again":
+					is.Equal(len(rows["tc_jobs"]), rowsEach) // none of the other file
+				case name == "sweep" && err == nil: // it came too late
+					is.Equal(len(rows["tc_jobs"]), rowsEach+10)
+				default:
+					nothing(t, app, db)
+				}
+			})
+		}
+	})
+}
+
+// TestWaitingImportIsNotTakenOver: it is noted while no rows arrive.
+func TestWaitingImportIsNotTakenOver(t *testing.T) {
+	tenantcontent.SetAliveEach(t, time.Millisecond)
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, db := is.New(t), opener(t)
+		file := exported(t, stocked(t, dbtest.SQLite(t), time.Now))
+		var clock atomic.Int64
+		begin := time.Now()
+		app := open(t, db, func() time.Time { return begin.Add(time.Duration(clock.Load()) * time.Second) })
+		r, done := block(t, file), make(chan error)
+		go func() {
+			_, err := app.ImportTenant(t.Context(), r, tenantcontent.TenantTransfer{Passphrase: passphrase})
+			done <- err
+		}()
+		<-r.blocked
+		for range 3 {
+			clock.Add(9 * 60)
+			ctx, c := bunx.For(t.Context(), db, "mover")
+			for noted := false; !noted; {
+				is.NoErr(c.Row(ctx, `SELECT hidden_at >= $1 FROM tc_tenants WHERE tenant_id = 'mover'`, bunx.At(begin.Add(time.Duration(clock.Load())*time.Second))).Scan(&noted))
+			}
+			err := app.Tenants.Unchecked().Delete(t.Context(), "mover", nil)
+			is.Equal(errs.CodeOf(err), errs.Conflict)
+			is.True(strings.Contains(err.Error(), clockText(begin.Add(time.Duration(clock.Load())*time.Second+10*time.Minute))))
+			is.NoErr(app.Sweep(t.Context()))
+		}
+		close(r.resume)
+		is.NoErr(<-done)
+		_, err := app.Tenants.Unchecked().Lookup(t.Context(), "mover")
+		is.NoErr(err)
+	})
+}
+
+func clockText(at time.Time) string { return at.UTC().Format(time.DateTime) + " UTC" }
+
 // TestTenantIsDeletedInSteps: whenever that is interrupted, nothing of the tenant is served, and in the end nothing of it is there.
 func TestTenantIsDeletedInSteps(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
@@ -584,7 +724,7 @@ func TestTenantIsDeletedInSteps(t *testing.T) {
 			is.Equal(errs.MessageOf(err), "The tenant mover is being deleted: its id is free when that has ended.")
 			if steps == 5 { // a server goes on with it
 				is.NoErr(app.Sweep(t.Context()))
-				err := app.Tenants.Unchecked().Begin(t.Context(), tenants.Tenant{ID: "mover"})
+				_, err := app.Tenants.Unchecked().Begin(t.Context(), tenants.Tenant{ID: "mover", Name: "mover"})
 				is.Equal(errs.CodeOf(err), errs.Conflict) // not yet
 				now = now.Add(11 * time.Minute)
 				is.NoErr(app.Sweep(t.Context()))

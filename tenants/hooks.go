@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 )
 
 // Hooks returns the column of the key check, what goes on with tenants that are hidden, and what is done with settings that name users: Settings.DeployFrom. Those of renamed users get the new names. Those of
@@ -34,13 +35,17 @@ func (s *Service) sweep(ctx context.Context, id string) (int, error) {
 	if err != nil || why == "" || s.now().Sub(at) < abandoned {
 		return 0, err
 	}
-	if err := s.store.Hide(ctx, id, why, s.stamp()); err != nil {
+	err = s.store.Rehide(ctx, id, why, at, Deleting, s.stamp())
+	if errs.CodeOf(err) == errs.NotFound { // somebody else goes on with it
+		return 0, nil
+	}
+	if err != nil {
 		return 0, err
 	}
 	n := 0
 	err = s.remove(ctx, id, func(rows int) { n += rows })
 	if errors.Is(err, entity.ErrMore) { // nobody else removes it: it is still due
-		return n, errors.Join(err, s.store.Hide(ctx, id, why, at))
+		return n, errors.Join(err, s.store.Hide(ctx, id, Deleting, at))
 	}
 	return n, err
 }

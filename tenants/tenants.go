@@ -97,9 +97,12 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 	// Hide makes a tenant hidden from a time on, or notes the time of one that is hidden for the same reason. It fails with errs.NotFound.
 	Hide(ctx context.Context, id string, why Hidden, at time.Time) error
-	// Show makes a hidden tenant one like the others. It fails with errs.NotFound.
-	Show(ctx context.Context, id string) error
-	// Hidden returns why a tenant is hidden, "" if it is not, and the time of the last Hide. It fails with errs.NotFound.
+	// Rehide changes why and from when on a tenant is hidden. It fails with errs.NotFound unless the tenant is hidden as the first two say, exactly:
+	// of those who would go on with it at the same time, one does.
+	Rehide(ctx context.Context, id string, was Hidden, since time.Time, why Hidden, at time.Time) error
+	// Show makes a hidden tenant one like the others. It fails with errs.NotFound unless the tenant is hidden for this reason since this time.
+	Show(ctx context.Context, id string, was Hidden, since time.Time) error
+	// Hidden returns why a tenant is hidden, "" if it is not, and since when: the time of the last Hide or Rehide. It fails with errs.NotFound.
 	Hidden(ctx context.Context, id string) (why Hidden, at time.Time, err error)
 	// Forget removes a tenant from the DeployFrom of all others, which get UpdatedAt at, and calls forget for each of these and for those of others, in a
 	// transaction for each, in the order of the ids. The row of one that has such an entry is locked then, so that a deploy from there has ended.

@@ -81,29 +81,36 @@ func (u Unchecked) Delete(ctx context.Context, id string, progress func(rows int
 	if err != nil {
 		return err
 	}
-	if why == Importing && u.s.now().Sub(at) < abandoned {
-		return errs.New(errs.Conflict, "The tenant %s is being imported.", id)
-	}
-	if why != Importing {
-		if err := u.s.store.Hide(ctx, id, Deleting, u.s.stamp()); err != nil {
-			return err
+	switch {
+	case why != Importing:
+		err = u.s.store.Hide(ctx, id, Deleting, u.s.stamp())
+	case u.s.now().Sub(at) < abandoned:
+		err = importing(id, at)
+	default:
+		if err = u.s.store.Rehide(ctx, id, Importing, at, Deleting, u.s.stamp()); errs.CodeOf(err) == errs.NotFound { // it goes on
+			err = importing(id, u.s.now())
 		}
+	}
+	if err != nil {
+		return err
 	}
 	return u.s.remove(ctx, id, progress)
 }
 
-// abandoned is how long after the last Hide somebody else goes on with a tenant that is hidden, and beat how often it is called meanwhile.
+// importing returns the error for a tenant that an import has noted last at a time.
+func importing(id string, at time.Time) error {
+	return errs.New(errs.Conflict, "The tenant %s is being imported. If the import was killed, a running server removes what it has left, or `tenant delete %s` does, from %s UTC on.",
+		id, id, at.Add(abandoned).UTC().Format(time.DateTime))
+}
+
+// abandoned is how long after the last Hide or Rehide somebody else goes on with a tenant that is hidden, and beat how often these are called meanwhile.
 const (
 	abandoned = 10 * time.Minute
 	beat      = time.Minute
 )
 
-// remove removes a tenant that is hidden.
+// remove removes a tenant that is hidden for that.
 func (s *Service) remove(ctx context.Context, id string, progress func(rows int)) error {
-	why, _, err := s.store.Hidden(ctx, id)
-	if err != nil {
-		return err
-	}
 	others, every, err := s.hooks.TenantsWith(ctx, id)
 	if err == nil && every {
 		others, err = s.store.IDs(ctx)
@@ -123,7 +130,7 @@ func (s *Service) remove(ctx context.Context, id string, progress func(rows int)
 		}
 		if now := s.now(); now.Sub(heard) >= beat {
 			heard = now
-			failed = s.store.Hide(ctx, id, why, s.stamp())
+			failed = s.store.Hide(ctx, id, Deleting, s.stamp())
 		}
 	})
 	if err = errors.Join(err, failed); err != nil {
@@ -138,53 +145,15 @@ func (s *Service) remove(ctx context.Context, id string, progress func(rows int)
 	return nil
 }
 
-// Begin adds a tenant that is hidden, for the rows that an import adds to it. Errors: errs.Conflict for a taken id.
-func (u Unchecked) Begin(ctx context.Context, t Tenant) error {
-	check, err := u.s.sealCheck(t.ID)
-	if err != nil {
-		return err
-	}
-	t.CreatedAt = u.s.stamp()
-	t.UpdatedAt = t.CreatedAt
-	return u.s.store.InTx(ctx, func(ctx context.Context) error {
-		if err := u.insert(ctx, t, check); err != nil {
-			return err
-		}
-		return u.s.store.Hide(ctx, t.ID, Importing, u.s.stamp())
-	})
-}
-
-// Beat notes that an import goes on. It is to be called each minute at least.
-func (u Unchecked) Beat(ctx context.Context, id string) error {
-	return u.s.store.Hide(ctx, id, Importing, u.s.stamp())
-}
-
-// Done ends an import: the tenant is served. No tenant may deploy into it, as those of its DeployFrom are of another server: here others may have their ids.
-func (u Unchecked) Done(ctx context.Context, id string) error {
-	return u.s.store.InTx(ctx, func(ctx context.Context) error {
-		if err := u.s.store.Show(ctx, id); err != nil {
-			return err
-		}
-		_, err := u.s.store.Update(ctx, id, func(t *Tenant) error {
-			t.Settings.DeployFrom = []Source{}
-			return nil
-		})
-		return err
-	})
-}
-
-// Abandon removes what an import has made.
-func (u Unchecked) Abandon(ctx context.Context, id string) error { return u.s.remove(ctx, id, nil) }
-
 // insert adds a tenant. Errors: errs.Conflict for a taken id, saying what is done to the tenant that has it.
 func (u Unchecked) insert(ctx context.Context, t Tenant, check string) error {
-	switch why, _, err := u.s.store.Hidden(ctx, t.ID); {
+	switch why, at, err := u.s.store.Hidden(ctx, t.ID); {
 	case err != nil && errs.CodeOf(err) != errs.NotFound:
 		return err
 	case why == Deleting:
 		return errs.New(errs.Conflict, "The tenant %s is being deleted: its id is free when that has ended.", t.ID)
 	case why == Importing:
-		return errs.New(errs.Conflict, "The tenant %s is being imported. An import that was killed is removed after ten minutes.", t.ID)
+		return importing(t.ID, at)
 	}
 	return u.s.store.Insert(ctx, t, check)
 }

@@ -80,9 +80,10 @@ type Options struct {
 	Secrets Secrets
 	Without []string // tables that no export has
 	Rows    func(n int)
-	Files   *Files   // of an export; nil: it has none
-	Skip    []string // tables whose rows an import leaves out
-	Left    []string // what Import.Left returns
+	Check   func() error // an import calls it before each write, and for each piece of a file, and ends with its error
+	Files   *Files       // of an export; nil: it has none
+	Skip    []string     // tables whose rows an import leaves out
+	Left    []string     // what Import.Left returns
 }
 
 // Files are what a tenant has outside of the database, each of a row of a table.

@@ -252,7 +252,9 @@ func (c *content) Read(b []byte) (int, error) {
 		if err := json.Unmarshal(line, &c.rest); err != nil {
 			return 0, damaged()
 		}
-		c.i.o.Rows(0)
+		if err := c.i.o.Check(); err != nil {
+			return 0, err
+		}
 	}
 	n := copy(b, c.rest)
 	c.rest = c.rest[n:]
@@ -450,5 +452,8 @@ func (i *Import) link(t Table, rows [][]any) error {
 }
 
 func (i *Import) write(fn func(ctx context.Context, c bunx.Conn) error) error {
+	if err := i.o.Check(); err != nil {
+		return err
+	}
 	return bunx.Write(i.ctx, i.db, i.head.Tenant, func(ctx context.Context, c bunx.Conn) error { return bunx.Err(fn(ctx, c), "A row") })
 }

@@ -228,9 +228,15 @@ func (s *Store) Hide(ctx context.Context, id string, why tenants.Hidden, at time
 	return s.hide(ctx, id, `UPDATE tc_tenants SET hidden = $2, hidden_at = $3 WHERE tenant_id = $1 AND (hidden IS NULL OR hidden = $2)`, string(why), bunx.At(at))
 }
 
+// Rehide implements tenants.Store.
+func (s *Store) Rehide(ctx context.Context, id string, was tenants.Hidden, since time.Time, why tenants.Hidden, at time.Time) error {
+	return s.hide(ctx, id, `UPDATE tc_tenants SET hidden = $4, hidden_at = $5 WHERE tenant_id = $1 AND hidden = $2 AND hidden_at = $3`,
+		string(was), bunx.At(since), string(why), bunx.At(at))
+}
+
 // Show implements tenants.Store.
-func (s *Store) Show(ctx context.Context, id string) error {
-	return s.hide(ctx, id, `UPDATE tc_tenants SET hidden = NULL, hidden_at = NULL WHERE tenant_id = $1 AND hidden IS NOT NULL`)
+func (s *Store) Show(ctx context.Context, id string, was tenants.Hidden, since time.Time) error {
+	return s.hide(ctx, id, `UPDATE tc_tenants SET hidden = NULL, hidden_at = NULL WHERE tenant_id = $1 AND hidden = $2 AND hidden_at = $3`, string(was), bunx.At(since))
 }
 
 func (s *Store) hide(ctx context.Context, id, query string, args ...any) error {

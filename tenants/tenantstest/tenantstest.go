@@ -207,8 +207,21 @@ func testHidden(t *testing.T, s tenants.Store) {
 	is.Equal(checks, []string{"acme", "newer", "newest"})
 	is.Equal(errs.CodeOf(s.Insert(ctx, tenant("new"), "x")), errs.Conflict)
 
-	is.NoErr(s.Show(ctx, "new"))
-	is.Equal(errs.CodeOf(s.Show(ctx, "new")), errs.NotFound)
+	for _, was := range []tenants.Hidden{tenants.Importing, tenants.Deleting} { // another reason or time than that of the tenant
+		since := map[tenants.Hidden]time.Time{tenants.Importing: monday, tenants.Deleting: tuesday}[was]
+		is.Equal(errs.CodeOf(s.Rehide(ctx, "new", was, since, tenants.Deleting, tuesday)), errs.NotFound)
+		is.Equal(errs.CodeOf(s.Show(ctx, "new", was, since)), errs.NotFound)
+	}
+	is.NoErr(s.Rehide(ctx, "new", tenants.Importing, tuesday, tenants.Deleting, monday))
+	why, at, err = s.Hidden(ctx, "new")
+	is.NoErr(err)
+	is.Equal(why, tenants.Deleting)
+	is.Equal(at, monday)
+	is.Equal(errs.CodeOf(s.Rehide(ctx, "newer", tenants.Importing, tuesday, tenants.Deleting, monday)), errs.NotFound) // not hidden
+	is.Equal(errs.CodeOf(s.Rehide(ctx, "none", tenants.Importing, tuesday, tenants.Deleting, monday)), errs.NotFound)
+
+	is.NoErr(s.Show(ctx, "new", tenants.Deleting, monday))
+	is.Equal(errs.CodeOf(s.Show(ctx, "new", tenants.Deleting, monday)), errs.NotFound)
 	got, err := s.Get(ctx, "new")
 	is.NoErr(err)
 	is.Equal(got, tenant("new"))
