@@ -294,10 +294,13 @@ func (i *Import) section(s section) (add func(line []byte) error, flush func() e
 	} else {
 		for _, name := range s.Columns {
 			c := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
-			if c < 0 {
-				return nil, nil, damaged()
+			if c < 0 || slices.Contains(columns, t.Columns[c]) {
+				return nil, nil, errs.New(errs.Invalid, "the export is damaged: %s has no column %q, or twice", t.Name, name)
 			}
 			columns = append(columns, t.Columns[c])
+		}
+		if len(columns) < len(t.Columns) {
+			return nil, nil, errs.New(errs.Invalid, "the export is damaged: %s lacks columns", t.Name)
 		}
 	}
 	if t.Columns = columns; s.Links == "" {
