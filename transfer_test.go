@@ -535,7 +535,12 @@ func TestImportRefusesWhatNoExportHas(t *testing.T) {
 			"column twice":           {replaced(`{"table":"tc_colors","columns":["key",`, `{"table":"tc_colors","columns":["key","key",`), `tc_colors has no column "key", or twice`},
 			"no column":              {replaced(`{"table":"tc_colors","columns":["key",`, `{"table":"tc_colors","columns":["`+"\u2028"+`\n",`), `tc_colors has no column "\u2028\n", or twice`},
 			"secret without its key": {replaced(`{"table":"tc_domains","columns":["id",`, `{"table":"tc_domains","columns":[`), "tc_domains lacks columns"},
-			"no base64":              {withValue("tc_blob_chunks", "bytes", `"%"`), "tc_blob_chunks.bytes has a text that is no base64"},
+			"long line":              {func(_ *testing.T, lines string) string { return lines + "[" + strings.Repeat("1,", 33<<20) + "1]\n" }, "it has a line of more than 64 MiB"},
+			"more values than columns": {func(t *testing.T, lines string) string {
+				_, row := section(t, lines, "tc_jobs")
+				return strings.Replace(lines, row, strings.TrimSuffix(row, "]")+strings.Repeat(",1", 1<<20)+"]", 1)
+			}, "the export is damaged"},
+			"no base64": {withValue("tc_blob_chunks", "bytes", `"%"`), "tc_blob_chunks.bytes has a text that is no base64"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				is := is.New(t)

@@ -26,6 +26,10 @@ import (
 // what is true or false is 1 or 0, bytes and opened secrets are base64.
 const format = 2
 
+// maxLine is the most bytes of a line, so that reading one needs no more memory than a server has. The texts of a row have some MiB: a body of
+// the API has 1 MiB, the entries of a bundle 4 MiB together, the answers of a conversation 12 MiB; and JSON makes of a byte 6 at most.
+const maxLine = 64 << 20
+
 // header is the first line.
 type header struct {
 	Format     int      `json:"tenantcontent"`
@@ -111,9 +115,20 @@ type lines struct {
 
 func newLines(w io.Writer) *lines {
 	l := &lines{to: w, digest: sha256.New()}
-	l.json = json.NewEncoder(io.MultiWriter(w, l.digest))
+	l.json = json.NewEncoder(bounded{io.MultiWriter(w, l.digest)})
 	l.json.SetEscapeHTML(false)
 	return l
+}
+
+// bounded refuses lines that no import reads. An encoder writes each at once.
+type bounded struct{ io.Writer }
+
+// Write implements io.Writer.
+func (b bounded) Write(line []byte) (int, error) {
+	if len(line) > maxLine {
+		return 0, errs.New(errs.TooLarge, "a row has more than %d MiB, which no import reads", maxLine>>20)
+	}
+	return b.Writer.Write(line)
 }
 
 // Export writes all rows of a tenant, as they are at one time, and returns their number. Memory does not grow with them. It returns

@@ -25,8 +25,7 @@ import (
 
 // Bounds of an import.
 const (
-	maxLine    = 256 << 20 // bytes
-	batchBytes = 4 << 20   // after how many bytes of rows these are written
+	batchBytes = 4 << 20 // after how many bytes of rows these are written
 	batchRows  = 500
 	maxValues  = 30_000 // of a statement; SQLite takes 32,766
 )
@@ -123,8 +122,10 @@ func (i *Import) line() ([]byte, error) {
 			return i.counted(part), nil
 		case err == nil:
 			return i.counted(append(long, part...)), nil
-		case errors.Is(err, bufio.ErrBufferFull) && len(long) < maxLine:
+		case errors.Is(err, bufio.ErrBufferFull) && len(long)+len(part) <= maxLine:
 			long = append(long, part...)
+		case errors.Is(err, bufio.ErrBufferFull):
+			return nil, errs.New(errs.Invalid, "the export is damaged: it has a line of more than %d MiB, which is no row", maxLine>>20)
 		case errors.Is(err, io.EOF):
 			return nil, errs.New(errs.Invalid, "the export ends before its end: it was cut")
 		default:

@@ -13,6 +13,9 @@ import (
 // workFactor is the binary logarithm of what a guess of the passphrase costs: with 17, 128 MiB of memory and some tenths of a second.
 var workFactor = 17
 
+// maxWorkFactor bounds what a file that others have made can cost: with 18, 256 MiB of memory.
+const maxWorkFactor = 18
+
 // SetWorkFactor makes guesses cheaper, for tests.
 func SetWorkFactor(n int) { workFactor = n }
 
@@ -45,6 +48,7 @@ func Decrypt(r io.Reader, passphrase string) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	by.SetMaxWorkFactor(maxWorkFactor)
 	plain, err := age.Decrypt(from, by)
 	var none *age.NoIdentityMatchError
 	switch {
