@@ -102,6 +102,9 @@ func (app *App) workspaceFiles(tenant string, moved *TenantMoved) *tenantrows.Fi
 			}
 			return there, err
 		},
+		Missing: func(key string) error {
+			return errs.New(errs.Conflict, "the SQL database of the app %s is not where workspaces are (TENANTCONTENT_WORKSPACES): put it there, publish the app again, or leave all of them behind (--without-workspaces)", key)
+		},
 		Import: func(ctx context.Context, key string, r io.Reader) error {
 			moved.Workspaces++
 			return app.workspaces.Import(ctx, tenant, key, r)

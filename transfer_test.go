@@ -272,6 +272,15 @@ func inWorkspace(t *testing.T, app *tenantcontent.App, id, statement string) str
 	return string(rows)
 }
 
+// inWorkspaces changes the rows of workspaces of the tenant mover.
+func inWorkspaces(t *testing.T, db *bun.DB, statement string) {
+	t.Helper()
+	is.New(t).NoErr(bunx.Write(t.Context(), db, "mover", func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, statement)
+		return err
+	}))
+}
+
 // The apps of mover that have workspaces.
 const (
 	movedApp = "0192b2a0-0000-7000-8000-000000000001"
@@ -301,10 +310,11 @@ func TestTenantMovesBetweenEngines(t *testing.T) {
 			_, err = source.ExportTenant(t.Context(), "nobody", &file, o)
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 
-			is.NoErr(bunx.Write(t.Context(), from, "mover", func(ctx context.Context, c bunx.Conn) error {
-				_, err := c.Exec(ctx, `UPDATE tc_workspaces SET engine = 'sqlite' WHERE tenant_id = 'mover'`)
-				return err
-			}))
+			inWorkspaces(t, from, `UPDATE tc_workspaces SET engine = 'sqlite' WHERE tenant_id = 'mover'`)
+			_, err = source.ExportTenant(t.Context(), "mover", io.Discard, o)
+			is.Equal(errs.CodeOf(err), errs.Conflict) // they are not where workspaces are
+			is.True(strings.Contains(err.Error(), "the SQL database of the app row "))
+			inWorkspaces(t, from, `DELETE FROM tc_workspaces WHERE tenant_id = 'mover'`)
 			inWorkspace(t, source, movedApp, "CREATE TABLE things (id integer PRIMARY KEY, name text UNIQUE, bytes blob)")
 			inWorkspace(t, source, movedApp, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO things SELECT i, 'thing ' || i, randomblob(100) FROM n")
 			inWorkspace(t, source, emptyApp, "SELECT 1")
@@ -358,13 +368,38 @@ func TestTenantMovesBetweenEngines(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(got.Workspaces, 0)
 			is.True(strings.HasPrefix(got.Left[2], "the SQL databases of its apps"))
-			is.Equal(got.Rows, sent.Rows-rowsEach-2)
+			is.Equal(got.Rows, sent.Rows-2)
 			sent, err = source.ExportTenant(t.Context(), "mover", io.Discard, o)
 			is.NoErr(err)
 			is.Equal(sent.Rows, got.Rows)
-			is.True(strings.HasPrefix(sent.Left[0], fmt.Sprint(rowsEach+2, " SQL databases of apps")))
+			is.True(strings.HasPrefix(sent.Left[0], "2 SQL databases of apps"))
 		})
 	}
+}
+
+// TestExportLosesNoWorkspace: it fails when the tenant is deleted meanwhile, and is without the workspace of an app that is.
+func TestExportLosesNoWorkspace(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, db := is.New(t), opener(t)
+		app := withWorkspaces(t, db, filepath.Join(t.TempDir(), "workspaces"), 0)
+		_, err := app.Tenants.Unchecked().Rekey(t.Context())
+		is.NoErr(err)
+		stock(t, app, db)
+		inWorkspaces(t, db, `DELETE FROM tc_workspaces WHERE tenant_id = 'mover'`)
+		inWorkspace(t, app, movedApp, "CREATE TABLE things (id integer PRIMARY KEY)")
+		inWorkspace(t, app, emptyApp, "SELECT 1")
+		beside := func(do func() error) (tenantcontent.TenantMoved, error) {
+			o, once := tenantcontent.TenantTransfer{Passphrase: passphrase}, sync.OnceFunc(func() { is.NoErr(do()) })
+			o.Progress = func(int) { once() }
+			return app.ExportTenant(t.Context(), "mover", io.Discard, o)
+		}
+		moved, err := beside(func() error { return app.Workspaces().Drop(t.Context(), "mover", []string{emptyApp}) })
+		is.NoErr(err)
+		is.Equal(moved.Workspaces, 1)
+		_, err = beside(func() error { return app.Tenants.Unchecked().Delete(t.Context(), "mover", nil) })
+		is.Equal(errs.CodeOf(err), errs.Conflict)
+		is.Equal(errs.MessageOf(err), "the tenant mover was deleted while it was exported")
+	})
 }
 
 // TestImportIsWholeOrNothing, whatever is wrong with the file, the passphrase or the database.

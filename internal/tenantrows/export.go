@@ -96,6 +96,8 @@ type Files struct {
 	Kind  string // what can read them: an import returns the one of the export
 	// Export writes a file, and reports whether there is one.
 	Export func(ctx context.Context, key string, w io.Writer) (there bool, err error)
+	// Missing returns the error for a row without a file.
+	Missing func(key string) error
 	// Import makes a file.
 	Import func(ctx context.Context, key string, r io.Reader) error
 }
@@ -144,15 +146,16 @@ func Export(ctx context.Context, db *bun.DB, tenant string, w io.Writer, o Optio
 		return 0, bunx.Err(err, "Tenant")
 	}
 	defer func() { _ = tx.Rollback() }()
-	e := export{ctx: ctx, tx: tx, tenant: tenant, out: newLines(w), o: o}
+	e := export{ctx: ctx, db: db, tx: tx, tenant: tenant, out: newLines(w), o: o}
 	keep := func(t Table) func(row []any) {
 		if o.Files == nil || t.Name != o.Files.Table {
 			return func([]any) {}
 		}
 		at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == t.Key[0] })
+		e.key = t.Key[0]
 		return func(row []any) { e.files = append(e.files, row[at].(string)) }
 	}
-	if err := e.header(db); err != nil {
+	if err := e.header(); err != nil {
 		return 0, err
 	}
 	for _, t := range all {
@@ -169,6 +172,9 @@ func Export(ctx context.Context, db *bun.DB, tenant string, w io.Writer, o Optio
 			return e.rows, err
 		}
 	}
+	if err := e.stayed(); err != nil {
+		return e.rows, err
+	}
 	last := section{End: &end{Rows: e.rows, SHA256: hex.EncodeToString(e.out.digest.Sum(nil))}}
 	return e.rows, json.NewEncoder(w).Encode(last)
 }
@@ -183,15 +189,17 @@ func isolation(c bunx.Conn) sql.IsolationLevel {
 
 type export struct {
 	ctx    context.Context
+	db     *bun.DB
 	tx     bun.Tx
 	tenant string
 	out    *lines
 	o      Options
 	rows   int
-	files  []string // the keys of files
+	key    string   // the column of the keys of files
+	files  []string // these keys
 }
 
-func (e *export) header(db *bun.DB) (err error) {
+func (e *export) header() (err error) {
 	h := header{Format: format, Tenant: e.tenant, Left: e.o.Left}
 	if e.o.Files != nil {
 		h.Files = e.o.Files.Kind
@@ -203,7 +211,7 @@ func (e *export) header(db *bun.DB) (err error) {
 		return bunx.Err(err, "Tenant")
 	}
 	h.CreatedAt, h.UpdatedAt = created.String(), updated.String()
-	if h.Migrations, err = migrations(e.ctx, db); err != nil {
+	if h.Migrations, err = migrations(e.ctx, e.db); err != nil {
 		return err
 	}
 	return e.out.json.Encode(h)
@@ -222,10 +230,34 @@ func migrations(ctx context.Context, db *bun.DB) ([]string, error) {
 func (e *export) file(key string) error {
 	pieces := &pieces{out: e.out, key: key}
 	there, err := e.o.Files.Export(e.ctx, key, pieces)
-	if err != nil || !there {
+	if err != nil {
 		return err
 	}
-	return pieces.flush()
+	if there {
+		return pieces.flush()
+	}
+	t := e.o.Files.Table
+	kept, err := e.holds(`SELECT EXISTS (SELECT 1 FROM `+t+` WHERE tenant_id = $1 AND `+e.key+` = $2)`, key)
+	if err == nil && kept {
+		err = e.o.Files.Missing(key)
+	}
+	return err
+}
+
+// stayed returns errs.Conflict if the tenant has been deleted meanwhile, and its files with it.
+func (e *export) stayed() error {
+	there, err := e.holds(`SELECT EXISTS (SELECT 1 FROM tc_tenants WHERE tenant_id = $1 AND hidden IS NULL)`)
+	if err == nil && !there {
+		err = errs.New(errs.Conflict, "the tenant %s was deleted while it was exported", e.tenant)
+	}
+	return err
+}
+
+// holds reports whether something of the tenant is so now.
+func (e *export) holds(query string, args ...any) (is bool, err error) {
+	ctx, c := bunx.For(e.ctx, e.db, e.tenant)
+	err = c.Row(ctx, query, append([]any{e.tenant}, args...)...).Scan(&is)
+	return is, bunx.Err(err, "Row")
 }
 
 // pieces writes the content of a file.
