@@ -171,6 +171,7 @@ func (i *Import) Rows() (int, error) {
 		}
 		if i.rows-before >= analyzed { // what comes next may refer to them
 			bunx.Analyze(i.ctx, i.db, i.head.Tenant, in)
+			before = i.rows
 		}
 		var s section
 		if err := json.Unmarshal(line, &s); err != nil {
