@@ -99,10 +99,22 @@ func TestBackup(t *testing.T) {
 	is.Equal(query(t, d, "SELECT id FROM orders"), `[{"id":7}]`)
 
 	is.Equal(errs.CodeOf(database.Restore(t.Context(), bytes.NewReader(file.Bytes()), to, nil)), errs.Conflict)
+	for _, end := range []string{"-wal", "-shm", "-journal"} { // which SQLite would play into the restored database
+		left := emptyPlace(t)
+		is.NoErr(os.MkdirAll(filepath.Dir(left.Database), 0o700))
+		is.NoErr(os.WriteFile(left.Database+end, []byte("left"), 0o600))
+		is.Equal(errs.CodeOf(database.Restore(t.Context(), bytes.NewReader(file.Bytes()), left, nil)), errs.Conflict)
+		is.True(!exists(left.Database))
+	}
 	other := emptyPlace(t)
 	other.Workspaces = to.Workspaces
 	is.Equal(errs.CodeOf(database.Restore(t.Context(), bytes.NewReader(file.Bytes()), other, nil)), errs.Conflict)
 	is.Equal(query(t, d, "SELECT id FROM orders"), `[{"id":7}]`)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // nothing checks that a failed restore has left nothing.
@@ -188,7 +200,7 @@ func TestBackupEnds(t *testing.T) {
 	is.True(errors.Is(err, context.Canceled))
 	nothing(t, to)
 
-	for _, name := range []string{to.Database + ".restoring", filepath.Join(to.Workspaces+".restoring", "x", "y.sqlite")} {
+	for _, name := range []string{to.Database + ".restoring", to.Database + ".restoring-journal", filepath.Join(to.Workspaces+".restoring", "x", "y.sqlite")} {
 		is.NoErr(os.MkdirAll(filepath.Dir(name), 0o700))
 		is.NoErr(os.WriteFile(name, []byte("half"), 0o600))
 	}

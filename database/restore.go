@@ -48,11 +48,14 @@ func Restore(ctx context.Context, from io.Reader, to Files, progress Progress) (
 	return r.publish()
 }
 
+// databaseEnds are behind the name of a database in the names of its files. SQLite plays a journal that it finds back into the database.
+var databaseEnds = []string{"", "-wal", "-shm", "-journal"}
+
 // empty returns an error if there is something at the place of a backup.
 func empty(to Files) error {
-	for _, end := range []string{"", "-wal", "-shm"} {
+	for _, end := range databaseEnds {
 		if _, err := os.Stat(to.Database + end); !errors.Is(err, fs.ErrNotExist) {
-			return errs.New(errs.Conflict, "there is a database at %s already: restore into an empty place", to.Database)
+			return errs.New(errs.Conflict, "there is a database at %s already, or what is left of one: restore into an empty place", to.Database+end)
 		}
 	}
 	if to.Workspaces == "" {
@@ -84,7 +87,7 @@ type restoring struct {
 // clear removes the files under the names that they have until they are complete.
 func (r *restoring) clear() error {
 	var err error
-	for _, end := range []string{"", "-wal", "-shm"} {
+	for _, end := range databaseEnds {
 		if failed := os.Remove(r.database + end); !errors.Is(failed, fs.ErrNotExist) {
 			err = errors.Join(err, failed)
 		}
