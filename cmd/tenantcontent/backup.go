@@ -35,15 +35,16 @@ func (b *backupCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return errs.Wrap(errs.Invalid, err, "cannot write %s: %v", b.File, err)
 	}
+	defer func() { _ = os.Remove(f.Name()) }()
 	if err = b.write(ctx, t, files, f); err == nil {
 		err = f.Sync()
 	}
 	info, unknown := f.Stat()
 	if err = errors.Join(err, unknown, f.Close()); err == nil {
-		err = os.Rename(f.Name(), b.File)
+		err = publish(f.Name(), b.File)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return err
 	}
 	return say(t, "Wrote %s, %s. The secret key is not in it: keep %s, too.", b.File, size(info.Size()).about(), cmp.Or(b.keyFile(), "TENANTCONTENT_SECRET_KEY"))
 }

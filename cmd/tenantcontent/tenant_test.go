@@ -128,6 +128,15 @@ func TestTenantFile(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(left), 2) // nothing half written
 
+	comes := filepath.Join(dir, "comes") // unseen at first
+	is.NoErr(os.Symlink(filepath.Join(dir, "nowhere"), comes))
+	fails(t, 2, "exists already: name a new file", "", append([]string{"tenant", "export", "acme", comes, "--passphrase-file=" + words}, from...)...)
+	fails(t, 2, "exists already: name a new file", "", append([]string{"backup", comes}, from...)...)
+	left, err = os.ReadDir(dir)
+	is.NoErr(err)
+	is.Equal(len(left), 3)
+	is.NoErr(os.Remove(comes))
+
 	t.Setenv("TENANTCONTENT_PASSPHRASE", "some words that are wrong")
 	fails(t, 2, "the passphrase is not the one", "", append([]string{"tenant", "import", file}, to...)...)
 	t.Setenv("TENANTCONTENT_PASSPHRASE", "some words that nobody knows")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,14 +70,26 @@ func (e *tenantExportCommand) Run(ctx context.Context, t terminal) error {
 		if err = errors.Join(err, file.Close()); err != nil {
 			return err
 		}
-		if err := os.Link(file.Name(), e.File); err != nil { // not over a file that has come meanwhile
-			return errs.Wrap(errs.Invalid, err, "the file cannot be written: %v", err)
+		if err := publish(file.Name(), e.File); err != nil {
+			return err
 		}
 		return errors.Join(
 			say(t, "Wrote the tenant %s with %s to %s. Keep the passphrase: nothing opens the file without it.", e.ID, contents(moved), e.File),
 			sayLeft(t, moved),
 		)
 	})
+}
+
+// publish makes a file that is whole known by its name, too, unless another one has come there meanwhile.
+func publish(whole, name string) error {
+	err := os.Link(whole, name)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return errs.Wrap(errs.Invalid, err, "%s exists already: name a new file", name)
+	case err != nil:
+		return errs.Wrap(errs.Invalid, err, "%s cannot be written: %v", name, err)
+	}
+	return nil
 }
 
 func (e *tenantExportCommand) write(ctx context.Context, t terminal, app *tenantcontent.App, file *os.File, secret string) (tenantcontent.TenantMoved, error) {
