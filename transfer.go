@@ -2,7 +2,7 @@ package tenantcontent
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -72,7 +72,10 @@ func (app *App) ExportTenant(ctx context.Context, id string, w io.Writer, o Tena
 		return moved, err
 	}
 	moved.Rows, err = tenantrows.Export(ctx, app.db, id, sealed, options)
-	return moved, errors.Join(err, sealed.Close())
+	if closed := sealed.Close(); err == nil { // else it fails, too
+		err = closed
+	}
+	return moved, err
 }
 
 // leftOfDeploys appends what an export leaves behind of the rights of other tenants.
@@ -94,7 +97,7 @@ func (app *App) leftOfDeploys(ctx context.Context, t tenants.Tenant, left []stri
 // workspaceFiles returns the SQL databases of apps of a tenant, and counts them in moved.
 func (app *App) workspaceFiles(tenant string, moved *TenantMoved) *tenantrows.Files {
 	return &tenantrows.Files{
-		Table: workspaces.RowsTable, Kind: app.workspaces.Engine(),
+		Table: workspaces.RowsTable, Kind: app.workspaces.Engine(), KindOf: "engine",
 		Export: func(ctx context.Context, key string, w io.Writer) (bool, error) {
 			there, err := app.workspaces.Export(ctx, tenant, key, w)
 			if there {
@@ -151,6 +154,7 @@ func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer)
 	moved.Tenant, moved.Left = t.ID, in.Left()
 	switch engine := app.workspaces.Engine(); {
 	case in.Files() == "":
+		in.Without(workspaces.RowsTable)
 	case o.WithoutWorkspaces:
 		moved.Left = append(moved.Left, "the SQL databases of its apps: publish the apps again, which makes empty tables")
 	case in.Files() != engine:
@@ -214,5 +218,5 @@ func abandoned(err, left error, id string) error {
 	if text == "" {
 		text = err.Error()
 	}
-	return errs.Wrap(errs.CodeOf(err), errors.Join(err, left), "%s. What had arrived of the tenant %s is hidden, and could not be removed: `tenant delete %s` removes it, or a running server in ten minutes", strings.TrimSuffix(text, "."), id, id)
+	return errs.Wrap(errs.CodeOf(err), fmt.Errorf("%w; %w", err, left), "%s. What had arrived of the tenant %s is hidden, and could not be removed: `tenant delete %s` removes it, or a running server in ten minutes", strings.TrimSuffix(text, "."), id, id)
 }

@@ -272,8 +272,8 @@ func inWorkspace(t *testing.T, app *tenantcontent.App, id, statement string) str
 	return string(rows)
 }
 
-// inWorkspaces changes the rows of workspaces of the tenant mover.
-func inWorkspaces(t *testing.T, db *bun.DB, statement string) {
+// ofMover changes rows of the tenant mover.
+func ofMover(t *testing.T, db *bun.DB, statement string) {
 	t.Helper()
 	is.New(t).NoErr(bunx.Write(t.Context(), db, "mover", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, statement)
@@ -310,11 +310,11 @@ func TestTenantMovesBetweenEngines(t *testing.T) {
 			_, err = source.ExportTenant(t.Context(), "nobody", &file, o)
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 
-			inWorkspaces(t, from, `UPDATE tc_workspaces SET engine = 'sqlite' WHERE tenant_id = 'mover'`)
+			ofMover(t, from, `UPDATE tc_workspaces SET engine = 'sqlite' WHERE tenant_id = 'mover'`)
 			_, err = source.ExportTenant(t.Context(), "mover", io.Discard, o)
 			is.Equal(errs.CodeOf(err), errs.Conflict) // they are not where workspaces are
 			is.True(strings.Contains(err.Error(), "the SQL database of the app row "))
-			inWorkspaces(t, from, `DELETE FROM tc_workspaces WHERE tenant_id = 'mover'`)
+			ofMover(t, from, `DELETE FROM tc_workspaces WHERE tenant_id = 'mover'`)
 			inWorkspace(t, source, movedApp, "CREATE TABLE things (id integer PRIMARY KEY, name text UNIQUE, bytes blob)")
 			inWorkspace(t, source, movedApp, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO things SELECT i, 'thing ' || i, randomblob(100) FROM n")
 			inWorkspace(t, source, emptyApp, "SELECT 1")
@@ -341,6 +341,28 @@ func TestTenantMovesBetweenEngines(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(len(left), 0)
 
+			added := func(more string) func(*testing.T, string) string {
+				return func(_ *testing.T, lines string) string { return lines + more }
+			}
+			for _, c := range []struct {
+				edit    func(t *testing.T, lines string) string
+				message string
+			}{
+				{withValue("tc_workspaces", "engine", `"postgres"`), "tc_workspaces.engine is not the sqlite of its header"},
+				{replaced(`"files":"sqlite"`, `"files":""`), "the export is damaged"},
+				{added(`{"file":"` + emptyApp + `"}` + "\n\"AAAA\"\n"), `the file of "` + emptyApp + `" comes twice, or without its row`},
+				{added(`{"file":"0192b2a0-0000-7000-8000-000000000003"}` + "\n\"AAAA\"\n"), "comes twice, or without its row"},
+			} {
+				made := rewritten(t, file.Bytes(), func(lines string) string { return c.edit(t, lines) })
+				_, err := target.ImportTenant(t.Context(), bytes.NewReader(made), o)
+				if errs.CodeOf(err) != errs.Invalid || !strings.Contains(err.Error(), c.message) {
+					t.Errorf("%v, want %s", err, c.message)
+				}
+				nothing(t, target, to)
+				left, err := filepath.Glob(filepath.Join(folder, "to", "*", "*"))
+				is.NoErr(err)
+				is.Equal(len(left), 0)
+			}
 			got, err := target.ImportTenant(t.Context(), bytes.NewReader(file.Bytes()), o)
 			is.NoErr(err)
 			is.Equal(got, sent)
@@ -385,7 +407,7 @@ func TestExportLosesNoWorkspace(t *testing.T) {
 		_, err := app.Tenants.Unchecked().Rekey(t.Context())
 		is.NoErr(err)
 		stock(t, app, db)
-		inWorkspaces(t, db, `DELETE FROM tc_workspaces WHERE tenant_id = 'mover'`)
+		ofMover(t, db, `DELETE FROM tc_workspaces WHERE tenant_id = 'mover'`)
 		inWorkspace(t, app, movedApp, "CREATE TABLE things (id integer PRIMARY KEY)")
 		inWorkspace(t, app, emptyApp, "SELECT 1")
 		beside := func(do func() error) (tenantcontent.TenantMoved, error) {
@@ -400,6 +422,16 @@ func TestExportLosesNoWorkspace(t *testing.T) {
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 		is.Equal(errs.MessageOf(err), "the tenant mover was deleted while it was exported")
 	})
+}
+
+// TestExportNamesValueThatIsNone: SQLite takes any text as a time.
+func TestExportNamesValueThatIsNone(t *testing.T) {
+	is, db := is.New(t), dbtest.SQLite(t)
+	app := stocked(t, db, time.Now)
+	ofMover(t, db, `UPDATE tc_colors SET created_at = 'x' WHERE tenant_id = 'mover'`)
+	_, err := app.ExportTenant(t.Context(), "mover", io.Discard, tenantcontent.TenantTransfer{Passphrase: passphrase, WithoutWorkspaces: true})
+	is.Equal(errs.CodeOf(err), errs.Conflict)
+	is.Equal(errs.MessageOf(err), "tc_colors.created_at has a value that is no time: correct it, and export again")
 }
 
 // TestImportIsWholeOrNothing, whatever is wrong with the file, the passphrase or the database.

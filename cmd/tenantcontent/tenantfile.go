@@ -67,7 +67,13 @@ func (e *tenantExportCommand) Run(ctx context.Context, t terminal) error {
 		}
 		defer func() { _ = os.Remove(file.Name()) }()
 		moved, err := e.write(ctx, t, app, file, secret)
-		if err = errors.Join(err, file.Close()); err != nil {
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+		if failed, ok := errors.AsType[*fs.PathError](err); ok && failed.Path == file.Name() {
+			return errs.Wrap(errs.Invalid, err, "%s cannot be written: %v", e.File, failed.Err)
+		}
+		if err != nil {
 			return err
 		}
 		if err := publish(file.Name(), e.File); err != nil {
@@ -98,7 +104,13 @@ func (e *tenantExportCommand) write(ctx context.Context, t terminal, app *tenant
 	o.Passphrase, o.WithoutWorkspaces = secret, e.WithoutWorkspaces
 	w := bufio.NewWriterSize(file, 1<<20)
 	moved, err := app.ExportTenant(ctx, e.ID, w, o)
-	return moved, errors.Join(err, w.Flush(), file.Sync())
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	return moved, err
 }
 
 // contents returns how much was moved.
@@ -146,6 +158,9 @@ func (i *tenantImportCommand) Run(ctx context.Context, t terminal) error {
 		return errs.Wrap(errs.Invalid, err, "the file cannot be read: %v", err)
 	}
 	defer func() { _ = file.Close() }()
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return errs.New(errs.Invalid, "%s is a folder: name the file that tenant export has written", i.File)
+	}
 	secret, err := i.read(ctx, t)
 	if err != nil {
 		return err

@@ -94,6 +94,8 @@ type Options struct {
 type Files struct {
 	Table string // whose rows have files, by the first column of their key
 	Kind  string // what can read them: an import returns the one of the export
+	// KindOf is the column of Table that has the Kind of each.
+	KindOf string
 	// Export writes a file, and reports whether there is one.
 	Export func(ctx context.Context, key string, w io.Writer) (there bool, err error)
 	// Missing returns the error for a row without a file.
@@ -310,7 +312,7 @@ func (e *export) table(t Table, keep func(row []any)) error {
 		return err
 	}
 	sealed := e.o.Secrets.of(t)
-	err := e.each(`SELECT `+strings.Join(names, ", ")+` FROM `+t.Name+` WHERE tenant_id = $1`, t.Columns, func(row []any) error {
+	err := e.each(t, `SELECT `+strings.Join(names, ", ")+` FROM `+t.Name+` WHERE tenant_id = $1`, t.Columns, func(row []any) error {
 		copy(line, row)
 		keep(row)
 		for i, key := range sealed {
@@ -336,12 +338,12 @@ func (e *export) table(t Table, keep func(row []any)) error {
 		return err
 	}
 	pair := []Column{{t.Key[0], Text}, t.Columns[self]}
-	return e.each(fmt.Sprintf(`SELECT %s, %s FROM %s WHERE tenant_id = $1 AND %s IS NOT NULL`, t.Key[0], t.Self, t.Name, t.Self), pair,
+	return e.each(t, fmt.Sprintf(`SELECT %s, %s FROM %s WHERE tenant_id = $1 AND %s IS NOT NULL`, t.Key[0], t.Self, t.Name, t.Self), pair,
 		func(row []any) error { return e.out.json.Encode(row) })
 }
 
-// each calls do with the values of each row, as they are written.
-func (e *export) each(query string, columns []Column, do func(row []any) error) (err error) {
+// each calls do with the values of each row of a table, as they are written.
+func (e *export) each(t Table, query string, columns []Column, do func(row []any) error) (err error) {
 	rows, err := e.tx.Tx.QueryContext(e.ctx, query, e.tenant)
 	if err != nil {
 		return bunx.Err(err, "Row")
@@ -357,7 +359,7 @@ func (e *export) each(query string, columns []Column, do func(row []any) error) 
 		}
 		for i, c := range columns {
 			if row[i], err = written(c, *dest[i].(*any)); err != nil {
-				return err
+				return errs.Wrap(errs.Conflict, err, "%s.%s has a value that is no %s: correct it, and export again", t.Name, c.Name, c.Type)
 			}
 		}
 		if err := do(row); err != nil {

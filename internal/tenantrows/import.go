@@ -40,8 +40,9 @@ type Import struct {
 	head   header
 	tables []Table
 	rows   int
-	left   int    // rows that were left out
-	behind []byte // the line behind a file
+	left   int             // rows that were left out
+	files  map[string]bool // the keys of rows whose files may follow
+	behind []byte          // the line behind a file
 }
 
 // Tenant is the tenant of an export.
@@ -49,7 +50,7 @@ type Tenant struct{ ID, Name string }
 
 // Open reads the beginning of an export. Errors: errs.Invalid for what is none, and for one of another version.
 func Open(ctx context.Context, db *bun.DB, r io.Reader, o Options) (*Import, error) {
-	i := &Import{ctx: bunx.WithWork(ctx, bunx.Unbounded), db: db, in: bufio.NewReaderSize(r, 1<<20), digest: sha256.New(), o: o}
+	i := &Import{ctx: bunx.WithWork(ctx, bunx.Unbounded), db: db, in: bufio.NewReaderSize(r, 1<<20), digest: sha256.New(), o: o, files: map[string]bool{}}
 	line, err := i.line()
 	if err != nil {
 		return nil, err
@@ -104,6 +105,9 @@ func (i *Import) Files() string { return i.head.Files }
 
 // SetFiles sets what makes the files. Without it they are left out.
 func (i *Import) SetFiles(f *Files) { i.o.Files = f }
+
+// Without makes rows of a table damage, as the export has none of its files.
+func (i *Import) Without(table string) { i.o.Without = append(i.o.Without, table) }
 
 // Left returns sentences about what the tenant had and the export has not.
 func (i *Import) Left() []string { return i.head.Left }
@@ -223,6 +227,10 @@ func (i *Import) file(key string) error {
 		_, err := io.Copy(io.Discard, content)
 		return err
 	}
+	if !i.files[key] {
+		return errs.New(errs.Invalid, "the export is damaged: the file of %q comes twice, or without its row", key)
+	}
+	delete(i.files, key)
 	if err := i.o.Files.Import(i.ctx, key, content); err != nil {
 		return err
 	}
@@ -321,6 +329,9 @@ func (i *Import) section(s section) (add func(line []byte) error, flush func() e
 	most := min(batchRows, maxValues/(len(columns)+1))
 	return func(line []byte) error {
 		row, err := i.read(t, sealed, line)
+		if err == nil {
+			err = i.expect(t, row)
+		}
 		if err != nil {
 			return err
 		}
@@ -330,6 +341,23 @@ func (i *Import) section(s section) (add func(line []byte) error, flush func() e
 		}
 		return flush()
 	}, flush, nil
+}
+
+// expect notes the file of a row, if it has one.
+func (i *Import) expect(t Table, row []any) error {
+	f := i.o.Files
+	if f == nil || f.Table != t.Name {
+		return nil
+	}
+	value := func(column string) string {
+		text, _ := row[slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == column })].(string)
+		return text
+	}
+	if value(f.KindOf) != i.head.Files {
+		return errs.New(errs.Invalid, "the export is damaged: %s.%s is not the %s of its header", t.Name, f.KindOf, i.head.Files)
+	}
+	i.files[value(t.Key[0])] = true
+	return nil
 }
 
 // read returns the values of a row as the database takes them. sealed are the places of secrets and of their keys.

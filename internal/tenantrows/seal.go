@@ -39,7 +39,13 @@ type encrypted struct {
 }
 
 // Close implements io.Closer.
-func (e *encrypted) Close() error { return errors.Join(e.Writer.Close(), e.sealed.Close()) }
+func (e *encrypted) Close() error {
+	err := e.Writer.Close()
+	if sealed := e.sealed.Close(); err == nil {
+		err = sealed
+	}
+	return err
+}
 
 // Decrypt reads what a writer of Encrypt has written. Its errors, and those of the reader, are errs.Invalid, unless r fails.
 func Decrypt(r io.Reader, passphrase string) (io.Reader, error) {
