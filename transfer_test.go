@@ -424,6 +424,21 @@ func TestExportLosesNoWorkspace(t *testing.T) {
 	})
 }
 
+// TestImportSaysWhatIsLeft, and how to remove it, when it fails and cannot remove it itself.
+func TestImportSaysWhatIsLeft(t *testing.T) {
+	is, db := is.New(t), dbtest.SQLite(t)
+	file := rewritten(t, exported(t, stocked(t, dbtest.SQLite(t), time.Now)), func(lines string) string { return lines + `{"table":"tc_tenants"}` + "\n" })
+	app := open(t, db, time.Now)
+	ofMover(t, db, `CREATE TRIGGER stays BEFORE DELETE ON tc_colors WHEN OLD.tenant_id = 'mover' BEGIN SELECT RAISE(ABORT, 'it stays'); END`)
+	_, err := app.ImportTenant(t.Context(), bytes.NewReader(file), tenantcontent.TenantTransfer{Passphrase: passphrase})
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+	is.Equal(errs.MessageOf(err), "the export is damaged. What had arrived of the tenant mover is hidden, and could not be removed: `tenant delete mover` removes it, or a running server in ten minutes")
+	is.True(strings.Contains(err.Error(), "it stays") && !strings.Contains(err.Error(), "\n"))
+	ofMover(t, db, `DROP TRIGGER stays`)
+	is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "mover", nil)) // at once
+	nothing(t, app, db)
+}
+
 // TestExportNamesValueThatIsNone: SQLite takes any text as a time.
 func TestExportNamesValueThatIsNone(t *testing.T) {
 	is, db := is.New(t), dbtest.SQLite(t)
