@@ -8,11 +8,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/workspaces"
 )
 
-// SetAliveEach sets how often an import is noted while it waits for its reader, until the test ends.
-func SetAliveEach(t *testing.T, d time.Duration) {
-	was := aliveEach
-	aliveEach = d
-	t.Cleanup(func() { aliveEach = was })
+// SetKeepAliveInterval sets how often an import is noted while it waits for its reader, until the test ends.
+func SetKeepAliveInterval(t *testing.T, d time.Duration) {
+	was := keepAliveInterval
+	keepAliveInterval = d
+	t.Cleanup(func() { keepAliveInterval = was })
 }
 
 // Registry returns the registry that the services share.

@@ -177,15 +177,15 @@ func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer)
 	return moved, nil
 }
 
-// aliveEach is how often an import is noted while it waits for its reader.
-var aliveEach = 30 * time.Second
+// keepAliveInterval is how often an import is noted while it waits for its reader.
+var keepAliveInterval = 30 * time.Second
 
 // keepAlive notes that an import goes on until stop is called.
 func keepAlive(ctx context.Context, i *tenants.Import) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		ticker := time.NewTicker(aliveEach)
+		ticker := time.NewTicker(keepAliveInterval)
 		defer ticker.Stop()
 		for {
 			select {

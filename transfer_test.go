@@ -745,7 +745,7 @@ func TestImportThatStoodStillIsTakenOver(t *testing.T) {
 
 // TestWaitingImportIsNotTakenOver: it is noted while no rows arrive.
 func TestWaitingImportIsNotTakenOver(t *testing.T) {
-	tenantcontent.SetAliveEach(t, time.Millisecond)
+	tenantcontent.SetKeepAliveInterval(t, time.Millisecond)
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db := is.New(t), opener(t)
 		file := exported(t, stocked(t, dbtest.SQLite(t), time.Now))

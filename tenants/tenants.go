@@ -97,8 +97,8 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 	// Hide makes a tenant hidden from a time on, or notes the time of one that is hidden for the same reason. It fails with errs.NotFound.
 	Hide(ctx context.Context, id string, why Hidden, at time.Time) error
-	// Rehide changes why and from when on a tenant is hidden. It fails with errs.NotFound unless the tenant is hidden as the first two say, exactly:
-	// of those who would go on with it at the same time, one does.
+	// Rehide changes why and since when a tenant is hidden. It fails with errs.NotFound unless the tenant is hidden for the reason was since exactly
+	// the time since, so of several callers that have read the same one succeeds.
 	Rehide(ctx context.Context, id string, was Hidden, since time.Time, why Hidden, at time.Time) error
 	// Show makes a hidden tenant one like the others. It fails with errs.NotFound unless the tenant is hidden for this reason since this time.
 	Show(ctx context.Context, id string, was Hidden, since time.Time) error

@@ -2,7 +2,6 @@ package tenants
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -109,7 +108,7 @@ const (
 	beat      = time.Minute
 )
 
-// remove removes a tenant that is hidden for that.
+// remove removes a tenant that is hidden as Deleting.
 func (s *Service) remove(ctx context.Context, id string, progress func(rows int)) error {
 	others, every, err := s.hooks.TenantsWith(ctx, id)
 	if err == nil && every {
@@ -133,7 +132,10 @@ func (s *Service) remove(ctx context.Context, id string, progress func(rows int)
 			failed = s.store.Hide(ctx, id, Deleting, s.stamp())
 		}
 	})
-	if err = errors.Join(err, failed); err != nil {
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.hooks.Removed(ctx, id); err != nil {

@@ -174,7 +174,7 @@ func Export(ctx context.Context, db *bun.DB, tenant string, w io.Writer, o Optio
 			return e.rows, err
 		}
 	}
-	if err := e.stayed(); err != nil {
+	if err := e.stillThere(); err != nil {
 		return e.rows, err
 	}
 	last := section{End: &end{Rows: e.rows, SHA256: hex.EncodeToString(e.out.digest.Sum(nil))}}
@@ -246,8 +246,8 @@ func (e *export) file(key string) error {
 	return err
 }
 
-// stayed returns errs.Conflict if the tenant has been deleted meanwhile, and its files with it.
-func (e *export) stayed() error {
+// stillThere returns errs.Conflict if the tenant has been deleted meanwhile, and its files with it.
+func (e *export) stillThere() error {
 	there, err := e.holds(`SELECT EXISTS (SELECT 1 FROM tc_tenants WHERE tenant_id = $1 AND hidden IS NULL)`)
 	if err == nil && !there {
 		err = errs.New(errs.Conflict, "the tenant %s was deleted while it was exported", e.tenant)
