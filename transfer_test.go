@@ -311,13 +311,13 @@ func TestTenantMovesBetweenEngines(t *testing.T) {
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 
 			ofMover(t, from, `UPDATE tc_workspaces SET engine = 'sqlite' WHERE tenant_id = 'mover'`)
-			_, err = source.ExportTenant(t.Context(), "mover", io.Discard, o)
-			is.Equal(errs.CodeOf(err), errs.Conflict) // they are not where workspaces are
-			is.True(strings.Contains(err.Error(), "the SQL database of the app row "))
-			ofMover(t, from, `DELETE FROM tc_workspaces WHERE tenant_id = 'mover'`)
 			inWorkspace(t, source, movedApp, "CREATE TABLE things (id integer PRIMARY KEY, name text UNIQUE, bytes blob)")
 			inWorkspace(t, source, movedApp, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO things SELECT i, 'thing ' || i, randomblob(100) FROM n")
 			inWorkspace(t, source, emptyApp, "SELECT 1")
+			_, err = source.ExportTenant(t.Context(), "mover", io.Discard, o)
+			is.Equal(errs.CodeOf(err), errs.Conflict) // the others are not where workspaces are
+			is.True(strings.Contains(err.Error(), "the SQL database of the app row "))
+			ofMover(t, from, `DELETE FROM tc_workspaces WHERE tenant_id = 'mover' AND app_id LIKE 'row %'`)
 			const all = "SELECT count(*) AS n, min(name) AS a, max(name) AS b, hex(max(bytes)) AS c FROM things"
 			things := inWorkspace(t, source, movedApp, all)
 			noted := 0
