@@ -59,6 +59,7 @@ type Due struct {
 	Day    bool          // Column is a day, such as 2026-11-20
 	Where  string        // the condition of the index, "" for none
 	Age    time.Duration // how old the rows are at least
+	Hidden bool          // rows of tenants that are being imported or deleted are due, too
 	// Since makes the rows due whose time has come since the sweep before, in place of old ones: for bounds on the number of rows, which
 	// nothing but a new one can pass.
 	Since bool

@@ -14,7 +14,7 @@ import (
 // superuser's.
 func (u Unchecked) Hooks() entity.Hooks {
 	sealed := []entity.SealedColumn{{Table: checkTable, Column: checkColumn, Key: "tenant_id"}}
-	due := []entity.Due{{Table: "tc_tenants", Column: "hidden_at", Where: "hidden IS NOT NULL", Age: abandoned}}
+	due := []entity.Due{{Table: "tc_tenants", Column: "hidden_at", Where: "hidden IS NOT NULL", Age: abandoned, Hidden: true}}
 	return entity.Hooks{Sealed: sealed, Due: due, Sweep: u.s.sweep, Renamed: u.s.renameUsers, Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
 		names := map[string]string{}
 		for _, key := range gone {

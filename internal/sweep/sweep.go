@@ -121,9 +121,6 @@ func (s *Sweeper) each(ctx context.Context, sweep entity.Sweep, now, since time.
 	return errors.Join(failed...)
 }
 
-// tenantsTable is the table of the tenants, whose sweep goes on with those that are hidden.
-const tenantsTable = "tc_tenants"
-
 // page is how many rows are read at once.
 const page = 1000
 
@@ -151,7 +148,7 @@ func (s *Sweeper) due(ctx context.Context, due entity.Due, now, since time.Time,
 			return err
 		}
 		var hidden []string
-		if len(rows) > 0 && due.Table != tenantsTable { // of a moment after the rows were read
+		if len(rows) > 0 && !due.Hidden { // of a moment after the rows were read
 			if hidden, err = s.hidden(ctx); err != nil {
 				return err
 			}

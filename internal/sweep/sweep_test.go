@@ -73,7 +73,7 @@ func TestLeavesHiddenTenants(t *testing.T) {
 		}
 		all := []entity.Sweep{
 			{Due: expired, Tenant: called("rows of ")},
-			{Due: []entity.Due{{Table: "tc_tenants", Column: "hidden_at", Where: "hidden IS NOT NULL"}}, Tenant: called("tenant ")},
+			{Due: []entity.Due{{Table: "tc_tenants", Column: "hidden_at", Where: "hidden IS NOT NULL", Hidden: true}}, Tenant: called("tenant ")},
 		}
 		hidden := func(context.Context) ([]string, error) { return []string{"acme"}, nil }
 		is.NoErr(sweep.New(db, func() []entity.Sweep { return all }, none, hidden, func() time.Time { return monday.Add(time.Hour) }).Run(t.Context()))
