@@ -145,12 +145,12 @@ func (s *Service) transaction(ctx context.Context, tenant string, o ImportOption
 		}
 		defer leave()
 	}
-	run := s.store.InTx
+	run, bound := s.store.InTx, "for which others cannot write"
 	if o.DryRun {
-		run = s.store.DryRun
+		run, bound = s.store.DryRun, "which is the limit for the import itself, too"
 	}
-	late := errs.New(errs.TooLarge, "This takes longer than %v, for which others cannot write: nothing was changed. Send less at once, or have the operator raise the limit: "+
-		"Config.MaxImportTime in a program, TENANTCONTENT_MAX_IMPORT_TIME for the server.", s.time)
+	late := errs.New(errs.TooLarge, "This takes longer than %v, %s: nothing was changed. Send less at once, or have the operator raise the limit: "+
+		"Config.MaxImportTime in a program, TENANTCONTENT_MAX_IMPORT_TIME for the server.", s.time, bound)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	err := run(ctx, func(ctx context.Context) error {
