@@ -2,6 +2,7 @@ package archive
 
 import (
 	"encoding/json"
+	"math"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -36,12 +37,8 @@ func (h Header) Check(l Limits) error {
 
 // bytes writes bundle.json. Errors: as Check.
 func (h Header) bytes(l Limits) ([]byte, error) {
-	members := 2 // bundle.json and checksums.json
-	for _, n := range h.Counts {
-		members += n
-	}
-	if members > l.Members {
-		return nil, errs.New(errs.Invalid, "An archive must have at most %d members, and this one has %d: %s.", l.Members, members, setting)
+	if err := h.checkMembers(l); err != nil {
+		return nil, err
 	}
 	h.Format, h.Version = Format, Version
 	if h.Entries == nil {
@@ -58,6 +55,18 @@ func (h Header) bytes(l Limits) ([]byte, error) {
 		return nil, bad(headerName, "has %d bytes: at most %d are allowed", len(raw), maxHeader)
 	}
 	return raw, checkHeader(raw)
+}
+
+// checkMembers returns errs.Invalid if the archive has too many members by its header.
+func (h Header) checkMembers(l Limits) error {
+	members := 2 // bundle.json and checksums.json
+	for _, n := range h.Counts {
+		members += min(n, math.MaxInt32) // a header that somebody made up
+	}
+	if members > l.Members {
+		return errs.New(errs.Invalid, "An archive must have at most %d members, and this one has %d: %s.", l.Members, members, setting)
+	}
+	return nil
 }
 
 // checkHeader checks bundle.json before it is decoded, as its decoded form may take many times its bytes.

@@ -105,6 +105,21 @@ func TestWriterKeepsLimitsSize(t *testing.T) {
 	}
 }
 
+// TestReaderNamesTooManyMembers: a header that says that the archive has too many members is enough to refuse it, with their number.
+func TestReaderNamesTooManyMembers(t *testing.T) {
+	is := is.New(t)
+	var b bytes.Buffer
+	w, err := archive.NewWriter(&b, archive.Header{Counts: map[entity.Kind]int{"tag": 20}}, archive.Limits{})
+	is.NoErr(err)
+	for i := range 20 {
+		is.NoErr(w.Row(entity.Row{Key: entity.Key{Kind: "tag", ID: fmt.Sprint(i)}, JSON: []byte(`{}`)}))
+	}
+	is.NoErr(w.Close())
+	_, err = archive.NewReader(&b, archive.Limits{Members: 21})
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+	is.True(strings.Contains(errs.MessageOf(err), "at most 21 members, and this one has 22: "))
+}
+
 // TestHeaderCheck: a header by itself says that no archive can have it, before anything is written.
 func TestHeaderCheck(t *testing.T) {
 	is := is.New(t)

@@ -132,8 +132,10 @@ func (a *Reader) readHeader() error {
 	if err != nil {
 		return err
 	}
-	a.header, err = parseHeader(raw)
-	return err
+	if a.header, err = parseHeader(raw); err != nil {
+		return err
+	}
+	return a.header.checkMembers(a.limits)
 }
 
 // head reads the tar header of the next member, up to maxTar bytes. Errors: tar's own.
