@@ -20,7 +20,7 @@ type TenantTransfer struct {
 	// Passphrase is what all of the export is encrypted under, with the secrets in it: at least 12 characters.
 	Passphrase string
 	// WithoutWorkspaces leaves the SQL databases of apps behind. Without it a tenant, or an export, with some that cannot be moved is refused:
-	// those in PostgreSQL, and those of another engine than the one of Config.Workspaces.
+	// those whose driver is no workspaces.Mover, such as in PostgreSQL, and those of another engine than the one of Config.Workspaces.
 	WithoutWorkspaces bool
 	// Progress, unless it is nil, is called with the number of rows that have been written since the last call.
 	Progress func(rows int)
