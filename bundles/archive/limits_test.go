@@ -105,7 +105,7 @@ func TestWriterKeepsLimitsSize(t *testing.T) {
 	}
 }
 
-// TestReaderNamesTooManyMembers: a header that says that the archive has too many members is enough to refuse it, with their number.
+// TestReaderNamesTooManyMembers: a Reader refuses an archive by the counts of its header, and names the number of members.
 func TestReaderNamesTooManyMembers(t *testing.T) {
 	is := is.New(t)
 	var b bytes.Buffer
