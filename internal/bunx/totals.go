@@ -20,12 +20,15 @@ const Whole = `= ''`
 // foldBatch is how many slots one transaction adds up.
 const foldBatch = 1000
 
-// foldSlots adds slots up that no transaction is about to write, and returns the parts that they are of.
+// foldSlots adds slots up that no transaction is about to write, and returns the parts that have no rows any more and, last, how many slots it were. A list
+// that has 2,000 rows now gets an index of trigrams.
 const foldSlots = `WITH slots AS (SELECT tenant_id, list, part, slot FROM tc_totals WHERE slot <> 0 ORDER BY tenant_id, list, part LIMIT $1 FOR UPDATE SKIP LOCKED),
 	gone AS (DELETE FROM tc_totals t USING slots s WHERE t.tenant_id = s.tenant_id AND t.list = s.list AND t.part = s.part AND t.slot = s.slot
 		RETURNING t.tenant_id, t.list, t.part, t.n),
 	folded AS (INSERT INTO tc_totals AS t (tenant_id, list, part, slot, n) SELECT tenant_id, list, part, 0, sum(n) FROM gone GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-		ON CONFLICT (tenant_id, list, part, slot) DO UPDATE SET n = t.n + excluded.n RETURNING t.tenant_id, t.list, t.part, t.n)
+		ON CONFLICT (tenant_id, list, part, slot) DO UPDATE SET n = t.n + excluded.n RETURNING t.tenant_id, t.list, t.part, t.n),
+	long AS (INSERT INTO tc_search_lists (tenant_id, list, part) SELECT tenant_id, list, part FROM folded WHERE n >= 2000
+		AND list IN ('ai_instructions', 'apps', 'assistants', 'bundles', 'colors', 'domains', 'entities', 'teams', 'users') ON CONFLICT DO NOTHING)
 	SELECT tenant_id, list, part FROM folded WHERE n = 0 UNION ALL SELECT '', '', CAST(count(*) AS text) FROM slots`
 
 // FoldTotals adds up the slots that transactions have written, of all tenants and without waiting for any of them, and returns their number.

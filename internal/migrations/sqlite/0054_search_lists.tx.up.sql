@@ -1,0 +1,2 @@
+-- Only PostgreSQL has another way of adding the lists that get an index.
+SELECT 1;
