@@ -111,8 +111,9 @@ type Store interface {
 	// at once; when there are more than MaxRows rows, these are left to RemoveRest and rest is true; at is the time. No reply that
 	// is added meanwhile is left without its parent. It fails with errs.NotFound.
 	Delete(ctx context.Context, tenant, id string, at time.Time) (rest bool, err error)
-	// DeleteAll removes all comments on an entity, as Delete does. None is no error. Comments on the entity that are added later stay.
-	DeleteAll(ctx context.Context, tenant string, of entity.Key, at time.Time) (rest bool, err error)
+	// DeleteAll removes all comments on some entities of a kind, as Delete does, and returns those of the entities whose rows are left to RemoveRest. None is no
+	// error. Comments on the entities that are added later stay.
+	DeleteAll(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (later []string, err error)
 	// RemoveRest removes some n rows of removed comments on an entity in one transaction, and reports whether there are more.
 	RemoveRest(ctx context.Context, tenant string, of entity.Key, n int) (more bool, err error)
 	// RemoveAccount removes some n rows of the feed and notifications of a deleted user in one transaction, and reports whether there may be more.

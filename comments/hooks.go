@@ -2,6 +2,8 @@ package comments
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -23,22 +25,23 @@ func (s *Service) mayHave(kind entity.Kind) bool { return isParent(kind) || s.ta
 
 func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key) error {
 	var later []entity.Key
+	byKind := map[entity.Kind][]string{}
 	for _, key := range gone {
 		if key.Kind == kindApp {
 			if err := s.store.DeleteNotices(ctx, tenant, key); err != nil {
 				return err
 			}
 		}
-		if !s.mayHave(key.Kind) {
-			continue
+		if s.mayHave(key.Kind) {
+			byKind[key.Kind] = append(byKind[key.Kind], key.ID)
 		}
-		rest, err := s.store.DeleteAll(ctx, tenant, key, s.stamp())
+	}
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		rest, err := s.store.DeleteAll(ctx, tenant, kind, byKind[kind], s.stamp())
 		if err != nil {
 			return err
 		}
-		if rest {
-			later = append(later, key)
-		}
+		later = append(later, entity.Keys(kind, rest...)...)
 	}
 	return s.removeLater(ctx, tenant, later...)
 }

@@ -309,9 +309,9 @@ func TestRemovedCommentsAreFoundByKeySize(t *testing.T) {
 	grow(t, db, "kept", kept, true, func(int) int { return -1 })
 	grow(t, db, "gone", gone, true, func(int) int { return -1 })
 	of := entity.Key{Kind: "report", ID: "gone"}
-	rest, err := s.DeleteAll(ctx, "acme", of, monday)
+	later, err := s.DeleteAll(ctx, "acme", of.Kind, []string{of.ID}, monday)
 	is.NoErr(err)
-	is.True(rest)
+	is.Equal(later, []string{of.ID})
 	q := paging.Query{Limit: 20}
 	for name, read := range map[string]func(context.Context) (total int, err error){
 		"feed": func(ctx context.Context) (int, error) {
@@ -346,6 +346,59 @@ func TestRemovedCommentsAreFoundByKeySize(t *testing.T) {
 		if n > 20*comments.MaxRows {
 			t.Errorf("a step reads %d rows", n)
 		}
+	}
+}
+
+// TestDeletesOfManyEntitiesSize: the comments on many entities go in few statements, which find them by keys, beside many others and without statistics.
+func TestDeletesOfManyEntitiesSize(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, ctx := is.New(t), t.Context()
+		const gone = 2_000
+		db, count := dbtest.Counted(t, func(t testing.TB) *bun.DB { return people(t.(*testing.T), open(t)) })
+		s := bunstore.New(db)
+		grow(t, db, "kept", 10_000, false, func(int) int { return -1 })
+		var ids []string
+		for i := range gone {
+			ids = append(ids, fmt.Sprintf("gone%d", i))
+			if i%2 == 0 {
+				is.NoErr(s.Insert(ctx, "acme", comments.Comment{ID: ids[i], Message: "Hello", UserID: "jo", Entity: entity.Key{Kind: "report", ID: ids[i]}, CreatedAt: monday, UpdatedAt: monday}))
+			}
+		}
+		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
+			count.Take()
+			later, err := s.DeleteAll(ctx, "acme", "report", ids, monday)
+			is.Equal(len(later), 0)
+			n := len(count.Take())
+			t.Log(n, "statements")
+			is.True(n <= 40)
+			return err
+		}))
+		n, err := s.Count(ctx, "acme")
+		is.NoErr(err)
+		is.Equal(n, 10_000)
+	})
+}
+
+// TestDeletesOfManyEntitiesByKeySize: what TestDeletesOfManyEntitiesSize deletes is found by keys without statistics, but for one statement that may choose to read a
+// small table.
+func TestDeletesOfManyEntitiesByKeySize(t *testing.T) {
+	is, ctx := is.New(t), t.Context()
+	db := people(t, dbtest.Postgres(t))
+	dbtest.WithoutStatistics(t, db, "tc_comments", "tc_comment_threads", "tc_activities", "tc_feed", "tc_notifications")
+	s := bunstore.New(db)
+	grow(t, db, "kept", 20_000, true, func(int) int { return -1 })
+	var ids []string
+	for i := range 500 {
+		ids = append(ids, fmt.Sprintf("gone%d", i))
+		is.NoErr(s.Insert(ctx, "acme", comments.Comment{ID: ids[i], Message: "Hello", UserID: "jo", Entity: entity.Key{Kind: "report", ID: ids[i]}, CreatedAt: monday, UpdatedAt: monday}))
+	}
+	n := dbtest.RowsRead(t, db, "acme", func(ctx context.Context) error {
+		_, err := s.DeleteAll(ctx, "acme", "report", ids, monday)
+		return err
+	})
+	t.Log(n)
+	if n > 20_000+20*len(ids) {
+		t.Errorf("a delete of %d entities reads %d rows", len(ids), n)
 	}
 }
 
@@ -404,9 +457,9 @@ func TestWrongReplies(t *testing.T) {
 		rest, err := s.Delete(ctx, "acme", "s000000", monday)
 		is.NoErr(err)
 		is.True(!rest)
-		rest, err = s.DeleteAll(ctx, "acme", entity.Key{Kind: "report", ID: "r"}, monday)
+		later, err := s.DeleteAll(ctx, "acme", "report", []string{"r"}, monday)
 		is.NoErr(err)
-		is.True(rest)
+		is.Equal(later, []string{"r"})
 		steps := 0
 		for more := true; more; steps++ {
 			is.True(steps < n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -77,37 +78,109 @@ func (s *Store) Delete(ctx context.Context, tenant, id string, at time.Time) (re
 	return rest, err
 }
 
+// deleteBatch is of how many entities one statement removes the comments.
+const deleteBatch = 500
+
 // DeleteAll implements comments.Store.
-func (s *Store) DeleteAll(ctx context.Context, tenant string, of entity.Key, at time.Time) (rest bool, err error) {
+func (s *Store) DeleteAll(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (later []string, err error) {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // locked in one order
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		thread, err := add(ctx, c, tenant, of, nil, "", 0)
-		if err != nil {
-			return err
-		}
-		if !thread.removing {
-			all, few, err := s.few(ctx, c, `SELECT id, 0 FROM tc_comments WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3 AND thread_no = $4 AND parent_id IS NULL`,
-				tenant, of.Kind, of.ID, thread.number)
+		for some := range slices.Chunk(ids, deleteBatch) {
+			d := deletion{s, c, tenant, kind}
+			rest, err := d.threads(ctx, some)
 			if err != nil {
-				return err
+				return bunx.Err(err, "Comment")
 			}
-			if few {
-				if err := removeFew(ctx, c, tenant, all); err != nil {
-					return err
-				}
-				return forget(ctx, c, tenant, of)
-			}
+			later = append(later, rest...)
 		}
-		rest = true
-		_, err = c.Exec(ctx, `UPDATE tc_comment_threads SET thread_no = thread_no + 1, total = 0, removing_at = $4
-			WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`, tenant, of.Kind, of.ID, bunx.At(at))
+		if len(later) == 0 {
+			return nil
+		}
+		_, err := c.ExecIn(ctx, `UPDATE tc_comment_threads SET thread_no = thread_no + 1, total = 0, removing_at = $3 WHERE tenant_id = $1 AND kind = $2 AND entity_id IN `,
+			later, tenant, kind, bunx.At(at))
 		return bunx.Err(err, "Comment")
 	})
-	return rest, err
+	return later, err
 }
 
-// forget removes the row of an entity without comments.
-func forget(ctx context.Context, c bunx.Conn, tenant string, of entity.Key) error {
-	_, err := c.Exec(ctx, `DELETE FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`, tenant, of.Kind, of.ID)
+// deletion removes the comments on entities of a kind.
+type deletion struct {
+	s      *Store
+	c      bunx.Conn
+	tenant string
+	kind   entity.Kind
+}
+
+// threads locks the rows of some entities, removes those whose comments are few, and returns the other entities.
+func (d deletion) threads(ctx context.Context, ids []string) (later []string, err error) {
+	each := `json_each($3) WHERE true`
+	if d.c.Postgres() {
+		each = `json_array_elements($3)`
+	}
+	var now []thread
+	rows, err := d.c.Rows(ctx, `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) SELECT $1, $2, value ->> 0, 0 FROM `+each+`
+		ON CONFLICT (tenant_id, kind, entity_id) DO UPDATE SET total = tc_comment_threads.total RETURNING entity_id, thread_no, removing_at IS NOT NULL`,
+		d.tenant, d.kind, bunx.Keys(ids))
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (struct{}, error) {
+		var t thread
+		var removing bool
+		err := rows.Scan(&t.entity, &t.number, &removing)
+		if removing {
+			later = append(later, t.entity)
+		} else {
+			now = append(now, t)
+		}
+		return struct{}{}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	rest, err := d.few(ctx, now)
+	return append(later, rest...), err
+}
+
+// few removes the comments of threads together if they are few, else those of each half of the threads, and returns the entities whose are too many.
+func (d deletion) few(ctx context.Context, threads []thread) (later []string, err error) {
+	if len(threads) == 0 {
+		return nil, nil
+	}
+	ids, numbers := make([]string, len(threads)), make([]string, len(threads))
+	for i, t := range threads {
+		ids[i], numbers[i] = t.entity, strconv.Itoa(t.number)
+	}
+	first := `SELECT c.id, 0 FROM json_each($3) t CROSS JOIN tc_comments c
+		WHERE c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = t.value ->> 0 AND c.thread_no = t.value ->> 1 AND c.parent_id IS NULL`
+	if d.c.Postgres() {
+		first = `SELECT c.id, 0 FROM (SELECT value ->> 0, CAST(value ->> 1 AS integer) FROM json_array_elements($3) OFFSET 0) AS t(id, number) CROSS JOIN LATERAL
+			(SELECT id FROM tc_comments WHERE tenant_id = $1 AND kind = $2 AND entity_id = t.id AND thread_no = t.number AND parent_id IS NULL
+			ORDER BY created_at, id LIMIT ` + strconv.Itoa(comments.MaxRows+1) + `) c`
+	}
+	all, few, err := d.s.few(ctx, d.c, first, d.tenant, d.kind, bunx.Keys(ids, numbers))
+	switch {
+	case err != nil:
+		return nil, err
+	case few:
+		if len(all) > 0 {
+			if err := removeFew(ctx, d.c, d.tenant, all); err != nil {
+				return nil, err
+			}
+		}
+		return nil, forget(ctx, d.c, d.tenant, d.kind, ids...)
+	case len(threads) == 1:
+		return ids, nil
+	}
+	half := len(threads) / 2
+	later, err = d.few(ctx, threads[:half])
+	if err != nil {
+		return nil, err
+	}
+	rest, err := d.few(ctx, threads[half:])
+	return append(later, rest...), err
+}
+
+// forget removes the rows of entities without comments.
+func forget(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, ids ...string) error {
+	_, err := c.Exec(ctx, `DELETE FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id `+c.OneOf(3), tenant, kind, bunx.Keys(ids))
 	return bunx.Err(err, "Comment")
 }
 
@@ -195,7 +268,7 @@ func (s *Store) RemoveRest(ctx context.Context, tenant string, of entity.Key, n 
 			return nil
 		}
 		if total == 0 {
-			return forget(ctx, c, tenant, of)
+			return forget(ctx, c, tenant, of.Kind, of.ID)
 		}
 		_, err = c.Exec(ctx, `UPDATE tc_comment_threads SET removing_at = NULL WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`, tenant, of.Kind, of.ID)
 		return bunx.Err(err, "Comment")

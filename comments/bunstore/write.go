@@ -29,9 +29,9 @@ func (s *Store) Insert(ctx context.Context, tenant string, n comments.Comment) e
 
 // thread is the row of an entity in tc_comment_threads, and the author_no of a user.
 type thread struct {
-	number   int
-	removing bool
-	author   int
+	entity string
+	number int
+	author int
 }
 
 // add counts a comment that comes (1) or goes (-1), and locks the threads of its entity until the transaction ends: so
@@ -43,8 +43,8 @@ func add(ctx context.Context, c bunx.Conn, tenant string, of entity.Key, parent 
 	}
 	err = c.One(ctx, "Comment", `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (tenant_id, kind, entity_id) DO UPDATE SET total = tc_comment_threads.total + excluded.total
-		RETURNING thread_no, removing_at IS NOT NULL, `+bunx.Former("$5"),
-		[]any{tenant, of.Kind, of.ID, top, author}, &t.number, &t.removing, &t.author)
+		RETURNING thread_no, `+bunx.Former("$5"),
+		[]any{tenant, of.Kind, of.ID, top, author}, &t.number, &t.author)
 	if err != nil || parent == nil {
 		return t, err
 	}

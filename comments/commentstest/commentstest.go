@@ -50,6 +50,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 		"DeleteAll":             testDeleteAll,
 		"RemovedReplies":        testRemovedReplies,
 		"RemovedEntity":         testRemovedEntity,
+		"RemovedEntities":       testRemovedEntities,
 		"AuthorsGone":           testAuthorsGone,
 		"Accounts":              testAccounts,
 		"RenameUsers":           testRenameUsers,
@@ -73,7 +74,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 }
 
 // failure returns the error of a Delete.
-func failure(_ bool, err error) error { return err }
+func failure[T any](_ T, err error) error { return err }
 
 func text(s string) *string { return &s }
 
@@ -179,7 +180,7 @@ func testMissing(t *testing.T, s Store) {
 	is.Equal(top(t, s, "acme", orders), []string{})
 	is.Equal(top(t, s, "acme", sales), []string{"1"})
 	is.Equal(replies(t, s, "acme", "1"), []string{})
-	is.NoErr(failure(s.DeleteAll(ctx, "acme", orders, monday))) // there are none
+	is.NoErr(failure(s.DeleteAll(ctx, "acme", orders.Kind, []string{orders.ID}, monday))) // there are none
 }
 
 func testIsolation(t *testing.T, s Store) {
@@ -218,7 +219,7 @@ func testIsolation(t *testing.T, s Store) {
 	is.Equal(errs.CodeOf(failure(s.Delete(ctx, "evil", "1", monday))), errs.NotFound)
 	_, err = s.Update(ctx, "evil", "2", func(c *comments.Comment) error { c.Message = "changed"; return nil })
 	is.NoErr(err)
-	is.NoErr(failure(s.DeleteAll(ctx, "evil", sales, monday)))
+	is.NoErr(failure(s.DeleteAll(ctx, "evil", sales.Kind, []string{sales.ID}, monday)))
 	got, err := s.Get(ctx, "acme", "2")
 	is.NoErr(err)
 	is.Equal(got, comment("2", "1"))
@@ -263,7 +264,7 @@ func testDeleteAll(t *testing.T, s Store) {
 	other.Entity = orders
 	insert(t, s, "acme", comment("1", ""), comment("2", ""), comment("1a", "1"), comment("1aa", "1a"), other)
 	is.NoErr(s.PutActivity(ctx, "acme", activity("a", "1aa"), []string{"mia"}))
-	is.NoErr(failure(s.DeleteAll(ctx, "acme", sales, monday)))
+	is.NoErr(failure(s.DeleteAll(ctx, "acme", sales.Kind, []string{sales.ID}, monday)))
 	for _, id := range []string{"1", "2", "1a", "1aa"} {
 		_, err := s.Get(ctx, "acme", id)
 		is.Equal(errs.CodeOf(err), errs.NotFound)

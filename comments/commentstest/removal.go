@@ -122,17 +122,17 @@ func testRemovedEntity(t *testing.T, s Store) {
 	theirs := comment("1", "")
 	theirs.Tenant = "evil"
 	insert(t, s, "evil", theirs)
-	rest, err := s.DeleteAll(ctx, "acme", sales, monday)
+	later, err := s.DeleteAll(ctx, "acme", sales.Kind, []string{sales.ID}, monday)
 	is.NoErr(err)
-	is.True(rest)
+	is.Equal(later, []string{sales.ID})
 	seen(t, s)
 	threads, err := s.Threads(ctx, "acme", sales.Kind, []string{sales.ID})
 	is.NoErr(err)
 	is.Equal(len(threads), 0)
 	insert(t, s, "acme", comment("new", ""), comment("newer", "new"))
-	rest, err = s.DeleteAll(ctx, "acme", sales, monday) // again, while rows are left
+	later, err = s.DeleteAll(ctx, "acme", sales.Kind, []string{sales.ID}, monday) // again, while rows are left
 	is.NoErr(err)
-	is.True(rest)
+	is.Equal(later, []string{sales.ID})
 	seen(t, s)
 	insert(t, s, "acme", comment("last", ""), comment("lastly", "last"))
 	look := func() {
@@ -150,9 +150,42 @@ func testRemovedEntity(t *testing.T, s Store) {
 	is.NoErr(err)
 	is.Equal(n, 2)
 	is.Equal(top(t, s, "evil", sales), []string{"1"})
-	rest, err = s.DeleteAll(ctx, "acme", sales, monday)
+	later, err = s.DeleteAll(ctx, "acme", sales.Kind, []string{sales.ID}, monday)
 	is.NoErr(err)
-	is.True(!rest)
+	is.Equal(len(later), 0)
 	insert(t, s, "acme", comment("1", ""))
 	is.Equal(top(t, s, "acme", sales), []string{"1"})
+}
+
+// testRemovedEntities: the comments on many entities are removed together, and only those of the entity that has too many are left to steps.
+func testRemovedEntities(t *testing.T, s Store) {
+	is, ctx := is.New(t), t.Context()
+	fillMany(t, s)
+	of := func(i int) entity.Key { return entity.Key{Kind: sales.Kind, ID: fmt.Sprintf("%04d", i)} }
+	var ids []string
+	for i := range 600 {
+		ids = append(ids, of(i).ID)
+		if i%3 == 0 {
+			top, reply := comment(fmt.Sprintf("on%d", i), ""), comment(fmt.Sprintf("below%d", i), fmt.Sprintf("on%d", i))
+			top.Entity, reply.Entity = of(i), of(i)
+			insert(t, s, "acme", top, reply)
+		}
+	}
+	kept, other, theirs := comment("kept", ""), comment("order", ""), comment("theirs", "")
+	kept.Entity, other.Entity, theirs.Entity = of(9999), entity.Key{Kind: "dashboard", ID: of(0).ID}, of(0)
+	insert(t, s, "acme", kept, other)
+	insert(t, s, "evil", theirs)
+	later, err := s.DeleteAll(ctx, "acme", sales.Kind, append(append(ids, sales.ID), ids...), monday)
+	is.NoErr(err)
+	is.Equal(later, []string{sales.ID})
+	seen(t, s)
+	threads, err := s.Threads(ctx, "acme", sales.Kind, append(ids, kept.Entity.ID))
+	is.NoErr(err)
+	is.Equal(threads, map[string]int{kept.Entity.ID: 1})
+	is.Equal(top(t, s, "acme", other.Entity), []string{"order"})
+	is.Equal(top(t, s, "evil", of(0)), []string{"theirs"})
+	removeRest(t, s, func() {})
+	n, err := s.Count(ctx, "acme")
+	is.NoErr(err)
+	is.Equal(n, 2)
 }
