@@ -778,6 +778,39 @@ func TestWaitingImportIsNotTakenOver(t *testing.T) {
 
 func clockText(at time.Time) string { return at.UTC().Format(time.DateTime) + " UTC" }
 
+// TestDeleteEndsWithTheTenant: a second delete of a tenant at the same time removes nothing of a new tenant with the id, whether that was added or imported.
+func TestDeleteEndsWithTheTenant(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		file := exported(t, stocked(t, dbtest.SQLite(t), time.Now))
+		for name, again := range map[string]func(app *tenantcontent.App, db *bun.DB) error{
+			"added": func(app *tenantcontent.App, db *bun.DB) error { stock(t, app, db); return nil },
+			"imported": func(app *tenantcontent.App, _ *bun.DB) error {
+				_, err := app.ImportTenant(t.Context(), bytes.NewReader(file), tenantcontent.TenantTransfer{Passphrase: passphrase, WithoutWorkspaces: true})
+				return err
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				is, db, now := is.New(t), opener(t), time.Now()
+				app := stocked(t, db, func() time.Time { return now })
+				_, err := app.Tenants.Unchecked().Rekey(t.Context())
+				is.NoErr(err)
+				var added map[string][]string
+				once := sync.OnceFunc(func() {
+					is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "mover", nil))
+					is.NoErr(again(app, db))
+					added = dumped(t, app, db, "mover")
+					now = now.Add(2 * time.Minute) // so that the delete notes that it goes on
+				})
+				is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "mover", func(int) { once() }))
+				is.True(len(added) > 50)
+				same(t, dumped(t, app, db, "mover"), added)
+				_, err = app.Tenants.Unchecked().Lookup(t.Context(), "mover")
+				is.NoErr(err)
+			})
+		}
+	})
+}
+
 // TestTenantIsDeletedInSteps: whenever that is interrupted, nothing of the tenant is served, and in the end nothing of it is there.
 func TestTenantIsDeletedInSteps(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {

@@ -35,7 +35,8 @@ func (s *Service) sweep(ctx context.Context, id string) (int, error) {
 	if err != nil || why == "" || s.now().Sub(at) < abandoned {
 		return 0, err
 	}
-	err = s.store.Rehide(ctx, id, why, at, Deleting, s.stamp())
+	now := s.stamp()
+	err = s.store.Rehide(ctx, id, why, at, Deleting, now)
 	if errs.CodeOf(err) == errs.NotFound { // somebody else goes on with it
 		return 0, nil
 	}
@@ -43,7 +44,7 @@ func (s *Service) sweep(ctx context.Context, id string) (int, error) {
 		return 0, err
 	}
 	n := 0
-	err = s.remove(ctx, id, func(rows int) { n += rows })
+	err = s.remove(ctx, id, now, func(rows int) { n += rows })
 	if errors.Is(err, entity.ErrMore) { // nobody else removes it: it is still due
 		return n, errors.Join(err, s.store.Hide(ctx, id, Deleting, at))
 	}

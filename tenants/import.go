@@ -98,5 +98,5 @@ func (i *Import) Abandon(ctx context.Context) error {
 		}
 		return err
 	}
-	return i.u.s.remove(ctx, i.id, nil)
+	return i.u.s.remove(ctx, i.id, i.at, nil)
 }

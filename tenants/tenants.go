@@ -108,9 +108,9 @@ type Store interface {
 	// transaction for each, in the order of the ids. The row of one that has such an entry is locked then, so that a deploy from there has ended.
 	Forget(ctx context.Context, id string, at time.Time, others []string, forget func(ctx context.Context, other string) error) error
 	// Empty removes every row of a tenant but that of itself, in short transactions, and calls progress with the number of rows of each. It may be
-	// interrupted and called again.
+	// interrupted and called again. It removes nothing of a tenant that is not hidden as Deleting, such as a new one with the id of one that is gone.
 	Empty(ctx context.Context, id string, progress func(rows int)) error
-	// Delete removes a tenant, and what it has got since Empty. It fails with errs.NotFound, and if a row of it would be left.
+	// Delete removes a tenant that is hidden as Deleting, and what it has got since Empty. It fails with errs.NotFound, and if a row of it would be left.
 	Delete(ctx context.Context, id string) error
 	// KeyCheck returns the sealed text that Insert was given, or that Reseal made of it.
 	KeyCheck(ctx context.Context, id string) (string, error)

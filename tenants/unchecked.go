@@ -80,20 +80,21 @@ func (u Unchecked) Delete(ctx context.Context, id string, progress func(rows int
 	if err != nil {
 		return err
 	}
+	now := u.s.stamp()
 	switch {
 	case why != Importing:
-		err = u.s.store.Hide(ctx, id, Deleting, u.s.stamp())
+		err = u.s.store.Hide(ctx, id, Deleting, now)
 	case u.s.now().Sub(at) < abandoned:
 		err = importing(id, at)
 	default:
-		if err = u.s.store.Rehide(ctx, id, Importing, at, Deleting, u.s.stamp()); errs.CodeOf(err) == errs.NotFound { // it goes on
+		if err = u.s.store.Rehide(ctx, id, Importing, at, Deleting, now); errs.CodeOf(err) == errs.NotFound { // it goes on
 			err = importing(id, u.s.now())
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return u.s.remove(ctx, id, progress)
+	return u.s.remove(ctx, id, now, progress)
 }
 
 // importing returns the error for a tenant that an import has noted last at a time.
@@ -108,8 +109,8 @@ const (
 	beat      = time.Minute
 )
 
-// remove removes a tenant that is hidden as Deleting.
-func (s *Service) remove(ctx context.Context, id string, progress func(rows int)) error {
+// remove removes a tenant that is hidden as Deleting since a time. It ends without an error when somebody else has removed it meanwhile.
+func (s *Service) remove(ctx context.Context, id string, since time.Time, progress func(rows int)) error {
 	others, every, err := s.hooks.TenantsWith(ctx, id)
 	if err == nil && every {
 		others, err = s.store.IDs(ctx)
@@ -121,15 +122,16 @@ func (s *Service) remove(ctx context.Context, id string, progress func(rows int)
 	if err != nil {
 		return err
 	}
-	heard := s.now()
 	var failed error
 	err = s.store.Empty(ctx, id, func(rows int) {
 		if progress != nil {
 			progress(rows)
 		}
-		if now := s.now(); now.Sub(heard) >= beat {
-			heard = now
-			failed = s.store.Hide(ctx, id, Deleting, s.stamp())
+		if now := s.stamp(); now.Sub(since) >= beat {
+			if err := s.store.Rehide(ctx, id, Deleting, since, Deleting, now); errs.CodeOf(err) != errs.NotFound { // else somebody else notes it
+				failed = err
+			}
+			since = now
 		}
 	})
 	if err == nil {
@@ -138,10 +140,15 @@ func (s *Service) remove(ctx context.Context, id string, progress func(rows int)
 	if err != nil {
 		return err
 	}
+	if why, _, err := s.store.Hidden(ctx, id); errs.CodeOf(err) == errs.NotFound || err == nil && why != Deleting {
+		return nil
+	} else if err != nil {
+		return err
+	}
 	if err := s.hooks.Removed(ctx, id); err != nil {
 		return err
 	}
-	if err := s.store.Delete(ctx, id); errs.CodeOf(err) != errs.NotFound { // else somebody else went on with it, too
+	if err := s.store.Delete(ctx, id); errs.CodeOf(err) != errs.NotFound {
 		return err
 	}
 	return nil

@@ -33,6 +33,9 @@ func TestDeleteReadsRowsFewTimes(t *testing.T) {
 	_, err = db.ExecContext(t.Context(), "ANALYZE tc_colors, tc_comments")
 	is.NoErr(err)
 	fill("evil")
+	is.NoErr(tenantrows.Delete(t.Context(), db, "evil", all, func(int) { t.Error("a tenant that is not being deleted has lost rows") }))
+	_, err = db.ExecContext(t.Context(), "UPDATE tc_tenants SET hidden = 'deleting', hidden_at = now() WHERE tenant_id = 'evil'")
+	is.NoErr(err)
 	deleted := 0
 	n := dbtest.RowsRead(t, db, "evil", func(ctx context.Context) error {
 		return tenantrows.Delete(ctx, db, "evil", all, func(n int) { deleted += n })

@@ -151,7 +151,7 @@ func (i *Import) counted(line []byte) []byte {
 func (i *Import) Rows() (int, error) {
 	for _, t := range slices.Backward(i.tables) { // what the database makes with a tenant is in the export, too
 		if _, made := derived[t.Name]; !made {
-			if _, err := t.delete(i.ctx, i.db, i.head.Tenant, func(int) {}); err != nil {
+			if _, err := t.delete(i.ctx, i.db, i.head.Tenant, importing, func(int) {}); err != nil {
 				return 0, err
 			}
 		}

@@ -206,12 +206,13 @@ const (
 )
 
 // Delete deletes the rows of a tenant in all tables, in steps that are transactions of their own, those that others refer to last. It calls
-// progress with the number of rows of each step. It may be stopped and called again.
+// progress with the number of rows of each step. It may be stopped and called again. It ends as soon as the tenant is not hidden as one that is being deleted: another
+// Delete has come to the end then, and the id may be that of a new tenant.
 func Delete(ctx context.Context, db *bun.DB, tenant string, all []Table, progress func(rows int)) error {
 	for deleted := true; deleted; { // triggers, and what was under way, write again what was deleted
 		deleted = false
 		for _, t := range slices.Backward(all) {
-			n, err := t.delete(ctx, db, tenant, progress)
+			n, err := t.delete(ctx, db, tenant, deleting, progress)
 			if err != nil {
 				return fmt.Errorf("delete the rows of %s: %w", t.Name, err)
 			}
@@ -221,13 +222,21 @@ func Delete(ctx context.Context, db *bun.DB, tenant string, all []Table, progres
 	return nil
 }
 
-func (t Table) delete(ctx context.Context, db *bun.DB, tenant string, progress func(int)) (n int, err error) {
+// Why a tenant is hidden: the values of package tenants.
+const (
+	deleting  = "deleting"
+	importing = "importing"
+)
+
+// delete deletes the rows of a tenant while it is hidden for a reason.
+func (t Table) delete(ctx context.Context, db *bun.DB, tenant, why string, progress func(int)) (n int, err error) {
 	step := stepRows
 	if slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Type == Bytes }) {
 		step = stepBytes
 	}
 	_, c := bunx.For(ctx, db, tenant)
 	some := func(where string) string { // of the rows
+		where += ` AND EXISTS (SELECT 1 FROM tc_tenants WHERE tenant_id = $1 AND hidden = $2)`
 		if c.Postgres() {
 			return ` WHERE ` + c.Some(t.Name, where, step)
 		}
@@ -242,7 +251,7 @@ func (t Table) delete(ctx context.Context, db *bun.DB, tenant string, progress f
 		for {
 			changed := 0
 			err := bunx.WriteOne(ctx, db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-				changed, err = c.Exec(ctx, query, tenant)
+				changed, err = c.Exec(ctx, query, tenant, why)
 				return bunx.Err(err, t.Name)
 			})
 			if err != nil {

@@ -298,7 +298,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	}
 	return bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
 		s.notifier.AfterCommit(ctx, id)
-		n, err := c.Exec(ctx, `DELETE FROM tc_tenants WHERE tenant_id = $1`, id)
+		n, err := c.Exec(ctx, `DELETE FROM tc_tenants WHERE tenant_id = $1 AND hidden = $2`, id, string(tenants.Deleting))
 		if err := bunx.Found(n, err, "Tenant"); err != nil {
 			return err
 		}

@@ -229,6 +229,8 @@ func testHidden(t *testing.T, s tenants.Store) {
 		any, err := s.Any(ctx)
 		is.NoErr(err)
 		is.True(any)
+		is.Equal(errs.CodeOf(s.Delete(ctx, id)), errs.NotFound) // it is not being deleted
+		is.NoErr(s.Hide(ctx, id, tenants.Deleting, monday))
 		is.NoErr(s.Delete(ctx, id))
 	}
 	any, err := s.Any(ctx)
