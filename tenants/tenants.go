@@ -252,7 +252,7 @@ func (s *Service) acceptDomain(ctx context.Context, was, t Tenant) error {
 // get returns a tenant, errs.NotFound without asking the database for what cannot be an id.
 func (s *Service) get(ctx context.Context, id string) (Tenant, error) {
 	if !ValidID(id) {
-		return Tenant{}, errs.New(errs.NotFound, "Tenant not found.")
+		return Tenant{}, errs.New(errs.NotFound, "Tenant %q not found.", id)
 	}
 	return s.store.Get(ctx, id)
 }

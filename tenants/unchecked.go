@@ -74,7 +74,7 @@ func (u Unchecked) Any(ctx context.Context) (bool, error) { return u.s.store.Any
 // Errors: errs.NotFound if there is no such tenant; errs.Conflict if it is being imported.
 func (u Unchecked) Delete(ctx context.Context, id string, progress func(rows int)) error {
 	if !ValidID(id) {
-		return errs.New(errs.NotFound, "Tenant not found.")
+		return errs.New(errs.NotFound, "Tenant %q not found.", id)
 	}
 	why, at, err := u.s.store.Hidden(ctx, id)
 	if err != nil {

@@ -141,7 +141,7 @@ func TestKilledTenantCommands(t *testing.T) {
 		}
 
 		killed(t, func() bool { return holds(t, db, deletingAcme) }, with("tenant", "delete", "acme", "--yes")...)
-		fails(t, 1, "Tenant not found", "", with("tenant", "show", "acme")...)
+		fails(t, 1, "Tenant acme not found", "", with("tenant", "show", "acme")...)
 		is.Equal(done(t, "", with("tenant", "delete", "acme", "--yes")...), "Deleted the rest of the tenant acme.\n")
 		is.Equal(len(matching(t, folder, "*")), 0)
 
@@ -161,7 +161,7 @@ func TestKilledTenantCommands(t *testing.T) {
 			is.NoErr(c.Process.Kill())
 			_ = c.Wait()
 			is.NoErr(in.Close())
-			fails(t, 1, "Tenant not found", "", with("tenant", "show", "acme")...)
+			fails(t, 1, "Tenant acme not found", "", with("tenant", "show", "acme")...)
 			fails(t, 1, "is being imported", "", with("tenant", "import", file)...)
 			fails(t, 1, "is being imported", "", with("tenant", "delete", "acme", "--yes")...)
 			is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error { // ten minutes later

@@ -116,7 +116,7 @@ func TestQueue(t *testing.T) {
 		is.Equal(done(t, "", with("queue", "discard", "acme", third)...), "Removed 1 job.\n")
 		is.Equal(strings.Fields(strings.Split(done(t, "", with("queue", "stats")...), "\n")[1])[:4], []string{"acme", "email", "ready", "1"})
 		for _, args := range []string{"queue dead --tenant=none", "queue requeue none " + first, "queue discard none " + first} {
-			fails(t, 1, "Tenant not found", "", with(strings.Fields(args)...)...)
+			fails(t, 1, "Tenant none not found", "", with(strings.Fields(args)...)...)
 		}
 		fails(t, 2, "<id>", "", with("queue", "requeue", "acme")...)
 	})

@@ -55,7 +55,7 @@ func TestTenants(t *testing.T) {
 		fails(t, 2, "deleting the tenant acme needs --yes (it has "+has+")", "acme\n", with("tenant", "delete", "acme")...)
 		is.Equal(done(t, "", with("tenant", "delete", "acme", "--yes")...), "Deleted the tenant acme with "+has+".\n")
 		for _, args := range []string{"tenant show acme", "tenant delete acme --yes", "domain list --tenant=acme"} {
-			fails(t, 1, "Tenant not found", "", with(strings.Fields(args)...)...)
+			fails(t, 1, "Tenant acme not found", "", with(strings.Fields(args)...)...)
 		}
 		is.True(!strings.Contains(done(t, "", with("tenant", "list")...), "acme"))
 		s.login(t, "default", "admin", password) // who was not meant is still there
@@ -99,7 +99,7 @@ func TestTenantDeleteLeavesNoWorkspaces(t *testing.T) {
 		is.Equal(len(matching(t, folder, "*")), 1)
 		done(t, "", with("tenant", "delete", "evil", "--yes", "--without-workspaces")...)
 		is.Equal(len(matching(t, folder, "*", "*.sqlite")), 1)
-		fails(t, 1, "Tenant not found", "", with("tenant", "show", "evil")...)
+		fails(t, 1, "Tenant evil not found", "", with("tenant", "show", "evil")...)
 	})
 }
 
@@ -116,7 +116,7 @@ func TestTenantFile(t *testing.T) {
 	is.NoErr(os.WriteFile(words, []byte("some words that nobody knows\nand a note\n"), 0o600))
 
 	fails(t, 2, "no passphrase: set TENANTCONTENT_PASSPHRASE", "", append([]string{"tenant", "export", "acme", file}, from...)...)
-	fails(t, 1, "Tenant not found", "", append([]string{"tenant", "export", "nobody", file, "--passphrase-file=" + words}, from...)...)
+	fails(t, 1, "Tenant nobody not found", "", append([]string{"tenant", "export", "nobody", file, "--passphrase-file=" + words}, from...)...)
 	is.True(!there(file))
 	said := done(t, "", append([]string{"tenant", "export", "acme", file, "--passphrase-file=" + words}, from...)...)
 	is.True(strings.HasPrefix(said, "Wrote the tenant acme with "))

@@ -62,7 +62,7 @@ type count int64
 func (c *count) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseInt(string(text), 10, 32)
 	if err != nil || n < 1 {
-		return fmt.Errorf("%q is no number of at least 1, such as 200", text)
+		return fmt.Errorf("%q is no whole number of at least 1", text)
 	}
 	*c = count(n)
 	return nil

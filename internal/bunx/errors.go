@@ -86,6 +86,12 @@ func codes(err error) (state string, lite int) {
 	return "", 0
 }
 
+// OutOfMemory reports whether a PostgreSQL had no memory for a statement, such as for its locks.
+func OutOfMemory(err error) bool {
+	state, _ := codes(err)
+	return state == "53200"
+}
+
 // retryAfter is when the writer of a SQLite database may be free again.
 const retryAfter = 5 * time.Second
 

@@ -190,3 +190,11 @@ func TestErrOfUnansweredCommit(t *testing.T) {
 	}), unknown)
 	server.Thaw()
 }
+
+func TestOutOfMemory(t *testing.T) {
+	dbtest.Server(t)
+	is, db := is.New(t), dbtest.Postgres(t)
+	is.True(bunx.OutOfMemory(exec(t.Context(), db, `DO $$ BEGIN RAISE 'out of shared memory' USING ERRCODE = '53200'; END $$`)))
+	is.True(!bunx.OutOfMemory(exec(t.Context(), db, `DO $$ BEGIN RAISE 'terminated' USING ERRCODE = '57P01'; END $$`)))
+	is.True(!bunx.OutOfMemory(nil))
+}

@@ -17,12 +17,16 @@ const MaxPartitions = 64
 
 // RunPartitioned is Run for a PostgreSQL whose tables are partitioned by a hash of the tenant, in this number of partitions each. It is chosen
 // once, in an empty database; Run keeps it. The table of tenants has no partitions. Errors: errs.Invalid, also for a database
-// whose tables are there with another number.
+// whose tables are there with another number; errs.Unavailable, naming the setting, if the server has no room for the locks.
 func RunPartitioned(ctx context.Context, db *bun.DB, partitions int) error {
 	if partitions < 1 || partitions > MaxPartitions {
 		return errs.New(errs.Invalid, "the number of partitions must be between 1 and %d", MaxPartitions)
 	}
-	return runTwice(ctx, db, partitions)
+	err := runTwice(ctx, db, partitions)
+	if bunx.OutOfMemory(err) {
+		return errs.Wrap(errs.Unavailable, err, "PostgreSQL has no room for the locks of %d partitions: raise its max_locks_per_transaction to 256 and start it again. Nothing was made", partitions)
+	}
+	return err
 }
 
 // partitionsOf returns how many partitions new tables get: as many as those have that are there, else the number that was asked for.

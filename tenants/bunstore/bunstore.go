@@ -132,7 +132,7 @@ func (s *Store) Get(ctx context.Context, id string) (tenants.Tenant, error) {
 
 func get(ctx context.Context, c bunx.Conn, id, lock string) (tenants.Tenant, error) {
 	var r row
-	if err := c.One(ctx, "Tenant", selectOne+lock, []any{id}, table.Dest(&r)...); err != nil {
+	if err := c.One(ctx, "Tenant "+id, selectOne+lock, []any{id}, table.Dest(&r)...); err != nil {
 		return tenants.Tenant{}, err
 	}
 	r.ID = id
@@ -250,7 +250,7 @@ func (s *Store) hide(ctx context.Context, id, query string, args ...any) error {
 // Hidden implements tenants.Store.
 func (s *Store) Hidden(ctx context.Context, id string) (why tenants.Hidden, at time.Time, err error) {
 	ctx, c := bunx.For(ctx, s.db, id)
-	err = c.One(ctx, "Tenant", `SELECT coalesce(hidden, ''), hidden_at FROM tc_tenants WHERE tenant_id = $1`, []any{id}, (*string)(&why), bunx.TimeOf(&at))
+	err = c.One(ctx, "Tenant "+id, `SELECT coalesce(hidden, ''), hidden_at FROM tc_tenants WHERE tenant_id = $1`, []any{id}, (*string)(&why), bunx.TimeOf(&at))
 	return why, at, err
 }
 
