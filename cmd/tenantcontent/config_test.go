@@ -72,7 +72,7 @@ func TestBadConfiguration(t *testing.T) {
 		"base URL with query": {"base URL", []string{"--base-url=https://content.example.com/sub?x", data}},
 		"app origin":          {"must have {app}", []string{"--app-origin=https://apps.example.com", data}},
 		"no archive":          {"--max-archive: \"0\" is no size", []string{"--max-archive=0", data}},
-		"no members":          {"--max-archive-members: \"-1\" is no number", []string{"--max-archive-members=-1", data}},
+		"no members":          {"--max-archive-members: \"-1\" is no whole number", []string{"--max-archive-members=-1", data}},
 		"size":                {"such as 64MiB", []string{"--max-body=x", data}},
 		"size below nothing":  {"--max-upload: \"-1\" is no size", []string{"serve", "--max-upload=-1", data}},
 		"lifetime":            {"--session-lifetime: \"12\" is no time", []string{"--session-lifetime=12", data}},
