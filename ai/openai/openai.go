@@ -327,7 +327,7 @@ func limited(cause error, after time.Duration) error {
 	if after <= 0 {
 		return cause
 	}
-	return errors.Join(cause, errs.RetryAfter(after))
+	return fmt.Errorf("%w: %w", cause, errs.RetryAfter(after))
 }
 
 // maxShown is the most bytes of what a server has sent that an error holds.

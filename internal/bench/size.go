@@ -33,6 +33,10 @@ var sizeRowsOf = []struct {
 	{1, `INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) SELECT TENANT, NAME, NAME, '#123456', TIME, TIME FROM NUMBERS`},
 	{0.3, `INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, updated_at)
 		SELECT TENANT, 'report', ID, WORDS, NAME, WORDS, NAME, '*', '{}', false, TIME, TIME FROM NUMBERS`},
+	{0.1, `INSERT INTO tc_users (tenant_id, username, folded, label, search, display_name, domain, superuser, enabled, may_ai, may_create_jobs, may_view_all_teams, may_view_all_users,
+		may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at, updated_at)
+		SELECT TENANT, NAME, NAME, NAME, NAME, NAME, 'local', false, true, false, false, false, false, false, '{}', '{}', 0, false, false, TIME, TIME FROM NUMBERS`},
+	{0.1, `INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) SELECT TENANT, TEAM, NAME, 1, TIME FROM NUMBERS`},
 	{1.3, `INSERT INTO tc_comments (tenant_id, id, kind, entity_id, user_id, message, public, replies, created_at, updated_at)
 		SELECT TENANT, ID, 'team', TEAM, 'admin', 'said', true, 0, TIME, TIME FROM NUMBERS`},
 	{1.2, `INSERT INTO tc_activities (tenant_id, id, type, kind, entity_id, user_id, excerpt, created_at)
@@ -64,6 +68,12 @@ var sizePages = []sizePage{
 	{"reports, q of common words that matches 1,200", "/api/reports?limit=20&q=delta+foxtrot+hotel", 0, ""},
 	{"page of reports with total", "/api/reports?limit=20", 1.2, ""},
 	{"reports by -createdAt", "/api/reports?limit=20&sort=-createdAt", 3, ""},
+	{"page of users with total", "/api/users?limit=20", 1.2, ""},
+	{"users by displayName", "/api/users?limit=20&sort=displayName", 3, ""},
+	{"users by -createdAt", "/api/users?limit=20&sort=-createdAt", 3, ""},
+	{"users, q that matches 50", "/api/users?limit=20&q=zqx", 3, ""},
+	{"page of the members of a team with total", "/api/teams/TEAM/members?limit=20", 1.2, ""},
+	{"members by username", "/api/teams/TEAM/members?limit=20&sort=username", 3, ""},
 	{"page of a thread with total", "/api/teams/TEAM/comments?limit=20", 1.2, ""},
 	{"page of activities with total", "/api/activities?limit=20", 1.2, ""},
 	{"page of a feed with total", "/api/users/admin/feed?limit=20", 1.2, ""},

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -42,9 +43,9 @@ func Err(err error, what string) error {
 	case state == "40P01" || state == "40001":
 		return errs.Wrap(errs.Unavailable, err, "Another change got in the way. Try again.")
 	case heldLong(err):
-		return errs.Wrap(errs.Unavailable, errors.Join(err, errs.ErrDatabaseBusy, errs.RetryAfter(retryAfter)), "Another change of the database takes long, such as an import or a restore. Try again.")
+		return errs.Wrap(errs.Unavailable, fmt.Errorf("%w: %w: %w", errs.ErrDatabaseBusy, errs.RetryAfter(retryAfter), err), "Another change of the database takes long, such as an import or a restore. Try again.")
 	case lite&0xff == sqliteBusy:
-		return errs.Wrap(errs.Unavailable, errors.Join(err, errs.ErrDatabaseBusy), "The database is not available at the moment. Try again.")
+		return errs.Wrap(errs.Unavailable, fmt.Errorf("%w: %w", errs.ErrDatabaseBusy, err), "The database is not available at the moment. Try again.")
 	case away(err, state, lite):
 		return errs.Wrap(errs.Unavailable, err, "The database is not available at the moment. Try again.")
 	}
