@@ -32,6 +32,9 @@ func (u Unchecked) Hooks() entity.Hooks {
 // sweep goes on with a deletion that was interrupted, and removes what an import has left that was.
 func (s *Service) sweep(ctx context.Context, id string) (int, error) {
 	why, at, err := s.store.Hidden(ctx, id)
+	if errs.CodeOf(err) == errs.NotFound { // somebody else has removed it
+		return 0, nil
+	}
 	if err != nil || why == "" || s.now().Sub(at) < abandoned {
 		return 0, err
 	}
@@ -44,9 +47,10 @@ func (s *Service) sweep(ctx context.Context, id string) (int, error) {
 		return 0, err
 	}
 	n := 0
-	err = s.remove(ctx, id, now, func(rows int) { n += rows })
+	r := &removal{s, id, now}
+	err = r.run(ctx, func(rows int) { n += rows })
 	if errors.Is(err, entity.ErrMore) { // nobody else removes it: it is still due
-		return n, errors.Join(err, s.store.Hide(ctx, id, Deleting, at))
+		return n, errors.Join(err, r.note(ctx, at))
 	}
 	return n, err
 }

@@ -98,5 +98,5 @@ func (i *Import) Abandon(ctx context.Context) error {
 		}
 		return err
 	}
-	return i.u.s.remove(ctx, i.id, i.at, nil)
+	return (&removal{i.u.s, i.id, i.at}).run(ctx, nil)
 }

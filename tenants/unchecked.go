@@ -94,7 +94,7 @@ func (u Unchecked) Delete(ctx context.Context, id string, progress func(rows int
 	if err != nil {
 		return err
 	}
-	return u.s.remove(ctx, id, now, progress)
+	return (&removal{u.s, id, now}).run(ctx, progress)
 }
 
 // importing returns the error for a tenant that an import has noted last at a time.
@@ -109,49 +109,62 @@ const (
 	beat      = time.Minute
 )
 
-// remove removes a tenant that is hidden as Deleting since a time. It ends without an error when somebody else has removed it meanwhile.
-func (s *Service) remove(ctx context.Context, id string, since time.Time, progress func(rows int)) error {
-	others, every, err := s.hooks.TenantsWith(ctx, id)
+// removal removes a tenant that is hidden as Deleting.
+type removal struct {
+	s     *Service
+	id    string
+	since time.Time // when it was noted last
+}
+
+// note notes that the removal was going on at a time. It is no error if somebody else has noted it since, or if the tenant is gone.
+func (r *removal) note(ctx context.Context, at time.Time) error {
+	err := r.s.store.Rehide(ctx, r.id, Deleting, r.since, Deleting, at)
+	if err != nil && errs.CodeOf(err) != errs.NotFound {
+		return err
+	}
+	r.since = at
+	return nil
+}
+
+// run removes the tenant. It ends without an error when somebody else has removed it meanwhile.
+func (r *removal) run(ctx context.Context, progress func(rows int)) error {
+	store, hooks := r.s.store, r.s.hooks
+	others, every, err := hooks.TenantsWith(ctx, r.id)
 	if err == nil && every {
-		others, err = s.store.IDs(ctx)
+		others, err = store.IDs(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	err = s.store.Forget(ctx, id, s.stamp(), others, func(ctx context.Context, other string) error { return s.hooks.TenantDeleted(ctx, other, id) })
+	err = store.Forget(ctx, r.id, r.s.stamp(), others, func(ctx context.Context, other string) error { return hooks.TenantDeleted(ctx, other, r.id) })
 	if err != nil {
 		return err
 	}
-	var failed error
-	err = s.store.Empty(ctx, id, func(rows int) {
+	err = store.Empty(ctx, r.id, func(rows int) {
 		if progress != nil {
 			progress(rows)
 		}
-		if now := s.stamp(); now.Sub(since) >= beat {
-			if err := s.store.Rehide(ctx, id, Deleting, since, Deleting, now); errs.CodeOf(err) != errs.NotFound { // else somebody else notes it
-				failed = err
-			}
-			since = now
+		if now := r.s.stamp(); now.Sub(r.since) >= beat {
+			_ = r.note(ctx, now) // tried again after the next rows: without it a sweep joins in after a while
 		}
 	})
-	if err == nil {
-		err = failed
-	}
 	if err != nil {
 		return err
 	}
-	if why, _, err := s.store.Hidden(ctx, id); errs.CodeOf(err) == errs.NotFound || err == nil && why != Deleting {
+	why, _, err := store.Hidden(ctx, r.id)
+	if errs.CodeOf(err) == errs.NotFound || err == nil && why != Deleting { // the id may be that of a new tenant by now
 		return nil
-	} else if err != nil {
-		return err
 	}
-	if err := s.hooks.Removed(ctx, id); err != nil {
-		return err
+	if err == nil {
+		err = hooks.Removed(ctx, r.id)
 	}
-	if err := s.store.Delete(ctx, id); errs.CodeOf(err) != errs.NotFound {
-		return err
+	if err == nil {
+		err = store.Delete(ctx, r.id)
 	}
-	return nil
+	if errs.CodeOf(err) == errs.NotFound {
+		return nil
+	}
+	return err
 }
 
 // insert adds a tenant. Errors: errs.Conflict for a taken id, saying what is done to the tenant that has it.

@@ -62,7 +62,7 @@ type count int64
 func (c *count) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseInt(string(text), 10, 32)
 	if err != nil || n < 1 {
-		return fmt.Errorf("%q is no whole number of at least 1", text)
+		return fmt.Errorf("%q is no whole number between 1 and 2147483647", text)
 	}
 	*c = count(n)
 	return nil

@@ -78,7 +78,7 @@ func (s *Store) Delete(ctx context.Context, tenant, id string, at time.Time) (re
 	return rest, err
 }
 
-// deleteBatch is of how many entities one statement removes the comments.
+// deleteBatch is the number of entities whose comments one statement removes.
 const deleteBatch = 500
 
 // DeleteAll implements comments.Store.
@@ -139,7 +139,7 @@ func (d deletion) threads(ctx context.Context, ids []string) (later []string, er
 	return append(later, rest...), err
 }
 
-// few removes the comments of threads together if they are few, else those of each half of the threads, and returns the entities whose are too many.
+// few removes the comments of threads together if they are few; otherwise it tries each half of the threads. It returns the entities with too many.
 func (d deletion) few(ctx context.Context, threads []thread) (later []string, err error) {
 	if len(threads) == 0 {
 		return nil, nil

@@ -20,8 +20,8 @@ const Whole = `= ''`
 // foldBatch is how many slots one transaction adds up.
 const foldBatch = 1000
 
-// foldSlots adds slots up that no transaction is about to write, and returns the parts that have no rows any more and, last, how many slots it were. A list
-// that has 2,000 rows now gets an index of trigrams.
+// foldSlots adds slots up that no transaction is about to write, and returns the parts that have no rows any more and, last, the number of slots. A list
+// that has 2,000 rows now gets an index of trigrams: a migration that writes slot 0 adds the lists itself.
 const foldSlots = `WITH slots AS (SELECT tenant_id, list, part, slot FROM tc_totals WHERE slot <> 0 ORDER BY tenant_id, list, part LIMIT $1 FOR UPDATE SKIP LOCKED),
 	gone AS (DELETE FROM tc_totals t USING slots s WHERE t.tenant_id = s.tenant_id AND t.list = s.list AND t.part = s.part AND t.slot = s.slot
 		RETURNING t.tenant_id, t.list, t.part, t.n),

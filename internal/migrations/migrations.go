@@ -43,6 +43,9 @@ func runTwice(ctx context.Context, db *bun.DB, partitions int) error {
 	if errors.Is(err, errNotes) {
 		err = run(ctx, db, partitions)
 	}
+	if bunx.OutOfMemory(err) {
+		return errs.Wrap(errs.Unavailable, err, "PostgreSQL has no memory for the migration, or no room for its locks of partitions: raise max_locks_per_transaction, such as to 256, and start it again. Nothing was changed")
+	}
 	return err
 }
 

@@ -22,11 +22,7 @@ func RunPartitioned(ctx context.Context, db *bun.DB, partitions int) error {
 	if partitions < 1 || partitions > MaxPartitions {
 		return errs.New(errs.Invalid, "the number of partitions must be between 1 and %d", MaxPartitions)
 	}
-	err := runTwice(ctx, db, partitions)
-	if bunx.OutOfMemory(err) {
-		return errs.Wrap(errs.Unavailable, err, "PostgreSQL has no room for the locks of %d partitions: raise its max_locks_per_transaction to 256 and start it again. Nothing was made", partitions)
-	}
-	return err
+	return runTwice(ctx, db, partitions)
 }
 
 // partitionsOf returns how many partitions new tables get: as many as those have that are there, else the number that was asked for.

@@ -208,7 +208,7 @@ func (s *Store) Update(ctx context.Context, id string, edit func(*tenants.Tenant
 		changed.ID = id
 		t = changed.Tenant
 		n, err := table.Update(ctx, c, &changed)
-		return bunx.Found(n, err, "Tenant")
+		return bunx.Found(n, err, "Tenant "+id)
 	})
 	if err != nil {
 		return tenants.Tenant{}, err
@@ -243,7 +243,7 @@ func (s *Store) hide(ctx context.Context, id, query string, args ...any) error {
 	return bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
 		s.notifier.AfterCommit(ctx, id)
 		n, err := c.Exec(ctx, query, append([]any{id}, args...)...)
-		return bunx.Found(n, err, "Tenant")
+		return bunx.Found(n, err, "Tenant "+id)
 	})
 }
 
@@ -299,7 +299,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	return bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
 		s.notifier.AfterCommit(ctx, id)
 		n, err := c.Exec(ctx, `DELETE FROM tc_tenants WHERE tenant_id = $1 AND hidden = $2`, id, string(tenants.Deleting))
-		if err := bunx.Found(n, err, "Tenant"); err != nil {
+		if err := bunx.Found(n, err, "Tenant "+id); err != nil {
 			return err
 		}
 		left, err := tenantrows.Count(ctx, s.db, id, all)
@@ -369,7 +369,7 @@ func (s *Store) removeSource(ctx context.Context, tenant, source string, at time
 func (s *Store) KeyCheck(ctx context.Context, id string) (string, error) {
 	ctx, c := bunx.For(ctx, s.db, id)
 	var sealed string
-	err := c.One(ctx, "Tenant", `SELECT key_check FROM tc_tenants WHERE tenant_id = $1`, []any{id}, &sealed)
+	err := c.One(ctx, "Tenant "+id, `SELECT key_check FROM tc_tenants WHERE tenant_id = $1`, []any{id}, &sealed)
 	return sealed, err
 }
 
