@@ -44,7 +44,7 @@ func runTwice(ctx context.Context, db *bun.DB, partitions int) error {
 		err = run(ctx, db, partitions)
 	}
 	if bunx.OutOfMemory(err) {
-		return errs.Wrap(errs.Unavailable, err, "PostgreSQL has no memory for the migration, or no room for its locks of partitions: raise max_locks_per_transaction, such as to 256, and start it again. Nothing was changed")
+		return errs.Wrap(errs.Unavailable, err, "PostgreSQL has no memory for the migration, or no room for the locks of its partitions: raise max_locks_per_transaction, such as to 256, and start PostgreSQL again. Nothing was changed")
 	}
 	return err
 }
