@@ -227,6 +227,9 @@ func (w *world) fillSized(ctx context.Context) error {
 					return err
 				}
 			}
+			if err := w.analyze(ctx); err != nil { // else the foreign keys of the next rows may be checked without an index that fits
+				return err
+			}
 		}
 		_, err = w.write(ctx, tenant, `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total)
 			SELECT tenant_id, kind, entity_id, count(*) FROM tc_comments WHERE tenant_id = $1 GROUP BY tenant_id, kind, entity_id`, tenant)
