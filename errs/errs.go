@@ -34,6 +34,9 @@ const (
 	Upstream         Code = "upstream"           // 502: a server that this one asks, such as a directory, is away or refuses
 	Busy             Code = "busy"               // 429: too much at once from this caller; try again later
 	Unavailable      Code = "unavailable"        // 503: the database is away or too slow; try again
+	Unconfirmed      Code = "unconfirmed"        // 503 without Retry-After: a write was sent and its answer not read, it may have been made
+	Full             Code = "full"               // 507: a quota or a disk has no room
+	Canceled         Code = "canceled"           // 499 in the log: the caller's context ended before anything was sent
 )
 
 // Error is an error with a code, a sentence that may be shown to anybody, and a cause that may not.

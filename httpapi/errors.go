@@ -37,6 +37,9 @@ var statusOf = map[errs.Code]int{
 	errs.Upstream:         http.StatusBadGateway,
 	errs.Busy:             http.StatusTooManyRequests,
 	errs.Unavailable:      http.StatusServiceUnavailable,
+	errs.Unconfirmed:      http.StatusServiceUnavailable,
+	errs.Full:             http.StatusInsufficientStorage,
+	errs.Canceled:         http.StatusServiceUnavailable,
 }
 
 // fail writes the answer to a request that failed. An error that has no code of package errs is logged and answered with a
@@ -88,6 +91,9 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 		w.Header().Set("Retry-After", "5")
 	case http.StatusServiceUnavailable:
 		w.sender.drain(r)
+		if errs.CodeOf(err) == errs.Unconfirmed { // another try could write twice
+			break
+		}
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(errs.RetryAfterOf(err).Seconds())))))
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
