@@ -289,7 +289,7 @@ func (c *conversation) call(ctx context.Context, step Step) error {
 	switch code := errs.CodeOf(err); {
 	case err == nil:
 		step.Result = escapes.Cut(value, MaxResult)
-	case code == errs.Internal || code == errs.Unavailable || code == errs.Busy:
+	case code == errs.Internal || code == errs.Unavailable || code == errs.Unconfirmed || code == errs.Canceled || code == errs.Busy:
 		return err
 	default:
 		step.Result, step.Failed = escapes.Cut("Error: "+errs.MessageOf(err), MaxResult), true

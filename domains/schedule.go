@@ -149,7 +149,7 @@ func (s *Service) scanByJob(ctx context.Context, j queue.Job) error {
 		return context.Cause(ctx) // the node stops, or has lost the lease
 	}
 	lost, code := errors.Is(err, dirsync.ErrLosses), errs.CodeOf(err)
-	if !lost && (code == errs.Conflict || code == errs.Unavailable) {
+	if !lost && (code == errs.Conflict || code == errs.Unavailable || code == errs.Unconfirmed || code == errs.Full) {
 		return queue.Later(err, busyPause)
 	}
 	s.o.Log.WarnContext(ctx, "scheduled scan failed", "tenant", j.Tenant, "domain", d.ID, "try", j.Tries, "err", err)

@@ -130,7 +130,7 @@ func (a *api) logFailure(log *slog.Logger, w *response, r *http.Request, status 
 		message = "another server failed"
 	case http.StatusTooManyRequests:
 		level = slog.LevelInfo
-	case http.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable, http.StatusInsufficientStorage:
 	default:
 		return
 	}

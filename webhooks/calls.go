@@ -187,8 +187,10 @@ func (e *Entry) fail(err error, took time.Duration) {
 	switch errs.CodeOf(err) {
 	case errs.Internal:
 		text = "The service failed; its log has the reason."
-	case errs.Unavailable:
+	case errs.Unavailable, errs.Unconfirmed, errs.Canceled:
 		status = 503
+	case errs.Full:
+		status = 507
 	}
 	e.Error = &text
 	e.finish(status, took)
@@ -264,8 +266,10 @@ func statusOf(err error) int {
 		return 405
 	case errs.TooLarge:
 		return 413
-	case errs.Unavailable:
+	case errs.Unavailable, errs.Unconfirmed, errs.Canceled:
 		return 503
+	case errs.Full:
+		return 507
 	}
 	return 500
 }

@@ -116,7 +116,7 @@ func report(stderr io.Writer, err error, code int) int {
 	text := errs.MessageOf(err)
 	if text == "" {
 		text = err.Error()
-	} else if errs.CodeOf(err) == errs.Unavailable {
+	} else if c := errs.CodeOf(err); c == errs.Unavailable || c == errs.Unconfirmed || c == errs.Full {
 		text = err.Error() // with the cause, which is no secret here
 	}
 	_, _ = fmt.Fprintln(stderr, "tenantcontent:", text)

@@ -135,7 +135,7 @@ func (d *Deferred) writeNow(ctx context.Context, db *bun.DB, tenant string, run 
 		}
 		return run(ctx, c)
 	})
-	if _, lite := codes(err); !begun && lite&0xff == sqliteBusy {
+	if !begun && codes(err).lite&0xff == sqliteBusy {
 		deferred = true
 	}
 	return deferred, err
@@ -325,7 +325,7 @@ func (d *Deferred) write(ctx context.Context, r *running) error {
 		}
 		if err := r.savepoint(ctx, func(ctx context.Context) error { return w.run(context.WithValue(ctx, txKey{}, own)) }); err == nil {
 			results[i] = written
-		} else if errs.CodeOf(err) == errs.Unavailable || ctx.Err() != nil { // it is the database's, not the write's
+		} else if errs.CodeOf(err) == errs.Unavailable || FaultOf(err) != NoFault || ctx.Err() != nil { // it is the database's, not the write's
 			return err
 		} else {
 			results[i], failed[group] = dropped, true

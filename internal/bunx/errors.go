@@ -3,11 +3,8 @@ package bunx
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"strings"
 	"time"
 
@@ -16,15 +13,13 @@ import (
 
 // SQLite's extended result codes that mean something to a caller.
 const (
-	sqliteBusy       = 5 // the primary code: the low byte
-	sqliteFull       = 13
 	sqliteForeignKey = 787
 	sqlitePrimaryKey = 1555
 	sqliteUnique     = 2067
 )
 
 // Err turns a driver's error into one of errs; what names the thing that the statement was about. An error that
-// carries a code of ours already is passed on. It compares codes, never text.
+// carries a code of ours already is passed on. See FaultOf for how it compares.
 func Err(err error, what string) error {
 	switch {
 	case err == nil, errs.CodeOf(err) != errs.Internal:
@@ -34,22 +29,51 @@ func Err(err error, what string) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	}
-	state, lite := codes(err)
+	e := codes(err)
 	switch {
-	case state == "23505" || lite == sqliteUnique || lite == sqlitePrimaryKey:
+	case e.state == "23505" || e.lite == sqliteUnique || e.lite == sqlitePrimaryKey:
 		return errs.New(errs.Conflict, "%s exists already.", what) // the cause has nothing but the names of columns
-	case state == "23503" || lite == sqliteForeignKey:
+	case e.state == "23503" || e.lite == sqliteForeignKey:
 		return errs.Wrap(errs.Conflict, err, "%s refers to something that does not exist, or is still referred to.", what)
-	case state == "40P01" || state == "40001":
-		return errs.Wrap(errs.Unavailable, err, "Another change got in the way. Try again.")
 	case heldLong(err):
 		return errs.Wrap(errs.Unavailable, fmt.Errorf("%w: %w: %w", errs.ErrDatabaseBusy, errs.RetryAfter(retryAfter), err), "Another change of the database takes long, such as an import or a restore. Try again.")
-	case lite&0xff == sqliteBusy:
-		return errs.Wrap(errs.Unavailable, fmt.Errorf("%w: %w", errs.ErrDatabaseBusy, err), "The database is not available at the moment. Try again.")
-	case away(err, state, lite):
-		return errs.Wrap(errs.Unavailable, err, "The database is not available at the moment. Try again.")
+	case e.lite&0xff == sqliteBusy:
+		return errs.Wrap(errs.Unavailable, fmt.Errorf("%w: %w", errs.ErrDatabaseBusy, err), "%s", sentences[Away])
+	case e.conflicts():
+		return errs.Wrap(errs.Unavailable, err, "Another change got in the way. Try again.")
+	case e.passes():
+		return errs.Wrap(errs.Unavailable, err, "%s", sentences[Away])
+	case e.state == "22P05":
+		return errs.Wrap(errs.Invalid, err, "%s has a character that the database cannot hold, as its encoding is not UTF8.", what)
+	}
+	if f := FaultOf(err); f != NoFault {
+		return f.err(err)
+	}
+	if strings.HasPrefix(e.state, "54") || e.lite&0xff == sqliteTooBig {
+		return errs.Wrap(errs.TooLarge, err, "%s is too large for the database.", what)
 	}
 	return err
+}
+
+// conflicts reports whether the statement has lost against another one, or what was prepared for it is stale: in a new
+// transaction it goes on.
+func (e code) conflicts() bool {
+	switch e.state {
+	case "72000", "26000", "42P05": // an old snapshot; a prepared statement that is gone, or that another session has
+		return true
+	case "0A000":
+		return e.routine == "RevalidateCachedQuery" // the columns of a table have changed
+	}
+	return strings.HasPrefix(e.state, "40")
+}
+
+// passes reports whether the statement was cancelled, found something in use, or met the state of a transaction: no fault that lasts.
+func (e code) passes() bool {
+	switch e.lite & 0xff {
+	case sqliteAbort, sqliteLocked, sqliteInterrupt, sqliteSchema:
+		return true
+	}
+	return e.state == "57014" || strings.HasPrefix(e.state, "55") || strings.HasPrefix(e.state, "25") && postgresFault(e) == NoFault
 }
 
 // unconfirmed is for the error of a COMMIT, or of a statement that commits by itself. When it was sent, and the server has
@@ -58,7 +82,7 @@ func unconfirmed(err error, sent bool) error {
 	if !sent || errs.CodeOf(err) != errs.Unavailable {
 		return err
 	}
-	if state, lite := codes(err); state != "" || lite != 0 {
+	if codes(err) != (code{}) {
 		return err
 	}
 	return errs.Wrap(errs.Unavailable, err, "The database did not answer: the change may or may not have been made. Look before you try again.")
@@ -70,27 +94,33 @@ func lost(err error) bool {
 	return errors.As(err, &e) && e.StatementSent()
 }
 
-// codes returns the SQLSTATE of a PostgreSQL error (pgdriver or pgx) or the code of a SQLite error. The library links no
-// driver, so it asks for the methods that their errors have.
-func codes(err error) (state string, lite int) {
+// code is what a database calls an error.
+type code struct {
+	state   string // SQLSTATE of a PostgreSQL
+	routine string // the function of PostgreSQL that has reported it, "" where the driver does not tell
+	lite    int    // extended result code of SQLite
+}
+
+// codes returns the code of a PostgreSQL error (pgdriver or pgx) or of a SQLite error. The library links no driver, so it
+// looks for the methods that their errors have.
+func codes(err error) code {
 	var bunpg interface{ Field(byte) string }
 	var pgx interface{ SQLState() string }
 	var sqlite interface{ Code() int }
 	switch {
 	case errors.As(err, &bunpg):
-		return bunpg.Field('C'), 0
+		return code{state: bunpg.Field('C'), routine: bunpg.Field('R')}
 	case errors.As(err, &pgx):
-		return pgx.SQLState(), 0
+		return code{state: pgx.SQLState()}
 	case errors.As(err, &sqlite):
-		return "", sqlite.Code()
+		return code{lite: sqlite.Code()}
 	}
-	return "", 0
+	return code{}
 }
 
 // OutOfMemory reports whether a PostgreSQL had no memory for a statement, such as for its locks.
 func OutOfMemory(err error) bool {
-	state, _ := codes(err)
-	return state == "53200"
+	return codes(err).state == "53200"
 }
 
 // retryAfter is when the writer of a SQLite database may be free again.
@@ -100,18 +130,4 @@ const retryAfter = 5 * time.Second
 func heldLong(err error) bool {
 	var e interface{ HeldLong() bool }
 	return errors.As(err, &e) && e.HeldLong()
-}
-
-// away reports whether the database is gone, refuses, is too slow, or asks for another try.
-func away(err error, state string, lite int) bool {
-	switch state {
-	case "57014", "57P01", "57P02", "57P03", "53300", "53100", "53200", "40001", "40P01", "55P03", "25P03", "25006":
-		return true
-	}
-	var network net.Error
-	return strings.HasPrefix(state, "08") ||
-		lite&0xff == sqliteFull ||
-		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network)
 }
