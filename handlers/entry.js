@@ -21,7 +21,23 @@ const ofBytes = ({ rawBody, rawBodyEncoding }) => {
   }
 }
 
-export const invoke = (data, functions) => {
+// What a handler answers as JSON can hold it: bytes are base64, and a number that JSON does not have is no status.
+const isBytes = (v) => v instanceof ArrayBuffer || ArrayBuffer.isView(v)
+const answerOf = (v) => {
+  if (isBytes(v)) return { status: 200, body: base64Encode(v), encoding: 'base64' }
+  if (v === null || typeof v !== 'object' || typeof v.status !== 'number') return v
+  if (!Number.isFinite(v.status)) throw new TypeError(`the status of a response must be a whole number from 200 to 599, not ${v.status}`)
+  const { headers, body } = v
+  if (typeof headers === 'object' && headers?.[Symbol.iterator]) v = { ...v, headers: Object.fromEntries(headers) } // Headers, a Map or pairs
+  if (isBytes(body)) v = { ...v, body: base64Encode(body), encoding: 'base64' }
+  return v
+}
+const resultOf = (v) => {
+  if (isBytes(v)) throw new TypeError('a tool returns what JSON can hold: turn bytes into text with base64Encode')
+  return v
+}
+
+export const invoke = async (data, functions) => {
   const { respond, log, dataset } = functions
   if (data.request) ofBytes(data.request)
   // The document can be text, bytes, or an object such as a file of a form, with options beside it.
@@ -38,12 +54,12 @@ export const invoke = (data, functions) => {
       count: (filter = {}) => dataset(alias, 'count', filter),
     })
   }
-  const called = data.tool ?? { request: data.request, respond } // a tool has args, run and idempotencyKey
+  const called = data.tool ?? { request: data.request, respond: (v) => respond(answerOf(v)) } // a tool has args, run and idempotencyKey
   const given = { ...called, env: data.env, context, log, crypto, base64Encode, base64Decode, base64UrlEncode, base64UrlDecode, btoa, atob }
   for (const name of ['query', 'fetch', 'emit', 'notify', 'email', 'markdown']) {
     if (functions[name]) given[name] = functions[name]
   }
   if (extractText) given.extractText = extractText
   for (const name of ['markdown', 'extractText']) if (given[name]) set(globalThis, name, given[name])
-  return all[data.method](given)
+  return (data.tool ? resultOf : answerOf)(await all[data.method](given))
 }

@@ -351,6 +351,10 @@ func TestResponses(t *testing.T) {
 		"({status: 302, headers: {Location: '/x', 'X-N': 5, 'x-l': ['a', true]}})": "302 map[location:/x x-l:a, true x-n:5] ",
 		"({status: 200, headers: {a: null}})":                                      "200 map[] ",
 		"({status: 200, headers: {'Set-Cookie': 'a=b', 'Content-Security-Policy': '', 'Transfer-Encoding': 'chunked', 'Access-Control-Allow-Origin': '*', 'x-ok': '1'}})": "200 map[x-ok:1] ",
+		"new Uint8Array([255, 0])": "200 map[content-type:application/octet-stream] \xff\x00", "new Uint8Array([1, 255, 0]).buffer.slice(1)": "200 map[content-type:application/octet-stream] \xff\x00",
+		"({status: 200, body: new DataView(new Uint8Array([1, 255, 0]).buffer, 1), headers: {'Content-Type': 'image/png'}})": "200 map[content-type:image/png] \xff\x00",
+		"({status: 200, headers: new Map([['X-A', '1']])})":                                                                  "200 map[x-a:1] ",
+		"({status: NaN})": "500 thrown NaN", "({status: Infinity})": "500 thrown Infinity", "({status: -Infinity, body: 'x'})": "500 thrown -Infinity", "({status: Number(undefined)})": "500 thrown NaN",
 		"({status: 100})": "500 thrown whole number", "({status: 199})": "500 thrown whole number", "({status: 600})": "500 thrown whole number", "({status: 200.5})": "500 thrown whole number", "({status: -1})": "500 thrown whole number",
 		"({status: 200, headers: {'a b': '1'}})":                "500 thrown no name of a header",
 		"({status: 200, headers: {'': '1'}})":                   "500 thrown no name of a header",
@@ -394,7 +398,7 @@ func TestRespond(t *testing.T) {
 	is := is.New(t)
 	s, _ := deployed(t, map[string]string{"server/a.js": `
 		export async function GET({ respond, query }) { respond({ status: 202, body: 'soon' }); respond({ status: 400 }); await query(); throw new Error('later') }
-		export function POST({ respond }) { respond({ status: 999 }); return 1 }`})
+		export function POST({ respond, request }) { respond({ status: request.query.n === 'NaN' ? NaN : 999 }); return 1 }`})
 	answered := make(chan handlers.Response, 2)
 	waits := func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		r := <-answered // the answer is there while the handler runs

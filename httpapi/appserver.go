@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ func (a *api) appServerRoutes() []Route {
 	var routes []Route
 	for _, m := range []struct{ method, name string }{{http.MethodPost, "postToAppServer"}, {http.MethodPut, "putToAppServer"}, {http.MethodPatch, "patchAtAppServer"}, {http.MethodDelete, "deleteAtAppServer"}} {
 		routes = append(routes, Route{
-			Method: m.method, Pattern: "/api/apps/:id/view/api/*path", Name: m.name, AnyType: true, AnyQuery: true, View: true, Summary: "A route of an app's server", handle: a.callAppServer,
+			Method: m.method, Pattern: "/api/apps/:id/view/api/*path", Name: m.name, AnyType: true, AnyQuery: true, View: true, Slashes: true, Summary: "A route of an app's server", handle: a.callAppServer,
 		})
 	}
 	return routes
@@ -67,7 +68,7 @@ func (a *api) callServer(r *request, path string) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	route, params, err := a.Handlers.Match(r.Context(), handlersApp(v.App), handlers.Server, r.Method, path)
+	route, params, err := a.Handlers.Match(r.Context(), handlersApp(v.App), handlers.Server, r.Method, "/"+path)
 	if err != nil {
 		return reply{}, err
 	}
@@ -119,7 +120,7 @@ func (a *api) serverRequest(r *request, path string, params map[string]string) (
 	}
 	in := handlers.Request{
 		Method: r.Method, Path: "/" + path, Params: params, Query: query, ContentType: r.Header.Get("Content-Type"),
-		Headers: handlers.JoinHeaders(r.Header, "authorization", "cookie", "proxy-authorization"),
+		Headers: handlers.JoinHeaders(handlerHeaders(r), "authorization", "cookie", "proxy-authorization"),
 	}
 	if !isRead(r.Method) {
 		r.maxBody = a.MaxHandlerBody
@@ -129,6 +130,19 @@ func (a *api) serverRequest(r *request, path string, params map[string]string) (
 	}
 	in.User, err = a.handlerUser(r)
 	return in, err
+}
+
+// handlerHeaders returns the headers of a request with Host, which net/http keeps apart: that of the service, or of the app's own origin.
+func handlerHeaders(r *request) http.Header {
+	h := maps.Clone(r.Header)
+	host := r.Host
+	if own := originOf(r.Context()); own != nil {
+		_, host, _ = strings.Cut(own.origin, "://")
+	}
+	if host != "" {
+		h["Host"] = []string{host}
+	}
+	return h
 }
 
 // handlerUser returns the viewer as handlers get it, nil for a visitor.

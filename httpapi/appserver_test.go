@@ -48,7 +48,14 @@ func TestServerRoutesOfPages(t *testing.T) {
 			is.Equal(a.header.Get("Access-Control-Allow-Origin"), "null")
 			is.True(strings.HasPrefix(a.header.Get("Content-Security-Policy"), "sandbox "))
 			is.Equal(a.header.Get("Cache-Control"), "no-store")
-			is.Equal(w.do(t, "mia", method, "/api/apps/"+app+"/view/api/_server", `{}`).body, `"mia,clerk,`+method+`,"`)
+			for _, path := range []string{"_server", "_server/", "_server/who/"} {
+				is.Equal(w.do(t, "mia", method, "/api/apps/"+app+"/view/api/"+path, `{}`).body, `"mia,clerk,`+method+`,"`)
+				is.Equal(w.do(t, "", method, base+"api/"+path, `{}`).body, `"mia,clerk,`+method+`,"`)
+			}
+			for _, path := range []string{"_server//", "_server//who", "_server/who//", "_server/x/"} {
+				is.Equal(w.do(t, "mia", method, "/api/apps/"+app+"/view/api/"+path, `{}`).status, 404)
+				is.Equal(w.do(t, "", method, base+"api/"+path, `{}`).status, 404)
+			}
 			is.Equal(w.do(t, "", method, base+"api/_server/query?a=1&a=2&b=", `{}`).body, `{"a":["1","2"],"b":""}`)
 			is.Equal(w.do(t, "mia", method, "/api/apps/"+app+"/view/api/_server/query?limit=x", `{}`).body, `{"limit":"x"}`)
 		}

@@ -17,8 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/julienschmidt/httprouter"
-
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/view"
@@ -42,8 +40,8 @@ func (a *api) appViewRoutes() []Route {
 	}
 	return []Route{
 		{Method: get, Pattern: one + "/view", Name: "getAppView", AnyType: true, View: true, Page: true, Summary: "The page of an app", handle: a.getAppView},
-		{Method: get, Pattern: one + "/view/-/*path", Name: "getAppViewFile", AnyType: true, View: true, Summary: "A file for the pages of an app", handle: a.getAppViewFile},
-		{Method: get, Pattern: one + "/view/api/*path", Name: "callFromAppView", AnyType: true, View: true, Summary: "A call that the manifest of an app allows", handle: a.callFromAppView},
+		{Method: get, Pattern: one + "/view/-/*path", Name: "getAppViewFile", AnyType: true, View: true, Slashes: true, Summary: "A file for the pages of an app", handle: a.getAppViewFile},
+		{Method: get, Pattern: one + "/view/api/*path", Name: "callFromAppView", AnyType: true, View: true, Slashes: true, Summary: "A call that the manifest of an app allows", handle: a.callFromAppView},
 		{Method: get, Pattern: one + "/roles", Name: "getAppRoles", Summary: "The roles of an app, and which ones the caller has", handle: a.getAppRoles},
 		{Method: get, Pattern: one + "/data-access", Name: "getAppDataAccess", Summary: "What the manifest of an app lets it do", handle: a.getAppDataAccess},
 	}
@@ -92,13 +90,6 @@ func viewPath(below string) (token, rest string) {
 	}
 	token, rest, _ = strings.Cut(below, "/")
 	return token, rest
-}
-
-// isViewRoot reports whether a catch-all is a view token and the slash behind it, which the base of a page ends in.
-func isViewRoot(p httprouter.Params) bool {
-	below := strings.TrimPrefix(p[len(p)-1].Value, "/")
-	token, rest := viewPath(below)
-	return token != "" && rest == "" && strings.HasSuffix(below, "/")
 }
 
 var viewToken = regexp.MustCompile(`/~[^/]*`)
@@ -423,14 +414,18 @@ func (a *api) passedDatasets(ctx context.Context, v apps.Viewed) (map[string]dat
 // getAppViewFile serves GET /api/apps/{id}/view/-/{path} and GET /api/apps/{id}/view/-/~{token}/{path}: 200 and the bytes of a file,
 // 206 for a range of them, for those who may run the app. A browser that goes to a page gets it with its base and context, and the
 // entry page where there is no file. Below a token, api/{path} is a call as below view/api. 404; 403; 401 for a token that has
-// expired or is not that of this app, or whose session has ended.
+// expired or is not that of this app, or whose session has ended. A browser that goes to a folder gets its index.html, and one that goes to
+// a path without an extension the page that has it with .html.
 func (a *api) getAppViewFile(r *request) (reply, error) {
 	if call, ok := strings.CutPrefix(r.view.rest, "api/"); ok && (r.token != "" || originOf(r.Context()) != nil) {
+		if hasEmptySegment(call) {
+			return reply{}, errs.New(errs.NotFound, "There is no such route.")
+		}
 		return a.callOfPage(r, call)
 	}
 	_, name := viewPath(r.param("path"))
 	visits := visitsPage(r.Header)
-	f, content, err := a.Apps.ViewFile(r.Context(), r.param("id"), name)
+	f, content, err := a.viewFile(r, name, visits)
 	switch missing := errs.CodeOf(err) == errs.NotFound; {
 	case err != nil && (!missing || !visits):
 		return reply{}, err
@@ -455,6 +450,30 @@ func (a *api) getAppViewFile(r *request) (reply, error) {
 	}
 	maps.Copy(answer.header, vary)
 	return answer, err
+}
+
+// viewFile returns the file that a path below a view names: of a path that a browser goes to also the page in its place, docs/index.html for
+// docs/ and about.html for about. Errors: errs.NotFound; errs.Forbidden.
+func (a *api) viewFile(r *request, name string, visits bool) (libraries.File, io.ReadSeekCloser, error) {
+	place := strings.TrimSuffix(name, "/")
+	switch {
+	case place == "" || hasEmptySegment(place):
+		name = ""
+	case visits && place != name:
+		name = place + "/index.html"
+	case visits && path.Ext(name) == "":
+		f, content, err := a.Apps.ViewFile(r.Context(), r.param("id"), name)
+		if errs.CodeOf(err) != errs.NotFound {
+			return f, content, err
+		}
+		name += ".html"
+	}
+	return a.Apps.ViewFile(r.Context(), r.param("id"), name)
+}
+
+// hasEmptySegment reports whether a path begins or ends with a slash, or has two in a row.
+func hasEmptySegment(path string) bool {
+	return strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.Contains(path, "//")
 }
 
 // visitedPage replies with a page that a browser goes to, the entry page if content is nil.
@@ -494,7 +513,7 @@ func (a *api) callFromAppView(r *request) (reply, error) {
 	if path, ok := r.serverPath(); ok {
 		return a.callServer(r, path)
 	}
-	if r.token != "" { // it belongs behind view/-/
+	if r.token != "" || hasEmptySegment(r.view.below) { // a token belongs behind view/-/
 		return reply{}, errs.New(errs.NotFound, "There is no such route.")
 	}
 	return a.callOfPage(r, r.view.below)

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -132,6 +133,43 @@ func TestAppView(t *testing.T) {
 		}
 		is.True(!strings.Contains(w.log.String(), strings.Split(base, "/")[6]))
 	})
+}
+
+// TestAppViewFolders: a browser that goes to a folder gets its index.html, one that goes to a name the page with .html, and else the entry page;
+// what is fetched is a file by its own path.
+func TestAppViewFolders(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	app := sales(t, w, "Sales")
+	for path, content := range map[string]string{"docs/index.html": "<title>docs</title>", "about.html": "<title>about</title>", "docs/guide.html": "<title>guide</title>", "plain": "<title>plain</title>", "plain.html": "no", "server/index.html": "secret"} {
+		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/"+path, content, "Content-Type: "+map[bool]string{true: "text/html", false: "text/plain"}[strings.HasSuffix(path, ".html")])
+	}
+	base := opened(t, w, "mia", app)
+	for path, want := range map[string]string{
+		"docs/": "docs", "about": "about", "about.html": "about", "docs/guide": "guide", "docs": "x", "docs/index": "docs", "orders/5": "x", "orders/5/": "x", "./": "x", "": "x",
+		"about/": "x", "docs/other/": "x", "docs//": "x", "/docs/": "x", "about.pdf": "x", "server/": "x", "server/index": "x", ".git/": "x", "api/": "403", "api/colors/": "404", "api//colors": "404",
+	} {
+		for _, at := range []string{base + path, "/api/apps/" + app + "/view/-/" + path} {
+			if strings.HasPrefix(path, "api/") && at != base+path { // there they are files, which are missing
+				continue
+			}
+			user := map[bool]string{true: "", false: "mia"}[at == base+path]
+			a := w.do(t, user, "GET", at, "", "Accept: text/html", "Sec-Fetch-Mode: navigate")
+			title := fmt.Sprint(a.status)
+			if a.status == 200 {
+				_, title, _ = strings.Cut(a.body, "<title>")
+				title, _, _ = strings.Cut(title, "<")
+				is.True(strings.Contains(a.body, "<base href="))
+			}
+			if title != want && (path != "" || at == base) {
+				t.Errorf("%s: %s, not %s", at, title, want)
+			}
+			if path != "plain" && path != "about.html" && path != "" && !strings.HasPrefix(path, "api") && w.do(t, user, "GET", at, "").status != 404 {
+				t.Errorf("%s is there without a visit", at)
+			}
+		}
+	}
+	is.True(strings.Contains(w.do(t, "", "GET", base+"docs/", "", "Accept: text/html").body, `<base href="`+baseURL+base+`docs/">`))
+	is.Equal(w.do(t, "", "GET", base+"plain", "", "Accept: text/html").body, "<title>plain</title>") // the file itself, which is no page
 }
 
 // TestAppViewRefuses: nothing but the app's own is below its token, for as long as the viewer may run it.

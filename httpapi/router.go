@@ -33,6 +33,8 @@ type Route struct {
 	// View marks a route of an app's view: every answer of it has the headers of apps/view, and if its path begins with a view token,
 	// the caller is the viewer whom that names.
 	View bool
+	// Slashes marks a route whose catch-all may have empty segments, as in /_hook/ and /view/-/docs/: its handler decides.
+	Slashes bool
 	// Page marks a route that browsers go to: without a session they get a form for logging in.
 	Page bool
 	// Browser marks a route that a login at a provider takes browsers through: they get failures as a page.
@@ -129,7 +131,7 @@ func (f *found) choose(candidates, all []candidate, p httprouter.Params) {
 		}
 	}
 	for _, c := range candidates {
-		if len(c.literals) == most && c.fits(p) && (!hasGap(c.route.Pattern, p) || c.route.View && isViewRoot(p)) {
+		if len(c.literals) == most && c.fits(p) && (c.route.Slashes || !hasGap(c.route.Pattern, p)) {
 			f.route, f.params = c.route, p
 			return
 		}

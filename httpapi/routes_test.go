@@ -156,6 +156,14 @@ func TestPaths(t *testing.T) {
 			strings.ToUpper(path):                           404,
 			path + "%00":                                    400, path + "%FF": 400, "/%00" + path: 400,
 		}
+		if strings.Contains(path, "/_hook") { // the key comes first
+			for _, target := range []string{path + "/", path + "//", strings.Replace(path, "/"+last, "//"+last, 1)} {
+				want[target] = 401
+			}
+		}
+		if r.Slashes && strings.Contains(path, "/_server/") { // it is the same route: TestServerRoutesOfPages
+			delete(want, path+"/")
+		}
 		if first == last {
 			delete(want, "/%2F")
 			want["/"+path[1:]+"%2F"] = 404

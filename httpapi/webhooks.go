@@ -40,7 +40,7 @@ func (a *api) webhookRoutes() []Route {
 	for _, r := range []struct{ method, name string }{{get, "getWebhook"}, {post, "postWebhook"}, {put, "putWebhook"}} {
 		for _, at := range []struct{ pattern, name string }{{"/_hook", r.name + "Root"}, {"/_hook/*path", r.name}} {
 			routes = append(routes, Route{
-				Method: r.method, Pattern: one + at.pattern, Name: at.name, Public: true, Foreign: true, AnyType: true, Summary: "Call a webhook of an app", handle: a.callWebhook,
+				Method: r.method, Pattern: one + at.pattern, Name: at.name, Public: true, Foreign: true, AnyType: true, Slashes: true, Summary: "Call a webhook of an app", handle: a.callWebhook,
 			})
 		}
 	}
@@ -328,14 +328,15 @@ func (a *api) rotateWebhookSecret(r *request) (reply, error) {
 	return ok(hal.Resource{Links: hal.Self(a.href("apps", id)), Value: identified{id}})
 }
 
-// escapedHookPath returns what stands behind _hook in the path of a request, still escaped, with a slash before it.
+// escapedHookPath returns what stands after _hook in the path of a request, still escaped, with one slash before it: a path of
+// listAppWebhooks, which begins with a slash, may stand after the slash of the link inf:app-hook.
 func escapedHookPath(r *http.Request) string {
 	const before = 5 // "", api, apps, the id, and _hook
 	parts := strings.SplitN(r.URL.EscapedPath(), "/", before+1)
 	if len(parts) <= before {
 		return "/"
 	}
-	return "/" + parts[before]
+	return "/" + strings.TrimPrefix(parts[before], "/")
 }
 
 // callWebhook serves GET, POST and PUT /api/apps/{id}/_hook/{path}?token=: what a handler of the app answers. 401, the same for every
@@ -353,7 +354,7 @@ func (a *api) callWebhook(r *request) (reply, error) {
 	r.count(by.Tenant(), "app "+by.App())
 	r.maxBody = a.Webhooks.Unchecked().Limits().Body
 	call := webhooks.Call{
-		Method: r.Method, Path: escapedHookPath(r.Request), Query: query, Header: r.Header, Body: r.read, Bind: a.bindWebhook,
+		Method: r.Method, Path: escapedHookPath(r.Request), Query: query, Header: handlerHeaders(r), Body: r.read, Bind: a.bindWebhook,
 	}
 	answer, err := a.detached(r.Context(), true, func(ctx context.Context, respond func(handlers.Response)) (handlers.Response, error) {
 		call.Respond = respond

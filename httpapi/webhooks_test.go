@@ -126,7 +126,7 @@ func TestWebhook(t *testing.T) {
 		is.Equal(got.Body.N, 1.5)
 		is.Equal(got.Params, map[string]string{"action": "paid x"})
 		is.Equal(got.Query, map[string]any{"a": []any{"1", "2"}, "b": " "})
-		is.Equal(got.Headers, map[string]string{"authorization": "Bearer provider", "x-event": "paid", "content-type": "application/json"})
+		is.Equal(got.Headers, map[string]string{"host": "example.com", "authorization": "Bearer provider", "x-event": "paid", "content-type": "application/json"})
 		is.Equal(got.Env, map[string]string{"KEY": "geheim"})
 		is.Equal(got.User["id"], "dana")
 		is.Equal(got.User["name"], "Dana Smith")
@@ -163,6 +163,21 @@ func TestWebhook(t *testing.T) {
 		is.Equal(token.Requests, 6)
 		is.True(!strings.Contains(w.log.String(), h.key[strings.LastIndex(h.key, ".")+1:]))
 	})
+}
+
+// TestWebhookSlashes: a slash at the end of a path does not matter, and the link of a token works with the paths that the list of webhooks has.
+func TestWebhookSlashes(t *testing.T) {
+	w := newWorld(t, dbtest.SQLite)
+	h := hook(t, w, "dana", map[string]string{"webhooks/orders/[action].js": echo, "webhooks/index.js": echo})
+	link := read[struct {
+		Links map[string]struct{ Href string } `json:"_links"`
+	}](t, w.must(t, "dana", "GET", h.path("/webhook-tokens/"+h.token), "")).Links["inf:app-hook"].Href
+	for path, want := range map[string]int{"": 200, "/": 200, "orders/x": 200, "/orders/x": 200, "orders/x/": 200, "orders//x": 404, "//orders/x": 404, "nowhere/": 404} {
+		at := strings.NewReplacer("{+path}", path, "{key}", h.key, baseURL, "").Replace(link) // of a token's link
+		if a := w.do(t, "", "GET", at, ""); a.status != want {
+			t.Errorf("%q: %d %s", path, a.status, a.body)
+		}
+	}
 }
 
 // TestWebhookGate: a call without a valid key is the same 401, whatever else it has, and costs no statement when the app is known.
