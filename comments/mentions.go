@@ -43,28 +43,44 @@ func (s spot) names() []string {
 
 // scan finds what may be mentions.
 //
-// A mention is an @ that no letter, digit, mark, _ or other @ stands before, and a username right behind it, which must have a
-// letter or digit. As usernames may have punctuation and single spaces in them, what follows can be read in several ways: in
-// "@jo.smith." it is jo.smith or jo, and in "@o'brien's" o'brien's, o'brien or o. So each
-// beginning of the run of characters that usernames have is a candidate when it ends with the run, or before a character
-// that is no letter, digit or mark; the longest that is a user counts (resolve).
+// A mention is an @ at the start of a word, with a username right after it that has a letter or digit. The @ is not at the start
+// of a word after a letter, digit or mark, but for those of scripts that are written without spaces, after a _ that belongs to a
+// word, and after another @. As usernames may have punctuation and single spaces in them, what follows can be read in several
+// ways: "@jo.smith." is jo.smith or jo, and "@o'brien's" o'brien's, o'brien or o. Each beginning of the run of characters that
+// usernames have is a candidate if it ends with the run, before a character that is not a letter, digit or mark, or beside one
+// of a script without spaces; the longest that is a user counts (resolve).
+//
+// Code, addresses and npm's names, such as @scope/package, mention nobody.
 //
 // The first 100 spots of a message count, and of each the 16 shortest candidates, which are all of a username with up to
 // 15 such characters in it. So at most 100 users are mentioned and notified; any other @ is text, and the message is kept
 // as it is.
 func scan(message string) []spot {
+	if !strings.Contains(message, "@") {
+		return nil
+	}
 	var spots []spot
-	before := ' '
+	skip := verbatim(message)
+	before, word := ' ', ' ' // the character before the @, and before the _ in front of it
 	for i, r := range message {
-		if r == '@' && !wordRune(before) && before != '_' && before != '@' {
-			if all := candidates(message, i+1); len(all) > 0 {
+		for len(skip) > 0 && skip[0].to <= i {
+			skip = skip[1:]
+		}
+		if r == '@' && before != '@' && !spacedRune(word) && (len(skip) == 0 || i < skip[0].from) {
+			all := candidates(message, i+1)
+			if unspaced(word) { // 用户@example.com is an address
+				all = slices.DeleteFunc(all, func(c candidate) bool { return domainFollows(message[c.end:]) })
+			}
+			if len(all) > 0 {
 				spots = append(spots, spot{at: i, candidates: all})
 			}
 			if len(spots) == maxSpots {
 				break
 			}
 		}
-		before = r
+		if before = r; r != '_' {
+			word = r
+		}
 	}
 	return spots
 }
@@ -78,30 +94,55 @@ func candidates(message string, from int) []candidate {
 		}
 	}
 	end, named := from, false // named: there was a letter or digit
-	for end < len(message) {
+	before := ' '
+	for end < len(message) && end-from <= maxName { // the run is not a name as a whole if it is longer
 		r, size := utf8.DecodeRuneInString(message[end:])
 		if !nameRune(r) || r == ' ' && (end == from || message[end-1] == ' ') {
 			break
 		}
-		if named && !wordRune(r) {
+		if named && (!wordRune(r) || !unicode.Is(unicode.M, r) && (unspaced(r) || unspaced(before))) {
 			ends(end)
 		}
-		if end-from+size > maxName { // the run is no name as a whole
-			slices.Reverse(all)
-			return all
-		}
 		named = named || unicode.IsLetter(r) || unicode.IsDigit(r)
+		before = r
 		end += size
 	}
-	if named {
+	if named && end-from <= maxName {
 		ends(end)
 	}
+	all = slices.DeleteFunc(all, func(c candidate) bool { return packageFollows(message[c.end:]) })
 	slices.Reverse(all)
 	return all
 }
 
+// packageFollows reports whether rest, after @name, goes on as the name of a package of npm does.
+func packageFollows(rest string) bool {
+	rest = rest[:min(len(rest), maxName)]
+	end := strings.IndexFunc(rest, func(r rune) bool { return r == ' ' || !nameRune(r) })
+	return end >= 0 && len(rest) > end+1 && rest[end] == '/' && asciiWord(rest[end+1])
+}
+
+// domainFollows reports whether rest, after @name, goes on as the name of a host does.
+func domainFollows(rest string) bool {
+	rest = strings.TrimLeftFunc(rest[:min(len(rest), maxName)], func(r rune) bool { return r < utf8.RuneSelf && (r == '-' || asciiWord(byte(r))) })
+	return len(rest) > 1 && rest[0] == '.' && asciiWord(rest[1])
+}
+
+func asciiWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
 // wordRune reports whether r belongs to a word.
 func wordRune(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.Nd) }
+
+// spacedRune reports whether r belongs to a word of a script that puts spaces between words.
+func spacedRune(r rune) bool { return wordRune(r) && !unspaced(r) }
+
+// unspaced reports whether r belongs to a script that is written without spaces between words, or that joins particles to names.
+func unspaced(r rune) bool {
+	return r >= 0x0e00 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Hangul, unicode.Yi,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan))
+}
 
 // nameRune reports whether a username may have r in it.
 func nameRune(r rune) bool {
