@@ -157,8 +157,10 @@ func TestPaths(t *testing.T) {
 			path + "%00":                                    400, path + "%FF": 400, "/%00" + path: 400,
 		}
 		if strings.Contains(path, "/_hook") { // the key comes first
-			for _, target := range []string{path + "/", path + "//", strings.Replace(path, "/"+last, "//"+last, 1)} {
-				want[target] = 401
+			for target := range want {
+				if strings.HasPrefix(target, path+"/") || strings.Contains(target, "/_hook//") {
+					want[target] = 401
+				}
 			}
 		}
 		if r.Slashes && strings.Contains(path, "/_server/") { // it is the same route: TestServerRoutesOfPages
