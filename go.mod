@@ -7,6 +7,7 @@ exclude github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
 require (
 	filippo.io/age v1.3.2
 	github.com/alecthomas/kong v1.17.0
+	github.com/andybalholm/brotli v1.3.0
 	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/beevik/etree v1.6.0
 	github.com/chromedp/cdproto v0.159.0

@@ -1,6 +1,10 @@
 package handlers_test
 
 import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -8,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 	"sync"
@@ -15,6 +20,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/andybalholm/brotli"
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -300,7 +306,26 @@ func TestBodies(t *testing.T) {
 		{"application/json", strings.Repeat("[", 1001) + strings.Repeat("]", 1001), `{"body":"[[[[`}, // deeper than an engine can parse, sooner or later
 		{"application/json", `{"a":`, `{"body":"{\"a\":","rawBody":"{\"a\":"}`},
 		{"application/x-www-form-urlencoded", "a=1&b=2&b=3+4", `{"body":{"a":"1","b":["2","3 4"]},"rawBody":"a=1&b=2&b=3+4"}`},
-		{"application/x-www-form-urlencoded", "a=%", `{"body":"a=%","rawBody":"a=%"}`},
+		{"application/x-www-form-urlencoded", "discount=100%&b=%2&c=%zz%41&d&=e&&f;g=1", `{"body":{"":"e","b":"%2","c":"%zzA","d":"","discount":"100%","f;g":"1"},"raw`},
+		{"application/x-www-form-urlencoded", strings.Repeat("a&", 1001), `{"body":"a&a&`},
+		// The encoding of a form's texts: of _charset_, of the header, UTF-8, of the field charset, and else a guess that bodyEncoding names.
+		{"application/x-www-form-urlencoded; charset=windows-1252", "n=J%F6rg%80&charset=windows-1252", `{"body":{"charset":"windows-1252","n":"Jörg€"},"raw`},
+		{"application/x-www-form-urlencoded", "n=J%F6rg&charset=windows-1252", `{"body":{"charset":"windows-1252","n":"Jörg"},"rawBody":"n=J%F6rg&charset=windows-1252"}`},
+		{"application/x-www-form-urlencoded; charset=utf-8", "n=J%F6rg&charset=ISO-8859-1", `{"body":{"charset":"ISO-8859-1","n":"Jörg"},"raw`},
+		{"application/x-www-form-urlencoded", "n=J%C3%B6rg&charset=windows-1252", `{"body":{"charset":"windows-1252","n":"Jörg"},"raw`},
+		{"application/x-www-form-urlencoded", "_charset_=Shift_JIS&%93%FA=%93%FA%96%7B", `{"body":{"_charset_":"Shift_JIS","日":"日本"},"raw`},
+		{"application/x-www-form-urlencoded", "n=J%F6rg", `{"body":{"n":"Jörg"},"rawBody":"n=J%F6rg","bodyEncoding":"windows-1252"}`},
+		{"application/x-www-form-urlencoded; charset=nonsense", "n=J%F6rg", `{"body":{"n":"Jörg"},"rawBody":"n=J%F6rg","bodyEncoding":"windows-1252"}`},
+		{"application/x-www-form-urlencoded; charset=windows-1252", "n=J\xf6rg", `{"body":{"n":"Jörg"},"rawBody":"n=Jörg","rawBodyEncoding":"binary"}`},
+		{"text/plain; charset=ISO-8859-1", "J\xf6rg", `{"body":"Jörg","rawBody":"Jörg","rawBodyEncoding":"binary"}`},
+		{"text/csv; charset=utf-16le", "a\x00\xe4\x00", `{"body":"aä","rawBody":`},
+		{"text/plain; charset=gb18030", "\xc4\xe3\xba\xc3", `{"body":"你好","rawBody":`},
+		{"text/plain; charset=utf-8", "J\xf6rg", `{"body":"SvZyZw==","rawBody":"Jörg","bodyEncoding":"base64","rawBodyEncoding":"binary"}`},
+		{"text/plain; charset=iso-2022-kr", "J\xf6rg", `{"body":"SvZyZw==","rawBody":"Jörg","bodyEncoding":"base64","rawBodyEncoding":"binary"}`},
+		{"application/json; charset=iso-8859-1", "\"J\xf6rg\"", `{"body":"Jörg","rawBody":`},
+		{"application/json; charset=iso-8859-1", "\"Jörg\"", `{"body":"Jörg","rawBody":`}, // JSON is UTF-8
+		{"application/json; charset=utf-16le", "1\x00", `{"body":1,"rawBody":`},
+		{"multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"t\"\r\nContent-Type: text/plain; charset=iso-8859-1\r\n\r\n\xfc\r\n--b\r\nContent-Disposition: form-data; name=\"u\"\r\n\r\n\xfc\r\n--b--\r\n", `{"body":{"t":"ü","u":"ü"},"rawBody":`},
 		{"text/plain", "ü\x00", `{"body":"ü\u0000","rawBody":"ü\u0000"}`},
 		{"image/png", "\xff\x00", `{"body":"/wA=","rawBody":"ÿ\u0000","bodyEncoding":"base64","rawBodyEncoding":"binary"}`},
 		{"multipart/form-data; boundary=b", multipart, `{"body":{"f":{"filename":"a.bin","contentType":"image/png","size":2,"encoding":"base64","content":"/wA="},"t":"ü"},"raw`},
@@ -315,6 +340,48 @@ func TestBodies(t *testing.T) {
 	}
 	out := run(t, s, handlers.Invocation{Request: handlers.Request{Method: "POST", Body: []byte("x")}})
 	is.Equal(string(out.Response.Body), `{"body":"x"}`)
+}
+
+// TestEncodedBodies: body is what was encoded, rawBody what was sent; what is damaged or too large is refused before the handler runs.
+func TestEncodedBodies(t *testing.T) {
+	is := is.New(t)
+	s, _ := deployed(t, map[string]string{"server/a.js": `export function POST({ request: { body, rawBody }, crypto }) { return { body: JSON.stringify(body).slice(0, 20), sum: crypto.hash('sha256', rawBody) } }`})
+	compressed := func(coding, plain string) string {
+		var b bytes.Buffer
+		w := map[string]func() io.WriteCloser{
+			"gzip": func() io.WriteCloser { return gzip.NewWriter(&b) }, "deflate": func() io.WriteCloser { return zlib.NewWriter(&b) },
+			"br": func() io.WriteCloser { return brotli.NewWriter(&b) }, "bare": func() io.WriteCloser { f, _ := flate.NewWriter(&b, 9); return f },
+		}[coding]()
+		_, _ = io.WriteString(w, plain)
+		is.NoErr(w.Close())
+		return b.String()
+	}
+	const plain = `{"a":1}`
+	zeros := func(n int) string { return `"` + strings.Repeat("0", n) + `"` }
+	for _, c := range []struct {
+		coding, body string
+		want         errs.Code // "" for the body
+	}{
+		{"gzip", compressed("gzip", plain), ""}, {"x-gzip", compressed("gzip", plain), ""}, {"GZIP", compressed("gzip", plain), ""}, {"deflate", compressed("deflate", plain), ""},
+		{"deflate", compressed("bare", plain), ""}, {"br", compressed("br", plain), ""}, {"identity", plain, ""}, {"", plain, ""}, {"utf-8", plain, ""},
+		{"gzip, br", compressed("br", compressed("gzip", plain)), ""},
+		{"gzip", plain, errs.Invalid}, {"gzip", compressed("gzip", plain)[:20], errs.Invalid}, {"deflate", plain, errs.Invalid}, {"br", plain + "xxxxxxxx", errs.Invalid},
+		{"zstd", plain, errs.Unsupported}, {"gzip, gzip, gzip", plain, errs.Unsupported},
+		{"gzip", compressed("gzip", zeros(2<<20)), errs.TooLarge}, {"br", compressed("br", zeros(64<<20)), errs.TooLarge}, {"deflate", compressed("deflate", zeros(64<<20)), errs.TooLarge},
+		{"gzip, gzip", compressed("gzip", compressed("gzip", zeros(64<<20))), errs.TooLarge},
+	} {
+		in := handlers.Invocation{App: app, Request: handlers.Request{
+			Method: "POST", Body: []byte(c.body), ContentType: "application/json", RawBody: true, Headers: map[string]string{"content-encoding": c.coding},
+		}}
+		var err error
+		in.Route, in.Request.Params, err = s.Match(t.Context(), app, handlers.Server, "POST", "/a")
+		is.NoErr(err)
+		out, err := s.Run(t.Context(), in)
+		sum := sha256.Sum256([]byte(c.body))
+		if want := `{"body":"{\"a\":1}","sum":"` + hex.EncodeToString(sum[:]) + `"}`; errs.CodeOf(err) != c.want || err == nil && string(out.Response.Body) != want {
+			t.Errorf("%s %.20q: %s %v", c.coding, c.body, out.Response.Body, err)
+		}
+	}
 }
 
 // TestBytesAreSigned: what crypto computes of rawBody is computed of the bytes that were sent, whether or not they are text.

@@ -89,7 +89,7 @@ func (a *api) callServer(r *request, path string) (reply, error) {
 	if v.EditingID == nil {
 		status := answer.Status
 		if err != nil {
-			status = http.StatusServiceUnavailable
+			status = max(statusOf[errs.CodeOf(err)], http.StatusBadRequest)
 		}
 		a.Handlers.Count(v.Tenant, v.ID, string(handlers.Server), r.Method, route.Path, status, time.Since(began))
 	}

@@ -183,17 +183,12 @@ func (s *Service) end(e *Entry, out handlers.Outcome, took time.Duration) {
 
 // fail sets how a call ended whose handler could not be run, because of err.
 func (e *Entry) fail(err error, took time.Duration) {
-	text, status := storable(errs.MessageOf(err)), 500
-	switch errs.CodeOf(err) {
-	case errs.Internal:
+	text := storable(errs.MessageOf(err))
+	if errs.CodeOf(err) == errs.Internal {
 		text = "The service failed; its log has the reason."
-	case errs.Unavailable, errs.Unconfirmed, errs.Canceled:
-		status = 503
-	case errs.Full:
-		status = 507
 	}
 	e.Error = &text
-	e.finish(status, took)
+	e.finish(statusOf(err), took)
 }
 
 // finish sets how a call ended.
@@ -266,6 +261,8 @@ func statusOf(err error) int {
 		return 405
 	case errs.TooLarge:
 		return 413
+	case errs.Unsupported:
+		return 415
 	case errs.Unavailable, errs.Unconfirmed, errs.Canceled:
 		return 503
 	case errs.Full:
