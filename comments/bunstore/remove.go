@@ -113,12 +113,8 @@ type deletion struct {
 
 // threads locks the rows of some entities, removes those whose comments are few, and returns the other entities.
 func (d deletion) threads(ctx context.Context, ids []string) (later []string, err error) {
-	each := `json_each($3) WHERE true`
-	if d.c.Postgres() {
-		each = `json_array_elements($3)`
-	}
 	var now []thread
-	rows, err := d.c.Rows(ctx, `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) SELECT $1, $2, value ->> 0, 0 FROM `+each+`
+	rows, err := d.c.Rows(ctx, `WITH t (id) AS `+d.c.Among(3, 1)+` INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) SELECT $1, $2, id, 0 FROM t WHERE true
 		ON CONFLICT (tenant_id, kind, entity_id) DO UPDATE SET total = tc_comment_threads.total RETURNING entity_id, thread_no, removing_at IS NOT NULL`,
 		d.tenant, d.kind, bunx.Keys(ids))
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (struct{}, error) {
@@ -151,7 +147,7 @@ func (d deletion) few(ctx context.Context, threads []thread) (later []string, er
 	first := `SELECT c.id, 0 FROM json_each($3) t CROSS JOIN tc_comments c
 		WHERE c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = t.value ->> 0 AND c.thread_no = t.value ->> 1 AND c.parent_id IS NULL`
 	if d.c.Postgres() {
-		first = `SELECT c.id, 0 FROM (SELECT value ->> 0, CAST(value ->> 1 AS integer) FROM json_array_elements($3) OFFSET 0) AS t(id, number) CROSS JOIN LATERAL
+		first = `SELECT c.id, 0 FROM (SELECT id, CAST(number AS integer) FROM ` + d.c.Among(3, 2) + ` AS t(id, number) OFFSET 0) AS t(id, number) CROSS JOIN LATERAL
 			(SELECT id FROM tc_comments WHERE tenant_id = $1 AND kind = $2 AND entity_id = t.id AND thread_no = t.number AND parent_id IS NULL
 			ORDER BY created_at, id LIMIT ` + strconv.Itoa(comments.MaxRows+1) + `) c`
 	}

@@ -62,8 +62,8 @@ func (s *Store) Slugs(ctx context.Context, tenant string, kind entity.Kind, at [
 		owners[i], slugs[i] = p.Owner, p.Slug
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND editing_id IS NULL
-		AND (owner_id, slug) IN `+c.Among(3, 2), tenant, kind, bunx.Keys(owners, slugs))
+	l := bunx.Lookup{Columns: heads, Table: "tc_entities", Where: "tenant_id = $1 AND kind = $2 AND editing_id IS NULL", Key: "owner_id, slug"}
+	rows, err := c.FindBy(ctx, l, [][]string{owners, slugs}, tenant, kind)
 	all, err := bunx.Scan(rows, err, scanner(tenant, kind))
 	return all, bunx.Err(err, content.Noun(kind))
 }

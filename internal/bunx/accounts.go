@@ -17,17 +17,17 @@ func Former(name string) string {
 	return `coalesce((SELECT w.n FROM tc_former_users w WHERE w.tenant_id = $1 AND w.username = ` + name + `), 0)`
 }
 
-// Account returns an expression of the account of the user with a name, which is an expression. $1 is the tenant. It is a SELECT for PostgreSQL to compute
-// before it looks into the index of a table with row-level security: it takes coalesce for something that could show a row.
+// Account returns an expression of the account of the user with a name, which is an expression. $1 is the tenant. It is a SELECT with a LIMIT, which
+// PostgreSQL computes before it looks into the index of a table with row-level security: coalesce is not leakproof.
 func Account(name string) string {
-	return `(SELECT ` + name + ` || coalesce((SELECT '/' || w.n FROM tc_former_users w WHERE w.tenant_id = $1 AND w.username = ` + name + `), ''))`
+	return `(SELECT ` + name + ` || coalesce((SELECT '/' || w.n FROM tc_former_users w WHERE w.tenant_id = $1 AND w.username = ` + name + `), '') LIMIT 1)`
 }
 
 // UserOf returns an expression of the name of the user whose account is a column, such as f.username, and of nothing if that user was deleted. $1 is
-// the tenant.
+// the tenant. The LIMIT makes the name a column, by which PostgreSQL looks into an index: see Conn.Among.
 func UserOf(column string) string {
 	name := `CASE WHEN ` + column + ` LIKE '%/%' THEN rtrim(rtrim(` + column + `, '0123456789'), '/') ELSE ` + column + ` END`
-	return `CASE WHEN ` + column + ` = ` + Account(name) + ` THEN ` + name + ` ELSE '' END`
+	return `(SELECT CASE WHEN ` + column + ` = ` + Account("named.name") + ` THEN named.name ELSE '' END FROM (SELECT ` + name + ` AS name LIMIT 1) AS named)`
 }
 
 // HoldAccounts locks some principals as HoldPrincipals does, and returns their accounts by name.
@@ -112,7 +112,7 @@ func (c Conn) RenameAccounts(ctx context.Context, tenant, table string, names ma
 		_, err := c.Exec(ctx, `WITH names (was, becomes) AS `+c.Among(2, 2)+`,
 			accounts (was, becomes) AS (SELECT `+Account("was")+`, `+Account("becomes")+` FROM names)
 			UPDATE `+table+` SET username = (SELECT becomes FROM accounts WHERE was = `+table+`.username)
-			WHERE tenant_id = $1 AND username IN (SELECT was FROM accounts)`, tenant, Keys(some, become))
+			WHERE tenant_id = $1 AND username `+c.anyOf(`SELECT was FROM accounts`), tenant, Keys(some, become))
 		if err != nil {
 			return err
 		}

@@ -22,8 +22,10 @@ func Keys(columns ...[]string) string {
 	return string(raw)
 }
 
-// Among returns what follows IN, so that columns, in parentheses where there are several, are those of one of the Keys
-// that are argument $n.
+// Among returns a SELECT, in parentheses, of the first columns of the Keys that are argument $n: for WITH, FROM, and for IN beside Match.
+//
+// Its OFFSET has PostgreSQL take the texts for columns. Without it they are calls of ->>, which is not leakproof: a table
+// with row-level security would not be looked up by them in an index.
 func (c Conn) Among(n, columns int) string {
 	parts := make([]string, columns)
 	for i := range parts {
@@ -31,20 +33,36 @@ func (c Conn) Among(n, columns int) string {
 	}
 	from := fmt.Sprintf("json_each($%d)", n)
 	if c.Postgres() {
-		from = fmt.Sprintf("json_array_elements($%d)", n)
+		from = fmt.Sprintf("json_array_elements($%d) OFFSET 0", n)
 	}
 	return "(SELECT " + strings.Join(parts, ", ") + " FROM " + from + ")"
 }
 
 // OneOf returns the end of a condition that follows a column: its value is one of the Keys that are argument $n.
+func (c Conn) OneOf(n int) string {
+	among := c.Among(n, 1)
+	return c.anyOf(among[1 : len(among)-1])
+}
+
+// anyOf returns the end of a condition that follows a column: its value is one of those of a SELECT.
 //
 // Without statistics PostgreSQL takes the rows of any tenant for few, and would rather read all of them to join them with the keys of an IN. An array
 // is a condition of an index.
-func (c Conn) OneOf(n int) string {
+func (c Conn) anyOf(query string) string {
 	if c.Postgres() {
-		return "= ANY (ARRAY" + c.Among(n, 1) + ")"
+		return "= ANY (ARRAY(" + query + "))"
 	}
-	return "IN " + c.Among(n, 1)
+	return "IN (" + query + ")"
+}
+
+// Match returns a condition: the values of several columns are those of one of the Keys that are argument $n. By the first column at least
+// PostgreSQL looks into an index that has it after those of the other conditions.
+func (c Conn) Match(n int, columns ...string) string {
+	all := "(" + strings.Join(columns, ", ") + ") IN " + c.Among(n, len(columns))
+	if c.Postgres() {
+		return columns[0] + " " + c.OneOf(n) + " AND " + all
+	}
+	return all
 }
 
 // Lookup is a SELECT of rows by the keys that an index ends with.
@@ -52,32 +70,42 @@ type Lookup struct {
 	Columns string
 	Table   string
 	Where   string // on the columns of the index before the key, with arguments from $1
-	Key     string // column
+	Key     string // column, or several with commas between them
 	Lock    bool   // the rows, in the order of the keys, until the transaction ends
 	Change  bool   // with Lock: as Conn.ForChange does
 }
 
-// Find runs a Lookup with the arguments of its Where. Only the rows that exist come, a key given twice perhaps twice.
+// Find runs a Lookup by one column with the arguments of its Where. Only the rows that exist come, a key given twice perhaps twice.
+func (c Conn) Find(ctx context.Context, l Lookup, keys []string, args ...any) (*sql.Rows, error) {
+	if l.Lock && c.Postgres() {
+		keys = slices.Sorted(slices.Values(keys))
+	}
+	return c.FindBy(ctx, l, [][]string{keys}, args...)
+}
+
+// FindBy is Find by several columns; keys are the texts of each. It does not sort them for Lock.
 //
 // PostgreSQL goes to the index once for each key. An IN leaves it the choice to read all that Where lets through and compare
 // it with all keys, and that is what it does while it has no statistics, such as in the minute after a large import.
-func (c Conn) Find(ctx context.Context, l Lookup, keys []string, args ...any) (*sql.Rows, error) {
-	n := len(args) + 1
-	var query string
-	if c.Postgres() {
-		lock := ""
-		if l.Lock {
-			keys = slices.Sorted(slices.Values(keys))
-			if lock = c.ForUpdate(); l.Change {
-				lock = c.ForChange()
-			}
-		}
-		// The second OFFSET keeps it from being an ordinary join. With the first one key is a column and no ->>: that is not
-		// leakproof, so PostgreSQL would not look it up in an index of a table with row level security.
-		query = fmt.Sprintf(`SELECT found.* FROM (SELECT value ->> 0 FROM json_array_elements($%d) OFFSET 0) AS sought(key) CROSS JOIN LATERAL
-			(SELECT %s FROM %s WHERE %s AND %s = sought.key OFFSET 0%s) AS found`, n, l.Columns, l.Table, l.Where, l.Key, lock)
-	} else {
-		query = fmt.Sprintf(`SELECT %s FROM %s WHERE %s AND %s %s`, l.Columns, l.Table, l.Where, l.Key, c.OneOf(n))
+func (c Conn) FindBy(ctx context.Context, l Lookup, keys [][]string, args ...any) (*sql.Rows, error) {
+	n, columns := len(args)+1, strings.Split(l.Key, ", ")
+	args = append(args, Keys(keys...))
+	if !c.Postgres() {
+		among := "(" + l.Key + ") IN " + c.Among(n, len(columns))
+		return c.Rows(ctx, fmt.Sprintf(`SELECT %s FROM %s WHERE %s AND %s`, l.Columns, l.Table, l.Where, among), args...)
 	}
-	return c.Rows(ctx, query, append(args, Keys(keys))...)
+	sought, is := make([]string, len(columns)), ""
+	for i, column := range columns {
+		sought[i] = fmt.Sprintf("key%d", i)
+		is += fmt.Sprintf(" AND %s = sought.key%d", column, i)
+	}
+	lock := ""
+	if l.Lock {
+		if lock = c.ForUpdate(); l.Change {
+			lock = c.ForChange()
+		}
+	}
+	// OFFSET keeps it from being an ordinary join.
+	return c.Rows(ctx, fmt.Sprintf(`SELECT found.* FROM %s AS sought(%s) CROSS JOIN LATERAL (SELECT %s FROM %s WHERE %s%s OFFSET 0%s) AS found`,
+		c.Among(n, len(columns)), strings.Join(sought, ", "), l.Columns, l.Table, l.Where, is, lock), args...)
 }

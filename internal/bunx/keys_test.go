@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,7 +66,7 @@ func TestAmong(t *testing.T) {
 		}
 		ctx, c := bunx.For(t.Context(), db, "acme")
 		pairs := bunx.Keys(append(slices.Clone(odd), "a"), append(slices.Repeat([]string{"#fff"}, len(odd)-1), "#000", "#000"))
-		all := sorted(t)(c.Rows(ctx, `SELECT key FROM tc_colors WHERE tenant_id = $1 AND (key, color) IN `+c.Among(2, 2), "acme", pairs))
+		all := sorted(t)(c.Rows(ctx, `SELECT key FROM tc_colors WHERE tenant_id = $1 AND `+c.Match(2, "key", "color"), "acme", pairs))
 		is.Equal(all, slices.Sorted(slices.Values(odd[:len(odd)-1]))) // the last pair but one has another color
 
 		remove := func(keys ...string) (n int) {
@@ -136,4 +138,52 @@ func TestFindNeedsNoStatistics(t *testing.T) {
 	ctx, c := bunx.For(t.Context(), db, "acme")
 	plan := strings.Join(sorted(t)(c.Rows(ctx, "EXPLAIN "+counter.Take()[0], "acme", bunx.Keys(keys[:250]))), "\n")
 	is.True(regexp.MustCompile(`Index Cond: .*tenant_id.* AND \(key = `).MatchString(plan))
+}
+
+// TestPlansUnderPolicies looks at what statements with many keys, and with the account of a user, find their rows by: under row-level security an index is
+// of no use to a condition with a function that is not leakproof, and which conditions have one differs between minor releases.
+func TestPlansUnderPolicies(t *testing.T) {
+	dbtest.Server(t)
+	secured, open := dbtest.Postgres(t), dbtest.PGX(t)
+	for name, db := range map[string]*bun.DB{"secured": secured, "open": open} {
+		is := is.New(t)
+		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+			for _, statement := range []string{"SET LOCAL enable_seqscan = off", "SET LOCAL enable_bitmapscan = off", "SET LOCAL enable_hashjoin = off", "SET LOCAL enable_mergejoin = off"} {
+				if _, err := c.Exec(ctx, statement); err != nil {
+					return err
+				}
+			}
+			for query, want := range map[string]string{
+				`SELECT key FROM tc_colors WHERE tenant_id = $1 AND key ` + c.OneOf(2):                                                            `key = ANY`,
+				`DELETE FROM tc_memberships WHERE tenant_id = $1 AND ` + c.Match(2, "team_id", "username"):                                        `team_id = `,
+				`WITH v (id) AS ` + c.Among(2, 1) + ` SELECT (SELECT p.label FROM tc_principals p WHERE p.tenant_id = $1 AND p.id = v.id) FROM v`: `id = `,
+				`SELECT ` + bunx.UserOf("f.username") + ` FROM tc_uploads f WHERE tenant_id = $1 AND $2 <> ''`:                                    `username = `,
+				`SELECT f.id FROM tc_uploads f WHERE f.tenant_id = $1 AND f.username IN (` + bunx.Account("$2") + `)`:                             `username = `,
+			} {
+				plan := strings.Join(dbtest.Explain(ctx, t, c, query, "acme", bunx.Keys([]string{"a"}, []string{"b"})), "\n")
+				if !regexp.MustCompile(`Index Cond: .*` + want).MatchString(plan) {
+					t.Errorf("%s: %s\nis not looked up by %q:\n%s", name, query, want, plan)
+				}
+			}
+			return nil
+		}))
+	}
+}
+
+// TestOnlyAmongReadsKeys: statements have the elements of JSON from Among, whose columns are fit for an index.
+func TestOnlyAmongReadsKeys(t *testing.T) {
+	is := is.New(t)
+	root, err := os.OpenRoot("../..")
+	is.NoErr(err)
+	defer func() { _ = root.Close() }()
+	is.NoErr(fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || path == "internal/bunx/keys.go" {
+			return err
+		}
+		text, err := fs.ReadFile(root.FS(), path)
+		if strings.Contains(strings.ReplaceAll(string(text), `"json_array_elements", "jsonb_array_elements"`, ""), "json_array_elements") {
+			t.Errorf("%s has json_array_elements: use bunx.Conn.Among", path)
+		}
+		return err
+	}))
 }

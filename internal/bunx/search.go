@@ -46,7 +46,7 @@ const ofList = `tenant_id = $1 AND list = $2 AND part = $3`
 func indexState(c Conn) string {
 	grams := `json_each($4) w CROSS JOIN tc_search_grams g WHERE ` + ofList + ` AND g.gram = w.value ->> 0` // SQLite joins in this order
 	if c.Postgres() {
-		grams = `(SELECT value ->> 0 FROM json_array_elements($4) OFFSET 0) AS w (gram)
+		grams = `` + c.Among(4, 1) + ` AS w (gram)
 			CROSS JOIN LATERAL (SELECT gram, segment, n FROM tc_search_grams WHERE ` + ofList + ` AND gram = w.gram OFFSET 0) g`
 	}
 	return `SELECT 'list', '', 0, 0 FROM tc_search_lists WHERE ` + ofList + ` AND usable
@@ -58,7 +58,7 @@ func indexState(c Conn) string {
 // gramLists returns the statement that reads the lists of grams in segments. The arguments are the tenant, list and part, and the grams with their segments.
 func gramLists(c Conn) string {
 	if c.Postgres() {
-		return `SELECT w.gram, w.segment, g.docs FROM (SELECT value ->> 0, CAST(value ->> 1 AS integer) FROM json_array_elements($4) OFFSET 0) AS w (gram, segment)
+		return `SELECT w.gram, w.segment, g.docs FROM (SELECT gram, CAST(segment AS integer) FROM ` + c.Among(4, 2) + ` AS w (gram, segment) OFFSET 0) AS w (gram, segment)
 			CROSS JOIN LATERAL (SELECT docs FROM tc_search_grams WHERE ` + ofList + ` AND gram = w.gram AND segment = w.segment OFFSET 0) g`
 	}
 	return `SELECT g.gram, g.segment, g.docs FROM json_each($4) w CROSS JOIN tc_search_grams g
@@ -262,8 +262,8 @@ func (x Index) rows(c Conn, table, key string, n int) string {
 		where = "tenant_id = $1"
 	}
 	if c.Postgres() {
-		return fmt.Sprintf(`(SELECT found.* FROM (SELECT value ->> 0 FROM json_array_elements($%d) OFFSET 0) AS sought(key)
-			CROSS JOIN LATERAL (SELECT * FROM %s WHERE %s AND %s = sought.key OFFSET 0) AS found)`, n, table, where, key)
+		return fmt.Sprintf(`(SELECT found.* FROM %s AS sought(key)
+			CROSS JOIN LATERAL (SELECT * FROM %s WHERE %s AND %s = sought.key OFFSET 0) AS found)`, c.Among(n, 1), table, where, key)
 	}
 	return fmt.Sprintf(`(SELECT found.* FROM json_each($%d) AS sought CROSS JOIN %s AS found WHERE %s AND %s = sought.value ->> 0)`,
 		n, table, strings.ReplaceAll(where, "tenant_id", "found.tenant_id"), "found."+key)

@@ -61,7 +61,7 @@ func foldSome(ctx context.Context, c Conn) (n int, err error) {
 		return struct{}{}, err
 	})
 	if err == nil && len(parts) > 0 {
-		_, err = c.Exec(ctx, `DELETE FROM tc_totals WHERE slot = 0 AND n = 0 AND (tenant_id, list, part) IN `+c.Among(1, 3), Keys(tenants, lists, parts))
+		_, err = c.Exec(ctx, `DELETE FROM tc_totals WHERE slot = 0 AND n = 0 AND `+c.Match(1, "tenant_id", "list", "part"), Keys(tenants, lists, parts))
 	}
 	return n, err
 }

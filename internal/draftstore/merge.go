@@ -3,7 +3,6 @@ package draftstore
 import (
 	"fmt"
 	"math/bits"
-	"strconv"
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -16,15 +15,15 @@ import (
 type merge struct {
 	rows, shared    string // names of the tables
 	listed, listedA string // Store.listed, and that of a table called a
-	postgres        bool
+	c               bunx.Conn
 	n               int   // arguments
 	args            []any // the principals
 }
 
 func (s *Store[T]) newMerge(c bunx.Conn, principals []string) merge {
-	m := merge{rows: s.rows, shared: s.shared, listed: s.listed, listedA: s.listedAs("a.")}
+	m := merge{c: c, rows: s.rows, shared: s.shared, listed: s.listed, listedA: s.listedAs("a.")}
 	if c.Postgres() {
-		m.postgres, m.n, m.args = true, 1, []any{bunx.Keys(principals)}
+		m.n, m.args = 1, []any{bunx.Keys(principals)}
 		return m
 	}
 	m.n = max(4, 1<<bits.Len(uint(max(len(principals), 1)-1)))
@@ -49,7 +48,7 @@ func (m merge) page(columns string, r bunx.Range) string {
 		return `SELECT ` + r.Column + ` AS at, id FROM ` + m.rows + ` WHERE tenant_id = $1 AND owner_id = ` + owner + ` AND ` + m.listed + and(` AND `, r.Column)
 	}
 	branches := make([]string, 0, m.n+1)
-	if m.postgres {
+	if m.c.Postgres() {
 		branches = append(branches, `SELECT o.at, o.id FROM principals p CROSS JOIN LATERAL (`+ownedBy("p.id")+
 			order("", r.Column, r.Dir)+` LIMIT $2::bigint + $3::bigint) o`)
 	} else {
@@ -59,7 +58,7 @@ func (m merge) page(columns string, r bunx.Range) string {
 	}
 	branches = append(branches, `SELECT at, id FROM shared`+and(` WHERE `, "at"))
 	rows := m.rows + ` a WHERE a.tenant_id = $1 AND a.id = shown.id`
-	if m.postgres { // OFFSET keeps it from being an ordinary join
+	if m.c.Postgres() { // OFFSET keeps it from being an ordinary join
 		rows = `LATERAL (SELECT * FROM ` + m.rows + ` WHERE tenant_id = $1 AND id = shown.id OFFSET 0) a`
 	}
 	return m.with(principals, r.Column) + `, shown AS MATERIALIZED (` + strings.Join(branches, " UNION ALL ") + order("", "at", r.Dir) + ` LIMIT $2 OFFSET $3)
@@ -72,8 +71,8 @@ func (m merge) count() string { return m.with(2, "label") + ` SELECT ` + m.total
 // with returns the WITH of a statement whose principals begin with an argument: shared are the entities that they do not own and have
 // a share of, with the column that the rows are ordered by.
 func (m merge) with(principals int, column string) string {
-	if m.postgres {
-		return `WITH principals AS MATERIALIZED (SELECT value ->> 0 AS id FROM json_array_elements($` + strconv.Itoa(principals) + `)),
+	if m.c.Postgres() {
+		return `WITH principals (id) AS MATERIALIZED ` + m.c.Among(principals, 1) + `,
 			shared AS MATERIALIZED (SELECT ` + column + ` AS at, id FROM ` + m.rows + ` WHERE tenant_id = $1 AND id = ANY (ARRAY(
 				SELECT entity_id FROM ` + m.shared + ` WHERE tenant_id = $1 AND principal_id = ` + anyPrincipal + ` AND access_level > 0))
 				AND ` + m.listed + ` AND owner_id NOT IN (SELECT id FROM principals))`
@@ -93,7 +92,7 @@ func owned(table string) string { return "owned_" + strings.TrimPrefix(table, "t
 // total is the number of entities that the principals see.
 func (m merge) total() string {
 	principals := `IN (SELECT id FROM principals)`
-	if m.postgres {
+	if m.c.Postgres() {
 		principals = `= ` + anyPrincipal
 	}
 	return `(SELECT count(*) FROM shared) + ` + bunx.Total(owned(m.rows), principals) + ` AS total`

@@ -80,8 +80,8 @@ func (s *Store[T]) Slugs(ctx context.Context, tenant string, at []drafts.Lookup)
 		owners[i], slugs[i] = p.Owner, p.Slug
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT `+s.heads.Names+` FROM `+s.rows+` WHERE tenant_id = $1 AND `+s.listed+` AND (owner_id, slug) IN `+c.Among(2, 2),
-		tenant, bunx.Keys(owners, slugs))
+	l := bunx.Lookup{Columns: s.heads.Names, Table: s.rows, Where: "tenant_id = $1 AND " + s.listed, Key: "owner_id, slug"}
+	rows, err := c.FindBy(ctx, l, [][]string{owners, slugs}, tenant)
 	all, err := bunx.Scan(rows, err, s.scanner(tenant))
 	return all, bunx.Err(err, s.noun.Name)
 }

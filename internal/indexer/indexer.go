@@ -325,7 +325,7 @@ func (x *Indexer) add(ctx context.Context, l list) (more bool, err error) {
 				ids, txs = append(ids, note.key), append(txs, note.text)
 			}
 		}
-		if _, err := x.exec(ctx, l, `DELETE FROM tc_search_noted WHERE `+of+` AND (id, tx) IN `+c.Among(4, 2), bunx.Keys(ids, txs)); len(ids) > 0 && err != nil {
+		if _, err := x.exec(ctx, l, `DELETE FROM tc_search_noted WHERE `+of+` AND `+c.Match(4, "id", "tx"), bunx.Keys(ids, txs)); len(ids) > 0 && err != nil {
 			return false, err
 		}
 	}
@@ -476,15 +476,12 @@ func (w *writer) flush(ctx context.Context) error {
 		if state != "written" { // another process removes it
 			return errTaken
 		}
-		columns, values := `(tenant_id, list, part, segment, block, ids)`, `value ->> 0, value ->> 2`
+		columns, values := `(tenant_id, list, part, segment, block, ids)`, `name, list`
 		if w.table == "grams" {
-			columns, values = `(tenant_id, list, part, segment, gram, n, docs)`, `value ->> 0, CAST(value ->> 1 AS integer), value ->> 2`
+			columns, values = `(tenant_id, list, part, segment, gram, n, docs)`, `name, CAST(n AS integer), list`
 		}
-		each := `json_each($5)`
-		if c.Postgres() {
-			each = `json_array_elements($5)`
-		}
-		_, err = c.Exec(ctx, `INSERT INTO tc_search_`+w.table+` `+columns+` SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS integer), `+values+` FROM `+each,
+		_, err = c.Exec(ctx, `WITH v (name, n, list) AS `+c.Among(5, 3)+` INSERT INTO tc_search_`+w.table+` `+columns+
+			` SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS integer), `+values+` FROM v`,
 			w.l.args(w.number, rows)...)
 		return bunx.Err(err, "Index")
 	})

@@ -140,11 +140,11 @@ func settle(ctx context.Context, c bunx.Conn, tenant string, at time.Time, notes
 		done[0], done[1] = append(done[0], n.content), append(done[1], n.library)
 	}
 	if len(held[0]) > 0 {
-		_, err = c.Exec(ctx, `UPDATE tc_library_released SET released_at = $3 WHERE tenant_id = $1 AND (content_id, library_id) IN `+c.Among(2, 2),
+		_, err = c.Exec(ctx, `UPDATE tc_library_released SET released_at = $3 WHERE tenant_id = $1 AND `+c.Match(2, "content_id", "library_id"),
 			tenant, bunx.Keys(held[:]...), bunx.At(at))
 	}
 	if err == nil && len(done[0]) > 0 {
-		_, err = c.Exec(ctx, `DELETE FROM tc_library_released WHERE tenant_id = $1 AND (content_id, library_id) IN `+c.Among(2, 2), tenant, bunx.Keys(done[:]...))
+		_, err = c.Exec(ctx, `DELETE FROM tc_library_released WHERE tenant_id = $1 AND `+c.Match(2, "content_id", "library_id"), tenant, bunx.Keys(done[:]...))
 	}
 	if err == nil && len(found) > 0 {
 		_, err = c.Exec(ctx, `INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at)

@@ -81,7 +81,7 @@ func (s *Store) DeleteMembers(ctx context.Context, tenant string, all []dirsync.
 			for _, member := range some {
 				teams, names = append(teams, member.TeamID), append(names, member.Username)
 			}
-			_, err := c.Exec(ctx, `DELETE FROM tc_memberships WHERE tenant_id = $1 AND (team_id, username) IN `+c.Among(2, 2),
+			_, err := c.Exec(ctx, `DELETE FROM tc_memberships WHERE tenant_id = $1 AND `+c.Match(2, "team_id", "username"),
 				tenant, bunx.Keys(teams, names))
 			if err != nil {
 				return bunx.Err(err, "Member")
