@@ -5,10 +5,10 @@ export CGO_ENABLED = 0
 STATICCHECK = .tools/staticcheck-0.8.2-$(shell go env GOVERSION)
 
 # The same flags for all that compiles the program without the race detector, so that nothing is compiled twice.
-vet staticcheck build run partitions interop: export GOFLAGS := $(shell go env GOFLAGS) -trimpath
+vet staticcheck build run partitions postgres interop: export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
 .NOTPARALLEL:
-.PHONY: help run test interop partitions check lint vet staticcheck beside vuln build bench fmt fuzz
+.PHONY: help run test interop partitions postgres check lint vet staticcheck beside vuln build bench fmt fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,9 @@ interop: ## tests against servers that others wrote, as root: Samba's Active Dir
 
 partitions: ## the suites of all stores on a PostgreSQL whose tables have partitions
 	scripts/partitions.sh
+
+postgres: ## the suites of all stores on the newest PostgreSQL 14, 15, 16, 17 and 18 that npm has
+	scripts/postgres.sh
 
 check: vet vuln beside build ## what CI runs: lint, vuln, test, build
 

@@ -24,7 +24,7 @@ type Store struct {
 
 	selectAll, selectSome, selectOne, lockOne, upsert string
 	deleteOne, deleteSome, deletePrincipals           string
-	sharedWith                                        string
+	sharedWith, manyGrants                            string
 	grants                                            bunx.Lookup
 
 	notifier bunx.Notifier
@@ -54,6 +54,7 @@ func New(db *bun.DB, table, row string) *Store {
 	ofPrincipals := ` FROM ` + table + ` WHERE tenant_id = $1 AND principal_id ` + c.OneOf(2)
 	s.sharedWith = `SELECT entity_id` + ofPrincipals
 	s.deletePrincipals = `DELETE` + ofPrincipals
+	s.manyGrants = `SELECT entity_id, access_level, roles FROM ` + table + ` WHERE tenant_id = $1 AND access_level > 0 AND entity_id ` + c.OneOf(2) + ` AND principal_id IN ` + c.Among(3, 1)
 	s.grants = bunx.Lookup{
 		Columns: `entity_id, access_level, roles`, Table: table, Key: `entity_id`,
 		Where: `tenant_id = $1 AND access_level > 0 AND principal_id ` + c.OneOf(2),
@@ -160,6 +161,9 @@ func (s *Store) Delete(ctx context.Context, tenant, id, principal string) error 
 	})
 }
 
+// maxLookedUp is how many principals are looked up for each entity at most: PostgreSQL sorts their array for each. More are compared with the shares of all entities.
+const maxLookedUp = 200
+
 // Grants implements shares.Store.
 func (s *Store) Grants(ctx context.Context, tenant string, ids, principals []string) (map[string]shares.Grant, error) {
 	grants := make(map[string]shares.Grant, len(ids))
@@ -167,7 +171,13 @@ func (s *Store) Grants(ctx context.Context, tenant string, ids, principals []str
 		return grants, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Find(ctx, s.grants, ids, tenant, bunx.Keys(principals))
+	find := func() (*sql.Rows, error) { return c.Find(ctx, s.grants, ids, tenant, bunx.Keys(principals)) }
+	if len(principals) > maxLookedUp {
+		find = func() (*sql.Rows, error) {
+			return c.Rows(ctx, s.manyGrants, tenant, bunx.Keys(ids), bunx.Keys(principals))
+		}
+	}
+	rows, err := find()
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var id string
 		var given shares.Grant
