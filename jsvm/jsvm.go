@@ -77,8 +77,8 @@ type Call struct {
 
 	Limits Limits // 0 stands for the Runtime's own limit, which is also the highest one
 
-	// Tenant and Key count who uses how much at once: no tenant, and within it no key, such as the id of an app, holds more
-	// than half of a Runtime.
+	// Tenant and Key count who uses how much: a Runtime is fair between tenants, and within each between keys, such as the ids of
+	// apps. Scripts of two tenants share nothing that could be left behind, such as a process.
 	Tenant string
 	Key    string
 }
@@ -123,6 +123,7 @@ const (
 	Memory   Outcome = "memory"   // it was stopped at Limits.Memory
 	Canceled Outcome = "canceled" // it was stopped because the context of Run ended
 	Killed   Outcome = "killed"   // the process that ran it ended by itself
+	Evicted  Outcome = "evicted"  // it was stopped in favour of scripts of others, which had no place or memory
 )
 
 // Result is what became of an invocation.

@@ -28,3 +28,9 @@ func UsualPriority() int { return 0 }
 func SetPriority(int, int) bool { return false }
 
 func detach(*exec.Cmd) {}
+
+// Suspend reports that a process cannot be stopped on this system.
+func (p *Process) Suspend() bool { return false }
+
+// Continue does nothing on this system.
+func (p *Process) Continue() {}

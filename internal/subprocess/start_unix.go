@@ -52,3 +52,11 @@ func UsualPriority() int {
 func SetPriority(pid, nice int) bool {
 	return syscall.Setpriority(syscall.PRIO_PGRP, pid, nice) == nil
 }
+
+// Suspend stops the process until Continue or Kill. It reports whether that is possible on this system.
+func (p *Process) Suspend() bool {
+	return p.cmd != nil && p.cmd.Process.Signal(syscall.SIGSTOP) == nil
+}
+
+// Continue lets a process run that Suspend has stopped.
+func (p *Process) Continue() { _ = p.cmd.Process.Signal(syscall.SIGCONT) } // an error means that it has ended

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -53,6 +54,7 @@ type child struct {
 	current  atomic.Pointer[run]
 	canceled atomic.Uint64 // id of the last exchange that the server canceled
 	calls    int           // of the compilation that is under way
+	waits    waits         // of it
 }
 
 // maxStack is the stack that ends the process: the engine stays below a quarter of it, and a source that is nested too deeply does not.
@@ -196,7 +198,7 @@ func programHash(code []byte) string {
 
 // compile bundles and compiles the entry.
 func (c *child) compile(id uint64, entry string) *compiled {
-	c.calls = 0
+	c.calls, c.waits = 0, waits{}
 	defer debug.SetGCPercent(debug.SetGCPercent(200))
 	done := bundle(entry, func(name string) (string, error) { return c.readSource(id, name) })
 	if len(done.problems) > 0 {
@@ -233,9 +235,14 @@ var errNoFile = errors.New("no such file")
 func (c *child) readSource(id uint64, name string) (string, error) {
 	c.calls++
 	c.send(kindCall, id, newEncoder(64).int(c.calls).string(readFunction).string(name))
-	for f := range c.frames {
+	for {
+		f, ok := c.waits.next(c, id, -1, math.MaxInt64) // the server ends it in time
 		var a answer
 		switch {
+		case !ok:
+			return "", io.EOF
+		case f.kind == kindCancel && f.id == id:
+			os.Exit(0) // nobody wants the program
 		case f.kind != kindAnswer || f.id != id || a.decode(f.body) != nil || a.call != c.calls:
 		case a.failed:
 			return "", errors.New(string(a.value))
@@ -245,7 +252,6 @@ func (c *child) readSource(id uint64, name string) (string, error) {
 			return string(a.value), nil
 		}
 	}
-	return "", io.EOF
 }
 
 // readFunction is the name by which a child asks for a file.

@@ -21,7 +21,7 @@ func (rt *Runtime) Compile(ctx context.Context, src jsvm.Source) (*jsvm.Program,
 	if !fs.ValidPath(src.Entry) || loaders[path.Ext(src.Entry)] == 0 {
 		return nil, errs.New(errs.Invalid, "The entry %q is no path of a file that ends in .js or .mjs.", src.Entry)
 	}
-	child, done, err := rt.acquire(ctx, src.Tenant, src.Key, "")
+	task, child, done, err := rt.acquire(ctx, src.Tenant, src.Key, "")
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (rt *Runtime) Compile(ctx context.Context, src jsvm.Source) (*jsvm.Program,
 	defer func() { done(reusable) }()
 	reader := &reader{rt: rt, files: src.Files}
 	x := &exchange{
-		rt: rt, process: child, compiled: &compiled{},
+		rt: rt, task: task, process: child, compiled: &compiled{},
 		limits: jsvm.Limits{
 			Time: rt.o.CompileTime, Calls: math.MaxInt32, CallBytes: 64 << 10, Output: 64 << 10, LogBytes: 0, LogLines: 0,
 		},

@@ -22,6 +22,7 @@ import (
 // ends in time, holds no more than its limits allow, and calls nothing but the functions that the caller has passed.
 type exchange struct {
 	rt        *Runtime
+	task      *task
 	process   *process
 	limits    jsvm.Limits
 	functions map[string]jsvm.Function
@@ -39,15 +40,18 @@ type exchange struct {
 	working sync.WaitGroup // functions that run
 	running chan struct{}  // a token for each of them
 
+	turning sync.Mutex // held while the script is let go on, see deliver
+	waiting bool       // the script waits and does not compute
+	sent    int        // answers
+	waits   int        // of the script so far
+	alarm   *time.Timer
+
 	mu       sync.Mutex
 	reason   jsvm.Outcome // why it was stopped, "" if it was not
 	peak     int64        // memory of a child that had to be killed
 	ended    bool         // no more answers are sent
 	finished bool         // the child is no longer ours
 }
-
-// slowAfter is how long a script computes before its process gets the lowest priority, so that it slows down nobody else.
-const slowAfter = 100 * time.Millisecond
 
 // run sends the request, serves the child until it ends, and leaves in x.result what became of it. It reports whether the
 // child can be used again.
@@ -61,15 +65,12 @@ func (x *exchange) run(ctx context.Context, request kind, body *encoder) (reusab
 	defer cancel()
 	var timer *time.Timer
 	armed := make(chan struct{})
-	timer = time.AfterFunc(min(slowAfter, x.limits.Time), func() {
+	timer = time.AfterFunc(min(slice, x.limits.Time), func() {
 		<-armed
 		if left := x.limits.Time - time.Since(x.started); left > 0 {
 			x.whileRunning(func() {
-				if len(x.running) == 0 {
-					p.lower()
-				}
-				if !x.ended {
-					timer.Reset(min(left, slowAfter))
+				if again := x.rt.scheduler.check(x.task); !x.ended {
+					timer.Reset(min(left, again))
 				}
 			})
 			return
@@ -77,6 +78,7 @@ func (x *exchange) run(ctx context.Context, request kind, body *encoder) (reusab
 		x.stop(jsvm.Timeout, cancel)
 	})
 	close(armed)
+	x.rt.scheduler.attach(x.task, p, func() { x.stop(jsvm.Evicted, cancel) })
 	unwatch := context.AfterFunc(ctx, func() { x.stop(jsvm.Canceled, cancel) })
 
 	err := p.conn.write(request, x.id, body)
@@ -107,7 +109,9 @@ func (x *exchange) run(ctx context.Context, request kind, body *encoder) (reusab
 		time.AfterFunc(x.rt.o.Grace, func() { x.whileRunning(p.kill) })
 	}
 	x.working.Wait()
+	x.silence()
 	x.conclude(err)
+	x.rt.scheduler.detach(x.task)
 	return err == nil && p.alive() && p.restorePriority()
 }
 
@@ -130,6 +134,7 @@ func (x *exchange) stop(reason jsvm.Outcome, cancel func()) {
 	x.reason = reason
 	x.mu.Unlock()
 	cancel()
+	x.rt.scheduler.finish(x.task)
 	time.AfterFunc(x.rt.o.Grace, func() {
 		x.whileRunning(func() {
 			if !x.ended {
@@ -186,6 +191,8 @@ func (x *exchange) conclude(err error) {
 		r.Error = &jsvm.Error{Name: "TimeoutError", Message: fmt.Sprintf("The script took more than %s.", x.limits.Time)}
 	case r.Outcome == jsvm.Canceled:
 		r.Error = &jsvm.Error{Name: "AbortError", Message: "The caller has gone away."}
+	case r.Outcome == jsvm.Evicted:
+		r.Error = &jsvm.Error{Name: "AbortError", Message: "The script was stopped in favour of others: those of its tenant or app had most of the places or memory."}
 	case r.Outcome == jsvm.Memory:
 		r.Error = &jsvm.Error{Name: "InternalError", Message: "out of memory"}
 	case r.Outcome == jsvm.Killed:
@@ -202,6 +209,8 @@ func (x *exchange) limit(k kind) int {
 		return x.limits.CallBytes + 1<<10
 	case kindRespond:
 		return x.limits.Output + 64
+	case kindWait:
+		return 32
 	case kindEnd:
 		return x.limits.Output + 4*maxErrorText
 	case kindCompiled:
@@ -227,6 +236,8 @@ func (x *exchange) serve(ctx context.Context) error {
 			err = x.call(ctx, f.body)
 		case f.kind == kindRespond && !x.answered:
 			err = x.early(f.body)
+		case f.kind == kindWait:
+			err = x.wait(ctx, f.body)
 		case f.kind == kindEnd && x.compiled == nil:
 			err = x.end(f.body)
 		case f.kind == kindCompiled && x.compiled != nil:
@@ -299,14 +310,75 @@ func (x *exchange) call(ctx context.Context, body []byte) error {
 			a.bool(false).optional(value).string("")
 		}
 		<-x.running // the answer makes room for the next call
-		x.mu.Lock()
-		ended := x.ended
-		x.mu.Unlock()
-		if !ended {
-			_ = x.process.conn.write(kindAnswer, x.id, a) // an error shows in serve
-		}
+		x.deliver(ctx, kindAnswer, a)
 	})
 	return nil
+}
+
+// wait frees what the script computes with while it waits. It is woken when its next timer is due.
+func (x *exchange) wait(ctx context.Context, body []byte) error {
+	d := &decoder{b: body}
+	answers, timed, delay := d.int(), d.bool(), d.int64()
+	if err := d.done(); err != nil {
+		return err
+	}
+	x.turning.Lock()
+	defer x.turning.Unlock()
+	switch {
+	case x.stopped() != "" || answers < x.sent: // it goes on at once
+		return nil
+	case x.waiting || answers > x.sent:
+		return fmt.Errorf("%w: a wait that cannot be", errFrame)
+	}
+	x.waiting = true
+	x.waits++
+	x.rt.scheduler.pause(x.task)
+	if timed && delay < int64(x.limits.Time/time.Microsecond) {
+		n := x.waits
+		x.alarm = time.AfterFunc(time.Duration(delay)*time.Microsecond, func() { x.wake(ctx, n) })
+	}
+	return nil
+}
+
+// wake lets a script go on that waits for the nth time.
+func (x *exchange) wake(ctx context.Context, n int) {
+	x.turning.Lock()
+	defer x.turning.Unlock()
+	if x.waiting && x.waits == n {
+		x.send(ctx, kindWake, newEncoder(0))
+	}
+}
+
+// deliver sends an answer to the script.
+func (x *exchange) deliver(ctx context.Context, k kind, body *encoder) {
+	x.turning.Lock()
+	defer x.turning.Unlock()
+	x.send(ctx, k, body)
+	x.sent++
+}
+
+// send sends a frame to the script. If the script waits, it may compute first. The caller holds x.turning.
+func (x *exchange) send(ctx context.Context, k kind, body *encoder) {
+	if x.waiting {
+		x.rt.scheduler.resume(ctx, x.task)
+		x.waiting = false
+	}
+	x.mu.Lock()
+	ended := x.ended
+	x.mu.Unlock()
+	if !ended {
+		_ = x.process.conn.write(k, x.id, body) // an error shows in serve
+	}
+}
+
+// silence ends that the script is woken.
+func (x *exchange) silence() {
+	x.turning.Lock()
+	defer x.turning.Unlock()
+	x.waiting = false
+	if x.alarm != nil {
+		x.alarm.Stop()
+	}
 }
 
 // invoke calls a function of the host. A panic is an error: it must not end the server.

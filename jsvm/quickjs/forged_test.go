@@ -47,7 +47,12 @@ func against(t testing.TB, limits jsvm.Limits, attack func(f *forger)) jsvm.Resu
 		attack(&forger{theirs, request.id})
 	}()
 	o := Options{Limits: limits, Grace: 20 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}.withDefaults()
-	x := &exchange{rt: &Runtime{o: o}, process: p, limits: limits.Within(o.Limits), respond: func(json.RawMessage) {},
+	s, work := newScheduler(o.scheduling()), &task{}
+	if err := s.begin(t.Context(), work); err != nil {
+		t.Fatal(err)
+	}
+	defer s.end(work)
+	x := &exchange{rt: &Runtime{o: o, scheduler: s}, task: work, process: p, limits: limits.Within(o.Limits), respond: func(json.RawMessage) {},
 		functions: map[string]jsvm.Function{"echo": func(_ context.Context, args json.RawMessage) (json.RawMessage, error) { return args, nil }}}
 	reusable := x.run(context.Background(), kindRun, newEncoder(0))
 	if reusable != (x.result.Outcome == jsvm.OK) && x.result.Outcome != jsvm.Thrown {
@@ -122,6 +127,12 @@ func TestForgedFramesEndTheChild(t *testing.T) {
 			e.b = append(e.b, strings.Repeat("\xff", 20)...)
 			f.send(kindEnd, e)
 		}},
+		{"wait for answers that were not sent", func(f *forger) { f.send(kindWait, newEncoder(0).int(1).bool(false).uint(0)) }},
+		{"wait while it waits", func(f *forger) {
+			f.send(kindWait, newEncoder(0).int(0).bool(false).uint(0))
+			f.send(kindWait, newEncoder(0).int(0).bool(false).uint(0))
+		}},
+		{"long wait", func(f *forger) { f.Write(header(33, kindWait, f.id)) }},
 		{"end of the connection", func(f *forger) { f.Close() }},
 		{"end within a frame", func(f *forger) { f.Write(header(100, kindEnd, f.id)[:7]); f.Close() }},
 	} {
@@ -157,6 +168,7 @@ func FuzzChild(f *testing.F) {
 	f.Add(byte(kindLogs), []byte{0, 1, 0, 1, 1, 'x'})
 	f.Add(byte(kindCall), []byte{1, 4, 'e', 'c', 'h', 'o', 2, '[', ']'})
 	f.Add(byte(kindRespond), []byte{1, 1, '1'})
+	f.Add(byte(kindWait), []byte{0, 1, 5})
 	f.Fuzz(func(t *testing.T, k byte, body []byte) {
 		limits := jsvm.Limits{Time: 5 * time.Second, Output: 1000, LogBytes: 1000, LogLines: 10, Calls: 5, CallBytes: 1000}
 		r := against(t, limits, func(f *forger) {

@@ -17,14 +17,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/jsvm"
 )
 
-// pool keeps the children of a Runtime. How many are in use is limited by Runtime.slots.
+// pool keeps the children of a Runtime. A child is a tenant's from its first script on, and works for no other one. How many are in use is
+// limited by Runtime.scheduler.
 type pool struct {
 	o Options
 
 	mu       sync.Mutex
 	all      map[*process]bool // those that have started
-	idle     []*process        // those that wait, the one that has waited longest first
+	idle     []*process        // those of tenants that wait, the one that has waited longest first
+	spare    []*process        // those of no tenant
 	starting int
+	warming  int // of them those that will be spare
 	closed   bool
 	reaping  bool
 	started  int64
@@ -42,18 +45,22 @@ func newPool(o Options) *pool {
 	return &pool{o: o, all: map[*process]bool{}}
 }
 
-// get returns an idle child, if possible one that has the program, or starts one.
-func (l *pool) get(ctx context.Context, hash string) (*process, error) {
+// get returns an idle child of the tenant, if possible one that has the program, or one of no tenant, which is the tenant's from now on.
+func (l *pool) get(ctx context.Context, tenant, hash string) (*process, error) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
 		return nil, errStops
 	}
-	at := len(l.idle) - 1
-	for i := at; i >= 0 && hash != ""; i-- {
-		if l.idle[i].has(hash) {
+	at := -1
+	for i := len(l.idle) - 1; i >= 0; i-- {
+		if p := l.idle[i]; p.tenant != tenant {
+			continue
+		} else if hash == "" || p.has(hash) {
 			at = i
 			break
+		} else if at < 0 {
+			at = i
 		}
 	}
 	if at >= 0 {
@@ -62,77 +69,96 @@ func (l *pool) get(ctx context.Context, hash string) (*process, error) {
 		l.mu.Unlock()
 		return p, nil
 	}
+	if n := len(l.spare); n > 0 {
+		p := l.spare[n-1]
+		l.spare = l.spare[:n-1]
+		p.tenant = tenant
+		l.warm()
+		l.mu.Unlock()
+		return p, nil
+	}
 	l.starting++
+	l.warm()
 	l.mu.Unlock()
 	p, err := l.start()
-	if err == nil && ctx.Err() != nil {
+	if err != nil {
+		return nil, err
+	}
+	p.tenant = tenant
+	if ctx.Err() != nil {
 		l.put(p, true)
 		return nil, context.Cause(ctx)
 	}
-	return p, err
+	return p, nil
 }
 
-// put takes a child back. One that cannot be used again is killed, and another one is started in its place.
+// warm starts children, so that there are Spare ones of no tenant. The caller holds l.mu.
+func (l *pool) warm() {
+	for !l.closed && len(l.spare)+l.warming < l.o.Spare {
+		l.starting++
+		l.warming++
+		l.background.Go(func() {
+			p, err := l.start()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.warming--
+			switch {
+			case err == nil && (l.closed || !p.alive()):
+				p.kill()
+			case err == nil:
+				l.spare = append(l.spare, p)
+			case !errors.Is(err, errStops):
+				l.o.Logger.Error("no JavaScript process could be started", "err", err)
+			}
+		})
+	}
+}
+
+// put takes a child back. One that cannot be used again is killed.
 func (l *pool) put(p *process, reusable bool) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if reusable && !l.closed && p.alive() {
 		l.shelve(p)
-		l.mu.Unlock()
 		return
-	}
-	replace := !l.closed && len(l.all)+l.starting <= l.o.Processes // p is still among them
-	if replace {
-		l.starting++
-		l.background.Add(1)
 	}
 	if !reusable {
 		l.killed++
 	}
-	l.mu.Unlock()
 	p.kill()
-	if !replace {
-		return
-	}
-	go func() {
-		defer l.background.Done()
-		fresh, err := l.start()
-		if errors.Is(err, errStops) {
-			return
-		}
-		if err != nil {
-			l.o.Logger.Error("no JavaScript process could be started", "err", err)
-			return
-		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.closed || len(l.all) > l.o.Processes {
-			fresh.kill()
-			return
-		}
-		l.shelve(fresh)
-	}()
+	l.warm()
 }
 
-// shelve adds a child to the idle ones. The caller holds l.mu.
+// shelve adds a child to the idle ones. If there are too many, the one that has waited longest of the tenant with most is ended. The caller
+// holds l.mu.
 func (l *pool) shelve(p *process) {
 	p.idleSince = time.Now()
 	l.idle = append(l.idle, p)
-	if !l.reaping && len(l.idle) > max(l.o.Spare, 0) {
+	if len(l.idle) > l.o.Idle {
+		most, of := 0, map[string]int{}
+		for _, other := range l.idle {
+			of[other.tenant]++
+			most = max(most, of[other.tenant])
+		}
+		at := slices.IndexFunc(l.idle, func(other *process) bool { return of[other.tenant] == most })
+		l.idle[at].kill()
+		l.idle = slices.Delete(l.idle, at, at+1)
+	}
+	if !l.reaping && len(l.idle) > 0 {
 		l.reaping = true
 		time.AfterFunc(l.o.IdleTime, l.reap)
 	}
 }
 
-// reap ends the children that have been idle for IdleTime, except the spare ones.
+// reap ends the children of tenants that have been idle for IdleTime.
 func (l *pool) reap() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	spare := max(l.o.Spare, 0)
-	for len(l.idle) > spare && time.Since(l.idle[0].idleSince) >= l.o.IdleTime {
+	for len(l.idle) > 0 && time.Since(l.idle[0].idleSince) >= l.o.IdleTime {
 		l.idle[0].kill()
 		l.idle = l.idle[1:]
 	}
-	if l.reaping = !l.closed && len(l.idle) > spare; l.reaping {
+	if l.reaping = !l.closed && len(l.idle) > 0; l.reaping {
 		time.AfterFunc(max(l.o.IdleTime-time.Since(l.idle[0].idleSince), l.o.IdleTime/10), l.reap)
 	}
 }
@@ -143,7 +169,7 @@ func (l *pool) close() {
 	for p := range l.all {
 		p.kill()
 	}
-	l.idle = nil
+	l.idle, l.spare = nil, nil
 	l.mu.Unlock()
 	l.background.Wait()
 	l.starter.Close()
@@ -158,7 +184,7 @@ func (l *pool) isClosed() bool {
 func (l *pool) stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Stats{Processes: len(l.all) + l.starting, Idle: len(l.idle), Started: l.started, Killed: l.killed}
+	return Stats{Processes: len(l.all) + l.starting, Idle: len(l.idle) + len(l.spare), Started: l.started, Killed: l.killed}
 }
 
 func (l *pool) pids() (ids []int) {
@@ -177,6 +203,7 @@ type process struct {
 	end       func() // kills it
 	conn      *conn
 	confined  string // what keeps it in
+	tenant    string // for which it works
 	idleSince time.Time
 	lowered   bool
 	programs  []cached // in the child, the one that was used longest ago first
@@ -250,9 +277,11 @@ func (l *pool) watch(p *process) {
 	p.Wait()
 	l.mu.Lock()
 	delete(l.all, p)
-	if at := slices.Index(l.idle, p); at >= 0 {
-		l.idle = slices.Delete(l.idle, at, at+1)
-		l.killed++
+	for _, list := range []*[]*process{&l.idle, &l.spare} {
+		if at := slices.Index(*list, p); at >= 0 {
+			*list = slices.Delete(*list, at, at+1)
+			l.killed++
+		}
 	}
 	l.mu.Unlock()
 	close(p.dead)
@@ -310,6 +339,15 @@ func (p *process) ending() jsvm.Outcome {
 	}
 	return jsvm.Killed
 }
+
+// process is the controller of the invocation that it carries out.
+var _ controller = (*process)(nil)
+
+func (p *process) cpu() (time.Duration, bool) { return subprocess.CPUTime(p.Pid) }
+func (p *process) memory() int64              { return subprocess.Resident(p.Pid) }
+func (p *process) suspend() bool              { return p.Suspend() }
+func (p *process) proceed()                   { p.Continue() }
+func (p *process) raise()                     { p.restorePriority() }
 
 // lower gives the process the lowest priority.
 func (p *process) lower() {

@@ -13,6 +13,7 @@
 package quickjs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -26,21 +27,33 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/subprocess"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 )
 
 // Options configure a Runtime. The zero value has sensible defaults.
 type Options struct {
-	// Processes is the most children at once, at least 2; by default twice the number of processors, but 4 to 32. As many
-	// again run the scripts that functions of the host run on behalf of other scripts.
+	// Processes is the most scripts at once, each in a child, with those that wait; at least 2. By default one for each 32 MiB of Memory, but 8 to
+	// 256. A quarter of it, but 2 at least, comes on top for the scripts that functions of the host run on behalf of other scripts, and
+	// as much again for each of two deeper levels. One tenant has at most half of them, and one key at most a quarter, while others want none.
 	Processes int
-	// Spare is how many idle children are kept after IdleTime; by default 1, and none if it is negative.
+	// Memory is how many bytes of memory the scripts that run may have together; by default half of the machine's, or 2 GiB where that is not
+	// known. Above it, scripts of the tenant that has most are ended.
+	Memory int64
+	// Computing is how many scripts compute at once at usual priority; by default twice the number of processors, but 4 to 32. One tenant has at
+	// most half of them. A script that computes for more than 100 milliseconds without waiting goes on at the lowest priority, and is
+	// suspended while as many others as there are processors do so, whose tenant or key has used less CPU time lately.
+	Computing int
+
+	// Spare is how many children are ready for tenants that have none; by default 2, and none if it is negative.
 	Spare int
-	// IdleTime is after how long idle children are ended; by default a minute.
+	// Idle is how many children wait for the next script of their tenant; by default half of Processes.
+	Idle int
+	// IdleTime is after how long idle children of tenants are ended; by default a minute.
 	IdleTime time.Duration
 
-	// Queue is how many calls wait at once when all children are busy, by default 64 for each of them. One tenant takes at
-	// most half of it. Further calls fail with errs.Unavailable.
+	// Queue is how many calls wait at once to begin, by default 4,096. One tenant takes at most half of it, and one key a quarter. Further
+	// calls fail with errs.Unavailable.
 	Queue int
 	// QueueTime is how long a call waits; by default 10 seconds. Then it fails with errs.Unavailable.
 	QueueTime time.Duration
@@ -75,12 +88,16 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	set(&o.Processes, min(max(2*runtime.GOMAXPROCS(0), 4), 32))
-	if o.Spare == 0 {
-		o.Spare = 1
+	if o.Memory == 0 {
+		o.Memory = cmp.Or(subprocess.MachineMemory()/2, 2<<30)
 	}
+	set(&o.Processes, int(min(max(o.Memory/usualSize, 8), 256)))
+	set(&o.Computing, min(max(2*runtime.GOMAXPROCS(0), 4), 32))
+	set(&o.Spare, 2)
+	o.Spare = max(o.Spare, 0)
+	set(&o.Idle, o.Processes/2)
 	set(&o.IdleTime, time.Minute)
-	set(&o.Queue, 64*o.Processes)
+	set(&o.Queue, 4096)
 	set(&o.QueueTime, 10*time.Second)
 	set(&o.Grace, 100*time.Millisecond)
 	set(&o.CompileTime, 10*time.Second)
@@ -105,6 +122,9 @@ func set[T int | int64 | time.Duration](v *T, value T) {
 	}
 }
 
+// usualSize is the memory of a child whose script needs little.
+const usualSize = 32 << 20
+
 // The bounds of Options: what has to fit into a frame, and what the engine needs.
 const (
 	minMemory = 2 << 20
@@ -116,6 +136,8 @@ func (o Options) check() error {
 	switch {
 	case o.Processes < 2:
 		return errs.New(errs.Invalid, "Processes must be 2 at least: one tenant takes at most half of them.")
+	case o.Computing < 1 || o.Memory < 0 || o.Idle < 0:
+		return errs.New(errs.Invalid, "Computing must be 1 at least, and Memory and Idle cannot be negative.")
 	case o.Limits.Memory < minMemory || o.Limits.Memory > maxMemory:
 		return errs.New(errs.Invalid, "Limits.Memory must be between 2 MiB and 4 GiB.")
 	case min(o.Limits.Time, o.Grace, o.CompileTime, o.QueueTime, o.IdleTime) < 0:
@@ -134,13 +156,13 @@ func engineName() string { return "quickjs " + libquickjs.MCONFIG_VERSION }
 
 // Runtime runs scripts in children of the program. It starts them when they are needed.
 type Runtime struct {
-	o     Options
-	slots [levels]*limiter.Limiter // of calls from outside, of calls by functions that scripts call, and so on
-	pool  *pool
+	o         Options
+	scheduler *scheduler
+	pool      *pool
 }
 
 // levels is how deep invocations can be within each other: a function that a script calls may run another script. Each
-// level has its own limit, so that those who hold processes never wait for each other.
+// level has its own places, so that those who hold some never wait for each other.
 const levels = 4
 
 // levelKey is the key of the level in a context.
@@ -159,15 +181,16 @@ func New(o Options) (*Runtime, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	rt := &Runtime{o: o, pool: newPool(o)}
-	for i := range rt.slots {
-		half := int64(o.Processes / 2)
-		rt.slots[i] = limiter.New(limiter.Options{
-			Capacity: int64(o.Processes), PerKey: half, PerSubkey: half, FairSubkeys: true,
-			Timeout: o.QueueTime, Queue: o.Queue, QueuePerKey: max(o.Queue/2, 1),
-		})
+	return &Runtime{o: o, pool: newPool(o), scheduler: newScheduler(o.scheduling())}, nil
+}
+
+// scheduling returns the options of the scheduler.
+func (o Options) scheduling() schedulerOptions {
+	within := max(o.Processes/4, 2)
+	return schedulerOptions{
+		places: [levels]int{o.Processes, within, within, within}, slots: o.Computing, cores: runtime.GOMAXPROCS(0),
+		queue: o.Queue, timeout: o.QueueTime, memory: o.Memory, most: o.Limits.Memory + usualSize,
 	}
-	return rt, nil
 }
 
 // Close kills all children.
@@ -180,7 +203,9 @@ func (rt *Runtime) Close() error {
 type Stats struct {
 	Processes int // children, starting ones, too
 	Idle      int
-	Waiting   int   // calls that wait for a child
+	Waiting   int   // calls that wait to begin, and scripts that wait to go on
+	Suspended int   // scripts that have computed for long, and wait for others that do
+	Evicted   int64 // scripts that were ended in favour of others
 	Started   int64 // children since New
 	Killed    int64 // of them those that were killed because they did not stop, and those that ended by themselves
 }
@@ -188,9 +213,7 @@ type Stats struct {
 // Stats returns numbers about the Runtime.
 func (rt *Runtime) Stats() Stats {
 	s := rt.pool.stats()
-	for _, l := range rt.slots {
-		s.Waiting += l.Waiting()
-	}
+	s.Waiting, s.Suspended, s.Evicted = rt.scheduler.counts()
 	return s
 }
 
@@ -199,24 +222,24 @@ func (rt *Runtime) ProcessIDs() []int { return rt.pool.pids() }
 
 const busy = "Too many scripts run at the moment. Try again later."
 
-// acquire waits for a slot and returns a child, and the function to be called with the child when it is not used any more.
-func (rt *Runtime) acquire(ctx context.Context, tenant, key, hash string) (*process, func(reusable bool), error) {
+// acquire waits until a script may begin and returns a child for it, and the function to be called with the child when it is not used any more.
+func (rt *Runtime) acquire(ctx context.Context, tenant, key, hash string) (*task, *process, func(reusable bool), error) {
 	level, _ := ctx.Value(levelKey{}).(int)
 	if level >= levels {
-		return nil, nil, errs.New(errs.Invalid, "Scripts call each other more than %d deep.", levels-1)
+		return nil, nil, nil, errs.New(errs.Invalid, "Scripts call each other more than %d deep.", levels-1)
 	}
-	release, err := rt.slots[level].Acquire(ctx, 1, tenant, key)
+	t := &task{tenant: tenant, app: key, level: level}
+	if err := rt.scheduler.begin(ctx, t); err != nil {
+		return nil, nil, nil, limiter.Unavailable(err, busy)
+	}
+	p, err := rt.pool.get(ctx, tenant, hash)
 	if err != nil {
-		return nil, nil, limiter.Unavailable(err, busy)
+		rt.scheduler.end(t)
+		return nil, nil, nil, err
 	}
-	p, err := rt.pool.get(ctx, hash)
-	if err != nil {
-		release()
-		return nil, nil, err
-	}
-	return p, func(reusable bool) {
+	return t, p, func(reusable bool) {
 		rt.pool.put(p, reusable)
-		release()
+		rt.scheduler.end(t)
 	}, nil
 }
 
@@ -254,11 +277,11 @@ func (rt *Runtime) Run(ctx context.Context, p *jsvm.Program, c jsvm.Call) (jsvm.
 
 // invoke runs a program in a child.
 func (rt *Runtime) invoke(ctx context.Context, p *jsvm.Program, c jsvm.Call, inv *invocation) (*exchange, error) {
-	child, done, err := rt.acquire(ctx, c.Tenant, c.Key, p.Hash)
+	task, child, done, err := rt.acquire(ctx, c.Tenant, c.Key, p.Hash)
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{rt: rt, process: child, limits: inv.limits, functions: c.Functions, respond: c.Respond}
+	x := &exchange{rt: rt, task: task, process: child, limits: inv.limits, functions: c.Functions, respond: c.Respond}
 	known, forget := child.load(p)
 	inv.forget, inv.code, inv.sourceMap = forget, nil, nil
 	if !known {

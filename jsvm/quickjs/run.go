@@ -25,6 +25,7 @@ type run struct {
 
 	calls     int // of the host's functions so far
 	inflight  int // of them not answered yet
+	waits     waits
 	responded bool
 	answers   []answer // that came while the script waited for another one
 	logs      *logs
@@ -101,21 +102,81 @@ func (r *run) await(call int) (answer, bool) {
 		if r.over() {
 			return answer{}, false
 		}
-		r.receive(time.Until(r.deadline))
+		r.receive(-1)
 	}
 }
 
-// receive waits up to d for an answer and keeps it.
+// receive waits for an answer, for d unless that is negative, and keeps it.
 func (r *run) receive(d time.Duration) {
+	f, ok := r.waits.next(r.child, r.id, d, time.Until(r.deadline))
+	if !ok {
+		return
+	}
+	var a answer
+	if f.kind == kindAnswer && f.id == r.id && a.decode(f.body) == nil {
+		r.answers = append(r.answers, a)
+	}
+}
+
+// waits is how an exchange waits for frames of the server. What comes at once is waited for as if the process computed; before a longer wait
+// the server is told, so that others can compute.
+type waits struct {
+	answers int           // that have come
+	brief   time.Duration // that it has waited without telling
+}
+
+const (
+	briefWait  = time.Millisecond
+	briefWaits = 50 * time.Millisecond // of an exchange
+)
+
+// next returns the next frame. It reports false if there is none when d has passed, unless that is negative, or all the time that is left.
+func (w *waits) next(c *child, id uint64, d, left time.Duration) (f frame, ok bool) {
+	most := left
+	if d >= 0 {
+		most = min(d, left)
+	}
+	defer func() {
+		if ok && f.kind == kindAnswer && f.id == id {
+			w.answers++
+		}
+	}()
+	select {
+	case f = <-c.frames:
+		return f, true
+	default:
+	}
+	if brief := min(most, briefWait, briefWaits-w.brief); brief > 0 {
+		begun := time.Now()
+		if f, ok = c.within(brief); ok {
+			w.brief += time.Since(begun)
+			return f, true
+		}
+		w.brief += brief
+		most, left, d = most-brief, left-brief, max(d-brief, -1)
+	}
+	if most <= 0 {
+		return frame{}, false
+	}
+	e := newEncoder(16).int(w.answers)
+	if d >= 0 && d < left {
+		e.bool(true).uint(uint64(d.Microseconds() + 1))
+	} else {
+		e.bool(false).uint(0)
+	}
+	c.send(kindWait, id, e)
+	return c.within(left) // the server sends something earlier
+}
+
+// within returns a frame that comes within d.
+func (c *child) within(d time.Duration) (frame, bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case f := <-r.child.frames:
-		var a answer
-		if f.kind == kindAnswer && f.id == r.id && a.decode(f.body) == nil {
-			r.answers = append(r.answers, a)
-		}
+	case f := <-c.frames:
+		return f, true
 	case <-timer.C:
+		return frame{}, false
 	}
 }
 
@@ -211,9 +272,9 @@ func (m *vm) wait(r *run, pending bool) error {
 		return &jsvm.Error{Name: "Error", Message: "The handler waits for a promise that nothing can settle any more."}
 	}
 	if len(r.answers) == 0 {
-		d := time.Until(r.deadline)
+		d := time.Duration(-1)
 		if delay >= 0 {
-			d = min(d, time.Duration(delay*float64(time.Millisecond)))
+			d = time.Duration(min(delay*float64(time.Millisecond), float64(r.limits.Time)))
 		}
 		r.receive(d)
 	}

@@ -27,6 +27,7 @@ const (
 	kindCompile kind = 'c' // the entry; the child reads files by calls of readFunction
 	kindAnswer  kind = 'a' // number of the call, 1 if it failed, 1 if there is a value, JSON or message, code
 	kindCancel  kind = 'x' // stop
+	kindWake    kind = 'w' // the time of a kindWait has come
 )
 
 // From a child to the server.
@@ -35,6 +36,7 @@ const (
 	kindLogs     kind = 'L' // dropped lines, then for each line time, level and text
 	kindCall     kind = 'C' // number of the call, name, JSON
 	kindRespond  kind = 'R' // 1 if there is a value, JSON
+	kindWait     kind = 'W' // it waits: answers that it has got so far, and 0 or 1 and the microseconds after which it is to be woken
 	kindEnd      kind = 'E' // see ending
 	kindCompiled kind = 'D' // see compiled
 )
