@@ -351,7 +351,7 @@ func outcome(r jsvm.Result) (value, log string, err error) {
 		return "done", lines.String(), nil
 	case r.Outcome == jsvm.OK:
 		return string(r.Value), lines.String(), nil
-	case r.Outcome == jsvm.Canceled:
+	case r.Outcome == jsvm.Canceled, r.Outcome == jsvm.Evicted:
 		return "", lines.String(), errs.New(errs.Unavailable, "The tool was stopped.")
 	case r.Error != nil:
 		return "", lines.String(), errs.New(errs.Upstream, "%s", r.Error.Error())

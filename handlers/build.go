@@ -302,6 +302,9 @@ func (s *Service) describe(ctx context.Context, app App, p Program, script []byt
 	if result.Outcome == jsvm.Canceled {
 		return context.Cause(ctx)
 	}
+	if result.Outcome == jsvm.Evicted {
+		return errs.New(errs.Unavailable, "%s", result.Error.Message)
+	}
 	if result.Outcome != jsvm.OK {
 		return errs.New(errs.Invalid, "%s: its config cannot be read: %s", placeOf(r.File, result.Error), describeError(result))
 	}

@@ -24,6 +24,7 @@ type Response struct {
 var (
 	failed   = problem(500, "Internal Server Error", "An internal server error occurred")
 	timedOut = problem(504, "Gateway Timeout", "The app took too long to answer")
+	evicted  = problem(503, "Service Unavailable", "The app was stopped: too much runs at the moment. Try again.")
 )
 
 func problem(status int, name, message string) Response {
@@ -37,8 +38,11 @@ func problem(status int, name, message string) Response {
 
 // failure returns the answer of a handler that did not end well.
 func failure(o jsvm.Outcome) Response {
-	if o == jsvm.Timeout {
+	switch o {
+	case jsvm.Timeout:
 		return timedOut
+	case jsvm.Evicted:
+		return evicted
 	}
 	return failed
 }

@@ -39,6 +39,8 @@ func (rt *Runtime) Compile(ctx context.Context, src jsvm.Source) (*jsvm.Program,
 	switch c := x.compiled; {
 	case x.result.Outcome == jsvm.Canceled:
 		return nil, context.Cause(ctx)
+	case x.result.Outcome == jsvm.Evicted:
+		return nil, errs.New(errs.Unavailable, busy)
 	case x.result.Outcome == jsvm.Timeout:
 		return nil, errs.New(errs.Invalid, "%s takes more than %s to compile.", src.Entry, rt.o.CompileTime)
 	case x.result.Outcome != "":

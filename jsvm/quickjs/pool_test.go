@@ -456,3 +456,197 @@ func TestSlowScriptYields(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(nice(), "0")
 }
+
+// TestProcessServesOneTenant: what a tenant's script leaves in its process is in no process that works for another one.
+func TestProcessServesOneTenant(t *testing.T) {
+	is := is.New(t)
+	rt := newRuntime(t, Options{Processes: 4, Idle: 2, Spare: 1})
+	p := compiledProgram(t, rt, "export const main = () => 1")
+	run := func(tenant string) *process {
+		t.Helper()
+		r, err := rt.Run(t.Context(), p, jsvm.Call{Function: "main", Tenant: tenant})
+		is.NoErr(err)
+		is.Equal(r.Outcome, jsvm.OK)
+		rt.pool.mu.Lock()
+		defer rt.pool.mu.Unlock()
+		child := rt.pool.idle[len(rt.pool.idle)-1]
+		is.Equal(child.tenant, tenant)
+		return child
+	}
+	left := map[string]*process{}
+	for range 2 { // the compilation was of no tenant
+		for _, tenant := range []string{"a", "b"} {
+			child := run(tenant)
+			is.True(left[tenant] == nil || left[tenant] == child) // the tenant's own one again
+			left[tenant] = child
+		}
+	}
+	is.True(left["a"].Pid != left["b"].Pid)
+	c := run("c")
+	is.True(c != left["a"] && c != left["b"])
+	<-left["a"].dead // more than two are idle: the one that was used longest ago ends
+	is.True(left["b"].alive())
+	is.True(run("a") != left["a"])
+}
+
+// TestWaitingScriptLetsOthersCompute: scripts that wait for a function or a timer hold no slot, and go on when there is one.
+func TestWaitingScriptLetsOthersCompute(t *testing.T) {
+	is := is.New(t)
+	rt := newRuntime(t, Options{Processes: 32, Computing: 2})
+	p := compiledProgram(t, rt, `export async function main(name, host) { await host.wait(name); return name }
+export const sleep = (ms) => new Promise((done) => setTimeout(done, ms, ms))
+export const quick = () => 1`)
+	g := newGate()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan jsvm.Result, 100)
+	call := func(function, key, arg string) {
+		go func() {
+			r, err := rt.Run(ctx, p, jsvm.Call{Function: function, Args: []json.RawMessage{[]byte(arg)}, Functions: g.functions(), Tenant: "acme", Key: key})
+			if err != nil {
+				t.Error(err)
+			}
+			ended <- r
+		}()
+	}
+	for i := range 4 {
+		call("main", "slow", strconv.Itoa(i))
+		call("sleep", "slower", "1000000")
+	}
+	waitFor(t, "all wait", func() bool {
+		rt.scheduler.mu.Lock()
+		defer rt.scheduler.mu.Unlock()
+		paused := 0
+		for one := range rt.scheduler.placed {
+			if one.phase == phasePaused {
+				paused++
+			}
+		}
+		return paused == 8
+	})
+	for range 20 {
+		r, err := rt.Run(ctx, p, jsvm.Call{Function: "quick", Tenant: "acme", Key: "other"})
+		is.NoErr(err)
+		is.Equal(string(r.Value), "1")
+	}
+	close(g.open)
+	for range 4 {
+		is.Equal((<-ended).Outcome, jsvm.OK)
+	}
+	cancel()
+	for range 4 {
+		is.Equal((<-ended).Outcome, jsvm.Canceled)
+	}
+	is.Equal(rt.scheduler.slots, 0)
+}
+
+// TestTimersOfWaitingScripts: the server wakes a script for its timers, in order and also while answers come.
+func TestTimersOfWaitingScripts(t *testing.T) {
+	is := is.New(t)
+	rt := newRuntime(t, Options{Processes: 4})
+	p := compiledProgram(t, rt, `export async function main(_, host) {
+	const seen = []
+	const after = (ms) => new Promise((done) => setTimeout(() => { seen.push(ms); done() }, ms))
+	await Promise.all([after(60), after(20), after(0), after(40)])
+	for (let i = 0; i < 100; i++) { await after(1); await host.echo(i) }
+	const slow = host.sleep(30), ticks = []
+	const interval = setInterval(() => ticks.push(1), 4)
+	await slow
+	clearInterval(interval)
+	return [seen.slice(0, 4), seen.length, ticks.length > 1]
+}`)
+	r, err := rt.Run(t.Context(), p, jsvm.Call{Function: "main", Args: []json.RawMessage{[]byte("0")}, Functions: map[string]jsvm.Function{
+		"echo": func(_ context.Context, args json.RawMessage) (json.RawMessage, error) { return args, nil },
+		"sleep": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			time.Sleep(60 * time.Millisecond)
+			return nil, nil
+		},
+	}})
+	is.NoErr(err)
+	is.Equal(r.Error, nil)
+	is.Equal(string(r.Value), "[[0,20,40,60],104,true]")
+}
+
+// TestEndlessScriptsAreSuspended: they hold up no other script, and are as well as others ended at their time-out, also when they are suspended.
+func TestEndlessScriptsAreSuspended(t *testing.T) {
+	is := is.New(t)
+	rt := newRuntime(t, Options{Processes: 64})
+	p := compiledProgram(t, rt, "export const loop = () => { for (;;); }\nexport const quick = () => 1")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan jsvm.Outcome, 100)
+	loop := func(tenant string, d time.Duration) {
+		go func() {
+			r, err := rt.Run(ctx, p, jsvm.Call{Function: "loop", Tenant: tenant, Key: "a", Limits: jsvm.Limits{Time: d}})
+			if err != nil {
+				t.Error(err)
+			}
+			ended <- r.Outcome
+		}()
+	}
+	for tenant := range 4 {
+		for range 4 {
+			loop("hostile "+strconv.Itoa(tenant), time.Hour)
+		}
+	}
+	waitFor(t, "all are slow", func() bool {
+		rt.scheduler.mu.Lock()
+		defer rt.scheduler.mu.Unlock()
+		return len(rt.scheduler.slow) == 16
+	})
+	if runtime.GOOS == "linux" {
+		is.Equal(rt.Stats().Suspended, max(16-runtime.GOMAXPROCS(0), 0))
+	}
+	for _, tenant := range []string{"ninth", "hostile 1"} {
+		for range 20 {
+			r, err := rt.Run(t.Context(), p, jsvm.Call{Function: "quick", Tenant: tenant, Key: "other"})
+			is.NoErr(err)
+			is.Equal(r.Outcome, jsvm.OK)
+		}
+	}
+	for tenant := range 4 {
+		loop("hostile "+strconv.Itoa(tenant), 300*time.Millisecond)
+	}
+	for range 4 {
+		is.Equal(<-ended, jsvm.Timeout)
+	}
+	used, of := rt.CPUTime("hostile 1")
+	is.True(used > 0 && of["a"] > 0)
+	cancel()
+	for range 16 {
+		is.Equal(<-ended, jsvm.Canceled)
+	}
+	is.Equal(rt.Stats().Suspended, 0)
+}
+
+// TestScriptIsEvicted: with no place free, one of the tenant with most is ended in favour of a tenant that has none.
+func TestScriptIsEvicted(t *testing.T) {
+	is := is.New(t)
+	rt := newRuntime(t, Options{Processes: 4})
+	p := compiledProgram(t, rt, "export const loop = () => { for (;;); }\nexport const quick = () => 1")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan jsvm.Result, 100)
+	for i, tenant := range []string{"a", "a", "b", "c"} {
+		go func() {
+			r, err := rt.Run(ctx, p, jsvm.Call{Function: "loop", Tenant: tenant})
+			if err != nil {
+				t.Error(err)
+			}
+			ended <- r
+		}()
+		waitFor(t, "it is slow", func() bool {
+			rt.scheduler.mu.Lock()
+			defer rt.scheduler.mu.Unlock()
+			return len(rt.scheduler.slow) == i+1
+		})
+	}
+	r, err := rt.Run(t.Context(), p, jsvm.Call{Function: "quick", Tenant: "d"})
+	is.NoErr(err)
+	is.Equal(r.Outcome, jsvm.OK)
+	r = <-ended
+	is.Equal(r.Outcome, jsvm.Evicted)
+	is.True(strings.Contains(r.Error.Message, "in favour of others"))
+	is.Equal(rt.Stats().Evicted, int64(1))
+	cancel()
+	for range 3 {
+		is.Equal((<-ended).Outcome, jsvm.Canceled)
+	}
+}
