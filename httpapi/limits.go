@@ -3,6 +3,7 @@ package httpapi
 import (
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/agents"
 	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/blobs"
@@ -65,6 +66,22 @@ type scriptLimits struct {
 	CallBytes *int   `json:"callBytes"`
 	Fetched   int    `json:"fetchBytes"`
 	Hops      int    `json:"fetchHops"`
+	// Shares are those of all scripts, null for an engine that has none.
+	Shares *scriptShares `json:"shares"`
+}
+
+// scriptShares are how much scripts have at once, and of CPU time.
+type scriptShares struct {
+	AtOnce    int              `json:"atOnce"` // with those that wait
+	OfTenant  int              `json:"tenantAtOnce"`
+	OfApp     int              `json:"appAtOnce"`
+	Computing int              `json:"computing"`
+	Slice     int64            `json:"sliceCpuMs"`  // after which a script is slow
+	Window    int64            `json:"windowMs"`    // in which CPU time counts
+	TenantCPU int64            `json:"tenantCpuMs"` // from which on slow scripts wait for those of others
+	AppCPU    int64            `json:"appCpuMs"`
+	Used      int64            `json:"tenantUsedCpuMs"`         // by the caller's tenant, on the process that answers
+	Apps      map[string]int64 `json:"appsUsedCpuMs,omitempty"` // by its apps, for superusers
 }
 
 type webhookLimits struct {
@@ -122,7 +139,7 @@ type workspaceLimits struct {
 }
 
 // getLimits serves GET /api/limits: 200 and the limits in force.
-func (a *api) getLimits(*request) (reply, error) {
+func (a *api) getLimits(r *request) (reply, error) {
 	archive, size, longest := a.Bundles.Unchecked().Limits()
 	hooks := a.Webhooks.Unchecked().Limits()
 	body := limitsBody{
@@ -130,7 +147,7 @@ func (a *api) getLimits(*request) (reply, error) {
 		Lists:    listLimits{paging.MaxLimit, paging.MaxBytes},
 		Files:    fileLimits{a.Uploads.Unchecked().Limit(), a.Apps.Unchecked().MaxFile(), blobs.ChunkSize},
 		Archives: archiveLimits{size, archive.Members, archive.Bytes, archive.Row, archive.Ratio, longest.Milliseconds()},
-		Scripts:  a.scriptLimits(),
+		Scripts:  a.scriptLimits(r.who),
 		Webhooks: webhookLimits{
 			hooks.Recent, hooks.Days, days(hooks.Retention), hooks.Served, hooks.Refusals, hooks.HourBytes, hooks.Kept, hooks.KeptBytes, days(hooks.KeptFor), drainTime.Milliseconds(),
 		},
@@ -150,7 +167,7 @@ func (a *api) getLimits(*request) (reply, error) {
 
 func days(d time.Duration) int { return int(d / (24 * time.Hour)) }
 
-func (a *api) scriptLimits() scriptLimits {
+func (a *api) scriptLimits(who actor.Actor) scriptLimits {
 	l := scriptLimits{Default: handlers.DefaultTime.Milliseconds(), Fetched: maxFetched, Hops: maxFetchHops}
 	if a.Handlers == nil {
 		return l
@@ -159,6 +176,23 @@ func (a *api) scriptLimits() scriptLimits {
 	if s, ok := a.Handlers.Runtime().(interface{ Limits() jsvm.Limits }); ok {
 		of := s.Limits()
 		l.Memory, l.Output, l.LogBytes, l.LogLines, l.Calls, l.CallBytes = &of.Memory, &of.Output, &of.LogBytes, &of.LogLines, &of.Calls, &of.CallBytes
+	}
+	if s, ok := a.Handlers.Runtime().(interface {
+		Shares() jsvm.Shares
+		CPUTime(tenant string) (all time.Duration, keys map[string]time.Duration)
+	}); ok {
+		of := s.Shares()
+		used, apps := s.CPUTime(who.Tenant)
+		l.Shares = &scriptShares{
+			of.Scripts, of.OfTenant, of.OfKey, of.Computing, of.Slice.Milliseconds(), of.Window.Milliseconds(), of.TenantCPU.Milliseconds(), of.KeyCPU.Milliseconds(),
+			used.Milliseconds(), nil,
+		}
+		if who.Superuser {
+			l.Shares.Apps = map[string]int64{}
+			for id, d := range apps {
+				l.Shares.Apps[id] = d.Milliseconds()
+			}
+		}
 	}
 	return l
 }

@@ -74,8 +74,22 @@ type world struct {
 
 // scripts runs the scripts of all worlds.
 var scripts = sync.OnceValues(func() (jsvm.Runtime, error) {
-	return quickjs.New(quickjs.Options{Limits: jsvm.Limits{Time: handlers.MaxTime}})
+	rt, err := quickjs.New(quickjs.Options{Limits: jsvm.Limits{Time: handlers.MaxTime}})
+	return steadyScripts{rt}, err
 })
+
+// steadyScripts has the same shares on every machine.
+type steadyScripts struct{ *quickjs.Runtime }
+
+func (steadyScripts) Shares() jsvm.Shares {
+	return jsvm.Shares{
+		Scripts: 64, OfTenant: 32, OfKey: 17, Computing: 4, Slice: 100 * time.Millisecond, Window: time.Minute, TenantCPU: time.Minute, KeyCPU: 30 * time.Second,
+	}
+}
+
+func (steadyScripts) CPUTime(string) (time.Duration, map[string]time.Duration) {
+	return 1250 * time.Millisecond, map[string]time.Duration{"018f0000-0000-7000-8000-000000000001": 1250 * time.Millisecond}
+}
 
 // newWorld makes a world; change may edit the configuration before it is opened.
 func newWorld(t testing.TB, open dbtest.Opener, change ...func(*tenantcontent.Config)) *world {

@@ -112,6 +112,18 @@ func within[T int | int64 | time.Duration](v *T, highest T) {
 	}
 }
 
+// Shares are how much the scripts of a Runtime can have at once, and of CPU time.
+type Shares struct {
+	Scripts   int           // at once, with those that wait
+	OfTenant  int           // of one tenant, while others want none
+	OfKey     int           // of one key of it
+	Computing int           // that compute at once at usual priority
+	Slice     time.Duration // CPU time after which a script is slow: it has the lowest priority, and may be suspended
+	Window    time.Duration // in which CPU time counts
+	// TenantCPU and KeyCPU are the CPU time in a Window from which on the slow scripts of a tenant or key compute only while no others want to.
+	TenantCPU, KeyCPU time.Duration
+}
+
 // Outcome is how an invocation ended.
 type Outcome string
 

@@ -222,22 +222,14 @@ func (rt *Runtime) CPUTime(tenant string) (all time.Duration, keys map[string]ti
 	return rt.scheduler.lately(tenant)
 }
 
-// Shares are how much scripts can have at once, and of CPU time.
-type Shares struct {
-	Processes, Tenant, Key int           // scripts at once, in all, of one tenant and of one key
-	Computing              int           // of them those that compute at once at usual priority
-	Slice                  time.Duration // CPU time after which a script goes on at the lowest priority, and may be suspended
-	Window                 time.Duration // in which CPU time counts
-	// TenantCPU and KeyCPU are the CPU time in a window from which on scripts that are slow compute only when no others do, and are the first that
-	// are ended in favour of others.
-	TenantCPU, KeyCPU time.Duration
-}
-
 // Shares returns what the Options amount to.
-func (rt *Runtime) Shares() Shares {
+func (rt *Runtime) Shares() jsvm.Shares {
 	tenant, key := mostPlaces(rt.o.Processes)
 	o := rt.o.scheduling()
-	return Shares{rt.o.Processes, tenant, key, rt.o.Computing, slice, window, o.tenantBudget(), o.appBudget()}
+	return jsvm.Shares{
+		Scripts: rt.o.Processes, OfTenant: tenant, OfKey: key, Computing: rt.o.Computing,
+		Slice: slice, Window: window, TenantCPU: o.tenantBudget(), KeyCPU: o.appBudget(),
+	}
 }
 
 // ProcessIDs returns the ids of the children, for measurements.
