@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/cache"
@@ -193,6 +194,7 @@ type Service struct {
 type Options struct {
 	Store     Store
 	Files     *libraries.Files
+	Manifests manifest.Reader
 	MaxFile   int64 // bytes of a file that PutFile writes; default 100 MiB
 	Directory Directory
 	Keys      Sealer

@@ -130,11 +130,11 @@ func (s *Service) prepare(ctx context.Context, app App, library string, check fu
 			return p, err
 		}
 		p.Routes, p.Warnings = p.build.Routes, p.build.Warnings
-		undeclared, err := s.undeclaredRoles(ctx, App{Tenant: app.Tenant, LibraryID: library}, p.Routes)
+		doubts, err := s.doubts(ctx, App{Tenant: app.Tenant, LibraryID: library}, p.Routes)
 		if err != nil {
 			return p, err
 		}
-		p.Warnings = append(p.Warnings, undeclared...)
+		p.Warnings = append(p.Warnings, doubts...)
 	}
 	if s.o.Agents != nil {
 		if err := s.o.Agents.Check(p.agents, p.tools()); err != nil {
@@ -151,12 +151,14 @@ func (s *Service) prepare(ctx context.Context, app App, library string, check fu
 	return p, err
 }
 
-// undeclaredRoles returns warnings about the roles of handlers that the manifest does not declare, so that nobody can have them.
-func (s *Service) undeclaredRoles(ctx context.Context, app App, routes []handlers.Route) (warnings []string, err error) {
+// doubts returns warnings about rules of the manifest that allow nothing, and roles of handlers that it does not declare, so that
+// nobody can have them.
+func (s *Service) doubts(ctx context.Context, app App, routes []handlers.Route) (warnings []string, err error) {
 	m, err := s.manifest(ctx, app)
 	if errs.CodeOf(err) == errs.Conflict { // which force publishes, and nobody views the app then
 		return nil, nil
 	}
+	warnings = s.o.Manifests.Useless(m)
 	for _, r := range routes {
 		for _, id := range r.Roles() {
 			if !m.HasRole(id) {

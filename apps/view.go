@@ -255,7 +255,7 @@ func (s *Service) readManifest(ctx context.Context, app App, name string, f libr
 		return manifest.Manifest{}, err
 	}
 	var m manifestRead
-	if m.manifest, m.err = manifest.Read(name, raw); errs.CodeOf(m.err) == errs.Invalid {
+	if m.manifest, m.err = s.o.Manifests.Read(name, raw); errs.CodeOf(m.err) == errs.Invalid {
 		m.err = errs.New(errs.Conflict, "%s", errs.MessageOf(m.err))
 	}
 	s.manifests.Put(app.Tenant, name+"/"+f.ContentID, m, manifestBytes*len(raw))

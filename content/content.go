@@ -34,6 +34,9 @@ type KindInfo struct {
 	Limit     int    // rows of a page unless its query says otherwise
 	// DraftsEnd reports whether reassignment removes the drafts of the source principal instead of moving them.
 	DraftsEnd bool
+	// Runs reports whether something runs by itself because of an entity, or follows it, with the rights of somebody: apps do not
+	// write it.
+	Runs bool
 }
 
 // Kinds returns the ready kinds in their order, which is also the order of locks: what depends on something comes after it.
@@ -46,11 +49,11 @@ func Kinds() []KindInfo {
 		{Kind: "report", Plural: "reports", Commented: true, Limit: 100, DraftsEnd: true},
 		{Kind: "letterhead", Plural: "letterheads", Limit: 100},
 		{Kind: "template", Plural: "templates", Commented: true, Limit: 100},
-		{Kind: "job", Plural: "jobs", Commented: true, Limit: 100},
+		{Kind: "job", Plural: "jobs", Commented: true, Limit: 100, Runs: true},
 		{Kind: "tag", Plural: "tags", Limit: 100},
 		{Kind: "code", Plural: "codes", Limit: 100},
-		{Kind: "toolkit", Plural: "toolkits", Limit: 100},
-		{Kind: "integration", Plural: "integrations", Limit: 100},
+		{Kind: "toolkit", Plural: "toolkits", Limit: 100, Runs: true},
+		{Kind: "integration", Plural: "integrations", Limit: 100, Runs: true},
 		{Kind: "file", Plural: "files", Limit: 100},
 		{Kind: Library, Plural: "libraries", Commented: true, Limit: 100},
 	}

@@ -325,6 +325,11 @@ func (a *api) serve(w *response, r *http.Request) error {
 		return err
 	}
 	w.route = route
+	if fromApp(r.Context()) {
+		if err := closedToApps(route); err != nil {
+			return err
+		}
+	}
 	if route.View && !below {
 		at.app = params.ByName("id") // also of its share page, which is not below its view
 		a.setViewHeaders(w.Header(), r, &at)

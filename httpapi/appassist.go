@@ -29,12 +29,12 @@ func (a *api) appAssistRoutes() []Route {
 	}
 	const one = "/api/apps/:id"
 	return []Route{
-		{Method: get, Pattern: one + "/chat", Name: "getAppChat", Summary: "What the chat of an app offers", guard: a.needsModel, handle: a.getAppChat},
-		{Method: post, Pattern: one + "/chat", Name: "chatWithApp", AnyType: true, Summary: "Ask a language model about an app", guard: a.needsModel, handle: a.chatWithApp},
-		{Method: get, Pattern: one + "/suggestions", Name: "getAppSuggestions", Summary: "Questions that can be asked about an app", guard: a.needsModel, handle: a.getAppSuggestions},
-		{Method: get, Pattern: one + "/suggestions-ai", Name: "suggestAboutApp", Summary: "Questions about an app that a language model suggests", guard: a.needsModel, handle: a.suggestAboutApp},
-		{Method: post, Pattern: one + "/_suggest-icon", Name: "suggestAppIcon", Options: noOptions{}, Summary: "Icons for an app that a language model suggests", guard: a.needsModel, handle: a.suggestAppIcon},
-		{Method: post, Pattern: one + "/_modernize-manifest", Name: "modernizeAppManifest", Options: noOptions{}, Summary: "The manifest of an app in the format of today", guard: a.needsModel, handle: a.modernizeAppManifest},
+		{Method: get, Pattern: one + "/chat", Name: "getAppChat", Grants: programs, Summary: "What the chat of an app offers", guard: a.needsModel, handle: a.getAppChat},
+		{Method: post, Pattern: one + "/chat", Name: "chatWithApp", Grants: programs, AnyType: true, Summary: "Ask a language model about an app", guard: a.needsModel, handle: a.chatWithApp},
+		{Method: get, Pattern: one + "/suggestions", Name: "getAppSuggestions", Grants: programs, Summary: "Questions that can be asked about an app", guard: a.needsModel, handle: a.getAppSuggestions},
+		{Method: get, Pattern: one + "/suggestions-ai", Name: "suggestAboutApp", Grants: programs, Summary: "Questions about an app that a language model suggests", guard: a.needsModel, handle: a.suggestAboutApp},
+		{Method: post, Pattern: one + "/_suggest-icon", Name: "suggestAppIcon", Grants: programs, Options: noOptions{}, Summary: "Icons for an app that a language model suggests", guard: a.needsModel, handle: a.suggestAppIcon},
+		{Method: post, Pattern: one + "/_modernize-manifest", Name: "modernizeAppManifest", Grants: programs, Options: noOptions{}, Summary: "The manifest of an app in the format of today", guard: a.needsModel, handle: a.modernizeAppManifest},
 	}
 }
 
@@ -445,7 +445,7 @@ func (a *api) modernizeAppManifest(r *request) (reply, error) {
 	}
 	var m assist.Modernized
 	if err := a.ask(r, func(ctx context.Context) (err error) {
-		m, err = assist.Modernize(ctx, a.AI, modelUser(r), path, old, files)
+		m, err = assist.Modernize(ctx, a.AI, modelUser(r), Manifests(), path, old, files)
 		return err
 	}); err != nil {
 		return reply{}, err

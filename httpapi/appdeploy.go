@@ -18,11 +18,11 @@ func (a *api) appDeployRoutes() []Route {
 		return nil
 	}
 	return []Route{
-		{Method: post, Pattern: one + "/_deploy", Name: "deployApp", Heavy: brief, Tx: true, OwnTx: true, Options: noOptions{}, Summary: "Compile the handlers of an app, and run them from now on", handle: a.deployApp},
-		{Method: post, Pattern: one + "/_migrate", Name: "migrateApp", Heavy: brief, Options: noOptions{}, Summary: "Run the pending migrations of an app", handle: a.migrateApp},
-		{Method: get, Pattern: one + "/stats/tables", Name: "getAppTables", Summary: "The tables of an app's database", handle: a.getAppTables},
-		{Method: get, Pattern: one + "/stats/api", Name: "getAppCalls", Summary: "How often the handlers of an app and the calls of its pages ran", handle: a.getAppCalls},
-		{Method: get, Pattern: one + "/stats/api/:invocationId", Name: "getAppCall", Summary: "One call of an app's server route with its log", handle: a.getAppCall},
+		{Method: post, Pattern: one + "/_deploy", Name: "deployApp", Grants: programs, Heavy: brief, Tx: true, OwnTx: true, Options: noOptions{}, Summary: "Compile the handlers of an app, and run them from now on", handle: a.deployApp},
+		{Method: post, Pattern: one + "/_migrate", Name: "migrateApp", Grants: programs, Heavy: brief, Options: noOptions{}, Summary: "Run the pending migrations of an app", handle: a.migrateApp},
+		{Method: get, Pattern: one + "/stats/tables", Name: "getAppTables", Grants: programs, Summary: "The tables of an app's database", handle: a.getAppTables},
+		{Method: get, Pattern: one + "/stats/api", Name: "getAppCalls", Grants: programs, Summary: "How often the handlers of an app and the calls of its pages ran", handle: a.getAppCalls},
+		{Method: get, Pattern: one + "/stats/api/:invocationId", Name: "getAppCall", Grants: programs, Summary: "One call of an app's server route with its log", handle: a.getAppCall},
 	}
 }
 

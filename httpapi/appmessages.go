@@ -19,10 +19,10 @@ func (a *api) appMessageRoutes() []Route {
 	const sent, emitted = "/api/apps/:id/messages", "/api/apps/:id/events"
 	filtered := append(slices.Clone(searched), "state")
 	return []Route{
-		{Method: get, Pattern: sent, Name: "listAppMessages", Query: append(slices.Clone(filtered), "type"), Summary: "The notifications and e-mails that an app has sent", handle: a.listAppMessages},
-		{Method: get, Pattern: sent + "/:messageId", Name: "getAppMessage", Summary: "One notification or e-mail that an app has sent", handle: a.getAppMessage},
-		{Method: get, Pattern: emitted, Name: "listAppEvents", Query: filtered, Summary: "The events that an app has emitted", handle: a.listAppEvents},
-		{Method: get, Pattern: emitted + "/:eventId", Name: "getAppEvent", Summary: "One event that an app has emitted", handle: a.getAppEvent},
+		{Method: get, Pattern: sent, Name: "listAppMessages", Grants: programs, Query: append(slices.Clone(filtered), "type"), Summary: "The notifications and e-mails that an app has sent", handle: a.listAppMessages},
+		{Method: get, Pattern: sent + "/:messageId", Name: "getAppMessage", Grants: programs, Summary: "One notification or e-mail that an app has sent", handle: a.getAppMessage},
+		{Method: get, Pattern: emitted, Name: "listAppEvents", Grants: programs, Query: filtered, Summary: "The events that an app has emitted", handle: a.listAppEvents},
+		{Method: get, Pattern: emitted + "/:eventId", Name: "getAppEvent", Grants: programs, Summary: "One event that an app has emitted", handle: a.getAppEvent},
 	}
 }
 

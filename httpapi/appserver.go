@@ -24,7 +24,7 @@ func (a *api) appServerRoutes() []Route {
 	var routes []Route
 	for _, m := range []struct{ method, name string }{{http.MethodPost, "postToAppServer"}, {http.MethodPut, "putToAppServer"}, {http.MethodPatch, "patchAtAppServer"}, {http.MethodDelete, "deleteAtAppServer"}} {
 		routes = append(routes, Route{
-			Method: m.method, Pattern: "/api/apps/:id/view/api/*path", Name: m.name, AnyType: true, AnyQuery: true, View: true, Slashes: true, Summary: "A route of an app's server", handle: a.callAppServer,
+			Method: m.method, Pattern: "/api/apps/:id/view/api/*path", Name: m.name, Grants: programs, AnyType: true, AnyQuery: true, View: true, Slashes: true, Summary: "A route of an app's server", handle: a.callAppServer,
 		})
 	}
 	return routes

@@ -23,11 +23,11 @@ func (a *api) appTokenRoutes() []Route {
 	const all = "/api/apps/:id/tokens"
 	n := a.appTokens()
 	return []Route{
-		{Method: get, Pattern: all, Name: "listAppTokens", Secret: true, Query: paged, Summary: "The tokens that show an app to visitors", handle: n.list},
-		{Method: post, Pattern: all, Name: "createAppToken", Secret: true, Tx: true, Summary: "Make a token that shows an app to visitors", handle: a.createAppToken},
-		{Method: get, Pattern: all + "/:tokenId", Name: "getAppToken", Secret: true, Summary: "One token that shows an app to visitors", handle: n.get},
-		{Method: get, Pattern: "/api/apps/:id/share", Name: "getAppSharePage", AnyType: true, View: true, Visitor: true, Summary: "The page of an app for visitors without an account", handle: a.getAppSharePage},
-		{Method: del, Pattern: all + "/:tokenId", Name: "deleteAppToken", Row: "app-token", Tx: true, Options: noOptions{}, Summary: "Revoke a token that shows an app to visitors", handle: n.remove},
+		{Method: get, Pattern: all, Name: "listAppTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens that show an app to visitors", handle: n.list},
+		{Method: post, Pattern: all, Name: "createAppToken", Grants: credentials, Secret: true, Tx: true, Summary: "Make a token that shows an app to visitors", handle: a.createAppToken},
+		{Method: get, Pattern: all + "/:tokenId", Name: "getAppToken", Grants: credentials, Secret: true, Summary: "One token that shows an app to visitors", handle: n.get},
+		{Method: get, Pattern: "/api/apps/:id/share", Name: "getAppSharePage", Grants: programs, AnyType: true, View: true, Visitor: true, Summary: "The page of an app for visitors without an account", handle: a.getAppSharePage},
+		{Method: del, Pattern: all + "/:tokenId", Name: "deleteAppToken", Grants: credentials, Row: "app-token", Tx: true, Options: noOptions{}, Summary: "Revoke a token that shows an app to visitors", handle: n.remove},
 	}
 }
 

@@ -39,11 +39,11 @@ func (a *api) appViewRoutes() []Route {
 		return nil
 	}
 	return []Route{
-		{Method: get, Pattern: one + "/view", Name: "getAppView", AnyType: true, View: true, Page: true, Summary: "The page of an app", handle: a.getAppView},
-		{Method: get, Pattern: one + "/view/-/*path", Name: "getAppViewFile", AnyType: true, View: true, Slashes: true, Summary: "A file for the pages of an app", handle: a.getAppViewFile},
-		{Method: get, Pattern: one + "/view/api/*path", Name: "callFromAppView", AnyType: true, View: true, Slashes: true, Summary: "A call that the manifest of an app allows", handle: a.callFromAppView},
-		{Method: get, Pattern: one + "/roles", Name: "getAppRoles", Summary: "The roles of an app, and which ones the caller has", handle: a.getAppRoles},
-		{Method: get, Pattern: one + "/data-access", Name: "getAppDataAccess", Summary: "What the manifest of an app lets it do", handle: a.getAppDataAccess},
+		{Method: get, Pattern: one + "/view", Name: "getAppView", Grants: programs, AnyType: true, View: true, Page: true, Summary: "The page of an app", handle: a.getAppView},
+		{Method: get, Pattern: one + "/view/-/*path", Name: "getAppViewFile", Grants: programs, AnyType: true, View: true, Slashes: true, Summary: "A file for the pages of an app", handle: a.getAppViewFile},
+		{Method: get, Pattern: one + "/view/api/*path", Name: "callFromAppView", Grants: programs, AnyType: true, View: true, Slashes: true, Summary: "A call that the manifest of an app allows", handle: a.callFromAppView},
+		{Method: get, Pattern: one + "/roles", Name: "getAppRoles", Grants: programs, Summary: "The roles of an app, and which ones the caller has", handle: a.getAppRoles},
+		{Method: get, Pattern: one + "/data-access", Name: "getAppDataAccess", Grants: programs, Summary: "What the manifest of an app lets it do", handle: a.getAppDataAccess},
 	}
 }
 
@@ -163,8 +163,8 @@ func (a *api) viewBase(app, token string) string {
 
 type viewerKey struct{}
 
-// fromPage reports whether a request is the call of an app's page.
-func fromPage(r *request) bool { return r.Context().Value(viewerKey{}) != nil }
+// fromApp reports whether a request is the call of a page or handler of an app.
+func fromApp(ctx context.Context) bool { return ctx.Value(viewerKey{}) != nil }
 
 // callerOf returns the caller of a request: in a call of an app's page its viewer, below a view token whom that names, and otherwise
 // whom Authenticate returns. The first two can only read, but for routes of the app's server.

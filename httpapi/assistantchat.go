@@ -15,9 +15,9 @@ import (
 func (a *api) assistantChatRoutes() []Route {
 	const one = "/api/assistants/:id"
 	return []Route{
-		{Method: http.MethodPost, Pattern: one + "/_chat", Name: "chatWithAssistant", AnyType: true, Chatter: true, Summary: "Talk to an assistant", guard: a.needsModel, handle: a.chatWithAssistant},
-		{Method: http.MethodPost, Pattern: one + "/_chat/_confirm", Name: "confirmAssistantCall", Chatter: true, Tx: true, Options: confirmInput{}, Summary: "Allow or decline a call that an assistant waits with", guard: a.needsAI, handle: a.confirmCall},
-		{Method: http.MethodPost, Pattern: one + "/_image", Name: "makeAssistantImage", AnyType: true, Chatter: true, Options: imageInput{}, Summary: "Make an image", guard: a.needsImages, handle: a.makeAssistantImage},
+		{Method: http.MethodPost, Pattern: one + "/_chat", Name: "chatWithAssistant", Grants: nothing, AnyType: true, Chatter: true, Summary: "Talk to an assistant", guard: a.needsModel, handle: a.chatWithAssistant},
+		{Method: http.MethodPost, Pattern: one + "/_chat/_confirm", Name: "confirmAssistantCall", Grants: decisions, Chatter: true, Tx: true, Options: confirmInput{}, Summary: "Allow or decline a call that an assistant waits with", guard: a.needsAI, handle: a.confirmCall},
+		{Method: http.MethodPost, Pattern: one + "/_image", Name: "makeAssistantImage", Grants: nothing, AnyType: true, Chatter: true, Options: imageInput{}, Summary: "Make an image", guard: a.needsImages, handle: a.makeAssistantImage},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -240,13 +241,20 @@ func (a *api) commentRoutes() []Route {
 	for _, p := range slices.Concat(commentParents, a.HostParents) {
 		pattern := "/api/" + p.Plural + "/:id/comments"
 		title := string(p.Kind[0]-'a'+'A') + string(p.Kind[1:])
+		reads, writes := nothing, nothing
+		switch p.Kind {
+		case apps.Kind: // all of apps is closed to apps
+			reads, writes = programs, programs
+		case "team": // and all writes to teams
+			writes = rights
+		}
 		var guard func(*request) error
 		if p.Kind == assistants.Kind && !slices.Contains(a.HostKinds, p.Kind) {
 			guard = a.needsAI
 		}
 		all = append(all,
-			Route{Method: http.MethodGet, Pattern: pattern, Name: "list" + title + "Comments", Query: paged, Summary: "The comments on a " + string(p.Kind), guard: guard, handle: a.listCommentsOf(p.Kind)},
-			Route{Method: http.MethodPost, Pattern: pattern, Name: "create" + title + "Comment", Tx: true, Summary: "Comment on a " + string(p.Kind), guard: guard, handle: a.createCommentOn(p.Kind)},
+			Route{Method: http.MethodGet, Pattern: pattern, Name: "list" + title + "Comments", Grants: reads, Query: paged, Summary: "The comments on a " + string(p.Kind), guard: guard, handle: a.listCommentsOf(p.Kind)},
+			Route{Method: http.MethodPost, Pattern: pattern, Name: "create" + title + "Comment", Grants: writes, Tx: true, Summary: "Comment on a " + string(p.Kind), guard: guard, handle: a.createCommentOn(p.Kind)},
 		)
 	}
 	return all

@@ -15,10 +15,10 @@ func (a *api) domainTokenRoutes() []Route {
 	const all = "/api/domains/:id/tokens"
 	n := a.domainTokens()
 	return []Route{
-		{Method: get, Pattern: all, Name: "listDomainTokens", Secret: true, Permission: actor.SuperuserRead, Query: paged, Summary: "The tokens of a domain for SCIM", handle: n.list},
-		{Method: post, Pattern: all, Name: "createDomainToken", Secret: true, Permission: actor.Superuser, Tx: true, Summary: "Make a token of a domain for SCIM", handle: a.createDomainToken},
-		{Method: get, Pattern: all + "/:tokenId", Name: "getDomainToken", Secret: true, Permission: actor.SuperuserRead, Summary: "One token of a domain for SCIM", handle: n.get},
-		{Method: del, Pattern: all + "/:tokenId", Name: "deleteDomainToken", Row: "domain-token", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Revoke a token of a domain for SCIM", handle: n.remove},
+		{Method: get, Pattern: all, Name: "listDomainTokens", Grants: credentials, Secret: true, Permission: actor.SuperuserRead, Query: paged, Summary: "The tokens of a domain for SCIM", handle: n.list},
+		{Method: post, Pattern: all, Name: "createDomainToken", Grants: credentials, Secret: true, Permission: actor.Superuser, Tx: true, Summary: "Make a token of a domain for SCIM", handle: a.createDomainToken},
+		{Method: get, Pattern: all + "/:tokenId", Name: "getDomainToken", Grants: credentials, Secret: true, Permission: actor.SuperuserRead, Summary: "One token of a domain for SCIM", handle: n.get},
+		{Method: del, Pattern: all + "/:tokenId", Name: "deleteDomainToken", Grants: credentials, Row: "domain-token", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Revoke a token of a domain for SCIM", handle: n.remove},
 	}
 }
 

@@ -32,19 +32,23 @@ func (a *api) entityRoutes() []Route {
 		all, one := "/api/"+k.Plural, "/api/"+k.Plural+"/:id"
 		many := "list" + content.Noun(entity.Kind(k.Plural))
 		name := content.Noun(k.Kind)
+		writes := nothing
+		if k.Runs {
+			writes = programs
+		}
 		routes = append(routes,
-			Route{Method: get, Pattern: all, Name: many, Query: searched, Summary: "The " + k.Plural, handle: e.list},
-			Route{Method: post, Pattern: all, Name: "create" + name, Permission: actor.EntityWrite, Tx: true, Summary: "Add " + content.WithArticle(k.Kind), handle: e.create},
-			Route{Method: get, Pattern: one, Name: "get" + name, Summary: "One " + string(k.Kind), handle: e.get},
-			Route{Method: put, Pattern: one, Name: "put" + name, Row: string(k.Kind), Tx: true, Summary: "Change " + content.WithArticle(k.Kind), handle: e.put},
-			Route{Method: del, Pattern: one, Name: "delete" + name, Row: string(k.Kind), Tx: true, Options: noOptions{}, Summary: "Remove " + content.WithArticle(k.Kind), handle: e.remove},
+			Route{Method: get, Pattern: all, Name: many, Grants: nothing, Query: searched, Summary: "The " + k.Plural, handle: e.list},
+			Route{Method: post, Pattern: all, Name: "create" + name, Grants: writes, Permission: actor.EntityWrite, Tx: true, Summary: "Add " + content.WithArticle(k.Kind), handle: e.create},
+			Route{Method: get, Pattern: one, Name: "get" + name, Grants: nothing, Summary: "One " + string(k.Kind), handle: e.get},
+			Route{Method: put, Pattern: one, Name: "put" + name, Grants: writes, Row: string(k.Kind), Tx: true, Summary: "Change " + content.WithArticle(k.Kind), handle: e.put},
+			Route{Method: del, Pattern: one, Name: "delete" + name, Grants: writes, Row: string(k.Kind), Tx: true, Options: noOptions{}, Summary: "Remove " + content.WithArticle(k.Kind), handle: e.remove},
 		)
 		if k.Kind == content.Library {
 			routes = append(routes,
-				Route{Method: get, Pattern: one + "/contents", Name: "listLibraryFiles", Query: paged, Summary: "The files of a library", handle: a.listLibraryFiles},
-				Route{Method: get, Pattern: one + "/contents/*path", Name: "getLibraryFile", Heavy: brief, AnyType: true, Summary: "The bytes of a library's file", handle: a.getLibraryFile},
-				Route{Method: put, Pattern: one + "/contents/*path", Name: "putLibraryFile", Row: "library-file", Heavy: brief, Summary: "Write a file of a library", handle: a.putLibraryFile},
-				Route{Method: del, Pattern: one + "/contents/*path", Name: "deleteLibraryFile", Row: "library-file", Tx: true, Options: noOptions{}, Summary: "Remove a file of a library", handle: a.deleteLibraryFile},
+				Route{Method: get, Pattern: one + "/contents", Name: "listLibraryFiles", Grants: nothing, Query: paged, Summary: "The files of a library", handle: a.listLibraryFiles},
+				Route{Method: get, Pattern: one + "/contents/*path", Name: "getLibraryFile", Grants: nothing, Heavy: brief, AnyType: true, Summary: "The bytes of a library's file", handle: a.getLibraryFile},
+				Route{Method: put, Pattern: one + "/contents/*path", Name: "putLibraryFile", Grants: nothing, Row: "library-file", Heavy: brief, Summary: "Write a file of a library", handle: a.putLibraryFile},
+				Route{Method: del, Pattern: one + "/contents/*path", Name: "deleteLibraryFile", Grants: nothing, Row: "library-file", Tx: true, Options: noOptions{}, Summary: "Remove a file of a library", handle: a.deleteLibraryFile},
 			)
 		}
 	}
@@ -365,10 +369,10 @@ func (a *api) deleteLibraryFile(r *request) (reply, error) {
 }
 
 // inLibrary calls content, and for a library that it does not find app with the app whose library it is, if the caller sees the app:
-// its library is read and written by the app's rights alone. The pages of apps reach no app's library.
+// its library is read and written by the app's rights alone. Apps reach the library of no app.
 func inLibrary[T any](a *api, r *request, content func() (T, error), app func(apps.Shown) (T, error)) (T, error) {
 	v, err := content()
-	if errs.CodeOf(err) != errs.NotFound || slices.Contains(a.HostKinds, apps.Kind) || fromPage(r) {
+	if errs.CodeOf(err) != errs.NotFound || slices.Contains(a.HostKinds, apps.Kind) {
 		return v, err
 	}
 	of, missing := a.Apps.OfLibrary(r.Context(), r.param("id"))
@@ -377,6 +381,8 @@ func inLibrary[T any](a *api, r *request, content func() (T, error), app func(ap
 		return v, err
 	case missing != nil:
 		return v, missing
+	case fromApp(r.Context()):
+		return v, errs.New(errs.Forbidden, "No app may call %s, as this is the library of an app%s.", r.URL.Path, which(programs))
 	}
 	return app(of)
 }

@@ -15,7 +15,7 @@ import (
 // base URL, where no app's origin finds the session again, it is 303 to that one.
 func (a *api) loginPage(r *request, route *Route, err error) (page reply, ok bool) {
 	if !route.Page || !a.logins || errs.CodeOf(err) != errs.Unauthenticated || r.Method != http.MethodGet || !visitsPage(r.Header) ||
-		r.Header.Get("Authorization") != "" || originOf(r.Context()) != nil || fromPage(r) || a.hidden(r) {
+		r.Header.Get("Authorization") != "" || originOf(r.Context()) != nil || fromApp(r.Context()) || a.hidden(r) {
 		return reply{}, false
 	}
 	if a.otherLoopback(r.Host) {

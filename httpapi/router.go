@@ -17,6 +17,7 @@ type Route struct {
 	Method     string
 	Pattern    string           // httprouter's: /api/colors/:key, /api/libraries/:id/contents/*path
 	Name       string           // unique, such as putColor; limits, links and tests name the route by it
+	Grants     Grants           // what its callers can give or get beyond content; apps call only those with nothing
 	Public     bool             // needs no credentials
 	Foreign    bool             // forms of other origins may send to it
 	Login      bool             // is part of logging in, which Config.Authenticate replaces

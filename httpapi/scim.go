@@ -54,7 +54,7 @@ func (a *api) scimRoutes() []Route {
 		{Method: del, Pattern: groups + "/:id", Name: "deleteSCIMGroup", Tx: true, Summary: "Remove a group of a domain", handle: a.deleteSCIMGroup},
 	}
 	for i := range routes {
-		routes[i].SCIM, routes[i].AnyType, routes[i].AnyQuery = true, true, true
+		routes[i].Grants, routes[i].SCIM, routes[i].AnyType, routes[i].AnyQuery = profiles, true, true, true
 	}
 	return routes
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai/aitest"
 	"github.com/tenantcontent/tenantcontent/ai/openai"
 	"github.com/tenantcontent/tenantcontent/apps/assist"
+	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
@@ -84,6 +85,14 @@ func TestSuggestIcons(t *testing.T) {
 	is.Equal(len(slices.Compact(slices.Sorted(slices.Values(assist.Icons())))), len(assist.Icons())) // none is there twice
 }
 
+// manifests refuse rules for tokens.
+var manifests = manifest.Reader{Closed: func(_, path string) string {
+	if path == "tokens" {
+		return "credentials"
+	}
+	return ""
+}}
+
 func TestModernize(t *testing.T) {
 	is := is.New(t)
 	answer := func(manifest string) string {
@@ -92,14 +101,14 @@ func TestModernize(t *testing.T) {
 		return string(b)
 	}
 	p, s := model(t, answer("access: /api/x"), answer("access: [GET colors, GET tokens]"), answer("access: [GET colors, datasets/*]"))
-	m, err := assist.Modernize(t.Context(), p, "u", "informer.yaml", "access: [colors]", []string{"index.html"})
+	m, err := assist.Modernize(t.Context(), p, "u", manifests, "informer.yaml", "access: [colors]", []string{"index.html"})
 	is.NoErr(err)
 	is.Equal(m, assist.Modernized{Text: "access: [GET colors, datasets/*]", Changes: []string{"x"}, Added: []string{"GET datasets/*"}})
 	is.True(strings.Contains(s.Requests()[2].Last().Text(), "no app may call GET tokens"))
-	_, err = assist.Modernize(t.Context(), p, "u", "informer.yaml", strings.Repeat("#", 65<<10), nil)
+	_, err = assist.Modernize(t.Context(), p, "u", manifests, "informer.yaml", strings.Repeat("#", 65<<10), nil)
 	is.True(errors.Is(err, errs.TooLarge))
 	p, s = model(t, answer("entryPoint: index.html"))
-	_, err = assist.Modernize(t.Context(), p, "u", "informer.yaml", "", []string{"index.html"})
+	_, err = assist.Modernize(t.Context(), p, "u", manifests, "informer.yaml", "", []string{"index.html"})
 	is.NoErr(err)
 	is.True(strings.HasPrefix(s.Requests()[0].Last().Text(), "Write the manifest"))
 }
@@ -108,7 +117,7 @@ func TestModernize(t *testing.T) {
 func TestRefusedAnswerIsForgotten(t *testing.T) {
 	is := is.New(t)
 	p, _ := model(t, `{"manifest": "access: [GET tokens]", "changes": ["allowed tokens"]}`, `{"manifest": "access: [GET colors]"}`)
-	m, err := assist.Modernize(t.Context(), p, "u", "informer.yaml", "", nil)
+	m, err := assist.Modernize(t.Context(), p, "u", manifests, "informer.yaml", "", nil)
 	is.NoErr(err)
 	is.Equal(m.Changes, []string{})
 }

@@ -34,7 +34,7 @@ env: list of names of variables, or of {name, description, required}`
 
 // Modernize has a model bring the manifest of an app into the format of today. An empty manifest is written anew, for an app with some
 // files. Errors: as ai.Provider.Chat; errs.TooLarge for a manifest of more than 64 KiB; errs.Upstream for an answer that is no manifest.
-func Modernize(ctx context.Context, p ai.Provider, user, file, old string, files []string) (Modernized, error) {
+func Modernize(ctx context.Context, p ai.Provider, user string, r manifest.Reader, file, old string, files []string) (Modernized, error) {
 	if len(old) > maxManifest {
 		return Modernized{}, errs.New(errs.TooLarge, "The manifest has %d bytes; a model rewrites %d at most.", len(old), maxManifest)
 	}
@@ -53,7 +53,7 @@ func Modernize(ctx context.Context, p ai.Provider, user, file, old string, files
 		if strings.TrimSpace(out.Manifest) == "" {
 			return errors.New("the manifest is empty")
 		}
-		_, err := manifest.Read(file, []byte(out.Manifest))
+		_, err := r.Read(file, []byte(out.Manifest))
 		return err
 	})
 	if err != nil {
@@ -65,21 +65,21 @@ func Modernize(ctx context.Context, p ai.Provider, user, file, old string, files
 			m.Changes = append(m.Changes, strings.ToValidUTF8(c[:min(len(c), 500)], ""))
 		}
 	}
-	m.Added, err = added(file, old, out.Manifest)
+	m.Added, err = added(r, file, old, out.Manifest)
 	return m, err
 }
 
 // added returns the rules of a manifest that another one does not have. One that cannot be read has none.
-func added(file, old, text string) ([]string, error) {
-	now, err := manifest.Read(file, []byte(text))
+func added(r manifest.Reader, file, old, text string) ([]string, error) {
+	now, err := r.Read(file, []byte(text))
 	if err != nil {
 		return nil, err
 	}
-	was, _ := manifest.Read(file, []byte(old))
+	was, _ := r.Read(file, []byte(old))
 	all := []string{}
-	for _, r := range now.Access {
-		if !slices.ContainsFunc(was.Access, func(o manifest.Rule) bool { return o.String() == r.String() }) {
-			all = append(all, r.String())
+	for _, rule := range now.Access {
+		if !slices.ContainsFunc(was.Access, func(o manifest.Rule) bool { return o.String() == rule.String() }) {
+			all = append(all, rule.String())
 		}
 	}
 	return all, nil

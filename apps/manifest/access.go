@@ -18,21 +18,8 @@ const (
 	maxSegments = 32
 )
 
-// What no app may call, whatever its manifest has: what gives rights or tells secrets. Names in it are in lower case.
-var (
-	// closedAreas are first segments. So are all that begin with _.
-	closedAreas = []string{
-		"apps", "apps-*", "bundle-*", "bundles", "domain-*", "domains", "domains-*", "login", "logout", "scim", "session", "sessions",
-		"tenant", "tenants", "tokens",
-	}
-	// closedSegments are segments anywhere.
-	closedSegments = []string{"_reassign", "_rotate-webhook-secret", "password", "secrets", "shares", "superuser", "tokens", "webhook-tokens"}
-	// readAreas are first segments of what an app may read and not write.
-	readAreas = []string{"principals", "teams", "users"}
-)
-
-// Allows reports whether the manifest lets the app's pages and handlers make a call. The path is escaped, as it is in a URL, and
-// begins behind /api/; it has no query. HEAD is allowed where GET is.
+// Allows reports whether the manifest has a rule for a call of the app's pages and handlers. The path is escaped, as it is in a URL,
+// and begins after /api/; it has no query. HEAD is allowed where GET is. The service closes some routes to all apps beside that.
 //
 // Only a path that can be read in one way is allowed. It has neither empty segments nor segments of dots alone, and no segment has,
 // percent-decoded, a slash, a backslash, a percent sign, a semicolon, a question mark, a number sign or a control character.
@@ -47,7 +34,7 @@ func (m Manifest) Rule(method, path string) (Rule, bool) {
 		method = "GET"
 	}
 	segments, ok := split(path)
-	if !ok || !slices.Contains(methods, method) || closed(method, segments) {
+	if !ok || !slices.Contains(methods, method) {
 		return Rule{}, false
 	}
 	for _, r := range m.Access {
@@ -98,27 +85,8 @@ func plainSegment(s string) bool {
 	return strings.Trim(s, ".") != "" && utf8.ValidString(s) && !strings.ContainsFunc(s, odd)
 }
 
-// closed reports whether no app may make a call. Segments of a pattern are compared as they are, so a pattern is closed if all that
-// it matches is.
-func closed(method string, segments []string) bool {
-	area := lower(segments[0])
-	return area == "" || area[0] == '_' || listed(closedAreas, area) || method != "GET" && listed(readAreas, area) ||
-		slices.ContainsFunc(segments, func(s string) bool { return listed(closedSegments, lower(s)) })
-}
-
-// lower returns a segment for comparing it with names that are closed: without case, and without dots and spaces at the end.
-func lower(s string) string { return strings.TrimRight(strings.ToLower(s), ". ") }
-
-// listed reports whether a name is among some, of which those with * at the end are prefixes.
-func listed(names []string, name string) bool {
-	return slices.ContainsFunc(names, func(n string) bool {
-		prefix, open := strings.CutSuffix(n, "*")
-		return n == name || open && strings.HasPrefix(name, prefix)
-	})
-}
-
 // accept checks a rule and brings its methods into their order. It returns what is wrong, "" for nothing.
-func (r *Rule) accept() string {
+func (r *Rule) accept(of Reader) string {
 	if len(r.Methods) == 0 {
 		r.Methods = []string{"GET"}
 	}
@@ -129,13 +97,46 @@ func (r *Rule) accept() string {
 	}
 	slices.SortFunc(r.Methods, func(a, b string) int { return slices.Index(methods, a) - slices.Index(methods, b) })
 	r.Methods = slices.Compact(r.Methods)
-	return r.acceptPath()
+	if why := r.acceptPath(); why != "" {
+		return why
+	}
+	for _, m := range r.Methods {
+		asked := m
+		if strings.HasSuffix(r.Path, "/**") { // an area of which another method is open is useless, see Useless
+			asked = ""
+		}
+		if grants := of.closed(asked, r.Path); grants != "" {
+			return fmt.Sprintf("no app may call %s %s, which grants %s", m, short(r.Path), grants)
+		}
+	}
+	return ""
+}
+
+// Useless returns a sentence for each rule of a manifest that allows no call, although it can be read: such as PUT users/**, where
+// apps may read and not write.
+func (r Reader) Useless(m Manifest) (warnings []string) {
+	for _, rule := range m.Access {
+		for _, method := range rule.Methods {
+			if grants := r.closed(method, rule.Path); grants != "" {
+				warnings = append(warnings, fmt.Sprintf("The rule %s %s in access allows nothing: no app may make these calls, which grant %s.", method, rule.Path, grants))
+			}
+		}
+	}
+	return warnings
+}
+
+// closed is Closed, which may be nil.
+func (r Reader) closed(method, path string) string {
+	if r.Closed == nil {
+		return ""
+	}
+	return r.Closed(method, path)
 }
 
 func (r *Rule) acceptPath() string {
 	pattern := strings.Split(r.Path, "/")
 	switch {
-	case pattern[0] == "" || lower(pattern[0]) == "api":
+	case pattern[0] == "" || strings.EqualFold(pattern[0], "api"):
 		return "the path is relative to /api/: write datasets/*, not /api/datasets/*"
 	case strings.Contains(r.Path, "://"):
 		return "the path must be one below /api/: other servers cannot be called"
@@ -159,11 +160,6 @@ func (r *Rule) acceptPath() string {
 			return `the path must not have empty segments, . or .., or the characters \ % ; ? # (a query is always allowed)`
 		case strings.ContainsAny(p, "*{}"):
 			return fmt.Sprintf("%s mixes text with a wildcard: * and :name stand for a whole segment", short(p))
-		}
-	}
-	for _, m := range r.Methods {
-		if closed(m, pattern) {
-			return fmt.Sprintf("no app may call %s %s, which gives rights or tells secrets", m, short(r.Path))
 		}
 	}
 	return ""

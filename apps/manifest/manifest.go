@@ -103,9 +103,19 @@ type Variable struct {
 	Required    bool // the app does not work without it
 }
 
+// Reader reads manifests.
+type Reader struct {
+	// Closed returns what the calls of a rule grant if no app may make any of them, such as "credentials", and "" if apps may make
+	// some. A manifest with such a rule is refused. The path is a pattern; the method is "" for any. Nil: no rule is refused.
+	Closed func(method, path string) string
+}
+
+// Read reads a manifest without refusing rules for calls that no app may make: see Reader.
+func Read(file string, raw []byte) (Manifest, error) { return Reader{}.Read(file, raw) }
+
 // Read reads a manifest; file is its name, for errors. A file that is empty or has comments alone is the zero Manifest. Errors:
 // errs.Invalid with the file, line, column and key, such as "informer.yaml:12:5: access[0]: …".
-func Read(file string, raw []byte) (Manifest, error) {
+func (of Reader) Read(file string, raw []byte) (Manifest, error) {
 	if len(raw) > MaxSize {
 		return Manifest{}, errs.New(errs.Invalid, "%s: the manifest has %d bytes; the most is %d", file, len(raw), MaxSize)
 	}
@@ -113,7 +123,7 @@ func Read(file string, raw []byte) (Manifest, error) {
 		line, column := position(raw, at)
 		return Manifest{}, errs.New(errs.Invalid, "%s:%d:%d: the manifest must be UTF-8 text without NUL", file, line, column)
 	}
-	r := reader{file: file}
+	r := reader{of, file}
 	root, err := r.load(raw)
 	if err != nil || root == nil {
 		return Manifest{}, err

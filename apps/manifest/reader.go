@@ -33,7 +33,10 @@ var (
 )
 
 // reader reads the nodes of one file. A key is where a node stands, such as agents.daily.cron[1].
-type reader struct{ file string }
+type reader struct {
+	Reader
+	file string
+}
 
 // field reads the value of a member.
 type field func(n *yaml.Node, key string) error
@@ -103,7 +106,7 @@ func (r reader) access(n *yaml.Node, key string, m *Manifest) error {
 			return r.fail(n, key, "needs path, or dataset")
 		}
 		rule.Description = description
-		if why := rule.accept(); why != "" {
+		if why := rule.accept(r.Reader); why != "" {
 			return r.fail(n, key, "%s", why)
 		}
 		m.Access = append(m.Access, rule)
@@ -125,7 +128,7 @@ func (r reader) rule(n *yaml.Node, key, call string, m *Manifest) error {
 	default:
 		return r.fail(n, key, `must be a method and a path, such as "GET datasets/*"`)
 	}
-	if why := rule.accept(); why != "" {
+	if why := rule.accept(r.Reader); why != "" {
 		return r.fail(n, key, "%s", why)
 	}
 	m.Access = append(m.Access, rule)

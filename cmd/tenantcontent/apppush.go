@@ -19,6 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 	"github.com/tenantcontent/tenantcontent/libraries"
 )
@@ -343,7 +344,7 @@ func (p *push) checkManifest() error {
 		if err := errors.Join(err, opened.Close()); err != nil {
 			return errs.New(errs.Invalid, "%s: cannot be read: %v", name, cause(err))
 		}
-		m, err := manifest.Read(name, raw)
+		m, err := httpapi.Manifests().Read(name, raw)
 		if err != nil {
 			return errs.New(errs.Invalid, "%s\nNothing was sent, as nobody could view the app with this manifest: correct it, or push it as it is with --force.", harmless(errs.MessageOf(err)))
 		}
