@@ -77,7 +77,7 @@ var mayImport = []rule{
 	{"internal/indexer", "errs internal/bunx internal/trigrams"},
 	{"internal/tenantrows", "errs entity internal/bunx"},
 	{"tenants/bunstore", base + " tenants internal/bunx internal/tenantrows"},
-	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe workspaces workspaces/sqlite workspaces/postgres"},
+	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe internal/tenantrows workspaces workspaces/sqlite workspaces/postgres"},
 
 	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest internal/fieldtest"},                // it asks principals who a user is
 	{"domains domains/domainstest", base + " principals principals/dirsync domains paging/pagingtest internal/fieldtest"}, // what a directory says becomes users and teams

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -546,6 +547,26 @@ func (app *App) Ready(ctx context.Context) error {
 		return errs.New(errs.Unavailable, "The database has no tables yet. Run: tenantcontent migrate")
 	}
 	return errs.New(errs.Unavailable, "The database lacks the migration %s. Run: tenantcontent migrate", pending[0])
+}
+
+// CheckSecretKeyFile fails with errs.Invalid if Config.SecretKeyFile is missing and the database has tenants: Open would make a new key, with which
+// nothing of what they have encrypted can be read. Call it before Open.
+func CheckSecretKeyFile(ctx context.Context, c Config) error {
+	if c.SecretKey != "" || c.SecretKeyFile == "" {
+		return nil
+	}
+	if _, err := os.Stat(c.SecretKeyFile); !errors.Is(err, fs.ErrNotExist) {
+		return nil // Open tells what is wrong with it
+	}
+	pending, err := migrations.Pending(ctx, c.DB)
+	if err != nil || len(pending) > 0 && strings.HasPrefix(pending[0], "0001") {
+		return err
+	}
+	any, err := tenantstore.New(c.DB).Any(ctx)
+	if err == nil && any {
+		err = errs.New(errs.Invalid, "the secret key file %s is missing, and the database has tenants, whose secrets need it: put it back, from where you keep it. Without it, their secrets cannot be read", c.SecretKeyFile)
+	}
+	return err
 }
 
 // CheckKeys fails with errs.Invalid when the secret key is not the one that this database was used with.

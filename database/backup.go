@@ -63,49 +63,129 @@ type about struct {
 	Made   time.Time `json:"made"`
 }
 
+// damagedError is an ErrDamaged with what is damaged.
+type damagedError string
+
+func (e damagedError) Error() string        { return string(e) }
+func (e damagedError) Is(target error) bool { return target == ErrDamaged }
+
+// ErrDamaged is the cause of the errors of Backup and BackupFile for databases that are damaged.
+var ErrDamaged = errors.New("damaged")
+
 // Backup writes a copy of the files of an embedded server, which may run meanwhile, and writes into them: each database of the copy is the
-// state of one moment, first the service's own, then those of apps. The secret key is not in it. The folder temp holds the copy of one
-// database at a time. Errors: errs.Invalid for files that cannot be read.
+// state of one moment, first the service's own, then those of apps. The secret key is not in it. The folder temp, "" for that of temporary files, holds the
+// copy of one database at a time. What a backup that was killed has left in this folder is removed.
+//
+// Each copy is checked. A backup with damaged databases is written to its end, for Salvage, and then fails with ErrDamaged, saying
+// what is wrong with which. Other errors: errs.Invalid for files that cannot be read.
 //
 // The format is described in docs/operations.md.
 func Backup(ctx context.Context, from Files, to io.Writer, temp string, progress Progress) (err error) {
-	if progress == nil {
-		progress = func(string, int64, int64) {}
-	}
-	folder, err := os.MkdirTemp(temp, ".backup-*")
+	folder, err := newScratch(temp)
 	if err != nil {
 		return errs.Wrap(errs.Invalid, err, "the backup cannot be made: %v", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	b := backup{ctx: ctx, tar: tar.NewWriter(to), copy: filepath.Join(folder, "copy.sqlite"), progress: progress}
+	defer func() { err = errors.Join(err, folder.remove()) }()
+	_, err = writeBackup(ctx, from, to, folder, progress)
+	return err
+}
+
+// BackupFile is Backup into a new file, which is there when it is complete, and returns its size. A backup of damaged databases is kept
+// beside it, in a file with .damaged after the name, and fails with ErrDamaged. Errors: errs.Invalid also for a file that exists.
+func BackupFile(ctx context.Context, from Files, file string, progress Progress) (size int64, err error) {
+	if _, err := os.Lstat(file); err == nil {
+		return 0, errs.New(errs.Invalid, "%s exists already: a backup is written to a new file", file)
+	}
+	folder, err := newScratch(filepath.Dir(file))
+	if err != nil {
+		return 0, errs.Wrap(errs.Invalid, err, "cannot write %s: %v", file, err)
+	}
+	defer func() { err = errors.Join(err, folder.remove()) }()
+	part := folder.file("backup.part")
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, errs.Wrap(errs.Invalid, err, "cannot write %s: %v", file, err)
+	}
+	complete, damaged := writeBackup(ctx, from, f, folder, progress)
+	if !complete {
+		return 0, errors.Join(damaged, f.Close())
+	}
+	err = f.Sync()
+	info, unknown := f.Stat()
+	if err = errors.Join(err, unknown, f.Close()); err != nil {
+		return 0, err
+	}
+	if damaged != nil {
+		if file, err = keepDamaged(part, file+".damaged"); err != nil {
+			return 0, errors.Join(damaged, err)
+		}
+		return info.Size(), fmt.Errorf("%w. The copy is kept in %s; `tenantcontent restore --salvage` takes what can be read of it", damaged, file)
+	}
+	return info.Size(), publish(part, file)
+}
+
+// publish gives a file its name, if there is no file of that name. A link, unlike a rename, replaces nothing.
+func publish(whole, name string) error {
+	err := os.Link(whole, name)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return errs.Wrap(errs.Invalid, err, "%s exists already: name a new file", name)
+	case err != nil:
+		return errs.Wrap(errs.Invalid, err, "%s cannot be written: %v", name, err)
+	}
+	return nil
+}
+
+// keepDamaged is publish with a number after the name if there is a file of that name.
+func keepDamaged(whole, name string) (string, error) {
+	for n, to := 2, name; ; n, to = n+1, fmt.Sprintf("%s.%d", name, n) {
+		if err := publish(whole, to); !errors.Is(err, fs.ErrExist) {
+			return to, err
+		}
+	}
+}
+
+// writeBackup writes a backup. It is complete, with an error, if databases in it are damaged.
+func writeBackup(ctx context.Context, from Files, to io.Writer, folder *scratch, progress Progress) (complete bool, err error) {
+	if progress == nil {
+		progress = func(string, int64, int64) {}
+	}
+	b := backup{ctx: ctx, tar: tar.NewWriter(to), copy: folder.file("copy.sqlite"), progress: progress}
 	text, err := json.Marshal(about{Format: backupFormat, Made: time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := b.add(backupAbout, bytes.NewReader(text), int64(len(text))); err != nil {
-		return err
+		return false, err
 	}
 	if err := b.copyOf(backupDatabase, from.Database); err != nil {
-		return err
+		return false, err
 	}
 	if err := b.addCopy(backupDatabase); err != nil {
-		return err
+		return false, err
 	}
 	if err := b.addWorkspaces(from.Workspaces); err != nil {
-		return err
+		return false, err
 	}
 	sums := b.sums.String()
 	if err := b.add(backupChecksums, strings.NewReader(sums), int64(len(sums))); err != nil {
-		return err
+		return false, err
 	}
-	return b.tar.Close()
+	if err := b.tar.Close(); err != nil {
+		return false, err
+	}
+	if len(b.damaged) > 0 {
+		return true, damagedError(strings.Join(b.damaged, ". "))
+	}
+	return true, nil
 }
 
 // backup is one that is being written.
 type backup struct {
 	ctx      context.Context
 	tar      *tar.Writer
-	copy     string // path of the copy of a database
+	copy     string   // path of the copy of a database
+	damaged  []string // what is wrong with databases, a sentence each
 	sums     strings.Builder
 	progress Progress
 }
@@ -124,13 +204,28 @@ func (b *backup) add(name string, from io.Reader, size int64) error {
 	return nil
 }
 
-// copyOf copies a SQLite file to b.copy.
+// copyOf copies a SQLite file to b.copy and checks it.
 func (b *backup) copyOf(name, path string) error {
-	if err := os.Remove(b.copy); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, end := range databaseEnds {
+		if err := os.Remove(b.copy + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	if err := sqlitesafe.Copy(b.ctx, path, b.copy, func(done, all int64) { b.progress("copying "+name, done, all) }); err != nil {
-		return errors.Join(b.ctx.Err(), errs.Wrap(errs.Invalid, err, "%s cannot be copied: %v", path, err))
+	err := sqlitesafe.Copy(b.ctx, path, b.copy, func(done, all int64) { b.progress("copying "+name, done, all) })
+	switch {
+	case b.ctx.Err() != nil:
+		return b.ctx.Err()
+	case sqlitesafe.Damaged(err):
+		return damagedError(fmt.Sprintf("%s is damaged so badly that it cannot be copied: %v. Keep the file, and restore the last good backup", path, err))
+	case err != nil:
+		return errs.Wrap(errs.Invalid, err, "%s cannot be copied: %v", path, err)
+	}
+	b.progress("checking "+name, 0, 0)
+	if err := sqlitesafe.Check(b.ctx, b.copy); err != nil {
+		if b.ctx.Err() != nil {
+			return b.ctx.Err()
+		}
+		b.damaged = append(b.damaged, fmt.Sprintf("%s is damaged: %v", path, err))
 	}
 	return nil
 }
@@ -167,6 +262,10 @@ func (b *backup) addWorkspaces(folder string) error {
 		if err := b.copyOf(name, filepath.Join(folder, filepath.FromSlash(path))); err != nil {
 			if _, gone := fs.Stat(files, path); errors.Is(gone, fs.ErrNotExist) && b.ctx.Err() == nil {
 				continue // its app was deleted meanwhile
+			}
+			if errors.Is(err, ErrDamaged) {
+				b.damaged = append(b.damaged, err.Error())
+				continue
 			}
 			return err
 		}

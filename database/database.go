@@ -6,6 +6,8 @@ package database
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -32,7 +34,8 @@ import (
 //     or scan is given up: errs.Unavailable. row_level_security=on tells each statement's tenant to the server's policies.
 //
 // It makes no table: see tenantcontent.Migrate. The caller closes it. Errors: errs.Invalid for a URL it cannot read; no
-// error shows the password in it.
+// error shows the password in it; errs.Unavailable for a file that is
+// damaged (see Check); errs.Conflict where a restore was ended.
 func Open(text string) (*bun.DB, error) {
 	scheme, path, _ := strings.Cut(text, ":")
 	switch scheme {
@@ -48,12 +51,21 @@ func openSQLite(path string) (*bun.DB, error) {
 	if path == "" || strings.HasPrefix(path, ":memory:") {
 		return nil, errs.New(errs.Invalid, "the database URL must name a file: sqlite:<path>")
 	}
+	if unfinished := path + restoringEnd; !exists(path) && exists(unfinished) {
+		return nil, errs.New(errs.Conflict, "there is no database at %s, and %s is what a restore that was ended has left: run `tenantcontent restore` again, or remove that file to begin with an empty database", path, unfinished)
+	}
 	if err := private(path); err != nil {
-		return nil, errs.Wrap(errs.Invalid, err, "the database file %s cannot be opened", path)
+		return nil, errs.Wrap(errs.Invalid, err, "the database file %s cannot be opened: %v", path, err)
+	}
+	if err := sqlitesafe.CheckHeader(path); sqlitesafe.Damaged(err) {
+		return nil, damagedFile(path, err)
 	}
 	db, err := sqlitesafe.Open(path, sqlitesafe.Options{Tenant: tenantOf, DryRun: bunx.IsDryRun, Brief: bunx.IsBrief, Hurried: hurried, Attached: new(bunx.Deferred)})
+	if sqlitesafe.Damaged(err) {
+		return nil, damagedFile(path, err)
+	}
 	if err != nil {
-		return nil, errs.Wrap(errs.Invalid, err, "the database file %s cannot be opened", path)
+		return nil, errs.Wrap(errs.Invalid, err, "the database file %s cannot be opened: %v", path, err)
 	}
 	return bun.NewDB(db, sqlitedialect.New()), nil
 }
@@ -71,6 +83,12 @@ func tenantOf(ctx context.Context) string {
 // imports that wait for each other, have more time.
 func hurried(ctx context.Context) bool {
 	return actor.OriginOf(ctx).Request != "" && bunx.WorkOf(ctx) == bunx.Short
+}
+
+// exists reports whether there is a file at a path, or something that cannot be looked at.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // private makes the file and its folder, when missing, for their owner alone.

@@ -20,7 +20,21 @@ import (
 // Restore makes the files of an embedded server from what Backup has written. Neither the database nor a workspace may be there. Nothing
 // is there either when it fails or is killed: the files get their names when all of them have been read and checked, the database last.
 // Errors: errs.Conflict for a place that is not empty; errs.Invalid for a backup that is cut, changed or of a newer program.
-func Restore(ctx context.Context, from io.Reader, to Files, progress Progress) (err error) {
+func Restore(ctx context.Context, from io.Reader, to Files, progress Progress) error {
+	return restore(ctx, to, progress, func(r *restoring) error {
+		if err := r.read(tar.NewReader(from)); err != nil {
+			return err
+		}
+		r.progress("checking "+backupDatabase, 0, 0)
+		if err := sqlitesafe.Finish(ctx, r.database); err != nil {
+			return errors.Join(ctx.Err(), errs.Wrap(errs.Invalid, err, "the database in the backup is damaged: %v. With --salvage, what can be read of it is restored", err))
+		}
+		return nil
+	})
+}
+
+// restore makes the files with fill, and publishes them.
+func restore(ctx context.Context, to Files, progress Progress, fill func(*restoring) error) (err error) {
 	if progress == nil {
 		progress = func(string, int64, int64) {}
 	}
@@ -30,23 +44,22 @@ func Restore(ctx context.Context, from io.Reader, to Files, progress Progress) (
 	if err := os.MkdirAll(filepath.Dir(to.Database), 0o700); err != nil {
 		return errs.Wrap(errs.Invalid, err, "the folder %s cannot be made: %v", filepath.Dir(to.Database), err)
 	}
-	r := restoring{ctx: ctx, to: to, database: to.Database + ".restoring", progress: progress}
+	r := restoring{ctx: ctx, to: to, database: to.Database + restoringEnd, progress: progress}
 	if to.Workspaces != "" {
-		r.workspaces = filepath.Clean(to.Workspaces) + ".restoring"
+		r.workspaces = filepath.Clean(to.Workspaces) + restoringEnd
 	}
 	if err := r.clear(); err != nil { // of one that was killed
 		return err
 	}
 	defer func() { err = errors.Join(err, r.clear()) }()
-	if err := r.read(tar.NewReader(from)); err != nil {
+	if err := fill(&r); err != nil {
 		return err
-	}
-	progress("checking "+backupDatabase, 0, 0)
-	if err := sqlitesafe.Check(ctx, r.database); err != nil {
-		return errors.Join(ctx.Err(), errs.Wrap(errs.Invalid, err, "the database in the backup is damaged: %v", err))
 	}
 	return r.publish()
 }
+
+// restoringEnd is after the names of files that Restore has not finished.
+const restoringEnd = ".restoring"
 
 // databaseEnds are behind the name of a database in the names of its files. SQLite plays a journal that it finds back into the database.
 var databaseEnds = []string{"", "-wal", "-shm", "-journal"}
@@ -82,14 +95,18 @@ type restoring struct {
 	names  map[string]bool // of the other files
 	sums   strings.Builder // of all files, as SHA256SUMS has them
 	summed bool            // they are those of SHA256SUMS
+
+	salvaged *Salvaged // nil for a backup that must be whole
 }
 
 // clear removes the files under the names that they have until they are complete.
 func (r *restoring) clear() error {
 	var err error
 	for _, end := range databaseEnds {
-		if failed := os.Remove(r.database + end); !errors.Is(failed, fs.ErrNotExist) {
-			err = errors.Join(err, failed)
+		for _, path := range []string{r.database, r.database + salvagedEnd} {
+			if failed := os.Remove(path + end); !errors.Is(failed, fs.ErrNotExist) {
+				err = errors.Join(err, failed)
+			}
 		}
 	}
 	if r.workspaces != "" {
@@ -105,6 +122,9 @@ func (r *restoring) read(from *tar.Reader) error {
 		h, err := from.Next()
 		switch {
 		case errors.Is(err, io.EOF) && r.summed && r.names[backupDatabase]:
+			return nil
+		case err != nil && r.salvaged != nil && r.names[backupDatabase]:
+			r.salvaged.Notes = append(r.salvaged.Notes, "the backup is not complete")
 			return nil
 		case errors.Is(err, io.EOF):
 			return errs.New(errs.Invalid, "the backup is not complete: it ends before %s", backupChecksums)
@@ -168,7 +188,9 @@ func (r *restoring) begin(text string) error {
 func (r *restoring) compare(text string) error {
 	own := r.sums.String()
 	own = own[:strings.LastIndexByte(strings.TrimSuffix(own, "\n"), '\n')+1] // without that of SHA256SUMS
-	if own != text {
+	if own != text && r.salvaged != nil {
+		r.salvaged.Notes = append(r.salvaged.Notes, "files of the backup are not those of its "+backupChecksums)
+	} else if own != text {
 		return errs.New(errs.Invalid, "the backup is damaged: its files are not those of its %s", backupChecksums)
 	}
 	r.summed = true
@@ -199,6 +221,8 @@ func (r *restoring) write(h *tar.Header, from io.Reader, to io.Writer) error {
 	switch {
 	case r.ctx.Err() != nil:
 		return r.ctx.Err()
+	case r.salvaged != nil && errors.Is(err, io.ErrUnexpectedEOF):
+		r.salvaged.Notes = append(r.salvaged.Notes, fmt.Sprintf("the backup is cut in the middle of %s", h.Name))
 	case errors.Is(err, io.ErrUnexpectedEOF) || err == nil && n != h.Size:
 		return errs.New(errs.Invalid, "the backup is cut in the middle of %s", h.Name)
 	case err != nil:

@@ -238,6 +238,7 @@ func New(c Config) (Handler, error) {
 		answers: c.Memory.answers(), bodies: c.Memory.limiter(c.Memory.All / 3), spooled: c.Memory.disk().limiter(0), transfers: transfers{idle: c.Idle, drained: c.LastIdle},
 	}
 	a.transfers.stopping, a.transfers.stop = context.WithCancel(context.Background())
+	a.transfers.ending, a.transfers.end = context.WithCancel(context.Background())
 	a.heavy = newHeavy(&a.transfers)
 	if err := a.crossOrigin.AddTrustedOrigin(origin); err != nil {
 		return nil, err

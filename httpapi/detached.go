@@ -2,16 +2,19 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// detached runs a handler, which may go on after it has answered, and returns its answer as soon as there is one. Drain waits for its end, and
-// ends it a while after the server begins to stop. It ends with ctx as long as it has not answered, unless it goesOn.
+// detached runs a handler, which may go on after it has answered, and returns its answer as soon as there is one. It ends with ctx as long as it has not
+// answered, unless it goesOn. Drain waits for its end: it ends one that goes on after its answer when drainTime is over, and one that has not
+// answered shortly before Drain returns, with errStopping.
 func (a *api) detached(
 	ctx context.Context, goesOn bool, run func(ctx context.Context, respond func(handlers.Response)) (handlers.Response, error),
 ) (handlers.Response, error) {
@@ -25,7 +28,9 @@ func (a *api) detached(
 	if !goesOn {
 		unfollow = context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	}
-	stopDraining := context.AfterFunc(a.transfers.stopping, func() { time.AfterFunc(drainTime, func() { cancel(context.Canceled) }) })
+	answered := make(chan struct{})
+	answer := sync.OnceFunc(func() { close(answered) })
+	stopDraining := context.AfterFunc(a.transfers.stopping, func() { a.transfers.endHandler(running, cancel, answered) })
 	early, done := make(chan handlers.Response, 1), make(chan result, 1)
 	a.transfers.running.Add(1)
 	go func() {
@@ -38,11 +43,15 @@ func (a *api) detached(
 				done <- result{err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
 			}
 		}()
-		answer, err := run(running, func(answer handlers.Response) {
+		out, err := run(running, func(out handlers.Response) {
 			unfollow() // the client has its answer
-			early <- answer
+			answer()
+			early <- out
 		})
-		done <- result{answer, err}
+		if errors.Is(context.Cause(running), errStopping) {
+			err = errStopping
+		}
+		done <- result{out, err}
 	}()
 	select {
 	case answer := <-early:
@@ -54,5 +63,26 @@ func (a *api) detached(
 		default:
 		}
 		return r.answer, r.err
+	}
+}
+
+// endHandler ends a handler of a server that stops, with cancel.
+func (t *transfers) endHandler(running context.Context, cancel context.CancelCauseFunc, answered <-chan struct{}) {
+	select {
+	case <-running.Done():
+		return
+	case <-t.ending.Done():
+		cancel(errStopping)
+		return
+	case <-answered:
+	}
+	timer := time.NewTimer(drainTime)
+	defer timer.Stop()
+	select {
+	case <-running.Done():
+	case <-t.ending.Done():
+		cancel(context.Canceled)
+	case <-timer.C:
+		cancel(context.Canceled)
 	}
 }

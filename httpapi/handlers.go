@@ -43,7 +43,7 @@ func handlersApp(app apps.App) handlers.App {
 	return handlers.App{Tenant: app.Tenant, ID: app.ID, Draft: app.EditingID != nil}
 }
 
-// drainTime is how long a handler that runs on behind its answer has when the server stops.
+// drainTime is how long a handler that goes on after its answer has when the server stops.
 const drainTime = 3 * time.Second
 
 // runHandler runs a handler and returns its answer, as soon as there is one: the handler can go on behind it. Errors: errs.Unavailable if too

@@ -29,6 +29,8 @@ type transfers struct {
 
 	stopping context.Context // ends with the call of Drain
 	stop     context.CancelFunc
+	ending   context.Context // ends lastAnswers before Drain returns
+	end      context.CancelFunc
 
 	mu  sync.Mutex
 	all map[*transfer]struct{}
@@ -116,9 +118,12 @@ func (t *transfers) timeout() time.Duration {
 	return t.idle
 }
 
+// lastAnswers is how long, before Drain returns, the answers have that handlers are ended for.
+const lastAnswers = 2 * time.Second
+
 // Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do then.
 // From its call on, clients that take or send nothing for a short while are cut, and reads that wait for memory or for their
-// place are answered 503.
+// place are answered 503. So are handlers that have not answered when ctx is about to end.
 func (a *api) Drain(ctx context.Context) error {
 	t := &a.transfers
 	t.draining.Store(true)
@@ -128,6 +133,9 @@ func (a *api) Drain(ctx context.Context) error {
 		one.extend()
 	}
 	t.mu.Unlock()
+	if deadline, ok := ctx.Deadline(); ok {
+		defer time.AfterFunc(time.Until(deadline)-lastAnswers, t.end).Stop()
+	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for t.running.Load() > 0 {

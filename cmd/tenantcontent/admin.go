@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -35,6 +36,12 @@ func (m *migrateCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	defer func() { _ = shut(&lib) }()
+	if err := database.Check(ctx, lib.DB); err != nil {
+		return err
+	}
+	if err := tenantcontent.CheckSecretKeyFile(ctx, lib); err != nil {
+		return err
+	}
 	if lib.SecretKey != "" || lib.SecretKeyFile != "" {
 		if _, err := tenantcontent.Open(lib); err != nil {
 			return err

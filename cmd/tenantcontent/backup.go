@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -25,43 +25,23 @@ func (b *backupCommand) Run(ctx context.Context, t terminal) error {
 	if err := b.find(); err != nil {
 		return err
 	}
+	shown := t.progress()
 	if b.File == "-" {
-		return b.write(ctx, t, files, nil)
+		defer shown.finish()
+		return database.Backup(ctx, files, t.out, "", shown.show)
 	}
-	if there(b.File) {
-		return errs.New(errs.Invalid, "%s exists already: a backup is written to a new file", b.File)
-	}
-	f, err := os.CreateTemp(filepath.Dir(b.File), ".backup-*.part")
-	if err != nil {
-		return errs.Wrap(errs.Invalid, err, "cannot write %s: %v", b.File, err)
-	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	if err = b.write(ctx, t, files, f); err == nil {
-		err = f.Sync()
-	}
-	info, unknown := f.Stat()
-	if err = errors.Join(err, unknown, f.Close()); err == nil {
-		err = publish(f.Name(), b.File)
-	}
+	n, err := database.BackupFile(ctx, files, b.File, shown.show)
+	shown.finish()
 	if err != nil {
 		return err
 	}
-	return say(t, "Wrote %s, %s. The secret key is not in it: keep %s, too.", b.File, size(info.Size()).about(), cmp.Or(b.keyFile(), "TENANTCONTENT_SECRET_KEY"))
-}
-
-// write writes the backup to a file, nil for the output. Copies of databases are kept beside that file meanwhile.
-func (b *backupCommand) write(ctx context.Context, t terminal, files database.Files, to *os.File) error {
-	shown := t.progress()
-	defer shown.finish()
-	if to == nil {
-		return database.Backup(ctx, files, t.out, "", shown.show)
-	}
-	return database.Backup(ctx, files, to, filepath.Dir(to.Name()), shown.show)
+	return say(t, "Wrote %s, %s. The secret key is not in it: keep %s, too.", b.File, size(n).about(), cmp.Or(b.keyFile(), "TENANTCONTENT_SECRET_KEY"))
 }
 
 type restoreCommand struct {
 	storage
-	File string `arg:"" help:"File that backup has written; - is the input." placeholder:"FILE"`
+	File    string `arg:"" help:"File that backup has written; - is the input." placeholder:"FILE"`
+	Salvage bool   `help:"Take what can be read of a backup that is damaged, or of a damaged database, and count what cannot."`
 }
 
 // Run makes the files of an embedded server from a backup.
@@ -83,8 +63,14 @@ func (r *restoreCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	shown := t.progress()
-	err = database.Restore(ctx, from, files, shown.show)
-	shown.finish()
+	if r.Salvage {
+		found, failed := database.Salvage(ctx, from, files, shown.show)
+		shown.finish()
+		err = errors.Join(failed, tellSalvaged(t, found))
+	} else {
+		err = database.Restore(ctx, from, files, shown.show)
+		shown.finish()
+	}
 	if err != nil {
 		return err
 	}
@@ -92,4 +78,41 @@ func (r *restoreCommand) Run(ctx context.Context, t terminal) error {
 		return say(t, "Restored %s. Put the secret.key of the server that was backed up at %s before you start this one.", files.Database, key)
 	}
 	return say(t, "Restored %s.", files.Database)
+}
+
+// tellSalvaged prints what could be taken, and what could not.
+func tellSalvaged(t terminal, found *database.Salvaged) (err error) {
+	for _, note := range found.Notes {
+		err = errors.Join(err, say(t, "Damaged: %s.", note))
+	}
+	for _, d := range found.Databases {
+		if d.Err != nil {
+			err = errors.Join(err, say(t, "%s: nothing could be read: %v.", d.Name, d.Err))
+			continue
+		}
+		var taken, lost, removed int64
+		for _, table := range d.Tables {
+			taken, lost, removed = taken+table.Taken, lost+table.Lost, removed+table.Removed
+			if table.Damaged > 0 || table.Removed > 0 {
+				err = errors.Join(err, say(t, "%s: %s: %d rows taken, %s, %d removed because they refer to lost ones.",
+					d.Name, table.Table, table.Taken, lostRows(table), table.Removed))
+			}
+		}
+		err = errors.Join(err, say(t, "%s: %d rows taken, at least %d lost, %d removed.", d.Name, taken, lost, removed))
+	}
+	if len(found.Databases) == 0 && len(found.Notes) == 0 {
+		err = errors.Join(err, say(t, "Nothing in the backup is damaged."))
+	}
+	return err
+}
+
+// lostRows returns how many rows of a table could not be read. Without an index that is whole nobody knows.
+func lostRows(t database.SalvagedTable) string {
+	switch {
+	case t.Damaged == 0:
+		return "none lost"
+	case t.Lost == 0:
+		return fmt.Sprintf("an unknown number lost at %d places", t.Damaged)
+	}
+	return fmt.Sprintf("%d lost at %d places", t.Lost, t.Damaged)
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
 func TestStartsInATwinkling(t *testing.T) {
@@ -31,9 +33,12 @@ func TestStartsInATwinkling(t *testing.T) {
 	is.True(best < 2*time.Second) // on a machine that does other things, too: BENCHMARKS.md has the figure
 }
 
+// TestTwoStartAtOnce: servers share a PostgreSQL. Of a SQLite file there is one (TestOneServerOfAFile).
 func TestTwoStartAtOnce(t *testing.T) {
-	eachPlace(t, func(t *testing.T, flags []string) {
-		is := is.New(t)
+	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
+	dbtest.Server(t)
+	t.Run("postgres", func(t *testing.T) {
+		is, flags := is.New(t), onPostgres(t)
 		one, two := begin(t, flags...), begin(t, flags...)
 		one.await(t, func() bool { return false })
 		two.await(t, func() bool { return false })

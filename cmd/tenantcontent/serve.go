@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/dblock"
 )
 
 // drain is how long a server that stops waits for the requests that are running, and linger how long, after these, for
@@ -53,6 +55,17 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	defer func() { _ = shut(&lib) }()
+	if err := database.Check(ctx, lib.DB); err != nil {
+		return err
+	}
+	only, err := dblock.Serve(ctx, lib.DB, s.Listen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = only.Release() }()
+	if err := tenantcontent.CheckSecretKeyFile(ctx, lib); err != nil {
+		return err
+	}
 	app, err := tenantcontent.Open(lib)
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
 // Package dblock is a lock over the secrets of a database. Programs that use the secrets share it; a program that changes their
-// keys takes it alone.
+// keys takes it alone. Another lock keeps a SQLite file to one server (Serve).
 //
 // On PostgreSQL it is an advisory lock of a session, whose connection is the lock's own: no request waits for it. It ends
 // with that connection. On SQLite it is a lock on a file beside the database. Both end with the process, however that
@@ -35,6 +35,27 @@ func Share(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 // Alone takes the exclusive lock of a database. It returns errs.Conflict, naming the programs that hold the lock.
 func Alone(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 	return take(ctx, db, purpose, false)
+}
+
+// Serve takes the lock of the one server of a SQLite database. It returns errs.Conflict, naming the other server, while there is one. Any number of
+// servers use a PostgreSQL: it has no such lock.
+func Serve(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
+	if db.Dialect().Name() == dialect.PG {
+		return new(Lock), nil
+	}
+	f, err := newFile(ctx, db, "-serving", describe(purpose))
+	if err != nil || f == nil {
+		return new(Lock), err
+	}
+	got, err := f.take(false)
+	if err != nil {
+		return nil, err
+	}
+	if !got {
+		return nil, errs.New(errs.Conflict, "The database file %s is served by %s already: stop that server first, or name another data folder. On PostgreSQL several servers share a database.",
+			f.database, others(names(f.living())))
+	}
+	return &Lock{file: f}, nil
 }
 
 func take(ctx context.Context, db *bun.DB, purpose string, shared bool) (*Lock, error) {
@@ -84,12 +105,17 @@ func describe(purpose string) string {
 
 // taken returns the error for a lock that others hold.
 func taken(shared bool, holders []string) error {
-	if len(holders) == 0 {
-		holders = []string{"another program"}
-	}
-	who := strings.Join(holders, ", ")
+	who := others(holders)
 	if shared {
 		return errs.New(errs.Conflict, "The secret key of this database is being changed by %s: wait until it has ended.", who)
 	}
 	return errs.New(errs.Conflict, "The secrets of this database are in use by %s: stop it first, or what it encrypts from now on is lost.", who)
+}
+
+// others names the holders of a lock.
+func others(holders []string) string {
+	if len(holders) == 0 {
+		return "another program"
+	}
+	return strings.Join(holders, ", ")
 }

@@ -19,12 +19,13 @@ import (
 
 // file is a lock on a file. The file has a line for each holder, its process first: they only name the holders to people.
 type file struct {
-	lock *flock.Flock
-	line string
+	database string
+	lock     *flock.Flock
+	line     string
 }
 
-// lockFile takes the lock of a SQLite database. A database in memory has none: nil.
-func lockFile(ctx context.Context, db *bun.DB, holder string, shared bool) (*file, error) {
+// newFile returns a lock of a SQLite database that is not held yet, in the file with end after the database's name. A database in memory has none: nil.
+func newFile(ctx context.Context, db *bun.DB, end, holder string) (*file, error) {
 	var path string
 	if err := db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path); err != nil {
 		return nil, bunx.Err(err, "")
@@ -32,19 +33,38 @@ func lockFile(ctx context.Context, db *bun.DB, holder string, shared bool) (*fil
 	if path == "" {
 		return nil, nil
 	}
-	f := &file{lock: flock.New(path+"-lock", flock.SetPermissions(0o600)), line: fmt.Sprintf("%d %s", os.Getpid(), holder)}
+	return &file{database: path, lock: flock.New(path+end, flock.SetPermissions(0o600)), line: fmt.Sprintf("%d %s", os.Getpid(), holder)}, nil
+}
+
+// take takes the lock, and reports whether it could.
+func (f *file) take(shared bool) (bool, error) {
 	try := f.lock.TryLock
 	if shared {
 		try = f.lock.TryRLock
 	}
 	got, err := try()
-	switch {
-	case err != nil:
-		return nil, errs.Wrap(errs.Invalid, err, "The lock file %s cannot be used: %v", f.lock.Path(), err)
-	case !got:
+	if err != nil {
+		return false, errs.Wrap(errs.Invalid, err, "The lock file %s cannot be used: %v", f.lock.Path(), err)
+	}
+	if got {
+		f.save(append(f.living(), f.line))
+	}
+	return got, nil
+}
+
+// lockFile takes the lock of the secrets of a SQLite database. A database in memory has none: nil.
+func lockFile(ctx context.Context, db *bun.DB, holder string, shared bool) (*file, error) {
+	f, err := newFile(ctx, db, "-lock", holder)
+	if err != nil || f == nil {
+		return nil, err
+	}
+	got, err := f.take(shared)
+	if err != nil {
+		return nil, err
+	}
+	if !got {
 		return nil, taken(shared, names(f.living()))
 	}
-	f.save(append(f.living(), f.line))
 	return f, nil
 }
 

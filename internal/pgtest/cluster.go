@@ -249,7 +249,11 @@ func (c *Cluster) lockFile() string { return filepath.Join(c.data(), "postmaster
 func (c *Cluster) ready() bool {
 	b, _ := os.ReadFile(c.lockFile())
 	lines := strings.Split(string(b), "\n")
-	return len(lines) > 7 && lines[0] == strconv.Itoa(c.server) && strings.TrimSpace(lines[7]) == "ready"
+	if len(lines) <= 7 || lines[0] != strconv.Itoa(c.server) {
+		return false
+	}
+	status := strings.TrimSpace(lines[7])
+	return status == "ready" || status == "standby"
 }
 
 // freePort picks a port below those that systems hand out to clients. Among them, a client that keeps dialling while the
@@ -293,6 +297,15 @@ func (c *Cluster) shutdown() {
 		end(c.server, syscall.SIGINT) // PostgreSQL's "fast" shutdown
 		c.gone()
 	}
+}
+
+// Standby restarts the server as a standby without a primary: it answers reads and refuses writes.
+func (c *Cluster) Standby(ctx context.Context) error {
+	c.Shutdown()
+	if err := os.WriteFile(filepath.Join(c.data(), "standby.signal"), nil, 0o644); err != nil {
+		return fmt.Errorf("pgtest: %w", err)
+	}
+	return c.Restart(ctx)
 }
 
 // Kill ends the server's processes with SIGKILL, as a crash would. They are gone when it returns.

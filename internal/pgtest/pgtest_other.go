@@ -15,4 +15,5 @@ func (c *Cluster) Kill()                                  {}
 func (c *Cluster) Freeze()                                {}
 func (c *Cluster) Thaw()                                  {}
 func (c *Cluster) Shutdown()                              {}
+func (c *Cluster) Standby(context.Context) error          { return ErrNoServer }
 func (c *Cluster) Restart(context.Context) error          { return ErrNoServer }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"strings"
 
 	"modernc.org/sqlite"
 )
@@ -15,7 +17,7 @@ const copyStep = 1024
 // transaction, beside which this and other processes go on reading and writing. progress is called with the bytes that have been
 // copied and those of the database; nil is allowed. No SQL that the database contains runs, such as the expressions of its indexes.
 func Copy(ctx context.Context, from, to string, progress func(done, all int64)) (err error) {
-	source, err := sqlite.NewConnector(fileURI(from, "mode=rw&_pragma=busy_timeout(10000)&_pragma=query_only(1)"))
+	source, err := sqlite.NewConnector(fileURI(from, "mode=rw&_pragma=busy_timeout(10000)&_pragma=query_only(1)&_pragma=writable_schema(1)"))
 	if err != nil {
 		return err
 	}
@@ -30,8 +32,9 @@ func Copy(ctx context.Context, from, to string, progress func(done, all int64)) 
 	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
 		return err
 	}
-	var tables, pageSize int64
-	if err := c.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &pageSize); err != nil {
+	// These read no table, and with writable_schema a file may be shorter than its header says, so that a damaged one is copied, too.
+	var version, pageSize int64
+	if err := errors.Join(c.QueryRowContext(ctx, "PRAGMA schema_version").Scan(&version), c.QueryRowContext(ctx, "PRAGMA page_size").Scan(&pageSize)); err != nil {
 		return err
 	}
 	return c.Raw(func(raw any) error {
@@ -65,26 +68,77 @@ func copyPages(ctx context.Context, b *sqlite.Backup, copied func(done, all int)
 	}
 }
 
-// Check reads a whole database and returns an error that describes what is damaged. A database that cannot give pages back (see shrink)
-// becomes one that can. No other connection may be open.
-func Check(ctx context.Context, path string) (err error) {
-	file, err := sqlite.NewConnector(fileURI(path, "mode=rw&_pragma=auto_vacuum(2)&_pragma=trusted_schema(0)"))
+// Check reads a whole database and returns an error that describes what is damaged. No other connection may be open.
+func Check(ctx context.Context, path string) error {
+	return with(path, "mode=rw&_pragma=trusted_schema(0)", func(db *sql.DB) error { return quickCheck(ctx, db) })
+}
+
+// Finish is Check for a database that a program is going to use: one that cannot give pages back (see shrink) becomes one that can.
+func Finish(ctx context.Context, path string) error {
+	return with(path, "mode=rw&_pragma=auto_vacuum(2)&_pragma=trusted_schema(0)", func(db *sql.DB) error {
+		var shrinks int
+		if err := errors.Join(quickCheck(ctx, db), db.QueryRowContext(ctx, "PRAGMA auto_vacuum").Scan(&shrinks)); err != nil || shrinks != 0 {
+			return err
+		}
+		_, err := db.ExecContext(ctx, "VACUUM")
+		return err
+	})
+}
+
+// with calls fn with one connection to a file.
+func with(path, parameters string, fn func(*sql.DB) error) (err error) {
+	file, err := sqlite.NewConnector(fileURI(path, parameters))
 	if err != nil {
 		return err
 	}
 	db := sql.OpenDB(file)
 	db.SetMaxOpenConns(1)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	var found string
-	var shrinks int
-	if err := db.QueryRowContext(ctx, "SELECT quick_check, auto_vacuum FROM pragma_quick_check, pragma_auto_vacuum LIMIT 1").Scan(&found, &shrinks); err != nil {
+	return fn(db)
+}
+
+// shownFaults is how many of the faults of a database an error has.
+const shownFaults = 5
+
+// quickCheck returns an error with the first things that are wrong in a database.
+func quickCheck(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA main.quick_check(%d)", shownFaults))
+	if err != nil {
 		return err
 	}
-	if found != "ok" {
-		return errors.New(found)
+	return faults(rows)
+}
+
+// faults reads the rows of a check.
+func faults(rows *sql.Rows) (err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var all []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		if text != "ok" {
+			all = append(all, strings.Join(strings.Fields(text), " ")) // some have several lines
+		}
 	}
-	if shrinks == 0 {
-		_, err = db.ExecContext(ctx, "VACUUM")
+	if err := rows.Err(); err != nil || len(all) == 0 {
+		return err
 	}
-	return err
+	return errors.New(strings.Join(all, "; "))
+}
+
+// Damaged reports whether an error is SQLite's for a file that is damaged, or is not a database.
+func Damaged(err error) bool { return primaryCode(err) == 11 || NotDatabase(err) }
+
+// NotDatabase reports whether an error is SQLite's for a file whose beginning is not that of a database.
+func NotDatabase(err error) bool { return primaryCode(err) == 26 }
+
+// primaryCode returns the result code of SQLite in an error, 0 for none.
+func primaryCode(err error) int {
+	var lite interface{ Code() int }
+	if !errors.As(err, &lite) {
+		return 0
+	}
+	return lite.Code() & 0xff
 }

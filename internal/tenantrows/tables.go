@@ -50,6 +50,12 @@ var derived = map[string][]string{
 	"tc_search_docs": nil, "tc_search_grams": nil, "tc_search_lists": nil, "tc_search_noted": nil, "tc_search_segments": nil,
 }
 
+// Derived reports whether the database makes the rows of a table itself, from those of others.
+func Derived(table string) bool {
+	_, made := derived[table]
+	return made
+}
+
 // behind are tables that come behind others without a foreign key: a schedule that is due makes jobs, whose keys those of an import may have.
 var behind = map[string][]string{"tc_job_schedules": {"tc_jobs"}}
 

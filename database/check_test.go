@@ -1,0 +1,251 @@
+package database_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/needs"
+)
+
+// large makes a database of some pages, and returns its URL.
+func large(t *testing.T, path string) string {
+	t.Helper()
+	is, url := is.New(t), "sqlite:"+path
+	db, err := database.Open(url)
+	is.NoErr(err)
+	for _, text := range []string{
+		"CREATE TABLE t (name TEXT NOT NULL PRIMARY KEY)",
+		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000) INSERT INTO t SELECT printf('name-%09d', n) FROM c",
+	} {
+		_, err = db.ExecContext(t.Context(), text)
+		is.NoErr(err)
+	}
+	is.NoErr(database.Check(t.Context(), db))
+	is.NoErr(db.Close())
+	return url
+}
+
+// spoil overwrites a page in the middle of a file.
+func spoil(t *testing.T, path string) {
+	t.Helper()
+	is := is.New(t)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	is.NoErr(err)
+	info, err := f.Stat()
+	is.NoErr(err)
+	_, err = f.WriteAt(bytes.Repeat([]byte{0xff}, 4096), info.Size()/2/4096*4096)
+	is.NoErr(err)
+	is.NoErr(f.Close())
+}
+
+// TestCheckDamaged: a damaged file is refused with what to do: a page, its length, its beginning.
+func TestCheckDamaged(t *testing.T) {
+	is, path := is.New(t), filepath.Join(t.TempDir(), "a.db")
+	url := large(t, path)
+	spoil(t, path)
+	db, err := database.Open(url)
+	is.NoErr(err)
+	err = database.Check(t.Context(), db)
+	is.NoErr(db.Close())
+	is.Equal(errs.CodeOf(err), errs.Unavailable)
+	is.True(strings.Contains(err.Error(), path+" is damaged: "))
+	is.True(strings.Contains(err.Error(), "--salvage"))
+
+	is.NoErr(os.Truncate(path, 8192))
+	_, err = database.Open(url)
+	is.Equal(errs.CodeOf(err), errs.Unavailable)
+	is.True(strings.Contains(err.Error(), "it has 8192 bytes, and its header says "))
+
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	is.NoErr(err)
+	_, err = f.WriteAt(make([]byte, 100), 0)
+	is.NoErr(err)
+	is.NoErr(f.Close())
+	_, err = database.Open(url)
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+	is.True(strings.Contains(err.Error(), "its beginning is damaged"))
+}
+
+// TestDamagedBackup: the backup of a damaged database fails, is kept beside, replaces nothing, and what can be read of it is restored.
+func TestDamagedBackup(t *testing.T) {
+	is, path, folder, to := is.New(t), filepath.Join(t.TempDir(), "a.db"), t.TempDir(), emptyPlace(t)
+	files, err := database.FilesOf(large(t, path), "")
+	is.NoErr(err)
+	good := filepath.Join(folder, "backup.tar")
+	_, err = database.BackupFile(t.Context(), files, good, nil)
+	is.NoErr(err)
+	_, err = database.BackupFile(t.Context(), files, good, nil)
+	is.Equal(errs.CodeOf(err), errs.Invalid) // it exists
+	spoil(t, path)
+	for _, kept := range []string{"second.tar.damaged", "second.tar.damaged.2"} {
+		_, err = database.BackupFile(t.Context(), files, filepath.Join(folder, "second.tar"), nil)
+		is.True(errors.Is(err, database.ErrDamaged))
+		is.True(strings.Contains(err.Error(), path+" is damaged: "))
+		is.True(strings.Contains(err.Error(), "kept in "+filepath.Join(folder, kept)+";"))
+	}
+	left, err := os.ReadDir(folder)
+	is.NoErr(err)
+	is.Equal(len(left), 3) // and nothing temporary
+
+	damaged, err := os.ReadFile(filepath.Join(folder, "second.tar.damaged"))
+	is.NoErr(err)
+	err = database.Restore(t.Context(), bytes.NewReader(damaged), to, nil)
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+	is.True(strings.Contains(err.Error(), "--salvage"))
+	nothing(t, to)
+	found, err := database.Salvage(t.Context(), bytes.NewReader(damaged), to, nil)
+	is.NoErr(err)
+	is.Equal(len(found.Notes), 0)
+	is.Equal(len(found.Databases), 1)
+	table := found.Databases[0].Tables[0]
+	is.True(table.Taken > 4000 && table.Taken <= 5000)
+	db, err := database.Open("sqlite:" + to.Database)
+	is.NoErr(err)
+	defer func() { _ = db.Close() }()
+	var n int64
+	is.NoErr(db.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(&n))
+	is.Equal(n, table.Taken)
+
+	cut := emptyPlace(t) // also of a file that ends too early
+	found, err = database.Salvage(t.Context(), bytes.NewReader(damaged[:len(damaged)*2/3]), cut, nil)
+	is.NoErr(err)
+	is.True(len(found.Notes) > 0)
+	is.True(found.Databases[0].Tables[0].Taken > 1000)
+	is.NoErr(os.Truncate(path, 200<<10)) // of a file that was cut
+	_, err = database.BackupFile(t.Context(), files, filepath.Join(folder, "third.tar"), nil)
+	is.True(errors.Is(err, database.ErrDamaged))
+	is.True(strings.Contains(err.Error(), "kept in "))
+	whole, err := os.ReadFile(good)
+	is.NoErr(err)
+	found, err = database.Salvage(t.Context(), bytes.NewReader(whole), emptyPlace(t), nil)
+	is.NoErr(err)
+	is.Equal(len(found.Notes)+len(found.Databases), 0) // nothing is damaged
+}
+
+// TestUncopyable: a database that cannot be copied leaves no backup.
+func TestUncopyable(t *testing.T) {
+	is, path, folder := is.New(t), filepath.Join(t.TempDir(), "a.db"), t.TempDir()
+	files, err := database.FilesOf(large(t, path), "")
+	is.NoErr(err)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	is.NoErr(err)
+	_, err = f.WriteAt(make([]byte, 100), 0)
+	is.NoErr(err)
+	is.NoErr(f.Close())
+	_, err = database.BackupFile(t.Context(), files, filepath.Join(folder, "b.tar"), nil)
+	is.True(errors.Is(err, database.ErrDamaged))
+	is.True(strings.Contains(err.Error(), "cannot be copied"))
+	left, err := os.ReadDir(folder)
+	is.NoErr(err)
+	is.Equal(len(left), 0)
+}
+
+// TestLeftovers: the next backup removes what a killed one has left, and nothing of one that runs or of others.
+func TestLeftovers(t *testing.T) {
+	is, folder, from := is.New(t), t.TempDir(), source(t)
+	killed := filepath.Join(folder, ".backup-123")
+	others := filepath.Join(folder, ".backup-2024")
+	for _, path := range []string{killed, others} {
+		is.NoErr(os.Mkdir(path, 0o700))
+		is.NoErr(os.WriteFile(filepath.Join(path, "copy.sqlite"), []byte("half"), 0o600))
+	}
+	is.NoErr(os.WriteFile(filepath.Join(killed, "lock"), []byte("tenantcontent backup\n"), 0o600))
+	var file bytes.Buffer
+	is.NoErr(database.Backup(t.Context(), from, &file, folder, func(string, int64, int64) {
+		is.NoErr(database.Backup(t.Context(), from, &bytes.Buffer{}, folder, nil)) // beside the other one
+	}))
+	left, err := os.ReadDir(folder)
+	is.NoErr(err)
+	is.Equal(len(left), 1)
+	is.Equal(left[0].Name(), ".backup-2024")
+}
+
+// bouncer starts a PgBouncer before the test server, and returns the URL of a database through it.
+func bouncer(t *testing.T, mode, to string) string {
+	t.Helper()
+	is, dir := is.New(t), t.TempDir()
+	program, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		program = "/usr/sbin/pgbouncer"
+		_, err = os.Stat(program)
+	}
+	needs.Start(t, err, err)
+	u, err := url.Parse(to)
+	is.NoErr(err)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	is.NoErr(err)
+	address := free.Addr().(*net.TCPAddr)
+	is.NoErr(free.Close())
+	password, _ := u.User.Password()
+	is.NoErr(os.WriteFile(filepath.Join(dir, "pgbouncer.ini"), fmt.Appendf(nil, `[databases]
+* = host=%s port=%s user=%s password=%s
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+auth_type = any
+unix_socket_dir =
+pool_mode = %s
+`, u.Hostname(), u.Port(), u.User.Username(), password, address.Port, mode), 0o644))
+	args := []string{"-q", filepath.Join(dir, "pgbouncer.ini")}
+	if os.Getuid() == 0 { // it refuses to run as root
+		is.NoErr(os.Chmod(dir, 0o755))
+		args = append([]string{"-u", "nobody"}, args...)
+	}
+	cmd := exec.Command(program, args...)
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	is.NoErr(cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		c, err := net.Dial("tcp", address.String())
+		if err == nil {
+			_ = c.Close()
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("PgBouncer does not start: %s", log.String())
+		}
+	}
+	u.Host = address.String()
+	return u.String()
+}
+
+// TestPooler: one that does not keep sessions is refused, with what to do, however often the pool was used; one that keeps them is not.
+func TestPooler(t *testing.T) {
+	for _, mode := range []string{"session", "transaction", "statement"} {
+		t.Run(mode, func(t *testing.T) {
+			is, to := is.New(t), dbtest.PostgresURL(t)
+			direct, err := database.Open(to)
+			is.NoErr(err)
+			defer func() { _ = direct.Close() }()
+			is.NoErr(database.Check(t.Context(), direct))
+			db, err := database.Open(bouncer(t, mode, to))
+			is.NoErr(err)
+			defer func() { _ = db.Close() }()
+			err = database.Check(t.Context(), db)
+			if mode == "session" {
+				is.NoErr(err)
+				return
+			}
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+			is.True(strings.Contains(errs.MessageOf(err), "pool_mode=session"))
+		})
+	}
+}
