@@ -94,7 +94,7 @@ func Backup(ctx context.Context, from Files, to io.Writer, temp string, progress
 // beside it, in a file with .damaged after the name, and fails with ErrDamaged. Errors: errs.Invalid also for a file that exists.
 func BackupFile(ctx context.Context, from Files, file string, progress Progress) (size int64, err error) {
 	if _, err := os.Lstat(file); err == nil {
-		return 0, errs.New(errs.Invalid, "%s exists already: a backup is written to a new file", file)
+		return 0, errs.New(errs.Invalid, "%s exists already: name a new file", file)
 	}
 	folder, err := newScratch(filepath.Dir(file))
 	if err != nil {

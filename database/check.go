@@ -93,6 +93,9 @@ func keepsSession(ctx context.Context, one, other *sql.Conn, value string) (bool
 		return false, err
 	}
 	tx, err := other.BeginTx(ctx, nil)
+	if err != nil && ctx.Err() == nil && one.QueryRowContext(ctx, "SELECT 1").Scan(&after) == nil {
+		return false, nil // statements are served and transactions are not
+	}
 	if err != nil {
 		return false, err
 	}

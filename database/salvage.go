@@ -29,7 +29,13 @@ type SalvagedDatabase struct {
 }
 
 // SalvagedTable counts the rows of a table.
-type SalvagedTable = sqlitesafe.Salvaged
+type SalvagedTable struct {
+	Table   string
+	Taken   int64 // rows that are restored
+	Lost    int64 // rows that an index names and that cannot be read; there may be more
+	Removed int64 // rows that were read and refer to others that are lost
+	Damaged int64 // places of the table at which reading failed
+}
 
 // salvagedEnd is after the name of a database that is being salvaged.
 const salvagedEnd = ".salvaged"
@@ -62,7 +68,11 @@ func (r *restoring) salvage(name, path string, rules *sqlitesafe.Rules) error {
 	r.progress("salvaging "+name, 0, 0)
 	d := SalvagedDatabase{Name: name}
 	whole := path + salvagedEnd
-	d.Tables, d.Err = sqlitesafe.Salvage(r.ctx, path, whole, rules)
+	tables, err := sqlitesafe.Salvage(r.ctx, path, whole, rules)
+	d.Err = err
+	for _, t := range tables {
+		d.Tables = append(d.Tables, SalvagedTable(t))
+	}
 	r.salvaged.Databases = append(r.salvaged.Databases, d)
 	for _, end := range databaseEnds {
 		if err := os.Remove(path + end); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# needs.sh THING...: installs what is missing of postgres, slapd, browser, node, cc, cxx, make, samba, ds389, simplesamlphp and lemonldap with the system's package manager.
+# needs.sh THING...: installs what is missing of postgres, pgbouncer, slapd, browser, node, cc, cxx, make, samba, ds389, simplesamlphp and lemonldap with the system's package manager.
 set -euo pipefail
 
 say() { printf 'needs.sh: %s\n' "$*" >&2; }
@@ -18,6 +18,9 @@ have_postgres() {
 	done
 	return 1
 }
+
+# A test of package database runs it.
+have_pgbouncer() { command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ]; }
 
 # Looks where internal/slapd does.
 have_slapd() {
@@ -92,6 +95,7 @@ package() {
 	postgres:apt-get | postgres:apk) echo postgresql ;;
 	postgres:dnf) echo postgresql-server ;;
 	postgres:brew) echo postgresql@17 ;;
+	pgbouncer:*) echo pgbouncer ;;
 	slapd:apt-get) echo slapd ;;
 	slapd:dnf) echo openldap-servers ;;
 	slapd:apk) echo openldap openldap-back-mdb openldap-overlay-refint ;;
@@ -123,6 +127,7 @@ package() {
 stop_servers() {
 	[ -d /run/systemd/system ] || return 0
 	[[ " $* " != *" slapd "* ]] || as_root systemctl disable -q --now slapd
+	[[ " $* " != *" pgbouncer "* ]] || as_root systemctl disable -q --now pgbouncer || true
 	[[ " $* " != *" samba-ad-dc "* ]] || as_root systemctl disable -q --now samba-ad-dc smbd nmbd winbind || true # those that there are
 	[[ " $* " != *" lemonldap-ng-fastcgi-server "* ]] || as_root systemctl disable -q --now lemonldap-ng-fastcgi-server || true
 	[[ " $* " != *" simplesamlphp "* ]] || as_root systemctl disable -q --now apache2 || true
@@ -163,5 +168,5 @@ for manager in apt-get dnf apk brew; do
 	done
 	exit 0
 done
-say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers; cxx: g++, make and Python; samba: Samba's AD DC with samba-tool; ds389: 389 Directory Server, certutil, pk12util, openssl; simplesamlphp: SimpleSAMLphp in /usr/share, and php; lemonldap: LemonLDAP::NG's portal in /usr/share, Lasso and plackup)"
+say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; pgbouncer: PgBouncer; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers; cxx: g++, make and Python; samba: Samba's AD DC with samba-tool; ds389: 389 Directory Server, certutil, pk12util, openssl; simplesamlphp: SimpleSAMLphp in /usr/share, and php; lemonldap: LemonLDAP::NG's portal in /usr/share, Lasso and plackup)"
 exit 1

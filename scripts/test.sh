@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/needs.sh postgres slapd browser node cc
+scripts/needs.sh postgres pgbouncer slapd browser node cc
 export TENANTCONTENT_TEST_REQUIRE=1 # a test that cannot have its PostgreSQL, directory or browser fails
 
 export GORACE="atexit_sleep_ms=20${GORACE:+ $GORACE}" # not a second at the end of each of the hundreds of processes

@@ -179,7 +179,7 @@ func TestWrongKeyForTheDatabase(t *testing.T) {
 	is.NoErr(os.Chmod(filepath.Join(data, "secret.key"), 0o644))
 	fails(t, 2, "chmod 600", "", "serve", "--listen=127.0.0.1:0", "--data="+data)
 	is.NoErr(os.Remove(filepath.Join(data, "secret.key")))
-	fails(t, 2, "the secret key does not fit this database", "", "serve", "--listen=127.0.0.1:0", "--data="+data)
+	fails(t, 2, "secret.key is missing, and the database has tenants", "", "serve", "--listen=127.0.0.1:0", "--data="+data)
 }
 
 func TestDatabaseOfANewerVersion(t *testing.T) {

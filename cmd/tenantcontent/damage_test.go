@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -224,10 +223,11 @@ func TestStopWaitsForServerRoutes(t *testing.T) {
 			break
 		}
 	}
-	is.NoErr(s.cmd.Process.Signal(syscall.SIGTERM))
+	code := make(chan int, 1)
+	go func() { code <- s.stop() }()
 	got := <-answered
 	is.NoErr(got.err)
 	is.Equal(got.status, http.StatusOK)
 	is.Equal(got.body, `{"body":"done"}`)
-	is.Equal(s.stop(), 0)
+	is.Equal(<-code, 0)
 }

@@ -134,7 +134,7 @@ func TestKilledTenantCommands(t *testing.T) {
 		done(t, "", with("tenant", "export", "acme", file)...)
 		if embedded {
 			backup := filepath.Join(dir, "backup.tar")
-			killed(t, writing(t, dir, ".backup-*.part", backup), with("backup", backup)...)
+			killed(t, writing(t, dir, ".backup-*/backup.part", backup), with("backup", backup)...)
 			is.True(!there(backup))
 			done(t, "", with("backup", backup)...)
 			done(t, "", "restore", backup, "--data="+filepath.Join(dir, "copy"), "--workspaces="+filepath.Join(dir, "copy.workspaces"))
