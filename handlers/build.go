@@ -379,6 +379,14 @@ func (s *Service) config(file string, line int, raw json.RawMessage) (json.RawMe
 			if strings.HasPrefix(file, string(Tools)+"/") && len(roles) > 0 {
 				return refuse(".roles is for server routes: a tool has no viewer")
 			}
+		case "crossSite":
+			var crossSite *bool
+			if json.Unmarshal(value, &crossSite) != nil || crossSite == nil {
+				return refuse(".crossSite must be true or false")
+			}
+			if !strings.HasPrefix(file, string(Server)+"/") {
+				return refuse(".crossSite is for server routes: no browser adds a cookie to another call")
+			}
 		case "description", "parameters":
 			if why := badToolMember(name, value); why != "" && strings.HasPrefix(file, string(Tools)+"/") {
 				return refuse(why)

@@ -83,6 +83,14 @@ func (r Route) Roles() []string {
 	return roles
 }
 
+// CrossSite reports whether the member crossSite of the route's config is true: pages of other origins may lead browsers to GET it with
+// the cookie of their user.
+func (r Route) CrossSite() bool {
+	var crossSite bool
+	_ = json.Unmarshal(Member(r.Config, "crossSite"), &crossSite) // Build has checked it
+	return crossSite
+}
+
 // Program is the compiled program of a route, under the hash of its sources. There is one for each engine that runs it.
 type Program struct {
 	Hash string

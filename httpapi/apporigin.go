@@ -136,7 +136,7 @@ func (a *api) serveApp(w *response, r *http.Request, label, app string) error {
 	}
 	visits := r.Header.Get("Sec-Fetch-Mode") == "navigate"
 	switch site := r.Header.Get("Sec-Fetch-Site"); {
-	case !visits && (site == "same-site" || site == "cross-site"):
+	case !visits && (site == "same-site" || site == "cross-site") && !strings.HasPrefix(r.URL.Path, "/api/_server"): // where callServer decides
 		return errs.New(errs.Forbidden, "This request came from a page of another origin.")
 	case r.Header.Get("Service-Worker") != "": // it would see the codes
 		return errs.New(errs.Forbidden, "An app cannot have a service worker.")

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -75,6 +76,11 @@ func (a *api) callServer(r *request, path string) (reply, error) {
 	if roles := route.Roles(); len(roles) > 0 && !slices.ContainsFunc(roles, func(id string) bool { return slices.Contains(v.Roles, id) }) {
 		return reply{}, errs.New(errs.Forbidden, "This route of the app is for the roles %s.", strings.Join(roles, ", "))
 	}
+	if !route.CrossSite() {
+		if err := a.fromOtherSite(r); err != nil {
+			return reply{}, err
+		}
+	}
 	app, err := a.Apps.Unchecked().Running(r.Context(), v.Tenant, v.ID)
 	if err != nil {
 		return reply{}, err
@@ -85,7 +91,7 @@ func (a *api) callServer(r *request, path string) (reply, error) {
 	}
 	in.Roles = v.Roles
 	began := time.Now()
-	answer, err := a.runHandler(r.Context(), handlerCall{app: app, access: v.Manifest, who: r.who, route: route, request: in})
+	answer, err := a.runHandler(r.Context(), handlerCall{app: app, access: v.Manifest, who: r.who, route: route, request: in, readOnly: r.who.ReadOnly, byCookie: isRead(r.Method) && r.byCookie()})
 	if v.EditingID == nil {
 		status := answer.Status
 		if err != nil {
@@ -97,6 +103,34 @@ func (a *api) callServer(r *request, path string) (reply, error) {
 		return reply{}, err
 	}
 	return handled(answer), nil
+}
+
+// byCookie reports whether a browser may have added by itself what names the caller of a request to a view: a cookie, not a bearer token
+// or the view token of a page.
+func (r *request) byCookie() bool {
+	return originOf(r.Context()) != nil || r.token == "" && !hasBearer(r.Request)
+}
+
+// fromOtherSite returns errs.Forbidden for a call by cookie that a page of another origin has started: a navigation and a page of a
+// neighbouring app count as one. Browsers that send no Sec-Fetch-Site are known by Origin or Referer.
+func (a *api) fromOtherSite(r *request) error {
+	own := a.origin
+	if at := originOf(r.Context()); at != nil {
+		own = at.origin
+	}
+	ours := func(page string) bool {
+		u, err := url.Parse(page)
+		return err == nil && u.Host != "" && (u.Scheme+"://"+u.Host == own || u.Host == r.Host)
+	}
+	site, origin, referer := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin"), r.Header.Get("Referer")
+	switch {
+	case !r.byCookie():
+	case site == "same-origin" || site == "none":
+	case site == "" && (origin == "" || ours(origin)) && (referer == "" || ours(referer)):
+	default:
+		return errs.New(errs.Forbidden, "This request came from a page of another origin.")
+	}
+	return nil
 }
 
 // countCall counts a call of a page that a rule of the manifest allows. Those of drafts are not counted.

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -345,4 +346,81 @@ func TestCallsAreCounted(t *testing.T) {
 	w.pass(29 * 24 * time.Hour)
 	is.NoErr(w.app.Sweep(t.Context()))
 	is.Equal(strings.Count(w.must(t, "dana", "GET", one+"/stats/api", "").body, `"day"`), 1)
+}
+
+// TestGetFromAnotherSite: a page of another origin, a sibling app and a navigation run no GET handler with the cookie of a viewer unless
+// its config allows that, and make no call; a bearer token and the view token of a page are not added by browsers.
+func TestGetFromAnotherSite(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	app := shop(t, w, map[string]string{"server/who.js": whoami, "server/open.js": "export const config = { crossSite: true }\n" + whoami})
+	view, cookie := "/api/apps/"+app+"/view/", "Cookie: sid="+w.token(t, "mia")
+	foreign := map[string]bool{"Referer: https://evil.example/x": false, "Referer: " + baseURL + "/x": true, "Referer: x": false,
+		"Sec-Fetch-Site: cross-site\nSec-Fetch-Mode: navigate": false, "Sec-Fetch-Site: same-site\nSec-Fetch-Mode: navigate": false,
+		"Sec-Fetch-Site: none\nReferer: https://evil.example/x": true}
+	maps.Copy(foreign, pages)
+	for page, may := range foreign {
+		headers := append(strings.Split(page, "\n"), cookie)
+		for _, method := range []string{"GET", "HEAD"} {
+			a := w.do(t, "", method, view+"api/_server/who", "", headers...)
+			is.Equal(a.status == 200, may)
+			is.Equal(w.do(t, "", method, view+"api/_server/open", "", headers...).status, 200)
+			is.Equal(w.do(t, "", method, view+"api/colors", "", headers...).status == 200, may)
+		}
+		is.Equal(w.do(t, "", "POST", view+"api/_server/open", "{}", headers...).status == 200, may || strings.HasPrefix(page, "Referer")) // writes are as for all routes
+		is.Equal(w.do(t, "mia", "GET", view+"api/_server/who", "", strings.Split(page, "\n")...).status, 200)
+		is.Equal(w.do(t, "", "GET", opened(t, w, "mia", app)+"api/_server/who", "", strings.Split(page, "\n")...).status, 200)
+	}
+}
+
+// TestGetFromAnotherSiteAtOrigin: the same at an app's own origin.
+func TestGetFromAnotherSiteAtOrigin(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite, withAppOrigin)
+	app := shop(t, w, map[string]string{"server/who.js": whoami, "server/open.js": "export const config = { crossSite: true }\n" + whoami})
+	b := newBrowser(t, w, "mia")
+	at, _ := b.open(t, baseURL+"/api/apps/"+app+"/view")
+	origin := strings.TrimSuffix(at, "/")
+	cookie := "Cookie: __Host-view=" + b.cookies[b.host(t, origin)]["__Host-view"]
+	for page, may := range map[string]bool{
+		"": true, "Sec-Fetch-Site: same-origin": true, "Sec-Fetch-Site: none": true, "Sec-Fetch-Site: same-site": false, "Sec-Fetch-Site: cross-site": false,
+		"Sec-Fetch-Site: cross-site\nSec-Fetch-Mode: navigate": false, "Origin: " + baseURL: false, "Origin: " + origin: true, "Referer: " + origin + "/x": true,
+	} {
+		headers := append(strings.Split(page, "\n"), cookie)
+		is.Equal(w.do(t, "", "GET", origin+"/api/_server/who", "", headers...).status == 200, may)
+		is.Equal(w.do(t, "", "GET", origin+"/api/_server/open", "", headers...).status, 200)
+	}
+}
+
+// writer is a handler that writes in each way that there is, and returns what came of it.
+const writer = `const attempt = async (f) => { try { const r = await f(); return r?.status ?? 'done' } catch (e) { return e.message } }
+export const GET = async ({ query, emit, notify, email, fetch }) => ({
+	read: await attempt(() => query('SELECT k FROM t')),
+	query: await attempt(() => query('INSERT INTO t (k) VALUES (1) RETURNING k')), emit: await attempt(() => emit('x', {})),
+	notify: await attempt(() => notify('mia', { title: 'x' })), email: await attempt(() => email('mia@acme.example', { subject: 'x', html: 'x' })),
+	fetch: await attempt(() => fetch('colors/red', { method: 'PUT', body: { color: '#123456' } })), fetched: await attempt(() => fetch('colors')),
+})
+export const POST = GET`
+
+// TestHandlersThatOnlyRead: a GET by cookie writes nothing with fetch, and one with a token that can only read writes nothing at all.
+func TestHandlersThatOnlyRead(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		app := shop(t, w, map[string]string{"server/write.js": writer, "migrations/1.sql": "CREATE TABLE t (k integer)"})
+		w.must(t, "admin", "PUT", "/api/apps/"+app+"/shares/tim", `{"accessLevel": 1}`)
+		route := "/api/apps/" + app + "/view/api/_server/write"
+		call := func(method string, header string) map[string]any {
+			return read[map[string]any](t, w.must(t, "", method, route, "", header))
+		}
+		cookie := call("GET", "Cookie: sid="+w.token(t, "tim"))
+		is.Equal(cookie["fetch"], "fetch: a GET that a browser makes with its cookie can only read: export POST for PUT colors/red, and let the page call that.")
+		cookie["fetch"] = ""
+		is.Equal(cookie, map[string]any{"read": "done", "query": "done", "emit": "done", "notify": "done", "email": "done", "fetch": "", "fetched": 200.0})
+
+		readOnly := read[struct{ Key string }](t, w.must(t, "tim", "POST", "/api/tokens", `{"readOnly": true}`)).Key
+		got := call("GET", "Authorization: Bearer "+readOnly)
+		is.Equal(got, map[string]any{
+			"read": "done", "query": "query: this token can only read, and the statement writes.", "emit": "emit: this token can only read.",
+			"notify": "notify: this token can only read.", "email": "email: this token can only read.", "fetch": 403.0, "fetched": 200.0,
+		})
+		is.Equal(w.do(t, "", "POST", route, "", "Cookie: sid="+w.token(t, "tim"), "Sec-Fetch-Site: same-origin").status, 200)
+	})
 }

@@ -516,6 +516,9 @@ func (a *api) callFromAppView(r *request) (reply, error) {
 	if r.token != "" || hasEmptySegment(r.view.below) { // a token belongs behind view/-/
 		return reply{}, errs.New(errs.NotFound, "There is no such route.")
 	}
+	if err := a.fromOtherSite(r); err != nil {
+		return reply{}, err
+	}
 	return a.callOfPage(r, r.view.below)
 }
 

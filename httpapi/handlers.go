@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -36,6 +37,9 @@ type handlerCall struct {
 	route   handlers.Route
 	request handlers.Request
 	tool    handlers.ToolCall // of a tool of an agent
+
+	readOnly bool // the caller's token can only read: nothing that the handler calls writes
+	byCookie bool // a browser may have added what names the caller to a GET: fetch can only read
 }
 
 // handlersApp returns an app as package handlers has it.
@@ -72,7 +76,7 @@ func (a *api) bind(c handlerCall, in *handlers.Invocation) (end func()) {
 			in.Datasets = append(in.Datasets, d.Alias)
 		}
 	}
-	w := &workspace{of: a.Workspaces, tenant: c.app.Tenant, app: c.app.ID}
+	w := &workspace{of: a.Workspaces, tenant: c.app.Tenant, app: c.app.ID, readOnly: c.readOnly}
 	in.Functions = map[string]jsvm.Function{
 		"query": w.query, "fetch": a.fetchOf(c), "dataset": a.Datasets.Function(datasets), "markdown": toHTML, "extractText": toText,
 	}
@@ -82,6 +86,11 @@ func (a *api) bind(c handlerCall, in *handlers.Invocation) (end func()) {
 		if c.tool.IdempotencyKey != "" {
 			in.Functions[name] = func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 				return f(messages.WithCall(ctx, messages.Call{Depth: c.tool.Depth, Key: made.key(c.tool.IdempotencyKey, name, args)}), args)
+			}
+		}
+		if c.readOnly {
+			in.Functions[name] = func(context.Context, json.RawMessage) (json.RawMessage, error) {
+				return nil, errs.New(errs.Forbidden, "%s: this token can only read.", name)
 			}
 		}
 	}
@@ -131,6 +140,7 @@ func handled(r handlers.Response) reply {
 type workspace struct {
 	of          *workspaces.Service
 	tenant, app string
+	readOnly    bool // the caller's token can only read
 
 	mu   sync.Mutex // one query at a time
 	conn workspaces.Conn
@@ -157,7 +167,14 @@ func (w *workspace) query(ctx context.Context, args json.RawMessage) (json.RawMe
 			return nil, err
 		}
 	}
-	return w.conn.Query(ctx, statement, params)
+	if !w.readOnly {
+		return w.conn.Query(ctx, statement, params)
+	}
+	rows, err := w.conn.Query(workspaces.WithReadOnly(ctx), statement, params)
+	if errors.Is(err, workspaces.ErrWrites) {
+		err = errs.New(errs.Forbidden, "query: this token can only read, and the statement writes.")
+	}
+	return rows, err
 }
 
 func (w *workspace) close() {
@@ -282,6 +299,9 @@ func (a *api) fetchRequest(ctx context.Context, c handlerCall, args json.RawMess
 	}
 	if err := allowedCall(c.access, method, path); err != nil {
 		return nil, err
+	}
+	if c.byCookie && !isRead(method) {
+		return nil, errs.New(errs.Forbidden, "fetch: a GET that a browser makes with its cookie can only read: export POST for %s %s, and let the page call that.", method, path)
 	}
 	plain, err := url.PathUnescape(path)
 	if err != nil {

@@ -25,12 +25,27 @@ type Conn interface {
 	// Query runs one statement, a transaction of its own, and returns its rows as a JSON array of objects; it is empty for a statement
 	// that returns none. params is a JSON array of the values of $1, $2 and so on, or empty. The statement ends with ctx.
 	//
+	// If ReadOnly(ctx), the statement can only read: one that writes fails with errs.Forbidden and changes nothing.
+	//
 	// Errors: errs.Invalid with the engine's message for a fault in the statement or in params; errs.Conflict for a value that is
 	// there already in a unique column; errs.TooLarge for a full workspace and for too large a result; errs.Unavailable; the error
 	// of ctx when it ends.
 	Query(ctx context.Context, statement string, params json.RawMessage) (rows json.RawMessage, err error)
 	Close() error
 }
+
+type readOnlyKey struct{}
+
+// WithReadOnly returns a context in which the statements of a Conn can only read.
+func WithReadOnly(ctx context.Context) context.Context {
+	return context.WithValue(ctx, readOnlyKey{}, true)
+}
+
+// ReadOnly reports whether the context is one of WithReadOnly.
+func ReadOnly(ctx context.Context) bool { return ctx.Value(readOnlyKey{}) != nil }
+
+// ErrWrites is the error of a statement that writes where statements can only read.
+var ErrWrites = errs.New(errs.Forbidden, "The statement writes, and statements can only read here.")
 
 // Workspace names a workspace. Tenant and App are no parts of paths or names of objects: a Driver derives those.
 type Workspace struct {

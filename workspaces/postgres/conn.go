@@ -71,10 +71,14 @@ func (l *session) Query(ctx context.Context, s sqltext.Statement, values []any) 
 	if err := l.check(ctx, s, values); err != nil {
 		return nil, err
 	}
-	if !s.Has("RETURNING") {
+	begin := "BEGIN"
+	switch {
+	case workspaces.ReadOnly(ctx):
+		begin = "BEGIN READ ONLY"
+	case !s.Has("RETURNING"):
 		return l.statement(ctx, s, values)
 	}
-	err = l.transaction(ctx, func() (err error) {
+	err = l.transaction(ctx, begin, func() (err error) {
 		out, err = l.statement(ctx, s, values)
 		return err
 	})
@@ -96,9 +100,9 @@ func allowed(s sqltext.Statement) error {
 	return names(s)
 }
 
-// transaction runs fn between BEGIN and COMMIT.
-func (l *session) transaction(ctx context.Context, fn func() error) (err error) {
-	if err := l.exec(ctx, "BEGIN"); err != nil {
+// transaction runs fn between the statement begin and COMMIT.
+func (l *session) transaction(ctx context.Context, begin string, fn func() error) (err error) {
+	if err := l.exec(ctx, begin); err != nil {
 		return err
 	}
 	defer func() {
@@ -181,6 +185,8 @@ func (l *session) worded(ctx context.Context, err error, s sqltext.Statement) er
 	switch class := e.Code[:min(2, len(e.Code))]; {
 	case e.Code == "23505":
 		return errs.Wrap(errs.Conflict, err, "%s", message)
+	case e.Code == "25006" && workspaces.ReadOnly(ctx):
+		return workspaces.ErrWrites
 	case e.Code == "53400", e.Code == "53100":
 		return errs.Wrap(errs.TooLarge, err, "The statement needs too much room for temporary files: read fewer rows, or sort fewer.")
 	case e.Code == "57014":

@@ -84,7 +84,7 @@ func (d *Driver) Migrate(ctx context.Context, w workspaces.Workspace, all []work
 
 // Once implements tenantsql.Backend. The record is written first: a second caller waits for it.
 func (l *session) Once(ctx context.Context, m workspaces.Migration, fn func() error) error {
-	return l.transaction(ctx, func() error {
+	return l.transaction(ctx, "BEGIN", func() error {
 		result := l.pg.ExecParams(ctx, "INSERT INTO "+recorded+" (name, digest, applied_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
 			[][]byte{[]byte(m.Name), []byte(m.Digest), []byte(workspaces.Time(time.Now()))}, nil, nil, nil).Read()
 		if result.Err != nil || result.CommandTag.RowsAffected() == 0 {

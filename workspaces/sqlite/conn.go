@@ -231,7 +231,7 @@ func (c *conn) statement(ctx context.Context, s sqltext.Statement, values []any,
 
 // guarded runs a statement that may do what those of tenants may.
 func (c *conn) guarded(ctx context.Context, text string, values []any, o Options) (json.RawMessage, error) {
-	c.guard.host = false
+	c.guard.host, c.guard.reads = false, workspaces.ReadOnly(ctx)
 	defer func() { c.guard.host = true }()
 	args := make([]driver.NamedValue, len(values))
 	for i, v := range values {
@@ -284,7 +284,7 @@ func (c *conn) run(ctx context.Context, statement string, args []driver.NamedVal
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.guard.refused = ""
+	c.guard.refused, c.guard.wrote = "", false
 	c.watch.begin()
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -369,6 +369,9 @@ func (c *conn) worded(ctx context.Context, err error, o Options) error {
 	message := trailingCode.ReplaceAllString(e.Error(), "")
 	if _, detail, ok := strings.Cut(message, ": "); ok {
 		message = detail
+	}
+	if c.guard.wrote {
+		return workspaces.ErrWrites
 	}
 	if c.guard.refused != "" {
 		return errs.Wrap(errs.Invalid, err, "%s", c.guard.refused)

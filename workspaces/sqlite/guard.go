@@ -14,7 +14,9 @@ import (
 // guard decides what the statements of a connection may do.
 type guard struct {
 	host    bool   // the statement is the host's
+	reads   bool   // the statement can only read
 	refused string // why something was refused, for people
+	wrote   bool   // what was refused is a write of a statement that can only read
 }
 
 // recorded is the table of the migrations that have been run.
@@ -49,17 +51,29 @@ func (g *guard) authorize(action sqlite.AuthorizerActionCode, a, b, database, _ 
 		}
 		return sqlite.AuthorizerOK
 	case sqlite.AuthInsert, sqlite.AuthUpdate, sqlite.AuthDelete:
+		if g.reads {
+			g.wrote = true
+			return sqlite.AuthorizerDeny
+		}
 		if strings.EqualFold(a, recorded) {
 			return g.refuse("The table %s is written by the server alone.", recorded)
 		}
 		return g.inMain(database)
 	case sqlite.AuthCreateTable, sqlite.AuthCreateIndex, sqlite.AuthCreateView, sqlite.AuthCreateTrigger,
 		sqlite.AuthDropTable, sqlite.AuthDropIndex, sqlite.AuthDropView, sqlite.AuthDropTrigger, sqlite.AuthReindex:
+		if g.reads {
+			g.wrote = true
+			return sqlite.AuthorizerDeny
+		}
 		if strings.EqualFold(a, recorded) || strings.EqualFold(b, recorded) {
 			return g.refuse("The table %s is changed by the server alone.", recorded)
 		}
 		return g.inMain(database)
 	case sqlite.AuthAlterTable: // its arguments are the database and the table
+		if g.reads {
+			g.wrote = true
+			return sqlite.AuthorizerDeny
+		}
 		if strings.EqualFold(b, recorded) {
 			return g.refuse("The table %s is changed by the server alone.", recorded)
 		}

@@ -86,7 +86,7 @@ func Test(t *testing.T, open Open) {
 	for name, check := range map[string]func(t *testing.T, open Open){
 		"Values": testValues, "Errors": testErrors, "Isolation": testIsolation, "Limits": testLimits, "Quota": testQuota,
 		"Cancel": testCancel, "Migrations": testMigrations, "FailedMigration": testFailedMigration, "MigrationsAtOnce": testMigrationsAtOnce,
-		"Stats": testStats, "Drop": testDrop, "Callers": testCallers, "Move": testMove,
+		"Stats": testStats, "Drop": testDrop, "Callers": testCallers, "Move": testMove, "ReadOnly": testReadOnly,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open) })
 	}
@@ -112,6 +112,30 @@ func testValues(t *testing.T, open Open) {
 	is.Equal(c.query("UPDATE v SET f = $1 WHERE n = $2", 2, "9007199254740993"), "[]")            // as it was read
 	is.Equal(c.query("SELECT f FROM v WHERE k = 1"), `[{"f":2}]`)
 	is.Equal(c.query("DELETE FROM v"), "[]")
+}
+
+// testReadOnly: in a context of workspaces.WithReadOnly nothing is written, and the connection writes again without it.
+func testReadOnly(t *testing.T, open Open) {
+	is, d := is.New(t), open(t, Options{})
+	c := connect(t, d, one)
+	c.query("CREATE TABLE r (k integer PRIMARY KEY)")
+	c.query("INSERT INTO r (k) VALUES (1)")
+	reads := workspaces.WithReadOnly(t.Context())
+	rows, err := c.c.Query(reads, "SELECT k FROM r WHERE k = $1", json.RawMessage("[1]"))
+	is.NoErr(err)
+	is.Equal(string(rows), `[{"k":1}]`)
+	for _, statement := range []string{
+		"INSERT INTO r (k) VALUES (2)", "INSERT INTO r (k) VALUES (2) RETURNING k", "UPDATE r SET k = 3", "DELETE FROM r", "DROP TABLE r", "CREATE TABLE r2 (k integer)",
+		"ALTER TABLE r ADD COLUMN s text", "CREATE INDEX r_k ON r (k)", "CREATE VIEW v AS SELECT 1 AS k",
+		"WITH x AS (SELECT 5 AS k) INSERT INTO r (k) SELECT k FROM x", "INSERT INTO r (k) VALUES (1) ON CONFLICT (k) DO UPDATE SET k = 9",
+	} {
+		_, err := c.c.Query(reads, statement, nil)
+		if errs.CodeOf(err) != errs.Forbidden {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	is.Equal(c.query("SELECT k FROM r"), `[{"k":1}]`)
+	is.Equal(c.query("UPDATE r SET k = 2 RETURNING k"), `[{"k":2}]`)
 }
 
 func testErrors(t *testing.T, open Open) {
