@@ -29,7 +29,8 @@ import (
 //   - sqlite:<path> is a file, made with its folder when missing and readable by its owner alone;
 //   - postgres://user:password@host:port/name?sslmode=… is a PostgreSQL 14 or newer. Without sslmode the connection is
 //     plain on the loopback interface and a unix socket, and TLS with a checked certificate elsewhere. pool_max_conns=N
-//     bounds the pool (default 32). A server that is silent for read_timeout (default 10s) during a read outside of a
+//     bounds the pool (default 32). Several hosts (host1:5432,host2:5432) are tried in turn; target_session_attrs is that of libpq, and
+//     without it no connection is made to a standby. A server that is silent for read_timeout (default 10s) during a read outside of a
 //     transaction, write_timeout (30s) during a write or long_timeout (90s) during a statement of an import, restore, deploy
 //     or scan is given up: errs.Unavailable. row_level_security=on tells each statement's tenant to the server's policies.
 //
@@ -121,20 +122,17 @@ func openPostgres(text string) (*bun.DB, error) {
 	return bun.NewDB(db, pgdialect.New()), nil
 }
 
+// cutRowLevelSecurity works on the query alone: package url does not read an address of several hosts.
 func cutRowLevelSecurity(text string) (rest string, on bool, err error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return text, false, nil // pgsafe says so, without the password
-	}
-	q, err := url.ParseQuery(u.RawQuery)
+	address, query, _ := strings.Cut(text, "?")
+	q, err := url.ParseQuery(query)
 	values, ok := q["row_level_security"]
 	if err != nil || !ok {
-		return text, false, nil
+		return text, false, nil // pgsafe refuses it, without the password
 	}
 	if len(values) != 1 || values[0] != "on" && values[0] != "off" {
 		return "", false, errs.New(errs.Invalid, "the database URL cannot be used: row_level_security must be on or off")
 	}
 	q.Del("row_level_security")
-	u.RawQuery = q.Encode()
-	return u.String(), values[0] == "on", nil
+	return address + "?" + q.Encode(), values[0] == "on", nil
 }

@@ -219,7 +219,7 @@ type unanswered struct {
 func (u *unanswered) InTx(ctx context.Context, fn func(context.Context) error) error {
 	err := u.Store.InTx(ctx, fn)
 	if err == nil && u.lose {
-		return errs.New(errs.Unavailable, "The database did not answer: the change may or may not have been made.")
+		return errs.New(errs.Unconfirmed, "The database did not answer: the change may or may not have been made.")
 	}
 	return err
 }
@@ -233,7 +233,7 @@ func TestUnansweredPut(t *testing.T) {
 		for _, text := range []string{"new", strings.Repeat("large ", 1<<18)} {
 			s.lose = true
 			_, err := l.Put(t.Context(), "acme", "l", "a", "", strings.NewReader(text), free)
-			is.Equal(errs.CodeOf(err), errs.Unavailable)
+			is.Equal(errs.CodeOf(err), errs.Unconfirmed)
 			s.lose = false
 			is.True(read(t, l, "l", "a") == text)
 			put(t, l, "l", "a", text)

@@ -26,6 +26,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 chmod 755 "$folder"
 
+failed=()
 export TENANTCONTENT_TEST_REQUIRE=1
 for major in "${majors[@]}"; do
 	version=$(newest "$major")
@@ -42,7 +43,8 @@ for major in "${majors[@]}"; do
 	mkdir -m 1777 "$TENANTCONTENT_TEST_SHARED" # each process starts from the cluster that the first one makes here
 	chmod 1777 "$TENANTCONTENT_TEST_SHARED"
 	echo "--- $("$PG_BIN/postgres" --version)"
-	go test -vet=off ${CI:+-count=1} -run /postgres -skip 'Test\w*(Memory|Size)$' $(go list ./... | grep /bunstore$)
-	go test -vet=off ${CI:+-count=1} ./internal/bunx ./internal/migrations ./internal/pgsafe
+	go test -vet=off ${CI:+-count=1} -run /postgres -skip 'Test\w*(Memory|Size)$' $(go list ./... | grep /bunstore$) || failed+=("$version")
+	go test -vet=off ${CI:+-count=1} ./internal/bunx ./internal/migrations ./internal/pgsafe || failed+=("$version")
 	rm -rf "$TENANTCONTENT_TEST_SHARED" "${folder:?}/$version"
 done
+[ ${#failed[@]} = 0 ] || { echo "postgres.sh: failed on ${failed[*]}" >&2 && exit 1; }

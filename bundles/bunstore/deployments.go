@@ -48,8 +48,9 @@ func (s *Store) Deployed(ctx context.Context, tenant, source, bundleID string) (
 func (s *Store) Fingerprints(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) (map[string]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	fingerprints := map[string]string{}
+	// || keeps PostgreSQL, as long as it has no statistics, from the index by source, of which all rows may have the same.
 	rows, err := c.Find(ctx, bunx.Lookup{
-		Columns: "entity_id, mark", Table: "tc_deployments", Where: "tenant_id = $1 AND kind = $2 AND ($3 = '' OR source_tenant = $3)", Key: "entity_id",
+		Columns: "entity_id, mark", Table: "tc_deployments", Where: "tenant_id = $1 AND kind = $2 AND ($3 = '' OR source_tenant || '' = $3)", Key: "entity_id",
 	}, ids, tenant, string(kind), source)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
 		var fingerprint string
@@ -93,19 +94,22 @@ func (s *Store) SetDeployed(ctx context.Context, tenant, source, bundleID string
 func (s *Store) AddDeployed(ctx context.Context, tenant, source, bundleID string, more []bundles.Deployment) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(more, batch) {
-			rows := make([]deployment, len(some))
+			rows, columns := make([]deployment, len(some)), make([][]string, 3)
 			for i, d := range some {
 				rows[i] = deployment{tenant, source, bundleID, d}
+				columns[0], columns[1], columns[2] = append(columns[0], string(d.Kind)), append(columns[1], d.ID), append(columns[2], d.Fingerprint)
 			}
 			if _, err := deploymentTable.Insert(ctx, c, deploymentTable.OnConflict, rows...); err != nil {
 				return bunx.Err(err, "Deployment")
 			}
+			_, err := c.Exec(ctx, `WITH d (kind, id, mark) AS `+c.Among(3, 3)+` UPDATE tc_deployments SET mark = d.mark FROM d
+				WHERE tenant_id = $1 AND source_tenant || '' = $2 AND tc_deployments.kind = d.kind AND entity_id = d.id AND tc_deployments.mark <> d.mark
+				AND `+c.Match(4, "tc_deployments.kind", "entity_id"), tenant, source, bunx.Keys(columns...), bunx.Keys(columns[:2]...))
+			if err != nil {
+				return bunx.Err(err, "Deployment")
+			}
 		}
-		_, err := c.Exec(ctx, `UPDATE tc_deployments SET mark = d.mark FROM tc_deployments d
-			WHERE tc_deployments.tenant_id = $1 AND d.tenant_id = $1 AND tc_deployments.source_tenant = $2 AND d.source_tenant = $2 AND d.bundle_id = $3
-			AND tc_deployments.kind = d.kind AND tc_deployments.entity_id = d.entity_id AND tc_deployments.mark <> d.mark`,
-			tenant, source, bundleID)
-		return bunx.Err(err, "Deployment")
+		return nil
 	})
 }
 

@@ -261,7 +261,7 @@ func (u unanswered) InTx(ctx context.Context, fn func(ctx context.Context) error
 	if err := u.Store.InTx(ctx, fn); err != nil {
 		return err
 	}
-	return errs.New(errs.Unavailable, "The database did not answer: the change may or may not have been made.")
+	return errs.New(errs.Unconfirmed, "The database did not answer: the change may or may not have been made.")
 }
 
 // testUnanswered: a file whose row was committed keeps its bytes, though Create returns an error.
@@ -269,7 +269,7 @@ func testUnanswered(t *testing.T, o files.Options) {
 	is, whole := is.New(t), files.New(o)
 	o.Store = unanswered{o.Store}
 	_, err := files.New(o).Create(t.Context(), "acme", draft("jo"), written(strings.NewReader("bytes")))
-	is.Equal(errs.CodeOf(err), errs.Unavailable)
+	is.Equal(errs.CodeOf(err), errs.Unconfirmed)
 	_, r, err := whole.Open(t.Context(), "acme", id, everyone)
 	is.NoErr(err)
 	text, err := io.ReadAll(r)

@@ -7,7 +7,6 @@ package bunx
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"strconv"
 	"strings"
@@ -99,7 +98,7 @@ func WorkOf(ctx context.Context) Work {
 }
 
 // InTx runs fn in a transaction and commits when it returns nil. Inside a transaction of the same database it joins.
-// When the connection is lost during the COMMIT, the error is errs.Unavailable with a message that the change may have been made.
+// When the answer to the COMMIT is not read, because the connection is lost or ctx ends, the error is errs.Unconfirmed: the change may have been made.
 // Every write goes through it: on SQLite a write outside a transaction keeps the log from being copied back.
 func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
 	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
@@ -124,6 +123,9 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 			_ = tx.Rollback()
 		}
 	}()
+	if err := r.watchClient(ctx); err != nil {
+		return ended(ctx, Err(err, ""))
+	}
 	if err := d.write(ctx, r); err != nil {
 		return ended(ctx, err)
 	}
@@ -135,9 +137,9 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 		return ended(ctx, Err(err, ""))
 	}
 	done = true
+	begun := ctx.Err() == nil && !marks(db)
 	if err := tx.Commit(); err != nil {
-		sent := !errors.Is(err, driver.ErrBadConn) && !errors.Is(err, sql.ErrTxDone)
-		return unconfirmed(Err(ended(ctx, err), ""), sent)
+		return unconfirmed(Err(ended(ctx, err), ""), sent(err, begun))
 	}
 	for _, f := range r.after {
 		f()
@@ -188,13 +190,27 @@ func Write(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.C
 }
 
 // WriteOne is Write for fn that runs one statement. On PostgreSQL a statement is a transaction by itself, and BEGIN and
-// COMMIT would be two more round trips. fn registers no AfterCommit.
+// COMMIT would be two more round trips. fn registers no AfterCommit. When the answer to the statement is not read, because the connection is lost or
+// ctx ends, the error is errs.Unconfirmed.
 func WriteOne(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error) error {
-	if own, c := For(ctx, db, tenant); c.Postgres() && !c.inTx {
+	own, c := For(ctx, db, tenant)
+	switch {
+	case !c.Postgres() || c.inTx:
+		return Write(ctx, db, tenant, fn)
+	case marks(db):
 		err := fn(own, c)
-		return unconfirmed(err, lost(err))
+		return unconfirmed(err, sent(err, false))
+	case cancels(db):
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return Err(err, "")
+		}
+		defer func() { _ = conn.Close() }()
+		err = fn(own, Conn{IDB: conn, DB: db, fixed: conn.Conn})
+		return unconfirmed(err, sent(err, true))
 	}
-	return Write(ctx, db, tenant, fn)
+	err := Write(ctx, db, tenant, fn) // a statement whose client is gone ends with its transaction
+	return unconfirmed(err, errs.CodeOf(err) != errs.Unconfirmed && sent(err, false))
 }
 
 // AfterCommit runs f when the transaction in ctx has been committed, at once when there is none, never when it is

@@ -3,8 +3,10 @@ package bunx
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -27,7 +29,7 @@ func Err(err error, what string) error {
 	case errors.Is(err, sql.ErrNoRows):
 		return errs.New(errs.NotFound, "%s not found.", what)
 	case errors.Is(err, context.Canceled):
-		return err
+		return errs.Wrap(errs.Canceled, err, "This was ended before it was done, and nothing was changed.")
 	}
 	e := codes(err)
 	switch {
@@ -76,22 +78,42 @@ func (e code) passes() bool {
 	return e.state == "57014" || strings.HasPrefix(e.state, "55") || strings.HasPrefix(e.state, "25") && postgresFault(e) == NoFault
 }
 
-// unconfirmed is for the error of a COMMIT, or of a statement that commits by itself. When it was sent, and the server has
-// not said that it failed, the change may have been made.
+// unconfirmed is for the error of a COMMIT, or of a statement that commits by itself: when it was sent, the change may have been made.
 func unconfirmed(err error, sent bool) error {
-	if !sent || errs.CodeOf(err) != errs.Unavailable {
+	if err == nil || !sent {
 		return err
 	}
-	if codes(err) != (code{}) {
-		return err
-	}
-	return errs.Wrap(errs.Unavailable, err, "The database did not answer: the change may or may not have been made. Look before you try again.")
+	return errs.Wrap(errs.Unconfirmed, err, "The database did not answer: the change may or may not have been made. Look before you try again.")
 }
 
-// lost reports whether the connection was lost after a statement had been sent. Package pgsafe marks such errors.
-func lost(err error) bool {
-	var e interface{ StatementSent() bool }
-	return errors.As(err, &e) && e.StatementSent()
+// sent reports whether a statement was sent of which the database has not said how it ended. pgsafe and pgx mark their errors. Another driver's are told
+// by their kind: an error of the network is that of the statement, unless it is one of connecting. begun reports whether there was a connection, so that
+// the end of a context is that of the statement, too: pgx returns the very error that package sql returns while there is none.
+func sent(err error, begun bool) bool {
+	var marked interface{ StatementSent() bool }
+	var pgx interface{ SafeToRetry() bool }
+	var network *net.OpError
+	if errors.As(err, &marked) {
+		return marked.StatementSent()
+	}
+	if e := codes(err); e != (code{}) {
+		return e.state == "40003" || e.state == "08007" // statement completion unknown, transaction resolution unknown
+	}
+	cause := err
+	for {
+		e, ok := cause.(*errs.Error)
+		if !ok {
+			break
+		}
+		cause = e.Cause
+	}
+	switch {
+	case errors.As(err, &pgx) && pgx.SafeToRetry(), errors.As(err, &network) && network.Op == "dial",
+		!begun && (cause == context.Canceled || cause == context.DeadlineExceeded),
+		errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrTxDone), errors.Is(err, sql.ErrConnDone):
+		return false
+	}
+	return unreachable(err) || errors.Is(err, context.Canceled)
 }
 
 // code is what a database calls an error.

@@ -54,7 +54,7 @@ func TestErrPassesOn(t *testing.T) {
 	is.Equal(bunx.Err(ours, "Thing"), ours)
 	is.Equal(bunx.Err(other, "Thing"), other)
 	is.Equal(errs.CodeOf(bunx.Err(fmt.Errorf("scan: %w", sql.ErrNoRows), "Thing")), errs.NotFound)
-	is.Equal(bunx.Err(context.Canceled, "Thing"), context.Canceled)
+	is.Equal(errs.CodeOf(bunx.Err(context.Canceled, "Thing")), errs.Canceled)
 	is.Equal(errs.CodeOf(bunx.Err(context.DeadlineExceeded, "Thing")), errs.Unavailable)
 }
 
@@ -87,7 +87,7 @@ func TestErrOfEndedContexts(t *testing.T) {
 			time.AfterFunc(50*time.Millisecond, cancel)
 			err := run(ctx)
 			is.True(errors.Is(err, context.Canceled))
-			is.Equal(errs.CodeOf(err), errs.Internal)
+			is.Equal(errs.CodeOf(err), errs.Canceled)
 			is.NoErr(put(t.Context(), db, fmt.Sprint(time.Now().UnixNano()), time.Now()))
 		}
 	})
@@ -171,7 +171,11 @@ func TestErrOfUnansweredCommit(t *testing.T) {
 	refused := func(err error, message string) {
 		t.Helper()
 		is.Helper()
-		is.Equal(errs.CodeOf(err), errs.Unavailable)
+		code := errs.Unconfirmed
+		if message == away {
+			code = errs.Unavailable
+		}
+		is.Equal(errs.CodeOf(err), code)
 		is.Equal(errs.MessageOf(err), message)
 	}
 
@@ -197,4 +201,93 @@ func TestOutOfMemory(t *testing.T) {
 	is.True(bunx.OutOfMemory(exec(t.Context(), db, `DO $$ BEGIN RAISE 'out of shared memory' USING ERRCODE = '53200'; END $$`)))
 	is.True(!bunx.OutOfMemory(exec(t.Context(), db, `DO $$ BEGIN RAISE 'terminated' USING ERRCODE = '57P01'; END $$`)))
 	is.True(!bunx.OutOfMemory(nil))
+}
+
+// TestEndedWrites ends the context of a write that waits for a lock, with each driver that a host can bring: it may have been made, and the server does not go on
+// with it. A read is what it is.
+func TestEndedWrites(t *testing.T) {
+	dbtest.Server(t)
+	for name, open := range map[string]dbtest.Opener{"pgsafe": dbtest.Postgres, "pgdriver": dbtest.PGDriver, "pgx": dbtest.PGX} {
+		for _, by := range []string{"deadline", "cancel"} {
+			t.Run(name+"/"+by, func(t *testing.T) {
+				is, db := is.New(t), open(t)
+				is.NoErr(put(t.Context(), db, "held", time.Now()))
+				waiting := func() (n int) {
+					is.NoErr(db.NewRaw(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(t.Context(), &n))
+					return n
+				}
+				write := func(ctx context.Context) error {
+					return bunx.WriteOne(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
+						_, err := c.Exec(ctx, "UPDATE tc_colors SET color = '#123' WHERE tenant_id = 'acme' AND key = 'held'")
+						return bunx.Err(err, "Color")
+					})
+				}
+				err := bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+					if _, err := c.Exec(ctx, "UPDATE tc_colors SET color = '#000' WHERE tenant_id = 'acme' AND key = 'held'"); err != nil {
+						return err
+					}
+					limited, cancel := context.WithTimeout(t.Context(), time.Hour)
+					if by == "deadline" {
+						limited, cancel = context.WithTimeout(t.Context(), time.Second)
+					}
+					defer cancel()
+					done := make(chan error, 1)
+					go func() { done <- write(limited) }()
+					for by == "cancel" && waiting() == 0 {
+					}
+					if by == "cancel" {
+						cancel()
+					}
+					if name == "pgdriver" && by == "cancel" { // it notices by its own time-out only
+						return nil
+					}
+					err := <-done
+					is.Equal(errs.CodeOf(err), errs.Unconfirmed)
+					is.Equal(errs.MessageOf(err), "The database did not answer: the change may or may not have been made. Look before you try again.")
+					for waiting() > 0 { // the lock is still held
+						time.Sleep(10 * time.Millisecond)
+					}
+					return nil
+				})
+				is.NoErr(err)
+				if name == "pgdriver" && by == "cancel" {
+					for waiting() > 0 {
+						time.Sleep(10 * time.Millisecond)
+					}
+				}
+				ctx, c := bunx.For(t.Context(), db, "acme")
+				var color string
+				is.NoErr(c.One(ctx, "Color", "SELECT color FROM tc_colors WHERE tenant_id = $1 AND key = 'held'", []any{"acme"}, &color))
+				is.Equal(color, "#000") // the server has stopped the other one
+			})
+		}
+	}
+}
+
+// TestEndedBeforeSending: a write whose context ends before a statement is sent was not made, and the error says so.
+func TestEndedBeforeSending(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		db.SetMaxOpenConns(1)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		brief, cancelBrief := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancelBrief()
+		insert := func(ctx context.Context) error {
+			return bunx.WriteOne(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
+				_, err := c.Exec(ctx, "INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ('acme', 'x', 'User', '')")
+				return bunx.Err(err, "User")
+			})
+		}
+		is.NoErr(bunx.Write(t.Context(), db, "acme", func(context.Context, bunx.Conn) error { // the only connection, or the only writer
+			err := insert(ended)
+			is.Equal(errs.CodeOf(err), errs.Canceled)
+			is.True(errors.Is(err, context.Canceled))
+			is.Equal(errs.CodeOf(insert(brief)), errs.Unavailable)
+			return nil
+		}))
+		n, err := bunx.Count(t.Context(), db, "acme", "tc_principals")
+		is.NoErr(err)
+		is.Equal(n, 1)
+	})
 }

@@ -1,12 +1,14 @@
 package dbtest
 
 import (
+	"database/sql"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/driver/pgdriver"
 )
 
 // EachStore runs the suite of a Store on each database, and as subtest pgx on PostgreSQL through another driver: a host may
@@ -17,6 +19,14 @@ func EachStore(t *testing.T, test func(t *testing.T, open Opener)) {
 		Server(t)
 		test(t, PGX)
 	})
+}
+
+// PGDriver is PGX through uptrace's pgdriver as it is.
+func PGDriver(t testing.TB) *bun.DB {
+	t.Helper()
+	db := bun.NewDB(sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address(Server(t), borrow(t, "plain"), "")))), pgdialect.New())
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }
 
 // PGX returns a database of the test's own, as a host may bring it: through pgx, and without row-level security, for which a

@@ -17,12 +17,19 @@ type conn struct {
 	pg     *pgdriver.Conn
 	socket *socket
 
-	open   *rows // being read: the connection has no room for another statement
-	stmts  *statements
-	inTx   bool
-	failed bool // an error in this transaction
-	tenant tenantState
-	limits timeouts
+	owner   *connector
+	born    int64     // time in nanoseconds
+	recheck time.Time // when it is to be made anew; zero: never
+	cancel  func()    // has the server stop the statement; it does not wait
+
+	open     *rows // being read: the connection has no room for another statement
+	stmts    *statements
+	inTx     bool
+	readOnly bool // this transaction, because its caller wants that
+	failed   bool // an error in this transaction
+	sent     bool // the statement in use was sent to be executed
+	tenant   tenantState
+	limits   timeouts
 }
 
 var (
@@ -35,18 +42,27 @@ var (
 	_ driver.Validator          = (*conn)(nil)
 )
 
-func newConn(pg *pgdriver.Conn, s *socket, cfg Config, limits timeouts) *conn {
+func newConn(pg *pgdriver.Conn, s *socket, k *connector) *conn {
 	return &conn{
-		limits: limits,
+		owner:  k,
+		cancel: func() {},
+		born:   time.Now().UnixNano(),
+		limits: k.limits,
 		pg:     pg,
 		socket: s,
-		stmts:  newStatements(cfg.StatementCache),
-		tenant: tenantState{of: cfg.Tenant, known: true}, // set to '' by the connector
+		stmts:  newStatements(k.cfg.StatementCache),
+		tenant: tenantState{of: k.cfg.Tenant, known: true}, // set to '' by the connector
 	}
 }
 
 // kill closes the connection for good, at once.
 func (c *conn) kill() { c.socket.kill() }
+
+// abandon closes the connection and has the server stop the statement that runs on it.
+func (c *conn) abandon() {
+	c.kill()
+	c.cancel()
+}
 
 // dead reports whether the connection was killed.
 func (c *conn) dead() bool { return c.socket.killed.Load() }
@@ -62,11 +78,11 @@ func (c *conn) enter(ctx context.Context, timeout time.Duration) (leave func(), 
 	case c.open != nil:
 		return nil, refusal("the rows of an earlier statement are still open on this connection")
 	}
-	c.socket.timeout = timeout
+	c.socket.timeout, c.sent = timeout, false
 	if ctx.Done() == nil {
 		return func() {}, nil
 	}
-	stop := context.AfterFunc(ctx, c.kill)
+	stop := context.AfterFunc(ctx, c.abandon)
 	return func() {
 		if !stop() {
 			c.kill() // now, not when the other goroutine gets to it and the next caller has the connection
@@ -83,6 +99,11 @@ func (c *conn) settle(ctx context.Context, err error) error {
 		return err
 	}
 	c.failed = true
+	if Code(err) == readOnlyTransaction && !c.readOnly {
+		c.kill()
+		c.owner.demote()
+		return err
+	}
 	if ordinary(err) {
 		return err
 	}
@@ -91,14 +112,17 @@ func (c *conn) settle(ctx context.Context, err error) error {
 	switch {
 	case server:
 		return err
+	case ctx.Err() != nil && c.sent:
+		return lostError{ctx.Err(), true}
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case c.socket.timedOut.Load():
-		return lostError{fmt.Errorf("the server has not answered within %s: %w", c.socket.timeout, os.ErrDeadlineExceeded)}
+		c.cancel()
+		return lostError{fmt.Errorf("pgsafe: the server has not answered within %s: %w", c.socket.timeout, os.ErrDeadlineExceeded), c.sent}
 	case errors.Is(err, driver.ErrBadConn): // pgdriver: nothing was written
 		return driver.ErrBadConn
 	}
-	return lostError{fmt.Errorf("the connection is lost: %w", err)}
+	return lostError{fmt.Errorf("pgsafe: the connection is lost: %w", err), c.sent}
 }
 
 // IsValid reports whether the connection can be used again; database/sql asks before it keeps one.
@@ -106,7 +130,8 @@ func (c *conn) IsValid() bool { return !c.dead() && c.pg.IsValid() }
 
 // ResetSession is called before the connection is taken from the pool.
 func (c *conn) ResetSession(context.Context) error {
-	if !c.IsValid() || c.inTx || c.open != nil || c.socket.quiet() != nil {
+	old := c.born < c.owner.demoted.Load() || !c.recheck.IsZero() && time.Now().After(c.recheck)
+	if old || !c.IsValid() || c.inTx || c.open != nil || c.socket.quiet() != nil {
 		c.kill()
 		return driver.ErrBadConn
 	}
@@ -126,6 +151,7 @@ func (c *conn) control(ctx context.Context, timeout time.Duration, query string)
 		return nil, err
 	}
 	defer leave()
+	c.sent = true
 	res, err := c.pg.ExecContext(ctx, query, nil)
 	return res, c.settle(ctx, err)
 }

@@ -111,7 +111,7 @@ func TestLeaveIsFinal(t *testing.T) {
 	is := is.New(t)
 	for range 1000 {
 		near, far := net.Pipe()
-		c := newConn(&pgdriver.Conn{}, &socket{Conn: near}, Config{}, timeouts{})
+		c := newConn(&pgdriver.Conn{}, &socket{Conn: near, raw: near}, &connector{})
 		ctx, cancel := context.WithCancel(t.Context())
 		leave, err := c.enter(ctx, 0)
 		is.NoErr(err)

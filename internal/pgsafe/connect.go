@@ -3,13 +3,17 @@ package pgsafe
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"database/sql/driver"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/uptrace/bun/driver/pgdriver"
@@ -22,7 +26,16 @@ type connector struct {
 	setup   string // the statement that makes the settings of a new connection
 	without string // the same without client_connection_check_interval, which not every server has
 	limits  timeouts
+	hosts   []*reached
+	last    atomic.Int32 // which of the hosts the last connection is to
+	cancels chan struct{}
 
+	demoted atomic.Int64 // connections from before this time, in nanoseconds, have to be made anew: one of them found its server read-only
+}
+
+// reached is a host with what is known of it.
+type reached struct {
+	host
 	mu         sync.Mutex
 	silent     error     // of the last attempt that took all of its time
 	silentTill time.Time // until then no other one is made
@@ -48,10 +61,16 @@ func newConnector(t target, cfg Config) *connector {
 	if cfg.Tenant != nil {
 		all = append(all, setting{tenantSetting, ""})
 	}
+	hosts := make([]*reached, len(t.hosts))
+	for i, h := range t.hosts {
+		hosts[i] = &reached{host: h}
+	}
 	return &connector{
-		limits: newTimeouts(t, cfg),
-		target: t,
-		cfg:    cfg,
+		hosts:   hosts,
+		cancels: make(chan struct{}, maxCancels),
+		limits:  newTimeouts(t, cfg),
+		target:  t,
+		cfg:     cfg,
 		dialer: net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 			Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3,
 		}},
@@ -68,45 +87,99 @@ func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }
 
-// setupStatement makes all settings in one round trip. A later setting wins over an earlier one.
+// setupStatement makes all settings in one round trip, and returns what the server is in its last two columns. A later setting wins over an earlier one.
 func setupStatement(all []setting) string {
 	calls := make([]string, len(all))
 	for i, s := range all {
 		calls[i] = fmt.Sprintf("set_config(%s, %s, false)", literal(s.name), literal(s.value))
 	}
-	return "select " + strings.Join(calls, ", ")
+	return "select " + strings.Join(calls, ", ") + ", current_setting('transaction_read_only'), pg_is_in_recovery()::text"
 }
 
 // literal returns s as a string literal. pgdriver requires standard_conforming_strings.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// Connect dials, logs in and makes the settings, within connect_timeout. It leaves no socket behind when it fails. Within
-// a second after an attempt that has had no answer it fails at once.
+// Connect returns a connection to the first of the hosts, from the last that was connected to, that target_session_attrs wants.
+// Errors: that of the context, or those of all hosts.
 func (k *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	if err := k.isSilent(); err != nil {
+	var failed error
+	for i, attrs := range k.target.attrs.passes() {
+		first := int(k.last.Load())
+		for j := range k.hosts {
+			n := (first + j) % len(k.hosts)
+			c, err := k.connectTo(ctx, k.hosts[n], attrs)
+			switch {
+			case err == nil:
+				k.last.Store(int32(n))
+				return c, nil
+			case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
+				return nil, err
+			case i == 0 && failed == nil || len(k.hosts) == 1:
+				failed = err
+			case i == 0 || errors.As(err, new(wrongServer)): // in a second pass others have failed as before
+				failed = fmt.Errorf("%w; %w", failed, err)
+			}
+		}
+	}
+	return nil, unsent{failed}
+}
+
+// connectTo dials, logs in and makes the settings, within connect_timeout. It leaves no socket behind when it fails. Within
+// a second after an attempt that has had no answer it fails at once.
+func (k *connector) connectTo(ctx context.Context, h *reached, attrs sessionAttrs) (driver.Conn, error) {
+	if err := h.isSilent(); err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, k.target.connectTimeout)
 	defer cancel()
-	raw, err := k.dialer.DialContext(limited, k.target.network, k.target.addr)
+	raw, secured, err := k.open(limited, h.host)
 	if err != nil {
-		return nil, k.failed(ctx, limited, err)
+		return nil, k.failed(ctx, limited, h, err)
 	}
-	s := &socket{Conn: raw}
+	s := &socket{Conn: secured, raw: raw, startup: &keyReader{}}
 	stop := context.AfterFunc(limited, s.kill)
-	c, err := k.start(limited, s)
+	c, is, err := k.start(limited, h.host, s)
 	if !stop() && err == nil {
 		err = limited.Err()
 	}
-	if err != nil {
-		s.kill() // pgdriver leaves it open
-		return nil, k.failed(ctx, limited, err)
+	if err == nil {
+		if err := attrs.check(h.addr, is); err != nil {
+			_ = c.Close()
+			return nil, err
+		}
+		return c, nil
 	}
-	return c, nil
+	s.kill() // pgdriver leaves it open
+	return nil, k.failed(ctx, limited, h, err)
+}
+
+// open dials a host, and begins TLS where that is wanted: here, not in pgdriver, so that the socket sees what the server sends.
+func (k *connector) open(ctx context.Context, h host) (raw, secured net.Conn, err error) {
+	if raw, err = k.dialer.DialContext(ctx, h.network, h.addr); err != nil || h.tls == nil {
+		return raw, raw, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = raw.Close() })()
+	answer := make([]byte, 1)
+	if _, err = raw.Write([]byte{0, 0, 0, 8, 4, 210, 22, 47}); err == nil { // SSLRequest
+		_, err = io.ReadFull(raw, answer)
+	}
+	switch {
+	case err != nil:
+	case answer[0] != 'S':
+		err = errors.New("the server has no TLS: it has to be turned on there, or sslmode=disable in the database URL turns it off here")
+	default:
+		client := tls.Client(raw, h.tls)
+		if err = client.HandshakeContext(ctx); err == nil {
+			return raw, client, nil
+		}
+		err = fmt.Errorf("TLS handshake failed: %w", err)
+	}
+	_ = raw.Close()
+	return nil, nil, err
 }
 
 // failed returns the error for the caller: that of its own context, a time-out, or the cause.
-func (k *connector) failed(ctx, limited context.Context, err error) error {
+func (k *connector) failed(ctx, limited context.Context, h *reached, err error) error {
 	deadline, has := ctx.Deadline()
 	switch {
 	case ctx.Err() != nil:
@@ -114,27 +187,27 @@ func (k *connector) failed(ctx, limited context.Context, err error) error {
 	case has && !time.Now().Before(deadline): // the dialer has its own timer, which may be a little earlier
 		return context.DeadlineExceeded
 	case limited.Err() != nil:
-		err = fmt.Errorf("pgsafe: connect to %s: %w", k.target.addr, os.ErrDeadlineExceeded)
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.silent, k.silentTill = err, time.Now().Add(silence)
+		err = fmt.Errorf("pgsafe: connect to %s: %w", h.addr, os.ErrDeadlineExceeded)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.silent, h.silentTill = err, time.Now().Add(silence)
 		return err
 	}
-	return fmt.Errorf("pgsafe: connect to %s: %w", k.target.addr, err)
+	return fmt.Errorf("pgsafe: connect to %s: %w", h.addr, err)
 }
 
 // isSilent returns the error of an attempt that has just had no answer.
-func (k *connector) isSilent() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if time.Now().Before(k.silentTill) {
-		return k.silent
+func (h *reached) isSilent() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Now().Before(h.silentTill) {
+		return h.silent
 	}
 	return nil
 }
 
 // start lets pgdriver log in over s. pgdriver panics on some messages that no PostgreSQL sends.
-func (k *connector) start(ctx context.Context, s *socket) (c *conn, err error) {
+func (k *connector) start(ctx context.Context, h host, s *socket) (c *conn, is serverState, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("pgsafe: the server does not speak PostgreSQL's protocol: %v", p)
@@ -142,24 +215,57 @@ func (k *connector) start(ctx context.Context, s *socket) (c *conn, err error) {
 	}()
 	pg, err := pgdriver.NewConnector(k.options(s)).Connect(ctx)
 	if err != nil {
-		return nil, err
+		return nil, is, err
 	}
-	c = newConn(pg.(*pgdriver.Conn), s, k.cfg, k.limits)
-	_, err = c.pg.ExecContext(ctx, k.setup, nil)
+	key := s.startup.key
+	s.startup = nil
+	c = newConn(pg.(*pgdriver.Conn), s, k)
+	c.cancel = func() { k.cancel(h, key) }
+	is, err = c.setUp(ctx, k.setup)
 	if ordinary(err) && c.pg.IsValid() {
-		_, err = c.pg.ExecContext(ctx, k.without, nil)
+		is, err = c.setUp(ctx, k.without)
 	}
-	return c, err
+	if is.readOnly && !is.standby && k.target.attrs == "" {
+		c.recheck = time.Now().Add(recheckReadOnly)
+	}
+	return c, is, err
 }
 
-// options passes to pgdriver the socket and everything that its own URL parser would; time-outs are lifted.
+// recheckReadOnly is how long a connection to a server is kept that can only be read, though the URL does not want such a one.
+const recheckReadOnly = time.Second
+
+// setUp runs a setupStatement.
+func (c *conn) setUp(ctx context.Context, statement string) (is serverState, err error) {
+	rows, err := c.pg.QueryContext(ctx, statement, nil)
+	if err != nil {
+		return is, err
+	}
+	row := make([]driver.Value, len(rows.Columns()))
+	for {
+		switch err := rows.Next(row); {
+		case err == io.EOF:
+			return is, rows.Close()
+		case err != nil:
+			return is, err
+		}
+		is.readOnly, is.standby = row[len(row)-2] == "on", row[len(row)-1] == "true"
+	}
+}
+
+// demote has all connections of the pool made anew, once a second at most: the server of one of them has become read-only, and a
+// balancer or another host may have one that is not.
+func (k *connector) demote() {
+	now, last := time.Now().UnixNano(), k.demoted.Load()
+	if now-last >= int64(time.Second) {
+		k.demoted.CompareAndSwap(last, now)
+	}
+}
+
+// options passes to pgdriver the socket, which has TLS, and everything that its own URL parser would; time-outs are lifted.
 func (k *connector) options(s *socket) pgdriver.Option {
 	return func(conf *pgdriver.Config) {
 		*conf = pgdriver.Config{
-			Network:    k.target.network,
-			Addr:       k.target.addr,
 			Dialer:     func(context.Context, string, string) (net.Conn, error) { return s, nil },
-			TLSConfig:  k.target.tls,
 			User:       k.target.user,
 			Password:   k.target.password,
 			Database:   k.target.database,
@@ -173,6 +279,9 @@ func (k *connector) options(s *socket) pgdriver.Option {
 func (k *connector) Driver() driver.Driver { return urlDriver{listener: k} }
 
 type urlDriver struct{ listener *connector }
+
+// CancelsStatements tells package bunx that the end of a context stops its statement on the server.
+func (urlDriver) CancelsStatements() {}
 
 func (urlDriver) Open(url string) (driver.Conn, error) {
 	k, err := NewConnector(url, Config{})

@@ -30,7 +30,7 @@ func Unavailable(err error) bool {
 	}
 	switch code := Code(err); code {
 	case "":
-		return gone(err)
+		return gone(err) || errors.As(err, new(wrongServer))
 	case "57P01", "57P02", "57P03", "57P05", "53300":
 		return true
 	default:
@@ -57,6 +57,8 @@ const (
 	noSuchStatement    = "26000"
 	failedTransaction  = "25P02"
 
+	readOnlyTransaction = "25006"
+
 	cachedPlanRoutine = "RevalidateCachedQuery"
 )
 
@@ -81,15 +83,26 @@ func stale(err error) bool {
 		e.Field('C') == featureUnsupported && e.Field('R') == cachedPlanRoutine
 }
 
-// lostError is the error of a connection that is lost after something was sent, which may have been executed.
-type lostError struct{ err error }
+// lostError is the error of a statement whose answer was not read: its connection is lost, or its context has ended.
+type lostError struct {
+	err  error
+	sent bool // to be executed
+}
 
-func (l lostError) Error() string { return "pgsafe: " + l.err.Error() }
+func (l lostError) Error() string { return l.err.Error() }
 
 func (l lostError) Unwrap() error { return l.err }
 
-// StatementSent marks the error for package bunx.
-func (l lostError) StatementSent() bool { return true }
+// StatementSent reports whether the statement may have been executed. Package bunx looks for it.
+func (l lostError) StatementSent() bool { return l.sent }
+
+// unsent is the error of a connection that was not made.
+type unsent struct{ error }
+
+func (u unsent) Unwrap() error { return u.error }
+
+// StatementSent reports false.
+func (unsent) StatementSent() bool { return false }
 
 // refusal is an error of a call that is found before anything is sent. The connection stays as it is.
 type refusal string

@@ -64,10 +64,11 @@ func (k *connector) listening() pgdriver.Option {
 		conf.BufferSize = 8192
 		conf.DialTimeout = k.target.connectTimeout
 		conf.WriteTimeout = k.target.connectTimeout
-		conf.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conf.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, k.target.connectTimeout)
 			defer cancel()
-			return k.dialer.DialContext(ctx, network, addr)
+			_, secured, err := k.open(ctx, k.target.hosts[k.last.Load()])
+			return secured, err
 		}
 	}
 }

@@ -6,13 +6,16 @@
 // What it promises for every connection:
 //
 //   - A statement whose context ends returns at once with the context's own error, never with an i/o timeout. The
-//     socket is closed, and the server stops the statement within client_connection_check_interval (one second).
+//     socket is closed, and the server is told to stop the statement; should that not reach it, it does so within
+//     client_connection_check_interval (one second).
 //   - A server that is silent for a statement's timeout, as when its machine or its processes hang, loses the
 //     connection: the error is one for which Unavailable reports true. Neither then nor after another loss does a caller
 //     know whether the statement, or the COMMIT, was done.
 //   - After any error but an ordinary one from the server the connection is closed for good. A failed statement is
 //     reported as driver.ErrBadConn, which database/sql retries, only when nothing of it was sent.
 //   - A connection that died in the pool is noticed before its next statement, without a round trip.
+//   - No connection is made to a standby, unless the URL wants one. When a server turns out to be read-only, the whole pool is
+//     made anew.
 //   - Statements with arguments are prepared once per connection and then cost one round trip. They are single
 //     statements: the server refuses several in one string. Statements without arguments use the simple protocol.
 //   - Strings reach the server as they are: NUL and invalid UTF-8 are refused, where pgdriver drops or replaces them.
@@ -62,11 +65,12 @@ const (
 	defaultStatementCache = 128
 	defaultConnectTimeout = 5 * time.Second // dial, TLS, log-in and settings together
 	connMaxIdleTime       = 5 * time.Minute
+	connMaxLifetime       = 30 * time.Minute
 )
 
 // Open returns a pool of safe connections to the database that url names. It makes no connection yet.
 //
-// At most 32 connections are open, or as many as the URL's pool_max_conns; idle ones are kept for five minutes.
+// At most 32 connections are open, or as many as the URL's pool_max_conns; idle ones are kept for five minutes, and all for 30.
 // See NewConnector for the URL.
 func Open(url string, cfg Config) (*sql.DB, error) {
 	t, err := parseURL(url)
@@ -77,13 +81,18 @@ func Open(url string, cfg Config) (*sql.DB, error) {
 	db.SetMaxOpenConns(t.maxConns)
 	db.SetMaxIdleConns(t.maxConns)
 	db.SetConnMaxIdleTime(connMaxIdleTime)
+	db.SetConnMaxLifetime(connMaxLifetime)
 	return db, nil
 }
 
 // NewConnector returns a connector to the database that url names, for sql.OpenDB.
 //
 // The URL reads postgres://user:password@host:port/database?name=value (or postgresql://) as for libpq. A host that
-// begins with a slash, given as host=/var/run/postgresql, is the directory of a unix socket. Names: host, port, user,
+// begins with a slash, given as host=/var/run/postgresql, is the directory of a unix socket. There may be several hosts,
+// as in host1:5432,host2:5432 or host=host1,host2: they are tried in turn, from the one that was connected to last, each within
+// connect_timeout, until target_session_attrs fits one (any, read-write, read-only, primary, standby or prefer-standby; without it
+// it must not be a standby, and one whose transactions are read-only is taken only when there is no other, and for a second).
+// Names: host, port, target_session_attrs, user,
 // password, dbname, application_name, connect_timeout (seconds, default 5), read_timeout, write_timeout and long_timeout
 // (seconds, or as 250ms and 2m; see Config), sslrootcert, sslcert, sslkey, pool_max_conns (see Open), and sslmode:
 //
@@ -94,7 +103,7 @@ func Open(url string, cfg Config) (*sql.DB, error) {
 //   - verify-full: the chain and the host name are checked
 //   - none given: disable for a loopback host, else verify-full
 //
-// A unix socket never has TLS. Any other name is a setting of the server, such as search_path=app.
+// A unix socket never has TLS. Any other name is a setting of the server, such as search_path=app; those that only libpq has are refused.
 // Defaults are localhost, 5432, user postgres and a database named like the user; the environment is not read.
 // An error about the URL never quotes the password.
 func NewConnector(url string, cfg Config) (driver.Connector, error) {

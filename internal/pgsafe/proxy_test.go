@@ -72,7 +72,7 @@ func (p *proxy) serve(c net.Conn) {
 		_, _ = c.Write([]byte{'S'})
 		c = tls.Server(c, &tls.Config{Certificates: p.certs})
 	}
-	s, err := net.Dial(p.upstream.network, p.upstream.addr)
+	s, err := net.Dial(p.upstream.hosts[0].network, p.upstream.hosts[0].addr)
 	if err != nil {
 		c.Close()
 		return

@@ -26,9 +26,11 @@ func (c *conn) exec(ctx context.Context, query string, args []driver.NamedValue)
 	}
 	defer c.tenant.after(query)
 	if len(args) == 0 {
+		c.sent = true
 		return c.pg.ExecContext(ctx, query, nil)
 	}
 	err = c.prepared(ctx, query, args, func(s *statement) error {
+		c.sent = true
 		res, err = s.ExecContext(ctx, args)
 		return err
 	})
@@ -60,6 +62,7 @@ func (c *conn) query(r *rows, query string, args []driver.NamedValue) (err error
 	}
 	defer c.tenant.after(query)
 	if len(args) == 0 {
+		c.sent = true
 		if r.pg, err = c.pg.QueryContext(r.ctx, query, nil); err != nil {
 			return err
 		}
@@ -67,6 +70,7 @@ func (c *conn) query(r *rows, query string, args []driver.NamedValue) (err error
 		return nil
 	}
 	return c.prepared(r.ctx, query, args, func(s *statement) (err error) {
+		c.sent = true
 		if r.pg, err = s.QueryContext(r.ctx, args); err != nil {
 			return err
 		}

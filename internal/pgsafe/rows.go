@@ -73,7 +73,7 @@ func (r *rows) Close() error {
 		}
 	}
 	r.c.kill()
-	return r.finish(nil)
+	return r.finish(r.ctx.Err())
 }
 
 // finish returns the connection to the pool.

@@ -100,7 +100,7 @@ func openBare(t testing.TB, url string) *sql.DB {
 		params[s.name] = s.value
 	}
 	db := sql.OpenDB(pgdriver.NewConnector(
-		pgdriver.WithNetwork(target.network), pgdriver.WithAddr(target.addr), pgdriver.WithTLSConfig(target.tls),
+		pgdriver.WithNetwork(target.hosts[0].network), pgdriver.WithAddr(target.hosts[0].addr), pgdriver.WithTLSConfig(target.hosts[0].tls),
 		pgdriver.WithUser(target.user), pgdriver.WithPassword(target.password),
 		pgdriver.WithDatabase(target.database), pgdriver.WithConnParams(params),
 	))

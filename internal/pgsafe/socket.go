@@ -9,11 +9,13 @@ import (
 	"time"
 )
 
-// socket is the connection under pgdriver (and under TLS). Deadlines that pgdriver sets do nothing: a statement ends with
+// socket is the connection under pgdriver, over TLS where there is some. Deadlines that pgdriver sets do nothing: a statement ends with
 // its context, or when the server has not been heard of for the statement's timeout, and both close the socket. So no
 // i/o timeout leaves an answer to be read by the next caller.
 type socket struct {
 	net.Conn
+	raw      net.Conn      // the same without TLS
+	startup  *keyReader    // until the server is ready
 	timeout  time.Duration // of each read and write; 0: none. Only whoever uses the connection sets it.
 	killed   atomic.Bool
 	timedOut atomic.Bool // and killed for it
@@ -26,13 +28,16 @@ func (*socket) SetWriteDeadline(time.Time) error { return nil }
 // kill closes the socket at once: whoever reads or writes fails. Any goroutine may call it, any number of times.
 func (s *socket) kill() {
 	s.killed.Store(true)
-	_ = s.Conn.Close()
+	_ = s.raw.Close()
 }
 
 // Read waits for the server no longer than the timeout.
 func (s *socket) Read(b []byte) (int, error) {
 	_ = s.Conn.SetReadDeadline(s.deadline()) // fails on a closed socket alone, and so does the read
 	n, err := s.Conn.Read(b)
+	if s.startup != nil && !s.startup.found {
+		s.startup.found = !s.startup.note(b[:n])
+	}
 	s.check(err)
 	return n, err
 }
@@ -69,7 +74,7 @@ var errUnsolicited = errors.New("pgsafe: the server spoke while the connection w
 // quiet returns nil when the socket is open and has nothing to be read, as it must be between statements: a server
 // that ends a connection says so, and an answer nobody waited for belongs to somebody else. It does not block.
 func (s *socket) quiet() error {
-	sc, ok := s.Conn.(syscall.Conn)
+	sc, ok := s.raw.(syscall.Conn)
 	if !ok {
 		return nil
 	}

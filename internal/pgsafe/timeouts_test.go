@@ -147,7 +147,7 @@ func manyWait(t *testing.T, own *pgtest.Cluster) {
 	all.Wait()
 	is.True(time.Since(began) < 20*time.Second) // two at a time, each for a twentieth of a second, they would take 25
 	own.Thaw()
-	for k.isSilent() != nil {
+	for k.hosts[0].isSilent() != nil {
 		time.Sleep(10 * time.Millisecond)
 	}
 	k.target.connectTimeout = defaultConnectTimeout

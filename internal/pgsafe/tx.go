@@ -43,7 +43,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	if _, err := c.pg.ExecContext(ctx, begin, nil); err != nil {
 		return nil, c.settle(ctx, err)
 	}
-	c.inTx, c.failed, c.tenant.inTx = true, false, false
+	c.inTx, c.readOnly, c.failed, c.tenant.inTx = true, opts.ReadOnly, false, false
 	return &tx{c: c, ctx: ctx}, nil
 }
 
@@ -61,6 +61,7 @@ func (t *tx) Commit() error {
 		commit = "select 1; commit" // the select fails when the transaction has
 	}
 	c.inTx = false
+	defer func() { c.readOnly = false }()
 	_, err := c.control(t.ctx, c.limits.of(c.limits.work(t.ctx), c.limits.write), commit)
 	if err == nil {
 		return nil
@@ -78,7 +79,7 @@ const rollbackTimeout = 5 * time.Second
 // Rollback never fails: closing the connection, which it does when it cannot ask, rolls back as well.
 func (t *tx) Rollback() error {
 	c := t.c
-	c.inTx = false
+	c.inTx, c.readOnly = false, false
 	c.tenant.known = c.tenant.known && !c.tenant.inTx
 	timeout := rollbackTimeout
 	if c.limits.read > 0 {

@@ -2,12 +2,9 @@ package pgsafe
 
 import (
 	"cmp"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,8 +15,8 @@ import (
 
 // target is a parsed URL: where to connect to, and as whom.
 type target struct {
-	network, addr            string
-	tls                      *tls.Config // nil: no TLS
+	hosts                    []host // at least one
+	attrs                    sessionAttrs
 	user, password, database string
 	appName                  string
 	connectTimeout           time.Duration
@@ -49,6 +46,7 @@ var errURL = errors.New("pgsafe: the database URL is malformed: want postgres://
 	"with special characters in the password percent-encoded")
 
 func parseURL(raw string) (target, error) {
+	raw, hosts := cutHosts(raw)
 	u, err := url.Parse(raw)
 	if err != nil || u.Opaque != "" || u.Fragment != "" || !slices.Contains([]string{"postgres", "postgresql"}, u.Scheme) {
 		return target{}, errURL
@@ -62,13 +60,13 @@ func parseURL(raw string) (target, error) {
 			return target{}, errURL
 		}
 	}
-	return newTarget(u, params(query))
+	return newTarget(u, hosts, params(query))
 }
 
 // clean reports whether s can travel in a message: text without NUL.
 func clean(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-func newTarget(u *url.URL, p params) (t target, err error) {
+func newTarget(u *url.URL, hosts string, p params) (t target, err error) {
 	password, _ := u.User.Password()
 	t.user = cmp.Or(p.take("user"), u.User.Username(), "postgres")
 	t.password = cmp.Or(p.take("password"), password)
@@ -77,16 +75,10 @@ func newTarget(u *url.URL, p params) (t target, err error) {
 	if !clean(t.password) {
 		return target{}, errURL
 	}
-	host := cmp.Or(p.take("host"), u.Hostname(), "localhost")
-	port, err := number("port", cmp.Or(p.take("port"), u.Port(), "5432"), 65535)
-	if err != nil {
+	if t.hosts, err = newHosts(u, hosts, p); err != nil {
 		return target{}, err
 	}
-	if strings.Contains(host, ",") {
-		return target{}, errors.New("pgsafe: the database URL names several hosts: want one")
-	}
-	t.network, t.addr = address(host, port)
-	if t.tls, err = tlsConfig(t.network, host, p); err != nil {
+	if t.attrs, err = newSessionAttrs(p.take("target_session_attrs")); err != nil {
 		return target{}, err
 	}
 	seconds, err := number("connect_timeout", cmp.Or(p.take("connect_timeout"), "5"), 3600)
@@ -106,17 +98,6 @@ func newTarget(u *url.URL, p params) (t target, err error) {
 	}
 	t.settings, err = settings(p)
 	return t, err
-}
-
-// address is where to dial. Like libpq it names the socket file itself in a directory.
-func address(host string, port int) (network, addr string) {
-	if !strings.HasPrefix(host, "/") {
-		return "tcp", net.JoinHostPort(host, strconv.Itoa(port))
-	}
-	if strings.HasPrefix(path.Base(host), ".s.PGSQL.") {
-		return "unix", host
-	}
-	return "unix", path.Join(host, ".s.PGSQL."+strconv.Itoa(port))
 }
 
 func number(name, value string, most int) (int, error) {
@@ -148,10 +129,25 @@ var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 var fixed = []string{"client_encoding", "standard_conforming_strings", "timezone", "datestyle", "bytea_output",
 	"client_connection_check_interval"}
 
+// unknown are parameters of libpq that this package does not have. None is a setting of the server.
+var unknown = []string{"channel_binding", "fallback_application_name", "gssdelegation", "gssencmode", "gsslib", "hostaddr", "keepalives", "keepalives_count",
+	"keepalives_idle", "keepalives_interval", "krbsrvname", "load_balance_hosts", "max_protocol_version", "min_protocol_version", "options", "passfile",
+	"replication", "require_auth", "requirepeer", "service", "servicefile", "ssl_max_protocol_version", "ssl_min_protocol_version", "sslcertmode",
+	"sslcompression", "sslcrl", "sslcrldir", "sslnegotiation", "sslpassword", "sslsni", "tcp_user_timeout"}
+
+// harmless are values of them that ask for what this package does anyway. Providers have them in the URLs that they show.
+var harmless = []string{"channel_binding=prefer", "channel_binding=disable", "gssencmode=disable", "gssencmode=prefer", "keepalives=1",
+	"load_balance_hosts=disable", "sslnegotiation=postgres", "sslcompression=0", "sslsni=1"}
+
 func settings(p params) ([]setting, error) {
 	var all []setting
 	for name, vs := range p {
 		name = strings.ToLower(name)
+		if slices.Contains(unknown, name) && !slices.Contains(harmless, name+"="+vs[len(vs)-1]) {
+			return nil, fmt.Errorf("pgsafe: %s in the database URL is not known here: leave it out", name)
+		} else if slices.Contains(unknown, name) {
+			continue
+		}
 		if !settingName.MatchString(name) {
 			return nil, errURL
 		}
