@@ -71,7 +71,7 @@ var mayImport = []rule{
 	{"internal/slug", "internal/fold internal/uuids"},
 	{"internal/fields", "errs internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/migrations", "errs internal/bunx internal/fold"},
-	{"internal/dblock", "errs internal/bunx"},
+	{"internal/dblock internal/health", "errs internal/bunx"},
 	{"internal/sweep", "errs entity internal/bunx"},
 	{"internal/removal", "errs entity queue internal/bunx"},
 	{"internal/indexer", "errs internal/bunx internal/trigrams"},
@@ -101,7 +101,7 @@ var mayImport = []rule{
 	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
 
 	{"httpapi", base + " ai ai/chat apps/assist assistants/conversation workspaces internal/doctext internal/markdown hal apps/manifest apps/view principals/scim " + nouns},
-	{".", base + " ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync principals/scim " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/indexer internal/keyring internal/migrations internal/removal internal/sweep internal/tenantrows workspaces"},
+	{".", base + " ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync principals/scim " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/health internal/indexer internal/keyring internal/migrations internal/removal internal/sweep internal/tenantrows workspaces"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.

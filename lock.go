@@ -76,6 +76,7 @@ func (app *App) keepLock(ctx context.Context) error {
 		}
 		app.note("hold the lock of the secret key", err)
 		app.checkVisible(ctx)
+		app.health.Check(ctx)
 		select {
 		case <-ctx.Done():
 			return nil

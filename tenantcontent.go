@@ -64,6 +64,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/dblock"
 	"github.com/tenantcontent/tenantcontent/internal/egress"
+	"github.com/tenantcontent/tenantcontent/internal/health"
 	"github.com/tenantcontent/tenantcontent/internal/indexer"
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
 	"github.com/tenantcontent/tenantcontent/internal/migrations"
@@ -206,6 +207,7 @@ type App struct {
 	queue       *queue.Service
 	inUse       inUse
 	visibility  visibility
+	health      *health.Monitor
 	deployments *handlers.Service
 	scim        *scim.Service
 	sweeper     *sweep.Sweeper
@@ -252,7 +254,7 @@ func Open(c Config) (*App, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	app := &App{db: c.DB, log: c.Log, keys: keys, registry: entity.NewRegistry()}
+	app := &App{db: c.DB, log: c.Log, keys: keys, registry: entity.NewRegistry(), health: health.New(c.DB, c.Log, nil)}
 	if c.Scripts, app.endScripts, err = newScripts(c.Scripts, c.Log); err != nil {
 		return nil, err
 	}
@@ -268,7 +270,7 @@ func Open(c Config) (*App, error) {
 		Services: app.Services,
 		Handlers: app.deployments, Workspaces: app.workspaces, SCIM: app.scim,
 		HostKinds: kinds(c.Entities), HostParents: comments.HostParents(c.Entities),
-		AI: c.AI, InTx: app.InTx, Ready: app.Ready, Visible: app.visible, Hidden: app.hidden,
+		AI: c.AI, InTx: app.InTx, Ready: app.Ready, Writable: app.Writable, Failed: app.health.Saw, Visible: app.visible, Hidden: app.hidden,
 		BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Now: c.Now,
 		AppOrigin: c.AppOrigin, Authenticate: c.Authenticate, Resume: c.Resume, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies,
 	})
@@ -549,6 +551,10 @@ func (app *App) Ready(ctx context.Context) error {
 	return errs.New(errs.Unavailable, "The database lacks the migration %s. Run: tenantcontent migrate", pending[0])
 }
 
+// Writable fails, saying why, when nothing can be written: the database can only be read, is full, damaged or away, or its file is gone. It
+// writes a row of no tenant, at most once a second.
+func (app *App) Writable(ctx context.Context) error { return app.health.Writable(ctx) }
+
 // CheckSecretKeyFile fails with errs.Invalid if Config.SecretKeyFile is missing and the database has tenants: Open would make a new key, with which
 // nothing of what they have encrypted can be read. Call it before Open.
 func CheckSecretKeyFile(ctx context.Context, c Config) error {
@@ -755,7 +761,7 @@ func (app *App) Sweep(ctx context.Context) error {
 
 // note logs the failure of background work; the next round tries again.
 func (app *App) note(what string, err error) {
-	if err != nil {
+	if err != nil && !app.health.Saw(bunx.Err(err, "")) {
 		app.log.Warn("background work failed", "work", what, "err", err)
 	}
 }

@@ -61,7 +61,11 @@ func Salvage(ctx context.Context, from io.Reader, to Files, progress Progress) (
 // salvage makes a damaged database one of the rows that can be read.
 func (r *restoring) salvage(name, path string, rules *sqlitesafe.Rules) error {
 	r.progress("checking "+name, 0, 0)
-	err := sqlitesafe.Finish(r.ctx, path)
+	check := sqlitesafe.Finish
+	if rules == nil {
+		check = sqlitesafe.Check
+	}
+	err := check(r.ctx, path)
 	if err == nil || r.ctx.Err() != nil {
 		return errors.Join(err, r.ctx.Err())
 	}

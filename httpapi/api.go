@@ -89,6 +89,10 @@ type Config struct {
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
 	// Ready fails when the database is away or not migrated.
 	Ready func(ctx context.Context) error
+	// Writable fails when nothing can be written, saying why. nil: that is not known.
+	Writable func(ctx context.Context) error
+	// Failed is called with the errors of requests that are not served. It reports whether the log tells of the cause already. nil: it does not.
+	Failed func(err error) bool
 	// Visible returns an error if the database hides its rows from this program, so that every credential looks wrong. It is
 	// called before a 401 is sent, and its error is sent instead. The default always returns nil.
 	Visible func(ctx context.Context) error

@@ -134,6 +134,9 @@ func (a *api) logFailure(log *slog.Logger, w *response, r *http.Request, status 
 	default:
 		return
 	}
+	if a.Failed != nil && a.Failed(err) {
+		level = slog.LevelDebug
+	}
 	log.Log(r.Context(), level, message, "request", w.id, "method", r.Method, "path", loggedPath(r.URL.Path), "err", err)
 }
 

@@ -264,6 +264,29 @@ func TestReady(t *testing.T) {
 	})
 	a := w.do(t, "", "GET", "/readyz", "")
 	is.Equal(a.status, 503)
-	is.Equal(a.message(t), "The database is away.")
+	is.True(strings.Contains(a.body, `"write":false,"reason":"The database is away."`))
 	is.Equal(w.do(t, "", "GET", "/healthz", "").status, 200)
+}
+
+// TestReadyToWrite: 503 with the reason while nothing can be written, unless reads are all that is asked for.
+func TestReadyToWrite(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.rebuilt(t, func(c *httpapi.Config) {
+		c.Writable = func(context.Context) error { return errs.New(errs.Full, "The disk is full.") }
+	})
+	type state struct {
+		StatusCode int
+		Write      bool
+		Reason     string
+	}
+	for _, path := range []string{"/readyz", "/readyz?for=write"} {
+		a := w.do(t, "", "GET", path, "")
+		is.Equal(a.status, 503)
+		is.True(strings.Contains(a.body, `"write":false`))
+		is.Equal(read[state](t, a), state{503, false, "The disk is full."})
+	}
+	is.Equal(w.do(t, "", "GET", "/readyz?for=read", "").status, 200)
+	is.Equal(w.do(t, "", "GET", "/readyz?for=lunch", "").status, 400)
+	w.rebuilt(t, func(c *httpapi.Config) { c.Writable = func(context.Context) error { return nil } })
+	is.Equal(w.do(t, "", "GET", "/readyz", "").status, 200)
 }

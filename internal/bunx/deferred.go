@@ -74,6 +74,9 @@ const (
 
 type briefKey struct{}
 
+// Brief returns a context whose transactions wait for other writers for a moment at most.
+func Brief(ctx context.Context) context.Context { return context.WithValue(ctx, briefKey{}, true) }
+
 // IsBrief reports whether the transaction that begins with a context waits for other writers for a moment at most. database hands it to the driver.
 func IsBrief(ctx context.Context) bool { return ctx.Value(briefKey{}) != nil }
 
@@ -127,7 +130,7 @@ func (d *Deferred) writeNow(ctx context.Context, db *bun.DB, tenant string, run 
 			d.deciding.Unlock()
 		}
 	}()
-	err = Write(context.WithValue(ctx, briefKey{}, true), db, tenant, func(ctx context.Context, c Conn) error {
+	err = Write(Brief(ctx), db, tenant, func(ctx context.Context, c Conn) error {
 		d.deciding.Lock()
 		begun = true
 		if deferred = d.any(); deferred {
@@ -263,7 +266,7 @@ type lastKey struct{}
 func (d *Deferred) writeSoon(ctx context.Context, db *bun.DB) {
 	if ctx.Value(lastKey{}) == nil && d.any() {
 		ctx = context.WithValue(context.WithoutCancel(ctx), lastKey{}, true)
-		_ = WriteDeferred(context.WithValue(ctx, briefKey{}, true), db) // what fails is written by the next one
+		_ = WriteDeferred(Brief(ctx), db) // what fails is written by the next one
 	}
 }
 

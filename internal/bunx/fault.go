@@ -51,6 +51,24 @@ var sentences = map[Fault]string{
 	Unmigrated: "The database lacks a table or column of this version. The operator of this server has to run: tenantcontent migrate",
 }
 
+// TranslatedFault is FaultOf for an error that Err has translated, which is one of the service's own database. Of others it returns NoFault.
+func TranslatedFault(err error) Fault {
+	if f := FaultOf(err); f != NoFault && errs.MessageOf(err) == sentences[f] {
+		return f
+	}
+	return NoFault
+}
+
+// Corrupt reports whether a statement has met a part of the database that is damaged.
+func Corrupt(err error) bool {
+	switch e := codes(err); {
+	case e.state != "":
+		return e.state == "XX001" || e.state == "XX002"
+	default:
+		return e.lite&0xff == sqliteCorrupt || e.lite&0xff == sqliteNotADB
+	}
+}
+
 // postgresFault decides each class of SQLSTATE that is about the server: appendix A of PostgreSQL's manual.
 func postgresFault(e code) Fault {
 	switch e.state {

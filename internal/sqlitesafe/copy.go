@@ -103,10 +103,13 @@ const shownFaults = 5
 // quickCheck returns an error with the first things that are wrong in a database.
 func quickCheck(ctx context.Context, db *sql.DB) error {
 	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA main.quick_check(%d)", shownFaults))
-	if err != nil {
-		return err
+	if err == nil {
+		err = faults(rows)
 	}
-	return faults(rows)
+	if primaryCode(err) == 1 { // an index needs a collation that only its own program has, as those of workspaces do
+		return nil
+	}
+	return err
 }
 
 // faults reads the rows of a check.

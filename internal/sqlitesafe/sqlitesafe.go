@@ -124,7 +124,9 @@ func openPool(path string, l limits, o Options) (*sql.DB, error) {
 type connector struct {
 	limits
 	Options
-	log    string // the write-ahead log's file
+	path   string
+	file   os.FileInfo // of the database when it was opened
+	log    string      // the write-ahead log's file
 	read   driver.Connector
 	write  driver.Connector
 	queue  *limiter.Limiter // of who waits for writer; one has it at once
@@ -170,6 +172,11 @@ func newConnector(path string, l limits, o Options) (*connector, error) {
 	c := &connector{limits: l, Options: o, log: path + "-wal", read: read, write: write, queue: queue, open: ctx, stop: stop,
 		wake: make(chan struct{}, 1), copied: make(chan struct{})}
 	if err := initialize(ctx, path); err != nil {
+		stop()
+		return nil, err
+	}
+	c.path = path
+	if c.file, err = os.Stat(path); err != nil {
 		stop()
 		return nil, err
 	}
@@ -323,6 +330,10 @@ func (c *connector) takeWriter(ctx context.Context) (*stmtConn, error) {
 	if err := c.waitForWriter(ctx); err != nil {
 		return nil, err
 	}
+	if err := c.gone(); err != nil {
+		c.end()
+		return nil, err
+	}
 	if c.writer != nil {
 		return c.writer, nil
 	}
@@ -335,6 +346,23 @@ func (c *connector) takeWriter(ctx context.Context) (*stmtConn, error) {
 	c.writer = w
 	return w, nil
 }
+
+// gone returns an error if the file of the database was removed or replaced: what is written into the old one is lost with this process.
+func (c *connector) gone() error {
+	now, err := os.Stat(c.path)
+	if err == nil && os.SameFile(now, c.file) {
+		return nil
+	}
+	return errGone{path: c.path}
+}
+
+// errGone has SQLite's own code for a database that was moved.
+type errGone struct{ path string }
+
+func (e errGone) Error() string {
+	return "sqlitesafe: the database file " + e.path + " was removed or replaced while it is open"
+}
+func (errGone) Code() int { return 1032 }
 
 // begin begins a transaction that writes. Another process may have the file.
 func (c *connector) begin(ctx context.Context, w *stmtConn) error {
