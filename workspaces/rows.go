@@ -52,6 +52,9 @@ func NewRows(columns []string, l Limits) *Rows {
 	return r
 }
 
+// NumberDigits is how many decimal digits JavaScript's numbers hold of any value.
+const NumberDigits = 15
+
 // safe is the largest integer that JavaScript's numbers hold exactly.
 const safe = 1<<53 - 1
 
@@ -163,7 +166,7 @@ func Params(raw json.RawMessage) ([]any, error) {
 	}
 	values := make([]any, len(all))
 	for i, one := range all {
-		v, err := param(one)
+		v, err := Param(one)
 		if err != nil {
 			return nil, errs.New(errs.Invalid, "params[%d]: %s", i, errs.MessageOf(err))
 		}
@@ -172,7 +175,8 @@ func Params(raw json.RawMessage) ([]any, error) {
 	return values, nil
 }
 
-func param(raw json.RawMessage) (any, error) {
+// Param returns a value of JSON as Params does.
+func Param(raw json.RawMessage) (any, error) {
 	switch raw = bytes.TrimSpace(raw); raw[0] {
 	case 'n':
 		return nil, nil

@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,13 +133,24 @@ func (l *session) exec(ctx context.Context, statement string, values ...string) 
 
 // statement runs a statement of the tenant.
 func (l *session) statement(ctx context.Context, s sqltext.Statement, values []any) (json.RawMessage, error) {
-	raw := make([][]byte, len(values))
-	for i, v := range values {
-		raw[i] = encode(v)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	result := l.pg.ExecParams(ctx, s.Text, raw, nil, nil, nil)
+	types, err := l.types(ctx, s, values)
+	if err != nil {
+		return nil, err
+	}
+	raw := make([][]byte, len(values))
+	for i, v := range values {
+		if types != nil {
+			raw[i], err = encodeAs(types[i], v)
+		} else {
+			raw[i] = encode(v)
+		}
+		if err != nil {
+			return nil, errs.New(errs.Invalid, "params[%d]: %s", i, errs.MessageOf(err))
+		}
+	}
+	result := l.pg.ExecParams(ctx, s.Text, raw, types, nil, nil)
 	fields := result.FieldDescriptions()
 	columns := make([]string, len(fields))
 	for i, f := range fields {
@@ -148,7 +161,7 @@ func (l *session) statement(ctx context.Context, s sqltext.Statement, values []a
 	var failed error
 	for failed == nil && result.NextRow() {
 		for i, v := range result.Values() {
-			row[i] = decode(fields[i].DataTypeOID, v)
+			row[i] = decode(fields[i].DataTypeOID, fields[i].TypeModifier, v)
 		}
 		failed = rows.Add(row)
 	}
@@ -226,6 +239,90 @@ func (c *conn) Line(s sqltext.Statement, err error) int {
 	return sqltext.LineOf(s.Text, at) - 1
 }
 
+// types returns the types that the parameters of a statement have, nil if no value depends on them: a list is an array or JSON,
+// and a time with an offset is one of UTC where the type has no zone.
+func (l *session) types(ctx context.Context, s sqltext.Statement, values []any) ([]uint32, error) {
+	if !slices.ContainsFunc(values, func(v any) bool {
+		if raw, ok := v.(json.RawMessage); ok {
+			return raw[0] == '['
+		}
+		text, ok := v.(string)
+		return ok && offsetTime.MatchString(text)
+	}) {
+		return nil, nil
+	}
+	described, err := l.pg.Prepare(ctx, "", s.Text, nil)
+	if err != nil {
+		return nil, l.worded(ctx, err, s)
+	}
+	return described.ParamOIDs, nil
+}
+
+// offsetTime matches a time with an offset from UTC.
+var offsetTime = regexp.MustCompile(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?[+-]\d\d(:?\d\d)?$`)
+
+// encodeAs returns a parameter as PostgreSQL reads it for a type. It returns errs.Invalid for a list that is not one of the type.
+func encodeAs(oid uint32, v any) ([]byte, error) {
+	switch v := v.(type) {
+	case json.RawMessage:
+		if element, ok := elementOf(oid); ok && v[0] == '[' {
+			return appendArray(nil, v, element, 0)
+		}
+	case string:
+		if offsetTime.MatchString(v) && (oid == pgtype.TimestampOID || oid == pgtype.DateOID) {
+			for _, layout := range []string{"2006-01-02T15:04:05.999999999Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999Z07"} {
+				if t, err := time.Parse(layout, strings.Replace(v, " ", "T", 1)); err == nil {
+					return []byte(t.UTC().Format("2006-01-02T15:04:05.999999999Z")), nil
+				}
+			}
+		}
+	}
+	return encode(v), nil
+}
+
+// appendArray appends the literal of an array for a list of JSON.
+func appendArray(out []byte, list json.RawMessage, element uint32, depth int) ([]byte, error) {
+	const deepest = 6 // dimensions of an array of PostgreSQL
+	var all []json.RawMessage
+	if err := json.Unmarshal(list, &all); err != nil || depth == deepest {
+		return nil, errs.New(errs.Invalid, "it is not a list of values of at most %d levels.", deepest)
+	}
+	out = append(out, '{')
+	for i, one := range all {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if one = bytes.TrimSpace(one); one[0] == '[' && element != pgtype.JSONOID && element != pgtype.JSONBOID {
+			var err error
+			if out, err = appendArray(out, one, element, depth+1); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		v, err := workspaces.Param(one)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil {
+			out = append(out, "NULL"...)
+			continue
+		}
+		text, err := encodeAs(element, v)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, '"')
+		for _, c := range text {
+			if c == '"' || c == '\\' {
+				out = append(out, '\\')
+			}
+			out = append(out, c)
+		}
+		out = append(out, '"')
+	}
+	return append(out, '}'), nil
+}
+
 // encode returns a parameter as PostgreSQL reads it for whatever type it has in the statement.
 func encode(v any) []byte {
 	switch v := v.(type) {
@@ -245,8 +342,8 @@ func encode(v any) []byte {
 	return fmt.Append(nil, v)
 }
 
-// decode returns a value of a result.
-func decode(oid uint32, raw []byte) any {
+// decode returns a value of a result. Modifier is that of its type, which has the digits of a numeric.
+func decode(oid uint32, modifier int32, raw []byte) any {
 	if raw == nil {
 		return nil
 	}
@@ -263,7 +360,7 @@ func decode(oid uint32, raw []byte) any {
 			return f
 		}
 	case pgtype.NumericOID:
-		return numeric(text)
+		return numeric(text, modifier)
 	case pgtype.ByteaOID:
 		if b, err := hex.DecodeString(strings.TrimPrefix(text, `\x`)); err == nil {
 			return b
@@ -274,41 +371,53 @@ func decode(oid uint32, raw []byte) any {
 		if t, err := time.Parse("2006-01-02 15:04:05.999999Z07", text); err == nil {
 			return t
 		}
-	case pgtype.TimestampOID:
+	case pgtype.TimestampOID: // counts as UTC
 		if t, err := time.Parse("2006-01-02 15:04:05.999999", text); err == nil {
-			return strings.TrimSuffix(workspaces.Time(t), "Z")
+			return t
 		}
 	}
-	if element, ok := elements[oid]; ok {
-		if all, rest, ok := array(text, element); ok && rest == "" {
+	if element, ok := elementOf(oid); ok && oid != pgtype.ByteaArrayOID {
+		if all, rest, ok := array(text, element, modifier); ok && rest == "" {
 			return all
 		}
 	}
 	return text
 }
 
-// numeric returns a number that JavaScript's numbers hold exactly, else its text.
-func numeric(text string) any {
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || len(strings.TrimLeft(strings.NewReplacer("-", "", ".", "").Replace(text), "0")) > 15 {
+// numeric returns a number, or the text of a column that is declared with more digits than JavaScript's numbers have, so that all
+// values of a column have one type. An integer beyond 2^53 is a text, as one of a bigint is.
+func numeric(text string, modifier int32) any {
+	if precision := (modifier - 4) >> 16 & 0xffff; modifier >= 4 && precision > workspaces.NumberDigits {
 		return text
 	}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n
 	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || !strings.Contains(text, ".") { // more digits than an int64 has
+		return text
+	}
 	return f
 }
 
-// elements are the types of the elements of arrays.
-var elements = map[uint32]uint32{
-	pgtype.BoolArrayOID: pgtype.BoolOID, pgtype.Int2ArrayOID: pgtype.Int2OID, pgtype.Int4ArrayOID: pgtype.Int4OID, pgtype.Int8ArrayOID: pgtype.Int8OID,
-	pgtype.Float4ArrayOID: pgtype.Float4OID, pgtype.Float8ArrayOID: pgtype.Float8OID, pgtype.NumericArrayOID: pgtype.NumericOID, pgtype.TextArrayOID: pgtype.TextOID,
-	pgtype.VarcharArrayOID: pgtype.VarcharOID, pgtype.UUIDArrayOID: pgtype.UUIDOID, pgtype.DateArrayOID: pgtype.DateOID, pgtype.TimestamptzArrayOID: pgtype.TimestamptzOID,
-	pgtype.JSONArrayOID: pgtype.JSONOID, pgtype.JSONBArrayOID: pgtype.JSONBOID,
+// builtin are the types that every PostgreSQL has.
+var builtin = pgtype.NewMap()
+
+// elementOf returns the type of the elements of an array, false if the type is not an array.
+func elementOf(oid uint32) (element uint32, ok bool) {
+	known, ok := builtin.TypeForOID(oid)
+	if !ok {
+		return 0, false
+	}
+	codec, ok := known.Codec.(*pgtype.ArrayCodec)
+	if !ok {
+		return 0, false
+	}
+	return codec.ElementType.OID, true
 }
 
 // array reads a literal such as {1,NULL,"a b",{2}} as JSON.
-func array(text string, element uint32) (all json.RawMessage, rest string, ok bool) {
+func array(text string, element uint32, modifier int32) (all json.RawMessage, rest string, ok bool) {
 	if !strings.HasPrefix(text, "{") {
 		return nil, "", false
 	}
@@ -317,7 +426,7 @@ func array(text string, element uint32) (all json.RawMessage, rest string, ok bo
 		var value json.RawMessage
 		switch {
 		case strings.HasPrefix(rest, "{"):
-			if value, rest, ok = array(rest, element); !ok {
+			if value, rest, ok = array(rest, element, modifier); !ok {
 				return nil, "", false
 			}
 		case strings.HasPrefix(rest, `"`):
@@ -332,7 +441,7 @@ func array(text string, element uint32) (all json.RawMessage, rest string, ok bo
 			if i == len(rest) {
 				return nil, "", false
 			}
-			value, rest = item(element, []byte(b.String())), rest[i+1:]
+			value, rest = item(element, modifier, []byte(b.String())), rest[i+1:]
 		default:
 			end := strings.IndexAny(rest, ",}")
 			if end < 0 {
@@ -341,7 +450,7 @@ func array(text string, element uint32) (all json.RawMessage, rest string, ok bo
 			if word := rest[:end]; word == "NULL" {
 				value = json.RawMessage("null")
 			} else if word != "" {
-				value = item(element, []byte(word))
+				value = item(element, modifier, []byte(word))
 			}
 			rest = rest[end:]
 		}
@@ -359,9 +468,9 @@ func array(text string, element uint32) (all json.RawMessage, rest string, ok bo
 }
 
 // item encodes an element of an array as a value of a row is.
-func item(oid uint32, raw []byte) json.RawMessage {
+func item(oid uint32, modifier int32, raw []byte) json.RawMessage {
 	one := workspaces.NewRows([]string{""}, workspaces.Limits{Bytes: 1 << 30})
-	if err := one.Add([]any{decode(oid, raw)}); err != nil {
+	if err := one.Add([]any{decode(oid, modifier, raw)}); err != nil {
 		return json.RawMessage("null")
 	}
 	const front, back = len(`[{"":`), len(`}]`)

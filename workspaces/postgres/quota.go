@@ -153,7 +153,7 @@ func (d *Driver) Stats(ctx context.Context, w workspaces.Workspace) (workspaces.
 			}
 			return s, l.worded(ctx, result.Err, sqltext.Statement{})
 		}
-		if n, ok := decode(20, result.Rows[0][0]).(int64); ok {
+		if n, ok := decode(20, -1, result.Rows[0][0]).(int64); ok {
 			t.Rows = n
 		}
 	}

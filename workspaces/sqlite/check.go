@@ -40,7 +40,7 @@ func (d *Driver) check(ctx context.Context, path string) error {
 		return err
 	}
 	defer c.Close()
-	empty, err := d.dial(ctx, "file::memory:")
+	empty, err := d.dial(ctx, "file::memory:", d.o.Quota, true)
 	if err != nil {
 		return err
 	}

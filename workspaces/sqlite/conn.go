@@ -40,6 +40,8 @@ var limits = map[int]int{
 
 const pageSize = 4096
 
+var onOff = map[bool]string{true: "1", false: "0"}
+
 // conn is a connection to a file, of one caller at a time.
 type conn struct {
 	path  string
@@ -63,6 +65,19 @@ type connector struct {
 func (c connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
 func (c connector) Driver() driver.Driver                        { return c.driver }
 
+// openUpgraded opens a file, which it makes with its folder when it is missing, and upgrades one of an earlier release.
+func (d *Driver) openUpgraded(ctx context.Context, path string) (*conn, error) {
+	c, err := d.open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.upgrade(ctx, c); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
 // open opens a file, which it makes with its folder when it is missing.
 func (d *Driver) open(ctx context.Context, path string) (*conn, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -76,7 +91,7 @@ func (d *Driver) open(ctx context.Context, path string) (*conn, error) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, unavailable(err)
 	}
-	c, err := d.dial(ctx, "file:"+strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path))
+	c, err := d.dial(ctx, uri(path), d.o.Quota, true)
 	if err != nil {
 		return nil, err
 	}
@@ -84,16 +99,21 @@ func (d *Driver) open(ctx context.Context, path string) (*conn, error) {
 	return c, nil
 }
 
-// dial opens a database by a URI.
-func (d *Driver) dial(ctx context.Context, uri string) (_ *conn, err error) {
+// uri returns the URI of a file.
+func uri(path string) string {
+	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
+}
+
+// dial opens a database by a URI, with at most quota bytes. A defensive connection cannot write the schema as a table.
+func (d *Driver) dial(ctx context.Context, uri string, quota int64, defensive bool) (_ *conn, err error) {
 	if err := registerVFS(); err != nil {
 		return nil, unavailable(err)
 	}
 	q := url.Values{"_pragma": {
 		"busy_timeout(50)", fmt.Sprintf("page_size(%d)", pageSize), "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)",
 		"trusted_schema(0)", "cell_size_check(1)", "temp_store(1)", "cache_size(-2000)", "journal_size_limit(1048576)", "mmap_size(0)",
-		fmt.Sprintf("max_page_count(%d)", max(2, d.o.Quota/pageSize)),
-	}, "_dqs": {"0"}, "_defensive": {"1"}, "_timezone": {"UTC"}, "_error_rc": {"1"}, "vfs": {vfsName}}
+		fmt.Sprintf("max_page_count(%d)", max(2, quota/pageSize)),
+	}, "_dqs": {"0"}, "_defensive": {onOff[defensive]}, "_timezone": {"UTC"}, "_error_rc": {"1"}, "vfs": {vfsName}}
 	c := &conn{guard: &guard{host: true}, db: sql.OpenDB(connector{&sqlite.Driver{}, uri + "?" + q.Encode()}), length: -1}
 	c.db.SetMaxOpenConns(1)
 	defer func() {
@@ -124,7 +144,7 @@ func (d *Driver) dial(ctx context.Context, uri string) (_ *conn, err error) {
 		if c.watch = newWatch(raw, 2*d.o.Quota); c.watch == nil {
 			return errors.New("sqlite: the connection of the driver has no fields db and tls, which SQLite is called with")
 		}
-		if err := replaceFunctions(c.watch.tls, c.watch.handle); err != nil {
+		if err := errors.Join(replaceFunctions(c.watch.tls, c.watch.handle), addCollations(c.watch.tls, c.watch.handle)); err != nil {
 			return err
 		}
 		return raw.(sqlite.AuthorizerRegisterer).RegisterAuthorizer(c.guard.authorize)
@@ -226,7 +246,11 @@ func (c *conn) statement(ctx context.Context, s sqltext.Statement, values []any,
 	if err := c.bound(ctx, s); err != nil {
 		return nil, err
 	}
-	return c.guarded(ctx, s.Text, values, o)
+	text := collated(s)
+	if text == s.Text {
+		text = comparing(s, values)
+	}
+	return c.guarded(ctx, text, values, o)
 }
 
 // guarded runs a statement that may do what those of tenants may.
@@ -236,17 +260,24 @@ func (c *conn) guarded(ctx context.Context, text string, values []any, o Options
 	args := make([]driver.NamedValue, len(values))
 	for i, v := range values {
 		if raw, ok := v.(json.RawMessage); ok {
+			if raw[0] == '[' {
+				return nil, errs.New(errs.Invalid, "params[%d] is a list, which SQLite has no type for: pass JSON.stringify(list), and read it with IN (SELECT value FROM json_each($%d)).", i, i+1)
+			}
 			v = string(raw)
 		}
 		args[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
 	}
 	var rows *workspaces.Rows
-	var dates []string
-	err := c.run(ctx, text, args, func(columns, types []string) {
+	var types []string
+	err := c.run(ctx, text, args, func(columns, declared []string) {
 		rows = workspaces.NewRows(columns, o.Limits)
-		dates = types
+		types = declared
 	}, func(row []driver.Value) error {
-		return rows.Add(convert(row, dates))
+		values := make([]any, len(row))
+		for i, v := range row {
+			values[i] = shown(v, types[i])
+		}
+		return rows.Add(values)
 	})
 	if err != nil {
 		return nil, c.worded(ctx, err, o)
@@ -399,17 +430,4 @@ func (c *conn) worded(ctx context.Context, err error, o Options) error {
 		return errs.Wrap(errs.Conflict, err, "%s", message)
 	}
 	return errs.Wrap(errs.Invalid, err, "%s", message)
-}
-
-// convert returns the values of a row. SQLite has no times: the driver reads those in columns that are declared as DATE, DATETIME or
-// TIMESTAMP.
-func convert(row []driver.Value, types []string) []any {
-	values := make([]any, len(row))
-	for i, v := range row {
-		if t, ok := v.(time.Time); ok && types[i] == "DATE" && t.Equal(t.Truncate(24*time.Hour)) {
-			v = t.UTC().Format(time.DateOnly)
-		}
-		values[i] = v
-	}
-	return values
 }

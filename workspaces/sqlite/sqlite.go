@@ -124,7 +124,7 @@ func (d *Driver) Connect(ctx context.Context, w workspaces.Workspace) (workspace
 // connect returns an idle connection of the workspace or opens one.
 func (d *Driver) connect(ctx context.Context, w workspaces.Workspace) (*tenantsql.Conn[*session], error) {
 	path := d.file(w.Tenant, w.App)
-	c, release, err := d.pool.Get(ctx, w.Tenant, path, func(ctx context.Context) (*conn, error) { return d.open(ctx, path) })
+	c, release, err := d.pool.Get(ctx, w.Tenant, path, func(ctx context.Context) (*conn, error) { return d.openUpgraded(ctx, path) })
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func (c client) fails(code errs.Code, statement string, values ...any) string {
 // Test checks a driver.
 func Test(t *testing.T, open Open) {
 	for name, check := range map[string]func(t *testing.T, open Open){
-		"Values": testValues, "Errors": testErrors, "Isolation": testIsolation, "Limits": testLimits, "Quota": testQuota,
+		"Values": testValues, "Times": testTimes, "Numbers": testNumbers, "Lists": testLists, "Errors": testErrors, "Isolation": testIsolation, "Limits": testLimits, "Quota": testQuota,
 		"Cancel": testCancel, "Migrations": testMigrations, "FailedMigration": testFailedMigration, "MigrationsAtOnce": testMigrationsAtOnce,
 		"Stats": testStats, "Drop": testDrop, "Callers": testCallers, "Move": testMove, "ReadOnly": testReadOnly,
 	} {
