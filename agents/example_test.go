@@ -21,7 +21,7 @@ func ExampleService_Override() {
 	if _, err := app.Apps.PutFile(ctx, shop.ID, "informer.yaml", "application/yaml", manifest); err != nil {
 		panic(err)
 	}
-	if _, err := app.Apps.Deploy(ctx, shop.ID); err != nil {
+	if _, err := app.Apps.Deploy(ctx, shop.ID, apps.PublishOptions{}); err != nil {
 		panic(err)
 	}
 	off := false

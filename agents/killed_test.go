@@ -167,7 +167,7 @@ func deployed(t *testing.T, ctx context.Context, app *tenantcontent.App) apps.Sh
 		_, err := app.Apps.PutFile(ctx, shop.ID, name, "text/plain", strings.NewReader(text))
 		is.NoErr(err)
 	}
-	_, err = app.Apps.Deploy(ctx, shop.ID)
+	_, err = app.Apps.Deploy(ctx, shop.ID, apps.PublishOptions{})
 	is.NoErr(err)
 	return shop
 }
@@ -217,7 +217,7 @@ func TestSlowToolsLeavePlaces(t *testing.T) {
 	is.NoErr(err)
 	_, err = app.Apps.PutFile(ctx, other.ID, "webhooks/a.js", "text/plain", strings.NewReader("export const GET = () => 1"))
 	is.NoErr(err)
-	_, err = app.Apps.Deploy(ctx, other.ID) // compiles in one of the tenant's two places
+	_, err = app.Apps.Deploy(ctx, other.ID, apps.PublishOptions{}) // compiles in one of the tenant's two places
 	is.NoErr(err)
 	_, err = app.Colors.Put(ctx, "go", "#00ff00")
 	is.NoErr(err)

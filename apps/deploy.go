@@ -33,8 +33,8 @@ type Agents interface {
 // Workspaces runs the migrations of apps: the pending ones of migrations/*.sql. *workspaces.Service implements it.
 type Workspaces interface {
 	Migrate(ctx context.Context, tenant, app string, files fs.FS) (applied []string, err error)
-	// Changed returns the names of migrations that were applied as other text, and are not applied again.
-	Changed(ctx context.Context, tenant, app string, files fs.FS) ([]string, error)
+	// Doubts returns sentences about migrations that were applied as other text, or are applied in another order.
+	Doubts(ctx context.Context, tenant, app string, files fs.FS) ([]string, error)
 }
 
 // Deployed is what a deploy has done.
@@ -105,7 +105,7 @@ func (s *Service) readableAgents(ctx context.Context, app App) (all []manifest.A
 
 // prepare compiles what an app is to run from the files of a library, and runs the pending migrations. If there is something to do, it
 // calls check before.
-func (s *Service) prepare(ctx context.Context, app App, library string, check func() error) (p prepared, err error) {
+func (s *Service) prepare(ctx context.Context, app App, library string, o PublishOptions, check func() error) (p prepared, err error) {
 	p.build = &handlers.Build{}
 	readable := true
 	if p.files, err = s.files.Snapshot(ctx, app.Tenant, library); err != nil {
@@ -141,14 +141,16 @@ func (s *Service) prepare(ctx context.Context, app App, library string, check fu
 			return p, err
 		}
 	}
-	if p.Migrations, err = s.migrate(ctx, app, p.files); err != nil || s.o.Workspaces == nil {
-		return p, err
-	}
-	changed, err := s.o.Workspaces.Changed(ctx, app.Tenant, app.ID, p.files)
-	for _, name := range changed {
-		p.Warnings = append(p.Warnings, "migrations/"+name+" has changed since it was applied, and is not applied again: what it is to do now belongs into a new file.")
-	}
+	var doubts []string
+	p.Migrations, doubts, err = s.migrate(ctx, app, p.files, o.Strict)
+	p.Warnings = append(p.Warnings, doubts...)
 	return p, err
+}
+
+// PublishOptions are those of Deploy and Commit.
+type PublishOptions struct {
+	Force  bool // Commit: publish over changes of the app, and a manifest that cannot be read
+	Strict bool // fail before anything is done where migrations would be doubted in the warnings
 }
 
 // doubts returns warnings about rules of the manifest that allow nothing, and roles of handlers that it does not declare, so that
@@ -169,12 +171,20 @@ func (s *Service) doubts(ctx context.Context, app App, routes []handlers.Route) 
 	return warnings, err
 }
 
-// migrate runs the pending migrations of an app.
-func (s *Service) migrate(ctx context.Context, app App, files *libraries.Snapshot) ([]string, error) {
+// migrate runs the pending migrations of an app, and returns what is doubtful about some. Strict makes the first doubt an error.
+func (s *Service) migrate(ctx context.Context, app App, files *libraries.Snapshot, strict bool) (applied, doubts []string, err error) {
 	if s.o.Workspaces == nil || !files.Has(func(name string) bool { return strings.HasPrefix(name, "migrations/") }) {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return s.o.Workspaces.Migrate(ctx, app.Tenant, app.ID, files)
+	doubts, err = s.o.Workspaces.Doubts(ctx, app.Tenant, app.ID, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	if strict && len(doubts) > 0 {
+		return nil, nil, errs.New(errs.Invalid, "%s", strings.Join(doubts, "\n"))
+	}
+	applied, err = s.o.Workspaces.Migrate(ctx, app.Tenant, app.ID, files)
+	return applied, doubts, err
 }
 
 // install makes an app run what was prepared, if the files of the library are still the same. The app is locked.
@@ -203,7 +213,7 @@ func (s *Service) install(ctx context.Context, app App, library string, p prepar
 // whom its handlers run. It needs the permission write.
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft, a manifest, a handler or a migration that is wrong, naming file and
 // line; errs.Conflict for files that change meanwhile; errs.Unavailable if too many scripts run.
-func (s *Service) Deploy(ctx context.Context, id string) (v Shown, err error) {
+func (s *Service) Deploy(ctx context.Context, id string, o PublishOptions) (v Shown, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Shown{}, err
@@ -218,7 +228,7 @@ func (s *Service) Deploy(ctx context.Context, id string) (v Shown, err error) {
 	if err := toWrite.check(a, app, grant); err != nil {
 		return Shown{}, err
 	}
-	p, err := s.prepare(ctx, app, app.LibraryID, func() error { return s.readableManifest(ctx, app) })
+	p, err := s.prepare(ctx, app, app.LibraryID, o, func() error { return s.readableManifest(ctx, app) })
 	if err != nil {
 		return Shown{}, err
 	}
@@ -262,7 +272,7 @@ func (s *Service) deployCopy(ctx context.Context, of App, v Shown) Shown {
 	default:
 		var deployed Shown
 		if err == nil {
-			if deployed, err = s.Deploy(ctx, v.ID); err == nil {
+			if deployed, err = s.Deploy(ctx, v.ID, PublishOptions{}); err == nil {
 				return deployed
 			}
 		}
@@ -281,30 +291,32 @@ func (s *Service) readableManifest(ctx context.Context, app App) error {
 	return err
 }
 
-// Migrate runs the pending migrations of an app or draft, and returns their names. It needs the permission write. Errors: errs.NotFound;
-// errs.Forbidden; errs.Invalid for a migration that fails, naming the file; errs.Conflict for a draft that somebody else edits.
-func (s *Service) Migrate(ctx context.Context, id string) (applied []string, err error) {
+// Migrate runs the pending migrations of an app or draft. It returns their names, and sentences about those that were applied as
+// other text or are applied in another order, which are errors with strict. It needs the permission write. It returns
+// errs.NotFound; errs.Forbidden; errs.Invalid for a migration that fails, naming the file; errs.Conflict for a draft that somebody
+// else edits.
+func (s *Service) Migrate(ctx context.Context, id string, strict bool) (applied, warnings []string, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	app, grant, err := s.rules.FindHead(ctx, a, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := toWrite.check(a, app, grant); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if app.EditingID != nil {
 		if err := app.Lock.Check(a, s.stamp()); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	files, err := s.files.Snapshot(ctx, a.Tenant, app.LibraryID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s.migrate(ctx, app, files)
+	return s.migrate(ctx, app, files, strict)
 }
 
 // Running is what the handlers of an app run with.

@@ -18,11 +18,11 @@ func digest(app App) string {
 
 // Commit publishes the draft of an app: the app gets its name, slug, description, definition, settings, folder, bindings, source and
 // files, all or nothing, and the draft is gone. It compiles the handlers of the draft and runs its pending migrations before, as Deploy does, and the
-// app runs these handlers from then on. force publishes it over changes that were made to the app since the draft began, and with
+// app runs these handlers from then on. o.Force publishes it over changes that were made to the app since the draft began, and with
 // a manifest that cannot be read, which closes the app to all viewers. It needs the permission edit.
 // Errors: errs.Invalid for a manifest that cannot be read, a handler or a migration that is wrong, with file and line; errs.NotFound, also for an app without a draft; errs.Forbidden; errs.Conflict for a draft that somebody else edits, for an
 // app that has changed, and for a slug that is taken by now.
-func (s *Service) Commit(ctx context.Context, id string, force bool) (v Shown, err error) {
+func (s *Service) Commit(ctx context.Context, id string, o PublishOptions) (v Shown, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Shown{}, err
@@ -31,9 +31,9 @@ func (s *Service) Commit(ctx context.Context, id string, force bool) (v Shown, e
 	if err != nil {
 		return Shown{}, err
 	}
-	p, err := s.prepare(ctx, App{Tenant: a.Tenant, ID: *d.EditingID}, d.LibraryID, func() error { // which may take seconds, and so comes before the transaction
+	p, err := s.prepare(ctx, App{Tenant: a.Tenant, ID: *d.EditingID}, d.LibraryID, o, func() error { // which may take seconds, and so comes before the transaction
 		return s.store.InTx(ctx, func(ctx context.Context) error {
-			_, _, _, err := s.committable(ctx, a, id, force)
+			_, _, _, err := s.committable(ctx, a, id, o.Force)
 			return err
 		})
 	})
@@ -41,7 +41,7 @@ func (s *Service) Commit(ctx context.Context, id string, force bool) (v Shown, e
 		return Shown{}, err
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		app, grant, d, err := s.committable(ctx, a, id, force)
+		app, grant, d, err := s.committable(ctx, a, id, o.Force)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
@@ -26,7 +27,7 @@ func TestRunsAs(t *testing.T) {
 		}
 		deploy := func(ctx context.Context) {
 			t.Helper()
-			_, err := w.Deploy(ctx, v.ID)
+			_, err := w.Deploy(ctx, v.ID, apps.PublishOptions{})
 			is.NoErr(err)
 		}
 		give := func(ctx context.Context, owner string) {
@@ -44,7 +45,7 @@ func TestRunsAs(t *testing.T) {
 		is.Equal(runsAs(), "")
 		_, err = w.Edit(jo, v.ID, false)
 		is.NoErr(err)
-		_, err = w.Commit(jo, v.ID, false)
+		_, err = w.Commit(jo, v.ID, apps.PublishOptions{})
 		is.NoErr(err)
 		is.Equal(runsAs(), "")
 		give(jo, "mia") // whom it belongs to already

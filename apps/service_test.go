@@ -342,7 +342,7 @@ func TestDraft(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(len(drafts), 1)
 
-		published, err := w.Commit(jo, v.ID, false)
+		published, err := w.Commit(jo, v.ID, apps.PublishOptions{})
 		is.NoErr(err)
 		is.Equal(published.ID, v.ID)
 		is.Equal(published.Name, "Renamed")
@@ -351,7 +351,7 @@ func TestDraft(t *testing.T) {
 		is.Equal(w.read(t, jo, v.ID, "index.html"), "two\n")
 		is.Equal(w.read(t, jo, v.ID, "new.js"), "new")
 		is.Equal(w.read(t, jo, v.ID, "old.js"), "")
-		for _, err := range []error{w.Discard(jo, v.ID), second(w.Commit(jo, v.ID, false)), second(w.Get(jo, d.ID)), second(w.Diff(jo, v.ID))} {
+		for _, err := range []error{w.Discard(jo, v.ID), second(w.Commit(jo, v.ID, apps.PublishOptions{})), second(w.Get(jo, d.ID)), second(w.Diff(jo, v.ID))} {
 			is.True(errors.Is(err, errs.NotFound))
 		}
 	})
@@ -379,7 +379,7 @@ func TestLock(t *testing.T) {
 			is.True(!seen.Held)
 			for _, err := range []error{
 				second(w.Update(ctx, d.ID, apps.Edit{Defn: []byte(`{"a":1}`)})), second(w.PutFile(ctx, d.ID, "x", "", strings.NewReader(""))),
-				w.DeleteFile(ctx, d.ID, "x"), second(w.Commit(ctx, v.ID, false)), second(w.Commit(ctx, v.ID, true)), w.Discard(ctx, v.ID),
+				w.DeleteFile(ctx, d.ID, "x"), second(w.Commit(ctx, v.ID, apps.PublishOptions{})), second(w.Commit(ctx, v.ID, apps.PublishOptions{Force: true})), w.Discard(ctx, v.ID),
 			} {
 				is.True(errors.Is(err, errs.Conflict))
 			}
@@ -431,10 +431,10 @@ func TestStaleCommit(t *testing.T) {
 				w.put(t, jo, d.ID, "a", "draft of "+name)
 				w.now = w.now.Add(time.Second)
 				change()
-				_, err = w.Commit(jo, v.ID, false)
+				_, err = w.Commit(jo, v.ID, apps.PublishOptions{})
 				is.True(errors.Is(err, errs.Conflict))
 				is.Equal(w.read(t, jo, d.ID, "a"), "draft of "+name) // all is as it was
-				_, err = w.Commit(jo, v.ID, true)
+				_, err = w.Commit(jo, v.ID, apps.PublishOptions{Force: true})
 				is.NoErr(err)
 				is.Equal(w.read(t, jo, v.ID, "a"), "draft of "+name)
 			})
@@ -452,20 +452,20 @@ func TestCommitBrokenManifest(t *testing.T) {
 		d, err := w.Edit(jo, v.ID, false)
 		is.NoErr(err)
 		w.put(t, jo, d.ID, "informer.yaml", "roles: [viewer]\nrolls: 1\n")
-		_, err = w.Commit(jo, v.ID, false)
+		_, err = w.Commit(jo, v.ID, apps.PublishOptions{})
 		is.True(errors.Is(err, errs.Invalid))
 		is.True(strings.HasPrefix(errs.MessageOf(err), "informer.yaml:2:1: rolls: is not known here; "))
 		is.True(strings.HasSuffix(errs.MessageOf(err), "_commit?force=true."))
 		is.Equal(w.read(t, jo, v.ID, "informer.yaml"), "roles: [viewer]") // all is as it was
 		w.put(t, jo, d.ID, "informer.yaml", "roles: [editor]")
-		_, err = w.Commit(jo, v.ID, false)
+		_, err = w.Commit(jo, v.ID, apps.PublishOptions{})
 		is.NoErr(err)
 		is.Equal(w.read(t, jo, v.ID, "informer.yaml"), "roles: [editor]")
 
 		d, err = w.Edit(jo, v.ID, false)
 		is.NoErr(err)
 		w.put(t, jo, d.ID, "informer.yaml", "[")
-		_, err = w.Commit(jo, v.ID, true)
+		_, err = w.Commit(jo, v.ID, apps.PublishOptions{Force: true})
 		is.NoErr(err)
 		is.Equal(w.read(t, jo, v.ID, "informer.yaml"), "[")
 	})
@@ -528,7 +528,7 @@ func TestDraftOfDeletedApp(t *testing.T) {
 	is.NoErr(w.Delete(jo, v.ID))
 	for _, err := range []error{
 		second(w.Get(jo, d.ID)), second(w.Update(jo, d.ID, apps.Edit{})), second(w.PutFile(jo, d.ID, "a", "", strings.NewReader(""))),
-		second(w.Edit(jo, d.ID, true)), second(w.Commit(jo, d.ID, true)), second(w.OfLibrary(jo, d.LibraryID)),
+		second(w.Edit(jo, d.ID, true)), second(w.Commit(jo, d.ID, apps.PublishOptions{Force: true})), second(w.OfLibrary(jo, d.LibraryID)),
 	} {
 		is.True(errors.Is(err, errs.NotFound))
 	}

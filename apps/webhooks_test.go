@@ -49,7 +49,7 @@ func TestWebhookSecret(t *testing.T) {
 		draft, err := w.Edit(jo, v.ID, false)
 		is.NoErr(err)
 		is.Equal(draft.WebhookSecret, "")
-		_, err = w.Commit(jo, v.ID, false) // a rotation is no change that a draft would overwrite
+		_, err = w.Commit(jo, v.ID, apps.PublishOptions{}) // a rotation is no change that a draft would overwrite
 		is.NoErr(err)
 		kept, err := w.WebhookSecret(jo, v.ID)
 		is.NoErr(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -95,7 +96,7 @@ func TestDeployLeavesOwnApp(t *testing.T) {
 		_, err = w.Apps.PutFile(evil, draft.ID, "index.html", "", strings.NewReader("of evil"))
 		is.NoErr(err)
 		is.Equal(deploy().Skipped, 1)
-		_, err = w.Apps.Commit(evil, id, false)
+		_, err = w.Apps.Commit(evil, id, apps.PublishOptions{})
 		is.NoErr(err)
 	})
 }
@@ -135,7 +136,7 @@ func TestCommitAfterRekey(t *testing.T) {
 		is.NoErr(err)
 		is.True(n > 0)
 		after := opened(t, db, func(c *tenantcontent.Config) { c.SecretKey = keys })
-		_, err = after.Apps.Commit(acme, id, false)
+		_, err = after.Apps.Commit(acme, id, apps.PublishOptions{})
 		is.NoErr(err)
 	})
 }

@@ -18,8 +18,8 @@ func (a *api) appDeployRoutes() []Route {
 		return nil
 	}
 	return []Route{
-		{Method: post, Pattern: one + "/_deploy", Name: "deployApp", Grants: programs, Heavy: brief, Tx: true, OwnTx: true, Options: noOptions{}, Summary: "Compile the handlers of an app, and run them from now on", handle: a.deployApp},
-		{Method: post, Pattern: one + "/_migrate", Name: "migrateApp", Grants: programs, Heavy: brief, Options: noOptions{}, Summary: "Run the pending migrations of an app", handle: a.migrateApp},
+		{Method: post, Pattern: one + "/_deploy", Name: "deployApp", Grants: programs, Heavy: brief, Tx: true, OwnTx: true, Options: strictInput{}, Summary: "Compile the handlers of an app, and run them from now on", handle: a.deployApp},
+		{Method: post, Pattern: one + "/_migrate", Name: "migrateApp", Grants: programs, Heavy: brief, Options: strictInput{}, Summary: "Run the pending migrations of an app", handle: a.migrateApp},
 		{Method: get, Pattern: one + "/stats/tables", Name: "getAppTables", Grants: programs, Summary: "The tables of an app's database", handle: a.getAppTables},
 		{Method: get, Pattern: one + "/stats/api", Name: "getAppCalls", Grants: programs, Summary: "How often the handlers of an app and the calls of its pages ran", handle: a.getAppCalls},
 		{Method: get, Pattern: one + "/stats/api/:invocationId", Name: "getAppCall", Grants: programs, Summary: "One call of an app's server route with its log", handle: a.getAppCall},
@@ -58,26 +58,48 @@ func newRouteBody(r handlers.Route) routeBody {
 // deployApp serves POST /api/apps/{id}/_deploy: 200 and the app with deployed: {routes, agents, migrations, warnings}: the handlers and tools that it
 // runs and the agents that it has now, the migrations that were applied, and what is wrong with files that are no routes. An app that came from another tenant becomes the
 // caller's. 400 naming file and line for a handler or migration that is wrong, for an unreadable manifest, and for a draft; 404; 403; 409
-// when files change meanwhile; 503 when too many scripts run. What the app ran before goes on then.
+// when files change meanwhile; 503 when too many scripts run. What the app ran before goes on then. With strict=true a migration that has changed
+// since it was applied, or comes before one that was applied, is 400 and not a warning.
 func (a *api) deployApp(r *request) (reply, error) {
+	strict, err := r.strict()
+	if err != nil {
+		return reply{}, err
+	}
 	leave, err := a.writeSlot(r)
 	if err != nil {
 		return reply{}, err
 	}
 	defer leave()
-	return a.shownApp(a.Apps.Deploy(r.Context(), r.param("id")))
+	return a.shownApp(a.Apps.Deploy(r.Context(), r.param("id"), apps.PublishOptions{Strict: strict}))
 }
 
-// migrateApp serves POST /api/apps/{id}/_migrate: 200 and {migrations}, the names of the migrations that were pending and are applied now, of
-// an app or draft; 400 for one that fails, naming the file; 404; 403; 409 for a draft that somebody else edits.
+// strictInput are the options of _deploy and _migrate.
+type strictInput struct {
+	Strict field[bool] `json:"strict"`
+}
+
+func (r *request) strict() (strict bool, err error) {
+	in, err := options[strictInput](r)
+	in.Strict.apply(&strict)
+	return strict, err
+}
+
+// migrateApp serves POST /api/apps/{id}/_migrate: 200 and {migrations, warnings}, the names of the migrations that were pending and are applied
+// now, of an app or draft, and sentences about those that have changed since they were applied, or come before one that was applied; 400 for one
+// that fails, naming the file, and with strict=true for what is warned of; 404; 403; 409 for a draft that somebody else edits.
 func (a *api) migrateApp(r *request) (reply, error) {
-	applied, err := a.Apps.Migrate(r.Context(), r.param("id"))
+	strict, err := r.strict()
+	if err != nil {
+		return reply{}, err
+	}
+	applied, warnings, err := a.Apps.Migrate(r.Context(), r.param("id"), strict)
 	if err != nil {
 		return reply{}, err
 	}
 	return ok(hal.Resource{Links: hal.Self(a.href("apps", r.param("id"), "_migrate")).With("inf:app", a.href("apps", r.param("id"))), Value: struct {
 		Migrations []string `json:"migrations"`
-	}{append([]string{}, applied...)}})
+		Warnings   []string `json:"warnings"`
+	}{append([]string{}, applied...), append([]string{}, warnings...)}})
 }
 
 // getAppTables serves GET /api/apps/{id}/stats/tables: 200 and {bytes, limit, tables: [{name, rows, bytes, columns: [{name, type}]}]}, the SQL

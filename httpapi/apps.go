@@ -41,7 +41,7 @@ func (a *api) appRoutes() []Route {
 		{Method: get, Pattern: one + "/draft", Name: "getAppDraft", Grants: programs, Summary: "The draft of an app", handle: a.getAppDraft},
 		{Method: del, Pattern: one + "/draft", Name: "deleteAppDraft", Grants: programs, Row: "app", Tx: true, Options: noOptions{}, Summary: "Discard the draft of an app", handle: n.deleteDraft},
 		{Method: get, Pattern: one + "/draft/diff", Name: "getAppDraftDiff", Grants: programs, Heavy: brief, Summary: "What the draft of an app changes", handle: n.getDiff},
-		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAppDraft", Grants: programs, Heavy: brief, Tx: true, OwnTx: true, Options: forceInput{}, Summary: "Publish the draft of an app", handle: a.commitAppDraft},
+		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAppDraft", Grants: programs, Heavy: brief, Tx: true, OwnTx: true, Options: commitInput{}, Summary: "Publish the draft of an app", handle: a.commitAppDraft},
 
 		{Method: get, Pattern: one + "/contents", Name: "listAppFiles", Grants: programs, Query: paged, Summary: "The files of an app", handle: n.listFiles},
 		{Method: post, Pattern: one + "/_compare", Name: "compareApp", Grants: programs, Heavy: brief, Options: compareInput{}, Summary: "How the files of an app differ from others", handle: a.compareApp},
@@ -508,18 +508,27 @@ func (a *api) getAppDraft(r *request) (reply, error) {
 
 // commitAppDraft serves POST /api/apps/{id}/draft/_commit: 200 and the app as it is published, with what deployApp answers beside it;
 // 404; 403; 409 while somebody else edits the draft, or when the app has changed since the draft began, unless force=true; 400 with what
-// is wrong in a manifest that cannot be read, unless force=true, in a handler or in a migration.
+// is wrong in a manifest that cannot be read, unless force=true, in a handler or in a migration, and with strict=true as deployApp has.
 func (a *api) commitAppDraft(r *request) (reply, error) {
-	force, err := r.force()
+	in, err := options[commitInput](r)
 	if err != nil {
 		return reply{}, err
 	}
+	var o apps.PublishOptions
+	in.Force.apply(&o.Force)
+	in.Strict.apply(&o.Strict)
 	leave, err := a.writeSlot(r)
 	if err != nil {
 		return reply{}, err
 	}
 	defer leave()
-	return a.shownApp(a.Apps.Commit(r.Context(), r.param("id"), force))
+	return a.shownApp(a.Apps.Commit(r.Context(), r.param("id"), o))
+}
+
+// commitInput are the options of the _commit of an app's draft.
+type commitInput struct {
+	Force  field[bool] `json:"force"`
+	Strict field[bool] `json:"strict"`
 }
 
 // compareInput are the options of _compare.

@@ -164,7 +164,11 @@ func TestDeployIsAllOrNothing(t *testing.T) {
 		is.Equal(a.status, 400)
 		is.True(strings.Contains(a.message(t), "migrations/2.sql"))
 		is.Equal(get(), "1")
-		put(t, w, app, map[string]string{"migrations/2.sql": "CREATE TABLE u (n integer)"})
+		put(t, w, app, map[string]string{"migrations/2.sql": "CREATE TABLE u (n integer)", "migrations/1.down.sql": "DROP TABLE t"})
+		a = w.do(t, "dana", "POST", one+"/_deploy", "")
+		is.Equal(a.status, 400)
+		is.True(strings.Contains(a.message(t), "migrations/1.down.sql undoes another file"))
+		w.must(t, "dana", "DELETE", one+"/contents/migrations/1.down.sql", "")
 		type done struct {
 			Deployed struct {
 				Migrations, Warnings []string
@@ -178,6 +182,11 @@ func TestDeployIsAllOrNothing(t *testing.T) {
 		d = read[done](t, w.must(t, "dana", "POST", one+"/_deploy", ""))
 		is.Equal(len(d.Deployed.Migrations), 0)
 		is.Equal(len(d.Deployed.Warnings), 2)
+		for _, route := range []string{"_deploy", "_migrate"} { // an error where it matters
+			a = w.do(t, "dana", "POST", one+"/"+route+"?strict=true", "")
+			is.Equal(a.status, 400)
+			is.True(strings.Contains(a.message(t), "migrations/1.sql has changed since it was applied"))
+		}
 		tables := read[struct {
 			Tables []struct{ Name string }
 		}](t, w.must(t, "dana", "GET", one+"/stats/tables", ""))

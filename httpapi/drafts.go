@@ -38,7 +38,7 @@ type draftService interface {
 	DeleteShare(ctx context.Context, id, principal string) error
 }
 
-// forceInput are the options of _edit and _commit.
+// forceInput are the options of _edit, and of the _commit of an assistant.
 type forceInput struct {
 	Force field[bool] `json:"force"`
 }

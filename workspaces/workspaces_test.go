@@ -180,9 +180,15 @@ func TestMigrate(t *testing.T) {
 		files["migrations/0003_both.sql"] = &fstest.MapFile{Data: []byte("SELECT 1")} // is not the one of this engine
 		files["migrations/0004_bad.sql"] = &fstest.MapFile{Data: []byte("-- a\n\nINSERT INTO t\n(l) VALUES (1)")}
 		files["migrations/0005_good.sql"] = &fstest.MapFile{Data: []byte("SELECT 1")}
-		changed, err := s.Changed(t.Context(), "acme", app, files)
+		files["migrations/0002_late.sql"] = &fstest.MapFile{Data: []byte("SELECT 1")}
+		doubts, err := s.Doubts(t.Context(), "acme", app, files)
 		is.NoErr(err)
-		is.Equal(changed, []string{"0001_init.sql"})
+		is.Equal(doubts, []string{
+			"migrations/old/0000.sql is in a folder below migrations, where nothing is applied.",
+			"migrations/0001_init.sql has changed since it was applied, and is not applied again: what it is to do now belongs into a new file.",
+			"migrations/0002_late.sql comes before migrations/0003_both.sql, which was applied already, and is applied after it: a new file has a name that comes last.",
+		})
+		delete(files, "migrations/0002_late.sql")
 		applied, err = s.Migrate(t.Context(), "acme", app, files)
 		is.Equal(len(applied), 0)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
@@ -195,6 +201,30 @@ func TestMigrate(t *testing.T) {
 		_, err = s.Migrate(t.Context(), "acme", app, files)
 		is.Equal(errs.MessageOf(err), "migrations/0004_bad.sql is larger than 1 MiB: part it.")
 	})
+}
+
+// TestUndoing checks that what other tools have for undoing is not applied.
+func TestUndoing(t *testing.T) {
+	for name, text := range map[string]string{
+		"0001_init.down.sql": "", "0001_init.DOWN.sql": "", "0001_init.undo.sql": "", "0001.rollback.sqlite.sql": "", "0001.down.postgres.sql": "", "down.sql": "", "0001_init.revert.sql": "",
+		"0001_init_down.sql": "", "0001_init-undo.sql": "", "U1__init.sql": "",
+		"a.sql": "-- migrate:up\nSELECT 1;\n\n-- migrate:down\nDROP TABLE t", "b.sql": "SELECT 1;\n -- +goose Down\nDROP TABLE t", "c.sql": "-- +migrate Down", "d.sql": "-- //@UNDO\nDROP TABLE t",
+	} {
+		files := fstest.MapFS{
+			"migrations/0001_init.sql": {Data: []byte("SELECT 1")}, "migrations/V1__init.sql": {Data: []byte("SELECT 1")}, "migrations/" + name: {Data: []byte(text)},
+		}
+		for _, engine := range []string{"sqlite", "postgres"} {
+			_, err := workspaces.Migrations(files, engine)
+			if errs.CodeOf(err) != errs.Invalid || !strings.Contains(errs.MessageOf(err), "migrations/"+name) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	for _, name := range []string{"0001.up.sql", "0002_slow_down.sql", "0003_undo_log.sql", "0004_downloads.sql", "Users.sql", "U2__x.sql", "0005_markdown.sql", "x/README.md"} {
+		all, err := workspaces.Migrations(fstest.MapFS{"migrations/" + name: {Data: []byte("-- the way down: migrate:down is not here\nSELECT 1")}}, "sqlite")
+		is.New(t).NoErr(err)
+		is.New(t).True(len(all) == 1 || name == "x/README.md")
+	}
 }
 
 func TestRows(t *testing.T) {

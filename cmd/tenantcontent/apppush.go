@@ -32,6 +32,7 @@ type appPushCommand struct {
 	Type    string `default:"report" enum:"report,app" help:"Type of a new app: report, or app, which needs a license." placeholder:"TYPE"`
 	Draft   bool   `help:"Push into the draft of the app and leave it open: publish nothing."`
 	Deploy  bool   `help:"Deploy the app also if there is nothing to publish, as after an import. What is published is deployed in any case."`
+	Strict  bool   `help:"Fail where a migration has changed since it was applied, or comes before one that was applied. Without it the app is published with a warning."`
 	Delete  bool   `help:"Remove the files that are no longer here, but were at the last push or pull. Without it they are listed and stay."`
 	Verbose bool   `help:"List the files and folders that are ignored."`
 	DryRun  bool   `help:"Print what a push would do, and send nothing."`
@@ -291,7 +292,7 @@ func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
 func (p *push) deploy(ctx context.Context, result *pushed) error {
 	p.shown.begin("deploying", 0)
 	var answer struct{ Deployed *runs }
-	if err := p.call(ctx, http.MethodPost, hal.Href("apps", result.App, "_deploy"), nil, &answer); err != nil {
+	if err := p.call(ctx, http.MethodPost, hal.Href("apps", result.App, "_deploy"), map[string]bool{"strict": p.Strict}, &answer); err != nil {
 		if ctx.Err() != nil {
 			return interrupted("the app may be deployed: deploy it again")
 		}
@@ -633,7 +634,7 @@ func (p *push) edit(ctx context.Context, c comparison, published plan) (result p
 	}
 	p.shown.begin("publishing", 0)
 	var answer struct{ Deployed *runs }
-	if err := p.call(ctx, http.MethodPost, hal.Href("apps", c.ID, "draft", "_commit"), map[string]bool{"force": p.Force}, &answer); err != nil {
+	if err := p.call(ctx, http.MethodPost, hal.Href("apps", c.ID, "draft", "_commit"), map[string]bool{"force": p.Force, "strict": p.Strict}, &answer); err != nil {
 		if ctx.Err() != nil {
 			return result, interrupted("the app may be published: the next push shows whether it is")
 		}

@@ -83,7 +83,7 @@ func Example() {
 	// Files in the folder server are routes for the pages of the app, once they are deployed.
 	_, err = app.Apps.PutFile(jo, report.ID, "server/total.js", "", strings.NewReader("export const GET = ({request}) => ({user: request.user.username, total: 12})"))
 	check(err)
-	_, err = app.Apps.Deploy(jo, report.ID)
+	_, err = app.Apps.Deploy(jo, report.ID, apps.PublishOptions{})
 	check(err)
 
 	// With HTTP: the App is an http.Handler.

@@ -55,7 +55,7 @@ func (h *hooks) fillHooks(n *neighbours, ctx context.Context, _ *bun.DB, app *te
 					return err
 				}
 			}
-			if _, err := app.Apps.Deploy(admin, v.ID); err != nil {
+			if _, err := app.Apps.Deploy(admin, v.ID, apps.PublishOptions{}); err != nil {
 				return err
 			}
 			if i > 0 {
