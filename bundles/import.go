@@ -230,6 +230,19 @@ type survey struct {
 	files  map[string][]string // id of an entity to the paths of its files
 }
 
+// early reports whether rows of a kind must come before those of the last one, which it updates: the place of that kind in order.
+func early(last *int, kind entity.Kind) bool {
+	at := slices.Index(order, string(kind))
+	if at < 0 {
+		return false
+	}
+	if at < *last {
+		return true
+	}
+	*last = at
+	return false
+}
+
 // survey checks an archive and lists its contents. Errors: errs.Invalid; the reader's own.
 func (s *Service) survey(in io.ReadSeeker) (survey, error) {
 	r, err := s.open(in, archive.NewReader)
@@ -243,6 +256,7 @@ func (s *Service) survey(in io.ReadSeeker) (survey, error) {
 		}
 		index.ids[kind] = map[string]bool{}
 	}
+	last := 0
 	for {
 		m, err := r.Next()
 		switch {
@@ -250,6 +264,8 @@ func (s *Service) survey(in io.ReadSeeker) (survey, error) {
 			return index, nil
 		case err != nil:
 			return survey{}, err
+		case m.File == nil && early(&last, m.Kind):
+			return survey{}, errs.New(errs.Invalid, "The archive's rows of %s come after those of a kind that may need them: %s.", m.Kind, archive.Repack)
 		case m.File != nil:
 			if s.fileKind(index, m.ID) == "" {
 				return survey{}, errs.New(errs.Invalid, "The archive's file %q of %q belongs to no row of it that has files.", short(m.File.Path), short(m.ID))

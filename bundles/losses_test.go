@@ -12,7 +12,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -123,6 +125,19 @@ func TestWhatStaysIsNotLost(t *testing.T) {
 }
 
 // TestTeamsHoldMembers: the memberships of teams that are replaced too are in the archive.
+// TestKindsInOrder: an archive that was packed by hand in another order is refused with what to do, and not read as one whose
+// people are missing.
+func TestKindsInOrder(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		team := w.attach(t, "acme")
+		rows := map[string]string{"team " + team: `{"name": "Design", "slug": "design"}`, "user newcomer": `{}`}
+		_, err := w.Bundles.Import(acme, bytes.NewReader(packedBy(t, []string{"team", "user"}, rows, nil)), bundles.ImportOptions{})
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+		is.True(strings.Contains(errs.MessageOf(err), "rows of user come after") && strings.Contains(errs.MessageOf(err), archive.Repack))
+	})
+}
+
 func TestTeamsHoldMembers(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")

@@ -108,8 +108,8 @@ func TestSecretsThatGo(t *testing.T) {
 			r, err := w.Bundles.Import(acme, bytes.NewReader(file), how)
 			is.NoErr(err)
 			is.Equal(r.Warnings, []string{
-				"5 secrets of 3 datasource rows got lost with what was replaced: set them again here.",
 				"1 secret of 1 user row got lost with what was replaced: set them again here.",
+				"5 secrets of 3 datasource rows got lost with what was replaced: set them again here.",
 			})
 		}
 		r, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite})

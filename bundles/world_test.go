@@ -2,6 +2,7 @@ package bundles_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -203,12 +204,25 @@ func unpacked(t testing.TB, file []byte) (archive.Header, map[string]string) {
 	}
 }
 
-// packed makes an archive of rows "kind id" to JSON, kinds in the order of their names.
+// packed makes an archive of rows "kind id" to JSON, in the order of an export.
 func packed(t testing.TB, rows map[string]string, counts map[entity.Kind]int) []byte {
+	t.Helper()
+	return packedBy(t, bundles.Order(), rows, counts)
+}
+
+// packedBy makes an archive whose kinds come in an order, others after these.
+func packedBy(t testing.TB, order []string, rows map[string]string, counts map[entity.Kind]int) []byte {
 	t.Helper()
 	is := is.New(t)
 	h := archive.Header{Tenant: "acme", Bundle: archive.Bundle{Name: "made"}, Counts: map[entity.Kind]int{}}
-	names := slices.Sorted(maps.Keys(rows))
+	place := func(name string) int {
+		kind, _, _ := strings.Cut(name, " ")
+		if at := slices.Index(order, kind); at >= 0 {
+			return at
+		}
+		return len(order)
+	}
+	names := slices.SortedFunc(maps.Keys(rows), func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) })
 	for _, name := range names {
 		if kind, _, _ := strings.Cut(name, " "); kind != "file" {
 			h.Counts[entity.Kind(kind)]++

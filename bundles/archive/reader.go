@@ -123,7 +123,7 @@ func (a *Reader) readHeader() error {
 		return a.fault(err)
 	}
 	if h.Name != headerName {
-		return bad(h.Name, "is first, but bundle.json must be")
+		return bad(h.Name, "is first, but bundle.json must be: %s", Repack)
 	}
 	if err := a.plain(h); err != nil {
 		return err
@@ -138,12 +138,21 @@ func (a *Reader) readHeader() error {
 	return a.header.checkMembers(a.limits)
 }
 
-// head reads the tar header of the next member, up to maxTar bytes. Errors: tar's own.
+// head reads the tar header of the next member, up to maxTar bytes. It leaves out the folders that tar adds when a folder is packed,
+// and their ./ in names. Errors: tar's own.
 func (a *Reader) head() (*tar.Header, error) {
-	a.heading, a.from = true, a.src.unpacked
-	h, err := a.tar.Next()
-	a.heading = false
-	return h, err
+	for {
+		a.heading, a.from = true, a.src.unpacked
+		h, err := a.tar.Next()
+		a.heading = false
+		if err != nil {
+			return nil, err
+		}
+		h.Name = strings.TrimPrefix(h.Name, "./")
+		if h.Typeflag != tar.TypeDir || h.Size != 0 {
+			return h, nil
+		}
+	}
 }
 
 func (a *Reader) next() (Member, error) {
@@ -154,7 +163,7 @@ func (a *Reader) next() (Member, error) {
 	}
 	h, err := a.head()
 	if errors.Is(err, io.EOF) {
-		return Member{}, errs.New(errs.Invalid, "The archive has no checksums.json at its end.")
+		return Member{}, errs.New(errs.Invalid, "The archive has no checksums.json at its end: if it was packed by hand, %s.", Repack)
 	}
 	if err != nil {
 		return Member{}, a.fault(err)
@@ -181,13 +190,13 @@ func (a *Reader) next() (Member, error) {
 	return m, nil
 }
 
-// plain returns errs.Invalid for links, devices, duplicate names and tar features that the format does not use.
+// plain returns errs.Invalid for links, devices, duplicate names and extended headers that change what a file is.
 func (a *Reader) plain(h *tar.Header) error {
-	if h.Typeflag != tar.TypeReg || h.Linkname != "" || h.Format&(tar.FormatUSTAR|tar.FormatPAX) == 0 || h.Format&tar.FormatGNU != 0 {
+	if h.Typeflag != tar.TypeReg || h.Linkname != "" {
 		return bad(h.Name, "is not a plain file")
 	}
 	for record := range h.PAXRecords {
-		if record != "path" && record != typeRecord && (record != sizeRecord || h.Size <= maxOctal) {
+		if record != typeRecord && (record != sizeRecord || h.Size <= maxOctal) && !describes(record) {
 			return bad(h.Name, "has the extended header %q", short(record))
 		}
 	}
@@ -201,6 +210,19 @@ func (a *Reader) plain(h *tar.Header) error {
 	return a.names.add(a.last)
 }
 
+// describes reports whether an extended header is one of those with which programs describe the file that they have packed.
+func describes(record string) bool {
+	switch record {
+	case "path", "mtime", "atime", "ctime", "uid", "gid", "uname", "gname", "comment":
+		return true
+	}
+	return strings.HasPrefix(record, "SCHILY.") || strings.HasPrefix(record, "LIBARCHIVE.")
+}
+
+// Repack is what to do about an archive that somebody has packed in another order, as a part of a sentence: checksums.json has the
+// names in the order of the archive.
+const Repack = `in the folder that the archive was unpacked into, run: tar -czf ../archive.tgz --no-recursion -T <(sed -n 's/^"\(.*\)": "[0-9a-f]*",\?$/\1/p' checksums.json; echo checksums.json)`
+
 func typeFits(t string) bool {
 	return len(t) <= maxType && utf8.ValidString(t) && strings.IndexByte(t, 0) < 0
 }
@@ -208,7 +230,7 @@ func typeFits(t string) bool {
 // row reads a row. Kinds come together, and before all files.
 func (a *Reader) row(h *tar.Header, m Member) (Member, error) {
 	if a.files || m.Kind != a.kind && a.kinds[m.Kind] {
-		return Member{}, bad(h.Name, "is out of order")
+		return Member{}, bad(h.Name, "is out of order: %s", Repack)
 	}
 	a.kind, a.kinds[m.Kind] = m.Kind, true
 	if a.counts[m.Kind]++; a.counts[m.Kind] > a.header.Counts[m.Kind] {

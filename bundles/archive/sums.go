@@ -13,12 +13,12 @@ import (
 
 // finish compares the checksums and makes sure that nothing follows.
 func (a *Reader) finish(h *tar.Header) error {
-	if len(h.PAXRecords) > 0 {
-		return bad(h.Name, "has an extended header")
+	if _, ok := h.PAXRecords[typeRecord]; ok {
+		return bad(h.Name, "has a content type")
 	}
 	// As it is written, with each byte of a name escaped, and some air.
 	if most := int64(6*a.names.bytes + 256*len(a.names.seen)); h.Size > most {
-		return bad(h.Name, "has %d bytes: at most %d are allowed for these members", h.Size, most)
+		return bad(h.Name, "has %d bytes: at most %d are allowed for the members before it. If the archive was packed by hand, %s", h.Size, most, Repack)
 	}
 	if err := a.compare(); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (a *Reader) finish(h *tar.Header) error {
 // over checks that nothing follows checksums.json.
 func (a *Reader) over() error {
 	if h, err := a.head(); err == nil {
-		return bad(h.Name, "comes after checksums.json")
+		return bad(h.Name, "comes after checksums.json: %s", Repack)
 	} else if !errors.Is(err, io.EOF) {
 		return a.fault(err)
 	}
@@ -107,7 +107,7 @@ func (a *Reader) compare() error {
 func (a *Reader) fits(name string, given json.Token) error {
 	want, ok := a.sums[name]
 	if !ok {
-		return errs.New(errs.Invalid, "The archive's checksums.json names %q, which is not there or is named twice.", short(name))
+		return errs.New(errs.Invalid, "The archive's checksums.json names %q, which does not come before it or is named twice. If the archive was packed by hand, %s.", short(name), Repack)
 	}
 	delete(a.sums, name)
 	if given != want.String() {
