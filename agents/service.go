@@ -201,6 +201,7 @@ func (s *Service) Override(ctx context.Context, app, name string, edit func(*Ove
 		now, err := s.store.Update(ctx, a.Tenant, app, name, func(row *Agent) error {
 			was = *row
 			edit(&row.Overrides)
+			row.Overrides.dropNew(was)
 			row.UpdatedAt = s.stamp()
 			return row.Overrides.check(s.stamp())
 		})
@@ -217,6 +218,25 @@ func (s *Service) Override(ctx context.Context, app, name string, edit func(*Ove
 		return err
 	})
 	return v, err
+}
+
+// dropNew takes back what has been set that the agent ran with before, without an override: what was read can be sent back.
+func (o *Overrides) dropNew(was Agent) {
+	before, ran := was.Overrides, was.Settings()
+	if before.Enabled == nil && o.Enabled != nil && *o.Enabled == ran.Enabled {
+		o.Enabled = nil
+	}
+	for _, text := range []struct {
+		was, now **string
+		ran      string
+	}{{&before.Model, &o.Model, ran.Model}, {&before.Instructions, &o.Instructions, ran.Instructions}, {&before.Zone, &o.Zone, ran.Zone}} {
+		if *text.was == nil && *text.now != nil && **text.now == text.ran {
+			*text.now = nil
+		}
+	}
+	if before.Cron == nil && slices.Equal(o.Cron, ran.Cron) {
+		o.Cron = nil
+	}
 }
 
 // check returns errs.Invalid naming a field that cannot be set.

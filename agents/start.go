@@ -34,6 +34,17 @@ func (s *Service) deployed(ctx context.Context, tenant, app string) ([]Agent, er
 	return s.agents.Get(tenant, app, func() ([]Agent, error) { return s.store.Agents(ctx, tenant, app) })
 }
 
+// EventInput returns the input of a run that an event starts. It returns errs.Invalid for an event without a name.
+func EventInput(event string, payload json.RawMessage) (json.RawMessage, error) {
+	if event == "" {
+		return nil, errs.New(errs.Invalid, "event must be the name of an event")
+	}
+	return json.Marshal(struct {
+		Event   string          `json:"event"`
+		Payload json.RawMessage `json:"payload"`
+	}{event, payload})
+}
+
 // Emitted starts a run of each agent that an event starts, in the transaction in ctx. Errors: errs.Busy if too many runs of the app wait.
 func (u Unchecked) Emitted(ctx context.Context, e Event) error {
 	s := u.s
@@ -44,10 +55,7 @@ func (u Unchecked) Emitted(ctx context.Context, e Event) error {
 	if err != nil {
 		return err
 	}
-	input, err := json.Marshal(struct {
-		Event   string          `json:"event"`
-		Payload json.RawMessage `json:"payload"`
-	}{e.Name, e.Payload})
+	input, err := EventInput(e.Name, e.Payload)
 	if err != nil {
 		return err
 	}

@@ -218,13 +218,16 @@ func (a *api) getAgent(r *request) (reply, error) {
 // what the manifest has, null takes that back, and a deploy keeps it; cron is an expression or a list of them. 400 naming the field, and for a draft;
 // 403 for those who may not change the app; 404.
 func (a *api) putAgent(r *request) (reply, error) {
-	in, err := decode[struct {
+	in, err := decodeUpdate[struct {
 		Enabled      field[bool]            `json:"enabled"`
 		Model        field[string]          `json:"model"`
 		Instructions field[string]          `json:"instructions"`
 		Cron         field[json.RawMessage] `json:"cron"`
 		Zone         field[string]          `json:"zone"`
-	}](r)
+	}](r, struct {
+		agentBody
+		agentStatus
+	}{})
 	if err != nil {
 		return reply{}, err
 	}
@@ -266,18 +269,41 @@ func cronList(raw json.RawMessage) ([]string, error) {
 	return out, nil
 }
 
+// triggerInput is what an agent is started with: an input, or an event and its payload as the agent would get them of the event.
+type triggerInput struct {
+	Input   field[json.RawMessage] `json:"input"`
+	Event   *string                `json:"event"`
+	Payload field[json.RawMessage] `json:"payload"`
+}
+
+// input returns the input of the run, nil for none.
+func (in triggerInput) input() (input json.RawMessage, err error) {
+	switch {
+	case in.Event == nil && in.Payload.Set:
+		return nil, errs.New(errs.Invalid, "event is required with a payload; without an event, send {input}")
+	case in.Event == nil:
+		in.Input.apply(&input)
+		return input, nil
+	case in.Input.Set:
+		return nil, errs.New(errs.Invalid, "input must be left out with an event: send {input}, or {event, payload}")
+	}
+	payload := json.RawMessage("null")
+	in.Payload.apply(&payload)
+	return agents.EventInput(*in.Event, payload)
+}
+
 // triggerAgent serves POST /api/apps/{id}/agents/{agent}/_trigger {input?}: 201 and the run, which a node begins when it has room. input is any JSON of at
 // most 64 KiB. 400 for a draft and where AI is off; 403 for those who may not change the app; 404; 409 for an agent that is disabled; 429 if too many
 // runs of the app wait; 503 without a language model.
 func (a *api) triggerAgent(r *request) (reply, error) {
-	in, err := decode[struct {
-		Input field[json.RawMessage] `json:"input"`
-	}](r)
+	in, err := decode[triggerInput](r)
 	if err != nil {
 		return reply{}, err
 	}
-	var input json.RawMessage
-	in.Input.apply(&input)
+	input, err := in.input()
+	if err != nil {
+		return reply{}, err
+	}
 	run, err := a.Agents.Trigger(r.Context(), r.param("id"), r.param("agent"), input)
 	if err != nil {
 		return reply{}, err

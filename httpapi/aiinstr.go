@@ -94,10 +94,10 @@ func (a *api) getInstruction(r *request) (reply, error) {
 // blank or null counts as left out, and then the old one stays. A slug is passed over. 403 for others than the owner and
 // superusers.
 func (a *api) putInstruction(r *request) (reply, error) {
-	in, err := decode[struct {
+	in, err := decodeUpdate[struct {
 		Description field[string] `json:"description"`
 		Content     string        `json:"content"`
-	}](r)
+	}](r, instructionBody{})
 	if err != nil {
 		return reply{}, err
 	}

@@ -349,7 +349,7 @@ func (a *api) serve(w *response, r *http.Request) error {
 		return errs.Wrap(errs.Forbidden, err, "This request came from a page of another origin.")
 	}
 	req := &request{
-		Request: r, ctx: r.Context(), sender: w.sender, params: params, view: at, maxBody: a.MaxBody, bodies: memory{limiter: a.bodies, most: a.Memory.User}, spooled: memory{limiter: a.spooled, most: a.Memory.disk().User},
+		Request: r, ctx: r.Context(), route: route, sender: w.sender, params: params, view: at, maxBody: a.MaxBody, bodies: memory{limiter: a.bodies, most: a.Memory.User}, spooled: memory{limiter: a.spooled, most: a.Memory.disk().User},
 	}
 	if !route.Public {
 		if err := a.authorize(req, route); err != nil {

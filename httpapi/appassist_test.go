@@ -329,7 +329,7 @@ func TestChatConversations(t *testing.T) {
 		`{"messages": [{"role": "tool", "content": "x"}]}`:                                        "messages[0].role must be user or assistant",
 		`{"messages": ["Hello"]}`:                                                                 "messages[0] must be an object",
 		`{"messages": [{"role": "user", "content": [{}]}]}`:                                       "messages[0].content must be a string",
-		`{"messages": [{"role": "user", "CONTENT": "Hello"}]}`:                                    "messages[0].content must not be empty",
+		`{"messages": [{"role": "user", "CONTENT": "Hello"}]}`:                                    "unknown member messages[0].CONTENT: did you mean messages[0].content?",
 		`{"messages": [{"role": "user", "content": " "}]}`:                                        "messages[0].content must not be empty",
 		`{"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]}`: "messages[1].role must be user: the last message is the question",
 		`{"messages": [{"role": "user", "content": "` + strings.Repeat("x", 600<<10) + `"}]}`:     "messages must have at most 524288 bytes of text: leave old ones out",

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -340,7 +339,7 @@ type datasetInput struct {
 func (a *api) createApp(r *request) (reply, error) {
 	in, err := decode[struct {
 		appInput
-		Datasets []json.RawMessage `json:"datasets"`
+		Datasets []datasetInput `json:"datasets"`
 	}](r)
 	if err != nil {
 		return reply{}, err
@@ -356,11 +355,7 @@ func (a *api) createApp(r *request) (reply, error) {
 	if v.Defn, v.Settings, err = in.objects(); err != nil {
 		return reply{}, err
 	}
-	for i, raw := range in.Datasets {
-		var d datasetInput
-		if err := fill(raw, &d, fmt.Sprintf("datasets[%d]", i)); err != nil {
-			return reply{}, err
-		}
+	for _, d := range in.Datasets {
 		bound := apps.Dataset{Alias: d.Alias, DatasetID: d.DatasetID}
 		d.Label.apply(&bound.Label)
 		v.Datasets = append(v.Datasets, bound)
@@ -415,7 +410,7 @@ func given[T any](f field[T]) **T {
 // defn.env and of settings, of which null removes one. A mask keeps the value of a variable. The type can change from report to app.
 // 403 without the permission write; 409 for a taken slug, and for a draft that somebody else edits.
 func (a *api) putApp(r *request) (reply, error) {
-	in, err := decode[appInput](r)
+	in, err := decodeUpdate[appInput](r, appBody{AwaitsOwner: true})
 	if err != nil {
 		return reply{}, err
 	}
@@ -540,7 +535,7 @@ type compareInput struct {
 type digests map[string]string
 
 // fillField implements fieldFiller. Its error names the path whose value is no string.
-func (d *digests) fillField(raw json.RawMessage, path string) error {
+func (d *digests) fillField(_ *filler, raw json.RawMessage, path string) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
 		return wrongType(path, reflect.TypeFor[digests]())
@@ -667,10 +662,10 @@ func (a *api) getAppDependency(r *request) (reply, error) {
 // putAppDependency serves PUT /api/apps/{id}/dependencies/{name} {datasetId, label?}: 200 and the binding; 400 for an unknown dataset;
 // 404; 403 without the permission bind.
 func (a *api) putAppDependency(r *request) (reply, error) {
-	in, err := decode[struct {
+	in, err := decodeUpdate[struct {
 		DatasetID string        `json:"datasetId"`
 		Label     field[string] `json:"label"`
-	}](r)
+	}](r, dependencyBody{})
 	if err != nil {
 		return reply{}, err
 	}
@@ -692,9 +687,14 @@ func (a *api) deleteAppDependency(r *request) (reply, error) {
 	return done()
 }
 
+// tagBody is a tag of an app as the API writes it.
+type tagBody struct {
+	TagID string `json:"tagId"`
+}
+
 func (a *api) appTag(app, id string) hal.Resource {
 	links := hal.Self(a.href("apps", app, "tags", id)).With("inf:app", a.href("apps", app)).With("inf:tag", a.href("tags", id))
-	return hal.Resource{Links: links, Row: apps.Tag(id), Beside: struct{}{}, Value: map[string]string{"tagId": id}}
+	return hal.Resource{Links: links, Row: apps.Tag(id), Beside: struct{}{}, Value: tagBody{id}}
 }
 
 func (a *api) appTags(app string, tags []string) hal.Resource {
@@ -730,6 +730,9 @@ func (a *api) getAppTag(r *request) (reply, error) {
 
 // putAppTag serves PUT /api/apps/{id}/tags/{tagId}: 200 and the tag of the app; 404, also for an unknown tag; 403.
 func (a *api) putAppTag(r *request) (reply, error) {
+	if err := r.noBody(tagBody{}); err != nil {
+		return reply{}, err
+	}
 	if err := a.Apps.AddTag(r.Context(), r.param("id"), r.param("tagId")); err != nil {
 		return reply{}, err
 	}

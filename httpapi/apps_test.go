@@ -53,7 +53,7 @@ func withApps(samples map[string]sample) map[string]sample {
 		"deleteAppToken":      {last: "shown"},
 		"getAppSharePage":     {query: "?token=KEY"},
 		"deployApp":           {},
-		"putAgent":            {body: `{"enabled": true}`, fields: []string{"enabled bool?", "model string?", "instructions string?", "zone string?"}},
+		"putAgent":            {body: `{"enabled": true, "model": "fast"}`, fields: []string{"enabled bool?", "model string?", "instructions string?", "zone string?"}},
 		"triggerAgent":        {body: `{"input": {"order": 5}}`},
 		"cancelAgentRun":      {last: "canceled-run"},
 		"migrateApp":          {},
@@ -205,7 +205,10 @@ func TestLibraryOfApp(t *testing.T) {
 			} {
 				body := ""
 				if call[0] == "PUT" {
-					body = `{"content": "y"}`
+					body = `{"name": "y"}`
+					if strings.HasSuffix(call[1], "/a.txt") {
+						body = `{"content": "y"}`
+					}
 				}
 				is.Equal(w.do(t, user, call[0], call[1], body).status, 404)
 			}

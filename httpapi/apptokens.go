@@ -100,7 +100,7 @@ func (n tokened) made(r *request, t sessions.Token, key string, of entity.Ref, l
 // visitors. 400 for a member that is not known, for a role that the app's manifest does not have, and for a draft; 403 without the
 // permission share, and for a caller with a token; 404; 409 for a manifest that cannot be read.
 func (a *api) createAppToken(r *request) (reply, error) {
-	in, err := decodeKnown[struct {
+	in, err := decode[struct {
 		tokenInput
 		Roles field[[]string] `json:"roles"`
 	}](r)

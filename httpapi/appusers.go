@@ -48,9 +48,15 @@ func (a *api) getAppFavorite(r *request) (reply, error) {
 	return a.favorite(r.param("id"), v, err)
 }
 
-// putAppFavorite serves PUT /api/apps/{id}/favorite without a body: 200 and {favorite: true}; 404.
+// putAppFavorite serves PUT /api/apps/{id}/favorite {favorite?}: 200 and {favorite}, true unless the body says otherwise; 404.
 func (a *api) putAppFavorite(r *request) (reply, error) {
-	v, err := a.Apps.SetFavorite(r.Context(), r.param("id"), true)
+	in, err := decode[struct {
+		Favorite *bool `json:"favorite"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	v, err := a.Apps.SetFavorite(r.Context(), r.param("id"), in.Favorite == nil || *in.Favorite)
 	return a.favorite(r.param("id"), v, err)
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -176,7 +177,7 @@ func (a *api) importBundle(r *request) (reply, error) {
 // archive returns the archive that a request brings, to be read once. Of a form it is the last field.
 func (r *request) archive() io.Reader {
 	if r.part != nil {
-		return cut{&lastField{file: r.part, form: r.form, place: r.place}}
+		return r.formFile()
 	}
 	return r.Body
 }
@@ -211,22 +212,34 @@ type manifestInput struct {
 	Entries []json.RawMessage `json:"entries"`
 }
 
+// manifest reads the entries of an export without a bundle. An entry may be one that was read from a bundle.
 func (a *api) manifest(r *request, in manifestInput) (bundles.Manifest, error) {
 	var m bundles.Manifest
 	in.Name.apply(&m.Name)
+	shown, err := newShownMembers(emptyEntry)
+	if err != nil {
+		return m, err
+	}
+	var unknown []unknownMember
 	for i, raw := range in.Entries {
 		path := fmt.Sprintf("entries[%d]", i)
+		var by filler
 		var members map[string]json.RawMessage
-		if err := fill(raw, &members, path); err != nil {
+		if err := by.fill(raw, &members, path); err != nil {
 			return m, err
 		}
-		e, err := a.entryInput(r, members, path)
+		for name := range shown {
+			if name != "type" && name != "data" && !slices.Contains(entryColumns, name) {
+				delete(members, name)
+			}
+		}
+		e, more, err := a.entryInput(r, members, path)
 		if err != nil {
 			return m, err
 		}
-		m.Entries = append(m.Entries, e)
+		m.Entries, unknown = append(m.Entries, e), append(unknown, more...)
 	}
-	return m, nil
+	return m, r.refuseUnknown(unknown, nil)
 }
 
 // exportEntries serves POST /api/_bundle: 200 and the archive of some entries, which no bundle has, streamed; 400 and 409 as

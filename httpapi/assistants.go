@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -258,18 +257,18 @@ func (a *api) listSkillTypes(r *request) (reply, error) {
 
 // assistantInput is the body of a write to an assistant. A field that is left out stays as it is.
 type assistantInput struct {
-	Name         *string                  `json:"name"`
-	Slug         field[string]            `json:"slug"`
-	Description  field[string]            `json:"description"`
-	Instructions field[string]            `json:"instructions"`
-	Welcome      field[string]            `json:"welcome"`
-	Dispatcher   *bool                    `json:"dispatcher"`
-	Suggestions  field[[]string]          `json:"suggestions"`
-	ModelID      field[string]            `json:"modelId"`
-	Embedded     *bool                    `json:"embedded"`
-	Data         field[json.RawMessage]   `json:"data"`
-	FolderID     field[string]            `json:"folderId"`
-	Skills       field[[]json.RawMessage] `json:"skills"`
+	Name         *string                `json:"name"`
+	Slug         field[string]          `json:"slug"`
+	Description  field[string]          `json:"description"`
+	Instructions field[string]          `json:"instructions"`
+	Welcome      field[string]          `json:"welcome"`
+	Dispatcher   *bool                  `json:"dispatcher"`
+	Suggestions  field[[]string]        `json:"suggestions"`
+	ModelID      field[string]          `json:"modelId"`
+	Embedded     *bool                  `json:"embedded"`
+	Data         field[json.RawMessage] `json:"data"`
+	FolderID     field[string]          `json:"folderId"`
+	Skills       field[[]skillInput]    `json:"skills"`
 }
 
 // skillInput is a skill in a body.
@@ -279,7 +278,7 @@ type skillInput struct {
 	Config field[json.RawMessage] `json:"config"`
 }
 
-func (in assistantInput) apply(as *assistants.Assistant) error {
+func (in assistantInput) apply(as *assistants.Assistant) {
 	if in.Name != nil {
 		as.Name = *in.Name
 	}
@@ -298,21 +297,16 @@ func (in assistantInput) apply(as *assistants.Assistant) error {
 	in.Data.apply(&as.Data)
 	in.FolderID.applyOrNull(&as.FolderID)
 	if !in.Skills.Set {
-		return nil
+		return
 	}
-	var all []json.RawMessage
+	var all []skillInput
 	in.Skills.apply(&all)
 	as.Skills = nil
-	for i, raw := range all {
-		var s skillInput
-		if err := fill(raw, &s, fmt.Sprintf("skills[%d]", i)); err != nil {
-			return err
-		}
+	for _, s := range all {
 		skill := assistants.Skill{Type: s.Type, Name: s.Name}
 		s.Config.apply(&skill.Config)
 		as.Skills = append(as.Skills, skill)
 	}
-	return nil
 }
 
 // createAssistant serves POST /api/assistants: 201 and the assistant, which the caller owns; 400 for a skill that this server does not
@@ -323,9 +317,7 @@ func (a *api) createAssistant(r *request) (reply, error) {
 		return reply{}, err
 	}
 	var as assistants.Assistant
-	if err := in.apply(&as); err != nil {
-		return reply{}, err
-	}
+	in.apply(&as)
 	v, err := a.Assistants.Create(r.Context(), as)
 	if err != nil {
 		return reply{}, err
@@ -342,11 +334,14 @@ func (a *api) getAssistant(r *request) (reply, error) {
 // putAssistant serves PUT /api/assistants/{id}: 200 and the changed assistant or draft; what the body leaves out stays. 400 for a skill that
 // this server does not provide; 403 without the permission write; 409 for a taken slug, and for a draft that somebody else edits.
 func (a *api) putAssistant(r *request) (reply, error) {
-	in, err := decode[assistantInput](r)
+	in, err := decodeUpdate[assistantInput](r, assistantBody{})
 	if err != nil {
 		return reply{}, err
 	}
-	return a.shownAssistant(a.Assistants.Update(r.Context(), r.param("id"), in.apply))
+	return a.shownAssistant(a.Assistants.Update(r.Context(), r.param("id"), func(as *assistants.Assistant) error {
+		in.apply(as)
+		return nil
+	}))
 }
 
 // deleteAssistant serves DELETE /api/assistants/{id}: 200, and the draft, files, shares, tokens and comments go too; 404; 403; 400 for a
@@ -472,10 +467,10 @@ func (a *api) getAssistantSkill(r *request) (reply, error) {
 // putAssistantSkill serves PUT /api/assistants/{id}/skills/{name} {type?, config?}: 200 and the skill, whose type is its name unless type
 // says otherwise; 400 for a type that this server does not provide; 404; 403; 409 for a draft that somebody else edits.
 func (a *api) putAssistantSkill(r *request) (reply, error) {
-	in, err := decode[struct {
+	in, err := decodeUpdate[struct {
 		Type   *string                `json:"type"`
 		Config field[json.RawMessage] `json:"config"`
-	}](r)
+	}](r, assistants.Skill{})
 	if err != nil {
 		return reply{}, err
 	}
@@ -554,10 +549,10 @@ func (a *api) getAssistantDataset(r *request) (reply, error) {
 // full unless mode says otherwise: full, subset, schema or sampled. subset needs a filter, as handlers have it, and sampled may have one. 400
 // for an unknown dataset; 404; 403; 409 for a draft that somebody else edits.
 func (a *api) putAssistantDataset(r *request) (reply, error) {
-	in, err := decode[struct {
+	in, err := decodeUpdate[struct {
 		Mode   *string                `json:"mode"`
 		Filter field[json.RawMessage] `json:"filter"`
-	}](r)
+	}](r, knownDatasetBody{})
 	if err != nil {
 		return reply{}, err
 	}
@@ -610,9 +605,9 @@ func (a *api) getAssistantReference(r *request) (reply, error) {
 // hands over to the assistants among its references. 400 for an unknown entity and for a kind that assistants cannot know; 404; 403; 409 for a
 // draft that somebody else edits.
 func (a *api) putAssistantReference(r *request) (reply, error) {
-	in, err := decode[struct {
+	in, err := decodeUpdate[struct {
 		Label field[string] `json:"label"`
-	}](r)
+	}](r, assistants.Reference{})
 	if err != nil {
 		return reply{}, err
 	}
@@ -639,7 +634,7 @@ func (a *api) assistantTokens() tokened {
 // cannot be read again. 400 for a member that is not known, and for a draft; 403 without the permission share, and for a caller with a token;
 // 404.
 func (a *api) createAssistantToken(r *request) (reply, error) {
-	in, err := decodeKnown[tokenInput](r)
+	in, err := decode[tokenInput](r)
 	if err != nil {
 		return reply{}, err
 	}

@@ -344,7 +344,7 @@ func (a *api) getBundle(r *request) (reply, error) {
 
 // putBundle serves PUT /api/bundles/{id}: 200 and the changed bundle with its entries; what the body leaves out stays.
 func (a *api) putBundle(r *request) (reply, error) {
-	in, err := decode[bundleInput](r)
+	in, err := decodeUpdate[bundleInput](r, bundleBody{})
 	if err != nil {
 		return reply{}, err
 	}
@@ -398,7 +398,10 @@ func (a *api) createBundleEntry(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	e, err := a.entryInput(r, in, "")
+	e, unknown, err := a.entryInput(r, in, "")
+	if err == nil {
+		err = r.refuseUnknown(unknown, nil)
+	}
 	if err != nil {
 		return reply{}, err
 	}
@@ -409,26 +412,29 @@ func (a *api) createBundleEntry(r *request) (reply, error) {
 	return a.entryReply(r, e, true)
 }
 
-// entryInput reads an entry from a body. path names it in messages.
-func (a *api) entryInput(r *request, in map[string]json.RawMessage, path string) (bundles.Entry, error) {
-	var e bundles.Entry
+// emptyEntry is an example of what a GET of an entry answers.
+var emptyEntry = entryBody{Entry: bundles.Entry{Data: json.RawMessage("{}")}, looked: true}
+
+// entryInput reads an entry from a body, and returns the members that no entry has. path names it in messages.
+func (a *api) entryInput(r *request, in map[string]json.RawMessage, path string) (e bundles.Entry, unknown []unknownMember, err error) {
+	var by filler
 	read := func(name string, into any) (bool, error) {
 		raw, given := in[name]
 		if !given {
 			return false, nil
 		}
-		return true, fill(raw, into, join(path, name))
+		return true, by.fill(raw, into, join(path, name))
 	}
 	given, err := read("type", &e.Type)
 	if err != nil {
-		return e, err
+		return e, nil, err
 	}
 	if !given {
-		return e, errs.New(errs.Invalid, "%s is required", join(path, "type"))
+		return e, nil, errs.New(errs.Invalid, "%s is required", join(path, "type"))
 	}
 	var data field[map[string]json.RawMessage]
 	if _, err := read("data", &data); err != nil {
-		return e, err
+		return e, nil, err
 	}
 	if data.Value != nil {
 		e.Data = in["data"]
@@ -437,11 +443,22 @@ func (a *api) entryInput(r *request, in map[string]json.RawMessage, path string)
 	if path != "" && errs.CodeOf(err) == errs.Invalid {
 		err = errs.Wrap(errs.Invalid, err, "%s: %s", path, errs.MessageOf(err))
 	}
-	if err != nil || d.Column == "" {
-		return e, err
+	if err != nil {
+		return e, nil, err
 	}
-	_, err = read(d.Column, &e.EntityID)
-	return e, err
+	known := append([]string{"type", "data"}, entryColumns...)
+	if d.Column != "" && !slices.Contains(known, d.Column) { // of a host's own type
+		known = append(known, d.Column)
+	}
+	for _, name := range sortedKeys(in) {
+		if !slices.Contains(known, name) {
+			unknown = append(unknown, unknownMember{path, name, known})
+		}
+	}
+	if d.Column != "" {
+		_, err = read(d.Column, &e.EntityID)
+	}
+	return e, unknown, err
 }
 
 func (a *api) entryReply(r *request, e bundles.Entry, isNew bool) (reply, error) {
@@ -472,9 +489,9 @@ func (a *api) getBundleEntry(r *request) (reply, error) {
 
 // putBundleEntry serves PUT /api/bundles/{id}/entries/{entry}: 200 and the entry with other data; 404.
 func (a *api) putBundleEntry(r *request) (reply, error) {
-	in, err := decode[struct {
+	in, err := decodeUpdate[struct {
 		Data field[json.RawMessage] `json:"data"`
-	}](r)
+	}](r, emptyEntry)
 	if err != nil {
 		return reply{}, err
 	}

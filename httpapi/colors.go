@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 
@@ -79,24 +78,18 @@ func (a *api) getColor(r *request) (reply, error) {
 // putColor serves PUT /api/colors/{key}: 200 and the color, which is made when the key is new; 400 "Invalid color
 // format" for all JSON but an object whose color is a hex.
 func (a *api) putColor(r *request) (reply, error) {
-	if err := r.jsonType(); err != nil {
-		return reply{}, err
-	}
-	raw, err := r.body()
+	raw, err := r.jsonBody()
 	if err != nil {
 		return reply{}, err
 	}
+	var by filler
 	var in struct {
 		Color string `json:"color"`
 	}
-	if len(bytes.TrimSpace(raw)) > 0 {
-		err = validJSON(raw)
-	}
-	if err != nil {
-		return reply{}, err
-	}
-	if fill(raw, &in, "") != nil { // what is no object with a string is no hex
+	if by.fill(raw, &in, "") != nil { // what is no object with a string is no hex
 		in.Color = ""
+	} else if err := r.refuseUnknown(by.unknown, colorBody{}); err != nil {
+		return reply{}, err
 	}
 	leave, err := a.writeSlot(r)
 	if err != nil {

@@ -204,10 +204,10 @@ func (a *api) createReply(r *request) (reply, error) {
 // putComment serves PUT /api/comments/{id} {message?, public?}: 200 and the changed comment with its author under user; what
 // the body leaves out stays. For the author, superusers, admins, and who owns what the comment is about.
 func (a *api) putComment(r *request) (reply, error) {
-	in, err := decode[struct {
+	in, err := decodeUpdate[struct {
 		Message *string `json:"message"`
 		Public  *bool   `json:"public"`
-	}](r)
+	}](r, commentBody{})
 	if err != nil {
 		return reply{}, err
 	}

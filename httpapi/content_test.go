@@ -82,9 +82,9 @@ func TestEntityOwners(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
 		w := newWorld(t, open)
-		dana := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/reports", `{"name": "Sales", "slug": "sales", "ownerId": "mia", "system": true, "editingId": "x"}`)).ID
+		dana := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/reports", `{"name": "Sales", "slug": "sales"}`)).ID
 		for user, status := range map[string]int{"mia": 403, "tim": 403, "dana": 200, "admin": 200} {
-			is.Equal(w.do(t, user, "PUT", "/api/reports/dana:sales", `{"description": "x"}`).status, status)
+			is.Equal(w.do(t, user, "PUT", "/api/reports/dana:sales", `{"description": "x", "ownerId": "mia", "system": true, "editingId": "x"}`).status, status)
 			row := read[map[string]any](t, w.must(t, user, "GET", "/api/reports/"+dana, ""))
 			is.Equal(row["permissions"].(map[string]any)["edit"], status == 200)
 			is.Equal([]any{row["ownerId"], row["system"], row["editingId"], row["naturalId"]}, []any{"dana", false, nil, "dana:sales"})

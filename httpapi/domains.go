@@ -293,12 +293,12 @@ func (a *api) getDomain(r *request) (reply, error) {
 // a config takes the place of the one before, except for secrets that are masked or left out. 400 as createDomain, also for a
 // mask where there is no secret, and for one that is masked or left out where the config sends it to another server than before.
 func (a *api) putDomain(r *request) (reply, error) {
-	in, err := decode[struct {
+	in, err := decodeUpdate[struct {
 		ID     string                 `json:"id"`
 		Type   string                 `json:"type"`
 		Name   field[string]          `json:"name"`
 		Config field[json.RawMessage] `json:"config"`
-	}](r)
+	}](r, domainBody{})
 	switch {
 	case err != nil:
 		return reply{}, err

@@ -31,7 +31,7 @@ func (a *api) domainTokens() tokened {
 // have several, so that one can take the place of another. 400 for a member that is not known, and for the domain local; 403 for a caller with a
 // token; 404; 409 for a domain whose directory is scanned.
 func (a *api) createDomainToken(r *request) (reply, error) {
-	in, err := decodeKnown[tokenInput](r)
+	in, err := decode[tokenInput](r)
 	if err != nil {
 		return reply{}, err
 	}

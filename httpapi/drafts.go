@@ -224,10 +224,10 @@ func (n drafted) getShare(r *request) (reply, error) {
 // of a team, or * for everyone; accessLevel is 0 for nothing, 1 to run the app, 2 to change it; roles that are left out stay.
 // 400 for an unknown principal and for a role that the manifest does not have; 404; 403.
 func (n drafted) putShare(r *request) (reply, error) {
-	in, err := decode[struct {
+	in, err := decodeUpdate[struct {
 		AccessLevel *int            `json:"accessLevel"`
 		Roles       field[[]string] `json:"roles"`
-	}](r)
+	}](r, shareBody{})
 	if err != nil {
 		return reply{}, err
 	}

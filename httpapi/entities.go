@@ -196,7 +196,7 @@ func (e entityKind) reply(r *request) func(content.Entity, error) (reply, error)
 // put serves PUT /api/{plural}/{id}: 200 and the changed entity; what the body leaves out stays. For the owner, designers of
 // an owning team and superusers, and for nobody when it belongs to the system.
 func (e entityKind) put(r *request) (reply, error) {
-	in, err := decode[entityInput](r)
+	in, err := decodeUpdate[entityInput](r, entityBody{Entity: content.Entity{Data: json.RawMessage("{}")}})
 	if err != nil {
 		return reply{}, err
 	}

@@ -110,7 +110,7 @@ func (r *request) file(otherwise string) (name, contentType string, content io.R
 	if name = query.Get("filename"); name == "" {
 		name = r.part.FileName()
 	}
-	return name, r.part.Header.Get("Content-Type"), cut{r.part}, nil
+	return name, r.part.Header.Get("Content-Type"), r.formFile(), nil
 }
 
 // cut is the file in a form. Its Read returns errs.Invalid if the form ends before the file does.

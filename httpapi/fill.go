@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -36,43 +37,71 @@ func (f field[T]) applyOrNull(dst **T) {
 }
 
 // fillField implements fieldFiller.
-func (f *field[T]) fillField(raw json.RawMessage, path string) error {
+func (f *field[T]) fillField(by *filler, raw json.RawMessage, path string) error {
 	f.Set = true
 	if isNull(raw) {
 		return nil
 	}
 	f.Value = new(T)
-	return fill(raw, f.Value, path)
+	return by.fill(raw, f.Value, path)
 }
 
 type fieldFiller interface {
-	fillField(raw json.RawMessage, path string) error
+	fillField(by *filler, raw json.RawMessage, path string) error
+}
+
+// filler reads JSON into values and notes the members that have no field, at any depth.
+type filler struct {
+	unknown []unknownMember
+}
+
+// unknownMember is a member of an object that has no field in the struct which the object is read into.
+type unknownMember struct {
+	at    string // the path of the object; "" for the body
+	name  string
+	known []string // the members that the object may have
 }
 
 // fill reads JSON into a value as json.Unmarshal does, with two differences for structs: names must match exactly
 // (json.Unmarshal takes "TENANT" for "tenant"), and a value of the wrong type is an error that names its field.
-func fill(raw json.RawMessage, into any, path string) error {
+func (by *filler) fill(raw json.RawMessage, into any, path string) error {
 	if f, ok := into.(fieldFiller); ok {
-		return f.fillField(raw, path)
+		return f.fillField(by, raw, path)
 	}
 	v := reflect.ValueOf(into).Elem()
 	if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct {
-		return fillSlice(raw, v, path)
+		return by.fillSlice(raw, v, path)
 	}
 	if _, own := into.(json.Unmarshaler); own || v.Kind() != reflect.Struct {
-		return fillPlain(raw, v, path)
+		return by.fillPlain(raw, v, path)
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
 		return wrongType(path, v.Type())
 	}
-	return fillStruct(members, v, path)
+	return by.fillStruct(members, v, path)
 }
 
-func fillStruct(members map[string]json.RawMessage, v reflect.Value, path string) error {
+// fillStruct reads the members of an object into the fields of a struct.
+func (by *filler) fillStruct(members map[string]json.RawMessage, v reflect.Value, path string) error {
+	left := maps.Clone(members)
+	if err := by.fillFields(left, v, path); err != nil || len(left) == 0 {
+		return err
+	}
+	types := map[string]reflect.Type{}
+	fieldTypes(v.Type(), types)
+	known := sortedKeys(types)
+	for _, name := range sortedKeys(left) {
+		by.unknown = append(by.unknown, unknownMember{path, name, known})
+	}
+	return nil
+}
+
+// fillFields reads those members that have a field, and removes them from members.
+func (by *filler) fillFields(members map[string]json.RawMessage, v reflect.Value, path string) error {
 	for i := range v.NumField() {
 		if v.Type().Field(i).Anonymous { // its fields are members of the same object
-			if err := fillStruct(members, v.Field(i), path); err != nil {
+			if err := by.fillFields(members, v.Field(i), path); err != nil {
 				return err
 			}
 			continue
@@ -82,22 +111,44 @@ func fillStruct(members map[string]json.RawMessage, v reflect.Value, path string
 		if !given {
 			continue
 		}
-		if err := fill(member, v.Field(i).Addr().Interface(), join(path, name)); err != nil {
+		delete(members, name)
+		if err := by.fill(member, v.Field(i).Addr().Interface(), join(path, name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// fieldTypes adds the names and types of a struct's fields, as fill finds them.
+func fieldTypes(t reflect.Type, into map[string]reflect.Type) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			fieldTypes(f.Type, into)
+			continue
+		}
+		of := f.Type
+		if of.Kind() == reflect.Struct {
+			if value, is := of.FieldByName("Value"); is { // a field[T]
+				of = value.Type
+			}
+		}
+		if of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		into[f.Tag.Get("json")] = of
+	}
+}
+
 // fillSlice reads a list of structs. An error names the element.
-func fillSlice(raw json.RawMessage, v reflect.Value, path string) error {
+func (by *filler) fillSlice(raw json.RawMessage, v reflect.Value, path string) error {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(raw, &elements); err != nil || elements == nil {
 		return wrongType(path, v.Type())
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(elements), len(elements)))
 	for i, element := range elements {
-		if err := fill(element, v.Index(i).Addr().Interface(), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+		if err := by.fill(element, v.Index(i).Addr().Interface(), fmt.Sprintf("%s[%d]", path, i)); err != nil {
 			return err
 		}
 	}
@@ -105,10 +156,10 @@ func fillSlice(raw json.RawMessage, v reflect.Value, path string) error {
 }
 
 // fillPlain reads a value that is no struct. null is the wrong type, except for raw JSON.
-func fillPlain(raw json.RawMessage, v reflect.Value, path string) error {
+func (by *filler) fillPlain(raw json.RawMessage, v reflect.Value, path string) error {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
-		return fill(raw, v.Interface(), path)
+		return by.fill(raw, v.Interface(), path)
 	}
 	if isNull(raw) && v.Type() != reflect.TypeFor[json.RawMessage]() {
 		return wrongType(path, v.Type())

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -78,9 +79,12 @@ func (r *request) logoutOptions() (form bool, options url.Values, err error) {
 		return false, nil, err
 	}
 	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != formType {
-		return false, options, nil
+		return false, options, r.noBody(nil)
 	}
 	fields, err := r.fields()
+	if err == nil {
+		err = onlyFields(fields, r.route.Query...)
+	}
 	for name, values := range fields {
 		options[name] = values
 	}
@@ -98,6 +102,16 @@ func (r *request) fields() (url.Values, error) {
 		return nil, errs.Wrap(errs.Invalid, err, "The form is not properly escaped.")
 	}
 	return form, nil
+}
+
+// onlyFields returns errs.Invalid for a field of a form that its route does not know.
+func onlyFields(form url.Values, known ...string) error {
+	for _, name := range sortedKeys(form) {
+		if !slices.Contains(known, name) {
+			return unknownName("field", "", name, known)
+		}
+	}
+	return nil
 }
 
 // beginLogout begins the logout at the provider that the caller's session began with. Where there is none, or it cannot be reached, the location is "":

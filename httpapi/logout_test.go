@@ -101,7 +101,7 @@ func TestLogoutAtProvider(t *testing.T) {
 		is.True(!w.alive(t, nell))
 		is.True(strings.Contains(w.log.String(), `msg="no logout at the provider" reason="The provider is away.: it is off"`))
 		mia := w.token(t, "mia")
-		to, _, status = out(mia, "?provider=true", "a=b", urlencoded)
+		to, _, status = out(mia, "?provider=true", "provider=true", urlencoded)
 		is.Equal(status, 303)
 		is.Equal(to.String(), baseURL+"/api/login/local/loggedout")
 		is.True(!w.alive(t, mia))

@@ -170,6 +170,7 @@ func (a *api) answer(w *response, route *Route, r *request) error {
 
 func (a *api) answerOnce(w *response, route *Route, r *request) error {
 	answer, err := a.call(route, r)
+	a.warnOfDropped(w, r)
 	if err != nil {
 		return err
 	}

@@ -297,28 +297,26 @@ func (w *world) sending(t *testing.T, user, method, target, body string, headers
 }
 
 // largeUser is a change of a user of 100 KB.
-var largeUser = `{"displayName": "Ada", "notes": "` + strings.Repeat("x", 100_000) + `"}`
+var largeUser = `{"displayName": "Ada", "_links": {"notes": "` + strings.Repeat("x", 100_000) + `"}}`
 
-// TestFormFields: the fields before the file of an upload are not kept, those of an import count as other bodies do.
+// TestFormFields: the fields before the file of an import count as other bodies do.
 func TestFormFields(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
 	w.rebuilt(t, func(c *httpapi.Config) {
 		c.Memory = httpapi.Memory{User: 300 << 10, Tenant: 300 << 10, All: 300 << 10, Wait: time.Millisecond}
 	})
-	for path, status := range map[string]int{"/api/uploads": http.StatusOK, "/api/_import-bundle": http.StatusServiceUnavailable} {
-		form, kind := formOf(t, "owner="+strings.Repeat("x", 300_000), "updateRule="+strings.Repeat("x", 10_000))
-		sent, answered := w.sending(t, "admin", "POST", path, form[:200_000], "Content-Type: "+kind)
-		is.Equal(w.do(t, "admin", "PUT", "/api/users/admin", largeUser).status, http.StatusOK) // the field is on its way
-		_, err := io.WriteString(sent, form[200_000:len(form)-5_000])
-		is.NoErr(err)
-		until(t, "the field counts as it should", func() bool {
-			return w.do(t, "admin", "PUT", "/api/users/admin", largeUser).status == status
-		})
-		is.NoErr(sent.Close())
-		is.True((<-answered).status >= http.StatusBadRequest)
-		is.Equal(w.do(t, "admin", "PUT", "/api/users/admin", largeUser).status, http.StatusOK)
-	}
+	form, kind := formOf(t, "owner="+strings.Repeat("x", 300_000), "updateRule="+strings.Repeat("x", 10_000))
+	sent, answered := w.sending(t, "admin", "POST", "/api/_import-bundle", form[:200_000], "Content-Type: "+kind)
+	is.Equal(w.do(t, "admin", "PUT", "/api/users/admin", largeUser).status, http.StatusOK) // the field is on its way
+	_, err := io.WriteString(sent, form[200_000:len(form)-5_000])
+	is.NoErr(err)
+	until(t, "the field counts", func() bool {
+		return w.do(t, "admin", "PUT", "/api/users/admin", largeUser).status == http.StatusServiceUnavailable
+	})
+	is.NoErr(sent.Close())
+	is.True((<-answered).status >= http.StatusBadRequest)
+	is.Equal(w.do(t, "admin", "PUT", "/api/users/admin", largeUser).status, http.StatusOK)
 }
 
 // TestSlowSenders: a large body holds no memory before it has been received, and those that are being received hold some disk
@@ -332,17 +330,17 @@ func TestSlowSenders(t *testing.T) {
 	put := func(user, body string) (*io.PipeWriter, <-chan answer) {
 		return w.sending(t, user, "PUT", "/api/users/"+user, body)
 	}
-	begin := `{"displayName": "Ada", "notes": "` + strings.Repeat("x", 380<<10)
+	begin := `{"displayName": "Ada", "_links": {"notes": "` + strings.Repeat("x", 380<<10)
 	first, one := put("dana", begin)
 	second, two := put("tim", begin)
 	is.Equal(w.do(t, "dana", "PUT", "/api/users/dana", largeUser).status, http.StatusServiceUnavailable) // disk space of the tenant
 	is.Equal(w.do(t, "eve", "PUT", "/api/users/eve", largeUser).status, http.StatusOK)
 	is.Equal(w.do(t, "dana", "PUT", "/api/users/dana", `{"displayName": "Ada"}`).status, http.StatusOK) // small ones do not count
-	_, err := io.WriteString(first, `"}`)
+	_, err := io.WriteString(first, `"}}`)
 	is.NoErr(err)
 	is.NoErr(first.Close())
 	is.Equal((<-one).status, http.StatusOK)
-	_, err = io.WriteString(second, strings.Repeat("x", 300<<10)+`"}`)
+	_, err = io.WriteString(second, strings.Repeat("x", 300<<10)+`"}}`)
 	is.NoErr(err)
 	is.NoErr(second.Close())
 	is.Equal((<-two).status, http.StatusOK)

@@ -119,7 +119,7 @@ type stateInput struct {
 }
 
 func (r *request) readState() (bool, error) {
-	in, err := decode[stateInput](r)
+	in, err := decodeUpdate[stateInput](r, notificationBody{})
 	if err != nil {
 		return false, err
 	}

@@ -22,10 +22,14 @@ import (
 type noOptions struct{}
 
 // options returns the options of an action route, of which T is the declaration in the route table. They come from the
-// query, the JSON body and the form fields before the file alike. Errors: errs.Invalid naming an option of the wrong type.
-func options[T any](r *request) (T, error) {
-	var in T
-	return in, fillStruct(r.options, reflect.ValueOf(&in).Elem(), "")
+// query, the JSON body and the form fields before the file alike. Errors: errs.Invalid naming an option of the wrong type, or a
+// member of an option that this does not have.
+func options[T any](r *request) (in T, err error) {
+	var by filler
+	if err := by.fillStruct(r.options, reflect.ValueOf(&in).Elem(), ""); err != nil {
+		return in, err
+	}
+	return in, r.refuseUnknown(by.unknown, nil)
 }
 
 // readOptions reads the options of an action route from everywhere. Of a route with a file it reads a form up to the file,
@@ -33,7 +37,7 @@ func options[T any](r *request) (T, error) {
 // null, or that is given twice with different values; errs.Unsupported for another content type; errs.TooLarge.
 func (r *request) readOptions(route *Route) error {
 	known := map[string]reflect.Type{}
-	optionTypes(reflect.TypeOf(route.Options), known)
+	fieldTypes(reflect.TypeOf(route.Options), known)
 	r.options = map[string]json.RawMessage{}
 	query, err := parseQuery(r.Request)
 	if err != nil {
@@ -91,14 +95,8 @@ func (r *request) readJSONOptions(known map[string]reflect.Type) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	if err := r.jsonType(); err != nil {
-		return err
-	}
-	raw, err := r.body()
-	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
-		return err
-	}
-	if err := validJSON(raw); err != nil {
+	raw, err := r.jsonBody()
+	if err != nil || raw == nil {
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -125,7 +123,7 @@ func (r *request) readJSONOptions(known map[string]reflect.Type) error {
 func (r *request) addText(known map[string]reflect.Type, name, text string) error {
 	t, ok := known[name]
 	if !ok {
-		return unknownName("option", name, sortedKeys(known))
+		return unknownName("option", "", name, sortedKeys(known))
 	}
 	raw, err := jsonOf(t, name, text)
 	if err != nil {
@@ -138,7 +136,7 @@ func (r *request) addText(known map[string]reflect.Type, name, text string) erro
 // that is null.
 func (r *request) addOption(known map[string]reflect.Type, name string, raw json.RawMessage) error {
 	if _, ok := known[name]; !ok {
-		return unknownName("option", name, sortedKeys(known))
+		return unknownName("option", "", name, sortedKeys(known))
 	}
 	if before, twice := r.options[name]; twice && !sameJSON(before, raw) {
 		return errs.New(errs.Invalid, "%s is given twice with different values: give it once", name)
@@ -153,26 +151,6 @@ func (r *request) addOption(known map[string]reflect.Type, name string, raw json
 func sameJSON(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
-}
-
-// optionTypes adds the names and types of a struct's fields, as fill finds them.
-func optionTypes(t reflect.Type, into map[string]reflect.Type) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if f.Anonymous {
-			optionTypes(f.Type, into)
-			continue
-		}
-		of := f.Type
-		if of.Kind() == reflect.Struct { // a field[T]
-			value, _ := of.FieldByName("Value")
-			of = value.Type
-		}
-		if of.Kind() == reflect.Pointer {
-			of = of.Elem()
-		}
-		into[f.Tag.Get("json")] = of
-	}
 }
 
 // jsonOf turns the text of a parameter or form field into JSON for an option of type t: a string as it is, an empty
@@ -198,9 +176,9 @@ func jsonOf(t reflect.Type, name, text string) (json.RawMessage, error) {
 	return nil, errs.New(errs.Invalid, "%s must be JSON", name)
 }
 
-// readForm reads a form up to its field file, which r.part then is. The fields before it are options; known nil: none is, and
-// all are passed over. All of them together may have as many bytes as a JSON body. Errors: errs.Invalid for a form that cannot
-// be read and for a field that is not known; errs.TooLarge; errs.Unavailable.
+// readForm reads a form up to its field file, which r.part then is. The fields before it are options. All of them together may
+// have as many bytes as a JSON body. Errors: errs.Invalid for a form that cannot be read and for a field that is not known;
+// errs.TooLarge; errs.Unavailable.
 func (r *request) readForm(known map[string]reflect.Type) error {
 	_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	r.form = multipart.NewReader(r.Body, params["boundary"])
@@ -216,26 +194,17 @@ func (r *request) readForm(known map[string]reflect.Type) error {
 			return nil
 		}
 		name := part.FormName()
-		if _, ok := known[name]; !ok && known != nil { // before it is read: it may be the file
-			return errs.New(errs.Invalid, "%s; the archive must be the field file", errs.MessageOf(unknownName("option", name, sortedKeys(known))))
+		if _, ok := known[name]; !ok { // before it is read: it may be the file
+			return errs.New(errs.Invalid, "%s; the file must be the field file", errs.MessageOf(unknownName("option", "", name, sortedKeys(known))))
 		}
-		var value []byte
-		var size int64
-		if some := io.LimitReader(part, left+1); known == nil {
-			size, err = io.Copy(io.Discard, some)
-		} else {
-			value, err = r.take(some)
-			size = int64(len(value))
-		}
-		switch left -= size; {
+		value, err := r.take(io.LimitReader(part, left+1))
+		switch left -= int64(len(value)); {
 		case errs.CodeOf(err) == errs.Unavailable:
 			return err
 		case err != nil:
 			return errs.Wrap(errs.Invalid, err, "The form cannot be read.")
 		case left < 0:
 			return errs.New(errs.TooLarge, "The form fields before the file must have at most %d bytes.", r.maxBody)
-		case known == nil:
-			continue
 		}
 		if !escapes.Storable(string(value)) {
 			return errs.New(errs.Invalid, "%s must be UTF-8 without NUL", name)
@@ -244,6 +213,11 @@ func (r *request) readForm(known map[string]reflect.Type) error {
 			return err
 		}
 	}
+}
+
+// formFile returns the field file of a form, which is its last one.
+func (r *request) formFile() io.Reader {
+	return cut{&lastField{file: r.part, form: r.form, place: r.place}}
 }
 
 // lastField is the file of a form. Its Read returns errs.Invalid if another field follows, which would be read too late.
@@ -301,7 +275,7 @@ func (r *request) checkQuery(route *Route) error {
 	}
 	for _, name := range sortedKeys(query) {
 		if !slices.Contains(route.Query, name) {
-			return unknownName("query parameter", name, route.Query)
+			return unknownName("query parameter", "", name, route.Query)
 		}
 		if len(query[name]) > 1 {
 			return errs.New(errs.Invalid, "The query parameter %s is given twice: give it once.", name)
@@ -310,26 +284,36 @@ func (r *request) checkQuery(route *Route) error {
 	return nil
 }
 
-// unknownName returns an errs.Invalid for a name that a route does not know, with the known names and the nearest of them.
-func unknownName(what, name string, known []string) error {
+// unknownName returns an errs.Invalid for a name that a route does not know, or the object at a path of its body, with the known
+// names and the nearest of them.
+func unknownName(what, at, name string, known []string) error {
+	meant := nearest(name, known)
 	if len(name) > 64 {
 		name = strings.ToValidUTF8(name[:64], "") + "…"
 	}
-	if meant := nearest(name, known); meant != "" {
-		return errs.New(errs.Invalid, "unknown %s %s: did you mean %s?", what, name, meant)
-	}
-	if len(known) == 0 {
+	name = join(at, name)
+	switch {
+	case meant != "":
+		return errs.New(errs.Invalid, "unknown %s %s: did you mean %s?", what, name, join(at, meant))
+	case len(known) == 0:
 		return errs.New(errs.Invalid, "unknown %s %s: this route has none", what, name)
+	case at != "":
+		return errs.New(errs.Invalid, "unknown %s %s: %s has %s", what, name, at, strings.Join(known, ", "))
 	}
 	return errs.New(errs.Invalid, "unknown %s %s: this route has %s", what, name, strings.Join(known, ", "))
 }
 
-// nearest returns the name that another one is a misspelling of, "" for none: apart from case and hyphens, at most a third of
-// its letters differ.
+// nearest returns the name that another one is a misspelling of, "" for none: apart from case and hyphens, one letter or at most
+// a third of its letters differ.
 func nearest(name string, known []string) string {
-	best, least := "", len(name)/3+1
+	plain := []rune(plainName(name))
+	best, least := "", max(2, len(plain)/3+1)
 	for _, k := range known {
-		if d := distance(plainName(name), plainName(k)); d < least {
+		other := []rune(plainName(k))
+		if max(len(plain)-len(other), len(other)-len(plain)) >= least {
+			continue // before the letters of a long name are compared
+		}
+		if d := distance(plain, other); d < least {
 			best, least = k, d
 		}
 	}
@@ -337,11 +321,11 @@ func nearest(name string, known []string) string {
 }
 
 func plainName(s string) string {
-	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
+	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(strings.ToUpper(s))) // ſ is an s then, too
 }
 
 // distance is the number of letters to add, drop or change to make a of b.
-func distance(a, b string) int {
+func distance(a, b []rune) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -32,7 +32,11 @@ func TestReassign(t *testing.T) {
 					drafts[kind] = read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/"+plural+"/"+made[kind]+"/_edit", "")).ID
 					continue
 				}
-				id := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/"+plural, `{"type": "report", "name": "A `+kind+`"}`)).ID
+				body := `{"name": "A ` + kind + `"}`
+				if kind == "app" {
+					body = `{"type": "report", "name": "A app"}`
+				}
+				id := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/"+plural, body)).ID
 				if !draft {
 					made[kind] = id
 					continue

@@ -9,7 +9,6 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -29,11 +28,13 @@ import (
 type request struct {
 	*http.Request
 	ctx     context.Context // see Context
-	sender  *sender         // the body as it comes in; nil for none
+	route   *Route
+	sender  *sender // the body as it comes in; nil for none
 	params  httprouter.Params
 	who     actor.Actor // the caller; zero on a public route
 	maxBody int64
 	options map[string]json.RawMessage // of an action route, by name
+	dropped []unknownMember            // that a route with Drops has left out although they look misspelled
 	form    *multipart.Reader          // of which part is the file; nil until readForm
 	part    *multipart.Part
 
@@ -203,43 +204,31 @@ func noRoom(err error) error {
 }
 
 // decode reads a JSON body into a T: a struct that has the fields which the route accepts and no other. No body is an
-// empty object. Errors: errs.Unsupported for another content type; errs.TooLarge; errs.Invalid for malformed JSON, and
-// for a known field of the wrong type, naming it.
-func decode[T any](r *request) (T, error) {
-	in, _, err := decodeRaw[T](r)
-	return in, err
-}
+// empty object. Errors: errs.Unsupported for another content type; errs.TooLarge; errs.Invalid for malformed JSON, for
+// a known field of the wrong type, and for a member that T does not have, naming it.
+func decode[T any](r *request) (T, error) { return decodeUpdate[T](r, nil) }
 
-// decodeRaw is decode that returns the body, too.
-func decodeRaw[T any](r *request) (in T, raw []byte, err error) {
-	if err := r.jsonType(); err != nil {
-		return in, nil, err
-	}
-	if raw, err = r.body(); err != nil {
-		return in, nil, err
-	}
-	return in, raw, unmarshal(raw, &in)
-}
-
-// decodeKnown is decode for a body whose misspelled members must not be dropped. Errors: those of decode; errs.Invalid for a member that
-// T does not have.
-func decodeKnown[T any](r *request) (T, error) {
-	in, raw, err := decodeRaw[T](r)
-	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
+// decodeUpdate is decode for a PUT of what a GET of the same path answers, of which shown is an example: its members may come
+// back, and are ignored where T does not have them.
+func decodeUpdate[T any](r *request, shown any) (in T, err error) {
+	raw, err := r.jsonBody()
+	if err != nil || raw == nil {
 		return in, err
 	}
-	var given map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &given); err != nil {
+	var by filler
+	if err := by.fill(raw, &in, ""); err != nil {
 		return in, err
 	}
-	known := map[string]reflect.Type{}
-	optionTypes(reflect.TypeFor[T](), known)
-	for _, name := range sortedKeys(given) {
-		if known[name] == nil {
-			return in, unknownName("member", name, sortedKeys(known))
-		}
+	return in, r.refuseUnknown(by.unknown, shown)
+}
+
+// noBody returns errs.Invalid for a JSON body with members, of a route that reads none.
+func (r *request) noBody(shown any) error {
+	if r.jsonType() != nil {
+		return nil
 	}
-	return in, nil
+	_, err := decodeUpdate[struct{}](r, shown)
+	return err
 }
 
 // formType is the content type of a form without files.
@@ -257,15 +246,24 @@ func (r *request) jsonType() error {
 	return errs.New(errs.Unsupported, "The body must be JSON: send the header Content-Type: application/json.")
 }
 
-// unmarshal reads a JSON object into the struct at in.
-func unmarshal(raw []byte, in any) error {
+// byteOrderMark is what some editors and programs write before a text in UTF-8.
+const byteOrderMark = "\xef\xbb\xbf"
+
+// jsonBody returns the JSON in a body, nil for none. Errors: errs.Unsupported for another content type; errs.TooLarge;
+// errs.Invalid for malformed JSON.
+func (r *request) jsonBody() ([]byte, error) {
+	if err := r.jsonType(); err != nil {
+		return nil, err
+	}
+	raw, err := r.body()
+	if err != nil {
+		return nil, err
+	}
+	raw = bytes.TrimPrefix(raw, []byte(byteOrderMark))
 	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil
+		return nil, nil
 	}
-	if err := validJSON(raw); err != nil {
-		return err
-	}
-	return fill(raw, in, "")
+	return raw, validJSON(raw)
 }
 
 // validJSON returns errs.Invalid for malformed JSON and for JSON with text that no database can store.

@@ -54,6 +54,9 @@ type Route struct {
 	// Query names the query parameters of a list or a write: another one is 400, and so is the same one twice. Reads
 	// without it, as of single resources, take any.
 	Query []string
+	// Drops marks a write of which the specification says that unknown fields are dropped, or that nothing is validated: members
+	// of the body that it does not know are left out. Any other write refuses them.
+	Drops bool
 	// AnyQuery marks a write that accepts any query: a handler of an app has it.
 	AnyQuery bool
 	// Options is a value of the struct of an action route's options, noOptions for none. They may stand in the query, in

@@ -211,12 +211,9 @@ func (a *api) scimGroup(g scim.Group) scimResource {
 
 // scimBody returns the JSON body of a write.
 func (r *request) scimBody() ([]byte, error) {
-	if err := r.jsonType(); err != nil {
-		return nil, err
-	}
-	raw, err := r.body()
-	if err == nil {
-		err = validJSON(raw)
+	raw, err := r.jsonBody()
+	if err == nil && raw == nil {
+		err = validJSON(nil)
 	}
 	return raw, err
 }
@@ -236,7 +233,7 @@ func (r *request) scimQuery() (q scimQuery, err error) {
 	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/.search") {
 		raw, err := r.scimBody()
 		if err == nil {
-			err = unmarshal(raw, &q)
+			err = new(filler).fill(raw, &q, "") // RFC 7644 has what is not known ignored
 		}
 		return q, err
 	}

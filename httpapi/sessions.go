@@ -112,6 +112,9 @@ func (r *request) loginForm() (in loginBody, returnTo string, err error) {
 	if err != nil {
 		return in, "", err
 	}
+	if err := onlyFields(form, "username", "password", "tenant", "returnTo"); err != nil {
+		return in, "", err
+	}
 	for name, field := range map[string]**string{"username": &in.Username, "password": &in.Password} {
 		if given := form.Get(name); form.Has(name) {
 			*field = &given

@@ -128,7 +128,7 @@ func (a *api) teamReply(r *request) func(principals.Team, error) (reply, error) 
 // putTeam serves PUT /api/teams/{id}: 200 and the changed team; what the body leaves out stays. For superusers and the
 // team's admins.
 func (a *api) putTeam(r *request) (reply, error) {
-	in, err := decode[teamInput](r)
+	in, err := decodeUpdate[teamInput](r, teamBody{})
 	if err != nil {
 		return reply{}, err
 	}
@@ -216,9 +216,9 @@ func (a *api) getMember(r *request) (reply, error) {
 // putMember serves PUT /api/teams/{id}/members/{username} {role}: 200 and the membership. For superusers and the team's
 // admins.
 func (a *api) putMember(r *request) (reply, error) {
-	in, err := decode[struct {
+	in, err := decodeUpdate[struct {
 		Role string `json:"role"`
-	}](r)
+	}](r, memberBody{})
 	if err != nil {
 		return reply{}, err
 	}

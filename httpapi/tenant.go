@@ -47,7 +47,7 @@ func (s sources) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-func (s *sources) fillField(raw json.RawMessage, path string) error {
+func (s *sources) fillField(by *filler, raw json.RawMessage, path string) error {
 	var all []json.RawMessage
 	if json.Unmarshal(raw, &all) != nil {
 		return errs.New(errs.Invalid, "%s must be an array of tenant ids and of {tenant, runAs}", path)
@@ -65,10 +65,10 @@ func (s *sources) fillField(raw json.RawMessage, path string) error {
 		if bytes.TrimSpace(one)[0] != '{' {
 			return errs.New(errs.Invalid, "%s must be the id of a tenant, or {tenant, runAs} with a username", at)
 		}
-		if err := fill(one, &given, at); err != nil {
+		if err := by.fill(one, &given, at); err != nil {
 			return err
 		}
-		if given.RunAs == "" {
+		if given.RunAs == "" && len(by.unknown) == 0 { // which may be a misspelled runAs
 			return errs.New(errs.Invalid, "%s.runAs must be the username of a user of the tenant", at)
 		}
 		*from = tenants.Source(given)
@@ -96,7 +96,7 @@ func (a *api) getTenant(r *request) (reply, error) {
 
 // putTenant serves PUT /api/tenant: 200 and the changed tenant; what the body leaves out stays.
 func (a *api) putTenant(r *request) (reply, error) {
-	in, err := decode[struct {
+	in, err := decodeUpdate[struct {
 		Name     *string `json:"name"`
 		Settings struct {
 			AI struct {
@@ -106,7 +106,7 @@ func (a *api) putTenant(r *request) (reply, error) {
 			DefaultDomain field[string]   `json:"defaultDomain"`
 			DeployFrom    field[sources]  `json:"deployFrom"`
 		} `json:"settings"`
-	}](r)
+	}](r, tenantBody{})
 	if err != nil {
 		return reply{}, err
 	}

@@ -235,7 +235,7 @@ func (a *api) userReply(r *request) func(principals.User, error) (reply, error) 
 // their own profile, superusers everything. A move to a domain whose directory does not know the user is 409, and 502 while the directory is
 // away: ?check=false moves all the same, and does not ask.
 func (a *api) putUser(r *request) (reply, error) {
-	in, err := decode[userInput](r)
+	in, err := decodeUpdate[userInput](r, userBody{avatarBody: avatarBody{AvatarURL: "of one with a picture"}})
 	if err != nil {
 		return reply{}, err
 	}
@@ -283,6 +283,9 @@ func (a *api) putSuperuser(r *request) (reply, error) {
 
 // putViewedFeed serves PUT /api/users/{username}/viewed-feed: 200 and the user, whose lastViewedFeed is now.
 func (a *api) putViewedFeed(r *request) (reply, error) {
+	if err := r.noBody(nil); err != nil {
+		return reply{}, err
+	}
 	return a.userReply(r)(a.Principals.MarkFeedViewed(r.Context(), r.param("username")))
 }
 

@@ -251,7 +251,7 @@ func (a *api) listWebhookTokens(r *request) (reply, error) {
 // createWebhookToken serves POST /api/apps/{id}/webhook-tokens {notes, expiresAt, restrict, cidr}: 201 and the token with its key. 400 for
 // a member that is not known, and for a draft; 403 for those who may not change the app, and for a caller with a token; 404.
 func (a *api) createWebhookToken(r *request) (reply, error) {
-	in, err := decodeKnown[tokenInput](r)
+	in, err := decode[tokenInput](r)
 	if err != nil {
 		return reply{}, err
 	}
