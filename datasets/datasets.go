@@ -365,10 +365,14 @@ func (s *Service) Function(bound map[string]string) func(ctx context.Context, ar
 		if err := json.Unmarshal(args, &all); err != nil {
 			return nil, err
 		}
+		given := max(len(all)-2, 0) // that the method of the alias got
 		all = append(all, make([]json.RawMessage, 3)...)
 		var alias, what string
 		if json.Unmarshal(all[0], &alias) != nil || json.Unmarshal(all[1], &what) != nil {
 			return nil, errs.New(errs.Invalid, "A dataset is read by its alias.")
+		}
+		if most := map[string]int{"rows": 1, "count": 1}[what]; given > most {
+			return nil, errs.New(errs.Invalid, "%s takes %d arguments at most, not %d", what, most, given)
 		}
 		id, ok := bound[alias]
 		if !ok {

@@ -41,17 +41,19 @@ export const invoke = async (data, functions) => {
   const { respond, log, dataset } = functions
   if (data.request) ofBytes(data.request)
   // The document can be text, bytes, or an object such as a file of a form, with options beside it.
-  const extractText = functions.extractText && ((document, options = {}) => {
-    if (typeof document === 'string') return functions.extractText({ content: document, ...options })
-    if (document instanceof ArrayBuffer || ArrayBuffer.isView(document)) return functions.extractText({ ...options, content: base64Encode(document), encoding: 'base64' })
-    return functions.extractText({ ...document, ...options })
+  // With a content type in place of the options, a text is base64: extractText(base64, contentType).
+  const extractText = functions.extractText && ((document, options, ...more) => {
+    const given = typeof options === 'string' ? { contentType: options } : options
+    if (isBytes(document)) document = { content: base64Encode(document), encoding: 'base64' }
+    if (typeof document === 'string') document = typeof options === 'string' ? { content: document, encoding: 'base64' } : { content: document }
+    return functions.extractText(document, given, ...more)
   })
   const context = {}
   for (const alias of data.datasets) {
     set(context, alias, {
-      fields: () => dataset(alias, 'fields'),
-      rows: (query = {}) => dataset(alias, 'rows', query),
-      count: (filter = {}) => dataset(alias, 'count', filter),
+      fields: (...args) => dataset(alias, 'fields', ...args),
+      rows: (...args) => dataset(alias, 'rows', ...args),
+      count: (...args) => dataset(alias, 'count', ...args),
     })
   }
   const called = data.tool ?? { request: data.request, respond: (v) => respond(answerOf(v)) } // a tool has args, run and idempotencyKey

@@ -263,6 +263,43 @@ func TestHandlerFunctions(t *testing.T) {
 	})
 }
 
+// TestArgumentsOfHandlerFunctions: an argument or option that a function does not know throws, and is not dropped.
+func TestArgumentsOfHandlerFunctions(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	app := shop(t, w, map[string]string{"server/a.js": `
+		export async function POST(c) {
+			const { query, fetch, emit, notify, email, markdown, extractText } = c
+			const says = []
+			for (const call of [
+				() => query('SELECT 1', [], {}), () => fetch('colors', { methd: 'PUT' }), () => fetch('colors', { params: {} }), () => fetch('colors', {}, 1),
+				() => emit('a', {}, {}), () => notify('mia', { titel: 'x' }), () => email('a@example.com', { subject: 'x' }, {}), () => markdown('a', {}),
+				() => extractText('a', { contenttype: 'text/html' }), () => extractText('a', {}, {}), () => extractText('a', 7), () => extractText({ content: 'YQ==', encodng: 'base64' }),
+				() => extractText('!', 'text/plain'), () => extractText('YQ==', 'image/png'), () => extractText('YQ==', ''), () => extractText({}),
+				() => c.context.sales.fields({}), () => c.context.sales.rows({}, {}),
+			]) {
+				try { says.push('took ' + await call()) } catch (e) { says.push(e.message) }
+			}
+			const texts = [await extractText('PHA+SGk8L3A+', 'text/html'), await extractText({ content: 'YQ==', encoding: 'base64', size: 1 }, 'text/plain'), await extractText('b')]
+			return { says, texts }
+		}`})
+	put(t, w, app, map[string]string{"informer.yaml": "access: [dataset: sales]"})
+	got := read[struct{ Says, Texts []string }](t, w.do(t, "mia", "POST", "/api/apps/"+app+"/view/api/_server/a", "{}"))
+	is.Equal(got.Texts, []string{"Hi\n", "a", "b"})
+	want := []string{
+		"query takes 2 arguments at most, not 3", "fetch: unknown option methd: did you mean method?", `fetch: unknown option "params": it has body, headers, method`, "fetch takes 2 arguments at most, not 3",
+		"emit takes 2 arguments at most, not 3", `notify: unknown field "titel"`, "email takes 2 arguments at most, not 3", "markdown takes 1 arguments at most, not 2",
+		"extractText: unknown option contenttype: did you mean contentType?", "extractText takes 2 arguments at most, not 3", "extractText: the options must have content,",
+		"extractText: unknown option encodng: did you mean encoding?", "extractText: the content is not base64", "Text is extracted from PDF", "took a", "extractText: the first argument must be a string, bytes,",
+		"", "",
+	}
+	is.Equal(len(got.Says), len(want))
+	for i, said := range got.Says {
+		if !strings.HasPrefix(said, want[i]) {
+			t.Errorf("%d: %s, not %s", i, said, want[i])
+		}
+	}
+}
+
 // TestHandlerAnswers: what a handler answers is sent as it is, in the sandbox of the view, and nothing of its failure.
 func TestHandlerAnswers(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)

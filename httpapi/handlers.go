@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -24,6 +26,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/doctext"
 	"github.com/tenantcontent/tenantcontent/internal/markdown"
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 	"github.com/tenantcontent/tenantcontent/messages"
 	"github.com/tenantcontent/tenantcontent/workspaces"
@@ -148,12 +151,15 @@ type workspace struct {
 
 // query is the function query(statement, params).
 func (w *workspace) query(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
-	var list []json.RawMessage
+	list, err := rawjson.Arguments("query", args, 2)
+	if err != nil {
+		return nil, err
+	}
 	statement, params := "", json.RawMessage(nil)
-	if json.Unmarshal(args, &list) != nil || len(list) == 0 || json.Unmarshal(list[0], &statement) != nil {
+	if isNull(list[0]) || json.Unmarshal(list[0], &statement) != nil {
 		return nil, errs.New(errs.Invalid, "query: the first argument must be a string, the statement")
 	}
-	if len(list) > 1 && string(list[1]) != "null" {
+	if !isNull(list[1]) {
 		params = list[1]
 	}
 	w.mu.Lock()
@@ -187,9 +193,12 @@ func (w *workspace) close() {
 
 // toHTML is the function markdown(text).
 func toHTML(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
-	var list []json.RawMessage
+	list, err := rawjson.Arguments("markdown", args, 1)
+	if err != nil {
+		return nil, err
+	}
 	text := ""
-	if json.Unmarshal(args, &list) != nil || len(list) == 0 || json.Unmarshal(list[0], &text) != nil {
+	if isNull(list[0]) || json.Unmarshal(list[0], &text) != nil {
 		return nil, errs.New(errs.Invalid, "markdown: the argument must be a string")
 	}
 	safe, err := markdown.HTML(ctx, text)
@@ -199,25 +208,53 @@ func toHTML(ctx context.Context, args json.RawMessage) (json.RawMessage, error) 
 	return json.Marshal(safe)
 }
 
-// toText is the function extractText(document), with a document {content, encoding, contentType, filename}.
+// document is what extractText reads; a file of a form is one.
+type document struct {
+	Content     *string       `json:"content"`
+	Encoding    field[string] `json:"encoding"`
+	ContentType field[string] `json:"contentType"`
+	Filename    field[string] `json:"filename"`
+	Size        field[int]    `json:"size"` // of a file of a form, which nothing needs
+}
+
+// toText is the function extractText(document, options), with a document {content, encoding, contentType, filename} and options that
+// have some of these. entry.js makes documents of texts and bytes.
 func toText(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
-	var list []struct {
-		Content     string `json:"content"`
-		Encoding    string `json:"encoding"`
-		ContentType string `json:"contentType"`
-		Filename    string `json:"filename"`
+	list, err := rawjson.Arguments("extractText", args, 2)
+	if err != nil {
+		return nil, err
 	}
-	if json.Unmarshal(args, &list) != nil || len(list) == 0 {
-		return nil, errs.New(errs.Invalid, "extractText: the argument must be a string, bytes, or an object with content, encoding, contentType and filename")
-	}
-	content := []byte(list[0].Content)
-	if list[0].Encoding == "base64" {
-		var err error
-		if content, err = base64.StdEncoding.DecodeString(list[0].Content); err != nil {
-			return nil, errs.New(errs.Invalid, "extractText: the content is no base64")
+	var d document
+	for i, what := range []string{"the document", "the options"} {
+		if i > 0 && isNull(list[i]) {
+			continue
+		}
+		var by filler
+		if err := by.fill(list[i], &d, ""); err != nil || !bytes.HasPrefix(list[i], []byte("{")) {
+			return nil, errs.New(errs.Invalid, "extractText: %s must have content, encoding, contentType and filename, which are strings", what)
+		}
+		if err := by.refuseOptions("extractText"); err != nil {
+			return nil, err
 		}
 	}
-	text, err := doctext.Extract(ctx, list[0].ContentType, list[0].Filename, content)
+	if d.Content == nil {
+		return nil, errs.New(errs.Invalid, "extractText: the first argument must be a string, bytes, or an object with content")
+	}
+	var encoding, contentType, filename string
+	d.Encoding.apply(&encoding)
+	d.ContentType.apply(&contentType)
+	d.Filename.apply(&filename)
+	content := []byte(*d.Content)
+	switch encoding {
+	case "":
+	case "base64":
+		if content, err = base64.StdEncoding.DecodeString(*d.Content); err != nil {
+			return nil, errs.New(errs.Invalid, "extractText: the content is not base64")
+		}
+	default:
+		return nil, errs.New(errs.Invalid, `extractText: encoding must be "base64", or left out`)
+	}
+	text, err := doctext.Extract(ctx, contentType, filename, content)
 	if err != nil {
 		return nil, err
 	}
@@ -239,9 +276,9 @@ var fetchHeaders = []string{"accept", "content-type", "idempotency-key", "if-mat
 
 // fetchOptions is the second argument of fetch.
 type fetchOptions struct {
-	Method  string            `json:"method"`
-	Body    json.RawMessage   `json:"body"`
-	Headers map[string]string `json:"headers"`
+	Method  field[string]            `json:"method"`
+	Body    json.RawMessage          `json:"body"`
+	Headers field[map[string]string] `json:"headers"`
 }
 
 // fetched is what fetch returns.
@@ -277,13 +314,22 @@ func (a *api) fetchRequest(ctx context.Context, c handlerCall, args json.RawMess
 	refuse := func(format string, args ...any) (*http.Request, error) {
 		return nil, errs.New(errs.Invalid, "fetch: "+format, args...)
 	}
-	var list []json.RawMessage
+	list, err := rawjson.Arguments("fetch", args, 2)
+	if err != nil {
+		return nil, err
+	}
 	target, o := "", fetchOptions{}
-	if err := json.Unmarshal(args, &list); err != nil || len(list) == 0 || json.Unmarshal(list[0], &target) != nil || target == "" {
+	if json.Unmarshal(list[0], &target) != nil || target == "" {
 		return refuse("the first argument must be a path below /api/, such as \"datasets\"")
 	}
-	if len(list) > 1 && json.Unmarshal(list[1], &o) != nil {
-		return refuse("the second argument must be an object with method, body and headers, whose values are strings")
+	if !isNull(list[1]) {
+		var by filler
+		if by.fill(list[1], &o, "") != nil {
+			return refuse("the second argument must be an object with method, body and headers, whose values are strings")
+		}
+		if err := by.refuseOptions("fetch"); err != nil {
+			return nil, err
+		}
 	}
 	if len(target) > maxFetchedPath || strings.ContainsAny(target, "#\x00\r\n") {
 		return refuse("the path must have at most %d characters, and no # or line breaks", maxFetchedPath)
@@ -293,10 +339,10 @@ func (a *api) fetchRequest(ctx context.Context, c handlerCall, args json.RawMess
 		return refuse("%.100q is no path below /api/: there is no other network", target)
 	}
 	path = strings.TrimPrefix(strings.TrimPrefix(path, "/"), "api/")
-	method := strings.ToUpper(o.Method)
-	if method == "" {
-		method = http.MethodGet
-	}
+	method, headers := "", map[string]string{}
+	o.Method.apply(&method)
+	o.Headers.apply(&headers)
+	method = cmp.Or(strings.ToUpper(method), http.MethodGet)
 	if err := allowedCall(c.access, method, path); err != nil {
 		return nil, err
 	}
@@ -313,7 +359,7 @@ func (a *api) fetchRequest(ctx context.Context, c handlerCall, args json.RawMess
 	if c.tool.IdempotencyKey != "" {
 		r.Header.Set("Idempotency-Key", c.tool.IdempotencyKey)
 	}
-	for name, value := range o.Headers {
+	for name, value := range headers {
 		lower := strings.ToLower(name)
 		if !slices.Contains(fetchHeaders, lower) || strings.ContainsAny(value, "\r\n\x00") {
 			return refuse("the header %.100q cannot be sent: only %s can", name, strings.Join(fetchHeaders, ", "))

@@ -50,6 +50,17 @@ func (r *request) refuseUnknown(all []unknownMember, shown any) error {
 	return errs.New(errs.Invalid, "%s", strings.Join(texts, "; "))
 }
 
+// refuseOptions returns errs.Invalid for a member of an argument that a function of handlers does not know.
+func (by *filler) refuseOptions(function string) error {
+	for _, m := range by.unknown {
+		if meant := nearest(m.name, m.known); meant != "" {
+			return errs.New(errs.Invalid, "%s: unknown option %s: did you mean %s?", function, join(m.at, m.name), join(m.at, meant))
+		}
+		return errs.New(errs.Invalid, "%s: unknown option %.64q: it has %s", function, join(m.at, m.name), strings.Join(m.known, ", "))
+	}
+	return nil
+}
+
 // misspelled returns those members that are probably misspellings of known ones.
 func misspelled(all []unknownMember) (out []unknownMember) {
 	for _, m := range all[:min(len(all), maxUnknownRead)] {

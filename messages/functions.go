@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
 
 // Function is a function that a handler can call: JSON of its arguments in, JSON of its result out.
@@ -18,7 +19,7 @@ type Function = func(ctx context.Context, args json.RawMessage) (json.RawMessage
 func (s *Service) Functions(app string) map[string]Function {
 	return map[string]Function{
 		"emit": func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
-			all, err := arguments("emit", args, 2)
+			all, err := rawjson.Arguments("emit", args, 2)
 			if err != nil {
 				return nil, err
 			}
@@ -84,24 +85,9 @@ func sent(all []Message, one bool, err error) (json.RawMessage, error) {
 	return json.Marshal(map[string]any{"ids": ids, "queued": len(ids)})
 }
 
-// arguments returns n arguments of a call; those that are missing are null.
-func arguments(name string, args json.RawMessage, n int) ([]json.RawMessage, error) {
-	var all []json.RawMessage
-	if err := json.Unmarshal(args, &all); err != nil {
-		return nil, err
-	}
-	for len(all) < n {
-		all = append(all, json.RawMessage("null"))
-	}
-	if len(all) > n {
-		return nil, errs.New(errs.Invalid, "%s has %d arguments", name, n)
-	}
-	return all, nil
-}
-
 // addressed reads the arguments of notify and email: a recipient or a list of them, and an object.
 func addressed(name string, args json.RawMessage, options any) (to []string, one bool, err error) {
-	all, err := arguments(name, args, 2)
+	all, err := rawjson.Arguments(name, args, 2)
 	if err != nil {
 		return nil, false, err
 	}

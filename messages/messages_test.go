@@ -298,7 +298,7 @@ func TestFunctions(t *testing.T) {
 		{"notify", `["jo",{"title":5}]`, "invalid: notify: title must be a string"},
 		{"notify", `["jo",{"titel":"x"}]`, `invalid: notify: unknown field "titel"`},
 		{"email", `["a@b.c",{"subject":"x","html":["y"]}]`, "invalid: email: html must be a string"},
-		{"email", `["a@b.c",{},1]`, "invalid: email has 2 arguments"},
+		{"email", `["a@b.c",{},1]`, "invalid: email takes 2 arguments at most, not 3"},
 	} {
 		got, err := functions[c.name](by(t, "jo"), json.RawMessage(c.args))
 		if err != nil {
