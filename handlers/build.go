@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -306,7 +307,7 @@ func (s *Service) describe(ctx context.Context, app App, p Program, script []byt
 		return errs.New(errs.Unavailable, "%s", result.Error.Message)
 	}
 	if result.Outcome != jsvm.OK {
-		return errs.New(errs.Invalid, "%s: its config cannot be read: %s", placeOf(r.File, result.Error), describeError(result))
+		return errs.New(errs.Invalid, "%s", loadFailure(r.File, result))
 	}
 	var found struct {
 		Config    json.RawMessage `json:"config"`
@@ -396,18 +397,35 @@ func (s *Service) config(file string, line int, raw json.RawMessage) (json.RawMe
 	return raw, nil
 }
 
+var missingGlobal = regexp.MustCompile(`^'?([\p{L}_$][\p{L}\p{N}_$]*)'? is not defined$`)
+
+// loadFailure returns why a file cannot be loaded or its config not be read, with its place.
+func loadFailure(file string, result jsvm.Result) string {
+	place, loads := placeOf(file, result.Error)
+	switch e := result.Error; {
+	case result.Outcome == jsvm.Timeout:
+		return place + ": it takes too long to be loaded: what it does outside of its functions must end at once."
+	case result.Outcome != jsvm.Thrown || e == nil || !loads:
+		return place + ": its config cannot be read: " + describeError(result)
+	case e.Name == "ReferenceError" && missingGlobal.MatchString(e.Message):
+		return fmt.Sprintf("%s: there is no global %s, which the file uses when it is loaded: handlers have the language and the globals that docs/javascript.md lists.",
+			place, missingGlobal.FindStringSubmatch(e.Message)[1])
+	}
+	return place + ": it throws when it is loaded: " + describeError(result)
+}
+
 var stackPlace = regexp.MustCompile(`([^\s()]+\.[cm]?js(?:on)?):(\d+)(?::(\d+))?`)
 
-// placeOf returns the place of an error in the sources, or the first line of a file.
-func placeOf(file string, e *jsvm.Error) string {
+// placeOf returns the place of an error in the sources, or the first line of a file and false.
+func placeOf(file string, e *jsvm.Error) (place string, known bool) {
 	if e != nil {
 		for _, match := range stackPlace.FindAllStringSubmatch(e.Stack, -1) {
 			if match[1] != EntryName {
-				return match[0]
+				return match[0], true
 			}
 		}
 	}
-	return file + ":1:1"
+	return file + ":1:1", false
 }
 
 func describeError(r jsvm.Result) string {

@@ -20,26 +20,35 @@ import (
 
 var errNoNode = errors.New("no npm found: `make test` installs it, as does `apt-get install nodejs npm`")
 
+// installed returns a copy of a folder with the packages of npm that its package.json names.
+func installed(t *testing.T, folder string) string {
+	t.Helper()
+	dir := t.TempDir()
+	is.New(t).NoErr(os.CopyFS(dir, os.DirFS(folder)))
+	npm(t, dir, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--prefer-offline", "--loglevel=error")
+	return dir
+}
+
+// npm runs npm in a folder.
+func npm(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath("npm")
+	if err != nil {
+		needs.Start(t, errNoNode, errNoNode)
+	}
+	c := exec.CommandContext(t.Context(), path, args...)
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("npm %s: %v\n%s", args[0], err, out)
+	}
+}
+
 // built returns the files of the front end in testdata, as Vite builds it.
 func built(t *testing.T) map[string]string {
 	t.Helper()
 	is := is.New(t)
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		needs.Start(t, errNoNode, errNoNode)
-	}
-	dir := t.TempDir()
-	is.NoErr(os.CopyFS(dir, os.DirFS("testdata/frontend")))
-	for _, args := range [][]string{
-		{"install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--prefer-offline", "--loglevel=error"},
-		{"exec", "--offline", "--", "vite", "build", "--base=./", "--target=es2022", "--logLevel=warn"},
-	} {
-		c := exec.CommandContext(t.Context(), npm, args...)
-		c.Dir = dir
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("npm %s: %v\n%s", args[0], err, out)
-		}
-	}
+	dir := installed(t, "testdata/frontend")
+	npm(t, dir, "exec", "--offline", "--", "vite", "build", "--base=./", "--target=es2022", "--logLevel=warn")
 	files, dist := map[string]string{}, filepath.Join(dir, "dist")
 	is.NoErr(filepath.WalkDir(dist, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

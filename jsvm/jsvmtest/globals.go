@@ -57,6 +57,50 @@ func (s *suite) globals(t *testing.T) {
 			`["m",true,true,true,false]`},
 		{"setInterval(() => {}, 1); return performance.now() >= 0", `true`}, // a timer does not keep the script running
 		{"return [new Date(0).getTimezoneOffset(), new Date(2020, 6, 1).toISOString()]", `[0,"2020-07-01T00:00:00.000Z"]`},
+		{"const d = new TextDecoder(); let s = ''; for (const b of new TextEncoder().encode('aä€💥b')) s += d.decode(new Uint8Array([b]), {stream: true}); return s + d.decode()", `"aä€💥b"`},
+		{"return [new TextDecoder('shift_jis').decode(new Uint8Array([0x93, 0xfa])), new TextDecoder('GBK').encoding]", `["日","gbk"]`},
+		// Events and what cancels.
+		{"const t = new EventTarget(), seen = []; t.addEventListener('x', e => { seen.push(e.type, e.target === t, e.detail); e.preventDefault() }, {once: true}); const r = t.dispatchEvent(new CustomEvent('x', {cancelable: true, detail: 5})); t.dispatchEvent(new Event('x')); return [seen, r]",
+			`[["x",true,5],false]`},
+		{"const c = new AbortController(), seen = []; c.signal.onabort = () => seen.push('on'); c.signal.addEventListener('abort', () => seen.push(c.signal.reason.name)); c.abort(); c.abort('again'); return [seen, c.signal.aborted, c.signal.reason instanceof DOMException, c.signal.reason.code]",
+			`[["on","AbortError"],true,true,20]`},
+		{"const s = AbortSignal.any([AbortSignal.timeout(1), new AbortController().signal]); await new Promise(r => s.addEventListener('abort', r)); return s.reason.name", `"TimeoutError"`},
+		{"const h = new Headers({'Content-Type': 'a', 'X-B': ' 1 '}); h.append('x-b', '2'); h.append('set-cookie', 'a=1'); h.append('Set-Cookie', 'b=2'); return [[...h], h.get('X-b'), h.get('none'), h.getSetCookie()]",
+			`[[["content-type","a"],["set-cookie","a=1"],["set-cookie","b=2"],["x-b","1, 2"]],"1, 2",null,["a=1","b=2"]]`},
+		{"try { new Headers({a: 'x\\r\\ny'}) } catch (e) { return e.name }", `"TypeError"`},
+		// Streams.
+		{"const b = await new Response(new Blob(['wörld '.repeat(1000)]).stream().pipeThrough(new CompressionStream('gzip'))).arrayBuffer()\n" +
+			"return [new Uint8Array(b)[0], b.byteLength < 200, (await new Response(new Blob([b]).stream().pipeThrough(new DecompressionStream('gzip'))).text()).length]", `[31,true,6000]`},
+		{"const d = new DecompressionStream('gzip'), w = d.writable.getWriter(); w.write(new Uint8Array([1])).catch(() => {}); w.close().catch(() => {}); try { await new Response(d.readable).text() } catch (e) { return e.name }", `"TypeError"`},
+		{"let s = ''; for await (const x of ReadableStream.from(['a', 'b'])) s += x; return s", `"ab"`},
+		// crypto.subtle: FIPS 180, RFC 4231, and what it makes itself.
+		{"return base64UrlEncode(await crypto.subtle.digest('SHA-256', new TextEncoder().encode('abc')))", `"ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0"`},
+		{"const e = t => new TextEncoder().encode(t), k = await crypto.subtle.importKey('raw', e('Jefe'), {name: 'HMAC', hash: 'SHA-256'}, false, ['sign', 'verify']), s = await crypto.subtle.sign('HMAC', k, e('what do ya want for nothing?'))\n" +
+			"return [crypto.timingSafeEqual(s, crypto.hmac('sha256', 'Jefe', 'what do ya want for nothing?', 'bytes')), await crypto.subtle.verify('HMAC', k, s, e('x')), k instanceof CryptoKey, await crypto.subtle.exportKey('raw', k).catch(e => e.name)]",
+			`[true,false,true,"InvalidAccessError"]`},
+		{"const k = await crypto.subtle.generateKey({name: 'AES-GCM', length: 256}, true, ['encrypt', 'decrypt']), a = {name: 'AES-GCM', iv: new Uint8Array(12)}, c = new Uint8Array(await crypto.subtle.encrypt(a, k, new Uint8Array([1, 2])))\n" +
+			"const plain = Array.from(new Uint8Array(await crypto.subtle.decrypt(a, k, c))); c[0] ^= 1; return [plain, c.length, await crypto.subtle.decrypt(a, k, c).catch(e => e.name)]", `[[1,2],18,"OperationError"]`},
+		{"const out = []; for (const a of [{name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256', modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1])}, {name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256'}, {name: 'Ed25519'}]) {\n" +
+			"const {publicKey, privateKey} = await crypto.subtle.generateKey(a, true, ['sign', 'verify']), data = new Uint8Array([1]), s = await crypto.subtle.sign(a, privateKey, data)\n" +
+			"for (const f of ['spki', 'jwk']) { const k = await crypto.subtle.importKey(f, await crypto.subtle.exportKey(f, publicKey), a, true, ['verify']); out.push(await crypto.subtle.verify(a, k, s, data), await crypto.subtle.verify(a, k, s, new Uint8Array([2]))) } }; return out",
+			`[true,false,true,false,true,false,true,false,true,false,true,false]`},
+		{"try { await crypto.subtle.importKey('raw', new Uint8Array(5), 'AES-GCM', false, ['encrypt']) } catch (e) { return e.name }", `"DataError"`},
+		// Intl, and the methods that go by it. What is not there is named.
+		{"return [(1234567.891).toLocaleString(), (0.256).toLocaleString('de-DE', {style: 'percent'}), (1234.5).toLocaleString('de-DE', {style: 'currency', currency: 'EUR'}), (12345678901234567890n).toLocaleString('en-IN'), (1e21).toLocaleString('en')]",
+			"[\"1,234,567.891\",\"26\u00a0%\",\"1.234,50\u00a0€\",\"1,23,45,67,89,01,23,45,67,890\",\"1,000,000,000,000,000,000,000\"]"},
+		{"const d = new Date(Date.UTC(2026, 10, 1, 5, 30)); return [d.toLocaleString('en-US', {timeZone: 'America/New_York'}), new Date(d.getTime() + 36e5).toLocaleString('en-US', {timeZone: 'America/New_York', timeZoneName: 'short'}), d.toLocaleDateString('de-DE', {weekday: 'long', day: 'numeric', month: 'long'}), d.toLocaleTimeString('en-GB'), d.toLocaleDateString('sv-SE')]",
+			`["11/1/2026, 1:30:00 AM","11/1/2026, 1:30:00 AM EST","Sonntag, 1. November","05:30:00","2026-11-01"]`},
+		{"return [['Z', 'a', 'ä', 'b'].sort((a, b) => a.localeCompare(b)), ['z', 'ä'].sort(new Intl.Collator('sv').compare), 'a'.localeCompare('A', undefined, {sensitivity: 'base'}), ['a10', 'a2'].sort(new Intl.Collator('en', {numeric: true}).compare)]",
+			`[["a","ä","b","Z"],["z","ä"],0,["a2","a10"]]`},
+		{"return [[0, 1, 2, 5].map(n => new Intl.PluralRules('pl').select(n)), new Intl.PluralRules('en', {type: 'ordinal'}).select(22), new Intl.RelativeTimeFormat('en', {numeric: 'auto'}).format(-1, 'day'), new Intl.ListFormat('en').format(['a', 'b', 'c'])]",
+			`[["many","one","few","many"],"two","yesterday","a, b, and c"]`},
+		{"return ['i'.toLocaleUpperCase('tr'), [1.5, new Date(0)].toLocaleString('de'), Intl.DateTimeFormat().resolvedOptions().timeZone]", `["İ","1,5,1.1.1970, 00:00:00","UTC"]`},
+		{"return [() => (1).toLocaleString('tlh'), () => (1).toLocaleString('ar-EG'), () => new Date(0).toLocaleString('en', {timeZone: 'Mars/Base'}), () => new Date(0).toLocaleString('en-u-ca-hebrew'), () => 'a'.localeCompare('b', 'en', {ignorePunctuation: true})].map(f => { try { return f() } catch (e) { return e.name } })",
+			`["RangeError","RangeError","RangeError","RangeError","RangeError"]`},
+		// References and resources.
+		{"const seen = []; { using a = {[Symbol.dispose]() { seen.push('a') }}; await using b = {async [Symbol.asyncDispose]() { seen.push('b') }}; seen.push('body') } return seen", `["body","b","a"]`},
+		{"return [new WeakRef({x: 1}).deref().x, (() => { try { new WeakRef(1) } catch (e) { return e.name } })()]", `[1,"TypeError"]`},
+		{"globalThis.Event = 5; Intl = 6; return [Event, Intl, Object.keys(globalThis).includes('Headers'), typeof self.Headers]", `[5,6,false,"function"]`},
 		// The language.
 		{"class A { #x = 1; static { this.y = 2 } has(o) { return #x in o } }\nreturn [new A().has(new A()), A.y, [3, 1, 2].toSorted(), Object.groupBy([1, 2], x => x % 2 ? 'o' : 'e'), 2n ** 64n + '', 'aXbX'.replaceAll('X', '-'), [1].at(-1), null ?? 1]",
 			`[true,2,[1,2,3],{"o":[1],"e":[2]},"18446744073709551616","a-b-",1,1]`},

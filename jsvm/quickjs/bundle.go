@@ -46,6 +46,9 @@ func bundle(entry string, fetch func(name string) (string, error)) *compiled {
 		if m.Location != nil {
 			p.file, p.line, p.column = strings.TrimPrefix(m.Location.File, namespace+":"), m.Location.Line, m.Location.Column+1
 		}
+		if p.file != "" && m.Location != nil && b.isTypeScript(p.file) {
+			p.text += typeScript
+		}
 		done.problems = append(done.problems, p)
 	}
 	if len(done.problems) > 0 {
@@ -64,6 +67,25 @@ func bundle(entry string, fetch func(name string) (string, error)) *compiled {
 	}
 	slices.Sort(done.files)
 	return done
+}
+
+// typeScript is added to the errors of a file that would be right if it were TypeScript.
+const typeScript = ". This looks like TypeScript: the file must be JavaScript, as tsc or esbuild make it of .ts files, or without types"
+
+// isTypeScript reports whether a file of JavaScript, which is none, is TypeScript.
+func (b *bundler) isTypeScript(name string) bool {
+	b.mu.Lock()
+	content, ok := b.files[name]
+	b.mu.Unlock()
+	if !ok || loaders[path.Ext(name)] != api.LoaderJS {
+		return false
+	}
+	for _, loader := range []api.Loader{api.LoaderTS, api.LoaderTSX} {
+		if r := api.Transform(content, api.TransformOptions{Loader: loader, LogLevel: api.LogLevelSilent}); len(r.Errors) == 0 {
+			return len(api.Transform(content, api.TransformOptions{Loader: api.LoaderJSX, LogLevel: api.LogLevelSilent}).Errors) > 0
+		}
+	}
+	return false
 }
 
 // exports returns the names that the bundle exports, sorted.

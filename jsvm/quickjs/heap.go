@@ -105,28 +105,27 @@ func (h *heap) restore(s *snapshot) {
 
 func (h *heap) alloc(size uintptr) uintptr {
 	size += header
-	if int64(size) < 0 || h.used+int64(size) > h.limit {
+	index, full := class(min(size, maxClass))
+	small := size <= maxClass
+	if !small {
+		full = (size + 63) &^ 63
+	}
+	if size = full; int64(size) < 0 || h.used+int64(size) > h.limit {
 		h.refused = true
 		return 0
 	}
 	p := uintptr(0)
-	switch index, full := class(min(size, maxClass)); {
-	case size <= maxClass && h.free[index] != 0:
-		p, size = h.free[index], full
+	switch {
+	case small && h.free[index] != 0:
+		p = h.free[index]
 		h.free[index] = *word(p + header)
-	case size > maxClass && h.sealed:
-		size = (size + 63) &^ 63
+	case !small && h.sealed:
 		if p = libc.Xmalloc(h.tls, libc.Tsize_t(size)); p != 0 {
 			h.link(p)
 		}
-	default:
-		if size = (size + 63) &^ 63; size <= maxClass {
-			size = full
-		}
-		if size <= h.end-h.next {
-			p = h.next
-			h.next += size
-		}
+	case size <= h.end-h.next:
+		p = h.next
+		h.next += size
 	}
 	if p == 0 {
 		h.refused = true

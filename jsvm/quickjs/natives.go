@@ -1,6 +1,10 @@
 package quickjs
 
 import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
 	"crypto/hmac"
 	"crypto/md5"
 	"crypto/rand"
@@ -12,6 +16,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"hash"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,7 +27,7 @@ import (
 	"github.com/google/uuid"
 	whatwg "github.com/nlnwa/whatwg-url/url"
 	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
 	"modernc.org/libc"
 	lib "modernc.org/libquickjs"
@@ -41,12 +46,15 @@ var natives = []native{
 	{"hash", nativeHash}, {"hmac", nativeHMAC}, {"verifyHmac", nativeVerifyHMAC}, {"equal", nativeEqual}, {"random", nativeRandom}, {"uuid", nativeUUID},
 	{"verify", nativeVerify}, {"encrypt", nativeEncrypt}, {"decrypt", nativeDecrypt},
 	{"url", nativeURL}, {"urlSet", nativeURLSet}, {"unescape", nativeUnescape},
-	{"classOf", nativeClassOf}, {"trimEnd", nativeTrimEnd},
+	{"classOf", nativeClassOf}, {"trimEnd", nativeTrimEnd}, {"load", nativeLoad}, {"encodingName", nativeEncodingName}, {"compress", nativeCompress}, {"decompress", nativeDecompress},
+	{"tag", nativeTag}, {"locale", nativeLocale}, {"localeData", nativeLocaleData}, {"zone", nativeZone}, {"offset", nativeOffset}, {"zoneAbbreviation", nativeZoneAbbreviation},
+	{"compare", nativeCompare}, {"plural", nativePlural}, {"pluralCategories", nativePluralCategories}, {"fold", nativeFold},
+	{"importKey", nativeImportKey}, {"exportKey", nativeExportKey}, {"generateKey", nativeGenerateKey}, {"sign", nativeSign}, {"verifyWith", nativeVerifyWith}, {"aes", nativeAES}, {"oaep", nativeOAEP}, {"derive", nativeDerive},
 }
 
 // engineCall is what the engine calls for each native function. Arguments that are missing are undefined.
 func engineCall(_ *libc.TLS, _ uintptr, _ value, argc int32, argv uintptr, magic int32) value {
-	args := make([]value, max(int(argc), 5))
+	args := make([]value, max(int(argc), 8))
 	for i := range args {
 		if i < int(argc) {
 			args[i] = *(*value)(pointer(argv + uintptr(i)*unsafe.Sizeof(args[i])))
@@ -106,18 +114,7 @@ func nativeText(m *vm, args []value) value {
 	if fatal && name == "utf-8" && !utf8.Valid(b) {
 		return m.throw("The encoded data was not valid")
 	}
-	mark := unicode.IgnoreBOM
-	var e encoding.Encoding
-	switch name {
-	case "utf-16le":
-		e = unicode.UTF16(unicode.LittleEndian, mark)
-	case "utf-16be":
-		e = unicode.UTF16(unicode.BigEndian, mark)
-	case "windows-1252":
-		e = charmap.Windows1252
-	default:
-		e = unicode.UTF8
-	}
+	e := encodingOf(name)
 	if !utf8.Valid(b) || name != "utf-8" {
 		var err error
 		if b, err = e.NewDecoder().Bytes(b); err != nil || fatal && strings.ContainsRune(string(b), utf8.RuneError) {
@@ -125,10 +122,103 @@ func nativeText(m *vm, args []value) value {
 		}
 	}
 	s := string(b)
-	if !keepMark && name != "windows-1252" {
+	if !keepMark && strings.HasPrefix(name, "utf-") {
 		s = strings.TrimPrefix(s, "\ufeff")
 	}
 	return m.newString(s)
+}
+
+// encodingOf returns a character encoding by its canonical name.
+func encodingOf(name string) encoding.Encoding {
+	switch name {
+	case "utf-16le":
+		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	case "utf-16be":
+		return unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	}
+	if e, err := htmlindex.Get(name); err == nil && name != "utf-8" {
+		return e
+	}
+	return unicode.UTF8
+}
+
+// nativeEncodingName returns the canonical name of a character encoding, undefined for one that is not known.
+func nativeEncodingName(m *vm, args []value) value {
+	s, ok := m.strings(args[0])
+	if !ok {
+		return exception()
+	}
+	e, err := htmlindex.Get(s[0])
+	if err != nil {
+		return undefined()
+	}
+	name, err := htmlindex.Name(e)
+	if err != nil || name == "replacement" || name == "x-user-defined" {
+		return undefined()
+	}
+	return m.newString(name)
+}
+
+// Compression.
+
+// nativeCompress compresses bytes: format, bytes.
+func nativeCompress(m *vm, args []value) value {
+	name, ok := m.stringOf(args[0])
+	if !ok {
+		return exception()
+	}
+	data, ok := m.data(args[1])
+	if !ok {
+		return exception()
+	}
+	var b bytes.Buffer
+	var w io.WriteCloser
+	switch name {
+	case "gzip":
+		w = gzip.NewWriter(&b)
+	case "deflate":
+		w = zlib.NewWriter(&b)
+	default:
+		w, _ = flate.NewWriter(&b, flate.DefaultCompression) // fails for an unknown level only
+	}
+	_, _ = w.Write(data[0]) // into memory
+	_ = w.Close()
+	return m.newBuffer(b.Bytes())
+}
+
+// nativeDecompress decompresses bytes: format, bytes. What the script's memory does not hold is an error.
+func nativeDecompress(m *vm, args []value) value {
+	name, ok := m.stringOf(args[0])
+	if !ok {
+		return exception()
+	}
+	data, ok := m.data(args[1])
+	if !ok {
+		return exception()
+	}
+	in := bytes.NewReader(data[0])
+	var r io.Reader
+	var err error
+	switch name {
+	case "gzip":
+		r, err = gzip.NewReader(in)
+	case "deflate":
+		r, err = zlib.NewReader(in)
+	default:
+		r = flate.NewReader(in)
+	}
+	most := max(m.heap.limit-m.heap.used, 0)
+	var plain []byte
+	if err == nil {
+		plain, err = io.ReadAll(io.LimitReader(r, most+1))
+	}
+	switch {
+	case err != nil:
+		return m.throw("the data are not %s, or they are damaged", name)
+	case int64(len(plain)) > most:
+		return m.throw("the decompressed data need more memory than the script has")
+	}
+	return m.newBuffer(plain)
 }
 
 func isTrue(v value) bool { return v == newBool(true) }

@@ -45,16 +45,26 @@
     }
   }
 
-  const encodings = {
-    'utf-8': 'utf-8', utf8: 'utf-8', 'utf-16': 'utf-16le', 'utf-16le': 'utf-16le', 'utf-16be': 'utf-16be',
-    latin1: 'windows-1252', 'iso-8859-1': 'windows-1252', ascii: 'windows-1252', 'us-ascii': 'windows-1252', 'windows-1252': 'windows-1252',
+  // whole returns how many of the bytes of a stream are whole characters.
+  const whole = (b, encoding) => {
+    const n = b.length
+    if (encoding === 'utf-8') {
+      for (let i = 1; i <= Math.min(n, 3); i++) {
+        const c = b[n - i]
+        if ((c & 0xc0) !== 0x80) return (c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1) > i ? n - i : n
+      }
+      return n
+    }
+    const even = n - n % 2
+    return even && (b[encoding === 'utf-16le' ? even - 1 : even - 2] & 0xfc) === 0xd8 ? even - 2 : even
   }
   class TextDecoder {
     #encoding; #fatal; #ignoreBOM
+    #rest = null // of a stream
+    #begun = false
     constructor(label = 'utf-8', { fatal = false, ignoreBOM = false } = {}) {
-      const key = `${label}`.trim().toLowerCase()
-      if (!Object.hasOwn(encodings, key)) throw new RangeError(`the encoding ${label} is not supported`)
-      this.#encoding = encodings[key]
+      this.#encoding = native.encodingName(`${label}`)
+      if (!this.#encoding) throw new RangeError(`the encoding ${label} is not supported`)
       this.#fatal = !!fatal
       this.#ignoreBOM = !!ignoreBOM
     }
@@ -62,10 +72,22 @@
     get fatal() { return this.#fatal }
     get ignoreBOM() { return this.#ignoreBOM }
     decode(data, options) {
-      if (options?.stream) throw new TypeError('TextDecoder does not decode streams: decode all bytes at once')
-      if (data === undefined) return ''
+      const stream = Boolean(options?.stream)
       if (typeof data === 'string') throw new TypeError('TextDecoder decodes an ArrayBuffer or a view of one')
-      return native.text(bytesOf(data, 'data'), this.#encoding, this.#fatal, this.#ignoreBOM)
+      let b = data === undefined ? new Uint8Array(0) : bytesOf(data, 'data')
+      if (!stream && !this.#rest && !this.#begun) return native.text(b, this.#encoding, this.#fatal, this.#ignoreBOM)
+      if (!/^utf-/.test(this.#encoding)) throw new TypeError('streams are decoded in UTF-8 and UTF-16 only: decode all bytes at once')
+      if (this.#rest) {
+        const both = new Uint8Array(this.#rest.length + b.length)
+        both.set(this.#rest)
+        both.set(b, this.#rest.length)
+        b = both
+      }
+      const end = stream ? whole(b, this.#encoding) : b.length
+      const text = native.text(b.subarray(0, end), this.#encoding, this.#fatal, this.#ignoreBOM || this.#begun)
+      this.#rest = stream && end < b.length ? b.slice(end) : null
+      this.#begun = stream && (this.#begun || end > 0)
+      return text
     }
   }
 
@@ -364,7 +386,78 @@
     },
   }
 
+  // What is loaded when a script first uses it: see lazy.go.
+
+  const report = (e) => { native.log(levels.error, format(['Uncaught', e])) }
+  const parts = {}
+  const part = (name) => (parts[name] ??= native.load(name)(native, { define, bytesOf, parse, stringify, report, events: () => part('events') }))
+  const lazily = (target, name, from) => Object.defineProperty(target, name, {
+    get() {
+      const value = part(from)[name]
+      define(target, { [name]: value })
+      return value
+    },
+    set(value) { define(target, { [name]: value }) },
+    configurable: true, enumerable: false,
+  })
+  const lazyGlobals = {
+    intl: ['Intl'], events: ['DOMException', 'Event', 'CustomEvent', 'EventTarget', 'AbortController', 'AbortSignal'], subtle: ['CryptoKey', 'SubtleCrypto'],
+    web: ['Headers', 'Blob', 'Response', 'ReadableStream', 'WritableStream', 'TransformStream', 'CompressionStream', 'DecompressionStream', 'TextEncoderStream', 'TextDecoderStream'],
+  }
+  for (const from of Object.keys(lazyGlobals)) for (const name of lazyGlobals[from]) lazily(globalThis, name, from)
+  lazily(crypto, 'subtle', 'subtle')
+  const intl = () => part('intl').methods
+  define(Number.prototype, { toLocaleString(locales, options) { return intl().number(Number.prototype.valueOf.call(this), locales, options) } })
+  define(BigInt.prototype, { toLocaleString(locales, options) { return intl().number(BigInt.prototype.valueOf.call(this), locales, options) } })
+  const { getTime: dateValue, toString: dateString, toTimeString: timeString } = Date.prototype
+  const zoned = (text) => (text === 'Invalid Date' ? text : `${text} (Coordinated Universal Time)`)
+  define(Date.prototype, {
+    toString() { return zoned(apply(dateString, this, [])) },
+    toTimeString() { return zoned(apply(timeString, this, [])) },
+    toLocaleString(locales, options) { return intl().date(apply(dateValue, this, []), locales, options, 'any', 'all') },
+    toLocaleDateString(locales, options) { return intl().date(apply(dateValue, this, []), locales, options, 'date', 'date') },
+    toLocaleTimeString(locales, options) { return intl().date(apply(dateValue, this, []), locales, options, 'time', 'time') },
+  })
+  const textOf = (v, method) => {
+    if (v === null || v === undefined) throw new TypeError(`String.prototype.${method} called on null or undefined`)
+    return `${v}`
+  }
+  const { toUpperCase, toLowerCase } = String.prototype
+  define(String.prototype, {
+    localeCompare(other, locales, options) {
+      const a = textOf(this, 'localeCompare'), b = `${other}`
+      return locales === undefined && options === undefined ? native.compare('en-US', 'variant', a, b) : intl().compare(a, b, locales, options)
+    },
+    toLocaleUpperCase(locales) { return locales === undefined ? apply(toUpperCase, this, []) : intl().fold(textOf(this, 'toLocaleUpperCase'), locales, true) },
+    toLocaleLowerCase(locales) { return locales === undefined ? apply(toLowerCase, this, []) : intl().fold(textOf(this, 'toLocaleLowerCase'), locales, false) },
+  })
+  function toLocaleString(locales, options) {
+    return Array.from(this, (v) => (v === null || v === undefined ? '' : `${v.toLocaleString(locales, options)}`)).join(',')
+  }
+  define(Array.prototype, { toLocaleString })
+  define(Object.getPrototypeOf(Uint8Array.prototype), { toLocaleString })
+
+  // The engine forgets what only a WeakRef holds at once, where the language keeps it for the rest of the job: here it stays.
+  class WeakRef {
+    #target
+    constructor(target) {
+      if ((typeof target !== 'object' || target === null) && typeof target !== 'function' && (typeof target !== 'symbol' || Symbol.keyFor(target) !== undefined)) throw new TypeError('WeakRef: the target must be an object')
+      this.#target = target
+    }
+    deref() { return this.#target }
+    get [Symbol.toStringTag]() { return 'WeakRef' }
+  }
+  class SuppressedError extends Error {
+    constructor(error, suppressed, message) {
+      super(message)
+      define(this, { error, suppressed })
+    }
+    get name() { return 'SuppressedError' }
+  }
+  for (const name of ['dispose', 'asyncDispose']) Object.defineProperty(Symbol, name, { value: Symbol(`Symbol.${name}`) })
+
   define(globalThis, {
+    self: globalThis, WeakRef, SuppressedError,
     console, TextEncoder, TextDecoder, URL, URLSearchParams, structuredClone, crypto,
     atob: (text) => native.atob(`${text}`), btoa: (text) => native.btoa(`${text}`),
     base64Encode, base64Decode, base64UrlEncode, base64UrlDecode,

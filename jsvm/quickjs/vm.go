@@ -31,6 +31,9 @@ type vm struct {
 	size    int     // of scratch
 	out     uintptr // where the engine's functions put numbers and arguments
 
+	lazy map[string]*bytecode // parts of the prelude that scripts have used, by name
+	intl international
+
 	base                               *snapshot
 	start, settle, next, fire, explain value // functions of the prelude, in all snapshots
 
@@ -96,16 +99,28 @@ func newVM(size int64, hostPrelude string) (*vm, error) {
 const gcThreshold = 8 << 20
 
 func (m *vm) prepare(hostPrelude string) error {
-	host := tagged(lib.EJS_TAG_UNDEFINED)
+	// Both are compiled before the heap is what it was: what the compiler has needed is not to be in each copy.
+	empty := m.heap.save()
+	own, err := m.compileScript(prelude, preludeName)
+	if err != nil {
+		return err
+	}
+	var hosts *bytecode
 	if hostPrelude != "" {
-		var err error
-		if host, err = m.evaluate("("+hostPrelude+"\n)", "prelude"); err != nil {
+		if hosts, err = m.compileScript("("+hostPrelude+"\n)", "prelude"); err != nil {
 			return err
 		}
 	}
-	f, err := m.evaluate(prelude, preludeName)
-	if err != nil {
-		return err
+	m.heap.restore(empty)
+	host := undefined()
+	if hosts != nil {
+		if host = m.evaluate(hosts); isException(host) {
+			return m.thrown()
+		}
+	}
+	f := m.evaluate(own)
+	if isException(f) {
+		return m.thrown()
 	}
 	functions := lib.XJS_NewObject(m.tls, m.ctx)
 	for i, n := range natives {
@@ -157,17 +172,44 @@ func isString(v value) bool {
 	return tagOf(v) == lib.EJS_TAG_STRING || tagOf(v) == lib.EJS_TAG_STRING_ROPE
 }
 
-func (m *vm) evaluate(source, name string) (value, error) {
+// bytecode is a compiled script, outside of the heap and of the memory of Go.
+type bytecode struct {
+	address uintptr
+	size    int
+}
+
+// compileScript compiles a script whose last expression is its value.
+func (m *vm) compileScript(source, name string) (*bytecode, error) {
 	file, err := libc.CString(name)
 	if err != nil {
-		return tagged(lib.EJS_TAG_UNDEFINED), err
+		return nil, err
 	}
 	defer libc.Xfree(m.tls, file)
-	v := lib.XJS_Eval(m.tls, m.ctx, m.text(source), lib.Tsize_t(len(source)), file, lib.MJS_EVAL_TYPE_GLOBAL)
-	if isException(v) {
-		return v, m.thrown()
+	f := lib.XJS_Eval(m.tls, m.ctx, m.text(source), lib.Tsize_t(len(source)), file, lib.MJS_EVAL_TYPE_GLOBAL|lib.MJS_EVAL_FLAG_COMPILE_ONLY)
+	if isException(f) {
+		return nil, m.thrown()
 	}
-	return v, nil
+	written := lib.XJS_WriteObject(m.tls, m.ctx, m.out, f, lib.MJS_WRITE_OBJ_BYTECODE)
+	lib.XFreeValue(m.tls, m.ctx, f)
+	if written == 0 {
+		return nil, m.thrown()
+	}
+	defer lib.Xjs_free(m.tls, m.ctx, written)
+	b := &bytecode{size: int(*(*lib.Tsize_t)(pointer(m.out)))}
+	if b.address = libc.Xmalloc(m.tls, libc.Tsize_t(b.size)); b.address == 0 {
+		return nil, errors.New("jsvm: no memory for a script")
+	}
+	copy(view(b.address, b.size), view(written, b.size))
+	return b, nil
+}
+
+// evaluate returns the value of a script, or an exception.
+func (m *vm) evaluate(b *bytecode) value {
+	f := lib.XJS_ReadObject(m.tls, m.ctx, b.address, lib.Tsize_t(b.size), lib.MJS_READ_OBJ_BYTECODE)
+	if isException(f) {
+		return f
+	}
+	return lib.XJS_EvalFunction(m.tls, m.ctx, f)
 }
 
 // call calls f with at most eight arguments.
