@@ -35,16 +35,19 @@ const (
 //
 // The count is a transaction of its own: do not call it inside one.
 func (p Unchecked) Authenticate(ctx context.Context, tenant, domain, username, password string) (User, error) {
-	found, err := p.s.passes(ctx, tenant, domain, username, password)
+	l, err := p.s.passes(ctx, tenant, domain, username, password)
 	if err != nil {
 		return User{}, err
 	}
-	u, err := p.s.store.User(ctx, tenant, found)
+	u, err := p.s.store.User(ctx, tenant, l.Username)
+	if u.PasswordSetAt = nil; !l.SetAt.IsZero() { // that of the password that was right
+		u.PasswordSetAt = &l.SetAt
+	}
 	return p.s.seen(u), err
 }
 
-// passes checks and counts a password, and returns the user's name. Errors: refusals as in Authenticate.
-func (s *Service) passes(ctx context.Context, tenant, domain, username, password string) (name string, passed error) {
+// passes checks and counts a password, and returns the login that it belongs to. Errors: refusals as in Authenticate.
+func (s *Service) passes(ctx context.Context, tenant, domain, username, password string) (right Login, passed error) {
 	if !escapes.StorableWithin(tenant, 255) || !escapes.StorableWithin(username, maxOldUsername) {
 		tenant, username = "", "" // nobody's; looked for all the same
 	}
@@ -53,12 +56,12 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	}
 	folded, err := s.key(ctx, tenant, username)
 	if err != nil {
-		return "", err
+		return Login{}, err
 	}
 	network := actor.OriginOf(ctx).Network()
-	l, right, admitted, err := s.check(ctx, tenant, domain, folded, password)
+	l, correct, admitted, err := s.check(ctx, tenant, domain, folded, password)
 	if err != nil {
-		return "", err
+		return Login{}, err
 	}
 	caller := ctx
 	defer func() { // after all places are left
@@ -67,30 +70,30 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 		}
 	}()
 	if domain != Local {
-		return "", refusedFor(l.closed(domain, s.now()))
+		return Login{}, refusedFor(l.closed(domain, s.now()))
 	}
 	ctx = context.WithoutCancel(ctx) // the attempt counts even if the client hangs up now
 	leave, err := s.counting.Acquire(ctx, 1, tenant)
 	if err != nil {
-		return "", limiter.Unavailable(err, "Too many people of this tenant log in at the moment. Try again.")
+		return Login{}, limiter.Unavailable(err, "Too many people of this tenant log in at the moment. Try again.")
 	}
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	right = right && password != ""
-	attempt := s.attempt(domain, func(now *Login) bool { return right && now.Hash == l.Hash }) // it may be kept in memory, the password not
+	correct = correct && password != ""
+	attempt := s.attempt(domain, func(now *Login) bool { return correct && now.Hash == l.Hash }) // it may be kept in memory, the password not
 	err = s.store.Attempt(ctx, tenant, folded, network, attempt.edit)
 	refused, lock := attempt.refused, attempt.lock
 	switch {
 	case errs.CodeOf(err) == errs.NotFound:
-		return "", refusedFor(cmp.Or(l.closed(domain, s.now()), err))
+		return Login{}, refusedFor(cmp.Or(l.closed(domain, s.now()), err))
 	case err != nil:
-		return "", err
+		return Login{}, err
 	case refused != nil:
 		s.noteLock(ctx, "user locked", tenant, l.Username, lock)
-		return "", refusedFor(refused)
+		return Login{}, refusedFor(refused)
 	}
-	return l.Username, nil
+	return l, nil
 }
 
 // attempt is one to log in. The first call of edit decides on it.
@@ -312,7 +315,11 @@ func (s *Service) newPassword(hash string) func(*Login) error {
 		if l.Domain != Local && hash != "" { // it has moved meanwhile
 			return mayHavePassword(User{Domain: l.Domain})
 		}
-		l.Hash, l.SetAt, l.ExpiresAt = hash, s.stamp(), time.Time{}
+		at := s.stamp()
+		if at.Equal(l.SetAt) { // sessions are told apart by it
+			at = at.Add(time.Microsecond)
+		}
+		l.Hash, l.SetAt, l.ExpiresAt = hash, at, time.Time{}
 		l.unlock()
 		return nil
 	}

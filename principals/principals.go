@@ -53,7 +53,7 @@ type User struct {
 	LockedAt      *time.Time // of the lock for all networks but the user's own; kept after it has run out, until the next login
 	LoginAttempts int        // failures since the last login, from all networks
 
-	PasswordSetAt             *time.Time // sessions older than it are over
+	PasswordSetAt             *time.Time // another one for each password: sessions that began under another are over
 	PasswordExpiresAt         *time.Time // no login from then on, until there is a new password
 	ForgotPasswordRequestTime *time.Time
 	MFA                       bool

@@ -33,6 +33,9 @@ type Session struct {
 	Username  string
 	CreatedAt time.Time
 	ExpiresAt time.Time
+	// PasswordSetAt is that of the user when the session began, zero for a user without a password. It is compared for being the same, as
+	// clocks can go back.
+	PasswordSetAt time.Time
 	// Provider is the session at a provider that it began with, nil for none. Store.InsertSession writes it, Store.ProviderSession alone reads it.
 	Provider *StoredProviderSession
 }
@@ -261,6 +264,9 @@ func (s *Service) Login(ctx context.Context, tenant, domain, username, password 
 func (s *Service) start(ctx context.Context, tenant string, user principals.User, now time.Time, at *ProviderSession) (Login, error) {
 	secret := s.o.NewSecret()
 	session := Session{ID: hash(secret), Username: user.Username, CreatedAt: now, ExpiresAt: now.Add(s.o.Lifetime)}
+	if user.PasswordSetAt != nil {
+		session.PasswordSetAt = *user.PasswordSetAt
+	}
 	if at != nil {
 		var err error
 		if session.Provider, err = s.store(tenant, session.ID, *at); err != nil {
@@ -327,6 +333,14 @@ func (s *Service) Authenticate(ctx context.Context, credential string, from neti
 	return actor.Actor{}, unauthenticated()
 }
 
+// outdated reports whether the user has another password than the one that the session began under.
+func (x Session) outdated(holder Holder) bool {
+	if x.PasswordSetAt.IsZero() { // there was none
+		return x.CreatedAt.Before(holder.PasswordSetAt)
+	}
+	return !x.PasswordSetAt.Equal(holder.PasswordSetAt)
+}
+
 // session returns the actor of the session with an id.
 func (s *Service) session(ctx context.Context, tenant, id string) (actor.Actor, error) {
 	found, err := s.sessions.Get(tenant, id, func() (l lookup[Session], err error) {
@@ -337,7 +351,7 @@ func (s *Service) session(ctx context.Context, tenant, id string) (actor.Actor, 
 		return actor.Actor{}, hide(err)
 	}
 	session, holder := found.of, found.holder
-	if !s.now().Before(session.ExpiresAt) || session.CreatedAt.Before(holder.PasswordSetAt) {
+	if !s.now().Before(session.ExpiresAt) || session.outdated(holder) {
 		return actor.Actor{}, unauthenticated()
 	}
 	a, err := holder.actor(tenant)

@@ -21,7 +21,12 @@ const (
 
 // RunAlone is Run for processes that share the database: it does nothing, and returns false, while another one sweeps or has begun to within
 // the last seconds. holder is the process's own.
+//
+// It also does nothing for a while when a clock cannot be right, as what is removed does not come back, and returns an error that says so, once: see checkClock.
 func (s *Sweeper) RunAlone(ctx context.Context, holder string) (bool, error) {
+	if wait, err := s.checkClock(ctx); wait || err != nil {
+		return false, err
+	}
 	took, err := s.take(ctx, holder)
 	if err != nil || !took {
 		return false, err
@@ -56,8 +61,8 @@ func (s *Sweeper) take(ctx context.Context, holder string) (bool, error) {
 		query, args = `INSERT INTO tc_leases (name, holder, ends_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`, args[:3]
 	case err != nil:
 		return false, err
-	case ends.After(now) || done.After(now.Add(-pause)):
-		return false, nil
+	case ends.After(now) && ends.Before(now.Add(2*leaseTime)), done.After(now.Add(-pause)) && done.Before(now.Add(overlap)):
+		return false, nil // later ones are of a clock that was ahead
 	}
 	n, err := s.exec(ctx, query, args...)
 	return n == 1, err
@@ -93,15 +98,18 @@ func (s *Sweeper) exec(ctx context.Context, query string, args ...any) (n int, e
 }
 
 // done returns how far back a sweep looks that comes behind the last one that was done to its end, the zero time if there is none.
-func done(ctx context.Context, db *bun.DB) (time.Time, error) {
+func done(ctx context.Context, db *bun.DB, now time.Time) (time.Time, error) {
 	ctx, c := bunx.For(ctx, db, "")
 	var at bunx.Time
 	err := c.One(ctx, errLease, `SELECT done_at FROM tc_leases WHERE name = $1`, []any{leaseName}, &at)
 	if errs.CodeOf(err) == errs.NotFound {
 		err = nil
 	}
-	if err != nil || at.IsZero() {
+	if err != nil || at.After(now.Add(overlap)) { // a clock was ahead
 		return time.Time{}, err
+	}
+	if at.IsZero() {
+		return time.Time{}, nil
 	}
 	return at.Add(-overlap), nil
 }

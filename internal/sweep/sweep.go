@@ -25,15 +25,20 @@ type Sweeper struct {
 	tenants func(ctx context.Context) ([]string, error)
 	hidden  func(ctx context.Context) ([]string, error)
 	now     func() time.Time
+	real    bool // now is time.Now
+	held    held // used by RunAlone
+
+	monotonic func() time.Time // time.Now, but in tests
 }
 
 // New returns a Sweeper. tenants returns all tenants, for sweeps that do not know what is due; hidden returns those of which rows are missing, as they are
 // being imported or deleted: only the sweep of the tenants themselves is done for these. now is time.Now if it is nil.
 func New(db *bun.DB, sweeps func() []entity.Sweep, tenants, hidden func(ctx context.Context) ([]string, error), now func() time.Time) *Sweeper {
-	if now == nil {
+	real := now == nil
+	if real {
 		now = time.Now
 	}
-	return &Sweeper{db, sweeps, tenants, hidden, now}
+	return &Sweeper{real: real, monotonic: time.Now, db: db, sweeps: sweeps, tenants: tenants, hidden: hidden, now: now}
 }
 
 // overlap is how far back a sweep looks behind the begin of the one before: clocks of nodes differ, and times are taken before a transaction
@@ -46,11 +51,11 @@ const steps = 4
 // Run does all sweeps once, whoever else does. The sweeps of tenants that take long do some steps in turn. The failure of one sweep of a tenant does not keep
 // the others from theirs.
 func (s *Sweeper) Run(ctx context.Context) error {
-	since, err := done(ctx, s.db)
+	begun, turns := s.now(), &turns{}
+	since, err := done(ctx, s.db, begun)
 	if err != nil {
 		return err
 	}
-	begun, turns := s.now(), &turns{}
 	for _, sweep := range s.sweeps() {
 		if err := s.each(ctx, sweep, begun, since, turns); err != nil {
 			turns.failed = append(turns.failed, err)

@@ -65,6 +65,7 @@ var sessionTable = bunx.NewTable("tc_sessions", "x", []bunx.Column[session]{
 	{Name: "username", Field: func(s *session) any { return &s.Username }},
 	{Name: "created_at", Field: func(s *session) any { return bunx.TimeOf(&s.CreatedAt) }},
 	{Name: "expires_at", Field: func(s *session) any { return bunx.TimeOf(&s.ExpiresAt) }},
+	{Name: "password_set_at", Field: func(s *session) any { return bunx.TimeOf(&s.PasswordSetAt) }},
 })
 
 // credentialTable is tokenTable for an authentication, which reads no more of a token than it needs.

@@ -117,7 +117,7 @@ func (s Stores) stored(t *testing.T, tenant, user string) map[string]sessions.To
 
 func testSession(t *testing.T, s Stores) {
 	is, ctx := is.New(t), t.Context()
-	want := sessions.Session{ID: "hash-_1", Username: "jo", CreatedAt: monday, ExpiresAt: tuesday.Add(time.Microsecond)}
+	want := sessions.Session{ID: "hash-_1", Username: "jo", CreatedAt: monday, ExpiresAt: tuesday.Add(time.Microsecond), PasswordSetAt: monday.Add(time.Millisecond)}
 	s.addSession(t, "acme", want)
 	got, h, err := s.Session(ctx, "acme", want.ID)
 	is.NoErr(err)
