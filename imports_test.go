@@ -36,7 +36,7 @@ var mayImport = []rule{
 
 	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/needs internal/spool internal/tally internal/uuids internal/trigrams internal/fieldtest", ""},
 	{"internal/slapd", "internal/needs"},
-	{"internal/certs", "errs"},
+	{"internal/certs", "errs internal/egress"},
 	{"internal/sqlitesafe", "internal/limiter internal/spool"},
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
 	{"ai", "errs"},

@@ -146,9 +146,12 @@ type Config struct {
 	BundleDrivers []bundles.Driver
 	// DomainDrivers are the host's ways to authenticate people: each joins the ready ones, or replaces the one with its id.
 	DomainDrivers []domains.Driver
-	// DenyNetworks are where the ready domain drivers never connect to, whatever a superuser configures as the address of a
-	// directory or provider, and whatever its name resolves to. nil is where clouds hand out a machine's own
-	// credentials: the link-local networks and fd00:ec2::254; an empty list denies nothing. A host's own drivers see to it themselves.
+	// AllowNetworks are networks of this machine or link where the directories and providers of domains may be all the same, such as
+	// 127.0.0.0/8 for a directory beside the service. Without it the ready domain drivers connect neither to loopback nor to link-local
+	// addresses nor to fd00:ec2::254, whatever a superuser configures, and whatever a name resolves to. The networks of an
+	// organization, such as 10.0.0.0/8, are open to them. A host's own drivers see to it themselves.
+	AllowNetworks []netip.Prefix
+	// DenyNetworks are where the ready domain drivers never connect to, also if AllowNetworks has them.
 	DenyNetworks []netip.Prefix
 	// Workspaces keeps the SQL databases of apps, for the SQL of their handlers and migrations: database.OpenWorkspaces opens one. The
 	// host closes it when the App is not used any more. Without it apps have none, and such SQL fails with errs.Unavailable.
@@ -420,7 +423,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Directories: dirsync.New(dirsync.Options{
 			Store: directory, Principals: app.Principals.Unchecked(), Now: c.Now, NewID: c.NewID,
 		}),
-		Drivers: drivers(c.DomainDrivers, c.DenyNetworks, c.Log), Queue: app.queue, Log: c.Log, Changes: settings.Of, Now: c.Now,
+		Drivers: drivers(c.DomainDrivers, egress.Denials(egress.Local(), c.AllowNetworks, c.DenyNetworks), c.Log), Queue: app.queue, Log: c.Log, Changes: settings.Of, Now: c.Now,
 	})
 	if err != nil {
 		return err
@@ -471,9 +474,6 @@ func replaced(ready, own []entity.Type) []entity.Type {
 // drivers returns the ready domain drivers in their order, each or the host's own in its place, and
 // the host's other ones behind them.
 func drivers(own []domains.Driver, denied []netip.Prefix, log *slog.Logger) []domains.Driver {
-	if denied == nil {
-		denied = egress.Default()
-	}
 	dial, client := egress.Dialer(denied).DialContext, egress.Client(denied)
 	deny := egress.Denied(denied)
 	all := []domains.Driver{

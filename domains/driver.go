@@ -3,6 +3,7 @@ package domains
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"net/url"
 	"slices"
@@ -83,8 +84,11 @@ type SecretSender interface {
 // DeniedAddress returns the error of Check for a member of a configuration that is the address of a server to which
 // connections are denied.
 func DeniedAddress(member string) error {
-	return errs.New(errs.Invalid, "%s must not be an address in a network that this server does not connect to", member)
+	return errs.Wrap(errs.Invalid, errDenied, "%s must not be an address in a network that this server does not connect to: its operator names the networks that "+
+		"it may connect to in TENANTCONTENT_ALLOW_NETWORKS", member)
 }
+
+var errDenied = errors.New("the address is denied")
 
 // PasswordLogin is a Realm whose people log in with a name and a password that the realm checks.
 type PasswordLogin interface {

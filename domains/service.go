@@ -3,6 +3,7 @@ package domains
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -386,6 +387,11 @@ func (s *Service) accept(d *Domain, was Domain, given json.RawMessage, keys stri
 	c, err := s.configure(d, was, info, driver, given)
 	if err != nil {
 		return change{}, err
+	}
+	if c.is && c.realm != nil {
+		if err := c.realm.Check(); errors.Is(err, errDenied) { // a name is looked up when it is connected to
+			return change{}, inConfig(err)
+		}
 	}
 	return c, s.setKeys(d, &c, driver, keys)
 }

@@ -245,7 +245,7 @@ func TestPagesReachNoLibraryOfAnApp(t *testing.T) {
 		for _, id := range []string{*page.LibraryID, *other.LibraryID, *draft.LibraryID, library} {
 			w.must(t, "dana", "PUT", "/api/libraries/"+id+"/contents/server/x.js", "secret", "Content-Type: text/javascript")
 			for _, path := range []string{"", "/contents", "/contents/server/x.js"} {
-				want := 404
+				want := 403
 				if id == library {
 					want = 200
 				}

@@ -345,8 +345,8 @@ func TestMCPServersInConversations(t *testing.T) {
 	is.True(!strings.Contains(w.log.String()+body, secret))
 
 	for config, want := range map[string]string{
-		`{"url": "https://169.254.169.254/mcp", "tools": ["look"]}`: "skills: shop: config.url: connections to 169.254.169.254 are denied by the configuration of this server. Its operator names the networks of its own where MCP servers may be: TENANTCONTENT_MCP_NETWORKS, Options.AllowNetworks",
-		`{"url": "https://192.168.1.1/mcp", "tools": ["look"]}`:     "skills: shop: config.url: connections to 192.168.1.1 are denied by the configuration of this server. Its operator names the networks of its own where MCP servers may be: TENANTCONTENT_MCP_NETWORKS, Options.AllowNetworks",
+		`{"url": "https://169.254.169.254/mcp", "tools": ["look"]}`: "skills: shop: config.url: connections to 169.254.169.254 are denied by the configuration of this server. Its operator names the networks of its own where MCP servers may be: TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks",
+		`{"url": "https://192.168.1.1/mcp", "tools": ["look"]}`:     "skills: shop: config.url: connections to 192.168.1.1 are denied by the configuration of this server. Its operator names the networks of its own where MCP servers may be: TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks",
 		`{"url": "https://mcp.example.com", "tool": ["look"]}`:      "skills: shop: config.tool is unknown: a skill of the type mcp has url, tools, headers and confirm",
 	} {
 		a := w.do(t, "admin", "PUT", one+"/skills/shop", `{"type": "mcp", "config": `+config+`}`)

@@ -22,6 +22,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/egress"
 	"github.com/tenantcontent/tenantcontent/internal/logtest"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 	"github.com/tenantcontent/tenantcontent/jsvm/quickjs"
@@ -98,7 +99,7 @@ func newWorld(t testing.TB, open dbtest.Opener, change ...func(*tenantcontent.Co
 	w := &world{db: open(t), time: time.Date(2026, 11, 20, 20, 31, 0, 123e6, time.UTC), sessions: map[string]string{}}
 	c := tenantcontent.Config{
 		DB: w.db, SecretKey: tenantcontent.NewSecretKey(), BaseURL: baseURL, Now: w.now, NewID: w.newID,
-		Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+		Log: slog.New(slog.NewTextHandler(&w.log, nil)), AllowNetworks: egress.Loopback(),
 	}
 	var err error
 	c.Scripts, err = scripts()

@@ -139,11 +139,11 @@ func (s *skill) checkURL(address string) error {
 	case u.User != nil || u.Fragment != "":
 		return errs.New(errs.Invalid, "config.url must have no user, password or fragment: what the server must keep secret belongs into headers")
 	case u.Scheme == "http" && len(s.AllowNetworks) == 0:
-		return errs.New(errs.Invalid, "config.url must begin with https://, unless the operator of this server allows http in networks of its own (TENANTCONTENT_MCP_NETWORKS, Options.AllowNetworks)")
+		return errs.New(errs.Invalid, "config.url must begin with https://, unless the operator of this server allows http in networks of its own (TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks)")
 	case u.Scheme == "http" && s.plain(address):
-		return errs.New(errs.Invalid, "config.url must begin with https://: the operator of this server allows http for other addresses alone (TENANTCONTENT_MCP_NETWORKS, Options.AllowNetworks)")
+		return errs.New(errs.Invalid, "config.url must begin with https://: the operator of this server allows http for other addresses alone (TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks)")
 	case s.denied(address):
-		return errs.New(errs.Invalid, "config.url: connections to %.100s are denied by the configuration of this server. Its operator names the networks of its own where MCP servers may be: TENANTCONTENT_MCP_NETWORKS, Options.AllowNetworks", u.Hostname())
+		return errs.New(errs.Invalid, "config.url: connections to %.100s are denied by the configuration of this server. Its operator names the networks of its own where MCP servers may be: TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks", u.Hostname())
 	}
 	return nil
 }

@@ -45,15 +45,12 @@ type skill struct {
 
 // New returns the skill mcp.
 func New(o Options) conversation.Skill {
-	if o.DenyNetworks == nil {
-		o.DenyNetworks = egress.Default()
-	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
 	o.Connect, o.Call, o.MaxBytes = cmp.Or(o.Connect, 10*time.Second), cmp.Or(o.Call, time.Minute), cmp.Or(o.MaxBytes, 2<<20)
-	https := append(egress.Except(egress.Private(), o.AllowNetworks), o.DenyNetworks...)
-	plain := append(egress.Except([]netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}, o.AllowNetworks), o.DenyNetworks...)
+	https := egress.Denials(egress.Private(), o.AllowNetworks, o.DenyNetworks)
+	plain := egress.Denials([]netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}, o.AllowNetworks, o.DenyNetworks)
 	s := &skill{Options: o, https: client(https), http: client(plain), denied: egress.Denied(https), plain: egress.Denied(plain)}
 	return conversation.Skill{
 		SkillType: assistants.SkillType{

@@ -404,7 +404,7 @@ func TestNetworks(t *testing.T) {
 		"denied":     {mcp.Options{AllowNetworks: loopback, DenyNetworks: loopback}, "http://localhost" + port, "denied by the configuration of this server"},
 		"accept":     {mcp.Options{}, "https://127.0.0.1" + port, "config.url: connections to 127.0.0.1 are denied"},
 		"metadata":   {mcp.Options{}, "https://169.254.169.254/latest", "config.url: connections to 169.254.169.254 are denied"},
-		"plain":      {mcp.Options{}, r.url, "config.url must begin with https://, unless the operator of this server allows http in networks of its own (TENANTCONTENT_MCP_NETWORKS"},
+		"plain":      {mcp.Options{}, r.url, "config.url must begin with https://, unless the operator of this server allows http in networks of its own (TENANTCONTENT_ALLOW_NETWORKS"},
 		"plain-else": {mcp.Options{AllowNetworks: elsewhere}, r.url, "config.url must begin with https://: the operator"},
 	} {
 		t.Run(name, func(t *testing.T) {

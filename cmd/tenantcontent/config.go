@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/assistants/mcp"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/egress"
 	"github.com/tenantcontent/tenantcontent/messages"
 	"github.com/tenantcontent/tenantcontent/messages/smtp"
 	"github.com/tenantcontent/tenantcontent/queue"
@@ -30,7 +31,8 @@ type config struct {
 	MaxAppFile      size     `env:"TENANTCONTENT_MAX_APP_FILE" default:"100MiB" help:"Size of a file of an app." placeholder:"SIZE"`
 	SessionLifetime lifetime `env:"TENANTCONTENT_SESSION_LIFETIME" default:"12h" help:"How long a log-in lasts." placeholder:"TIME"`
 	KeepActivities  days     `env:"TENANTCONTENT_KEEP_ACTIVITIES" default:"400d" help:"How long activities, feeds and notifications are kept, such as 90d; 0 for ever." placeholder:"DAYS"`
-	DenyNetworks    string   `env:"TENANTCONTENT_DENY_NETWORKS" default:"169.254.0.0/16,fe80::/10,fd00:ec2::254/128" help:"Networks that no domain's directory or provider, and no language model or MCP server, may be in, parted by commas, or none." placeholder:"NETWORKS"`
+	DenyNetworks    string   `env:"TENANTCONTENT_DENY_NETWORKS" default:"none" help:"Networks that no domain's directory or provider, and no language model or MCP server, may be in, also those of --allow-networks, parted by commas, or none." placeholder:"NETWORKS"`
+	AllowNetworks   string   `env:"TENANTCONTENT_ALLOW_NETWORKS" default:"none" help:"Networks that what tenants configure may be in beside others: of this machine (127.0.0.0/8, ::1/128) or link for directories and providers, of your own for MCP servers, also with http; parted by commas, or none." placeholder:"NETWORKS"`
 	TrustedProxies  string   `env:"TENANTCONTENT_TRUSTED_PROXIES" default:"none" help:"Networks of the proxies that say in X-Forwarded-For or Forwarded who calls, parted by commas, or none." placeholder:"NETWORKS"`
 
 	AIURL        string `name:"ai-url" env:"TENANTCONTENT_AI_URL" help:"OpenAI-compatible API of language models, such as https://api.openai.com/v1 or http://localhost:11434/v1 (default: none)." placeholder:"URL"`
@@ -38,7 +40,7 @@ type config struct {
 	AIModels     string `name:"ai-models" env:"TENANTCONTENT_AI_MODELS" help:"Its models, the default one first, parted by commas: names, or NAME=SERVER'S NAME." placeholder:"MODELS"`
 	AIImageModel string `name:"ai-image-model" env:"TENANTCONTENT_AI_IMAGE_MODEL" help:"Its model that makes images (default: none)." placeholder:"MODEL"`
 	MCP          string `name:"mcp" env:"TENANTCONTENT_MCP" default:"on" enum:"on,off" help:"Whether assistants can have tools of remote MCP servers: on or off." placeholder:"ON"`
-	MCPNetworks  string `name:"mcp-networks" env:"TENANTCONTENT_MCP_NETWORKS" default:"none" help:"Networks of your own where MCP servers may be, also with http, parted by commas, or none: those of the internet alone." placeholder:"NETWORKS"`
+	MCPNetworks  string `name:"mcp-networks" env:"TENANTCONTENT_MCP_NETWORKS" default:"none" help:"The old name of --allow-networks, whose networks are added to it." placeholder:"NETWORKS"`
 	SMTPURL      string `name:"smtp-url" env:"TENANTCONTENT_SMTP_URL" help:"Mail server that the e-mails of apps leave by, such as smtp://user:password@mail.example.com:587?from=noreply@example.com (default: they wait)." placeholder:"URL"`
 	Queue        string `env:"TENANTCONTENT_QUEUE" default:"on" enum:"on,off" help:"Whether this server works on the queue, or leaves it to others: on or off." placeholder:"ON"`
 	QueueAtOnce  count  `env:"TENANTCONTENT_QUEUE_AT_ONCE" default:"64" help:"Most jobs of a kind at once, where the kind itself allows more." placeholder:"NUMBER"`
@@ -71,6 +73,16 @@ func (c *config) library() (tenantcontent.Config, error) {
 	if lib.DenyNetworks, err = networks("deny-networks", c.DenyNetworks); err != nil {
 		return lib, err
 	}
+	if lib.AllowNetworks, err = networks("allow-networks", c.AllowNetworks); err != nil {
+		return lib, err
+	}
+	if c.MCPNetworks != "none" {
+		old, err := networks("mcp-networks", c.MCPNetworks)
+		if err != nil {
+			return lib, err
+		}
+		lib.AllowNetworks = append(lib.AllowNetworks, old...)
+	}
 	lib.TrustedProxies, err = networks("trusted-proxies", c.TrustedProxies)
 	return lib, err
 }
@@ -87,20 +99,21 @@ func (c *config) models(lib tenantcontent.Config) (ai.Provider, error) {
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "--ai-models: %s", errs.MessageOf(err))
 	}
-	p, err := openai.New(openai.Options{URL: c.AIURL, Key: c.AIKey, Models: models, ImageModel: c.AIImageModel, DenyNetworks: lib.DenyNetworks, Log: lib.Log})
+	p, err := openai.New(openai.Options{
+		URL: c.AIURL, Key: c.AIKey, Models: models, ImageModel: c.AIImageModel, DenyNetworks: egress.Denials(egress.Default(), lib.AllowNetworks, lib.DenyNetworks), Log: lib.Log,
+	})
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "--ai-%s", asFlag(errs.MessageOf(err)))
 	}
 	return p, nil
 }
 
-// skills returns what assistants can do beside the ready skills. Errors: errs.Invalid naming the flag.
-func (c *config) skills(lib tenantcontent.Config) ([]conversation.Skill, error) {
-	allowed, err := networks("mcp-networks", c.MCPNetworks)
-	if err != nil || c.MCP == "off" {
-		return nil, err
+// skills returns what assistants can do beside the ready skills.
+func (c *config) skills(lib tenantcontent.Config) []conversation.Skill {
+	if c.MCP == "off" {
+		return nil
 	}
-	return []conversation.Skill{mcp.New(mcp.Options{AllowNetworks: allowed, DenyNetworks: lib.DenyNetworks, Log: lib.Log})}, nil
+	return []conversation.Skill{mcp.New(mcp.Options{AllowNetworks: lib.AllowNetworks, DenyNetworks: lib.DenyNetworks, Log: lib.Log})}
 }
 
 // asFlag returns the sentence of an option, such as "URL: it must …", as that of its flag.

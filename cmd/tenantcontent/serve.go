@@ -48,8 +48,9 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if lib.AI, err = s.models(lib); err != nil {
 		return err
 	}
-	if lib.Skills, err = s.skills(lib); err != nil {
-		return err
+	lib.Skills = s.skills(lib)
+	if s.MCPNetworks != "none" {
+		lib.Log.Warn("TENANTCONTENT_MCP_NETWORKS is the old name of TENANTCONTENT_ALLOW_NETWORKS, and counts with it: use that one")
 	}
 	if err := s.open(&lib); err != nil {
 		return err

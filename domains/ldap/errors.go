@@ -39,7 +39,10 @@ func (c *conn) failed(err error, sentence func(err error) string) error {
 	return errs.Wrap(errs.Upstream, err, "%s", sentence(err))
 }
 
-func (c *conn) noConnection(error) string {
+func (c *conn) noConnection(err error) string {
+	if why := certs.Explain(err); why != "" {
+		return "The directory " + c.url + " cannot be reached: " + why + "."
+	}
 	return "The directory " + c.url + " cannot be reached."
 }
 

@@ -11,11 +11,16 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/tenantcontent/tenantcontent/internal/egress"
 )
 
 // Explain returns why TLS with a server failed and what its administrator can do, in words that follow a colon and end without a
-// period; "" if err is not about TLS, such as a connection that is refused. Texts of certificates in it are quoted and short.
+// period; "" if err is not about TLS, such as a connection that the server refuses. Connections that this service denies are explained, too. Texts of certificates in it are quoted and short.
 func Explain(err error) string {
+	if errors.Is(err, egress.ErrDenied) {
+		return "connections to its address are denied: " + egress.Remedy
+	}
 	if e, ok := errors.AsType[x509.UnknownAuthorityError](err); ok && e.Cert != nil {
 		return unknownAuthority(e)
 	}

@@ -19,12 +19,29 @@ import (
 // ErrDenied is what errors of connections to denied networks wrap.
 var ErrDenied = errors.New("denied by configuration")
 
+// Remedy is what the operator does about a denied network, in words that follow a colon and end without a period.
+const Remedy = "the operator of this server names the networks that it may connect to in TENANTCONTENT_ALLOW_NETWORKS"
+
 // Default returns the networks where clouds hand out a machine's own credentials: those of one link, as at 169.254.169.254, and
 // the one address that a cloud has for that in IPv6.
 func Default() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("fd00:ec2::254/128"),
 	}
+}
+
+// Local returns Default and the networks of this machine itself: where nothing is that tenants configure, unless the operator
+// allows it.
+func Local() []netip.Prefix { return append(Default(), Loopback()...) }
+
+// Loopback returns the networks of this machine itself.
+func Loopback() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+}
+
+// Denials returns the networks that are denied: some base, but for allowed networks, and denied ones in any case.
+func Denials(base, allow, deny []netip.Prefix) []netip.Prefix {
+	return append(Except(base, allow), deny...)
 }
 
 // nat64 are the addresses behind which a gateway reaches IPv4.

@@ -19,6 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/egress"
 	"github.com/tenantcontent/tenantcontent/internal/logtest"
 	"github.com/tenantcontent/tenantcontent/principals/bunstore"
 	"github.com/tenantcontent/tenantcontent/principals/dirsync"
@@ -69,7 +70,7 @@ func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config, change ...f
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	is.NoErr(err)
 	w.url = scheme + "://localhost:" + port
-	c := tenantcontent.Config{DB: db, SecretKey: key, BaseURL: w.url, Log: slog.New(slog.NewTextHandler(&w.log, nil))}
+	c := tenantcontent.Config{DB: db, SecretKey: key, BaseURL: w.url, AllowNetworks: egress.Loopback(), Log: slog.New(slog.NewTextHandler(&w.log, nil))}
 	for _, f := range change {
 		f(&c)
 	}

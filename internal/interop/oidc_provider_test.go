@@ -33,6 +33,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/oidc"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/egress"
 	"github.com/tenantcontent/tenantcontent/internal/logtest"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 )
@@ -212,7 +213,7 @@ func TestOIDCProvider(t *testing.T) {
 	s.url = server.URL
 	var err error
 	s.app, err = tenantcontent.Open(tenantcontent.Config{
-		DB: dbtest.SQLite(t), SecretKey: tenantcontent.NewSecretKey(), BaseURL: s.url, Scripts: jsvm.None{}, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
+		AllowNetworks: egress.Loopback(), DB: dbtest.SQLite(t), SecretKey: tenantcontent.NewSecretKey(), BaseURL: s.url, Scripts: jsvm.None{}, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 	})
 	is.NoErr(err)
 	_, err = s.app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "admin", "a superuser's password")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/egress"
 	"github.com/tenantcontent/tenantcontent/internal/logtest"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 )
@@ -31,7 +32,7 @@ func newService(t *testing.T) *service {
 	is, s := is.New(t), &service{}
 	var err error
 	s.app, err = tenantcontent.Open(tenantcontent.Config{
-		DB: dbtest.SQLite(t), SecretKey: tenantcontent.NewSecretKey(), BaseURL: "http://localhost", Scripts: jsvm.None{}, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
+		AllowNetworks: egress.Loopback(), DB: dbtest.SQLite(t), SecretKey: tenantcontent.NewSecretKey(), BaseURL: "http://localhost", Scripts: jsvm.None{}, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 	})
 	is.NoErr(err)
 	const password = "a superuser's password"
