@@ -46,12 +46,16 @@ type running struct {
 	db     *bun.DB
 	tx     bun.Tx
 	after  []func()
+	tenant string  // of the last statement
 	growth *growth // nil: not Long, or not on PostgreSQL
 }
 
 func (r *running) conn() Conn {
-	return Conn{IDB: r.tx, DB: r.db, fixed: r.tx.Tx, inTx: true, growth: r.growth}
+	return Conn{IDB: r.tx, DB: r.db, fixed: withHooks(r.db, r.tx.Tx), inTx: true, growth: r.growth}
 }
+
+// TxConn returns where the statements of a transaction run that is not in a context.
+func TxConn(db *bun.DB, tx bun.Tx) Conn { return (&running{db: db, tx: tx}).conn() }
 
 // AllTenants is the tenant of statements over all tenants. Where row-level security is on, they see the tables of the queue and no other.
 const AllTenants = "*"
@@ -64,9 +68,10 @@ func For(ctx context.Context, db *bun.DB, tenant string) (context.Context, Conn)
 		ctx = context.WithValue(ctx, tenantKey{}, tenant)
 	}
 	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
+		r.tenant = tenant
 		return ctx, r.conn()
 	}
-	return ctx, Conn{IDB: db, DB: db, fixed: db.DB}
+	return ctx, Conn{IDB: db, DB: db, fixed: withHooks(db, db.DB)}
 }
 
 // Tenant returns the tenant that For put into a context, "" for none. database hands it to the driver.
@@ -104,9 +109,15 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
 		return fn(ctx)
 	}
+	tenant, err := inTx(ctx, db, fn)
+	return named(ctx, db, tenant, err)
+}
+
+// inTx is InTx outside of a transaction. It returns the tenant of the last statement, too.
+func inTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) (tenant string, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
-		return Err(err, "")
+		return "", Err(err, "")
 	}
 	d := deferredOf(db)
 	if IsDryRun(ctx) {
@@ -114,6 +125,7 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 	}
 	defer d.writeSoon(ctx, db) // after the rollback
 	r := &running{db: db, tx: tx}
+	defer func() { tenant = r.tenant }()
 	if WorkOf(ctx) == Long && db.Dialect().Name() == dialect.PG {
 		r.growth = &growth{}
 	}
@@ -124,28 +136,28 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 		}
 	}()
 	if err := r.watchClient(ctx); err != nil {
-		return ended(ctx, Err(err, ""))
+		return "", ended(ctx, Err(err, ""))
 	}
 	if err := d.write(ctx, r); err != nil {
-		return ended(ctx, err)
+		return "", ended(ctx, err)
 	}
 	if err := fn(context.WithValue(ctx, txKey{}, r)); err != nil {
-		return ended(ctx, err)
+		return "", ended(ctx, err)
 	}
 	changed, err := r.growth.changed(ctx, r.conn())
 	if err != nil {
-		return ended(ctx, Err(err, ""))
+		return "", ended(ctx, Err(err, ""))
 	}
 	done = true
 	begun := ctx.Err() == nil && !marks(db)
 	if err := tx.Commit(); err != nil {
-		return unconfirmed(Err(ended(ctx, err), ""), sent(err, begun))
+		return "", unconfirmed(Err(ended(ctx, err), ""), sent(err, begun))
 	}
 	for _, f := range r.after {
 		f()
 	}
 	analyze(ctx, db, changed)
-	return nil
+	return "", nil
 }
 
 // errDryRun ends a dry run in which fn has not failed.
@@ -199,15 +211,16 @@ func WriteOne(ctx context.Context, db *bun.DB, tenant string, fn func(ctx contex
 		return Write(ctx, db, tenant, fn)
 	case marks(db):
 		err := fn(own, c)
-		return unconfirmed(err, sent(err, false))
+		return named(ctx, db, tenant, unconfirmed(err, sent(err, false)))
 	case cancels(db):
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return Err(err, "")
 		}
 		defer func() { _ = conn.Close() }()
-		err = fn(own, Conn{IDB: conn, DB: db, fixed: conn.Conn})
-		return unconfirmed(err, sent(err, true))
+		err = fn(own, Conn{IDB: conn, DB: db, fixed: withHooks(db, conn.Conn)})
+		_ = conn.Close() // named may need it
+		return named(ctx, db, tenant, unconfirmed(err, sent(err, true)))
 	}
 	err := Write(ctx, db, tenant, fn) // a statement whose client is gone ends with its transaction
 	return unconfirmed(err, errs.CodeOf(err) != errs.Unconfirmed && sent(err, false))

@@ -37,7 +37,7 @@ func (r *running) watchClient(ctx context.Context) error {
 		return nil
 	}
 	run := func(ctx context.Context) error {
-		_, err := r.tx.Tx.ExecContext(ctx, watch)
+		_, err := r.conn().fixed.ExecContext(ctx, watch)
 		return err
 	}
 	takes, known := watched.Load(r.db.DB)

@@ -334,7 +334,7 @@ func (d *Deferred) write(ctx context.Context, r *running) error {
 			results[i], failed[group] = dropped, true
 		}
 	}
-	if _, err := r.tx.Tx.ExecContext(ctx, "COMMIT"); err != nil {
+	if _, err := r.conn().fixed.ExecContext(ctx, "COMMIT"); err != nil {
 		return Err(err, "")
 	}
 	d.finish(these, results)
@@ -346,7 +346,7 @@ func (d *Deferred) write(ctx context.Context, r *running) error {
 			w.Dropped()
 		}
 	}
-	_, err := r.tx.Tx.ExecContext(ctx, "BEGIN IMMEDIATE")
+	_, err := r.conn().fixed.ExecContext(ctx, "BEGIN IMMEDIATE")
 	return Err(err, "")
 }
 
@@ -365,7 +365,7 @@ func (d *Deferred) finish(these []*DeferredWrite, results []writeState) {
 
 // savepoint runs fn in a transaction, and undoes it alone when it fails.
 func (r *running) savepoint(ctx context.Context, fn func(context.Context) error) error {
-	if _, err := r.tx.Tx.ExecContext(ctx, "SAVEPOINT deferred"); err != nil {
+	if _, err := r.conn().fixed.ExecContext(ctx, "SAVEPOINT deferred"); err != nil {
 		return Err(err, "")
 	}
 	failed := fn(ctx)
@@ -373,7 +373,7 @@ func (r *running) savepoint(ctx context.Context, fn func(context.Context) error)
 	if failed != nil {
 		end = "ROLLBACK TO deferred; RELEASE deferred"
 	}
-	if _, err := r.tx.Tx.ExecContext(ctx, end); err != nil {
+	if _, err := r.conn().fixed.ExecContext(ctx, end); err != nil {
 		return errs.Wrap(errs.Unavailable, err, "The database is not available at the moment. Try again.")
 	}
 	return failed

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
@@ -114,6 +116,19 @@ func sent(err error, begun bool) bool {
 		return false
 	}
 	return unreachable(err) || errors.Is(err, context.Canceled)
+}
+
+// named returns an error that names the tenant when err is that of a row which refers to something that does not exist, and the tenant does not.
+func named(ctx context.Context, db *bun.DB, tenant string, err error) error {
+	if e := codes(err); err == nil || tenant == "" || tenant == AllTenants || e.state != "23503" && e.lite != sqliteForeignKey {
+		return err
+	}
+	ctx, c := For(ctx, db, tenant)
+	var found string
+	if c.Row(ctx, `SELECT tenant_id FROM tc_tenants WHERE tenant_id = $1`, tenant).Scan(&found) != sql.ErrNoRows {
+		return err
+	}
+	return errs.Wrap(errs.Conflict, err, "Tenant %q not found.", tenant)
 }
 
 // code is what a database calls an error.

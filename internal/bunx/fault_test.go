@@ -138,7 +138,10 @@ func TestFaultsOfFiles(t *testing.T) {
 	is.Equal(bunx.FaultOf(err), bunx.Damaged)
 	is.Equal(errs.CodeOf(err), errs.Unavailable)
 	is.NoErr(os.WriteFile(path, []byte("This is a text, not a database, and it is longer than the header of one would be, as it has more than a hundred bytes."), 0o600))
-	is.Equal(bunx.FaultOf(add(path)), bunx.Damaged)
+	err = add(path)
+	if errs.CodeOf(err) != errs.Invalid { // package database looks at it when it is opened
+		t.Error(err)
+	}
 }
 
 // TestUnmigrated names the cure on a database without tables.

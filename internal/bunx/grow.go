@@ -60,7 +60,7 @@ func analyze(ctx context.Context, db *bun.DB, tables []string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxAnalyze)
 	defer cancel()
-	_, _ = db.DB.ExecContext(ctx, "ANALYZE (SKIP_LOCKED) "+strings.Join(tables, ", "))
+	_, _ = withHooks(db, db.DB).ExecContext(ctx, "ANALYZE (SKIP_LOCKED) "+strings.Join(tables, ", "))
 }
 
 // Analyze has PostgreSQL collect the statistics of a table, or of a tenant's partition of it, to which many rows were added in many transactions.

@@ -148,7 +148,7 @@ func Export(ctx context.Context, db *bun.DB, tenant string, w io.Writer, o Optio
 		return 0, bunx.Err(err, "Tenant")
 	}
 	defer func() { _ = tx.Rollback() }()
-	e := export{ctx: ctx, db: db, tx: tx, tenant: tenant, out: newLines(w), o: o}
+	e := export{ctx: ctx, db: db, c: bunx.TxConn(db, tx), tenant: tenant, out: newLines(w), o: o}
 	keep := func(t Table) func(row []any) {
 		if o.Files == nil || t.Name != o.Files.Table {
 			return func([]any) {}
@@ -192,7 +192,7 @@ func isolation(c bunx.Conn) sql.IsolationLevel {
 type export struct {
 	ctx    context.Context
 	db     *bun.DB
-	tx     bun.Tx
+	c      bunx.Conn
 	tenant string
 	out    *lines
 	o      Options
@@ -207,7 +207,7 @@ func (e *export) header() (err error) {
 		h.Files = e.o.Files.Kind
 	}
 	var created, updated bunx.Time
-	err = e.tx.Tx.QueryRowContext(e.ctx, `SELECT name, settings, created_at, updated_at FROM tc_tenants WHERE tenant_id = $1 AND hidden IS NULL`, e.tenant).
+	err = e.c.Row(e.ctx, `SELECT name, settings, created_at, updated_at FROM tc_tenants WHERE tenant_id = $1 AND hidden IS NULL`, e.tenant).
 		Scan(&h.Name, &h.Settings, &created, &updated)
 	if err != nil {
 		return bunx.Err(err, "Tenant")
@@ -344,7 +344,7 @@ func (e *export) table(t Table, keep func(row []any)) error {
 
 // each calls do with the values of each row of a table, as they are written.
 func (e *export) each(t Table, query string, columns []Column, do func(row []any) error) (err error) {
-	rows, err := e.tx.Tx.QueryContext(e.ctx, query, e.tenant)
+	rows, err := e.c.Rows(e.ctx, query, e.tenant)
 	if err != nil {
 		return bunx.Err(err, "Row")
 	}
