@@ -59,6 +59,7 @@ var mayImport = []rule{
 	{"shares", "errs actor internal/guard"},
 	{"drafts", "errs actor entity libraries paging shares internal/escapes internal/fields internal/guard internal/transfer internal/uuids"},
 	{"queue", "errs entity internal/escapes"},
+	{"quotas", "errs blobs"},
 	{"files libraries", "errs blobs entity paging internal/cache internal/guard internal/uuids"},
 	{"apps/manifest", "errs libraries shares internal/escapes"},
 	{"apps/view", "errs"},
@@ -100,8 +101,8 @@ var mayImport = []rule{
 	{"*/bunstore", base + " ^ internal/bunx internal/keyring"},
 	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
 
-	{"httpapi", base + " ai ai/chat apps/assist assistants/conversation workspaces internal/doctext internal/markdown hal apps/manifest apps/view principals/scim " + nouns},
-	{".", base + " ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync principals/scim " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/health internal/indexer internal/keyring internal/migrations internal/removal internal/sweep internal/tenantrows workspaces"},
+	{"httpapi", base + " quotas ai ai/chat apps/assist assistants/conversation workspaces internal/doctext internal/markdown hal apps/manifest apps/view principals/scim " + nouns},
+	{".", base + " quotas ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync principals/scim " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/health internal/indexer internal/keyring internal/migrations internal/removal internal/sweep internal/tenantrows workspaces"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.

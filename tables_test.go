@@ -33,6 +33,7 @@ var tablesOf = map[string][]string{
 	"principals/bunstore": {
 		"tc_login_networks", "tc_memberships", "tc_principals", "tc_scim_users", "tc_teams", "tc_users",
 	},
+	"quotas/bunstore":     {},
 	"queue/bunstore":      {"tc_job_schedules", "tc_jobs"},
 	"sessions/bunstore":   {"tc_provider_sessions", "tc_sessions", "tc_tokens"},
 	"tenants/bunstore":    {"tc_tenants"},
@@ -44,7 +45,8 @@ var tablesOf = map[string][]string{
 var readsOf = map[string][]string{
 	"sessions/bunstore": {"tc_users", "tc_memberships", "tc_teams", "tc_tenants"}, // an authentication, which is one statement of each request
 	"internal/bunx":     {"tc_tenants", "tc_principals", "tc_users"},              // LockTenant, HoldPrincipal and HoldUsers
-	"queue/bunstore":    {"tc_tenants"},                                           // the jobs of one that is hidden wait
+	"quotas/bunstore":   {"tc_tenants", "tc_workspaces"},
+	"queue/bunstore":    {"tc_tenants"}, // the jobs of one that is hidden wait
 }
 
 // internal are the tables of internal/removal and internal/sweep, and one that there was before tc_former_users.

@@ -81,6 +81,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals/scim"
 	"github.com/tenantcontent/tenantcontent/queue"
 	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
+	"github.com/tenantcontent/tenantcontent/quotas"
+	quotastore "github.com/tenantcontent/tenantcontent/quotas/bunstore"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	sessionstore "github.com/tenantcontent/tenantcontent/sessions/bunstore"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -188,8 +190,16 @@ type Config struct {
 	// MaxImportTime is the longest that the transaction of an import, restore or deploy into one tenant takes; default 2 minutes. One that takes
 	// longer changes nothing and fails. On SQLite nobody else writes meanwhile: other requests that write are refused after 3 seconds, and log-ins,
 	// reads and dry runs go on. On PostgreSQL others of the tenant wait who change the same rows.
-	MaxImportTime   time.Duration
-	SessionLifetime time.Duration // default 12 hours
+	MaxImportTime time.Duration
+	// TenantQuota is how many bytes a tenant may store in files, records and the SQL databases of apps together; default 10 GiB.
+	// What a tenant has of its own (tenants.Unchecked.SetQuota) is in its place. See docs/quotas.md.
+	TenantQuota int64
+	// UserQuota is how many bytes the uploads of a user may have together; default 2 GiB.
+	UserQuota int64
+	// TenantWorkspaces is how many SQL databases the apps and drafts of a tenant may have; default 1000.
+	TenantWorkspaces int
+	// SessionLifetime is how long a log-in lasts; default 12 hours.
+	SessionLifetime time.Duration
 	// KeepActivities is how long activities, what feeds have of them, and notifications are kept; default 400 days, for ever if it is negative.
 	KeepActivities time.Duration
 
@@ -299,7 +309,9 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	// These count changes of users, teams, sessions and tokens, of tenants and their domains, and of apps, their shares and the files of libraries;
 	// and deployed and installed those of what apps run.
 	var rights, settings, shown, deployed, installed cache.Counter
-	blobs, directory, logins := blobstore.New(c.DB), principalstore.New(c.DB).Notify(rights.Bump), domainstore.New(c.DB).Notify(settings.Bump)
+	app.Quotas = quotas.New(quotas.Options{Store: quotastore.New(c.DB), Bytes: c.TenantQuota, Workspaces: c.TenantWorkspaces, Now: c.Now})
+	stored := blobstore.New(c.DB)
+	blobs, directory, logins := app.Quotas.Blobs(stored), principalstore.New(c.DB).Notify(rights.Bump), domainstore.New(c.DB).Notify(settings.Bump)
 	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
 		return err
 	}
@@ -327,7 +339,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Store: instructionstore.New(c.DB), Settings: app.Tenants.Unchecked(), Directory: directory, Now: c.Now, NewID: c.NewID,
 	})
 	app.Uploads = uploads.New(uploads.Options{
-		Store: filestore.Uploads(c.DB), Blobs: blobs, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
+		Store: filestore.Uploads(c.DB), Blobs: blobs, Limit: c.MaxUpload, Quota: c.UserQuota, Now: c.Now, NewID: c.NewID,
 	})
 	app.Downloads = downloads.New(downloads.Options{Store: filestore.Downloads(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
 	others := append(app.Principals.Unchecked().Types(), app.AIInstructions.Unchecked().Type())
@@ -457,7 +469,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		app.Colors.Unchecked().Hooks(), app.AIInstructions.Unchecked().Hooks(), app.Content.Unchecked().Hooks(), libraryFiles.Hooks(),
 		app.Comments.Unchecked().Hooks(), app.Messages.Unchecked().Hooks(), app.Agents.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(), app.Bundles.Unchecked().Hooks(),
 		app.workspaces.Hooks(), app.deployments.Hooks(), app.queue.Hooks(), removals.Hooks(), app.Webhooks.Unchecked().Hooks(),
-		entity.Hooks{Counts: entity.CountRows(80, "files", blobs.Count)},
+		entity.Hooks{Counts: entity.CountRows(80, "files", stored.Count)},
 	)
 	app.indexer = indexer.New(c.DB, c.Now)
 	app.sweeper = sweep.New(c.DB, app.registry.Sweeps, app.Tenants.Unchecked().IDs, app.Tenants.Unchecked().HiddenIDs, c.Now)

@@ -49,6 +49,20 @@ type Writer interface {
 	Abort()
 }
 
+type sizeKey struct{}
+
+// WithSize returns a context for a blob that is about to have n bytes, as far as its sender says, so that one without room is
+// refused before its bytes are taken.
+func WithSize(ctx context.Context, n int64) context.Context {
+	return context.WithValue(ctx, sizeKey{}, n)
+}
+
+// SizeOf returns what WithSize put into the context, 0 if nothing is known.
+func SizeOf(ctx context.Context) int64 {
+	n, _ := ctx.Value(sizeKey{}).(int64)
+	return max(0, n)
+}
+
 // Reader reads a blob. Read and Seek are for one goroutine at a time, ReadAt for any number.
 type Reader interface {
 	io.ReadSeekCloser

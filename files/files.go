@@ -8,6 +8,7 @@ import (
 	"context"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -111,7 +112,8 @@ type Draft struct {
 
 // Create creates a file with the bytes that fill writes. fill runs in this goroutine. After an error or a panic nothing of the
 // file remains; an error from fill is returned as it is.
-// Errors: errs.Invalid for a bad name or content type; errs.TooLarge.
+// Errors: errs.Invalid for a bad name or content type; errs.TooLarge for a file beyond Options.Limit; errs.Full for what the user's files, or the
+// tenant's storage, have no room for: before fill runs if the size is known (blobs.WithSize).
 func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(io.Writer) error) (File, error) {
 	f := File{ID: s.o.NewID(), Username: d.Username, CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond)}
 	f.ExpiresAt = f.CreatedAt.Add(cmp.Or(d.Lifetime, s.o.Lifetime))
@@ -122,11 +124,11 @@ func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(
 	if f.ContentType, err = cleanType(d.ContentType); err != nil {
 		return File{}, err
 	}
-	limit, err := s.room(ctx, tenant, d.Username)
+	room, err := s.room(ctx, tenant, d.Username)
 	if err != nil {
 		return File{}, err
 	}
-	w, err := s.o.Blobs.Create(ctx, tenant, f.ID, limit, f.CreatedAt)
+	w, err := s.o.Blobs.Create(ctx, tenant, f.ID, s.o.Limit, f.CreatedAt)
 	if err != nil {
 		return File{}, err
 	}
@@ -136,7 +138,8 @@ func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(
 			w.Abort()
 		}
 	}()
-	if err := fill(w); err != nil {
+	within := &within{Writer: w, s: s, room: room}
+	if err := cmp.Or(fill(within), within.failed); err != nil {
 		return File{}, err
 	}
 	err = s.o.Store.InTx(ctx, func(ctx context.Context) error { // so no complete blob is without its row
@@ -148,7 +151,7 @@ func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(
 		if err := s.o.Store.Insert(ctx, tenant, f); err != nil {
 			return err
 		}
-		return s.within(ctx, tenant, f)
+		return s.stillWithin(ctx, tenant, f)
 	})
 	if err != nil {
 		return File{}, err
@@ -157,20 +160,43 @@ func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(
 	return f, nil
 }
 
-// room returns how many bytes the user's next file may have.
+// room returns how many bytes the user's next file may have for all of them to be within the quota. It returns errs.Full if there are none, or
+// fewer than the file is about to have.
 func (s *Service) room(ctx context.Context, tenant, user string) (int64, error) {
 	if s.o.Quota == math.MaxInt64 {
-		return s.o.Limit, nil
+		return s.o.Quota, nil
 	}
 	held, err := s.o.Store.UsedBytes(ctx, tenant, user)
-	if err == nil && held >= s.o.Quota {
+	room := s.o.Quota - held
+	if err == nil && room < max(1, min(blobs.SizeOf(ctx), s.o.Limit)) {
 		err = s.full(held)
 	}
-	return min(s.o.Limit, s.o.Quota-held), err
+	return room, err
 }
 
-// within returns errs.TooLarge if the files of a user pass the quota with one that has been inserted, as others were made at the same time.
-func (s *Service) within(ctx context.Context, tenant string, f File) error {
+// within is the Writer of a file that ends where the quota of its user does.
+type within struct {
+	io.Writer
+	s      *Service
+	room   int64
+	failed error // it stays, also if fill goes on
+}
+
+// Write implements io.Writer.
+func (w *within) Write(p []byte) (int, error) {
+	if w.failed == nil && int64(len(p)) > w.room {
+		w.failed = w.s.full(w.s.o.Quota - w.room)
+	}
+	if w.failed != nil {
+		return 0, w.failed
+	}
+	n, err := w.Writer.Write(p)
+	w.room -= int64(n)
+	return n, err
+}
+
+// stillWithin returns errs.Full if the files of a user pass the quota with one that has been inserted, as others were made at the same time.
+func (s *Service) stillWithin(ctx context.Context, tenant string, f File) error {
 	if s.o.Quota == math.MaxInt64 || f.Size == 0 {
 		return nil
 	}
@@ -182,7 +208,15 @@ func (s *Service) within(ctx context.Context, tenant string, f File) error {
 }
 
 func (s *Service) full(held int64) error {
-	return errs.New(errs.TooLarge, "Your files hold %d bytes of %d: remove some, or wait until they expire.", held, s.o.Quota)
+	nouns := strings.ToLower(s.o.Noun) + "s"
+	return errs.New(errs.Full, "Your %s are full: they hold %d of the %d bytes that they may have, and this does not fit. Remove some, or wait until they expire.",
+		nouns, held, s.o.Quota)
+}
+
+// Used returns the bytes of all files of a user, and how many these may be, math.MaxInt64 without a quota.
+func (s *Service) Used(ctx context.Context, tenant, user string) (used, allowed int64, err error) {
+	used, err = s.o.Store.UsedBytes(ctx, tenant, user)
+	return used, s.o.Quota, err
 }
 
 // Get returns a file that has not expired and whose user was not deleted, if it is visible. Errors: errs.NotFound, also for an id that is no UUID.

@@ -41,6 +41,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/principals/scim"
+	"github.com/tenantcontent/tenantcontent/quotas"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	"github.com/tenantcontent/tenantcontent/tenants"
 	"github.com/tenantcontent/tenantcontent/uploads"
@@ -66,6 +67,7 @@ type Services struct {
 	Inputs         *inputs.Service
 	Messages       *messages.Service
 	Principals     *principals.Service
+	Quotas         *quotas.Service
 	Sessions       *sessions.Service
 	Tenants        *tenants.Service
 	Uploads        *uploads.Service
@@ -372,6 +374,9 @@ func (a *api) serve(w *response, r *http.Request) error {
 		return err
 	}
 	w.conditions, w.secret = req.conditions, route.Secret
+	if err := a.room(req, route); err != nil {
+		return err
+	}
 	if w.place, err = a.heavy.place(req, weigh(route, r)); err != nil {
 		return err
 	}

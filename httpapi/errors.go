@@ -97,7 +97,7 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(errs.RetryAfterOf(err).Seconds())))))
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
-	case http.StatusRequestEntityTooLarge:
+	case http.StatusRequestEntityTooLarge, http.StatusInsufficientStorage:
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
 	if answer.status < 400 { // it leads to a page that tells the failure

@@ -24,6 +24,7 @@ type limitsBody struct {
 	Webhooks webhookLimits `json:"webhooks"`
 	Chats    chatLimits    `json:"chats"`
 	Agents   agentLimits   `json:"agents"`
+	Storage  storageLimits `json:"storage"`
 	// Workspaces is null where apps have no SQL databases.
 	Workspaces *workspaceLimits `json:"workspaces"`
 }
@@ -140,6 +141,10 @@ type workspaceLimits struct {
 
 // getLimits serves GET /api/limits: 200 and the limits in force.
 func (a *api) getLimits(r *request) (reply, error) {
+	stored, err := a.storageLimits(r)
+	if err != nil {
+		return reply{}, err
+	}
 	archive, size, longest := a.Bundles.Unchecked().Limits()
 	hooks := a.Webhooks.Unchecked().Limits()
 	body := limitsBody{
@@ -148,6 +153,7 @@ func (a *api) getLimits(r *request) (reply, error) {
 		Files:    fileLimits{a.Uploads.Unchecked().Limit(), a.Apps.Unchecked().MaxFile(), blobs.ChunkSize},
 		Archives: archiveLimits{size, archive.Members, archive.Bytes, archive.Row, archive.Ratio, longest.Milliseconds()},
 		Scripts:  a.scriptLimits(r.who),
+		Storage:  stored,
 		Webhooks: webhookLimits{
 			hooks.Recent, hooks.Days, days(hooks.Retention), hooks.Served, hooks.Refusals, hooks.HourBytes, hooks.Kept, hooks.KeptBytes, days(hooks.KeptFor), drainTime.Milliseconds(),
 		},

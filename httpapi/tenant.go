@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -15,6 +16,7 @@ type tenantBody struct {
 	ID        string       `json:"id"`
 	Name      string       `json:"name"`
 	Settings  settingsBody `json:"settings"`
+	Storage   storageBody  `json:"storage"`
 	CreatedAt hal.Time     `json:"createdAt"`
 	UpdatedAt hal.Time     `json:"updatedAt"`
 }
@@ -76,22 +78,26 @@ func (s *sources) fillField(by *filler, raw json.RawMessage, path string) error 
 	return nil
 }
 
-func (a *api) tenant(t tenants.Tenant) hal.Resource {
-	body := tenantBody{ID: t.ID, Name: t.Name, CreatedAt: hal.Time(t.CreatedAt), UpdatedAt: hal.Time(t.UpdatedAt)}
+func (a *api) tenant(ctx context.Context, t tenants.Tenant) (reply, error) {
+	u, err := a.Quotas.Usage(ctx, t.ID)
+	if err != nil {
+		return reply{}, err
+	}
+	body := tenantBody{ID: t.ID, Name: t.Name, Storage: storage(u), CreatedAt: hal.Time(t.CreatedAt), UpdatedAt: hal.Time(t.UpdatedAt)}
 	body.Settings.AI.Enabled = t.Settings.AI
 	body.Settings.Licenses = append([]string{}, t.Settings.Licenses...)
 	body.Settings.DefaultDomain = t.Settings.DefaultDomain
 	body.Settings.DeployFrom = t.Settings.DeployFrom
-	return hal.Resource{Links: hal.Self(a.href("tenant")), Value: body, Row: t}
+	return ok(hal.Resource{Links: hal.Self(a.href("tenant")), Value: body, Row: t})
 }
 
-// getTenant serves GET /api/tenant: 200 and the caller's tenant.
+// getTenant serves GET /api/tenant: 200 and the caller's tenant, with what it stores and may store.
 func (a *api) getTenant(r *request) (reply, error) {
 	t, err := a.Tenants.Get(r.Context())
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(a.tenant(t))
+	return a.tenant(r.Context(), t)
 }
 
 // putTenant serves PUT /api/tenant: 200 and the changed tenant; what the body leaves out stays.
@@ -125,5 +131,5 @@ func (a *api) putTenant(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(a.tenant(t))
+	return a.tenant(r.Context(), t)
 }

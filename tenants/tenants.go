@@ -20,6 +20,7 @@ type Tenant struct {
 	ID        string // [a-z0-9][a-z0-9-]{0,62}; never changes
 	Name      string // 1 to 255 characters
 	Settings  Settings
+	Quota     Quota
 	CreatedAt time.Time // UTC, whole microseconds
 	UpdatedAt time.Time // UTC, whole microseconds
 }
@@ -30,7 +31,13 @@ func (t Tenant) Version() string {
 	for _, s := range t.Settings.DeployFrom {
 		from = append(from, s.Tenant, s.RunAs)
 	}
-	return guard.Version(t.ID, t.Name, t.Settings.AI, t.Settings.Licenses, t.Settings.DefaultDomain, from, t.CreatedAt, t.UpdatedAt)
+	return guard.Version(t.ID, t.Name, t.Settings.AI, t.Settings.Licenses, t.Settings.DefaultDomain, from, t.Quota.Bytes, t.Quota.Workspaces, t.CreatedAt, t.UpdatedAt)
+}
+
+// Quota is what a tenant may store, nil where the server decides. The operator sets it (Unchecked.SetQuota), and nobody in the tenant.
+type Quota struct {
+	Bytes      *int64 // of files, records and workspaces, at least 0
+	Workspaces *int   // how many, at least 0
 }
 
 // Settings are what a tenant has switched on.
@@ -205,8 +212,8 @@ func (s *Service) Get(ctx context.Context) (Tenant, error) {
 	return s.get(ctx, a.Tenant)
 }
 
-// Update changes the name and settings of the caller's tenant. It needs a superuser. The id and the times of the edited
-// tenant are ignored. Errors: errs.Forbidden; errs.Invalid naming the field; an error from edit as it is.
+// Update changes the name and settings of the caller's tenant. It needs a superuser. The id, the quota and the times of the
+// edited tenant are ignored. Errors: errs.Forbidden; errs.Invalid naming the field; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, edit func(*Tenant) error) (Tenant, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -219,7 +226,7 @@ func (s *Service) Update(ctx context.Context, edit func(*Tenant) error) (Tenant,
 			if err := edit(t); err != nil {
 				return err
 			}
-			t.ID, t.CreatedAt, t.UpdatedAt = was.ID, was.CreatedAt, s.stamp()
+			t.ID, t.Quota, t.CreatedAt, t.UpdatedAt = was.ID, was.Quota, was.CreatedAt, s.stamp()
 			if err := t.accept(); err != nil {
 				return err
 			}

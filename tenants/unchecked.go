@@ -45,6 +45,20 @@ func (u Unchecked) Lookup(ctx context.Context, id string) (Tenant, error) {
 // All returns all tenants, ordered by id.
 func (u Unchecked) All(ctx context.Context) ([]Tenant, error) { return u.s.store.All(ctx) }
 
+// SetQuota sets what a tenant may store. What it stores already stays, also if that is more. Errors: errs.Invalid; errs.NotFound.
+func (u Unchecked) SetQuota(ctx context.Context, id string, q Quota) (Tenant, error) {
+	if q.Bytes != nil && *q.Bytes < 0 || q.Workspaces != nil && *q.Workspaces < 0 {
+		return Tenant{}, errs.New(errs.Invalid, "a quota must not be negative")
+	}
+	if _, err := u.Lookup(ctx, id); err != nil {
+		return Tenant{}, err
+	}
+	return u.s.store.Update(ctx, id, func(t *Tenant) error {
+		t.Quota, t.UpdatedAt = q, u.s.stamp()
+		return nil
+	})
+}
+
 // HiddenIDs returns the ids of the tenants that are being deleted or imported: their rows are incomplete.
 func (u Unchecked) HiddenIDs(ctx context.Context) ([]string, error) { return u.s.store.HiddenIDs(ctx) }
 

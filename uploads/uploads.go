@@ -20,7 +20,7 @@ type Upload = files.File
 // How many bytes an upload, and all uploads of a user that have not expired, may have.
 const (
 	defaultLimit = 256 << 20
-	defaultQuota = 1 << 30
+	defaultQuota = 2 << 30
 )
 
 // Service implements the rules for uploads: an upload is for its uploader and the tenant's superusers alone, until
@@ -37,7 +37,7 @@ type Options struct {
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
 	Limit    int64            // bytes of one upload; default 256 MiB
-	Quota    int64            // bytes of all uploads of a user; default 1 GiB
+	Quota    int64            // bytes of all uploads of a user; default 2 GiB
 	Lifetime time.Duration    // default 24 h
 }
 
@@ -56,7 +56,8 @@ func New(o Options) *Service {
 
 // Create streams r into a new upload; after an error there is none. The name is the last part of the path filename, "upload" if
 // that is empty; contentType may be "" for application/octet-stream. An error of r is returned as it is.
-// Errors: errs.Invalid for a bad name or content type; errs.TooLarge.
+// Errors: errs.Invalid for a bad name or content type; errs.TooLarge; errs.Full for what the caller's uploads, or the tenant's storage, have no room
+// for: before r is read if the size is known (blobs.WithSize).
 func (s *Service) Create(ctx context.Context, filename, contentType string, r io.Reader) (Upload, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -67,6 +68,15 @@ func (s *Service) Create(ctx context.Context, filename, contentType string, r io
 		_, err := io.Copy(w, r)
 		return err
 	})
+}
+
+// Used returns the bytes of all uploads of the caller, and how many these may be.
+func (s *Service) Used(ctx context.Context) (used, allowed int64, err error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	return s.files.Used(ctx, a.Tenant, a.User)
 }
 
 // Get returns an upload. Errors: errs.NotFound, also for another user's and an expired one.

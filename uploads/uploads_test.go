@@ -88,7 +88,7 @@ func TestLimits(t *testing.T) {
 	u, err := s.Create(jo, "a", "", strings.NewReader("123"))
 	is.NoErr(err)
 	_, err = s.Create(jo, "b", "", strings.NewReader("123"))
-	is.Equal(errs.CodeOf(err), errs.TooLarge) // 2 bytes are left
+	is.Equal(errs.CodeOf(err), errs.Full) // 2 bytes are left
 	now = now.Add(time.Minute)
 	_, err = s.Get(jo, u.ID)
 	is.Equal(errs.CodeOf(err), errs.NotFound)

@@ -38,6 +38,7 @@ type commands struct {
 		Add    tenantAddCommand    `cmd:"" help:"Add a tenant with its superuser admin."`
 		List   tenantListCommand   `cmd:"" help:"List the tenants."`
 		Show   tenantShowCommand   `cmd:"" help:"Show a tenant's settings and how much it has."`
+		Quota  tenantQuotaCommand  `cmd:"" help:"Set how much a tenant may store, or show it."`
 		Delete tenantDeleteCommand `cmd:"" help:"Delete a tenant and all that it has."`
 		Export tenantExportCommand `cmd:"" help:"Write all that a tenant has into a file, encrypted under a passphrase."`
 		Import tenantImportCommand `cmd:"" help:"Add the tenant of such a file."`

@@ -434,9 +434,9 @@ func testQuota(t *testing.T, o files.Options) {
 		want         errs.Code
 	}{
 		{"acme", "jo", 3, ""},
-		{"acme", "jo", 3, errs.TooLarge}, // 2 bytes are left
+		{"acme", "jo", 3, errs.Full}, // 2 bytes are left
 		{"acme", "jo", 2, ""},
-		{"acme", "jo", 0, errs.TooLarge},
+		{"acme", "jo", 0, errs.Full},
 		{"acme", "mia", 5, ""}, // each user has as much
 		{"evil", "jo", 5, ""},
 	} {
@@ -447,6 +447,24 @@ func testQuota(t *testing.T, o files.Options) {
 			is.Equal(errs.CodeOf(err), c.want)
 		}
 	}
+
+	read := false
+	_, err := s.Create(blobs.WithSize(t.Context(), 6), "acme", draft("mo"), func(io.Writer) error {
+		read = true
+		return nil
+	})
+	is.Equal(errs.CodeOf(err), errs.Full) // before a byte is taken
+	is.True(!read)
+	_, err = s.Create(t.Context(), "acme", draft("mo"), func(w io.Writer) error {
+		_, _ = w.Write(make([]byte, 6)) // the error is passed over
+		_, _ = w.Write(make([]byte, 2))
+		return nil
+	})
+	is.Equal(errs.CodeOf(err), errs.Full)
+	used, allowed, err := s.Used(t.Context(), "acme", "mo")
+	is.NoErr(err)
+	is.Equal(used, int64(0))
+	is.Equal(allowed, int64(5))
 }
 
 // testParallelQuota: of files that are made at the same time, no more are kept than the quota has room for.
@@ -467,7 +485,7 @@ func testParallelQuota(t *testing.T, o files.Options) {
 			})
 			if err == nil {
 				kept.Add(1)
-			} else if errs.CodeOf(err) != errs.TooLarge {
+			} else if errs.CodeOf(err) != errs.Full {
 				t.Error(err)
 			}
 		})

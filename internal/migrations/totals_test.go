@@ -136,6 +136,40 @@ func TestTotalsAreExact(t *testing.T) {
 			add(`UPDATE `+table+` SET username = $2 WHERE tenant_id = $1 AND username = $3`, user, user)
 			add(`DELETE FROM `+table+` WHERE tenant_id = $1 AND id = $2`, id)
 		}
+		length := func(int) any { return strings.Repeat("ü", rand.IntN(300)) }
+		content := func(int) any { return []byte(fmt.Sprint(length(0))) }
+		before := len(changes)
+		for i := range 5 {
+			insert("tc_blobs", "id", func(int) any { return fmt.Sprint("t", i) })
+		}
+		for n := range 3 {
+			insert("tc_blob_chunks", "blob_id number bytes", team, func(int) any { return n }, content)
+		}
+		add(`DELETE FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 AND number > 0`, team)
+		add(`DELETE FROM tc_blobs WHERE tenant_id = $1 AND id = $2`, team)
+		for table, columns := range map[string]string{ // what changes, the key, and bytes
+			"tc_workspaces": "bytes app_id", "tc_agent_runs": "size id", "tc_agents": "overrides app_id", "tc_ai_instructions": "content id", "tc_apps": "defn id",
+			"tc_assistants": "instructions id", "tc_comments": "message id", "tc_entities": "data id", "tc_events": "size id", "tc_handler_deployments": "sources app_id",
+			"tc_handler_programs": "code hash map", "tc_messages": "size id", "tc_webhook_invocations": "logs id", "tc_webhook_requests": "size id request",
+		} {
+			some := strings.Fields(columns)
+			column, key := some[0], some[1]
+			of := map[string]func(int) any{"bytes": size, "size": size, "sources": content, "code": content}[column]
+			if of == nil {
+				of = length
+			}
+			insert(table, columns, []func(int) any{of, id, content}[:len(some)]...)
+			add(`UPDATE `+table+` SET `+column+` = $2 WHERE tenant_id = $1 AND `+key+` = $3`, of, id)
+			add(`DELETE FROM `+table+` WHERE tenant_id = $1 AND `+key+` = $2`, id)
+		}
+		for _, change := range changes[before:] { // they are all understood
+			query, args := change(0)
+			is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+				_, err := c.Exec(ctx, query, append([]any{"acme"}, args...)...)
+				return err
+			}))
+			dbtest.CheckStored(t, db, "acme")
+		}
 		color := inserts(t, db, "tc_colors", "key")
 		add(color, id)
 		add(strings.Replace(color, "DO NOTHING", "(tenant_id, key) DO UPDATE SET color = excluded.color", 1), id)
@@ -210,10 +244,12 @@ func TestTotalsAreExact(t *testing.T) {
 			for _, tenant := range []string{"acme", "evil"} {
 				wrong, _ := uncounted(t, db, tenant)
 				is.Equal(wrong, nil)
+				dbtest.CheckStored(t, db, tenant)
 			}
 		}
 		_, err := bunx.FoldTotals(t.Context(), db)
 		is.NoErr(err)
+		is.Equal(len(dbtest.CheckStored(t, db, "acme")), 3)
 		_, parts = uncounted(t, db, "acme")
 		is.True(parts > 30) // the changes have done something
 		ctx, c := bunx.For(t.Context(), db, "acme")

@@ -46,6 +46,8 @@ var table = bunx.NewTable("tc_tenants", "t", []bunx.Column[row]{
 	{Name: "tenant_id", Key: true, Value: func(r *row) any { return r.ID }},
 	{Name: "name", Field: func(r *row) any { return &r.Name }},
 	{Name: "settings", Field: func(r *row) any { return settingsField{&r.Settings} }},
+	{Name: "quota", Field: func(r *row) any { return &r.Quota.Bytes }},
+	{Name: "max_workspaces", Field: func(r *row) any { return &r.Quota.Workspaces }},
 	{Name: "key_check", Once: true, Value: func(r *row) any { return r.keyCheck }},
 	{Name: "created_at", Once: true, Field: func(r *row) any { return bunx.TimeOf(&r.CreatedAt) }},
 	{Name: "updated_at", Field: func(r *row) any { return bunx.TimeOf(&r.UpdatedAt) }},

@@ -45,12 +45,13 @@ func TestStore(t *testing.T, open func(t *testing.T) tenants.Store) {
 var columns = []entity.SealedColumn{{Table: "tc_tenants", Column: "key_check", Key: "tenant_id"}}
 
 func tenant(id string) tenants.Tenant {
+	bytes, workspaces := int64(20<<30), 5
 	return tenants.Tenant{
 		ID: id, Name: "Über '; --?$1\\ 🎨",
 		Settings: tenants.Settings{
 			AI: true, Licenses: []string{"apps", `"ü"`}, DefaultDomain: "ldap", DeployFrom: []tenants.Source{{Tenant: "acme", RunAs: "jo"}, {Tenant: "evil"}},
 		},
-		CreatedAt: monday, UpdatedAt: tuesday,
+		Quota: tenants.Quota{Bytes: &bytes, Workspaces: &workspaces}, CreatedAt: monday, UpdatedAt: tuesday,
 	}
 }
 
@@ -73,6 +74,7 @@ func testRoundTrip(t *testing.T, s tenants.Store) {
 
 	want.Name, want.UpdatedAt = "New", tuesday.Add(time.Hour)
 	want.Settings = tenants.Settings{Licenses: []string{}, DefaultDomain: "local", DeployFrom: tenants.Sources()}
+	want.Quota = tenants.Quota{}
 	changed, err := s.Update(ctx, "new", func(t *tenants.Tenant) error { *t = want; return nil })
 	is.NoErr(err)
 	is.Equal(changed, want)

@@ -1,0 +1,220 @@
+// Package quotas bounds what a tenant stores: the bytes of its files, records and workspaces together, and the number of its
+// workspaces.
+//
+// What is stored is counted by the database in the transaction that writes it, so that no write path can forget it. A Service
+// measures it at most once a second while much room is left, and adds what this process has written since. quotas/bunstore
+// reads the counters.
+package quotas
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Usage is what a tenant stores and may store. Sizes are bytes.
+type Usage struct {
+	Files      int64 // of uploads, downloads, libraries and pictures; equal files of libraries count once
+	Uploads    int64 // those of Files that are uploads
+	Downloads  int64 // those of Files that are downloads
+	Records    int64 // texts of content, comments, bundles, programs, events, messages, runs and calls: see docs/quotas.md
+	Workspaces int64 // SQL databases of apps, as they were measured last
+	Allowed    int64 // of Used
+
+	Count    int // workspaces
+	MaxCount int // of Count
+}
+
+// Used returns the bytes that count.
+func (u Usage) Used() int64 { return u.Files + u.Records + u.Workspaces }
+
+// Libraries returns the bytes of files of libraries, with pictures and what is being written.
+func (u Usage) Libraries() int64 { return max(0, u.Files-u.Uploads-u.Downloads) }
+
+// Own is what a tenant may store in place of what the server allows; nil where the server decides.
+type Own struct {
+	Bytes      *int64
+	Workspaces *int
+}
+
+// Store reads counters. Implementations must pass quotastest.TestStore.
+type Store interface {
+	// Measure returns the bytes that a tenant stores, without Uploads, Downloads and Count, and the tenant's own quota. In a
+	// transaction it sees what that has written. It costs the same for any number of files. Errors: errs.NotFound.
+	Measure(ctx context.Context, tenant string) (Usage, Own, error)
+	// Usage returns all that a tenant stores, and its own quota. Errors: errs.NotFound.
+	Usage(ctx context.Context, tenant string) (Usage, Own, error)
+}
+
+// What the server allows a tenant by default.
+const (
+	DefaultBytes      = 10 << 30
+	DefaultWorkspaces = 1000
+)
+
+// Options configure a Service. Store is required.
+type Options struct {
+	Store      Store
+	Bytes      int64            // that a tenant may store; default DefaultBytes
+	Workspaces int              // that a tenant may have; default DefaultWorkspaces
+	Now        func() time.Time // default time.Now
+}
+
+// Service knows how much room tenants have.
+type Service struct {
+	o Options
+
+	mu      sync.Mutex
+	tenants map[string]*room
+}
+
+// room is what is known of a tenant's storage.
+type room struct {
+	mu       sync.Mutex
+	measured time.Time
+	used     int64
+	allowed  int64
+	written  int64 // bytes that this process has written, ever
+	pending  int64 // those of them that no counter has yet
+	at       int64 // written - pending when used was measured
+}
+
+// left returns how many bytes may still be written.
+func (r *room) left() int64 { return r.allowed - r.used - (r.written - r.at) }
+
+const (
+	// fresh is how long a measure is valid.
+	fresh = time.Second
+	// maxKnown is how many tenants are remembered.
+	maxKnown = 10_000
+)
+
+// New returns a Service.
+func New(o Options) *Service {
+	if o.Bytes == 0 {
+		o.Bytes = DefaultBytes
+	}
+	if o.Workspaces == 0 {
+		o.Workspaces = DefaultWorkspaces
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Service{o: o, tenants: map[string]*room{}}
+}
+
+// Usage returns what a tenant stores and may store. Errors: errs.NotFound.
+func (s *Service) Usage(ctx context.Context, tenant string) (Usage, error) {
+	u, own, err := s.o.Store.Usage(ctx, tenant)
+	u.Allowed, u.MaxCount = s.allowed(own)
+	return u, err
+}
+
+func (s *Service) allowed(own Own) (bytes int64, workspaces int) {
+	bytes, workspaces = s.o.Bytes, s.o.Workspaces
+	if own.Bytes != nil {
+		bytes = *own.Bytes
+	}
+	if own.Workspaces != nil {
+		workspaces = *own.Workspaces
+	}
+	return bytes, workspaces
+}
+
+// of returns what is known of a tenant.
+func (s *Service) of(tenant string) *room {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.tenants[tenant]
+	if r == nil {
+		if len(s.tenants) >= maxKnown {
+			s.forget()
+		}
+		r = &room{}
+		s.tenants[tenant] = r
+	}
+	return r
+}
+
+// forget removes tenants that nothing is being written of.
+func (s *Service) forget() {
+	for id, r := range s.tenants {
+		r.mu.Lock()
+		idle := r.pending == 0 && s.o.Now().Sub(r.measured) > fresh
+		r.mu.Unlock()
+		if idle {
+			delete(s.tenants, id)
+		}
+	}
+}
+
+// measure reads the counters.
+func (s *Service) measure(ctx context.Context, tenant string, r *room) error {
+	r.mu.Lock()
+	at, begun := r.written-r.pending, s.o.Now()
+	r.mu.Unlock()
+	u, own, err := s.o.Store.Measure(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.measured, r.used, r.at = begun, u.Used(), at
+	r.allowed, _ = s.allowed(own)
+	return nil
+}
+
+// Room returns how many bytes a tenant may still write, 0 for none. Nothing is refused for an old measure: where there is not
+// room for n bytes, it is measured anew. Errors: errs.NotFound.
+func (s *Service) Room(ctx context.Context, tenant string, n int64) (int64, error) {
+	r := s.of(tenant)
+	left, err := s.room(ctx, tenant, r, n)
+	return max(0, left), err
+}
+
+func (s *Service) room(ctx context.Context, tenant string, r *room, n int64) (int64, error) {
+	r.mu.Lock()
+	old, left := s.o.Now().Sub(r.measured) > fresh, r.left()
+	r.mu.Unlock()
+	if old || left < max(1, n) {
+		if err := s.measure(ctx, tenant, r); err != nil {
+			return 0, err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.left(), nil
+}
+
+// Check returns errs.Full if a tenant has no room for n bytes, or for anything if n is 0.
+func (s *Service) Check(ctx context.Context, tenant string, n int64) error {
+	left, err := s.Room(ctx, tenant, n)
+	if err == nil && left < max(1, n) {
+		err = s.full(tenant)
+	}
+	return err
+}
+
+// full returns the error of a tenant that has no room.
+func (s *Service) full(tenant string) error {
+	r := s.of(tenant)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return errs.New(errs.Full, "The storage of the tenant is full: it holds %s of the %s that it may have, and this does not fit. Remove files, content or data of apps that are not needed, or ask the operator for a larger quota.", Size(r.used), Size(r.allowed))
+}
+
+// Size returns a number of bytes for people, such as 1.5 GiB.
+func Size(n int64) string {
+	for _, unit := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= unit.bytes {
+			return fmt.Sprintf("%.1f %s", float64(n)/float64(unit.bytes), unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
