@@ -99,3 +99,6 @@ func CursorQuery(path, sort, value, key string) string {
 
 // MediaType returns the media type of an answer.
 func MediaType(h http.Header) (string, bool) { return mediaType(h) }
+
+// Grows reports whether a route stores more.
+func Grows(r Route) bool { return grows(&r) }

@@ -31,7 +31,7 @@ func (t Tenant) Version() string {
 	for _, s := range t.Settings.DeployFrom {
 		from = append(from, s.Tenant, s.RunAs)
 	}
-	return guard.Version(t.ID, t.Name, t.Settings.AI, t.Settings.Licenses, t.Settings.DefaultDomain, from, t.Quota.Bytes, t.Quota.Workspaces, t.CreatedAt, t.UpdatedAt)
+	return guard.Version(t.ID, t.Name, t.Settings.AI, t.Settings.Licenses, t.Settings.DefaultDomain, from, t.CreatedAt, t.UpdatedAt)
 }
 
 // Quota is what a tenant may store, nil where the server decides. The operator sets it (Unchecked.SetQuota), and nobody in the tenant.
