@@ -217,6 +217,7 @@ type App struct {
 	keys        *keyring.Ring
 	handler     httpapi.Handler
 	workspaces  *workspaces.Service
+	quotas      *quotas.Service
 	queue       *queue.Service
 	inUse       inUse
 	visibility  visibility
@@ -281,7 +282,7 @@ func Open(c Config) (*App, error) {
 	app.handler, err = httpapi.New(httpapi.Config{
 		ViewKey:  viewKey,
 		Services: app.Services,
-		Handlers: app.deployments, Workspaces: app.workspaces, SCIM: app.scim,
+		Handlers: app.deployments, Workspaces: app.workspaces, Quotas: app.quotas, SCIM: app.scim,
 		HostKinds: kinds(c.Entities), HostParents: comments.HostParents(c.Entities),
 		AI: c.AI, InTx: app.InTx, Ready: app.Ready, Writable: app.Writable, Failed: app.health.Saw, Visible: app.visible, Hidden: app.hidden,
 		BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Now: c.Now,
@@ -309,9 +310,9 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	// These count changes of users, teams, sessions and tokens, of tenants and their domains, and of apps, their shares and the files of libraries;
 	// and deployed and installed those of what apps run.
 	var rights, settings, shown, deployed, installed cache.Counter
-	app.Quotas = quotas.New(quotas.Options{Store: quotastore.New(c.DB), Bytes: c.TenantQuota, Workspaces: c.TenantWorkspaces, Now: c.Now})
+	app.quotas = quotas.New(quotas.Options{Store: quotastore.New(c.DB), Bytes: c.TenantQuota, Workspaces: c.TenantWorkspaces, Now: c.Now})
 	stored := blobstore.New(c.DB)
-	blobs, directory, logins := app.Quotas.Blobs(stored), principalstore.New(c.DB).Notify(rights.Bump), domainstore.New(c.DB).Notify(settings.Bump)
+	blobs, directory, logins := app.quotas.Blobs(stored), principalstore.New(c.DB).Notify(rights.Bump), domainstore.New(c.DB).Notify(settings.Bump)
 	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
 		return err
 	}
@@ -533,6 +534,11 @@ func (app *App) Drain(ctx context.Context) error {
 	jobs := make(chan error, 1)
 	go func() { jobs <- app.queue.Drain(ctx) }()
 	return errors.Join(app.handler.Drain(ctx), <-jobs)
+}
+
+// Storage returns what a tenant stores and may store. It needs no actor. Errors: errs.NotFound.
+func (app *App) Storage(ctx context.Context, tenant string) (quotas.Usage, error) {
+	return app.quotas.Usage(ctx, tenant)
 }
 
 // Queue returns the queue, for jobs of Config.Workers, and for operators: see docs/queue.md.

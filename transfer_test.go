@@ -734,7 +734,7 @@ func TestImportThatStoodStillIsTakenOver(t *testing.T) {
 				case name == "delete, and import again":
 					is.Equal(len(rows["tc_jobs"]), rowsEach) // none of the other file
 				case name == "sweep" && err == nil: // it came too late
-					is.Equal(len(rows["tc_jobs"]), rowsEach+10)
+					is.True(len(rows["tc_jobs"]) >= rowsEach+10) // more if the sweep found the tenant whole, and put some
 				default:
 					nothing(t, app, db)
 				}

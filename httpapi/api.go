@@ -67,7 +67,6 @@ type Services struct {
 	Inputs         *inputs.Service
 	Messages       *messages.Service
 	Principals     *principals.Service
-	Quotas         *quotas.Service
 	Sessions       *sessions.Service
 	Tenants        *tenants.Service
 	Uploads        *uploads.Service
@@ -81,6 +80,8 @@ type Config struct {
 	Handlers *handlers.Service
 	// Workspaces are the SQL databases of apps, for their handlers.
 	Workspaces *workspaces.Service
+	// Quotas bound what tenants store; default nil: nothing does.
+	Quotas *quotas.Service
 	// SCIM keeps users and groups for providers of identities, which httpapi checks.
 	SCIM *scim.Service
 	// HostKinds are the ready kinds of content that the host keeps itself: they have no plain routes here.

@@ -79,7 +79,7 @@ func (s *sources) fillField(by *filler, raw json.RawMessage, path string) error 
 }
 
 func (a *api) tenant(ctx context.Context, t tenants.Tenant) (reply, error) {
-	u, err := a.Quotas.Usage(ctx, t.ID)
+	u, err := a.usage(ctx, t.ID)
 	if err != nil {
 		return reply{}, err
 	}

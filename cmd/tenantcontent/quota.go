@@ -11,9 +11,9 @@ import (
 
 type tenantQuotaCommand struct {
 	storage
-	ID         string `arg:"" help:"Id of the tenant."`
-	Size       string `help:"Most bytes that it stores, such as 50GiB; default: as many as the server allows." placeholder:"SIZE|default"`
-	Workspaces string `help:"Most SQL databases of its apps and drafts; default: as many as the server allows." placeholder:"NUMBER|default"`
+	ID        string `arg:"" help:"Id of the tenant."`
+	Size      string `help:"Most bytes that it stores, such as 50GiB; default: as many as the server allows." placeholder:"SIZE|default"`
+	Databases string `help:"Most SQL databases of its apps and drafts; default: as many as the server allows." placeholder:"NUMBER|default"`
 }
 
 // Run sets what a tenant may store, if a flag says so, and shows what it stores. A running server knows it within a second.
@@ -30,18 +30,18 @@ func (q *tenantQuotaCommand) Run(ctx context.Context, t terminal) error {
 				return err
 			}
 		}
-		if q.Workspaces != "" {
+		if q.Databases != "" {
 			var of count
-			if own.Workspaces, err = ownLimit("--workspaces", q.Workspaces, &of, func() int { return int(of) }); err != nil {
+			if own.Workspaces, err = ownLimit("--databases", q.Databases, &of, func() int { return int(of) }); err != nil {
 				return err
 			}
 		}
-		if q.Size != "" || q.Workspaces != "" {
+		if q.Size != "" || q.Databases != "" {
 			if _, err := app.Tenants.Unchecked().SetQuota(ctx, q.ID, own); err != nil {
 				return err
 			}
 		}
-		u, err := app.Quotas.Usage(ctx, q.ID)
+		u, err := app.Storage(ctx, q.ID)
 		if err != nil {
 			return err
 		}
@@ -49,8 +49,8 @@ func (q *tenantQuotaCommand) Run(ctx context.Context, t terminal) error {
 			{"OF", "USED", "ALLOWED"},
 			{"bytes", quotas.Size(u.Used()), ofServer(own.Bytes == nil, quotas.Size(u.Allowed))},
 			{"uploads", quotas.Size(u.Uploads), ""}, {"downloads", quotas.Size(u.Downloads), ""}, {"libraries", quotas.Size(u.Libraries()), ""},
-			{"records", quotas.Size(u.Records), ""}, {"databases", quotas.Size(u.Workspaces), ""},
-			{"workspaces", strconv.Itoa(u.Count), ofServer(own.Workspaces == nil, strconv.Itoa(u.MaxCount))},
+			{"records", quotas.Size(u.Records), ""}, {"data of apps", quotas.Size(u.Workspaces), ""},
+			{"databases", strconv.Itoa(u.Count), ofServer(own.Workspaces == nil, strconv.Itoa(u.MaxCount))},
 		})
 	})
 }

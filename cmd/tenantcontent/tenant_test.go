@@ -163,7 +163,7 @@ func TestCompletion(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"s":                           "serve",
-		"tenant ":                     "add list show delete export import",
+		"tenant ":                     "add list show quota delete export import",
 		"help ten":                    "tenant",
 		"bundle import --up":          "--update-rule",
 		"serve --log-level ":          "debug info warn error",
