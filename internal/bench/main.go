@@ -147,6 +147,10 @@ func run(ctx context.Context, only string, engines []string, beside time.Duratio
 			return fmt.Errorf("%s: %w", engine, err)
 		}
 		all = append(all, some...)
+		if some, err = shareRows(ctx, engine, pattern); err != nil {
+			return fmt.Errorf("%s: %w", engine, err)
+		}
+		all = append(all, some...)
 	}
 	if pattern.MatchString("jsvm") {
 		some, err := scripts(ctx)

@@ -44,38 +44,44 @@ var webhookFiles = map[string]string{
 func (h *hooks) fillHooks(n *neighbours, ctx context.Context, _ *bun.DB, app *tenantcontent.App) error {
 	h.neighbours, h.paths, h.keys = n, map[string]string{}, map[string]string{}
 	for _, tenant := range []string{"busy", "calm"} {
-		admin := actor.With(ctx, actor.Actor{Tenant: tenant, User: "admin", Superuser: true})
 		for i := range h.count {
-			v, err := app.Apps.Create(admin, apps.App{Type: apps.Report, Name: fmt.Sprintf("App %d", i)})
+			path, key, err := deployHooks(ctx, app, tenant, fmt.Sprintf("App %d", i), webhookFiles)
 			if err != nil {
 				return err
 			}
-			for name, content := range webhookFiles {
-				if _, err := app.Apps.PutFile(admin, v.ID, name, "text/javascript", strings.NewReader(content)); err != nil {
-					return err
-				}
+			if i == 0 {
+				h.paths[tenant], h.keys[tenant] = path, key
 			}
-			if _, err := app.Apps.Deploy(admin, v.ID, apps.PublishOptions{}); err != nil {
-				return err
-			}
-			if i > 0 {
-				continue
-			}
-			t, err := app.Sessions.CreateWebhookToken(admin, v.ID, sessions.NewToken{})
-			if err != nil {
-				return err
-			}
-			key, err := app.Webhooks.Keys(admin, v.ID)
-			if err != nil {
-				return err
-			}
-			if h.keys[tenant], err = key(t.ID, t.CreatedAt); err != nil {
-				return err
-			}
-			h.paths[tenant] = "/api/apps/" + v.ID + "/_hook/"
 		}
 	}
 	return nil
+}
+
+// deployHooks deploys an app with webhooks, and returns the path of their calls up to the name of the webhook, and a key.
+func deployHooks(ctx context.Context, app *tenantcontent.App, tenant, name string, files map[string]string) (path, key string, err error) {
+	admin := actor.With(ctx, actor.Actor{Tenant: tenant, User: "admin", Superuser: true})
+	v, err := app.Apps.Create(admin, apps.App{Type: apps.Report, Name: name})
+	if err != nil {
+		return "", "", err
+	}
+	for name, content := range files {
+		if _, err := app.Apps.PutFile(admin, v.ID, name, "text/javascript", strings.NewReader(content)); err != nil {
+			return "", "", err
+		}
+	}
+	if _, err := app.Apps.Deploy(admin, v.ID, apps.PublishOptions{}); err != nil {
+		return "", "", err
+	}
+	t, err := app.Sessions.CreateWebhookToken(admin, v.ID, sessions.NewToken{})
+	if err != nil {
+		return "", "", err
+	}
+	keys, err := app.Webhooks.Keys(admin, v.ID)
+	if err != nil {
+		return "", "", err
+	}
+	key, err = keys(t.ID, t.CreatedAt)
+	return "/api/apps/" + v.ID + "/_hook/", key, err
 }
 
 func (h *hooks) path(tenant, name string) string {

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/tenants"
+)
+
+// shares is the name of the group of measurements of what handlers of some tenants and apps leave to those of others.
+const shares = "shares of handlers: "
+
+const (
+	hostileTenants = 8
+	hostileEach    = 8  // handlers of each
+	waitingEach    = 64 // of one app
+	tenantsInTurn  = 100
+)
+
+// shareFiles are the webhooks of each app.
+var shareFiles = map[string]string{
+	"webhooks/trivial.js": "export const POST = ({request}) => ({ok: true, n: request.body.n})\n",
+	"webhooks/endless.js": "export const config = {timeout: 120000}\nexport function POST() { for (;;); }\n",
+	"webhooks/waits.js":   "export const config = {timeout: 60000}\nexport const POST = () => new Promise((done) => setTimeout(done, 15000, {ok: true}))\n",
+}
+
+// sharing is a server whose tenants have two apps each.
+type sharing struct {
+	*neighbours
+	hooks [][2]string // by tenant: the paths and keys of the calls of each app, with %s for the webhook
+}
+
+func (s *sharing) fill(n *neighbours, ctx context.Context, _ *bun.DB, app *tenantcontent.App) error {
+	s.neighbours = n
+	for i := range tenantsInTurn {
+		tenant := fmt.Sprintf("share-%d", i)
+		if _, err := app.AddTenant(ctx, tenants.Tenant{ID: tenant}, password); err != nil {
+			return err
+		}
+		var of [2]string
+		for j := range of {
+			if j > 0 && i > hostileTenants {
+				continue
+			}
+			path, key, err := deployHooks(ctx, app, tenant, fmt.Sprintf("App %d", j), shareFiles)
+			if err != nil {
+				return err
+			}
+			of[j] = path + "%s?token=" + key
+		}
+		s.hooks = append(s.hooks, of)
+	}
+	return nil
+}
+
+// path returns the path of a webhook of one of a tenant's apps.
+func (s *sharing) path(tenant, app int, name string) string {
+	return fmt.Sprintf(s.hooks[tenant][app], name)
+}
+
+// shareRows measures what handlers leave to others.
+func shareRows(ctx context.Context, engine string, matches *regexp.Regexp) (all []result, err error) {
+	s := &sharing{}
+	type row struct {
+		name    string
+		measure func(ctx context.Context) (result, error)
+	}
+	rows := []row{
+		{"100 tenants in turn, 16 callers", s.inTurn},
+		{"another tenant beside 8 × 8 endless ones", func(ctx context.Context) (result, error) {
+			return s.besideEndless(ctx, hostileTenants, 0, 1000, time.Second)
+		}},
+		{"another app of a tenant of 8 × 8 endless ones", func(ctx context.Context) (result, error) { return s.besideEndless(ctx, 0, 1, 300, 3*time.Second) }},
+		{"another app of a tenant beside 64 that wait 15 s", s.besideWaiting},
+	}
+	rows = slices.DeleteFunc(rows, func(r row) bool { return !matches.MatchString(shares + r.name) })
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	fmt.Fprintf(os.Stderr, "filling for %son %s …\n", shares, engine)
+	n, err := newNeighbours(ctx, engine, s.fill)
+	defer func() {
+		if n != nil {
+			err = errors.Join(err, n.close())
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		fmt.Fprintf(os.Stderr, "%s%s on %s …\n", shares, row.name, engine)
+		r, err := row.measure(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", row.name, err)
+		}
+		r.name, r.engine = shares+row.name, engine
+		all = append(all, r)
+		if err := errors.Join(n.kill(), n.start()); err != nil { // handlers go on when their senders hang up
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// inTurn compares calls of 100 tenants in turn with calls of one of them.
+func (s *sharing) inTurn(context.Context) (result, error) {
+	var turn atomic.Int64
+	side := func(tenants int) func() (float64, error) {
+		return func() (float64, error) {
+			return throughput(s.address, "", callers, 1500*time.Millisecond, func(c *caller, _, _ int) error {
+				c.auth = ""
+				_, err := c.do(http.MethodPost, s.path(int(turn.Add(1))%tenants, 0, "trivial"), `{"n": 1}`)
+				return err
+			})
+		}
+	}
+	o, b, ratio, err := inTurn(side(tenantsInTurn), side(1))
+	return result{ours: perSecond(o), bare: perSecond(b) + " of one", ratio: ratio, must: "≥ 0.70", met: ratio >= 0.7}, err
+}
+
+// besideEndless times calls of an app while the first tenants call handlers of their first apps that never end.
+func (s *sharing) besideEndless(ctx context.Context, tenant, app, calls int, most time.Duration) (result, error) {
+	return s.beside(ctx, hostileTenants*hostileEach, func(i int) string { return s.path(i%hostileTenants, 0, "endless") }, s.path(tenant, app, "trivial"), calls, most)
+}
+
+// besideWaiting times calls of an app while handlers of another one of its tenant wait.
+func (s *sharing) besideWaiting(ctx context.Context) (result, error) {
+	return s.beside(ctx, waitingEach, func(int) string { return s.path(0, 0, "waits") }, s.path(0, 1, "trivial"), 1000, 100*time.Millisecond)
+}
+
+// beside times calls from two callers while some others call something that takes long. Those that are refused count.
+func (s *sharing) beside(ctx context.Context, others int, load func(i int) string, path string, calls int, most time.Duration) (result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var loading, running sync.WaitGroup
+	var refusedLoad atomic.Int64
+	defer loading.Wait()
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: others}}
+	for i := range others {
+		loading.Go(func() {
+			for ctx.Err() == nil {
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.address+load(i), strings.NewReader("{}"))
+				if err != nil {
+					return
+				}
+				if res, err := client.Do(req); err == nil {
+					_ = res.Body.Close()
+					if res.StatusCode == http.StatusServiceUnavailable {
+						refusedLoad.Add(1)
+					}
+				}
+			}
+		})
+	}
+	time.Sleep(2 * time.Second) // until all are at work
+	const timers = 2
+	took, fails, refused := make([][]float64, timers), make([]error, timers), atomic.Int64{}
+	for who := range timers {
+		running.Go(func() {
+			c, err := dial(s.address, "x")
+			if err != nil {
+				fails[who] = err
+				return
+			}
+			defer func() { _ = c.conn.Close() }()
+			c.auth = ""
+			for range calls / timers {
+				sent := time.Now()
+				_, err := c.do(http.MethodPost, path, `{"n": 1}`)
+				if err != nil && strings.Contains(err.Error(), " 503 ") {
+					refused.Add(1)
+					_ = c.conn.Close()
+					c, err = dial(s.address, "x")
+					c.auth = ""
+				}
+				if fails[who] = err; err != nil {
+					return
+				}
+				took[who] = append(took[who], time.Since(sent).Seconds())
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+	running.Wait()
+	if err := errors.Join(fails...); err != nil {
+		return result{}, err
+	}
+	all := slices.Concat(took...)
+	return result{
+		ours: fmt.Sprintf("%s, %d of %d refused; of the others %d", percentiles(all), refused.Load(), calls, refusedLoad.Load()),
+		must: fmt.Sprintf("p99 ≤ %s, 0 refused", most), met: percentile(all, 0.99) <= most.Seconds() && refused.Load() == 0,
+	}, nil
+}
