@@ -454,6 +454,9 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 			return webhooks.Target(h), err
 		},
 		Owner: owners, Changes: shown.Of, Limits: c.Webhooks, Log: c.Log, Now: c.Now, NewID: c.NewID,
+		Queue: app.queue, Bind: func(ctx context.Context, in *handlers.Invocation) (end func(), err error) {
+			return app.handler.BindTool(ctx, in, handlers.ToolCall{})
+		},
 	})
 	app.Bundles, err = bundles.New(bundles.Options{
 		Store: bundlestore.New(c.DB), Tenants: app.Tenants.Unchecked(), Downloads: app.Downloads.Unchecked(),
@@ -474,7 +477,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	)
 	app.indexer = indexer.New(c.DB, c.Now)
 	app.sweeper = sweep.New(c.DB, app.registry.Sweeps, app.Tenants.Unchecked().IDs, app.Tenants.Unchecked().HiddenIDs, c.Now)
-	return app.queue.Add(slices.Concat([]queue.Worker{removals.Worker()}, app.Messages.Unchecked().Workers(), app.Agents.Unchecked().Workers(), app.Domains.Unchecked().Workers(), c.Workers)...)
+	return app.queue.Add(slices.Concat([]queue.Worker{removals.Worker()}, app.Messages.Unchecked().Workers(), app.Agents.Unchecked().Workers(), app.Webhooks.Unchecked().Workers(), app.Domains.Unchecked().Workers(), c.Workers)...)
 }
 
 // replaced returns the ready types except those of which the host has its own, and the host's behind them.

@@ -25,6 +25,10 @@ type Call struct {
 	Respond func(handlers.Response)
 	// Bind sets what the handler can call, and returns what ends that. ctx has the actor that the handler runs as.
 	Bind func(ctx context.Context, in *handlers.Invocation) (end func(), err error)
+
+	// postpone is called when the handler cannot run now, and nothing of it has run; nil refuses the call.
+	postpone func(cause error) (handlers.Response, error)
+	counted  bool // the call has been counted before
 }
 
 // What a handler gets of a call is without these.
@@ -84,9 +88,15 @@ func (u Unchecked) Handle(ctx context.Context, by Caller, c Call) (answer handle
 			return s.fail(ctx, by.tenant, e, begun, errs.MessageOf(err)), false, nil
 		}
 	}
-	if string(handlers.Member(route.Config, "keep")) == "true" {
+	kept := string(handlers.Member(route.Config, "keep")) == "true"
+	if kept {
 		if err := s.keep(ctx, by.tenant, e.Invocation, in.Request); err != nil {
 			return refuse(err)
+		}
+	}
+	if string(handlers.Member(route.Config, "later")) == "true" && s.o.Queue != nil {
+		c.postpone = func(cause error) (handlers.Response, error) {
+			return s.postpone(ctx, by.tenant, e, in.Request, kept, cause)
 		}
 	}
 	return s.run(ctx, by, c, e, in, begun)
@@ -110,10 +120,12 @@ func CheckConfig(raw json.RawMessage) error {
 	if json.Unmarshal(raw, &map[string]json.RawMessage{}) != nil {
 		return errs.New(errs.Invalid, "config must be an object")
 	}
-	switch string(handlers.Member(raw, "keep")) {
-	case "", "null", "true", "false":
-	default:
-		return errs.New(errs.Invalid, "config.keep must be true or false")
+	for _, name := range []string{"keep", "later"} {
+		switch string(handlers.Member(raw, name)) {
+		case "", "null", "true", "false":
+		default:
+			return errs.New(errs.Invalid, "config.%s must be true or false", name)
+		}
 	}
 	scheme := handlers.Member(raw, "verify")
 	if scheme == nil {
@@ -136,6 +148,9 @@ func (s *Service) run(ctx context.Context, by Caller, c Call, e Entry, in handle
 	}
 	defer end()
 	calls := 1
+	if c.counted {
+		calls = 0
+	}
 	in.Respond = func(r handlers.Response) { // the answer is complete: its record is there at once
 		early := e
 		early.Calls, calls = calls, 0
@@ -149,6 +164,10 @@ func (s *Service) run(ctx context.Context, by Caller, c Call, e Entry, in handle
 	out, err := s.o.Handlers.Run(ctx, in)
 	counted := Entry{Errors: e.Errors, Spent: e.Spent}
 	e.Calls, e.Errors, e.Spent = calls, 0, 0
+	if err != nil && c.postpone != nil && errs.CodeOf(err) == errs.Unavailable {
+		answer, err := c.postpone(err)
+		return answer, false, err
+	}
 	if err != nil {
 		e.fail(err, s.o.Now().Sub(begun))
 		if e.Calls > 0 { // it is not recorded yet

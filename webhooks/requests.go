@@ -114,33 +114,44 @@ func (s *Service) Replay(ctx context.Context, app, id string, bind func(ctx cont
 	if err != nil {
 		return Invocation{}, err
 	}
-	at, err := s.target(ctx, tenant, app)
-	if err != nil {
-		return Invocation{}, err
-	}
-	owner, err := s.o.Owner(ctx, tenant, at.target.Owner)
-	if !at.there || errs.CodeOf(err) == errs.Unauthenticated {
-		return Invocation{}, errs.New(errs.Conflict, "The owner of the app is disabled or gone, or has not deployed it since somebody else passed it on: nobody can be the one as whom the webhook runs.")
-	}
-	if err != nil {
-		return Invocation{}, err
-	}
 	e := Entry{Invocation: Invocation{ID: s.o.NewID(), App: app, Area: handlers.Webhooks, StartedAt: s.now(), ReplayOf: &id}}
-	in := handlers.Invocation{ID: e.ID, App: handlers.App{Tenant: tenant, ID: app}, Env: at.target.Env}
-	if in.Request, err = s.open(tenant, kept); err != nil {
+	caller, in, err := s.again(ctx, tenant, kept, &e)
+	if err != nil {
 		return Invocation{}, err
 	}
-	e.Method, in.Request.User = handlers.FunctionOf(in.Request.Method), &owner.User
-	if in.Route, in.Request.Params, err = s.o.Handlers.Match(ctx, in.App, handlers.Webhooks, in.Request.Method, in.Request.Path); err != nil {
-		if code := errs.CodeOf(err); code == errs.NotFound || code == errs.MethodNotAllowed {
-			err = errs.New(errs.Conflict, "The app has no webhook %s %s any more.", in.Request.Method, in.Request.Path)
-		}
-		return Invocation{}, err
-	}
-	e.Path = cut(in.Route.Path, maxPath)
-	caller := Caller{tenant, at.target, owner}
 	if _, _, err := s.run(ctx, caller, Call{Bind: bind}, e, in, s.o.Now()); err != nil {
 		return Invocation{}, err
 	}
 	return s.Invocation(ctx, app, e.ID)
+}
+
+// again returns what runs the handler with a request that is kept, and sets method and path of the entry. Errors: errs.Conflict if no route
+// has the path and method any more, or the owner of the app is disabled or gone.
+func (s *Service) again(ctx context.Context, tenant string, kept Kept, e *Entry) (Caller, handlers.Invocation, error) {
+	in := handlers.Invocation{ID: e.ID, App: handlers.App{Tenant: tenant, ID: kept.App}}
+	var err error
+	if in.Request, err = s.open(tenant, kept); err != nil {
+		return Caller{}, in, err
+	}
+	e.Method, e.Path = handlers.FunctionOf(in.Request.Method), cut(storable(in.Request.Path), maxPath)
+	at, err := s.target(ctx, tenant, kept.App)
+	if err != nil {
+		return Caller{}, in, err
+	}
+	owner, err := s.o.Owner(ctx, tenant, at.target.Owner)
+	if !at.there || errs.CodeOf(err) == errs.Unauthenticated {
+		return Caller{}, in, errs.New(errs.Conflict, "The owner of the app is disabled or gone, or has not deployed it since somebody else passed it on: nobody can be the one as whom the webhook runs.")
+	}
+	if err != nil {
+		return Caller{}, in, err
+	}
+	in.Env, in.Request.User = at.target.Env, &owner.User
+	if in.Route, in.Request.Params, err = s.o.Handlers.Match(ctx, in.App, handlers.Webhooks, in.Request.Method, in.Request.Path); err != nil {
+		if code := errs.CodeOf(err); code == errs.NotFound || code == errs.MethodNotAllowed {
+			err = errs.New(errs.Conflict, "The app has no webhook %s %s any more.", in.Request.Method, in.Request.Path)
+		}
+		return Caller{}, in, err
+	}
+	e.Path = cut(in.Route.Path, maxPath)
+	return Caller{tenant, at.target, owner}, in, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/tally"
 	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/queue"
 )
 
 // Invocation is the record of one call of a webhook, or of a server route.
@@ -97,8 +98,13 @@ type Store interface {
 	Days(ctx context.Context, tenant, app string, f Filter, since string) ([]Day, error)
 	// Invocation returns one invocation of an app. It fails with errs.NotFound.
 	Invocation(ctx context.Context, tenant, app, id string) (Invocation, error)
-	// Keep adds a request, and removes the app's oldest ones beyond a number and a number of bytes.
+	// Keep adds a request, and removes the app's oldest ones beyond a number and a number of bytes, but for those that wait.
 	Keep(ctx context.Context, tenant string, k Kept, most int, bytes int64) error
+	// Wait marks a request that is kept as waiting for its handler. It fails with errs.Unavailable if so many of the app, or requests of so
+	// many bytes, would wait then, or the request is not there.
+	Wait(ctx context.Context, tenant, app, id string, most int, bytes int64) error
+	// Waited ends that a request waits.
+	Waited(ctx context.Context, tenant, app, id string) error
 	// Kept returns the request of an invocation. It fails with errs.NotFound.
 	Kept(ctx context.Context, tenant, app, id string) (Kept, error)
 	// Calls returns how many calls of some apps are in the numbers of days.
@@ -157,12 +163,21 @@ type Handlers interface {
 	Run(ctx context.Context, in handlers.Invocation) (handlers.Outcome, error)
 }
 
+// Queue carries out what is put in the transaction in ctx. queue.Service implements it.
+type Queue interface {
+	Put(ctx context.Context, jobs ...queue.Job) error
+}
+
 // Options configure a Service. All without a default are required.
 type Options struct {
 	Store    Store
 	Apps     Apps
 	Handlers Handlers
 	Keys     Sealer
+	// Queue runs requests later that cannot run now, of handlers whose config wants that. Default nil: they are refused.
+	Queue Queue
+	// Bind is Call.Bind of those.
+	Bind func(ctx context.Context, in *handlers.Invocation) (end func(), err error)
 	// Target returns an app by its id or natural id. It returns errs.NotFound if the app is not there, or is deleted, a draft or without
 	// a secret. It runs the same number of statements for all of these.
 	Target func(ctx context.Context, tenant, id string) (Target, error)

@@ -21,6 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
 	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/queue"
 	"github.com/tenantcontent/tenantcontent/webhooks"
 	"github.com/tenantcontent/tenantcontent/webhooks/bunstore"
 )
@@ -47,6 +48,17 @@ type fixture struct {
 	run     func(in handlers.Invocation) (handlers.Outcome, error)
 	ran     []handlers.Invocation
 	actors  []actor.Actor
+	jobs    []queue.Job
+	full    error // of the queue
+	bound   int
+}
+
+// Put implements webhooks.Queue.
+func (f *fixture) Put(_ context.Context, jobs ...queue.Job) error {
+	if f.full == nil {
+		f.jobs = append(f.jobs, jobs...)
+	}
+	return f.full
 }
 
 // failing is a Store whose writes fail on demand.
@@ -134,7 +146,8 @@ func newFixture(t *testing.T, limits ...webhooks.Limits) *fixture {
 		config: `{}`, run: fine,
 	}
 	o := webhooks.Options{
-		Store: f.store, Apps: f, Handlers: f, Keys: keys, Now: func() time.Time { return f.now },
+		Store: f.store, Apps: f, Handlers: f, Keys: keys, Now: func() time.Time { return f.now }, Queue: f,
+		Bind: func(context.Context, *handlers.Invocation) (func(), error) { f.bound++; return func() {}, nil },
 		NewID: func() string {
 			f.ids++
 			return id(f.ids)
@@ -538,10 +551,10 @@ func TestVerify(t *testing.T) {
 
 func TestCheckConfig(t *testing.T) {
 	is := is.New(t)
-	for _, ok := range []string{`{}`, `{"keep": true, "timeout": 1}`, `{"keep": false}`, `{"verify": {"preset": "stripe", "secret": "env.S"}}`} {
+	for _, ok := range []string{`{}`, `{"keep": true, "timeout": 1}`, `{"keep": false}`, `{"later": true}`, `{"verify": {"preset": "stripe", "secret": "env.S"}}`} {
 		is.NoErr(webhooks.CheckConfig(json.RawMessage(ok)))
 	}
-	for _, bad := range []string{`1`, `{"keep": 1}`, `{"keep": "true"}`, `{"verify": true}`, `{"verify": null, "keep": {}}`, `{"verify": {"preset": "x", "secret": "env.S"}}`} {
+	for _, bad := range []string{`1`, `{"keep": 1}`, `{"keep": "true"}`, `{"later": 1}`, `{"verify": true}`, `{"verify": null, "keep": {}}`, `{"verify": {"preset": "x", "secret": "env.S"}}`} {
 		is.Equal(errs.CodeOf(webhooks.CheckConfig(json.RawMessage(bad))), errs.Invalid)
 	}
 }
@@ -664,6 +677,89 @@ func TestReplay(t *testing.T) {
 	f.owner = errs.New(errs.Unauthenticated, "gone")
 	refused(f.as(t), "a", id(1), errs.Conflict)
 	is.Equal(len(f.ran), 2)
+}
+
+// TestLater: with config.later, a request that cannot run is kept, and runs as its first call when it can.
+func TestLater(t *testing.T) {
+	for _, config := range []string{`{"later": true}`, `{"later": true, "keep": true}`} {
+		t.Run(config, func(t *testing.T) {
+			is, f := is.New(t), newFixture(t)
+			f.config = config
+			crowded := func(handlers.Invocation) (handlers.Outcome, error) {
+				return handlers.Outcome{}, errs.New(errs.Unavailable, "Too many scripts run.")
+			}
+			f.run = crowded
+			answer, _, err := f.call(t)
+			is.NoErr(err)
+			is.Equal(answer.Status, 202)
+			is.Equal(string(answer.Body), fmt.Sprintf(`{"invocationId":%q}`, id(1)))
+			v := f.last(t)
+			is.Equal(v.Status, 202)
+			is.Equal(v.Error, nil)
+			is.True(v.Kept)
+			is.Equal(f.list(t).Days, []webhooks.Day{{Day: "2026-11-16", Calls: 1}})
+			is.Equal(len(f.jobs), 1)
+			is.Equal(f.jobs[0].Tenant, "acme")
+			is.Equal(f.jobs[0].Kind, webhooks.JobLater)
+
+			do := f.Unchecked().Workers()[0].Do
+			f.now = f.now.Add(time.Minute)
+			is.Equal(errs.CodeOf(do(t.Context(), f.jobs[0])), errs.Unavailable) // still no place: it waits on
+			is.Equal(f.last(t).Status, 202)
+			f.run = fine
+			is.NoErr(do(t.Context(), f.jobs[0]))
+			v = f.last(t)
+			is.Equal(v.ID, id(1))
+			is.Equal(v.Status, 200)
+			is.Equal(v.ReplayOf, nil)
+			is.Equal(v.StartedAt, monday)
+			is.Equal(f.list(t).Days, []webhooks.Day{{Day: "2026-11-16", Calls: 1}}) // one call
+			is.Equal(f.bound, 2)
+			last := f.ran[len(f.ran)-1]
+			is.Equal(last.Request, f.ran[0].Request)
+			is.Equal(f.actors[len(f.actors)-1], actor.Actor{Tenant: "acme", User: "jo"})
+
+			f.owner = errs.New(errs.Unauthenticated, "gone") // the record says why it cannot run
+			is.NoErr(do(t.Context(), f.jobs[0]))
+			is.True(strings.Contains(*f.last(t).Error, "disabled or gone"))
+			f.owner = nil
+			is.NoErr(f.store.Remove(t.Context(), "acme", []string{"a"}))
+			is.NoErr(do(t.Context(), f.jobs[0])) // the app is gone
+
+			f.run, f.full = crowded, errs.New(errs.Unavailable, "The queue is full.")
+			_, _, err = f.call(t)
+			is.Equal(errs.CodeOf(err), errs.Unavailable)
+			is.Equal(f.last(t).Status, 503)
+		})
+	}
+}
+
+// TestLaterIsBounded: what waits is not removed for others, so no more is taken than can be kept.
+func TestLaterIsBounded(t *testing.T) {
+	is, f := is.New(t), newFixture(t, webhooks.Limits{Kept: 2})
+	f.config = `{"later": true}`
+	f.run = func(handlers.Invocation) (handlers.Outcome, error) {
+		return handlers.Outcome{}, errs.New(errs.Unavailable, "Too many scripts run.")
+	}
+	for range 2 {
+		answer, _, err := f.call(t)
+		is.NoErr(err)
+		is.Equal(answer.Status, 202)
+	}
+	_, _, err := f.call(t)
+	is.Equal(errs.CodeOf(err), errs.Unavailable)
+	is.Equal(len(f.jobs), 2)
+	f.run = fine
+	for _, j := range f.jobs {
+		is.NoErr(f.Unchecked().Workers()[0].Do(t.Context(), j))
+	}
+	is.Equal(len(f.ran), 5)
+	f.config = `{}` // without it, nothing is kept
+	f.run = func(handlers.Invocation) (handlers.Outcome, error) {
+		return handlers.Outcome{}, errs.New(errs.Unavailable, "Too many scripts run.")
+	}
+	_, _, err = f.call(t)
+	is.Equal(errs.CodeOf(err), errs.Unavailable)
 }
 
 func TestReadsAreForTheApp(t *testing.T) {

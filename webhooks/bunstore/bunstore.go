@@ -13,6 +13,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/webhooks"
@@ -234,10 +235,34 @@ func (s *Store) Keep(ctx context.Context, tenant string, k webhooks.Kept, most i
 		if err != nil {
 			return bunx.Err(err, "Request")
 		}
-		_, err = c.Exec(ctx, `DELETE FROM tc_webhook_requests WHERE tenant_id = $1 AND app_id = $2 AND id <> $3 AND id IN (
+		_, err = c.Exec(ctx, `DELETE FROM tc_webhook_requests WHERE tenant_id = $1 AND app_id = $2 AND id <> $3 AND NOT waiting AND id IN (
 			SELECT id FROM (SELECT id, sum(size) OVER newest AS total, row_number() OVER newest AS n FROM tc_webhook_requests
 				WHERE tenant_id = $1 AND app_id = $2 WINDOW newest AS (ORDER BY received_at DESC, id DESC)) AS ranked
 			WHERE total > $4 OR n > $5)`, tenant, k.App, k.ID, bytes, most)
+		return bunx.Err(err, "Request")
+	})
+}
+
+// Wait implements webhooks.Store.
+func (s *Store) Wait(ctx context.Context, tenant, app, id string, most int, bytes int64) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		const ofApp = `FROM tc_webhook_requests AS other WHERE other.tenant_id = $1 AND other.app_id = $2 AND other.waiting`
+		n, err := c.Exec(ctx, `UPDATE tc_webhook_requests SET waiting = true WHERE tenant_id = $1 AND app_id = $2 AND id = $3
+			AND (SELECT count(*) `+ofApp+`) < $4 AND (SELECT coalesce(sum(other.size), 0) `+ofApp+`) + size <= $5`, tenant, app, id, most, bytes)
+		if err != nil {
+			return bunx.Err(err, "Request")
+		}
+		if n == 0 {
+			return errs.New(errs.Unavailable, "Too many requests of the app wait for their handlers already. Try again later.")
+		}
+		return nil
+	})
+}
+
+// Waited implements webhooks.Store.
+func (s *Store) Waited(ctx context.Context, tenant, app, id string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `UPDATE tc_webhook_requests SET waiting = false WHERE tenant_id = $1 AND app_id = $2 AND id = $3`, tenant, app, id)
 		return bunx.Err(err, "Request")
 	})
 }

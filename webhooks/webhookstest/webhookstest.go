@@ -287,7 +287,20 @@ func testRequests(t *testing.T, s webhooks.Store) {
 	is.NoErr(err)
 	_, err = s.Kept(ctx, "acme", "b", id(6))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-	again := webhooks.Kept{App: "a", ID: id(6), ReceivedAt: monday, KeySealed: "key", Request: []byte("x")}
+	is.NoErr(s.Wait(ctx, "acme", "a", id(6), 1, 500))
+	keep(t, s, "acme", "a", 7, 20)
+	is.Equal(kept(), "67")                                                            // what waits stays
+	is.Equal(errs.CodeOf(s.Wait(ctx, "acme", "a", id(7), 1, 1000)), errs.Unavailable) // one does
+	is.Equal(errs.CodeOf(s.Wait(ctx, "acme", "a", id(7), 2, 519)), errs.Unavailable)  // of 500 bytes
+	is.Equal(errs.CodeOf(s.Wait(ctx, "acme", "a", id(5), 3, 1000)), errs.Unavailable) // it is gone
+	is.Equal(errs.CodeOf(s.Wait(ctx, "evil", "a", id(7), 3, 1000)), errs.Unavailable)
+	is.NoErr(s.Waited(ctx, "evil", "a", id(6)))
+	keep(t, s, "acme", "a", 8, 90)
+	is.Equal(kept(), "68")
+	is.NoErr(s.Waited(ctx, "acme", "a", id(6)))
+	keep(t, s, "acme", "a", 0, 2) // older than all others
+	is.Equal(kept(), "08")
+	again := webhooks.Kept{App: "a", ID: id(8), ReceivedAt: monday, KeySealed: "key", Request: []byte("x")}
 	is.Equal(errs.CodeOf(s.Keep(ctx, "acme", again, 3, 100)), errs.Conflict)
 }
 
