@@ -16,7 +16,7 @@ import (
 type appCommands struct {
 	client
 
-	Push appPushCommand `cmd:"" help:"Send what has changed in a folder to its app, publish it, and run its handlers from then on. Ignored are node_modules, .git, .env, .env.* and what .tenantcontentignore lists, as .gitignore does."`
+	Push appPushCommand `cmd:"" help:"Send what has changed in a folder to its app, publish it, and run its handlers from then on. Ignored are node_modules, .git, .env, .env.*, .DS_Store, ._*, Thumbs.db, desktop.ini and what .tenantcontentignore lists, as .gitignore does."`
 	Pull appPullCommand `cmd:"" help:"Write what has changed in an app to a folder. Files that were changed here since the last push or pull are not overwritten."`
 }
 

@@ -751,7 +751,7 @@ func (p *push) put(ctx context.Context, draft string, file localFile) error {
 		SHA256 string `json:"sha256"`
 	}
 	err := again(ctx, func() error {
-		opened, err := p.folder.Open(filepath.FromSlash(file.path))
+		opened, err := p.folder.Open(file.name())
 		if err != nil {
 			return errs.New(errs.Invalid, "%s: cannot be read: %v", harmless(file.path), cause(err))
 		}
@@ -781,7 +781,7 @@ func (p *push) put(ctx context.Context, draft string, file localFile) error {
 
 // changed reports whether a file has another size than it had when it was compared.
 func (p *push) changed(file localFile) bool {
-	info, err := p.folder.Stat(filepath.FromSlash(file.path))
+	info, err := p.folder.Stat(file.name())
 	return err != nil || info.Size() != file.size
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
@@ -35,7 +37,7 @@ const (
 )
 
 // ignoredFiles are the patterns that are ignored unless ignoreFile includes them again.
-var ignoredFiles = []string{"node_modules/", ".env", ".env.*"}
+var ignoredFiles = []string{"node_modules/", ".env", ".env.*", ".DS_Store", "._*", "Thumbs.db", "desktop.ini"}
 
 // state is what a folder has in stateFile of its app.
 type state struct {
@@ -170,10 +172,14 @@ func (f *appFolder) at(name string) string {
 
 // localFile is a file of a folder.
 type localFile struct {
-	path   string // as in the app
+	path   string // as in the app, in Unicode's form NFC
+	onDisk string // as in the folder, where it differs: file systems of macOS have names in NFD
 	size   int64
 	sha256 string
 }
+
+// name returns the name of the file in the folder.
+func (l localFile) name() string { return filepath.FromSlash(cmp.Or(l.onDisk, l.path)) }
 
 // problems are what is wrong with single files.
 type problems struct {
@@ -234,11 +240,12 @@ func (f *appFolder) files(ctx context.Context) ([]localFile, error) {
 		case entry.IsDir():
 			return nil
 		}
-		if says := unfit(name, entry.Type()); says != "" {
+		file := localFile{path: norm.NFC.String(name), onDisk: name}
+		if says := unfit(file.path, entry.Type()); says != "" {
 			wrong.add(name, "%s", says)
 			return nil
 		}
-		all = append(all, localFile{path: name})
+		all = append(all, file)
 		return nil
 	})
 	if err != nil {
@@ -315,7 +322,7 @@ func (f *appFolder) digest(ctx context.Context, all []localFile, wrong *problems
 }
 
 func (f *appFolder) digestOne(file *localFile) (err error) {
-	opened, err := f.Open(filepath.FromSlash(file.path))
+	opened, err := f.Open(file.name())
 	if err != nil {
 		return cause(err)
 	}

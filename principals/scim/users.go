@@ -93,7 +93,7 @@ func (s *Service) CreateUser(ctx context.Context, c Client, change UserChange) (
 	if err := change(&u); err != nil {
 		return User{}, err
 	}
-	if err := accept(&u, User{}); err != nil {
+	if err := s.accept(ctx, c, &u, User{}); err != nil {
 		return User{}, err
 	}
 	err = s.writing(ctx, c, func(ctx context.Context) error {
@@ -150,8 +150,10 @@ func (u User) profile(row *principals.DirectoryUser) {
 	row.Email, row.Timezone = u.Email, u.Timezone
 }
 
-// accept checks what a client has set, and trims it. was is the user before. Errors: errs.Invalid naming the attribute.
-func accept(u *User, was User) error {
+// accept checks what a client has set, and trims it. was is the user before. A timezone that is not an IANA name is left out, with a
+// warning in the log: providers pass on what people type, and a person does not fail for it. It returns errs.Invalid naming the
+// attribute.
+func (s *Service) accept(ctx context.Context, c Client, u *User, was User) error {
 	if was.ID == "" || u.UserName != was.UserName {
 		if err := principals.ValidUsername(u.UserName); err != nil {
 			return invalid(InvalidValue, "%s", strings.Replace(errs.MessageOf(err), "username", "userName", 1))
@@ -168,7 +170,7 @@ func accept(u *User, was User) error {
 	}{
 		{"displayName", &u.DisplayName, profile.MaxName, nil}, {"name.givenName", &u.GivenName, profile.MaxName, nil},
 		{"name.middleName", &u.MiddleName, profile.MaxName, nil}, {"name.familyName", &u.FamilyName, profile.MaxName, nil},
-		{"emails.value", &u.Email, profile.MaxEmail, profile.CheckEmail}, {"timezone", &u.Timezone, profile.MaxTimezone, profile.CheckTimezone},
+		{"emails.value", &u.Email, profile.MaxEmail, profile.CheckEmail},
 	} {
 		text := t.text
 		err := profile.Clean([]profile.Text{{Name: t.name, Value: &text, Max: t.most}})
@@ -183,6 +185,11 @@ func accept(u *User, was User) error {
 		default:
 			*t.text = *text
 		}
+	}
+	if u.Timezone = strings.TrimSpace(u.Timezone); u.Timezone != "" && profile.CheckTimezone(u.Timezone) != nil {
+		s.o.Log.WarnContext(ctx, "a timezone of the provider is not an IANA name such as Europe/Berlin, and is left out", "tenant", c.Tenant, "domain", c.Domain,
+			"username", shown(u.UserName), "timezone", shown(u.Timezone))
+		u.Timezone = was.Timezone
 	}
 	return nil
 }
@@ -203,7 +210,7 @@ func (s *Service) UpdateUser(ctx context.Context, c Client, id string, on Condit
 		if err := change(&u); err != nil {
 			return err
 		}
-		if err := accept(&u, was); err != nil {
+		if err := s.accept(ctx, c, &u, was); err != nil {
 			return err
 		}
 		u, err = s.update(ctx, c, p, u)
