@@ -179,7 +179,7 @@ func (c *conversation) ask(ctx context.Context) error {
 	var text strings.Builder
 	size := 0
 	a, err := c.s.o.Provider.Chat(ctx, r, func(p ai.Part) error {
-		size += len(p.Text)
+		size += len(p.Text) + len(p.Reasoning)
 		if p.ToolCall != nil {
 			step.Calls = append(step.Calls, *p.ToolCall)
 			size += len(p.ToolCall.Arguments)

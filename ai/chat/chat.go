@@ -146,7 +146,7 @@ type run struct {
 func (r *run) answer(ctx context.Context) (calls []ai.ToolCall, err error) {
 	var text strings.Builder
 	a, err := r.Provider.Chat(ctx, r.Request, func(p ai.Part) error {
-		r.text += len(p.Text)
+		r.text += len(p.Text) + len(p.Reasoning)
 		if c := p.ToolCall; c != nil {
 			r.text += len(c.ID) + len(c.Name) + len(c.Arguments)
 		}
@@ -155,6 +155,9 @@ func (r *run) answer(ctx context.Context) (calls []ai.ToolCall, err error) {
 		}
 		if p.ToolCall != nil {
 			calls = append(calls, *p.ToolCall)
+			return nil
+		}
+		if p.Text == "" {
 			return nil
 		}
 		text.WriteString(p.Text)

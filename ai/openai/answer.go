@@ -2,9 +2,11 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/ssestream"
@@ -21,6 +23,8 @@ type answer struct {
 	emit    func(ai.Part) error
 	calls   []call
 	refused error // of emit
+	think   thinking
+	said    bool // there is a text or a call
 }
 
 // call is a call while it comes in, in many pieces.
@@ -30,8 +34,9 @@ type call struct {
 	name, arguments []byte
 }
 
-// read reads an answer to its end. An answer without a reason for its end has been cut.
-func (a *answer) read(ctx context.Context, stream *ssestream.Stream[sdk.ChatCompletionChunk]) error {
+// read reads an answer to its end. An answer without a reason for its end has been cut, unless the server has said that its stream
+// is over.
+func (a *answer) read(ctx context.Context, stream *ssestream.Stream[sdk.ChatCompletionChunk], done *bool) error {
 	defer func() {
 		if stream.Err() == nil {
 			_ = stream.Close()
@@ -47,6 +52,14 @@ func (a *answer) read(ctx context.Context, stream *ssestream.Stream[sdk.ChatComp
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if err := a.text("", true); err != nil {
+		return err
+	}
+	if a.Finish == "" && *done && a.said {
+		if a.Finish = ai.Stopped; len(a.calls) > 0 {
+			a.Finish = ai.Calls
+		}
 	}
 	if a.Finish == "" {
 		return fmt.Errorf("the answer ends in the middle: %w", io.ErrUnexpectedEOF)
@@ -74,8 +87,17 @@ func (a *answer) add(chunk sdk.ChatCompletionChunk) error {
 		return nil
 	}
 	choice := chunk.Choices[0]
-	if text := choice.Delta.Content + choice.Delta.Refusal; text != "" {
-		if err := a.send(ai.Part{Text: text}); err != nil {
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		var thought string
+		if json.Unmarshal([]byte(choice.Delta.JSON.ExtraFields[name].Raw()), &thought) == nil && thought != "" {
+			if err := a.send(ai.Part{Reasoning: thought}); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	if text := content(choice.Delta) + choice.Delta.Refusal; text != "" {
+		if err := a.text(text, false); err != nil {
 			return err
 		}
 	}
@@ -103,7 +125,44 @@ func (a *answer) add(chunk sdk.ChatCompletionChunk) error {
 	return nil
 }
 
-// addCall adds a piece of a call. A server names a call in its first piece; some send each call whole, all with the same index.
+// content returns the text of a piece. Some servers send a list of parts.
+func content(delta sdk.ChatCompletionChunkChoiceDelta) string {
+	raw := delta.JSON.Content.Raw()
+	if !strings.HasPrefix(raw, "[") {
+		return delta.Content
+	}
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal([]byte(raw), &parts) != nil {
+		return ""
+	}
+	var text strings.Builder
+	for _, p := range parts {
+		if p.Type == "text" || p.Type == "output_text" || p.Type == "" {
+			text.WriteString(p.Text)
+		}
+	}
+	return text.String()
+}
+
+// text emits a piece of text. What a model has thought before its answer is not part of it.
+func (a *answer) text(piece string, last bool) error {
+	thought, said := a.think.part(piece, last)
+	if thought != "" {
+		if err := a.send(ai.Part{Reasoning: thought}); err != nil {
+			return err
+		}
+	}
+	if said == "" {
+		return nil
+	}
+	return a.send(ai.Part{Text: said})
+}
+
+// addCall adds a piece of a call. A server names a call in its first piece, and some in each; some send each call whole, all with
+// the same index.
 func (a *answer) addCall(c sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
 	at := -1
 	for i, begun := range a.calls {
@@ -122,12 +181,19 @@ func (a *answer) addCall(c sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
 		a.calls = append(a.calls, call{id: id, number: c.Index})
 		at = len(a.calls) - 1
 	}
-	a.calls[at].name = append(a.calls[at].name, c.Function.Name...)
+	switch name := string(a.calls[at].name); {
+	case strings.HasPrefix(c.Function.Name, name): // all of it so far, once more
+		a.calls[at].name = []byte(c.Function.Name)
+	default:
+		a.calls[at].name = append(a.calls[at].name, c.Function.Name...)
+	}
+	a.said = true
 	a.calls[at].arguments = append(a.calls[at].arguments, c.Function.Arguments...)
 	return nil
 }
 
 func (a *answer) send(p ai.Part) error {
+	a.said = a.said || p.Text != ""
 	err := a.emit(p)
 	if err != nil {
 		a.refused = err

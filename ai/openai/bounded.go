@@ -72,10 +72,51 @@ func (b *bounded) Do(r *http.Request) (*http.Response, error) {
 		return nil, &refusal{status: res.StatusCode, body: string(text), after: retryAfter(res.Header, time.Now())}
 	}
 	res.Body = body
-	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
-		res.Body = &eventBody{boundedBody: body, lines: bufio.NewReaderSize(body, 4<<10)}
+	if !strings.HasSuffix(r.URL.Path, chatPath) {
+		return res, nil
 	}
+	lines := bufio.NewReaderSize(body, 4<<10)
+	if beginsObject(lines) {
+		if err := streamed(res, lines, body); err != nil {
+			return nil, err
+		}
+		return res, nil
+	}
+	res.Header.Set("Content-Type", "text/event-stream")
+	res.Body = &eventBody{boundedBody: body, lines: lines, done: doneOf(r.Context())}
 	return res, nil
+}
+
+// chatPath ends the address of the requests whose answers are streams.
+const chatPath = "/chat/completions"
+
+// beginsObject reports whether an answer begins as a JSON object does, and not as an event.
+func beginsObject(lines *bufio.Reader) bool {
+	for n := 1; n <= 64; n++ {
+		b, err := lines.Peek(n)
+		if err != nil {
+			return false
+		}
+		if c := b[n-1]; c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return c == '{'
+		}
+	}
+	return false
+}
+
+// doneKey is the key of a context for whether a server has said that its stream is over.
+type doneKey struct{}
+
+func withDone(ctx context.Context) (context.Context, *bool) {
+	done := new(bool)
+	return context.WithValue(ctx, doneKey{}, done), done
+}
+
+func doneOf(ctx context.Context) *bool {
+	if done, ok := ctx.Value(doneKey{}).(*bool); ok {
+		return done
+	}
+	return new(bool)
 }
 
 // retryAfter reads the header Retry-After, in seconds or as a time.
@@ -145,6 +186,7 @@ type eventBody struct {
 	event  bool   // there is a line since the last empty one
 	ended  bool
 	failed error
+	done   *bool // is set when the stream is over
 }
 
 var doneLine = []byte("data: [DONE]")
@@ -190,7 +232,7 @@ func (b *eventBody) next() {
 		}
 		b.event = false
 	case bytes.Equal(text, doneLine) || bytes.Equal(text, []byte("data:[DONE]")):
-		b.ended = true
+		b.ended, *b.done = true, true
 		b.finish()
 	default:
 		b.event, b.rest = true, line

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -33,8 +34,10 @@ import (
 
 // Options configure a Provider. URL and Models are required.
 type Options struct {
-	URL string // of the API, such as https://api.openai.com/v1 or http://localhost:11434/v1
-	Key string // sent as a bearer token; "" for a server without one
+	// URL is the address of the API, such as https://api.openai.com/v1 or http://localhost:11434/v1, or of a deployment of Azure:
+	// https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=2024-10-21.
+	URL string
+	Key string // sent as a bearer token, to Azure as api-key; "" for a server without one
 	// Models are the models that callers can name. The first one is the default.
 	Models []Model
 	// ImageModel is the server's name for the model that makes images; "" for none: then New returns no ai.Imager.
@@ -92,8 +95,14 @@ func New(o Options) (ai.Provider, error) {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, errs.New(errs.Invalid, "URL: it must be the address of an API, such as https://api.openai.com/v1")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+	case u.User != nil || u.Fragment != "" || u.RawQuery != "" && (!azure(u) || len(u.Query()) != 1 || u.Query().Get("api-version") == ""):
 		return nil, errs.New(errs.Invalid, "URL: it must have no user, password, query or fragment: the key is an option of its own")
+	case operation.MatchString(u.Path):
+		right := *u
+		right.Path = operation.ReplaceAllString(u.Path, "")
+		return nil, errs.New(errs.Invalid, "URL: it must be the address of the API, to which the operation is added: %s", right.String())
+	case strings.Contains(u.Path, "/openai/deployments/") && u.RawQuery == "":
+		return nil, errs.New(errs.Invalid, "URL: a deployment of Azure needs its version, such as ?api-version=2024-10-21 at the end")
 	case strings.ContainsFunc(o.Key, func(c rune) bool { return c <= ' ' || c > '~' }):
 		return nil, errs.New(errs.Invalid, "Key: it must have no spaces and no characters beyond ASCII")
 	case len(o.Models) == 0:
@@ -123,7 +132,17 @@ func New(o Options) (ai.Provider, error) {
 		option.WithBaseURL(strings.TrimRight(o.URL, "/") + "/"), option.WithMaxRetries(0),
 		option.WithHTTPClient(&bounded{client: client, begin: o.Begin, idle: o.Idle, total: o.Timeout, most: o.MaxBytes}),
 	}
-	if o.Key != "" {
+	if azure(u) {
+		base := *u
+		base.RawQuery = ""
+		settings[0] = option.WithBaseURL(strings.TrimRight(base.String(), "/") + "/")
+		if version := u.Query().Get("api-version"); version != "" {
+			settings = append(settings, option.WithQuery("api-version", version))
+		}
+		if o.Key != "" {
+			settings = append(settings, option.WithHeader("api-key", o.Key))
+		}
+	} else if o.Key != "" {
 		settings = append(settings, option.WithAPIKey(o.Key))
 	}
 	p.chat, p.images = sdk.NewChatCompletionService(settings...), sdk.NewImageService(settings...)
@@ -131,6 +150,16 @@ func New(o Options) (ai.Provider, error) {
 		return imager{p}, nil
 	}
 	return p, nil
+}
+
+// operation matches the end of an address that is the one of a single operation of the API.
+var operation = regexp.MustCompile(`/(chat/completions|completions|responses|embeddings|models|images/generations)/?$`)
+
+// azure reports whether an address is that of a model at Azure, or of a gateway with the same paths.
+func azure(u *url.URL) bool {
+	host := strings.ToLower(u.Hostname())
+	return strings.HasSuffix(host, ".openai.azure.com") || strings.HasSuffix(host, ".cognitiveservices.azure.com") || strings.HasSuffix(host, ".services.ai.azure.com") ||
+		strings.Contains(u.Path, "/openai/deployments/")
 }
 
 // Models implements ai.Lister.
@@ -165,7 +194,8 @@ func (p *provider) Chat(ctx context.Context, r ai.Request, emit func(ai.Part) er
 	for with := (dialect{p.noUsage.Load(), p.newLength.Load()}); ; {
 		with.adapt(&params, r)
 		a := &answer{emit: emit}
-		err := a.read(ctx, p.chat.NewStreaming(ctx, params))
+		streaming, done := withDone(ctx)
+		err := a.read(ctx, p.chat.NewStreaming(streaming, params), done)
 		var refused *refusal
 		if errors.As(err, &refused) && with.learn(refused, r) {
 			continue
@@ -174,7 +204,7 @@ func (p *provider) Chat(ctx context.Context, r ai.Request, emit func(ai.Part) er
 			p.noUsage.CompareAndSwap(false, with.noUsage)
 			p.newLength.CompareAndSwap(false, with.newLength)
 		}
-		return a.Answer, p.explain(ctx, err, a)
+		return a.Answer, p.explain(ctx, err, a, r.Tools...)
 	}
 }
 
@@ -272,8 +302,9 @@ func message(m ai.Message) sdk.ChatCompletionMessageParamUnion {
 	return sdk.UserMessage(parts)
 }
 
-// explain returns the error of an answer for the caller. It wraps what the server has sent, without the key.
-func (p *provider) explain(ctx context.Context, err error, a *answer) error {
+// explain returns the error of an answer for the caller. It wraps what the server has sent, without the key. tools are those of the
+// request.
+func (p *provider) explain(ctx context.Context, err error, a *answer, tools ...ai.Tool) error {
 	switch {
 	case err == nil:
 		return nil
@@ -289,6 +320,9 @@ func (p *provider) explain(ctx context.Context, err error, a *answer) error {
 			return errs.Wrap(errs.Invalid, cause, tooLongMessage)
 		}
 		p.Log.WarnContext(ctx, "a model's server failed", "err", cause)
+		if _, inside, ok := strings.Cut(cause.Error(), "received error while streaming: "); ok {
+			return errs.Wrap(errs.Unavailable, cause, "The model's server failed in the middle of its answer: %s", sentence(cmp.Or(said(inside), inside)))
+		}
 		return errs.Wrap(errs.Unavailable, cause, "The model's server did not answer to the end. Try again.")
 	}
 	if tooLong(r.body) {
@@ -302,14 +336,36 @@ func (p *provider) explain(ctx context.Context, err error, a *answer) error {
 		return errs.Wrap(errs.Unavailable, cause, "The model's server has no such model, or its address is wrong. The operator of this server must set both right.")
 	case r.status == http.StatusTooManyRequests:
 		return errs.Wrap(errs.Unavailable, limited(cause, r.after), "The model's server has too much to do, or its quota is used up. Try again later.")
+	case r.status == http.StatusBadGateway && said(r.body) != "":
+		return errs.Wrap(errs.Unavailable, limited(cause, r.after), "The model's server has failed: %s", sentence(said(p.redacted(r.body))))
 	case r.status >= 500, r.status == http.StatusRequestTimeout:
 		return errs.Wrap(errs.Unavailable, limited(cause, r.after), "The model's server has failed. Try again.")
 	case r.status == http.StatusRequestEntityTooLarge:
 		return errs.Wrap(errs.Invalid, cause, tooLongMessage)
+	case len(tools) > 0 && withoutTools.MatchString(r.body):
+		names := make([]string, len(tools))
+		for i, t := range tools {
+			names[i] = t.Name
+		}
+		return errs.Wrap(errs.Invalid, cause, "This model takes no tools, and the conversation has %s: choose another model, or leave out the skills that bring them.", strings.Join(names, ", "))
 	case strings.Contains(r.body, "content_filter") || strings.Contains(r.body, "content_policy"):
 		return errs.Wrap(errs.Invalid, cause, "The model's provider refuses to answer this: its rules forbid it.")
 	}
 	return errs.Wrap(errs.Invalid, cause, "The model's server refuses this request. The log of this server has the reason.")
+}
+
+// withoutTools matches what servers say when their model takes no tools.
+var withoutTools = regexp.MustCompile(`(?i)(tools?|functions?|tool[_ ](use|call(s|ing)?|choice)|function calling)\W+((is|are)\W+)?(not\W+(be\W+)?(support|enabl|allow|available)|unsupported)|` +
+	`(not|n't)\W+support\W+(tool|function)|does not support .{0,20}(tool|function)|requires --enable-auto-tool-choice`)
+
+// sentence returns what a server says about a failure as the end of a sentence for people.
+func sentence(text string) string {
+	const most = 300
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return strings.TrimRight(text, ".") + "."
 }
 
 const tooLongMessage = "The conversation is too long for the model. Begin a new one, or leave something out."

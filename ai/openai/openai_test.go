@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"strings"
@@ -145,6 +146,16 @@ func TestOddServers(t *testing.T) {
 		"LongLine":      {chunk(`{"content":"`+strings.Repeat("x", 200<<10)+`"}`, "null") + ":" + strings.Repeat("y", 20<<10) + "\n\n" + chunk(`{}`, `"stop"`), strings.Repeat("x", 200<<10), ""},
 		"BehindDone":    {chunk(`{"content":"Hi"}`, `"stop"`) + "data: [DONE]\n\n" + chunk(`{"content":"!"}`, "null"), "Hi", ""},
 		"NullContent":   {chunk(`{"content":null,"reasoning_content":"hm"}`, "null") + chunk(`{"content":"Hi"}`, `"eos"`), "Hi", ""},
+		"DoneAlone":     {chunk(`{"content":"Hi"}`, "null") + "data: [DONE]\n\n", "Hi", ""},
+		"DoneAfterCall": {chunk(call("a", "x"), "null") + "data: [DONE]\n\n", "", "a x{} "},
+		"NameRepeated":  {chunk(call("a", "get_x"), "null") + chunk(`{"tool_calls":[{"index":0,"function":{"name":"get_x","arguments":""}}]}`, "null") + chunk(`{}`, `"tool_calls"`), "", "a get_x{} "},
+		"NameInPieces":  {chunk(call("a", "get_"), "null") + chunk(`{"tool_calls":[{"index":0,"function":{"name":"x","arguments":""}}]}`, "null") + chunk(`{}`, `"tool_calls"`), "", "a get_x{} "},
+		"Parts":         {chunk(`{"content":[{"type":"text","text":"H"},{"type":"image_url"},{"type":"text","text":"i"}]}`, `"stop"`), "Hi", ""},
+		"Think":         {chunk(`{"content":"\n<thi"}`, "null") + chunk(`{"content":"nk>hm <b"}`, "null") + chunk(`{"content":"> </thi"}`, "null") + chunk(`{"content":"nk>\n\n"}`, "null") + chunk(`{"content":" Hi <think>"}`, `"stop"`), "Hi <think>", ""},
+		"NoThought":     {chunk(`{"content":"<th"}`, "null") + chunk(`{"content":"ree>"}`, `"stop"`), "<three>", ""},
+		"ShortText":     {chunk(`{"content":"<"}`, `"stop"`), "<", ""},
+		"Whole":         {`{"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"<think>hm</think>Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`, "Hi", ""},
+		"WholeCalls":    {"\n " + `{"choices":[{"message":{"content":null,"tool_calls":[{"id":"a","function":{"name":"x","arguments":"{}"}},{"id":"b","function":{"name":"y","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`, "", "a x{} b y{} "},
 		"ManyEmptyLine": {strings.Repeat("\n\n: ping\n", 100) + chunk(`{"content":"Hi"}`, `"stop"`), "Hi", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,6 +173,53 @@ func TestOddServers(t *testing.T) {
 			is.New(t).Equal(calls, c.calls)
 		})
 	}
+}
+
+// TestFailuresAreNamed: an error of the server has its sentence, wherever it comes.
+func TestFailuresAreNamed(t *testing.T) {
+	tools := []ai.Tool{{Name: "search"}, {Name: "look_up"}}
+	for name, c := range map[string]struct {
+		turn aitest.Turn
+		code errs.Code
+		says string
+	}{
+		"InStream":      {aitest.Turn{Status: 200, Body: "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: {\"error\":{\"message\":\"upstream overloaded " + aitest.Key + "\"}}\n\n"}, errs.Unavailable, "in the middle of its answer: upstream overloaded ********."},
+		"InStreamText":  {aitest.Turn{Status: 200, Body: "data: {\"error\":\"no memory\"}\n\n"}, errs.Unavailable, "in the middle of its answer: no memory."},
+		"Whole":         {aitest.Turn{Status: 200, Body: `{"error":{"message":"quota exceeded"}}`}, errs.Unavailable, "has failed: quota exceeded."},
+		"EmptyWhole":    {aitest.Turn{Status: 200, Body: `{"choices":[]}`}, errs.Unavailable, "The model's server has failed"},
+		"Nonsense":      {aitest.Turn{Status: 200, Body: `{"choices":`}, errs.Unavailable, "did not answer to the end"},
+		"EmptyStream":   {aitest.Turn{Status: 200, Body: "data: [DONE]\n\n"}, errs.Unavailable, "did not answer to the end"},
+		"NoTools":       {aitest.Turn{Status: 400, Body: `{"error":{"message":"registry.ollama.ai/library/gemma:2b does not support tools"}}`}, errs.Invalid, "takes no tools, and the conversation has search, look_up"},
+		"NoToolsVLLM":   {aitest.Turn{Status: 400, Body: `{"message":"\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set"}`}, errs.Invalid, "takes no tools"},
+		"NoFunctions":   {aitest.Turn{Status: 400, Body: `{"error":{"message":"Function calling is not enabled for this model"}}`}, errs.Invalid, "takes no tools"},
+		"AnotherReason": {aitest.Turn{Status: 400, Body: `{"error":{"message":"bad temperature"}}`}, errs.Invalid, "refuses this request"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _, _ := open(t, nil, c.turn)
+			_, err := ask(t, p, ai.Request{Tools: tools})
+			if errs.CodeOf(err) != c.code || !strings.Contains(errs.MessageOf(err), c.says) || strings.Contains(err.Error(), aitest.Key) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestAzure: a deployment has its version in the query, and the key in a header of its own.
+func TestAzure(t *testing.T) {
+	is := is.New(t)
+	var got *http.Request
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		_, _ = w.Write([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))
+	}))
+	t.Cleanup(s.Close)
+	p, err := openai.New(openai.Options{URL: s.URL + "/openai/deployments/mini/?api-version=2024-10-21", Key: "azure-key", Models: []openai.Model{{Name: "m"}}, Log: slog.New(slog.DiscardHandler)})
+	is.NoErr(err)
+	text, err := ask(t, p, ai.Request{})
+	is.NoErr(err)
+	is.Equal(text, "Hi")
+	is.Equal(got.URL.RequestURI(), "/openai/deployments/mini/chat/completions?api-version=2024-10-21")
+	is.Equal([]string{got.Header.Get("api-key"), got.Header.Get("Authorization")}, []string{"azure-key", ""})
 }
 
 // TestManyCallsAreRefused: their number is bounded.
@@ -262,6 +320,8 @@ func TestOptions(t *testing.T) {
 	for name, o := range map[string]openai.Options{
 		"URL: it must be": {URL: "api.openai.com/v1", Models: models}, "URL: it must": {URL: "ftp://x/", Models: models},
 		"URL: it must have": {URL: "https://me:" + aitest.Key + "@x/v1", Models: models}, "URL: ": {URL: "https://x/v1?key=" + aitest.Key, Models: models},
+		"URL: it must be the address of the API, to which the operation is added: https://x/v1": {URL: "https://x/v1/chat/completions", Models: models},
+		"URL: it must be the address of the API, to which the":                                  {URL: "https://x/v1/models/", Models: models}, "URL: a deployment": {URL: "https://x.openai.azure.com/openai/deployments/d", Models: models},
 		"Key": {URL: "https://x/v1", Key: aitest.Key + "\n", Models: models}, "Models": {URL: "https://x/v1"},
 		"Models: each": {URL: "https://x/v1", Models: []openai.Model{{Name: "m"}, {Name: "m"}}}, "Models: each model": {URL: "https://x/v1", Models: []openai.Model{{}}},
 	} {
