@@ -14,6 +14,7 @@ import (
 	"time"
 	_ "time/tzdata" // a child reads no files
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/collate"
@@ -308,17 +309,19 @@ func (i *international) byScript(locale, a, b string) int {
 	if scripts == nil {
 		return 0
 	}
-	x, y := []rune(a), []rune(b)
-	for n := range min(len(x), len(y)) {
-		if x[n] == y[n] {
+	for a != "" && b != "" {
+		x, n := utf8.DecodeRuneInString(a)
+		y, m := utf8.DecodeRuneInString(b)
+		a, b = a[n:], b[m:]
+		if x == y {
 			continue
 		}
-		if unicode.IsLetter(x[n]) && unicode.IsLetter(y[n]) {
-			if order := scriptRank(scripts, x[n]) - scriptRank(scripts, y[n]); order != 0 {
+		if unicode.IsLetter(x) && unicode.IsLetter(y) {
+			if order := scriptRank(scripts, x) - scriptRank(scripts, y); order != 0 {
 				return order
 			}
 		}
-		if i.collator(locale, "base").CompareString(string(x[n]), string(y[n])) != 0 {
+		if i.collator(locale, "base").CompareString(string(x), string(y)) != 0 {
 			return 0
 		}
 	}
