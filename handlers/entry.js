@@ -27,10 +27,18 @@ const answerOf = (v) => {
   if (isBytes(v)) return { status: 200, body: base64Encode(v), encoding: 'base64' }
   if (v === null || typeof v !== 'object' || typeof v.status !== 'number') return v
   if (!Number.isFinite(v.status)) throw new TypeError(`the status of a response must be a whole number from 200 to 599, not ${v.status}`)
+  if (typeof v.arrayBuffer === 'function') { // a Response
+    return v.arrayBuffer().then((body) => ({ status: v.status, headers: Object.fromEntries(v.headers), body: base64Encode(body), encoding: 'base64' }))
+  }
   const { headers, body } = v
   if (typeof headers === 'object' && headers?.[Symbol.iterator]) v = { ...v, headers: Object.fromEntries(headers) } // Headers, a Map or pairs
   if (isBytes(body)) v = { ...v, body: base64Encode(body), encoding: 'base64' }
   return v
+}
+const answering = (respond) => (v) => {
+  const answer = answerOf(v)
+  if (answer instanceof Promise) return answer.then(respond)
+  respond(answer)
 }
 const resultOf = (v) => {
   if (isBytes(v)) throw new TypeError('a tool returns what JSON can hold: turn bytes into text with base64Encode')
@@ -56,7 +64,7 @@ export const invoke = async (data, functions) => {
       count: (...args) => dataset(alias, 'count', ...args),
     })
   }
-  const called = data.tool ?? { request: data.request, respond: (v) => respond(answerOf(v)) } // a tool has args, run and idempotencyKey
+  const called = data.tool ?? { request: data.request, respond: answering(respond) } // a tool has args, run and idempotencyKey
   const given = { ...called, env: data.env, context, log, crypto, base64Encode, base64Decode, base64UrlEncode, base64UrlDecode, btoa, atob }
   for (const name of ['query', 'fetch', 'emit', 'notify', 'email', 'markdown']) {
     if (functions[name]) given[name] = functions[name]

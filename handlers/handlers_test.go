@@ -292,7 +292,7 @@ func TestContext(t *testing.T) {
 	is.Equal(out.Response.Headers["content-type"], "application/json; charset=utf-8")
 	is.Equal(string(out.Response.Body), `{"names":["atob","base64Decode","base64Encode","base64UrlDecode","base64UrlEncode","btoa","context","crypto","env","log","markdown","query","request","respond"],`+
 		`"request":{"method":"POST","path":"/a","params":{},"query":{"one":"1","two":["1","2"]},"headers":{"x-a":"1, 2"},"body":{"a":[1,"ü"]},"rawBody":"{\"a\": [1, \"ü\"]}","user":{"id":"jo","type":"User","name":"Jo","username":"jo"},"roles":["boss"],"replay":true},`+
-		`"env":{"KEY":"s3cret"},"hmac":true,"html":"m[\"x\"]m[\"y\"]","sum":"q[\"select $1\",[2]]","fields":"d[\"sales\",\"fields\"]","rows":"d[\"sales\",\"rows\",{\"limit\":1}]","count":"d[\"sales\",\"count\",{}]",`+
+		`"env":{"KEY":"s3cret"},"hmac":true,"html":"m[\"x\"]m[\"y\"]","sum":"q[\"select $1\",[2]]","fields":"d[\"sales\",\"fields\"]","rows":"d[\"sales\",\"rows\",{\"limit\":1}]","count":"d[\"sales\",\"count\"]",`+
 		`"aliases":["sales","__proto__"],"absent":"undefinedundefinedundefined"}`)
 	is.Equal(len(out.Result.Logs), 2)
 	is.Equal(out.Result.Logs[1].Level+out.Result.Logs[1].Text, "warncareful")
@@ -426,6 +426,7 @@ func TestResponses(t *testing.T) {
 		"new Uint8Array([255, 0])": "200 map[content-type:application/octet-stream] \xff\x00", "new Uint8Array([1, 255, 0]).buffer.slice(1)": "200 map[content-type:application/octet-stream] \xff\x00",
 		"({status: 200, body: new DataView(new Uint8Array([1, 255, 0]).buffer, 1), headers: {'Content-Type': 'image/png'}})": "200 map[content-type:image/png] \xff\x00",
 		"({status: 200, headers: new Map([['X-A', '1']])})":                                                                  "200 map[x-a:1] ",
+		"new Response('ü', {status: 201, headers: {'X-A': '1'}})":                                                            "201 map[content-type:text/plain;charset=UTF-8 x-a:1] ü", "Response.json([1])": `200 map[content-type:application/json] [1]`, "new Response(null, {status: 204})": "204 map[] ",
 		"({status: NaN})": "500 thrown NaN", "({status: Infinity})": "500 thrown Infinity", "({status: -Infinity, body: 'x'})": "500 thrown -Infinity", "({status: Number(undefined)})": "500 thrown NaN",
 		"({status: 100})": "500 thrown whole number", "({status: 199})": "500 thrown whole number", "({status: 600})": "500 thrown whole number", "({status: 200.5})": "500 thrown whole number", "({status: -1})": "500 thrown whole number",
 		"({status: 200, headers: {'a b': '1'}})":                "500 thrown no name of a header",
