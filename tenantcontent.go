@@ -191,7 +191,7 @@ type Config struct {
 	// longer changes nothing and fails. On SQLite nobody else writes meanwhile: other requests that write are refused after 3 seconds, and log-ins,
 	// reads and dry runs go on. On PostgreSQL others of the tenant wait who change the same rows.
 	MaxImportTime time.Duration
-	// TenantQuota is how many bytes a tenant may store in files, records and the SQL databases of apps together; default 10 GiB.
+	// TenantQuota is how many bytes a tenant may store in files and records together; default 10 GiB.
 	// What a tenant has of its own (tenants.Unchecked.SetQuota) is in its place. See docs/quotas.md.
 	TenantQuota int64
 	// UserQuota is how many bytes the uploads of a user may have together; default 2 GiB.
@@ -351,7 +351,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	}
 	libraryFiles := filesOf(content.Library)
 	app.workspaces = workspaces.New(workspaces.Options{
-		Driver: c.Workspaces, Store: workspacestore.New(c.DB), Keys: keys, Kind: apps.Kind, Log: c.Log, Now: c.Now,
+		Driver: c.Workspaces, Store: workspacestore.New(c.DB), Admit: app.quotas.CheckWorkspace, Keys: keys, Kind: apps.Kind, Log: c.Log, Now: c.Now,
 		Exist: func(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 			return app.Apps.Unchecked().Exist(ctx, tenant, ids)
 		},

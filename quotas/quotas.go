@@ -198,6 +198,18 @@ func (s *Service) Check(ctx context.Context, tenant string, n int64) error {
 	return err
 }
 
+// CheckWorkspace returns errs.Full if a tenant has as many workspaces as it may have, or no room. Two that are made in the same moment may pass it by one.
+func (s *Service) CheckWorkspace(ctx context.Context, tenant string) error {
+	u, err := s.Usage(ctx, tenant)
+	switch {
+	case err != nil:
+		return err
+	case u.Count >= u.MaxCount:
+		return errs.New(errs.Full, "The tenant has %d of the %d SQL databases of apps that it may have: delete apps or drafts that are not needed, or ask the operator for a larger quota.", u.Count, u.MaxCount)
+	}
+	return s.Check(ctx, tenant, 0)
+}
+
 // full returns the error of a tenant that has no room.
 func (s *Service) full(tenant string) error {
 	r := s.of(tenant)

@@ -167,6 +167,8 @@ type Options struct {
 	// Exist returns those of some ids of a tenant that are apps or drafts, deleted ones that can be restored among them. The workspaces
 	// of others are swept. nil: none are swept.
 	Exist func(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
+	// Admit returns an error if a tenant must not have another workspace. nil: each may.
+	Admit func(ctx context.Context, tenant string) error
 	// Kind is the kind of apps, whose workspaces are dropped when they are purged.
 	Kind entity.Kind
 	Log  *slog.Logger
@@ -231,6 +233,11 @@ func (s *Service) workspace(ctx context.Context, tenant, app string) (Workspace,
 	}
 	r, lasting, err := s.o.Store.Get(ctx, tenant, app)
 	if errs.CodeOf(err) == errs.NotFound {
+		if s.o.Admit != nil {
+			if err := s.o.Admit(ctx, tenant); err != nil {
+				return Workspace{}, err
+			}
+		}
 		r = Record{App: app, Engine: s.o.Driver.Engine(), CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond)}
 		if r.Sealed, err = s.o.Keys.Seal(tenant, sealedTable, sealedColumn, app, []byte(rand.Text()+rand.Text())); err != nil {
 			return Workspace{}, err

@@ -29,7 +29,7 @@ type config struct {
 	MaxBody         size     `env:"TENANTCONTENT_MAX_BODY" default:"1MiB" help:"Size of a JSON body." placeholder:"SIZE"`
 	MaxUpload       size     `env:"TENANTCONTENT_MAX_UPLOAD" default:"256MiB" help:"Size of an uploaded file." placeholder:"SIZE"`
 	MaxAppFile      size     `env:"TENANTCONTENT_MAX_APP_FILE" default:"100MiB" help:"Size of a file of an app." placeholder:"SIZE"`
-	TenantQuota     size     `env:"TENANTCONTENT_TENANT_QUOTA" default:"10GiB" help:"Most bytes that a tenant stores in files, records and the SQL databases of apps, unless tenant quota gives it another number." placeholder:"SIZE"`
+	TenantQuota     size     `env:"TENANTCONTENT_TENANT_QUOTA" default:"10GiB" help:"Most bytes that a tenant stores in files and records, unless tenant quota gives it another number." placeholder:"SIZE"`
 	UserQuota       size     `env:"TENANTCONTENT_USER_QUOTA" default:"2GiB" help:"Most bytes of the uploads of a user together." placeholder:"SIZE"`
 	TenantDatabases count    `name:"tenant-workspaces" env:"TENANTCONTENT_TENANT_WORKSPACES" default:"1000" help:"Most SQL databases that the apps and drafts of a tenant have, unless tenant quota gives it another number." placeholder:"NUMBER"`
 	SessionLifetime lifetime `env:"TENANTCONTENT_SESSION_LIFETIME" default:"12h" help:"How long a log-in lasts." placeholder:"TIME"`

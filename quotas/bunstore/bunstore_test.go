@@ -109,10 +109,33 @@ func TestOwn(t *testing.T) {
 			is.NoErr(s.Check(t.Context(), tenant, want[0]))
 			is.Equal(errs.CodeOf(s.Check(t.Context(), tenant, want[0]+1)), errs.Full)
 		}
+		spaces := workspaces.New(workspaces.Options{Store: workspacestore.New(db), Driver: noDriver{}, Keys: noKeys{}, Admit: s.CheckWorkspace})
+		zero := 0
+		set(tenants.Quota{Workspaces: &zero})
+		_, err := spaces.Connect(t.Context(), "acme", "0192b2a0-0000-7000-8000-000000000001")
+		is.Equal(errs.CodeOf(err), errs.Full)
+		_, err = spaces.Connect(t.Context(), "evil", "0192b2a0-0000-7000-8000-000000000001")
+		is.NoErr(err)
 		set(tenants.Quota{})
 		is.NoErr(s.Check(t.Context(), "acme", 100)) // nothing is refused for an old measure
 	})
 }
+
+// noDriver connects to nothing, and noKeys seals nothing.
+type (
+	noDriver struct{ workspaces.Driver }
+	noKeys   struct{}
+)
+
+func (noDriver) Engine() string { return "none" }
+
+func (noDriver) Connect(context.Context, workspaces.Workspace) (workspaces.Conn, error) {
+	return nil, nil
+}
+
+func (noKeys) Seal(_, _, _, _ string, plain []byte) (string, error) { return string(plain), nil }
+
+func (noKeys) Open(_, _, _, _, sealed string) ([]byte, error) { return []byte(sealed), nil }
 
 // TestBlobs: a blobs.Store with a quota is one like another, as long as there is room.
 func TestBlobs(t *testing.T) {
