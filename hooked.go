@@ -63,6 +63,11 @@ func (l listening) Inside(ctx context.Context, id string) (string, error) {
 	return l.app.Apps.Inside(ctx, id)
 }
 
+// Examinable implements messages.Apps.
+func (l listening) Examinable(ctx context.Context, id string) (string, error) {
+	return l.app.Apps.Examinable(ctx, id)
+}
+
 // Listens implements messages.Apps.
 func (l listening) Listens(ctx context.Context, app, event string) (bool, error) {
 	a, err := actor.From(ctx)

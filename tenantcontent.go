@@ -223,6 +223,7 @@ type App struct {
 	visibility  visibility
 	health      *health.Monitor
 	deployments *handlers.Service
+	owner       func(ctx context.Context, tenant, principal string) (webhooks.Owner, error) // of apps
 	scim        *scim.Service
 	sweeper     *sweep.Sweeper
 	indexer     *indexer.Indexer
@@ -280,6 +281,10 @@ func Open(c Config) (*App, error) {
 		return nil, err
 	}
 	app.handler, err = httpapi.New(httpapi.Config{
+		Owner: func(ctx context.Context, tenant, principal string) (actor.Actor, error) {
+			owner, err := app.owner(ctx, tenant, principal)
+			return owner.Actor, err
+		},
 		ViewKey:  viewKey,
 		Services: app.Services,
 		Handlers: app.deployments, Workspaces: app.workspaces, Quotas: app.quotas, SCIM: app.scim,
@@ -385,10 +390,10 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	if err != nil {
 		return err
 	}
-	owners := app.owners(c, rights.Of)
+	app.owner = app.owners(c, rights.Of)
 	app.Agents = agents.New(agents.Options{
 		Store: agentstore.New(c.DB).Notify(installed.Bump), Changes: installed.Of, Queue: app.queue, Apps: app.Apps, Tools: app.deployments, Provider: c.AI,
-		App: app.agentApp, Owner: agentOwners(owners), Enabled: app.Tenants.Unchecked().AIEnabled,
+		App: app.agentApp, Owner: agentOwners(app.owner), Enabled: app.Tenants.Unchecked().AIEnabled,
 		Bind: func(ctx context.Context, in *handlers.Invocation, t handlers.ToolCall) (end func(), err error) {
 			return app.handler.BindTool(ctx, in, t)
 		},
@@ -453,7 +458,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 			h, err := app.Apps.Unchecked().Hooked(ctx, tenant, id)
 			return webhooks.Target(h), err
 		},
-		Owner: owners, Changes: shown.Of, Limits: c.Webhooks, Log: c.Log, Now: c.Now, NewID: c.NewID,
+		Owner: app.owner, Changes: shown.Of, Limits: c.Webhooks, Log: c.Log, Now: c.Now, NewID: c.NewID,
 		Queue: app.queue, Bind: func(ctx context.Context, in *handlers.Invocation) (end func(), err error) {
 			return app.handler.BindTool(ctx, in, handlers.ToolCall{})
 		},

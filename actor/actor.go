@@ -5,6 +5,7 @@ package actor
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -51,6 +52,7 @@ type Actor struct {
 	Superuser bool            // passes every check inside its tenant, and none outside it
 	AI        bool            // holds the `ai` credential (globalPermissions.ai)
 	Teams     map[string]Role // team id to role in it
+	Wide      Role            // what Capped leaves of a superuser: a role over the whole tenant, in no team; NoRole of others
 	ReadOnly  bool            // a read-only API token: GET and HEAD alone
 	Token     string          // id of the API token that was used, "" for a session or a host's actor
 	Session   string          // id of the session that was used, "" for an API token or a host's actor
@@ -58,11 +60,32 @@ type Actor struct {
 
 // Role returns the highest role over all teams; tenant-wide rules use it.
 func (a Actor) Role() Role {
-	highest := NoRole
+	highest := a.Wide
 	for _, r := range a.Teams {
 		highest = max(highest, r)
 	}
 	return highest
+}
+
+// Capped returns the actor with no more tenant-wide rights than another one, whose app calls the service for the actor. The
+// actor keeps what is the actor's own: the name, the memberships, the credential, and so every row and share. The role in
+// each team is at most the highest role of by. Every other right needs both: AI, and to be a superuser. A superuser is
+// capped to the highest role of by over the whole tenant, and has no other rights in teams than a member of them has.
+func (a Actor) Capped(by Actor) Actor {
+	a.AI = (a.AI || a.Superuser) && (by.AI || by.Superuser)
+	if by.Superuser {
+		return a
+	}
+	highest := by.Role()
+	if a.Superuser {
+		a.Superuser, a.Wide = false, Admin
+	}
+	a.Wide = min(a.Wide, highest)
+	a.Teams = maps.Clone(a.Teams)
+	for id, role := range a.Teams {
+		a.Teams[id] = min(role, highest)
+	}
+	return a
 }
 
 // Permission is a tenant-wide right, as the API names it.

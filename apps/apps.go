@@ -82,7 +82,7 @@ func (a App) Version() string {
 
 // inherit sets what a draft has from the app that it is a draft of.
 func (a *App) inherit(of App) {
-	a.OwnerID, a.Type, a.IsManaged, a.Shared, a.Tags = of.OwnerID, of.Type, of.IsManaged, of.Shared, of.Tags
+	a.OwnerID, a.AwaitsOwner, a.Type, a.IsManaged, a.Shared, a.Tags = of.OwnerID, of.AwaitsOwner, of.Type, of.IsManaged, of.Shared, of.Tags
 }
 
 func (a *App) fields() drafts.Fields {

@@ -30,6 +30,7 @@ type Shown struct {
 	Favorite          bool        // the caller has marked the app, of a draft its app
 	Chats             bool        // the caller may use language models
 	Inside            bool        // the caller sees the insides: files as they are written, variables and shares
+	Examines          bool        // the caller sees what handlers have done: may change the app, also with a token that can only read
 	Deployed          *Deployed   // what Deploy, Commit or Copy has deployed; nil from all others, and from a Copy with nothing to deploy
 }
 
@@ -88,6 +89,7 @@ func (s *Service) show(ctx context.Context, a actor.Actor, all []App, grants map
 		grant := grants[originals[i]]
 		v := Shown{
 			App: app, Permissions: PermissionsOf(a, app, grant), CanView: canView(a, app, grant), CanExport: canExport(a, app), Favorite: favorites[originals[i]], Chats: chats, Inside: inside(a, app, grant),
+			Examines: toWrite.has(PermissionsOf(reads, app, grant)),
 		}
 		if app.Lock.Lives(now) {
 			v.EditLock, v.Held = app.Lock, app.Lock.Holds(a, now)
@@ -97,7 +99,7 @@ func (s *Service) show(ctx context.Context, a actor.Actor, all []App, grants map
 		}
 		if app.EditingID != nil {
 			v.Permissions = v.Permissions.ofDraft()
-		} else if PermissionsOf(reads, app, grant).Write {
+		} else if v.Examines {
 			drafted = append(drafted, app.ID)
 		}
 		out[i] = v
@@ -227,7 +229,7 @@ func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 		return Shown{}, err
 	}
 	chats, err := s.o.Chats(ctx)
-	return Shown{App: app, Permissions: PermissionsOf(a, app, shares.Grant{}), CanView: canView(a, app, shares.Grant{}), CanExport: canExport(a, app), Chats: chats, Inside: true}, err
+	return Shown{App: app, Permissions: PermissionsOf(a, app, shares.Grant{}), CanView: canView(a, app, shares.Grant{}), CanExport: canExport(a, app), Chats: chats, Inside: true, Examines: true}, err
 }
 
 // Edit has the fields that an Update changes. A nil field stays as it is.

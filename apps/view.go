@@ -173,6 +173,9 @@ func private(path string) bool {
 // viewed returns an app with its manifest, as an actor has it.
 func (s *Service) viewed(ctx context.Context, a actor.Actor, o *opened) (Viewed, error) {
 	v, err := s.shown(ctx, o, o.grant.Roles)
+	if hasAllRoles(a, o.app) {
+		v.Roles = allOf(v.Manifest)
+	}
 	a.ReadOnly = false
 	v.Switch = PermissionsOf(a, o.app, o.grant).SwitchRoles
 	return v, err
@@ -184,12 +187,26 @@ func (s *Service) shown(ctx context.Context, o *opened, roles []string) (Viewed,
 	return Viewed{App: o.app, Manifest: m, Entry: entry(o.entryPoint, m.EntryPoint), PassDatasets: o.passDatasets, Roles: ofManifest(m, roles)}, err
 }
 
+// hasAllRoles reports whether an actor has every role of an app's manifest without a share: its owner, those who are Publisher or more
+// in the owning team, and superusers.
+func hasAllRoles(a actor.Actor, app App) bool {
+	return a.Superuser || a.User == app.OwnerID || a.Teams[app.OwnerID] >= actor.Publisher
+}
+
 // ofManifest returns the ids of the roles of a manifest that are among some, in the manifest's order.
 func ofManifest(m manifest.Manifest, some []string) (roles []string) {
 	for _, r := range m.Roles {
 		if slices.Contains(some, r.ID) {
 			roles = append(roles, r.ID)
 		}
+	}
+	return roles
+}
+
+// allOf returns the ids of the roles of a manifest, in its order.
+func allOf(m manifest.Manifest) (roles []string) {
+	for _, r := range m.Roles {
+		roles = append(roles, r.ID)
 	}
 	return roles
 }

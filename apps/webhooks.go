@@ -38,6 +38,21 @@ func (s *Service) Inspectable(ctx context.Context, id string) (string, error) {
 	return app.ID, err
 }
 
+// Examinable is Inspectable also for a draft: records of what handlers have done, such as logs and e-mails, are for those who may change
+// what runs. Errors: errs.NotFound; errs.Forbidden.
+func (s *Service) Examinable(ctx context.Context, id string) (string, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return "", err
+	}
+	app, grant, err := s.rules.FindHead(ctx, a, id)
+	if err != nil {
+		return "", err
+	}
+	a.ReadOnly = false
+	return app.ID, toWrite.check(a, app, grant)
+}
+
 // published returns an app, without Defn, that an actor may change and that is no draft.
 func (s *Service) published(ctx context.Context, a actor.Actor, id string) (App, error) {
 	app, grant, err := s.rules.FindHead(ctx, a, id)

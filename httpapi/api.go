@@ -117,6 +117,9 @@ type Config struct {
 	Authenticate func(r *http.Request) (actor.Actor, error)
 	// Resume returns the actor of a user whom Authenticate has returned before, with the rights of now: see tenantcontent.Config.
 	Resume func(ctx context.Context, tenant, username string) (actor.Actor, error)
+	// Owner returns the owner of an app, a user or a team, with the rights of now, or errs.Unauthenticated or errs.NotFound if nobody may
+	// act as the owner. Apps have no more tenant-wide rights than this actor, and those of a member without one. Default: there is none.
+	Owner func(ctx context.Context, tenant, principal string) (actor.Actor, error)
 	// TrustedProxies are the networks of the proxies whose X-Forwarded-For or Forwarded header names the client; default:
 	// none, the client is at the other end of the connection.
 	TrustedProxies []netip.Prefix
@@ -207,6 +210,11 @@ func New(c Config) (Handler, error) {
 	}
 	if c.AI == nil {
 		c.AI = ai.None{}
+	}
+	if c.Owner == nil {
+		c.Owner = func(context.Context, string, string) (actor.Actor, error) {
+			return actor.Actor{}, errs.New(errs.NotFound, "Owner not found.")
+		}
 	}
 	if c.Heartbeat == 0 {
 		c.Heartbeat = defaultHeartbeat

@@ -76,8 +76,12 @@ func (a *api) ModelCall(ctx context.Context, tenant, user string) (leave func(),
 // modelUser returns the ai.Request.User of a request.
 func modelUser(r *request) string { return ai.Pseudonym(r.who.Tenant, person(r)) }
 
-// promptApp returns an app as prompts describe it, with the datasets that the caller can read now.
-func (a *api) promptApp(ctx context.Context, app apps.App) (assist.App, error) {
+// promptApp returns an app as prompts describe it, with the datasets that the app can read for the caller now.
+func (a *api) promptApp(r *request, app apps.App) (assist.App, error) {
+	ctx, err := a.cappedIn(r.Context(), app, r.who)
+	if err != nil {
+		return assist.App{}, err
+	}
 	out := assist.App{Name: app.Name}
 	if app.Description != nil {
 		out.Description = *app.Description
@@ -100,7 +104,7 @@ func (a *api) chattable(r *request) (apps.App, assist.App, error) {
 	if err != nil {
 		return app, assist.App{}, err
 	}
-	told, err := a.promptApp(r.Context(), app)
+	told, err := a.promptApp(r, app)
 	return app, told, err
 }
 
@@ -134,28 +138,40 @@ func (a *api) chatModel(app apps.App) string {
 	return ""
 }
 
-// appDatasets reads the datasets that an app is bound to, by their aliases.
+// appDatasets reads the datasets that an app is bound to, by their aliases, for a viewer: see api.capped.
 type appDatasets struct {
-	service *datasets.Service
-	ids     map[string]string
+	*api
+	app    apps.App
+	viewer actor.Actor
+	ids    map[string]string
 }
 
 // Rows implements assist.Reader.
 func (d appDatasets) Rows(ctx context.Context, alias string, q datasets.Query) (json.RawMessage, error) {
-	id, err := d.id(alias)
+	ctx, id, err := d.bound(ctx, alias)
 	if err != nil {
 		return nil, err
 	}
-	return d.service.Rows(ctx, id, q)
+	return d.Datasets.Rows(ctx, id, q)
 }
 
 // Count implements assist.Reader.
 func (d appDatasets) Count(ctx context.Context, alias string, filter json.RawMessage) (int, error) {
-	id, err := d.id(alias)
+	ctx, id, err := d.bound(ctx, alias)
 	if err != nil {
 		return 0, err
 	}
-	return d.service.Count(ctx, id, filter)
+	return d.Datasets.Count(ctx, id, filter)
+}
+
+// bound returns the dataset that an alias is bound to, and a context to read it with.
+func (d appDatasets) bound(ctx context.Context, alias string) (context.Context, string, error) {
+	id, err := d.id(alias)
+	if err != nil {
+		return nil, "", err
+	}
+	ctx, err = d.cappedIn(ctx, d.app, d.viewer)
+	return ctx, id, err
 }
 
 func (d appDatasets) id(alias string) (string, error) {
@@ -265,7 +281,7 @@ func (a *api) chatWithApp(r *request) (reply, error) {
 	if told.Instructions, _, err = a.AIInstructions.Expand(r.Context(), app.Chat().Instructions); err != nil {
 		return reply{}, err
 	}
-	bound := appDatasets{a.Datasets, make(map[string]string, len(app.Datasets))}
+	bound := appDatasets{a, app, r.who, make(map[string]string, len(app.Datasets))}
 	for _, d := range app.Datasets {
 		bound.ids[d.Alias] = d.DatasetID
 	}
@@ -418,7 +434,7 @@ func (a *api) suggestAppIcon(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	told, err := a.promptApp(r.Context(), app)
+	told, err := a.promptApp(r, app)
 	if err != nil {
 		return reply{}, err
 	}

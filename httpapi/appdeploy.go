@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/workspaces"
@@ -134,7 +135,7 @@ type callsBody struct {
 // getAppCalls serves GET /api/apps/{id}/stats/api: 200 and {calls: [{day, area, method, path, calls, failed, averageMs}]} of the last 30 days,
 // for those who see the insides of the app: area server has the calls of its handlers, area api those of its pages that the manifest
 // allows, path being the pattern of the route or rule. Failed are those with a status from 500. recent has the last 50 calls of handlers that
-// failed or have logged something, newest first. 404; 403.
+// failed or have logged something, newest first, for those who may change the app, and is null for others. 404; 403.
 func (a *api) getAppCalls(r *request) (reply, error) {
 	app, err := a.Apps.Inside(r.Context(), r.param("id"))
 	if err != nil {
@@ -149,7 +150,8 @@ func (a *api) getAppCalls(r *request) (reply, error) {
 		rows[i] = callsBody{c.Day, c.Area, c.Method, c.Path, c.N, c.Failed, c.Milliseconds / max(c.N, 1)}
 	}
 	served, err := a.Webhooks.Served(r.Context(), app)
-	if err != nil {
+	hidden := errs.CodeOf(err) == errs.Forbidden
+	if err != nil && !hidden {
 		return reply{}, err
 	}
 	recent := make([]invocationBody, len(served))
@@ -158,7 +160,11 @@ func (a *api) getAppCalls(r *request) (reply, error) {
 	}
 	self := a.href("apps", app, "stats", "api")
 	links := hal.Self(self).With("inf:app", a.href("apps", app)).With("inf:app-stats", a.href("apps", app, "stats"))
-	links["inf:app-stats-api-call"] = hal.Link{Href: self + "/{invocationId}", Templated: true}
+	if hidden {
+		recent = nil
+	} else {
+		links["inf:app-stats-api-call"] = hal.Link{Href: self + "/{invocationId}", Templated: true}
+	}
 	return ok(hal.Resource{Links: links, Value: struct {
 		Calls  []callsBody      `json:"calls"`
 		Recent []invocationBody `json:"recent"`
@@ -166,7 +172,7 @@ func (a *api) getAppCalls(r *request) (reply, error) {
 }
 
 // getAppCall serves GET /api/apps/{id}/stats/api/{invocationId}: 200 and one of the recent calls of an app's or draft's handlers with its log,
-// for those who see the insides of the app; 404; 403.
+// for those who may change the app; 404; 403.
 func (a *api) getAppCall(r *request) (reply, error) {
 	v, err := a.Webhooks.ServedCall(r.Context(), r.param("id"), r.param("invocationId"))
 	if err != nil {

@@ -252,5 +252,6 @@ func TestDocumentedHandlers(t *testing.T) {
 	a := w.do(t, "mia", "GET", route+"6", "")
 	is.Equal(a.status, 404)
 	is.Equal(a.body, `{"message":"There is no such order."}`)
-	is.Equal(w.do(t, "dana", "GET", route+"5", "").status, 403) // who has not the role
+	w.must(t, "admin", "PUT", "/api/apps/"+app+"/shares/tim", `{"accessLevel": 2}`)
+	is.Equal(w.do(t, "tim", "GET", route+"5", "").status, 403) // who has not the role
 }

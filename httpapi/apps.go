@@ -124,17 +124,17 @@ type appPermissionsBody struct {
 func (a *api) app(v apps.Shown, one bool) hal.Resource {
 	may := appPermissionsBody(v.Permissions)
 	type beside struct {
-		May              appPermissionsBody
-		Modified         *hal.Time
-		HasDraft, Inside bool
-		Favorite, Chats  bool
-		LockedBy         *string
-		Held             bool
-		Owner, Type      string // of a draft those of its app
-		Managed, Shared  bool
+		May                        appPermissionsBody
+		Modified                   *hal.Time
+		HasDraft, Inside, Examines bool
+		Favorite, Chats            bool
+		LockedBy                   *string
+		Held                       bool
+		Owner, Type                string // of a draft those of its app
+		Managed, Shared            bool
 	}
 	also := beside{
-		may, hal.OrNull(v.ContentModifiedAt), v.HasDraft, v.Inside, v.Favorite, v.Chats, v.EditLock.LockedBy, v.Held, v.OwnerID, string(v.Type), v.IsManaged, v.Shared,
+		may, hal.OrNull(v.ContentModifiedAt), v.HasDraft, v.Inside, v.Examines, v.Favorite, v.Chats, v.EditLock.LockedBy, v.Held, v.OwnerID, string(v.Type), v.IsManaged, v.Shared,
 	}
 	return hal.Resource{Links: a.appLinks(v, one), Row: v, Beside: also, Value: appBody{
 		Tenant: v.Tenant, ID: v.ID, Type: string(v.Type), Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description,
@@ -177,8 +177,11 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	}
 	if v.Inside {
 		links.With("inf:app-shares", self+"/shares").With("inf:app-stats", self+"/stats").
-			With("inf:app-messages", self+"/messages").With("inf:app-events", self+"/events").With("inf:app-agents", self+"/agents")
+			With("inf:app-events", self+"/events").With("inf:app-agents", self+"/agents")
 		links["inf:app-share"] = hal.Link{Href: self + "/shares/{principalId}", Templated: true}
+	}
+	if v.Examines {
+		links.With("inf:app-messages", self+"/messages")
 	}
 	if v.Permissions.Write && v.EditingID == nil {
 		links.With("inf:app-webhooks", self+"/webhooks")

@@ -120,7 +120,10 @@ func TestServerRouteRoles(t *testing.T) {
 	is.True(strings.Contains(deployed.body, `"warnings":["server/who.js: config.roles has \"chief\", which is no role of the manifest, so nobody has it."]`))
 	route := "/api/apps/" + app + "/view/api/_server/who"
 	is.Equal(w.do(t, "mia", "GET", route, "").message(t), "This route of the app is for the roles boss, chief.")
-	is.Equal(w.do(t, "dana", "GET", route, "").status, 403) // who may change the app has to choose the role
+	is.Equal(w.do(t, "dana", "GET", route, "").body, `"dana,clerk,boss,GET,"`) // the owner has every role
+	is.Equal(w.do(t, "admin", "GET", route, "").body, `"admin,clerk,boss,GET,"`)
+	w.must(t, "admin", "PUT", "/api/apps/"+app+"/shares/tim", `{"accessLevel": 2}`)
+	is.Equal(w.do(t, "tim", "GET", route, "").status, 403) // who may change the app has to choose the role
 	a := w.must(t, "dana", "GET", "/api/apps/"+app+"/view?role=boss", "")
 	is.Equal(w.do(t, "", "GET", baseIn(t, a)+"api/_server/who", "").body, `"dana,boss,GET,"`)
 	w.must(t, "admin", "PUT", "/api/apps/"+app+"/shares/mia", `{"accessLevel": 1, "roles": ["boss"]}`)

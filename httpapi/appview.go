@@ -367,7 +367,7 @@ func (a *api) appContext(r *request, v apps.Viewed, root string) (json.RawMessag
 	if c.User, err = a.userShown(r); err != nil {
 		return nil, err
 	}
-	if c.Datasets, err = a.passedDatasets(r.Context(), v); err != nil {
+	if c.Datasets, err = a.passedDatasets(r, v); err != nil {
 		return nil, err
 	}
 	return json.Marshal(c)
@@ -389,11 +389,15 @@ func (a *api) userShown(r *request) (*userShown, error) {
 	return &shown, nil
 }
 
-// passedDatasets returns the datasets of an app by alias, if its settings pass them to pages. One that the viewer does not see is
-// left out.
-func (a *api) passedDatasets(ctx context.Context, v apps.Viewed) (map[string]datasetShown, error) {
+// passedDatasets returns the datasets of an app by alias, if its settings pass them to pages. One that the viewer does not see,
+// or sees only by tenant-wide rights that the owner of the app does not have, is left out.
+func (a *api) passedDatasets(r *request, v apps.Viewed) (map[string]datasetShown, error) {
 	if !v.PassDatasets {
 		return nil, nil
+	}
+	ctx, err := a.cappedIn(r.Context(), v.App, r.who)
+	if err != nil {
+		return nil, err
 	}
 	all := make(map[string]datasetShown, len(v.Datasets))
 	for _, d := range v.Datasets {
@@ -536,7 +540,10 @@ func (a *api) callOfPage(r *request, path string) (reply, error) {
 	if at.Path, err = url.PathUnescape(at.RawPath); err != nil {
 		return reply{}, errs.New(errs.Invalid, "The path is not properly escaped.")
 	}
-	who := r.who
+	who, err := a.capped(r.Context(), v.App, r.who)
+	if err != nil {
+		return reply{}, err
+	}
 	who.ReadOnly = true
 	inner := r.Clone(context.WithValue(r.Context(), viewerKey{}, who))
 	inner.URL = &at

@@ -36,7 +36,8 @@ import (
 type handlerCall struct {
 	app     apps.Running
 	access  manifest.Manifest // which calls the handler's fetch may make
-	who     actor.Actor       // with whose rights the handler calls the service
+	who     actor.Actor       // as whom the handler calls the service
+	viewed  bool              // who is a viewer of the app, and not its owner: see capped
 	route   handlers.Route
 	request handlers.Request
 	tool    handlers.ToolCall // of a tool of an agent
@@ -95,6 +96,11 @@ func (a *api) bind(c handlerCall, in *handlers.Invocation) (end func()) {
 			in.Functions[name] = func(context.Context, json.RawMessage) (json.RawMessage, error) {
 				return nil, errs.New(errs.Forbidden, "%s: this token can only read.", name)
 			}
+		}
+	}
+	if c.viewed {
+		for name, f := range in.Functions {
+			in.Functions[name] = a.capping(c, f)
 		}
 	}
 	return w.close
@@ -292,10 +298,16 @@ type fetched struct {
 // fetchOf returns the function fetch(path, {method, body, headers}) of a handler: a call of this service, in process, with the rights of
 // the caller, that the manifest allows.
 func (a *api) fetchOf(c handlerCall) jsvm.Function {
-	return func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+	return func(ctx context.Context, args json.RawMessage) (_ json.RawMessage, err error) {
+		c := c // each call has its own
 		hops, _ := ctx.Value(hopsKey{}).(int)
 		if hops >= maxFetchHops {
 			return nil, errs.New(errs.Invalid, "fetch: handlers call each other more than %d deep.", maxFetchHops)
+		}
+		if c.viewed {
+			if c.who, err = actor.From(ctx); err != nil { // with the rights of now
+				return nil, err
+			}
 		}
 		r, err := a.fetchRequest(context.WithValue(ctx, hopsKey{}, hops+1), c, args)
 		if err != nil {

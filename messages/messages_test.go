@@ -71,6 +71,10 @@ func (f *fixture) Inside(ctx context.Context, id string) (string, error) {
 	return id, nil
 }
 
+func (f *fixture) Examinable(ctx context.Context, id string) (string, error) {
+	return f.Inside(ctx, id)
+}
+
 func (f *fixture) Put(_ context.Context, jobs ...queue.Job) error {
 	f.jobs = append(f.jobs, jobs...)
 	return nil

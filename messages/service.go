@@ -334,7 +334,7 @@ func optional(s string) *string {
 // Events returns a page of the events of an app, newest first, to those who see its insides. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for
 // a filter, sort or cursor that does not fit.
 func (s *Service) Events(ctx context.Context, app string, f Filter, q paging.Query) (paging.Page[Event], error) {
-	tenant, app, err := s.inside(ctx, app)
+	tenant, app, err := s.find(ctx, app, s.o.Apps.Inside)
 	if err == nil {
 		err = f.check()
 	}
@@ -344,9 +344,9 @@ func (s *Service) Events(ctx context.Context, app string, f Filter, q paging.Que
 	return s.store.Events(ctx, tenant, app, f, q)
 }
 
-// Messages returns a page of the messages of an app, as Events does, and a Summary of all of them.
+// Messages returns a page of the messages of an app, as Events does, and a Summary of all of them, to those who may change the app.
 func (s *Service) Messages(ctx context.Context, app string, f Filter, q paging.Query) (paging.Page[Message], Summary, error) {
-	tenant, app, err := s.inside(ctx, app)
+	tenant, app, err := s.find(ctx, app, s.o.Apps.Examinable)
 	if err == nil {
 		err = f.check()
 	}
@@ -363,7 +363,7 @@ func (s *Service) Messages(ctx context.Context, app string, f Filter, q paging.Q
 
 // Event returns an event of an app to those who see its insides. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Event(ctx context.Context, app, id string) (Event, error) {
-	tenant, app, err := s.inside(ctx, app)
+	tenant, app, err := s.find(ctx, app, s.o.Apps.Inside)
 	if err != nil {
 		return Event{}, err
 	}
@@ -374,9 +374,9 @@ func (s *Service) Event(ctx context.Context, app, id string) (Event, error) {
 	return s.store.Event(ctx, tenant, app, id)
 }
 
-// Message returns a message of an app to those who see its insides. Errors: errs.NotFound; errs.Forbidden.
+// Message returns a message of an app to those who may change it. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Message(ctx context.Context, app, id string) (Message, error) {
-	tenant, app, err := s.inside(ctx, app)
+	tenant, app, err := s.find(ctx, app, s.o.Apps.Examinable)
 	if err != nil {
 		return Message{}, err
 	}
@@ -387,12 +387,13 @@ func (s *Service) Message(ctx context.Context, app, id string) (Message, error) 
 	return s.store.Message(ctx, tenant, app, id)
 }
 
-func (s *Service) inside(ctx context.Context, id string) (tenant, app string, err error) {
+// find returns the caller's tenant, and the id that one of the methods of Apps returns.
+func (s *Service) find(ctx context.Context, id string, by func(context.Context, string) (string, error)) (tenant, app string, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return "", "", err
 	}
-	app, err = s.o.Apps.Inside(ctx, id)
+	app, err = by(ctx, id)
 	return a.Tenant, app, err
 }
 

@@ -35,9 +35,9 @@ func (u Unchecked) Serve(ctx context.Context, in handlers.Invocation) (handlers.
 }
 
 // Served returns the last calls of the server routes of an app or draft that failed or have logged something, newest first and without
-// logs, to those who see its insides. Errors: errs.NotFound; errs.Forbidden.
+// logs, to those who may change it, also with a token that can only read. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Served(ctx context.Context, app string) ([]Invocation, error) {
-	a, id, err := s.readable(ctx, app, s.o.Apps.Inside)
+	a, id, err := s.readable(ctx, app, s.o.Apps.Examinable)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (s *Service) Served(ctx context.Context, app string) ([]Invocation, error) 
 
 // ServedCall returns one of the calls of Served with its logs. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) ServedCall(ctx context.Context, app, id string) (Invocation, error) {
-	a, app, err := s.readable(ctx, app, s.o.Apps.Inside)
+	a, app, err := s.readable(ctx, app, s.o.Apps.Examinable)
 	if err != nil {
 		return Invocation{}, err
 	}

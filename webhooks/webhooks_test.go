@@ -86,7 +86,7 @@ func (f *fixture) Inspectable(ctx context.Context, app string) (string, error) {
 	return app, err
 }
 
-func (f *fixture) Inside(ctx context.Context, app string) (string, error) {
+func (f *fixture) Examinable(ctx context.Context, app string) (string, error) {
 	return f.Inspectable(ctx, app)
 }
 

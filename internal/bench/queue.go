@@ -64,6 +64,11 @@ type listening struct{}
 func (listening) Inside(context.Context, string) (string, error) {
 	return "", errs.New(errs.NotFound, "App not found.")
 }
+
+func (l listening) Examinable(ctx context.Context, id string) (string, error) {
+	return l.Inside(ctx, id)
+}
+
 func (listening) Listens(context.Context, string, string) (bool, error) { return true, nil }
 
 // effect is the trivial work of an event, in the transaction that removes its job.
