@@ -464,7 +464,8 @@ func TestWebhookTokenRights(t *testing.T) {
 	w.must(t, "", "GET", h.path("/webhooks"), "", reader)
 	is.Equal(w.do(t, "", "POST", h.path("/_rotate-webhook-secret"), "", reader).status, 403)
 	token := "Authorization: Bearer " + read[struct{ Key string }](t, w.must(t, "dana", "POST", "/api/tokens", `{}`)).Key
-	is.Equal(w.do(t, "", "POST", h.path("/webhook-tokens"), "{}", token).status, 403)
+	is.Equal(w.do(t, "", "POST", h.path("/webhook-tokens"), "{}", token).status, 201)
+	is.Equal(w.do(t, "", "POST", h.path("/webhook-tokens"), "{}", reader).status, 403)
 	is.Equal(w.do(t, "dana", "POST", h.path("/webhook-tokens"), `{"roles": []}`).status, 400)
 	is.Equal(w.do(t, "dana", "POST", h.path("/webhook-tokens"), `{"type": "personal"}`).status, 400)
 	draft := read[struct{ ID string }](t, w.must(t, "dana", "POST", h.path("/_edit"), "")).ID

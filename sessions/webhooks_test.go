@@ -65,7 +65,7 @@ func TestWebhookToken(t *testing.T) {
 		is.NoErr(f.DeleteWebhookToken(f.as(t), "a", made.ID))
 		refused(t, use("acme", made.ID, "a", loopback))
 
-		token := actor.With(ctx, actor.Actor{Tenant: "acme", User: "jo", Superuser: true, Token: "x"})
+		token := actor.With(ctx, actor.Actor{Tenant: "acme", User: "jo", Superuser: true, Token: "x", ReadOnly: true})
 		for want, ctx := range map[errs.Code]context.Context{errs.Forbidden: token, errs.Unauthenticated: ctx} {
 			_, err := f.CreateWebhookToken(ctx, "a", sessions.NewToken{})
 			is.Equal(errs.CodeOf(err), want)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -32,7 +33,7 @@ const maxKey = 1024
 func newGate() gate {
 	nobody := make([]byte, 32)
 	_, _ = rand.Read(nobody) // never returns an error
-	return gate{jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()})), nobody}
+	return gate{jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding()), nobody}
 }
 
 // known is the cached result of looking a target up. Requests share it, so what it points to must not be changed.
@@ -83,7 +84,7 @@ func (c Caller) App() string { return c.target.App }
 // once a second, and does nothing else.
 func (u Unchecked) Admit(ctx context.Context, app, key string, from netip.Addr) (Caller, error) {
 	s := u.s
-	if key == "" || len(key) > maxKey {
+	if key == "" || len(key) > maxKey || strings.ContainsAny(key, "\r\n") { // which base64 leaves out
 		return Caller{}, refused(nil)
 	}
 	var found claims
