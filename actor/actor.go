@@ -130,12 +130,20 @@ func (a Actor) Require(p Permission) error {
 		return nil
 	}
 	if a.ReadOnly && p != SuperuserRead {
-		return errs.New(errs.Forbidden, "This token can only read.")
+		return a.OnlyReads()
 	}
 	if floor, ok := floors[p]; ok {
 		return errs.New(errs.Forbidden, "This needs the role %s or a higher one. %s", floor, RoleHint)
 	}
 	return errs.New(errs.Forbidden, "This needs a superuser.")
+}
+
+// OnlyReads returns the errs.Forbidden of a write by an actor with ReadOnly.
+func (a Actor) OnlyReads() error {
+	if _, team := a.Teams[a.User]; team { // the owner of an app, as which its webhooks and agents run
+		return errs.New(errs.Forbidden, "The app belongs to a team, so its webhooks and agents can only read. Give it to a user, if they shall write.")
+	}
+	return errs.New(errs.Forbidden, "This token can only read.")
 }
 
 type ctxKey struct{}

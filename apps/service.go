@@ -148,7 +148,7 @@ func (n need) check(a actor.Actor, app App, grant shares.Grant) error {
 	case n.has(PermissionsOf(a, app, grant)):
 		return nil
 	case a.ReadOnly:
-		return errs.New(errs.Forbidden, "This token can only read.")
+		return a.OnlyReads()
 	case n.own && toWrite.has(PermissionsOf(a, app, grant)):
 		return errManaged
 	}
@@ -161,6 +161,12 @@ func (s *Service) change(ctx context.Context, id string, n need, edit func(ctx c
 	return err
 }
 
+// changeBeside is change for what an app has beside its row: updatedAt stays.
+func (s *Service) changeBeside(ctx context.Context, id string, n need, edit func(ctx context.Context, who drafts.Caller, app *App) error) error {
+	_, _, err := s.rules.ChangeBeside(ctx, id, n.check, edit)
+	return err
+}
+
 // changeShown is change that returns the app as the caller sees it.
 func (s *Service) changeShown(ctx context.Context, id string, n need, edit func(ctx context.Context, who drafts.Caller, app *App) error) (Shown, error) {
 	return s.presenter.Change(ctx, id, n.check, edit)
@@ -170,7 +176,7 @@ func (s *Service) changeShown(ctx context.Context, id string, n need, edit func(
 func (s *Service) mayCreate(a actor.Actor, t Tier) error {
 	switch {
 	case a.ReadOnly:
-		return errs.New(errs.Forbidden, "This token can only read.")
+		return a.OnlyReads()
 	case a.Superuser || a.Role() >= writer(t):
 		return nil
 	}
@@ -482,7 +488,7 @@ func (s *Service) seen(ctx context.Context, id string) (App, error) {
 // AddTag adds a tag to an app. It needs the permission assignTags. Errors: errs.NotFound, also for a tag that is not there;
 // errs.Forbidden; errs.Invalid for too many.
 func (s *Service) AddTag(ctx context.Context, id, tag string) error {
-	return s.change(ctx, id, toTag, func(ctx context.Context, who drafts.Caller, app *App) error {
+	return s.changeBeside(ctx, id, toTag, func(ctx context.Context, who drafts.Caller, app *App) error {
 		if app.EditingID != nil {
 			return s.rules.IsDraft("tag the app itself")
 		}
@@ -507,7 +513,7 @@ func (s *Service) AddTag(ctx context.Context, id, tag string) error {
 // RemoveTag takes a tag off an app. It needs the permission assignTags. Errors: errs.NotFound, also for a tag that the app does not
 // have; errs.Forbidden.
 func (s *Service) RemoveTag(ctx context.Context, id, tag string) error {
-	return s.change(ctx, id, toTag, func(ctx context.Context, _ drafts.Caller, app *App) error {
+	return s.changeBeside(ctx, id, toTag, func(ctx context.Context, _ drafts.Caller, app *App) error {
 		_, at, err := findTag(ctx, *app, tag)
 		if err != nil {
 			return err
@@ -538,7 +544,7 @@ func findTag(ctx context.Context, app App, tag string) (id string, at int, err e
 // Bind binds an alias of an app to a dataset: edit gets the binding that is there, or one with the alias alone. It needs the permission
 // bind. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also for a dataset that is not there.
 func (s *Service) Bind(ctx context.Context, id, alias string, edit func(*Dataset)) (bound Dataset, err error) {
-	err = s.change(ctx, id, toBind, func(ctx context.Context, who drafts.Caller, app *App) error {
+	err = s.changeBeside(ctx, id, toBind, func(ctx context.Context, who drafts.Caller, app *App) error {
 		at, err := findDataset(ctx, *app, alias)
 		if err != nil {
 			return err
@@ -560,7 +566,7 @@ func (s *Service) Bind(ctx context.Context, id, alias string, edit func(*Dataset
 // Unbind removes the binding of an alias of an app. It needs the permission bind. Errors: errs.NotFound, also for an alias that is not
 // bound; errs.Forbidden.
 func (s *Service) Unbind(ctx context.Context, id, alias string) error {
-	return s.change(ctx, id, toBind, func(ctx context.Context, _ drafts.Caller, app *App) error {
+	return s.changeBeside(ctx, id, toBind, func(ctx context.Context, _ drafts.Caller, app *App) error {
 		at, err := findDataset(ctx, *app, alias)
 		if err != nil {
 			return err

@@ -126,7 +126,6 @@ func (s *Service) unuse(ctx context.Context, tenant string, tags, datasets []str
 		_, err := s.store.Update(ctx, tenant, Lookup{ID: app.ID, Deleted: app.DeletedAt != nil}, func(app *App) error {
 			app.Tags = slices.DeleteFunc(slices.Clone(app.Tags), func(id string) bool { return slices.Contains(tags, id) })
 			app.Datasets = slices.DeleteFunc(slices.Clone(app.Datasets), func(d Dataset) bool { return slices.Contains(datasets, d.DatasetID) })
-			app.UpdatedAt = s.stamp()
 			return nil
 		})
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/drafts"
-	"github.com/tenantcontent/tenantcontent/errs"
 )
 
 const (
@@ -59,7 +58,7 @@ func (s *Service) SetFavorite(ctx context.Context, id string, favorite bool) (v 
 		return Shown{}, err
 	}
 	if a.ReadOnly {
-		return Shown{}, errs.New(errs.Forbidden, "This token can only read.")
+		return Shown{}, a.OnlyReads()
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		app, grant, err := s.rules.Find(ctx, a, id)

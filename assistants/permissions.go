@@ -62,7 +62,7 @@ func needs(has func(Permissions) bool, sentence string) drafts.Access[Assistant]
 		case has(PermissionsOf(a, as, grant)):
 			return nil
 		case a.ReadOnly:
-			return errs.New(errs.Forbidden, "This token can only read.")
+			return a.OnlyReads()
 		}
 		return errs.New(errs.Forbidden, "%s", sentence)
 	}

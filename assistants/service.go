@@ -95,7 +95,7 @@ func (s *Service) Create(ctx context.Context, in Assistant) (Shown, error) {
 		return Shown{}, err
 	}
 	if !s.CanCreate(a) {
-		return Shown{}, errs.New(errs.Forbidden, "This token can only read.")
+		return Shown{}, a.OnlyReads()
 	}
 	as := Assistant{Tenant: a.Tenant, ID: s.rules.NewID(), OwnerID: a.User, LibraryID: s.rules.NewID(), CreatedAt: s.rules.Stamp()}
 	as.UpdatedAt = as.CreatedAt

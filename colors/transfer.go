@@ -150,7 +150,11 @@ func (in *importer) flush(ctx context.Context) error {
 // elements reads and checks the elements of an import, one after the other.
 func elements(r io.Reader, one func(Color) error) error {
 	src := &source{r: r, i: -1}
-	dec := json.NewDecoder(bufio.NewReaderSize(src, 64<<10))
+	in := bufio.NewReaderSize(src, 64<<10)
+	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" { // a byte order mark
+		_, _ = in.Discard(len(mark))
+	}
+	dec := json.NewDecoder(in)
 	start, err := dec.Token()
 	if err != nil {
 		return src.fault(err, "The file is not JSON.")

@@ -331,6 +331,14 @@ type Caller struct {
 // Change changes an entity on which its caller has access, and returns it with the caller. edit gets the caller and the stored entity;
 // what no edit sets is put back.
 func (r *Rules[T]) Change(ctx context.Context, id string, access Access[T], edit func(ctx context.Context, who Caller, e *T) error) (e T, who Caller, err error) {
+	return r.ChangeBeside(ctx, id, access, func(ctx context.Context, who Caller, e *T) error {
+		*r.fields(e).UpdatedAt = r.Stamp()
+		return edit(ctx, who, e)
+	})
+}
+
+// ChangeBeside is Change for what an entity has beside its row, such as tags: its UpdatedAt stays.
+func (r *Rules[T]) ChangeBeside(ctx context.Context, id string, access Access[T], edit func(ctx context.Context, who Caller, e *T) error) (e T, who Caller, err error) {
 	a, err := r.Actor(ctx)
 	if err != nil {
 		return *new(T), Caller{}, err
@@ -352,7 +360,6 @@ func (r *Rules[T]) Change(ctx context.Context, id string, access Access[T], edit
 					}
 				}
 				who = Caller{a, grant}
-				*f.UpdatedAt = r.Stamp()
 				return edit(ctx, who, e)
 			})
 			return err

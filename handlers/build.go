@@ -133,9 +133,11 @@ func (s *Service) add(ctx context.Context, b *Build, app App, src *sources, area
 	}
 	script, _ := src.content(name)
 	r := Route{Area: area, Path: pattern, File: name, Hash: p.Hash}
-	if err := s.describe(ctx, app, p, script, &r); err != nil {
+	warnings, err := s.describe(ctx, app, p, script, &r)
+	if err != nil {
 		return err
 	}
+	b.Warnings = append(b.Warnings, warnings...)
 	if len(r.Methods) == 0 && area == Tools {
 		b.Warnings = append(b.Warnings, name+" exports no function as default, so it is no tool.")
 		return nil
@@ -292,29 +294,29 @@ func (s *Service) compile(ctx context.Context, app App, src *sources, name strin
 	return Program{Hash: hex.EncodeToString(digest.Sum(nil)), Program: *p}, nil
 }
 
-// describe sets the methods and the config of a route.
-func (s *Service) describe(ctx context.Context, app App, p Program, script []byte, r *Route) error {
+// describe sets the methods and the config of a route, and returns warnings of methods that no call of it has.
+func (s *Service) describe(ctx context.Context, app App, p Program, script []byte, r *Route) (warnings []string, err error) {
 	result, err := s.o.Runtime.Run(ctx, &p.Program, jsvm.Call{
 		Function: "describe", Tenant: app.Tenant, Key: app.ID, Limits: jsvm.Limits{Time: 5 * time.Second, Output: 4 * maxConfig},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if result.Outcome == jsvm.Canceled {
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	if result.Outcome == jsvm.Evicted {
-		return errs.New(errs.Unavailable, "%s", result.Error.Message)
+		return nil, errs.New(errs.Unavailable, "%s", result.Error.Message)
 	}
 	if result.Outcome != jsvm.OK {
-		return errs.New(errs.Invalid, "%s", loadFailure(r.File, result))
+		return nil, errs.New(errs.Invalid, "%s", loadFailure(r.File, result))
 	}
 	var found struct {
 		Config    json.RawMessage `json:"config"`
 		Functions []string        `json:"functions"`
 	}
 	if err := json.Unmarshal(result.Value, &found); err != nil {
-		return err
+		return nil, err
 	}
 	r.Methods = []string{}
 	if r.Area == Tools && slices.Contains(found.Functions, methodsOf[Tools][0]) {
@@ -325,15 +327,15 @@ func (s *Service) describe(ctx context.Context, app App, p Program, script []byt
 		case r.Area == Tools:
 		case !slices.Contains(found.Functions, method):
 		case !slices.Contains(methodsOf[r.Area], method):
-			return errs.New(errs.Invalid, "%s:%d:1: it exports %s, which no call of a webhook has: use %s.", r.File, lineOf(script, method), method, orList(methodsOf[r.Area]))
+			warnings = append(warnings, fmt.Sprintf("%s:%d:1: it exports %s, which no call of a webhook has: use %s.", r.File, lineOf(script, method), method, orList(methodsOf[r.Area])))
 		default:
 			r.Methods = append(r.Methods, method)
 		}
 	}
 	if r.Config, err = s.config(r.File, lineOf(script, "config"), found.Config); err != nil {
-		return err
+		return nil, err
 	}
-	return nil
+	return warnings, nil
 }
 
 // lineOf returns the line of a script that exports a name, 1 if it is not found.

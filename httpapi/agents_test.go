@@ -726,11 +726,14 @@ func TestAgentOfATeam(t *testing.T) {
 	_, provider := withModel(t, toolCalls("paint", "{}"), says("done"))
 	w := newWorld(t, dbtest.SQLite, withAI(provider), withPolls)
 	h := agentApp(t, w, "access: ['GET,PUT colors/*']\nagents: {a: {tools: paint}}\n", map[string]string{
-		"tools/paint.js": `export default async ({ fetch }) => [(await fetch('colors/x', { method: 'PUT', body: { color: '#ff0000' } })).status, (await fetch('colors/x')).status]`,
+		"tools/paint.js": `export default async ({ fetch }) => {
+			const { status, body } = await fetch('colors/x', { method: 'PUT', body: { color: '#ff0000' } })
+			return [status, (await fetch('colors/x')).status, body.message.slice(0, 29)]
+		}`,
 	})
 	w.must(t, "admin", "PUT", h.path("/owner"), `{"ownerId": "`+teamID+`"}`)
 	w.work(t)
 	w.must(t, "admin", "POST", h.path("/agents/a/_trigger"), "")
 	r := h.ends(t, "a", 1)[0]
-	is.Equal([]any{r.State, *r.Steps[1].Result}, []any{"done", "[403,404]"})
+	is.Equal([]any{r.State, *r.Steps[1].Result}, []any{"done", `[403,404,"The app belongs to a team, so"]`})
 }

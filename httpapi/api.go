@@ -436,7 +436,7 @@ func (a *api) authorize(r *request, route *Route) error {
 		}
 	}
 	if talks := route.Chatter && r.visitor != nil; who.ReadOnly && !isRead(r.Method) && !talks {
-		return errs.New(errs.Forbidden, "This token can only read.")
+		return who.OnlyReads()
 	}
 	return who.Require(route.Permission)
 }

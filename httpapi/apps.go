@@ -486,6 +486,9 @@ func (a *api) putAppOwner(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	if in.OwnerID == "" {
+		return reply{}, errs.New(errs.Invalid, "ownerId is required: a username, or the id of a team")
+	}
 	return a.shownApp(a.Apps.SetOwner(r.Context(), r.param("id"), in.OwnerID))
 }
 

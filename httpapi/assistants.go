@@ -361,6 +361,9 @@ func (a *api) putAssistantOwner(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	if in.OwnerID == "" {
+		return reply{}, errs.New(errs.Invalid, "ownerId is required: a username, or the id of a team")
+	}
 	return a.shownAssistant(a.Assistants.SetOwner(r.Context(), r.param("id"), in.OwnerID))
 }
 
