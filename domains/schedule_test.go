@@ -39,7 +39,7 @@ func TestSchedule(t *testing.T) {
 		is.Equal(*next, time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC))
 		for config, want := range map[string]string{
 			`{"url": "x", "schedule": "every day"}`:              "config.schedule: cron:",
-			`{"url": "x", "schedule": "CRON_TZ=Mars 0 3 * * *"}`: "config.schedule: \"Mars\" is no time zone",
+			`{"url": "x", "schedule": "CRON_TZ=Mars 0 3 * * *"}`: "config.schedule: \"Mars\" is not a time zone",
 			`{"url": "x", "schedule": "@every 1s"}`:              "config.schedule: cron:",
 			`{"url": "x", "schedule": 3}`:                        "config.schedule is not understood",
 			`{"url": "x", "schedule": "* * * * *"}`:              "config.schedule must have 10 minutes between two scans",

@@ -26,7 +26,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/doctext"
 	"github.com/tenantcontent/tenantcontent/internal/markdown"
-	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 	"github.com/tenantcontent/tenantcontent/messages"
 	"github.com/tenantcontent/tenantcontent/workspaces"
@@ -157,7 +156,7 @@ type workspace struct {
 
 // query is the function query(statement, params).
 func (w *workspace) query(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
-	list, err := rawjson.Arguments("query", args, 2)
+	list, err := jsvm.Arguments("query", args, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +198,7 @@ func (w *workspace) close() {
 
 // toHTML is the function markdown(text).
 func toHTML(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
-	list, err := rawjson.Arguments("markdown", args, 1)
+	list, err := jsvm.Arguments("markdown", args, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +225,7 @@ type document struct {
 // toText is the function extractText(document, options), with a document {content, encoding, contentType, filename} and options that
 // have some of these. entry.js makes documents of texts and bytes.
 func toText(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
-	list, err := rawjson.Arguments("extractText", args, 2)
+	list, err := jsvm.Arguments("extractText", args, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -326,7 +325,7 @@ func (a *api) fetchRequest(ctx context.Context, c handlerCall, args json.RawMess
 	refuse := func(format string, args ...any) (*http.Request, error) {
 		return nil, errs.New(errs.Invalid, "fetch: "+format, args...)
 	}
-	list, err := rawjson.Arguments("fetch", args, 2)
+	list, err := jsvm.Arguments("fetch", args, 2)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/jsvm"
 )
 
 // Function is a function that a handler can call: JSON of its arguments in, JSON of its result out.
@@ -19,7 +19,7 @@ type Function = func(ctx context.Context, args json.RawMessage) (json.RawMessage
 func (s *Service) Functions(app string) map[string]Function {
 	return map[string]Function{
 		"emit": func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
-			all, err := rawjson.Arguments("emit", args, 2)
+			all, err := jsvm.Arguments("emit", args, 2)
 			if err != nil {
 				return nil, err
 			}
@@ -87,7 +87,7 @@ func sent(all []Message, one bool, err error) (json.RawMessage, error) {
 
 // addressed reads the arguments of notify and email: a recipient or a list of them, and an object.
 func addressed(name string, args json.RawMessage, options any) (to []string, one bool, err error) {
-	all, err := rawjson.Arguments(name, args, 2)
+	all, err := jsvm.Arguments(name, args, 2)
 	if err != nil {
 		return nil, false, err
 	}

@@ -1,4 +1,4 @@
-package rawjson
+package jsvm
 
 import (
 	"encoding/json"
