@@ -85,8 +85,12 @@ func TestSalvageKeepsContentOfLostUsers(t *testing.T) {
 		status, body := call(t, "POST", s.url+"/api/users", token, fmt.Sprintf(`{"username": "u%02d", "displayName": %q, "password": %q}`, i, strings.Repeat("x", 100), password))
 		is.Equal(status, http.StatusCreated)
 		_ = body
-		status, body = call(t, "POST", s.url+"/api/libraries", token, fmt.Sprintf(`{"name": "L%02d", "ownerId": "u%02d"}`, i, i))
+		status, body = call(t, "POST", s.url+"/api/libraries", token, fmt.Sprintf(`{"name": "L%02d"}`, i))
 		if status != http.StatusCreated {
+			t.Fatal(body)
+		}
+		status, body = call(t, "POST", s.url+"/api/principals/admin/_reassign", token, fmt.Sprintf(`{"to": "u%02d"}`, i))
+		if status != http.StatusOK {
 			t.Fatal(body)
 		}
 	}
