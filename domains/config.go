@@ -35,6 +35,7 @@ type change struct {
 	realm   Realm // nil without a configuration
 	rules   rules
 	is      bool // it differs from the stored one
+	sent    bool // a secret was sent, perhaps the stored one
 
 	schedule string // that of the stored one
 }
@@ -42,6 +43,11 @@ type change struct {
 // same reports whether two changes are to the same configuration.
 func (c change) same(other change) bool {
 	return bytes.Equal(c.config, other.config) && sameSecrets(c.secrets, other.secrets)
+}
+
+// stays reports whether a domain keeps the configuration and secrets that are stored.
+func (c change) stays(d, was Domain, stored members) bool {
+	return was.Type == d.Type && bytes.Equal(was.Config, c.config) && sameSecrets(stored, c.secrets)
 }
 
 func sameSecrets(a, b members) bool {
@@ -61,7 +67,7 @@ func (s *Service) configure(d *Domain, was Domain, info Info, driver Driver, giv
 		return change{}, err
 	}
 	c.schedule = s.schedule(was)
-	if c.is = was.Type != d.Type || !bytes.Equal(was.Config, c.config) || !sameSecrets(stored, c.secrets); !c.is {
+	if c.is = !c.stays(*d, was, stored); !c.is {
 		return c, nil // also what is sealed stays
 	}
 	d.Config = c.config
@@ -101,7 +107,7 @@ func (s *Service) merge(d *Domain, was Domain, info Info, driver Driver, given j
 				kept = append(kept, name)
 			}
 		case string(value) != "null" && string(value) != `""`:
-			c.secrets[name] = value
+			c.secrets[name], c.sent = value, true
 		}
 		delete(open, name)
 	}

@@ -141,6 +141,53 @@ func TestUnready(t *testing.T) {
 	is.Equal(d.Unready, "")
 }
 
+// TestPaused: a directory that has refused its account is not asked again until the configuration changes or its secret is sent
+// again, and both the domain and its test say so.
+func TestPaused(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.paper.tested = true
+	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
+	w.paper.all = []domains.Entry{person(1)}
+	asks := func(want string) {
+		t.Helper()
+		is := is.New(t)
+		err := w.Unchecked().Knows(t.Context(), "acme", "books", "user0001", "id-0001")
+		is.Equal(errs.MessageOf(err), want)
+		d, err := w.Get(root(t), "books")
+		is.NoErr(err)
+		is.Equal(d.Unready, want)
+		for _, config := range []json.RawMessage{nil, []byte(`{"url": "x", "password": "********"}`), []byte(`{"url": "x", "password": "secret"}`)} {
+			steps, err := w.Test(root(t), domains.Trial{ID: "books", Config: config, Username: "user0001"},
+				func(string, string) domains.Endpoints { return domains.Endpoints{} })
+			is.NoErr(err)
+			is.Equal(steps[0].Message, want)
+		}
+	}
+	save := func(config string) {
+		t.Helper()
+		_, err := w.Update(root(t), "books", func(d *domains.Domain) error {
+			if d.Description = &config; config != "" {
+				d.Config = json.RawMessage(config)
+			}
+			return nil
+		})
+		is.New(t).NoErr(err)
+	}
+	const why = "The directory refuses the account."
+	asks("")
+	w.paper.stale = true
+	is.Equal(errs.MessageOf(w.Unchecked().Knows(t.Context(), "acme", "books", "user0001", "id-0001")), why)
+	w.paper.stale = false // the realm does not know
+	asks(why)
+	is.Equal(w.paper.paused, 4)
+	for _, kept := range []string{`{"url": "x", "password": "********"}`, `{"url": "x"}`} {
+		save(kept)
+		asks(why)
+	}
+	save(`{"url": "x", "password": "secret"}`)
+	asks("")
+}
+
 // TestNothingBehindTheMask: a mask keeps what is stored, and stands for nothing else.
 func TestNothingBehindTheMask(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)

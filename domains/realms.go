@@ -38,10 +38,26 @@ func (r *realms) at(domain place, of settings) (opened, bool) {
 	return o, ok && o.of == of
 }
 
-// keep adds a realm, and removes others if there are too many.
-func (r *realms) keep(domain place, o opened) {
+// keep adds a realm unless one with its settings is there, and returns the one that is kept: all callers share what it knows.
+func (r *realms) keep(domain place, o opened) opened {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if was, ok := r.opened[domain]; ok && was.of == o.of {
+		return was
+	}
+	r.put(domain, o)
+	return o
+}
+
+// replace adds a realm in place of another one.
+func (r *realms) replace(domain place, o opened) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.put(domain, o)
+}
+
+// put adds a realm, and removes others if there are too many.
+func (r *realms) put(domain place, o opened) {
 	r.forget(domain)
 	for other := range r.opened { // in no order
 		if len(r.opened) < maxRealms && r.bytes+o.of.bytes() <= maxRealmBytes {
@@ -69,7 +85,7 @@ func (s *Service) open(d Domain) (Realm, error) {
 func (s *Service) openWithRules(d Domain) (opened, error) {
 	o, err := s.look(d)
 	if err == nil {
-		s.realms.keep(place{d.Tenant, d.ID}, o)
+		o = s.realms.keep(place{d.Tenant, d.ID}, o)
 	}
 	return o, err
 }

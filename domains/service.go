@@ -97,20 +97,26 @@ func (s *Service) unready(d Domain) string {
 		return ""
 	}
 	err := s.usable(d)
-	if err != nil && errs.CodeOf(err) != errs.Invalid {
+	if code := errs.CodeOf(err); err != nil && code != errs.Invalid && code != errs.Upstream {
 		return "Its secrets cannot be read with this service's key: send them again."
 	}
 	return errs.MessageOf(err)
 }
 
 // usable fails where nobody can log in at a domain, as far as that is known without asking its directory or provider. Errors:
-// those of open; errs.Invalid naming the member of the configuration.
+// those of open; errs.Invalid naming the member of the configuration; errs.Upstream while its realm is Pausing.
 func (s *Service) usable(d Domain) error {
 	realm, err := s.open(d)
 	if err != nil {
 		return err
 	}
-	return inConfig(realm.Check())
+	if err := realm.Check(); err != nil {
+		return inConfig(err)
+	}
+	if pausing, ok := realm.(Pausing); ok {
+		return pausing.Paused()
+	}
+	return nil
 }
 
 // get also spares the database what cannot be an id: a login brings both.

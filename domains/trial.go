@@ -73,7 +73,7 @@ func (s *Service) Test(ctx context.Context, t Trial, at func(tenant, domain stri
 // trial opens the configuration of a trial; d is the stored domain, if there is one.
 func (s *Service) trial(d Domain, t Trial) (opened, error) {
 	if t.Type == "" && t.Config == nil && d.ID != "" {
-		return s.look(d)
+		return s.openWithRules(d)
 	}
 	was, given := d, t.Config
 	if t.Type != "" {
@@ -86,9 +86,12 @@ func (s *Service) trial(d Domain, t Trial) (opened, error) {
 	if !ok {
 		return opened{}, errs.New(errs.Invalid, "type must be the id of a domain driver: see /api/domain-drivers")
 	}
-	c, _, err := s.merge(&d, was, info, driver, given)
+	c, stored, err := s.merge(&d, was, info, driver, given)
 	if err != nil {
 		return opened{}, err
+	}
+	if d.ID != "" && c.realm != nil && c.stays(d, was, stored) {
+		return s.openWithRules(was) // which may pause
 	}
 	if c.realm == nil {
 		return opened{}, errs.New(errs.Invalid, "config is required")

@@ -42,6 +42,10 @@ type paper struct {
 	domain string        // people have the names name@domain, too; "" for none
 
 	long map[string]string // usernames, by another name of the person
+
+	tested bool // realms are Testers
+	stale  bool // the account of the configuration is refused
+	paused int  // calls that did not ask, after that
 }
 
 func (*paper) Info() domains.Info {
@@ -61,16 +65,35 @@ func (p *paper) Open(config json.RawMessage) (domains.Realm, error) {
 	if c.URL == "" {
 		return nil, errs.New(errs.Invalid, "url is required")
 	}
-	return &desk{p, c.Password}, nil
+	d := &desk{paper: p, password: c.Password}
+	if p.tested {
+		return &tester{d}, nil
+	}
+	return d, nil
+}
+
+// tester is a desk that can be tried out.
+type tester struct{ *desk }
+
+func (d *tester) Test(ctx context.Context, _ domains.Endpoints, username string) []domains.Step {
+	_, err := d.Find(ctx, username)
+	return []domains.Step{{Name: "bind", OK: err == nil, Message: errs.MessageOf(err)}}
 }
 
 // desk is paper's realm.
 type desk struct {
 	*paper
 	password string
+	refused  error
 }
 
 func (d *desk) Check() error { return nil }
+
+func (d *desk) Paused() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.refused
+}
 
 func (d *desk) Login(_ context.Context, username, password string) (domains.Identity, error) {
 	d.mu.Lock()
@@ -106,6 +129,14 @@ func (d *desk) Find(ctx context.Context, username string) (domains.Identity, err
 	}
 	if d.err != nil {
 		return domains.Identity{}, d.err
+	}
+	if d.refused != nil {
+		d.paper.paused++
+		return domains.Identity{}, d.refused
+	}
+	if d.stale {
+		d.refused = errs.New(errs.Upstream, "The directory refuses the account.")
+		return domains.Identity{}, d.refused
 	}
 	var found []domains.Identity
 	for _, e := range d.all {

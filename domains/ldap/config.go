@@ -19,6 +19,7 @@ type realm struct {
 	log                  *slog.Logger
 	hosts                []host // in the order in which they are tried
 	health               health
+	account              *account
 	trusted              certs.Trusted
 	secure, startTLS     bool
 	bindDN, bindPassword string
@@ -42,12 +43,13 @@ var (
 	_ domains.AccountNames  = (*realm)(nil)
 	_ domains.Directory     = (*realm)(nil)
 	_ domains.SecretSender  = (*realm)(nil)
+	_ domains.Pausing       = (*realm)(nil)
 	_ domains.Tester        = (*realm)(nil)
 )
 
 func open(f flavor, config json.RawMessage, dial Dial, denied Denied, log *slog.Logger) (domains.Realm, error) {
 	m := readMembers(config)
-	r := &realm{flavor: f, dial: dial, log: cmp.Or(log, slog.Default())}
+	r := &realm{flavor: f, dial: dial, log: cmp.Or(log, slog.Default()), account: newAccount()}
 	r.readConnection(m)
 	base := m.dn("baseDN", "")
 	r.groupName, r.groupMember = m.attribute("groupName", "cn"), m.attribute("groupMember", "member")

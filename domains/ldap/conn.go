@@ -10,6 +10,8 @@ import (
 
 	ber "github.com/go-asn1-ber/asn1-ber"
 	goldap "github.com/go-ldap/ldap/v3"
+
+	"github.com/tenantcontent/tenantcontent/errs"
 )
 
 // conn is a connection for one call. Its socket is closed when the call's context ends or when the directory sends nothing
@@ -68,15 +70,39 @@ func (c *conn) bind() error {
 	if c.bindDN == "" {
 		return nil
 	}
-	err := c.Bind(c.bindDN, c.bindPassword)
-	if err == nil {
+	leave, err := c.account.turn(c.ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	p, err := c.bindWith(c.bindDN, c.bindPassword)
+	switch {
+	case err == nil && p.refusal != "": // searches would be refused
+		return errs.New(errs.Upstream, "The directory %s accepts the bind of %s for nothing but a change of its password: %s.", c.url, c.bindDN, p.refusal)
+	case err == nil:
+		c.accepted(p)
 		return nil
-	}
-	err = redacted(err, c.bindPassword)
-	if resultOf(err) == "" {
+	case resultOf(err) == "":
 		return errUnreached{c.failed(err, c.noBind)}
+	case !isRefusal(err):
+		return c.failed(err, c.noBind)
 	}
-	return c.failed(err, c.noBind)
+	err = c.failed(err, func(err error) string { return c.refusedBind(err, p.refusal) })
+	until := c.account.refused(err)
+	c.log.WarnContext(c.ctx, "directory refuses the service account: it is not asked for a while", "host", c.url, "bindDN", c.bindDN,
+		"until", until.UTC(), "err", err)
+	return err
+}
+
+// accepted logs what changes with a bind of the service that has succeeded.
+func (c *conn) accepted(p policy) {
+	back, news := c.account.accepted(p.warning)
+	if back {
+		c.log.InfoContext(c.ctx, "directory accepts the service account again", "host", c.url, "bindDN", c.bindDN)
+	}
+	if news {
+		c.log.WarnContext(c.ctx, "directory warns of the password of the service account", "host", c.url, "bindDN", c.bindDN, "reason", p.warning)
+	}
 }
 
 // reach opens a socket.

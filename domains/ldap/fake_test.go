@@ -20,8 +20,9 @@ type fake struct {
 	answer func(r asked)
 
 	mu    sync.Mutex
-	binds map[string]int // result code of a bind, by DN; 0 is success
-	asked []string       // what has come, such as "bind cn=x"
+	binds map[string]int   // result code of a bind, by DN; 0 is success
+	bound []goldap.Control // of each response to a bind
+	asked []string         // what has come, such as "bind cn=x"
 	conns []net.Conn
 }
 
@@ -82,9 +83,9 @@ func (f *fake) serve(c net.Conn) {
 			dn := op.Children[1].Value.(string)
 			f.note("bind " + dn)
 			f.mu.Lock()
-			code := f.binds[dn]
+			code, controls := f.binds[dn], f.bound
 			f.mu.Unlock()
-			r.result(goldap.ApplicationBindResponse, code)
+			r.result(goldap.ApplicationBindResponse, code, controls...)
 		case goldap.ApplicationSearchRequest:
 			filter, err := goldap.DecompileFilter(op.Children[6])
 			if err != nil {

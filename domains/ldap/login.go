@@ -3,7 +3,6 @@ package ldap
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,7 +34,7 @@ func (r *realm) Login(ctx context.Context, username, password string) (domains.I
 		return domains.Identity{}, err
 	}
 	if e == nil {
-		_, err := c.check("cn="+rand.Text()+","+r.people.base, password)
+		_, err := c.check("cn="+rand.Text()+","+r.people.base, password, false)
 		if err == nil {
 			err = refused(why)
 		}
@@ -45,7 +44,7 @@ func (r *realm) Login(ctx context.Context, username, password string) (domains.I
 	if err != nil {
 		return domains.Identity{}, err
 	}
-	refusal, err := e.from.check(e.DN, password)
+	refusal, err := e.from.check(e.DN, password, who.Locked)
 	if err != nil {
 		return domains.Identity{}, err
 	}
@@ -121,21 +120,3 @@ func isName(s string) bool {
 }
 
 func sameName(a, b string) bool { return strings.EqualFold(norm.NFC.String(a), norm.NFC.String(b)) }
-
-// check returns the refusal of an account that cannot bind with a password, nil if it can.
-func (c *conn) check(dn, password string) (refusal, err error) {
-	c.resetTimeout()
-	defer c.silent.Stop()
-	err = redacted(c.Bind(dn, password), password)
-	switch {
-	case err == nil:
-		return nil, nil
-	case isRefusal(err):
-		why := "the directory refuses the password"
-		if words := subCode(err); words != "" {
-			why = "the directory refuses the account: " + words
-		}
-		return errs.Wrap(errs.Unauthenticated, fmt.Errorf("%s: %w", why, err), "Unable to log in"), nil
-	}
-	return nil, c.failed(err, c.noLogin)
-}

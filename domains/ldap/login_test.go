@@ -170,8 +170,8 @@ func TestQuestions(t *testing.T) {
 // TestBindResults: what is a refusal, what is not, and that no error has the password, whatever the directory says.
 func TestBindResults(t *testing.T) {
 	f := newFake(t, func(r asked) { r.person(1); r.result(goldap.ApplicationSearchResultDone, 0) })
-	realm := mustOpen(t, ldap.LDAP{}, f.config())
 	login := func(t *testing.T, dn string, code int) error {
+		realm := mustOpen(t, ldap.LDAP{}, f.config())
 		f.mu.Lock()
 		f.binds = map[string]int{dn: code}
 		f.mu.Unlock()
