@@ -614,3 +614,93 @@ func TestTickCost(t *testing.T) {
 		is.True(len(few) <= 4) // the transaction, what is due, its jobs and its next times
 	})
 }
+
+// TestClockThatWasAhead: times of schedules that a clock has stored that was ahead once are worked out again: at start, and while a node
+// runs whose clock goes back.
+func TestClockThatWasAhead(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		begin := time.Date(2026, 3, 2, 10, 0, 30, 0, time.UTC)
+		var now atomic.Pointer[time.Time]
+		set := func(at time.Time) { now.Store(&at) }
+		done := make(chan queue.Job, 10)
+		start := func() *queue.Service {
+			s := queue.New(queue.Options{Store: bunstore.New(db), Node: queue.Node{Poll: 20 * time.Millisecond}, Log: slog.New(slog.DiscardHandler),
+				Now: func() time.Time { return *now.Load() }})
+			is.NoErr(s.Add(queue.Worker{Kind: "cron", Do: func(_ context.Context, j queue.Job) error { done <- j; return nil }}))
+			return s
+		}
+		next := func() (stored []time.Time) {
+			all, err := bunstore.New(db).Schedules(t.Context(), "acme", "cron", nil)
+			is.NoErr(err)
+			for _, c := range all {
+				stored = append(stored, c.Next)
+			}
+			return stored
+		}
+		equal := func(want ...time.Time) func() bool {
+			return func() bool { return slices.EqualFunc(next(), want, time.Time.Equal) }
+		}
+		set(begin.AddDate(1, 0, 0))
+		s := start()
+		is.NoErr(s.Schedule(t.Context(),
+			queue.Schedule{Tenant: "acme", Kind: "cron", Key: "a", Cron: "* * * * *", Zone: "Europe/Berlin", Payload: json.RawMessage(`{"a":1}`)},
+			queue.Schedule{Tenant: "acme", Kind: "cron", Key: "b", Cron: "@every 10m"},
+			queue.Schedule{Tenant: "acme", Kind: "cron", Key: "c", Cron: "0 0 1 6 *"}))
+		ahead := next()
+		is.Equal(ahead[0], begin.AddDate(1, 0, 0).Add(30*time.Second))
+
+		set(begin)
+		minute, ten, june := begin.Add(30*time.Second), begin.Add(10*time.Minute), time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+		shown, err := s.Schedules(t.Context(), "acme", "cron")
+		is.NoErr(err)
+		is.Equal([]time.Time{shown[0].Next, shown[1].Next, shown[2].Next}, []time.Time{minute, ten, june}) // right before it is stored
+		is.True(equal(ahead...)())
+		stop := run(t, s)
+		until(t, "the times at start", equal(minute, ten, june))
+		set(minute)
+		j := <-done
+		is.Equal([]any{j.Key, string(j.Payload), j.Due}, []any{"a", `{"a":1}`, minute})
+
+		removed := func() bool { n, err := bunstore.New(db).Count(t.Context(), "acme"); is.NoErr(err); return n == 0 }
+		until(t, "the end of the job", removed)
+		set(begin.Add(48 * time.Hour)) // while it runs: two jobs are put, and their next times are two days ahead
+		is.True((<-done).Key != (<-done).Key)
+		until(t, "the times ahead", equal(begin.Add(48*time.Hour+30*time.Second), begin.Add(48*time.Hour+10*time.Minute), june))
+		until(t, "the end of the jobs", removed)
+		set(begin)
+		until(t, "the times of the clock that has gone back", equal(minute, ten, june))
+		stop()
+		is.Equal(len(done), 0)
+	})
+}
+
+// TestClockOfDatabase: the clock of a PostgreSQL is that of the queue, whatever a caller of this machine sets.
+func TestClockOfDatabase(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		store := &clockedStore{Store: bunstore.New(db), by: -400 * 24 * time.Hour}
+		done := make(chan queue.Job, 1)
+		s := queue.New(queue.Options{Store: store, Node: queue.Node{Poll: 20 * time.Millisecond}, Log: slog.New(slog.DiscardHandler)})
+		is.NoErr(s.Add(queue.Worker{Kind: "cron", Do: func(_ context.Context, j queue.Job) error { done <- j; return nil }}))
+		run(t, s)
+		_, err := store.Time(t.Context())
+		none := errors.Is(err, errors.ErrUnsupported) // SQLite has the clock of this machine
+		is.True(none || err == nil)
+		until(t, "a job with the time of the database", func() bool {
+			put(t, s, queue.Job{Tenant: "acme", Kind: "cron"})
+			return time.Since((<-done).CreatedAt) > 300*24*time.Hour == !none
+		})
+	})
+}
+
+// clockedStore is a Store whose database has another time.
+type clockedStore struct {
+	*bunstore.Store
+	by time.Duration
+}
+
+func (s *clockedStore) Time(ctx context.Context) (time.Time, error) {
+	at, err := s.Store.Time(ctx)
+	return at.Add(s.by), err
+}

@@ -58,6 +58,10 @@ func (s *Service) Run(ctx context.Context) {
 	helping, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer helpers.Wait()
 	defer end()
+	if s.clock != nil {
+		s.readClock(ctx)
+		helpers.Go(func() { s.readClockEach(helping) })
+	}
 	if bell, ok := s.store.(Bell); ok {
 		helpers.Go(func() { s.ring(helping, bell) })
 		if !s.o.Node.Off {
@@ -75,6 +79,7 @@ func (s *Service) Run(ctx context.Context) {
 	s.mu.Unlock()
 	helpers.Go(func() { s.extendEach(helping) })
 	helpers.Go(func() { s.finishAll(helping) })
+	helpers.Go(func() { s.reviewEach(helping) })
 
 	s.dispatch(ctx, working, &work)
 	<-ctx.Done()
@@ -186,11 +191,28 @@ func (s *Service) hint(at time.Time) {
 	}
 }
 
-// untilNext returns how long it is until the dispatcher looks at times again.
+// untilNext returns how long it is until the dispatcher looks at times again. It is Poll at most, also after the clock has gone back.
 func (s *Service) untilNext() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(s.next.Sub(s.o.Now()), 0)
+	return min(max(s.next.Sub(s.stamp()), 0), s.o.Node.Poll)
+}
+
+// isDue reports whether it is time to look at times, and sets when it is next. A time beyond Poll is due: the clock was ahead when it was set,
+// and so may those of schedules.
+func (s *Service) isDue(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := now.Add(s.o.Node.Poll)
+	wentBack := s.next.After(next)
+	if wentBack {
+		signal(s.wentBack)
+	}
+	if now.Before(s.next) && !wentBack {
+		return false
+	}
+	s.next = next
+	return true
 }
 
 const (
@@ -261,13 +283,7 @@ const (
 func (d *dispatcher) tick(ctx context.Context) (again bool, err error) {
 	s := d.s
 	now := s.stamp()
-	s.mu.Lock()
-	due := !now.Before(s.next)
-	if due {
-		s.next = now.Add(s.o.Node.Poll)
-	}
-	s.mu.Unlock()
-	if !due {
+	if !s.isDue(now) {
 		return false, nil
 	}
 	jobs, schedules, err := s.store.Next(ctx)

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,9 +30,12 @@ type Service struct {
 	pools map[string]*pool
 	depth depth
 
-	news     chan struct{} // has an element when there may be ready jobs, or room for some
-	bell     chan struct{} // has an element when other nodes are to be woken
-	finished chan finished // to be removed
+	news     chan struct{}             // has an element when there may be ready jobs, or room for some
+	bell     chan struct{}             // has an element when other nodes are to be woken
+	finished chan finished             // to be removed
+	clock    Clock                     // nil for that of this machine
+	read     atomic.Pointer[readClock] // nil until the clock was read
+	wentBack chan struct{}             // has an element when the clock has gone back
 
 	mu       sync.Mutex
 	next     time.Time // when the dispatcher looks at times again
@@ -44,7 +48,8 @@ type Service struct {
 
 // New returns a Service. Add its workers before Run.
 func New(o Options) *Service {
-	if o.Now == nil {
+	real := o.Now == nil
+	if real {
 		o.Now = time.Now
 	}
 	if o.NewID == nil {
@@ -62,10 +67,13 @@ func New(o Options) *Service {
 	o.Node.Grace = cmp.Or(o.Node.Grace, 10*time.Second)
 	s := &Service{
 		o: o, store: o.Store, pools: map[string]*pool{}, news: make(chan struct{}, 1), bell: make(chan struct{}, 1),
-		finished: make(chan finished),
-		claimed:  map[claimKey]*claimed{}, drained: make(chan struct{}),
+		finished: make(chan finished), wentBack: make(chan struct{}, 1),
+		claimed: map[claimKey]*claimed{}, drained: make(chan struct{}),
 	}
 	s.idle.L = &s.mu
+	if clock, ok := s.store.(Clock); ok && real {
+		s.clock = clock
+	}
 	return s
 }
 
@@ -89,7 +97,14 @@ func (s *Service) Add(workers ...Worker) error {
 	return nil
 }
 
-func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
+// stamp returns the time: that of the database where it has a clock, which does not depend on how somebody sets that of this machine.
+func (s *Service) stamp() time.Time {
+	now := s.o.Now()
+	if c := s.read.Load(); c != nil {
+		now = c.at.Add(now.Sub(c.local))
+	}
+	return now.UTC().Truncate(time.Microsecond)
+}
 
 // Put adds jobs. It joins the transaction in ctx: they are begun when it has been committed. A job whose Key another one of its tenant and kind
 // has is not added, also when that one runs already. Errors: errs.Invalid for a malformed job; errs.Busy if the tenant has too many.
@@ -272,7 +287,12 @@ func (s *Service) Unschedule(ctx context.Context, tenant, kind string, keys ...s
 
 // Schedules returns schedules of a tenant and kind in order of their keys: those with some keys, or all if there are none.
 func (s *Service) Schedules(ctx context.Context, tenant, kind string, keys ...string) ([]Schedule, error) {
-	return s.store.Schedules(ctx, tenant, kind, keys)
+	all, err := s.store.Schedules(ctx, tenant, kind, keys)
+	now := s.stamp()
+	for i := range all {
+		all[i].hasten(now)
+	}
+	return all, err
 }
 
 // Jobs returns jobs of a tenant, those that were due first, at most 1,000.

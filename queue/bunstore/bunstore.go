@@ -4,6 +4,7 @@ package bunstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,7 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/queue"
 )
 
-// Store implements queue.Store, and queue.Bell where its database has a way to carry news.
+// Store implements queue.Store, and queue.Bell and queue.Clock where its database has a way to carry news, and a clock.
 type Store struct{ db *bun.DB }
 
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
@@ -41,6 +42,17 @@ var jobs = bunx.NewTable("tc_jobs", "j", []bunx.Column[queue.Job]{
 })
 
 const what = "Job"
+
+// Time implements queue.Clock, for PostgreSQL.
+func (s *Store) Time(ctx context.Context) (time.Time, error) {
+	ctx, c := bunx.For(ctx, s.db, bunx.AllTenants)
+	if !c.Postgres() {
+		return time.Time{}, errors.ErrUnsupported
+	}
+	var at bunx.Time
+	err := c.One(ctx, "Clock", `SELECT clock_timestamp()`, nil, &at)
+	return at.Time, err
+}
 
 // InTx implements queue.Store.
 func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error {

@@ -68,6 +68,34 @@ func (s *Store) Schedules(ctx context.Context, tenant, kind string, keys []strin
 	return all, nil
 }
 
+const eachSchedule = `SELECT tenant_id, kind, key, cron, zone, next_at FROM tc_job_schedules
+	WHERE (tenant_id, kind, key) > ($1, $2, $3) ORDER BY tenant_id, kind, key LIMIT $4`
+
+// EachSchedule implements queue.Store.
+func (s *Store) EachSchedule(ctx context.Context, after queue.Schedule, n int) ([]queue.Schedule, error) {
+	ctx, c := bunx.For(ctx, s.db, bunx.AllTenants)
+	rows, err := c.Rows(ctx, eachSchedule, after.Tenant, after.Kind, after.Key, n)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (s queue.Schedule, err error) {
+		err = rows.Scan(&s.Tenant, &s.Kind, &s.Key, &s.Cron, &s.Zone, bunx.TimeOf(&s.Next))
+		return s, err
+	})
+	return all, bunx.Err(err, aSchedule)
+}
+
+// Hasten implements queue.Store.
+func (s *Store) Hasten(ctx context.Context, tenant string, all []queue.Schedule) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		for _, o := range all {
+			_, err := c.Exec(ctx, `UPDATE tc_job_schedules SET next_at = $6 WHERE tenant_id = $1 AND kind = $2 AND key = $3 AND cron = $4 AND zone = $5 AND next_at > $6`,
+				tenant, o.Kind, o.Key, o.Cron, o.Zone, bunx.At(o.Next))
+			if err != nil {
+				return bunx.Err(err, aSchedule)
+			}
+		}
+		return nil
+	})
+}
+
 // Fire implements queue.Store.
 func (s *Store) Fire(ctx context.Context, now time.Time, n int, next func(due []queue.Schedule) []queue.Job) (fired int, err error) {
 	err = bunx.Write(ctx, s.db, bunx.AllTenants, func(ctx context.Context, c bunx.Conn) error {

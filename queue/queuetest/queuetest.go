@@ -315,6 +315,30 @@ func testSchedules(t *testing.T, s queue.Store) {
 	_, next, err := s.Next(ctx)
 	is.NoErr(err)
 	is.Equal(*next, monday)
+	var each []string
+	for after := (queue.Schedule{}); ; {
+		some, err := s.EachSchedule(ctx, after, 3)
+		is.NoErr(err)
+		if len(some) == 0 {
+			break
+		}
+		for _, c := range some {
+			each = append(each, c.Tenant+" "+c.Kind+" "+c.Key)
+			if c.Key == "a" {
+				is.Equal([]any{c.Cron, c.Zone, c.Next}, []any{a.Cron, a.Zone, a.Next})
+			}
+		}
+		after = some[len(some)-1]
+	}
+	is.Equal(each, []string{"acme cron a", "acme cron b", "acme cron late", "acme other " + other.Key, "evil cron a"})
+	early, otherwise, later := late, b, a
+	early.Next, otherwise.Next, otherwise.Cron, later.Next = late.Next.Add(-time.Minute), b.Next.Add(-time.Hour), "@daily", a.Next.Add(time.Hour)
+	is.NoErr(s.Hasten(ctx, "acme", []queue.Schedule{early, otherwise, later}))
+	is.NoErr(s.Hasten(ctx, "evil", []queue.Schedule{early})) // which has none of the key
+	got, err = s.Schedules(ctx, "acme", "cron", nil)
+	is.NoErr(err)
+	is.Equal(got, []queue.Schedule{a, b, early})
+	is.NoErr(s.PutSchedules(ctx, "acme", []queue.Schedule{late}))
 	b.Cron = "@daily"
 	is.NoErr(s.PutSchedules(ctx, "acme", []queue.Schedule{b}))
 	is.NoErr(s.DeleteSchedules(ctx, "acme", "other", nil))
