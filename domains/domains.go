@@ -134,7 +134,7 @@ type Principals interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
 	LoginWith(ctx context.Context, tenant, domain, source, username string, check func(context.Context) (Identity, error)) (principals.User, error)
 	Admit(ctx context.Context, tenant, domain, source string, who Identity) (principals.User, error)
-	AdmitAs(ctx context.Context, tenant, domain string, who principals.Account) (principals.User, error)
+	AdmitAs(ctx context.Context, tenant, domain string, who principals.Account, check func(ctx context.Context, u principals.User) error) (principals.User, error)
 	Accounts(ctx context.Context, tenant, domain, username string) (bool, error)
 	DomainContent(ctx context.Context, tenant string) (map[string]principals.DomainCounts, error)
 	RemoveDomain(ctx context.Context, tenant, domain, to string) error

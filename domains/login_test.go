@@ -392,9 +392,10 @@ func TestAccounts(t *testing.T) {
 		no(named("anna@books.example"), "is no name of the domain books") // it is dee's, too
 		as(named("anna.long@other.example"))
 		w.paper.err = errs.New(errs.Upstream, "The directory is away.")
-		_, err = w.enter(t, named("anna.long@other.example"))
-		is.Equal(errs.CodeOf(err), errs.Upstream)
-		as(named("Anna")) // whose short name it is
+		for _, name := range []string{"anna.long@other.example", "Anna"} {
+			_, err = w.enter(t, named(name))
+			is.Equal(errs.CodeOf(err), errs.Upstream)
+		}
 		w.paper.err = nil
 		entry := w.paper.all[0].Person
 		for why, change := range map[string]func(){
@@ -403,13 +404,15 @@ func TestAccounts(t *testing.T) {
 		} {
 			was := *entry
 			change()
-			no(named("anna.long@other.example"), why)
+			for _, name := range []string{"anna.long@other.example", "Anna", "anna"} { // since the last scan
+				no(named(name), why)
+			}
 			*entry = was
 		}
 		as(named("anna.long@other.example"))
 		w.paper.err, w.paper.long = nil, nil
-		no(named("nobody"), "no user of the domain books has the name nobody")
-		no(named("root"), "no user of the domain books has the name root") // of local
+		no(named("nobody"), `"nobody" is no name of the domain books`)
+		no(named("root"), `"root" is no name of the domain books`) // of local
 		by("email")
 		as(mailed("ANNA@example.com", true))
 		no(mailed("anna@example.com", false), "vouches for no e-mail address")
@@ -445,6 +448,32 @@ func TestAccounts(t *testing.T) {
 		no(known(strings.ToLower(inBase64)), "has the source id")
 		is.Equal(w.user(t, "Anna"), before)
 		is.Equal(w.count(t, "tc_users"), users)
+		for _, how := range []string{"id", "email"} { // the directory is asked by the user's name
+			by(how)
+			anna := func(name string) func(*domains.SignedIn) {
+				return func(who *domains.SignedIn) {
+					who.Username, who.AccountID, who.Email, who.EmailVerified = name, guid, "anna@example.com", true
+				}
+			}
+			as(anna("x"))
+			for why, change := range map[string]func(){
+				"the directory has disabled or locked": func() { entry.Disabled = true }, "disabled or locked the person": func() { entry.Locked = true },
+				"does not know the user Anna any more": func() { entry.ID = "another Anna" }, "or by another name": func() { entry.Username = "annette" },
+			} {
+				was := *entry
+				change()
+				no(anna("x"), why)
+				*entry = was
+			}
+			entry.Username = "annette"
+			as(anna("annette")) // renamed in both places
+			entry.Username = "Anna"
+			w.paper.err = errs.New(errs.Upstream, "The directory is away.")
+			_, err = w.enter(t, anna("x"))
+			is.Equal(errs.CodeOf(err), errs.Upstream)
+			w.paper.err = nil
+		}
+		by("id")
 
 		// Who cannot log in at the directory cannot here.
 		edit := func(f func(*principals.User)) {

@@ -46,7 +46,13 @@ func (s *Service) admit(ctx context.Context, d Domain, r rules, who SignedIn) (p
 	if err != nil {
 		return principals.User{}, err
 	}
-	return s.o.Principals.AdmitAs(ctx, d.Tenant, r.Accounts, account)
+	check := func(ctx context.Context, u principals.User) error {
+		return s.stillThere(ctx, d.Tenant, r.Accounts, u, who.Username)
+	}
+	if account.Username != "" { // by which the directory was asked
+		check = nil
+	}
+	return s.o.Principals.AdmitAs(ctx, d.Tenant, r.Accounts, account, check)
 }
 
 // maxGroups is how many groups of a person become teams.
@@ -162,32 +168,69 @@ func (s *Service) account(ctx context.Context, tenant string, r rules, who Signe
 	case known.Username == "":
 		return principals.Account{}, refusal(fmt.Errorf("config.accountsBy: %q is no name of the domain %s", who.Username, r.Accounts))
 	case known.Disabled || known.Locked:
-		return principals.Account{}, refusal(errors.New("the directory has disabled or locked the person"))
+		return principals.Account{}, refusal(errLockedThere)
 	}
 	return principals.Account{Username: known.Username, EntryID: known.ID}, nil
 }
 
-// accountName returns the person of a domain who has a name: with the short name, "" if it is none of the domain. Where a name has another form
-// than the short one, its first part may be the short name of somebody else: a directory that is a Finder is asked, and tells the rest of the person.
+// accountName returns the person of a domain who has a name: with the short name, "" if it is none of the domain. A directory that is a Finder is
+// asked, whatever form the name has: it knows whose it is, and whether the person is disabled there since the last scan.
 func (s *Service) accountName(ctx context.Context, tenant, domain, name string) (Identity, error) {
-	d, err := s.get(ctx, tenant, domain)
+	d, realm, err := s.accountRealm(ctx, tenant, domain)
 	if err != nil {
-		if errs.CodeOf(err) == errs.NotFound {
-			err = refusal(err)
-		}
 		return Identity{}, err
 	}
-	if realm, err := s.open(d); err == nil {
-		if names, ok := realm.(AccountNames); ok {
-			short := names.Account(name)
-			if directory, ok := realm.(Finder); ok && short != name {
-				return s.found(ctx, d, directory, name)
-			}
-			return Identity{Username: short}, nil
-		}
+	if directory, ok := realm.(Finder); ok {
+		return s.found(ctx, d, directory, name)
 	}
-	return Identity{Username: name}, nil // also of a directory that nobody can ask any more
+	if names, ok := realm.(AccountNames); ok {
+		name = names.Account(name)
+	}
+	return Identity{Username: name}, nil
 }
+
+// accountRealm returns a domain whose users log in at another one; a nil Realm if it has no directory that could be asked, such as one without a
+// configuration. Errors: a refusal if there is no such domain.
+func (s *Service) accountRealm(ctx context.Context, tenant, domain string) (Domain, Realm, error) {
+	d, err := s.get(ctx, tenant, domain)
+	if errs.CodeOf(err) == errs.NotFound {
+		return Domain{}, nil, refusal(err)
+	}
+	if err != nil {
+		return Domain{}, nil, err
+	}
+	realm, err := s.open(d)
+	if errs.CodeOf(err) == errs.Invalid {
+		return d, nil, nil
+	}
+	return d, realm, err
+}
+
+// stillThere returns a refusal if the directory of a domain does not know a user who was found by an id or an e-mail address, or has disabled or
+// locked the person. The directory is asked for the user's name and, as somebody renamed there has another one until the next scan, for the name
+// that the provider sends.
+func (s *Service) stillThere(ctx context.Context, tenant, domain string, u principals.User, name string) error {
+	d, realm, err := s.accountRealm(ctx, tenant, domain)
+	directory, ok := realm.(Finder)
+	if err != nil || !ok {
+		return err
+	}
+	for _, name := range []string{u.Username, name} {
+		who, err := s.found(ctx, d, directory, name)
+		switch {
+		case err != nil:
+			return err
+		case who.ID == "" || u.SourceID != nil && *u.SourceID != who.ID:
+			continue // nobody's, or another person's
+		case who.Disabled || who.Locked:
+			return refusal(errLockedThere)
+		}
+		return nil
+	}
+	return refusal(fmt.Errorf("the directory of the domain %s does not know the user %s any more, or by another name: scan it", d.ID, u.Username))
+}
+
+var errLockedThere = errors.New("the directory has disabled or locked the person")
 
 // found returns the person whom a directory finds by a name; without a username if there is none.
 func (s *Service) found(ctx context.Context, d Domain, directory Finder, name string) (Identity, error) {

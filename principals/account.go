@@ -28,11 +28,11 @@ func (a Account) String() string {
 }
 
 // AdmitAs logs in the user of a domain as whom a person has been authenticated at another one. It creates and changes no user, and nothing of the
-// tie is stored.
+// tie is stored. check is called with the user who fits, to ask the directory; its error is returned as it is. nil asks nobody.
 //
 // It returns errs.Invalid for the domain Local, and errs.Unauthenticated "Unable to log in" if not exactly one user of the domain fits, or who
 // fits is disabled, locked or expired, or was locked in the directory when it was last asked.
-func (p Unchecked) AdmitAs(ctx context.Context, tenant, domain string, who Account) (User, error) {
+func (p Unchecked) AdmitAs(ctx context.Context, tenant, domain string, who Account, check func(ctx context.Context, u User) error) (User, error) {
 	s := p.s
 	if err := foreign(domain); err != nil {
 		return User{}, err
@@ -49,6 +49,11 @@ func (p Unchecked) AdmitAs(ctx context.Context, tenant, domain string, who Accou
 		return User{}, refusedFor(errors.New("the name is that of another entry's user: scan the domain"))
 	case found[0].DirectoryLocked:
 		return User{}, refusedFor(errors.New("the directory has locked the user: a scan, or a login with the password there, finds out when that has ended"))
+	}
+	if check != nil {
+		if err := check(ctx, found[0]); err != nil {
+			return User{}, err
+		}
 	}
 	u, err := s.enter(ctx, found[0])
 	if errs.CodeOf(err) == errs.NotFound { // who is just deleted

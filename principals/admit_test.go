@@ -379,7 +379,7 @@ func TestAdmitOfLocked(t *testing.T) {
 		away.Locked = true
 		_, err = f.admit(t, away)
 		refused(t, err)
-		_, err = f.Unchecked().AdmitAs(t.Context(), "acme", "ldap", principals.Account{Username: "jo"})
+		_, err = f.Unchecked().AdmitAs(t.Context(), "acme", "ldap", principals.Account{Username: "jo"}, nil)
 		refused(t, err)
 		is.True(!f.get(t, "jo").Enabled)
 		asked := 0
