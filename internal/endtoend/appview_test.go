@@ -99,7 +99,7 @@ window.done = done`,
 	})
 	w.admin.must(t, "POST", "/api/apps/"+app+"/_deploy", "")
 	is.Equal(show(ctx, t, w.admin, "/api/apps/"+app+"/view"), map[string]string{
-		"GET": "GET,admin,0,7,", "POST": "POST,admin,0,7,5", "PUT": "PUT,admin,0,7,5", "PATCH": "PATCH,admin,0,7,5", "DELETE": "DELETE,admin,0,7,5", "chief": "403",
+		"GET": "GET,admin,1,7,", "POST": "POST,admin,1,7,5", "PUT": "PUT,admin,1,7,5", "PATCH": "PATCH,admin,1,7,5", "DELETE": "DELETE,admin,1,7,5", "chief": "403",
 		"name": "b", "later": "c", "file": "d", "call": "1", "address": "200", "refused": "403", "user": "admin", "style": "rgb(1, 2, 3)", "hash": "#/one",
 		"path": "true", "head": "true",
 	})

@@ -48,7 +48,7 @@ func TestCommitWithoutAnswer(t *testing.T) {
 	is.NoErr(put(library.ID, "a", "old"))
 	armed.Store(true)
 	err = put(library.ID, "a", "new")
-	is.Equal(errs.CodeOf(err), errs.Unavailable)
+	is.Equal(errs.CodeOf(err), errs.Unconfirmed)
 	is.Equal(p.cuts.Load(), int64(1))
 	is.Equal(get(library.ID, "a"), "new")
 	is.NoErr(put(library.ID, "a", "new"))
