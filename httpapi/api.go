@@ -334,8 +334,8 @@ func (a *api) serve(w *response, r *http.Request) error {
 		}
 	}
 	route, params, err := a.router.find(r.Method, path)
-	if path == scimMe && errs.CodeOf(err) == errs.NotFound {
-		err = errNoMe
+	if missing, ok := notInSCIM[path]; ok && errs.CodeOf(err) == errs.NotFound {
+		err = missing
 	}
 	if err != nil {
 		return err

@@ -22,11 +22,13 @@ import (
 const (
 	scimRoot = "/api/scim/v2"
 	typeSCIM = "application/scim+json"
-	scimMe   = scimRoot + "/Me"
 )
 
-// errNoMe is the error of RFC 7644 for a service without the user of a credential: a token of a domain is nobody's.
-var errNoMe = failure{http.StatusNotImplemented, "There is no user behind this token: name one, at /api/scim/v2/Users/{id}."}
+// notInSCIM are the errors of RFC 7644 for endpoints that it lets a service leave out. A token of a domain is nobody's.
+var notInSCIM = map[string]failure{
+	scimRoot + "/Me":   {http.StatusNotImplemented, "There is no user behind this token: name one, at /api/scim/v2/Users/{id}."},
+	scimRoot + "/Bulk": {http.StatusNotImplemented, "Bulk requests are not supported, see /api/scim/v2/ServiceProviderConfig: send one request for each operation."},
+}
 
 // scimRoutes are the routes of SCIM 2.0 (RFC 7644), for the providers of identities that hold a token of a domain.
 func (a *api) scimRoutes() []Route {

@@ -3,6 +3,7 @@ package principals
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -203,12 +204,15 @@ func (s *Service) admit(ctx context.Context, tenant, domain string, writer *prof
 		switch {
 		case free:
 			return s.insertAdmitted(ctx, tenant, domain, writer.NewUser(who))
+		case holder.Username == "":
+			return User{}, refusedFor(fmt.Errorf("no user can have the name %s: %s", logged(who.Username), errs.MessageOf(ValidUsername(who.Username))))
 		case holder.Domain != domain:
-			return User{}, refusedFor(errors.New("no user can have this name, or one of another domain has it"))
+			return User{}, refusedFor(fmt.Errorf("the name is that of the user %s of the domain %s", logged(holder.Username), holder.Domain))
 		}
 		u, err = s.store.User(ctx, tenant, holder.Username)
 		if err == nil && u.SourceID != nil {
-			err = refusedFor(errors.New("the name is that of another entry's user"))
+			err = refusedFor(fmt.Errorf("the name is that of another entry's user: if the person was created there anew, PUT "+
+				"/api/users/%s {\"sourceId\": null}", logged(u.Username)))
 		}
 	}
 	if err == nil {

@@ -478,3 +478,26 @@ func TestAdmitDisables(t *testing.T) {
 		is.Equal(ended, []string{"jo"})
 	})
 }
+
+// TestAdmitReasons: the log tells why somebody who has logged in at a directory is no user here, and what to do.
+func TestAdmitReasons(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		f.user(t, "local")
+		_, err := f.admit(t, identity{ID: "1", Username: "jo"})
+		is.NoErr(err)
+		for why, who := range map[string]identity{
+			"the name is that of the user local of the domain local":   {ID: "2", Username: "LOCAL"},
+			"no user can have the name a/b: ":                          {ID: "2", Username: "a/b"},
+			`created there anew, PUT /api/users/jo {"sourceId": null}`: {ID: "2", Username: "jo"},
+		} {
+			_, err := f.admit(t, who)
+			refused(t, err)
+			is.True(strings.Contains(err.Error(), why))
+		}
+		f.edit(t, "jo", func(u *principals.User) { u.Enabled = false })
+		_, err = f.admit(t, identity{ID: "1", Username: "jo"})
+		refused(t, err)
+		is.True(strings.Contains(err.Error(), "the user is disabled here: a scan enables whom"))
+	})
+}

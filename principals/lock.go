@@ -42,6 +42,9 @@ func (l Login) closed(domain string, now time.Time) error {
 	case l.Domain != domain:
 		return errs.New(errs.NotFound, "the user is of the domain %s", logged(l.Domain))
 	case !l.Enabled && !(l.DirectoryLocked && domain != Local): // a lock may have ended: the directory knows
+		if domain != Local {
+			return errs.New(errs.Forbidden, "the user is disabled here: a scan enables whom the directory has disabled and enabled again, a superuser whom a superuser has disabled")
+		}
 		return errs.New(errs.Forbidden, "the user is disabled")
 	case locked(l.Network.LockedAt, now):
 		return errs.New(errs.Forbidden, "the user is locked for this network")

@@ -172,7 +172,7 @@ func (t *trial) search(c *conn, _ string) bool {
 		if nameless > 0 {
 			text += fmt.Sprintf(" %s no %s (attributes.username): left out.", domains.Number(nameless, "other has", "others have"), c.attributes["username"])
 		}
-		return t.ok("search", "%s", strings.ToUpper(text[:1])+text[1:])
+		return t.ok("search", "%s", strings.ToUpper(text[:1])+text[1:]+c.leftOut())
 	case nameless > 0:
 		return t.failed("search", fmt.Sprintf("%s %s, but %s sees no %s of them: set attributes.username to the attribute with the name that people type, "+
 			"or give that account the right to read it.", domains.Number(nameless, "entry matches", "entries match"), where, c.reader(), c.attributes["username"]))
@@ -183,9 +183,25 @@ func (t *trial) search(c *conn, _ string) bool {
 	if _, err := c.first(part{c.people.base, "(objectClass=*)"}, []string{"1.1"}, func(e *goldap.Entry) {
 		others = others || canonical(e.DN) != canonical(c.people.base)
 	}); err == nil && others {
-		return t.failed("search", fmt.Sprintf("Nobody matches %s. There are other entries below it: userFilter leaves them out.", where))
+		return t.failed("search", fmt.Sprintf("Nobody matches %s. There are other entries below it: userFilter leaves them out.", where)+c.leftOut())
 	}
 	return t.failed("search", fmt.Sprintf("Nobody matches %s. %s sees no entry below it at all: see baseDN and userBaseDN, or give that account the right to read there.", where, c.reader()))
+}
+
+// nsPerson is the class of the people whom 389 Directory Server's own tools make; it is none of person.
+const nsPerson = "(objectClass=nsPerson)"
+
+// leftOut returns a sentence on people of the class nsPerson whom userFilter leaves out, "" for none.
+func (c *conn) leftOut() string {
+	n := 0
+	if c.activeDirectory {
+		return ""
+	}
+	if _, err := c.first(part{c.people.base, "(&" + nsPerson + "(!" + c.people.filter + "))"}, []string{"1.1"}, func(*goldap.Entry) { n++ }); err != nil || n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" userFilter leaves out %s of the class nsPerson, which 389 Directory Server gives to people: set it to (|%s%s) if they should log in.",
+		domains.Number(n, "entry", "entries"), c.people.filter, nsPerson)
 }
 
 // person adds the step with the user that a name would become; "" means the first person found.

@@ -21,6 +21,26 @@ func try(t *testing.T, d domains.Driver, config json.RawMessage, username string
 	return steps, steps[len(steps)-1].Message
 }
 
+// TestTryNSPerson: people of 389 Directory Server whom the default userFilter does not find are hinted at.
+func TestTryNSPerson(t *testing.T) {
+	f := newFake(t, func(r asked) {
+		if r.nth == 1 {
+			r.person(1)
+		} else if r.nth == 2 {
+			r.person(2)
+			r.person(3)
+		}
+		r.end("")
+	})
+	is := is.New(t)
+	steps, _ := try(t, ldap.LDAP{}, f.config(), "")
+	is.Equal(steps[3].Name, "search")
+	is.True(steps[3].OK)
+	is.True(strings.HasSuffix(steps[3].Message, " userFilter leaves out 2 entries of the class nsPerson, which 389 Directory Server gives to people: "+
+		"set it to (|(objectClass=person)(objectClass=nsPerson)) if they should log in."))
+	is.True(strings.Contains(f.log(), "search (&(objectClass=nsPerson)(!(objectClass=person)))"))
+}
+
 // TestTry: every step with what it has found, and what to do about one that fails.
 func TestTry(t *testing.T) {
 	is := is.New(t)
@@ -80,7 +100,7 @@ func TestTryWritesNothing(t *testing.T) {
 	is := is.New(t)
 	f := newFake(t, func(r asked) { r.person(1); r.end("") })
 	_, _ = try(t, ldap.LDAP{}, f.config(), "p1")
-	is.Equal(f.log(), "bind cn=reader; search (objectClass=person); search (&(objectClass=person)(uid=p1)); search (objectClass=groupOfNames)")
+	is.Equal(f.log(), "bind cn=reader; search (objectClass=person); search (&(objectClass=nsPerson)(!(objectClass=person))); search (&(objectClass=person)(uid=p1)); search (objectClass=groupOfNames)")
 }
 
 // TestADNames: one account under all forms of its name, with the requests of one.

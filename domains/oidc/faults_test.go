@@ -158,6 +158,28 @@ func TestWrongSecret(t *testing.T) {
 	is.New(t).True(!strings.Contains(err.Error(), "wrong secret"))
 }
 
+// TestErrorsForCodes: what is the provider's own fault sends nobody to the secret.
+func TestErrorsForCodes(t *testing.T) {
+	for code, want := range map[string]string{
+		"invalid_client": "look at the domain's clientID and clientSecret", "unauthorized_client": "look at the domain's clientID and clientSecret",
+		"server_error": "has a fault of its own: try again later", "temporarily_unavailable": "has a fault of its own: try again later",
+		"invalid_request": "does not take the request for tokens", "unsupported_grant_type": "does not take the request for tokens",
+	} {
+		for _, status := range []int{http.StatusBadRequest, http.StatusInternalServerError} {
+			t.Run(code, func(t *testing.T) {
+				p := newProvider(t)
+				p.Broken["/token"] = func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Type", "application/json")
+					w.WriteHeader(status)
+					_, _ = w.Write([]byte(`{"error": "` + code + `"}`))
+				}
+				_, err := login(t, p.open(t, nil), nil)
+				faulty(t, p, err, want)
+			})
+		}
+	}
+}
+
 func TestSecretsThatAProviderQuotes(t *testing.T) {
 	for name, status := range map[string]int{"as an error": http.StatusBadRequest, "as a fault": http.StatusInternalServerError} {
 		t.Run(name, func(t *testing.T) {

@@ -117,7 +117,15 @@ func (r *realm) exchange(ctx context.Context, p *provider, at domains.Endpoints,
 	if answer.ErrorCode == "invalid_grant" {
 		return nil, refuse("the code is not good: %s", cause)
 	}
-	return nil, errs.Wrap(errs.Upstream, cause, "The OpenID provider %s refuses this service: look at the domain's clientID and clientSecret.", r.issuer)
+	advice := "refuses this service: look at the domain's clientID and clientSecret"
+	switch answer.ErrorCode {
+	case "invalid_client", "unauthorized_client":
+	case "server_error", "temporarily_unavailable":
+		advice = "has a fault of its own: try again later, and look at its log"
+	default:
+		advice = "does not take the request for tokens: look at its log, and at how this service is registered there"
+	}
+	return nil, errs.Wrap(errs.Upstream, cause, "The OpenID provider %s %s.", r.issuer, advice)
 }
 
 func callback(at domains.Endpoints) oauth2.AuthCodeOption {

@@ -80,7 +80,11 @@ func (p *people) assignNames(holders map[string]principals.Holder) {
 			p.refuse(i, "the name is that of the entry "+shown(p.all.People[first].ID))
 		case held && p.keeps(holder):
 			claims[name] = i
-			p.refuse(i, "the name is that of the user "+holder.Username+" of the domain "+holder.Domain)
+			why := "the name is that of the user " + holder.Username + " of the domain " + holder.Domain
+			if holder.Domain == p.domain && p.person[i].user == none {
+				why += ", of another entry: if the person was created there anew, PUT /api/users/" + holder.Username + ` {"sourceId": null} and scan again`
+			}
+			p.refuse(i, why)
 		default:
 			claims[name] = i
 			continue
