@@ -163,6 +163,7 @@ func TestSCIMTokenEnds(t *testing.T) {
 		is.Equal(a.status, 400) // a member of another domain
 		is.Equal(s.do(t, "side", "POST", "/api/scim/v2/Users", scimUser("PAUL", "")).status, 409)
 		is.Equal(s.do(t, "side", "POST", "/api/scim/v2/Users", scimUser("admin", "")).status, 409)
+		is.Equal(s.do(t, "side", "POST", "/api/scim/v2/Bulk", `{"Operations": []}`).status, 501)
 		s.must(t, "admin", "DELETE", "/api/domains/side", "")
 		is.Equal(status("side"), 401)
 		s.must(t, "admin", "POST", "/api/domains", `{"name": "Side", "type": "gate", "config": {}}`)
