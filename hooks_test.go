@@ -3,6 +3,7 @@ package tenantcontent_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -10,10 +11,13 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/jsvm"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -89,5 +93,49 @@ func TestHostHooks(t *testing.T) {
 		is.Equal(told, []string{
 			"deleted acme[{recipe stew}]", "deleted acme[{recipe stew}]", "renamed acmemap[old:new]", "deleted acme[{user new}]", "sweep acme", "sweep evil",
 		})
+	})
+}
+
+// TestReassignHostKinds: what a principal has of a host's kind moves with its other content, in one transaction.
+func TestReassignHostKinds(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, db := is.New(t), opener(t)
+		owners := map[string]string{"acme/soup": "jo", "acme/stew": "mia", "evil/soup": "jo"}
+		var fault error
+		dish := entity.Type{Kind: "dish", Reassign: func(_ context.Context, tenant, from, to string) (moved []entity.Ref, err error) {
+			for _, id := range []string{"soup", "stew"} {
+				if owners[tenant+"/"+id] == from && fault == nil {
+					owners[tenant+"/"+id] = to
+					moved = append(moved, entity.Ref{Kind: "dish", ID: id, Name: id, OwnerID: to})
+				}
+			}
+			return moved, fault
+		}}
+		app, err := tenantcontent.Open(tenantcontent.Config{
+			DB: db, SecretKey: tenantcontent.NewSecretKey(), Scripts: jsvm.None{}, Entities: []entity.Type{dish, {Kind: "plate"}},
+		})
+		is.NoErr(err)
+		for _, name := range []string{"jo", "mia"} {
+			_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", name, password)
+			is.NoErr(err)
+		}
+		ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", Superuser: true})
+		report, err := app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Sales"})
+		is.NoErr(err)
+
+		fault = errors.New("the kitchen is closed")
+		_, err = app.Principals.Reassign(ctx, "jo", "mia")
+		is.True(errors.Is(err, fault))
+		same, err := app.Content.Get(ctx, "report", report.ID)
+		is.NoErr(err)
+		is.Equal(same.OwnerID, "jo") // nothing has moved
+
+		fault = nil
+		moved, err := app.Principals.Reassign(ctx, "jo", "mia")
+		is.NoErr(err)
+		is.Equal(moved, []entity.Ref{
+			{Kind: "report", ID: report.ID, Name: "Sales", OwnerID: "mia"}, {Kind: "dish", ID: "soup", Name: "soup", OwnerID: "mia"},
+		})
+		is.Equal(owners, map[string]string{"acme/soup": "mia", "acme/stew": "mia", "evil/soup": "jo"})
 	})
 }

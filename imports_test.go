@@ -55,7 +55,7 @@ var mayImport = []rule{
 	{"webhooks/signatures", "errs"},
 	{"messages/smtp", "errs messages"},
 	{"handlers", "errs entity jsvm internal/cache internal/limiter internal/rawjson internal/tally"},
-	{"datasets", "errs actor entity internal/cache internal/fold internal/limiter"},
+	{"datasets", "errs actor entity internal/cache internal/fold internal/limiter internal/rawjson"},
 	{"shares", "errs actor internal/guard"},
 	{"drafts", "errs actor entity libraries paging shares internal/escapes internal/fields internal/guard internal/transfer internal/uuids"},
 	{"queue", "errs entity internal/escapes"},

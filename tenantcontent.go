@@ -142,7 +142,7 @@ type Config struct {
 	// (App.Sessions.Authenticate).
 	KeepLogins bool
 	// Entities are the host's kinds of content: each joins the ready ones, or replaces the one of its kind, whose plain
-	// routes are gone then. Their Hooks run behind those of the ready packages' kinds and before those of the packages.
+	// routes are gone then. App.Principals.Reassign moves them as it moves reports. Their Hooks run behind those of the ready packages' kinds and before those of the packages.
 	Entities []entity.Type
 	// BundleDrivers are the host's types of bundle entries: each joins the ready ones, or replaces the one with its id.
 	BundleDrivers []bundles.Driver
@@ -254,10 +254,10 @@ func NewSecretKey() string { return keyring.Generate() }
 
 // Open builds the services. It makes no query and starts no goroutine: see App.Run for background work. The program's main function calls
 // Child first.
-// Errors: errs.Invalid saying which part of the configuration is wrong.
+// Errors: errs.Invalid naming the field of the configuration that is wrong.
 func Open(c Config) (*App, error) {
-	if c.DB == nil {
-		return nil, errs.New(errs.Invalid, "Config.DB is required")
+	if err := c.check(); err != nil {
+		return nil, err
 	}
 	if !bunx.TakesWriters(c.DB) {
 		return nil, errs.New(errs.Invalid, "Config.DB is a SQLite database with several connections: SQLite has one writer, and what the others write meanwhile fails (SQLITE_BUSY). Open it with package database, or limit it to one connection with SetMaxOpenConns(1).")
@@ -325,7 +325,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	app.queue = queue.New(queue.Options{Store: queuestore.New(c.DB), Node: c.Queue, Log: c.Log, Now: c.Now, NewID: c.NewID})
 	removals := removal.New(removal.Options{DB: c.DB, Jobs: app.queue, Entities: app.registry, Now: c.Now})
 	app.Principals = principals.New(principals.Options{
-		Store: directory, Blobs: blobs, Content: app.registry, Removals: removals, KnownDomain: domains.Lookup{Store: logins}.Known,
+		Store: directory, Blobs: blobs, Content: app.registry, HostKinds: kinds(c.Entities), Removals: removals, KnownDomain: domains.Lookup{Store: logins}.Known,
 		UsableDomain: func(ctx context.Context, tenant, id string) error {
 			return app.Domains.Unchecked().Usable(ctx, tenant, id)
 		},

@@ -59,11 +59,12 @@ type View struct {
 	Sample int             // only so many of these are there, evenly spread over them; 0 for all
 }
 
-// Table is the rows of a dataset of a Source.
+// Table is the rows of a dataset of a Source. What it returns is checked: another answer than these methods have, such as text in a numeric field or
+// more rows than limit, and a panic, is errs.Upstream for the reader. Errors with a code of package errs are the reader's.
 type Table interface {
-	// Fields returns the fields.
+	// Fields returns up to MaxFields fields. Their names are distinct.
 	Fields(ctx context.Context) ([]Field, error)
-	// Rows returns the rows that fit a filter, up to limit, each a JSON object, ordered by a field of the table unless it is "": ascending unless desc,
+	// Rows returns the rows that fit a filter, up to limit, each a JSON object with distinct members whose values are of the types of the fields, ordered by a field of the table unless it is "": ascending unless desc,
 	// null last. Conditions are of fields of the table and have values of their types.
 	Rows(ctx context.Context, filter Filter, field string, desc bool, limit int) ([]json.RawMessage, error)
 	// Count returns how many rows fit a filter.
@@ -76,7 +77,8 @@ type Sampler interface {
 	Sample(ctx context.Context, filter Filter, n int) ([]json.RawMessage, error)
 }
 
-// Source is where a host has the rows of datasets.
+// Source is where a host has the rows of datasets. Implementations must pass datasetstest.Test. Methods, also of its tables, may be called
+// concurrently, and end with their context.
 type Source interface {
 	// Table returns the rows of a dataset of a tenant, which the caller may see; nil if they are not of this Source, but in the data of the dataset.
 	Table(ctx context.Context, tenant string, dataset entity.Ref) (Table, error)
@@ -146,8 +148,10 @@ func (s *Service) table(ctx context.Context, tenant, id string) (entity.Ref, Tab
 		return entity.Ref{}, nil, err
 	}
 	if s.o.Source != nil {
-		if t, err := s.o.Source.Table(ctx, tenant, d.Ref); t != nil || err != nil {
-			return d.Ref, t, err
+		if t, err := openSource(ctx, s.o.Source, tenant, d.Ref); err != nil {
+			return d.Ref, nil, err
+		} else if t != nil {
+			return d.Ref, t, nil
 		}
 	}
 	key := d.Ref.ID + "/" + d.Version
@@ -313,19 +317,12 @@ func (r *Opened) sample(ctx context.Context, n int) (Table, error) {
 		return nil, err
 	}
 	defer end()
-	if t, own := r.table.(*table); own {
-		return t.sample(ctx, r.filter, n)
-	}
-	var rows []json.RawMessage
-	if sampler, ok := r.table.(Sampler); ok {
-		rows, err = sampler.Sample(ctx, r.filter, n)
-	} else {
-		rows, err = r.table.Rows(ctx, r.filter, "", false, MaxRows)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return tableOf(r.Fields, spread(rows, n)), nil
+	return r.table.(sampled).sample(ctx, r.filter, n)
+}
+
+// sampled is what all tables here are: those in the data of datasets, and those of a Source.
+type sampled interface {
+	sample(ctx context.Context, filter Filter, n int) (*table, error)
 }
 
 // spread returns n of some things, evenly spread, all if there are fewer.

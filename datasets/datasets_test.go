@@ -223,7 +223,7 @@ func (host) Fields(context.Context) ([]datasets.Field, error) {
 
 func (h host) Rows(_ context.Context, filter datasets.Filter, field string, desc bool, limit int) ([]json.RawMessage, error) {
 	*h.filter = filter
-	return []json.RawMessage{[]byte(`{"a":1}`), fmt.Appendf(nil, `{"a":"%s %t %d"}`, field, desc, limit)}, nil
+	return []json.RawMessage{[]byte(`{"a":1}`), fmt.Appendf(nil, `{"a":%d,"asked":"%s %t"}`, limit, field, desc)}, nil
 }
 
 func (host) Count(context.Context, datasets.Filter) (int, error) { return 7, nil }
@@ -235,7 +235,7 @@ func TestSource(t *testing.T) {
 	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "ann"})
 	rows, err := s.Rows(ctx, "sales", datasets.Query{Filter: json.RawMessage(`{"a": {"gt": 5}}`), Sort: "-a", Limit: 3})
 	is.NoErr(err)
-	is.Equal(string(rows), `[{"a":1},{"a":"a true 3"}]`)
+	is.Equal(string(rows), `[{"a":1},{"a":3,"asked":"a true"}]`)
 	is.Equal(filter, datasets.Filter{{Field: "a", Op: datasets.Greater, Value: 5.0}})
 	n, err := s.Count(ctx, "sales", nil)
 	is.NoErr(err)
@@ -335,7 +335,7 @@ func (t numbers) Rows(_ context.Context, _ datasets.Filter, _ string, _ bool, li
 		rows = append(rows, json.RawMessage(fmt.Sprintf(`{"n": %d, "m": [1]}`, i)))
 	}
 	if t.n < 5 {
-		rows = append(rows, json.RawMessage(`{"n": "x"}`), json.RawMessage(`5`))
+		rows = append(rows, json.RawMessage(`{"n": null}`), json.RawMessage(`{}`))
 	}
 	return rows, nil
 }
@@ -351,7 +351,7 @@ func (t sampler) Sample(_ context.Context, _ datasets.Filter, n int) (rows []jso
 	return rows, nil
 }
 
-// TestSamplesOfASource: they are of its first rows, unless it samples itself, and what does not fit its fields is null.
+// TestSamplesOfASource: they are of its first rows, unless it samples itself, and what is left out is null.
 func TestSamplesOfASource(t *testing.T) {
 	_, ctx := service(t)
 	for _, c := range []struct {
@@ -363,7 +363,7 @@ func TestSamplesOfASource(t *testing.T) {
 		{numbers{100_000}, ``, 4, `[{"n": 0, "m": [1]},{"n": 2500, "m": [1]},{"n": 5000, "m": [1]},{"n": 7500, "m": [1]}]`},
 		{numbers{100_000}, `{"n": {"gt": 5000}}`, 1, `[{"n": 7500, "m": [1]}]`},
 		{sampler{numbers{100_000}}, ``, 4, `[{"n": 99996},{"n": 99997},{"n": 99998},{"n": 99999}]`},
-		{numbers{1}, `{"n": null}`, 2, `[{"n": "x"},5]`},
+		{numbers{1}, `{"n": null}`, 2, `[{"n": null},{}]`},
 	} {
 		is := is.New(t)
 		s := datasets.New(datasets.Options{Content: stored{"sales": sales}, Source: c.source})

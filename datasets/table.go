@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -67,26 +68,6 @@ func read(data json.RawMessage) (*table, error) {
 	return t, nil
 }
 
-// tableOf returns a table with rows of a Source, of which nothing but the values of fields counts.
-func tableOf(fields []Field, rows []json.RawMessage) *table {
-	t := &table{fields: fields, index: make(map[string]int, len(fields)), rows: make([]row, len(rows))}
-	for i, f := range fields {
-		t.index[f.Name] = i
-	}
-	for i, raw := range rows {
-		var members map[string]json.RawMessage
-		_ = json.Unmarshal(raw, &members)
-		values := make([]any, len(fields))
-		for at, f := range fields {
-			if v, ok := valueOf(f.Type, members[f.Name]); ok {
-				values[at] = v
-			}
-		}
-		t.rows[i] = row{raw, values}
-	}
-	return t
-}
-
 // sample returns a table with n of the rows that fit a filter.
 func (t *table) sample(ctx context.Context, filter Filter, n int) (*table, error) {
 	found, err := t.find(ctx, filter, len(t.rows))
@@ -129,24 +110,42 @@ func (t *table) readFields(raw json.RawMessage) error {
 		return errs.New(errs.Invalid, "data.fields has %d fields, where %d are allowed", len(all), MaxFields)
 	}
 	for i, members := range all {
-		var f Field
-		if json.Unmarshal(members["name"], &f.Name) != nil || f.Name == "" || utf8.RuneCountInString(f.Name) > 255 || strings.ContainsFunc(f.Name, unicode.IsControl) {
-			return errs.New(errs.Invalid, "data.fields[%d].name is required: 1 to 255 characters without control characters", i)
+		place := fmt.Sprintf("data.fields[%d]", i)
+		f := Field{}
+		if json.Unmarshal(members["name"], &f.Name) != nil {
+			f.Name = "" // checkField refuses it
 		}
-		if json.Unmarshal(members["type"], &f.Type) != nil || !slices.Contains(types(), f.Type) {
-			return errs.New(errs.Invalid, "data.fields[%d].type must be string, numeric, date, boolean or object", i)
+		if json.Unmarshal(members["type"], &f.Type) != nil {
+			f.Type = ""
 		}
-		if label := members["label"]; label != nil && (json.Unmarshal(label, &f.Label) != nil || utf8.RuneCountInString(f.Label) > 255) {
-			return errs.New(errs.Invalid, "data.fields[%d].label must be text of at most 255 characters", i)
+		if label := members["label"]; label != nil && json.Unmarshal(label, &f.Label) != nil {
+			return errs.New(errs.Invalid, "%s.label must be text of at most 255 characters", place)
 		}
-		f.Label = cmp.Or(f.Label, f.Name)
-		if _, twice := t.index[f.Name]; twice {
-			return errs.New(errs.Invalid, "data.fields[%d].name: the field %s is there twice", i, f.Name)
+		f, err := checkField(f, t.index, place)
+		if err != nil {
+			return err
 		}
 		t.index[f.Name] = i
 		t.fields = append(t.fields, f)
 	}
 	return nil
+}
+
+// checkField returns a field with its label. Errors: errs.Invalid naming what is wrong with it, also if there is one of its name.
+func checkField(f Field, there map[string]int, place string) (Field, error) {
+	switch {
+	case f.Name == "" || utf8.RuneCountInString(f.Name) > 255 || !utf8.ValidString(f.Name) || strings.ContainsFunc(f.Name, unicode.IsControl):
+		return f, errs.New(errs.Invalid, "%s.name is required: 1 to 255 characters without control characters", place)
+	case !slices.Contains(types(), f.Type):
+		return f, errs.New(errs.Invalid, "%s.type must be string, numeric, date, boolean or object", place)
+	case utf8.RuneCountInString(f.Label) > 255 || !utf8.ValidString(f.Label):
+		return f, errs.New(errs.Invalid, "%s.label must be text of at most 255 characters", place)
+	}
+	if _, twice := there[f.Name]; twice {
+		return f, errs.New(errs.Invalid, "%s.name: the field %s is there twice", place, f.Name)
+	}
+	f.Label = cmp.Or(f.Label, f.Name)
+	return f, nil
 }
 
 func (t *table) readRow(raw json.RawMessage, i int) ([]any, error) {

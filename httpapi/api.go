@@ -267,6 +267,9 @@ func New(c Config) (Handler, error) {
 		a.byName[routes[i].Name] = &routes[i]
 	}
 	a.plurals = pluralsOf(a.byName)
+	if err := a.checkPlurals(routes); err != nil {
+		return nil, err
+	}
 	a.router, err = newRouter(routes)
 	return a, err
 }

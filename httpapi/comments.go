@@ -3,14 +3,17 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -239,7 +242,7 @@ func (a *api) deleteComment(r *request) (reply, error) {
 func (a *api) commentRoutes() []Route {
 	var all []Route
 	for _, p := range slices.Concat(commentParents, a.HostParents) {
-		pattern := "/api/" + p.Plural + "/:id/comments"
+		pattern := commentsPattern(p)
 		title := string(p.Kind[0]-'a'+'A') + string(p.Kind[1:])
 		reads, writes := nothing, nothing
 		switch p.Kind {
@@ -259,6 +262,41 @@ func (a *api) commentRoutes() []Route {
 	}
 	return all
 }
+
+// checkPlurals returns errs.Invalid for a kind of the host whose paths would begin as those of another kind, or of other routes.
+func (a *api) checkPlurals(routes []Route) error {
+	for i, p := range a.HostParents {
+		if holder := a.holderOf(p, a.HostParents[:i], routes); holder != "" {
+			return errs.New(errs.Invalid, "Config.Entities: the Plural %q of the kind %q is taken by %s, so its comments would have no path of their own: "+
+				"give the kind another Plural", p.Plural, p.Kind, holder)
+		}
+	}
+	return nil
+}
+
+// holderOf returns what else has the plural of a kind of the host, "" for nothing.
+func (a *api) holderOf(p comments.Parent, others []comments.Parent, routes []Route) string {
+	for _, o := range slices.Concat(others, commentParents) {
+		if o.Plural == p.Plural && o.Kind != p.Kind {
+			return fmt.Sprintf("the kind %q", o.Kind)
+		}
+	}
+	for kind, plural := range a.plurals {
+		if plural == p.Plural && kind != p.Kind {
+			return fmt.Sprintf("the kind %q", kind)
+		}
+	}
+	for _, r := range routes {
+		path := strings.Split(r.Pattern, "/")
+		if len(path) > 2 && path[2] == p.Plural && r.Pattern != commentsPattern(p) {
+			return fmt.Sprintf("the route %s %s", r.Method, r.Pattern)
+		}
+	}
+	return ""
+}
+
+// commentsPattern returns the pattern of the routes for the comments on entities of a kind.
+func commentsPattern(p comments.Parent) string { return "/api/" + p.Plural + "/:id/comments" }
 
 func (a *api) listCommentsOf(kind entity.Kind) func(r *request) (reply, error) {
 	return func(r *request) (reply, error) {

@@ -58,6 +58,7 @@ func (r *request) page(defaultLimit int) (paging.Query, error) {
 		if q.Limit, err = strconv.Atoi(query.Get("limit")); err != nil || q.Limit < 0 || q.Limit > paging.MaxLimit {
 			return q, errs.New(errs.Invalid, "limit must be a whole number from 0 to %d", paging.MaxLimit)
 		}
+		q.CountOnly = q.Limit == 0
 	}
 	if s := query.Get("cursor"); s != "" {
 		err = readCursor(&q, s, listPath(r), query)

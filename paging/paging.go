@@ -10,19 +10,42 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// MaxLimit is the most rows a page may have.
-const MaxLimit = 1000
+// The rows of a page.
+const (
+	MaxLimit     = 1000 // at most
+	DefaultLimit = 100  // of a Query that has no Limit
+)
 
-// Query selects one page of a list.
+// Query selects one page of a list. The zero value is the first page of the list's own order.
 type Query struct {
 	Start int       // rows before the page, ≥ 0
-	Limit int       // most rows of the page, 0 to MaxLimit; it ends earlier when they pass MaxBytes
+	Limit int       // most rows of the page, up to MaxLimit; 0: DefaultLimit. It ends earlier when they pass MaxBytes
 	Sort  string    // "field" or "-field"; "" is the list's own order
 	Q     string    // case-insensitive substring filter; "" is none
 	After *Position // the row before the page; nil for a page that Start alone finds
 	// Before is the row behind the page, which has the Limit rows before it, and Start is how many rows are before that row.
 	// Without After.
 	Before *Position
+	// CountOnly reports whether only Page.Total is needed: then the page has no rows, whatever Limit is.
+	CountOnly bool
+}
+
+// Checked returns the query with its default. Every Store that reads a page begins with it. Errors: errs.Invalid naming the
+// field for a negative Start, a Limit out of range, and a query with both After and Before.
+func (q Query) Checked() (Query, error) {
+	switch {
+	case q.Start < 0:
+		return q, errs.New(errs.Invalid, "start must be a whole number from 0 on, not %d", q.Start)
+	case q.Limit < 0 || q.Limit > MaxLimit:
+		return q, errs.New(errs.Invalid, "limit must be a whole number from 0 to %d, not %d", MaxLimit, q.Limit)
+	case q.After != nil && q.Before != nil:
+		return q, errs.New(errs.Invalid, "after and before exclude each other: a page is after a row or before one")
+	case q.CountOnly:
+		q.Limit = 0
+	case q.Limit == 0:
+		q.Limit = DefaultLimit
+	}
+	return q, nil
 }
 
 // Position is the place of a row in its list's order: the value it is sorted by, and its key, which breaks ties.

@@ -292,6 +292,7 @@ type Service struct {
 	store       Store
 	blobs       blobs.Store
 	content     Content
+	hostKinds   []entity.Kind
 	removals    Removals
 	knownDomain func(ctx context.Context, tenant, id string) error
 	usable      func(ctx context.Context, tenant, id string) error
@@ -310,6 +311,8 @@ type Options struct {
 	Store   Store
 	Blobs   blobs.Store
 	Content Content // default nil: nothing belongs to users and teams
+	// HostKinds are the host's own kinds of content, which Reassign moves, too.
+	HostKinds []entity.Kind
 	// Removals removes what deleted users and teams had, in the transaction in ctx or later; nil leaves the rows.
 	Removals Removals
 	// KnownDomain returns errs.Invalid if a tenant has no domain with this id. It is called, in the transaction in ctx, whenever
@@ -346,7 +349,7 @@ func New(o Options) *Service {
 		o.Log = slog.Default()
 	}
 	return &Service{
-		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, removals: o.Removals, knownDomain: o.KnownDomain, usable: o.UsableDomain, knownUser: o.KnownUser,
+		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, hostKinds: o.HostKinds, removals: o.Removals, knownDomain: o.KnownDomain, usable: o.UsableDomain, knownUser: o.KnownUser,
 		tiedEmail: o.TiedEmail, now: o.Now, newID: o.NewID,
 		passwords: newHasher(o.Cost, runtime.GOMAXPROCS(0)),
 		counting:  limiter.New(limiter.Options{Capacity: maxAllCounted, PerKey: maxCounting, Timeout: settleTime}),

@@ -2,6 +2,7 @@ package principals
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -14,8 +15,8 @@ var reassigned = []entity.Kind{
 	"dataset", "datasource", "report", "query", "file", "job", "visual", "assistant", "library", "template", "app",
 }
 
-// Reassign moves all content of the ten kinds that the API documents, and apps, from one user or team to another, in one
-// transaction, and returns what it moved. Drafts of datasets, reports and queries that the source has begun are removed instead.
+// Reassign moves all content of the ten kinds that the API documents, apps, and Options.HostKinds, from one user or team to
+// another, in one transaction, and returns what it moved. Drafts of datasets, reports and queries that the source has begun are removed instead.
 // It is for superusers,
 // for users with their own content and for admins of a team with the team's.
 //
@@ -50,7 +51,7 @@ func (s *Service) Reassign(ctx context.Context, from, to string) (moved []entity
 		if err := s.store.LockPrincipals(ctx, a.Tenant, []string{source.ID, target.ID}); err != nil {
 			return err
 		}
-		moved, err = s.content.ReassignOnly(ctx, a.Tenant, source.ID, target.ID, reassigned...)
+		moved, err = s.content.ReassignOnly(ctx, a.Tenant, source.ID, target.ID, slices.Concat(reassigned, s.hostKinds)...)
 		return err
 	})
 	if err != nil {

@@ -228,7 +228,7 @@ func testPages(t *testing.T, s colors.Store) {
 		{paging.Query{Limit: 5, Q: "%"}, 0}, // no wildcard
 		{paging.Query{Limit: 5, Q: "_"}, 0},
 		{paging.Query{Limit: 5, Q: `\`}, 0},
-		{paging.Query{Limit: 0}, 25},
+		{paging.Query{CountOnly: true}, 25},
 		{paging.Query{Limit: 5, Start: 1000}, 25},
 	} {
 		page, err := s.Page(ctx, "acme", c.q)

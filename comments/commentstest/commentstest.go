@@ -404,7 +404,7 @@ func testPages(t *testing.T, s Store) {
 			is.Equal(oldest, newest)
 			is.True(strings.HasSuffix(newest[0], "23")) // of the last hour, the last id
 			last := &paging.Position{Value: monday.Add(-time.Hour).Format(time.RFC3339Nano), Key: "0"}
-			for _, q := range []paging.Query{{Limit: 0}, {Limit: 5, Start: 25}, {Limit: 5, Start: 1000}, {Limit: 5, Start: 25, After: last}} {
+			for _, q := range []paging.Query{{CountOnly: true}, {Limit: 5, Start: 25}, {Limit: 5, Start: 1000}, {Limit: 5, Start: 25, After: last}} {
 				p, err := page(ctx, q)
 				is.NoErr(err)
 				is.Equal(p.Total, 25)
@@ -421,7 +421,7 @@ func testPages(t *testing.T, s Store) {
 			pagingtest.TestNewest(t, page, id, func(c comments.Comment) time.Time { return c.CreatedAt })
 		})
 	}
-	_, err := s.Replies(ctx, "acme", "nobody", paging.Query{Limit: 0})
+	_, err := s.Replies(ctx, "acme", "nobody", paging.Query{CountOnly: true})
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }
 

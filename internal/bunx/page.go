@@ -62,10 +62,7 @@ func (p *Part) bind(text string, args ...any) string {
 // statement of fixed text, which costs the same in a list of any length. A page without rows in a list that has some is one more, for the
 // total, and so is the count of a part that has none.
 func Page[R any](ctx context.Context, c Conn, l List[R], part Part, key func(R) string, q paging.Query) (page paging.Page[R], err error) {
-	if err := l.check(q); err != nil {
-		return page, err
-	}
-	r, err := l.bounds(q)
+	r, q, err := l.Range(q)
 	if err != nil {
 		return page, err
 	}
@@ -245,12 +242,17 @@ type Range struct {
 }
 
 // Range returns how a statement of fixed text reads the page of a query: the rows of the Range, one more than q.Limit, for Fill.
-// It refuses the queries that Page refuses.
-func (l List[R]) Range(q paging.Query) (Range, error) {
-	if err := l.check(q); err != nil {
-		return Range{}, err
+// It returns the query with its defaults, and refuses the queries that Page refuses.
+func (l List[R]) Range(q paging.Query) (Range, paging.Query, error) {
+	q, err := q.Checked()
+	if err == nil {
+		err = l.check(q)
 	}
-	return l.bounds(q)
+	if err != nil {
+		return Range{}, q, err
+	}
+	r, err := l.bounds(q)
+	return r, q, err
 }
 
 // bounds returns the Range of a page: behind the position of q.After, or backwards before that of q.Before, when the query has one.

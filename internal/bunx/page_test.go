@@ -59,7 +59,7 @@ func TestPage(t *testing.T) {
 			is.Equal(got, want)
 			is.Equal(p.Total, len(strings.Fields(want)))
 		}
-		for _, q := range []paging.Query{{Limit: 0}, {Start: 6, Limit: 1}, {Start: 1 << 40, Limit: 1}} {
+		for _, q := range []paging.Query{{CountOnly: true}, {Start: 6, Limit: 1}, {Start: 1 << 40, Limit: 1}} {
 			got, p, err := page(ctx, db, q)
 			is.NoErr(err)
 			is.Equal(got, "")
@@ -191,16 +191,16 @@ func TestPageTotals(t *testing.T) {
 			is.Equal(p.Total, 7)
 			is.True(!p.More)
 		}
-		for _, q := range []paging.Query{{Limit: 0}, {Limit: 2, Start: 100}, {Limit: 2, After: &paging.Position{Value: "c", Key: "c"}}} {
+		for _, q := range []paging.Query{{CountOnly: true}, {Limit: 2, Start: 100}, {Limit: 2, After: &paging.Position{Value: "c", Key: "c"}}} {
 			p, _, err := read(q, "a")
 			is.NoErr(err)
 			is.Equal(len(p.Rows), 0)
 			is.Equal(p.Total, 7)
 		}
-		_, _, err = read(paging.Query{Limit: 0}, "nobody")
+		_, _, err = read(paging.Query{CountOnly: true}, "nobody")
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		is.Equal(errs.MessageOf(err), "Palette not found.")
-		for _, q := range []paging.Query{{Limit: 2, Sort: "x"}, {Limit: 0, Sort: "x"}, {Limit: 2, Q: "x"}} {
+		for _, q := range []paging.Query{{Limit: 2, Sort: "x"}, {CountOnly: true, Sort: "x"}, {Limit: 2, Q: "x"}} {
 			_, _, err = read(q, "a")
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 		}

@@ -70,7 +70,7 @@ func (s *Store[T]) visible(c bunx.Conn, tenant string, all bool, principals []st
 
 // merged returns a page of what some principals see.
 func (s *Store[T]) merged(ctx context.Context, c bunx.Conn, list bunx.List[Row[T]], tenant string, principals []string, q paging.Query) (page paging.Page[Row[T]], err error) {
-	r, err := list.Range(q)
+	r, q, err := list.Range(q)
 	if err != nil {
 		return page, err
 	}

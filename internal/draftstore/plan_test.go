@@ -30,7 +30,7 @@ func TestPlans(t *testing.T) {
 			for _, q := range []paging.Query{{}, {After: at}, {Before: at}} {
 				for _, desc := range []string{"", "-"} {
 					q.Sort = desc + sort.Field
-					r, err := s.lists[false].Range(q)
+					r, _, err := s.lists[false].Range(q)
 					is.New(t).NoErr(err)
 					args := append([]any{"acme", 21, 0}, m.args...)
 					if r.After != nil {

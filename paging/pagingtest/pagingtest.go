@@ -7,11 +7,13 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // TestBytes checks that the pages of a list end with the row that passes the bound in bytes, and that following them, also
-// back, leads through the same rows as a page without that bound. The list has at least two rows, and fewer than a page may have.
+// back, leads through the same rows as a page without that bound. It also checks the zero Query, CountOnly, and that bad queries
+// are errs.Invalid. The list has at least two rows, and fewer than a page may have.
 func TestBytes[T any](t *testing.T, page func(ctx context.Context, q paging.Query) (paging.Page[T], error)) {
 	t.Helper()
 	is := is.New(t)
@@ -20,6 +22,19 @@ func TestBytes[T any](t *testing.T, page func(ctx context.Context, q paging.Quer
 	is.True(whole.Total >= 2)
 	is.True(!whole.More)
 	is.Equal(len(whole.Rows), whole.Total)
+
+	usual, err := page(t.Context(), paging.Query{}) // the default page
+	is.NoErr(err)
+	is.Equal(usual.Rows, whole.Rows[:min(paging.DefaultLimit, whole.Total)])
+	is.Equal(usual.Total, whole.Total)
+	count, err := page(t.Context(), paging.Query{CountOnly: true, Limit: 1})
+	is.NoErr(err)
+	is.Equal([]int{len(count.Rows), count.Total}, []int{0, whole.Total})
+	for _, q := range []paging.Query{{Start: -1}, {Limit: -1}, {Limit: paging.MaxLimit + 1}, {CountOnly: true, Start: -1}, {Limit: 1, After: whole.First, Before: whole.Last}} {
+		if _, err := page(t.Context(), q); errs.CodeOf(err) != errs.Invalid {
+			t.Errorf("the page of %+v: %v, want errs.Invalid", q, err)
+		}
+	}
 
 	ctx := paging.WithLimits(t.Context(), paging.Limits{MaxBytes: 1}) // any row passes it
 	var first, last *paging.Position

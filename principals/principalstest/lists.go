@@ -179,7 +179,7 @@ func testMemberPages(t *testing.T, s principals.Store) {
 		})
 
 	for name, page := range map[string]func(context.Context, paging.Query) (paging.Page[principals.Membership], error){"members": members, "memberships": memberships} {
-		p, err := page(t.Context(), paging.Query{})
+		p, err := page(t.Context(), paging.Query{CountOnly: true})
 		is.NoErr(err)
 		is.Equal([]int{len(p.Rows), p.Total}, []int{0, 25})
 		p, err = page(t.Context(), paging.Query{Start: 25, Limit: 10}) // beyond the end
