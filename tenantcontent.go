@@ -6,6 +6,7 @@
 package tenantcontent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -356,7 +357,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	}
 	libraryFiles := filesOf(content.Library)
 	app.workspaces = workspaces.New(workspaces.Options{
-		Driver: c.Workspaces, Store: workspacestore.New(c.DB), Admit: app.quotas.CheckWorkspace, Keys: keys, Kind: apps.Kind, Log: c.Log, Now: c.Now,
+		Driver: c.Workspaces, Store: workspacestore.New(c.DB), Admit: app.quotas.CheckWorkspace, Room: app.quotas.Left, Keys: keys, Kind: apps.Kind, Log: c.Log, Now: c.Now,
 		Exist: func(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 			return app.Apps.Unchecked().Exist(ctx, tenant, ids)
 		},
@@ -711,6 +712,11 @@ func (app *App) work(ctx context.Context) {
 	running.Go(func() {
 		app.flushEachSecond(ctx, "write the log-ins that have waited for others who wrote", func(ctx context.Context) error { return bunx.WriteDeferred(ctx, app.db) })
 	})
+	if b, ok := app.workspaces.Bounds(); ok {
+		running.Go(func() {
+			app.flushEach(ctx, cmp.Or(b.Measure, time.Minute), "measure the SQL databases of apps", app.workspaces.Measure)
+		})
+	}
 	running.Go(func() { app.flushEachSecond(ctx, "write the views of apps", app.Apps.Unchecked().FlushAll) })
 	running.Go(func() { app.flushEachSecond(ctx, "write the calls of apps", app.deployments.FlushAll) })
 	running.Wait()

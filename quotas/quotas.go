@@ -191,14 +191,21 @@ func (s *Service) room(ctx context.Context, tenant string, r *room, n int64) (in
 
 // Check returns errs.Full if a tenant has no room for n bytes, or for anything if n is 0.
 func (s *Service) Check(ctx context.Context, tenant string, n int64) error {
-	left, err := s.Room(ctx, tenant, n)
-	if err == nil && left < max(1, n) {
-		err = s.full(tenant)
-	}
+	_, err := s.Left(ctx, tenant, max(1, n))
 	return err
 }
 
-// CheckWorkspace returns errs.Full if a tenant has as many workspaces as it may have, or no room. Two that are made in the same moment may pass it by one.
+// Left returns how many bytes a tenant may still write, as Room does, and errs.Full if there is no room for n bytes.
+func (s *Service) Left(ctx context.Context, tenant string, n int64) (int64, error) {
+	left, err := s.Room(ctx, tenant, n)
+	if err == nil && left < n {
+		err = s.full(tenant)
+	}
+	return left, err
+}
+
+// CheckWorkspace returns errs.Full if a tenant has as many workspaces as it may have, or no room. Those that are made at the same time, on any
+// number of servers, do not see each other and can pass the number together.
 func (s *Service) CheckWorkspace(ctx context.Context, tenant string) error {
 	u, err := s.Usage(ctx, tenant)
 	switch {

@@ -179,7 +179,8 @@ func (s *Service) Migrate(ctx context.Context, tenant, app string, files fs.FS) 
 		return nil, err
 	}
 	limiter.Yield(ctx) // tenants' SQL has limits of its own
-	applied, err = s.o.Driver.Migrate(ctx, w, all)
+	defer s.use(key{w.Tenant, w.App})
+	applied, err = s.o.Driver.Migrate(s.bound(ctx, w.Tenant), w, all)
 	return applied, named(err)
 }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,9 @@ import (
 type Conn interface {
 	// Query runs one statement, a transaction of its own, and returns its rows as a JSON array of objects; it is empty for a statement
 	// that returns none. params is a JSON array of the values of $1, $2 and so on, or empty. The statement ends with ctx.
+	//
+	// A statement that can make the workspace larger fails with the error of Room(ctx, 1), if there is one. Those that delete, drop or truncate
+	// do not, so that room can be made.
 	//
 	// If ReadOnly(ctx), the statement can only read: one that writes fails with errs.Forbidden and changes nothing.
 	//
@@ -43,6 +47,22 @@ func WithReadOnly(ctx context.Context) context.Context {
 
 // ReadOnly reports whether the context is one of WithReadOnly.
 func ReadOnly(ctx context.Context) bool { return ctx.Value(readOnlyKey{}) != nil }
+
+type roomKey struct{}
+
+// WithRoom returns a context in which the statements of a Conn are bounded by what room returns: how many bytes may still be stored, and an
+// error if n bytes do not fit.
+func WithRoom(ctx context.Context, room func(ctx context.Context, n int64) (left int64, err error)) context.Context {
+	return context.WithValue(ctx, roomKey{}, room)
+}
+
+// Room returns how many bytes statements may still store, and an error if n bytes do not fit. Without WithRoom any number fits.
+func Room(ctx context.Context, n int64) (left int64, err error) {
+	if room, ok := ctx.Value(roomKey{}).(func(context.Context, int64) (int64, error)); ok {
+		return room(ctx, n)
+	}
+	return math.MaxInt64, nil
+}
 
 // ErrWrites is the error of a statement that writes where statements can only read.
 var ErrWrites = errs.New(errs.Forbidden, "The statement writes, and statements can only read here.")
@@ -74,6 +94,8 @@ type Driver interface {
 	DropTenant(ctx context.Context, tenant string) error
 	// Stats returns the size and the tables of a workspace.
 	Stats(ctx context.Context, w Workspace) (Stats, error)
+	// Sizes returns the bytes of workspaces of a tenant by their apps, those that are there.
+	Sizes(ctx context.Context, tenant string, apps []string) (map[string]int64, error)
 	// Bounds returns the limits of the driver.
 	Bounds() Bounds
 	// Close closes all connections.
@@ -97,10 +119,11 @@ type Locator interface {
 
 // Bounds are the limits of a Driver.
 type Bounds struct {
-	Size   int64         // bytes of a workspace
-	Result Limits        // of the result of a statement
-	Time   time.Duration // of a statement, if its caller has no earlier end
-	Tokens int           // words and signs of a statement
+	Size    int64         // bytes of a workspace
+	Result  Limits        // of the result of a statement
+	Time    time.Duration // of a statement, if its caller has no earlier end
+	Measure time.Duration // how often the sizes of workspaces in use are measured
+	Tokens  int           // words and signs of a statement
 	// Connections are open at once, by one process: in all, for a tenant, to a workspace.
 	Connections, PerTenant, PerWorkspace int
 }
@@ -147,6 +170,8 @@ type Store interface {
 	Loose(ctx context.Context, tenant string) ([]string, error)
 	// Keep makes Loose leave those of some apps out whose rows were added before a time, until their app is deleted.
 	Keep(ctx context.Context, tenant string, apps []string, before time.Time) error
+	// Measured stores the sizes of workspaces by their apps, those that have changed.
+	Measured(ctx context.Context, tenant string, sizes map[string]int64) error
 	// Remove removes rows of workspaces.
 	Remove(ctx context.Context, tenant string, apps []string) error
 	// AfterCommit runs f when the transaction in ctx has been committed, at once if there is none.
@@ -169,6 +194,8 @@ type Options struct {
 	Exist func(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 	// Admit returns an error if a tenant must not have another workspace. nil: each may.
 	Admit func(ctx context.Context, tenant string) error
+	// Room returns how many bytes a tenant may still store, and an error if n bytes do not fit. nil: any number.
+	Room func(ctx context.Context, tenant string, n int64) (left int64, err error)
 	// Kind is the kind of apps, whose workspaces are dropped when they are purged.
 	Kind entity.Kind
 	Log  *slog.Logger
@@ -181,6 +208,7 @@ type Service struct {
 
 	mu    sync.RWMutex
 	known map[key]Workspace // rows that are there for good
+	used  map[key]bool      // may have another size than when they were measured
 }
 
 type key struct{ tenant, app string }
@@ -198,7 +226,7 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Service{o: o, known: map[key]Workspace{}}
+	return &Service{o: o, known: map[key]Workspace{}, used: map[key]bool{}}
 }
 
 // errNone is returned where no workspaces are configured.
@@ -213,7 +241,11 @@ func (s *Service) Connect(ctx context.Context, tenant, app string) (Conn, error)
 	if err != nil {
 		return nil, err
 	}
-	return s.o.Driver.Connect(ctx, w)
+	c, err := s.o.Driver.Connect(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	return &bounded{Conn: c, s: s, of: key{w.Tenant, w.App}}, nil
 }
 
 // workspace returns the Workspace of an app, with a row for it.

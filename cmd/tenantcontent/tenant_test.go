@@ -181,3 +181,33 @@ func TestCompletion(t *testing.T) {
 	}
 	fails(t, 2, "bash", "", "completion", "csh")
 }
+
+// TestTenantQuota: the command sets what one tenant may store, shows it, takes it back, and names a flag that it cannot read.
+func TestTenantQuota(t *testing.T) {
+	eachPlace(t, func(t *testing.T, flags []string) {
+		is := is.New(t)
+		with := func(args ...string) []string { return append(args, flags...) }
+		done(t, "", with("migrate")...)
+		for _, tenant := range []string{"acme", "evil"} {
+			done(t, "", with("tenant", "add", tenant)...)
+		}
+		line := func(tenant, of string, args ...string) string {
+			for line := range strings.Lines(done(t, "", with(append([]string{"tenant", "quota", tenant}, args...)...)...)) {
+				if rest, ok := strings.CutPrefix(line, of+" "); ok {
+					return strings.Join(strings.Fields(rest), " ")
+				}
+			}
+			return ""
+		}
+		is.True(strings.HasSuffix(line("acme", "bytes"), " 10.0 GiB (the server's)"))
+		is.True(strings.HasSuffix(line("acme", "bytes", "--size=50GiB", "--databases=2000"), " 50.0 GiB"))
+		is.Equal(line("acme", "databases"), "0 2000")
+		is.True(strings.HasSuffix(line("acme", "bytes"), " 50.0 GiB"))
+		is.Equal(line("evil", "databases"), "0 1000 (the server's)") // another tenant's stays
+		is.Equal(line("acme", "databases", "--databases=default"), "0 1000 (the server's)")
+		is.True(strings.HasSuffix(line("acme", "bytes"), " 50.0 GiB")) // the other one stays
+		fails(t, 2, "--size: ", "", with("tenant", "quota", "acme", "--size=much")...)
+		fails(t, 2, "--databases: ", "", with("tenant", "quota", "acme", "--databases=-1")...)
+		fails(t, 1, "Tenant nobody not found", "", with("tenant", "quota", "nobody", "--size=1GiB")...)
+	})
+}

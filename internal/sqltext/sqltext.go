@@ -3,6 +3,7 @@
 package sqltext
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -64,6 +65,11 @@ func (s Statement) Keywords(n int) []string {
 		words = append(words, strings.ToUpper(t.Value))
 	}
 	return words
+}
+
+// Grows reports whether the statement can make a database larger: DELETE, DROP, TRUNCATE and what only reads cannot.
+func (s Statement) Grows() bool {
+	return slices.ContainsFunc([]string{"INSERT", "UPDATE", "CREATE", "ALTER", "INTO"}, s.Has)
 }
 
 // Has reports whether the statement has a word.

@@ -16,10 +16,10 @@ import (
 )
 
 // Bounds returns the bounds of a driver with some connections: a tenant has at most half of them, a workspace at most an eighth.
-func Bounds(size int64, result workspaces.Limits, statement time.Duration, connections int) workspaces.Bounds {
+func Bounds(size int64, result workspaces.Limits, statement time.Duration, connections int, measure time.Duration) workspaces.Bounds {
 	return workspaces.Bounds{
 		Size: size, Result: result, Time: statement, Tokens: sqltext.MaxTokens,
-		Connections: connections, PerTenant: max(1, connections/2), PerWorkspace: max(1, connections/8),
+		Measure: measure, Connections: connections, PerTenant: max(1, connections/2), PerWorkspace: max(1, connections/8),
 	}
 }
 

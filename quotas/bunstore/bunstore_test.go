@@ -29,6 +29,7 @@ import (
 	tenantstore "github.com/tenantcontent/tenantcontent/tenants/bunstore"
 	"github.com/tenantcontent/tenantcontent/workspaces"
 	workspacestore "github.com/tenantcontent/tenantcontent/workspaces/bunstore"
+	"github.com/tenantcontent/tenantcontent/workspaces/sqlite"
 )
 
 const mib = 1 << 20
@@ -118,6 +119,57 @@ func TestOwn(t *testing.T) {
 		is.NoErr(err)
 		set(tenants.Quota{})
 		is.NoErr(s.Check(t.Context(), "acme", 100)) // nothing is refused for an old measure
+	})
+}
+
+// TestWorkspaces: what SQL databases hold is measured and counts; a tenant that is full by it can only make room, and has it again then.
+func TestWorkspaces(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db, ctx := is.New(t), open(t), t.Context()
+		now := time.Now()
+		s := quotas.New(quotas.Options{Store: bunstore.New(db), Bytes: mib, Now: func() time.Time { now = now.Add(time.Minute); return now }})
+		driver, err := sqlite.New(sqlite.Options{Dir: t.TempDir()})
+		is.NoErr(err)
+		defer func() { is.NoErr(driver.Close()) }()
+		spaces := workspaces.New(workspaces.Options{Store: workspacestore.New(db), Driver: driver, Keys: noKeys{}, Room: s.Left})
+		const app = "0192b2a0-0000-7000-8000-000000000001"
+		run := func(tenant string, statements ...string) (err error) {
+			c, err := spaces.Connect(ctx, tenant, app)
+			is.NoErr(err)
+			for _, statement := range statements {
+				if _, failed := c.Query(ctx, statement, nil); failed != nil {
+					err = failed
+				}
+			}
+			is.NoErr(c.Close())
+			is.NoErr(spaces.Measure(ctx))
+			return err
+		}
+		used := func(tenant string) int64 {
+			u, err := s.Usage(ctx, tenant)
+			is.NoErr(err)
+			is.Equal(dbtest.CheckStored(t, db, tenant)["workspaces"], u.Workspaces)
+			return u.Workspaces
+		}
+		const table, add = "CREATE TABLE n (b BLOB)", "INSERT INTO n VALUES (zeroblob(600000))"
+		is.NoErr(run("acme", table, add))
+		is.True(used("acme") > 600_000 && used("acme") < 700_000)
+		is.Equal(used("evil"), int64(0))
+		err = run("acme", add) // larger than what is left, and less than a workspace may have
+		is.Equal(errs.CodeOf(err), errs.Full)
+		is.True(strings.Contains(errs.MessageOf(err), "storage of the tenant is full: it holds "))
+		is.True(used("acme") < 700_000)
+		is.NoErr(run("acme", "INSERT INTO n VALUES (zeroblob(100000))"))
+		_, err = blobs.Put(ctx, s.Blobs(blobstore.New(db)), "acme", "a", mib, time.Now(), bytes.NewReader(make([]byte, mib-used("acme"))))
+		is.NoErr(err) // files and databases share the quota
+		is.Equal(errs.CodeOf(run("acme", "INSERT INTO n VALUES (1)")), errs.Full)
+		is.Equal(errs.CodeOf(run("acme", "CREATE TABLE m (b BLOB)")), errs.Full)
+		is.NoErr(run("evil", table, add))
+		is.NoErr(run("acme", "SELECT count(*) FROM n", "DELETE FROM n", "DROP TABLE n"))
+		is.True(used("acme") < 50_000)
+		is.NoErr(run("acme", table, add))
+		is.NoErr(spaces.Drop(ctx, "acme", []string{app}))
+		is.Equal(used("acme"), int64(0))
 	})
 }
 

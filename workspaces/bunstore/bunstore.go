@@ -4,6 +4,8 @@ package bunstore
 import (
 	"context"
 	"database/sql"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -92,6 +94,31 @@ func (s *Store) Keep(ctx context.Context, tenant string, apps []string, before t
 	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `UPDATE tc_workspaces SET loose = false WHERE tenant_id = $1 AND created_at < $2 AND app_id `+c.OneOf(3), tenant, bunx.At(before), bunx.Keys(apps))
 		return bunx.Err(err, "Workspace")
+	})
+}
+
+// Measured implements workspaces.Store.
+func (s *Store) Measured(ctx context.Context, tenant string, sizes map[string]int64) error {
+	own, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(own, `SELECT app_id, bytes FROM tc_workspaces WHERE tenant_id = $1 AND app_id `+c.OneOf(2), tenant, bunx.Keys(slices.Collect(maps.Keys(sizes))))
+	changed, err := bunx.Scan(rows, err, func(rows *sql.Rows) (app string, err error) {
+		var was int64
+		if err = rows.Scan(&app, &was); err == nil && was == sizes[app] {
+			app = ""
+		}
+		return app, err
+	})
+	changed = slices.DeleteFunc(changed, func(app string) bool { return app == "" })
+	if err != nil || len(changed) == 0 {
+		return bunx.Err(err, "Workspace")
+	}
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		for _, app := range changed {
+			if _, err := c.Exec(ctx, `UPDATE tc_workspaces SET bytes = $3 WHERE tenant_id = $1 AND app_id = $2`, tenant, app, sizes[app]); err != nil {
+				return bunx.Err(err, "Workspace")
+			}
+		}
+		return nil
 	})
 }
 

@@ -89,8 +89,13 @@ func (l *session) Query(ctx context.Context, s sqltext.Statement, values []any) 
 
 // check returns an error for a statement that a tenant may not run, or that has no room.
 func (l *session) check(ctx context.Context, s sqltext.Statement, values []any) error {
-	if err := allowed(s); err != nil || !writes(s) {
+	if err := allowed(s); err != nil || !s.Grows() {
 		return err
+	}
+	if !workspaces.ReadOnly(ctx) {
+		if _, err := workspaces.Room(ctx, 1); err != nil {
+			return err
+		}
 	}
 	return l.d.room(ctx, l.own, s, values)
 }

@@ -95,7 +95,7 @@ func New(o Options) (*Driver, error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 5 * time.Second
 	}
-	b := tenantsql.Bounds(o.Quota, o.Limits, o.Time, o.Connections)
+	b := tenantsql.Bounds(o.Quota, o.Limits, o.Time, o.Connections, time.Minute)
 	return &Driver{o: o, bounds: b, config: config, turn: make(chan struct{}, 1), sizes: map[string]size{}, pool: connpool.New[*conn](connpool.Options{
 		Open: b.Connections, PerTenant: b.PerTenant, PerDatabase: b.PerWorkspace, Idle: o.Idle, Wait: o.Wait,
 	})}, nil

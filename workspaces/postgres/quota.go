@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,16 +22,6 @@ type size struct {
 
 // fresh is how long a measure is valid.
 const fresh = 2 * time.Second
-
-// writes reports whether a statement can make a workspace larger.
-func writes(s sqltext.Statement) bool {
-	for _, word := range []string{"INSERT", "UPDATE", "CREATE", "ALTER", "INTO"} {
-		if s.Has(word) {
-			return true
-		}
-	}
-	return false
-}
 
 // room returns errs.TooLarge if a workspace is as large as it may be.
 func (d *Driver) room(ctx context.Context, own string, s sqltext.Statement, values []any) error {
@@ -70,6 +61,30 @@ func (d *Driver) remember(own string, s size) {
 		clear(d.sizes)
 	}
 	d.sizes[own] = s
+}
+
+// Sizes implements workspaces.Driver.
+func (d *Driver) Sizes(ctx context.Context, tenant string, apps []string) (map[string]int64, error) {
+	names := make([]string, len(apps))
+	for i, app := range apps {
+		names[i] = name(tenant, app)
+	}
+	all := map[string]int64{}
+	err := d.asAdmin(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, `SELECT n.nspname::text, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_namespace n
+			LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'm', 'p') WHERE n.nspname = ANY ($1::text[]::name[]) GROUP BY 1`, names)
+		if err != nil {
+			return err
+		}
+		var own string
+		var bytes int64
+		_, err = pgx.ForEachRow(rows, []any{&own, &bytes}, func() error {
+			all[apps[slices.Index(names, own)]] = bytes
+			return nil
+		})
+		return err
+	})
+	return all, err
 }
 
 // Migrate implements workspaces.Driver.

@@ -53,6 +53,7 @@ type conn struct {
 
 	schema *schema // as it was read last
 	length int     // of values, as it is set
+	pages  int64   // that the file can have, as it is set; 0 for those of the quota of workspaces
 	broken bool
 }
 
@@ -112,7 +113,7 @@ func (d *Driver) dial(ctx context.Context, uri string, quota int64, defensive bo
 	q := url.Values{"_pragma": {
 		"busy_timeout(50)", fmt.Sprintf("page_size(%d)", pageSize), "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)",
 		"trusted_schema(0)", "cell_size_check(1)", "temp_store(1)", "cache_size(-2000)", "journal_size_limit(1048576)", "mmap_size(0)",
-		fmt.Sprintf("max_page_count(%d)", max(2, quota/pageSize)),
+		fmt.Sprintf("max_page_count(%d)", pagesOf(quota)),
 	}, "_dqs": {"0"}, "_defensive": {onOff[defensive]}, "_timezone": {"UTC"}, "_error_rc": {"1"}, "vfs": {vfsName}}
 	c := &conn{guard: &guard{host: true}, db: sql.OpenDB(connector{&sqlite.Driver{}, uri + "?" + q.Encode()}), length: -1}
 	c.db.SetMaxOpenConns(1)
@@ -187,7 +188,59 @@ type session struct {
 	*conn
 	d *Driver
 	w workspaces.Workspace
+
+	wrote bool  // perhaps
+	begun int64 // used pages of the file when the room of the tenant was first less than a workspace may have; -1 before
 }
+
+// slackPages is how much a statement that frees room can need for it.
+const slackPages = 16
+
+// tie bounds the pages of the file by the room that the tenant has. It returns the error of a tenant without room for a statement that can
+// make the file larger.
+func (s *session) tie(ctx context.Context, statement sqltext.Statement) error {
+	if workspaces.ReadOnly(ctx) {
+		return nil
+	}
+	s.wrote = true
+	var least, pages int64
+	if statement.Grows() {
+		least = 1
+	}
+	left, err := workspaces.Room(ctx, least)
+	if err != nil {
+		return err
+	}
+	if left < s.d.o.Quota {
+		if s.begun < 0 {
+			if s.begun, err = s.usedPages(ctx); err != nil {
+				return err
+			}
+		}
+		pages = min(s.begun+max(left/pageSize, slackPages), pagesOf(s.d.o.Quota))
+	}
+	if pages == s.pages {
+		return nil
+	}
+	most := pages
+	if most == 0 {
+		most = pagesOf(s.d.o.Quota)
+	}
+	s.pages = pages
+	return s.exec(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", most))
+}
+
+// usedPages returns how many pages of the file hold something, with those that are only in its write-ahead log.
+func (c *conn) usedPages(ctx context.Context) (n int64, err error) {
+	err = c.read(ctx, "SELECT p.page_count - f.freelist_count FROM pragma_page_count p, pragma_freelist_count f", func(row []driver.Value) error {
+		n, _ = row[0].(int64)
+		return nil
+	})
+	return n, err
+}
+
+// pagesOf returns how many pages some bytes are.
+func pagesOf(quota int64) int64 { return max(2, quota/pageSize) }
 
 // turn waits until a statement may run.
 func (s *session) turn(ctx context.Context) (end func(), err error) {
@@ -202,6 +255,9 @@ func (s *session) Query(ctx context.Context, statement sqltext.Statement, values
 		return nil, err
 	}
 	defer end()
+	if err := s.tie(ctx, statement); err != nil {
+		return nil, err
+	}
 	if !statement.Has("RETURNING") {
 		return s.statement(ctx, statement, values, s.d.o)
 	}
@@ -411,6 +467,11 @@ func (c *conn) worded(ctx context.Context, err error, o Options) error {
 	case sqlite3.SQLITE_FULL:
 		if c.watch.spill.full.Load() {
 			return errs.Wrap(errs.TooLarge, err, "The statement writes more than %d MiB to temporary files: sort fewer rows, or make an index.", c.watch.spill.limit>>20)
+		}
+		if c.pages > 0 {
+			if _, full := workspaces.Room(ctx, o.Quota); full != nil {
+				return full
+			}
 		}
 		return errs.Wrap(errs.TooLarge, err, "The workspace is full: it can have %d MiB. Delete rows that are not needed.", o.Quota>>20)
 	case sqlite3.SQLITE_TOOBIG:

@@ -43,6 +43,9 @@ func (s *session) Run(ctx context.Context, statement sqltext.Statement) error {
 		return err
 	}
 	defer end()
+	if err := s.tie(ctx, statement); err != nil {
+		return err
+	}
 	_, err = s.statement(ctx, statement, nil, s.d.o)
 	return err
 }

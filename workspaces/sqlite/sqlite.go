@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -42,6 +43,9 @@ type Driver struct {
 	bounds     workspaces.Bounds
 	pool       *connpool.Pool[*conn] // by the paths of files
 	statements *limiter.Limiter
+
+	mu    sync.Mutex
+	sizes map[string]int64 // of files, by their paths, as they were when they were last written
 }
 
 var _ workspaces.Driver = (*Driver)(nil)
@@ -82,9 +86,9 @@ func New(o Options) (*Driver, error) {
 	if o.Statements <= 0 {
 		o.Statements = max(4, 2*runtime.GOMAXPROCS(0))
 	}
-	b := tenantsql.Bounds(o.Quota, o.Limits, o.Time, o.Connections)
+	b := tenantsql.Bounds(o.Quota, o.Limits, o.Time, o.Connections, time.Second)
 	return &Driver{
-		o: o, bounds: b,
+		o: o, bounds: b, sizes: map[string]int64{},
 		pool: connpool.New[*conn](connpool.Options{
 			Open: b.Connections, PerTenant: b.PerTenant, PerDatabase: b.PerWorkspace, Idle: o.Idle, Wait: o.Wait,
 		}),
@@ -128,7 +132,53 @@ func (d *Driver) connect(ctx context.Context, w workspaces.Workspace) (*tenantsq
 	if err != nil {
 		return nil, err
 	}
-	return tenantsql.NewConn(&session{conn: c, d: d, w: w}, tenantsql.Options{Dialect: sqltext.SQLite, Time: d.o.Time}, func() { release(true) }), nil
+	s := &session{conn: c, d: d, w: w, begun: -1}
+	return tenantsql.NewConn(s, tenantsql.Options{Dialect: sqltext.SQLite, Time: d.o.Time}, func() {
+		d.note(s)
+		release(true)
+	}), nil
+}
+
+// note notes the size of a workspace that may have been written.
+func (d *Driver) note(s *session) {
+	if !s.wrote || s.broken {
+		return
+	}
+	pages, err := s.usedPages(context.Background())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.sizes) > 10_000 {
+		clear(d.sizes)
+	}
+	if err == nil {
+		d.sizes[s.path] = pages * pageSize
+	}
+}
+
+// noted returns the size of a file that note has noted, with what is only in its write-ahead log.
+func (d *Driver) noted(path string) (int64, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	size, ok := d.sizes[path]
+	return size, ok
+}
+
+// Sizes implements workspaces.Driver.
+func (d *Driver) Sizes(_ context.Context, tenant string, apps []string) (map[string]int64, error) {
+	all := map[string]int64{}
+	for _, app := range apps {
+		path := d.file(tenant, app)
+		size, ok := d.noted(path)
+		switch there, err := os.Stat(path); {
+		case err == nil && ok:
+			all[app] = size
+		case err == nil:
+			all[app] = there.Size()
+		case !errors.Is(err, os.ErrNotExist):
+			return all, unavailable(err)
+		}
+	}
+	return all, nil
 }
 
 // Drop implements workspaces.Driver.

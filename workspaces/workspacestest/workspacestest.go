@@ -84,7 +84,7 @@ func (c client) fails(code errs.Code, statement string, values ...any) string {
 // Test checks a driver.
 func Test(t *testing.T, open Open) {
 	for name, check := range map[string]func(t *testing.T, open Open){
-		"Values": testValues, "Times": testTimes, "Numbers": testNumbers, "Lists": testLists, "Errors": testErrors, "Isolation": testIsolation, "Limits": testLimits, "Quota": testQuota,
+		"Values": testValues, "Times": testTimes, "Numbers": testNumbers, "Lists": testLists, "Errors": testErrors, "Isolation": testIsolation, "Limits": testLimits, "Quota": testQuota, "Room": testRoom,
 		"Cancel": testCancel, "Migrations": testMigrations, "FailedMigration": testFailedMigration, "MigrationsAtOnce": testMigrationsAtOnce,
 		"Stats": testStats, "Drop": testDrop, "Callers": testCallers, "Move": testMove, "ReadOnly": testReadOnly,
 	} {
@@ -265,6 +265,63 @@ func files(all map[string]string) fstest.MapFS {
 		fs[name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	return fs
+}
+
+// testRoom: a tenant without room can read and make room, and nothing that stores more; sizes are those of the workspaces of one tenant.
+func testRoom(t *testing.T, open Open) {
+	is, d := is.New(t), open(t, Options{})
+	full := errs.New(errs.Full, "full")
+	left := int64(1 << 40)
+	ctx := workspaces.WithRoom(t.Context(), func(_ context.Context, n int64) (int64, error) {
+		if n > left {
+			return left, full
+		}
+		return left, nil
+	})
+	c := connect(t, d, one).c
+	run := func(statement string) error {
+		_, err := c.Query(ctx, statement, nil)
+		return err
+	}
+	const fill = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO notes SELECT i, 'a text of a note, and some more of it' FROM n"
+	size := func() int64 {
+		all, err := d.Sizes(t.Context(), one.Tenant, []string{one.App, two.App})
+		is.NoErr(err)
+		_, ok := all[two.App]
+		is.True(!ok) // it is not there
+		return all[one.App]
+	}
+	for _, statement := range []string{"CREATE TABLE notes (id INTEGER, body TEXT)", "CREATE TABLE others (id INTEGER)", fill} {
+		is.NoErr(run(statement))
+	}
+	is.NoErr(c.Close())
+	before := size()
+	is.True(before >= 5000*36)
+	all, err := d.Sizes(t.Context(), other.Tenant, []string{one.App})
+	is.NoErr(err)
+	is.Equal(len(all), 0) // another tenant's
+
+	left = 0
+	c = connect(t, d, one).c
+	for _, statement := range []string{
+		"INSERT INTO notes VALUES (1, 'a')", "UPDATE notes SET body = 'b'", "CREATE TABLE more (id INTEGER)", "CREATE INDEX i ON notes (id)",
+		"ALTER TABLE notes ADD COLUMN more TEXT", "WITH n AS (SELECT 1) INSERT INTO notes SELECT 1, 'a' FROM n", fill,
+	} {
+		is.Equal(run(statement), full)
+	}
+	_, err = d.Migrate(ctx, one, migrations(t, d, map[string]string{"migrations/0001.sql": "CREATE TABLE more (id INTEGER);"}))
+	is.Equal(errs.CodeOf(err), errs.Full)
+	rows, err := c.Query(ctx, "SELECT count(*) AS n FROM notes", nil)
+	is.NoErr(err)
+	is.Equal(string(rows), `[{"n":5000}]`)
+	_, err = c.Query(workspaces.WithReadOnly(ctx), "SELECT id FROM notes LIMIT 1", nil)
+	is.NoErr(err)
+	for _, statement := range []string{"DELETE FROM notes WHERE id > 10", "DELETE FROM notes", "DROP TABLE notes"} {
+		is.NoErr(run(statement))
+	}
+	left = 1 << 40
+	is.NoErr(run("INSERT INTO others VALUES (1)"))
+	is.NoErr(c.Close())
 }
 
 func migrations(t testing.TB, d workspaces.Driver, all map[string]string) []workspaces.Migration {
