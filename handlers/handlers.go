@@ -7,6 +7,8 @@ package handlers
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"io/fs"
 	"time"
@@ -254,6 +256,24 @@ func (s *Service) Routes(ctx context.Context, app App, area Area) ([]Route, erro
 	return routes, nil
 }
 
+// Version returns a text that changes with what the routes of an area do: of an app with the programs that it was deployed with, of a
+// draft with any file that they can have.
+func (s *Service) Version(ctx context.Context, app App, area Area) (string, error) {
+	if app.Draft {
+		d, err := s.draft(ctx, app)
+		if err != nil {
+			return "", err
+		}
+		return d.version, nil
+	}
+	routes, err := s.Routes(ctx, app, area)
+	sum := sha256.New()
+	for _, r := range routes {
+		_, _ = sum.Write([]byte(r.Path + "\x00" + r.Hash + "\x00"))
+	}
+	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil)), err
+}
+
 // all returns the routes of all areas.
 func (s *Service) all(ctx context.Context, app App) ([]Route, error) {
 	if app.Draft {
@@ -262,12 +282,17 @@ func (s *Service) all(ctx context.Context, app App) ([]Route, error) {
 	return s.routes.Get(app.Tenant, app.ID, func() ([]Route, error) { return s.o.Store.Routes(ctx, app.Tenant, app.ID) })
 }
 
-// draftRoutes returns the routes of a draft, which is built again when its files have changed.
-func (s *Service) draftRoutes(ctx context.Context, app App) ([]Route, error) {
-	d, err := s.versions.Get(app.Tenant, app.ID, func() (*draft, error) {
+// draft returns what a draft runs at the moment.
+func (s *Service) draft(ctx context.Context, app App) (*draft, error) {
+	return s.versions.Get(app.Tenant, app.ID, func() (*draft, error) {
 		files, version, err := s.o.Files(ctx, app)
 		return &draft{files, version}, err
 	})
+}
+
+// draftRoutes returns the routes of a draft, which is built again when its files have changed.
+func (s *Service) draftRoutes(ctx context.Context, app App) ([]Route, error) {
+	d, err := s.draft(ctx, app)
 	if err != nil {
 		return nil, err
 	}

@@ -148,9 +148,9 @@ func (a *api) serveApp(w *response, r *http.Request, label, app string) error {
 	claims, err := a.viewerAt(r, label)
 	if err != nil {
 		if errs.CodeOf(err) == errs.Unauthenticated && r.Method == http.MethodGet && visitsPage(r.Header) {
-			return a.begin(w, r, label, app, r.URL.RequestURI(), "")
+			return a.begin(w, r, label, app, r.URL.RequestURI(), claims.Role)
 		}
-		return err
+		return a.ended(err, app, claims)
 	}
 	inner := r.Clone(context.WithValue(r.Context(), atOriginKey{}, &atOrigin{origin, claims}))
 	inner.Host = ""
@@ -167,19 +167,39 @@ func (a *api) serveApp(w *response, r *http.Request, label, app string) error {
 	return a.serve(w, inner)
 }
 
-// viewerAt returns the claims of the cookie that a request brings to the origin of an app. The viewer must be one who may log in now.
-// Errors: errs.Unauthenticated.
+// viewerAt returns the claims of the cookie that a request brings to the origin of an app. The viewer must be one who may log in
+// now, and the app what it was when the cookie was set. Errors: errs.Unauthenticated, with the claims of a cookie that has ended.
 func (a *api) viewerAt(r *http.Request, label string) (view.Claims, error) {
 	err := errs.New(errs.Unauthenticated, "Open the app first.")
+	var over view.Claims
 	for _, c := range r.CookiesNamed(a.originCookie("view")) { // an app can add others
 		claims, refused := a.viewTokens.Check(c.Value, a.Now())
-		if refused == nil && appLabel(claims.Tenant, claims.App) == label {
-			if _, err = a.viewerOf(&request{Request: r, ctx: r.Context()}, claims); err == nil {
-				return claims, nil
-			}
+		if appLabel(claims.Tenant, claims.App) != label {
+			continue
 		}
+		if refused == nil {
+			refused = a.mayGoOn(r, claims)
+		}
+		if refused == nil {
+			return claims, nil
+		}
+		over, err = claims, refused
 	}
-	return view.Claims{}, err
+	return over, err
+}
+
+// mayGoOn returns the error of the claims of a view token at the origin of an app whose session, or what it was issued under, is over.
+func (a *api) mayGoOn(r *http.Request, claims view.Claims) error {
+	who, err := a.viewerOf(&request{Request: r, ctx: r.Context()}, claims)
+	if err != nil {
+		return err
+	}
+	ctx := actor.With(r.Context(), who)
+	v, err := a.Apps.View(ctx, claims.App, "")
+	if err != nil { // which the request answers
+		return nil
+	}
+	return a.issuedUnder(ctx, claims, v)
 }
 
 // originCookie returns the name of a cookie of the service at the origin of an app. With the prefix, browsers take it from this origin
@@ -261,7 +281,7 @@ func (a *api) openAtOrigin(r *request, v apps.Viewed, query url.Values) (reply, 
 	case !view.ValidChallenge(challenge):
 		return reply{}, errs.New(errs.Invalid, "challenge must be 32 bytes in base64url: open the app again")
 	default:
-		claims, err := a.viewClaims(r, v.ID, query.Get("role"))
+		claims, err := a.viewClaims(r, v, query.Get("role"))
 		if err != nil {
 			return reply{}, err
 		}

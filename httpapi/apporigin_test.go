@@ -49,8 +49,12 @@ func (b *browser) set(host, name, value string) {
 func (b *browser) get(t *testing.T, address string, headers ...string) answer {
 	t.Helper()
 	host := b.host(t, address)
+	var cookies []string
 	for name, value := range b.cookies[host] {
-		headers = append(headers, "Cookie: "+name+"="+value)
+		cookies = append(cookies, name+"="+value)
+	}
+	if len(cookies) > 0 {
+		headers = append(headers, "Cookie: "+strings.Join(cookies, "; "))
 	}
 	r := b.w.request(t, "", "GET", address, "", headers...)
 	a := b.w.send(r)

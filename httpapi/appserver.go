@@ -70,6 +70,9 @@ func (a *api) callServer(r *request, path string) (reply, error) {
 		return reply{}, err
 	}
 	route, params, err := a.Handlers.Match(r.Context(), handlersApp(v.App), handlers.Server, r.Method, "/"+path)
+	if refused := a.issuedUnder(r.Context(), r.claims, v); refused != nil { // after Match, which may have found a new program
+		return reply{}, refused
+	}
 	if err != nil {
 		return reply{}, err
 	}

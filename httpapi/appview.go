@@ -189,16 +189,17 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 	if !route.View || r.view.token == "" {
 		return a.Authenticate(r.Request)
 	}
+	id, ok := uuids.Parse(r.param("id"))
 	claims, err := a.viewTokens.Check(r.view.token, a.Now())
-	if err != nil {
-		return actor.Actor{}, err
+	if ok && err != nil {
+		return actor.Actor{}, a.ended(err, id, claims)
 	}
-	if id, ok := uuids.Parse(r.param("id")); !ok || claims.App != id {
+	if !ok || claims.App != id {
 		return actor.Actor{}, notViewer()
 	}
 	who, err := a.viewerOf(r, claims)
 	if err != nil {
-		return actor.Actor{}, err
+		return actor.Actor{}, a.ended(err, id, claims)
 	}
 	if who.User != claims.User && claims.Scope != view.Visitor {
 		return actor.Actor{}, notViewer()
@@ -319,7 +320,7 @@ func (a *api) appPage(r *request, v apps.Viewed, role string, print view.Orienta
 	case r.token != "":
 		root = a.viewBase(v.ID, r.token)
 	default:
-		claims, err := a.viewClaims(r, v.ID, role)
+		claims, err := a.viewClaims(r, v, role)
 		if err != nil {
 			return closed(err)
 		}
@@ -427,6 +428,9 @@ func (a *api) getAppViewFile(r *request) (reply, error) {
 		}
 		return a.callOfPage(r, call)
 	}
+	if err := a.fileIssuedUnder(r); err != nil {
+		return reply{}, err
+	}
 	_, name := viewPath(r.param("path"))
 	visits := visitsPage(r.Header)
 	f, content, err := a.viewFile(r, name, visits)
@@ -530,6 +534,9 @@ func (a *api) callFromAppView(r *request) (reply, error) {
 func (a *api) callOfPage(r *request, path string) (reply, error) {
 	v, err := a.viewed(r, "")
 	if err != nil {
+		return reply{}, err
+	}
+	if err := a.issuedUnder(r.Context(), r.claims, v); err != nil {
 		return reply{}, err
 	}
 	if err := allowedCall(v.Manifest, http.MethodGet, path); err != nil {

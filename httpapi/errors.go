@@ -21,6 +21,7 @@ type problem struct {
 	StatusCode int    `json:"statusCode"`
 	Error      string `json:"error"`
 	Message    string `json:"message"`
+	Reload     string `json:"reload,omitempty"` // of a view token that has ended: URL of the page that opens the app again
 }
 
 var statusOf = map[errs.Code]int{
@@ -76,7 +77,15 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	a.logFailure(log, w, r, status, err)
-	answer := reply{status: status, body: problem{StatusCode: status, Error: http.StatusText(status), Message: message}}
+	told := problem{StatusCode: status, Error: http.StatusText(status), Message: message}
+	var over viewEnded
+	if errors.As(err, &over) {
+		told.Reload = over.reload
+	}
+	answer := reply{status: status, body: told}
+	if told.Reload != "" && r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
+		answer = seeOther(told.Reload)
+	}
 	if a.isSCIM(r) {
 		answer = scimProblem(status, message, err)
 	}

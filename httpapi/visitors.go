@@ -141,14 +141,21 @@ func (a *api) resume(r *request, tenant, username string) (actor.Actor, error) {
 }
 
 // viewClaims returns the claims of a view token for the caller of a request that opens a page of an app. Errors: errs.Forbidden.
-func (a *api) viewClaims(r *request, app, role string) (view.Claims, error) {
-	claims := view.Claims{Tenant: r.who.Tenant, App: app, User: r.who.User, Role: role, Scope: view.Viewer, Credential: sessions.Credential(r.who)}
+func (a *api) viewClaims(r *request, v apps.Viewed, role string) (view.Claims, error) {
+	under, err := a.under(r.Context(), v)
+	if err != nil {
+		return view.Claims{}, err
+	}
+	claims := view.Claims{
+		Tenant: r.who.Tenant, App: v.ID, User: r.who.User, Role: role, Scope: view.Viewer, Credential: sessions.Credential(r.who),
+		Under: under, Expires: a.Now().Add(view.Lifetime),
+	}
 	switch {
 	case r.visitor != nil:
 		claims.Scope, claims.User, claims.Credential = view.Visitor, "", r.visitor.Token
 	case claims.Credential != "":
 	case a.Resume != nil:
-		claims.Scope, claims.Expires = view.Hosted, a.Now().Add(view.Lifetime)
+		claims.Scope = view.Hosted
 	default:
 		return view.Claims{}, errs.New(errs.Forbidden, "The view of an app needs a session or an API token of this service, or a host that sets Resume beside Authenticate.")
 	}

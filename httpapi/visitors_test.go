@@ -149,7 +149,9 @@ func TestShareEnds(t *testing.T) {
 			still(401)
 			w.must(t, "admin", change[1][0], change[1][1], change[1][2])
 		}
-		w.pass(30 * 24 * time.Hour) // a page stays open for as long as the link is valid
+		w.pass(30 * 24 * time.Hour) // a page is open for 12 hours, and the link opens it again
+		is.Equal(w.do(t, "", "GET", base+"a.js", "").status, 401)
+		base = baseIn(t, w.must(t, "", "GET", one+"/share?token="+key, ""))
 		still(200)
 		w.must(t, "tim", "DELETE", one+"/tokens/"+id, "")
 		still(401)
@@ -311,7 +313,8 @@ func TestAppViewOfHost(t *testing.T) {
 	still(base, 200)
 	w.pass(2 * time.Second)
 	still(base, 401)
-	still(visited, 200)
+	still(visited, 401)
+	still(baseIn(t, w.must(t, "", "GET", one+"/share?token="+key, "")), 200)
 }
 
 // TestAppViewOfHostWithoutResume: without Resume the refusal to a host's users names what is missing, and links show nothing.

@@ -18,7 +18,7 @@ func ExampleTokens() {
 	}
 	opened := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	token := tokens.Make(view.Claims{
-		Tenant: "acme", App: "a1", Credential: "s1", User: "jo", Scope: view.Viewer, Expires: opened.Add(view.Lifetime),
+		Tenant: "acme", App: "a1", Credential: "s1", User: "jo", Under: "d1", Scope: view.Viewer, Expires: opened.Add(view.Lifetime),
 	})
 	claims, err := tokens.Check(token, opened.Add(time.Minute))
 	fmt.Println(claims.User, claims.For("acme", "a1"), claims.For("acme", "a2"), err)

@@ -17,7 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Lifetime is the longest that a token with Claims.Expires lives.
+// Lifetime is the longest that a token lives.
 const Lifetime = 12 * time.Hour
 
 // Scope is the kind of viewer that a token is for.
@@ -30,19 +30,19 @@ const (
 	Hosted  Scope = "hosted"  // a user whom the host program has authenticated; Credential is ""
 )
 
-// Claims are what a token states. Tenant, App and Scope are required, and the fields that Scope names.
+// Claims are what a token states. Tenant, App, Under, Scope and Expires are required, and the fields that Scope names.
 //
-// A token with a Credential needs no Expires: it is worth something for as long as the session or token that Credential names, which is
-// asked with every request. So a page that is open goes on working, and its modules find each other at the addresses that they
-// know, until then.
+// A token ends before Expires when the session or token that Credential names does, or when what the app runs and may call is no
+// longer what Under stands for: the caller of Check asks for both with every request.
 type Claims struct {
 	Tenant     string
 	App        string // id
 	Credential string // names the session or token that the view was opened with, and is no secret: pages can read it
 	User       string // the user who views the app
 	Role       string // the role of the manifest that a viewer has chosen to be; "" for the viewer's own roles
+	Under      string // a digest of what the app ran and might call when the token was issued
 	Scope      Scope
-	Expires    time.Time // whole seconds; zero for never, required without a Credential
+	Expires    time.Time // whole seconds
 }
 
 // For reports whether the claims are for an app of a tenant.
@@ -52,7 +52,7 @@ func (c Claims) For(tenant, app string) bool {
 
 // complete reports whether the claims have what is required.
 func (c Claims) complete() bool {
-	if c.Tenant == "" || c.App == "" {
+	if c.Tenant == "" || c.App == "" || c.Under == "" || c.Expires.IsZero() {
 		return false
 	}
 	switch c.Scope {
@@ -61,7 +61,7 @@ func (c Claims) complete() bool {
 	case Visitor:
 		return c.Credential != "" && c.User == ""
 	case Hosted:
-		return c.Credential == "" && c.User != "" && !c.Expires.IsZero()
+		return c.Credential == "" && c.User != ""
 	}
 	return false
 }
@@ -119,8 +119,9 @@ type payload struct {
 	Credential string `json:"c,omitempty"`
 	User       string `json:"u,omitempty"`
 	Role       string `json:"r,omitempty"`
+	Under      string `json:"d"`
 	Scope      Scope  `json:"s"`
-	Expires    int64  `json:"e,omitempty"` // Unix time in seconds; 0 for never
+	Expires    int64  `json:"e"` // Unix time in seconds
 }
 
 var encoding = base64.RawURLEncoding.Strict()
@@ -130,7 +131,7 @@ const maxToken = 4096
 
 // Make returns a token. Check refuses it when the claims are not complete or it expires after more than Lifetime.
 func (t *Tokens) Make(c Claims) string {
-	p := payload{Tenant: c.Tenant, App: c.App, Credential: c.Credential, User: c.User, Role: c.Role, Scope: c.Scope}
+	p := payload{Tenant: c.Tenant, App: c.App, Credential: c.Credential, User: c.User, Role: c.Role, Under: c.Under, Scope: c.Scope}
 	if !c.Expires.IsZero() {
 		p.Expires = c.Expires.Unix()
 	}
@@ -140,7 +141,8 @@ func (t *Tokens) Make(c Claims) string {
 }
 
 // Check returns the claims of a token that was made with the same key and has not expired. The caller compares tenant and app
-// (Claims.For), and checks that Credential is still valid. Errors: errs.Unauthenticated.
+// (Claims.For) and Under, and checks that Credential is still valid. Errors: errs.Unauthenticated, with the claims of a token that
+// has expired.
 func (t *Tokens) Check(token string, now time.Time) (Claims, error) {
 	c, ok := t.genuine.get(token)
 	if !ok {
@@ -153,8 +155,8 @@ func (t *Tokens) Check(token string, now time.Time) (Claims, error) {
 	switch {
 	case c.Expires.After(now.Add(Lifetime)):
 		return Claims{}, notValid()
-	case !c.Expires.IsZero() && !now.Before(c.Expires):
-		return Claims{}, errs.New(errs.Unauthenticated, "The view of the app has expired: open the app again.")
+	case !now.Before(c.Expires):
+		return c, errs.New(errs.Unauthenticated, "The view of the app has expired: open the app again.")
 	}
 	return c, nil
 }
@@ -182,7 +184,7 @@ func (t *Tokens) read(token string) (Claims, error) {
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return Claims{}, refused
 	}
-	c := Claims{Tenant: p.Tenant, App: p.App, Credential: p.Credential, User: p.User, Role: p.Role, Scope: p.Scope}
+	c := Claims{Tenant: p.Tenant, App: p.App, Credential: p.Credential, User: p.User, Role: p.Role, Under: p.Under, Scope: p.Scope}
 	if p.Expires != 0 {
 		c.Expires = time.Unix(p.Expires, 0).UTC()
 	}

@@ -22,7 +22,7 @@ var (
 	now    = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	key    = bytes.Repeat([]byte("k"), 32)
 	claims = view.Claims{
-		Tenant: "acme", App: "0198d5a0-0000-7000-8000-000000000001", Credential: "s1", User: "jö:/ü", Role: "approver", Scope: view.Viewer,
+		Tenant: "acme", App: "0198d5a0-0000-7000-8000-000000000001", Credential: "s1", User: "jö:/ü", Role: "approver", Under: "d1", Scope: view.Viewer,
 		Expires: now.Add(view.Lifetime),
 	}
 )
@@ -46,23 +46,14 @@ func TestTokenKeepsAllClaims(t *testing.T) {
 	fieldtest.Full(t, got)
 
 	for _, other := range []view.Claims{
-		{Tenant: "acme", App: "a1", Credential: "s1", User: "jo", Scope: view.Viewer},
-		{Tenant: "acme", App: "a1", Credential: "t1", Scope: view.Visitor},
-		{Tenant: "acme", App: "a1", User: "jo", Scope: view.Hosted, Expires: now.Add(view.Lifetime)},
+		{Tenant: "acme", App: "a1", Credential: "s1", User: "jo", Under: "d1", Scope: view.Viewer, Expires: now.Add(time.Hour)},
+		{Tenant: "acme", App: "a1", Credential: "t1", Under: "d1", Scope: view.Visitor, Expires: now.Add(time.Hour)},
+		{Tenant: "acme", App: "a1", User: "jo", Under: "d1", Scope: view.Hosted, Expires: now.Add(view.Lifetime)},
 	} {
 		got, err = all.Check(all.Make(other), now)
 		is.NoErr(err)
 		is.Equal(got, other)
 	}
-}
-
-// TestTokenLivesAsLongAsItsCredential: without an expiry of its own, it is for the caller to ask for the credential.
-func TestTokenLivesAsLongAsItsCredential(t *testing.T) {
-	is, all := is.New(t), tokens(t, key)
-	open := claims
-	open.Expires = time.Time{}
-	_, err := all.Check(all.Make(open), now.AddDate(1, 0, 0))
-	is.NoErr(err)
 }
 
 func TestTokenExpires(t *testing.T) {
@@ -81,8 +72,9 @@ func TestTokenExpires(t *testing.T) {
 			is := is.New(t)
 			mine := claims
 			mine.Expires = now.Add(c.expires)
-			_, err := all.Check(all.Make(mine), now)
+			got, err := all.Check(all.Make(mine), now)
 			is.Equal(errs.MessageOf(err), c.want)
+			is.Equal(got == mine, c.name != "too late") // claims of what has expired are told
 			is.True(err == nil || errs.CodeOf(err) == errs.Unauthenticated)
 		})
 	}
@@ -99,6 +91,8 @@ func TestTokenNeedsItsClaims(t *testing.T) {
 		"a scope":                              func(c *view.Claims) { c.Scope = "admin" },
 		"a user that visitors do not have":     func(c *view.Claims) { c.Scope = view.Visitor },
 		"visitor's credential":                 func(c *view.Claims) { c.Scope, c.User, c.Credential = view.Visitor, "", "" },
+		"what it is issued under":              func(c *view.Claims) { c.Under = "" },
+		"expiry":                               func(c *view.Claims) { c.Expires = time.Time{} },
 		"expiry of a host's user":              func(c *view.Claims) { c.Scope, c.Credential, c.Expires = view.Hosted, "", time.Time{} },
 		"name of a host's user":                func(c *view.Claims) { c.Scope, c.Credential, c.User = view.Hosted, "", "" },
 		"no credential that hosts' users have": func(c *view.Claims) { c.Scope = view.Hosted },
