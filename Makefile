@@ -13,6 +13,7 @@ vet staticcheck build run partitions postgres interop: export GOFLAGS := $(shell
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
+run: export TENANTCONTENT_OPEN_LICENSES ?= true
 run: ## start the server on an embedded database in ./data
 	@go build -o bin/ ./cmd/tenantcontent
 	bin/tenantcontent serve

@@ -192,6 +192,9 @@ type Config struct {
 	// longer changes nothing and fails. On SQLite nobody else writes meanwhile: other requests that write are refused after 3 seconds, and log-ins,
 	// reads and dry runs go on. On PostgreSQL others of the tenant wait who change the same rows.
 	MaxImportTime time.Duration
+	// OpenLicenses lets the superusers of a tenant set its licenses, over HTTP and with Tenants.Update. Default false: only
+	// Tenants.Unchecked().ChangeLicenses and the command tenant license set them.
+	OpenLicenses bool
 	// TenantQuota is how many bytes a tenant may store in files and records together; default 10 GiB.
 	// What a tenant has of its own (tenants.Unchecked.SetQuota) is in its place. See docs/quotas.md.
 	TenantQuota int64
@@ -340,7 +343,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	})
 	app.Tenants = tenants.New(tenants.Options{
 		Store: tenantstore.New(c.DB).Notify(settings.Bump), Changes: settings.Of, Keys: keys, Hooks: app.registry,
-		KnownDomain: domains.Lookup{Store: logins}.Known, Username: app.Principals.Unchecked().Username, Now: c.Now,
+		KnownDomain: domains.Lookup{Store: logins}.Known, Username: app.Principals.Unchecked().Username, OpenLicenses: c.OpenLicenses, Now: c.Now,
 	})
 	app.AIInstructions = aiinstr.New(aiinstr.Options{
 		Store: instructionstore.New(c.DB), Settings: app.Tenants.Unchecked(), Directory: directory, Now: c.Now, NewID: c.NewID,

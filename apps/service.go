@@ -190,7 +190,7 @@ func (s *Service) licensed(ctx context.Context, tenant string, t Tier) error {
 	}
 	ok, err := s.o.Licensed(ctx, tenant, License)
 	if err == nil && !ok {
-		err = errs.New(errs.Forbidden, "This tenant has no license for apps of the type app; those of the type report need none. A superuser of the tenant adds \"apps\" to settings.licenses with PUT /api/tenant.")
+		err = errs.New(errs.Forbidden, "This tenant has no license for apps of the type app; those of the type report need none. The operator of this server adds it: tenantcontent tenant license %s --add %s", tenant, License)
 	}
 	return err
 }

@@ -331,7 +331,7 @@ func TestImportOfFullApp(t *testing.T) {
 	w.must(t, "admin", "POST", "/api/apps/"+full+"/_purge", "")
 	a := w.do(t, "admin", "POST", "/api/_import-bundle", archive)
 	is.Equal(a.status, 403)
-	is.Equal(a.message(t), "app "+full+": This tenant has no license for apps of the type app; those of the type report need none. A superuser of the tenant adds \"apps\" to settings.licenses with PUT /api/tenant.")
+	is.Equal(a.message(t), "app "+full+": This tenant has no license for apps of the type app; those of the type report need none. The operator of this server adds it: tenantcontent tenant license acme --add apps")
 	w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"licenses": ["apps"]}}`)
 	w.must(t, "admin", "POST", "/api/_import-bundle", archive)
 	w.must(t, "admin", "GET", "/api/apps/"+full, "")
@@ -348,4 +348,28 @@ func TestAppEntryOfBundle(t *testing.T) {
 	seen := w.must(t, "mia", "GET", entries, "").body
 	is.True(strings.Contains(seen, app))
 	is.True(!strings.Contains(seen, "Hers"))
+}
+
+// TestClosedLicenses: a superuser sends the licenses of a tenant back as they are, and cannot set others.
+func TestClosedLicenses(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.OpenLicenses = false })
+	put := func(body string) answer { return w.do(t, "admin", "PUT", "/api/tenant", body) }
+	_, err := w.app.Tenants.Unchecked().ChangeLicenses(t.Context(), "acme", []string{"apps", "x"}, nil)
+	is.NoErr(err)
+	for _, same := range []string{`["apps", "x"]`, `["x", "apps"]`} {
+		is.Equal(put(`{"settings": {"licenses": `+same+`}}`).status, 200)
+	}
+	is.Equal(put(w.must(t, "admin", "GET", "/api/tenant", "").body).status, 200)
+	for _, other := range []string{`[]`, `null`, `["apps"]`, `["apps", "x", "y"]`} {
+		a := put(`{"name": "Other", "settings": {"licenses": ` + other + `}}`)
+		is.Equal(a.status, 403)
+		is.True(strings.Contains(a.message(t), "tenantcontent tenant license acme --add"))
+	}
+	is.Equal(put(`{"settings": {"licenses": [1]}}`).status, 400)
+	got := read[struct {
+		Name     string
+		Settings struct{ Licenses []string }
+	}](t, w.must(t, "admin", "GET", "/api/tenant", ""))
+	is.Equal(got.Settings.Licenses, []string{"apps", "x"})
+	is.True(got.Name != "Other")
 }

@@ -99,7 +99,7 @@ func newWorld(t testing.TB, open dbtest.Opener, change ...func(*tenantcontent.Co
 	w := &world{db: open(t), time: time.Date(2026, 11, 20, 20, 31, 0, 123e6, time.UTC), sessions: map[string]string{}}
 	c := tenantcontent.Config{
 		DB: w.db, SecretKey: tenantcontent.NewSecretKey(), BaseURL: baseURL, Now: w.now, NewID: w.newID,
-		Log: slog.New(slog.NewTextHandler(&w.log, nil)), AllowNetworks: egress.Loopback(),
+		Log: slog.New(slog.NewTextHandler(&w.log, nil)), AllowNetworks: egress.Loopback(), OpenLicenses: true,
 	}
 	var err error
 	c.Scripts, err = scripts()

@@ -166,6 +166,7 @@ type Service struct {
 	hooks Hooks
 	known func(ctx context.Context, tenant, id string) error
 	user  func(ctx context.Context, tenant, name string) (string, error)
+	open  bool // superusers may change licenses
 	now   func() time.Time
 	ai    *cache.Cache[bool]
 }
@@ -187,6 +188,8 @@ type Options struct {
 	// Username returns the exact name of the user of a tenant who is meant by a name, or errs.NotFound. Default nil: Update
 	// takes every name in DeployFrom.
 	Username func(ctx context.Context, tenant, name string) (string, error)
+	// OpenLicenses lets Update change the licenses of a tenant. Default false: only Unchecked.ChangeLicenses does.
+	OpenLicenses bool
 }
 
 // New returns a Service.
@@ -194,7 +197,7 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Service{store: o.Store, keys: o.Keys, hooks: o.Hooks, known: o.KnownDomain, user: o.Username, now: o.Now, ai: cache.New[bool](o.Changes)}
+	s := &Service{store: o.Store, keys: o.Keys, hooks: o.Hooks, known: o.KnownDomain, user: o.Username, open: o.OpenLicenses, now: o.Now, ai: cache.New[bool](o.Changes)}
 	if s.hooks == nil {
 		own := entity.NewRegistry()
 		own.AddHooks(s.Unchecked().Hooks())
@@ -213,7 +216,8 @@ func (s *Service) Get(ctx context.Context) (Tenant, error) {
 }
 
 // Update changes the name and settings of the caller's tenant. It needs a superuser. The id, the quota and the times of the
-// edited tenant are ignored. Errors: errs.Forbidden; errs.Invalid naming the field; an error from edit as it is.
+// edited tenant are ignored. Errors: errs.Forbidden, also for other licenses without Options.OpenLicenses; errs.Invalid naming
+// the field; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, edit func(*Tenant) error) (Tenant, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -230,6 +234,9 @@ func (s *Service) Update(ctx context.Context, edit func(*Tenant) error) (Tenant,
 			if err := t.accept(); err != nil {
 				return err
 			}
+			if err := s.acceptLicenses(was, t); err != nil {
+				return err
+			}
 			if err := s.acceptSources(ctx, was, t); err != nil {
 				return err
 			}
@@ -241,6 +248,25 @@ func (s *Service) Update(ctx context.Context, edit func(*Tenant) error) (Tenant,
 		return Tenant{}, err
 	}
 	return t, nil
+}
+
+// acceptLicenses refuses other licenses than the tenant has, in whatever order, unless superusers may change them.
+func (s *Service) acceptLicenses(was Tenant, t *Tenant) error {
+	if s.open {
+		return nil
+	}
+	had, has := licenseSet(was.Settings.Licenses), licenseSet(t.Settings.Licenses)
+	if !slices.Equal(had, has) {
+		return errs.New(errs.Forbidden, "settings.licenses is set by the operator of this server: tenantcontent tenant license %s --add NAME --remove NAME. "+
+			"Leave it out, or send the licenses that GET /api/tenant has.", t.ID)
+	}
+	t.Settings.Licenses = was.Settings.Licenses
+	return nil
+}
+
+// licenseSet returns licenses in order, each once.
+func licenseSet(all []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(all)))
 }
 
 // acceptDomain refuses a new default domain that the tenant does not have.

@@ -3,6 +3,7 @@ package tenants_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func each(t *testing.T, test func(t *testing.T, with func(keys ...string) *tenan
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		store := bunstore.New(open(t))
 		test(t, func(keys ...string) *tenants.Service {
-			return tenants.New(tenants.Options{Store: store, Keys: ring(keys), Now: func() time.Time { return now }})
+			return tenants.New(tenants.Options{Store: store, Keys: ring(keys), OpenLicenses: true, Now: func() time.Time { return now }})
 		})
 	})
 }
@@ -195,5 +196,66 @@ func TestKeys(t *testing.T) {
 		n, err = with("a", "b").Unchecked().Rekey(ctx)
 		is.NoErr(err)
 		is.Equal(n, 0) // all are under the current key
+	})
+}
+
+// TestLicenses: the licenses of a tenant are set by the operator, and by its superusers only with Options.OpenLicenses.
+func TestLicenses(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, store := is.New(t), bunstore.New(open(t))
+		s := tenants.New(tenants.Options{Store: store, Keys: ring{"a"}, Now: func() time.Time { return now }})
+		u := s.Unchecked()
+		for _, id := range []string{"acme", "evil"} { // they are there already
+			before, err := u.Lookup(t.Context(), id)
+			is.NoErr(err)
+			is.Equal(len(before.Settings.Licenses), 0)
+		}
+		change := func(add, remove string) ([]string, error) {
+			got, err := u.ChangeLicenses(t.Context(), "acme", strings.Fields(add), strings.Fields(remove))
+			return got.Settings.Licenses, err
+		}
+		for _, step := range []struct{ add, remove, want string }{
+			{"apps", "", "apps"}, {"apps", "", "apps"}, {"x apps x", "", "apps x"}, {"y", "apps", "x y"}, {"apps", "x y", "apps"},
+		} {
+			got, err := change(step.add, step.remove)
+			is.NoErr(err)
+			is.Equal(got, strings.Fields(step.want))
+		}
+		var many strings.Builder
+		for i := range 101 {
+			fmt.Fprintf(&many, "l%d ", i)
+		}
+		for says, bad := range map[string][2][]string{
+			`does not have the license "app"`:      {nil, {"app"}},
+			`cannot be added and removed at once`:  {{"apps"}, {"apps"}},
+			`must be 1 to 64 characters without`:   {{"a\n"}, nil},
+			`without control characters, not ""`:   {{""}, nil},
+			`settings may have at most 100 licens`: {strings.Fields(many.String()), nil},
+		} {
+			_, err := u.ChangeLicenses(t.Context(), "acme", bad[0], bad[1])
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+			is.True(strings.Contains(errs.MessageOf(err), says))
+		}
+		_, err := u.ChangeLicenses(t.Context(), "nobody", []string{"apps"}, nil)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+
+		super := as(t, actor.Actor{Tenant: "acme", User: "jo", Superuser: true})
+		set := func(all ...string) error {
+			_, err := s.Update(super, func(t *tenants.Tenant) error { t.Settings.Licenses = all; return nil })
+			return err
+		}
+		is.NoErr(set("apps"))
+		is.NoErr(set("apps", "apps"))
+		for _, other := range [][]string{nil, {}, {"apps", "x"}, {"x"}, {"APPS"}} {
+			err := set(other...)
+			is.Equal(errs.CodeOf(err), errs.Forbidden)
+			is.True(strings.Contains(errs.MessageOf(err), "tenantcontent tenant license acme --add"))
+		}
+		got, err := s.Get(super)
+		is.NoErr(err)
+		is.Equal(got.Settings.Licenses, []string{"apps"})
+		evil, err := u.Lookup(t.Context(), "evil")
+		is.NoErr(err)
+		is.Equal(len(evil.Settings.Licenses), 0)
 	})
 }

@@ -2,6 +2,7 @@ package tenants
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -56,6 +57,33 @@ func (u Unchecked) SetQuota(ctx context.Context, id string, q Quota) (Tenant, er
 	return u.s.store.Update(ctx, id, func(t *Tenant) error {
 		t.Quota, t.UpdatedAt = q, u.s.stamp()
 		return nil
+	})
+}
+
+// ChangeLicenses adds licenses to a tenant and removes others, in one write. A license that it has already is not added twice.
+// Errors: errs.Invalid naming the license, also for one to remove that the tenant does not have; errs.NotFound.
+func (u Unchecked) ChangeLicenses(ctx context.Context, id string, add, remove []string) (Tenant, error) {
+	if _, err := u.Lookup(ctx, id); err != nil {
+		return Tenant{}, err
+	}
+	return u.s.store.Update(ctx, id, func(t *Tenant) error {
+		has := t.Settings.Licenses
+		for _, l := range remove {
+			if slices.Contains(add, l) {
+				return errs.New(errs.Invalid, "the license %q cannot be added and removed at once", l)
+			}
+			if !slices.Contains(has, l) {
+				return errs.New(errs.Invalid, "the tenant %s does not have the license %q", id, l)
+			}
+		}
+		for _, l := range add {
+			if !line(l, maxLicense) {
+				return errs.New(errs.Invalid, "a license must be 1 to %d characters without control characters, not %q", maxLicense, l)
+			}
+		}
+		has = slices.DeleteFunc(slices.Clone(has), func(l string) bool { return slices.Contains(remove, l) || slices.Contains(add, l) })
+		t.Settings.Licenses, t.UpdatedAt = append(has, licenseSet(add)...), u.s.stamp()
+		return t.accept()
 	})
 }
 

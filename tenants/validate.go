@@ -20,6 +20,7 @@ const local = "local"
 // The most entries that the lists of Settings may have.
 const (
 	maxLicenses   = 100
+	maxLicense    = 64 // characters
 	maxDeployFrom = 1000
 )
 
@@ -43,8 +44,8 @@ func (t *Tenant) accept() error {
 		return errs.New(errs.Invalid, "settings may have at most %d licenses and %d tenants in deployFrom", maxLicenses, maxDeployFrom)
 	}
 	for i, l := range set.Licenses {
-		if !line(l, 64) {
-			return errs.New(errs.Invalid, "settings.licenses[%d] must be 1 to 64 characters without control characters", i)
+		if !line(l, maxLicense) {
+			return errs.New(errs.Invalid, "settings.licenses[%d] must be 1 to %d characters without control characters", i, maxLicense)
 		}
 	}
 	seen := make(map[string]bool, len(set.DeployFrom))

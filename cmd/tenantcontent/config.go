@@ -29,6 +29,7 @@ type config struct {
 	MaxBody         size     `env:"TENANTCONTENT_MAX_BODY" default:"1MiB" help:"Size of a JSON body." placeholder:"SIZE"`
 	MaxUpload       size     `env:"TENANTCONTENT_MAX_UPLOAD" default:"256MiB" help:"Size of an uploaded file." placeholder:"SIZE"`
 	MaxAppFile      size     `env:"TENANTCONTENT_MAX_APP_FILE" default:"100MiB" help:"Size of a file of an app." placeholder:"SIZE"`
+	OpenLicenses    bool     `env:"TENANTCONTENT_OPEN_LICENSES" help:"Let the superusers of a tenant set its licenses; without it only tenant license does."`
 	TenantQuota     size     `env:"TENANTCONTENT_TENANT_QUOTA" default:"10GiB" help:"Most bytes that a tenant stores in files and records, unless tenant quota gives it another number." placeholder:"SIZE"`
 	UserQuota       size     `env:"TENANTCONTENT_USER_QUOTA" default:"2GiB" help:"Most bytes of the uploads of a user together." placeholder:"SIZE"`
 	TenantDatabases count    `name:"tenant-workspaces" env:"TENANTCONTENT_TENANT_WORKSPACES" default:"1000" help:"Most SQL databases that the apps and drafts of a tenant have, unless tenant quota gives it another number." placeholder:"NUMBER"`
@@ -58,7 +59,7 @@ type config struct {
 
 // library turns the settings into the library's. Errors: errs.Invalid naming the flag.
 func (c *config) library() (tenantcontent.Config, error) {
-	lib := tenantcontent.Config{BaseURL: c.BaseURL, AppOrigin: c.AppOrigin, MaxBody: int64(c.MaxBody), MaxUpload: int64(c.MaxUpload), MaxAppFile: int64(c.MaxAppFile), TenantQuota: int64(c.TenantQuota), UserQuota: int64(c.UserQuota), TenantWorkspaces: int(c.TenantDatabases),
+	lib := tenantcontent.Config{BaseURL: c.BaseURL, AppOrigin: c.AppOrigin, MaxBody: int64(c.MaxBody), MaxUpload: int64(c.MaxUpload), MaxAppFile: int64(c.MaxAppFile), OpenLicenses: c.OpenLicenses, TenantQuota: int64(c.TenantQuota), UserQuota: int64(c.UserQuota), TenantWorkspaces: int(c.TenantDatabases),
 		MaxArchive: int64(c.MaxArchive), MaxImportTime: time.Duration(c.MaxImportTime), SessionLifetime: time.Duration(c.SessionLifetime), ArchiveLimits: bundles.Limits{
 			Members: int(c.MaxArchiveMembers), Bytes: int64(c.MaxArchiveBytes), Row: int64(c.MaxArchiveRow), Ratio: int64(c.MaxArchiveRatio),
 		}}

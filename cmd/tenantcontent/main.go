@@ -35,13 +35,14 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Run the server (the default command)."`
 	Migrate migrateCommand `cmd:"" help:"Make the database, or bring it up to this version."`
 	Tenant  struct {
-		Add    tenantAddCommand    `cmd:"" help:"Add a tenant with its superuser admin."`
-		List   tenantListCommand   `cmd:"" help:"List the tenants."`
-		Show   tenantShowCommand   `cmd:"" help:"Show a tenant's settings and how much it has."`
-		Quota  tenantQuotaCommand  `cmd:"" help:"Set how much a tenant may store, or show it."`
-		Delete tenantDeleteCommand `cmd:"" help:"Delete a tenant and all that it has."`
-		Export tenantExportCommand `cmd:"" help:"Write all that a tenant has into a file, encrypted under a passphrase."`
-		Import tenantImportCommand `cmd:"" help:"Add the tenant of such a file."`
+		Add     tenantAddCommand     `cmd:"" help:"Add a tenant with its superuser admin."`
+		List    tenantListCommand    `cmd:"" help:"List the tenants."`
+		Show    tenantShowCommand    `cmd:"" help:"Show a tenant's settings and how much it has."`
+		Quota   tenantQuotaCommand   `cmd:"" help:"Set how much a tenant may store, or show it."`
+		License tenantLicenseCommand `cmd:"" help:"Add licenses to a tenant and remove them, or show them."`
+		Delete  tenantDeleteCommand  `cmd:"" help:"Delete a tenant and all that it has."`
+		Export  tenantExportCommand  `cmd:"" help:"Write all that a tenant has into a file, encrypted under a passphrase."`
+		Import  tenantImportCommand  `cmd:"" help:"Add the tenant of such a file."`
 	} `cmd:"" help:"Manage tenants."`
 	Domain struct {
 		List domainListCommand `cmd:"" help:"List the authentication domains of a tenant."`

@@ -163,7 +163,7 @@ func TestCompletion(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"s":                           "serve",
-		"tenant ":                     "add list show quota delete export import",
+		"tenant ":                     "add list show quota license delete export import",
 		"help ten":                    "tenant",
 		"bundle import --up":          "--update-rule",
 		"serve --log-level ":          "debug info warn error",
@@ -209,5 +209,46 @@ func TestTenantQuota(t *testing.T) {
 		fails(t, 2, "--size: ", "", with("tenant", "quota", "acme", "--size=much")...)
 		fails(t, 2, "--databases: ", "", with("tenant", "quota", "acme", "--databases=-1")...)
 		fails(t, 1, "Tenant nobody not found", "", with("tenant", "quota", "nobody", "--size=1GiB")...)
+	})
+}
+
+// TestTenantLicense: the operator's command sets licenses, which a running server knows at once; a superuser of the tenant cannot, unless the
+// server says so.
+func TestTenantLicense(t *testing.T) {
+	eachPlace(t, func(t *testing.T, flags []string) {
+		is := is.New(t)
+		with := func(args ...string) []string { return append(args, flags...) }
+		s := serving(t, flags...)
+		done(t, "", with("tenant", "add", "acme")...)
+		token := s.login(t, "acme", "admin", password)
+		const full, license = `{"type": "app", "name": "Full"}`, `{"settings": {"licenses": ["apps"]}}`
+		status, body := call(t, "POST", s.url+"/api/apps", token, full)
+		is.Equal(status, 403)
+		is.True(strings.Contains(body, "tenantcontent tenant license acme --add apps"))
+		status, body = call(t, "PUT", s.url+"/api/tenant", token, license)
+		is.Equal(status, 403)
+		is.True(strings.Contains(body, "tenantcontent tenant license acme --add"))
+
+		is.Equal(done(t, "", with("tenant", "license", "acme")...), "licenses  nothing\n")
+		is.Equal(done(t, "", with("tenant", "license", "acme", "--add=apps,x", "--add=y")...), "licenses  apps, x, y\n")
+		is.Equal(done(t, "", with("tenant", "license", "acme", "--remove=x", "--remove", "y")...), "licenses  apps\n")
+		is.Equal(done(t, "", with("tenant", "license", "default")...), "licenses  apps\n") // of the first start
+		status, _ = call(t, "POST", s.url+"/api/apps", token, full)
+		is.Equal(status, 201)
+		status, _ = call(t, "PUT", s.url+"/api/tenant", token, license) // as it is
+		is.Equal(status, 200)
+		fails(t, 2, `does not have the license "app"`, "", with("tenant", "license", "acme", "--remove=app")...)
+		fails(t, 1, "Tenant nobody not found", "", with("tenant", "license", "nobody", "--add=apps")...)
+		is.Equal(done(t, "", with("tenant", "license", "acme", "--remove=apps")...), "licenses  nothing\n")
+		status, _ = call(t, "POST", s.url+"/api/apps", token, full)
+		is.Equal(status, 403)
+
+		is.Equal(s.stop(), 0)
+		t.Setenv("TENANTCONTENT_OPEN_LICENSES", "true")
+		s = serving(t, flags...)
+		token = s.login(t, "acme", "admin", password)
+		status, _ = call(t, "PUT", s.url+"/api/tenant", token, license)
+		is.Equal(status, 200)
+		is.Equal(done(t, "", with("tenant", "license", "acme")...), "licenses  apps\n")
 	})
 }
