@@ -390,6 +390,14 @@ func (s *Service) config(file string, line int, raw json.RawMessage) (json.RawMe
 			if !strings.HasPrefix(file, string(Server)+"/") {
 				return refuse(".crossSite is for server routes: no browser adds a cookie to another call")
 			}
+		case "redirects":
+			if !strings.HasPrefix(file, string(Server)+"/") {
+				return refuse(".redirects is for server routes: no other answer is held to the app's own paths")
+			}
+			var hosts []string
+			if json.Unmarshal(value, &hosts) != nil || hosts == nil || slices.ContainsFunc(hosts, func(h string) bool { return !isHost.MatchString(h) }) {
+				return refuse(".redirects must be an array of hosts, such as [\"pay.example.com\", \"localhost:3000\"], without https:// and paths")
+			}
 		case "description", "parameters":
 			if why := badToolMember(name, value); why != "" && strings.HasPrefix(file, string(Tools)+"/") {
 				return refuse(why)
@@ -398,6 +406,9 @@ func (s *Service) config(file string, line int, raw json.RawMessage) (json.RawMe
 	}
 	return raw, nil
 }
+
+// isHost matches a host in config.redirects: a name or an address, and a port.
+var isHost = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?$`)
 
 var missingGlobal = regexp.MustCompile(`^'?([\p{L}_$][\p{L}\p{N}_$]*)'? is not defined$`)
 

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"strings"
 	"io/fs"
 	"time"
 
@@ -91,6 +92,17 @@ func (r Route) CrossSite() bool {
 	var crossSite bool
 	_ = json.Unmarshal(Member(r.Config, "crossSite"), &crossSite) // Build has checked it
 	return crossSite
+}
+
+// Redirects returns the member redirects of the route's config in lower case: the hosts that its redirects may lead to, with a port
+// unless it is the usual one.
+func (r Route) Redirects() []string {
+	var hosts []string
+	_ = json.Unmarshal(Member(r.Config, "redirects"), &hosts) // Build has checked it
+	for i, host := range hosts {
+		hosts[i] = strings.ToLower(host)
+	}
+	return hosts
 }
 
 // Program is the compiled program of a route, under the hash of its sources. There is one for each engine that runs it.

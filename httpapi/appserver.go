@@ -63,7 +63,8 @@ func (r *request) serverPath() (path string, ok bool) {
 
 // callServer replies with what the handler of a server route answers: GET, HEAD and the methods that its file exports. The handler runs with the
 // rights of the viewer. Errors: errs.NotFound; a handlers.NotAllowed; errs.Forbidden for a viewer with none of the roles that the route is for;
-// errs.Conflict for a manifest that cannot be read, and for a draft whose handlers cannot be compiled; errs.TooLarge; errs.Unavailable.
+// errs.Conflict for a manifest that cannot be read, and for a draft whose handlers cannot be compiled; errs.TooLarge; errs.Upstream for a
+// redirect elsewhere; errs.Unavailable.
 func (a *api) callServer(r *request, path string) (reply, error) {
 	v, err := a.viewed(r, r.claims.Role)
 	if err != nil {
@@ -95,6 +96,9 @@ func (a *api) callServer(r *request, path string) (reply, error) {
 	in.Roles = v.Roles
 	began := time.Now()
 	answer, err := a.runHandler(r.Context(), handlerCall{app: app, access: v.Manifest, who: r.who, viewed: true, route: route, request: in, readOnly: r.who.ReadOnly, byCookie: isRead(r.Method) && r.byCookie()})
+	if err == nil {
+		err = a.checkRedirect(r, v, route, answer)
+	}
 	if v.EditingID == nil {
 		status := answer.Status
 		if err != nil {

@@ -309,7 +309,7 @@ func TestHandlerAnswers(t *testing.T) {
 	app := shop(t, w, map[string]string{"server/endless.js": "export const config = { timeout: 300 }\nexport const POST = () => { for (;;); }", "server/a.js": `
 		export const GET = ({ respond }) => { respond({ status: 202, body: '<b>', headers: { 'Content-Type': 'text/html', 'Cache-Control': 'max-age=60', 'Content-Security-Policy': 'none' } }); throw new Error('later') }
 		export const PUT = ({ request: { body } }) => body.length
-		export const DELETE = () => ({ status: 302, headers: { Location: '/there' } })`})
+		export const DELETE = () => ({ status: 302, headers: { Location: 'there' } })`})
 	route := "/api/apps/" + app + "/view/api/_server/a"
 	a := w.do(t, "mia", "GET", route, "")
 	is.Equal(a.status, 202)
@@ -324,7 +324,7 @@ func TestHandlerAnswers(t *testing.T) {
 	is.Equal(w.do(t, "mia", "PUT", route, strings.Repeat("x", 2<<20), "Content-Type: text/plain").body, "2097152") // more than a JSON body elsewhere
 	a = w.do(t, "mia", "DELETE", route, "")
 	is.Equal(a.status, 302)
-	is.Equal(a.header.Get("Location"), "/there")
+	is.Equal(a.header.Get("Location"), "there")
 	is.Equal(w.do(t, "mia", "PUT", route, strings.Repeat("x", 10<<20+1), "Content-Type: text/plain").status, http.StatusRequestEntityTooLarge)
 }
 
