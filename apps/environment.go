@@ -7,6 +7,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/libraries"
 )
 
 // The environment of an app is what its handlers get as env: names with secret values. The names are in the member env of the
@@ -30,6 +31,9 @@ func (s *Service) define(app *App, change json.RawMessage) error {
 	env, given := changed["env"]
 	delete(changed, "env")
 	return s.redefine(app, func(defn map[string]json.RawMessage) error {
+		if err := acceptEntryPoint(defn["entryPoint"], changed["entryPoint"]); err != nil {
+			return err
+		}
 		merge(defn, changed)
 		if !given {
 			return nil
@@ -44,6 +48,22 @@ func (s *Service) define(app *App, change json.RawMessage) error {
 		}
 		return s.setEnv(app, defn, vars)
 	})
+}
+
+// acceptEntryPoint refuses a new member entryPoint of a definition that is not the path of a file. null removes it; one that was stored before
+// paths were checked can be sent back.
+func acceptEntryPoint(was, is json.RawMessage) error {
+	if is == nil || string(is) == "null" || string(is) == string(was) {
+		return nil
+	}
+	var p string
+	if json.Unmarshal(is, &p) != nil {
+		return errs.New(errs.Invalid, "defn.entryPoint must be the path of a file, such as index.html, or null")
+	}
+	if err := libraries.ValidPath(p); err != nil {
+		return errs.New(errs.Invalid, "defn.entryPoint: %s", errs.MessageOf(err))
+	}
+	return nil
 }
 
 // redefine changes the definition of an app; edit gets its members. DefnUpdatedAt is the time when something is different then.

@@ -126,6 +126,32 @@ func (w *world) read(t testing.TB, ctx context.Context, id, path string) string 
 	return string(raw)
 }
 
+// TestEntryPoint: the entry point of a definition is the path of a file.
+func TestEntryPoint(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		jo := as(t, "acme", "jo", actor.Designer)
+		v := w.create(t, jo)
+		for entryPoint, ok := range map[string]bool{
+			`"index.html"`: true, `"dist/ä b.html"`: true, `null`: true, `""`: false, `"/index.html"`: false, `"./index.html"`: false, `"../index.html"`: false, `"a/../b.html"`: false,
+			`"a//b.html"`: false, `"a/"`: false, `"."`: false, `".."`: false, `"a\\b.html"`: false, `"a\u0000.html"`: false, `"a\n.html"`: false, `"a\u0308.html"`: false,
+			`"` + strings.Repeat("a", 1025) + `"`: false, `5`: false, `["a.html"]`: false, `{}`: false, `true`: false,
+		} {
+			defn := json.RawMessage(`{"entryPoint": ` + entryPoint + `}`)
+			_, err := w.Update(jo, v.ID, apps.Edit{Defn: defn})
+			_, atOnce := w.Create(jo, apps.App{Type: apps.Report, Name: "X", Defn: defn})
+			for _, err := range []error{err, atOnce} {
+				if ok {
+					is.NoErr(err)
+					continue
+				}
+				is.Equal(errs.CodeOf(err), errs.Invalid)
+				is.True(strings.HasPrefix(errs.MessageOf(err), "defn.entryPoint"))
+			}
+		}
+	})
+}
+
 func TestCreate(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open(t))
@@ -165,7 +191,7 @@ func TestCreate(t *testing.T) {
 		}
 		w.licensed = false // which comes before the role
 		_, err = w.Create(as(t, "acme", "jo", actor.Member), apps.App{Type: apps.Full, Name: "x"})
-		is.Equal(errs.MessageOf(err), "This tenant has no license for apps of the type app; those of the type report need none. A superuser of the tenant adds \"apps\" to settings.licenses with PUT /api/tenant.")
+		is.Equal(errs.MessageOf(err), "This tenant has no license for apps of the type app; those of the type report need none. The operator of this server adds it: tenantcontent tenant license acme --add apps")
 	})
 }
 

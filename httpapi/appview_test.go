@@ -295,7 +295,7 @@ func TestAppViewContext(t *testing.T) {
 	one := "/api/apps/" + app
 	dataset := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/datasets", `{"name": "Orders", "data": {"fields": [{"name": "day", "type": "date", "label": "Day"}]}}`)).ID
 	w.must(t, "dana", "PUT", one+"/dependencies/orders", `{"datasetId": "`+dataset+`", "label": "All orders"}`)
-	w.must(t, "dana", "PUT", one, `{"defn": {"entryPoint": "./sub/page.html"}, "settings": {"passDatasets": true}}`)
+	w.must(t, "dana", "PUT", one, `{"defn": {"entryPoint": "sub/page.html"}, "settings": {"passDatasets": true}}`)
 	a := w.must(t, "mia", "GET", one+"/view?print=landscape", "")
 	c := contextOf(t, a)
 	is.True(strings.Contains(a.body, `<base href="`+c.Base+`sub/">`))
