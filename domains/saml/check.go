@@ -22,7 +22,8 @@ type expected struct {
 // skew is how far the clocks of the provider and of this service may be apart.
 const skew = 3 * time.Minute
 
-// maxUnasked is the longest time for which an assertion that answers no request may be confirmed: so long its id is remembered.
+// maxUnasked is the longest time for which an assertion that answers no request may be confirmed, so long its id is remembered, and how
+// long after it was made it is taken.
 const maxUnasked = time.Hour
 
 // response checks the response around the assertion. It may be unsigned, so it can only lead to a refusal.
@@ -38,6 +39,19 @@ func (e expected) response(r crewjam.Response, signed bool) error {
 		return fmt.Errorf("the response is to %q instead of %q", r.InResponseTo, e.request)
 	case r.Issuer != nil && r.Issuer.Value != e.provider:
 		return fmt.Errorf("the response is of %q instead of %q", r.Issuer.Value, e.provider)
+	}
+	return e.made("response", r.IssueInstant)
+}
+
+// made checks when a response or assertion that answers no request was made: at most maxUnasked ago. Another one is bound to its request.
+func (e expected) made(what string, at time.Time) error {
+	switch {
+	case !e.unasked:
+		return nil
+	case at.After(e.now.Add(skew)):
+		return fmt.Errorf("the %s was made at %s, in the future (IssueInstant)", what, at)
+	case !at.After(e.now.Add(-maxUnasked - skew)): // absent is zero, which is too long ago
+		return fmt.Errorf("the %s was made at %s, longer ago than %v (IssueInstant)", what, at, maxUnasked)
 	}
 	return nil
 }
@@ -77,6 +91,9 @@ func (e expected) assertion(a assertion) error {
 		if !slices.Contains(r.Audience, e.service) {
 			return fmt.Errorf("the assertion is for %q instead of %q", r.Audience, e.service)
 		}
+	}
+	if err := e.made("assertion", a.IssueInstant); err != nil {
+		return err
 	}
 	if e.unasked && a.ID == "" {
 		return errors.New("the assertion has no id")

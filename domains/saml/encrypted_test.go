@@ -551,6 +551,29 @@ func TestUnasked(t *testing.T) {
 	is.NoErr(err)
 	is.True(id != other)
 
+	made := func(from time.Duration) func(*crewjam.Assertion) {
+		return func(a *crewjam.Assertion) { a.IssueInstant = time.Now().Add(from) }
+	}
+	response := func(at string) domains.Answer { // the response around the assertion may be unsigned
+		a := answer(t, nil, false)
+		document, err := base64.StdEncoding.DecodeString(a.Params["SAMLResponse"][0])
+		is.NoErr(err)
+		r := parsed(t, document)
+		r.RemoveAttr("IssueInstant")
+		if at != "" {
+			r.CreateAttr("IssueInstant", at)
+		}
+		a.Params["SAMLResponse"] = []string{base64.StdEncoding.EncodeToString(text(t, r))}
+		return a
+	}
+	stamp := func(from time.Duration) string { return time.Now().Add(from).UTC().Format(time.RFC3339) }
+	for _, ok := range []domains.Answer{
+		answer(t, made(-time.Hour), false), answer(t, made(2*time.Minute), false), response(stamp(-time.Hour)), response(stamp(2 * time.Minute)),
+	} {
+		_, _, _, err := open.Accept(t.Context(), at, ok)
+		is.NoErr(err)
+	}
+
 	confirmation := func(a *crewjam.Assertion) *crewjam.SubjectConfirmationData {
 		return a.Subject.SubjectConfirmations[0].SubjectConfirmationData
 	}
@@ -564,6 +587,13 @@ func TestUnasked(t *testing.T) {
 		"for another address":             {"recipient", answer(t, func(a *crewjam.Assertion) { confirmation(a).Recipient = "https://other" }, false)},
 		"for a year":                      {"longer than", answer(t, func(a *crewjam.Assertion) { confirmation(a).NotOnOrAfter = time.Now().AddDate(1, 0, 0) }, false)},
 		"of yesterday":                    {"confirmed until", answer(t, func(a *crewjam.Assertion) { confirmation(a).NotOnOrAfter = time.Now().AddDate(0, 0, -1) }, false)},
+		"made long ago":                   {"the assertion was made", answer(t, made(-time.Hour-4*time.Minute), false)},
+		"made a year ago":                 {"longer ago than", answer(t, made(-365*24*time.Hour), false)},
+		"made in the future":              {"in the future", answer(t, made(4*time.Minute), false)},
+		"made at no time":                 {"the assertion was made", answer(t, func(a *crewjam.Assertion) { a.IssueInstant = time.Time{} }, false)},
+		"in an old response":              {"the response was made", response(stamp(-time.Hour - 4*time.Minute))},
+		"in a response of the future":     {"the response was made", response(stamp(4 * time.Minute))},
+		"in a response of no time":        {"the response", response("")},
 		"of another provider":             {"the assertion is of", answer(t, func(a *crewjam.Assertion) { a.Issuer.Value = "https://other" }, false)},
 	} {
 		t.Run(name, func(t *testing.T) {
