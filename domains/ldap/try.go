@@ -84,13 +84,12 @@ func (t *trial) connect(ctx context.Context) *conn {
 
 // reach tries the connection and TLS of a host.
 func (t *trial) reach(ctx context.Context, r *realm, h *host) *conn {
-	began := time.Now()
 	c, err := r.reach(ctx, h, r.timeout)
 	if err != nil {
 		t.failed("connect", errs.MessageOf(err)+whyUnreached(err))
 		return nil
 	}
-	t.ok("connect", "The directory %s can be reached, in %d ms.", h.url, time.Since(began).Milliseconds())
+	t.ok("connect", "The directory %s can be reached.", h.url)
 	if err := c.start(r.timeout, newBudget(maxTestBytes)); err != nil {
 		t.failed("tls", errs.MessageOf(err))
 		return nil
@@ -121,8 +120,22 @@ func whyUnreached(err error) string {
 	return " " + text
 }
 
+// noDirectory returns the sentence about an address that has not answered as a directory. It is the same whatever the answer is, as the address may
+// be that of another server in this network, whose answers an administrator here must not learn.
+func (c *conn) noDirectory() string {
+	return "No directory answers at " + c.url + ": look at the host, the port and timeoutMs."
+}
+
+// isSilent reports whether an error is that of a connection on which nothing came that a directory sends.
+func (c *conn) isSilent(err error) bool {
+	return resultOf(err) == "" && (c.IsClosing() || c.timedOut.Load() || errors.Is(err, context.DeadlineExceeded))
+}
+
 func (t *trial) bind(c *conn, _ string) bool {
 	if err := c.bind(); err != nil {
+		if _, silent := errors.AsType[errUnreached](err); silent {
+			return t.failed("bind", c.noDirectory())
+		}
 		return t.failed("bind", errs.MessageOf(err))
 	}
 	if c.bindDN == "" {
@@ -158,6 +171,9 @@ func (t *trial) search(c *conn, _ string) bool {
 			}
 		}
 	})
+	if err != nil && c.bindDN == "" && c.isSilent(err) { // what would have shown at the bind
+		return t.failed("search", c.noDirectory())
+	}
 	if err != nil {
 		return t.failed("search", errs.MessageOf(err))
 	}

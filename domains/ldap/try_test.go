@@ -2,6 +2,8 @@ package ldap_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"net"
 	"strings"
 	"testing"
 
@@ -163,4 +165,50 @@ func TestPrimaryGroups(t *testing.T) {
 	_, groups, err := everything(t.Context(), mustOpen(t, ldap.LDAP{}, s.Config(s.URL, map[string]any{"groupMember": "memberUid"})))
 	is.NoErr(err)
 	is.Equal(groups, map[string][]string{"staff": {"anna"}, "guests": {"anna", "ben"}, "nobody": {}})
+}
+
+// TestTryOfAnotherServer: what another server answers at the address of a directory is not told, and not how long it took.
+func TestTryOfAnotherServer(t *testing.T) {
+	for _, bindDN := range []string{"cn=reader", ""} {
+		told := map[string]string{}
+		for name, answer := range map[string]func(net.Conn){
+			"HTTP":      func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\nintranet")) },
+			"a banner":  func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-intranet\r\n")) },
+			"the end":   func(c net.Conn) { _ = c.Close() },
+			"silence":   func(net.Conn) {},
+			"many zero": func(c net.Conn) { _, _ = c.Write(make([]byte, 1<<16)) },
+		} {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			is.New(t).NoErr(err)
+			t.Cleanup(func() { _ = l.Close() })
+			go func() {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					t.Cleanup(func() { _ = c.Close() })
+					go answer(c)
+				}
+			}()
+			config := map[string]any{"url": "ldap://" + l.Addr().String(), "baseDN": "dc=x", "timeoutMs": 300}
+			if bindDN != "" {
+				config["bindDN"], config["bindPassword"] = bindDN, "secret"
+			}
+			raw, err := json.Marshal(config)
+			is.New(t).NoErr(err)
+			steps, last := try(t, ldap.LDAP{}, raw, "")
+			all := ""
+			for _, step := range steps {
+				all += fmt.Sprintln(step.Name, step.OK, strings.ReplaceAll(step.Message, l.Addr().String(), ""))
+			}
+			if strings.Contains(all, "intranet") || strings.Contains(all, " ms") || !strings.HasPrefix(last, "No directory answers at ") {
+				t.Errorf("%s: %s", name, all)
+			}
+			told[all] = name
+		}
+		if len(told) != 1 {
+			t.Errorf("they are told apart: %v", told)
+		}
+	}
 }

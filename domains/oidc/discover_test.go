@@ -54,9 +54,9 @@ func TestDiscover(t *testing.T) {
 		says   string
 	}{
 		"away":           {away.URL, nil, "cannot be reached from this server"},
-		"no document":    {p.URL + "/realms/x", nil, "answers 404 Not Found"},
+		"no document":    {p.URL + "/realms/x", nil, "no OpenID provider answers there. Type the issuer"},
 		"another issuer": {p.URL, func(d object) { d["issuer"] = "https://real.example.com" }, `calls itself "https://real.example.com": type that`},
-		"no issuer":      {p.URL, func(d object) { delete(d, "issuer") }, "no discovery document"},
+		"no issuer":      {p.URL, func(d object) { delete(d, "issuer") }, "no OpenID provider answers there. Type the issuer"},
 		"no keys":        {p.URL, func(d object) { delete(d, "jwks_uri") }, "jwks_uri"},
 		"own authority":  {secure.URL, nil, "caCert"},
 	} {
@@ -134,7 +134,7 @@ func TestTrial(t *testing.T) {
 		},
 			"discovery keys client", []string{"offers no logout", "no userinfo"}},
 		"another secret": {object{"clientSecret": "wrong"}, func(*idp) {}, "discovery keys !client", []string{"refuses clientID or clientSecret (invalid_client)"}},
-		"no keys":        {nil, func(p *idp) { p.Broken["/keys"] = http.NotFound }, "discovery !keys", []string{"404"}},
+		"no keys":        {nil, func(p *idp) { p.Broken["/keys"] = http.NotFound }, "discovery !keys", []string{"no OpenID provider answers there"}},
 		"weak keys":      {nil, func(p *idp) { p.Keys = []jose.JSONWebKey{} }, "discovery !keys", []string{"None of the keys"}},
 		"it will not say": {nil, func(p *idp) {
 			p.Broken["/token"] = func(w http.ResponseWriter, _ *http.Request) {
@@ -166,26 +166,54 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestTrialShowsNoPages: what another server answers at the addresses of a discovery document is not shown to who has written that.
-func TestTrialShowsNoPages(t *testing.T) {
-	for _, name := range []string{"keys", "client"} {
-		for _, status := range []int{http.StatusOK, http.StatusForbidden, http.StatusInternalServerError} {
+// TestTrialOfAnotherServer: what another server answers at an address that somebody has configured, or that a discovery document names, is not
+// told to an administrator: neither a status nor a body, nor what kind of answer it is.
+func TestTrialOfAnotherServer(t *testing.T) {
+	answers := map[string]func(w http.ResponseWriter){
+		"not JSON":  func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>intranet")) },
+		"nothing":   func(w http.ResponseWriter) {},
+		"an object": func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"intranet": 1}`)) },
+		"a list":    func(w http.ResponseWriter) { _, _ = w.Write([]byte(`["intranet"]`)) },
+		"an issuer": func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"issuer": "intranet"}`)) },
+		"forbidden": func(w http.ResponseWriter) { http.Error(w, "intranet", http.StatusForbidden) },
+		"a failure": func(w http.ResponseWriter) { http.Error(w, "intranet", http.StatusInternalServerError) },
+		"an error": func(w http.ResponseWriter) {
+			oidctest.Reply(w, 400, object{"error": "intranet", "error_description": "intranet"})
+		},
+		"much":           func(w http.ResponseWriter) { _, _ = w.Write([]byte(strings.Repeat("intranet", 1<<18))) },
+		"a redirect":     func(w http.ResponseWriter) { w.Header().Set("Location", "ftp://intranet"); w.WriteHeader(302) },
+		"a bad redirect": func(w http.ResponseWriter) { w.Header().Set("Location", "http://[intranet"); w.WriteHeader(302) },
+		"no HTTP": func(w http.ResponseWriter) {
+			if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
+				_, _ = c.Write([]byte("SSH-2.0-intranet\r\n"))
+				_ = c.Close()
+			}
+		},
+	}
+	for _, step := range []string{"discovery", "keys", "client"} {
+		told := map[string]string{}
+		for name, answer := range answers {
 			p := newProvider(t)
-			p.EditDocument = func(d object) {
-				if name == "keys" {
-					d["jwks_uri"] = p.URL + "/elsewhere"
-				}
+			config := object{}
+			switch step {
+			case "discovery":
+				config["issuer"] = p.URL + "/elsewhere"
+				p.Broken["/elsewhere/.well-known/openid-configuration"] = func(w http.ResponseWriter, _ *http.Request) { answer(w) }
+			case "keys":
+				p.Broken["/keys"] = func(w http.ResponseWriter, _ *http.Request) { answer(w) }
+			case "client":
+				p.Broken["/token"] = func(w http.ResponseWriter, _ *http.Request) { answer(w) }
 			}
-			page := func(w http.ResponseWriter, _ *http.Request) {
-				w.WriteHeader(status)
-				_, _ = w.Write([]byte("a page of the intranet"))
-			}
-			p.Broken["/elsewhere"], p.Broken["/token"] = page, page
-			steps := p.open(t, nil).(domains.Tester).Test(t.Context(), at, "")
+			steps := p.open(t, config).(domains.Tester).Test(t.Context(), at, "")
 			last := steps[len(steps)-1]
-			if last.OK || last.Name != name || strings.Contains(last.Message, "intranet") {
-				t.Errorf("%s %d: %+v", name, status, last)
+			message := strings.ReplaceAll(last.Message, p.URL, "")
+			if last.OK || last.Name != step || strings.Contains(message, "intranet") {
+				t.Errorf("%s, %s: %+v", step, name, last)
 			}
+			told[message] = name
+		}
+		if len(told) != 1 {
+			t.Errorf("%s is told apart: %v", step, told)
 		}
 	}
 }

@@ -100,6 +100,9 @@ func (k *keySet) read() ([]jose.JSONWebKey, error) {
 	if err := json.Unmarshal(body, &set); err != nil {
 		return nil, fmt.Errorf("the keys are not a JSON Web Key Set: %w", err)
 	}
+	if set.Keys == nil {
+		return nil, errors.New("the keys are not a JSON Web Key Set")
+	}
 	var keys []jose.JSONWebKey
 	for _, raw := range set.Keys[:min(len(set.Keys), maxKeys)] {
 		var key jose.JSONWebKey

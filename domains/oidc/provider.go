@@ -2,9 +2,11 @@ package oidc
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -75,6 +77,13 @@ type document struct {
 	Backchannel bool     `json:"backchannel_logout_supported"`
 }
 
+// badEndpoint is the error of a discovery document of the configured issuer that lacks an address.
+type badEndpoint struct{ member, address string }
+
+func (b badEndpoint) Error() string {
+	return fmt.Sprintf("its %s %q is not an https address", b.member, b.address)
+}
+
 // otherIssuer is the error of a discovery document of another issuer than the configured one.
 type otherIssuer string
 
@@ -98,12 +107,15 @@ func (r *realm) discover() (*provider, error) {
 	if err := json.Unmarshal(body, &d); err != nil {
 		return nil, fmt.Errorf("the answer is no discovery document: %w", err)
 	}
-	if d.Issuer == "" || strings.TrimSuffix(d.Issuer, "/") != strings.TrimSuffix(r.issuer, "/") {
+	if d.Issuer == "" || d.Auth == "" && d.Token == "" && d.Keys == "" {
+		return nil, errors.New("the answer is no discovery document")
+	}
+	if strings.TrimSuffix(d.Issuer, "/") != strings.TrimSuffix(r.issuer, "/") {
 		return nil, otherIssuer(d.Issuer)
 	}
 	for _, e := range [][2]string{{"authorization_endpoint", d.Auth}, {"token_endpoint", d.Token}, {"jwks_uri", d.Keys}} {
 		if !r.isEndpoint(e[1]) {
-			return nil, fmt.Errorf("its %s %q is not an https address", e[0], e[1])
+			return nil, badEndpoint{e[0], e[1]}
 		}
 	}
 	if !r.isEndpoint(d.Logout) {
@@ -143,21 +155,46 @@ func (r *realm) Discover(ctx context.Context) error {
 func (r *realm) explain(err error) string {
 	at := documentAddress(r.issuer)
 	if other, ok := errors.AsType[otherIssuer](err); ok {
-		if other == "" {
-			return at + " is no discovery document"
-		}
 		return fmt.Sprintf("the provider at %s calls itself %s: type that as issuer", at, reason(strconv.Quote(string(other))))
 	}
-	if status, ok := errors.AsType[badStatus](err); ok {
-		return fmt.Sprintf("%s answers %s. Type the issuer as the provider's documentation has it, often with the tenant or realm in its path", at, status.status)
+	if bad, ok := errors.AsType[badEndpoint](err); ok {
+		return fmt.Sprintf("%s: %s", at, reason(bad.Error()))
+	}
+	why := unusable(err)
+	if why == notProvider {
+		why += ". Type the issuer as the provider's documentation has it, often with the tenant or realm in its path"
+	}
+	return at + ": " + why
+}
+
+// notProvider is what is told of an address that does not answer as a provider. It is the same whatever the answer is, as the address may
+// be that of another server in this network, whose answers an administrator here must not learn.
+const notProvider = "no OpenID provider answers there"
+
+// unusable returns why an address cannot be used: TLS, no connection, or notProvider.
+func unusable(err error) string {
+	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain {
+		return notProvider
 	}
 	if why := certs.Explain(err); why != "" {
-		return at + ": " + why
+		return why
 	}
-	if wasSent(err) {
-		return at + " cannot be reached from this server: look at the name, the port and the firewall"
+	if isUnreached(err) {
+		return "it cannot be reached from this server: look at the name, the port and the firewall"
 	}
-	return fmt.Sprintf("%s: %s", at, reason(err.Error()))
+	return notProvider
+}
+
+// isUnreached reports whether an error is that of an address where nothing answers.
+func isUnreached(err error) bool {
+	if sent, ok := errors.AsType[*url.Error](err); ok && sent.Timeout() {
+		return true
+	}
+	if connection, ok := errors.AsType[*net.OpError](err); ok {
+		return connection.Op == "dial" || connection.Op == "proxyconnect"
+	}
+	_, unknown := errors.AsType[*net.DNSError](err)
+	return unknown || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // wasSent reports whether an error is of the connection and not of the answer.

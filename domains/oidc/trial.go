@@ -31,7 +31,7 @@ func (r *realm) Test(ctx context.Context, at domains.Endpoints, _ string) []doma
 	keys, err := p.keys.keys.get(ctx, func(*reading[[]jose.JSONWebKey]) bool { return false }, r.now, p.keys.read)
 	switch {
 	case err != nil:
-		return append(steps, domains.Step{Name: "keys", Message: fmt.Sprintf("The keys at %s cannot be read: %s.", p.keys.at, withoutBody(err))})
+		return append(steps, domains.Step{Name: "keys", Message: fmt.Sprintf("The keys at %s cannot be read: %s.", p.keys.at, unusable(err))})
 	case len(keys.value) == 0:
 		return append(steps, domains.Step{Name: "keys", Message: fmt.Sprintf("None of the keys at %s can check a signature: RSA keys of 2,048 to 8,192 bits, ECDSA and Ed25519 keys can.", p.keys.at)})
 	}
@@ -67,11 +67,8 @@ func (r *realm) testClient(ctx context.Context, p *provider, at domains.Endpoint
 	code, verifier := rand.Text(), oauth2.GenerateVerifier()
 	_, err := p.oauth.Exchange(ctx, code, callback(at), oauth2.VerifierOption(verifier))
 	answer, answered := errors.AsType[*oauth2.RetrieveError](err)
-	if err == nil || !answered || answer.ErrorCode == "" {
-		step.Message = "The provider's address for codes gives an answer that cannot be used."
-		if err != nil {
-			step.Message = fmt.Sprintf("The provider's address for codes cannot be used: %s.", reason(withoutBody(err), r.clientSecret, url.QueryEscape(r.clientSecret), code, verifier))
-		}
+	if !answered || !isTokenError(answer.ErrorCode) {
+		step.Message = fmt.Sprintf("The provider's address for codes, %s, cannot be used: %s.", p.oauth.Endpoint.TokenURL, unusable(err))
 		return step
 	}
 	says := reason(strings.TrimSuffix(answer.ErrorCode+": "+answer.ErrorDescription, ": "), r.clientSecret, url.QueryEscape(r.clientSecret), code, verifier)
@@ -86,14 +83,13 @@ func (r *realm) testClient(ctx context.Context, p *provider, at domains.Endpoint
 	return step
 }
 
-// withoutBody returns what is wrong with a request, with the status of an answer but none of its body: the address may be that of another server
-// in this network, whose pages are nothing for who names it here.
-func withoutBody(err error) string {
-	said := err.Error()
-	if status, ok := errors.AsType[badStatus](err); ok {
-		said = "the answer is " + status.status
-	} else if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.Response != nil {
-		said = "the answer is " + answer.Response.Status
+// isTokenError reports whether a text is an error of OAuth, which nobody but a provider answers.
+func isTokenError(code string) bool {
+	switch code {
+	case "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope", "access_denied", // RFC 6749
+		"server_error", "temporarily_unavailable", "invalid_target", "invalid_dpop_proof", "use_dpop_nonce", "interaction_required", // later ones
+		"redirect_uri_mismatch", "invalid_code", "bad_verification_code", "incorrect_client_credentials": // of large providers
+		return true
 	}
-	return reason(said).Error()
+	return false
 }

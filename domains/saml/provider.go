@@ -43,7 +43,7 @@ const saml2 = "urn:oasis:names:tc:SAML:2.0:protocol"
 func readProvider(document []byte) (*provider, error) {
 	entities, err := readEntities(document)
 	if err != nil {
-		return nil, fmt.Errorf("must be SAML metadata: %w", err)
+		return nil, fmt.Errorf("%w: %w", errNotMetadata, err)
 	}
 	var found []crewjam.EntityDescriptor
 	for _, e := range entities {

@@ -3,6 +3,7 @@ package saml
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -185,18 +186,30 @@ func (r *remote) fetch(ctx context.Context) (*provider, error) {
 	defer cancel()
 	document, err := r.get(ctx)
 	if err != nil {
-		why := certs.Explain(err)
-		if status, ok := errors.AsType[badStatus](err); ok {
-			why = status.Error()
-		}
-		return nil, errs.Wrap(errs.Upstream, err, "The SAML metadata of %s cannot be fetched: %s.", r.url.Host, cmp.Or(why, "it cannot be reached, or breaks off"))
+		return nil, r.failed(err)
 	}
 	p, err := readProvider(document)
+	if errors.Is(err, errNotMetadata) {
+		return nil, r.failed(err)
+	}
 	if err != nil {
 		return nil, errs.New(errs.Upstream, "The answer of %s %s.", r.url.Host, err)
 	}
 	return p, nil
 }
+
+// failed returns the error for metadata that cannot be had. Of a server that answers something else it says the same whatever that is, as the
+// address may be that of another server in this network, whose answers an administrator here must not learn.
+func (r *remote) failed(err error) error {
+	why := certs.Explain(err)
+	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain || errors.Is(err, errNotMetadata) {
+		why = "no SAML metadata is there"
+	}
+	return errs.Wrap(errs.Upstream, err, "The SAML metadata of %s cannot be fetched: %s.", r.url.Host, cmp.Or(why, "it cannot be reached"))
+}
+
+// errNotMetadata is the error of an answer that is not SAML metadata.
+var errNotMetadata = errors.New("must be SAML metadata")
 
 func (r *remote) get(ctx context.Context) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url.String(), nil)
@@ -210,16 +223,14 @@ func (r *remote) get(ctx context.Context) ([]byte, error) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, badStatus(res.StatusCode)
+		return nil, fmt.Errorf("%w: status %d instead of 200", errNotMetadata, res.StatusCode)
 	}
 	document, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
 	if len(document) > maxDocument {
-		return nil, errTooLong
+		err = errTooLong
 	}
-	return document, err
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotMetadata, err)
+	}
+	return document, nil
 }
-
-// badStatus is a status of an answer that is not 200.
-type badStatus int
-
-func (s badStatus) Error() string { return fmt.Sprintf("status %d instead of 200", int(s)) }

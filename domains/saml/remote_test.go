@@ -168,7 +168,7 @@ func TestFetchFails(t *testing.T) {
 		"too much":        {"bytes", page(http.StatusOK, strings.Repeat(" ", 1<<20)+p.Metadata(t, nil))},
 		"without end":     {"bytes", endless},
 		"breaks off":      {"unexpected EOF", brokenOff},
-		"a page":          {"The answer of idp.example must be SAML metadata", page(http.StatusOK, "<html><p>Welcome<br></html>")},
+		"a page":          {"must be SAML metadata", page(http.StatusOK, "<html><p>Welcome<br></html>")},
 		"another service": {"must describe one", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) { e.IDPSSODescriptors = nil }))},
 		"ended":           {"validUntil", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) { e.ValidUntil = time.Now().Add(-time.Second) }))},
 	} {
@@ -340,8 +340,12 @@ func TestDiscover(t *testing.T) {
 		why    string
 		answer func(*http.Request) (*http.Response, error)
 	}{
-		"not found": {"status 404", page(http.StatusNotFound, "")},
-		"a page":    {"must be SAML metadata", page(http.StatusOK, "<html/>")},
+		"not found": {"no SAML metadata is there", page(http.StatusNotFound, "")},
+		"a page":    {"no SAML metadata is there", page(http.StatusOK, "<html/>")},
+		"no XML":    {"no SAML metadata is there", page(http.StatusOK, `{"intranet": 1}`)},
+		"too much":  {"no SAML metadata is there", endless},
+		"cut":       {"no SAML metadata is there", brokenOff},
+		"elsewhere": {"no SAML metadata is there", redirect},
 		"nobody":    {"cannot be fetched", func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused to 10.0.0.7") }},
 		"ended":     {"validUntil", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) { e.ValidUntil = time.Now().Add(-time.Second) }))},
 	} {

@@ -62,5 +62,5 @@ func TestTrial(t *testing.T) {
 	w := &web{answer: page(http.StatusNotFound, "")}
 	steps := w.open(t).(domains.Tester).Test(t.Context(), at, "")
 	is.Equal(len(steps), 1)
-	is.True(!steps[0].OK && strings.Contains(steps[0].Message, "status 404"))
+	is.True(!steps[0].OK && strings.Contains(steps[0].Message, "no SAML metadata is there"))
 }
