@@ -10,8 +10,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"strings"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/entity"
