@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -145,7 +146,7 @@ func TestBadSources(t *testing.T) {
 	field := func(f datasets.Field) func([]datasets.Field) []datasets.Field {
 		return func(all []datasets.Field) []datasets.Field { return append(all, f) }
 	}
-	calls := 0
+	var calls atomic.Int32
 	for want, s := range map[string]sales{
 		"has no table for the dataset of the fixture": {table: func(string, entity.Ref) datasets.Table { return nil }},
 		"Fields panicked": {table: func(string, entity.Ref) datasets.Table { return (*nilTable)(nil) }},
@@ -184,8 +185,8 @@ func TestBadSources(t *testing.T) {
 		"Rows sorted by -day are out of order at rows[0], ": {rows: unsorted},
 		"which are not the first rows":                      {rows: fromTheEnd},
 		"Rows has no fixed order": {rows: func(_ context.Context, _ datasets.Filter, _ string, _ bool, _ int, right []json.RawMessage) []json.RawMessage {
-			calls++
-			return append(slices.Clone(right[calls%len(right):]), right[:calls%len(right)]...)
+			from := int(calls.Add(1)) % len(right)
+			return append(slices.Clone(right[from:]), right[:from]...)
 		}},
 		`Rows with the filter {"region":{"contains":"NORTH"}} returned`: {rows: caseSensitive},
 	} {
