@@ -170,7 +170,7 @@ func TestTaken(t *testing.T) {
 		is.Equal(done.Memberships, struct{ Added, Removed int }{1, 0})
 		is.Equal(len(done.Warnings), 1)
 		is.True(strings.Contains(done.Warnings[0], "the user Mia of the domain local"))
-		is.True(strings.Contains(w.log.String(), "one of another domain has it"))
+		is.True(strings.Contains(w.log.String(), "the name is that of the user Mia of the domain local"))
 		w.login(t, "acme", id, "mia", secretOf("mia")).stranger(t)
 		mia := w.admin.user(t, "Mia")
 		is.Equal(mia.Domain, "local")
