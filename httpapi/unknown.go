@@ -52,13 +52,14 @@ func (r *request) refuseUnknown(all []unknownMember, shown any) error {
 
 // refuseOptions returns errs.Invalid for a member of an argument that a function of handlers does not know.
 func (by *filler) refuseOptions(function string) error {
-	for _, m := range by.unknown {
-		if meant := nearest(m.name, m.known); meant != "" {
-			return errs.New(errs.Invalid, "%s: unknown option %s: did you mean %s?", function, join(m.at, m.name), join(m.at, meant))
-		}
-		return errs.New(errs.Invalid, "%s: unknown option %.64q: it has %s", function, join(m.at, m.name), strings.Join(m.known, ", "))
+	if len(by.unknown) == 0 {
+		return nil
 	}
-	return nil
+	m := by.unknown[0]
+	if meant := nearest(m.name, m.known); meant != "" {
+		return errs.New(errs.Invalid, "%s: unknown option %s: did you mean %s?", function, join(m.at, m.name), join(m.at, meant))
+	}
+	return errs.New(errs.Invalid, "%s: unknown option %.64q: it has %s", function, join(m.at, m.name), strings.Join(m.known, ", "))
 }
 
 // misspelled returns those members that are probably misspellings of known ones.

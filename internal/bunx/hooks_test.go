@@ -42,7 +42,7 @@ func TestHooksSeeEveryStatement(t *testing.T) {
 		is := is.New(t)
 		db, counter := dbtest.CountedTx(t, open)
 		hook := &seen{}
-		db.AddQueryHook(hook)
+		db = db.WithQueryHook(hook)
 		counter.Take()
 		insert := func(ctx context.Context, c bunx.Conn) error {
 			_, err := c.Exec(ctx, "INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ($1, $2, 'User', '?')", "acme", "jo?")
