@@ -8,8 +8,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// check returns errs.Invalid naming the first field that no App can work with: a driver, or other implementation of an interface, that is nil; a
-// negative number; an empty network; Resume without Authenticate. What only a package knows is checked there.
+// check returns errs.Invalid naming the first field that no App can work with: a driver, or other
+// implementation of an interface, that is nil; a negative number; an empty network; Resume without
+// Authenticate. What only a package knows is checked there.
 func (c Config) check() error {
 	if c.DB == nil {
 		return errs.New(errs.Invalid, "Config.DB is required")

@@ -96,7 +96,8 @@ func TestHostHooks(t *testing.T) {
 	})
 }
 
-// TestReassignHostKinds: what a principal has of a host's kind moves with its other content, in one transaction.
+// TestReassignHostKinds: what a principal has of a host's kind moves with its other content, in one
+// transaction.
 func TestReassignHostKinds(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db := is.New(t), opener(t)

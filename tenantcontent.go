@@ -143,18 +143,22 @@ type Config struct {
 	// (App.Sessions.Authenticate).
 	KeepLogins bool
 	// Entities are the host's kinds of content: each joins the ready ones, or replaces the one of its kind, whose plain
-	// routes are gone then. App.Principals.Reassign moves them as it moves reports. Their Hooks run behind those of the ready packages' kinds and before those of the packages.
+	// routes are gone then. App.Principals.Reassign moves them as it moves reports. Their Hooks run
+	// behind those of the ready packages' kinds and before those of the packages.
 	Entities []entity.Type
 	// BundleDrivers are the host's types of bundle entries: each joins the ready ones, or replaces the one with its id.
 	BundleDrivers []bundles.Driver
 	// DomainDrivers are the host's ways to authenticate people: each joins the ready ones, or replaces the one with its id.
 	DomainDrivers []domains.Driver
-	// AllowNetworks are networks of this machine or link where the directories and providers of domains may be all the same, such as
-	// 127.0.0.0/8 for a directory beside the service. Without it the ready domain drivers connect neither to loopback nor to link-local
-	// addresses nor to fd00:ec2::254, whatever a superuser configures, and whatever a name resolves to. The networks of an
-	// organization, such as 10.0.0.0/8, are open to them. A host's own drivers see to it themselves.
+	// AllowNetworks are networks of this machine or link where the directories and providers of
+	// domains may be all the same, such as 127.0.0.0/8 for a directory beside the service. Without
+	// it the ready domain drivers connect neither to loopback nor to link-local addresses nor to
+	// fd00:ec2::254, whatever a superuser configures, and whatever a name resolves to. The networks
+	// of an organization, such as 10.0.0.0/8, are open to them. A host's own drivers see to it
+	// themselves.
 	AllowNetworks []netip.Prefix
-	// DenyNetworks are where the ready domain drivers never connect to, also if AllowNetworks has them.
+	// DenyNetworks are where the ready domain drivers never connect to, also if AllowNetworks has
+	// them.
 	DenyNetworks []netip.Prefix
 	// Workspaces keeps the SQL databases of apps, for the SQL of their handlers and migrations: database.OpenWorkspaces opens one. The
 	// host closes it when the App is not used any more. Without it apps have none, and such SQL fails with errs.Unavailable.
@@ -192,15 +196,18 @@ type Config struct {
 	// longer changes nothing and fails. On SQLite nobody else writes meanwhile: other requests that write are refused after 3 seconds, and log-ins,
 	// reads and dry runs go on. On PostgreSQL others of the tenant wait who change the same rows.
 	MaxImportTime time.Duration
-	// OpenLicenses lets the superusers of a tenant set its licenses, over HTTP and with Tenants.Update. Default false: only
-	// Tenants.Unchecked().ChangeLicenses and the command tenant license set them.
+	// OpenLicenses lets the superusers of a tenant set its licenses, over HTTP and with
+	// Tenants.Update. Default false: only Tenants.Unchecked().ChangeLicenses and the command tenant
+	// license set them.
 	OpenLicenses bool
-	// TenantQuota is how many bytes a tenant may store in files and records together; default 10 GiB.
-	// What a tenant has of its own (tenants.Unchecked.SetQuota) is in its place. See docs/quotas.md.
+	// TenantQuota is how many bytes a tenant may store in files and records together; default 10
+	// GiB. What a tenant has of its own (tenants.Unchecked.SetQuota) is in its place. See
+	// docs/quotas.md.
 	TenantQuota int64
 	// UserQuota is how many bytes the uploads of a user may have together; default 2 GiB.
 	UserQuota int64
-	// TenantWorkspaces is how many SQL databases the apps and drafts of a tenant may have; default 1000.
+	// TenantWorkspaces is how many SQL databases the apps and drafts of a tenant may have; default
+	// 1000.
 	TenantWorkspaces int
 	// SessionLifetime is how long a log-in lasts; default 12 hours.
 	SessionLifetime time.Duration
@@ -581,12 +588,13 @@ func (app *App) Ready(ctx context.Context) error {
 	return errs.New(errs.Unavailable, "The database lacks the migration %s. Run: tenantcontent migrate", pending[0])
 }
 
-// Writable fails, saying why, when nothing can be written: the database can only be read, is full, damaged or away, or its file is gone. It
-// writes a row of no tenant, at most once a second.
+// Writable fails, saying why, when nothing can be written: the database can only be read, is full,
+// damaged or away, or its file is gone. It writes a row of no tenant, at most once a second.
 func (app *App) Writable(ctx context.Context) error { return app.health.Writable(ctx) }
 
-// CheckSecretKeyFile fails with errs.Invalid if Config.SecretKeyFile is missing and the database has tenants: Open would make a new key, with which
-// nothing of what they have encrypted can be read. Call it before Open.
+// CheckSecretKeyFile fails with errs.Invalid if Config.SecretKeyFile is missing and the database
+// has tenants: Open would make a new key, with which nothing of what they have encrypted can be
+// read. Call it before Open.
 func CheckSecretKeyFile(ctx context.Context, c Config) error {
 	if c.SecretKey != "" || c.SecretKeyFile == "" {
 		return nil

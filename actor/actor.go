@@ -67,10 +67,11 @@ func (a Actor) Role() Role {
 	return highest
 }
 
-// Capped returns the actor with no more tenant-wide rights than another one, whose app calls the service for the actor. The
-// actor keeps what is the actor's own: the name, the memberships, the credential, and so every row and share. The role in
-// each team is at most the highest role of by. Every other right needs both: AI, and to be a superuser. A superuser is
-// capped to the highest role of by over the whole tenant, and has no other rights in teams than a member of them has.
+// Capped returns the actor with no more tenant-wide rights than another one, whose app calls the
+// service for the actor. The actor keeps what is the actor's own: the name, the memberships, the
+// credential, and so every row and share. The role in each team is at most the highest role of by.
+// Every other right needs both: AI, and to be a superuser. A superuser is capped to the highest
+// role of by over the whole tenant, and has no other rights in teams than a member of them has.
 func (a Actor) Capped(by Actor) Actor {
 	a.AI = (a.AI || a.Superuser) && (by.AI || by.Superuser)
 	if by.Superuser {

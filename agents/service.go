@@ -220,7 +220,8 @@ func (s *Service) Override(ctx context.Context, app, name string, edit func(*Ove
 	return v, err
 }
 
-// dropNew takes back what has been set that the agent ran with before, without an override: what was read can be sent back.
+// dropNew takes back what has been set that the agent ran with before, without an override: what
+// was read can be sent back.
 func (o *Overrides) dropNew(was Agent) {
 	before, ran := was.Overrides, was.Settings()
 	if before.Enabled == nil && o.Enabled != nil && *o.Enabled == ran.Enabled {

@@ -34,7 +34,8 @@ func (s *Service) deployed(ctx context.Context, tenant, app string) ([]Agent, er
 	return s.agents.Get(tenant, app, func() ([]Agent, error) { return s.store.Agents(ctx, tenant, app) })
 }
 
-// EventInput returns the input of a run that an event starts. It returns errs.Invalid for an event without a name.
+// EventInput returns the input of a run that an event starts. It returns errs.Invalid for an event
+// without a name.
 func EventInput(event string, payload json.RawMessage) (json.RawMessage, error) {
 	if event == "" {
 		return nil, errs.New(errs.Invalid, "event must be the name of an event")

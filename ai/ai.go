@@ -104,7 +104,8 @@ func (c ToolCall) Object() (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// Part is a part of an answer: a piece of text, a piece of what the model has thought before it, or a complete call.
+// Part is a part of an answer: a piece of text, a piece of what the model has thought before it, or
+// a complete call.
 type Part struct {
 	Text      string
 	Reasoning string // is not part of the answer

@@ -33,7 +33,8 @@ type Agents interface {
 // Workspaces runs the migrations of apps: the pending ones of migrations/*.sql. *workspaces.Service implements it.
 type Workspaces interface {
 	Migrate(ctx context.Context, tenant, app string, files fs.FS) (applied []string, err error)
-	// Doubts returns sentences about migrations that were applied as other text, or are applied in another order.
+	// Doubts returns sentences about migrations that were applied as other text, or are applied in
+	// another order.
 	Doubts(ctx context.Context, tenant, app string, files fs.FS) ([]string, error)
 }
 
@@ -153,8 +154,8 @@ type PublishOptions struct {
 	Strict bool // fail before anything is done where migrations would be doubted in the warnings
 }
 
-// doubts returns warnings about rules of the manifest that allow nothing, and roles of handlers that it does not declare, so that
-// nobody can have them.
+// doubts returns warnings about rules of the manifest that allow nothing, and roles of handlers
+// that it does not declare, so that nobody can have them.
 func (s *Service) doubts(ctx context.Context, app App, routes []handlers.Route) (warnings []string, err error) {
 	m, err := s.manifest(ctx, app)
 	if errs.CodeOf(err) == errs.Conflict { // which force publishes, and nobody views the app then
@@ -171,7 +172,8 @@ func (s *Service) doubts(ctx context.Context, app App, routes []handlers.Route) 
 	return warnings, err
 }
 
-// migrate runs the pending migrations of an app, and returns what is doubtful about some. Strict makes the first doubt an error.
+// migrate runs the pending migrations of an app, and returns what is doubtful about some. Strict
+// makes the first doubt an error.
 func (s *Service) migrate(ctx context.Context, app App, files *libraries.Snapshot, strict bool) (applied, doubts []string, err error) {
 	if s.o.Workspaces == nil || !files.Has(func(name string) bool { return strings.HasPrefix(name, "migrations/") }) {
 		return nil, nil, nil
@@ -291,9 +293,10 @@ func (s *Service) readableManifest(ctx context.Context, app App) error {
 	return err
 }
 
-// Migrate runs the pending migrations of an app or draft. It returns their names, and sentences about those that were applied as
-// other text or are applied in another order, which are errors with strict. It needs the permission write. It returns
-// errs.NotFound; errs.Forbidden; errs.Invalid for a migration that fails, naming the file; errs.Conflict for a draft that somebody
+// Migrate runs the pending migrations of an app or draft. It returns their names, and sentences
+// about those that were applied as other text or are applied in another order, which are errors
+// with strict. It needs the permission write. It returns errs.NotFound; errs.Forbidden;
+// errs.Invalid for a migration that fails, naming the file; errs.Conflict for a draft that somebody
 // else edits.
 func (s *Service) Migrate(ctx context.Context, id string, strict bool) (applied, warnings []string, err error) {
 	a, err := actor.From(ctx)

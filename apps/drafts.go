@@ -18,10 +18,12 @@ func digest(app App) string {
 
 // Commit publishes the draft of an app: the app gets its name, slug, description, definition, settings, folder, bindings, source and
 // files, all or nothing, and the draft is gone. It compiles the handlers of the draft and runs its pending migrations before, as Deploy does, and the
-// app runs these handlers from then on. o.Force publishes it over changes that were made to the app since the draft began, and with
-// a manifest that cannot be read, which closes the app to all viewers. It needs the permission edit.
-// Errors: errs.Invalid for a manifest that cannot be read, a handler or a migration that is wrong, with file and line; errs.NotFound, also for an app without a draft; errs.Forbidden; errs.Conflict for a draft that somebody else edits, for an
-// app that has changed, and for a slug that is taken by now.
+// app runs these handlers from then on. o.Force publishes it over changes that were made to the app
+// since the draft began, and with a manifest that cannot be read, which closes the app to all
+// viewers. It needs the permission edit. Errors: errs.Invalid for a manifest that cannot be read, a
+// handler or a migration that is wrong, with file and line; errs.NotFound, also for an app without
+// a draft; errs.Forbidden; errs.Conflict for a draft that somebody else edits, for an app that has
+// changed, and for a slug that is taken by now.
 func (s *Service) Commit(ctx context.Context, id string, o PublishOptions) (v Shown, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {

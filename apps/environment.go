@@ -50,8 +50,8 @@ func (s *Service) define(app *App, change json.RawMessage) error {
 	})
 }
 
-// acceptEntryPoint refuses a new member entryPoint of a definition that is not the path of a file. null removes it; one that was stored before
-// paths were checked can be sent back.
+// acceptEntryPoint refuses a new member entryPoint of a definition that is not the path of a file.
+// null removes it; one that was stored before paths were checked can be sent back.
 func acceptEntryPoint(was, is json.RawMessage) error {
 	if is == nil || string(is) == "null" || string(is) == string(was) {
 		return nil

@@ -187,8 +187,8 @@ func (s *Service) shown(ctx context.Context, o *opened, roles []string) (Viewed,
 	return Viewed{App: o.app, Manifest: m, Entry: entry(o.entryPoint, m.EntryPoint), PassDatasets: o.passDatasets, Roles: ofManifest(m, roles)}, err
 }
 
-// hasAllRoles reports whether an actor has every role of an app's manifest without a share: its owner, those who are Publisher or more
-// in the owning team, and superusers.
+// hasAllRoles reports whether an actor has every role of an app's manifest without a share: its
+// owner, those who are Publisher or more in the owning team, and superusers.
 func hasAllRoles(a actor.Actor, app App) bool {
 	return a.Superuser || a.User == app.OwnerID || a.Teams[app.OwnerID] >= actor.Publisher
 }

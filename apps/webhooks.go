@@ -38,8 +38,8 @@ func (s *Service) Inspectable(ctx context.Context, id string) (string, error) {
 	return app.ID, err
 }
 
-// Examinable is Inspectable also for a draft: records of what handlers have done, such as logs and e-mails, are for those who may change
-// what runs. Errors: errs.NotFound; errs.Forbidden.
+// Examinable is Inspectable also for a draft: records of what handlers have done, such as logs and
+// e-mails, are for those who may change what runs. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Examinable(ctx context.Context, id string) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

@@ -51,8 +51,8 @@ type Writer interface {
 
 type sizeKey struct{}
 
-// WithSize returns a context for a blob that is about to have n bytes, as far as its sender says, so that one without room is
-// refused before its bytes are taken.
+// WithSize returns a context for a blob that is about to have n bytes, as far as its sender says,
+// so that one without room is refused before its bytes are taken.
 func WithSize(ctx context.Context, n int64) context.Context {
 	return context.WithValue(ctx, sizeKey{}, n)
 }

@@ -230,7 +230,8 @@ type survey struct {
 	files  map[string][]string // id of an entity to the paths of its files
 }
 
-// early reports whether rows of a kind must come before those of the last one, which it updates: the place of that kind in order.
+// early reports whether rows of a kind must come before those of the last one, which it updates:
+// the place of that kind in order.
 func early(last *int, kind entity.Kind) bool {
 	at := slices.Index(order, string(kind))
 	if at < 0 {

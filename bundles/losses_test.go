@@ -125,8 +125,8 @@ func TestWhatStaysIsNotLost(t *testing.T) {
 }
 
 // TestTeamsHoldMembers: the memberships of teams that are replaced too are in the archive.
-// TestKindsInOrder: an archive that was packed by hand in another order is refused with what to do, and not read as one whose
-// people are missing.
+// TestKindsInOrder: an archive that was packed by hand in another order is refused with what to do,
+// and not read as one whose people are missing.
 func TestKindsInOrder(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")

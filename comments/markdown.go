@@ -10,7 +10,8 @@ import (
 type span struct{ from, to int }
 
 var (
-	// address matches what follows a scheme or www., and paths of hosts, up to what ends an address in a text.
+	// address matches what follows a scheme or www., and paths of hosts, up to what ends an address
+	// in a text.
 	address = regexp.MustCompile("(?i)(?:[a-z][a-z0-9+.-]*://|www\\.|(?:[a-z0-9-]+\\.)+[a-z]{2,}(?::[0-9]+)?/)[^\\s<>\"`，。、！？；：）】」』》]*")
 	// destination matches where a link of Markdown leads.
 	destination = regexp.MustCompile(`\]\([^()\s]*\)`)
@@ -18,8 +19,8 @@ var (
 	fence = regexp.MustCompile("^[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*[ \t>]*(```+[^`]*|~~~+.*)$")
 )
 
-// verbatim returns the parts of a message in which no user is mentioned: code of Markdown, addresses of the web and where links
-// lead. They are in order, and do not overlap.
+// verbatim returns the parts of a message in which no user is mentioned: code of Markdown,
+// addresses of the web and where links lead. They are in order, and do not overlap.
 func verbatim(message string) []span {
 	spans := codeSpans(message)
 	for _, at := range address.FindAllStringIndex(message, -1) {

@@ -43,12 +43,14 @@ func (s spot) names() []string {
 
 // scan finds what may be mentions.
 //
-// A mention is an @ at the start of a word, with a username right after it that has a letter or digit. The @ is not at the start
-// of a word after a letter, digit or mark, but for those of scripts that are written without spaces, after a _ that belongs to a
-// word, and after another @. As usernames may have punctuation and single spaces in them, what follows can be read in several
-// ways: "@jo.smith." is jo.smith or jo, and "@o'brien's" o'brien's, o'brien or o. Each beginning of the run of characters that
-// usernames have is a candidate if it ends with the run, before a character that is not a letter, digit or mark, or beside one
-// of a script without spaces; the longest that is a user counts (resolve).
+// A mention is an @ at the start of a word, with a username right after it that has a letter or
+// digit. The @ is not at the start of a word after a letter, digit or mark, but for those of
+// scripts that are written without spaces, after a _ that belongs to a word, and after another @.
+// As usernames may have punctuation and single spaces in them, what follows can be read in several
+// ways: "@jo.smith." is jo.smith or jo, and "@o'brien's" o'brien's, o'brien or o. Each beginning of
+// the run of characters that usernames have is a candidate if it ends with the run, before a
+// character that is not a letter, digit or mark, or beside one of a script without spaces; the
+// longest that is a user counts (resolve).
 //
 // Code, addresses and npm's names, such as @scope/package, mention nobody.
 //
@@ -138,7 +140,8 @@ func wordRune(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.
 // spacedRune reports whether r belongs to a word of a script that puts spaces between words.
 func spacedRune(r rune) bool { return wordRune(r) && !unspaced(r) }
 
-// unspaced reports whether r belongs to a script that is written without spaces between words, or that joins particles to names.
+// unspaced reports whether r belongs to a script that is written without spaces between words, or
+// that joins particles to names.
 func unspaced(r rune) bool {
 	return r >= 0x0e00 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Hangul, unicode.Yi,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan))

@@ -66,7 +66,8 @@ func TestMentions(t *testing.T) {
 	}
 }
 
-// TestMentionsInScriptsWithoutSpaces: words of some scripts stand beside each other, and particles beside names.
+// TestMentionsInScriptsWithoutSpaces: words of some scripts stand beside each other, and particles
+// beside names.
 func TestMentionsInScriptsWithoutSpaces(t *testing.T) {
 	users := directory{"mia": nil, "小明": nil, "民수": nil, "jo.smith": nil, "example": nil, "สมชาย": nil}
 	for message, want := range map[string]string{
@@ -80,7 +81,8 @@ func TestMentionsInScriptsWithoutSpaces(t *testing.T) {
 	}
 }
 
-// TestMentionsOutsideOfCode: code, addresses and names of packages mention nobody, what stands beside them does.
+// TestMentionsOutsideOfCode: code, addresses and names of packages mention nobody, what stands
+// beside them does.
 func TestMentionsOutsideOfCode(t *testing.T) {
 	users := directory{"mia": nil, "jo": nil, "mia.smith": nil, "scope": nil}
 	for message, want := range map[string]string{

@@ -34,8 +34,8 @@ type KindInfo struct {
 	Limit     int    // rows of a page unless its query says otherwise
 	// DraftsEnd reports whether reassignment removes the drafts of the source principal instead of moving them.
 	DraftsEnd bool
-	// Runs reports whether something runs by itself because of an entity, or follows it, with the rights of somebody: apps do not
-	// write it.
+	// Runs reports whether something runs by itself because of an entity, or follows it, with the
+	// rights of somebody: apps do not write it.
 	Runs bool
 }
 

@@ -73,11 +73,13 @@ func (e damagedError) Is(target error) bool { return target == ErrDamaged }
 var ErrDamaged = errors.New("damaged")
 
 // Backup writes a copy of the files of an embedded server, which may run meanwhile, and writes into them: each database of the copy is the
-// state of one moment, first the service's own, then those of apps. The secret key is not in it. The folder temp, "" for that of temporary files, holds the
-// copy of one database at a time. What a backup that was killed has left in this folder is removed.
+// state of one moment, first the service's own, then those of apps. The secret key is not in it.
+// The folder temp, "" for that of temporary files, holds the copy of one database at a time. What a
+// backup that was killed has left in this folder is removed.
 //
-// Each copy is checked. A backup with damaged databases is written to its end, for Salvage, and then fails with ErrDamaged, saying
-// what is wrong with which. Other errors: errs.Invalid for files that cannot be read.
+// Each copy is checked. A backup with damaged databases is written to its end, for Salvage, and
+// then fails with ErrDamaged, saying what is wrong with which. Other errors: errs.Invalid for files
+// that cannot be read.
 //
 // The format is described in docs/operations.md.
 func Backup(ctx context.Context, from Files, to io.Writer, temp string, progress Progress) (err error) {
@@ -90,8 +92,9 @@ func Backup(ctx context.Context, from Files, to io.Writer, temp string, progress
 	return err
 }
 
-// BackupFile is Backup into a new file, which is there when it is complete, and returns its size. A backup of damaged databases is kept
-// beside it, in a file with .damaged after the name, and fails with ErrDamaged. Errors: errs.Invalid also for a file that exists.
+// BackupFile is Backup into a new file, which is there when it is complete, and returns its size. A
+// backup of damaged databases is kept beside it, in a file with .damaged after the name, and fails
+// with ErrDamaged. Errors: errs.Invalid also for a file that exists.
 func BackupFile(ctx context.Context, from Files, file string, progress Progress) (size int64, err error) {
 	if _, err := os.Lstat(file); err == nil {
 		return 0, errs.New(errs.Invalid, "%s exists already: name a new file", file)
@@ -124,7 +127,8 @@ func BackupFile(ctx context.Context, from Files, file string, progress Progress)
 	return info.Size(), publish(part, file)
 }
 
-// publish gives a file its name, if there is no file of that name. A link, unlike a rename, replaces nothing.
+// publish gives a file its name, if there is no file of that name. A link, unlike a rename,
+// replaces nothing.
 func publish(whole, name string) error {
 	err := os.Link(whole, name)
 	switch {

@@ -13,9 +13,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqlitesafe"
 )
 
-// Check returns an error if a database should not be used: a SQLite file of which a sample is damaged, a PostgreSQL that is a standby, or
-// one behind a pooler that does not keep sessions. Call it before tenantcontent.Migrate. Errors: errs.Unavailable, saying what to do;
-// errs.Invalid for a pooler.
+// Check returns an error if a database should not be used: a SQLite file of which a sample is
+// damaged, a PostgreSQL that is a standby, or one behind a pooler that does not keep sessions. Call
+// it before tenantcontent.Migrate. Errors: errs.Unavailable, saying what to do; errs.Invalid for a
+// pooler.
 func Check(ctx context.Context, db *bun.DB) error {
 	if db.Dialect().Name() != dialect.PG {
 		return checkSQLite(ctx, db)
@@ -52,11 +53,13 @@ func damagedFile(path string, err error) error {
 		"`tenantcontent backup FILE` fails and keeps a copy in FILE.damaged, of which `tenantcontent restore --salvage FILE.damaged` takes the rest", path, err)
 }
 
-// sessionProbes is how often checkSessions looks. A pooler that others use gives the connections of its server out by chance.
+// sessionProbes is how often checkSessions looks. A pooler that others use gives the connections of
+// its server out by chance.
 const sessionProbes = 3
 
-// checkSessions returns errs.Invalid if a pooler gives a connection to the server to one transaction after the other, of whatever client: the settings of
-// a session, such as the tenant of its statements, its locks and its prepared statements are then those of others.
+// checkSessions returns errs.Invalid if a pooler gives a connection to the server to one
+// transaction after the other, of whatever client: the settings of a session, such as the tenant of
+// its statements, its locks and its prepared statements are then those of others.
 func checkSessions(ctx context.Context, db *bun.DB) error {
 	if db.Stats().MaxOpenConnections == 1 {
 		return nil // it needs another connection
@@ -84,8 +87,9 @@ func checkSessions(ctx context.Context, db *bun.DB) error {
 	return nil
 }
 
-// keepsSession reports whether a session that has a setting still has it, and its process at the server, while another session has a transaction. The
-// statements are of the simple protocol: prepared ones are what a pooler mixes up.
+// keepsSession reports whether a session that has a setting still has it, and its process at the
+// server, while another session has a transaction. The statements are of the simple protocol:
+// prepared ones are what a pooler mixes up.
 func keepsSession(ctx context.Context, one, other *sql.Conn, value string) (bool, error) {
 	var before, between, after int
 	var setting string

@@ -80,7 +80,8 @@ func TestCheckDamaged(t *testing.T) {
 	is.True(strings.Contains(err.Error(), "its beginning is damaged"))
 }
 
-// TestDamagedBackup: the backup of a damaged database fails, is kept beside, replaces nothing, and what can be read of it is restored.
+// TestDamagedBackup: the backup of a damaged database fails, is kept beside, replaces nothing, and
+// what can be read of it is restored.
 func TestDamagedBackup(t *testing.T) {
 	is, path, folder, to := is.New(t), filepath.Join(t.TempDir(), "a.db"), t.TempDir(), emptyPlace(t)
 	files, err := database.FilesOf(large(t, path), "")
@@ -154,7 +155,8 @@ func TestUncopyable(t *testing.T) {
 	is.Equal(len(left), 0)
 }
 
-// TestLeftovers: the next backup removes what a killed one has left, and nothing of one that runs or of others.
+// TestLeftovers: the next backup removes what a killed one has left, and nothing of one that runs
+// or of others.
 func TestLeftovers(t *testing.T) {
 	is, folder, from := is.New(t), t.TempDir(), source(t)
 	killed := filepath.Join(folder, ".backup-123")
@@ -231,7 +233,8 @@ pool_mode = %s
 	return u.String()
 }
 
-// TestPooler: one that does not keep sessions is refused, with what to do, however often the pool was used; one that keeps them is not.
+// TestPooler: one that does not keep sessions is refused, with what to do, however often the pool
+// was used; one that keeps them is not.
 func TestPooler(t *testing.T) {
 	for _, mode := range []string{"session", "transaction", "statement"} {
 		t.Run(mode, func(t *testing.T) {

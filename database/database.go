@@ -122,7 +122,8 @@ func openPostgres(text string) (*bun.DB, error) {
 	return bun.NewDB(db, pgdialect.New()), nil
 }
 
-// cutRowLevelSecurity works on the query alone: package url does not read an address of several hosts.
+// cutRowLevelSecurity works on the query alone: package url does not read an address of several
+// hosts.
 func cutRowLevelSecurity(text string) (rest string, on bool, err error) {
 	address, query, _ := strings.Cut(text, "?")
 	q, err := url.ParseQuery(query)

@@ -40,9 +40,11 @@ type SalvagedTable struct {
 // salvagedEnd is after the name of a database that is being salvaged.
 const salvagedEnd = ".salvaged"
 
-// Salvage is Restore for a backup that is damaged, or of a damaged database: it takes what can be read. Databases that are whole are
-// restored as they are. Of the others it takes the rows that can be read, and removes those that refer to lost ones; content of users and teams
-// that are lost passes to a superuser of the tenant. Errors: as Restore; errs.Invalid if nothing of the service's database can be read.
+// Salvage is Restore for a backup that is damaged, or of a damaged database: it takes what can be
+// read. Databases that are whole are restored as they are. Of the others it takes the rows that can
+// be read, and removes those that refer to lost ones; content of users and teams that are lost
+// passes to a superuser of the tenant. Errors: as Restore; errs.Invalid if nothing of the service's
+// database can be read.
 func Salvage(ctx context.Context, from io.Reader, to Files, progress Progress) (*Salvaged, error) {
 	found := new(Salvaged)
 	err := restore(ctx, to, progress, func(r *restoring) error {

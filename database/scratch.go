@@ -8,8 +8,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// A scratch is a folder for the files of a backup that runs. Its process holds a lock in it, so that the next backup knows the
-// folder of one that was killed, and removes it.
+// A scratch is a folder for the files of a backup that runs. Its process holds a lock in it, so
+// that the next backup knows the folder of one that was killed, and removes it.
 type scratch struct {
 	path string
 	lock *flock.Flock
@@ -17,13 +17,15 @@ type scratch struct {
 
 const (
 	scratchLock = "lock"
-	// scratchMark is in the file of the lock once it is held: a folder without it may be about to be locked, or somebody else's.
+	// scratchMark is in the file of the lock once it is held: a folder without it may be about to
+	// be locked, or somebody else's.
 	scratchMark = "tenantcontent backup\n"
 )
 
 var scratchName = regexp.MustCompile(`^\.backup-\d+$`)
 
-// newScratch makes a scratch in a folder, "" for that of temporary files, and removes what killed backups have left there.
+// newScratch makes a scratch in a folder, "" for that of temporary files, and removes what killed
+// backups have left there.
 func newScratch(in string) (*scratch, error) {
 	if in == "" {
 		in = os.TempDir()
@@ -54,7 +56,8 @@ func (s *scratch) remove() error {
 	return err
 }
 
-// removeLeftovers removes the scratches of processes that are gone. What cannot be removed stays, such as that of another user.
+// removeLeftovers removes the scratches of processes that are gone. What cannot be removed stays,
+// such as that of another user.
 func removeLeftovers(in string) {
 	found, err := os.ReadDir(in)
 	if err != nil {

@@ -59,13 +59,16 @@ type View struct {
 	Sample int             // only so many of these are there, evenly spread over them; 0 for all
 }
 
-// Table is the rows of a dataset of a Source. What it returns is checked: another answer than these methods have, such as text in a numeric field or
-// more rows than limit, and a panic, is errs.Upstream for the reader. Errors with a code of package errs are the reader's.
+// Table is the rows of a dataset of a Source. What it returns is checked: another answer than these
+// methods have, such as text in a numeric field or more rows than limit, and a panic, is
+// errs.Upstream for the reader. Errors with a code of package errs are the reader's.
 type Table interface {
 	// Fields returns up to MaxFields fields. Their names are distinct.
 	Fields(ctx context.Context) ([]Field, error)
-	// Rows returns the rows that fit a filter, up to limit, each a JSON object with distinct members whose values are of the types of the fields, ordered by a field of the table unless it is "": ascending unless desc,
-	// null last. Conditions are of fields of the table and have values of their types.
+	// Rows returns the rows that fit a filter, up to limit, each a JSON object with distinct
+	// members whose values are of the types of the fields, ordered by a field of the table unless
+	// it is "": ascending unless desc, null last. Conditions are of fields of the table and have
+	// values of their types.
 	Rows(ctx context.Context, filter Filter, field string, desc bool, limit int) ([]json.RawMessage, error)
 	// Count returns how many rows fit a filter.
 	Count(ctx context.Context, filter Filter) (int, error)
@@ -77,8 +80,8 @@ type Sampler interface {
 	Sample(ctx context.Context, filter Filter, n int) ([]json.RawMessage, error)
 }
 
-// Source is where a host has the rows of datasets. Implementations must pass datasetstest.Test. Methods, also of its tables, may be called
-// concurrently, and end with their context.
+// Source is where a host has the rows of datasets. Implementations must pass datasetstest.Test.
+// Methods, also of its tables, may be called concurrently, and end with their context.
 type Source interface {
 	// Table returns the rows of a dataset of a tenant, which the caller may see; nil if they are not of this Source, but in the data of the dataset.
 	Table(ctx context.Context, tenant string, dataset entity.Ref) (Table, error)

@@ -351,7 +351,8 @@ func (t sampler) Sample(_ context.Context, _ datasets.Filter, n int) (rows []jso
 	return rows, nil
 }
 
-// TestSamplesOfASource: they are of its first rows, unless it samples itself, and what is left out is null.
+// TestSamplesOfASource: they are of its first rows, unless it samples itself, and what is left out
+// is null.
 func TestSamplesOfASource(t *testing.T) {
 	_, ctx := service(t)
 	for _, c := range []struct {

@@ -12,7 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
 
-// sourceTable is a Table of a Source whose answers are checked. A bad one, and a panic, is errs.Upstream naming the dataset and the place.
+// sourceTable is a Table of a Source whose answers are checked. A bad one, and a panic, is
+// errs.Upstream naming the dataset and the place.
 type sourceTable struct {
 	dataset string // its name
 	host    Table
@@ -117,7 +118,8 @@ func (t *sourceTable) check(method string, rows []json.RawMessage, limit int) er
 	return nil
 }
 
-// values returns the values of a row in the order of the fields, or what is wrong with it. Members that are no field have none.
+// values returns the values of a row in the order of the fields, or what is wrong with it. Members
+// that are no field have none.
 func (t *sourceTable) values(raw json.RawMessage) (values []any, wrong string) {
 	if !utf8.Valid(raw) {
 		return nil, ", which is not UTF-8"

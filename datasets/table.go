@@ -131,7 +131,8 @@ func (t *table) readFields(raw json.RawMessage) error {
 	return nil
 }
 
-// checkField returns a field with its label. Errors: errs.Invalid naming what is wrong with it, also if there is one of its name.
+// checkField returns a field with its label. Errors: errs.Invalid naming what is wrong with it,
+// also if there is one of its name.
 func checkField(f Field, there map[string]int, place string) (Field, error) {
 	switch {
 	case f.Name == "" || utf8.RuneCountInString(f.Name) > 255 || !utf8.ValidString(f.Name) || strings.ContainsFunc(f.Name, unicode.IsControl):

@@ -141,8 +141,8 @@ func TestUnready(t *testing.T) {
 	is.Equal(d.Unready, "")
 }
 
-// TestPaused: a directory that has refused its account is not asked again until the configuration changes or its secret is sent
-// again, and both the domain and its test say so.
+// TestPaused: a directory that has refused its account is not asked again until the configuration
+// changes or its secret is sent again, and both the domain and its test say so.
 func TestPaused(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.paper.tested = true

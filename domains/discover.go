@@ -60,8 +60,9 @@ func (s *Service) takeTrial(ctx context.Context, tenant string) (leave func(), e
 	return leave, limiter.Unavailable(err, "Too many domains are saved or tried out at the moment. Try again.")
 }
 
-// opened keeps the realm of a domain that has been saved, which may have read what its provider publishes. One with the secrets
-// of before takes its place, too, if they were sent: it does not pause (see Pausing).
+// opened keeps the realm of a domain that has been saved, which may have read what its provider
+// publishes. One with the secrets of before takes its place, too, if they were sent: it does not
+// pause (see Pausing).
 func (s *Service) opened(d Domain, c change) {
 	if (c.is || c.sent) && c.realm != nil {
 		s.realms.replace(place{d.Tenant, d.ID}, opened{d.settings(), c.realm, c.rules})

@@ -81,12 +81,13 @@ type SecretSender interface {
 	Redirects(before Realm) string
 }
 
-// Pausing is a Realm that asks its server nothing for a while after the server has refused the account of its configuration, as
-// servers lock accounts after some wrong passwords, and each log-in of anybody would be one more.
+// Pausing is a Realm that asks its server nothing for a while after the server has refused the
+// account of its configuration, as servers lock accounts after some wrong passwords, and each
+// log-in of anybody would be one more.
 type Pausing interface {
 	Realm
-	// Paused returns the refusal, as a sentence for a superuser, while the realm asks nothing; nil otherwise. It makes no
-	// connections. A realm that is opened anew does not pause.
+	// Paused returns the refusal, as a sentence for a superuser, while the realm asks nothing; nil
+	// otherwise. It makes no connections. A realm that is opened anew does not pause.
 	Paused() error
 }
 

@@ -38,7 +38,8 @@ func (r *realms) at(domain place, of settings) (opened, bool) {
 	return o, ok && o.of == of
 }
 
-// keep adds a realm unless one with its settings is there, and returns the one that is kept: all callers share what it knows.
+// keep adds a realm unless one with its settings is there, and returns the one that is kept: all
+// callers share what it knows.
 func (r *realms) keep(domain place, o opened) opened {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -104,7 +104,8 @@ func (s *Service) unready(d Domain) string {
 }
 
 // usable fails where nobody can log in at a domain, as far as that is known without asking its directory or provider. Errors:
-// those of open; errs.Invalid naming the member of the configuration; errs.Upstream while its realm is Pausing.
+// those of open; errs.Invalid naming the member of the configuration; errs.Upstream while its realm
+// is Pausing.
 func (s *Service) usable(d Domain) error {
 	realm, err := s.open(d)
 	if err != nil {

@@ -173,8 +173,9 @@ func (s *Service) account(ctx context.Context, tenant string, r rules, who Signe
 	return principals.Account{Username: known.Username, EntryID: known.ID}, nil
 }
 
-// accountName returns the person of a domain who has a name: with the short name, "" if it is none of the domain. A directory that is a Finder is
-// asked, whatever form the name has: it knows whose it is, and whether the person is disabled there since the last scan.
+// accountName returns the person of a domain who has a name: with the short name, "" if it is none
+// of the domain. A directory that is a Finder is asked, whatever form the name has: it knows whose
+// it is, and whether the person is disabled there since the last scan.
 func (s *Service) accountName(ctx context.Context, tenant, domain, name string) (Identity, error) {
 	d, realm, err := s.accountRealm(ctx, tenant, domain)
 	if err != nil {
@@ -189,8 +190,9 @@ func (s *Service) accountName(ctx context.Context, tenant, domain, name string) 
 	return Identity{Username: name}, nil
 }
 
-// accountRealm returns a domain whose users log in at another one; a nil Realm if it has no directory that could be asked, such as one without a
-// configuration. Errors: a refusal if there is no such domain.
+// accountRealm returns a domain whose users log in at another one; a nil Realm if it has no
+// directory that could be asked, such as one without a configuration. Errors: a refusal if there is
+// no such domain.
 func (s *Service) accountRealm(ctx context.Context, tenant, domain string) (Domain, Realm, error) {
 	d, err := s.get(ctx, tenant, domain)
 	if errs.CodeOf(err) == errs.NotFound {
@@ -206,9 +208,10 @@ func (s *Service) accountRealm(ctx context.Context, tenant, domain string) (Doma
 	return d, realm, err
 }
 
-// stillThere returns a refusal if the directory of a domain does not know a user who was found by an id or an e-mail address, or has disabled or
-// locked the person. The directory is asked for the user's name and, as somebody renamed there has another one until the next scan, for the name
-// that the provider sends.
+// stillThere returns a refusal if the directory of a domain does not know a user who was found by
+// an id or an e-mail address, or has disabled or locked the person. The directory is asked for the
+// user's name and, as somebody renamed there has another one until the next scan, for the name that
+// the provider sends.
 func (s *Service) stillThere(ctx context.Context, tenant, domain string, u principals.User, name string) error {
 	d, realm, err := s.accountRealm(ctx, tenant, domain)
 	directory, ok := realm.(Finder)

@@ -75,8 +75,8 @@ type Type struct {
 	// Visible returns errs.NotFound, or why else, if the caller in ctx does not see an entity, whose id is any that Lookup accepts: then
 	// its comments are hidden, too. nil: every session sees all of them.
 	Visible func(ctx context.Context, id string) error
-	// Plural is the kind in the paths of its routes; default: the kind with an s. No other kind that can be commented and no other route
-	// of the API has it.
+	// Plural is the kind in the paths of its routes; default: the kind with an s. No other kind
+	// that can be commented and no other route of the API has it.
 	Plural string
 	// Owned counts what a principal owns.
 	Owned func(ctx context.Context, tenant, owner string) (int, error)

@@ -112,8 +112,9 @@ type Draft struct {
 
 // Create creates a file with the bytes that fill writes. fill runs in this goroutine. After an error or a panic nothing of the
 // file remains; an error from fill is returned as it is.
-// Errors: errs.Invalid for a bad name or content type; errs.TooLarge for a file beyond Options.Limit; errs.Full for what the user's files, or the
-// tenant's storage, have no room for: before fill runs if the size is known (blobs.WithSize).
+// Errors: errs.Invalid for a bad name or content type; errs.TooLarge for a file beyond
+// Options.Limit; errs.Full for what the user's files, or the tenant's storage, have no room for:
+// before fill runs if the size is known (blobs.WithSize).
 func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(io.Writer) error) (File, error) {
 	f := File{ID: s.o.NewID(), Username: d.Username, CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond)}
 	f.ExpiresAt = f.CreatedAt.Add(cmp.Or(d.Lifetime, s.o.Lifetime))
@@ -160,8 +161,8 @@ func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(
 	return f, nil
 }
 
-// room returns how many bytes the user's next file may have for all of them to be within the quota. It returns errs.Full if there are none, or
-// fewer than the file is about to have.
+// room returns how many bytes the user's next file may have for all of them to be within the quota.
+// It returns errs.Full if there are none, or fewer than the file is about to have.
 func (s *Service) room(ctx context.Context, tenant, user string) (int64, error) {
 	if s.o.Quota == math.MaxInt64 {
 		return s.o.Quota, nil
@@ -195,7 +196,8 @@ func (w *within) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// stillWithin returns errs.Full if the files of a user pass the quota with one that has been inserted, as others were made at the same time.
+// stillWithin returns errs.Full if the files of a user pass the quota with one that has been
+// inserted, as others were made at the same time.
 func (s *Service) stillWithin(ctx context.Context, tenant string, f File) error {
 	if s.o.Quota == math.MaxInt64 || f.Size == 0 {
 		return nil
@@ -213,7 +215,8 @@ func (s *Service) full(held int64) error {
 		nouns, held, s.o.Quota)
 }
 
-// Used returns the bytes of all files of a user, and how many these may be, math.MaxInt64 without a quota.
+// Used returns the bytes of all files of a user, and how many these may be, math.MaxInt64 without a
+// quota.
 func (s *Service) Used(ctx context.Context, tenant, user string) (used, allowed int64, err error) {
 	used, err = s.o.Store.UsedBytes(ctx, tenant, user)
 	return used, s.o.Quota, err

@@ -33,8 +33,9 @@ const (
 	maxCodings = 2       // of one body
 )
 
-// decodedBody returns a body without its codings, a Content-Encoding header. Errors: errs.Unsupported for another coding than gzip, deflate
-// and br; errs.TooLarge for one that grows beyond the bounds; errs.Invalid for one that is damaged.
+// decodedBody returns a body without its codings, a Content-Encoding header. Errors:
+// errs.Unsupported for another coding than gzip, deflate and br; errs.TooLarge for one that grows
+// beyond the bounds; errs.Invalid for one that is damaged.
 func decodedBody(codings string, body []byte) ([]byte, error) {
 	names := strings.Split(codings, ",")
 	if len(names) > maxCodings {
@@ -86,8 +87,8 @@ func isCharset(name string) bool {
 	return ok
 }
 
-// decodeText returns the text of bytes in a character encoding, by any name that browsers know. It returns false for an encoding that is not
-// known, and for bytes that are none of it.
+// decodeText returns the text of bytes in a character encoding, by any name that browsers know. It
+// returns false for an encoding that is not known, and for bytes that are none of it.
 func decodeText(charset string, b []byte) (string, bool) {
 	e, err := htmlindex.Get(charset)
 	if err != nil {
@@ -107,11 +108,12 @@ func decodeText(charset string, b []byte) (string, bool) {
 	return strings.TrimPrefix(string(text), "\ufeff"), true
 }
 
-// assumed is the character encoding of texts that are not UTF-8 and whose own is not known: of every byte it makes a character.
+// assumed is the character encoding of texts that are not UTF-8 and whose own is not known: of
+// every byte it makes a character.
 const assumed = "windows-1252"
 
-// textOf returns the text of bytes in the first of the encodings that fits, else in the assumed one. An encoding that is empty or not known
-// does not fit.
+// textOf returns the text of bytes in the first of the encodings that fits, else in the assumed
+// one. An encoding that is empty or not known does not fit.
 func textOf(b []byte, charsets ...string) (text string, guessed bool) {
 	for _, charset := range charsets {
 		if text, ok := decodeText(charset, b); ok {
@@ -123,9 +125,10 @@ func textOf(b []byte, charsets ...string) (text string, guessed bool) {
 	return string(decoded), true
 }
 
-// parseBody returns the JSON of a body: null for none; the value of JSON; an object of the fields of a form; else its text, or base64 with
-// the encoding "base64" if it has no character encoding that is known. JSON and forms that are malformed, or too deep or wide, are text. The
-// encoding is the assumed one if texts of a form were read in it.
+// parseBody returns the JSON of a body: null for none; the value of JSON; an object of the fields
+// of a form; else its text, or base64 with the encoding "base64" if it has no character encoding
+// that is known. JSON and forms that are malformed, or too deep or wide, are text. The encoding is
+// the assumed one if texts of a form were read in it.
 func parseBody(contentType string, body []byte) (value json.RawMessage, encoding string, err error) {
 	if len(body) == 0 {
 		return json.RawMessage("null"), "", nil
@@ -189,8 +192,9 @@ type formFile struct {
 	Content     string `json:"content"`
 }
 
-// json returns the object of a form's fields: one value by itself, several as an array. Their character encoding is the one that the browser
-// has put into the field _charset_, else the given one, else UTF-8, else that of the field charset, as some services send it.
+// json returns the object of a form's fields: one value by itself, several as an array. Their
+// character encoding is the one that the browser has put into the field _charset_, else the given
+// one, else UTF-8, else that of the field charset, as some services send it.
 func (f form) json(charset string) (value json.RawMessage, encoding string, err error) {
 	named := func(name string) string {
 		for _, field := range f {
@@ -229,8 +233,9 @@ func (f form) json(charset string) (value json.RawMessage, encoding string, err 
 	return value, encoding, err
 }
 
-// parseForm returns the fields of a form as browsers send it, as the URL standard reads them: a percent sign without two digits after it
-// stands for itself. It returns nil for more than maxFields.
+// parseForm returns the fields of a form as browsers send it, as the URL standard reads them: a
+// percent sign without two digits after it stands for itself. It returns nil for more than
+// maxFields.
 func parseForm(body []byte) form {
 	f := form{}
 	for part := range bytes.SplitSeq(body, []byte("&")) {
@@ -266,8 +271,8 @@ func unescapeForm(part []byte) []byte {
 	return b
 }
 
-// parseMultipart returns the fields of a form: texts, and a formFile for each part with a file name. It returns nil for a body that is none,
-// or has more than maxFields.
+// parseMultipart returns the fields of a form: texts, and a formFile for each part with a file
+// name. It returns nil for a body that is none, or has more than maxFields.
 func parseMultipart(body []byte, boundary string) form {
 	if boundary == "" {
 		return nil

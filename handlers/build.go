@@ -294,7 +294,8 @@ func (s *Service) compile(ctx context.Context, app App, src *sources, name strin
 	return Program{Hash: hex.EncodeToString(digest.Sum(nil)), Program: *p}, nil
 }
 
-// describe sets the methods and the config of a route, and returns warnings of methods that no call of it has.
+// describe sets the methods and the config of a route, and returns warnings of methods that no call
+// of it has.
 func (s *Service) describe(ctx context.Context, app App, p Program, script []byte, r *Route) (warnings []string, err error) {
 	result, err := s.o.Runtime.Run(ctx, &p.Program, jsvm.Call{
 		Function: "describe", Tenant: app.Tenant, Key: app.ID, Limits: jsvm.Limits{Time: 5 * time.Second, Output: 4 * maxConfig},

@@ -86,16 +86,16 @@ func (r Route) Roles() []string {
 	return roles
 }
 
-// CrossSite reports whether the member crossSite of the route's config is true: pages of other origins may lead browsers to GET it with
-// the cookie of their user.
+// CrossSite reports whether the member crossSite of the route's config is true: pages of other
+// origins may lead browsers to GET it with the cookie of their user.
 func (r Route) CrossSite() bool {
 	var crossSite bool
 	_ = json.Unmarshal(Member(r.Config, "crossSite"), &crossSite) // Build has checked it
 	return crossSite
 }
 
-// Redirects returns the member redirects of the route's config in lower case: the hosts that its redirects may lead to, with a port
-// unless it is the usual one.
+// Redirects returns the member redirects of the route's config in lower case: the hosts that its
+// redirects may lead to, with a port unless it is the usual one.
 func (r Route) Redirects() []string {
 	var hosts []string
 	_ = json.Unmarshal(Member(r.Config, "redirects"), &hosts) // Build has checked it
@@ -268,8 +268,8 @@ func (s *Service) Routes(ctx context.Context, app App, area Area) ([]Route, erro
 	return routes, nil
 }
 
-// Version returns a text that changes with what the routes of an area do: of an app with the programs that it was deployed with, of a
-// draft with any file that they can have.
+// Version returns a text that changes with what the routes of an area do: of an app with the
+// programs that it was deployed with, of a draft with any file that they can have.
 func (s *Service) Version(ctx context.Context, app App, area Area) (string, error) {
 	if app.Draft {
 		d, err := s.draft(ctx, app)

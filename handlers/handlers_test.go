@@ -316,7 +316,8 @@ func TestBodies(t *testing.T) {
 		{"application/x-www-form-urlencoded", "a=1&b=2&b=3+4", `{"body":{"a":"1","b":["2","3 4"]},"rawBody":"a=1&b=2&b=3+4"}`},
 		{"application/x-www-form-urlencoded", "discount=100%&b=%2&c=%zz%41&d&=e&&f;g=1", `{"body":{"":"e","b":"%2","c":"%zzA","d":"","discount":"100%","f;g":"1"},"raw`},
 		{"application/x-www-form-urlencoded", strings.Repeat("a&", 1001), `{"body":"a&a&`},
-		// The encoding of a form's texts: of _charset_, of the header, UTF-8, of the field charset, and else a guess that bodyEncoding names.
+		// The encoding of a form's texts: of _charset_, of the header, UTF-8, of the field charset,
+		// and else a guess that bodyEncoding names.
 		{"application/x-www-form-urlencoded; charset=windows-1252", "n=J%F6rg%80&charset=windows-1252", `{"body":{"charset":"windows-1252","n":"Jörg€"},"raw`},
 		{"application/x-www-form-urlencoded", "n=J%F6rg&charset=windows-1252", `{"body":{"charset":"windows-1252","n":"Jörg"},"rawBody":"n=J%F6rg&charset=windows-1252"}`},
 		{"application/x-www-form-urlencoded; charset=utf-8", "n=J%F6rg&charset=ISO-8859-1", `{"body":{"charset":"ISO-8859-1","n":"Jörg"},"raw`},
@@ -350,7 +351,8 @@ func TestBodies(t *testing.T) {
 	is.Equal(string(out.Response.Body), `{"body":"x"}`)
 }
 
-// TestEncodedBodies: body is what was encoded, rawBody what was sent; what is damaged or too large is refused before the handler runs.
+// TestEncodedBodies: body is what was encoded, rawBody what was sent; what is damaged or too large
+// is refused before the handler runs.
 func TestEncodedBodies(t *testing.T) {
 	is := is.New(t)
 	s, _ := deployed(t, map[string]string{"server/a.js": `export function POST({ request: { body, rawBody }, crypto }) { return { body: JSON.stringify(body).slice(0, 20), sum: crypto.hash('sha256', rawBody) } }`})

@@ -59,8 +59,8 @@ type requestBody struct {
 	Replay          bool              `json:"replay,omitempty"`
 }
 
-// encode returns the request as the script gets it: the body is decoded, the raw one is as it was sent. Errors: errs.Unsupported,
-// errs.TooLarge and errs.Invalid for a body that cannot be decoded.
+// encode returns the request as the script gets it: the body is decoded, the raw one is as it was
+// sent. Errors: errs.Unsupported, errs.TooLarge and errs.Invalid for a body that cannot be decoded.
 func (r Request) encode() (requestBody, error) {
 	b := requestBody{
 		Method: r.Method, Path: r.Path, Params: r.Params, Headers: r.Headers, User: r.User, Roles: r.Roles, Replay: r.Replay,

@@ -62,8 +62,9 @@ func (d data) encode(in Invocation) (json.RawMessage, error) {
 }
 
 // Run runs a handler. What the handler does, also when it fails, is in the Outcome. Run returns errs.Unavailable if too many scripts run,
-// errs.NotFound for a route that is not deployed any more, errs.Unsupported, errs.TooLarge and errs.Invalid for a body that cannot be decoded as
-// its header content-encoding says, and other errors when the service fails.
+// errs.NotFound for a route that is not deployed any more, errs.Unsupported, errs.TooLarge and
+// errs.Invalid for a body that cannot be decoded as its header content-encoding says, and other
+// errors when the service fails.
 func (s *Service) Run(ctx context.Context, in Invocation) (Outcome, error) {
 	request, err := in.Request.encode()
 	if err != nil {

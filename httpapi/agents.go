@@ -269,7 +269,8 @@ func cronList(raw json.RawMessage) ([]string, error) {
 	return out, nil
 }
 
-// triggerInput is what an agent is started with: an input, or an event and its payload as the agent would get them of the event.
+// triggerInput is what an agent is started with: an input, or an event and its payload as the agent
+// would get them of the event.
 type triggerInput struct {
 	Input   field[json.RawMessage] `json:"input"`
 	Event   *string                `json:"event"`

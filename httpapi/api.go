@@ -94,7 +94,8 @@ type Config struct {
 	Ready func(ctx context.Context) error
 	// Writable fails when nothing can be written, saying why. nil: that is not known.
 	Writable func(ctx context.Context) error
-	// Failed is called with the errors of requests that are not served. It reports whether the log tells of the cause already. nil: it does not.
+	// Failed is called with the errors of requests that are not served. It reports whether the log
+	// tells of the cause already. nil: it does not.
 	Failed func(err error) bool
 	// Visible returns an error if the database hides its rows from this program, so that every credential looks wrong. It is
 	// called before a 401 is sent, and its error is sent instead. The default always returns nil.
@@ -117,8 +118,10 @@ type Config struct {
 	Authenticate func(r *http.Request) (actor.Actor, error)
 	// Resume returns the actor of a user whom Authenticate has returned before, with the rights of now: see tenantcontent.Config.
 	Resume func(ctx context.Context, tenant, username string) (actor.Actor, error)
-	// Owner returns the owner of an app, a user or a team, with the rights of now, or errs.Unauthenticated or errs.NotFound if nobody may
-	// act as the owner. Apps have no more tenant-wide rights than this actor, and those of a member without one. Default: there is none.
+	// Owner returns the owner of an app, a user or a team, with the rights of now, or
+	// errs.Unauthenticated or errs.NotFound if nobody may act as the owner. Apps have no more
+	// tenant-wide rights than this actor, and those of a member without one. Default: there is
+	// none.
 	Owner func(ctx context.Context, tenant, principal string) (actor.Actor, error)
 	// TrustedProxies are the networks of the proxies whose X-Forwarded-For or Forwarded header names the client; default:
 	// none, the client is at the other end of the connection.

@@ -76,7 +76,8 @@ func (a *api) ModelCall(ctx context.Context, tenant, user string) (leave func(),
 // modelUser returns the ai.Request.User of a request.
 func modelUser(r *request) string { return ai.Pseudonym(r.who.Tenant, person(r)) }
 
-// promptApp returns an app as prompts describe it, with the datasets that the app can read for the caller now.
+// promptApp returns an app as prompts describe it, with the datasets that the app can read for the
+// caller now.
 func (a *api) promptApp(r *request, app apps.App) (assist.App, error) {
 	ctx, err := a.cappedIn(r.Context(), app, r.who)
 	if err != nil {
@@ -138,7 +139,8 @@ func (a *api) chatModel(app apps.App) string {
 	return ""
 }
 
-// appDatasets reads the datasets that an app is bound to, by their aliases, for a viewer: see api.capped.
+// appDatasets reads the datasets that an app is bound to, by their aliases, for a viewer: see
+// api.capped.
 type appDatasets struct {
 	*api
 	app    apps.App

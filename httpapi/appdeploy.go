@@ -59,8 +59,9 @@ func newRouteBody(r handlers.Route) routeBody {
 // deployApp serves POST /api/apps/{id}/_deploy: 200 and the app with deployed: {routes, agents, migrations, warnings}: the handlers and tools that it
 // runs and the agents that it has now, the migrations that were applied, and what is wrong with files that are no routes. An app that came from another tenant becomes the
 // caller's. 400 naming file and line for a handler or migration that is wrong, for an unreadable manifest, and for a draft; 404; 403; 409
-// when files change meanwhile; 503 when too many scripts run. What the app ran before goes on then. With strict=true a migration that has changed
-// since it was applied, or comes before one that was applied, is 400 and not a warning.
+// when files change meanwhile; 503 when too many scripts run. What the app ran before goes on then.
+// With strict=true a migration that has changed since it was applied, or comes before one that was
+// applied, is 400 and not a warning.
 func (a *api) deployApp(r *request) (reply, error) {
 	strict, err := r.strict()
 	if err != nil {
@@ -85,9 +86,11 @@ func (r *request) strict() (strict bool, err error) {
 	return strict, err
 }
 
-// migrateApp serves POST /api/apps/{id}/_migrate: 200 and {migrations, warnings}, the names of the migrations that were pending and are applied
-// now, of an app or draft, and sentences about those that have changed since they were applied, or come before one that was applied; 400 for one
-// that fails, naming the file, and with strict=true for what is warned of; 404; 403; 409 for a draft that somebody else edits.
+// migrateApp serves POST /api/apps/{id}/_migrate: 200 and {migrations, warnings}, the names of the
+// migrations that were pending and are applied now, of an app or draft, and sentences about those
+// that have changed since they were applied, or come before one that was applied; 400 for one that
+// fails, naming the file, and with strict=true for what is warned of; 404; 403; 409 for a draft
+// that somebody else edits.
 func (a *api) migrateApp(r *request) (reply, error) {
 	strict, err := r.strict()
 	if err != nil {
@@ -135,7 +138,8 @@ type callsBody struct {
 // getAppCalls serves GET /api/apps/{id}/stats/api: 200 and {calls: [{day, area, method, path, calls, failed, averageMs}]} of the last 30 days,
 // for those who see the insides of the app: area server has the calls of its handlers, area api those of its pages that the manifest
 // allows, path being the pattern of the route or rule. Failed are those with a status from 500. recent has the last 50 calls of handlers that
-// failed or have logged something, newest first, for those who may change the app, and is null for others. 404; 403.
+// failed or have logged something, newest first, for those who may change the app, and is null for
+// others. 404; 403.
 func (a *api) getAppCalls(r *request) (reply, error) {
 	app, err := a.Apps.Inside(r.Context(), r.param("id"))
 	if err != nil {

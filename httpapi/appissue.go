@@ -13,9 +13,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/handlers"
 )
 
-// A view token lends an app the rights of its viewer, so it is for the app that the viewer has opened: what its server runs, which calls
-// it may make, and which datasets it uses. When one of them changes, the tokens that were issued before end. A page that is open is told
-// so, and the viewer opens the app again; pages, roles and whatever else an app has may change below a token.
+// A view token lends an app the rights of its viewer, so it is for the app that the viewer has
+// opened: what its server runs, which calls it may make, and which datasets it uses. When one of
+// them changes, the tokens that were issued before end. A page that is open is told so, and the
+// viewer opens the app again; pages, roles and whatever else an app has may change below a token.
 
 // under returns a digest of what the view tokens of an app are issued under now.
 func (a *api) under(ctx context.Context, v apps.Viewed) (string, error) {
@@ -39,8 +40,8 @@ func (a *api) under(ctx context.Context, v apps.Viewed) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:]), err
 }
 
-// issuedUnder returns errs.Unauthenticated for the claims of a view token that was issued under something else than what v is now, and nil
-// for no claims: those of a caller without a token.
+// issuedUnder returns errs.Unauthenticated for the claims of a view token that was issued under
+// something else than what v is now, and nil for no claims: those of a caller without a token.
 func (a *api) issuedUnder(ctx context.Context, claims view.Claims, v apps.Viewed) error {
 	if claims.App == "" {
 		return nil
@@ -55,8 +56,8 @@ func (a *api) issuedUnder(ctx context.Context, claims view.Claims, v apps.Viewed
 	return nil
 }
 
-// fileIssuedUnder is issuedUnder for a file of the app of a request. Files of an app whose manifest cannot be read, which runs and calls
-// nothing, can be loaded.
+// fileIssuedUnder is issuedUnder for a file of the app of a request. Files of an app whose manifest
+// cannot be read, which runs and calls nothing, can be loaded.
 func (a *api) fileIssuedUnder(r *request) error {
 	if r.claims.App == "" {
 		return nil
@@ -71,7 +72,8 @@ func (a *api) fileIssuedUnder(r *request) error {
 	return a.issuedUnder(r.Context(), r.claims, v)
 }
 
-// viewEnded is the error of a request below a view token that has ended. A page that reads it can have its viewer open the app again.
+// viewEnded is the error of a request below a view token that has ended. A page that reads it can
+// have its viewer open the app again.
 type viewEnded struct {
 	error
 	reload string // URL of the view
@@ -80,8 +82,8 @@ type viewEnded struct {
 // Unwrap returns the error with its code.
 func (e viewEnded) Unwrap() error { return e.error }
 
-// ended returns a viewEnded for errs.Unauthenticated, and other errors as they are. The pages of a visitor are opened again with the
-// link, which is no part of the claims.
+// ended returns a viewEnded for errs.Unauthenticated, and other errors as they are. The pages of a
+// visitor are opened again with the link, which is no part of the claims.
 func (a *api) ended(err error, app string, claims view.Claims) error {
 	if errs.CodeOf(err) != errs.Unauthenticated || claims.Scope == view.Visitor {
 		return err

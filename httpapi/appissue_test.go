@@ -21,7 +21,8 @@ type endedBody struct {
 	Reload     string
 }
 
-// TestTokenIsNotWidened: the page that a superuser has open calls nothing that the designer of the app has deployed since.
+// TestTokenIsNotWidened: the page that a superuser has open calls nothing that the designer of the
+// app has deployed since.
 func TestTokenIsNotWidened(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -44,8 +45,8 @@ func TestTokenIsNotWidened(t *testing.T) {
 	})
 }
 
-// TestWhatEndsTokens: a view token is for what the server of the app runs, which calls it may make and which datasets it uses, and
-// for no pages.
+// TestWhatEndsTokens: a view token is for what the server of the app runs, which calls it may make
+// and which datasets it uses, and for no pages.
 func TestWhatEndsTokens(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -101,7 +102,8 @@ func TestWhatEndsTokens(t *testing.T) {
 	})
 }
 
-// TestTokenOfDraftEnds: a draft runs what its files are at the moment, so each change of a script ends the token of its page.
+// TestTokenOfDraftEnds: a draft runs what its files are at the moment, so each change of a script
+// ends the token of its page.
 func TestTokenOfDraftEnds(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := shop(t, w, map[string]string{"server/a.js": "export const GET = () => 1"})
@@ -116,7 +118,8 @@ func TestTokenOfDraftEnds(t *testing.T) {
 	is.Equal(w.do(t, "", "GET", of+"api/_server/a", "").body, "1") // what the app runs is the same
 }
 
-// TestTokenEndsAfterTwelveHours: also that of a session or API token that goes on, and that of a visitor, who has the link.
+// TestTokenEndsAfterTwelveHours: also that of a session or API token that goes on, and that of a
+// visitor, who has the link.
 func TestTokenEndsAfterTwelveHours(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := shop(t, w, nil)
@@ -149,8 +152,8 @@ func TestTokenOfOneApp(t *testing.T) {
 	is.Equal(w.do(t, "", "GET", strings.Replace(base, one, two, 1)+"api/colors", "").status, 401)
 }
 
-// TestTokenAtOriginEnds: the cookie of an app's own origin ends as tokens in addresses do, and a browser that goes to a page gets the next one, in
-// the same role.
+// TestTokenAtOriginEnds: the cookie of an app's own origin ends as tokens in addresses do, and a
+// browser that goes to a page gets the next one, in the same role.
 func TestTokenAtOriginEnds(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite, withAppOrigin)
 	app := shop(t, w, map[string]string{"a.js": "1"})

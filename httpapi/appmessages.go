@@ -94,7 +94,8 @@ func messageFilter(r *request) (messages.Filter, error) {
 
 // listAppMessages serves GET /api/apps/{id}/messages: 200 and a page of the notifications and e-mails that handlers of the app have sent, 100 unless
 // limit says otherwise, newest first unless sort says otherwise (createdAt). q finds titles and recipients; state and type select; 400 for others than
-// there are; 403 for those who may not change the app; 404. summary is how many of all its messages are in each state, by type.
+// there are; 403 for those who may not change the app; 404. summary is how many of all its messages
+// are in each state, by type.
 func (a *api) listAppMessages(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
@@ -131,8 +132,9 @@ func (a *api) getAppMessage(r *request) (reply, error) {
 	return ok(a.message(m))
 }
 
-// listAppEvents serves GET /api/apps/{id}/events: 200 and a page of the events that handlers of the app have emitted, as listAppMessages does, to those
-// who see the insides of the app. q finds names.
+// listAppEvents serves GET /api/apps/{id}/events: 200 and a page of the events that handlers of the
+// app have emitted, as listAppMessages does, to those who see the insides of the app. q finds
+// names.
 func (a *api) listAppEvents(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {

@@ -167,8 +167,9 @@ func (a *api) serveApp(w *response, r *http.Request, label, app string) error {
 	return a.serve(w, inner)
 }
 
-// viewerAt returns the claims of the cookie that a request brings to the origin of an app. The viewer must be one who may log in
-// now, and the app what it was when the cookie was set. Errors: errs.Unauthenticated, with the claims of a cookie that has ended.
+// viewerAt returns the claims of the cookie that a request brings to the origin of an app. The
+// viewer must be one who may log in now, and the app what it was when the cookie was set. Errors:
+// errs.Unauthenticated, with the claims of a cookie that has ended.
 func (a *api) viewerAt(r *http.Request, label string) (view.Claims, error) {
 	err := errs.New(errs.Unauthenticated, "Open the app first.")
 	var over view.Claims
@@ -188,7 +189,8 @@ func (a *api) viewerAt(r *http.Request, label string) (view.Claims, error) {
 	return over, err
 }
 
-// mayGoOn returns the error of the claims of a view token at the origin of an app whose session, or what it was issued under, is over.
+// mayGoOn returns the error of the claims of a view token at the origin of an app whose session, or
+// what it was issued under, is over.
 func (a *api) mayGoOn(r *http.Request, claims view.Claims) error {
 	who, err := a.viewerOf(&request{Request: r, ctx: r.Context()}, claims)
 	if err != nil {

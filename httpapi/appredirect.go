@@ -13,8 +13,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/handlers"
 )
 
-// checkRedirect returns errs.Upstream for an answer of a server route that leads a browser elsewhere than to the app's own paths and the hosts
-// in config.redirects. The app's own paths are those of its view, and all at its own origin.
+// checkRedirect returns errs.Upstream for an answer of a server route that leads a browser
+// elsewhere than to the app's own paths and the hosts in config.redirects. The app's own paths are
+// those of its view, and all at its own origin.
 func (a *api) checkRedirect(r *request, v apps.Viewed, route handlers.Route, answer handlers.Response) error {
 	to, ok := answer.Headers["location"]
 	if !ok || answer.Status < http.StatusMultipleChoices || answer.Status >= http.StatusBadRequest {
@@ -47,7 +48,8 @@ func (a *api) checkRedirect(r *request, v apps.Viewed, route handlers.Route, ans
 	return refuse("the host "+u.Host, "which is not the app's own")
 }
 
-// shortened returns the start of a Location as a message can have it: without a query, which may hold secrets.
+// shortened returns the start of a Location as a message can have it: without a query, which may
+// hold secrets.
 func shortened(location string) string {
 	if i := strings.IndexAny(location, "?#"); i >= 0 {
 		location = location[:i]
@@ -55,9 +57,10 @@ func shortened(location string) string {
 	return strings.ToValidUTF8(location[:min(len(location), 200)], "")
 }
 
-// browserTarget returns the address that a browser goes to from another one by a Location, with the host as route.Redirects writes hosts.
-// It refuses what browsers and net/url read in different ways: browsers drop tabs and spaces, take a backslash for a slash, %2e for a
-// dot, and a host from "https:host" and "///host".
+// browserTarget returns the address that a browser goes to from another one by a Location, with the
+// host as route.Redirects writes hosts. It refuses what browsers and net/url read in different
+// ways: browsers drop tabs and spaces, take a backslash for a slash, %2e for a dot, and a host from
+// "https:host" and "///host".
 func browserTarget(from, to string) (*url.URL, error) {
 	if strings.ContainsFunc(to, func(c rune) bool { return c <= ' ' || c == '\\' || c == 0x7f }) {
 		return nil, errors.New("which has a backslash, a space or a control character")

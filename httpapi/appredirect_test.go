@@ -18,8 +18,8 @@ const redirecting = `export const GET = ({ request: { query }, respond }) => {
 }
 export const POST = GET`
 
-// TestRedirectsOfServerRoutes: a server route leads browsers to the app's own paths and the hosts in its config, in whatever form
-// the Location is.
+// TestRedirectsOfServerRoutes: a server route leads browsers to the app's own paths and the hosts
+// in its config, in whatever form the Location is.
 func TestRedirectsOfServerRoutes(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := shop(t, w, map[string]string{
@@ -82,7 +82,8 @@ func TestRedirectsOfServerRoutes(t *testing.T) {
 	is.Equal(a.header.Get("Location"), "//evil.example")
 }
 
-// TestRedirectsAtOrigin: all paths at an app's own origin are its own, and those of its view at the service.
+// TestRedirectsAtOrigin: all paths at an app's own origin are its own, and those of its view at the
+// service.
 func TestRedirectsAtOrigin(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite, withAppOrigin)
 	app := shop(t, w, map[string]string{"server/plain.js": redirecting})

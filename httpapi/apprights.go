@@ -10,15 +10,18 @@ import (
 	"github.com/tenantcontent/tenantcontent/jsvm"
 )
 
-// An app that calls the service for its viewer has the viewer's rows, memberships and shares, and no more tenant-wide rights than its
-// owner: see actor.Actor.Capped. That holds for the calls of its pages, and for fetch, datasets and messages of its server routes. Its
-// webhooks and agents run as the owner. Which roles of the manifest a viewer has does not depend on it.
+// An app that calls the service for its viewer has the viewer's rows, memberships and shares, and
+// no more tenant-wide rights than its owner: see actor.Actor.Capped. That holds for the calls of
+// its pages, and for fetch, datasets and messages of its server routes. Its webhooks and agents run
+// as the owner. Which roles of the manifest a viewer has does not depend on it.
 
-// ofMember has the tenant-wide rights of a member: those of an app that belongs to nobody who can be asked.
+// ofMember has the tenant-wide rights of a member: those of an app that belongs to nobody who can
+// be asked.
 var ofMember = actor.Actor{Teams: map[string]actor.Role{"": actor.Member}}
 
-// capped returns the actor that an app calls the service as for a viewer, with the rights that its owner has now. An app of a team,
-// one whose owner is disabled, and one that was passed on to an owner who has not deployed it have the tenant-wide rights of a member.
+// capped returns the actor that an app calls the service as for a viewer, with the rights that its
+// owner has now. An app of a team, one whose owner is disabled, and one that was passed on to an
+// owner who has not deployed it have the tenant-wide rights of a member.
 func (a *api) capped(ctx context.Context, app apps.App, viewer actor.Actor) (actor.Actor, error) {
 	owner, err := a.Owner(ctx, app.Tenant, app.RunsAs())
 	switch errs.CodeOf(err) {
@@ -34,7 +37,8 @@ func (a *api) cappedIn(ctx context.Context, app apps.App, viewer actor.Actor) (c
 	return actor.With(ctx, who), err
 }
 
-// capping returns a function of a handler that is called for a viewer, with the rights that the owner of the app has at each call.
+// capping returns a function of a handler that is called for a viewer, with the rights that the
+// owner of the app has at each call.
 func (a *api) capping(c handlerCall, f jsvm.Function) jsvm.Function {
 	id := c.app.ID
 	if c.app.EditingID != nil { // a draft belongs to the owner of its app

@@ -16,8 +16,8 @@ import (
 // callJS calls whatever route its request names, and answers with the status.
 const callJS = `export const POST = async ({ request: { body: { method, path, body } }, fetch }) => (await fetch(path, { method, body })).status`
 
-// TestAppIsCappedAtItsOwner: what a call for a viewer may do tenant-wide is what both the viewer and the owner of the app may do; the
-// viewer's own rows stay the viewer's.
+// TestAppIsCappedAtItsOwner: what a call for a viewer may do tenant-wide is what both the viewer
+// and the owner of the app may do; the viewer's own rows stay the viewer's.
 func TestAppIsCappedAtItsOwner(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -72,8 +72,9 @@ func TestAppIsCappedAtItsOwner(t *testing.T) {
 	})
 }
 
-// TestCapIsAskedAtEachCall: an owner who loses rights takes them from the app at once, also from a page that is open; an owner who is disabled,
-// and one who was not asked, leave it those of a member.
+// TestCapIsAskedAtEachCall: an owner who loses rights takes them from the app at once, also from a
+// page that is open; an owner who is disabled, and one who was not asked, leave it those of a
+// member.
 func TestCapIsAskedAtEachCall(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := shop(t, w, map[string]string{"server/call.js": callJS})
@@ -102,7 +103,8 @@ func TestCapIsAskedAtEachCall(t *testing.T) {
 	is.Equal(red(), "200")
 }
 
-// TestCapHoldsForLinks: the page of a visitor whom a superuser has invited has no more tenant-wide rights than the owner of the app.
+// TestCapHoldsForLinks: the page of a visitor whom a superuser has invited has no more tenant-wide
+// rights than the owner of the app.
 func TestCapHoldsForLinks(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"ai": {"enabled": true}}}`)
@@ -119,8 +121,9 @@ func TestCapHoldsForLinks(t *testing.T) {
 	is.Equal(w.do(t, "", "GET", visited+"api/_server/read", "").body, "200")
 }
 
-// TestRecordsOfHandlersNeedWrite: a member of the owning team without the role to change the app sees how often its handlers ran, but neither
-// their logs and errors nor the texts of its e-mails, as it is with the calls of webhooks.
+// TestRecordsOfHandlersNeedWrite: a member of the owning team without the role to change the app
+// sees how often its handlers ran, but neither their logs and errors nor the texts of its e-mails,
+// as it is with the calls of webhooks.
 func TestRecordsOfHandlersNeedWrite(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)

@@ -509,7 +509,8 @@ func (a *api) getAppDraft(r *request) (reply, error) {
 
 // commitAppDraft serves POST /api/apps/{id}/draft/_commit: 200 and the app as it is published, with what deployApp answers beside it;
 // 404; 403; 409 while somebody else edits the draft, or when the app has changed since the draft began, unless force=true; 400 with what
-// is wrong in a manifest that cannot be read, unless force=true, in a handler or in a migration, and with strict=true as deployApp has.
+// is wrong in a manifest that cannot be read, unless force=true, in a handler or in a migration,
+// and with strict=true as deployApp has.
 func (a *api) commitAppDraft(r *request) (reply, error) {
 	in, err := options[commitInput](r)
 	if err != nil {

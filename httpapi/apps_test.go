@@ -350,7 +350,8 @@ func TestAppEntryOfBundle(t *testing.T) {
 	is.True(!strings.Contains(seen, "Hers"))
 }
 
-// TestClosedLicenses: a superuser sends the licenses of a tenant back as they are, and cannot set others.
+// TestClosedLicenses: a superuser sends the licenses of a tenant back as they are, and cannot set
+// others.
 func TestClosedLicenses(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.OpenLicenses = false })
 	put := func(body string) answer { return w.do(t, "admin", "PUT", "/api/tenant", body) }

@@ -63,8 +63,8 @@ func (r *request) serverPath() (path string, ok bool) {
 
 // callServer replies with what the handler of a server route answers: GET, HEAD and the methods that its file exports. The handler runs with the
 // rights of the viewer. Errors: errs.NotFound; a handlers.NotAllowed; errs.Forbidden for a viewer with none of the roles that the route is for;
-// errs.Conflict for a manifest that cannot be read, and for a draft whose handlers cannot be compiled; errs.TooLarge; errs.Upstream for a
-// redirect elsewhere; errs.Unavailable.
+// errs.Conflict for a manifest that cannot be read, and for a draft whose handlers cannot be
+// compiled; errs.TooLarge; errs.Upstream for a redirect elsewhere; errs.Unavailable.
 func (a *api) callServer(r *request, path string) (reply, error) {
 	v, err := a.viewed(r, r.claims.Role)
 	if err != nil {
@@ -112,14 +112,15 @@ func (a *api) callServer(r *request, path string) (reply, error) {
 	return handled(answer), nil
 }
 
-// byCookie reports whether a browser may have added by itself what names the caller of a request to a view: a cookie, not a bearer token
-// or the view token of a page.
+// byCookie reports whether a browser may have added by itself what names the caller of a request to
+// a view: a cookie, not a bearer token or the view token of a page.
 func (r *request) byCookie() bool {
 	return originOf(r.Context()) != nil || r.token == "" && !hasBearer(r.Request)
 }
 
-// fromOtherSite returns errs.Forbidden for a call by cookie that a page of another origin has started: a navigation and a page of a
-// neighbouring app count as one. Browsers that send no Sec-Fetch-Site are known by Origin or Referer.
+// fromOtherSite returns errs.Forbidden for a call by cookie that a page of another origin has
+// started: a navigation and a page of a neighbouring app count as one. Browsers that send no
+// Sec-Fetch-Site are known by Origin or Referer.
 func (a *api) fromOtherSite(r *request) error {
 	own := a.origin
 	if at := originOf(r.Context()); at != nil {
@@ -173,7 +174,8 @@ func (a *api) serverRequest(r *request, path string, params map[string]string) (
 	return in, err
 }
 
-// handlerHeaders returns the headers of a request with Host, which net/http keeps apart: that of the service, or of the app's own origin.
+// handlerHeaders returns the headers of a request with Host, which net/http keeps apart: that of
+// the service, or of the app's own origin.
 func handlerHeaders(r *request) http.Header {
 	h := maps.Clone(r.Header)
 	host := r.Host

@@ -266,7 +266,8 @@ func TestHandlerFunctions(t *testing.T) {
 	})
 }
 
-// TestArgumentsOfHandlerFunctions: an argument or option that a function does not know throws, and is not dropped.
+// TestArgumentsOfHandlerFunctions: an argument or option that a function does not know throws, and
+// is not dropped.
 func TestArgumentsOfHandlerFunctions(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := shop(t, w, map[string]string{"server/a.js": `
@@ -397,8 +398,9 @@ func TestCallsAreCounted(t *testing.T) {
 	is.Equal(strings.Count(w.must(t, "dana", "GET", one+"/stats/api", "").body, `"day"`), 1)
 }
 
-// TestGetFromAnotherSite: a page of another origin, a sibling app and a navigation run no GET handler with the cookie of a viewer unless
-// its config allows that, and make no call; a bearer token and the view token of a page are not added by browsers.
+// TestGetFromAnotherSite: a page of another origin, a sibling app and a navigation run no GET
+// handler with the cookie of a viewer unless its config allows that, and make no call; a bearer
+// token and the view token of a page are not added by browsers.
 func TestGetFromAnotherSite(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := shop(t, w, map[string]string{"server/who.js": whoami, "server/open.js": "export const config = { crossSite: true }\n" + whoami})
@@ -449,7 +451,8 @@ export const GET = async ({ query, emit, notify, email, fetch }) => ({
 })
 export const POST = GET`
 
-// TestHandlersThatOnlyRead: a GET by cookie writes nothing with fetch, and one with a token that can only read writes nothing at all.
+// TestHandlersThatOnlyRead: a GET by cookie writes nothing with fetch, and one with a token that
+// can only read writes nothing at all.
 func TestHandlersThatOnlyRead(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)

@@ -48,7 +48,8 @@ func (a *api) getAppFavorite(r *request) (reply, error) {
 	return a.favorite(r.param("id"), v, err)
 }
 
-// putAppFavorite serves PUT /api/apps/{id}/favorite {favorite?}: 200 and {favorite}, true unless the body says otherwise; 404.
+// putAppFavorite serves PUT /api/apps/{id}/favorite {favorite?}: 200 and {favorite}, true unless
+// the body says otherwise; 404.
 func (a *api) putAppFavorite(r *request) (reply, error) {
 	in, err := decode[struct {
 		Favorite *bool `json:"favorite"`

@@ -390,8 +390,9 @@ func (a *api) userShown(r *request) (*userShown, error) {
 	return &shown, nil
 }
 
-// passedDatasets returns the datasets of an app by alias, if its settings pass them to pages. One that the viewer does not see,
-// or sees only by tenant-wide rights that the owner of the app does not have, is left out.
+// passedDatasets returns the datasets of an app by alias, if its settings pass them to pages. One
+// that the viewer does not see, or sees only by tenant-wide rights that the owner of the app does
+// not have, is left out.
 func (a *api) passedDatasets(r *request, v apps.Viewed) (map[string]datasetShown, error) {
 	if !v.PassDatasets {
 		return nil, nil
@@ -419,8 +420,9 @@ func (a *api) passedDatasets(r *request, v apps.Viewed) (map[string]datasetShown
 // getAppViewFile serves GET /api/apps/{id}/view/-/{path} and GET /api/apps/{id}/view/-/~{token}/{path}: 200 and the bytes of a file,
 // 206 for a range of them, for those who may run the app. A browser that goes to a page gets it with its base and context, and the
 // entry page where there is no file. Below a token, api/{path} is a call as below view/api. 404; 403; 401 for a token that has
-// expired or is not that of this app, or whose session has ended. A browser that goes to a folder gets its index.html, and one that goes to
-// a path without an extension the page that has it with .html.
+// expired or is not that of this app, or whose session has ended. A browser that goes to a folder
+// gets its index.html, and one that goes to a path without an extension the page that has it with
+// .html.
 func (a *api) getAppViewFile(r *request) (reply, error) {
 	if call, ok := strings.CutPrefix(r.view.rest, "api/"); ok && (r.token != "" || originOf(r.Context()) != nil) {
 		if hasEmptySegment(call) {
@@ -460,8 +462,9 @@ func (a *api) getAppViewFile(r *request) (reply, error) {
 	return answer, err
 }
 
-// viewFile returns the file that a path below a view names: of a path that a browser goes to also the page in its place, docs/index.html for
-// docs/ and about.html for about. Errors: errs.NotFound; errs.Forbidden.
+// viewFile returns the file that a path below a view names: of a path that a browser goes to also
+// the page in its place, docs/index.html for docs/ and about.html for about. Errors: errs.NotFound;
+// errs.Forbidden.
 func (a *api) viewFile(r *request, name string, visits bool) (libraries.File, io.ReadSeekCloser, error) {
 	place := strings.TrimSuffix(name, "/")
 	switch {

@@ -135,8 +135,8 @@ func TestAppView(t *testing.T) {
 	})
 }
 
-// TestAppViewFolders: a browser that goes to a folder gets its index.html, one that goes to a name the page with .html, and else the entry page;
-// what is fetched is a file by its own path.
+// TestAppViewFolders: a browser that goes to a folder gets its index.html, one that goes to a name
+// the page with .html, and else the entry page; what is fetched is a file by its own path.
 func TestAppViewFolders(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := sales(t, w, "Sales")

@@ -212,7 +212,8 @@ type manifestInput struct {
 	Entries []json.RawMessage `json:"entries"`
 }
 
-// manifest reads the entries of an export without a bundle. An entry may be one that was read from a bundle.
+// manifest reads the entries of an export without a bundle. An entry may be one that was read from
+// a bundle.
 func (a *api) manifest(r *request, in manifestInput) (bundles.Manifest, error) {
 	var m bundles.Manifest
 	in.Name.apply(&m.Name)

@@ -9,7 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
-// TestUpdatedAtOfApps: tags and bindings are beside the row of an app, whose updatedAt they leave alone.
+// TestUpdatedAtOfApps: tags and bindings are beside the row of an app, whose updatedAt they leave
+// alone.
 func TestUpdatedAtOfApps(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)

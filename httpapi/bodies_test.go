@@ -100,7 +100,8 @@ func TestFoldedNames(t *testing.T) {
 	})
 }
 
-// refusal returns how a route refuses a member that it does not know, "" for a route that leaves it out.
+// refusal returns how a route refuses a member that it does not know, "" for a route that leaves it
+// out.
 func refusal(r httpapi.Route) string {
 	switch {
 	case r.Options != nil:
@@ -127,7 +128,8 @@ func foldings(path string) []string {
 	return all
 }
 
-// TestServerOwnedFields: what a body says about these is refused or has no effect, in any row of the tenant.
+// TestServerOwnedFields: what a body says about these is refused or has no effect, in any row of
+// the tenant.
 func TestServerOwnedFields(t *testing.T) {
 	const value = "2001-01-01T00:00:00Z"
 	names := []string{

@@ -415,7 +415,8 @@ func (a *api) createBundleEntry(r *request) (reply, error) {
 // emptyEntry is an example of what a GET of an entry answers.
 var emptyEntry = entryBody{Entry: bundles.Entry{Data: json.RawMessage("{}")}, looked: true}
 
-// entryInput reads an entry from a body, and returns the members that no entry has. path names it in messages.
+// entryInput reads an entry from a body, and returns the members that no entry has. path names it
+// in messages.
 func (a *api) entryInput(r *request, in map[string]json.RawMessage, path string) (e bundles.Entry, unknown []unknownMember, err error) {
 	var by filler
 	read := func(name string, into any) (bool, error) {

@@ -263,7 +263,8 @@ func (a *api) commentRoutes() []Route {
 	return all
 }
 
-// checkPlurals returns errs.Invalid for a kind of the host whose paths would begin as those of another kind, or of other routes.
+// checkPlurals returns errs.Invalid for a kind of the host whose paths would begin as those of
+// another kind, or of other routes.
 func (a *api) checkPlurals(routes []Route) error {
 	for i, p := range a.HostParents {
 		if holder := a.holderOf(p, a.HostParents[:i], routes); holder != "" {

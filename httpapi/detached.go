@@ -12,8 +12,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// detached runs a handler, which may go on after it has answered, and returns its answer as soon as there is one. It ends with ctx as long as it has not
-// answered, unless it goesOn. Drain waits for its end: it ends one that goes on after its answer when drainTime is over, and one that has not
+// detached runs a handler, which may go on after it has answered, and returns its answer as soon as
+// there is one. It ends with ctx as long as it has not answered, unless it goesOn. Drain waits for
+// its end: it ends one that goes on after its answer when drainTime is over, and one that has not
 // answered shortly before Drain returns, with errStopping.
 func (a *api) detached(
 	ctx context.Context, goesOn bool, run func(ctx context.Context, respond func(handlers.Response)) (handlers.Response, error),

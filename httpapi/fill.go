@@ -55,7 +55,8 @@ type filler struct {
 	unknown []unknownMember
 }
 
-// unknownMember is a member of an object that has no field in the struct which the object is read into.
+// unknownMember is a member of an object that has no field in the struct which the object is read
+// into.
 type unknownMember struct {
 	at    string // the path of the object; "" for the body
 	name  string

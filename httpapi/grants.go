@@ -9,8 +9,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Grants is what a route gives its callers beyond content. The pages and handlers of an app call the routes of nothing, and no
-// others, whatever the manifest and the rights of the viewer allow: an app must not lead its viewers to give away their rights.
+// Grants is what a route gives its callers beyond content. The pages and handlers of an app call
+// the routes of nothing, and no others, whatever the manifest and the rights of the viewer allow:
+// an app must not lead its viewers to give away their rights.
 type Grants string
 
 // What routes grant. A route without any is closed to apps.
@@ -22,8 +23,8 @@ const (
 	logins      Grants = "logins"      // sessions
 	settings    Grants = "settings"    // of the tenant and its domains
 	decisions   Grants = "decisions"   // answers to what only a person may confirm
-	// programs are what later runs, or is followed, with the rights of somebody: all of apps and bundles, and what is written of
-	// assistants, instructions, jobs, toolkits and integrations.
+	// programs are what later runs, or is followed, with the rights of somebody: all of apps and
+	// bundles, and what is written of assistants, instructions, jobs, toolkits and integrations.
 	programs Grants = "programs"
 )
 
@@ -49,7 +50,8 @@ var allRoutes struct {
 	routes []Route
 }
 
-// Manifests returns the reader of manifests that refuses rules for calls which the route table closes to apps.
+// Manifests returns the reader of manifests that refuses rules for calls which the route table
+// closes to apps.
 func Manifests() manifest.Reader { return manifest.Reader{Closed: closedRule} }
 
 // closedRule implements manifest.Reader.Closed. A rule that names no route is not closed.
@@ -69,8 +71,8 @@ func closedRule(method, path string) string {
 	return grants
 }
 
-// meets reports whether some path matches both a path pattern of a manifest and the pattern of a route. Literals are compared
-// without case, and without dots and spaces at the end.
+// meets reports whether some path matches both a path pattern of a manifest and the pattern of a
+// route. Literals are compared without case, and without dots and spaces at the end.
 func meets(rule []string, pattern string) bool {
 	below, ok := strings.CutPrefix(pattern, "/api/")
 	if !ok {

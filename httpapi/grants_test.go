@@ -13,15 +13,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
-// everClosed are the calls that have been closed to apps since apps could make calls: first segments, segments anywhere, and first
-// segments of what apps read and do not write.
+// everClosed are the calls that have been closed to apps since apps could make calls: first
+// segments, segments anywhere, and first segments of what apps read and do not write.
 var (
 	everClosed         = regexp.MustCompile(`^(_.*|apps|apps-.*|bundle-.*|bundles|domain-.*|domains|domains-.*|login|logout|scim|sessions?|tenants?|tokens)(/|$)`)
 	everClosedSegments = regexp.MustCompile(`/(_reassign|_rotate-webhook-secret|password|secrets|shares|superuser|tokens|webhook-tokens)(/|$)`)
 	everRead           = regexp.MustCompile(`^(principals|teams|users)(/|$)`)
 )
 
-// writesOfApps are the writes that apps may make: a new one is added here by who has thought about what it gives away.
+// writesOfApps are the writes that apps may make: a new one is added here by who has thought about
+// what it gives away.
 var writesOfApps = []string{
 	"chatWithAssistant", "createAssistantComment", "createCode", "createDataset", "createDatasetComment", "createDatasource",
 	"createDatasourceComment", "createFile", "createJobComment", "createLetterhead", "createLibrary", "createLibraryComment",
@@ -33,8 +34,8 @@ var writesOfApps = []string{
 	"putNotification", "putNotifications", "putQuery", "putReport", "putTag", "putTemplate", "putVisual",
 }
 
-// TestEveryRouteGrants: each row of the route table has what it grants, what was ever closed to apps is closed, and the writes that
-// are open are those that were thought about.
+// TestEveryRouteGrants: each row of the route table has what it grants, what was ever closed to
+// apps is closed, and the writes that are open are those that were thought about.
 func TestEveryRouteGrants(t *testing.T) {
 	var open []string
 	for _, r := range httpapi.Routes() {
@@ -86,8 +87,9 @@ func TestClosedRulesOfRoutes(t *testing.T) {
 	}
 }
 
-// TestNoAppCallsClosedRoutes: whatever the manifest allows, neither a page nor a handler calls a route that grants something, for a
-// superuser either; and a library of an app is closed wherever it stands.
+// TestNoAppCallsClosedRoutes: whatever the manifest allows, neither a page nor a handler calls a
+// route that grants something, for a superuser either; and a library of an app is closed wherever
+// it stands.
 func TestNoAppCallsClosedRoutes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), stocked(t, open)

@@ -222,8 +222,9 @@ type document struct {
 	Size        field[int]    `json:"size"` // of a file of a form, which nothing needs
 }
 
-// toText is the function extractText(document, options), with a document {content, encoding, contentType, filename} and options that
-// have some of these. entry.js makes documents of texts and bytes.
+// toText is the function extractText(document, options), with a document {content, encoding,
+// contentType, filename} and options that have some of these. entry.js makes documents of texts and
+// bytes.
 func toText(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 	list, err := jsvm.Arguments("extractText", args, 2)
 	if err != nil {

@@ -11,7 +11,8 @@ func (a *api) health(*request) (reply, error) {
 	return ok(map[string]string{"status": "ok"})
 }
 
-// notReady is the body of an answer of readyz that is 503: a problem, and whether anything can be written.
+// notReady is the body of an answer of readyz that is 503: a problem, and whether anything can be
+// written.
 type notReady struct {
 	problem
 	Write  bool   `json:"write"`
@@ -26,8 +27,8 @@ func (a *api) notReady(r *request, err error) reply {
 	return reply{status: status, body: notReady{problem{StatusCode: status, Error: http.StatusText(status), Message: message}, false, message}}
 }
 
-// ready serves GET /readyz: 200 when the database answers, is migrated and takes writes, else 503 with the reason. With for=read, it
-// does so also while the database takes no writes.
+// ready serves GET /readyz: 200 when the database answers, is migrated and takes writes, else 503
+// with the reason. With for=read, it does so also while the database takes no writes.
 func (a *api) ready(r *request) (reply, error) {
 	query, err := parseQuery(r.Request)
 	if err != nil {

@@ -27,7 +27,8 @@ func (s *crowdedScripts) Run(ctx context.Context, p *jsvm.Program, c jsvm.Call) 
 	return s.Runtime.Run(ctx, p, c)
 }
 
-// TestWebhookRunsLater: with config.later a call that finds no place is answered with 202, and its handler runs as the owner when there is one.
+// TestWebhookRunsLater: with config.later a call that finds no place is answered with 202, and its
+// handler runs as the owner when there is one.
 func TestWebhookRunsLater(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, crowded := is.New(t), &crowdedScripts{}

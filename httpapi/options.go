@@ -22,8 +22,8 @@ import (
 type noOptions struct{}
 
 // options returns the options of an action route, of which T is the declaration in the route table. They come from the
-// query, the JSON body and the form fields before the file alike. Errors: errs.Invalid naming an option of the wrong type, or a
-// member of an option that this does not have.
+// query, the JSON body and the form fields before the file alike. Errors: errs.Invalid naming an
+// option of the wrong type, or a member of an option that this does not have.
 func options[T any](r *request) (in T, err error) {
 	var by filler
 	if err := by.fillStruct(r.options, reflect.ValueOf(&in).Elem(), ""); err != nil {
@@ -176,9 +176,9 @@ func jsonOf(t reflect.Type, name, text string) (json.RawMessage, error) {
 	return nil, errs.New(errs.Invalid, "%s must be JSON", name)
 }
 
-// readForm reads a form up to its field file, which r.part then is. The fields before it are options. All of them together may
-// have as many bytes as a JSON body. Errors: errs.Invalid for a form that cannot be read and for a field that is not known;
-// errs.TooLarge; errs.Unavailable.
+// readForm reads a form up to its field file, which r.part then is. The fields before it are
+// options. All of them together may have as many bytes as a JSON body. Errors: errs.Invalid for a
+// form that cannot be read and for a field that is not known; errs.TooLarge; errs.Unavailable.
 func (r *request) readForm(known map[string]reflect.Type) error {
 	_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	r.form = multipart.NewReader(r.Body, params["boundary"])
@@ -284,8 +284,8 @@ func (r *request) checkQuery(route *Route) error {
 	return nil
 }
 
-// unknownName returns an errs.Invalid for a name that a route does not know, or the object at a path of its body, with the known
-// names and the nearest of them.
+// unknownName returns an errs.Invalid for a name that a route does not know, or the object at a
+// path of its body, with the known names and the nearest of them.
 func unknownName(what, at, name string, known []string) error {
 	meant := nearest(name, known)
 	if len(name) > 64 {
@@ -303,8 +303,8 @@ func unknownName(what, at, name string, known []string) error {
 	return errs.New(errs.Invalid, "unknown %s %s: this route has %s", what, name, strings.Join(known, ", "))
 }
 
-// nearest returns the name that another one is a misspelling of, "" for none: apart from case and hyphens, one letter or at most
-// a third of its letters differ.
+// nearest returns the name that another one is a misspelling of, "" for none: apart from case and
+// hyphens, one letter or at most a third of its letters differ.
 func nearest(name string, known []string) string {
 	plain := []rune(plainName(name))
 	best, least := "", max(2, len(plain)/3+1)

@@ -10,8 +10,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/quotas"
 )
 
-// growing are the routes that store more, beside those of content and comments: while the tenant has no room they are refused. Whatever reads, removes,
-// logs in, manages people and settings, or changes what is small goes on.
+// growing are the routes that store more, beside those of content and comments: while the tenant
+// has no room they are refused. Whatever reads, removes, logs in, manages people and settings, or
+// changes what is small goes on.
 var growing = []string{
 	"importColors",
 	"createBundle", "createBundleEntry", "putBundleEntry", "importBundle", "restoreArchive", "restoreFile",
@@ -37,8 +38,8 @@ func grows(route *Route) bool {
 // formOverhead is how many bytes of a form are not the file.
 const formOverhead = 1 << 10
 
-// room returns errs.Full if a route stores more and the tenant has no room for it, before the body is read. How large a file will be is noted for what
-// stores it.
+// room returns errs.Full if a route stores more and the tenant has no room for it, before the body
+// is read. How large a file will be is noted for what stores it.
 func (a *api) room(r *request, route *Route) error {
 	if a.Quotas == nil || isRead(r.Method) || !grows(route) {
 		return nil

@@ -17,8 +17,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// small are the writes that a tenant without room can make: what removes, logs in, manages people and settings, exports (whose file is refused if there is
-// no room for it), or is for other tenants.
+// small are the writes that a tenant without room can make: what removes, logs in, manages people
+// and settings, exports (whose file is refused if there is no room for it), or is for other
+// tenants.
 var small = []string{
 	"putColor", "exportColors", "exportBundle", "exportEntries", "deployBundle", "deployEntries", "putBundle", "putNotifications", "putNotification",
 	"scanDriver", "createDomain", "putDomain", "scanDomain", "testNewDomain", "testDomain", "rollDomainKeys", "createDomainToken",
@@ -31,7 +32,8 @@ var small = []string{
 	"putAssistantReference", "putAssistantShare", "createAssistantToken",
 }
 
-// TestRoutesThatGrow: each route that writes either stores more, and is refused when the tenant is full, or is among those that go on.
+// TestRoutesThatGrow: each route that writes either stores more, and is refused when the tenant is
+// full, or is among those that go on.
 func TestRoutesThatGrow(t *testing.T) {
 	for _, r := range httpapi.Routes() {
 		if r.Method == "GET" || r.Method == "DELETE" || strings.Contains(r.Pattern, "/view/api") || strings.Contains(r.Pattern, "/_hook") {
@@ -51,7 +53,8 @@ func (u notTaken) Read([]byte) (int, error) {
 	return 0, errors.New("read")
 }
 
-// TestFullTenant: a tenant that is full can read, remove and log in; the rest is 507, before its bytes if their number is known. Another one goes on.
+// TestFullTenant: a tenant that is full can read, remove and log in; the rest is 507, before its
+// bytes if their number is known. Another one goes on.
 func TestFullTenant(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		const allowed = 64 << 10
@@ -145,7 +148,8 @@ func TestFullTenant(t *testing.T) {
 	})
 }
 
-// TestStorageIsExact after a request to each route, a sweep, and the removal of what a delete has left.
+// TestStorageIsExact after a request to each route, a sweep, and the removal of what a delete has
+// left.
 func TestStorageIsExact(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), stocked(t, open)

@@ -204,12 +204,13 @@ func noRoom(err error) error {
 }
 
 // decode reads a JSON body into a T: a struct that has the fields which the route accepts and no other. No body is an
-// empty object. Errors: errs.Unsupported for another content type; errs.TooLarge; errs.Invalid for malformed JSON, for
-// a known field of the wrong type, and for a member that T does not have, naming it.
+// empty object. Errors: errs.Unsupported for another content type; errs.TooLarge; errs.Invalid for
+// malformed JSON, for a known field of the wrong type, and for a member that T does not have,
+// naming it.
 func decode[T any](r *request) (T, error) { return decodeUpdate[T](r, nil) }
 
-// decodeUpdate is decode for a PUT of what a GET of the same path answers, of which shown is an example: its members may come
-// back, and are ignored where T does not have them.
+// decodeUpdate is decode for a PUT of what a GET of the same path answers, of which shown is an
+// example: its members may come back, and are ignored where T does not have them.
 func decodeUpdate[T any](r *request, shown any) (in T, err error) {
 	raw, err := r.jsonBody()
 	if err != nil || raw == nil {
@@ -249,8 +250,8 @@ func (r *request) jsonType() error {
 // byteOrderMark is what some editors and programs write before a text in UTF-8.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// jsonBody returns the JSON in a body, nil for none. Errors: errs.Unsupported for another content type; errs.TooLarge;
-// errs.Invalid for malformed JSON.
+// jsonBody returns the JSON in a body, nil for none. Errors: errs.Unsupported for another content
+// type; errs.TooLarge; errs.Invalid for malformed JSON.
 func (r *request) jsonBody() ([]byte, error) {
 	if err := r.jsonType(); err != nil {
 		return nil, err

@@ -34,7 +34,8 @@ type Route struct {
 	// View marks a route of an app's view: every answer of it has the headers of apps/view, and if its path begins with a view token,
 	// the caller is the viewer whom that names.
 	View bool
-	// Slashes marks a route whose catch-all may have empty segments, as in /_hook/ and /view/-/docs/: its handler decides.
+	// Slashes marks a route whose catch-all may have empty segments, as in /_hook/ and
+	// /view/-/docs/: its handler decides.
 	Slashes bool
 	// Page marks a route that browsers go to: without a session they get a form for logging in.
 	Page bool
@@ -54,8 +55,9 @@ type Route struct {
 	// Query names the query parameters of a list or a write: another one is 400, and so is the same one twice. Reads
 	// without it, as of single resources, take any.
 	Query []string
-	// Drops marks a write of which the specification says that unknown fields are dropped, or that nothing is validated: members
-	// of the body that it does not know are left out. Any other write refuses them.
+	// Drops marks a write of which the specification says that unknown fields are dropped, or that
+	// nothing is validated: members of the body that it does not know are left out. Any other write
+	// refuses them.
 	Drops bool
 	// AnyQuery marks a write that accepts any query: a handler of an app has it.
 	AnyQuery bool

@@ -24,7 +24,8 @@ const (
 	typeSCIM = "application/scim+json"
 )
 
-// notInSCIM are the errors of RFC 7644 for endpoints that it lets a service leave out. A token of a domain is nobody's.
+// notInSCIM are the errors of RFC 7644 for endpoints that it lets a service leave out. A token of a
+// domain is nobody's.
 var notInSCIM = map[string]failure{
 	scimRoot + "/Me":   {http.StatusNotImplemented, "There is no user behind this token: name one, at /api/scim/v2/Users/{id}."},
 	scimRoot + "/Bulk": {http.StatusNotImplemented, "Bulk requests are not supported, see /api/scim/v2/ServiceProviderConfig: send one request for each operation."},

@@ -9,7 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
-// TestLoginAfterTheClockWentBack: a session works whenever it begins, and ends with the password that it began under.
+// TestLoginAfterTheClockWentBack: a session works whenever it begins, and ends with the password
+// that it began under.
 func TestLoginAfterTheClockWentBack(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)

@@ -268,7 +268,8 @@ func TestReady(t *testing.T) {
 	is.Equal(w.do(t, "", "GET", "/healthz", "").status, 200)
 }
 
-// TestReadyToWrite: 503 with the reason while nothing can be written, unless reads are all that is asked for.
+// TestReadyToWrite: 503 with the reason while nothing can be written, unless reads are all that is
+// asked for.
 func TestReadyToWrite(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.rebuilt(t, func(c *httpapi.Config) {

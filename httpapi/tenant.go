@@ -100,8 +100,8 @@ func (a *api) getTenant(r *request) (reply, error) {
 	return a.tenant(r.Context(), t)
 }
 
-// putTenant serves PUT /api/tenant: 200 and the changed tenant; what the body leaves out stays. 403 for other licenses than the tenant
-// has, unless superusers may set them.
+// putTenant serves PUT /api/tenant: 200 and the changed tenant; what the body leaves out stays. 403
+// for other licenses than the tenant has, unless superusers may set them.
 func (a *api) putTenant(r *request) (reply, error) {
 	in, err := decodeUpdate[struct {
 		Name     *string `json:"name"`

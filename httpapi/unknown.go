@@ -19,9 +19,10 @@ const (
 	maxUnknownRead  = 64 // that may be misspelled
 )
 
-// refuseUnknown returns errs.Invalid naming the members of a body that its route does not know. A route with Drops notes those
-// that look misspelled instead. shown is an example of what a GET of the same path answers, nil for none: its members, _links
-// and _embedded are no error in a PUT or PATCH, which sends back what was read.
+// refuseUnknown returns errs.Invalid naming the members of a body that its route does not know. A
+// route with Drops notes those that look misspelled instead. shown is an example of what a GET of
+// the same path answers, nil for none: its members, _links and _embedded are no error in a PUT or
+// PATCH, which sends back what was read.
 func (r *request) refuseUnknown(all []unknownMember, shown any) error {
 	if len(all) == 0 {
 		return nil
@@ -50,7 +51,8 @@ func (r *request) refuseUnknown(all []unknownMember, shown any) error {
 	return errs.New(errs.Invalid, "%s", strings.Join(texts, "; "))
 }
 
-// refuseOptions returns errs.Invalid for a member of an argument that a function of handlers does not know.
+// refuseOptions returns errs.Invalid for a member of an argument that a function of handlers does
+// not know.
 func (by *filler) refuseOptions(function string) error {
 	if len(by.unknown) == 0 {
 		return nil
@@ -72,7 +74,8 @@ func misspelled(all []unknownMember) (out []unknownMember) {
 	return out
 }
 
-// warnOfDropped tells in Warning headers and in the log which members were left out although they look misspelled.
+// warnOfDropped tells in Warning headers and in the log which members were left out although they
+// look misspelled.
 func (a *api) warnOfDropped(w http.ResponseWriter, r *request) {
 	for _, m := range r.dropped {
 		name, meant := join(m.at, m.name), join(m.at, nearest(m.name, m.known))

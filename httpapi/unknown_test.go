@@ -14,8 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
-// sendUnknown sends a body with a member that the route does not know, at a dotted path. meant is the path of the member that it is
-// a misspelling of, "" for none.
+// sendUnknown sends a body with a member that the route does not know, at a dotted path. meant is
+// the path of the member that it is a misspelling of, "" for none.
 func (s stock) sendUnknown(t *testing.T, r httpapi.Route, body, path, meant string) {
 	t.Helper()
 	a := s.sendBody(t, r, body)
@@ -43,7 +43,8 @@ func (s stock) sendUnknown(t *testing.T, r httpapi.Route, body, path, meant stri
 	}
 }
 
-// eachWrite calls test with every route that may have a body of this service: handlers, providers and SCIM have their own.
+// eachWrite calls test with every route that may have a body of this service: handlers, providers
+// and SCIM have their own.
 func eachWrite(t *testing.T, test func(t *testing.T, s stock, r httpapi.Route)) {
 	dbtest.Server(t)
 	s := stocked(t, dbtest.Postgres)
@@ -61,7 +62,8 @@ func eachWrite(t *testing.T, test func(t *testing.T, s stock, r httpapi.Route)) 
 	}
 }
 
-// TestUnknownMembers: a member that a route does not know is refused, or left out with a warning if it is nearly one that it knows.
+// TestUnknownMembers: a member that a route does not know is refused, or left out with a warning if
+// it is nearly one that it knows.
 func TestUnknownMembers(t *testing.T) {
 	eachWrite(t, func(t *testing.T, s stock, r httpapi.Route) {
 		body := s.body(r)
@@ -117,7 +119,8 @@ func TestUnknownInnerMembers(t *testing.T) {
 	is.Equal(s.do(t, "admin", "POST", "/api/ai-instructions", string(body)).status, 400)
 }
 
-// TestWhatWasReadCanBeWritten sends the answer of each GET to the PUT of the same path: it changes nothing.
+// TestWhatWasReadCanBeWritten sends the answer of each GET to the PUT of the same path: it changes
+// nothing.
 func TestWhatWasReadCanBeWritten(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)
@@ -190,7 +193,8 @@ func TestUnknownFieldsOfForms(t *testing.T) {
 	is.Equal(s.do(t, "nora", "GET", "/api/session", "").status, 200)
 }
 
-// TestBodiesOfTrigger: an agent is started with an input, or with what an event would start it with.
+// TestBodiesOfTrigger: an agent is started with an input, or with what an event would start it
+// with.
 func TestBodiesOfTrigger(t *testing.T) {
 	is := is.New(t)
 	s := stocked(t, dbtest.Postgres)

@@ -328,8 +328,9 @@ func (a *api) rotateWebhookSecret(r *request) (reply, error) {
 	return ok(hal.Resource{Links: hal.Self(a.href("apps", id)), Value: identified{id}})
 }
 
-// escapedHookPath returns what stands after _hook in the path of a request, still escaped, with one slash before it: a path of
-// listAppWebhooks, which begins with a slash, may stand after the slash of the link inf:app-hook.
+// escapedHookPath returns what stands after _hook in the path of a request, still escaped, with one
+// slash before it: a path of listAppWebhooks, which begins with a slash, may stand after the slash
+// of the link inf:app-hook.
 func escapedHookPath(r *http.Request) string {
 	const before = 5 // "", api, apps, the id, and _hook
 	parts := strings.SplitN(r.URL.EscapedPath(), "/", before+1)

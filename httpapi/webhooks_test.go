@@ -165,7 +165,8 @@ func TestWebhook(t *testing.T) {
 	})
 }
 
-// TestWebhookSlashes: a slash at the end of a path does not matter, and the link of a token works with the paths that the list of webhooks has.
+// TestWebhookSlashes: a slash at the end of a path does not matter, and the link of a token works
+// with the paths that the list of webhooks has.
 func TestWebhookSlashes(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite)
 	h := hook(t, w, "dana", map[string]string{"webhooks/orders/[action].js": echo, "webhooks/index.js": echo})

@@ -6,8 +6,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Arguments returns the n arguments of a call of a function by a script; those that are missing are null. It returns errs.Invalid
-// if there are more: one that the function does not know would be dropped without a word.
+// Arguments returns the n arguments of a call of a function by a script; those that are missing are
+// null. It returns errs.Invalid if there are more: one that the function does not know would be
+// dropped without a word.
 func Arguments(function string, args json.RawMessage, n int) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	if err := json.Unmarshal(args, &all); err != nil {

@@ -77,8 +77,9 @@ type Call struct {
 
 	Limits Limits // 0 stands for the Runtime's own limit, which is also the highest one
 
-	// Tenant and Key count who uses how much: a Runtime is fair between tenants, and within each between keys, such as the ids of
-	// apps. Scripts of two tenants share nothing that could be left behind, such as a process.
+	// Tenant and Key count who uses how much: a Runtime is fair between tenants, and within each
+	// between keys, such as the ids of apps. Scripts of two tenants share nothing that could be
+	// left behind, such as a process.
 	Tenant string
 	Key    string
 }
@@ -120,7 +121,8 @@ type Shares struct {
 	Computing int           // that compute at once at usual priority
 	Slice     time.Duration // CPU time after which a script is slow: it has the lowest priority, and may be suspended
 	Window    time.Duration // in which CPU time counts
-	// TenantCPU and KeyCPU are the CPU time in a Window from which on the slow scripts of a tenant or key compute only while no others want to.
+	// TenantCPU and KeyCPU are the CPU time in a Window from which on the slow scripts of a tenant
+	// or key compute only while no others want to.
 	TenantCPU, KeyCPU time.Duration
 }
 

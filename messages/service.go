@@ -344,7 +344,8 @@ func (s *Service) Events(ctx context.Context, app string, f Filter, q paging.Que
 	return s.store.Events(ctx, tenant, app, f, q)
 }
 
-// Messages returns a page of the messages of an app, as Events does, and a Summary of all of them, to those who may change the app.
+// Messages returns a page of the messages of an app, as Events does, and a Summary of all of them,
+// to those who may change the app.
 func (s *Service) Messages(ctx context.Context, app string, f Filter, q paging.Query) (paging.Page[Message], Summary, error) {
 	tenant, app, err := s.find(ctx, app, s.o.Apps.Examinable)
 	if err == nil {
@@ -374,7 +375,8 @@ func (s *Service) Event(ctx context.Context, app, id string) (Event, error) {
 	return s.store.Event(ctx, tenant, app, id)
 }
 
-// Message returns a message of an app to those who may change it. Errors: errs.NotFound; errs.Forbidden.
+// Message returns a message of an app to those who may change it. Errors: errs.NotFound;
+// errs.Forbidden.
 func (s *Service) Message(ctx context.Context, app, id string) (Message, error) {
 	tenant, app, err := s.find(ctx, app, s.o.Apps.Examinable)
 	if err != nil {

@@ -26,12 +26,14 @@ type Query struct {
 	// Before is the row behind the page, which has the Limit rows before it, and Start is how many rows are before that row.
 	// Without After.
 	Before *Position
-	// CountOnly reports whether only Page.Total is needed: then the page has no rows, whatever Limit is.
+	// CountOnly reports whether only Page.Total is needed: then the page has no rows, whatever
+	// Limit is.
 	CountOnly bool
 }
 
-// Checked returns the query with its default. Every Store that reads a page begins with it. Errors: errs.Invalid naming the
-// field for a negative Start, a Limit out of range, and a query with both After and Before.
+// Checked returns the query with its default. Every Store that reads a page begins with it. Errors:
+// errs.Invalid naming the field for a negative Start, a Limit out of range, and a query with both
+// After and Before.
 func (q Query) Checked() (Query, error) {
 	switch {
 	case q.Start < 0:

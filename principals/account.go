@@ -28,7 +28,8 @@ func (a Account) String() string {
 }
 
 // AdmitAs logs in the user of a domain as whom a person has been authenticated at another one. It creates and changes no user, and nothing of the
-// tie is stored. check is called with the user who fits, to ask the directory; its error is returned as it is. nil asks nobody.
+// tie is stored. check is called with the user who fits, to ask the directory; its error is
+// returned as it is. nil asks nobody.
 //
 // It returns errs.Invalid for the domain Local, and errs.Unauthenticated "Unable to log in" if not exactly one user of the domain fits, or who
 // fits is disabled, locked or expired, or was locked in the directory when it was last asked.

@@ -479,7 +479,8 @@ func TestAdmitDisables(t *testing.T) {
 	})
 }
 
-// TestAdmitReasons: the log tells why somebody who has logged in at a directory is no user here, and what to do.
+// TestAdmitReasons: the log tells why somebody who has logged in at a directory is no user here,
+// and what to do.
 func TestAdmitReasons(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)

@@ -46,7 +46,8 @@ func (p Unchecked) Authenticate(ctx context.Context, tenant, domain, username, p
 	return p.s.seen(u), err
 }
 
-// passes checks and counts a password, and returns the login that it belongs to. Errors: refusals as in Authenticate.
+// passes checks and counts a password, and returns the login that it belongs to. Errors: refusals
+// as in Authenticate.
 func (s *Service) passes(ctx context.Context, tenant, domain, username, password string) (right Login, passed error) {
 	if !escapes.StorableWithin(tenant, 255) || !escapes.StorableWithin(username, maxOldUsername) {
 		tenant, username = "", "" // nobody's; looked for all the same

@@ -15,10 +15,10 @@ var reassigned = []entity.Kind{
 	"dataset", "datasource", "report", "query", "file", "job", "visual", "assistant", "library", "template", "app",
 }
 
-// Reassign moves all content of the ten kinds that the API documents, apps, and Options.HostKinds, from one user or team to
-// another, in one transaction, and returns what it moved. Drafts of datasets, reports and queries that the source has begun are removed instead.
-// It is for superusers,
-// for users with their own content and for admins of a team with the team's.
+// Reassign moves all content of the ten kinds that the API documents, apps, and Options.HostKinds,
+// from one user or team to another, in one transaction, and returns what it moved. Drafts of
+// datasets, reports and queries that the source has begun are removed instead. It is for
+// superusers, for users with their own content and for admins of a team with the team's.
 //
 // Errors: errs.NotFound for an unknown source; errs.Unauthenticated when the caller may not;
 // errs.Invalid when to is unknown, Everyone or the source itself.

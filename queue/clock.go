@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// hasten reports whether the next time of a schedule is later than the first one after now, which it then becomes. A clock that was ahead has
-// stored the later one, or the rules of the zone have changed.
+// hasten reports whether the next time of a schedule is later than the first one after now, which
+// it then becomes. A clock that was ahead has stored the later one, or the rules of the zone have
+// changed.
 func (c *Schedule) hasten(now time.Time) bool {
 	next, err := Next(c.Cron, c.Zone, now)
 	if err != nil || !c.Next.After(next) {
@@ -73,13 +74,15 @@ func (s *Service) review(ctx context.Context) error {
 	}
 }
 
-// readClock is the clock of the database when it was read, beside that of this machine, whose monotonic reading tells how long ago it was.
+// readClock is the clock of the database when it was read, beside that of this machine, whose
+// monotonic reading tells how long ago it was.
 type readClock struct{ at, local time.Time }
 
 // clockPause is the time between two readings of the database's clock.
 const clockPause = time.Minute
 
-// readClock reads the clock of the database. Without an answer the time goes on from the last reading.
+// readClock reads the clock of the database. Without an answer the time goes on from the last
+// reading.
 func (s *Service) readClock(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()

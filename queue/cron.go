@@ -15,10 +15,11 @@ const minEvery = time.Minute
 var parser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom | cron.Descriptor).
 	WithMinEveryInterval(minEvery)
 
-// Next returns the first time of a cron expression after a point in time, in UTC. Zone is an IANA name, "" for UTC.
-// docs/queue.md has the expressions and what happens when clocks change.
+// Next returns the first time of a cron expression after a point in time, in UTC. Zone is an IANA
+// name, "" for UTC. docs/queue.md has the expressions and what happens when clocks change.
 //
-// It returns errs.Invalid naming what is wrong, also for an expression that has no time to come, such as 0 0 30 2 *.
+// It returns errs.Invalid naming what is wrong, also for an expression that has no time to come,
+// such as 0 0 30 2 *.
 func Next(expression, zone string, after time.Time) (time.Time, error) {
 	location, err := time.LoadLocation(zone)
 	if err != nil || zone == "Local" {
@@ -52,7 +53,8 @@ func parse(expression string) (cron.Schedule, error) {
 	}
 	spec, ok := times.(*cron.SpecSchedule)
 	if fields := strings.Fields(expression); ok && len(fields) == 5 {
-		// As in crontab(5), a field that begins with * does not select days, also */2; the library counts * only.
+		// As in crontab(5), a field that begins with * does not select days, also */2; the library
+		// counts * only.
 		const everyDay = 1 << 63
 		if strings.HasPrefix(fields[2], "*") {
 			spec.Dom |= everyDay
@@ -86,12 +88,14 @@ func offset(t time.Time) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// maxGap is the longest change of clocks that is one: a longer one leaves out a day, and what is due on it.
+// maxGap is the longest change of clocks that is one: a longer one leaves out a day, and what is
+// due on it.
 const maxGap = 3 * time.Hour
 
-// nextOnClock returns the first time after a point in time at which the clocks of its location show a time of spec, zero if
-// there is none. What the clocks leave out comes as late as it must: at the same minute of the next hour, or at the first minute
-// that there is. What they show twice comes once, unless spec has every hour: that one goes on as time does.
+// nextOnClock returns the first time after a point in time at which the clocks of its location show
+// a time of spec, zero if there is none. What the clocks leave out comes as late as it must: at the
+// same minute of the next hour, or at the first minute that there is. What they show twice comes
+// once, unless spec has every hour: that one goes on as time does.
 func nextOnClock(spec *cron.SpecSchedule, after time.Time) time.Time {
 	const hours = 1<<24 - 1
 	everyHour := spec.Hour&hours == hours
@@ -120,8 +124,8 @@ func nextOnClock(spec *cron.SpecSchedule, after time.Time) time.Time {
 	}
 }
 
-// firstMoved returns the first time after a point in time to which a time of spec is moved that the clocks left out at the start
-// of p, zero if there is none.
+// firstMoved returns the first time after a point in time to which a time of spec is moved that the
+// clocks left out at the start of p, zero if there is none.
 func firstMoved(spec *cron.SpecSchedule, p period, after time.Time) time.Time {
 	gap := p.offset - p.before
 	if p.start.IsZero() || gap <= 0 || gap > maxGap || after.After(p.start.Add(gap+time.Hour)) {

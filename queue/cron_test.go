@@ -51,7 +51,8 @@ func FuzzNext(f *testing.F) {
 	})
 }
 
-// TestNextLocal checks times on the clocks of zones, on days when these change and where two fields select days.
+// TestNextLocal checks times on the clocks of zones, on days when these change and where two fields
+// select days.
 func TestNextLocal(t *testing.T) {
 	for _, c := range []struct{ cron, zone, after, want string }{
 		{"30 2 * * *", "Europe/Berlin", "2027-03-27T11:00:00Z", "2027-03-28T03:30"}, // 02:30 does not exist
@@ -110,8 +111,8 @@ var allClocked = []clocked{
 	}},
 }
 
-// TestNextEachMinuteSize compares Next with times that are worked out minute by minute, on the days around each change of the clocks
-// from 2026 to 2030.
+// TestNextEachMinuteSize compares Next with times that are worked out minute by minute, on the days
+// around each change of the clocks from 2026 to 2030.
 func TestNextEachMinuteSize(t *testing.T) {
 	zones := []string{
 		"Europe/Berlin", "Europe/London", "America/New_York", "America/Havana", "America/Santiago", "America/Nuuk", "Asia/Beirut", "Asia/Gaza", "Africa/Cairo",

@@ -158,10 +158,11 @@ type Store interface {
 	DeleteSchedules(ctx context.Context, tenant, kind string, keys []string) error
 	// Schedules returns those of a tenant and kind in order of their keys: those with some keys, or all if there are none.
 	Schedules(ctx context.Context, tenant, kind string, keys []string) ([]Schedule, error)
-	// EachSchedule returns schedules of all tenants without their payloads, in order of tenant, kind and key, behind one; at most n.
+	// EachSchedule returns schedules of all tenants without their payloads, in order of tenant,
+	// kind and key, behind one; at most n.
 	EachSchedule(ctx context.Context, after Schedule, n int) ([]Schedule, error)
-	// Hasten stores the next times of schedules of a tenant that are earlier than those that they have. It leaves one alone whose expression
-	// or zone is another one by now.
+	// Hasten stores the next times of schedules of a tenant that are earlier than those that they
+	// have. It leaves one alone whose expression or zone is another one by now.
 	Hasten(ctx context.Context, tenant string, all []Schedule) error
 	// Fire locks schedules of all tenants that are due, at most n, calls next with them, stores the times that it sets and the jobs that it
 	// returns, all in one transaction, and returns the number of schedules. Those that another node has locked are left to it.
@@ -194,9 +195,11 @@ type Bell interface {
 	Listen(ctx context.Context, heard func()) error
 }
 
-// Clock is implemented by Stores whose database has a clock, which is then that of all nodes. It is used unless Options.Now is set.
+// Clock is implemented by Stores whose database has a clock, which is then that of all nodes. It is
+// used unless Options.Now is set.
 type Clock interface {
-	// Time returns the time of the database, or errors.ErrUnsupported if it has only that of this machine.
+	// Time returns the time of the database, or errors.ErrUnsupported if it has only that of this
+	// machine.
 	Time(ctx context.Context) (time.Time, error)
 }
 

@@ -615,8 +615,8 @@ func TestTickCost(t *testing.T) {
 	})
 }
 
-// TestClockThatWasAhead: times of schedules that a clock has stored that was ahead once are worked out again: at start, and while a node
-// runs whose clock goes back.
+// TestClockThatWasAhead: times of schedules that a clock has stored that was ahead once are worked
+// out again: at start, and while a node runs whose clock goes back.
 func TestClockThatWasAhead(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -676,7 +676,8 @@ func TestClockThatWasAhead(t *testing.T) {
 	})
 }
 
-// TestClockOfDatabase: the clock of a PostgreSQL is that of the queue, whatever a caller of this machine sets.
+// TestClockOfDatabase: the clock of a PostgreSQL is that of the queue, whatever a caller of this
+// machine sets.
 func TestClockOfDatabase(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)

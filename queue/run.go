@@ -191,15 +191,16 @@ func (s *Service) hint(at time.Time) {
 	}
 }
 
-// untilNext returns how long it is until the dispatcher looks at times again. It is Poll at most, also after the clock has gone back.
+// untilNext returns how long it is until the dispatcher looks at times again. It is Poll at most,
+// also after the clock has gone back.
 func (s *Service) untilNext() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return min(max(s.next.Sub(s.stamp()), 0), s.o.Node.Poll)
 }
 
-// isDue reports whether it is time to look at times, and sets when it is next. A time beyond Poll is due: the clock was ahead when it was set,
-// and so may those of schedules.
+// isDue reports whether it is time to look at times, and sets when it is next. A time beyond Poll
+// is due: the clock was ahead when it was set, and so may those of schedules.
 func (s *Service) isDue(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -97,7 +97,8 @@ func (s *Service) Add(workers ...Worker) error {
 	return nil
 }
 
-// stamp returns the time: that of the database where it has a clock, which does not depend on how somebody sets that of this machine.
+// stamp returns the time: that of the database where it has a clock, which does not depend on how
+// somebody sets that of this machine.
 func (s *Service) stamp() time.Time {
 	now := s.o.Now()
 	if c := s.read.Load(); c != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/blobs"
 )
 
-// Blobs returns a blobs.Store that returns errs.Full for what its tenant has no room for: before anything is taken if the
-// size is known (blobs.WithSize), and in the middle of it if not.
+// Blobs returns a blobs.Store that returns errs.Full for what its tenant has no room for: before
+// anything is taken if the size is known (blobs.WithSize), and in the middle of it if not.
 //
-// What this process writes at once never passes the quota together. Several processes may pass it by what they write in one
-// second, and so may a transaction that others do not see yet.
+// What this process writes at once never passes the quota together. Several processes may pass it
+// by what they write in one second, and so may a transaction that others do not see yet.
 func (s *Service) Blobs(store blobs.Store) blobs.Store { return &bounded{store, s} }
 
 type bounded struct {
@@ -32,7 +32,8 @@ func (b *bounded) Create(ctx context.Context, tenant, id string, limit int64, at
 	return &writer{Writer: w, quotas: b.quotas, ctx: ctx, tenant: tenant, room: b.quotas.of(tenant), limit: limit}, nil
 }
 
-// writer counts what it writes. A chunk that is full is in the counters of the database; what follows is pending.
+// writer counts what it writes. A chunk that is full is in the counters of the database; what
+// follows is pending.
 type writer struct {
 	blobs.Writer
 	quotas  *Service

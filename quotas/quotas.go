@@ -1,9 +1,9 @@
-// Package quotas bounds what a tenant stores: the bytes of its files, records and workspaces together, and the number of its
-// workspaces.
+// Package quotas bounds what a tenant stores: the bytes of its files, records and workspaces
+// together, and the number of its workspaces.
 //
-// What is stored is counted by the database in the transaction that writes it, so that no write path can forget it. A Service
-// measures it at most once a second while much room is left, and adds what this process has written since. quotas/bunstore
-// reads the counters.
+// What is stored is counted by the database in the transaction that writes it, so that no write
+// path can forget it. A Service measures it at most once a second while much room is left, and adds
+// what this process has written since. quotas/bunstore reads the counters.
 package quotas
 
 import (
@@ -42,8 +42,9 @@ type Own struct {
 
 // Store reads counters. Implementations must pass quotastest.TestStore.
 type Store interface {
-	// Measure returns the bytes that a tenant stores, without Uploads, Downloads and Count, and the tenant's own quota. In a
-	// transaction it sees what that has written. It costs the same for any number of files. Errors: errs.NotFound.
+	// Measure returns the bytes that a tenant stores, without Uploads, Downloads and Count, and the
+	// tenant's own quota. In a transaction it sees what that has written. It costs the same for any
+	// number of files. Errors: errs.NotFound.
 	Measure(ctx context.Context, tenant string) (Usage, Own, error)
 	// Usage returns all that a tenant stores, and its own quota. Errors: errs.NotFound.
 	Usage(ctx context.Context, tenant string) (Usage, Own, error)
@@ -167,8 +168,8 @@ func (s *Service) measure(ctx context.Context, tenant string, r *room) error {
 	return nil
 }
 
-// Room returns how many bytes a tenant may still write, 0 for none. Nothing is refused for an old measure: where there is not
-// room for n bytes, it is measured anew. Errors: errs.NotFound.
+// Room returns how many bytes a tenant may still write, 0 for none. Nothing is refused for an old
+// measure: where there is not room for n bytes, it is measured anew. Errors: errs.NotFound.
 func (s *Service) Room(ctx context.Context, tenant string, n int64) (int64, error) {
 	r := s.of(tenant)
 	left, err := s.room(ctx, tenant, r, n)
@@ -195,7 +196,8 @@ func (s *Service) Check(ctx context.Context, tenant string, n int64) error {
 	return err
 }
 
-// Left returns how many bytes a tenant may still write, as Room does, and errs.Full if there is no room for n bytes.
+// Left returns how many bytes a tenant may still write, as Room does, and errs.Full if there is no
+// room for n bytes.
 func (s *Service) Left(ctx context.Context, tenant string, n int64) (int64, error) {
 	left, err := s.Room(ctx, tenant, n)
 	if err == nil && left < n {
@@ -204,8 +206,9 @@ func (s *Service) Left(ctx context.Context, tenant string, n int64) (int64, erro
 	return left, err
 }
 
-// CheckWorkspace returns errs.Full if a tenant has as many workspaces as it may have, or no room. Those that are made at the same time, on any
-// number of servers, do not see each other and can pass the number together.
+// CheckWorkspace returns errs.Full if a tenant has as many workspaces as it may have, or no room.
+// Those that are made at the same time, on any number of servers, do not see each other and can
+// pass the number together.
 func (s *Service) CheckWorkspace(ctx context.Context, tenant string) error {
 	u, err := s.Usage(ctx, tenant)
 	switch {

@@ -33,8 +33,8 @@ type Session struct {
 	Username  string
 	CreatedAt time.Time
 	ExpiresAt time.Time
-	// PasswordSetAt is that of the user when the session began, zero for a user without a password. It is compared for being the same, as
-	// clocks can go back.
+	// PasswordSetAt is that of the user when the session began, zero for a user without a password.
+	// It is compared for being the same, as clocks can go back.
 	PasswordSetAt time.Time
 	// Provider is the session at a provider that it began with, nil for none. Store.InsertSession writes it, Store.ProviderSession alone reads it.
 	Provider *StoredProviderSession

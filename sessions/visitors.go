@@ -177,8 +177,8 @@ func (s *Service) DeleteAppToken(ctx context.Context, app, id string) error {
 }
 
 // CreateWebhookToken creates a token that lets others call the webhooks of an app. It is for those who may change the app. It lives as
-// long as it, the app and its creator do. A token that can only read makes none. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming
-// the field, also for a draft.
+// long as it, the app and its creator do. A token that can only read makes none. Errors:
+// errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also for a draft.
 func (s *Service) CreateWebhookToken(ctx context.Context, app string, n NewToken) (t Token, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {

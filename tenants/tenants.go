@@ -34,7 +34,8 @@ func (t Tenant) Version() string {
 	return guard.Version(t.ID, t.Name, t.Settings.AI, t.Settings.Licenses, t.Settings.DefaultDomain, from, t.CreatedAt, t.UpdatedAt)
 }
 
-// Quota is what a tenant may store, nil where the server decides. The operator sets it (Unchecked.SetQuota), and nobody in the tenant.
+// Quota is what a tenant may store, nil where the server decides. The operator sets it
+// (Unchecked.SetQuota), and nobody in the tenant.
 type Quota struct {
 	Bytes      *int64 // of files, records and workspaces, at least 0
 	Workspaces *int   // how many, at least 0
@@ -188,7 +189,8 @@ type Options struct {
 	// Username returns the exact name of the user of a tenant who is meant by a name, or errs.NotFound. Default nil: Update
 	// takes every name in DeployFrom.
 	Username func(ctx context.Context, tenant, name string) (string, error)
-	// OpenLicenses lets Update change the licenses of a tenant. Default false: only Unchecked.ChangeLicenses does.
+	// OpenLicenses lets Update change the licenses of a tenant. Default false: only
+	// Unchecked.ChangeLicenses does.
 	OpenLicenses bool
 }
 
@@ -215,9 +217,10 @@ func (s *Service) Get(ctx context.Context) (Tenant, error) {
 	return s.get(ctx, a.Tenant)
 }
 
-// Update changes the name and settings of the caller's tenant. It needs a superuser. The id, the quota and the times of the
-// edited tenant are ignored. Errors: errs.Forbidden, also for other licenses without Options.OpenLicenses; errs.Invalid naming
-// the field; an error from edit as it is.
+// Update changes the name and settings of the caller's tenant. It needs a superuser. The id, the
+// quota and the times of the edited tenant are ignored. Errors: errs.Forbidden, also for other
+// licenses without Options.OpenLicenses; errs.Invalid naming the field; an error from edit as it
+// is.
 func (s *Service) Update(ctx context.Context, edit func(*Tenant) error) (Tenant, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -250,7 +253,8 @@ func (s *Service) Update(ctx context.Context, edit func(*Tenant) error) (Tenant,
 	return t, nil
 }
 
-// acceptLicenses refuses other licenses than the tenant has, in whatever order, unless superusers may change them.
+// acceptLicenses refuses other licenses than the tenant has, in whatever order, unless superusers
+// may change them.
 func (s *Service) acceptLicenses(was Tenant, t *Tenant) error {
 	if s.open {
 		return nil

@@ -199,7 +199,8 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestLicenses: the licenses of a tenant are set by the operator, and by its superusers only with Options.OpenLicenses.
+// TestLicenses: the licenses of a tenant are set by the operator, and by its superusers only with
+// Options.OpenLicenses.
 func TestLicenses(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, store := is.New(t), bunstore.New(open(t))

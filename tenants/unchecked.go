@@ -46,7 +46,8 @@ func (u Unchecked) Lookup(ctx context.Context, id string) (Tenant, error) {
 // All returns all tenants, ordered by id.
 func (u Unchecked) All(ctx context.Context) ([]Tenant, error) { return u.s.store.All(ctx) }
 
-// SetQuota sets what a tenant may store. What it stores already stays, also if that is more. Errors: errs.Invalid; errs.NotFound.
+// SetQuota sets what a tenant may store. What it stores already stays, also if that is more.
+// Errors: errs.Invalid; errs.NotFound.
 func (u Unchecked) SetQuota(ctx context.Context, id string, q Quota) (Tenant, error) {
 	if q.Bytes != nil && *q.Bytes < 0 || q.Workspaces != nil && *q.Workspaces < 0 {
 		return Tenant{}, errs.New(errs.Invalid, "a quota must not be negative")
@@ -60,8 +61,9 @@ func (u Unchecked) SetQuota(ctx context.Context, id string, q Quota) (Tenant, er
 	})
 }
 
-// ChangeLicenses adds licenses to a tenant and removes others, in one write. A license that it has already is not added twice.
-// Errors: errs.Invalid naming the license, also for one to remove that the tenant does not have; errs.NotFound.
+// ChangeLicenses adds licenses to a tenant and removes others, in one write. A license that it has
+// already is not added twice. Errors: errs.Invalid naming the license, also for one to remove that
+// the tenant does not have; errs.NotFound.
 func (u Unchecked) ChangeLicenses(ctx context.Context, id string, add, remove []string) (Tenant, error) {
 	if _, err := u.Lookup(ctx, id); err != nil {
 		return Tenant{}, err

@@ -56,8 +56,9 @@ func New(o Options) *Service {
 
 // Create streams r into a new upload; after an error there is none. The name is the last part of the path filename, "upload" if
 // that is empty; contentType may be "" for application/octet-stream. An error of r is returned as it is.
-// Errors: errs.Invalid for a bad name or content type; errs.TooLarge; errs.Full for what the caller's uploads, or the tenant's storage, have no room
-// for: before r is read if the size is known (blobs.WithSize).
+// Errors: errs.Invalid for a bad name or content type; errs.TooLarge; errs.Full for what the
+// caller's uploads, or the tenant's storage, have no room for: before r is read if the size is
+// known (blobs.WithSize).
 func (s *Service) Create(ctx context.Context, filename, contentType string, r io.Reader) (Upload, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

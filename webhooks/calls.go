@@ -26,7 +26,8 @@ type Call struct {
 	// Bind sets what the handler can call, and returns what ends that. ctx has the actor that the handler runs as.
 	Bind func(ctx context.Context, in *handlers.Invocation) (end func(), err error)
 
-	// postpone is called when the handler cannot run now, and nothing of it has run; nil refuses the call.
+	// postpone is called when the handler cannot run now, and nothing of it has run; nil refuses
+	// the call.
 	postpone func(cause error) (handlers.Response, error)
 	counted  bool // the call has been counted before
 }

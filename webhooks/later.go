@@ -25,8 +25,8 @@ type laterJob struct {
 	ID  string `json:"id"` // of the invocation
 }
 
-// postpone keeps a request whose handler cannot run now and puts the job that runs it. It returns what the sender is answered; if the request
-// cannot be kept, it is refused because of cause.
+// postpone keeps a request whose handler cannot run now and puts the job that runs it. It returns
+// what the sender is answered; if the request cannot be kept, it is refused because of cause.
 func (s *Service) postpone(ctx context.Context, tenant string, e Entry, r handlers.Request, kept bool, cause error) (handlers.Response, error) {
 	err := s.enqueue(ctx, tenant, e.Invocation, r, kept)
 	if err != nil {
@@ -70,7 +70,8 @@ func (u Unchecked) Workers() []queue.Worker {
 	return []queue.Worker{{Kind: JobLater, Off: u.s.o.Bind == nil, Do: u.s.runLater, Timeout: laterTime}}
 }
 
-// runLater runs the handler of a request as its first call. An error of the handler is in the record, and is none of the job's.
+// runLater runs the handler of a request as its first call. An error of the handler is in the
+// record, and is none of the job's.
 func (s *Service) runLater(ctx context.Context, j queue.Job) error {
 	var job laterJob
 	if err := json.Unmarshal(j.Payload, &job); err != nil {

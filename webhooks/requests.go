@@ -125,8 +125,9 @@ func (s *Service) Replay(ctx context.Context, app, id string, bind func(ctx cont
 	return s.Invocation(ctx, app, e.ID)
 }
 
-// again returns what runs the handler with a request that is kept, and sets method and path of the entry. Errors: errs.Conflict if no route
-// has the path and method any more, or the owner of the app is disabled or gone.
+// again returns what runs the handler with a request that is kept, and sets method and path of the
+// entry. Errors: errs.Conflict if no route has the path and method any more, or the owner of the
+// app is disabled or gone.
 func (s *Service) again(ctx context.Context, tenant string, kept Kept, e *Entry) (Caller, handlers.Invocation, error) {
 	in := handlers.Invocation{ID: e.ID, App: handlers.App{Tenant: tenant, ID: kept.App}}
 	var err error

@@ -35,7 +35,8 @@ func (u Unchecked) Serve(ctx context.Context, in handlers.Invocation) (handlers.
 }
 
 // Served returns the last calls of the server routes of an app or draft that failed or have logged something, newest first and without
-// logs, to those who may change it, also with a token that can only read. Errors: errs.NotFound; errs.Forbidden.
+// logs, to those who may change it, also with a token that can only read. Errors: errs.NotFound;
+// errs.Forbidden.
 func (s *Service) Served(ctx context.Context, app string) ([]Invocation, error) {
 	a, id, err := s.readable(ctx, app, s.o.Apps.Examinable)
 	if err != nil {

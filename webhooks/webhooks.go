@@ -98,10 +98,12 @@ type Store interface {
 	Days(ctx context.Context, tenant, app string, f Filter, since string) ([]Day, error)
 	// Invocation returns one invocation of an app. It fails with errs.NotFound.
 	Invocation(ctx context.Context, tenant, app, id string) (Invocation, error)
-	// Keep adds a request, and removes the app's oldest ones beyond a number and a number of bytes, but for those that wait.
+	// Keep adds a request, and removes the app's oldest ones beyond a number and a number of bytes,
+	// but for those that wait.
 	Keep(ctx context.Context, tenant string, k Kept, most int, bytes int64) error
-	// Wait marks a request that is kept as waiting for its handler. It fails with errs.Unavailable if so many of the app, or requests of so
-	// many bytes, would wait then, or the request is not there.
+	// Wait marks a request that is kept as waiting for its handler. It fails with errs.Unavailable
+	// if so many of the app, or requests of so many bytes, would wait then, or the request is not
+	// there.
 	Wait(ctx context.Context, tenant, app, id string, most int, bytes int64) error
 	// Waited ends that a request waits.
 	Waited(ctx context.Context, tenant, app, id string) error
@@ -174,7 +176,8 @@ type Options struct {
 	Apps     Apps
 	Handlers Handlers
 	Keys     Sealer
-	// Queue runs requests later that cannot run now, of handlers whose config wants that. Default nil: they are refused.
+	// Queue runs requests later that cannot run now, of handlers whose config wants that. Default
+	// nil: they are refused.
 	Queue Queue
 	// Bind is Call.Bind of those.
 	Bind func(ctx context.Context, in *handlers.Invocation) (end func(), err error)

@@ -682,7 +682,8 @@ func TestReplay(t *testing.T) {
 	is.Equal(len(f.ran), 2)
 }
 
-// TestLater: with config.later, a request that cannot run is kept, and runs as its first call when it can.
+// TestLater: with config.later, a request that cannot run is kept, and runs as its first call when
+// it can.
 func TestLater(t *testing.T) {
 	for _, config := range []string{`{"later": true}`, `{"later": true, "keep": true}`} {
 		t.Run(config, func(t *testing.T) {

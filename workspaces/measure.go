@@ -54,8 +54,9 @@ func (s *Service) use(k key) {
 	}
 }
 
-// Measure stores the sizes of the workspaces that were used since they were measured last, a hundred of a tenant at a time. A failure of one
-// tenant's does not keep the others waiting; it is tried again by the next Measure.
+// Measure stores the sizes of the workspaces that were used since they were measured last, a
+// hundred of a tenant at a time. A failure of one tenant's does not keep the others waiting; it is
+// tried again by the next Measure.
 func (s *Service) Measure(ctx context.Context) (failed error) {
 	s.mu.Lock()
 	byTenant := map[string][]string{}

@@ -45,8 +45,8 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err
 func (e *Error) Unwrap() error { return e.Err }
 
 // Migrations returns the migrations of a library for an engine, ordered by name. A file x.sql is for all engines; x.sqlite.sql or
-// x.postgres.sql is for one, and there it is in the place of x.sql. It returns errs.Invalid naming the file, also for one that undoes
-// another, as other tools have them: each file is run.
+// x.postgres.sql is for one, and there it is in the place of x.sql. It returns errs.Invalid naming
+// the file, also for one that undoes another, as other tools have them: each file is run.
 func Migrations(files fs.FS, engine string) ([]Migration, error) {
 	entries, err := fs.ReadDir(files, Folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +110,8 @@ var (
 	undoWord = regexp.MustCompile(`(?i)(^|\.)(down|undo|rollback|revert)(\.|$)`)
 	// undoEnd matches the end of such a name if there is a file without it.
 	undoEnd = regexp.MustCompile(`(?i)[_-](down|undo|rollback|revert)$`)
-	// undoPart matches a line that begins a part of a file for undoing the rest: of dbmate, goose, sql-migrate and MyBatis.
+	// undoPart matches a line that begins a part of a file for undoing the rest: of dbmate, goose,
+	// sql-migrate and MyBatis.
 	undoPart = regexp.MustCompile(`(?im)^[ \t]*(--[ \t]*(migrate:down|\+goose[ \t]+down|\+migrate[ \t]+down)\b|--[ \t]*//[ \t]*@undo\b)`)
 )
 
@@ -129,7 +130,8 @@ func undoes(stem string, entries []fs.DirEntry) bool {
 	return before != stem && (has(before) || has(before+"_up") || has(before+"-up"))
 }
 
-// below returns a sentence about each folder among the migrations that has files of SQL, which are not applied.
+// below returns a sentence about each folder among the migrations that has files of SQL, which are
+// not applied.
 func below(files fs.FS) (doubts []string, err error) {
 	seen := map[string]bool{}
 	err = fs.WalkDir(files, Folder, func(file string, e fs.DirEntry, err error) error {
@@ -162,9 +164,9 @@ func read(files fs.FS, name string) (string, error) {
 }
 
 // Migrate runs the migrations of a library that are pending in the workspace of an app or draft, and returns their names. A migration
-// is run once, whatever becomes of its file: see Doubts. If one fails, those before it are applied and recorded.
-// Errors: errs.Invalid naming the file, and its line where the engine names one; errs.Conflict and others of Conn.Query likewise;
-// errs.Unavailable.
+// is run once, whatever becomes of its file: see Doubts. If one fails, those before it are applied
+// and recorded. Errors: errs.Invalid naming the file, and its line where the engine names one;
+// errs.Conflict and others of Conn.Query likewise; errs.Unavailable.
 func (s *Service) Migrate(ctx context.Context, tenant, app string, files fs.FS) (applied []string, err error) {
 	engine := "sqlite"
 	if s.o.Driver != nil {
@@ -213,9 +215,10 @@ func named(err error) error {
 	return errs.Wrap(code, err, "%s: %s", where, message)
 }
 
-// Doubts returns sentences about the migrations of a library that do something else in the workspace of an app or draft than their
-// order and text say: those that have been run as other text, which are not run again, those that are pending but come before one
-// that has been run, and those in folders below, which are not run.
+// Doubts returns sentences about the migrations of a library that do something else in the
+// workspace of an app or draft than their order and text say: those that have been run as other
+// text, which are not run again, those that are pending but come before one that has been run, and
+// those in folders below, which are not run.
 func (s *Service) Doubts(ctx context.Context, tenant, app string, files fs.FS) (doubts []string, err error) {
 	if s.o.Driver == nil {
 		return nil, nil

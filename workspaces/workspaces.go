@@ -26,10 +26,11 @@ type Conn interface {
 	// Query runs one statement, a transaction of its own, and returns its rows as a JSON array of objects; it is empty for a statement
 	// that returns none. params is a JSON array of the values of $1, $2 and so on, or empty. The statement ends with ctx.
 	//
-	// A statement that can make the workspace larger fails with the error of Room(ctx, 1), if there is one. Those that delete, drop or truncate
-	// do not, so that room can be made.
+	// A statement that can make the workspace larger fails with the error of Room(ctx, 1), if there
+	// is one. Those that delete, drop or truncate do not, so that room can be made.
 	//
-	// If ReadOnly(ctx), the statement can only read: one that writes fails with errs.Forbidden and changes nothing.
+	// If ReadOnly(ctx), the statement can only read: one that writes fails with errs.Forbidden and
+	// changes nothing.
 	//
 	// Errors: errs.Invalid with the engine's message for a fault in the statement or in params; errs.Conflict for a value that is
 	// there already in a unique column; errs.TooLarge for a full workspace and for too large a result; errs.Unavailable; the error
@@ -50,13 +51,14 @@ func ReadOnly(ctx context.Context) bool { return ctx.Value(readOnlyKey{}) != nil
 
 type roomKey struct{}
 
-// WithRoom returns a context in which the statements of a Conn are bounded by what room returns: how many bytes may still be stored, and an
-// error if n bytes do not fit.
+// WithRoom returns a context in which the statements of a Conn are bounded by what room returns:
+// how many bytes may still be stored, and an error if n bytes do not fit.
 func WithRoom(ctx context.Context, room func(ctx context.Context, n int64) (left int64, err error)) context.Context {
 	return context.WithValue(ctx, roomKey{}, room)
 }
 
-// Room returns how many bytes statements may still store, and an error if n bytes do not fit. Without WithRoom any number fits.
+// Room returns how many bytes statements may still store, and an error if n bytes do not fit.
+// Without WithRoom any number fits.
 func Room(ctx context.Context, n int64) (left int64, err error) {
 	if room, ok := ctx.Value(roomKey{}).(func(context.Context, int64) (int64, error)); ok {
 		return room(ctx, n)
@@ -194,7 +196,8 @@ type Options struct {
 	Exist func(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 	// Admit returns an error if a tenant must not have another workspace. nil: each may.
 	Admit func(ctx context.Context, tenant string) error
-	// Room returns how many bytes a tenant may still store, and an error if n bytes do not fit. nil: any number.
+	// Room returns how many bytes a tenant may still store, and an error if n bytes do not fit.
+	// nil: any number.
 	Room func(ctx context.Context, tenant string, n int64) (left int64, err error)
 	// Kind is the kind of apps, whose workspaces are dropped when they are purged.
 	Kind entity.Kind

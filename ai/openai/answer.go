@@ -34,8 +34,8 @@ type call struct {
 	name, arguments []byte
 }
 
-// read reads an answer to its end. An answer without a reason for its end has been cut, unless the server has said that its stream
-// is over.
+// read reads an answer to its end. An answer without a reason for its end has been cut, unless the
+// server has said that its stream is over.
 func (a *answer) read(ctx context.Context, stream *ssestream.Stream[sdk.ChatCompletionChunk], done *bool) error {
 	defer func() {
 		if stream.Err() == nil {
@@ -161,8 +161,8 @@ func (a *answer) text(piece string, last bool) error {
 	return a.send(ai.Part{Text: said})
 }
 
-// addCall adds a piece of a call. A server names a call in its first piece, and some in each; some send each call whole, all with
-// the same index.
+// addCall adds a piece of a call. A server names a call in its first piece, and some in each; some
+// send each call whole, all with the same index.
 func (a *answer) addCall(c sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
 	at := -1
 	for i, begun := range a.calls {

@@ -34,7 +34,8 @@ import (
 
 // Options configure a Provider. URL and Models are required.
 type Options struct {
-	// URL is the address of the API, such as https://api.openai.com/v1 or http://localhost:11434/v1, or of a deployment of Azure:
+	// URL is the address of the API, such as https://api.openai.com/v1 or
+	// http://localhost:11434/v1, or of a deployment of Azure:
 	// https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=2024-10-21.
 	URL string
 	Key string // sent as a bearer token, to Azure as api-key; "" for a server without one
@@ -155,7 +156,8 @@ func New(o Options) (ai.Provider, error) {
 // operation matches the end of an address that is the one of a single operation of the API.
 var operation = regexp.MustCompile(`/(chat/completions|completions|responses|embeddings|models|images/generations)/?$`)
 
-// azure reports whether an address is that of a model at Azure, or of a gateway with the same paths.
+// azure reports whether an address is that of a model at Azure, or of a gateway with the same
+// paths.
 func azure(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
 	return strings.HasSuffix(host, ".openai.azure.com") || strings.HasSuffix(host, ".cognitiveservices.azure.com") || strings.HasSuffix(host, ".services.ai.azure.com") ||
@@ -302,8 +304,8 @@ func message(m ai.Message) sdk.ChatCompletionMessageParamUnion {
 	return sdk.UserMessage(parts)
 }
 
-// explain returns the error of an answer for the caller. It wraps what the server has sent, without the key. tools are those of the
-// request.
+// explain returns the error of an answer for the caller. It wraps what the server has sent, without
+// the key. tools are those of the request.
 func (p *provider) explain(ctx context.Context, err error, a *answer, tools ...ai.Tool) error {
 	switch {
 	case err == nil:

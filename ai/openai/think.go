@@ -2,7 +2,8 @@ package openai
 
 import "strings"
 
-// thinking parts the text of an answer that begins with <think> into what the model thinks, up to </think>, and the answer.
+// thinking parts the text of an answer that begins with <think> into what the model thinks, up to
+// </think>, and the answer.
 type thinking struct {
 	held  string // not known yet
 	state thinkingState
@@ -19,7 +20,8 @@ const (
 
 const thinkBegins, thinkEnds = "<think>", "</think>"
 
-// part returns what a piece of text adds to the thoughts and to the answer. The last piece is not held back.
+// part returns what a piece of text adds to the thoughts and to the answer. The last piece is not
+// held back.
 func (t *thinking) part(text string, last bool) (thought, said string) {
 	t.held += text
 	if t.state == undecided {

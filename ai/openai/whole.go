@@ -24,8 +24,8 @@ type wholeChoice struct {
 	FinishReason *string        `json:"finish_reason"`
 }
 
-// streamed replaces the body of an answer, which is read from a reader, by a stream of one event: it is one JSON object. It returns a
-// refusal for an object that is an error.
+// streamed replaces the body of an answer, which is read from a reader, by a stream of one event:
+// it is one JSON object. It returns a refusal for an object that is an error.
 func streamed(res *http.Response, from io.Reader, body io.Closer) error {
 	raw, err := io.ReadAll(from)
 	_ = body.Close()

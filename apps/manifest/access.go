@@ -18,8 +18,9 @@ const (
 	maxSegments = 32
 )
 
-// Allows reports whether the manifest has a rule for a call of the app's pages and handlers. The path is escaped, as it is in a URL,
-// and begins after /api/; it has no query. HEAD is allowed where GET is. The service closes some routes to all apps beside that.
+// Allows reports whether the manifest has a rule for a call of the app's pages and handlers. The
+// path is escaped, as it is in a URL, and begins after /api/; it has no query. HEAD is allowed
+// where GET is. The service closes some routes to all apps beside that.
 //
 // Only a path that can be read in one way is allowed. It has neither empty segments nor segments of dots alone, and no segment has,
 // percent-decoded, a slash, a backslash, a percent sign, a semicolon, a question mark, a number sign or a control character.
@@ -112,8 +113,8 @@ func (r *Rule) accept(of Reader) string {
 	return ""
 }
 
-// Useless returns a sentence for each rule of a manifest that allows no call, although it can be read: such as PUT users/**, where
-// apps may read and not write.
+// Useless returns a sentence for each rule of a manifest that allows no call, although it can be
+// read: such as PUT users/**, where apps may read and not write.
 func (r Reader) Useless(m Manifest) (warnings []string) {
 	for _, rule := range m.Access {
 		for _, method := range rule.Methods {

@@ -93,8 +93,8 @@ func TestAllows(t *testing.T) {
 	is.New(t).True(!manifest.Manifest{}.Allows("GET", "datasets"))
 }
 
-// TestClosedRules: a rule whose calls no app may make is an error, one for an area is not as long as another method is open, and
-// Useless names it.
+// TestClosedRules: a rule whose calls no app may make is an error, one for an area is not as long
+// as another method is open, and Useless names it.
 func TestClosedRules(t *testing.T) {
 	closed := map[string]string{
 		"GET tokens": "credentials", "PUT users/*": "profiles", "PUT users/**": "profiles", " apps/**": "programs", "GET apps/**": "programs",

@@ -105,8 +105,9 @@ type Variable struct {
 
 // Reader reads manifests.
 type Reader struct {
-	// Closed returns what the calls of a rule grant if no app may make any of them, such as "credentials", and "" if apps may make
-	// some. A manifest with such a rule is refused. The path is a pattern; the method is "" for any. Nil: no rule is refused.
+	// Closed returns what the calls of a rule grant if no app may make any of them, such as
+	// "credentials", and "" if apps may make some. A manifest with such a rule is refused. The path
+	// is a pattern; the method is "" for any. Nil: no rule is refused.
 	Closed func(method, path string) string
 }
 

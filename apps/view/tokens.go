@@ -30,10 +30,12 @@ const (
 	Hosted  Scope = "hosted"  // a user whom the host program has authenticated; Credential is ""
 )
 
-// Claims are what a token states. Tenant, App, Under, Scope and Expires are required, and the fields that Scope names.
+// Claims are what a token states. Tenant, App, Under, Scope and Expires are required, and the
+// fields that Scope names.
 //
-// A token ends before Expires when the session or token that Credential names does, or when what the app runs and may call is no
-// longer what Under stands for: the caller of Check asks for both with every request.
+// A token ends before Expires when the session or token that Credential names does, or when what
+// the app runs and may call is no longer what Under stands for: the caller of Check asks for both
+// with every request.
 type Claims struct {
 	Tenant     string
 	App        string // id
@@ -141,8 +143,8 @@ func (t *Tokens) Make(c Claims) string {
 }
 
 // Check returns the claims of a token that was made with the same key and has not expired. The caller compares tenant and app
-// (Claims.For) and Under, and checks that Credential is still valid. Errors: errs.Unauthenticated, with the claims of a token that
-// has expired.
+// (Claims.For) and Under, and checks that Credential is still valid. Errors: errs.Unauthenticated,
+// with the claims of a token that has expired.
 func (t *Tokens) Check(token string, now time.Time) (Claims, error) {
 	c, ok := t.genuine.get(token)
 	if !ok {

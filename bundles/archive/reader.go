@@ -138,8 +138,8 @@ func (a *Reader) readHeader() error {
 	return a.header.checkMembers(a.limits)
 }
 
-// head reads the tar header of the next member, up to maxTar bytes. It leaves out the folders that tar adds when a folder is packed,
-// and their ./ in names. Errors: tar's own.
+// head reads the tar header of the next member, up to maxTar bytes. It leaves out the folders that
+// tar adds when a folder is packed, and their ./ in names. Errors: tar's own.
 func (a *Reader) head() (*tar.Header, error) {
 	for {
 		a.heading, a.from = true, a.src.unpacked
@@ -190,7 +190,8 @@ func (a *Reader) next() (Member, error) {
 	return m, nil
 }
 
-// plain returns errs.Invalid for links, devices, duplicate names and extended headers that change what a file is.
+// plain returns errs.Invalid for links, devices, duplicate names and extended headers that change
+// what a file is.
 func (a *Reader) plain(h *tar.Header) error {
 	if h.Typeflag != tar.TypeReg || h.Linkname != "" {
 		return bad(h.Name, "is not a plain file")
@@ -210,7 +211,8 @@ func (a *Reader) plain(h *tar.Header) error {
 	return a.names.add(a.last)
 }
 
-// describes reports whether an extended header is one of those with which programs describe the file that they have packed.
+// describes reports whether an extended header is one of those with which programs describe the
+// file that they have packed.
 func describes(record string) bool {
 	switch record {
 	case "path", "mtime", "atime", "ctime", "uid", "gid", "uname", "gname", "comment":
@@ -219,8 +221,8 @@ func describes(record string) bool {
 	return strings.HasPrefix(record, "SCHILY.") || strings.HasPrefix(record, "LIBARCHIVE.")
 }
 
-// Repack is what to do about an archive that somebody has packed in another order, as a part of a sentence: checksums.json has the
-// names in the order of the archive.
+// Repack is what to do about an archive that somebody has packed in another order, as a part of a
+// sentence: checksums.json has the names in the order of the archive.
 const Repack = `in the folder that the archive was unpacked into, run: tar -czf ../archive.tgz --no-recursion -T <(sed -n 's/^"\(.*\)": "[0-9a-f]*",\?$/\1/p' checksums.json; echo checksums.json)`
 
 func typeFits(t string) bool {

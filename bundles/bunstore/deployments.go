@@ -48,7 +48,8 @@ func (s *Store) Deployed(ctx context.Context, tenant, source, bundleID string) (
 func (s *Store) Fingerprints(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) (map[string]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	fingerprints := map[string]string{}
-	// || keeps PostgreSQL, as long as it has no statistics, from the index by source, of which all rows may have the same.
+	// || keeps PostgreSQL, as long as it has no statistics, from the index by source, of which all
+	// rows may have the same.
 	rows, err := c.Find(ctx, bunx.Lookup{
 		Columns: "entity_id, mark", Table: "tc_deployments", Where: "tenant_id = $1 AND kind = $2 AND ($3 = '' OR source_tenant || '' = $3)", Key: "entity_id",
 	}, ids, tenant, string(kind), source)

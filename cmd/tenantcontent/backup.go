@@ -106,7 +106,8 @@ func tellSalvaged(t terminal, found *database.Salvaged) (err error) {
 	return err
 }
 
-// lostRows returns how many rows of a table could not be read. Without an index that is whole nobody knows.
+// lostRows returns how many rows of a table could not be read. Without an index that is whole
+// nobody knows.
 func lostRows(t database.SalvagedTable) string {
 	switch {
 	case t.Damaged == 0:

@@ -36,7 +36,8 @@ func spoilTable(t *testing.T, file, table string) {
 	is.NoErr(f.Close())
 }
 
-// TestDamagedDatabase: no server runs on it, its backup fails and is kept beside, and what can be read is served again, with the right totals.
+// TestDamagedDatabase: no server runs on it, its backup fails and is kept beside, and what can be
+// read is served again, with the right totals.
 func TestDamagedDatabase(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	is, data, to := is.New(t), filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "to")
@@ -110,7 +111,8 @@ func TestSalvageKeepsContentOfLostUsers(t *testing.T) {
 	is.True(strings.Contains(body, `"total":60`))
 }
 
-// TestKilledRestore: no server begins empty beside what it has left, which is named; the next restore ends it.
+// TestKilledRestore: no server begins empty beside what it has left, which is named; the next
+// restore ends it.
 func TestKilledRestore(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	is, data, to := is.New(t), filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "to")
@@ -160,7 +162,8 @@ func TestMissingSecretKey(t *testing.T) {
 	}
 }
 
-// TestOneServerOfAFile: a second one is refused, and names the first, until that has ended, also by a kill.
+// TestOneServerOfAFile: a second one is refused, and names the first, until that has ended, also by
+// a kill.
 func TestOneServerOfAFile(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	is, data := is.New(t), "--data="+filepath.Join(t.TempDir(), "data")
@@ -187,7 +190,8 @@ func TestServesNoStandby(t *testing.T) {
 	}
 }
 
-// TestStopWaitsForServerRoutes: a handler of an app that runs when the server is told to stop has its time to answer.
+// TestStopWaitsForServerRoutes: a handler of an app that runs when the server is told to stop has
+// its time to answer.
 func TestStopWaitsForServerRoutes(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	is, s := is.New(t), spawn(t, onSQLite(t)...)

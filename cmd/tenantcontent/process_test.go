@@ -33,7 +33,8 @@ func TestStartsInATwinkling(t *testing.T) {
 	is.True(best < 2*time.Second) // on a machine that does other things, too: BENCHMARKS.md has the figure
 }
 
-// TestTwoStartAtOnce: servers share a PostgreSQL. Of a SQLite file there is one (TestOneServerOfAFile).
+// TestTwoStartAtOnce: servers share a PostgreSQL. Of a SQLite file there is one
+// (TestOneServerOfAFile).
 func TestTwoStartAtOnce(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	dbtest.Server(t)

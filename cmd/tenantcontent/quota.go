@@ -16,7 +16,8 @@ type tenantQuotaCommand struct {
 	Databases string `help:"Most SQL databases of its apps and drafts; default: as many as the server allows." placeholder:"NUMBER|default"`
 }
 
-// Run sets what a tenant may store, if a flag says so, and shows what it stores. A running server knows it within a second.
+// Run sets what a tenant may store, if a flag says so, and shows what it stores. A running server
+// knows it within a second.
 func (q *tenantQuotaCommand) Run(ctx context.Context, t terminal) error {
 	return q.with(ctx, t, func(app *tenantcontent.App) error {
 		tenant, err := app.Tenants.Unchecked().Lookup(ctx, q.ID)
@@ -55,7 +56,8 @@ func (q *tenantQuotaCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-// ofServer returns a limit, and marks one that is not the tenant's own: the environment of the server may have another one than this command's.
+// ofServer returns a limit, and marks one that is not the tenant's own: the environment of the
+// server may have another one than this command's.
 func ofServer(is bool, limit string) string {
 	if is {
 		return limit + " (the server's)"

@@ -182,7 +182,8 @@ func TestCompletion(t *testing.T) {
 	fails(t, 2, "bash", "", "completion", "csh")
 }
 
-// TestTenantQuota: the command sets what one tenant may store, shows it, takes it back, and names a flag that it cannot read.
+// TestTenantQuota: the command sets what one tenant may store, shows it, takes it back, and names a
+// flag that it cannot read.
 func TestTenantQuota(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is := is.New(t)
@@ -212,8 +213,8 @@ func TestTenantQuota(t *testing.T) {
 	})
 }
 
-// TestTenantLicense: the operator's command sets licenses, which a running server knows at once; a superuser of the tenant cannot, unless the
-// server says so.
+// TestTenantLicense: the operator's command sets licenses, which a running server knows at once; a
+// superuser of the tenant cannot, unless the server says so.
 func TestTenantLicense(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is := is.New(t)

@@ -1,5 +1,5 @@
-// Package datasetstest checks that a host's Source meets the contract of datasets.Source: it must answer as the rows in the data of a
-// dataset do. Tests of hosts import it.
+// Package datasetstest checks that a host's Source meets the contract of datasets.Source: it must
+// answer as the rows in the data of a dataset do. Tests of hosts import it.
 package datasetstest
 
 import (
@@ -23,14 +23,15 @@ type Fixture struct {
 	Source datasets.Source
 	// Actor may see the dataset. Its Tenant is that of the dataset.
 	Actor actor.Actor
-	// Dataset is what the Source has rows of: 3 to 1,000, which nobody changes during the test. The more types of fields there are, nulls,
-	// and texts that differ by case, the more is checked.
+	// Dataset is what the Source has rows of: 3 to 1,000, which nobody changes during the test. The
+	// more types of fields there are, nulls, and texts that differ by case, the more is checked.
 	Dataset entity.Ref
 	// Elsewhere is a tenant that does not have the dataset.
 	Elsewhere string
 }
 
-// checks are what a Source is checked for, by name. Each calls fail with a sentence for what is wrong.
+// checks are what a Source is checked for, by name. Each calls fail with a sentence for what is
+// wrong.
 var checks = []struct {
 	name string
 	run  func(f *fixture)
@@ -100,7 +101,8 @@ func (c content) Dataset(_ context.Context, id string) (datasets.Stored, error) 
 	return datasets.Stored{Ref: ref, Data: json.RawMessage(c.data), Version: c.data}, nil
 }
 
-// reference returns a Service that has rows in the data of the dataset: it answers as the Source must.
+// reference returns a Service that has rows in the data of the dataset: it answers as the Source
+// must.
 func (f *fixture) reference(rows []json.RawMessage) *datasets.Service {
 	known := make([]map[string]json.RawMessage, len(rows))
 	for i, row := range rows {
@@ -260,7 +262,8 @@ func testFilter(f *fixture) {
 	}
 }
 
-// filters returns filters of each field with values that the dataset has, and with texts that break statements that are put together.
+// filters returns filters of each field with values that the dataset has, and with texts that break
+// statements that are put together.
 func (f *fixture) filters() []json.RawMessage {
 	var all []json.RawMessage
 	both := map[string]any{}
@@ -303,7 +306,8 @@ func (f *fixture) filters() []json.RawMessage {
 	return all
 }
 
-// values returns up to three values that a field has: of the first, a middle and the last row that has one.
+// values returns up to three values that a field has: of the first, a middle and the last row that
+// has one.
 func (f *fixture) values(field string) (some []any) {
 	var all []any
 	for _, raw := range f.rows {

@@ -14,7 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// sales is a Source of one dataset whose rows are in memory. Its functions, unless they are nil, are in the place of what is right.
+// sales is a Source of one dataset whose rows are in memory. Its functions, unless they are nil,
+// are in the place of what is right.
 type sales struct {
 	table  func(tenant string, d entity.Ref) datasets.Table
 	fields func([]datasets.Field) []datasets.Field

@@ -8,9 +8,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// account is what is known of binds as the service. Directories lock accounts after a few wrong passwords, and each log-in of
-// anybody binds as the service first. So one bind at a time is made, and after a refusal none for a pause, which doubles with
-// each further refusal. A changed configuration has an account of its own.
+// account is what is known of binds as the service. Directories lock accounts after a few wrong
+// passwords, and each log-in of anybody binds as the service first. So one bind at a time is made,
+// and after a refusal none for a pause, which doubles with each further refusal. A changed
+// configuration has an account of its own.
 type account struct {
 	now  func() time.Time
 	slot chan struct{} // holds one token while a bind runs
@@ -22,13 +23,15 @@ type account struct {
 	warn  string // the warning that was logged last
 }
 
-// The pauses. The first one is longer than the time in which most directories count wrong passwords.
+// The pauses. The first one is longer than the time in which most directories count wrong
+// passwords.
 const (
 	firstPause = 20 * time.Minute
 	maxPause   = 4 * time.Hour
 )
 
-// maxTurn is how long a bind waits for the one that runs: a directory that does not answer locks nobody.
+// maxTurn is how long a bind waits for the one that runs: a directory that does not answer locks
+// nobody.
 const maxTurn = 2 * time.Second
 
 func newAccount() *account { return &account{now: time.Now, slot: make(chan struct{}, 1)} }
@@ -76,8 +79,8 @@ func (a *account) refused(why error) time.Time {
 	return a.until
 }
 
-// accepted records that the directory has accepted a bind, with a warning or "". It reports whether it was refused before, and
-// whether the warning is another one than the last time.
+// accepted records that the directory has accepted a bind, with a warning or "". It reports whether
+// it was refused before, and whether the warning is another one than the last time.
 func (a *account) accepted(warning string) (back, news bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -60,7 +60,8 @@ func (c *conn) noBind(err error) string {
 	return c.refusedBind(err, "")
 }
 
-// refusedBind returns the sentence for a bind of the service that was refused. more is what the directory says beside the result.
+// refusedBind returns the sentence for a bind of the service that was refused. more is what the
+// directory says beside the result.
 func (c *conn) refusedBind(err error, more string) string {
 	sentence := "The directory " + c.url + " refuses the bind of " + c.bindDN + " (" + resultOf(err) + ")"
 	if words := cmp.Or(subCode(err), more); words != "" {
@@ -103,8 +104,8 @@ func resultOf(err error) string {
 	return goldap.LDAPResultCodeMap[e.ResultCode]
 }
 
-// Lengths of passwords that redacted masks, in bytes. Every message has texts as short as a very short one, such as a code: to
-// mask them would hide the reason and tell the password.
+// Lengths of passwords that redacted masks, in bytes. Every message has texts as short as a very
+// short one, such as a code: to mask them would hide the reason and tell the password.
 const (
 	leastMasked  = 4 // where it is a word of the message
 	leastAnyhow  = 8 // also as a part of a word

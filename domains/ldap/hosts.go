@@ -201,8 +201,8 @@ type errUnreached struct{ error }
 func (e errUnreached) Unwrap() error { return e.error }
 
 // connect returns a connection to the first host that can be reached, with TLS if that is configured, that is bound as the service and
-// takes at most most bytes from the directory. A host that refuses the bind is not passed over, and while account pauses none is asked.
-// The caller closes it.
+// takes at most most bytes from the directory. A host that refuses the bind is not passed over, and
+// while account pauses none is asked. The caller closes it.
 func (r *realm) connect(ctx context.Context, most int64) (*conn, error) {
 	if err := r.account.paused(); err != nil {
 		return nil, err

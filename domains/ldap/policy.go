@@ -11,8 +11,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// policy is what a directory reports of a password beside the result of a bind. A bind can succeed although nobody may work
-// with the password: OpenLDAP and 389 Directory Server let people in to change it.
+// policy is what a directory reports of a password beside the result of a bind. A bind can succeed
+// although nobody may work with the password: OpenLDAP and 389 Directory Server let people in to
+// change it.
 //
 // Sources: draft-behera-ldap-password-policy, draft-vchu-ldap-pwd-policy.
 type policy struct {
@@ -34,7 +35,8 @@ var policyWords = map[int8]string{
 	policyMustChange: "its password must be changed first",
 }
 
-// policyOf returns the policy of the result of a bind, which may be nil. refused reports whether the bind was refused.
+// policyOf returns the policy of the result of a bind, which may be nil. refused reports whether
+// the bind was refused.
 func policyOf(result *goldap.SimpleBindResult, refused bool) (p policy) {
 	if result == nil {
 		return p
@@ -82,8 +84,9 @@ func (c *conn) bindWith(dn, password string) (policy, error) {
 // errPolicy is what refusals of a policy wrap whose bind has succeeded.
 var errPolicy = errors.New("the directory accepts the password for nothing but its change")
 
-// check returns the refusal of an account that cannot log in with a password, nil if it can. locked reports whether the entry
-// shows that it is locked, which not every directory says when it refuses a bind.
+// check returns the refusal of an account that cannot log in with a password, nil if it can. locked
+// reports whether the entry shows that it is locked, which not every directory says when it refuses
+// a bind.
 func (c *conn) check(dn, password string, locked bool) (refusal, err error) {
 	c.resetTimeout()
 	defer c.silent.Stop()

@@ -17,7 +17,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/slapd"
 )
 
-// withPolicy adds a password policy of OpenLDAP to a tree, and returns its DN. values are attributes with their values.
+// withPolicy adds a password policy of OpenLDAP to a tree, and returns its DN. values are
+// attributes with their values.
 func withPolicy(tree *slapd.Tree, lines []string, values ...string) string {
 	dn := "cn=policy," + slapd.BaseDN
 	tree.Overlay("ppolicy", append([]string{`ppolicy_default "` + dn + `"`}, lines...)...)
@@ -66,7 +67,8 @@ func TestMustChange(t *testing.T) {
 	}
 }
 
-// TestExpired: an expired password works as often as the directory says, with a warning in the log, and is refused in words then.
+// TestExpired: an expired password works as often as the directory says, with a warning in the log,
+// and is refused in words then.
 func TestExpired(t *testing.T) {
 	is := is.New(t)
 	tree := company(slapd.LDAP())
@@ -93,7 +95,8 @@ func TestExpired(t *testing.T) {
 	is.True(strings.Contains(log.String(), "its password expires in 59m"))
 }
 
-// TestLockedInWords: OpenLDAP reports a lock in a control if it is asked to; else the entry shows it.
+// TestLockedInWords: OpenLDAP reports a lock in a control if it is asked to; else the entry shows
+// it.
 func TestLockedInWords(t *testing.T) {
 	for why, lines := range map[string][]string{
 		"refuses the account: it is locked: ":                                             {"ppolicy_use_lockout"},
@@ -137,7 +140,8 @@ func TestOldControls(t *testing.T) {
 	is.New(t).NoErr(bound(0, expiring))
 }
 
-// TestStalePassword: whatever strangers do, an account whose stored password is wrong is not locked in the directory.
+// TestStalePassword: whatever strangers do, an account whose stored password is wrong is not locked
+// in the directory.
 func TestStalePassword(t *testing.T) {
 	is := is.New(t)
 	tree := company(slapd.LDAP())

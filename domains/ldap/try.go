@@ -120,13 +120,15 @@ func whyUnreached(err error) string {
 	return " " + text
 }
 
-// noDirectory returns the sentence about an address that has not answered as a directory. It is the same whatever the answer is, as the address may
-// be that of another server in this network, whose answers an administrator here must not learn.
+// noDirectory returns the sentence about an address that has not answered as a directory. It is the
+// same whatever the answer is, as the address may be that of another server in this network, whose
+// answers an administrator here must not learn.
 func (c *conn) noDirectory() string {
 	return "No directory answers at " + c.url + ": look at the host, the port and timeoutMs."
 }
 
-// isSilent reports whether an error is that of a connection on which nothing came that a directory sends.
+// isSilent reports whether an error is that of a connection on which nothing came that a directory
+// sends.
 func (c *conn) isSilent(err error) bool {
 	return resultOf(err) == "" && (c.IsClosing() || c.timedOut.Load() || errors.Is(err, context.DeadlineExceeded))
 }
@@ -204,10 +206,12 @@ func (t *trial) search(c *conn, _ string) bool {
 	return t.failed("search", fmt.Sprintf("Nobody matches %s. %s sees no entry below it at all: see baseDN and userBaseDN, or give that account the right to read there.", where, c.reader()))
 }
 
-// nsPerson is the class of the people whom 389 Directory Server's own tools make; it is none of person.
+// nsPerson is the class of the people whom 389 Directory Server's own tools make; it is none of
+// person.
 const nsPerson = "(objectClass=nsPerson)"
 
-// leftOut returns a sentence on people of the class nsPerson whom userFilter leaves out, "" for none.
+// leftOut returns a sentence on people of the class nsPerson whom userFilter leaves out, "" for
+// none.
 func (c *conn) leftOut() string {
 	n := 0
 	if c.activeDirectory {

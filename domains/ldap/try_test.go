@@ -23,7 +23,8 @@ func try(t *testing.T, d domains.Driver, config json.RawMessage, username string
 	return steps, steps[len(steps)-1].Message
 }
 
-// TestTryNSPerson: people of 389 Directory Server whom the default userFilter does not find are hinted at.
+// TestTryNSPerson: people of 389 Directory Server whom the default userFilter does not find are
+// hinted at.
 func TestTryNSPerson(t *testing.T) {
 	f := newFake(t, func(r asked) {
 		if r.nth == 1 {
@@ -167,7 +168,8 @@ func TestPrimaryGroups(t *testing.T) {
 	is.Equal(groups, map[string][]string{"staff": {"anna"}, "guests": {"anna", "ben"}, "nobody": {}})
 }
 
-// TestTryOfAnotherServer: what another server answers at the address of a directory is not told, and not how long it took.
+// TestTryOfAnotherServer: what another server answers at the address of a directory is not told,
+// and not how long it took.
 func TestTryOfAnotherServer(t *testing.T) {
 	for _, bindDN := range []string{"cn=reader", ""} {
 		told := map[string]string{}

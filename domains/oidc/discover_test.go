@@ -166,8 +166,9 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestTrialOfAnotherServer: what another server answers at an address that somebody has configured, or that a discovery document names, is not
-// told to an administrator: neither a status nor a body, nor what kind of answer it is.
+// TestTrialOfAnotherServer: what another server answers at an address that somebody has configured,
+// or that a discovery document names, is not told to an administrator: neither a status nor a body,
+// nor what kind of answer it is.
 func TestTrialOfAnotherServer(t *testing.T) {
 	answers := map[string]func(w http.ResponseWriter){
 		"not JSON":  func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>intranet")) },

@@ -167,8 +167,9 @@ func (r *realm) explain(err error) string {
 	return at + ": " + why
 }
 
-// notProvider is what is told of an address that does not answer as a provider. It is the same whatever the answer is, as the address may
-// be that of another server in this network, whose answers an administrator here must not learn.
+// notProvider is what is told of an address that does not answer as a provider. It is the same
+// whatever the answer is, as the address may be that of another server in this network, whose
+// answers an administrator here must not learn.
 const notProvider = "no OpenID provider answers there"
 
 // unusable returns why an address cannot be used: TLS, no connection, or notProvider.

@@ -22,8 +22,8 @@ type expected struct {
 // skew is how far the clocks of the provider and of this service may be apart.
 const skew = 3 * time.Minute
 
-// maxUnasked is the longest time for which an assertion that answers no request may be confirmed, so long its id is remembered, and how
-// long after it was made it is taken.
+// maxUnasked is the longest time for which an assertion that answers no request may be confirmed,
+// so long its id is remembered, and how long after it was made it is taken.
 const maxUnasked = time.Hour
 
 // response checks the response around the assertion. It may be unsigned, so it can only lead to a refusal.
@@ -43,7 +43,8 @@ func (e expected) response(r crewjam.Response, signed bool) error {
 	return e.made("response", r.IssueInstant)
 }
 
-// made checks when a response or assertion that answers no request was made: at most maxUnasked ago. Another one is bound to its request.
+// made checks when a response or assertion that answers no request was made: at most maxUnasked
+// ago. Another one is bound to its request.
 func (e expected) made(what string, at time.Time) error {
 	switch {
 	case !e.unasked:

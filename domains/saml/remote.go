@@ -198,8 +198,9 @@ func (r *remote) fetch(ctx context.Context) (*provider, error) {
 	return p, nil
 }
 
-// failed returns the error for metadata that cannot be had. Of a server that answers something else it says the same whatever that is, as the
-// address may be that of another server in this network, whose answers an administrator here must not learn.
+// failed returns the error for metadata that cannot be had. Of a server that answers something else
+// it says the same whatever that is, as the address may be that of another server in this network,
+// whose answers an administrator here must not learn.
 func (r *remote) failed(err error) error {
 	why := certs.Explain(err)
 	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain || errors.Is(err, errNotMetadata) {

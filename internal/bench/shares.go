@@ -19,7 +19,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// shares is the name of the group of measurements of what handlers of some tenants and apps leave to those of others.
+// shares is the name of the group of measurements of what handlers of some tenants and apps leave
+// to those of others.
 const shares = "shares of handlers: "
 
 const (
@@ -130,7 +131,8 @@ func (s *sharing) inTurn(context.Context) (result, error) {
 	return result{ours: perSecond(o), bare: perSecond(b) + " of one", ratio: ratio, must: "≥ 0.70", met: ratio >= 0.7}, err
 }
 
-// besideEndless times calls of an app while the first tenants call handlers of their first apps that never end.
+// besideEndless times calls of an app while the first tenants call handlers of their first apps
+// that never end.
 func (s *sharing) besideEndless(ctx context.Context, tenant, app, calls int, most time.Duration) (result, error) {
 	return s.beside(ctx, hostileTenants*hostileEach, func(i int) string { return s.path(i%hostileTenants, 0, "endless") }, s.path(tenant, app, "trivial"), calls, most)
 }
@@ -140,7 +142,8 @@ func (s *sharing) besideWaiting(ctx context.Context) (result, error) {
 	return s.beside(ctx, waitingEach, func(int) string { return s.path(0, 0, "waits") }, s.path(0, 1, "trivial"), 1000, 100*time.Millisecond)
 }
 
-// beside times calls from two callers while some others call something that takes long. Those that are refused count.
+// beside times calls from two callers while some others call something that takes long. Those that
+// are refused count.
 func (s *sharing) beside(ctx context.Context, others int, load func(i int) string, path string, calls int, most time.Duration) (result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var loading, running sync.WaitGroup

@@ -57,7 +57,8 @@ func (h *hooks) fillHooks(n *neighbours, ctx context.Context, _ *bun.DB, app *te
 	return nil
 }
 
-// deployHooks deploys an app with webhooks, and returns the path of their calls up to the name of the webhook, and a key.
+// deployHooks deploys an app with webhooks, and returns the path of their calls up to the name of
+// the webhook, and a key.
 func deployHooks(ctx context.Context, app *tenantcontent.App, tenant, name string, files map[string]string) (path, key string, err error) {
 	admin := actor.With(ctx, actor.Actor{Tenant: tenant, User: "admin", Superuser: true})
 	v, err := app.Apps.Create(admin, apps.App{Type: apps.Report, Name: name})

@@ -17,14 +17,16 @@ func Former(name string) string {
 	return `coalesce((SELECT w.n FROM tc_former_users w WHERE w.tenant_id = $1 AND w.username = ` + name + `), 0)`
 }
 
-// Account returns an expression of the account of the user with a name, which is an expression. $1 is the tenant. It is a SELECT with a LIMIT, which
-// PostgreSQL computes before it looks into the index of a table with row-level security: coalesce is not leakproof.
+// Account returns an expression of the account of the user with a name, which is an expression. $1
+// is the tenant. It is a SELECT with a LIMIT, which PostgreSQL computes before it looks into the
+// index of a table with row-level security: coalesce is not leakproof.
 func Account(name string) string {
 	return `(SELECT ` + name + ` || coalesce((SELECT '/' || w.n FROM tc_former_users w WHERE w.tenant_id = $1 AND w.username = ` + name + `), '') LIMIT 1)`
 }
 
 // UserOf returns an expression of the name of the user whose account is a column, such as f.username, and of nothing if that user was deleted. $1 is
-// the tenant. The LIMIT makes the name a column, by which PostgreSQL looks into an index: see Conn.Among.
+// the tenant. The LIMIT makes the name a column, by which PostgreSQL looks into an index: see
+// Conn.Among.
 func UserOf(column string) string {
 	name := `CASE WHEN ` + column + ` LIKE '%/%' THEN rtrim(rtrim(` + column + `, '0123456789'), '/') ELSE ` + column + ` END`
 	return `(SELECT CASE WHEN ` + column + ` = ` + Account("named.name") + ` THEN named.name ELSE '' END FROM (SELECT ` + name + ` AS name LIMIT 1) AS named)`

@@ -103,8 +103,9 @@ func WorkOf(ctx context.Context) Work {
 }
 
 // InTx runs fn in a transaction and commits when it returns nil. Inside a transaction of the same database it joins.
-// When the answer to the COMMIT is not read, because the connection is lost or ctx ends, the error is errs.Unconfirmed: the change may have been made.
-// Every write goes through it: on SQLite a write outside a transaction keeps the log from being copied back.
+// When the answer to the COMMIT is not read, because the connection is lost or ctx ends, the error
+// is errs.Unconfirmed: the change may have been made. Every write goes through it: on SQLite a
+// write outside a transaction keeps the log from being copied back.
 func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
 	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
 		return fn(ctx)
@@ -202,8 +203,8 @@ func Write(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.C
 }
 
 // WriteOne is Write for fn that runs one statement. On PostgreSQL a statement is a transaction by itself, and BEGIN and
-// COMMIT would be two more round trips. fn registers no AfterCommit. When the answer to the statement is not read, because the connection is lost or
-// ctx ends, the error is errs.Unconfirmed.
+// COMMIT would be two more round trips. fn registers no AfterCommit. When the answer to the
+// statement is not read, because the connection is lost or ctx ends, the error is errs.Unconfirmed.
 func WriteOne(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error) error {
 	own, c := For(ctx, db, tenant)
 	switch {

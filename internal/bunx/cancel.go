@@ -10,14 +10,16 @@ import (
 	"github.com/uptrace/bun/dialect"
 )
 
-// marks reports whether the driver is that of package database, whose errors tell whether a statement was sent.
+// marks reports whether the driver is that of package database, whose errors tell whether a
+// statement was sent.
 func marks(db *bun.DB) bool {
 	_, ok := db.Driver().(interface{ CancelsStatements() })
 	return ok
 }
 
-// cancels reports whether the driver of a PostgreSQL has the server stop a statement when its context ends: that of package database, and pgx. pgdriver, which
-// a host may bring as it is, only closes the connection, and the server goes on with what it does.
+// cancels reports whether the driver of a PostgreSQL has the server stop a statement when its
+// context ends: that of package database, and pgx. pgdriver, which a host may bring as it is, only
+// closes the connection, and the server goes on with what it does.
 func cancels(db *bun.DB) bool {
 	t := reflect.TypeOf(db.Driver())
 	if t.Kind() == reflect.Pointer {
@@ -31,7 +33,8 @@ const watch = "SELECT set_config('client_connection_check_interval', '1000', tru
 // watched are the pools whose servers take watch: not each system can look.
 var watched sync.Map // of bool, by *sql.DB
 
-// watchClient has the server of a driver that does not cancel notice within a second, also while it waits for a lock, that the client of a transaction is gone.
+// watchClient has the server of a driver that does not cancel notice within a second, also while it
+// waits for a lock, that the client of a transaction is gone.
 func (r *running) watchClient(ctx context.Context) error {
 	if r.db.Dialect().Name() != dialect.PG || cancels(r.db) {
 		return nil

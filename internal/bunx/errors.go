@@ -59,8 +59,8 @@ func Err(err error, what string) error {
 	return err
 }
 
-// conflicts reports whether the statement has lost against another one, or what was prepared for it is stale: in a new
-// transaction it goes on.
+// conflicts reports whether the statement has lost against another one, or what was prepared for it
+// is stale: in a new transaction it goes on.
 func (e code) conflicts() bool {
 	switch e.state {
 	case "72000", "26000", "42P05": // an old snapshot; a prepared statement that is gone, or that another session has
@@ -71,7 +71,8 @@ func (e code) conflicts() bool {
 	return strings.HasPrefix(e.state, "40")
 }
 
-// passes reports whether the statement was cancelled, found something in use, or met the state of a transaction: no fault that lasts.
+// passes reports whether the statement was cancelled, found something in use, or met the state of a
+// transaction: no fault that lasts.
 func (e code) passes() bool {
 	switch e.lite & 0xff {
 	case sqliteAbort, sqliteLocked, sqliteInterrupt, sqliteSchema:
@@ -80,7 +81,8 @@ func (e code) passes() bool {
 	return e.state == "57014" || strings.HasPrefix(e.state, "55") || strings.HasPrefix(e.state, "25") && postgresFault(e) == NoFault
 }
 
-// unconfirmed is for the error of a COMMIT, or of a statement that commits by itself: when it was sent, the change may have been made.
+// unconfirmed is for the error of a COMMIT, or of a statement that commits by itself: when it was
+// sent, the change may have been made.
 func unconfirmed(err error, sent bool) error {
 	if err == nil || !sent {
 		return err
@@ -88,9 +90,11 @@ func unconfirmed(err error, sent bool) error {
 	return errs.Wrap(errs.Unconfirmed, err, "The database did not answer: the change may or may not have been made. Look before you try again.")
 }
 
-// sent reports whether a statement was sent of which the database has not said how it ended. pgsafe and pgx mark their errors. Another driver's are told
-// by their kind: an error of the network is that of the statement, unless it is one of connecting. begun reports whether there was a connection, so that
-// the end of a context is that of the statement, too: pgx returns the very error that package sql returns while there is none.
+// sent reports whether a statement was sent of which the database has not said how it ended. pgsafe
+// and pgx mark their errors. Another driver's are told by their kind: an error of the network is
+// that of the statement, unless it is one of connecting. begun reports whether there was a
+// connection, so that the end of a context is that of the statement, too: pgx returns the very
+// error that package sql returns while there is none.
 func sent(err error, begun bool) bool {
 	var marked interface{ StatementSent() bool }
 	var pgx interface{ SafeToRetry() bool }
@@ -118,7 +122,8 @@ func sent(err error, begun bool) bool {
 	return unreachable(err) || errors.Is(err, context.Canceled)
 }
 
-// named returns an error that names the tenant when err is that of a row which refers to something that does not exist, and the tenant does not.
+// named returns an error that names the tenant when err is that of a row which refers to something
+// that does not exist, and the tenant does not.
 func named(ctx context.Context, db *bun.DB, tenant string, err error) error {
 	if e := codes(err); err == nil || tenant == "" || tenant == AllTenants || e.state != "23503" && e.lite != sqliteForeignKey {
 		return err
@@ -138,8 +143,8 @@ type code struct {
 	lite    int    // extended result code of SQLite
 }
 
-// codes returns the code of a PostgreSQL error (pgdriver or pgx) or of a SQLite error. The library links no driver, so it
-// looks for the methods that their errors have.
+// codes returns the code of a PostgreSQL error (pgdriver or pgx) or of a SQLite error. The library
+// links no driver, so it looks for the methods that their errors have.
 func codes(err error) code {
 	var bunpg interface{ Field(byte) string }
 	var pgx interface{ SQLState() string }

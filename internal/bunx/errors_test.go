@@ -203,8 +203,8 @@ func TestOutOfMemory(t *testing.T) {
 	is.True(!bunx.OutOfMemory(nil))
 }
 
-// TestEndedWrites ends the context of a write that waits for a lock, with each driver that a host can bring: it may have been made, and the server does not go on
-// with it. A read is what it is.
+// TestEndedWrites ends the context of a write that waits for a lock, with each driver that a host
+// can bring: it may have been made, and the server does not go on with it. A read is what it is.
 func TestEndedWrites(t *testing.T) {
 	dbtest.Server(t)
 	for name, open := range map[string]dbtest.Opener{"pgsafe": dbtest.Postgres, "pgdriver": dbtest.PGDriver, "pgx": dbtest.PGX} {
@@ -264,7 +264,8 @@ func TestEndedWrites(t *testing.T) {
 	}
 }
 
-// TestEndedBeforeSending: a write whose context ends before a statement is sent was not made, and the error says so.
+// TestEndedBeforeSending: a write whose context ends before a statement is sent was not made, and
+// the error says so.
 func TestEndedBeforeSending(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)

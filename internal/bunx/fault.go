@@ -25,8 +25,9 @@ const (
 	Unmigrated Fault = "unmigrated" // it has no tables, or those of another version
 )
 
-// FaultOf returns the fault that an error of a statement, of a transaction or of connecting tells of; err may be one that Err
-// has translated. It compares codes, not text, except for a table that a SQLite database lacks, which has no code of its own.
+// FaultOf returns the fault that an error of a statement, of a transaction or of connecting tells
+// of; err may be one that Err has translated. It compares codes, not text, except for a table that
+// a SQLite database lacks, which has no code of its own.
 func FaultOf(err error) Fault {
 	if err == nil {
 		return NoFault
@@ -51,7 +52,8 @@ var sentences = map[Fault]string{
 	Unmigrated: "The database lacks a table or column of this version. The operator of this server has to run: tenantcontent migrate",
 }
 
-// TranslatedFault is FaultOf for an error that Err has translated, which is one of the service's own database. Of others it returns NoFault.
+// TranslatedFault is FaultOf for an error that Err has translated, which is one of the service's
+// own database. Of others it returns NoFault.
 func TranslatedFault(err error) Fault {
 	if f := FaultOf(err); f != NoFault && errs.MessageOf(err) == sentences[f] {
 		return f
@@ -69,7 +71,8 @@ func Corrupt(err error) bool {
 	}
 }
 
-// postgresFault decides each class of SQLSTATE that is about the server: appendix A of PostgreSQL's manual.
+// postgresFault decides each class of SQLSTATE that is about the server: appendix A of PostgreSQL's
+// manual.
 func postgresFault(e code) Fault {
 	switch e.state {
 	case "53100":

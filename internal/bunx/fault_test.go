@@ -68,7 +68,8 @@ func TestFaultsOfPostgres(t *testing.T) {
 	}
 }
 
-// TestPolicyViolationIsInternal: a row of another tenant is a fault of the program, not of the database.
+// TestPolicyViolationIsInternal: a row of another tenant is a fault of the program, not of the
+// database.
 func TestPolicyViolationIsInternal(t *testing.T) {
 	dbtest.Server(t)
 	is, db := is.New(t), dbtest.Postgres(t)

@@ -15,7 +15,8 @@ type hooked struct {
 	db *bun.DB
 }
 
-// withHooks returns f, with the hooks of db if it has any. The text then has no arguments for them: bun would format it anew.
+// withHooks returns f, with the hooks of db if it has any. The text then has no arguments for them:
+// bun would format it anew.
 func withHooks(db *bun.DB, f fixed) fixed {
 	if hasHooks(db) {
 		return hooked{f, db}
@@ -26,7 +27,8 @@ func withHooks(db *bun.DB, f fixed) fixed {
 // queryHooks is the field of a bun.DB that has its hooks.
 var queryHooks, hasField = reflect.TypeFor[bun.DB]().FieldByName("queryHooks")
 
-// hasHooks reports whether a bun.DB may have hooks. bun does not tell; without any, a statement is not to cost more for them.
+// hasHooks reports whether a bun.DB may have hooks. bun does not tell; without any, a statement is
+// not to cost more for them.
 func hasHooks(db *bun.DB) bool {
 	if !hasField || queryHooks.Type.Kind() != reflect.Slice {
 		return true

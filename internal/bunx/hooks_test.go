@@ -36,7 +36,8 @@ func (s *seen) AfterQuery(ctx context.Context, e *bun.QueryEvent) {
 	s.after, s.errs = append(s.after, e.Query), append(s.errs, e.Err)
 }
 
-// TestHooksSeeEveryStatement: those of fixed text, in and outside of transactions, and those that are built.
+// TestHooksSeeEveryStatement: those of fixed text, in and outside of transactions, and those that
+// are built.
 func TestHooksSeeEveryStatement(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)

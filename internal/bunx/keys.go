@@ -22,10 +22,11 @@ func Keys(columns ...[]string) string {
 	return string(raw)
 }
 
-// Among returns a SELECT, in parentheses, of the first columns of the Keys that are argument $n: for WITH, FROM, and for IN beside Match.
+// Among returns a SELECT, in parentheses, of the first columns of the Keys that are argument $n:
+// for WITH, FROM, and for IN beside Match.
 //
-// Its OFFSET has PostgreSQL take the texts for columns. Without it they are calls of ->>, which is not leakproof: a table
-// with row-level security would not be looked up by them in an index.
+// Its OFFSET has PostgreSQL take the texts for columns. Without it they are calls of ->>, which is
+// not leakproof: a table with row-level security would not be looked up by them in an index.
 func (c Conn) Among(n, columns int) string {
 	parts := make([]string, columns)
 	for i := range parts {
@@ -44,7 +45,8 @@ func (c Conn) OneOf(n int) string {
 	return c.anyOf(among[1 : len(among)-1])
 }
 
-// anyOf returns the end of a condition that follows a column: its value is one of those of a SELECT.
+// anyOf returns the end of a condition that follows a column: its value is one of those of a
+// SELECT.
 //
 // Without statistics PostgreSQL takes the rows of any tenant for few, and would rather read all of them to join them with the keys of an IN. An array
 // is a condition of an index.
@@ -55,8 +57,9 @@ func (c Conn) anyOf(query string) string {
 	return "IN (" + query + ")"
 }
 
-// Match returns a condition: the values of several columns are those of one of the Keys that are argument $n. By the first column at least
-// PostgreSQL looks into an index that has it after those of the other conditions.
+// Match returns a condition: the values of several columns are those of one of the Keys that are
+// argument $n. By the first column at least PostgreSQL looks into an index that has it after those
+// of the other conditions.
 func (c Conn) Match(n int, columns ...string) string {
 	all := "(" + strings.Join(columns, ", ") + ") IN " + c.Among(n, len(columns))
 	if c.Postgres() {
@@ -75,7 +78,8 @@ type Lookup struct {
 	Change  bool   // with Lock: as Conn.ForChange does
 }
 
-// Find runs a Lookup by one column with the arguments of its Where. Only the rows that exist come, a key given twice perhaps twice.
+// Find runs a Lookup by one column with the arguments of its Where. Only the rows that exist come,
+// a key given twice perhaps twice.
 func (c Conn) Find(ctx context.Context, l Lookup, keys []string, args ...any) (*sql.Rows, error) {
 	if l.Lock && c.Postgres() {
 		keys = slices.Sorted(slices.Values(keys))

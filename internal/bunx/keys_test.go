@@ -140,8 +140,9 @@ func TestFindNeedsNoStatistics(t *testing.T) {
 	is.True(regexp.MustCompile(`Index Cond: .*tenant_id.* AND \(key = `).MatchString(plan))
 }
 
-// TestPlansUnderPolicies looks at what statements with many keys, and with the account of a user, find their rows by: under row-level security an index is
-// of no use to a condition with a function that is not leakproof, and which conditions have one differs between minor releases.
+// TestPlansUnderPolicies looks at what statements with many keys, and with the account of a user,
+// find their rows by: under row-level security an index is of no use to a condition with a function
+// that is not leakproof, and which conditions have one differs between minor releases.
 func TestPlansUnderPolicies(t *testing.T) {
 	dbtest.Server(t)
 	secured, open := dbtest.Postgres(t), dbtest.PGX(t)
@@ -176,7 +177,8 @@ func TestPlansUnderPolicies(t *testing.T) {
 	}
 }
 
-// TestOnlyAmongReadsKeys: statements have the elements of JSON from Among, whose columns are fit for an index.
+// TestOnlyAmongReadsKeys: statements have the elements of JSON from Among, whose columns are fit
+// for an index.
 func TestOnlyAmongReadsKeys(t *testing.T) {
 	is := is.New(t)
 	root, err := os.OpenRoot("../..")

@@ -16,7 +16,8 @@ import (
 )
 
 // Explain returns why TLS with a server failed and what its administrator can do, in words that follow a colon and end without a
-// period; "" if err is not about TLS, such as a connection that the server refuses. Connections that this service denies are explained, too. Texts of certificates in it are quoted and short.
+// period; "" if err is not about TLS, such as a connection that the server refuses. Connections
+// that this service denies are explained, too. Texts of certificates in it are quoted and short.
 func Explain(err error) string {
 	if errors.Is(err, egress.ErrDenied) {
 		return "connections to its address are denied: " + egress.Remedy

@@ -37,8 +37,8 @@ func Alone(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 	return take(ctx, db, purpose, false)
 }
 
-// Serve takes the lock of the one server of a SQLite database. It returns errs.Conflict, naming the other server, while there is one. Any number of
-// servers use a PostgreSQL: it has no such lock.
+// Serve takes the lock of the one server of a SQLite database. It returns errs.Conflict, naming the
+// other server, while there is one. Any number of servers use a PostgreSQL: it has no such lock.
 func Serve(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 	if db.Dialect().Name() == dialect.PG {
 		return new(Lock), nil

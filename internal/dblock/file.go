@@ -24,7 +24,8 @@ type file struct {
 	line     string
 }
 
-// newFile returns a lock of a SQLite database that is not held yet, in the file with end after the database's name. A database in memory has none: nil.
+// newFile returns a lock of a SQLite database that is not held yet, in the file with end after the
+// database's name. A database in memory has none: nil.
 func newFile(ctx context.Context, db *bun.DB, end, holder string) (*file, error) {
 	var path string
 	if err := db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path); err != nil {

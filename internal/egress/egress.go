@@ -19,7 +19,8 @@ import (
 // ErrDenied is what errors of connections to denied networks wrap.
 var ErrDenied = errors.New("denied by configuration")
 
-// Remedy is what the operator does about a denied network, in words that follow a colon and end without a period.
+// Remedy is what the operator does about a denied network, in words that follow a colon and end
+// without a period.
 const Remedy = "the operator of this server names the networks that it may connect to in TENANTCONTENT_ALLOW_NETWORKS"
 
 // Default returns the networks where clouds hand out a machine's own credentials: those of one link, as at 169.254.169.254, and
@@ -30,8 +31,8 @@ func Default() []netip.Prefix {
 	}
 }
 
-// Local returns Default and the networks of this machine itself: where nothing is that tenants configure, unless the operator
-// allows it.
+// Local returns Default and the networks of this machine itself: where nothing is that tenants
+// configure, unless the operator allows it.
 func Local() []netip.Prefix { return append(Default(), Loopback()...) }
 
 // Loopback returns the networks of this machine itself.
@@ -39,7 +40,8 @@ func Loopback() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
 
-// Denials returns the networks that are denied: some base, but for allowed networks, and denied ones in any case.
+// Denials returns the networks that are denied: some base, but for allowed networks, and denied
+// ones in any case.
 func Denials(base, allow, deny []netip.Prefix) []netip.Prefix {
 	return append(Except(base, allow), deny...)
 }

@@ -26,8 +26,9 @@ writeFileSync('all.json', JSON.stringify(all))
 process.exit()
 `
 
-// TestPackages: the packages of npm that handlers need, bundled into one file, do in a handler what they do in Node.js. What the files
-// intl.js and web.js call a value of their own is that of Node.js or, for what is not supported, an error that says so.
+// TestPackages: the packages of npm that handlers need, bundled into one file, do in a handler what
+// they do in Node.js. What the files intl.js and web.js call a value of their own is that of
+// Node.js or, for what is not supported, an error that says so.
 func TestPackages(t *testing.T) {
 	is := is.New(t)
 	dir := installed(t, "testdata/npm")
@@ -72,7 +73,8 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// compare compares JSON as it was written in Node.js and in a handler. A value of an object that is "unsupported" is none.
+// compare compares JSON as it was written in Node.js and in a handler. A value of an object that is
+// "unsupported" is none.
 func compare(t *testing.T, want, got string) {
 	t.Helper()
 	if want == got {

@@ -24,7 +24,8 @@ const (
 	patience = 5 * time.Second
 	// damagedFor is how long the database counts as damaged after a statement has met damage.
 	damagedFor = 10 * time.Minute
-	// roomy is how many bytes a probe writes after a write had no room: a few bytes may find some for longer.
+	// roomy is how many bytes a probe writes after a write had no room: a few bytes may find some
+	// for longer.
 	roomy = 256 << 10
 )
 
@@ -53,8 +54,9 @@ func New(db *bun.DB, log *slog.Logger, now func() time.Time) *Monitor {
 	return &Monitor{db: db, log: log, now: now}
 }
 
-// Writable returns an error that describes why nothing can be written, of a probe that is at most a second old. A probe writes a row of no tenant. A
-// database that others write to for long takes writes.
+// Writable returns an error that describes why nothing can be written, of a probe that is at most a
+// second old. A probe writes a row of no tenant. A database that others write to for long takes
+// writes.
 func (m *Monitor) Writable(ctx context.Context) error {
 	m.probing.Lock()
 	defer m.probing.Unlock()
@@ -123,7 +125,8 @@ func (m *Monitor) change(err error) {
 	}
 }
 
-// Saw is called with errors of statements. It reports whether the error tells of a fault that is known, and so in the log already.
+// Saw is called with errors of statements. It reports whether the error tells of a fault that is
+// known, and so in the log already.
 func (m *Monitor) Saw(err error) bool {
 	f := bunx.TranslatedFault(err)
 	if f == bunx.NoFault {
@@ -145,7 +148,8 @@ func (m *Monitor) Saw(err error) bool {
 	return m.known != nil
 }
 
-// Check is called often: it looks again while nothing can be written, and after a statement has failed.
+// Check is called often: it looks again while nothing can be written, and after a statement has
+// failed.
 func (m *Monitor) Check(ctx context.Context) {
 	m.mu.Lock()
 	look := m.known != nil || m.suspect

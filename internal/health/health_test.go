@@ -66,7 +66,8 @@ func TestReadOnlyPostgres(t *testing.T) {
 	is.True(m.Saw(bunx.Err(err, ""))) // requests that fail for it need no line of their own
 }
 
-// TestFullDisk: a write that has no room is noticed though a small one has some, and so is that there is room again.
+// TestFullDisk: a write that has no room is noticed though a small one has some, and so is that
+// there is room again.
 func TestFullDisk(t *testing.T) {
 	is, db := is.New(t), dbtest.SQLite(t)
 	m, now, log := monitor(db)
@@ -127,7 +128,8 @@ type malformed struct{}
 func (malformed) Error() string { return "database disk image is malformed" }
 func (malformed) Code() int     { return 11 }
 
-// TestDamage: a statement that meets a damaged page is one line, and the database is not ready for a while. That of another database, such as a workspace, is not meant.
+// TestDamage: a statement that meets a damaged page is one line, and the database is not ready for
+// a while. That of another database, such as a workspace, is not meant.
 func TestDamage(t *testing.T) {
 	is, db := is.New(t), dbtest.SQLite(t)
 	m, now, log := monitor(db)

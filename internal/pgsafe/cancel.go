@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// keyReader finds in what a server sends at first the key with which its statements are cancelled. pgdriver does not show it.
+// keyReader finds in what a server sends at first the key with which its statements are cancelled.
+// pgdriver does not show it.
 type keyReader struct {
 	unread, key []byte
 	found       bool // or there is none
@@ -48,7 +49,8 @@ func cancelRequest(key []byte) []byte {
 	return append(m, key...)
 }
 
-// cancel has the server of a connection stop the statement of the session with a key. It does not wait for that.
+// cancel has the server of a connection stop the statement of the session with a key. It does not
+// wait for that.
 func (k *connector) cancel(h host, key []byte) {
 	if key == nil {
 		return

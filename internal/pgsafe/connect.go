@@ -87,7 +87,8 @@ func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }
 
-// setupStatement makes all settings in one round trip, and returns what the server is in its last two columns. A later setting wins over an earlier one.
+// setupStatement makes all settings in one round trip, and returns what the server is in its last
+// two columns. A later setting wins over an earlier one.
 func setupStatement(all []setting) string {
 	calls := make([]string, len(all))
 	for i, s := range all {
@@ -99,8 +100,8 @@ func setupStatement(all []setting) string {
 // literal returns s as a string literal. pgdriver requires standard_conforming_strings.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// Connect returns a connection to the first of the hosts, from the last that was connected to, that target_session_attrs wants.
-// Errors: that of the context, or those of all hosts.
+// Connect returns a connection to the first of the hosts, from the last that was connected to, that
+// target_session_attrs wants. Errors: that of the context, or those of all hosts.
 func (k *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	var failed error
 	for i, attrs := range k.target.attrs.passes() {
@@ -124,8 +125,8 @@ func (k *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return nil, unsent{failed}
 }
 
-// connectTo dials, logs in and makes the settings, within connect_timeout. It leaves no socket behind when it fails. Within
-// a second after an attempt that has had no answer it fails at once.
+// connectTo dials, logs in and makes the settings, within connect_timeout. It leaves no socket
+// behind when it fails. Within a second after an attempt that has had no answer it fails at once.
 func (k *connector) connectTo(ctx context.Context, h *reached, attrs sessionAttrs) (driver.Conn, error) {
 	if err := h.isSilent(); err != nil {
 		return nil, err
@@ -153,7 +154,8 @@ func (k *connector) connectTo(ctx context.Context, h *reached, attrs sessionAttr
 	return nil, k.failed(ctx, limited, h, err)
 }
 
-// open dials a host, and begins TLS where that is wanted: here, not in pgdriver, so that the socket sees what the server sends.
+// open dials a host, and begins TLS where that is wanted: here, not in pgdriver, so that the socket
+// sees what the server sends.
 func (k *connector) open(ctx context.Context, h host) (raw, secured net.Conn, err error) {
 	if raw, err = k.dialer.DialContext(ctx, h.network, h.addr); err != nil || h.tls == nil {
 		return raw, raw, err
@@ -231,7 +233,8 @@ func (k *connector) start(ctx context.Context, h host, s *socket) (c *conn, is s
 	return c, is, err
 }
 
-// recheckReadOnly is how long a connection to a server is kept that can only be read, though the URL does not want such a one.
+// recheckReadOnly is how long a connection to a server is kept that can only be read, though the
+// URL does not want such a one.
 const recheckReadOnly = time.Second
 
 // setUp runs a setupStatement.
@@ -252,8 +255,8 @@ func (c *conn) setUp(ctx context.Context, statement string) (is serverState, err
 	}
 }
 
-// demote has all connections of the pool made anew, once a second at most: the server of one of them has become read-only, and a
-// balancer or another host may have one that is not.
+// demote has all connections of the pool made anew, once a second at most: the server of one of
+// them has become read-only, and a balancer or another host may have one that is not.
 func (k *connector) demote() {
 	now, last := time.Now().UnixNano(), k.demoted.Load()
 	if now-last >= int64(time.Second) {
@@ -261,7 +264,8 @@ func (k *connector) demote() {
 	}
 }
 
-// options passes to pgdriver the socket, which has TLS, and everything that its own URL parser would; time-outs are lifted.
+// options passes to pgdriver the socket, which has TLS, and everything that its own URL parser
+// would; time-outs are lifted.
 func (k *connector) options(s *socket) pgdriver.Option {
 	return func(conf *pgdriver.Config) {
 		*conf = pgdriver.Config{

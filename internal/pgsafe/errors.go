@@ -83,7 +83,8 @@ func stale(err error) bool {
 		e.Field('C') == featureUnsupported && e.Field('R') == cachedPlanRoutine
 }
 
-// lostError is the error of a statement whose answer was not read: its connection is lost, or its context has ended.
+// lostError is the error of a statement whose answer was not read: its connection is lost, or its
+// context has ended.
 type lostError struct {
 	err  error
 	sent bool // to be executed

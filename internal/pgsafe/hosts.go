@@ -18,7 +18,8 @@ type host struct {
 	tls           *tls.Config // nil: no TLS
 }
 
-// cutHosts takes a list of several hosts, which package url cannot read, out of a URL: it leaves the first.
+// cutHosts takes a list of several hosts, which package url cannot read, out of a URL: it leaves
+// the first.
 func cutHosts(raw string) (rest, list string) {
 	scheme, after, ok := strings.Cut(raw, "://")
 	if !ok {
@@ -37,8 +38,8 @@ func cutHosts(raw string) (rest, list string) {
 	return scheme + "://" + after[:at] + first + after[end:], list
 }
 
-// newHosts returns the hosts of a URL, list being its several ones, in their order. As for libpq, host and port of the query come before
-// those of the address, and one port is that of all.
+// newHosts returns the hosts of a URL, list being its several ones, in their order. As for libpq,
+// host and port of the query come before those of the address, and one port is that of all.
 func newHosts(u *url.URL, list string, p params) ([]host, error) {
 	var names, ports []string
 	if list == "" {
@@ -99,8 +100,9 @@ func address(host string, port int) (network, addr string) {
 	return "unix", path.Join(host, ".s.PGSQL."+strconv.Itoa(port))
 }
 
-// sessionAttrs are which servers connections are made to, by the name of libpq. The empty one is that of a URL without
-// target_session_attrs: no standby, whose rows may be old; but one whose transactions are read-only, while there is no other.
+// sessionAttrs are which servers connections are made to, by the name of libpq. The empty one is
+// that of a URL without target_session_attrs: no standby, whose rows may be old; but one whose
+// transactions are read-only, while there is no other.
 type sessionAttrs string
 
 const preferStandby sessionAttrs = "prefer-standby"

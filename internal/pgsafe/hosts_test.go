@@ -150,8 +150,8 @@ func newBalancer(t *testing.T, to string) *balancer {
 	return b
 }
 
-// TestFailOverWithoutCut: a balancer sends new connections to another server, and leaves those to the old one, which has become read-only. After
-// one failed write all are to the new one.
+// TestFailOverWithoutCut: a balancer sends new connections to another server, and leaves those to
+// the old one, which has become read-only. After one failed write all are to the new one.
 func TestFailOverWithoutCut(t *testing.T) {
 	is, old, other := is.New(t), ownServer(t), ownServer(t)
 	for _, s := range []*pgtest.Cluster{old, other} {
@@ -198,7 +198,8 @@ func TestFailOverWithoutCut(t *testing.T) {
 	}
 }
 
-// TestReadOnlyServer can be read while there is no other, and each second it is looked whether it is writable.
+// TestReadOnlyServer can be read while there is no other, and each second it is looked whether it
+// is writable.
 func TestReadOnlyServer(t *testing.T) {
 	is, own := is.New(t), ownServer(t)
 	admin := openSafe(t, own.URL, Config{})
@@ -229,7 +230,8 @@ func TestReadOnlyServer(t *testing.T) {
 	is.Equal(one[int](t, db, "select pg_backend_pid()"), pid)
 }
 
-// TestCancelReachesTheServer: it stops the statement at once, though it does not look for lost clients, over TLS, too.
+// TestCancelReachesTheServer: it stops the statement at once, though it does not look for lost
+// clients, over TLS, too.
 func TestCancelReachesTheServer(t *testing.T) {
 	cert, file := certificate(t, "localhost")
 	for name, u := range map[string]string{"plain": server(t), "tls": with(newProxy(t, server(t), cert).url, "sslmode=verify-ca&sslrootcert="+file)} {

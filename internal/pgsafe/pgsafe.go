@@ -70,8 +70,8 @@ const (
 
 // Open returns a pool of safe connections to the database that url names. It makes no connection yet.
 //
-// At most 32 connections are open, or as many as the URL's pool_max_conns; idle ones are kept for five minutes, and all for 30.
-// See NewConnector for the URL.
+// At most 32 connections are open, or as many as the URL's pool_max_conns; idle ones are kept for
+// five minutes, and all for 30. See NewConnector for the URL.
 func Open(url string, cfg Config) (*sql.DB, error) {
 	t, err := parseURL(url)
 	if err != nil {
@@ -88,11 +88,12 @@ func Open(url string, cfg Config) (*sql.DB, error) {
 // NewConnector returns a connector to the database that url names, for sql.OpenDB.
 //
 // The URL reads postgres://user:password@host:port/database?name=value (or postgresql://) as for libpq. A host that
-// begins with a slash, given as host=/var/run/postgresql, is the directory of a unix socket. There may be several hosts,
-// as in host1:5432,host2:5432 or host=host1,host2: they are tried in turn, from the one that was connected to last, each within
-// connect_timeout, until target_session_attrs fits one (any, read-write, read-only, primary, standby or prefer-standby; without it
-// it must not be a standby, and one whose transactions are read-only is taken only when there is no other, and for a second).
-// Names: host, port, target_session_attrs, user,
+// begins with a slash, given as host=/var/run/postgresql, is the directory of a unix socket. There
+// may be several hosts, as in host1:5432,host2:5432 or host=host1,host2: they are tried in turn,
+// from the one that was connected to last, each within connect_timeout, until target_session_attrs
+// fits one (any, read-write, read-only, primary, standby or prefer-standby; without it it must not
+// be a standby, and one whose transactions are read-only is taken only when there is no other, and
+// for a second). Names: host, port, target_session_attrs, user,
 // password, dbname, application_name, connect_timeout (seconds, default 5), read_timeout, write_timeout and long_timeout
 // (seconds, or as 250ms and 2m; see Config), sslrootcert, sslcert, sslkey, pool_max_conns (see Open), and sslmode:
 //
@@ -103,9 +104,10 @@ func Open(url string, cfg Config) (*sql.DB, error) {
 //   - verify-full: the chain and the host name are checked
 //   - none given: disable for a loopback host, else verify-full
 //
-// A unix socket never has TLS. Any other name is a setting of the server, such as search_path=app; those that only libpq has are refused.
-// Defaults are localhost, 5432, user postgres and a database named like the user; the environment is not read.
-// An error about the URL never quotes the password.
+// A unix socket never has TLS. Any other name is a setting of the server, such as search_path=app;
+// those that only libpq has are refused. Defaults are localhost, 5432, user postgres and a database
+// named like the user; the environment is not read. An error about the URL never quotes the
+// password.
 func NewConnector(url string, cfg Config) (driver.Connector, error) {
 	t, err := parseURL(url)
 	if err != nil {

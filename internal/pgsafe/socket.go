@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// socket is the connection under pgdriver, over TLS where there is some. Deadlines that pgdriver sets do nothing: a statement ends with
-// its context, or when the server has not been heard of for the statement's timeout, and both close the socket. So no
-// i/o timeout leaves an answer to be read by the next caller.
+// socket is the connection under pgdriver, over TLS where there is some. Deadlines that pgdriver
+// sets do nothing: a statement ends with its context, or when the server has not been heard of for
+// the statement's timeout, and both close the socket. So no i/o timeout leaves an answer to be read
+// by the next caller.
 type socket struct {
 	net.Conn
 	raw      net.Conn      // the same without TLS

@@ -135,7 +135,8 @@ var unknown = []string{"channel_binding", "fallback_application_name", "gssdeleg
 	"replication", "require_auth", "requirepeer", "service", "servicefile", "ssl_max_protocol_version", "ssl_min_protocol_version", "sslcertmode",
 	"sslcompression", "sslcrl", "sslcrldir", "sslnegotiation", "sslpassword", "sslsni", "tcp_user_timeout"}
 
-// harmless are values of them that ask for what this package does anyway. Providers have them in the URLs that they show.
+// harmless are values of them that ask for what this package does anyway. Providers have them in
+// the URLs that they show.
 var harmless = []string{"channel_binding=prefer", "channel_binding=disable", "gssencmode=disable", "gssencmode=prefer", "keepalives=1",
 	"load_balance_hosts=disable", "sslnegotiation=postgres", "sslcompression=0", "sslsni=1"}
 

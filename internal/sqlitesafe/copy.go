@@ -32,7 +32,8 @@ func Copy(ctx context.Context, from, to string, progress func(done, all int64)) 
 	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
 		return err
 	}
-	// These read no table, and with writable_schema a file may be shorter than its header says, so that a damaged one is copied, too.
+	// These read no table, and with writable_schema a file may be shorter than its header says, so
+	// that a damaged one is copied, too.
 	var version, pageSize int64
 	if err := errors.Join(c.QueryRowContext(ctx, "PRAGMA schema_version").Scan(&version), c.QueryRowContext(ctx, "PRAGMA page_size").Scan(&pageSize)); err != nil {
 		return err
@@ -68,12 +69,14 @@ func copyPages(ctx context.Context, b *sqlite.Backup, copied func(done, all int)
 	}
 }
 
-// Check reads a whole database and returns an error that describes what is damaged. No other connection may be open.
+// Check reads a whole database and returns an error that describes what is damaged. No other
+// connection may be open.
 func Check(ctx context.Context, path string) error {
 	return with(path, "mode=rw&_pragma=trusted_schema(0)", func(db *sql.DB) error { return quickCheck(ctx, db) })
 }
 
-// Finish is Check for a database that a program is going to use: one that cannot give pages back (see shrink) becomes one that can.
+// Finish is Check for a database that a program is going to use: one that cannot give pages back
+// (see shrink) becomes one that can.
 func Finish(ctx context.Context, path string) error {
 	return with(path, "mode=rw&_pragma=auto_vacuum(2)&_pragma=trusted_schema(0)", func(db *sql.DB) error {
 		var shrinks int
@@ -134,7 +137,8 @@ func faults(rows *sql.Rows) (err error) {
 // Damaged reports whether an error is SQLite's for a file that is damaged, or is not a database.
 func Damaged(err error) bool { return primaryCode(err) == 11 || NotDatabase(err) }
 
-// NotDatabase reports whether an error is SQLite's for a file whose beginning is not that of a database.
+// NotDatabase reports whether an error is SQLite's for a file whose beginning is not that of a
+// database.
 func NotDatabase(err error) bool { return primaryCode(err) == 26 }
 
 // primaryCode returns the result code of SQLite in an error, 0 for none.

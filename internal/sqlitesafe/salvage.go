@@ -23,12 +23,14 @@ type Salvaged struct {
 type Rules struct {
 	// Derived reports whether triggers of other tables make the rows of a table: they are not read.
 	Derived func(table string) bool
-	// Adopt changes rows that refer to lost ones, where it can. Those that still do then are removed.
+	// Adopt changes rows that refer to lost ones, where it can. Those that still do then are
+	// removed.
 	Adopt func(ctx context.Context, db *sql.DB) error
 }
 
-// Salvage makes a database, at a path where there is none, of all rows of a damaged one that can be read. Without rules, rows that refer to lost ones stay.
-// It returns what it has taken, table by table; the rows of virtual tables are not taken. It fails if the list of tables cannot be read.
+// Salvage makes a database, at a path where there is none, of all rows of a damaged one that can be
+// read. Without rules, rows that refer to lost ones stay. It returns what it has taken, table by
+// table; the rows of virtual tables are not taken. It fails if the list of tables cannot be read.
 func Salvage(ctx context.Context, from, to string, rules *Rules) (all []Salvaged, err error) {
 	// With writable_schema, SQLite opens a file that is shorter than its header says.
 	err = with(to, "_pragma=auto_vacuum(2)&_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)&_pragma=trusted_schema(0)&_pragma=recursive_triggers(1)&_pragma=writable_schema(1)", func(db *sql.DB) error {
@@ -53,7 +55,8 @@ func (s *salvage) exec(query string, args ...any) error {
 	return err
 }
 
-// run copies the schema and the rows. With rules, triggers count and derive while rows come. Unique indexes tell which rows are there already.
+// run copies the schema and the rows. With rules, triggers count and derive while rows come. Unique
+// indexes tell which rows are there already.
 func (s *salvage) run() (all []Salvaged, err error) {
 	const unique, other = " AND sql LIKE 'CREATE UNIQUE%'", " AND sql NOT LIKE 'CREATE UNIQUE%'"
 	if err := errors.Join(s.schema("table", ""), s.schema("index", unique)); err != nil {
@@ -204,7 +207,8 @@ func (s *salvage) table(name string) (Salvaged, error) {
 // mostAtOnce is how many rows one statement copies, until one of them cannot be read.
 const mostAtOnce = 1024
 
-// copy copies rows in the order of the key, or against it. What cannot be read is passed over: a row, the rows up to the next one that can be found, or all that is left.
+// copy copies rows in the order of the key, or against it. What cannot be read is passed over: a
+// row, the rows up to the next one that can be found, or all that is left.
 func (t *table) copy(back bool) error {
 	var after []any // nil: from the beginning
 	for n := mostAtOnce; t.ctx.Err() == nil; {
@@ -238,7 +242,8 @@ func (t *table) copy(back bool) error {
 	return t.ctx.Err()
 }
 
-// unreadable reports whether an error of copying is one of the rows: they are damaged, or are such as no database accepts.
+// unreadable reports whether an error of copying is one of the rows: they are damaged, or are such
+// as no database accepts.
 func unreadable(err error) bool {
 	var lite interface{ Code() int }
 	if !errors.As(err, &lite) {

@@ -25,7 +25,8 @@ func plain(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-// filled makes a database with rows in a table of each sort, and returns the pages of a table by its name.
+// filled makes a database with rows in a table of each sort, and returns the pages of a table by
+// its name.
 func filled(t *testing.T, path string) map[string][]int {
 	t.Helper()
 	is, db := is.New(t), plain(t, path)
@@ -72,7 +73,8 @@ func spoil(t *testing.T, path string, pages ...int) {
 	is.NoErr(f.Close())
 }
 
-// TestSalvage: all rows but those of damaged pages are taken, in tables of each sort, however many pages are damaged.
+// TestSalvage: all rows but those of damaged pages are taken, in tables of each sort, however many
+// pages are damaged.
 func TestSalvage(t *testing.T) {
 	middle := func(pages []int, n int) []int { return pages[len(pages)/2 : len(pages)/2+n] }
 	for _, test := range []struct {
@@ -116,7 +118,8 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// TestSalvageWithRules: what triggers derive is right, and what refers to lost rows goes unless it is adopted.
+// TestSalvageWithRules: what triggers derive is right, and what refers to lost rows goes unless it
+// is adopted.
 func TestSalvageWithRules(t *testing.T) {
 	is, from, to := is.New(t), filepath.Join(t.TempDir(), "old"), filepath.Join(t.TempDir(), "new")
 	pages := filled(t, from)["numbered"]
@@ -144,7 +147,8 @@ func TestSalvageWithRules(t *testing.T) {
 	is.True(!read)
 }
 
-// TestSalvageNothing: a file that is no database, or whose list of tables is gone, is an error and no empty database.
+// TestSalvageNothing: a file that is no database, or whose list of tables is gone, is an error and
+// no empty database.
 func TestSalvageNothing(t *testing.T) {
 	is, from := is.New(t), filepath.Join(t.TempDir(), "old")
 	filled(t, from)

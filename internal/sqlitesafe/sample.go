@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// CheckHeader returns an error if a file is not a SQLite database, or is shorter than its header says. A file that is missing or empty is none yet.
+// CheckHeader returns an error if a file is not a SQLite database, or is shorter than its header
+// says. A file that is missing or empty is none yet.
 func CheckHeader(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,8 +68,9 @@ func (fault) Code() int       { return 11 }
 // sampleTime bounds how long Sample reads.
 const sampleTime = 250 * time.Millisecond
 
-// Sample checks tables of a database, which may be in use, in a random order for as long as that is brief: all of a small database.
-// It returns an error, for which Damaged is true, with what is wrong.
+// Sample checks tables of a database, which may be in use, in a random order for as long as that is
+// brief: all of a small database. It returns an error, for which Damaged is true, with what is
+// wrong.
 func Sample(ctx context.Context, db *sql.DB) error {
 	tables, err := scanAll[string](db.QueryContext(ctx, `SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'`))
 	if err != nil {

@@ -347,7 +347,8 @@ func (c *connector) takeWriter(ctx context.Context) (*stmtConn, error) {
 	return w, nil
 }
 
-// gone returns an error if the file of the database was removed or replaced: what is written into the old one is lost with this process.
+// gone returns an error if the file of the database was removed or replaced: what is written into
+// the old one is lost with this process.
 func (c *connector) gone() error {
 	now, err := os.Stat(c.path)
 	if err == nil && os.SameFile(now, c.file) {

@@ -67,7 +67,8 @@ func (s Statement) Keywords(n int) []string {
 	return words
 }
 
-// Grows reports whether the statement can make a database larger: DELETE, DROP, TRUNCATE and what only reads cannot.
+// Grows reports whether the statement can make a database larger: DELETE, DROP, TRUNCATE and what
+// only reads cannot.
 func (s Statement) Grows() bool {
 	return slices.ContainsFunc([]string{"INSERT", "UPDATE", "CREATE", "ALTER", "INTO"}, s.Has)
 }

@@ -53,7 +53,8 @@ func SetPriority(pid, nice int) bool {
 	return syscall.Setpriority(syscall.PRIO_PGRP, pid, nice) == nil
 }
 
-// Suspend stops the process until Continue or Kill. It reports whether that is possible on this system.
+// Suspend stops the process until Continue or Kill. It reports whether that is possible on this
+// system.
 func (p *Process) Suspend() bool {
 	return p.cmd != nil && p.cmd.Process.Signal(syscall.SIGSTOP) == nil
 }

@@ -32,8 +32,8 @@ func Resident(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// MachineMemory returns how many bytes of memory this program can use: those of the machine, or of its control group if that has fewer. It
-// returns 0 if that is not known.
+// MachineMemory returns how many bytes of memory this program can use: those of the machine, or of
+// its control group if that has fewer. It returns 0 if that is not known.
 func MachineMemory() int64 {
 	info, _ := os.ReadFile("/proc/meminfo")
 	_, rest, _ := strings.Cut(string(info), "MemTotal:")

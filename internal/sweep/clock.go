@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	// jump is the most time between two sweeps that is usual: there is one a minute while a server runs.
+	// jump is the most time between two sweeps that is usual: there is one a minute while a server
+	// runs.
 	jump = time.Hour
-	// holdTime is how long nothing is removed after a jump, for somebody to set a clock that is wrong.
+	// holdTime is how long nothing is removed after a jump, for somebody to set a clock that is
+	// wrong.
 	holdTime = time.Hour
 	// apart is how much the clocks of this machine and of a PostgreSQL may differ.
 	apart = 10 * time.Minute
@@ -25,8 +27,9 @@ type held struct {
 	apart bool      // the clocks differ
 }
 
-// checkClock reports whether a sweep must wait: for an hour after the clock has jumped since the last sweep, also where no server ran meanwhile, and as
-// long as the clock of this machine is not that of the PostgreSQL. It returns an error for the log when that begins.
+// checkClock reports whether a sweep must wait: for an hour after the clock has jumped since the
+// last sweep, also where no server ran meanwhile, and as long as the clock of this machine is not
+// that of the PostgreSQL. It returns an error for the log when that begins.
 func (s *Sweeper) checkClock(ctx context.Context) (wait bool, err error) {
 	if wait, err := s.differs(ctx); wait || err != nil {
 		return wait, err
@@ -50,7 +53,8 @@ func (s *Sweeper) checkClock(ctx context.Context) (wait bool, err error) {
 	return s.monotonic().Sub(s.held.since) < holdTime, nil
 }
 
-// differs compares the clock of this machine with that of a PostgreSQL, which is the one that counts.
+// differs compares the clock of this machine with that of a PostgreSQL, which is the one that
+// counts.
 func (s *Sweeper) differs(ctx context.Context) (bool, error) {
 	own, c := bunx.For(ctx, s.db, "")
 	if !c.Postgres() || !s.real {

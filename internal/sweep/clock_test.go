@@ -10,8 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sweep"
 )
 
-// TestClockJumps: after a jump forward nothing is removed for an hour, which is told once; a clock that is set right again goes on at once, also where
-// times of the wrong one are stored.
+// TestClockJumps: after a jump forward nothing is removed for an hour, which is told once; a clock
+// that is set right again goes on at once, also where times of the wrong one are stored.
 func TestClockJumps(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, now, ticks := is.New(t), open(t), monday, time.Now()

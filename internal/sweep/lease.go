@@ -22,7 +22,8 @@ const (
 // RunAlone is Run for processes that share the database: it does nothing, and returns false, while another one sweeps or has begun to within
 // the last seconds. holder is the process's own.
 //
-// It also does nothing for a while when a clock cannot be right, as what is removed does not come back, and returns an error that says so, once: see checkClock.
+// It also does nothing for a while when a clock cannot be right, as what is removed does not come
+// back, and returns an error that says so, once: see checkClock.
 func (s *Sweeper) RunAlone(ctx context.Context, holder string) (bool, error) {
 	if wait, err := s.checkClock(ctx); wait || err != nil {
 		return false, err

@@ -357,7 +357,8 @@ func (x *exchange) deliver(ctx context.Context, k kind, body *encoder) {
 	x.sent++
 }
 
-// send sends a frame to the script. If the script waits, it may compute first. The caller holds x.turning.
+// send sends a frame to the script. If the script waits, it may compute first. The caller holds
+// x.turning.
 func (x *exchange) send(ctx context.Context, k kind, body *encoder) {
 	if x.waiting {
 		x.rt.scheduler.resume(ctx, x.task)

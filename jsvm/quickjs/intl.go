@@ -52,8 +52,8 @@ func (b *block) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &[]any{&b.language, &b.size})
 }
 
-// international is what the functions of Intl keep in a child. Scripts choose keys among those of the file and the options of a collator, and
-// the names of time zones, of which a few are kept.
+// international is what the functions of Intl keep in a child. Scripts choose keys among those of
+// the file and the options of a collator, and the names of time zones, of which a few are kept.
 type international struct {
 	head      *locales
 	data      map[string][]json.RawMessage // by language
@@ -99,7 +99,8 @@ func (i *international) locale(p place) json.RawMessage {
 	return i.data[p.language][p.at]
 }
 
-// find returns the known locale that a tag stands for: its own, or that of the tag without parts from its end.
+// find returns the known locale that a tag stands for: its own, or that of the tag without parts
+// from its end.
 func (i *international) find(tag string) string {
 	all := i.known().Tags
 	for tag != "" {
@@ -159,7 +160,8 @@ func nativeLocaleData(m *vm, args []value) value {
 
 var offsetZone = regexp.MustCompile(`^([+-])([01]\d|2[0-3])(?::?([0-5]\d))?$`)
 
-// zone returns a time zone by its name in any case, or by its offset such as +05:30, and its canonical name. It returns nil for none.
+// zone returns a time zone by its name in any case, or by its offset such as +05:30, and its
+// canonical name. It returns nil for none.
 func (i *international) zone(name string) (*time.Location, string) {
 	if len(name) > 50 {
 		return nil, ""
@@ -256,7 +258,8 @@ func nativeZoneAbbreviation(m *vm, args []value) value {
 	return m.newString(name)
 }
 
-// collator returns what orders texts of a locale. options are the sensitivity and, after spaces, "numeric" and "upper" for upper case first.
+// collator returns what orders texts of a locale. options are the sensitivity and, after spaces,
+// "numeric" and "upper" for upper case first.
 func (i *international) collator(locale, options string) *collate.Collator {
 	key := locale + " " + options
 	if c := i.collators[key]; c != nil {
@@ -302,7 +305,8 @@ func scriptRank(scripts []*unicode.RangeTable, r rune) int {
 	return len(scripts)
 }
 
-// byScript compares the scripts of the letters at the first place where two texts differ by more than accents and case; 0 if they are the same.
+// byScript compares the scripts of the letters at the first place where two texts differ by more
+// than accents and case; 0 if they are the same.
 func (i *international) byScript(locale, a, b string) int {
 	base, _, _ := strings.Cut(locale, "-")
 	scripts := scriptsFirst[base]
@@ -367,7 +371,8 @@ func pluralOf(tag language.Tag, ordinal bool, whole, fraction string) string {
 	return pluralNames[rules.MatchPlural(tag, last(whole), len(fraction), len(trimmed), last(fraction), last(trimmed))]
 }
 
-// nativePlural returns a plural form: locale, whether of ordinal numbers, digits before and after the point.
+// nativePlural returns a plural form: locale, whether of ordinal numbers, digits before and after
+// the point.
 func nativePlural(m *vm, args []value) value {
 	s, ok := m.strings(args[0], args[2], args[3])
 	if !ok {
@@ -376,7 +381,8 @@ func nativePlural(m *vm, args []value) value {
 	return m.newString(pluralOf(language.Make(s[0]), isTrue(args[1]), s[1], s[2]))
 }
 
-// nativePluralCategories returns the plural forms of a locale, with spaces between: locale, whether of ordinal numbers.
+// nativePluralCategories returns the plural forms of a locale, with spaces between: locale, whether
+// of ordinal numbers.
 func nativePluralCategories(m *vm, args []value) value {
 	s, ok := m.strings(args[0])
 	if !ok {
@@ -392,7 +398,8 @@ func nativePluralCategories(m *vm, args []value) value {
 	return m.newString(strings.Join(all, " "))
 }
 
-// nativeFold returns a text in upper or lower case as a language has it: locale, text, whether upper.
+// nativeFold returns a text in upper or lower case as a language has it: locale, text, whether
+// upper.
 func nativeFold(m *vm, args []value) value {
 	s, ok := m.strings(args[:2]...)
 	if !ok {

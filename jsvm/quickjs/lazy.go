@@ -2,13 +2,15 @@ package quickjs
 
 import "embed"
 
-// The parts of the prelude that few scripts use are compiled when a script of a child first uses a global of theirs, and their bytecode is
-// kept outside of the state that is copied for each invocation.
+// The parts of the prelude that few scripts use are compiled when a script of a child first uses a
+// global of theirs, and their bytecode is kept outside of the state that is copied for each
+// invocation.
 
 //go:embed lazy/*.js
 var lazyFiles embed.FS
 
-// nativeLoad returns the value of a part of the prelude: a function that takes natives and what the prelude shares.
+// nativeLoad returns the value of a part of the prelude: a function that takes natives and what the
+// prelude shares.
 func nativeLoad(m *vm, args []value) value {
 	name, ok := m.stringOf(args[0])
 	if !ok {

@@ -142,7 +142,8 @@ func encodingOf(name string) encoding.Encoding {
 	return unicode.UTF8
 }
 
-// nativeEncodingName returns the canonical name of a character encoding, undefined for one that is not known.
+// nativeEncodingName returns the canonical name of a character encoding, undefined for one that is
+// not known.
 func nativeEncodingName(m *vm, args []value) value {
 	s, ok := m.strings(args[0])
 	if !ok {
@@ -186,7 +187,8 @@ func nativeCompress(m *vm, args []value) value {
 	return m.newBuffer(b.Bytes())
 }
 
-// nativeDecompress decompresses bytes: format, bytes. What the script's memory does not hold is an error.
+// nativeDecompress decompresses bytes: format, bytes. What the script's memory does not hold is an
+// error.
 func nativeDecompress(m *vm, args []value) value {
 	name, ok := m.stringOf(args[0])
 	if !ok {

@@ -17,8 +17,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/jsvm"
 )
 
-// pool keeps the children of a Runtime. A child is a tenant's from its first script on, and works for no other one. How many are in use is
-// limited by Runtime.scheduler.
+// pool keeps the children of a Runtime. A child is a tenant's from its first script on, and works
+// for no other one. How many are in use is limited by Runtime.scheduler.
 type pool struct {
 	o Options
 
@@ -45,7 +45,8 @@ func newPool(o Options) *pool {
 	return &pool{o: o, all: map[*process]bool{}}
 }
 
-// get returns an idle child of the tenant, if possible one that has the program, or one of no tenant, which is the tenant's from now on.
+// get returns an idle child of the tenant, if possible one that has the program, or one of no
+// tenant, which is the tenant's from now on.
 func (l *pool) get(ctx context.Context, tenant, hash string) (*process, error) {
 	l.mu.Lock()
 	if l.closed {
@@ -129,8 +130,8 @@ func (l *pool) put(p *process, reusable bool) {
 	l.warm()
 }
 
-// shelve adds a child to the idle ones. If there are too many, the one that has waited longest of the tenant with most is ended. The caller
-// holds l.mu.
+// shelve adds a child to the idle ones. If there are too many, the one that has waited longest of
+// the tenant with most is ended. The caller holds l.mu.
 func (l *pool) shelve(p *process) {
 	p.idleSince = time.Now()
 	l.idle = append(l.idle, p)

@@ -110,7 +110,8 @@ func TestCompileTime(t *testing.T) {
 	is.Equal(errs.MessageOf(err), "a.js takes more than 100ms to compile.")
 }
 
-// TestOneTenantHoldsHalf: the other half of the processes stays free for others, however much one tenant wants.
+// TestOneTenantHoldsHalf: the other half of the processes stays free for others, however much one
+// tenant wants.
 func TestOneTenantHoldsHalf(t *testing.T) {
 	is := is.New(t)
 	rt := newRuntime(t, Options{Processes: 4, Queue: 16, QueueTime: time.Minute, Spare: -1})
@@ -457,7 +458,8 @@ func TestSlowScriptYields(t *testing.T) {
 	is.Equal(nice(), "0")
 }
 
-// TestProcessServesOneTenant: what a tenant's script leaves in its process is in no process that works for another one.
+// TestProcessServesOneTenant: what a tenant's script leaves in its process is in no process that
+// works for another one.
 func TestProcessServesOneTenant(t *testing.T) {
 	is := is.New(t)
 	rt := newRuntime(t, Options{Processes: 4, Idle: 2, Spare: 1})
@@ -489,7 +491,8 @@ func TestProcessServesOneTenant(t *testing.T) {
 	is.True(run("a") != left["a"])
 }
 
-// TestWaitingScriptLetsOthersCompute: scripts that wait for a function or a timer hold no slot, and go on when there is one.
+// TestWaitingScriptLetsOthersCompute: scripts that wait for a function or a timer hold no slot, and
+// go on when there is one.
 func TestWaitingScriptLetsOthersCompute(t *testing.T) {
 	is := is.New(t)
 	rt := newRuntime(t, Options{Processes: 32, Computing: 2})
@@ -539,7 +542,8 @@ export const quick = () => 1`)
 	is.Equal(rt.scheduler.slots, 0)
 }
 
-// TestTimersOfWaitingScripts: the server wakes a script for its timers, in order and also while answers come.
+// TestTimersOfWaitingScripts: the server wakes a script for its timers, in order and also while
+// answers come.
 func TestTimersOfWaitingScripts(t *testing.T) {
 	is := is.New(t)
 	rt := newRuntime(t, Options{Processes: 4})
@@ -566,7 +570,8 @@ func TestTimersOfWaitingScripts(t *testing.T) {
 	is.Equal(string(r.Value), "[[0,20,40,60],104,true]")
 }
 
-// TestEndlessScriptsAreSuspended: they hold up no other script, and are as well as others ended at their time-out, also when they are suspended.
+// TestEndlessScriptsAreSuspended: they hold up no other script, and are as well as others ended at
+// their time-out, also when they are suspended.
 func TestEndlessScriptsAreSuspended(t *testing.T) {
 	is := is.New(t)
 	rt := newRuntime(t, Options{Processes: 64})
@@ -617,7 +622,8 @@ func TestEndlessScriptsAreSuspended(t *testing.T) {
 	is.Equal(rt.Stats().Suspended, 0)
 }
 
-// TestScriptIsEvicted: with no place free, one of the tenant with most is ended in favour of a tenant that has none.
+// TestScriptIsEvicted: with no place free, one of the tenant with most is ended in favour of a
+// tenant that has none.
 func TestScriptIsEvicted(t *testing.T) {
 	is := is.New(t)
 	rt := newRuntime(t, Options{Processes: 4})

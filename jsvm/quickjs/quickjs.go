@@ -33,27 +33,34 @@ import (
 
 // Options configure a Runtime. The zero value has sensible defaults.
 type Options struct {
-	// Processes is the most scripts at once, each in a child, with those that wait; at least 2. By default one for each 32 MiB of Memory, but 8 to
-	// 256. A quarter of it, but 2 at least, comes on top for the scripts that functions of the host run on behalf of other scripts, and
-	// as much again for each of two deeper levels. One tenant has at most half of them, and one key at most a quarter, while others want none.
+	// Processes is the most scripts at once, each in a child, with those that wait; at least 2. By
+	// default one for each 32 MiB of Memory, but 8 to 256. A quarter of it, but 2 at least, comes
+	// on top for the scripts that functions of the host run on behalf of other scripts, and as much
+	// again for each of two deeper levels. One tenant has at most half of them, and one key at most
+	// a quarter, while others want none.
 	Processes int
-	// Memory is how many bytes of memory the scripts that run may have together; by default half of the machine's, or 2 GiB where that is not
-	// known. Above it, scripts of the tenant that has most are ended.
+	// Memory is how many bytes of memory the scripts that run may have together; by default half of
+	// the machine's, or 2 GiB where that is not known. Above it, scripts of the tenant that has
+	// most are ended.
 	Memory int64
-	// Computing is how many scripts compute at once at usual priority; by default twice the number of processors, but 4 to 32. One tenant has at
-	// most half of them. A script that computes for more than 100 milliseconds without waiting goes on at the lowest priority, and is
-	// suspended while as many others as there are processors do so, whose tenant or key has used less CPU time lately.
+	// Computing is how many scripts compute at once at usual priority; by default twice the number
+	// of processors, but 4 to 32. One tenant has at most half of them. A script that computes for
+	// more than 100 milliseconds without waiting goes on at the lowest priority, and is suspended
+	// while as many others as there are processors do so, whose tenant or key has used less CPU
+	// time lately.
 	Computing int
 
-	// Spare is how many children are ready for tenants that have none; by default 2, and none if it is negative.
+	// Spare is how many children are ready for tenants that have none; by default 2, and none if it
+	// is negative.
 	Spare int
-	// Idle is how many children wait for the next script of their tenant; by default half of Processes.
+	// Idle is how many children wait for the next script of their tenant; by default half of
+	// Processes.
 	Idle int
 	// IdleTime is after how long idle children of tenants are ended; by default a minute.
 	IdleTime time.Duration
 
-	// Queue is how many calls wait at once to begin, by default 4,096. One tenant takes at most half of it, and one key a quarter. Further
-	// calls fail with errs.Unavailable.
+	// Queue is how many calls wait at once to begin, by default 4,096. One tenant takes at most
+	// half of it, and one key a quarter. Further calls fail with errs.Unavailable.
 	Queue int
 	// QueueTime is how long a call waits; by default 10 seconds. Then it fails with errs.Unavailable.
 	QueueTime time.Duration
@@ -217,7 +224,8 @@ func (rt *Runtime) Stats() Stats {
 	return s
 }
 
-// CPUTime returns the CPU time that the scripts of a tenant, and those of each of its keys, have used in about the last minute.
+// CPUTime returns the CPU time that the scripts of a tenant, and those of each of its keys, have
+// used in about the last minute.
 func (rt *Runtime) CPUTime(tenant string) (all time.Duration, keys map[string]time.Duration) {
 	return rt.scheduler.lately(tenant)
 }
@@ -237,7 +245,8 @@ func (rt *Runtime) ProcessIDs() []int { return rt.pool.pids() }
 
 const busy = "Too many scripts run at the moment. Try again later."
 
-// acquire waits until a script may begin and returns a child for it, and the function to be called with the child when it is not used any more.
+// acquire waits until a script may begin and returns a child for it, and the function to be called
+// with the child when it is not used any more.
 func (rt *Runtime) acquire(ctx context.Context, tenant, key, hash string) (*task, *process, func(reusable bool), error) {
 	level, _ := ctx.Value(levelKey{}).(int)
 	if level >= levels {

@@ -118,8 +118,8 @@ func (r *run) receive(d time.Duration) {
 	}
 }
 
-// waits is how an exchange waits for frames of the server. What comes at once is waited for as if the process computed; before a longer wait
-// the server is told, so that others can compute.
+// waits is how an exchange waits for frames of the server. What comes at once is waited for as if
+// the process computed; before a longer wait the server is told, so that others can compute.
 type waits struct {
 	answers int           // that have come
 	brief   time.Duration // that it has waited without telling
@@ -130,7 +130,8 @@ const (
 	briefWaits = 50 * time.Millisecond // of an exchange
 )
 
-// next returns the next frame. It reports false if there is none when d has passed, unless that is negative, or all the time that is left.
+// next returns the next frame. It reports false if there is none when d has passed, unless that is
+// negative, or all the time that is left.
 func (w *waits) next(c *child, id uint64, d, left time.Duration) (f frame, ok bool) {
 	most := left
 	if d >= 0 {

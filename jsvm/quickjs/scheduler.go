@@ -11,13 +11,16 @@ import (
 
 // A scheduler decides which invocations have a process, and which of these compute.
 //
-// An invocation has a place, which stands for a process and its memory, from its beginning to its end. A tenant with some places gets
-// another one while it has fewer than are free, so that there are free ones for others, and an app of it likewise. One that has none always
-// gets one: if none is free, an invocation of whoever has most is ended.
+// An invocation has a place, which stands for a process and its memory, from its beginning to its
+// end. A tenant with some places gets another one while it has fewer than are free, so that there
+// are free ones for others, and an app of it likewise. One that has none always gets one: if none
+// is free, an invocation of whoever has most is ended.
 //
-// To compute, an invocation takes one of a few slots, and frees it when it waits. One that computes for longer than a slice without
-// waiting frees its slot, too, and is slow from then on: as many slow ones as there are processors compute, at the lowest priority, and the
-// others are suspended. Whenever there is a choice, the tenant that has used the least CPU time lately is first, and within it the app.
+// To compute, an invocation takes one of a few slots, and frees it when it waits. One that computes
+// for longer than a slice without waiting frees its slot, too, and is slow from then on: as many
+// slow ones as there are processors compute, at the lowest priority, and the others are suspended.
+// Whenever there is a choice, the tenant that has used the least CPU time lately is first, and
+// within it the app.
 type scheduler struct {
 	o     schedulerOptions
 	begun time.Time
@@ -52,14 +55,15 @@ const (
 	slice = 100 * time.Millisecond
 	// window is the time over which CPU time counts.
 	window = time.Minute
-	// endless is the CPU time from which on an invocation may be ended although its tenant or app has no other one.
+	// endless is the CPU time from which on an invocation may be ended although its tenant or app
+	// has no other one.
 	endless = time.Second
 	// weighing is how often the memory of processes is looked at.
 	weighing = 250 * time.Millisecond
 )
 
-// tenantBudget and appBudget are the CPU time in a window from which on the slow invocations of a tenant or app compute only when no others want
-// to, and are the first to be ended.
+// tenantBudget and appBudget are the CPU time in a window from which on the slow invocations of a
+// tenant or app compute only when no others want to, and are the first to be ended.
 func (o schedulerOptions) tenantBudget() time.Duration { return time.Duration(o.cores) * window / 2 }
 func (o schedulerOptions) appBudget() time.Duration    { return o.tenantBudget() / 2 }
 
@@ -84,7 +88,8 @@ type usage struct {
 	now, before time.Duration
 }
 
-// turn begins another window if it is time. now is the time since the scheduler began, as in all methods.
+// turn begins another window if it is time. now is the time since the scheduler began, as in all
+// methods.
 func (u *usage) turn(now time.Duration) {
 	since := now.Truncate(window)
 	switch since - u.since {
@@ -103,7 +108,8 @@ func (u *usage) add(now, d time.Duration) {
 	u.now += d
 }
 
-// lately returns the CPU time of the last window: all of the one of now, and of the one before the part that is not yet past.
+// lately returns the CPU time of the last window: all of the one of now, and of the one before the
+// part that is not yet past.
 func (u *usage) lately(now time.Duration) time.Duration {
 	u.turn(now)
 	return u.now + time.Duration(float64(u.before)*float64(window-(now-u.since))/float64(window))
@@ -176,7 +182,8 @@ func (s *scheduler) accounts(t *task) (tenant, app *account) {
 	return a, b
 }
 
-// begin waits until t has a place and a slot. It returns limiter.ErrBusy if it waits in vain, or too many do, and the cause of ctx if ctx ends.
+// begin waits until t has a place and a slot. It returns limiter.ErrBusy if it waits in vain, or
+// too many do, and the cause of ctx if ctx ends.
 func (s *scheduler) begin(ctx context.Context, t *task) error {
 	s.mu.Lock()
 	s.sweep()
@@ -218,7 +225,8 @@ func (s *scheduler) begin(ctx context.Context, t *task) error {
 	return err
 }
 
-// attach tells which process carries t out, and what ends it in favour of others, which is called in a goroutine of its own.
+// attach tells which process carries t out, and what ends it in favour of others, which is called
+// in a goroutine of its own.
 func (s *scheduler) attach(t *task, c controller, evict func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,7 +245,8 @@ func (s *scheduler) pause(t *task) {
 	}
 }
 
-// resume waits for a slot for t, whose script has something to do again. When ctx ends, t goes on without.
+// resume waits for a slot for t, whose script has something to do again. When ctx ends, t goes on
+// without.
 func (s *scheduler) resume(ctx context.Context, t *task) {
 	s.mu.Lock()
 	if t.phase != phasePaused {
@@ -294,7 +303,8 @@ func (s *scheduler) finish(t *task) {
 	}
 }
 
-// detach tells that t needs its process no more. Its place, and a slot, are free when end is called.
+// detach tells that t needs its process no more. Its place, and a slot, are free when end is
+// called.
 func (s *scheduler) detach(t *task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -312,7 +322,8 @@ func (s *scheduler) end(t *task) {
 	s.remove(t)
 }
 
-// lately returns the CPU time that a tenant, and each of its apps, has used in about the last window.
+// lately returns the CPU time that a tenant, and each of its apps, has used in about the last
+// window.
 func (s *scheduler) lately(tenant string) (all time.Duration, apps map[string]time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -333,7 +344,8 @@ func (s *scheduler) lately(tenant string) (all time.Duration, apps map[string]ti
 	return a.used.lately(now), apps
 }
 
-// counts returns how many tasks wait for a place or slot, and how many are suspended and were evicted.
+// counts returns how many tasks wait for a place or slot, and how many are suspended and were
+// evicted.
 func (s *scheduler) counts() (waiting, suspended int, evicted int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -427,7 +439,8 @@ func (s *scheduler) leave(t *task, next phase) {
 	}
 }
 
-// charge adds the CPU time of t since it was read last to what it, its app and its tenant have used.
+// charge adds the CPU time of t since it was read last to what it, its app and its tenant have
+// used.
 func (s *scheduler) charge(t *task) {
 	if t.process == nil {
 		return
@@ -549,10 +562,12 @@ func (s *scheduler) room(a, b *account, level int) bool {
 	return of < free && 2*ofApp <= free-of
 }
 
-// mostPlaces returns how many places one tenant, and one app, has at most while no other one wants some.
+// mostPlaces returns how many places one tenant, and one app, has at most while no other one wants
+// some.
 func mostPlaces(places int) (tenant, app int) { return (places + 1) / 2, (places+1)/4 + 1 }
 
-// makeRoom ends an invocation in favour of t if its tenant, or its app, has no place, and none has become free in a slice.
+// makeRoom ends an invocation in favour of t if its tenant, or its app, has no place, and none has
+// become free in a slice.
 func (s *scheduler) makeRoom(t *task, a, b *account, now time.Duration) {
 	if t.victim != nil && t.victim.phase != phaseEnded {
 		return // it will have room soon
@@ -729,7 +744,8 @@ func (s *scheduler) crowded() bool {
 	return s.o.memory > 0 && int64(len(s.placed))*s.o.most > s.o.memory
 }
 
-// weigh ends an invocation if the processes need too much memory: the largest one of the tenant that needs most.
+// weigh ends an invocation if the processes need too much memory: the largest one of the tenant
+// that needs most.
 func (s *scheduler) weigh() {
 	now := s.now()
 	if !s.crowded() || now-s.weighed < weighing {

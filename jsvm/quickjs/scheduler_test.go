@@ -13,7 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
-// simulation is a simulated machine: it lets the tasks of a scheduler compute as a kernel does that prefers those of usual priority.
+// simulation is a simulated machine: it lets the tasks of a scheduler compute as a kernel does that
+// prefers those of usual priority.
 type simulation struct {
 	*scheduler
 	tasks map[*task]*simulated
@@ -123,8 +124,9 @@ func (m *simulation) phaseOf(t *task) phase {
 // forever is more than any test lets a task compute.
 const forever = time.Hour
 
-// TestEndlessScriptsHoldUpNobody: beside eight tenants with eight endless scripts each, those of another tenant, and of another app of one of the
-// eight, begin and end at once; and the eight have equal shares of the processors however many scripts each has.
+// TestEndlessScriptsHoldUpNobody: beside eight tenants with eight endless scripts each, those of
+// another tenant, and of another app of one of the eight, begin and end at once; and the eight have
+// equal shares of the processors however many scripts each has.
 func TestEndlessScriptsHoldUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
@@ -172,7 +174,8 @@ func TestEndlessScriptsHoldUpNobody(t *testing.T) {
 	})
 }
 
-// TestWaitingScriptsHoldNoSlot: an app whose scripts all wait leaves slots, and places, to others of its tenant; what has waited goes on.
+// TestWaitingScriptsHoldNoSlot: an app whose scripts all wait leaves slots, and places, to others
+// of its tenant; what has waited goes on.
 func TestWaitingScriptsHoldNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
@@ -256,7 +259,8 @@ func TestPlacesAreLeftToOthers(t *testing.T) {
 	}
 }
 
-// TestWhoHasNothingGetsAPlace: what is ended for that is the script that has computed most of the tenant, or the app, with most places.
+// TestWhoHasNothingGetsAPlace: what is ended for that is the script that has computed most of the
+// tenant, or the app, with most places.
 func TestWhoHasNothingGetsAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)

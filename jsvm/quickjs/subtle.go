@@ -27,7 +27,8 @@ import (
 	lib "modernc.org/libquickjs"
 )
 
-// What crypto.subtle computes. A key is DER, PKCS #8 of a private and SPKI of a public one, which each call reads anew.
+// What crypto.subtle computes. A key is DER, PKCS #8 of a private and SPKI of a public one, which
+// each call reads anew.
 
 // webHashes are the hashes of the Web Cryptography API.
 var webHashes = map[string]struct {
@@ -48,7 +49,8 @@ type keyInfo struct {
 	Curve    string `json:"curve,omitempty"`
 }
 
-// describeKey returns the DER of a key of a kind, "RSA", "EC" or "OKP", and what is to be seen of it.
+// describeKey returns the DER of a key of a kind, "RSA", "EC" or "OKP", and what is to be seen of
+// it.
 func describeKey(kind string, key any) (info keyInfo, der []byte, err error) {
 	info.Type = "private"
 	public := key
@@ -193,7 +195,8 @@ func (m *vm) array(values ...value) value {
 	return list
 }
 
-// nativeImportKey reads a key: format, bytes or JSON, kind, curve. It returns an array: type, JSON of its keyInfo, DER.
+// nativeImportKey reads a key: format, bytes or JSON, kind, curve. It returns an array: type, JSON
+// of its keyInfo, DER.
 func nativeImportKey(m *vm, args []value) value {
 	s, ok := m.strings(args[0], args[2], args[3])
 	if !ok {
@@ -290,7 +293,8 @@ func webKeyOf(key any) (k webPrivateKey) {
 // maxMadeRSA is how many bits an RSA key that a script makes has at most.
 const maxMadeRSA = 4096
 
-// nativeGenerateKey makes a key: kind, and bits or curve. It returns an array: DER of the private and of the public key, JSON of their keyInfo.
+// nativeGenerateKey makes a key: kind, and bits or curve. It returns an array: DER of the private
+// and of the public key, JSON of their keyInfo.
 func nativeGenerateKey(m *vm, args []value) value {
 	s, ok := m.strings(args[:2]...)
 	if !ok {
@@ -353,7 +357,8 @@ func signWith(algorithm, hashName string, key any, data []byte, salt int) ([]byt
 	return nil, errors.New("the key cannot sign with this algorithm")
 }
 
-// verifyWith reports whether a signature is right, as an algorithm of the Web Cryptography API has it.
+// verifyWith reports whether a signature is right, as an algorithm of the Web Cryptography API has
+// it.
 func verifyWith(algorithm, hashName string, key any, signature, data []byte, salt int) (bool, error) {
 	digest, id := digestOf(hashName, data)
 	if algorithm == "RSA-PSS" && salt <= 0 {
@@ -433,7 +438,8 @@ func nativeVerifyWith(m *vm, args []value) value {
 	return newBool(right)
 }
 
-// nativeAES encrypts or decrypts: algorithm, whether it encrypts, key, iv, data, additional data, bits of the tag.
+// nativeAES encrypts or decrypts: algorithm, whether it encrypts, key, iv, data, additional data,
+// bits of the tag.
 func nativeAES(m *vm, args []value) value {
 	name, ok := m.stringOf(args[0])
 	if !ok {

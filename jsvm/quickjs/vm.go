@@ -99,7 +99,8 @@ func newVM(size int64, hostPrelude string) (*vm, error) {
 const gcThreshold = 8 << 20
 
 func (m *vm) prepare(hostPrelude string) error {
-	// Both are compiled before the heap is what it was: what the compiler has needed is not to be in each copy.
+	// Both are compiled before the heap is what it was: what the compiler has needed is not to be
+	// in each copy.
 	empty := m.heap.save()
 	own, err := m.compileScript(prelude, preludeName)
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 )
 
 // TestBytes checks that the pages of a list end with the row that passes the bound in bytes, and that following them, also
-// back, leads through the same rows as a page without that bound. It also checks the zero Query, CountOnly, and that bad queries
-// are errs.Invalid. The list has at least two rows, and fewer than a page may have.
+// back, leads through the same rows as a page without that bound. It also checks the zero Query,
+// CountOnly, and that bad queries are errs.Invalid. The list has at least two rows, and fewer than
+// a page may have.
 func TestBytes[T any](t *testing.T, page func(ctx context.Context, q paging.Query) (paging.Page[T], error)) {
 	t.Helper()
 	is := is.New(t)

@@ -150,9 +150,9 @@ func (u User) profile(row *principals.DirectoryUser) {
 	row.Email, row.Timezone = u.Email, u.Timezone
 }
 
-// accept checks what a client has set, and trims it. was is the user before. A timezone that is not an IANA name is left out, with a
-// warning in the log: providers pass on what people type, and a person does not fail for it. It returns errs.Invalid naming the
-// attribute.
+// accept checks what a client has set, and trims it. was is the user before. A timezone that is not
+// an IANA name is left out, with a warning in the log: providers pass on what people type, and a
+// person does not fail for it. It returns errs.Invalid naming the attribute.
 func (s *Service) accept(ctx context.Context, c Client, u *User, was User) error {
 	if was.ID == "" || u.UserName != was.UserName {
 		if err := principals.ValidUsername(u.UserName); err != nil {

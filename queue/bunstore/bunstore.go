@@ -18,7 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/queue"
 )
 
-// Store implements queue.Store, and queue.Bell and queue.Clock where its database has a way to carry news, and a clock.
+// Store implements queue.Store, and queue.Bell and queue.Clock where its database has a way to
+// carry news, and a clock.
 type Store struct{ db *bun.DB }
 
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.

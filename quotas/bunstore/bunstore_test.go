@@ -122,7 +122,8 @@ func TestOwn(t *testing.T) {
 	})
 }
 
-// TestWorkspaces: what SQL databases hold is measured and counts; a tenant that is full by it can only make room, and has it again then.
+// TestWorkspaces: what SQL databases hold is measured and counts; a tenant that is full by it can
+// only make room, and has it again then.
 func TestWorkspaces(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, ctx := is.New(t), open(t), t.Context()
@@ -199,7 +200,8 @@ func TestBlobs(t *testing.T) {
 	})
 }
 
-// TestFull: what has no room is refused, before its bytes if their number is known; others have theirs, and a delete makes room at once.
+// TestFull: what has no room is refused, before its bytes if their number is known; others have
+// theirs, and a delete makes room at once.
 func TestFull(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, ctx := is.New(t), open(t), t.Context()

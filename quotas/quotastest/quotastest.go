@@ -1,4 +1,5 @@
-// Package quotastest checks that a quotas.Store does what its interface documents. Tests of stores import it.
+// Package quotastest checks that a quotas.Store does what its interface documents. Tests of stores
+// import it.
 package quotastest
 
 import (
@@ -11,11 +12,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/quotas"
 )
 
-// Change stores something of a tenant, or removes it, and returns how the bytes of the tenant change.
+// Change stores something of a tenant, or removes it, and returns how the bytes of the tenant
+// change.
 type Change func(ctx context.Context, tenant string) quotas.Usage
 
-// TestStore checks a Store over a database with the tenants acme and evil. Each change is made in acme in turn: the Store counts it there,
-// and nothing of it in evil.
+// TestStore checks a Store over a database with the tenants acme and evil. Each change is made in
+// acme in turn: the Store counts it there, and nothing of it in evil.
 func TestStore(t *testing.T, s quotas.Store, changes map[string]Change) {
 	is, ctx := is.New(t), t.Context()
 	want, own, err := s.Usage(ctx, "acme")

@@ -161,7 +161,8 @@ func (s *Store) Delete(ctx context.Context, tenant, id, principal string) error 
 	})
 }
 
-// maxLookedUp is how many principals are looked up for each entity at most: PostgreSQL sorts their array for each. More are compared with the shares of all entities.
+// maxLookedUp is how many principals are looked up for each entity at most: PostgreSQL sorts their
+// array for each. More are compared with the shares of all entities.
 const maxLookedUp = 200
 
 // Grants implements shares.Store.

@@ -244,8 +244,8 @@ func (c *conn) Line(s sqltext.Statement, err error) int {
 	return sqltext.LineOf(s.Text, at) - 1
 }
 
-// types returns the types that the parameters of a statement have, nil if no value depends on them: a list is an array or JSON,
-// and a time with an offset is one of UTC where the type has no zone.
+// types returns the types that the parameters of a statement have, nil if no value depends on them:
+// a list is an array or JSON, and a time with an offset is one of UTC where the type has no zone.
 func (l *session) types(ctx context.Context, s sqltext.Statement, values []any) ([]uint32, error) {
 	if !slices.ContainsFunc(values, func(v any) bool {
 		if raw, ok := v.(json.RawMessage); ok {
@@ -266,7 +266,8 @@ func (l *session) types(ctx context.Context, s sqltext.Statement, values []any) 
 // offsetTime matches a time with an offset from UTC.
 var offsetTime = regexp.MustCompile(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?[+-]\d\d(:?\d\d)?$`)
 
-// encodeAs returns a parameter as PostgreSQL reads it for a type. It returns errs.Invalid for a list that is not one of the type.
+// encodeAs returns a parameter as PostgreSQL reads it for a type. It returns errs.Invalid for a
+// list that is not one of the type.
 func encodeAs(oid uint32, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case json.RawMessage:
@@ -347,7 +348,8 @@ func encode(v any) []byte {
 	return fmt.Append(nil, v)
 }
 
-// decode returns a value of a result. Modifier is that of its type, which has the digits of a numeric.
+// decode returns a value of a result. Modifier is that of its type, which has the digits of a
+// numeric.
 func decode(oid uint32, modifier int32, raw []byte) any {
 	if raw == nil {
 		return nil
@@ -389,8 +391,9 @@ func decode(oid uint32, modifier int32, raw []byte) any {
 	return text
 }
 
-// numeric returns a number, or the text of a column that is declared with more digits than JavaScript's numbers have, so that all
-// values of a column have one type. An integer beyond 2^53 is a text, as one of a bigint is.
+// numeric returns a number, or the text of a column that is declared with more digits than
+// JavaScript's numbers have, so that all values of a column have one type. An integer beyond 2^53
+// is a text, as one of a bigint is.
 func numeric(text string, modifier int32) any {
 	if precision := (modifier - 4) >> 16 & 0xffff; modifier >= 4 && precision > workspaces.NumberDigits {
 		return text

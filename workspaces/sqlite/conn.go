@@ -66,7 +66,8 @@ type connector struct {
 func (c connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
 func (c connector) Driver() driver.Driver                        { return c.driver }
 
-// openUpgraded opens a file, which it makes with its folder when it is missing, and upgrades one of an earlier release.
+// openUpgraded opens a file, which it makes with its folder when it is missing, and upgrades one of
+// an earlier release.
 func (d *Driver) openUpgraded(ctx context.Context, path string) (*conn, error) {
 	c, err := d.open(ctx, path)
 	if err != nil {
@@ -105,7 +106,8 @@ func uri(path string) string {
 	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
 }
 
-// dial opens a database by a URI, with at most quota bytes. A defensive connection cannot write the schema as a table.
+// dial opens a database by a URI, with at most quota bytes. A defensive connection cannot write the
+// schema as a table.
 func (d *Driver) dial(ctx context.Context, uri string, quota int64, defensive bool) (_ *conn, err error) {
 	if err := registerVFS(); err != nil {
 		return nil, unavailable(err)
@@ -196,8 +198,8 @@ type session struct {
 // slackPages is how much a statement that frees room can need for it.
 const slackPages = 16
 
-// tie bounds the pages of the file by the room that the tenant has. It returns the error of a tenant without room for a statement that can
-// make the file larger.
+// tie bounds the pages of the file by the room that the tenant has. It returns the error of a
+// tenant without room for a statement that can make the file larger.
 func (s *session) tie(ctx context.Context, statement sqltext.Statement) error {
 	if workspaces.ReadOnly(ctx) {
 		return nil
@@ -230,7 +232,8 @@ func (s *session) tie(ctx context.Context, statement sqltext.Statement) error {
 	return s.exec(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", most))
 }
 
-// usedPages returns how many pages of the file hold something, with those that are only in its write-ahead log.
+// usedPages returns how many pages of the file hold something, with those that are only in its
+// write-ahead log.
 func (c *conn) usedPages(ctx context.Context) (n int64, err error) {
 	err = c.read(ctx, "SELECT p.page_count - f.freelist_count FROM pragma_page_count p, pragma_freelist_count f", func(row []driver.Value) error {
 		n, _ = row[0].(int64)

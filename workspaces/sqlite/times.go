@@ -20,9 +20,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/workspaces"
 )
 
-// SQLite has no type for times, and compares their texts: 2026-11-26 10:00:00, which CURRENT_TIMESTAMP makes, is not the text of
-// JavaScript's 2026-11-26T10:00:00.000Z. So the columns that are declared with a type of times have a collation that compares
-// what the texts mean. It is a part of the schema, so that indexes, UNIQUE, GROUP BY and ORDER BY have it, too. What the
+// SQLite has no type for times, and compares their texts: 2026-11-26 10:00:00, which
+// CURRENT_TIMESTAMP makes, is not the text of JavaScript's 2026-11-26T10:00:00.000Z. So the columns
+// that are declared with a type of times have a collation that compares what the texts mean. It is
+// a part of the schema, so that indexes, UNIQUE, GROUP BY and ORDER BY have it, too. What the
 // collations say of two texts must never change: indexes are sorted by it.
 
 // timeKind is what a column holds by its declaration.
@@ -50,8 +51,8 @@ func kindOf(declared string) timeKind {
 	return notTime
 }
 
-// parseTime reads a day, or a day and a time with a T or a space between, with or without seconds, fraction and zone. Without a
-// zone it is in UTC.
+// parseTime reads a day, or a day and a time with a T or a space between, with or without seconds,
+// fraction and zone. Without a zone it is in UTC.
 func parseTime[T string | []byte](s T) (t time.Time, ok bool) {
 	const longest = len("2006-01-02T15:04:05.999999999 +00:00")
 	if len(s) < len(time.DateOnly) || len(s) > longest || s[4] != '-' || s[7] != '-' {
@@ -123,7 +124,8 @@ func parseTime[T string | []byte](s T) (t time.Time, ok bool) {
 	return t.Add(-time.Duration(offset) * time.Second), true
 }
 
-// compareTimes compares two texts of a column of a kind: times before all other texts, and those by their bytes.
+// compareTimes compares two texts of a column of a kind: times before all other texts, and those by
+// their bytes.
 func compareTimes(kind timeKind, a, b []byte) int {
 	s, first := parseTime(a)
 	t, second := parseTime(b)
@@ -178,8 +180,8 @@ var afterType = []string{
 	"CONSTRAINT", "PRIMARY", "NOT", "NULL", "UNIQUE", "CHECK", "DEFAULT", "COLLATE", "REFERENCES", "GENERATED", "AS", "ON", "DEFERRABLE",
 }
 
-// collated returns a statement with the collations of the columns of times that it makes: CREATE TABLE and ALTER TABLE … ADD. A
-// column with a COLLATE of its own keeps that one.
+// collated returns a statement with the collations of the columns of times that it makes: CREATE
+// TABLE and ALTER TABLE … ADD. A column with a COLLATE of its own keeps that one.
 func collated(s sqltext.Statement) string {
 	tokens := s.Tokens
 	word := func(i int, any ...string) bool {
@@ -188,7 +190,8 @@ func collated(s sqltext.Statement) string {
 	sign := func(i int, c string) bool { return i < len(tokens) && tokens[i].Sign(c) }
 	var text strings.Builder
 	written := 0
-	// column adds the collation to the definition of a column that begins at a token, and returns where it ends.
+	// column adds the collation to the definition of a column that begins at a token, and returns
+	// where it ends.
 	column := func(i int) int {
 		from := i + 1
 		end := from
@@ -255,8 +258,8 @@ func collated(s sqltext.Statement) string {
 	return text.String() + s.Text[written:]
 }
 
-// comparing returns a statement in which values that are times are compared as such with expressions: a column has a collation, the
-// result of a function such as coalesce has none.
+// comparing returns a statement in which values that are times are compared as such with
+// expressions: a column has a collation, the result of a function such as coalesce has none.
 func comparing(s sqltext.Statement, values []any) string {
 	var text strings.Builder
 	written := 0
@@ -318,7 +321,8 @@ func comparing(s sqltext.Statement, values []any) string {
 	return text.String() + s.Text[written:]
 }
 
-// shown returns a value of a column as it is in results. SQLite's driver returns a time of what it can read in some types.
+// shown returns a value of a column as it is in results. SQLite's driver returns a time of what it
+// can read in some types.
 func shown(v any, declared string) any {
 	kind := kindOf(declared)
 	t, ok := v.(time.Time)
@@ -348,8 +352,8 @@ func ownForm(s string) bool {
 	return len(s) >= len(layout) && s[10] == ' ' && s[13] == ':' && s[16] == ':' && strings.Trim(s[len(layout):], ".0123456789") == ""
 }
 
-// exactScale returns the digits after the point of a NUMERIC or DECIMAL of more digits than JavaScript's numbers have. Its values
-// are texts, as on PostgreSQL.
+// exactScale returns the digits after the point of a NUMERIC or DECIMAL of more digits than
+// JavaScript's numbers have. Its values are texts, as on PostgreSQL.
 func exactScale(declared string) (scale int, ok bool) {
 	name, rest, _ := strings.Cut(strings.ToUpper(declared), "(")
 	if name = strings.TrimSpace(name); name != "NUMERIC" && name != "DECIMAL" {
@@ -364,11 +368,13 @@ func exactScale(declared string) (scale int, ok bool) {
 	return min(max(scale, 0), n), true
 }
 
-// withCollations is the version of a file (PRAGMA user_version) whose columns of times have collations.
+// withCollations is the version of a file (PRAGMA user_version) whose columns of times have
+// collations.
 const withCollations = 1
 
-// upgrade gives the columns of times of a file their collations, once. A table in which two rows are the same by them, and one
-// without row ids, is left as it is: times are compared there as texts.
+// upgrade gives the columns of times of a file their collations, once. A table in which two rows
+// are the same by them, and one without row ids, is left as it is: times are compared there as
+// texts.
 func (d *Driver) upgrade(ctx context.Context, c *conn) error {
 	if version, err := c.pragma(ctx, "user_version"); err != nil || version >= withCollations {
 		return err

@@ -61,7 +61,8 @@ func FuzzCompareTimes(f *testing.F) {
 	})
 }
 
-// TestUpgrade checks files of releases that had no collations: their rows compare right afterwards, also by their indexes.
+// TestUpgrade checks files of releases that had no collations: their rows compare right afterwards,
+// also by their indexes.
 func TestUpgrade(t *testing.T) {
 	is := is.New(t)
 	dir := t.TempDir()

@@ -11,7 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// at are times in their order, each in the forms in which a column may hold it: as JavaScript's Date makes it, and as SQL does.
+// at are times in their order, each in the forms in which a column may hold it: as JavaScript's
+// Date makes it, and as SQL does.
 var at = [][]string{
 	{"2025-12-31T23:59:59.999Z", "2025-12-31 23:59:59.999"},
 	{"2026-11-26T00:00:00.000Z", "2026-11-26 00:00:00", "2026-11-26", "2026-11-26T02:00:00.000+02:00"},
@@ -21,7 +22,8 @@ var at = [][]string{
 	{"2026-11-27T00:00:00.000Z", "2026-11-27 00:00:00"},
 }
 
-// testTimes checks that reading, writing and comparing the columns of times agree, whatever form their values have.
+// testTimes checks that reading, writing and comparing the columns of times agree, whatever form
+// their values have.
 func testTimes(t *testing.T, open Open) {
 	d := open(t, Options{})
 	c := connect(t, d, one)

@@ -114,7 +114,8 @@ func testValues(t *testing.T, open Open) {
 	is.Equal(c.query("DELETE FROM v"), "[]")
 }
 
-// testReadOnly: in a context of workspaces.WithReadOnly nothing is written, and the connection writes again without it.
+// testReadOnly: in a context of workspaces.WithReadOnly nothing is written, and the connection
+// writes again without it.
 func testReadOnly(t *testing.T, open Open) {
 	is, d := is.New(t), open(t, Options{})
 	c := connect(t, d, one)
@@ -267,7 +268,8 @@ func files(all map[string]string) fstest.MapFS {
 	return fs
 }
 
-// testRoom: a tenant without room can read and make room, and nothing that stores more; sizes are those of the workspaces of one tenant.
+// testRoom: a tenant without room can read and make room, and nothing that stores more; sizes are
+// those of the workspaces of one tenant.
 func testRoom(t *testing.T, open Open) {
 	is, d := is.New(t), open(t, Options{})
 	full := errs.New(errs.Full, "full")
