@@ -8,7 +8,7 @@ STATICCHECK = .tools/staticcheck-0.8.2-$(shell go env GOVERSION)
 vet staticcheck build run partitions postgres interop: export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
 .NOTPARALLEL:
-.PHONY: help run test interop partitions postgres check lint vet staticcheck beside vuln build bench fmt fuzz
+.PHONY: help run test interop partitions postgres check lint vet staticcheck beside vuln build bench api fmt fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -39,11 +39,12 @@ beside: $(STATICCHECK)
 	wait $$lint || { echo "make staticcheck:"; cat .tools/staticcheck.log; exit 1; } >&2; \
 	exit $$tests
 
-lint: vet staticcheck ## gofmt, go mod tidy, vet, staticcheck: complain, change nothing
+lint: vet staticcheck ## gofmt, go mod tidy, NOTICE, vet, staticcheck: complain, change nothing
 
 vet:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; } >&2
 	go mod tidy -diff
+	scripts/notice.sh --check
 	go vet ./...
 
 staticcheck: $(STATICCHECK)
@@ -64,9 +65,13 @@ bench: ## ratios against a bare handler, on both databases, and against Node.js 
 	scripts/needs.sh postgres slapd node cxx
 	go run ./internal/bench
 
-fmt: ## format the code and tidy go.mod
+api: ## incompatible changes of the stable packages since the last release; fails if CHANGELOG.md does not name them
+	scripts/apidiff.sh
+
+fmt: ## format the code, tidy go.mod and write NOTICE
 	gofmt -w .
 	go mod tidy
+	scripts/notice.sh
 
 fuzz: ## every fuzz target for FUZZTIME (20s) each
 	scripts/fuzz.sh

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# apidiff.sh: compares the exported API of the stable packages, which are the table of docs/stability.md, with that of the
+# last release in CHANGELOG.md, and prints what is not compatible. It fails if CHANGELOG.md does not name, between
+# "## Unreleased" and that release, a package with such changes in backquotes, such as `colors`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CGO_ENABLED=0
+
+# A release in CHANGELOG.md is a heading "## v0.1.0 …" and below it "Commit `id`.".
+read -r release commit < <(awk -F'[ `.]' '/^## v/ { v = substr($0, 4); sub(/[ ,].*/, "", v) } v && /^Commit `[0-9a-f]+`/ { print v, $3; exit }' CHANGELOG.md)
+if ! git cat-file -e "$commit^{commit}" 2>/dev/null && ! git fetch -q --depth=1 origin "$commit" 2>/dev/null; then
+	echo "**** apidiff was NOT run: this clone does not have $release ($commit) ****" >&2
+	exit 0
+fi
+
+tool=.tools/apidiff-20260410-$(go env GOVERSION) # built by the Go in use, whose export data it reads
+if [ ! -x "$tool" ]; then
+	GOBIN=$PWD/.tools go install golang.org/x/exp/cmd/apidiff@v0.0.0-20260410095643-746e56fc9e2f
+	mv .tools/apidiff "$tool"
+fi
+tool=$PWD/$tool
+
+module=$(go list -m)
+work=$(mktemp -d)
+trap 'git worktree remove -f "$work/old"; rm -rf "$work"' EXIT
+git worktree add -q --detach "$work/old" "$commit"
+
+unreleased=$(awk '/^## / { on = /^## Unreleased/ } on' CHANGELOG.md)
+unnamed=()
+for package in $(awk -F'`' '/^\| `/ { print $2 }' docs/stability.md); do
+	path=$module
+	name=tenantcontent
+	[ "$package" = . ] || { path=$module/$package name=$package; }
+	file=$work/${name//\//_}.export
+	exists() { (cd "$1" && go list "$path" >/dev/null 2>&1); }
+	if ! exists "$work/old"; then
+		echo "$name: new since $release"
+		continue
+	elif ! exists .; then
+		changes="removed, or moved to another path"
+	else
+		(cd "$work/old" && "$tool" -w "$file" "$path")
+		changes=$("$tool" -incompatible "$file" "$path")
+	fi
+	[ -n "$changes" ] || continue
+	printf '%s: not compatible with %s\n%s\n' "$name" "$release" "$(sed 's/^/  /' <<<"$changes")"
+	grep -qF "\`$name\`" <<<"$unreleased" || unnamed+=("$name")
+done
+if [ ${#unnamed[@]} -gt 0 ]; then
+	echo "apidiff.sh: say in CHANGELOG.md, below Unreleased, what users of these packages do, with each name in backquotes: ${unnamed[*]}" >&2
+	exit 1
+fi
