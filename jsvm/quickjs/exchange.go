@@ -1,6 +1,7 @@
 package quickjs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,6 +49,7 @@ type exchange struct {
 
 	mu       sync.Mutex
 	reason   jsvm.Outcome // why it was stopped, "" if it was not
+	took     string       // with the outcome Timeout: which time is over, such as "10s of CPU time"
 	peak     int64        // memory of a child that had to be killed
 	ended    bool         // no more answers are sent
 	finished bool         // the child is no longer ours
@@ -65,17 +67,21 @@ func (x *exchange) run(ctx context.Context, request kind, body *encoder) (reusab
 	defer cancel()
 	var timer *time.Timer
 	armed := make(chan struct{})
-	timer = time.AfterFunc(min(slice, x.limits.Time), func() {
+	timer = time.AfterFunc(min(slice, x.limits.Time, x.limits.CPU), func() {
 		<-armed
-		if left := x.limits.Time - time.Since(x.started); left > 0 {
-			x.whileRunning(func() {
-				if again := x.rt.scheduler.check(x.task); !x.ended {
-					timer.Reset(min(left, again))
-				}
-			})
-			return
+		left, over := x.limits.Time-time.Since(x.started), false
+		x.whileRunning(func() {
+			again, used := x.rt.scheduler.check(x.task)
+			switch over = left <= 0 || used >= x.limits.CPU; {
+			case over && left > 0:
+				x.took = x.limits.CPU.String() + " of CPU time"
+			case !over && !x.ended:
+				timer.Reset(min(left, again, x.limits.CPU-used))
+			}
+		})
+		if over {
+			x.stop(jsvm.Timeout, cancel)
 		}
-		x.stop(jsvm.Timeout, cancel)
 	})
 	close(armed)
 	x.rt.scheduler.attach(x.task, p, func() { x.stop(jsvm.Evicted, cancel) })
@@ -188,7 +194,7 @@ func (x *exchange) conclude(err error) {
 	switch {
 	case r.Error != nil && r.Error.Message != "":
 	case r.Outcome == jsvm.Timeout:
-		r.Error = &jsvm.Error{Name: "TimeoutError", Message: fmt.Sprintf("The script took more than %s.", x.limits.Time)}
+		r.Error = &jsvm.Error{Name: "TimeoutError", Message: fmt.Sprintf("The script took more than %s.", cmp.Or(x.took, x.limits.Time.String()))}
 	case r.Outcome == jsvm.Canceled:
 		r.Error = &jsvm.Error{Name: "AbortError", Message: "The caller has gone away."}
 	case r.Outcome == jsvm.Evicted:

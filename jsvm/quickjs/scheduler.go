@@ -271,14 +271,20 @@ func (s *scheduler) resume(ctx context.Context, t *task) {
 	}
 }
 
-// check looks at how long t has computed, and returns when to look again.
-func (s *scheduler) check(t *task) time.Duration {
+// check looks at how long t has computed, and returns when to look again, and the CPU time that it
+// has used.
+func (s *scheduler) check(t *task) (again, used time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.process == nil {
-		return slice
+		return slice, t.cpu
 	}
 	s.charge(t)
+	return s.judge(t), t.cpu
+}
+
+// judge makes t slow if it has computed for a slice, and returns when to look again.
+func (s *scheduler) judge(t *task) time.Duration {
 	switch {
 	case t.phase == phaseComputing && t.stretch < slice:
 		return max(slice-t.stretch, slice/10)
