@@ -25,23 +25,17 @@ work=$(mktemp -d)
 trap 'git worktree remove -f "$work/old"; rm -rf "$work"' EXIT
 git worktree add -q --detach "$work/old" "$commit"
 
+(cd "$work/old" && "$tool" -m -w "$work/old.export" "$module")
+"$tool" -m -w "$work/new.export" "$module"
+"$tool" -m -incompatible "$work/old.export" "$work/new.export" >"$work/changes"
+
+# Each line is "- package.Name: what" or "- package: what", where package is "." for the root and "./colors" for colors.
 unreleased=$(awk '/^## / { on = /^## Unreleased/ } on' CHANGELOG.md)
 unnamed=()
 for package in $(awk -F'`' '/^\| `/ { print $2 }' docs/stability.md); do
-	path=$module
-	name=tenantcontent
-	[ "$package" = . ] || { path=$module/$package name=$package; }
-	file=$work/${name//\//_}.export
-	exists() { (cd "$1" && go list "$path" >/dev/null 2>&1); }
-	if ! exists "$work/old"; then
-		echo "$name: new since $release"
-		continue
-	elif ! exists .; then
-		changes="removed, or moved to another path"
-	else
-		(cd "$work/old" && "$tool" -w "$file" "$path")
-		changes=$("$tool" -incompatible "$file" "$path")
-	fi
+	name=$package prefix=./$package
+	[ "$package" != . ] || name=tenantcontent prefix=.
+	changes=$(awk -v p="$prefix" '{ rest = substr($0, 3) } index(rest, p) == 1 && substr(rest, length(p) + 1, 1) ~ /[.:]/' "$work/changes")
 	[ -n "$changes" ] || continue
 	printf '%s: not compatible with %s\n%s\n' "$name" "$release" "$(sed 's/^/  /' <<<"$changes")"
 	grep -qF "\`$name\`" <<<"$unreleased" || unnamed+=("$name")
