@@ -1,5 +1,5 @@
 // Command bench measures the service against the bare limit, in one run, on both engines: `make bench`. Only ratios
-// travel between machines; BENCHMARKS.md keeps what was printed.
+// travel between machines; results keeps what was printed, and BENCHMARKS.md the current figures.
 package main
 
 import (
