@@ -67,7 +67,7 @@ var noUsernames = map[string]string{
 	"tc_deployments":         "source_tenant bundle_id kind mark",
 	"tc_domain_logins":       "id domain_id",
 	"tc_domain_scans":        "domain_id id phase error",
-	"tc_domains":             "id name label search description type config secrets keys_sealed",
+	"tc_domains":             "id name label search description type config secrets keys_sealed id_attribute group_id_attribute",
 	"tc_downloads":           "id filename content_type",
 	"tc_entities":            "kind id name label search slug description data editing_id source source_id",
 	"tc_agents":              "app_id name definition overrides",

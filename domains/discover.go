@@ -44,6 +44,9 @@ func (s *Service) discoverEdit(ctx context.Context, tenant, id string, edit func
 	if g := guard.Of(ctx, "domain"); g != nil && !g.Fits(d.Version(), true) {
 		return change{}, "", guard.Stale() // the store checks it again
 	}
+	if d, err = s.withoutIDs(ctx, d); err != nil {
+		return change{}, "", err
+	}
 	c, err = s.edit(&d, edit, 0, "")
 	if err != nil {
 		return change{}, "", err

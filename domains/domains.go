@@ -46,6 +46,10 @@ type Domain struct {
 	// returns nor accepts it.
 	Sealed string
 
+	// IDs are the attributes of the directory that the ids of users and teams come from. The Service sets
+	// them.
+	IDs IDAttributes
+
 	// SealedKeys are the domain's Keys, encrypted; "" for none. As Sealed, it is for the Store.
 	SealedKeys string
 }
@@ -103,6 +107,8 @@ type Store interface {
 	LastScan(ctx context.Context, tenant, domain string) (ScanState, error)
 	// SetScanned sets ScannedAt.
 	SetScanned(ctx context.Context, tenant, domain string, at time.Time) error
+	// SetIDs sets those of IDs that are given and were not set, and returns IDs as they are then. It fails with errs.NotFound.
+	SetIDs(ctx context.Context, tenant, domain string, ids IDAttributes) (IDAttributes, error)
 
 	// LockTenant locks a tenant until the transaction in ctx ends: other callers of LockTenant, in any package, wait. It fails
 	// with errs.NotFound. A transaction that locks other rows, too, calls it first.

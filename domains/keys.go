@@ -188,8 +188,11 @@ func (s *Service) setKeys(d *Domain, c *change, driver Driver, made string) erro
 	return err
 }
 
-// openWith opens a configuration with the keys of its domain.
+// openWith opens a configuration with the keys and the IDs of its domain.
 func (s *Service) openWith(d Domain, driver Driver, config json.RawMessage) (Realm, error) {
+	if by, ok := driver.(IDDriver); ok {
+		return by.OpenWithIDs(config, d.IDs)
+	}
 	keyed, ok := driver.(KeyedDriver)
 	if !ok {
 		return driver.Open(config)

@@ -123,7 +123,11 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	}
 	u, err := s.o.Principals.LoginWith(ctx, tenant, domain, d.Type, account, func(ctx context.Context) (Identity, error) {
 		asked = true
-		return s.check(ctx, login, username, password)
+		who, err := s.check(ctx, login, username, password)
+		if err == nil {
+			err = s.setIDs(ctx, d, IDAttributes{People: who.IDAttribute})
+		}
+		return who, err
 	})
 	if !asked && errs.CodeOf(err) == errs.Unauthenticated {
 		if _, failed := s.check(ctx, login, rand.Text(), rand.Text()); failed != nil && errs.CodeOf(failed) != errs.Unauthenticated {

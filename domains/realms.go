@@ -20,7 +20,10 @@ type opened struct {
 }
 
 // settings are what a realm was opened with.
-type settings struct{ driver, config, sealed, keys string }
+type settings struct {
+	driver, config, sealed, keys string
+	ids                          IDAttributes
+}
 
 func (s settings) bytes() int { return len(s.driver) + len(s.config) + len(s.sealed) + len(s.keys) }
 
@@ -92,7 +95,7 @@ func (s *Service) openWithRules(d Domain) (opened, error) {
 }
 
 func (d Domain) settings() settings {
-	return settings{d.Type, string(d.Config), d.Sealed, d.SealedKeys}
+	return settings{d.Type, string(d.Config), d.Sealed, d.SealedKeys, d.IDs}
 }
 
 // realm is open for a look: it adds nothing to the cache, from which strangers could displace the realms of others.

@@ -18,6 +18,7 @@ type scanning struct {
 	shown  ScanState // to others: what run was a moment ago, guarded by Service.mu
 	from   Directory // nil for a domain without a configuration
 	found  dirsync.Snapshot
+	ids    IDAttributes // those of found
 	began  time.Time
 	limit  time.Duration // of the time in which the directory is read
 	result Scanned
@@ -213,6 +214,9 @@ func (one *scanning) write(ctx context.Context, o ScanOptions) error {
 	if string(now.Config) != string(d.Config) || now.Sealed != d.Sealed || now.Type != d.Type {
 		return errs.New(errs.Conflict, "The configuration of the domain %s was changed meanwhile. Scan again.", d.ID)
 	}
+	if err := now.IDs.fits(d.ID, one.ids); err != nil { // a login has set them meanwhile
+		return err
+	}
 	one.result.Report, err = s.o.Directories.Sync(ctx, d.Tenant, d.ID, one.found, dirsync.SyncOptions{
 		Source: d.Type, Force: o.Force, DryRun: o.DryRun,
 		Progress: func(done, total int) {
@@ -227,6 +231,9 @@ func (one *scanning) write(ctx context.Context, o ScanOptions) error {
 	one.result.Duration = time.Since(one.began)
 	if o.DryRun {
 		return nil
+	}
+	if err := s.setIDs(ctx, d, one.ids); err != nil {
+		return err
 	}
 	at := s.stamp()
 	one.result.ScannedAt = &at

@@ -183,6 +183,7 @@ func (s *Service) Create(ctx context.Context, d Domain, o ...SaveOption) (Domain
 	}
 	given := d.Config
 	d.Tenant, d.ID, d.Config, d.Sealed, d.SealedKeys, d.ScannedAt = a.Tenant, slug.Of(*d.Name, "domain"), nil, "", "", nil
+	d.IDs = IDAttributes{}
 	c, err := s.accept(&d, d, given, "")
 	if err != nil {
 		return Domain{}, err
@@ -225,7 +226,8 @@ func (s *Service) Create(ctx context.Context, d Domain, o ...SaveOption) (Domain
 
 // Update changes name, description, type and configuration of a domain. It needs a superuser. edit gets the
 // configuration with its secrets masked; those that it leaves masked, or out, stay,
-// unless they would go to another server then: errs.Invalid naming the secret that must be sent again.
+// unless they would go to another server then: errs.Invalid naming the secret that must be sent again. While users or teams have ids of the directory,
+// these come from the same attributes: errs.Invalid for others.
 // A provider is asked as by Create if the configuration changes; edit is called once more before that. Do not call it inside a transaction.
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field, also for another type of local, and as Create when
 // the configuration grows; errs.Conflict if it was changed while the provider was asked; an error from edit as it is.
@@ -253,7 +255,15 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) erro
 		if err != nil {
 			return err
 		}
+		known, err := s.get(ctx, a.Tenant, id)
+		if err == nil {
+			known, err = s.withoutIDs(ctx, known)
+		}
+		if err != nil {
+			return err
+		}
 		d, err = s.o.Store.Update(ctx, a.Tenant, id, func(d *Domain) (err error) {
+			d.IDs = known.IDs
 			if c, err = s.edit(d, edit, bytes, keys); err == nil && asked.is && !asked.same(c) {
 				err = errs.New(errs.Conflict, "The configuration of the domain was changed meanwhile. Try again.")
 			}
@@ -307,7 +317,7 @@ func (s *Service) edit(d *Domain, edit func(*Domain) error, all int, keys string
 	}
 	given := d.Config
 	d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt, d.CreatedAt = was.Tenant, was.ID, was.Config, was.Sealed, was.ScannedAt, was.CreatedAt
-	d.SealedKeys = was.SealedKeys
+	d.SealedKeys, d.IDs = was.SealedKeys, was.IDs
 	s.touch(d, was)
 	if (was.ID == Local || d.Type == Local) && d.Type != was.Type {
 		return change{}, errs.New(errs.Invalid, "type must stay %s", was.Type)

@@ -41,6 +41,9 @@ func (one *scanning) take(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if err := one.ids.add(one.domain.ID, e); err != nil {
+			return err
+		}
 		if e.Person != nil {
 			one.found.People = append(one.found.People, *e.Person)
 			one.run.Users++

@@ -45,6 +45,9 @@ func (s *Service) Test(ctx context.Context, t Trial, at func(tenant, domain stri
 			return nil, err
 		}
 	}
+	if d, err = s.withoutIDs(ctx, d); err != nil {
+		return nil, err
+	}
 	o, err := s.trial(d, t)
 	if err != nil {
 		return nil, err

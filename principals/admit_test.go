@@ -142,7 +142,7 @@ func TestFirstLoginsAtOnce(t *testing.T) {
 			is.NoErr(errors.Join(fails...))
 			content, err := f.Unchecked().DomainContent(t.Context(), "acme")
 			is.NoErr(err)
-			is.Equal(content, map[string]principals.DomainCounts{"ldap": {Users: 1}})
+			is.Equal(content, map[string]principals.DomainCounts{"ldap": {Users: 1, Identified: 1}})
 		}
 		at(identity{ID: "1", Username: "jo", Email: "jo@example.com"})
 		at(identity{ID: "1", Username: "joe", Email: "joe@example.com"}) // renamed, in the meantime

@@ -16,8 +16,8 @@ type DirectoryUser = profile.User
 // Holder is the user who has a name.
 type Holder struct{ Username, Domain string }
 
-// DomainCounts counts the users and teams of a domain.
-type DomainCounts struct{ Users, Teams int }
+// DomainCounts counts the users and teams of a domain, and those of both that have a source id.
+type DomainCounts struct{ Users, Teams, Identified int }
 
 // ProfileStore is the part of a Store that logins at directories and scans of them share. Domains are those of the rows: an
 // unknown one has no users and teams.

@@ -52,7 +52,7 @@ func TestRemoveDomain(t *testing.T) {
 
 		content, err := s.Unchecked().DomainContent(ctx, "acme")
 		is.NoErr(err)
-		is.Equal(content, map[string]principals.DomainCounts{"local": {Users: 1, Teams: 1}, "ldap": {Users: 1203, Teams: 2}, "saml": {Users: 1}})
+		is.Equal(content, map[string]principals.DomainCounts{"local": {Users: 1, Teams: 1}, "ldap": {Users: 1203, Teams: 2, Identified: 1205}, "saml": {Users: 1, Identified: 1}})
 		for to, want := range map[string]errs.Code{
 			"u0002": errs.Conflict, all.ID: errs.Conflict, "": errs.Invalid, "*": errs.Invalid, "nobody": errs.Invalid, "\x00": errs.Invalid,
 		} {
@@ -67,7 +67,7 @@ func TestRemoveDomain(t *testing.T) {
 		is.NoErr(s.Unchecked().RemoveDomain(ctx, "acme", "ldap", "root"))
 		content, err = s.Unchecked().DomainContent(ctx, "acme")
 		is.NoErr(err)
-		is.Equal(content, map[string]principals.DomainCounts{"local": {Users: 1, Teams: 1}, "saml": {Users: 1}})
+		is.Equal(content, map[string]principals.DomainCounts{"local": {Users: 1, Teams: 1}, "saml": {Users: 1, Identified: 1}})
 		is.Equal(f.content.owned, map[string]int{"acme/root": 9, "acme/eve": 7, "evil/u0001": 8})
 		is.Equal(len(forgotten), 1206)
 		is.True(forgotten[entity.Key{Kind: "domain", ID: "ldap"}] && forgotten[entity.Key{Kind: "user", ID: "u0001"}] && forgotten[entity.Key{Kind: "team", ID: all.ID}])

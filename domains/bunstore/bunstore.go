@@ -54,6 +54,8 @@ var table = bunx.NewTable("tc_domains", "d", []bunx.Column[row]{
 	{Name: "config", Field: func(r *row) any { return bunx.JSONOrNull(&r.Config) }},
 	{Name: "secrets", Field: func(r *row) any { return bunx.TextOrNull(&r.Sealed) }},
 	{Name: "keys_sealed", Field: func(r *row) any { return bunx.TextOrNull(&r.SealedKeys) }},
+	{Name: "id_attribute", Field: func(r *row) any { return bunx.TextOrNull(&r.IDs.People) }},
+	{Name: "group_id_attribute", Field: func(r *row) any { return bunx.TextOrNull(&r.IDs.Groups) }},
 	{Name: "scanned_at", Once: true, Field: func(r *row) any { return bunx.TimeOrNull(&r.ScannedAt) }},
 	{Name: "created_at", Once: true, Field: func(r *row) any { return bunx.TimeOf(&r.CreatedAt) }},
 	{Name: "updated_at", Field: func(r *row) any { return bunx.TimeOf(&r.UpdatedAt) }},
@@ -205,4 +207,15 @@ func (s *Store) SetScanned(ctx context.Context, tenant, domain string, at time.T
 		n, err := c.Exec(ctx, `UPDATE tc_domains SET scanned_at = $1 WHERE tenant_id = $2 AND id = $3`, bunx.At(at), tenant, domain)
 		return bunx.Found(n, err, "Domain")
 	})
+}
+
+// SetIDs implements domains.Store.
+func (s *Store) SetIDs(ctx context.Context, tenant, domain string, ids domains.IDAttributes) (known domains.IDAttributes, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		return c.One(ctx, "Domain", `UPDATE tc_domains SET id_attribute = coalesce(id_attribute, nullif(CAST($1 AS text), '')),
+			group_id_attribute = coalesce(group_id_attribute, nullif(CAST($2 AS text), '')) WHERE tenant_id = $3 AND id = $4
+			RETURNING coalesce(id_attribute, ''), coalesce(group_id_attribute, '')`,
+			[]any{ids.People, ids.Groups, tenant, domain}, &known.People, &known.Groups)
+	})
+	return known, err
 }

@@ -40,6 +40,7 @@ func TestStore(t *testing.T, open func(t *testing.T) domains.Store) {
 		"ParallelEditsLand":  testParallelEdits,
 		"Pages":              testPages,
 		"Size":               testSize,
+		"SetIDs":             testSetIDs,
 		"Logins":             testLogins,
 		"LoginsAreUsedOnce":  testUsedOnce,
 		"Scans":              testScans,
@@ -79,7 +80,7 @@ func testRoundTrip(t *testing.T, s domains.Store) {
 	name, about := "Häuser '; DROP TABLE x; --?$1", "short ✓\nand long"
 	for _, want := range []domains.Domain{
 		{ID: "full", Name: &name, Description: &about, Type: "AD", Config: json.RawMessage(`{"url": "ldap://x","n":1.50}`),
-			Sealed: "v1.x.y", SealedKeys: "v1.k", ScannedAt: &tuesday, CreatedAt: monday, UpdatedAt: tuesday},
+			Sealed: "v1.x.y", SealedKeys: "v1.k", IDs: domains.IDAttributes{People: "entryUUID", Groups: "cn"}, ScannedAt: &tuesday, CreatedAt: monday, UpdatedAt: tuesday},
 		{ID: "bare", Type: "of-a-host", CreatedAt: monday, UpdatedAt: monday},
 	} {
 		want.Tenant = "acme"
@@ -116,6 +117,35 @@ func testRoundTrip(t *testing.T, s domains.Store) {
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		is.Equal(errs.CodeOf(s.SetScanned(ctx, "acme", id, tuesday)), errs.NotFound)
 	}
+}
+
+// testSetIDs: what is known stays, and others are told what it is.
+func testSetIDs(t *testing.T, s domains.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, domain("dir"))
+	for _, c := range []struct{ ids, known domains.IDAttributes }{
+		{domains.IDAttributes{}, domains.IDAttributes{}},
+		{domains.IDAttributes{People: "entryUUID"}, domains.IDAttributes{People: "entryUUID"}},
+		{domains.IDAttributes{People: "nsUniqueId", Groups: "objectGUID"}, domains.IDAttributes{People: "entryUUID", Groups: "objectGUID"}},
+		{domains.IDAttributes{}, domains.IDAttributes{People: "entryUUID", Groups: "objectGUID"}},
+	} {
+		known, err := s.SetIDs(ctx, "acme", "dir", c.ids)
+		is.NoErr(err)
+		is.Equal(known, c.known)
+		got, err := s.Get(ctx, "acme", "dir")
+		is.NoErr(err)
+		is.Equal(got.IDs, c.known)
+		is.Equal(got.UpdatedAt, monday)
+	}
+	for tenant, id := range map[string]string{"acme": "other", "evil": "dir"} {
+		_, err := s.SetIDs(ctx, tenant, id, domains.IDAttributes{People: "x"})
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
+	_, err := s.Update(ctx, "acme", "dir", func(d *domains.Domain) error { d.IDs = domains.IDAttributes{}; return nil })
+	is.NoErr(err)
+	got, err := s.Get(ctx, "acme", "dir")
+	is.NoErr(err)
+	is.Equal(got.IDs, domains.IDAttributes{})
 }
 
 func testSize(t *testing.T, s domains.Store) {

@@ -28,6 +28,7 @@ type realm struct {
 	attributes             map[string]string // as flavor's
 	ids                    []string          // the attributes with the id of a person, the first that an entry has counts
 	groupIDs               []string          // as ids
+	allIDs                 []string          // all attributes with ids that are read, for messages
 	names                  names
 	builtin                bool // built-in accounts and groups count, too
 	groupName, groupMember string
@@ -47,7 +48,7 @@ var (
 	_ domains.Tester        = (*realm)(nil)
 )
 
-func open(f flavor, config json.RawMessage, dial Dial, denied Denied, log *slog.Logger) (domains.Realm, error) {
+func open(f flavor, config json.RawMessage, ids domains.IDAttributes, dial Dial, denied Denied, log *slog.Logger) (domains.Realm, error) {
 	m := readMembers(config)
 	r := &realm{flavor: f, dial: dial, log: cmp.Or(log, slog.Default()), account: newAccount()}
 	r.readConnection(m)
@@ -56,7 +57,7 @@ func open(f flavor, config json.RawMessage, dial Dial, denied Denied, log *slog.
 	r.people = part{m.dn("userBaseDN", base), m.filter("userFilter", f.userFilter)}
 	r.groups = part{m.dn("groupBaseDN", base), m.filter("groupFilter", f.groupFilter(r.groupMember))}
 	r.attributes = m.attributes(f.attributes)
-	r.readIDs(m)
+	r.setIDs(m, ids)
 	r.names = m.names(base, r.attributes["username"], f.activeDirectory)
 	r.builtin = m.flag("builtin") || !f.activeDirectory
 	r.pageSize = uint32(m.number("pageSize", 1000, 1, 10_000))

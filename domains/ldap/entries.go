@@ -125,15 +125,18 @@ func (s *scan) keysOf(e *goldap.Entry) []key {
 
 // group reads an entry that matches groupFilter.
 func (s *scan) group(from *conn, e *goldap.Entry) error {
-	id, err := s.idOf(e, s.groupIDs)
+	id, attribute, err := s.idOf(e, s.groupIDs)
 	if err != nil {
 		return err
+	}
+	if isOwnID(attribute) { // of people, which some groups have
+		attribute = ""
 	}
 	if _, again := s.groupAt[id]; again {
 		return nil
 	}
 	s.groupAt[id] = int32(len(s.all))
-	g := &group{id: id, key: s.keys.dn(e.DN), name: textOf(e, s.groupName, maxValue), description: textOf(e, "description", maxDescription)}
+	g := &group{id: id, attribute: attribute, key: s.keys.dn(e.DN), name: textOf(e, s.groupName, maxValue), description: textOf(e, "description", maxDescription)}
 	g.hidden = s.isBuiltin(e) // yet its members are those of a group that has it as a member
 	if k, ok := s.ownKey(e); ok {
 		g.people = slices.Clone(s.primary[k])

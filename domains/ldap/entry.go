@@ -28,20 +28,48 @@ const (
 // 389 Directory Server, FreeIPA, eDirectory, Active Directory.
 var idAttributes = []string{"entryUUID", "nsUniqueId", "ipaUniqueID", "GUID", "objectGUID"}
 
-// readIDs reads idAttribute. What identifies a person with an attribute of their own does not identify groups, which have the attributes of every directory.
-func (r *realm) readIDs(m *members) {
-	r.ids, r.groupIDs = r.idAttributes, r.idAttributes
+// setIDs reads idAttribute. What identifies a person with an attribute of their own does not
+// identify groups, which have the attributes of every directory. Where ids came from other
+// attributes until now, it refuses the configuration; where it allows several, those of before are
+// the only ones.
+func (r *realm) setIDs(m *members, before domains.IDAttributes) {
+	r.ids, r.groupIDs, r.allIDs = r.idAttributes, r.idAttributes, r.idAttributes
 	if own := m.attribute("idAttribute", r.idAttributes[0]); own != r.idAttributes[0] || m.text("idAttribute", "", maxText) != "" {
-		r.ids, r.groupIDs = []string{own}, []string{own}
-		if !slices.ContainsFunc(idAttributes, func(known string) bool { return strings.EqualFold(known, own) }) {
-			r.groupIDs = append(r.groupIDs, r.idAttributes...)
+		r.ids, r.groupIDs, r.allIDs = []string{own}, []string{own}, append([]string{own}, r.idAttributes...)
+		if isOwnID(own) {
+			r.groupIDs = slices.Clone(r.allIDs)
+		}
+	}
+	for _, one := range []struct {
+		of     string
+		ids    *[]string
+		before string
+	}{{"users", &r.ids, before.People}, {"teams", &r.groupIDs, before.Groups}} {
+		switch {
+		case one.before == "":
+		case !hasFold(*one.ids, one.before):
+			m.bad("idAttribute", one.before+": the ids of the domain's "+one.of+" come from it, and with ids of "+strings.Join(*one.ids, ", ")+
+				" all of them would be new ones. For those, make another domain, or clear the sourceId of every user and team of this one first")
+			return
+		case isOwnID((*one.ids)[0]) && !isOwnID(one.before): // of groups, which may have it
+			*one.ids = []string{(*one.ids)[0], one.before}
+		default:
+			*one.ids = []string{one.before}
 		}
 	}
 }
 
+// isOwnID reports whether an attribute with ids is none that directories have for that.
+func isOwnID(attribute string) bool { return !hasFold(idAttributes, attribute) }
+
+// hasFold reports whether names of attributes have one, whose case does not matter.
+func hasFold(names []string, one string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, one) })
+}
+
 // personAttributes returns the attributes that are read of a person.
 func (r *realm) personAttributes() []string {
-	names := slices.Clone(r.ids)
+	names := slices.Clone(r.allIDs)
 	for _, name := range r.attributes {
 		if name != "" {
 			names = append(names, name)
@@ -69,7 +97,7 @@ func (r *realm) loginAttributes() []string {
 
 // groupAttributes returns the attributes that are read of a group, beside its members.
 func (r *realm) groupAttributes() []string {
-	names := append(slices.Clone(r.groupIDs), r.groupName, "description")
+	names := append(slices.Clone(r.allIDs), r.groupName, "description")
 	if r.activeDirectory {
 		return append(names, critical, securityID, accountName)
 	}
@@ -78,9 +106,10 @@ func (r *realm) groupAttributes() []string {
 
 // identity returns the person of an entry.
 func (c *conn) identity(e *goldap.Entry) (domains.Identity, error) {
-	id, err := c.idOf(e, c.ids)
+	id, attribute, err := c.idOf(e, c.ids)
 	return domains.Identity{
 		ID:          id,
+		IDAttribute: attribute,
 		Username:    c.text(e, "username"),
 		DisplayName: c.text(e, "displayName"),
 		GivenName:   c.text(e, "givenName"),
@@ -109,20 +138,28 @@ func textOf(e *goldap.Entry, attribute string, most int) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
-// idOf returns the id of an entry, which renames do not change: that of the first attribute that the entry has.
-func (c *conn) idOf(e *goldap.Entry, attributes []string) (string, error) {
+// idOf returns the id of an entry, which renames do not change, and the attribute that it comes from:
+// the first of some that the entry has.
+func (c *conn) idOf(e *goldap.Entry, attributes []string) (id, attribute string, err error) {
 	for _, attribute := range attributes {
 		values := e.GetEqualFoldRawAttributeValues(attribute)
 		if len(values) == 0 {
 			continue
 		}
 		if id := idText(attribute, values[0]); len(values) == 1 && id != "" && len(id) <= maxID {
-			return id, nil
+			return id, attribute, nil
 		}
 		break
 	}
-	return "", errs.New(errs.Upstream, "The directory %s shows no usable %s of %s: see whether %s may read it, or set idAttribute.",
-		c.url, strings.Join(attributes, ", "), e.DN, c.reader())
+	wanted := strings.Join(attributes, ", ")
+	for _, other := range c.allIDs {
+		if len(e.GetEqualFoldRawAttributeValues(other)) > 0 && !hasFold(attributes, other) {
+			return "", "", errs.New(errs.Upstream, "The directory %s shows no usable %s of %s, only %s: see whether %s may read %s. With ids of %s, the same entries "+
+				"would be new ones here.", c.url, wanted, e.DN, other, c.reader(), wanted, other)
+		}
+	}
+	return "", "", errs.New(errs.Upstream, "The directory %s shows no usable %s of %s: see whether %s may read it, or set idAttribute.",
+		c.url, wanted, e.DN, c.reader())
 }
 
 // idText returns an id as text, "" for one that is not usable.

@@ -14,7 +14,8 @@ const maxMemberships = 5_000_000
 // group is a group that was read.
 type group struct {
 	id, name, description string
-	hidden                bool // it becomes no team
+	attribute             string // that id comes from
+	hidden                bool   // it becomes no team
 
 	key    key     // of its DN
 	people []int32 // members, as places in scan.ids; after gather, also those of nested groups
@@ -47,7 +48,7 @@ func (s *scan) emitGroups() error {
 		for i, at := range g.people {
 			members[i] = s.ids[at]
 		}
-		if err := s.emit(domains.Entry{Group: &domains.Group{ID: g.id, Name: g.name, Description: g.description, Members: members}}); err != nil {
+		if err := s.emit(domains.Entry{Group: &domains.Group{ID: g.id, IDAttribute: g.attribute, Name: g.name, Description: g.description, Members: members}}); err != nil {
 			return err
 		}
 	}

@@ -66,7 +66,7 @@ func TestGUID(t *testing.T) {
 	is.Equal(guid(b), "33221100-5544-7766-8899-aabbccddeeff")
 	c := conn{realm: &realm{flavor: activeDirectory}, host: &host{}}
 	for size := range 40 {
-		_, err := c.idOf(goldap.NewEntry("cn=x", map[string][]string{"objectGUID": {strings.Repeat("x", size)}}), activeDirectory.idAttributes)
+		_, _, err := c.idOf(goldap.NewEntry("cn=x", map[string][]string{"objectGUID": {strings.Repeat("x", size)}}), activeDirectory.idAttributes)
 		is.Equal(err == nil, size == 16)
 	}
 }

@@ -47,7 +47,8 @@ type AD struct {
 //
 // Its defaults: userFilter (objectClass=person), groupMember member; groupFilter is for the class that goes with
 // groupMember: groupOfNames, groupOfUniqueNames (uniqueMember) or posixGroup (memberUid, which has the uid of people
-// in place of DNs). An entry's id is its entryUUID, nsUniqueId, ipaUniqueID, GUID or objectGUID, the first that it has. People are members of the
+// in place of DNs). An entry's id is its entryUUID, nsUniqueId, ipaUniqueID, GUID or objectGUID, the first that it has; with OpenWithIDs, it is the
+// same one of all entries. People are members of the
 // group with their gidNumber. An account with nsAccountLock, or that is locked by wrong passwords, is disabled.
 type LDAP struct {
 	Dial   Dial
@@ -78,7 +79,7 @@ func (LDAP) Info() domains.Info { return standard.info() }
 //   - userFilter, groupFilter: which entries they are.
 //   - attributes: the attribute for each field of a user, see Info's Defaults; "" is not read, except that username is required.
 //   - groupName, groupMember: attributes of a group, default cn and member.
-//   - idAttribute: the attribute with the id of a person. Users keep the id that they have: a change makes them new people.
+//   - idAttribute: the attribute with the id of a person. OpenWithIDs refuses another one than before.
 //   - netbiosName, upnSuffixes: of AD, what may be before or behind the sAMAccountName in a name; the defaults are made of baseDN: CORP and
 //     corp.example.com. builtin: of AD, true for accounts and groups that it has by itself, too.
 //   - pageSize: entries a page, 1 to 10000, default 1000. timeoutMs: how long to wait for an answer, 100 to 300000,
@@ -87,12 +88,22 @@ func (LDAP) Info() domains.Info { return standard.info() }
 //
 // Errors: errs.Invalid naming the member.
 func (d AD) Open(config json.RawMessage) (domains.Realm, error) {
-	return open(activeDirectory, config, d.Dial, d.Denied, d.Log)
+	return d.OpenWithIDs(config, domains.IDAttributes{})
+}
+
+// OpenWithIDs implements domains.IDDriver.
+func (d AD) OpenWithIDs(config json.RawMessage, ids domains.IDAttributes) (domains.Realm, error) {
+	return open(activeDirectory, config, ids, d.Dial, d.Denied, d.Log)
 }
 
 // Open reads a configuration, as that of AD does. Errors: errs.Invalid naming the member.
 func (d LDAP) Open(config json.RawMessage) (domains.Realm, error) {
-	return open(standard, config, d.Dial, d.Denied, d.Log)
+	return d.OpenWithIDs(config, domains.IDAttributes{})
+}
+
+// OpenWithIDs implements domains.IDDriver.
+func (d LDAP) OpenWithIDs(config json.RawMessage, ids domains.IDAttributes) (domains.Realm, error) {
+	return open(standard, config, ids, d.Dial, d.Denied, d.Log)
 }
 
 // flavor has the differences between the two drivers.

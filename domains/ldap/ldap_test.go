@@ -139,7 +139,8 @@ func TestIdentities(t *testing.T) {
 		is.Equal(slices.Sorted(maps.Keys(people)), []string{"gone", "jo", "joanna", odd, "sam"})
 		jo := people["jo"]
 		is.True(jo.ID != "")
-		is.Equal(jo, domains.Identity{ID: jo.ID, Username: "jo", DisplayName: "Jo Döe, \"the\" +first<", GivenName: "Jo",
+		attribute := map[string]string{"LDAP": "entryUUID", "AD": "objectGUID"}[d.Info().ID]
+		is.Equal(jo, domains.Identity{ID: jo.ID, IDAttribute: attribute, Username: "jo", DisplayName: "Jo Döe, \"the\" +first<", GivenName: "Jo",
 			FamilyName: "Döe, \"the\" +first<", Email: "jo@example.org"})
 		is.Equal(people["gone"].Disabled, d.Info().ID == "AD")
 		is.Equal(groups, map[string][]string{"staff": {"jo", odd, "sam"}, "board": {"jo"}})

@@ -6,11 +6,13 @@ import (
 
 	goldap "github.com/go-ldap/ldap/v3"
 	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/domains"
 )
 
 func namesOf(t *testing.T, config string, f flavor) *realm {
 	t.Helper()
-	r, err := open(f, []byte(`{"url": "ldap://a", "baseDN": "ou=all,dc=corp,dc=example,dc=com"`+config+`}`), nil, nil, nil)
+	r, err := open(f, []byte(`{"url": "ldap://a", "baseDN": "ou=all,dc=corp,dc=example,dc=com"`+config+`}`), domains.IDAttributes{}, nil, nil, nil)
 	is.New(t).NoErr(err)
 	return r.(*realm)
 }

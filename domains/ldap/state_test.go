@@ -119,7 +119,7 @@ func TestIDs(t *testing.T) {
 		{`, "idAttribute": "mS-DS-ConsistencyGuid"`, "mS-DS-ConsistencyGuid", bytes16, "33221100-5544-7766-8899-aabbccddeeff"},
 	} {
 		r := namesOf(t, c.config, standard)
-		got, _ := (&conn{realm: r, host: &r.hosts[0]}).idOf(goldap.NewEntry("cn=x", map[string][]string{c.attribute: {c.value}}), r.ids)
+		got, _, _ := (&conn{realm: r, host: &r.hosts[0]}).idOf(goldap.NewEntry("cn=x", map[string][]string{c.attribute: {c.value}}), r.ids)
 		if got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.config, c.attribute, got, c.want)
 		}
@@ -127,10 +127,11 @@ func TestIDs(t *testing.T) {
 	is := is.New(t)
 	r := namesOf(t, ``, standard)
 	c := &conn{realm: r, host: &r.hosts[0]}
-	got, err := c.idOf(goldap.NewEntry("cn=x", map[string][]string{"nsUniqueId": {"b"}, "entryUUID": {"a"}, "objectGUID": {bytes16}}), r.ids)
+	got, attribute, err := c.idOf(goldap.NewEntry("cn=x", map[string][]string{"nsUniqueId": {"b"}, "entryUUID": {"a"}, "objectGUID": {bytes16}}), r.ids)
 	is.NoErr(err)
 	is.Equal(got, "a")
-	_, err = c.idOf(goldap.NewEntry("cn=x", map[string][]string{"entryUUID": {"a", "b"}}), r.ids) // which one is it?
+	is.Equal(attribute, "entryUUID")
+	_, _, err = c.idOf(goldap.NewEntry("cn=x", map[string][]string{"entryUUID": {"a", "b"}}), r.ids) // which one is it?
 	is.True(err != nil)
 	is.Equal(namesOf(t, ``, activeDirectory).ids, []string{"objectGUID"}) // as it always was
 	is.Equal(namesOf(t, `, "idAttribute": "employeeNumber"`, standard).groupIDs, append([]string{"employeeNumber"}, idAttributes...))

@@ -48,6 +48,8 @@ type trial struct {
 	*realm
 	steps []domains.Step
 	one   *goldap.Entry // a person that was found
+	ids   string        // the attribute with the ids of people
+	wrong error         // the first person without a usable id
 }
 
 func (t *trial) ok(name, format string, args ...any) bool {
@@ -171,6 +173,7 @@ func (t *trial) search(c *conn, _ string) bool {
 			if count++; t.one == nil {
 				t.one = e
 			}
+			t.checkID(c, e)
 		}
 	})
 	if err != nil && c.bindDN == "" && c.isSilent(err) { // what would have shown at the bind
@@ -206,6 +209,21 @@ func (t *trial) search(c *conn, _ string) bool {
 	return t.failed("search", fmt.Sprintf("Nobody matches %s. %s sees no entry below it at all: see baseDN and userBaseDN, or give that account the right to read there.", where, c.reader()))
 }
 
+// checkID records an error if an entry has no usable id, or one of another attribute than those before.
+func (t *trial) checkID(c *conn, e *goldap.Entry) {
+	_, attribute, err := c.idOf(e, c.ids)
+	switch {
+	case t.wrong != nil:
+	case err != nil:
+		t.wrong = err
+	case t.ids != "" && t.ids != attribute:
+		t.wrong = errs.New(errs.Upstream, "The directory %s shows the ids of people in two attributes, %s and %s (of %s): let %s see one of the two of all, or set "+
+			"idAttribute to one that all have.", c.url, t.ids, attribute, e.DN, c.reader())
+	default:
+		t.ids = attribute
+	}
+}
+
 // nsPerson is the class of the people whom 389 Directory Server's own tools make; it is none of
 // person.
 const nsPerson = "(objectClass=nsPerson)"
@@ -226,6 +244,9 @@ func (c *conn) leftOut() string {
 
 // person adds the step with the user that a name would become; "" means the first person found.
 func (t *trial) person(c *conn, username string) bool {
+	if t.wrong != nil {
+		return t.failed("person", errs.MessageOf(t.wrong))
+	}
 	e := t.one
 	if username != "" {
 		found, why, err := c.find(username)
@@ -257,7 +278,7 @@ func (t *trial) groups(c *conn, _ string) bool {
 	var groups []domains.Group
 	var wrong error
 	more, err := c.first(c.realm.groups, c.groupAttributes(), func(e *goldap.Entry) {
-		id, err := c.idOf(e, c.groupIDs)
+		id, _, err := c.idOf(e, c.groupIDs)
 		name := textOf(e, c.groupName, maxValue)
 		switch {
 		case c.isBuiltin(e):

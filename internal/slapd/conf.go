@@ -36,7 +36,7 @@ limits dn.exact="%[5]s" size=unlimited time=unlimited
 overlay refint
 refint_attributes member uniqueMember
 access to attrs=userPassword by anonymous auth by * none
-access to * by * read
+%[6]saccess to * by * read
 `
 
 // configure writes all files that the server reads.
@@ -54,7 +54,7 @@ func (s *Server) configure(in installation, tree *Tree) error {
 			}
 		}
 	}
-	fmt.Fprintf(&b, conf, s.folder, BaseDN, AdminDN, s.password, ReaderDN)
+	fmt.Fprintf(&b, conf, s.folder, BaseDN, AdminDN, s.password, ReaderDN, tree.access)
 	b.WriteString(tree.conf)
 	schema, err := activeDirectory(in.schema)
 	if err != nil {

@@ -17,6 +17,7 @@ type Tree struct {
 	ldif     bytes.Buffer
 	overlays []string
 	conf     string
+	access   string
 }
 
 // LDAP begins a tree with BaseDN, ReaderDN and the two units. People are of the class inetOrgPerson.
@@ -40,6 +41,10 @@ func (t *Tree) Overlay(name string, lines ...string) {
 	t.overlays = append(t.overlays, name)
 	t.conf += "overlay " + name + "\n" + strings.Join(lines, "\n") + "\n"
 }
+
+// Access adds a rule of slapd.conf before the one by which everybody may read everything, such as
+// to attrs=entryUUID by * none.
+func (t *Tree) Access(rule string) { t.access += "access " + rule + "\n" }
 
 // Unit adds an organizational unit and returns its DN.
 func (t *Tree) Unit(name string) string {

@@ -105,15 +105,15 @@ func (s *Store) DomainPrincipals(ctx context.Context, tenant, domain string) (us
 // DomainCounts implements principals.DomainStore.
 func (s *Store) DomainCounts(ctx context.Context, tenant string) (map[string]principals.DomainCounts, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT domain, count(*), 0 FROM tc_users WHERE tenant_id = $1 GROUP BY domain
-		UNION ALL SELECT domain, 0, count(*) FROM tc_teams WHERE tenant_id = $1 GROUP BY domain`, tenant)
+	rows, err := c.Rows(ctx, `SELECT domain, count(*), 0, count(source_id) FROM tc_users WHERE tenant_id = $1 GROUP BY domain
+		UNION ALL SELECT domain, 0, count(*), count(source_id) FROM tc_teams WHERE tenant_id = $1 GROUP BY domain`, tenant)
 	counts := map[string]principals.DomainCounts{}
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var domain string
 		var n principals.DomainCounts
-		err = rows.Scan(&domain, &n.Users, &n.Teams)
+		err = rows.Scan(&domain, &n.Users, &n.Teams, &n.Identified)
 		sum := counts[domain]
-		counts[domain] = principals.DomainCounts{Users: sum.Users + n.Users, Teams: sum.Teams + n.Teams}
+		counts[domain] = principals.DomainCounts{Users: sum.Users + n.Users, Teams: sum.Teams + n.Teams, Identified: sum.Identified + n.Identified}
 		return none, err
 	})
 	return counts, bunx.Err(err, "Domain")

@@ -22,6 +22,7 @@ import (
 // Group is a group of people, which becomes a team.
 type Group struct {
 	ID          string   // as that of an Identity
+	IDAttribute string   // as that of an Identity
 	Name        string   // 1 to 255 characters
 	Description string   // "" for none
 	Members     []string // ids of people, those of groups in the group too; unknown ones are left out

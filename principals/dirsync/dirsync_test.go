@@ -641,7 +641,7 @@ func TestScansAtOnce(t *testing.T) {
 		is.Equal(made, 3)
 		content, err := f.Unchecked().DomainContent(t.Context(), "acme")
 		is.NoErr(err)
-		is.Equal(content, map[string]principals.DomainCounts{"ldap": {Users: 3, Teams: 1}})
+		is.Equal(content, map[string]principals.DomainCounts{"ldap": {Users: 3, Teams: 1, Identified: 4}})
 	})
 }
 

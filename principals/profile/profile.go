@@ -14,6 +14,7 @@ import (
 // Identity is a person as an authentication domain reports it. Texts that it does not report are "".
 type Identity struct {
 	ID          string // never changes and is given to nobody else, such as an entryUUID; 1 to 255 characters
+	IDAttribute string // of a directory whose entries may have several with an id: the one that ID is from; "" for no matter
 	Username    string // what the person is called here
 	DisplayName string
 	GivenName   string
