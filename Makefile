@@ -39,12 +39,13 @@ beside: $(STATICCHECK)
 	wait $$lint || { echo "make staticcheck:"; cat .tools/staticcheck.log; exit 1; } >&2; \
 	exit $$tests
 
-lint: vet staticcheck ## gofmt, go mod tidy, NOTICE, vet, staticcheck: complain, change nothing
+lint: vet staticcheck ## gofmt, go mod tidy, NOTICE, documents, vet, staticcheck: complain, change nothing
 
 vet:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; } >&2
 	go mod tidy -diff
 	scripts/notice.sh --check
+	scripts/docs.sh
 	go vet ./...
 
 staticcheck: $(STATICCHECK)

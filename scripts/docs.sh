@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # docs.sh: checks the links of README.md, docs/*.md and the other documents to files and headings of this repository, that
-# docs/README.md lists every document in docs/, and that README.md and ARCHITECTURE.md stay short.
+# docs/README.md lists every document in docs/, that what CONTRIBUTING.md names is there, and that README.md and ARCHITECTURE.md stay short.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -36,6 +36,12 @@ for document in "${documents[@]}"; do
 		fi
 	done < <(links "$document")
 done
+
+# CONTRIBUTING.md says "`name` in [file](file)" where things are.
+while IFS='`' read -r _ name rest; do
+	file=${rest##*(} file=${file%)}
+	grep -qw -- "$name" "$file" 2>/dev/null || fail "CONTRIBUTING.md: there is no $name in $file"
+done < <(grep -oE '`[A-Za-z]+` in \[[^]]+\]\([^)]+\)' CONTRIBUTING.md)
 
 for document in docs/*.md; do
 	name=${document#docs/}
