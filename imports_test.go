@@ -34,10 +34,10 @@ const base = "errs actor datasets drafts entity paging blobs files handlers libr
 var mayImport = []rule{
 	{"internal/dbtest internal/exampletest internal/bench internal/interop cmd/... examples/...", "..."},
 
-	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/needs internal/spool internal/tally internal/uuids internal/trigrams internal/fieldtest", ""},
+	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/needs internal/spool internal/tally internal/uuids internal/trigrams internal/timetext internal/fieldtest", ""},
 	{"internal/slapd", "internal/needs"},
 	{"internal/certs", "errs internal/egress"},
-	{"internal/sqlitesafe", "internal/limiter internal/spool"},
+	{"internal/sqlitesafe", "internal/limiter internal/spool internal/timetext"},
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
 	{"ai", "errs"},
 	{"ai/aitest ai/chat", "errs ai"},
@@ -48,7 +48,7 @@ var mayImport = []rule{
 	{"internal/connpool", "errs internal/limiter"},
 	{"internal/tenantsql", "errs workspaces internal/sqltext"},
 	{"workspaces", "errs entity internal/limiter internal/uuids"},
-	{"workspaces/sqlite", "errs workspaces internal/connpool internal/limiter internal/sqlitesafe internal/sqltext internal/tenantsql"},
+	{"workspaces/sqlite", "errs workspaces internal/connpool internal/limiter internal/sqlitesafe internal/sqltext internal/tenantsql internal/timetext"},
 	{"workspaces/postgres", "errs workspaces internal/connpool internal/limiter internal/sqltext internal/tenantsql"},
 	{"jsvm", "errs"},
 	{"jsvm/quickjs", "errs jsvm internal/limiter internal/rawjson internal/subprocess"},

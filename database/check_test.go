@@ -137,6 +137,46 @@ func TestDamagedBackup(t *testing.T) {
 	is.Equal(len(found.Notes)+len(found.Databases), 0) // nothing is damaged
 }
 
+// TestDamagedWorkspace: a backup checks the SQL databases of apps, those with indexes of times among
+// them, and what can be read of a damaged one is restored.
+func TestDamagedWorkspace(t *testing.T) {
+	is, folder, to := is.New(t), t.TempDir(), emptyPlace(t)
+	url := large(t, filepath.Join(folder, "a.db"))
+	d, err := database.OpenWorkspaces("", url, 0)
+	is.NoErr(err)
+	query(t, d, "CREATE TABLE orders (id INTEGER PRIMARY KEY, at TIMESTAMP, day DATE, note TEXT, CHECK (length(note) > 0))")
+	query(t, d, "CREATE INDEX orders_at ON orders (at)")
+	query(t, d, "CREATE UNIQUE INDEX orders_day ON orders (day, id)")
+	query(t, d, "CREATE TABLE kept (at TIMESTAMP UNIQUE)")
+	query(t, d, "INSERT INTO kept VALUES ('2026-11-26 10:00:00'), ('2026-11-26T11:00:00.000Z')")
+	query(t, d, "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 4000) INSERT INTO orders SELECT n, datetime(n, 'unixepoch'), date(n * 86400, 'unixepoch'), printf('note %0100d', n) FROM c")
+	is.NoErr(d.Close())
+	files, err := database.FilesOf(url, "")
+	is.NoErr(err)
+	whole := backup(t, files)
+	is.NoErr(database.Restore(t.Context(), bytes.NewReader(whole), emptyPlace(t), nil))
+
+	found, err := filepath.Glob(filepath.Join(files.Workspaces, "*", "*.sqlite"))
+	is.NoErr(err)
+	is.Equal(len(found), 1)
+	spoil(t, found[0])
+	var file bytes.Buffer
+	err = database.Backup(t.Context(), files, &file, folder, nil)
+	is.True(errors.Is(err, database.ErrDamaged))
+	is.True(strings.Contains(err.Error(), found[0]+" is damaged: "))
+	is.True(!strings.Contains(err.Error(), "collation"))
+	salvaged, err := database.Salvage(t.Context(), &file, to, nil)
+	is.NoErr(err)
+	is.Equal(len(salvaged.Databases), 1)
+	is.NoErr(salvaged.Databases[0].Err)
+	is.True(strings.HasPrefix(salvaged.Databases[0].Name, "workspaces/"))
+	d, err = database.OpenWorkspaces(to.Workspaces, "", 0)
+	is.NoErr(err)
+	defer func() { is.NoErr(d.Close()) }()
+	is.Equal(query(t, d, "SELECT count(*) AS n FROM kept WHERE at = '2026-11-26T10:00:00.000Z'"), `[{"n":1}]`)
+	is.Equal(query(t, d, "SELECT count(*) BETWEEN 3000 AND 4000 AS n FROM orders INDEXED BY orders_at WHERE at >= '1970-01-01'"), `[{"n":1}]`)
+}
+
 // TestUncopyable: a database that cannot be copied leaves no backup.
 func TestUncopyable(t *testing.T) {
 	is, path, folder := is.New(t), filepath.Join(t.TempDir(), "a.db"), t.TempDir()

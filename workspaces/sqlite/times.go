@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"database/sql/driver"
 	"fmt"
@@ -17,14 +15,15 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqltext"
+	"github.com/tenantcontent/tenantcontent/internal/timetext"
 	"github.com/tenantcontent/tenantcontent/workspaces"
 )
 
 // SQLite has no type for times, and compares their texts: 2026-11-26 10:00:00, which
 // CURRENT_TIMESTAMP makes, is not the text of JavaScript's 2026-11-26T10:00:00.000Z. So the columns
 // that are declared with a type of times have a collation that compares what the texts mean. It is
-// a part of the schema, so that indexes, UNIQUE, GROUP BY and ORDER BY have it, too. What the
-// collations say of two texts must never change: indexes are sorted by it.
+// a part of the schema, so that indexes, UNIQUE, GROUP BY and ORDER BY have it, too. Package timetext
+// compares.
 
 // timeKind is what a column holds by its declaration.
 type timeKind string
@@ -32,8 +31,8 @@ type timeKind string
 // The kinds are the names of their collations, but for the first.
 const (
 	notTime timeKind = ""
-	instant timeKind = "timestamp"
-	day     timeKind = "date"
+	instant timeKind = timetext.Timestamp
+	day     timeKind = timetext.Date
 )
 
 // kindOf returns what a column of a declared type holds.
@@ -49,105 +48,6 @@ func kindOf(declared string) timeKind {
 		return instant
 	}
 	return notTime
-}
-
-// parseTime reads a day, or a day and a time with a T or a space between, with or without seconds,
-// fraction and zone. Without a zone it is in UTC.
-func parseTime[T string | []byte](s T) (t time.Time, ok bool) {
-	const longest = len("2006-01-02T15:04:05.999999999 +00:00")
-	if len(s) < len(time.DateOnly) || len(s) > longest || s[4] != '-' || s[7] != '-' {
-		return t, false
-	}
-	at := 0
-	number := func(digits int) (n int) {
-		if at+digits > len(s) {
-			ok = false
-			return 0
-		}
-		for _, c := range []byte(s[at : at+digits]) {
-			ok = ok && '0' <= c && c <= '9'
-			n = 10*n + int(c-'0')
-		}
-		at += digits
-		return n
-	}
-	sign := func(any string) byte { // the next character if it is one of these
-		if at < len(s) && strings.IndexByte(any, s[at]) >= 0 {
-			at++
-			return s[at-1]
-		}
-		return 0
-	}
-	ok = true
-	year := number(4)
-	at++
-	month := number(2)
-	at++
-	date := number(2)
-	var hour, minute, second, nanos, offset int
-	if sign("T ") != 0 {
-		hour = number(2)
-		ok = ok && sign(":") != 0
-		minute = number(2)
-		if sign(":") != 0 {
-			second = number(2)
-			if sign(".") != 0 {
-				unit := 100_000_000
-				for from := at; at < len(s) && '0' <= s[at] && s[at] <= '9'; at++ {
-					nanos, unit = nanos+int(s[at]-'0')*unit, unit/10
-					ok = ok && at-from < 9
-				}
-			}
-		}
-		spaced := sign(" ") != 0
-		switch zone := sign("Zz+-"); zone {
-		case 0:
-			ok = ok && !spaced
-		case '+', '-':
-			offset = 3600 * number(2)
-			if at < len(s) {
-				sign(":")
-				offset += 60 * number(2)
-			}
-			if zone == '-' {
-				offset = -offset
-			}
-		}
-	}
-	if !ok || at != len(s) || hour > 23 || minute > 59 || second > 59 || offset > 86400 || offset < -86400 {
-		return t, false
-	}
-	t = time.Date(year, time.Month(month), date, hour, minute, second, nanos, time.UTC)
-	if t.Month() != time.Month(month) || t.Day() != date {
-		return t, false
-	}
-	return t.Add(-time.Duration(offset) * time.Second), true
-}
-
-// compareTimes compares two texts of a column of a kind: times before all other texts, and those by
-// their bytes.
-func compareTimes(kind timeKind, a, b []byte) int {
-	s, first := parseTime(a)
-	t, second := parseTime(b)
-	switch {
-	case first && second && kind == day:
-		const seconds = 24 * 60 * 60
-		return cmp.Compare(floor(s.Unix(), seconds), floor(t.Unix(), seconds))
-	case first && second:
-		return s.Compare(t)
-	case first:
-		return -1
-	case second:
-		return 1
-	}
-	return bytes.Compare(a, b)
-}
-
-func floor(n, by int64) int64 {
-	if n < 0 {
-		return (n - by + 1) / by
-	}
-	return n / by
 }
 
 // addCollations registers the collations of times.
@@ -168,11 +68,11 @@ func addCollations(tls *libc.TLS, handle uintptr) error {
 type compareFunc = func(tls *libc.TLS, arg uintptr, n int32, a uintptr, m int32, b uintptr) int32
 
 func compareInstants(_ *libc.TLS, _ uintptr, n int32, a uintptr, m int32, b uintptr) int32 {
-	return int32(compareTimes(instant, memoryAt(a, n), memoryAt(b, m)))
+	return int32(timetext.CompareTimestamps(memoryAt(a, n), memoryAt(b, m)))
 }
 
 func compareDays(_ *libc.TLS, _ uintptr, n int32, a uintptr, m int32, b uintptr) int32 {
-	return int32(compareTimes(day, memoryAt(a, n), memoryAt(b, m)))
+	return int32(timetext.CompareDates(memoryAt(a, n), memoryAt(b, m)))
 }
 
 // afterType are the words that end the type of a column.
@@ -272,7 +172,7 @@ func comparing(s sqltext.Statement, values []any) string {
 		if !ok || len(v) <= len(time.DateOnly) {
 			return false
 		}
-		_, ok = parseTime(v)
+		_, ok = timetext.Parse(v)
 		return ok
 	}
 	collate := func(t sqltext.Token) {
@@ -327,7 +227,7 @@ func shown(v any, declared string) any {
 	kind := kindOf(declared)
 	t, ok := v.(time.Time)
 	if text, is := v.(string); is && (kind != notTime || declared == "" && ownForm(text)) {
-		t, ok = parseTime(text)
+		t, ok = timetext.Parse(text)
 	}
 	switch {
 	case ok && kind == day:

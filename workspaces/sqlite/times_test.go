@@ -47,20 +47,6 @@ func TestCollated(t *testing.T) {
 	}
 }
 
-// FuzzCompareTimes checks that the collations order any texts.
-func FuzzCompareTimes(f *testing.F) {
-	f.Add("2026-11-26", "2026-11-26T00:00:00Z", "x")
-	f.Add("2026-02-30", "2026-11-26 10:00:00.1234567890", "2026-11-26 10:00 +01:00")
-	f.Fuzz(func(t *testing.T, a, b, c string) {
-		for _, day := range []bool{false, true} {
-			ab, ba, bc, ac := sqlite.CompareTimes(day, a, b), sqlite.CompareTimes(day, b, a), sqlite.CompareTimes(day, b, c), sqlite.CompareTimes(day, a, c)
-			if ab != -ba || sqlite.CompareTimes(day, a, a) != 0 || ab <= 0 && bc <= 0 && ac > 0 || ab == 0 && bc != ac {
-				t.Errorf("%q, %q, %q: %d %d %d %d", a, b, c, ab, ba, bc, ac)
-			}
-		}
-	})
-}
-
 // TestUpgrade checks files of releases that had no collations: their rows compare right afterwards,
 // also by their indexes.
 func TestUpgrade(t *testing.T) {
