@@ -1,10 +1,12 @@
 package sweep_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/matryer/is"
+	"github.com/uptrace/bun/dialect"
 
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/sweep"
@@ -49,5 +51,46 @@ func TestClockJumps(t *testing.T) {
 		ran, err = run()
 		is.NoErr(err)
 		is.True(ran)
+	})
+}
+
+// TestClockDiffers: a node whose clock is more than ten minutes from that of the PostgreSQL removes
+// nothing, tells it once, and goes on as soon as the clock is set. SQLite has no clock to compare.
+func TestClockDiffers(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db, now := is.New(t), open(t), time.Now()
+		postgres := db.Dialect().Name() == dialect.PG
+		s, did := sweeper(db, &now, expired)
+		sweep.SetReal(s)
+		confirm(t, db, "acme", "old", 1, now.Add(-time.Hour))
+		ran, err := s.RunAlone(t.Context(), "me")
+		is.NoErr(err)
+		is.True(ran)
+		is.Equal(len(*did), 1)
+		for i, by := range []time.Duration{11 * time.Minute, -11 * time.Minute, 24 * time.Hour, -24 * time.Hour} {
+			confirm(t, db, "acme", by.String(), 1, time.Now().Add(-48*time.Hour))
+			*did, now = nil, time.Now().Add(by)
+			if !postgres && by > time.Hour {
+				continue // TestClockJumps
+			}
+			ran, err := s.RunAlone(t.Context(), "me")
+			if !postgres {
+				is.NoErr(err)
+				is.True(ran)
+				continue
+			}
+			is.True(err != nil)
+			is.True(strings.Contains(err.Error(), "the clock of this machine differs by ") && strings.Contains(err.Error(), "PostgreSQL"))
+			is.True(!ran)
+			ran, err = s.RunAlone(t.Context(), "me")
+			is.NoErr(err) // it was told
+			is.True(!ran)
+			is.Equal(len(*did), 0)
+			now = time.Now().Add(time.Duration(1+2*i) * time.Minute) // which is no difference
+			ran, err = s.RunAlone(t.Context(), "me")
+			is.NoErr(err)
+			is.True(ran)
+			is.Equal(len(*did), 1)
+		}
 	})
 }
