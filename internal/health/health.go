@@ -5,9 +5,10 @@ package health
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -55,7 +56,7 @@ func New(db *bun.DB, log *slog.Logger, now func() time.Time) *Monitor {
 }
 
 // Writable returns an error that describes why nothing can be written, of a probe that is at most a
-// second old. A probe writes a row of no tenant. A database that others write to for long takes
+// second old, and made since a statement has failed. A probe writes a row of no tenant. A database that others write to for long takes
 // writes.
 func (m *Monitor) Writable(ctx context.Context) error {
 	m.probing.Lock()
@@ -101,13 +102,20 @@ func (m *Monitor) probe(ctx context.Context, bytes int) error {
 	defer cancel()
 	err := bunx.WriteOne(ctx, m.db, "", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `INSERT INTO tc_leases (name, holder, ends_at) VALUES ('write probe', $1, $2)
-			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, ends_at = excluded.ends_at`, strings.Repeat("x", bytes), bunx.At(m.now()))
+			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, ends_at = excluded.ends_at`, incompressible(bytes), bunx.At(m.now()))
 		return err
 	})
 	if err = bunx.Err(err, "The probe"); errors.Is(err, errs.ErrDatabaseBusy) { // somebody writes
 		return nil
 	}
 	return err
+}
+
+// incompressible returns a text of some bytes that a PostgreSQL stores at its full length.
+func incompressible(bytes int) string {
+	random := make([]byte, bytes/2)
+	_, _ = rand.Read(random) // never fails
+	return hex.EncodeToString(random)
 }
 
 // change keeps the result of a probe, and logs one that differs from the one before.
@@ -135,6 +143,9 @@ func (m *Monitor) Saw(err error) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.suspect = true
+	if m.known == nil {
+		m.at = time.Time{} // that something can be written is to be seen anew
+	}
 	switch {
 	case f == bunx.DiskFull:
 		m.full = true

@@ -44,12 +44,15 @@ var watch string
 // everybody on this machine may log in. Where the server knows ICU it sorts as en-US by default, so that a query which
 // relies on another order has to say so with COLLATE.
 // Stop it; should the process die first, even by SIGKILL, the server and its folder go too.
-func Start(ctx context.Context) (*Cluster, error) { return start(ctx, "") }
+func Start(ctx context.Context) (*Cluster, error) { return start(ctx, "", "") }
+
+// StartIn starts a cluster as Start does, with all of its files below a folder, whose path is short: that of a socket has at most 107 bytes.
+func StartIn(ctx context.Context, folder string) (*Cluster, error) { return start(ctx, "", folder) }
 
 // StartCopy starts a cluster as Start does, with a copy of data that Save made.
-func StartCopy(ctx context.Context, data string) (*Cluster, error) { return start(ctx, data) }
+func StartCopy(ctx context.Context, data string) (*Cluster, error) { return start(ctx, data, "") }
 
-func start(ctx context.Context, data string) (*Cluster, error) {
+func start(ctx context.Context, data, folder string) (*Cluster, error) {
 	c := &Cluster{}
 	var err error
 	if c.bin, err = serverBin(); err != nil {
@@ -58,7 +61,7 @@ func start(ctx context.Context, data string) (*Cluster, error) {
 	if c.cred, err = serverUser(); err != nil {
 		return nil, err
 	}
-	if err := c.makeFolder(); err != nil {
+	if err := c.makeFolder(folder); err != nil {
 		return nil, fmt.Errorf("pgtest: %w", err)
 	}
 	if err := c.begin(ctx, data); err != nil {
@@ -68,14 +71,18 @@ func start(ctx context.Context, data string) (*Cluster, error) {
 	return c, nil
 }
 
-// makeFolder makes the folder in /dev/shm when TMPDIR is there, as scripts/test.sh sets it, else in /tmp: the path of a socket may
+// makeFolder makes the folder in another one: unless that is named, in /dev/shm when TMPDIR is there, as scripts/test.sh sets it, else in /tmp: the path of a socket may
 // have 107 bytes, and the server's user has to get there, which a TMPDIR in somebody's home does not promise.
-func (c *Cluster) makeFolder() (err error) {
-	in := "/tmp"
-	if strings.HasPrefix(os.TempDir(), "/dev/shm/") {
+func (c *Cluster) makeFolder(in string) (err error) {
+	named := in != ""
+	switch {
+	case named:
+	case strings.HasPrefix(os.TempDir(), "/dev/shm/"):
 		in = os.TempDir()
+	default:
+		in = "/tmp"
 	}
-	if c.dir, err = os.MkdirTemp(in, "pgtest"); err != nil {
+	if c.dir, err = os.MkdirTemp(in, "pgtest"); err != nil && !named {
 		c.dir, err = os.MkdirTemp("", "pgtest")
 	}
 	if err == nil && c.cred != nil {

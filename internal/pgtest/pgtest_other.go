@@ -8,6 +8,7 @@ import "context"
 type Cluster struct{ URL, SocketURL, Socket string }
 
 func Start(context.Context) (*Cluster, error)                   { return nil, ErrNoServer }
+func StartIn(context.Context, string) (*Cluster, error)         { return nil, ErrNoServer }
 func StartCopy(context.Context, string) (*Cluster, error)       { return nil, ErrNoServer }
 func (c *Cluster) Save(context.Context, string) error           { return ErrNoServer }
 func (c *Cluster) Stop()                                        {}
