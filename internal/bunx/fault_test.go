@@ -25,6 +25,13 @@ var states = []struct {
 	{"08000", bunx.Away, errs.Unavailable}, {"08003", bunx.Away, errs.Unavailable}, {"08006", bunx.Away, errs.Unavailable},
 	{"08001", bunx.Away, errs.Unavailable}, {"08004", bunx.Away, errs.Unavailable}, {"08P01", bunx.Away, errs.Unavailable},
 	{"22P05", bunx.NoFault, errs.Invalid},
+	{"25002", bunx.NoFault, errs.Unavailable}, {"25003", bunx.NoFault, errs.Unavailable}, {"25004", bunx.NoFault, errs.Unavailable},
+	{"25005", bunx.NoFault, errs.Unavailable}, {"25007", bunx.NoFault, errs.Unavailable}, {"25008", bunx.NoFault, errs.Unavailable},
+	{"25P04", bunx.Away, errs.Unavailable}, {"55P02", bunx.NoFault, errs.Unavailable}, {"55P04", bunx.NoFault, errs.Unavailable},
+	{"58P03", bunx.Damaged, errs.Unavailable},
+	// Codes that no version has yet are decided by their class.
+	{"08999", bunx.Away, errs.Unavailable}, {"25999", bunx.NoFault, errs.Unavailable}, {"53999", bunx.Away, errs.Unavailable},
+	{"55999", bunx.NoFault, errs.Unavailable}, {"57999", bunx.Away, errs.Unavailable}, {"58999", bunx.Damaged, errs.Unavailable}, {"XX999", bunx.Damaged, errs.Unavailable},
 	{"25000", bunx.NoFault, errs.Unavailable}, {"25001", bunx.NoFault, errs.Unavailable}, {"25006", bunx.ReadOnly, errs.Unavailable},
 	{"25P01", bunx.NoFault, errs.Unavailable}, {"25P02", bunx.NoFault, errs.Unavailable}, {"25P03", bunx.Away, errs.Unavailable},
 	{"26000", bunx.NoFault, errs.Unavailable},
@@ -63,6 +70,24 @@ func TestFaultsOfPostgres(t *testing.T) {
 					}
 				}
 				is.NoErr(exec(t.Context(), db, "SELECT 1")) // the pool goes on
+			}
+		})
+	}
+}
+
+// TestUnknownOutcome: where the server itself does not know how a statement ended, the caller is told
+// that the change may have been made.
+func TestUnknownOutcome(t *testing.T) {
+	dbtest.Server(t)
+	for name, open := range map[string]dbtest.Opener{"pgsafe": dbtest.Postgres, "pgx": dbtest.PGX} {
+		t.Run(name, func(t *testing.T) {
+			db := open(t)
+			for _, state := range []string{"08007", "40003"} {
+				err := bunx.WriteOne(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+					_, err := c.Exec(ctx, fmt.Sprintf(`DO $$ BEGIN RAISE 'injected' USING ERRCODE = '%s'; END $$`, state))
+					return bunx.Err(err, "Thing")
+				})
+				is.New(t).Equal(errs.CodeOf(err), errs.Unconfirmed)
 			}
 		})
 	}
