@@ -22,6 +22,9 @@ type TenantTransfer struct {
 	// WithoutWorkspaces leaves the SQL databases of apps behind. Without it a tenant, or an export, with some that cannot be moved is refused:
 	// those whose driver is no workspaces.Mover, such as in PostgreSQL, and those of another engine than the one of Config.Workspaces.
 	WithoutWorkspaces bool
+	// WithoutQuota has ImportTenant take a tenant that stores more than the server allows one. It can make room, and store nothing
+	// more until it has a larger quota (tenants.Unchecked.SetQuota).
+	WithoutQuota bool
 	// Progress, unless it is nil, is called with the number of rows that have been written since the last call.
 	Progress func(rows int)
 }
@@ -67,6 +70,14 @@ func (app *App) ExportTenant(ctx context.Context, id string, w io.Writer, o Tena
 		return moved, err
 	}
 	options.Left = moved.Left
+	stored, err := app.Storage(ctx, id)
+	if err != nil {
+		return moved, err
+	}
+	options.Stored = tenantrows.Stored{Bytes: stored.Files + stored.Records}
+	if options.Files != nil {
+		options.Stored.WorkspaceBytes, options.Stored.Workspaces = stored.Workspaces, stored.Count
+	}
 	sealed, err := tenantrows.Encrypt(w, o.Passphrase)
 	if err != nil {
 		return moved, err
@@ -131,7 +142,8 @@ func (app *App) rowOptions(o TenantTransfer) tenantrows.Options {
 // the key of this program. The tenant is served when all of it has arrived and was found whole; when ImportTenant fails, what had arrived is
 // removed, and when the program is killed, by a sweep ten minutes later. Errors: errs.Invalid for a wrong passphrase, what is cut or changed, and
 // another version; errs.Conflict when there is a tenant with its id, and for SQL databases of apps of another engine; errs.TooLarge for one that is
-// larger than they may be here.
+// larger than they may be here; errs.Full for a tenant that stores more than one may here: before anything is written if the export tells, as all do
+// that this version has written, else when that is reached.
 func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer) (moved TenantMoved, err error) {
 	plain, err := tenantrows.Decrypt(r, o.Passphrase)
 	if err != nil {
@@ -139,7 +151,12 @@ func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer)
 	}
 	var imported *tenants.Import
 	options := app.rowOptions(o)
-	options.Check = func() error { return imported.Beat(ctx) }
+	options.Check = func() error {
+		if err := imported.Beat(ctx); err != nil || o.WithoutQuota {
+			return err
+		}
+		return fits(app.quotas.CheckStored(ctx, moved.Tenant))
+	}
 	if o.WithoutWorkspaces {
 		options.Skip = append(options.Skip, workspaces.RowsTable)
 	}
@@ -162,12 +179,25 @@ func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer)
 	default:
 		in.SetFiles(app.workspaceFiles(t.ID, &moved))
 	}
+	if !o.WithoutQuota {
+		stored := in.Stored()
+		bytes, databases := stored.Bytes, 0
+		if !o.WithoutWorkspaces {
+			bytes, databases = bytes+stored.WorkspaceBytes, stored.Workspaces
+		}
+		if err := fits(app.quotas.CheckImport(bytes, databases)); err != nil {
+			return moved, err
+		}
+	}
 	if imported, err = app.Tenants.Unchecked().Begin(ctx, tenants.Tenant{ID: t.ID, Name: t.Name}); err != nil {
 		return moved, err
 	}
 	stop := keepAlive(ctx, imported)
 	moved.Rows, err = in.Rows()
 	stop()
+	if err == nil && !o.WithoutQuota {
+		err = app.checkImported(ctx, t.ID)
+	}
 	if err == nil {
 		err = imported.Done(ctx)
 	}
@@ -175,6 +205,23 @@ func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer)
 		return moved, abandoned(err, abandon(ctx, imported), t.ID)
 	}
 	return moved, nil
+}
+
+// fits adds to the error of a tenant without room what the operator can do.
+func fits(err error) error {
+	if errs.CodeOf(err) != errs.Full {
+		return err
+	}
+	return errs.Wrap(errs.Full, err, "%s To take it all the same, import it with --no-quota", errs.MessageOf(err))
+}
+
+// checkImported returns errs.Full if a tenant that was imported stores more than it may.
+func (app *App) checkImported(ctx context.Context, tenant string) error {
+	u, err := app.Storage(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	return fits(app.quotas.CheckImport(u.Used(), u.Count))
 }
 
 // keepAliveInterval is how often an import is noted while it waits for its reader.

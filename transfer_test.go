@@ -248,6 +248,61 @@ func exported(t *testing.T, app *tenantcontent.App) []byte {
 	return file.Bytes()
 }
 
+// TestImportQuota: a tenant that stores more than one may here is not imported, before anything of it
+// is there if the export tells how much that is, unless the operator says so.
+func TestImportQuota(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, from, to := is.New(t), open(t), open(t)
+		source := stocked(t, from, nil)
+		stored, err := source.Storage(t.Context(), "mover")
+		is.NoErr(err)
+		used := stored.Files + stored.Records
+		is.True(used > 1000)
+		file := exported(t, source)
+		var untold bytes.Buffer // as a version wrote it that did not tell
+		sealed, err := tenantrows.Encrypt(&untold, passphrase)
+		is.NoErr(err)
+		_, err = tenantrows.Export(t.Context(), from, "mover", sealed, tenantrows.Options{
+			Secrets: tenantrows.Secrets{Columns: source.Registry().Sealed(), Open: source.OpenSecret},
+			Without: []string{"tc_deployments", "tc_workspaces"}, Rows: func(int) {},
+		})
+		is.NoErr(err)
+		is.NoErr(sealed.Close())
+
+		key := tenantcontent.NewSecretKey()
+		target := func(quota int64) *tenantcontent.App {
+			app, err := tenantcontent.Open(tenantcontent.Config{DB: to, SecretKey: key, TenantQuota: quota, Scripts: jsvm.None{}})
+			is.NoErr(err)
+			return app
+		}
+		app := target(used - 1)
+		_, err = app.Tenants.Unchecked().Rekey(t.Context())
+		is.NoErr(err)
+		o := tenantcontent.TenantTransfer{Passphrase: passphrase}
+		for _, c := range []struct {
+			file  []byte
+			taken bool
+		}{{file, false}, {file, false}, {untold.Bytes(), true}, {untold.Bytes(), true}} {
+			moved, err := app.ImportTenant(t.Context(), bytes.NewReader(c.file), o)
+			is.Equal(errs.CodeOf(err), errs.Full)
+			is.True(strings.Contains(err.Error(), "The storage of the tenant "))
+			is.True(strings.Contains(err.Error(), "--no-quota"))
+			is.Equal(moved.Rows > 0, c.taken)
+			_, err = app.Tenants.Unchecked().Lookup(t.Context(), "mover")
+			is.Equal(errs.CodeOf(err), errs.NotFound)
+		}
+		o.WithoutQuota = true
+		_, err = app.ImportTenant(t.Context(), bytes.NewReader(file), o)
+		is.NoErr(err)
+		u, err := app.Storage(t.Context(), "mover")
+		is.NoErr(err)
+		is.Equal(u.Used(), u.Allowed+1)
+		is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "mover", nil))
+		_, err = target(used).ImportTenant(t.Context(), bytes.NewReader(file), tenantcontent.TenantTransfer{Passphrase: passphrase}) // it just fits
+		is.NoErr(err)
+	})
+}
+
 // withWorkspaces is open with workspaces in SQLite files below a folder.
 func withWorkspaces(t *testing.T, db *bun.DB, folder string, quota int64) *tenantcontent.App {
 	t.Helper()

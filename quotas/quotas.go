@@ -220,6 +220,27 @@ func (s *Service) CheckWorkspace(ctx context.Context, tenant string) error {
 	return s.Check(ctx, tenant, 0)
 }
 
+// CheckImport returns errs.Full if a tenant that is to come stores more than the server allows one.
+func (s *Service) CheckImport(bytes int64, workspaces int) error {
+	switch {
+	case bytes > s.o.Bytes:
+		return errs.New(errs.Full, "The storage of the tenant would be full: it stores %s, and may store %s here (TENANTCONTENT_TENANT_QUOTA).", Size(bytes), Size(s.o.Bytes))
+	case workspaces > s.o.Workspaces:
+		return errs.New(errs.Full, "The tenant has %d SQL databases of apps, and may have %d here (TENANTCONTENT_TENANT_WORKSPACES).", workspaces, s.o.Workspaces)
+	}
+	return nil
+}
+
+// CheckStored returns errs.Full if a tenant stores more than it may, by a measure that is at most a
+// second old. One that stores as much as it may is not refused.
+func (s *Service) CheckStored(ctx context.Context, tenant string) error {
+	left, err := s.room(ctx, tenant, s.of(tenant), 0)
+	if err == nil && left < 0 {
+		err = s.full(tenant)
+	}
+	return err
+}
+
 // full returns the error of a tenant that has no room.
 func (s *Service) full(tenant string) error {
 	r := s.of(tenant)

@@ -140,7 +140,7 @@ func TestTenantFile(t *testing.T) {
 	t.Setenv("TENANTCONTENT_PASSPHRASE", "some words that are wrong")
 	fails(t, 2, "the passphrase is not the one", "", append([]string{"tenant", "import", file}, to...)...)
 	t.Setenv("TENANTCONTENT_PASSPHRASE", "some words that nobody knows")
-	is.True(strings.HasPrefix(done(t, "", append([]string{"tenant", "import", file}, to...)...), "Added the tenant acme with "))
+	is.True(strings.HasPrefix(done(t, "", append([]string{"tenant", "import", file, "--no-quota"}, to...)...), "Added the tenant acme with "))
 	fails(t, 1, "exists already", "", append([]string{"tenant", "import", file}, to...)...)
 	fails(t, 2, "is a folder: name the file that tenant export has written", "", append([]string{"tenant", "import", dir}, to...)...)
 	serving(t, to...).login(t, "acme", "admin", password)

@@ -149,6 +149,7 @@ type tenantImportCommand struct {
 	passphrase
 	File              string `arg:"" help:"File that tenant export has written."`
 	WithoutWorkspaces bool   `help:"Leave the SQL databases of apps out."`
+	NoQuota           bool   `help:"Take a tenant that stores more than one may here. It can store nothing more until tenant quota gives it room."`
 }
 
 // Run adds the tenant, all of it or nothing.
@@ -184,6 +185,6 @@ func (i *tenantImportCommand) Run(ctx context.Context, t terminal) error {
 func (i *tenantImportCommand) add(ctx context.Context, t terminal, app *tenantcontent.App, file io.Reader, secret string) (tenantcontent.TenantMoved, error) {
 	o, end := transferring(t, "importing")
 	defer end()
-	o.Passphrase, o.WithoutWorkspaces = secret, i.WithoutWorkspaces
+	o.Passphrase, o.WithoutWorkspaces, o.WithoutQuota = secret, i.WithoutWorkspaces, i.NoQuota
 	return app.ImportTenant(ctx, file, o)
 }

@@ -41,6 +41,14 @@ type header struct {
 	UpdatedAt  string   `json:"updatedAt"`
 	Files      string   `json:"files,omitempty"` // the Kind of Files, "" if there are none
 	Left       []string `json:"left,omitempty"`  // sentences about what the tenant has and the export has not
+	Stored     Stored   `json:"stored,omitzero"`
+}
+
+// Stored is how much there was to store when an export was begun, by the counters of its database.
+type Stored struct {
+	Bytes          int64 `json:"bytes"` // of files and records
+	WorkspaceBytes int64 `json:"workspaceBytes"`
+	Workspaces     int   `json:"workspaces"`
 }
 
 // section is a line before rows, or the last one.
@@ -88,6 +96,7 @@ type Options struct {
 	Files   *Files       // of an export; nil: it has none
 	Skip    []string     // tables whose rows an import leaves out
 	Left    []string     // what Import.Left returns
+	Stored  Stored       // what Import.Stored returns
 }
 
 // Files are what a tenant has outside of the database, each of a row of a table.
@@ -202,7 +211,7 @@ type export struct {
 }
 
 func (e *export) header() (err error) {
-	h := header{Format: format, Tenant: e.tenant, Left: e.o.Left}
+	h := header{Format: format, Tenant: e.tenant, Left: e.o.Left, Stored: e.o.Stored}
 	if e.o.Files != nil {
 		h.Files = e.o.Files.Kind
 	}

@@ -112,6 +112,9 @@ func (i *Import) Without(table string) { i.o.Without = append(i.o.Without, table
 // Left returns sentences about what the tenant had and the export has not.
 func (i *Import) Left() []string { return i.head.Left }
 
+// Stored returns what the tenant stored when it was exported. It is zero if the export does not tell.
+func (i *Import) Stored() Stored { return i.head.Stored }
+
 // line reads a line. It is valid until the next call.
 func (i *Import) line() ([]byte, error) {
 	if line := i.behind; line != nil {
