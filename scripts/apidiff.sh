@@ -25,9 +25,13 @@ work=$(mktemp -d)
 trap 'git worktree remove -f "$work/old"; rm -rf "$work"' EXIT
 git worktree add -q --detach "$work/old" "$commit"
 
-(cd "$work/old" && "$tool" -m -w "$work/old.export" "$module")
-"$tool" -m -w "$work/new.export" "$module"
-"$tool" -m -incompatible "$work/old.export" "$work/new.export" >"$work/changes"
+# quietly COMMAND...: without a line for each package below internal.
+quietly() { "$@" 2> >(grep -v '^Ignoring internal package' >&2); }
+
+(cd "$work/old" && quietly "$tool" -m -w "$work/old.export" "$module")
+quietly "$tool" -m -w "$work/new.export" "$module"
+# Interfaces that are called Store are for stores of this module, and may get methods.
+quietly "$tool" -m -incompatible "$work/old.export" "$work/new.export" | awk '!/^- [^:]*\.Store[.:]/' >"$work/changes"
 
 # Each line is "- package.Name: what" or "- package: what", where package is "." for the root and "./colors" for colors.
 unreleased=$(awk '/^## / { on = /^## Unreleased/ } on' CHANGELOG.md)
