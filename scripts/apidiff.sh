@@ -13,6 +13,9 @@ if ! git cat-file -e "$commit^{commit}" 2>/dev/null && ! git fetch -q --depth=1 
 	exit 0
 fi
 
+late=$(awk -v r="## $release" 'index($0, r) == 1 { on = 1 } on && /^- /' CHANGELOG.md | { grep -vxFf <(git show "$commit:CHANGELOG.md") || true; })
+[ -z "$late" ] || printf 'CHANGELOG.md has entries below %s that its commit does not have; new ones belong below Unreleased:\n%s\n' "$release" "$late"
+
 tool=.tools/apidiff-20260410-$(go env GOVERSION) # built by the Go in use, whose export data it reads
 if [ ! -x "$tool" ]; then
 	GOBIN=$PWD/.tools go install golang.org/x/exp/cmd/apidiff@v0.0.0-20260410095643-746e56fc9e2f
