@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -12,9 +13,12 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/tenants"
+	"github.com/tenantcontent/tenantcontent/workspaces"
+	workspacestore "github.com/tenantcontent/tenantcontent/workspaces/bunstore"
 )
 
 // small are the writes that a tenant without room can make: what removes, logs in, manages people
@@ -146,6 +150,100 @@ func TestFullTenant(t *testing.T) {
 		is.Equal(unknown("mia", "POST", "/api/uploads?filename=c", 40<<10).status, 201) // there is room at once
 		dbtest.CheckStored(t, w.db, "acme")
 	})
+}
+
+// seldom is a driver of workspaces that are measured by Run once a minute, whatever the engine.
+type seldom struct{ workspaces.Driver }
+
+func (d seldom) Bounds() workspaces.Bounds {
+	b := d.Driver.Bounds()
+	b.Measure = time.Minute
+	return b
+}
+
+// databases returns a driver of the engine of a database.
+func databases(t *testing.T, postgresToo bool) workspaces.Driver {
+	t.Helper()
+	is, place := is.New(t), t.TempDir()
+	if postgresToo {
+		c := dbtest.Server(t)
+		admin, err := database.Open(c.URL)
+		is.NoErr(err)
+		_, err = admin.ExecContext(t.Context(), "CREATE DATABASE full_by_sql")
+		is.NoErr(err)
+		is.NoErr(admin.Close())
+		u, err := url.Parse(c.URL)
+		is.NoErr(err)
+		u.Path = "/full_by_sql"
+		place = u.String()
+	}
+	d, err := database.OpenWorkspaces(place, "", 0)
+	is.NoErr(err)
+	t.Cleanup(func() { is.NoErr(d.Close()) })
+	return d
+}
+
+// TestFullBySQL: what the SQL of apps stores counts some seconds later at most, not when the minute
+// of the next measure is over. A tenant that is full by it is refused what stores more, until it has
+// removed some; another one goes on.
+func TestFullBySQL(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		const allowed = 4 << 20
+		is, d := is.New(t), databases(t, strings.HasSuffix(t.Name(), "postgres"))
+		w := newWorld(t, open, func(c *tenantcontent.Config) { c.TenantQuota, c.Workspaces = allowed, seldom{d} })
+		app := shop(t, w, map[string]string{"server/fill.js": `
+			export const POST = async ({ query }) => {
+				try {
+					await query('CREATE TABLE IF NOT EXISTS t (s text)')
+					return await query('INSERT INTO t (s) VALUES ' + Array(200).fill('(CAST($1 AS text))').join(), ['x'.repeat(1500)])
+				} catch (e) {
+					return { status: e.code === 'full' ? 507 : 502, body: e.code + ': ' + e.message }
+				}
+			}
+			export const GET = async ({ query }) => (await query('SELECT count(*) AS n FROM t'))[0].n
+			export const DELETE = ({ query }) => query('DROP TABLE t')`})
+		route := "/api/apps/" + app + "/view/api/_server/fill"
+		used := func() int64 {
+			return read[struct {
+				Storage struct{ UsedBytes, WorkspaceBytes int64 }
+			}](t, w.must(t, "admin", "GET", "/api/tenant", "")).Storage.WorkspaceBytes
+		}
+		var a answer
+		calls, full := 0, time.Now().Add(20*time.Second) // much less than a minute
+		for a.status != 507 {
+			a = w.do(t, "dana", "POST", route, "{}")
+			if a.status != 507 && a.status != 200 || time.Now().After(full) {
+				t.Fatal(a.status, a.body)
+			}
+			w.pass(2 * time.Second) // what is known of the room is a second old at most
+			calls++
+			time.Sleep(50 * time.Millisecond)
+		}
+		is.True(strings.Contains(a.body, "The storage of the tenant is full"))
+		is.True(calls > 5) // there was room for these
+		is.True(used() > allowed/2)
+		is.Equal(w.do(t, "dana", "POST", route, "{}").status, 507)
+		is.Equal(w.do(t, "dana", "GET", route, "").status, 200)
+		is.Equal(w.do(t, "admin", "POST", "/api/uploads?filename=a", strings.Repeat("x", 3<<20), "Content-Type: text/plain").status, 507)
+		w.must(t, "eve", "POST", "/api/uploads?filename=a", strings.Repeat("x", 3<<20), "Content-Type: text/plain")
+
+		w.must(t, "dana", "DELETE", route, "")
+		w.measure(t, d, app)
+		w.pass(2 * time.Second)
+		w.must(t, "admin", "POST", "/api/uploads?filename=a", strings.Repeat("x", 3<<20), "Content-Type: text/plain")
+		is.True(used() < allowed/4)
+		dbtest.CheckStored(t, w.db, "acme")
+	})
+}
+
+// measure stores the size of the SQL database of an app of acme, as a running server does each
+// minute.
+func (w *world) measure(t *testing.T, d workspaces.Driver, app string) {
+	t.Helper()
+	is := is.New(t)
+	sizes, err := d.Sizes(t.Context(), "acme", []string{app})
+	is.NoErr(err)
+	is.NoErr(workspacestore.New(w.db).Measured(t.Context(), "acme", sizes))
 }
 
 // TestStorageIsExact after a request to each route, a sweep, and the removal of what a delete has

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync/atomic"
+	"time"
 )
 
 // bounded is a Conn whose statements are bounded by the room that the tenant has.
@@ -18,7 +20,13 @@ type bounded struct {
 // Query implements Conn.
 func (b *bounded) Query(ctx context.Context, statement string, params json.RawMessage) (json.RawMessage, error) {
 	b.wrote = b.wrote || !ReadOnly(ctx)
-	return b.Conn.Query(b.s.bound(ctx, b.of.tenant), statement, params)
+	bound, grew := b.s.bound(ctx, b.of.tenant)
+	begun := time.Now()
+	rows, err := b.Conn.Query(bound, statement, params)
+	if grew() {
+		b.s.grown(ctx, b.of, time.Since(begun))
+	}
+	return rows, err
 }
 
 // Close implements Conn.
@@ -30,12 +38,62 @@ func (b *bounded) Close() error {
 	return err
 }
 
-// bound returns a context in which statements are bounded by the room that a tenant has.
-func (s *Service) bound(ctx context.Context, tenant string) context.Context {
+// bound returns a context in which statements are bounded by the room that a tenant has, and
+// whether one of them could make its workspace larger.
+func (s *Service) bound(ctx context.Context, tenant string) (bound context.Context, grew func() bool) {
 	if s.o.Room == nil {
-		return ctx
+		return ctx, func() bool { return false }
 	}
-	return WithRoom(ctx, func(ctx context.Context, n int64) (int64, error) { return s.o.Room(ctx, tenant, n) })
+	var asked atomic.Bool
+	return WithRoom(ctx, func(ctx context.Context, n int64) (int64, error) {
+		left, err := s.o.Room(ctx, tenant, n)
+		if n > 0 && err == nil {
+			asked.Store(true)
+		}
+		return left, err
+	}), asked.Load
+}
+
+const (
+	// sizedEach is how often a workspace is measured after statements that can make it larger, where
+	// the driver has it measured less often by itself.
+	sizedEach = 5 * time.Second
+	// long is how long a statement takes that can have written much: the workspace is measured after
+	// it if that was not done in the last second.
+	long = 250 * time.Millisecond
+)
+
+// grown measures a workspace after a statement that can have made it larger, so that a tenant passes
+// its quota by what is written in a few seconds, not in the time between two calls of Measure. What
+// fails is measured by the next of these.
+func (s *Service) grown(ctx context.Context, k key, took time.Duration) {
+	if s.o.Driver.Bounds().Measure <= sizedEach {
+		return
+	}
+	s.mu.Lock()
+	now, last := time.Now(), s.sized[k]
+	due := now.Sub(last) >= sizedEach || took >= long && now.Sub(last) >= time.Second
+	if due {
+		if len(s.sized) >= maxUsed {
+			clear(s.sized)
+		}
+		s.sized[k] = now
+	}
+	s.mu.Unlock()
+	if due {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sizedEach)
+		defer cancel()
+		_ = s.measure(ctx, k.tenant, []string{k.app})
+	}
+}
+
+// measure stores the sizes of workspaces of a tenant.
+func (s *Service) measure(ctx context.Context, tenant string, apps []string) error {
+	sizes, err := s.o.Driver.Sizes(ctx, tenant, apps)
+	if err == nil {
+		err = s.o.Store.Measured(ctx, tenant, sizes)
+	}
+	return err
 }
 
 const (
@@ -67,11 +125,7 @@ func (s *Service) Measure(ctx context.Context) (failed error) {
 	s.mu.Unlock()
 	for tenant, all := range byTenant {
 		for apps := range slices.Chunk(all, manySizes) {
-			sizes, err := s.o.Driver.Sizes(ctx, tenant, apps)
-			if err == nil {
-				err = s.o.Store.Measured(ctx, tenant, sizes)
-			}
-			if err != nil {
+			if err := s.measure(ctx, tenant, apps); err != nil {
 				failed = errors.Join(failed, err)
 				for _, app := range apps {
 					s.use(key{tenant, app})

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
@@ -182,7 +183,12 @@ func (s *Service) Migrate(ctx context.Context, tenant, app string, files fs.FS) 
 	}
 	limiter.Yield(ctx) // tenants' SQL has limits of its own
 	defer s.use(key{w.Tenant, w.App})
-	applied, err = s.o.Driver.Migrate(s.bound(ctx, w.Tenant), w, all)
+	bound, grew := s.bound(ctx, w.Tenant)
+	begun := time.Now()
+	applied, err = s.o.Driver.Migrate(bound, w, all)
+	if grew() {
+		s.grown(ctx, key{w.Tenant, w.App}, time.Since(begun))
+	}
 	return applied, named(err)
 }
 

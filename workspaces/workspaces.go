@@ -212,6 +212,7 @@ type Service struct {
 	mu    sync.RWMutex
 	known map[key]Workspace // rows that are there for good
 	used  map[key]bool      // may have another size than when they were measured
+	sized map[key]time.Time // when they were measured after a statement, see Service.grown
 }
 
 type key struct{ tenant, app string }
@@ -229,7 +230,7 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Service{o: o, known: map[key]Workspace{}, used: map[key]bool{}}
+	return &Service{o: o, known: map[key]Workspace{}, used: map[key]bool{}, sized: map[key]time.Time{}}
 }
 
 // errNone is returned where no workspaces are configured.
