@@ -30,6 +30,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/egress"
+	"github.com/tenantcontent/tenantcontent/internal/redact"
 )
 
 // Options configure a Provider. URL and Models are required.
@@ -393,10 +394,7 @@ const maxShown = 1 << 10
 
 // redacted returns a text without the key, on one line.
 func (p *provider) redacted(text string) string {
-	if p.Key != "" {
-		text = strings.ReplaceAll(text, p.Key, "********")
-	}
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(redact.Text(text, p.Key), "")), " ")
 	return text[:min(len(text), maxShown)]
 }
 

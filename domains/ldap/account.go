@@ -13,10 +13,10 @@ import (
 // and after a refusal none for a pause, which doubles with each further refusal. A changed
 // configuration has an account of its own.
 type account struct {
-	now  func() time.Time
-	slot chan struct{} // holds one token while a bind runs
+	now func() time.Time
 
 	mu    sync.Mutex
+	run   *run      // the bind that others wait for, nil for none
 	why   error     // the last refusal, nil if the last bind was accepted
 	until time.Time // when the pause ends
 	pause time.Duration
@@ -30,11 +30,13 @@ const (
 	maxPause   = 4 * time.Hour
 )
 
-// maxTurn is how long a bind waits for the one that runs: a directory that does not answer locks
-// nobody.
-const maxTurn = 2 * time.Second
+// run is a bind that others wait for.
+type run struct {
+	done     chan struct{}
+	accepted bool
+}
 
-func newAccount() *account { return &account{now: time.Now, slot: make(chan struct{}, 1)} }
+func newAccount() *account { return &account{now: time.Now} }
 
 // paused returns the last refusal while the pause lasts, else nil.
 func (a *account) paused() error {
@@ -47,23 +49,47 @@ func (a *account) paused() error {
 		"once the account is right there.", errs.MessageOf(a.why), a.until.UTC().Format("2006-01-02 15:04 UTC"))
 }
 
-// turn waits until no other bind runs, maxTurn at most. Errors: as paused; that of ctx.
+// turn waits for the bind that runs, however long the directory takes to answer it: so many wrong
+// passwords at once would lock the account. If it is accepted, those who have waited bind at once;
+// if it is not answered, one of them is the next. Errors: as paused; that of ctx.
 func (a *account) turn(ctx context.Context) (leave func(), err error) {
-	wait := time.NewTimer(maxTurn)
-	defer wait.Stop()
-	leave = func() {}
-	select {
-	case a.slot <- struct{}{}:
-		leave = func() { <-a.slot }
-	case <-wait.C:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	for accepted := false; ; {
+		if err := a.paused(); err != nil {
+			return nil, err
+		}
+		if accepted {
+			return func() {}, nil
+		}
+		other, own := a.begin()
+		if own != nil {
+			return func() { a.end(own) }, nil
+		}
+		select {
+		case <-other.done:
+			accepted = other.accepted
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
-	if err := a.paused(); err != nil {
-		leave()
-		return nil, err
+}
+
+// begin returns the bind that runs, or one of the caller's own if there is none.
+func (a *account) begin() (other, own *run) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.run != nil {
+		return a.run, nil
 	}
-	return leave, nil
+	a.run = &run{done: make(chan struct{})}
+	return nil, a.run
+}
+
+// end ends a bind that others wait for.
+func (a *account) end(own *run) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.run = nil
+	close(own.done)
 }
 
 // refused records a refusal and returns when the pause ends.
@@ -84,6 +110,9 @@ func (a *account) refused(why error) time.Time {
 func (a *account) accepted(warning string) (back, news bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.run != nil {
+		a.run.accepted = true
+	}
 	back, news = a.why != nil, warning != "" && a.warn != warning
 	a.why, a.warn = nil, warning
 	return back, news

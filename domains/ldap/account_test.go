@@ -3,7 +3,10 @@ package ldap
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	goldap "github.com/go-ldap/ldap/v3"
@@ -39,12 +42,59 @@ func TestPauses(t *testing.T) {
 	back, news = a.accepted("expires")
 	is.True(!back && !news)
 
-	_, err := a.turn(t.Context())
+	leave, err := a.turn(t.Context())
 	is.NoErr(err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = a.turn(ctx) // while another bind runs
 	is.True(errors.Is(err, context.Canceled))
+	leave()
+}
+
+// TestTurns: while the answer to a bind is awaited, no other one is made, however long it takes.
+func TestTurns(t *testing.T) {
+	why := errors.New("refused")
+	for name, c := range map[string]struct {
+		answer func(a *account)
+		binds  int32 // at once, afterwards
+	}{
+		"accepted": {func(a *account) { a.accepted("") }, 8},
+		"refused":  {func(a *account) { a.refused(why) }, 0},
+		"silent":   {func(*account) {}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				is, a := is.New(t), newAccount()
+				leave, err := a.turn(t.Context())
+				is.NoErr(err)
+				var binds, refused atomic.Int32
+				ctx, cancel := context.WithCancel(t.Context())
+				var all sync.WaitGroup
+				for range 8 {
+					all.Go(func() {
+						leave, err := a.turn(ctx)
+						switch {
+						case errors.Is(err, why):
+							refused.Add(1)
+						case err == nil:
+							binds.Add(1)
+							<-ctx.Done()
+							leave()
+						}
+					})
+				}
+				time.Sleep(time.Minute)
+				is.Equal(binds.Load(), int32(0))
+				c.answer(a)
+				leave()
+				time.Sleep(time.Minute)
+				is.Equal(binds.Load(), c.binds)
+				is.Equal(refused.Load() > 0, name == "refused")
+				cancel()
+				all.Wait()
+			})
+		})
+	}
 }
 
 func TestPolicyOf(t *testing.T) {
@@ -80,21 +130,4 @@ func TestPolicyOf(t *testing.T) {
 		}
 	}
 	is.New(t).Equal(policyOf(nil, true), policy{})
-}
-
-// TestRedacted: a password is masked unless that would tell it.
-func TestRedacted(t *testing.T) {
-	for _, c := range []struct{ text, password, want string }{
-		{"bind of x with long secret", "long secret", "bind of x with ********"},
-		{"xlong secretx", "long secret", "x********x"},
-		{"a bad password, a!", "a", "a bad password, a!"},
-		{"error, data 52e, v3839", "52e", "error, data 52e, v3839"},
-		{"password mia1 of mia12 is 'mia1'", "mia1", "password ******** of mia12 is '********'"},
-		{"mia1mia1 mia1", "mia1", "mia1mia1 ********"},
-		{"ümia1 mia1ü", "mia1", "ümia1 mia1ü"},
-	} {
-		if got := redacted(goldap.NewError(49, errors.New(c.text)), c.password).(*goldap.Error).Err.Error(); got != c.want {
-			t.Errorf("%s: %s", c.text, got)
-		}
-	}
 }

@@ -65,16 +65,20 @@ func (c *conn) start(limit time.Duration, budget *budget) error {
 
 // bind binds as the service, if there is an account for it.
 func (c *conn) bind() error {
-	c.resetTimeout()
-	defer c.silent.Stop() // the directory may send nothing between two requests
+	c.silent.Stop() // the directory may send nothing between two requests
 	if c.bindDN == "" {
 		return nil
 	}
 	leave, err := c.account.turn(c.ctx)
+	if err != nil && c.ctx.Err() != nil {
+		return c.failed(err, c.noBind)
+	}
 	if err != nil {
 		return err
 	}
 	defer leave()
+	c.resetTimeout()
+	defer c.silent.Stop()
 	p, err := c.bindWith(c.bindDN, c.bindPassword)
 	switch {
 	case err == nil && p.refusal != "": // searches would be refused

@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	goldap "github.com/go-ldap/ldap/v3"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/certs"
+	"github.com/tenantcontent/tenantcontent/internal/redact"
 )
 
 // refused returns the error for every login that fails, with the reason for the log.
@@ -104,50 +103,11 @@ func resultOf(err error) string {
 	return goldap.LDAPResultCodeMap[e.ResultCode]
 }
 
-// Lengths of passwords that redacted masks, in bytes. Every message has texts as short as a very
-// short one, such as a code: to mask them would hide the reason and tell the password.
-const (
-	leastMasked  = 4 // where it is a word of the message
-	leastAnyhow  = 8 // also as a part of a word
-	maskedSecret = "********"
-)
-
 // redacted masks a password in an error, as a directory may repeat it in its message.
 func redacted(err error, password string) error {
 	e, ok := errors.AsType[*goldap.Error](err)
-	if !ok || e.Err == nil || len(password) < leastMasked {
+	if !ok || e.Err == nil {
 		return err
 	}
-	text := e.Err.Error()
-	if len(password) >= leastAnyhow {
-		text = strings.ReplaceAll(text, password, maskedSecret)
-	} else {
-		text = maskedWord(text, password)
-	}
-	return goldap.NewError(e.ResultCode, errors.New(text))
-}
-
-// maskedWord masks a word in a text where no letter or digit is beside it.
-func maskedWord(text, word string) string {
-	part := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-	var b strings.Builder
-	before := ' '
-	for {
-		at := strings.Index(text, word)
-		if at < 0 {
-			return b.String() + text
-		}
-		if at > 0 {
-			before, _ = utf8.DecodeLastRuneInString(text[:at])
-		}
-		after, _ := utf8.DecodeRuneInString(text[at+len(word):])
-		b.WriteString(text[:at])
-		if part(before) || part(after) {
-			b.WriteString(word)
-		} else {
-			b.WriteString(maskedSecret)
-		}
-		before, _ = utf8.DecodeLastRuneInString(word)
-		text = text[at+len(word):]
-	}
+	return goldap.NewError(e.ResultCode, errors.New(redact.Text(e.Err.Error(), password)))
 }

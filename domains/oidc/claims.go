@@ -17,6 +17,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/internal/redact"
 )
 
 // claims are the claims of a provider about a person.
@@ -100,7 +101,7 @@ func (r *realm) parse(ctx context.Context, p *provider, by goidc.KeySet, raw str
 		return nil, nil, refuse("the token leaves the claim %s to another place (_claim_names) and does not say which (_claim_sources): an overage that is malformed; have the provider "+
 			"send only the groups that are assigned to this application (%s)", elsewhere(keys.payload), err)
 	case err != nil:
-		return nil, nil, refuse("%s", strings.ReplaceAll(err.Error(), raw, "********"))
+		return nil, nil, refuse("%s", redact.Text(err.Error(), raw))
 	}
 	var c claims
 	if err := token.Claims(&c); err != nil {

@@ -200,6 +200,16 @@ func TestSecretsThatAProviderQuotes(t *testing.T) {
 	}
 }
 
+// TestShortSecret: a very short secret stays in the reasons of the log, where it would be recognized by the places that are masked.
+func TestShortSecret(t *testing.T) {
+	p := newProvider(t)
+	p.Broken["/token"] = func(w http.ResponseWriter, r *http.Request) {
+		oidctest.Reply(w, http.StatusBadRequest, object{"error": "invalid_grant", "error_description": "AADSTS70008: the code is expired"})
+	}
+	_, err := login(t, p.open(t, object{"clientSecret": "is"}), nil)
+	is.New(t).True(strings.Contains(err.Error(), "AADSTS70008: the code is expired"))
+}
+
 func TestNothingLeavesTLS(t *testing.T) {
 	var serve http.HandlerFunc
 	safe := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(w, r) }))

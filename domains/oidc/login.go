@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/redact"
 )
 
 // memory is the state of a login for Finish. It has the issuer, as the domain may have got another one meanwhile.
@@ -142,11 +143,7 @@ const maxReason = 300
 
 // reason returns a short text for the log without the secrets that a provider may quote.
 func reason(text string, secrets ...string) error {
-	for _, s := range secrets {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, "********")
-		}
-	}
+	text = redact.Text(text, secrets...)
 	if len(text) > maxReason {
 		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
 	}
