@@ -38,6 +38,21 @@ func TestDS389(t *testing.T) {
 		logins(t, r, "anna", "wrong", "", "refuses the password")
 		logins(t, r, "reader", ds389Password, "", "no entry has this name")
 	})
+	t.Run("IDs", func(t *testing.T) {
+		is := is.New(t)
+		find := func(ids domains.IDAttributes) (domains.Identity, error) {
+			r, err := d.driver.(domains.IDDriver).OpenWithIDs(d.with(nil), ids)
+			is.NoErr(err)
+			return r.(domains.Finder).Find(t.Context(), "anna")
+		}
+		for _, ids := range []domains.IDAttributes{{}, {People: "nsUniqueId"}} {
+			who, err := find(ids)
+			is.NoErr(err)
+			is.Equal(who.IDAttribute, "nsUniqueId")
+		}
+		_, err := find(domains.IDAttributes{People: "entryUUID"}) // of a reader that does not see it any more
+		upstreamError(t, err, "shows no usable entryUUID", "only nsUniqueId", "may read entryUUID")
+	})
 	t.Run("TLS", func(t *testing.T) {
 		_, err := d.open(t, map[string]any{"caCert": ""}).Login(t.Context(), "anna", ds389Password)
 		upstreamError(t, err, "TLS with the directory", "set caCert")
