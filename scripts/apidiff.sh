@@ -36,13 +36,17 @@ quietly "$tool" -m -w "$work/new.export" "$module"
 # Interfaces that are called Store are for stores of this module, and may get methods.
 quietly "$tool" -m -incompatible "$work/old.export" "$work/new.export" | awk '!/^- [^:]*\.Store[.:]/' >"$work/changes"
 
-# Each line is "- package.Name: what" or "- package: what", where package is "." for the root and "./colors" for colors.
+# of prints the changes of one package. Lines are "- Name…" for the root, "- ./colors.Name…" and "- package MODULE/colors: removed".
+of() {
+	awk -v p="$1" -v removed="- package $module/$1: removed" '
+		p == "." ? !/^- (\.\/|package )/ : index($0, "- ./" p ".") == 1 || $0 == removed' "$work/changes"
+}
+
 unreleased=$(awk '/^## / { on = /^## Unreleased/ } on' CHANGELOG.md)
 unnamed=()
 for package in $(awk -F'`' '/^\| `/ { print $2 }' docs/stability.md); do
-	name=$package prefix=./$package
-	[ "$package" != . ] || name=tenantcontent prefix=.
-	changes=$(awk -v p="$prefix" '{ rest = substr($0, 3) } index(rest, p) == 1 && substr(rest, length(p) + 1, 1) ~ /[.:]/' "$work/changes")
+	name=${package/#./tenantcontent}
+	changes=$(of "$package")
 	[ -n "$changes" ] || continue
 	printf '%s: not compatible with %s\n%s\n' "$name" "$release" "$(sed 's/^/  /' <<<"$changes")"
 	grep -qF "\`$name\`" <<<"$unreleased" || unnamed+=("$name")
