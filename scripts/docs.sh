@@ -23,19 +23,18 @@ links() {
 	awk '/^ *```/ { code = !code; next } !code' "$1" | sed 's/`[^`]*`//g' | { grep -oE '\]\([^)]+\)' || true; } | sed 's/^](//; s/)$//; s/ ".*"$//'
 }
 
-mapfile -t documents < <(git ls-files --cached --others --exclude-standard '*.md' | grep -v /testdata/)
-for document in "${documents[@]}"; do
+while read -r document; do
 	while read -r link; do
 		case $link in http://* | https://* | mailto:*) continue ;; esac
 		path=${link%%#*} target=$document
-		[ -z "$path" ] || target=$(realpath -m --relative-to=. "$(dirname "$document")/$path")
+		[ -z "$path" ] || target=$(dirname "$document")/$path
 		if [ ! -e "$target" ]; then
 			fail "$document: there is no $link"
 		elif [[ $link == *#* ]] && ! anchors "$target" | grep -qxF -- "${link#*#}"; then
 			fail "$document: $target has no heading #${link#*#}"
 		fi
 	done < <(links "$document")
-done
+done < <(git ls-files --cached --others --exclude-standard '*.md' | grep -v /testdata/)
 
 # CONTRIBUTING.md says "`name` in [file](file)" where things are.
 while IFS='`' read -r _ name rest; do

@@ -47,7 +47,7 @@ notice() {
 			esac
 		done
 		[ -n "$names" ] || { echo "notice.sh: $path has no file with a license: look into $dir" >&2; return 1; }
-		echo "$path $version: $(sort -u <<<"${names%$'\n'}" | paste -sd, | sed 's/,/, /g')"
+		echo "$path $version: $(sort -u <<<"${names%$'\n'}" | paste -sd, - | sed 's/,/, /g')"
 	done <<<"$modules"
 }
 
