@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/blobs/blobstest"
@@ -148,16 +150,37 @@ func BenchmarkDelete(b *testing.B) {
 	})
 }
 
-// each runs a benchmark of blobs of 100 MiB on each database.
+// each runs a benchmark of blobs of 100 MiB on each database, with and without the triggers that
+// count the bytes of a tenant.
 func each(b *testing.B, run func(*testing.B, *bunstore.Store)) {
 	for name, open := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
-		b.Run(name, func(b *testing.B) {
-			s := bunstore.New(open(b))
-			b.SetBytes(100 << 20)
-			b.ReportAllocs()
-			b.ResetTimer()
-			run(b, s)
-		})
+		for _, counted := range []bool{true, false} {
+			b.Run(fmt.Sprintf("%s/counted=%t", name, counted), func(b *testing.B) {
+				db := open(b)
+				if !counted {
+					uncounted(b, db)
+				}
+				s := bunstore.New(db)
+				b.SetBytes(100 << 20)
+				b.ReportAllocs()
+				b.ResetTimer()
+				run(b, s)
+			})
+		}
+	}
+}
+
+// uncounted drops the triggers of the chunks that count bytes.
+func uncounted(b *testing.B, db *bun.DB) {
+	b.Helper()
+	is := is.New(b)
+	for _, of := range []string{"insert", "delete", "update"} {
+		query := "DROP TRIGGER IF EXISTS tc_blob_chunks_storage_" + of
+		if db.Dialect().Name() == dialect.PG {
+			query += " ON tc_blob_chunks"
+		}
+		_, err := db.ExecContext(b.Context(), query)
+		is.NoErr(err)
 	}
 }
 
