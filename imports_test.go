@@ -34,14 +34,14 @@ const base = "errs actor datasets drafts entity paging blobs files handlers libr
 var mayImport = []rule{
 	{"internal/dbtest internal/exampletest internal/bench internal/interop cmd/... examples/...", "..."},
 
-	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/needs internal/spool internal/tally internal/uuids internal/trigrams internal/timetext internal/fieldtest", ""},
+	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/redact internal/pgsafe internal/pgtest internal/needs internal/spool internal/tally internal/uuids internal/trigrams internal/timetext internal/fieldtest", ""},
 	{"internal/slapd", "internal/needs"},
 	{"internal/certs", "errs internal/egress"},
 	{"internal/sqlitesafe", "internal/limiter internal/spool internal/timetext"},
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
 	{"ai", "errs"},
 	{"ai/aitest ai/chat", "errs ai"},
-	{"ai/openai", "errs ai internal/egress"},
+	{"ai/openai", "errs ai internal/egress internal/redact"},
 	{"internal/subprocess", "errs internal/limiter"},
 	{"internal/doctext internal/markdown", "actor errs internal/subprocess"},
 	{"internal/sqltext", "errs"},
@@ -82,7 +82,7 @@ var mayImport = []rule{
 
 	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest internal/fieldtest"},                // it asks principals who a user is
 	{"domains domains/domainstest", base + " principals principals/dirsync domains paging/pagingtest internal/fieldtest"}, // what a directory says becomes users and teams
-	{domainDrivers + " domains/drivertest", "errs domains internal/certs"},
+	{domainDrivers + " domains/drivertest", "errs domains internal/certs internal/redact"},
 	{"bundles", base + " bundles/archive"},
 	{"principals", base + " principals/profile"},
 	{"principals/profile", "errs internal/escapes"},

@@ -7,12 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/matryer/is"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -45,32 +46,31 @@ type Free struct {
 // among its content.
 func TestDriver(t *testing.T, open func(t *testing.T) (bundles.Driver, Fixture)) {
 	t.Run("Driver", func(t *testing.T) {
-		is := is.New(t)
-		d, f := open(t)
-		is.NoErr(bundles.CheckDriver(d))
-		is.Equal(d.Descriptor(), d.Descriptor()) // it never changes
+		d, in := open(t)
+		f := newFixture(t, in)
+		f.noErr(bundles.CheckDriver(d), "the check of the Driver")
+		f.equal(d.Descriptor(), d.Descriptor(), "Descriptor, which never changes, the second time")
 		i := slices.IndexFunc(d.Content(), func(c entity.Type) bool { return c.Kind == f.Kind })
-		is.True(i >= 0) // ships the kind
+		f.true(i >= 0, "Content has no %s, the kind of the fixture", f.Kind)
 		content := d.Content()[i]
 		if content.Lookup == nil {
 			return
 		}
-		id := f.Make(t, f.Tenants[0], 1)
-		ref, err := content.Lookup(t.Context(), f.Tenants[0], id)
-		is.NoErr(err)
-		is.Equal(ref.ID, id)
-		is.Equal(ref.Kind, f.Kind)
-		_, err = content.Lookup(t.Context(), f.Tenants[1], id)
-		is.Equal(errs.CodeOf(err), errs.NotFound) // of another tenant
-		_, err = content.Lookup(t.Context(), f.Tenants[0], "there is none")
-		is.Equal(errs.CodeOf(err), errs.NotFound)
+		id := f.Make(t, f.here, 1)
+		ref, err := content.Lookup(t.Context(), f.here, id)
+		f.noErr(err, "Lookup of an entity that is there")
+		f.equal(entity.Key{Kind: ref.Kind, ID: ref.ID}, entity.Key{Kind: f.Kind, ID: id}, "Lookup")
+		_, err = content.Lookup(t.Context(), f.there, id)
+		f.fails(err, errs.NotFound, "Lookup of an entity of another tenant")
+		_, err = content.Lookup(t.Context(), f.here, "there is none")
+		f.fails(err, errs.NotFound, "Lookup of an id that there is not")
 		if content.Find == nil {
 			return
 		}
-		for tenant, want := range map[string]map[string]entity.Ref{f.Tenants[0]: {id: ref}, f.Tenants[1]: {}} {
+		for tenant, want := range map[string]map[string]entity.Ref{f.here: {id: ref}, f.there: {}} {
 			found, err := content.Find(t.Context(), tenant, []string{id, "there is none"})
-			is.NoErr(err)
-			is.Equal(found, want)
+			f.noErr(err, "Find")
+			f.equal(found, want, "Find in "+tenant)
 		}
 	})
 	TestTransferer(t, func(t *testing.T) Fixture { _, f := open(t); return f })
@@ -86,23 +86,91 @@ func TestTransferer(t *testing.T, open func(t *testing.T) Fixture) {
 		"Rules":       testRules,
 		"BadRows":     testBadRows,
 		"Transaction": testTransaction,
+		"Context":     testContext,
 		"Remove":      testRemove,
 		"Files":       testFiles,
 		"Secrets":     testSecrets,
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := open(t)
-			check(t, &fixture{Fixture: f, I: is.New(t), t: t, ctx: t.Context(), here: f.Tenants[0], there: f.Tenants[1]})
+			check(t, newFixture(t, open(t)))
 		})
 	}
 }
 
 type fixture struct {
 	Fixture
-	*is.I
 	t           *testing.T
 	ctx         context.Context
 	here, there string
+}
+
+func newFixture(t *testing.T, f Fixture) *fixture {
+	return &fixture{Fixture: f, t: t, ctx: t.Context(), here: f.Tenants[0], there: f.Tenants[1]}
+}
+
+// timeout is how long a call may take whose context has ended.
+const timeout = 5 * time.Second
+
+// true ends the subtest with a sentence unless something holds.
+func (f *fixture) true(holds bool, format string, args ...any) {
+	f.t.Helper()
+	if !holds {
+		f.t.Fatalf(format, args...)
+	}
+}
+
+// equal ends the subtest unless two values are the same. what names the one that the driver returned.
+func (f *fixture) equal(got, want any, what string) {
+	f.t.Helper()
+	if !reflect.DeepEqual(got, want) && !(empty(got) && empty(want)) {
+		f.t.Fatalf("%s: got %s, want %s", what, text(got), text(want))
+	}
+}
+
+func empty(v any) bool {
+	of := reflect.ValueOf(v)
+	return !of.IsValid() || (of.Kind() == reflect.Slice || of.Kind() == reflect.Map) && of.Len() == 0
+}
+
+// text returns a value for a sentence.
+func text(v any) string {
+	if empty(v) {
+		return "none"
+	}
+	if rows, ok := v.([]entity.Row); ok {
+		var all []string
+		for _, row := range rows {
+			all = append(all, fmt.Sprintf("%s %s %s", row.Kind, row.ID, row.JSON))
+		}
+		v = all
+	}
+	return fmt.Sprintf("%.1000v", fmt.Sprintf("%+v", v))
+}
+
+func (f *fixture) noErr(err error, what string) {
+	f.t.Helper()
+	f.true(err == nil, "%s failed: %v", what, err)
+}
+
+// fails ends the subtest unless an error has a code.
+func (f *fixture) fails(err error, code errs.Code, what string) {
+	f.t.Helper()
+	f.true(err != nil, "%s succeeded, where it must fail with errs.%s", what, code)
+	f.true(errs.CodeOf(err) == code, "%s failed with errs.%s, where it must be errs.%s: %v", what, errs.CodeOf(err), code, err)
+}
+
+// soon calls fn, whose context has ended, and ends the subtest if it does not return.
+func (f *fixture) soon(what string, fn func() error) error {
+	f.t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- fn() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(timeout):
+		f.t.Fatalf("%s has not returned within %v of the end of its context", what, timeout)
+		return nil
+	}
 }
 
 // some makes entities in the first tenant and returns their ids, ordered.
@@ -113,7 +181,7 @@ func (f *fixture) some(n int) []string {
 		ids[i] = f.Make(f.t, f.here, i+1)
 	}
 	slices.Sort(ids)
-	f.Equal(len(slices.Compact(slices.Clone(ids))), n) // different ones
+	f.true(len(slices.Compact(slices.Clone(ids))) == n, "Make of the fixture returned the same id twice: %q", ids)
 	return ids
 }
 
@@ -121,16 +189,22 @@ func (f *fixture) some(n int) []string {
 func (f *fixture) ids(tenant string, some []string) []string {
 	f.t.Helper()
 	all, err := f.Transferer.IDs(f.ctx, tenant)
-	f.NoErr(err)
-	f.True(slices.IsSorted(all))
+	f.noErr(err, "IDs")
+	f.true(slices.IsSorted(all), "IDs are not in order: %q", all)
 	return slices.DeleteFunc(all, func(id string) bool { return !slices.Contains(some, id) })
+}
+
+// have checks which of some entities a tenant has.
+func (f *fixture) have(tenant string, some, want []string, after string) {
+	f.t.Helper()
+	f.equal(f.ids(tenant, some), want, "the ids of "+tenant+" "+after)
 }
 
 func (f *fixture) export(tenant string, ids []string) []entity.Row {
 	f.t.Helper()
 	var rows []entity.Row
 	for row, err := range f.Transferer.Export(f.ctx, tenant, ids) {
-		f.NoErr(err)
+		f.noErr(err, "Export")
 		row.JSON = bytes.Clone(row.JSON)
 		rows = append(rows, row)
 	}
@@ -143,31 +217,31 @@ func (f *fixture) options(rule entity.Rule) entity.ImportOptions {
 
 func testIDs(_ *testing.T, f *fixture) {
 	ids := f.some(3)
-	f.Equal(f.ids(f.here, ids), ids)
-	f.Equal(len(f.ids(f.there, ids)), 0) // another tenant has none
+	f.have(f.here, ids, ids, "that Make has made")
+	f.have(f.there, ids, nil, "which are another tenant's")
 }
 
 func testNeeds(_ *testing.T, f *fixture) {
 	ids := f.some(3)
 	needs, err := f.Transferer.Needs(f.ctx, f.here, append(slices.Clone(ids), f.missing()))
-	f.NoErr(err)
-	f.Equal(len(needs), 3) // each that exists, needy or not, and no other
+	f.noErr(err, "Needs")
+	f.true(len(needs) == 3, "Needs has %d entities, want the 3 that are there, needy or not, and not the one that is not there", len(needs))
 	for _, id := range ids {
 		keys, ok := needs[id]
-		f.True(ok)
+		f.true(ok, "Needs lacks the entity %s", id)
 		for _, k := range keys {
-			f.True(k.Kind != "" && k.ID != "")
+			f.true(k.Kind != "" && k.ID != "", "Needs of %s has a key without a kind or an id: %+v", id, k)
 		}
 	}
 	again, err := f.Transferer.Needs(f.ctx, f.here, ids)
-	f.NoErr(err)
-	f.Equal(again, needs) // in a fixed order
+	f.noErr(err, "Needs")
+	f.equal(again, needs, "Needs the second time, whose order is fixed")
 	elsewhere, err := f.Transferer.Needs(f.ctx, f.there, ids)
-	f.NoErr(err)
-	f.Equal(len(elsewhere), 0)
+	f.noErr(err, "Needs in another tenant")
+	f.true(len(elsewhere) == 0, "Needs in another tenant has entities that it does not have: %v", elsewhere)
 	none, err := f.Transferer.Needs(f.ctx, f.here, nil)
-	f.NoErr(err)
-	f.Equal(len(none), 0)
+	f.noErr(err, "Needs of no entity")
+	f.true(len(none) == 0, "Needs of no entity has some: %v", none)
 }
 
 // missing is an id of the form that the kind has, of which there is no entity.
@@ -177,16 +251,16 @@ func testExport(_ *testing.T, f *fixture) {
 	ids := f.some(3)
 	slices.Reverse(ids)
 	rows := f.export(f.here, ids)
-	f.Equal(len(rows), 3)
+	f.true(len(rows) == 3, "Export of 3 entities has %d rows", len(rows))
 	for i, r := range rows {
-		f.Equal(r.Key, entity.Key{Kind: f.Kind, ID: ids[i]}) // in the order that was asked for
-		f.True(bytes.HasPrefix(r.JSON, []byte("{")))
+		f.equal(r.Key, entity.Key{Kind: f.Kind, ID: ids[i]}, fmt.Sprintf("Export, in the order that was asked for, rows[%d].Key", i))
+		f.true(bytes.HasPrefix(r.JSON, []byte("{")), "Export has a row that is not a JSON object: %.200s", r.JSON)
 		low := strings.ToLower(string(r.JSON))
 		for _, secret := range []string{"argon2", "passwordhash", "password_hash", "secrethash", "secret_hash"} {
-			f.True(!strings.Contains(low, secret))
+			f.true(!strings.Contains(low, secret), "Export has a row with %s, which looks like a secret", secret)
 		}
 	}
-	f.Equal(f.export(f.here, ids), rows) // the same bytes
+	f.equal(f.export(f.here, ids), rows, "Export the second time, which has the same bytes")
 	for range f.Transferer.Export(f.ctx, f.here, ids) {
 		break // a caller may have enough
 	}
@@ -195,44 +269,47 @@ func testExport(_ *testing.T, f *fixture) {
 		for _, err := range f.Transferer.Export(f.ctx, tenant, ids) {
 			last = err
 		}
-		f.Equal(errs.CodeOf(last), errs.NotFound)
+		f.fails(last, errs.NotFound, "Export of an entity that "+tenant+" does not have")
 	}
-	f.Equal(len(f.export(f.here, nil)), 0)
+	f.true(len(f.export(f.here, nil)) == 0, "Export of no entity has rows")
 }
 
-func (f *fixture) land(tenant string, rows []entity.Row, rule entity.Rule) []entity.ImportAction {
+// land imports rows, which must become what is wanted.
+func (f *fixture) land(tenant string, rows []entity.Row, rule entity.Rule, want ...entity.ImportAction) {
 	f.t.Helper()
 	actions, _, err := f.Transferer.Import(f.ctx, tenant, rows, f.options(rule))
-	f.NoErr(err)
-	return actions
+	f.noErr(err, fmt.Sprintf("Import of %d rows with the rule %s", len(rows), rule))
+	if want != nil || len(rows) == 0 {
+		f.equal(actions, want, fmt.Sprintf("the actions of Import with the rule %s", rule))
+	}
 }
 
 func testRoundTrip(_ *testing.T, f *fixture) {
 	ids := f.some(3)
 	rows := f.export(f.here, ids)
-	f.Equal(f.land(f.there, rows, entity.Fail), []entity.ImportAction{entity.Created, entity.Created, entity.Created})
-	f.Equal(f.ids(f.there, ids), ids)                  // a row keeps its id
-	f.Equal(f.export(f.there, ids), rows)              // and all that it says
-	f.Equal(len(f.land(f.there, nil, entity.Skip)), 0) // nothing is nothing
+	f.land(f.there, rows, entity.Fail, entity.Created, entity.Created, entity.Created)
+	f.have(f.there, ids, ids, "after Import: a row keeps its id")
+	f.equal(f.export(f.there, ids), rows, "Export of what was imported, which has all that its rows had")
+	f.land(f.there, nil, entity.Skip)
 }
 
 func testRules(_ *testing.T, f *fixture) {
 	ids := f.some(3)
 	rows := f.export(f.here, ids)
 	f.land(f.there, rows[:1], entity.Skip)
-	f.Equal(f.land(f.there, rows[:2], entity.Skip), []entity.ImportAction{entity.Skipped, entity.Created})
-	f.Equal(f.land(f.there, rows, entity.Overwrite), []entity.ImportAction{entity.Updated, entity.Updated, entity.Created})
-	f.Equal(f.export(f.there, ids), rows)
+	f.land(f.there, rows[:2], entity.Skip, entity.Skipped, entity.Created)
+	f.land(f.there, rows, entity.Overwrite, entity.Updated, entity.Updated, entity.Created)
+	f.equal(f.export(f.there, ids), rows, "Export of what was imported with the rule overwrite")
 	_, err := f.Transferer.Remove(f.ctx, f.there, ids[:1])
-	f.NoErr(err)
+	f.noErr(err, "Remove")
 	_, _, err = f.Transferer.Import(f.ctx, f.there, rows, f.options(entity.Fail))
-	f.Equal(errs.CodeOf(err), errs.Conflict)
-	f.True(strings.Contains(errs.MessageOf(err), ids[1])) // it names the row
+	f.fails(err, errs.Conflict, "Import of rows that are there, with the rule fail,")
+	f.true(strings.Contains(errs.MessageOf(err), ids[1]), "Import with the rule fail does not name the row %s that is there: %s", ids[1], errs.MessageOf(err))
 	if f.InTx != nil {
-		f.Equal(f.ids(f.there, ids), ids[1:])
+		f.have(f.there, ids, ids[1:], "after an Import that failed, which writes nothing")
 	}
 	_, _, err = f.Transferer.Import(f.ctx, f.there, rows, f.options("other"))
-	f.Equal(errs.CodeOf(err), errs.Invalid)
+	f.fails(err, errs.Invalid, "Import with a rule that there is not")
 }
 
 func testBadRows(_ *testing.T, f *fixture) {
@@ -241,19 +318,19 @@ func testBadRows(_ *testing.T, f *fixture) {
 	for _, text := range []string{`[]`, `{`, `null`, `7`, ``} {
 		bad := []entity.Row{rows[0], {Key: rows[1].Key, JSON: []byte(text)}}
 		_, _, err := f.Transferer.Import(f.ctx, f.there, bad, f.options(entity.Overwrite))
-		f.Equal(errs.CodeOf(err), errs.Invalid)
-		f.True(strings.Contains(errs.MessageOf(err), ids[1])) // it names the row
+		f.fails(err, errs.Invalid, fmt.Sprintf("Import of the row %q", text))
+		f.true(strings.Contains(errs.MessageOf(err), ids[1]), "Import of the row %q does not name the row %s: %s", text, ids[1], errs.MessageOf(err))
 		if f.InTx != nil {
-			f.Equal(len(f.ids(f.there, ids)), 0)
+			f.have(f.there, ids, nil, "after an Import that failed, which writes nothing")
 		}
 	}
 	foreign := rows[0]
 	foreign.Kind = "another kind"
 	_, _, err := f.Transferer.Import(f.ctx, f.there, []entity.Row{foreign}, f.options(entity.Overwrite))
-	f.Equal(errs.CodeOf(err), errs.Invalid)
+	f.fails(err, errs.Invalid, "Import of a row of another kind")
 }
 
-func testTransaction(t *testing.T, f *fixture) {
+func testTransaction(_ *testing.T, f *fixture) {
 	if f.InTx == nil {
 		return
 	}
@@ -261,38 +338,99 @@ func testTransaction(t *testing.T, f *fixture) {
 	rows := f.export(f.here, ids)
 	err := f.InTx(f.ctx, func(ctx context.Context) error {
 		_, _, err := f.Transferer.Import(ctx, f.there, rows, f.options(entity.Fail))
-		f.NoErr(err)
+		f.noErr(err, "Import in a transaction")
 		n, err := f.Transferer.Remove(ctx, f.here, ids)
-		f.NoErr(err)
-		f.Equal(n, 2)
-		for row, err := range f.Transferer.Export(ctx, f.there, ids) { // what it wrote it reads
-			f.NoErr(err)
-			_, _, err = f.Transferer.Import(ctx, f.there, []entity.Row{row}, f.options(entity.Overwrite)) // with a row in hand
-			f.NoErr(err)
+		f.noErr(err, "Remove in a transaction")
+		f.equal(n, 2, "Remove of 2 entities")
+		for row, err := range f.Transferer.Export(ctx, f.there, ids) {
+			f.noErr(err, "Export of what was imported in the same transaction")
+			_, _, err = f.Transferer.Import(ctx, f.there, []entity.Row{row}, f.options(entity.Overwrite))
+			f.noErr(err, "Import while a row of Export is worked on")
+		}
+		if p, ok := f.Transferer.(entity.FileTransferer); ok {
+			file := entity.File{Path: "a.txt", ContentType: "text/plain", Size: 1}
+			f.noErr(p.PutFile(ctx, f.there, ids[0], file, strings.NewReader("x")), "PutFile in a transaction")
 		}
 		return fault
 	})
-	f.Equal(err, fault)
-	f.Equal(len(f.ids(f.there, ids)), 0)
-	f.Equal(f.ids(f.here, ids), ids)
+	f.true(errors.Is(err, fault), "InTx of the fixture returned %v, where its function returned %v", err, fault)
+	f.have(f.there, ids, nil, "after the transaction of Import was rolled back: Import does not join the transaction in its context")
+	f.have(f.here, ids, ids, "after the transaction of Remove was rolled back: Remove does not join the transaction in its context")
+	if p, ok := f.Transferer.(entity.FileTransferer); ok {
+		f.land(f.there, rows, entity.Fail)
+		f.equal(f.paths(p, f.there, ids[0]), nil, "the files of an entity after the transaction of PutFile was rolled back")
+	}
+}
+
+// testContext: calls return when their context has ended, and writes fail then.
+func testContext(t *testing.T, f *fixture) {
+	ids := f.some(2)
+	rows := f.export(f.here, ids)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err = f.Transferer.Import(ctx, f.there, rows, f.options(entity.Fail))
-	f.True(err != nil)
-	f.Equal(len(f.ids(f.there, ids)), 0)
+	tell := func(err error, what string) {
+		t.Helper()
+		f.true(err != nil, "%s succeeded, although its context had ended before", what)
+	}
+	tell(f.soon("Import", func() error {
+		_, _, err := f.Transferer.Import(ctx, f.there, rows, f.options(entity.Fail))
+		return err
+	}), "Import")
+	f.have(f.there, ids, nil, "after an Import whose context had ended before")
+	tell(f.soon("Remove", func() error {
+		_, err := f.Transferer.Remove(ctx, f.here, ids)
+		return err
+	}), "Remove")
+	f.have(f.here, ids, ids, "after a Remove whose context had ended before")
+	_ = f.soon("IDs", func() error { _, err := f.Transferer.IDs(ctx, f.here); return err })
+	_ = f.soon("Needs", func() error { _, err := f.Transferer.Needs(ctx, f.here, ids); return err })
+	_ = f.soon("Export", func() error {
+		for range f.Transferer.Export(ctx, f.here, ids) { // what it has read it may return
+		}
+		return nil
+	})
+	if f.InTx == nil {
+		return
+	}
+	// The caller of a transaction hangs up in the middle.
+	within, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	err := f.soon("Import in a transaction", func() error {
+		return f.InTx(within, func(ctx context.Context) error {
+			if _, _, err := f.Transferer.Import(ctx, f.there, rows[:1], f.options(entity.Fail)); err != nil {
+				return err
+			}
+			hangUp()
+			_, _, err := f.Transferer.Import(ctx, f.there, rows[1:], f.options(entity.Fail))
+			return err
+		})
+	})
+	tell(err, "Import in a transaction")
+	f.have(f.there, ids, nil, "after a transaction whose context ended in the middle")
 }
 
 func testRemove(_ *testing.T, f *fixture) {
 	ids := f.some(3)
 	f.land(f.there, f.export(f.here, ids), entity.Fail)
 	n, err := f.Transferer.Remove(f.ctx, f.here, []string{ids[0], f.missing(), ids[2]})
-	f.NoErr(err)
-	f.Equal(n, 2)
-	f.Equal(f.ids(f.here, ids), ids[1:2])
-	f.Equal(f.ids(f.there, ids), ids) // another tenant keeps its own
+	f.noErr(err, "Remove")
+	f.equal(n, 2, "Remove of 2 entities that are there and one that is not")
+	f.have(f.here, ids, ids[1:2], "after Remove of two others")
+	f.have(f.there, ids, ids, "after Remove in another tenant")
 	n, err = f.Transferer.Remove(f.ctx, f.here, nil)
-	f.NoErr(err)
-	f.Equal(n, 0)
+	f.noErr(err, "Remove of no entity")
+	f.equal(n, 0, "Remove of no entity")
+}
+
+// paths returns the paths of an entity's files.
+func (f *fixture) paths(p entity.FileTransferer, tenant, id string) (paths []string) {
+	f.t.Helper()
+	all, err := p.Files(f.ctx, tenant, id)
+	f.noErr(err, "Files")
+	for _, file := range all {
+		paths = append(paths, file.Path)
+	}
+	return paths
 }
 
 func testFiles(_ *testing.T, f *fixture) {
@@ -301,52 +439,49 @@ func testFiles(_ *testing.T, f *fixture) {
 		return
 	}
 	id := f.some(1)[0]
-	f.land(f.there, f.export(f.here, []string{id}), entity.Fail)
-	for n, path := range []string{"b/ü é.txt", "a.txt", "empty"} {
-		content := strings.Repeat("x", n*700_000) + path
-		if path == "empty" {
-			content = ""
-		}
+	rows := f.export(f.here, []string{id})
+	f.land(f.there, rows, entity.Fail)
+	want := map[string]string{"a.txt": strings.Repeat("x", 700_000) + "a.txt", "b/ü é.txt": "b/ü é.txt", "empty": ""}
+	for path, content := range want {
 		file := entity.File{Path: path, ContentType: "text/plain", Size: int64(len(content))}
-		f.NoErr(p.PutFile(f.ctx, f.here, id, file, strings.NewReader(content)))
+		f.noErr(p.PutFile(f.ctx, f.here, id, file, strings.NewReader(content)), "PutFile of "+path)
 	}
-	list := func(tenant string) (paths []string) {
-		all, err := p.Files(f.ctx, tenant, id)
-		f.NoErr(err)
-		for _, file := range all {
-			r, err := p.OpenFile(f.ctx, tenant, id, file.Path)
-			f.NoErr(err)
-			content, err := io.ReadAll(r)
-			f.NoErr(err)
-			f.NoErr(r.Close())
-			f.Equal(int64(len(content)), file.Size)
-			f.Equal(file.ContentType, "text/plain")
-			if file.Size > 0 {
-				f.True(bytes.HasSuffix(content, []byte(file.Path)))
-			}
-			paths = append(paths, file.Path)
-		}
-		return paths
+	f.equal(f.paths(p, f.here, id), []string{"a.txt", "b/ü é.txt", "empty"}, "Files, ordered by path")
+	f.equal(f.paths(p, f.there, id), nil, "Files of an entity with the same id in another tenant")
+	all, err := p.Files(f.ctx, f.here, id)
+	f.noErr(err, "Files")
+	for _, file := range all {
+		r, err := p.OpenFile(f.ctx, f.here, id, file.Path)
+		f.noErr(err, "OpenFile of "+file.Path)
+		content, err := io.ReadAll(r)
+		f.noErr(err, "reading "+file.Path)
+		f.noErr(r.Close(), "closing "+file.Path)
+		f.true(string(content) == want[file.Path], "%s has %d bytes that are not those that were put, which are %d", file.Path, len(content), len(want[file.Path]))
+		f.equal(file, entity.File{Path: file.Path, ContentType: "text/plain", Size: int64(len(content))}, "Files of "+file.Path)
 	}
-	f.Equal(list(f.here), []string{"a.txt", "b/ü é.txt", "empty"}) // ordered
-	f.Equal(len(list(f.there)), 0)                                 // another tenant's
 	other := entity.File{Path: "a.txt", ContentType: "text/plain", Size: 5}
-	f.NoErr(p.PutFile(f.ctx, f.here, id, other, strings.NewReader("a.txt"))) // again: it is overwritten
+	f.noErr(p.PutFile(f.ctx, f.here, id, other, strings.NewReader("a.txt")), "PutFile of a file that is there, which it overwrites,")
 	for _, path := range []string{"", "/a", "../a", "a/../b", "a//b", ".", "a/", "a\x00b"} {
 		err := p.PutFile(f.ctx, f.here, id, entity.File{Path: path, Size: 1}, strings.NewReader("x"))
-		if errs.CodeOf(err) != errs.Invalid {
-			f.t.Errorf("the path %q: %v", path, err)
-		}
+		f.fails(err, errs.Invalid, fmt.Sprintf("PutFile of the path %q", path))
 	}
 	fault := errors.New("fault")
-	err := p.PutFile(f.ctx, f.here, id, entity.File{Path: "fails", Size: 9}, io.MultiReader(strings.NewReader("x"), broken{fault}))
-	f.Equal(err, fault) // the reader's own
-	f.NoErr(p.KeepFiles(f.ctx, f.here, id, []string{"a.txt", "not there"}))
-	f.Equal(list(f.here), []string{"a.txt"})
+	err = p.PutFile(f.ctx, f.here, id, entity.File{Path: "fails", Size: 9}, io.MultiReader(strings.NewReader("x"), broken{fault}))
+	f.true(errors.Is(err, fault), "PutFile whose reader failed returned %v, where it must be the reader's error", err)
+	f.equal(f.paths(p, f.here, id), []string{"a.txt", "b/ü é.txt", "empty"}, "Files after a PutFile whose reader failed: it leaves nothing")
+	f.noErr(p.KeepFiles(f.ctx, f.here, id, []string{"a.txt", "not there"}), "KeepFiles")
+	f.equal(f.paths(p, f.here, id), []string{"a.txt"}, "Files after KeepFiles of one: the others are removed")
 	_, err = p.OpenFile(f.ctx, f.here, id, "empty")
-	f.Equal(errs.CodeOf(err), errs.NotFound)
-	f.NoErr(p.KeepFiles(f.ctx, f.here, id, nil))
-	f.Equal(len(list(f.here)), 0)
+	f.fails(err, errs.NotFound, "OpenFile of a file that KeepFiles has removed")
+	f.noErr(p.KeepFiles(f.ctx, f.here, id, nil), "KeepFiles of none")
+	f.equal(f.paths(p, f.here, id), nil, "Files after KeepFiles of none")
+
+	// A removed entity leaves no files behind.
+	f.noErr(p.PutFile(f.ctx, f.here, id, other, strings.NewReader("a.txt")), "PutFile")
+	_, err = f.Transferer.Remove(f.ctx, f.here, []string{id})
+	f.noErr(err, "Remove of an entity with files")
+	f.land(f.here, rows, entity.Fail)
+	f.equal(f.paths(p, f.here, id), nil, "Files of an entity that was removed and imported again: Remove leaves files behind")
 }
 
 type broken struct{ err error }
