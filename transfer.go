@@ -22,8 +22,9 @@ type TenantTransfer struct {
 	// WithoutWorkspaces leaves the SQL databases of apps behind. Without it a tenant, or an export, with some that cannot be moved is refused:
 	// those whose driver is no workspaces.Mover, such as in PostgreSQL, and those of another engine than the one of Config.Workspaces.
 	WithoutWorkspaces bool
-	// WithoutQuota has ImportTenant take a tenant that stores more than the server allows one. It can make room, and store nothing
-	// more until it has a larger quota (tenants.Unchecked.SetQuota).
+	// WithoutQuota has ImportTenant take a tenant that stores more than the server allows one. It
+	// can make room, and store nothing more until it has a larger quota
+	// (tenants.Unchecked.SetQuota).
 	WithoutQuota bool
 	// Progress, unless it is nil, is called with the number of rows that have been written since the last call.
 	Progress func(rows int)
@@ -142,8 +143,8 @@ func (app *App) rowOptions(o TenantTransfer) tenantrows.Options {
 // the key of this program. The tenant is served when all of it has arrived and was found whole; when ImportTenant fails, what had arrived is
 // removed, and when the program is killed, by a sweep ten minutes later. Errors: errs.Invalid for a wrong passphrase, what is cut or changed, and
 // another version; errs.Conflict when there is a tenant with its id, and for SQL databases of apps of another engine; errs.TooLarge for one that is
-// larger than they may be here; errs.Full for a tenant that stores more than one may here: before anything is written if the export tells, as all do
-// that this version has written, else when that is reached.
+// larger than they may be here; errs.Full for a tenant that stores more than one may here: before
+// anything is written if the export tells how much that is, else when the quota is reached.
 func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer) (moved TenantMoved, err error) {
 	plain, err := tenantrows.Decrypt(r, o.Passphrase)
 	if err != nil {

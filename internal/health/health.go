@@ -56,8 +56,8 @@ func New(db *bun.DB, log *slog.Logger, now func() time.Time) *Monitor {
 }
 
 // Writable returns an error that describes why nothing can be written, of a probe that is at most a
-// second old, and made since a statement has failed. A probe writes a row of no tenant. A database that others write to for long takes
-// writes.
+// second old, and made since a statement has failed. A probe writes a row of no tenant. A database
+// that others write to for long takes writes.
 func (m *Monitor) Writable(ctx context.Context) error {
 	m.probing.Lock()
 	defer m.probing.Unlock()

@@ -46,7 +46,8 @@ var watch string
 // Stop it; should the process die first, even by SIGKILL, the server and its folder go too.
 func Start(ctx context.Context) (*Cluster, error) { return start(ctx, "", "") }
 
-// StartIn starts a cluster as Start does, with all of its files below a folder, whose path is short: that of a socket has at most 107 bytes.
+// StartIn starts a cluster as Start does, with all of its files below a folder. Its path is short, as
+// that of a socket has at most 107 bytes.
 func StartIn(ctx context.Context, folder string) (*Cluster, error) { return start(ctx, "", folder) }
 
 // StartCopy starts a cluster as Start does, with a copy of data that Save made.
@@ -71,8 +72,9 @@ func start(ctx context.Context, data, folder string) (*Cluster, error) {
 	return c, nil
 }
 
-// makeFolder makes the folder in another one: unless that is named, in /dev/shm when TMPDIR is there, as scripts/test.sh sets it, else in /tmp: the path of a socket may
-// have 107 bytes, and the server's user has to get there, which a TMPDIR in somebody's home does not promise.
+// makeFolder makes the folder below in. Where that is empty it is made in /dev/shm when TMPDIR is
+// there, as scripts/test.sh sets it, else in /tmp: the path of a socket may have 107 bytes, and the
+// server's user has to get there, which a TMPDIR in somebody's home does not promise.
 func (c *Cluster) makeFolder(in string) (err error) {
 	named := in != ""
 	switch {
