@@ -103,7 +103,7 @@ var errDenied = errors.New("the address is denied")
 // PasswordLogin is a Realm whose people log in with a name and a password that the realm checks.
 type PasswordLogin interface {
 	Realm
-	// Login is never called with an empty name or password.
+	// Login is never called with an empty name or password. It fails if ctx has ended, and not with a refusal.
 	// It returns errs.Unauthenticated for every refusal alike, with the Identity, or only its ID, of the person if known: the
 	// failure counts against that user, whatever name was typed, and one who is Disabled in it is disabled here, too. It returns errs.Upstream if the realm could not check the
 	// password.

@@ -6,11 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -66,33 +65,51 @@ func Test(t *testing.T, d domains.Driver, f Fixture) {
 		{"Finder", testFinder},
 	} {
 		t.Run(check.name, func(t *testing.T) {
-			check.run(t, &fixture{Fixture: f, I: is.New(t), t: t, driver: d})
+			check.run(t, &fixture{Fixture: f, t: t, driver: d})
 		})
 	}
 }
 
 type fixture struct {
 	Fixture
-	*is.I
 	t      *testing.T
 	driver domains.Driver
+}
+
+// true ends the subtest with a sentence unless something holds.
+func (f *fixture) true(holds bool, format string, args ...any) {
+	f.t.Helper()
+	if !holds {
+		f.t.Fatalf(format, args...)
+	}
+}
+
+// equal ends the subtest unless two values are the same. what names the one that the driver returned.
+func (f *fixture) equal(got, want any, what string) {
+	f.t.Helper()
+	f.true(reflect.DeepEqual(got, want), "%s: got %.1000s, want %.1000s", what, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
+}
+
+func (f *fixture) noErr(err error, what string) {
+	f.t.Helper()
+	f.true(err == nil, "%s failed: %v", what, err)
 }
 
 // open opens a configuration that fits.
 func (f *fixture) open(config json.RawMessage) domains.Realm {
 	f.t.Helper()
 	realm, err := f.driver.Open(config)
-	f.NoErr(err)
+	f.noErr(err, "Open")
 	return realm
 }
 
 // fails checks an error: its code, that it has a message, and that it contains no secret, not even for the log.
-func (f *fixture) fails(err error, code errs.Code, secrets ...string) {
+func (f *fixture) fails(err error, code errs.Code, what string, secrets ...string) {
 	f.t.Helper()
-	f.True(err != nil) // it has to fail
+	f.true(err != nil, "%s succeeded, where it must fail with errs.%s", what, code)
 	f.hides(err, secrets...)
-	f.Equal(errs.CodeOf(err), code)
-	f.True(errs.MessageOf(err) != "")
+	f.true(errs.CodeOf(err) == code, "%s failed with errs.%s, where it must be errs.%s: %v", what, errs.CodeOf(err), code, err)
+	f.true(errs.MessageOf(err) != "", "%s failed with an error without a message for people: %v", what, err)
 }
 
 // hides checks that an error contains no secret.
@@ -112,7 +129,7 @@ func (f *fixture) hides(err error, secrets ...string) {
 func (f *fixture) secrets() []string {
 	secrets := []string{f.Password}
 	var members map[string]json.RawMessage
-	f.NoErr(json.Unmarshal(f.Config, &members))
+	f.noErr(json.Unmarshal(f.Config, &members), "reading Config of the fixture")
 	for _, name := range f.driver.Info().Secrets {
 		var s string
 		if json.Unmarshal(members[name], &s) == nil {
@@ -122,12 +139,19 @@ func (f *fixture) secrets() []string {
 	return secrets
 }
 
-// soon checks that fn is quick.
-func (f *fixture) soon(fn func()) {
+// soon calls fn and ends the subtest if it takes too long, whether it returns or not.
+func (f *fixture) soon(what string, fn func() error) (err error) {
 	f.t.Helper()
-	began := time.Now()
-	fn()
-	if took := time.Since(began); took > timeout {
-		f.t.Errorf("it took %v", took)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = fn()
+	}()
+	select {
+	case <-done:
+		return err
+	case <-time.After(timeout):
+		f.t.Fatalf("%s has not returned within %v", what, timeout)
+		return nil
 	}
 }

@@ -3,6 +3,7 @@ package drivertest
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -23,9 +24,9 @@ func (f *fixture) list(ctx context.Context, d domains.Directory) (all listed, er
 		if err != nil {
 			return all, err
 		}
-		f.True((e.Person == nil) != (e.Group == nil)) // one of the two
+		f.true((e.Person == nil) != (e.Group == nil), "Entries has an entry that is not one of a person and a group: %+v", e)
 		if e.Person != nil {
-			f.Equal(len(all.groups), 0) // people come first
+			f.true(len(all.groups) == 0, "Entries has the person %s after a group, where all people come first", e.Person.Username)
 			all.people = append(all.people, *e.Person)
 			continue
 		}
@@ -45,27 +46,27 @@ func testEntries(t *testing.T, f *fixture) {
 		return
 	}
 	all, err := f.list(t.Context(), d)
-	f.NoErr(err)
+	f.noErr(err, "Entries")
 	again, err := f.list(t.Context(), d)
-	f.NoErr(err)
-	f.Equal(again, all) // nothing has changed
-	f.True(len(all.people) > 0)
+	f.noErr(err, "Entries the second time")
+	f.equal(again, all, "Entries the second time, where nothing has changed")
+	f.true(len(all.people) > 0, "Entries has no person, where the fixture must have some")
 
 	known := map[string]bool{}
 	for _, p := range all.people {
 		f.checkIdentity(p)
-		f.True(!known[p.ID]) // one entry for each id
+		f.true(!known[p.ID], "Entries has two people with the id %s", p.ID)
 		known[p.ID] = true
 	}
 	groups := map[string]bool{}
 	for _, g := range all.groups {
-		f.True(g.ID != "" && len(g.ID) <= 255)
-		f.True(g.Name != "")
-		f.True(!groups[g.ID])
+		f.true(g.ID != "" && len(g.ID) <= 255, "The group %s has the id %q, which must have 1 to 255 bytes", g.Name, g.ID)
+		f.true(g.Name != "", "The group %s has no name", g.ID)
+		f.true(!groups[g.ID], "Entries has two groups with the id %s", g.ID)
 		groups[g.ID] = true
-		f.Equal(slices.Compact(slices.Clone(g.Members)), g.Members) // each member once
+		f.equal(g.Members, slices.Compact(slices.Clone(g.Members)), "The members of the group "+g.Name+", each of them once")
 		for _, id := range g.Members {
-			f.True(known[id]) // those who are not listed are left out
+			f.true(known[id], "The group %s has the member %s, who is no person of Entries and must be left out", g.Name, id)
 		}
 	}
 
@@ -74,17 +75,17 @@ func testEntries(t *testing.T, f *fixture) {
 		people[p.Username] = p
 	}
 	for username := range f.Disabled {
-		f.True(people[username].Disabled)
+		f.true(people[username].Disabled, "Entries has %s, who is disabled, as enabled, or not at all", username)
 	}
 	for username := range f.Locked {
-		f.True(people[username].Locked && !people[username].Disabled)
+		f.true(people[username].Locked && !people[username].Disabled, "Entries does not have %s as locked, and not disabled", username)
 	}
 
 	// Whoever logs in is whom the directory lists.
 	if login, ok := realm.(domains.PasswordLogin); ok {
 		who, err := login.Login(t.Context(), f.Login, f.Password)
-		f.NoErr(err)
-		f.True(slices.Contains(all.people, who))
+		f.noErr(err, "Login")
+		f.true(slices.Contains(all.people, who), "Login returned a person whom Entries does not have: %+v", who)
 	}
 }
 
@@ -94,19 +95,19 @@ func testEntriesStop(t *testing.T, f *fixture) {
 		return
 	}
 	all, err := f.list(t.Context(), d)
-	f.NoErr(err)
+	f.noErr(err, "Entries")
 	for _, after := range []int{1, len(all.people), len(all.people) + 1} {
 		n := 0
 		for _, err := range d.Entries(t.Context()) { // the runtime panics when it goes on after this loop has ended
-			f.NoErr(err)
+			f.noErr(err, "Entries")
 			if n++; n == after {
 				break
 			}
 		}
 	}
 	again, err := f.list(t.Context(), d)
-	f.NoErr(err)
-	f.Equal(again, all)
+	f.noErr(err, "Entries after a caller has stopped")
+	f.equal(again, all, "Entries after a caller has stopped")
 }
 
 // testCancelled checks that a canceled call returns, and not with a refusal, which would count against the person.
@@ -123,22 +124,22 @@ func testAway(t *testing.T, f *fixture) {
 	}
 	realm := f.open(f.Away)
 	if login, ok := realm.(domains.PasswordLogin); ok {
-		f.soon(func() {
+		f.fails(f.soon("Login at a server that is silent", func() error {
 			_, err := login.Login(t.Context(), f.Login, f.Password)
-			f.fails(err, errs.Upstream)
-		})
+			return err
+		}), errs.Upstream, "Login at a server that is silent")
 	}
 	if login, ok := realm.(domains.RedirectLogin); ok {
-		f.soon(func() {
+		f.fails(f.soon("Begin at a server that is silent", func() error {
 			_, _, err := login.Begin(t.Context(), f.Endpoints, "acme.state")
-			f.fails(err, errs.Upstream)
-		})
+			return err
+		}), errs.Upstream, "Begin at a server that is silent")
 	}
 	if d, ok := realm.(domains.Directory); ok {
-		f.soon(func() {
+		f.fails(f.soon("Entries at a server that is silent", func() error {
 			_, err := f.list(t.Context(), d)
-			f.fails(err, errs.Upstream)
-		})
+			return err
+		}), errs.Upstream, "Entries at a server that is silent")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), timeout/100)
 	defer cancel()
@@ -148,25 +149,25 @@ func testAway(t *testing.T, f *fixture) {
 // endsWith checks that calls end with their context.
 func (f *fixture) endsWith(ctx context.Context, realm domains.Realm) {
 	f.t.Helper()
-	ended := func(err error) {
+	const after = " whose context has ended"
+	ends := func(what string, call func() error) error {
 		f.t.Helper()
+		err := f.soon(what+after, call)
 		f.hides(err)
-		f.True(errs.CodeOf(err) != errs.Unauthenticated)
+		f.true(errs.CodeOf(err) != errs.Unauthenticated, "%s%s refused the person, which counts as a wrong password: %v", what, after, err)
+		return err
 	}
-	f.soon(func() {
-		if login, ok := realm.(domains.PasswordLogin); ok {
-			_, err := login.Login(ctx, f.Login, f.Password)
-			ended(err)
-		}
-		if login, ok := realm.(domains.RedirectLogin); ok {
-			_, _, err := login.Begin(ctx, f.Endpoints, "acme.state")
-			ended(err)
-		}
-		if d, ok := realm.(domains.Directory); ok {
-			_, err := f.list(ctx, d)
-			ended(err)
-		}
-	})
+	if login, ok := realm.(domains.PasswordLogin); ok {
+		err := ends("Login", func() error { _, err := login.Login(ctx, f.Login, f.Password); return err })
+		f.true(err != nil, "Login%s succeeded", after)
+	}
+	if login, ok := realm.(domains.RedirectLogin); ok {
+		_ = ends("Begin", func() error { _, _, err := login.Begin(ctx, f.Endpoints, "acme.state"); return err }) // it may ask nobody
+	}
+	if d, ok := realm.(domains.Directory); ok {
+		err := ends("Entries", func() error { _, err := f.list(ctx, d); return err })
+		f.true(err != nil, "Entries%s ended without an error, as if it were the whole directory", after)
+	}
 }
 
 func testFinder(t *testing.T, f *fixture) {
@@ -175,29 +176,28 @@ func testFinder(t *testing.T, f *fixture) {
 		return
 	}
 	all, err := f.list(t.Context(), d)
-	f.NoErr(err)
+	f.noErr(err, "Entries")
 	if f.Login != "" {
 		who, err := d.Find(t.Context(), f.Login)
-		f.NoErr(err)
-		f.True(slices.Contains(all.people, who)) // whom a scan lists
+		f.noErr(err, "Find of the fixture's Login")
+		f.true(slices.Contains(all.people, who), "Find returned a person whom Entries does not have: %+v", who)
 	}
 	for username := range f.Disabled {
 		who, err := d.Find(t.Context(), username)
-		f.NoErr(err)
-		f.True(who.Disabled)
+		f.noErr(err, "Find of "+username)
+		f.true(who.Disabled, "Find has %s, who is disabled, as enabled", username)
 	}
 	for _, username := range append(strangers(f.Login), "") {
 		_, err := d.Find(t.Context(), username)
-		f.fails(err, errs.NotFound)
+		f.fails(err, errs.NotFound, fmt.Sprintf("Find of %.100q, which is nobody's name,", username))
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = d.Find(cancelled, f.Login)
-	f.True(err != nil && errs.CodeOf(err) != errs.NotFound)
+	err = f.soon("Find whose context has ended", func() error { _, err := d.Find(cancelled, f.Login); return err })
+	f.true(err != nil && errs.CodeOf(err) != errs.NotFound, "Find whose context has ended returned the error %v, where it must fail, and not with errs.%s", err, errs.NotFound)
 	if f.Away != nil {
-		f.soon(func() {
-			_, err := f.open(f.Away).(domains.Finder).Find(t.Context(), f.Login)
-			f.fails(err, errs.Upstream)
-		})
+		away := f.open(f.Away).(domains.Finder)
+		f.fails(f.soon("Find at a server that is silent", func() error { _, err := away.Find(t.Context(), f.Login); return err }),
+			errs.Upstream, "Find at a server that is silent")
 	}
 }

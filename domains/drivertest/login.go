@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +17,7 @@ const wrong = "nobody's password, c4f1"
 func (f *fixture) password() (domains.PasswordLogin, bool) {
 	f.t.Helper()
 	login, ok := f.open(f.Config).(domains.PasswordLogin)
-	f.True(!ok || f.Login != "" && f.Password != "") // the fixture has to know somebody
+	f.true(!ok || f.Login != "" && f.Password != "", "The fixture has no Login and Password, which the checks of a PasswordLogin need")
 	return login, ok
 }
 
@@ -27,21 +28,21 @@ func testPassword(t *testing.T, f *fixture) {
 	}
 	ctx := t.Context()
 	who, err := login.Login(ctx, f.Login, f.Password)
-	f.NoErr(err)
+	f.noErr(err, "Login")
 	f.checkIdentity(who)
-	f.True(!who.Disabled && !who.Locked)
+	f.true(!who.Disabled && !who.Locked, "Login let in a person who is Disabled or Locked: %+v", who)
 	again, err := login.Login(ctx, f.Login, f.Password)
-	f.NoErr(err)
-	f.Equal(again, who)
+	f.noErr(err, "Login the second time")
+	f.equal(again, who, "Login the second time")
 
 	_, err = login.Login(ctx, f.Login, wrong)
-	f.fails(err, errs.Unauthenticated, wrong)
+	f.fails(err, errs.Unauthenticated, "Login with a wrong password", wrong)
 	message := errs.MessageOf(err)
 	refuse := func(username, password string) {
 		t.Helper()
 		_, err := login.Login(ctx, username, password)
-		f.fails(err, errs.Unauthenticated, password)
-		f.Equal(errs.MessageOf(err), message) // every refusal is alike
+		f.fails(err, errs.Unauthenticated, fmt.Sprintf("Login of %.100q with a password of %d bytes", username, len(password)), password)
+		f.equal(errs.MessageOf(err), message, fmt.Sprintf("The message of the refusal of %.100q, which must be alike for every reason", username))
 	}
 	for _, username := range strangers(f.Login) {
 		refuse(username, f.Password)
@@ -59,16 +60,16 @@ func testPassword(t *testing.T, f *fixture) {
 		for username, password := range people {
 			refuse(username, password)
 			if who, _ := login.Login(ctx, username, password); who.ID != "" {
-				f.Equal(who.Disabled, disabled) // who is only locked must not be taken for one who is gone
+				f.equal(who.Disabled, disabled, "Disabled of the refused person "+username+": one who is only locked is not disabled")
 			}
 		}
 	}
 	for _, username := range []string{f.Login, "", "nobody at all"} {
 		_, err := login.Login(ctx, username, "")
-		f.True(err != nil) // an empty password never lets in
+		f.true(err != nil, "Login of %q with an empty password succeeded", username)
 	}
 	_, err = login.Login(ctx, "", f.Password)
-	f.True(err != nil)
+	f.true(err != nil, "Login with an empty name succeeded")
 }
 
 // strangers are names that are not somebody's: what would be if it were not escaped, and what would break.
@@ -83,10 +84,10 @@ func strangers(login string) []string {
 
 func (f *fixture) checkIdentity(who domains.Identity) {
 	f.t.Helper()
-	f.True(who.ID != "" && len(who.ID) <= 255)
-	f.True(who.Username != "")
+	f.true(who.ID != "" && len(who.ID) <= 255, "The person %s has the id %q, which must have 1 to 255 bytes", who.Username, who.ID)
+	f.true(who.Username != "", "The person with the id %s has no username", who.ID)
 	for _, s := range []string{who.ID, who.Username, who.DisplayName, who.GivenName, who.FamilyName, who.Email, who.Timezone} {
-		f.True(!strings.Contains(s, "\x00") && strings.ToValidUTF8(s, "") == s) // a database keeps it
+		f.true(!strings.Contains(s, "\x00") && strings.ToValidUTF8(s, "") == s, "The person %s has the text %q, which no database keeps", who.ID, s)
 	}
 }
 
@@ -96,7 +97,7 @@ func testParallel(t *testing.T, f *fixture) {
 		return
 	}
 	who, err := login.Login(t.Context(), f.Login, f.Password)
-	f.NoErr(err)
+	f.noErr(err, "Login")
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {

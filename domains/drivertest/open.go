@@ -2,6 +2,7 @@ package drivertest
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ var idPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
 func testInfo(_ *testing.T, f *fixture) {
 	info := f.driver.Info()
-	f.Equal(info, f.driver.Info()) // the same each time
+	f.equal(f.driver.Info(), info, "Info the second time")
 	for key := range info.Defaults {
 		info.Defaults[key] = "changed by a caller"
 	}
@@ -25,43 +26,40 @@ func testInfo(_ *testing.T, f *fixture) {
 	clear(info.EditComponent)
 	clear(info.ScanComponent)
 	info = f.driver.Info()
-	f.Equal(info, f.driver.Info())
 	for _, value := range info.Defaults {
-		f.True(value != "changed by a caller") // each caller has an Info of its own
+		f.true(value != "changed by a caller", "Info has Defaults that another caller has changed: each must get its own")
 	}
-	f.True(!slices.Contains(info.Secrets, "changed by a caller"))
+	f.true(!slices.Contains(info.Secrets, "changed by a caller"), "Info has Secrets that another caller has changed: each must get its own")
 
-	f.True(idPattern.MatchString(info.ID))
-	f.True(info.Name != "")
-	f.True(info.Group != "")
-	f.True(info.LoginComponent != "")
-	f.True(info.LoginMethod == "POST" || info.LoginMethod == "GET")
-	f.Equal(info.UsernameParam != "", info.LoginMethod == "POST")
-	f.Equal(info.PasswordParam != "", info.LoginMethod == "POST")
-	f.Equal(len(slices.Compact(slices.Sorted(slices.Values(info.Secrets)))), len(info.Secrets))
+	f.true(idPattern.MatchString(info.ID), "Info has the ID %q, which must be %s", info.ID, idPattern)
+	f.true(info.Name != "" && info.Group != "" && info.LoginComponent != "", "Info must have a Name, Group and LoginComponent: %+v", info)
+	f.true(info.LoginMethod == "POST" || info.LoginMethod == "GET", "Info has the LoginMethod %q, which must be POST or GET", info.LoginMethod)
+	f.true((info.UsernameParam != "") == (info.LoginMethod == "POST"), "Info must have a UsernameParam with the LoginMethod POST and no other")
+	f.true((info.PasswordParam != "") == (info.LoginMethod == "POST"), "Info must have a PasswordParam with the LoginMethod POST and no other")
+	f.true(len(slices.Compact(slices.Sorted(slices.Values(info.Secrets)))) == len(info.Secrets), "Info has a secret twice: %q", info.Secrets)
 	for key := range info.Defaults {
-		f.True(key != "")
+		f.true(key != "", "Info has Defaults with an empty name")
 	}
 	_, err := json.Marshal(info)
-	f.NoErr(err)
+	f.noErr(err, "writing Info as JSON")
 }
 
 func testOpen(_ *testing.T, f *fixture) {
 	info := f.driver.Info()
 	realm := f.open(f.Config)
-	f.NoErr(realm.Check())
+	f.noErr(realm.Check(), "Check")
 	_, password := realm.(domains.PasswordLogin)
 	_, redirect := realm.(domains.RedirectLogin)
 	_, metadata := realm.(domains.Metadata)
 	_, directory := realm.(domains.Directory)
-	f.True(!password || info.LoginMethod == "POST")
-	f.True(!redirect || info.LoginMethod == "GET")
-	f.True(!metadata || redirect)
-	f.Equal(directory, info.ScanComponent != nil)
+	f.true(!password || info.LoginMethod == "POST", "Info has the LoginMethod %q, where a PasswordLogin has POST", info.LoginMethod)
+	f.true(!redirect || info.LoginMethod == "GET", "Info has the LoginMethod %q, where a RedirectLogin has GET", info.LoginMethod)
+	f.true(!metadata || redirect, "The realm has Metadata, but is no RedirectLogin")
+	f.true(directory == (info.ScanComponent != nil), "Info must have a ScanComponent if its realms are a Directory, and else none")
 
 	// Members that the driver does not know are no error, and those of other case are not known.
 	var members map[string]json.RawMessage
-	f.NoErr(json.Unmarshal(f.Config, &members))
+	f.noErr(json.Unmarshal(f.Config, &members), "reading Config of the fixture")
 	members["not a member of any driver"] = json.RawMessage(`[{"a": null}]`)
 	for name := range members {
 		if other := strings.ToUpper(name); other != name {
@@ -69,21 +67,21 @@ func testOpen(_ *testing.T, f *fixture) {
 		}
 	}
 	more, err := json.Marshal(members)
-	f.NoErr(err)
+	f.noErr(err, "writing a configuration")
 	f.open(more)
 
 	// It asks nobody.
 	if f.Away != nil {
-		f.soon(func() { f.open(f.Away) })
+		f.noErr(f.soon("Open", func() error { _, err := f.driver.Open(f.Away); return err }), "Open of Away")
 	}
 }
 
 func testBadConfig(t *testing.T, f *fixture) {
 	for config, member := range f.Bad {
 		t.Run(member, func(t *testing.T) {
-			f := &fixture{Fixture: f.Fixture, I: f.I.New(t), t: t, driver: f.driver}
+			f := &fixture{Fixture: f.Fixture, t: t, driver: f.driver}
 			_, err := f.driver.Open(json.RawMessage(config))
-			f.fails(err, errs.Invalid)
+			f.fails(err, errs.Invalid, "Open of "+config)
 			if !strings.HasPrefix(errs.MessageOf(err), member+" ") {
 				t.Errorf("%s: the message %q does not begin with %s", config, errs.MessageOf(err), member)
 			}
@@ -93,23 +91,23 @@ func testBadConfig(t *testing.T, f *fixture) {
 	deep := strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000)
 	for _, config := range []string{``, `{`, `[]`, `"text"`, `7`, `true`, `{"a": }`, "\x00", deep} {
 		if _, err := f.driver.Open(json.RawMessage(config)); err != nil {
-			f.fails(err, errs.Invalid)
+			f.fails(err, errs.Invalid, fmt.Sprintf("Open of %.100q", config))
 		}
 	}
 	for _, config := range []string{`{`, `[]`, `"text"`, `7`, `true`} {
 		_, err := f.driver.Open(json.RawMessage(config))
-		f.fails(err, errs.Invalid)
+		f.fails(err, errs.Invalid, "Open of "+config)
 	}
 	// A secret is text.
 	var members map[string]json.RawMessage
-	f.NoErr(json.Unmarshal(f.Config, &members))
+	f.noErr(json.Unmarshal(f.Config, &members), "reading Config of the fixture")
 	for _, name := range f.driver.Info().Secrets {
 		given := members[name]
 		members[name] = json.RawMessage(`{"not": "text"}`)
 		config, err := json.Marshal(members)
-		f.NoErr(err)
+		f.noErr(err, "writing a configuration")
 		_, err = f.driver.Open(config)
-		f.fails(err, errs.Invalid)
+		f.fails(err, errs.Invalid, "Open with an object as the secret "+name)
 		members[name] = given
 	}
 }

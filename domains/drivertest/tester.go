@@ -27,37 +27,37 @@ func testTester(t *testing.T, f *fixture) {
 	}
 	if f.Login != "" {
 		who, err := realm.(domains.PasswordLogin).Login(t.Context(), f.Login, f.Password)
-		f.NoErr(err)
+		f.noErr(err, "Login")
 		shown := false
 		for _, step := range realm.Test(t.Context(), f.Endpoints, f.Login) {
 			if step.Person != nil {
 				shown = true
-				f.Equal(*step.Person, who) // whoever logs in is whom the test shows
+				f.equal(*step.Person, who, "The person whom Test shows, who is the one that logs in")
 			}
 		}
-		f.True(shown)
+		f.true(shown, "Test of the fixture's Login shows no person")
 		for _, username := range strangers(f.Login)[:8] {
 			steps := realm.Test(t.Context(), f.Endpoints, username)
 			f.checkSteps(steps)
-			f.True(!steps[len(steps)-1].OK && steps[len(steps)-1].Person == nil) // nobody has this name
+			f.true(!steps[len(steps)-1].OK && steps[len(steps)-1].Person == nil, "Test of %.100q, which is nobody's name, succeeded: %+v", username, steps[len(steps)-1])
 		}
 	}
 	if f.Away != nil {
-		f.soon(func() {
-			steps := f.open(f.Away).(domains.Tester).Test(t.Context(), f.Endpoints, f.Login)
-			f.checkSteps(steps)
-			f.True(!steps[len(steps)-1].OK)
-		})
+		away := f.open(f.Away).(domains.Tester)
+		var steps []domains.Step
+		_ = f.soon("Test of a server that is silent", func() error { steps = away.Test(t.Context(), f.Endpoints, f.Login); return nil })
+		f.checkSteps(steps)
+		f.true(!steps[len(steps)-1].OK, "Test of a server that is silent succeeded")
 	}
 }
 
 // checkSteps checks that steps have names that are known, messages, and no secrets.
 func (f *fixture) checkSteps(steps []domains.Step) {
 	f.t.Helper()
-	f.True(len(steps) > 0)
+	f.true(len(steps) > 0, "Test returned no step")
 	for _, step := range steps {
-		f.True(slices.Contains(stepNames, step.Name))
-		f.True(step.Message != "")
+		f.true(slices.Contains(stepNames, step.Name), "Test has the step %q, which is none of %q", step.Name, stepNames)
+		f.true(step.Message != "", "The step %s has no message", step.Name)
 		if step.Person != nil {
 			f.checkIdentity(*step.Person)
 		}
@@ -75,9 +75,9 @@ func testAccountNames(t *testing.T, f *fixture) {
 		return
 	}
 	who, err := realm.Login(t.Context(), f.Login, f.Password)
-	f.NoErr(err)
-	f.Equal(realm.Account(who.Username), who.Username) // the short name is one of the names
-	f.True(strings.EqualFold(realm.Account(f.Login), who.Username))
+	f.noErr(err, "Login")
+	f.equal(realm.Account(who.Username), who.Username, "Account of the short name")
+	f.true(strings.EqualFold(realm.Account(f.Login), who.Username), "Account of %q is %q, where Login has the username %q", f.Login, realm.Account(f.Login), who.Username)
 	for _, username := range strangers(f.Login) {
 		if short := realm.Account(username); short != "" && strings.EqualFold(short, who.Username) {
 			t.Errorf("%q is taken for %q", username, who.Username)
@@ -85,10 +85,11 @@ func testAccountNames(t *testing.T, f *fixture) {
 	}
 	if f.Away != nil {
 		away := f.open(f.Away).(domains.AccountNames)
-		f.soon(func() {
+		_ = f.soon("Account, which asks nobody", func() error {
 			for range 1000 {
-				away.Account(f.Login) // it asks nobody
+				away.Account(f.Login)
 			}
+			return nil
 		})
 	}
 }
