@@ -25,7 +25,7 @@ func newScripts(given jsvm.Runtime, log *slog.Logger) (rt jsvm.Runtime, end func
 	if given != nil {
 		return given, func() error { return nil }, nil
 	}
-	made, err := quickjs.New(quickjs.Options{Limits: jsvm.Limits{Time: handlers.MaxTime}, Logger: log})
+	made, err := quickjs.New(quickjs.Options{Limits: jsvm.Limits{Time: handlers.MaxLoadTime}, Logger: log})
 	if err != nil {
 		return nil, nil, errs.New(errs.Invalid, "tenantcontent.Child() must be the first call of the program's main function (in tests: of TestMain): "+
 			"the JavaScript of tenants runs in processes of the same program. A program that runs none sets Config.Scripts to jsvm.None{}.")

@@ -33,7 +33,7 @@ const (
 	maxSources = 32 << 20 // bytes of all sources
 	maxConfig  = 16 << 10 // bytes of the JSON of one config
 
-	maxLoading = 10 * time.Second // CPU time in which a file is loaded
+	maxLoading = 20 * time.Second // in which a file is loaded, whatever else the machine does
 )
 
 // Build is what the files of an app are as handlers.
@@ -300,7 +300,7 @@ func (s *Service) compile(ctx context.Context, app App, src *sources, name strin
 // of it has.
 func (s *Service) describe(ctx context.Context, app App, p Program, script []byte, r *Route) (warnings []string, err error) {
 	result, err := s.o.Runtime.Run(ctx, &p.Program, jsvm.Call{
-		Function: "describe", Tenant: app.Tenant, Key: app.ID, Limits: jsvm.Limits{Time: s.o.MaxTime, CPU: maxLoading, Output: 4 * maxConfig},
+		Function: "describe", Tenant: app.Tenant, Key: app.ID, Limits: jsvm.Limits{Time: MaxLoadTime, Active: maxLoading, Output: 4 * maxConfig},
 	})
 	if err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ type Call struct {
 // Limits bound one invocation. 0 stands for a default.
 type Limits struct {
 	Time      time.Duration // wall-clock time
-	CPU       time.Duration // CPU time
+	Active    time.Duration // CPU time, and the time that it waits for its timers and functions
 	Memory    int64         // bytes of JavaScript values
 	Output    int           // bytes of the result's and of the early result's JSON
 	LogBytes  int           // bytes of log lines; more are counted and dropped
@@ -99,7 +99,7 @@ type Limits struct {
 // Within returns l with highest for each limit that is 0 or above it.
 func (l Limits) Within(highest Limits) Limits {
 	within(&l.Time, highest.Time)
-	within(&l.CPU, highest.CPU)
+	within(&l.Active, highest.Active)
 	within(&l.Memory, highest.Memory)
 	within(&l.Output, highest.Output)
 	within(&l.LogBytes, highest.LogBytes)
@@ -135,7 +135,7 @@ type Outcome string
 const (
 	OK       Outcome = "ok"       // the export returned
 	Thrown   Outcome = "thrown"   // it threw, or exceeded a limit that throws
-	Timeout  Outcome = "timeout"  // it was stopped at Limits.Time or Limits.CPU
+	Timeout  Outcome = "timeout"  // it was stopped at Limits.Time or Limits.Active
 	Memory   Outcome = "memory"   // it was stopped at Limits.Memory
 	Canceled Outcome = "canceled" // it was stopped because the context of Run ended
 	Killed   Outcome = "killed"   // the process that ran it ended by itself

@@ -94,7 +94,7 @@ func (d *dev) serve(ctx context.Context, s storage) (err error) {
 		return errs.Wrap(errs.Invalid, err, "cannot listen on port %d: %v", d.Port, err)
 	}
 	defer func() { _ = listener.Close() }() // again, unless it never served
-	scripts, err := quickjs.New(quickjs.Options{Limits: jsvm.Limits{Time: handlers.MaxTime}, Logger: d.log})
+	scripts, err := quickjs.New(quickjs.Options{Limits: jsvm.Limits{Time: handlers.MaxLoadTime}, Logger: d.log})
 	if err != nil {
 		return err
 	}

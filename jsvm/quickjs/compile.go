@@ -1,7 +1,6 @@
 package quickjs
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"math"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/jsvm"
@@ -32,7 +32,7 @@ func (rt *Runtime) Compile(ctx context.Context, src jsvm.Source) (*jsvm.Program,
 	x := &exchange{
 		rt: rt, task: task, process: child, compiled: &compiled{},
 		limits: jsvm.Limits{
-			Time: 6 * rt.o.CompileTime, CPU: rt.o.CompileTime, Calls: math.MaxInt32, CallBytes: 64 << 10, Output: 64 << 10, LogBytes: 0, LogLines: 0,
+			Time: time.Hour, Active: rt.o.CompileTime, Calls: math.MaxInt32, CallBytes: 64 << 10, Output: 64 << 10, LogBytes: 0, LogLines: 0,
 		},
 		functions: map[string]jsvm.Function{readFunction: reader.read},
 	}
@@ -43,7 +43,7 @@ func (rt *Runtime) Compile(ctx context.Context, src jsvm.Source) (*jsvm.Program,
 	case x.result.Outcome == jsvm.Evicted:
 		return nil, errs.New(errs.Unavailable, busy)
 	case x.result.Outcome == jsvm.Timeout:
-		return nil, errs.New(errs.Invalid, "%s takes more than %s to compile.", src.Entry, cmp.Or(x.took, x.limits.Time.String()))
+		return nil, errs.New(errs.Invalid, "%s takes more than %s to compile.", src.Entry, rt.o.CompileTime)
 	case x.result.Outcome != "":
 		return nil, errs.New(errs.Invalid, "%s cannot be compiled: it is too large or nested too deeply.", src.Entry)
 	case len(c.problems) > 0:

@@ -49,7 +49,7 @@ type exchange struct {
 
 	mu       sync.Mutex
 	reason   jsvm.Outcome // why it was stopped, "" if it was not
-	took     string       // with the outcome Timeout: which time is over, such as "10s of CPU time"
+	took     string       // with the outcome Timeout: which time is over, such as "10s of its own"
 	peak     int64        // memory of a child that had to be killed
 	ended    bool         // no more answers are sent
 	finished bool         // the child is no longer ours
@@ -67,16 +67,16 @@ func (x *exchange) run(ctx context.Context, request kind, body *encoder) (reusab
 	defer cancel()
 	var timer *time.Timer
 	armed := make(chan struct{})
-	timer = time.AfterFunc(min(slice, x.limits.Time, x.limits.CPU), func() {
+	timer = time.AfterFunc(min(slice, x.limits.Time, x.limits.Active), func() {
 		<-armed
 		left, over := x.limits.Time-time.Since(x.started), false
 		x.whileRunning(func() {
 			again, used := x.rt.scheduler.check(x.task)
-			switch over = left <= 0 || used >= x.limits.CPU; {
+			switch over = left <= 0 || used >= x.limits.Active; {
 			case over && left > 0:
-				x.took = x.limits.CPU.String() + " of CPU time"
+				x.took = x.limits.Active.String() + " of its own"
 			case !over && !x.ended:
-				timer.Reset(min(left, again, x.limits.CPU-used))
+				timer.Reset(min(left, again, x.limits.Active-used))
 			}
 		})
 		if over {

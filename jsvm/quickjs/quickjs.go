@@ -65,14 +65,14 @@ type Options struct {
 	// QueueTime is how long a call waits; by default 10 seconds. Then it fails with errs.Unavailable.
 	QueueTime time.Duration
 
-	// Limits are the highest and default limits of an invocation. By default 30 seconds, no less of
-	// CPU time, 128 MiB of memory, results of 8 MiB, 64 KiB and 1,000 lines of logs, and 1,000 calls of the host's functions with 4 MiB each.
+	// Limits are the highest and default limits of an invocation. By default 30 seconds, of
+	// which it can be active all the time, 128 MiB of memory, results of 8 MiB, 64 KiB and 1,000 lines of logs, and 1,000 calls of the host's functions with 4 MiB each.
 	Limits jsvm.Limits
 	// Grace is how long after its end a script may take to stop before its process is killed; by default 100 milliseconds.
 	Grace time.Duration
 
-	// CompileTime is the CPU time that Compile may take; by default 10 seconds. On a busy machine it
-	// takes at most six times as long.
+	// CompileTime is the CPU time that Compile may take, with the time that it waits for files; by
+	// default 20 seconds.
 	CompileTime time.Duration
 	// MaxFiles and MaxSource are how many files one script imports, and how many bytes they have together; by default 1,000
 	// and 4 MiB.
@@ -108,11 +108,11 @@ func (o Options) withDefaults() Options {
 	set(&o.Queue, 4096)
 	set(&o.QueueTime, 10*time.Second)
 	set(&o.Grace, 100*time.Millisecond)
-	set(&o.CompileTime, 10*time.Second)
+	set(&o.CompileTime, 20*time.Second)
 	set(&o.MaxFiles, 1000)
 	set(&o.MaxSource, 4<<20)
 	set(&o.Limits.Time, 30*time.Second)
-	set(&o.Limits.CPU, o.Limits.Time)
+	set(&o.Limits.Active, o.Limits.Time)
 	set(&o.Limits.Memory, 128<<20)
 	set(&o.Limits.Output, 8<<20)
 	set(&o.Limits.LogBytes, 64<<10)
@@ -149,7 +149,7 @@ func (o Options) check() error {
 		return errs.New(errs.Invalid, "Computing must be 1 at least, and Memory and Idle cannot be negative.")
 	case o.Limits.Memory < minMemory || o.Limits.Memory > maxMemory:
 		return errs.New(errs.Invalid, "Limits.Memory must be between 2 MiB and 4 GiB.")
-	case min(o.Limits.Time, o.Limits.CPU, o.Grace, o.CompileTime, o.QueueTime, o.IdleTime) < 0:
+	case min(o.Limits.Time, o.Limits.Active, o.Grace, o.CompileTime, o.QueueTime, o.IdleTime) < 0:
 		return errs.New(errs.Invalid, "No time can be negative.")
 	}
 	for _, n := range []int{o.Limits.Output, o.Limits.LogBytes, o.Limits.LogLines, o.Limits.Calls, o.Limits.CallBytes, o.MaxSource, o.MaxFiles, o.Queue} {

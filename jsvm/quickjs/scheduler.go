@@ -158,7 +158,17 @@ type task struct {
 	clock     time.Duration // of the process when it was read last
 	at        time.Duration // when that was; of one that waits to begin, since when
 	cpu       time.Duration // that it has used
+	paused    time.Duration // before its last pause
+	since     time.Duration // when that began
 	stretch   time.Duration // of that since it got its slot
+}
+
+// active returns how long a task has computed, or waited for its timers and functions.
+func (t *task) active(now time.Duration) time.Duration {
+	if t.phase == phasePaused {
+		return t.cpu + t.paused + now - t.since
+	}
+	return t.cpu + t.paused
 }
 
 func newScheduler(o schedulerOptions) *scheduler {
@@ -241,6 +251,7 @@ func (s *scheduler) pause(t *task) {
 	if t.phase == phaseComputing || t.phase == phaseSlow {
 		s.charge(t)
 		s.leave(t, phasePaused)
+		t.since = s.now()
 		s.serve()
 	}
 }
@@ -254,6 +265,7 @@ func (s *scheduler) resume(ctx context.Context, t *task) {
 		return
 	}
 	s.charge(t)
+	t.paused = t.active(s.now()) - t.cpu
 	a, b := s.accounts(t)
 	s.enqueue(t, a, b, levels)
 	s.serve()
@@ -267,20 +279,20 @@ func (s *scheduler) resume(ctx context.Context, t *task) {
 	defer s.mu.Unlock()
 	if t.phase == phaseQueued {
 		s.dequeue(t)
-		t.phase = phasePaused
+		t.phase, t.since = phasePaused, s.now()
 	}
 }
 
-// check looks at how long t has computed, and returns when to look again, and the CPU time that it
-// has used.
+// check looks at how long t has computed, and returns when to look again, and how long it has
+// computed or waited for something of its own.
 func (s *scheduler) check(t *task) (again, used time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.process == nil {
-		return slice, t.cpu
+		return slice, t.active(s.now())
 	}
 	s.charge(t)
-	return s.judge(t), t.cpu
+	return s.judge(t), t.active(s.now())
 }
 
 // judge makes t slow if it has computed for a slice, and returns when to look again.
