@@ -65,7 +65,7 @@ const (
 
 // MaxLoadTime is how long the file of a handler may take to be loaded when it is deployed, on a
 // machine that has little time for it. It is the highest Limits.Time that a Runtime needs.
-const MaxLoadTime = 10 * time.Minute
+const MaxLoadTime = 20 * time.Minute
 
 // Member returns a member of a config, nil for none. Its name is compared exactly, as Build does.
 func Member(config json.RawMessage, name string) json.RawMessage {

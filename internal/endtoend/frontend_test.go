@@ -1,7 +1,9 @@
 package endtoend_test
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -20,12 +22,32 @@ import (
 
 var errNoNode = errors.New("no npm found: `make test` installs it, as does `apt-get install nodejs npm`")
 
-// installed returns a copy of a folder with the packages of npm that its package.json names.
+// installed returns a copy of a folder with the packages of npm that its package.json names. They
+// are installed once for all runs of the tests on a machine, in the user's folder for caches.
 func installed(t *testing.T, folder string) string {
 	t.Helper()
+	is := is.New(t)
 	dir := t.TempDir()
-	is.New(t).NoErr(os.CopyFS(dir, os.DirFS(folder)))
-	npm(t, dir, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--prefer-offline", "--loglevel=error")
+	is.NoErr(os.CopyFS(dir, os.DirFS(folder)))
+	manifest, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	is.NoErr(err)
+	caches, err := os.UserCacheDir()
+	is.NoErr(err)
+	caches = filepath.Join(caches, "tenantcontent-tests")
+	kept := filepath.Join(caches, fmt.Sprintf("npm-%.8x", sha256.Sum256(manifest)))
+	if _, err := os.Stat(kept); err != nil {
+		is.NoErr(os.MkdirAll(caches, 0o755))
+		fresh, err := os.MkdirTemp(caches, "installing-")
+		is.NoErr(err)
+		defer os.RemoveAll(fresh) // unless it is renamed
+		is.NoErr(os.WriteFile(filepath.Join(fresh, "package.json"), manifest, 0o644))
+		npm(t, fresh, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--prefer-offline", "--loglevel=error")
+		if err := os.Rename(fresh, kept); err != nil { // another process was first
+			_, err = os.Stat(kept)
+			is.NoErr(err)
+		}
+	}
+	is.NoErr(os.Symlink(filepath.Join(kept, "node_modules"), filepath.Join(dir, "node_modules")))
 	return dir
 }
 

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/text/collate"
 	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
 )
 
 //go:embed locales.bin
@@ -273,9 +274,13 @@ func (i *international) collator(locale, options string) *collate.Collator {
 	if locale == "fr-CA" { // accents count from the end
 		extension = "kb-true-" + extension
 	}
-	switch base, _, _ := strings.Cut(locale, "-"); base {
-	case "nb", "nn", "no": // x/text has their letters as Danish
+	switch base, _, _ := strings.Cut(locale, "-"); {
+	case base == "nb" || base == "nn" || base == "no": // x/text has their letters as Danish
 		locale = "da"
+	case base == "gl": // as others that x/text does not have, or not as it is now
+		locale = "es"
+	case strings.HasPrefix(locale, "sr-Latn"):
+		locale = "hr"
 	}
 	tag := language.Make(locale + "-u-" + extension)
 	c := collate.New(tag, collate.OptionsFromTag(tag))
@@ -310,7 +315,7 @@ func scriptRank(scripts []*unicode.RangeTable, r rune) int {
 func (i *international) byScript(locale, a, b string) int {
 	base, _, _ := strings.Cut(locale, "-")
 	scripts := scriptsFirst[base]
-	if scripts == nil {
+	if scripts == nil || strings.HasPrefix(locale, "sr-Latn") {
 		return 0
 	}
 	for a != "" && b != "" {
@@ -332,11 +337,34 @@ func (i *international) byScript(locale, a, b string) int {
 	return 0
 }
 
+var (
+	cyrillic = strings.NewReplacer("ѓ", "г\u030b", "Ѓ", "Г\u030b", "ќ", "к\u030b", "Ќ", "К\u030b", "ў", "у\u0302", "Ў", "У\u0302")
+	yi       = strings.NewReplacer("ї", "і\u030b", "Ї", "І\u030b")
+	estonian = strings.NewReplacer("w", "ʌ", "W", "Ʌ")
+)
+
+// respelled returns a text with other letters in place of those that x/text has elsewhere: W is no V
+// in Estonian, and some letters of Cyrillic are others with an accent.
+func respelled(locale, text string) string {
+	base, _, _ := strings.Cut(locale, "-")
+	text = cyrillic.Replace(text)
+	if base != "uk" {
+		text = yi.Replace(text)
+	}
+	if base == "et" {
+		text = estonian.Replace(norm.NFD.String(text))
+	}
+	return text
+}
+
 // nativeCompare compares two texts: locale, options as of collator, and the texts.
 func nativeCompare(m *vm, args []value) value {
 	s, ok := m.strings(args[:4]...)
 	if !ok {
 		return exception()
+	}
+	for i := range s[2:] {
+		s[2+i] = respelled(s[0], s[2+i])
 	}
 	order := m.intl.byScript(s[0], s[2], s[3])
 	if order == 0 {
@@ -364,6 +392,12 @@ func pluralOf(tag language.Tag, ordinal bool, whole, fraction string) string {
 		return n
 	}
 	trimmed := strings.TrimRight(fraction, "0")
+	if base, _ := tag.Base(); !ordinal && trimmed != "" && base.String() == "is" { // CLDR has another rule since x/text has read it
+		if strings.HasSuffix(trimmed, "1") && !strings.HasSuffix(trimmed, "11") {
+			return "one"
+		}
+		return "other"
+	}
 	if base, _ := tag.Base(); !ordinal && fraction == "" && strings.HasSuffix(whole, "000000") && strings.Trim(whole, "0") != "" &&
 		slices.Contains([]string{"ca", "es", "fr", "it", "pt"}, base.String()) {
 		return "many" // millions, which CLDR has had since x/text has read it
@@ -408,5 +442,14 @@ func nativeFold(m *vm, args []value) value {
 	if isTrue(args[2]) {
 		return m.newString(cases.Upper(language.Make(s[0])).String(s[1]))
 	}
-	return m.newString(cases.Lower(language.Make(s[0])).String(s[1]))
+	lower := cases.Lower(language.Make(s[0]))
+	parts := strings.Split(s[1], "İ") // x/text has two dots on it in Lithuanian
+	for i, part := range parts {
+		parts[i] = lower.String(part)
+	}
+	dotted := lower.String("İ")
+	if base, _ := language.Make(s[0]).Base(); base.String() == "lt" {
+		dotted = "i\u0307"
+	}
+	return m.newString(strings.Join(parts, dotted))
 }
