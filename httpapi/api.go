@@ -476,7 +476,7 @@ func (a *api) call(route *Route, r *request) (reply, error) {
 		return reply{}, err
 	}
 	if !route.Tx || route.OwnTx && g == nil {
-		return handleGuarded(r.Context(), route, r, g)
+		return a.handleGuarded(r.Context(), route, r, g)
 	}
 	return a.callInTx(route, r, g)
 }
@@ -486,7 +486,7 @@ func (a *api) callInTx(route *Route, r *request, g *guard.Guard) (answer reply, 
 	if err := r.readAhead(); err != nil {
 		return reply{}, err
 	}
-	return a.inTx(r, func() (reply, error) { return handleGuarded(r.Context(), route, r, g) })
+	return a.inTx(r, func() (reply, error) { return a.handleGuarded(r.Context(), route, r, g) })
 }
 
 // inTx waits for a slot for writes and calls do in one transaction.

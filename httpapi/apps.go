@@ -359,7 +359,10 @@ func (a *api) createApp(r *request) (reply, error) {
 		return reply{}, err
 	}
 	for _, d := range in.Datasets {
-		bound := apps.Dataset{Alias: d.Alias, DatasetID: d.DatasetID}
+		bound := apps.Dataset{Alias: d.Alias}
+		if bound.DatasetID, err = a.entityID(r.Context(), kindDataset, d.DatasetID); err != nil {
+			return reply{}, err
+		}
 		d.Label.apply(&bound.Label)
 		v.Datasets = append(v.Datasets, bound)
 	}
@@ -674,6 +677,9 @@ func (a *api) putAppDependency(r *request) (reply, error) {
 		Label     field[string] `json:"label"`
 	}](r, dependencyBody{})
 	if err != nil {
+		return reply{}, err
+	}
+	if in.DatasetID, err = a.entityID(r.Context(), kindDataset, in.DatasetID); err != nil {
 		return reply{}, err
 	}
 	d, err := a.Apps.Bind(r.Context(), r.param("id"), r.param("name"), func(d *apps.Dataset) {

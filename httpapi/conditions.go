@@ -126,7 +126,10 @@ func (r *request) guarded(route *Route) (*guard.Guard, error) {
 // handleGuarded runs the handler of a conditional write in the transaction in ctx, if it has one. A write that no store has
 // checked wrote to a row that does not exist, which is for the condition to decide too; without a transaction the store
 // itself decides that.
-func handleGuarded(ctx context.Context, route *Route, r *request, g *guard.Guard) (reply, error) {
+func (a *api) handleGuarded(ctx context.Context, route *Route, r *request, g *guard.Guard) (reply, error) {
+	if err := a.nameEntities(r); err != nil {
+		return reply{}, err
+	}
 	if g == nil {
 		return route.handle(r)
 	}
