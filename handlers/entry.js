@@ -35,7 +35,8 @@ const answerOf = (v) => {
   if (isBytes(body)) v = { ...v, body: base64Encode(body), encoding: 'base64' }
   return v
 }
-const answering = (respond) => (v) => {
+const answering = (respond) => (v, ...more) => {
+  if (more.length) throw new TypeError('respond takes one argument: a status and headers are members of it, such as respond({status: 202, body})')
   const answer = answerOf(v)
   if (answer instanceof Promise) return answer.then(respond)
   respond(answer)

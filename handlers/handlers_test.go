@@ -594,3 +594,10 @@ func TestDrafts(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(routes[0].Path, "/b")
 }
+
+func TestRespondTakesOneArgument(t *testing.T) {
+	is := is.New(t)
+	s, _ := deployed(t, map[string]string{"server/a.js": "export function GET({ respond }) { try { respond('x', { status: 202 }) } catch (e) { return { status: 200, body: e.message } } }"})
+	out := run(t, s, handlers.Invocation{})
+	is.True(strings.HasPrefix(string(out.Response.Body), "respond takes one argument"))
+}

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"math/big"
+	"strings"
 	"testing"
 
 	"github.com/matryer/is"
@@ -153,6 +154,28 @@ func (s *suite) encrypts(t *testing.T) {
 	} {
 		t.Run(c.statements, func(t *testing.T) {
 			is.New(t).Equal(value(t, rt, body(c.statements)), c.want)
+		})
+	}
+}
+
+// arguments checks that arguments which a function does not know throw.
+func (s *suite) arguments(t *testing.T) {
+	rt := s.runtime(t, usual())
+	for _, c := range []struct{ call, names string }{
+		{"base64Encode('a', 1)", "base64Encode"}, {"base64UrlEncode('a', 1)", "base64UrlEncode"},
+		{"base64Decode('YQ==', 'text', 1)", "base64Decode"}, {"base64UrlDecode('YQ', 'text', 1)", "base64UrlDecode"},
+		{"base64Decode('YQ==', 'hex')", `\"hex\"`}, {"base64UrlDecode('YQ', {})", "the form"},
+		{"crypto.hash('sha256', 'a', 'hex', 1)", "crypto.hash"}, {"crypto.hash('sha256', 'a', 'x')", "x"},
+		{"crypto.hmac('sha256', 'a', 'b', 'hex', 1)", "crypto.hmac"}, {"crypto.verifyHmac('sha256', 'a', 'b', 'c', 1)", "crypto.verifyHmac"},
+		{"crypto.verify('ed25519', 'a', 'b', 'c', 1)", "crypto.verify"}, {"crypto.encrypt('a', 'b', 1)", "crypto.encrypt"},
+		{"crypto.decrypt('a', 'b', 'text', 1)", "crypto.decrypt"}, {"crypto.decrypt('a', 'b', 'hex')", "the form"},
+		{"crypto.timingSafeEqual('a', 'b', 1)", "crypto.timingSafeEqual"}, {"crypto.randomBytes(1, 'hex', 1)", "crypto.randomBytes"},
+	} {
+		t.Run(c.call, func(t *testing.T) {
+			got := value(t, rt, body("try { return '' + "+c.call+" } catch (e) { return 'threw ' + e.message }"))
+			if !strings.HasPrefix(got, `"threw `) || !strings.Contains(got, c.names) {
+				t.Fatalf("got %s, want an error that names %s", got, c.names)
+			}
 		})
 	}
 }

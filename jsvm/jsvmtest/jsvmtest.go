@@ -23,7 +23,7 @@ func Test(t *testing.T, open func(t *testing.T, highest jsvm.Limits) jsvm.Runtim
 	}{
 		{"Results", (*suite).results}, {"Errors", (*suite).errors}, {"Compile", (*suite).compile}, {"Refused", (*suite).refused},
 		{"Fresh", (*suite).fresh}, {"Functions", (*suite).functions}, {"FunctionLimits", (*suite).functionLimits}, {"Respond", (*suite).respond},
-		{"Logs", (*suite).logs}, {"LogLimits", (*suite).logLimits}, {"Globals", (*suite).globals}, {"Verify", (*suite).verifies}, {"Encrypt", (*suite).encrypts}, {"Nothing", (*suite).nothing}, {"Limits", (*suite).limits}, {"Active", (*suite).active},
+		{"Logs", (*suite).logs}, {"LogLimits", (*suite).logLimits}, {"Globals", (*suite).globals}, {"Arguments", (*suite).arguments}, {"Verify", (*suite).verifies}, {"Encrypt", (*suite).encrypts}, {"Nothing", (*suite).nothing}, {"Limits", (*suite).limits}, {"Active", (*suite).active},
 		{"Cancel", (*suite).cancel}, {"Parallel", (*suite).parallel}, {"Close", (*suite).close},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.f(s, t) })

@@ -21,13 +21,20 @@
     if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
     throw new TypeError(`${what} must be a string, an ArrayBuffer or a view of one`)
   }
-  const base64Encode = (data) => native.encode(bytesOf(data, 'data'), 'base64')
-  const base64UrlEncode = (data) => native.encode(bytesOf(data, 'data'), 'base64url')
+  // taking returns a function that throws if it gets more arguments than it knows.
+  const taking = (most, name, f) => (...args) => {
+    if (args.length > most) throw new TypeError(`${name} takes at most ${most} argument${most === 1 ? '' : 's'}, and got ${args.length}`)
+    return f(...args)
+  }
+  const checkForm = (as) => { if (as !== 'text' && as !== 'bytes') throw new TypeError(`the form must be "text" or "bytes", not ${stringify(as)}`) }
+  const base64Encode = taking(1, 'base64Encode', (data) => native.encode(bytesOf(data, 'data'), 'base64'))
+  const base64UrlEncode = taking(1, 'base64UrlEncode', (data) => native.encode(bytesOf(data, 'data'), 'base64url'))
   const decoder = (encoding) => (text, as = 'text') => {
+    checkForm(as)
     const buffer = native.decode(`${text}`, encoding)
     return as === 'bytes' ? new Uint8Array(buffer) : native.text(new Uint8Array(buffer), 'utf-8', false, true)
   }
-  const base64Decode = decoder('base64'), base64UrlDecode = decoder('base64url')
+  const base64Decode = taking(2, 'base64Decode', decoder('base64')), base64UrlDecode = taking(2, 'base64UrlDecode', decoder('base64url'))
 
   class TextEncoder {
     get encoding() { return 'utf-8' }
@@ -202,6 +209,7 @@
       native.verify(`${algorithm}`, keyOf(key), bytesOf(data, 'data'), signature === null || signature === undefined ? '' : bytesOf(signature, 'signature')),
     encrypt: (key, data) => native.encrypt(bytesOf(key, 'key'), bytesOf(data, 'data')),
     decrypt: (key, text, as = 'text') => {
+      checkForm(as)
       const buffer = native.decrypt(bytesOf(key, 'key'), `${text}`)
       return as === 'bytes' ? new Uint8Array(buffer) : native.text(new Uint8Array(buffer), 'utf-8', false, true)
     },
@@ -213,6 +221,10 @@
       bytes.set(new Uint8Array(native.random(bytes.length)))
       return view
     },
+  }
+
+  for (const [name, most] of [['hash', 3], ['hmac', 4], ['verifyHmac', 4], ['verify', 4], ['encrypt', 2], ['decrypt', 3], ['timingSafeEqual', 2], ['randomBytes', 2]]) {
+    crypto[name] = taking(most, `crypto.${name}`, crypto[name])
   }
 
   // What is loaded when a script first uses it: see lazy.go.
