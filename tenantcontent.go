@@ -394,7 +394,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 			}
 			return err == nil, err
 		},
-		Handlers: app.deployments, Workspaces: app.workspaces, Store: appstore.New(c.DB).Notify(shown.Bump), Changes: shown.Of, Files: filesOf(apps.Kind), MaxFile: c.MaxAppFile, Manifests: httpapi.Manifests(), Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
+		Handlers: app.deployments, Workspaces: app.workspaces, Store: appstore.New(c.DB).Notify(shown.Bump), Changes: shown.Of, Files: filesOf(apps.Kind), Deployed: filesOf("app-manifest"), MaxFile: c.MaxAppFile, Manifests: httpapi.Manifests(), Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
 		Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
 	})
 	skillTypes, err := conversation.SkillTypes(c.AI, c.Scripts, c.Skills)

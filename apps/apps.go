@@ -181,6 +181,7 @@ type Service struct {
 	env       drafts.Secrets
 	store     Store
 	files     *libraries.Files
+	deployed  *libraries.Files // see Options.Deployed
 	o         Options
 	views     *tally.Tally[View, Views]
 
@@ -190,10 +191,12 @@ type Service struct {
 	running   *cache.Cache[Running]      // by app
 }
 
-// Options configure a Service. Store, Files, Directory, Keys and Licensed are required.
+// Options configure a Service. Store, Files, Deployed, Directory, Keys and Licensed are required.
 type Options struct {
-	Store     Store
-	Files     *libraries.Files
+	Store Store
+	Files *libraries.Files
+	// Deployed has the manifests of the apps' last deploys, in libraries of another kind than Files that have the ids of the apps'.
+	Deployed  *libraries.Files
 	Manifests manifest.Reader
 	MaxFile   int64 // bytes of a file that PutFile writes; default 100 MiB
 	Directory Directory
@@ -232,7 +235,7 @@ func New(o Options) *Service {
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	s := &Service{store: o.Store, files: o.Files, o: o, opened: cache.New[*opened](o.Changes), running: cache.New[Running](o.Changes),
+	s := &Service{store: o.Store, files: o.Files, deployed: o.Deployed, o: o, opened: cache.New[*opened](o.Changes), running: cache.New[Running](o.Changes),
 		manifests: cache.NewSized[manifestRead](maxManifests), reading: limiter.New(limiter.Options{Capacity: maxReading, PerKey: 1, Timeout: readingWait}), views: tally.New(Views.plus, func(ctx context.Context, tenant string, counted map[View]Views) error {
 			return o.Store.AddViews(ctx, tenant, counted)
 		})}
@@ -253,6 +256,7 @@ func (s *Service) noun() drafts.Noun[App] {
 		Visible: Visible, Inside: inside, Outside: errInside,
 		Write: toWrite.check, Edit: toEdit.check, Share: toShare.check, ChangeOwner: toChangeOwner.check,
 		Passed: passed, Reassigned: s.reassigned, DraftsEnd: true, TopShare: shares.Write, KnownRoles: s.knownRoles,
+		Content: s.checked, Removed: s.undeployed,
 		Inherit: (*App).inherit,
 		Begin: func(d *App, of App) error {
 			d.WebhookSecret = ""

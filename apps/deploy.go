@@ -96,8 +96,8 @@ func deploys(name string) bool {
 }
 
 // readableAgents returns the agents of a manifest, none if it cannot be read: force publishes that, and nobody views the app then.
-func (s *Service) readableAgents(ctx context.Context, app App) (all []manifest.Agent, readable bool, err error) {
-	m, err := s.manifest(ctx, app)
+func (s *Service) readableAgents(ctx context.Context, tenant, library string) (all []manifest.Agent, readable bool, err error) {
+	m, err := s.nextManifest(ctx, tenant, library)
 	if errs.CodeOf(err) == errs.Conflict {
 		return nil, false, nil
 	}
@@ -113,7 +113,7 @@ func (s *Service) prepare(ctx context.Context, app App, library string, o Publis
 		return p, err
 	}
 	if s.o.Agents != nil {
-		if p.agents, readable, err = s.readableAgents(ctx, App{Tenant: app.Tenant, LibraryID: library}); err != nil {
+		if p.agents, readable, err = s.readableAgents(ctx, app.Tenant, library); err != nil {
 			return p, err
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Service) prepare(ctx context.Context, app App, library string, o Publis
 			return p, err
 		}
 		p.Routes, p.Warnings = p.build.Routes, p.build.Warnings
-		doubts, err := s.doubts(ctx, App{Tenant: app.Tenant, LibraryID: library}, p.Routes)
+		doubts, err := s.doubts(ctx, app.Tenant, library, p.Routes)
 		if err != nil {
 			return p, err
 		}
@@ -156,8 +156,8 @@ type PublishOptions struct {
 
 // doubts returns warnings about rules of the manifest that allow nothing, and roles of handlers
 // that it does not declare, so that nobody can have them.
-func (s *Service) doubts(ctx context.Context, app App, routes []handlers.Route) (warnings []string, err error) {
-	m, err := s.manifest(ctx, app)
+func (s *Service) doubts(ctx context.Context, tenant, library string, routes []handlers.Route) (warnings []string, err error) {
+	m, err := s.nextManifest(ctx, tenant, library)
 	if errs.CodeOf(err) == errs.Conflict { // which force publishes, and nobody views the app then
 		return nil, nil
 	}
@@ -210,8 +210,8 @@ func (s *Service) install(ctx context.Context, app App, library string, p prepar
 	return s.o.Agents.Install(ctx, of, p.agents, p.tools())
 }
 
-// Deploy compiles the handlers of an app, runs its pending migrations, and makes it run the handlers from now on. When it fails the app
-// runs what it ran before; a migration that fails leaves those before it applied. An app that came from another tenant becomes the caller's, as
+// Deploy compiles the handlers of an app, runs its pending migrations, and makes it run the handlers, with the manifest in its files, from
+// now on. When it fails the app runs what it ran before; a migration that fails leaves those before it applied. An app that came from another tenant becomes the caller's, as
 // whom its handlers run. It needs the permission write.
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft, a manifest, a handler or a migration that is wrong, naming file and
 // line; errs.Conflict for files that change meanwhile; errs.Unavailable if too many scripts run.
@@ -230,7 +230,10 @@ func (s *Service) Deploy(ctx context.Context, id string, o PublishOptions) (v Sh
 	if err := toWrite.check(a, app, grant); err != nil {
 		return Shown{}, err
 	}
-	p, err := s.prepare(ctx, app, app.LibraryID, o, func() error { return s.readableManifest(ctx, app) })
+	if err := s.readableManifest(ctx, app); err != nil {
+		return Shown{}, err
+	}
+	p, err := s.prepare(ctx, app, app.LibraryID, o, func() error { return nil })
 	if err != nil {
 		return Shown{}, err
 	}
@@ -245,7 +248,10 @@ func (s *Service) Deploy(ctx context.Context, id string, o PublishOptions) (v Sh
 				app.OwnerID = a.User
 			}
 			app.deployedBy(a)
-			return s.install(ctx, *app, app.LibraryID, p)
+			if err := s.install(ctx, *app, app.LibraryID, p); err != nil {
+				return err
+			}
+			return s.deployManifest(ctx, *app)
 		})
 		return err
 	})
@@ -260,7 +266,7 @@ func (s *Service) deployCopy(ctx context.Context, of App, v Shown) Shown {
 	files, err := s.files.Snapshot(ctx, v.Tenant, v.LibraryID)
 	var agents []manifest.Agent
 	if err == nil {
-		agents, _, err = s.readableAgents(ctx, v.App)
+		agents, _, err = s.readableAgents(ctx, v.Tenant, v.LibraryID)
 	}
 	if err == nil && !files.Has(deploys) && len(agents) == 0 {
 		return v
@@ -284,9 +290,10 @@ func (s *Service) deployCopy(ctx context.Context, of App, v Shown) Shown {
 	return v
 }
 
-// readableManifest returns errs.Invalid for an app whose manifest cannot be read.
+// readableManifest returns errs.Invalid for an app that cannot be deployed as the manifest in its
+// files cannot be read.
 func (s *Service) readableManifest(ctx context.Context, app App) error {
-	_, err := s.manifest(ctx, app)
+	_, err := s.nextManifest(ctx, app.Tenant, app.LibraryID)
 	if errs.CodeOf(err) == errs.Conflict {
 		return errs.New(errs.Invalid, "%s", errs.MessageOf(err))
 	}

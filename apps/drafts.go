@@ -55,6 +55,9 @@ func (s *Service) Commit(ctx context.Context, id string, o PublishOptions) (v Sh
 			app.deployedBy(a)
 			return s.publish(app, d, now)
 		})
+		if err == nil {
+			err = s.deployManifest(ctx, app)
+		}
 		if err != nil {
 			return err
 		}
@@ -75,7 +78,7 @@ func (s *Service) committable(ctx context.Context, a actor.Actor, id string, for
 
 // checkManifest returns errs.Invalid for a draft whose manifest cannot be read.
 func (s *Service) checkManifest(ctx context.Context, d App) error {
-	_, err := s.manifest(ctx, d)
+	_, err := s.nextManifest(ctx, d.Tenant, d.LibraryID)
 	if errs.CodeOf(err) == errs.Conflict {
 		return errs.New(errs.Invalid, "%s\nThe app could not be viewed with this manifest: correct it, or publish it as it is with _commit?force=true.", errs.MessageOf(err))
 	}

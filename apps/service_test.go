@@ -47,6 +47,8 @@ type world struct {
 	now      time.Time
 	licensed bool
 	n        int
+
+	manifests *libraries.Files // of deployed apps
 }
 
 func (w *world) newID() string {
@@ -68,9 +70,12 @@ func (w *world) service(t testing.TB, db *bun.DB) *apps.Service {
 	clock := func() time.Time { return w.now }
 	keys, err := keyring.Parse(keyring.Generate())
 	is.New(t).NoErr(err)
+	filesOf := func(kind entity.Kind) *libraries.Files {
+		return libraries.New(libraries.Options{Store: librarystore.New(db, kind), Blobs: blobstore.New(db), Limit: 1 << 20, Now: clock})
+	}
+	w.manifests = filesOf("app-manifest")
 	return apps.New(apps.Options{
-		Store:   bunstore.New(db),
-		Files:   libraries.New(libraries.Options{Store: librarystore.New(db, apps.Kind), Blobs: blobstore.New(db), Limit: 1 << 20, Now: clock}),
+		Store: bunstore.New(db), Files: filesOf(apps.Kind), Deployed: w.manifests,
 		MaxFile: 100, Directory: people{"jo", "mia", "al", team}, Keys: keys,
 		Licensed: func(context.Context, string, string) (bool, error) { return w.licensed, nil },
 		CanonicalName: func(_ context.Context, _, name string) (string, error) {
@@ -494,6 +499,86 @@ func TestCommitBrokenManifest(t *testing.T) {
 		_, err = w.Commit(jo, v.ID, apps.PublishOptions{Force: true})
 		is.NoErr(err)
 		is.Equal(w.read(t, jo, v.ID, "informer.yaml"), "[")
+	})
+}
+
+// TestManifestOfLastDeploy: a manifest that is written into an app that was deployed waits for the
+// next deploy, and one that cannot be read is refused; an app that was never deployed has the one
+// in its files.
+func TestManifestOfLastDeploy(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		jo := as(t, "acme", "jo", actor.Publisher, "s1")
+		v := w.create(t, jo)
+		roles := func() (ids string) {
+			t.Helper()
+			shown, err := w.Declared(jo, v.ID)
+			is.NoErr(err)
+			for _, r := range shown.Manifest.Roles {
+				ids += r.ID + " "
+			}
+			return strings.TrimSpace(ids)
+		}
+		write := func(id, name, text string) error {
+			_, err := w.PutFile(jo, id, name, "text/plain", strings.NewReader(text))
+			return err
+		}
+		deploy := func() { is.NoErr(second(w.Deploy(jo, v.ID, apps.PublishOptions{}))) }
+		is.NoErr(write(v.ID, "app.yaml", "roles: [a]"))
+		is.Equal(roles(), "a")
+		deploy()
+		is.Equal(roles(), "a")
+		is.NoErr(write(v.ID, "app.yaml", "roles: [b]"))
+		is.Equal(roles(), "a")
+		_, err := w.PutShare(jo, v.ID, "mia", func(s *shares.Share) { s.Level, s.Roles = 1, []string{"b"} }) // which the next deploy brings
+		is.NoErr(err)
+		is.NoErr(write(v.ID, "informer.yaml", "roles: [c]"))
+		is.NoErr(write(v.ID, "app.yaml", "[")) // informer.yaml comes before it
+		is.Equal(roles(), "a")
+		deploy()
+		is.Equal(roles(), "c")
+
+		err = write(v.ID, "informer.yaml", "roles: [c]\nrolls: 1\n")
+		is.True(errors.Is(err, errs.Invalid))
+		is.True(strings.HasPrefix(errs.MessageOf(err), "informer.yaml:2:1: rolls: is not known here; "))
+		is.Equal(w.read(t, jo, v.ID, "informer.yaml"), "roles: [c]")
+		_, err = w.PutFile(as(t, "acme", "mia", actor.Member), v.ID, "informer.yaml", "", strings.NewReader("["))
+		is.True(errors.Is(err, errs.Forbidden)) // whatever the content
+
+		is.NoErr(w.DeleteFile(jo, v.ID, "informer.yaml"))
+		is.Equal(roles(), "c")
+		_, err = w.Deploy(jo, v.ID, apps.PublishOptions{}) // app.yaml counts now
+		is.True(errors.Is(err, errs.Invalid))
+		is.Equal(roles(), "c")
+		is.NoErr(w.DeleteFile(jo, v.ID, "app.yaml"))
+		deploy()
+		is.Equal(roles(), "")
+
+		d, err := w.Edit(jo, v.ID, false)
+		is.NoErr(err)
+		is.NoErr(write(d.ID, "informer.yaml", "["))
+		is.NoErr(write(d.ID, "informer.yaml", "roles: [d]"))
+		is.Equal(roles(), "")
+		drafted, err := w.Declared(jo, d.ID)
+		is.NoErr(err)
+		is.True(drafted.Manifest.HasRole("d"))
+		is.NoErr(second(w.Commit(jo, v.ID, apps.PublishOptions{})))
+		is.Equal(roles(), "d")
+
+		copied, err := w.Copy(jo, v.ID, nil)
+		is.NoErr(err)
+		of, err := w.Declared(jo, copied.ID)
+		is.NoErr(err)
+		is.True(of.Manifest.HasRole("d"))
+		is.NoErr(w.DeleteFile(jo, v.ID, "informer.yaml"))
+		is.NoErr(w.Delete(jo, v.ID))
+		is.NoErr(second(w.Restore(jo, v.ID)))
+		is.Equal(roles(), "d")
+		is.NoErr(w.Delete(jo, v.ID))
+		is.NoErr(w.Purge(as(t, "acme", "jo", actor.DataWizard), v.ID))
+		left, err := w.manifests.All(jo, "acme", v.LibraryID)
+		is.NoErr(err)
+		is.Equal(len(left), 0)
 	})
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// knownRoles returns errs.Invalid for a role that neither was there nor is one of the manifest of an app or of its draft.
+// knownRoles returns errs.Invalid for a role that neither was there nor is one of the manifest of an app, of the one that its next deploy
+// gives it, or of that of its draft.
 func (s *Service) knownRoles(ctx context.Context, app App, roles, had []string) error {
 	added := slices.DeleteFunc(slices.Clone(roles), func(role string) bool { return slices.Contains(had, role) })
 	if len(added) == 0 {
@@ -18,8 +19,13 @@ func (s *Service) knownRoles(ctx context.Context, app App, roles, had []string) 
 	if err != nil {
 		return err
 	}
-	added = slices.DeleteFunc(added, m.HasRole)
-	if len(added) == 0 {
+	if added = slices.DeleteFunc(added, m.HasRole); len(added) == 0 {
+		return nil
+	}
+	if m, err = s.nextManifest(ctx, app.Tenant, app.LibraryID); err != nil {
+		return err
+	}
+	if added = slices.DeleteFunc(added, m.HasRole); len(added) == 0 {
 		return nil
 	}
 	d, err := s.store.Draft(ctx, app.Tenant, app.ID)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -298,7 +299,7 @@ func (s *Service) complete(ctx context.Context, b *transfer.Batch[transferred], 
 	if t.AwaitsOwner = old.AwaitsOwner; t.OwnerID != old.OwnerID {
 		passed(caller(ctx, b.Tenant), &t.App)
 	}
-	t.LibraryID = old.LibraryID
+	t.LibraryID, t.DeployedAt = old.LibraryID, old.DeployedAt // what it was deployed with is there still
 	if !there {
 		t.LibraryID = s.rules.NewID()
 	}
@@ -319,15 +320,30 @@ func (s *Service) complete(ctx context.Context, b *transfer.Batch[transferred], 
 }
 
 // deployable is the transferer of apps, which run files only once somebody has deployed them: whoever imports an app, or deploys it into
-// another tenant, does not decide what runs there.
-type deployable struct{ entity.FileTransferer }
+// another tenant, does not decide what runs there, or what a deployed app may call.
+type deployable struct {
+	entity.FileTransferer
+	store Store
+}
 
 var _ entity.Deployable = deployable{}
 
 // Undeployed implements entity.Deployable.
-func (deployable) Undeployed(id, path string) string {
-	if !deploys(path) && !strings.HasPrefix(path, string(handlers.Tools)+"/") {
-		return ""
+func (d deployable) Undeployed(ctx context.Context, tenant, id, path string) (string, error) {
+	isManifest := slices.Contains(manifest.Files(), path)
+	if !isManifest && !deploys(path) && !strings.HasPrefix(path, string(handlers.Tools)+"/") {
+		return "", nil
 	}
-	return fmt.Sprintf("app %s: the handlers, agents and migrations that came along run once somebody deploys the app, with POST /api/apps/%s/_deploy. Until then it runs what was deployed before, if anything.", id, id)
+	app, err := d.store.Head(ctx, tenant, Lookup{ID: id})
+	if err != nil {
+		return "", err
+	}
+	what := "the handlers, agents and migrations that came along run"
+	switch {
+	case app.DeployedAt != nil:
+		what = "the manifest, handlers, agents and migrations that came along count"
+	case isManifest: // an app that was never deployed has the one in its files
+		return "", nil
+	}
+	return fmt.Sprintf("app %s: %s once somebody deploys the app, with POST /api/apps/%s/_deploy. Until then it runs what was deployed before, if anything.", id, what, id), nil
 }

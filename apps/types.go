@@ -18,7 +18,7 @@ func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 // Type returns the entity.Type of apps.
 func (u Unchecked) Type() entity.Type {
 	t := u.s.rules.Type(u.s.transferer())
-	t.Transferer = deployable{t.Transferer.(entity.FileTransferer)}
+	t.Transferer = deployable{t.Transferer.(entity.FileTransferer), u.s.store}
 	return t
 }
 

@@ -3,17 +3,14 @@ package apps
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/libraries"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
@@ -219,62 +216,4 @@ func entry(given ...string) string {
 		}
 	}
 	return "index.html"
-}
-
-// manifestRead is what reading a manifest has led to.
-type manifestRead struct {
-	manifest manifest.Manifest
-	err      error
-}
-
-// How manifests are read and kept.
-const (
-	maxManifests  = 64 << 20         // bytes of all that are kept
-	manifestBytes = 10               // memory of one for each byte of its file
-	maxReading    = 2                // how many are read at once, for a tenant one
-	readingWait   = 10 * time.Second // how long others wait
-)
-
-// manifest returns the manifest of an app, the zero Manifest if it has none. Errors: errs.Conflict.
-func (s *Service) manifest(ctx context.Context, app App) (manifest.Manifest, error) {
-	for _, name := range manifest.Files() {
-		f, err := s.files.GetCached(ctx, app.Tenant, app.LibraryID, name)
-		if errs.CodeOf(err) == errs.NotFound {
-			continue
-		}
-		if err != nil {
-			return manifest.Manifest{}, err
-		}
-		return s.readManifest(ctx, app, name, f)
-	}
-	return manifest.Manifest{}, nil
-}
-
-// readManifest returns the manifest in a file, or why it cannot be read. A content is read once, as it never changes.
-func (s *Service) readManifest(ctx context.Context, app App, name string, f libraries.File) (manifest.Manifest, error) {
-	if m, ok := s.manifests.Get(app.Tenant, name+"/"+f.ContentID); ok {
-		return m.manifest, m.err
-	}
-	leave, err := s.reading.Acquire(ctx, 1, app.Tenant)
-	if err != nil {
-		return manifest.Manifest{}, limiter.Unavailable(err, "Too many manifests are read at the moment. Try again.")
-	}
-	defer leave()
-	if m, ok := s.manifests.Get(app.Tenant, name+"/"+f.ContentID); ok { // read meanwhile
-		return m.manifest, m.err
-	}
-	f, r, err := s.files.OpenCached(ctx, app.Tenant, app.LibraryID, name)
-	if err != nil {
-		return manifest.Manifest{}, err
-	}
-	raw, err := io.ReadAll(io.LimitReader(r, manifest.MaxSize+1))
-	if err := errors.Join(err, r.Close()); err != nil {
-		return manifest.Manifest{}, err
-	}
-	var m manifestRead
-	if m.manifest, m.err = s.o.Manifests.Read(name, raw); errs.CodeOf(m.err) == errs.Invalid {
-		m.err = errs.New(errs.Conflict, "%s", errs.MessageOf(m.err))
-	}
-	s.manifests.Put(app.Tenant, name+"/"+f.ContentID, m, manifestBytes*len(raw))
-	return m.manifest, m.err
 }

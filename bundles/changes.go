@@ -273,7 +273,9 @@ func (l *importer) put(ctx context.Context, p entity.FileTransferer, k entity.Ke
 func (l *importer) putFile(ctx context.Context, p entity.FileTransferer, k entity.Key, f entity.File, r io.Reader) error {
 	has, ok := l.same[k]
 	if !ok {
-		l.noteUndeployed(p, k, f.Path)
+		if err := l.noteUndeployed(ctx, p, k, f.Path); err != nil {
+			return err
+		}
 		return p.PutFile(ctx, l.tenant, k.ID, f, r)
 	}
 	var before []byte
@@ -288,7 +290,9 @@ func (l *importer) putFile(ctx context.Context, p entity.FileTransferer, k entit
 		return err
 	}
 	if !bytes.Equal(before, now.Sum(nil)) {
-		l.noteUndeployed(p, k, f.Path)
+		if err := l.noteUndeployed(ctx, p, k, f.Path); err != nil {
+			return err
+		}
 		delete(l.same, k)
 		l.report.Changes[has.change].Action = string(entity.Updated)
 		l.add(k.Kind, unchanged, -1)

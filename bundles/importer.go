@@ -296,20 +296,21 @@ func (l *importer) file(ctx context.Context, m archive.Member, r io.Reader) erro
 
 // noteUndeployed adds a warning, for the caller and in a deploy also for the tenant's superusers, if an entity does not run a file that was
 // written until somebody deploys it. There is one for each entity.
-func (l *importer) noteUndeployed(p entity.FileTransferer, k entity.Key, path string) {
+func (l *importer) noteUndeployed(ctx context.Context, p entity.FileTransferer, k entity.Key, path string) error {
 	d, ok := p.(entity.Deployable)
 	if !ok || l.undeployed[k] {
-		return
+		return nil
 	}
-	sentence := d.Undeployed(k.ID, path)
-	if sentence == "" {
-		return
+	sentence, err := d.Undeployed(ctx, l.tenant, k.ID, path)
+	if sentence == "" || err != nil {
+		return err
 	}
 	l.undeployed[k] = true
 	l.warn(sentence)
 	if l.crossTenant {
 		l.tell(sentence)
 	}
+	return nil
 }
 
 func (l *importer) count(c Change) {

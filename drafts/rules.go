@@ -3,6 +3,7 @@ package drafts
 import (
 	"cmp"
 	"context"
+	"io"
 	"strings"
 	"time"
 
@@ -44,6 +45,12 @@ type Noun[T Entity] struct {
 	TopShare shares.Level // the highest level of a share
 	// KnownRoles returns errs.Invalid for a role of a share that neither was there nor is known to the entity; nil: there are no roles.
 	KnownRoles func(ctx context.Context, e T, roles, had []string) error
+
+	// Content returns a reader in place of the content that PutFile writes as a file of an entity, which the caller may do; nil: the
+	// content itself.
+	Content func(ctx context.Context, e T, path string, content io.Reader) io.Reader
+	// Removed is called with entities that were removed, in the transaction; nil: it is not called.
+	Removed func(ctx context.Context, tenant string, gone []T) error
 
 	DraftsEnd bool // reassignment removes the drafts of the source principal instead of moving them
 
@@ -427,8 +434,16 @@ func (r *Rules[T]) Remove(ctx context.Context, tenant string, ids []string) erro
 		f := r.fields(&gone[i])
 		libraries[i], keys[i] = *f.LibraryID, entity.Key{Kind: r.n.Kind, ID: *f.ID}
 	}
-	if err := r.o.Files.Remove(ctx, tenant, libraries); err != nil || r.o.Registry == nil {
+	if err := r.o.Files.Remove(ctx, tenant, libraries); err != nil {
 		return err
+	}
+	if r.n.Removed != nil {
+		if err := r.n.Removed(ctx, tenant, gone); err != nil {
+			return err
+		}
+	}
+	if r.o.Registry == nil {
+		return nil
 	}
 	return r.o.Registry.Deleted(ctx, tenant, keys...)
 }

@@ -105,7 +105,11 @@ func (s Service[T]) PutFile(ctx context.Context, id, path, contentType string, c
 		return libraries.File{}, err
 	}
 	f := r.fields(&e)
-	return r.o.Files.Put(ctx, *f.Tenant, *f.LibraryID, path, contentType, &limited{content, r.o.MaxFile, r.o.MaxFile, r.n.Article}, lock)
+	content = &limited{content, r.o.MaxFile, r.o.MaxFile, r.n.Article}
+	if r.n.Content != nil {
+		content = r.n.Content(ctx, e, path, content)
+	}
+	return r.o.Files.Put(ctx, *f.Tenant, *f.LibraryID, path, contentType, content, lock)
 }
 
 // limited is a reader that fails with errs.TooLarge after most bytes.

@@ -106,7 +106,7 @@ type FileTransferer interface {
 // import starts nothing.
 type Deployable interface {
 	FileTransferer
-	// Undeployed returns a sentence for people about an entity of which an import has written a file that it does not run before it is
-	// deployed, "" for any other file.
-	Undeployed(id, path string) string
+	// Undeployed returns a sentence for people about an entity of which an import has written a file that it does not run or read before
+	// it is deployed, "" for any other file.
+	Undeployed(ctx context.Context, tenant, id, path string) (string, error)
 }

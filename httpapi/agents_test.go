@@ -562,10 +562,11 @@ func TestDeployOfAnUnreadableManifest(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
 	h := agentApp(t, w, "agents: {a: {}}\n", nil)
-	h.must(t, "admin", "PUT", h.path("/contents/informer.yaml"), "agents: {a: {}\n", "Content-Type: application/yaml")
+	h.must(t, "admin", "PUT", h.path("/contents/app.yaml"), "agents: {a: {}\n", "Content-Type: application/yaml")
+	h.must(t, "admin", "DELETE", h.path("/contents/informer.yaml"), "") // now app.yaml counts
 	a := w.do(t, "admin", "POST", h.path("/_deploy"), "")
 	is.Equal(a.status, 400)
-	is.True(strings.HasPrefix(a.message(t), "informer.yaml:"))
+	is.True(strings.HasPrefix(a.message(t), "app.yaml:"))
 	is.Equal(read[page](t, w.must(t, "admin", "GET", h.path("/agents"), "")).Total, 1)
 }
 

@@ -68,7 +68,7 @@ func TestImportsRunNothing(t *testing.T) {
 		one := "/api/apps/" + app
 		get := func(user string) string { return w.do(t, user, "GET", one+"/view/api/_server/a", "").body }
 		type imported struct{ Warnings []string }
-		sentence := "app " + app + ": the handlers, agents and migrations that came along run once somebody deploys the app, with POST /api/apps/" + app + "/_deploy. Until then it runs what was deployed before, if anything."
+		sentence := " once somebody deploys the app, with POST /api/apps/" + app + "/_deploy. Until then it runs what was deployed before, if anything."
 		count := func(a answer) int { return strings.Count(strings.Join(read[imported](t, a).Warnings, "\n"), sentence) }
 
 		put(t, w, app, map[string]string{"server/a.js": "export const GET = () => 2", "server/b.js": "export const GET = () => 2"})
@@ -103,6 +103,57 @@ func TestImportsRunNothing(t *testing.T) {
 		bring()
 		is.Equal(get("eve"), "2") // which nobody of evil has deployed
 		is.Equal(get("dana"), "2")
+	})
+}
+
+// TestManifestWaitsForDeploy: what a deployed app may call is what its last deploy says, whatever is
+// written or imported since, and an open page goes on; a manifest that cannot be read is refused.
+func TestManifestWaitsForDeploy(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		app := shop(t, w, map[string]string{
+			"informer.yaml":    "access: [colors]\nroles: [clerk]\n",
+			"server/call.js":   callJS,
+			"webhooks/call.js": "export const POST = async ({ fetch }) => (await fetch('users')).status",
+		})
+		one := "/api/apps/" + app
+		base := opened(t, w, "dana", app)
+		holds := func(colors, users int) {
+			t.Helper()
+			is.Equal(w.do(t, "", "GET", base+"api/colors", "").status, colors)
+			is.Equal(w.do(t, "", "GET", base+"api/users", "").status, users)
+			is.Equal(strings.Contains(w.must(t, "dana", "GET", one+"/data-access", "").body, `"path":"users"`), users == 200)
+		}
+		holds(200, 403)
+		archive := w.must(t, "admin", "POST", one+"/_export", "").body
+		put(t, w, app, map[string]string{"informer.yaml": "access: [users]\nroles: [boss]\n"})
+		holds(200, 403)
+		is.True(strings.Contains(w.must(t, "dana", "GET", one+"/roles", "").body, `"id":"clerk"`))
+		is.Equal(w.must(t, "dana", "POST", one+"/view/api/_server/call", `{"method": "GET", "path": "colors"}`).body, "200")
+		is.Equal(w.do(t, "dana", "POST", one+"/view/api/_server/call", `{"method": "GET", "path": "users"}`).status, 500)
+
+		bad := "access: [colors]\nrolls: 1\n"
+		a := w.do(t, "dana", "PUT", one+"/contents/informer.yaml", bad, "Content-Type: text/plain")
+		is.Equal(a.status, 400)
+		is.True(strings.Contains(a.body, "informer.yaml:2:1: rolls"))
+		for user, status := range map[string]int{"mia": 403, "nora": 404, "eve": 404} {
+			is.Equal(w.do(t, user, "PUT", one+"/contents/informer.yaml", bad, "Content-Type: text/plain").status, status)
+		}
+		draft := read[struct{ ID string }](t, w.must(t, "dana", "POST", one+"/_edit", "")).ID
+		w.must(t, "dana", "PUT", "/api/apps/"+draft+"/contents/informer.yaml", bad, "Content-Type: text/plain")
+		w.must(t, "dana", "DELETE", one+"/draft", "")
+		holds(200, 403)
+		w.must(t, "dana", "POST", one+"/_deploy", "")
+		is.Equal(w.do(t, "", "GET", base+"api/users", "").status, 401)
+		base = opened(t, w, "dana", app)
+		holds(403, 200)
+
+		brought := w.must(t, "admin", "POST", "/api/_import-bundle?updateRule=overwrite", archive)
+		is.Equal(strings.Count(brought.body, "the manifest, handlers, agents and migrations that came along count once somebody deploys the app"), 1)
+		holds(403, 200)
+		w.must(t, "dana", "POST", one+"/_deploy", "")
+		base = opened(t, w, "dana", app)
+		holds(200, 403)
 	})
 }
 

@@ -261,6 +261,7 @@ func TestHandlerFunctions(t *testing.T) {
 			}`})
 		w.must(t, "dana", "PUT", "/api/apps/"+app+"/environment/KEY", `{"value": "s3cret"}`)
 		put(t, w, app, map[string]string{"informer.yaml": "access: [dataset: sales]"})
+		w.must(t, "dana", "POST", "/api/apps/"+app+"/_deploy", "")
 		a := w.do(t, "mia", "POST", "/api/apps/"+app+"/view/api/_server/a", "{}")
 		is.Equal(a.body, `{"order":{"id":1,"total":2.5},"event":"order.paid","note":"string","queued":2,"html":"<p><strong>a</strong></p>\n","text":"Hi\n","wrong":"invalid","unbound":"not_found: No dataset is bound to the alias sales.","key":"s3cret"}`)
 	})
@@ -287,6 +288,7 @@ func TestArgumentsOfHandlerFunctions(t *testing.T) {
 			return { says, texts }
 		}`})
 	put(t, w, app, map[string]string{"informer.yaml": "access: [dataset: sales]"})
+	w.must(t, "dana", "POST", "/api/apps/"+app+"/_deploy", "")
 	got := read[struct{ Says, Texts []string }](t, w.do(t, "mia", "POST", "/api/apps/"+app+"/view/api/_server/a", "{}"))
 	is.Equal(got.Texts, []string{"Hi\n", "a", "b"})
 	want := []string{

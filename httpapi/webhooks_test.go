@@ -274,6 +274,7 @@ func TestWebhookOfTeam(t *testing.T) {
 		}`,
 	})
 	w.must(t, "admin", "PUT", h.path("/contents/informer.yaml"), "access:\n  - teams/*\n  - PUT colors/*\n", "Content-Type: application/yaml")
+	w.must(t, "admin", "POST", h.path("/_deploy"), "")
 	type seen struct {
 		User        map[string]string
 		Read, Write int
@@ -383,6 +384,7 @@ func TestWebhookResponds(t *testing.T) {
 		}`,
 	})
 	w.must(t, "admin", "PUT", h.path("/contents/informer.yaml"), "access:\n  - colors/*\n", "Content-Type: application/yaml")
+	w.must(t, "admin", "POST", h.path("/_deploy"), "")
 	a := h.call(t, "POST", "x", "{}")
 	is.Equal(a.status, 202)
 	is.Equal(a.body, "early")

@@ -373,6 +373,35 @@ func (l *Files) Replace(ctx context.Context, tenant, library, by string) error {
 	return l.store.Replace(ctx, tenant, library, by, l.stamp())
 }
 
+// Set makes the files of a library exactly some that another library has, which may be of another
+// kind. The caller has locked both libraries, in the transaction in ctx.
+func (l *Files) Set(ctx context.Context, tenant, library string, files []File) error {
+	had, err := l.store.All(ctx, tenant, library)
+	if err != nil {
+		return err
+	}
+	same := func(f File) func(File) bool {
+		return func(o File) bool { return o.Path == f.Path && o.Version() == f.Version() }
+	}
+	for _, f := range had {
+		if slices.ContainsFunc(files, same(f)) {
+			continue
+		}
+		if err := l.store.Delete(ctx, tenant, library, f.Path, l.stamp()); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		if slices.ContainsFunc(had, same(f)) {
+			continue
+		}
+		if _, err := l.store.Put(ctx, tenant, library, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Modified returns the newest UpdatedAt of the files of some libraries. Libraries without files are left out.
 func (l *Files) Modified(ctx context.Context, tenant string, libraries []string) (map[string]time.Time, error) {
 	return l.store.Modified(ctx, tenant, libraries)

@@ -439,6 +439,37 @@ func TestKeep(t *testing.T) {
 	})
 }
 
+// TestSet: a library has exactly the files of another kind's that it is given, with their bytes, and
+// those that it has already stay as they are.
+func TestSet(t *testing.T) {
+	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, at *clock) {
+		is, ctx := is.New(t), t.Context()
+		other := libraries.New(libraries.Options{Store: bunstore.New(db, "other"), Blobs: blobstore.New(db), Now: at.now})
+		one, two := put(t, l, "l", "one", "1"), put(t, l, "l", "two", "2")
+		set := func(files ...libraries.File) []libraries.File {
+			is.NoErr(db.RunInTx(ctx, nil, func(ctx context.Context, _ bun.Tx) error { return other.Set(ctx, "acme", "l", files) }))
+			all, err := other.All(ctx, "acme", "l")
+			is.NoErr(err)
+			return all
+		}
+		is.Equal(set(one), []libraries.File{one})
+		is.Equal(set(one, two), []libraries.File{one, two})
+		at.add(time.Minute)
+		is.Equal(set(two), []libraries.File{two})
+		changed := put(t, l, "l", "two", "changed")
+		is.NoErr(l.Delete(ctx, "acme", "l", "one", free))
+		all := set(changed)
+		is.Equal(len(all), 1)
+		_, r, err := other.Open(ctx, "acme", "l", "two")
+		is.NoErr(err)
+		text, err := io.ReadAll(r)
+		is.NoErr(err)
+		is.NoErr(r.Close())
+		is.Equal(string(text), "changed")
+		is.Equal(len(set()), 0)
+	})
+}
+
 // TestCompare: the result depends on the bytes of the library alone, not on those that another one has.
 func TestCompare(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, _ *clock) {

@@ -91,3 +91,46 @@ func TestLibraryKinds(t *testing.T) {
 		}
 	})
 }
+
+// TestAppManifests: apps that were deployed have the manifest that is in their files, also with
+// row-level security on; drafts and other apps have none of their own.
+func TestAppManifests(t *testing.T) {
+	each(t, func(t *testing.T, url string) {
+		is, db := is.New(t), open(t, url)
+		is.NoErr(migrations.RunBefore(t.Context(), db, "0058"))
+		if _, c := bunx.For(t.Context(), db, ""); c.Postgres() {
+			_, err := migrations.EnableRowLevelSecurity(t.Context(), db)
+			is.NoErr(err)
+		}
+		const at = `'2026-11-01 00:00:00.000000Z'`
+		for _, tenant := range []string{"acme", "evil"} {
+			write(t, db, tenant, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', `+at+`, `+at+`)`, tenant)
+			for _, app := range []struct {
+				id       string
+				of       any
+				deployed string
+				files    []string
+			}{
+				{"both", nil, at, []string{"app.yaml", "index.html", "informer.yaml"}}, {"old", nil, at, []string{"app.yaml", "lib/informer.yaml"}}, {"none", nil, at, []string{"index.html"}},
+				{"never", nil, "NULL", []string{"informer.yaml"}}, {"draft", "both", at, []string{"informer.yaml"}},
+			} {
+				write(t, db, tenant, `INSERT INTO tc_apps (tenant_id, id, type, name, label, search, owner_id, defn, settings, library_id, shared, is_managed, datasets, tags,
+					editing_id, deployed_at, created_at, updated_at) VALUES ($1, $2, 'report', 'x', 'x', 'x', 'jo', '{}', '{}', 'l-' || $3, $4, $4, '[]', '[]', $5, `+app.deployed+`, `+at+`, `+at+`)`,
+					tenant, app.id, app.id, false, app.of)
+				for _, path := range app.files {
+					write(t, db, tenant, `INSERT INTO tc_library_files (tenant_id, kind, library_id, path, folded, content_id, size, content_type, sha256, created_at, updated_at)
+						VALUES ($1, 'app', 'l-' || $2, $3, $4, 'c', 7, 'text/plain', 'd', `+at+`, `+at+`)`, tenant, app.id, path, path)
+				}
+			}
+		}
+		is.NoErr(migrations.Run(t.Context(), db))
+		for _, tenant := range []string{"acme", "evil"} {
+			ctx, c := bunx.For(t.Context(), db, tenant)
+			rows, err := c.Rows(ctx, `SELECT library_id || ' ' || path FROM tc_library_files WHERE tenant_id = $1 AND kind = 'app-manifest'
+				AND content_id = 'c' AND size = 7 AND sha256 = 'd' AND folded = path ORDER BY library_id`, tenant)
+			all, err := bunx.Scan(rows, err, bunx.Text)
+			is.NoErr(err)
+			is.Equal(all, []string{"l-both informer.yaml", "l-old app.yaml"})
+		}
+	})
+}
