@@ -447,7 +447,7 @@ func TestSet(t *testing.T) {
 		other := libraries.New(libraries.Options{Store: bunstore.New(db, "other"), Blobs: blobstore.New(db), Now: at.now})
 		one, two := put(t, l, "l", "one", "1"), put(t, l, "l", "two", "2")
 		set := func(files ...libraries.File) []libraries.File {
-			is.NoErr(db.RunInTx(ctx, nil, func(ctx context.Context, _ bun.Tx) error { return other.Set(ctx, "acme", "l", files) }))
+			is.NoErr(other.Set(ctx, "acme", "l", files))
 			all, err := other.All(ctx, "acme", "l")
 			is.NoErr(err)
 			return all
