@@ -128,11 +128,16 @@ func TestTokenEndsAfterTwelveHours(t *testing.T) {
 	viewer, chosen := baseIn(t, w.must(t, "", "GET", "/api/apps/"+app+"/view", "", key)), baseIn(t, w.must(t, "", "GET", "/api/apps/"+app+"/view?role=clerk", "", key))
 	visitor := baseIn(t, w.must(t, "", "GET", share, ""))
 	all := map[string]string{viewer: baseURL + "/api/apps/" + app + "/view", chosen: baseURL + "/api/apps/" + app + "/view?role=clerk", visitor: ""}
-	w.pass(view.Lifetime - time.Minute)
-	for base := range all {
-		is.Equal(w.do(t, "", "GET", base+"api/colors", "").status, 200)
+	used := func() {
+		for base := range all {
+			is.Equal(w.do(t, "", "GET", base+"api/colors", "").status, 200)
+		}
 	}
-	w.pass(time.Minute)
+	for range 14 { // 11 hours and 54 minutes
+		w.pass(51 * time.Minute)
+		used()
+	}
+	w.pass(view.Lifetime - 14*51*time.Minute)
 	for base, reload := range all {
 		a := w.do(t, "", "GET", base+"api/colors", "")
 		is.Equal(a.status, 401)
@@ -141,6 +146,65 @@ func TestTokenEndsAfterTwelveHours(t *testing.T) {
 	is.Equal(w.do(t, "", "GET", viewer+"about", "", "Sec-Fetch-Mode: navigate").header.Get("Location"), all[viewer])
 	is.Equal(w.do(t, "", "GET", visitor+"about", "", "Sec-Fetch-Mode: navigate").status, 401)
 	is.Equal(w.do(t, "", "GET", baseIn(t, w.must(t, "", "GET", share, ""))+"api/colors", "").status, 200)
+}
+
+// TestTokenEndsWithoutUse: a page that was not used for an hour is 401, with the address that opens
+// the app again, also at an origin of its own.
+func TestTokenEndsWithoutUse(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	app := shop(t, w, nil)
+	key := "Authorization: Bearer " + read[struct{ Key string }](t, w.must(t, "mia", "POST", "/api/tokens", "{}")).Key
+	base := baseIn(t, w.must(t, "", "GET", "/api/apps/"+app+"/view", "", key))
+	for range 3 {
+		w.pass(view.Idle - time.Minute)
+		is.Equal(w.do(t, "", "GET", base+"index.html", "").status, 200)
+	}
+	w.pass(view.Idle)
+	for _, path := range []string{"index.html", "api/colors", "api/_server/x"} {
+		a := w.do(t, "", "GET", base+path, "")
+		is.Equal(read[endedBody](t, a), endedBody{401, "The view of the app was not used for an hour: open the app again.", baseURL + "/api/apps/" + app + "/view"})
+	}
+}
+
+// TestLinkKeepsItsAccess: the calls of a link are those that the manifest allowed when it was made,
+// as far as it allows them still.
+func TestLinkKeepsItsAccess(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		app := shop(t, w, map[string]string{
+			"informer.yaml": "access: ['GET,PUT colors/*', users]\nroles: [clerk]\n",
+			"server/x.js":   "export const GET = async ({ fetch, request }) => { try { return (await fetch(request.query.path)).status } catch (e) { return e.code } }",
+		})
+		link := func() string {
+			made := read[struct {
+				Key  string
+				Data struct{ Access []string }
+			}](t, w.must(t, "admin", "POST", "/api/apps/"+app+"/tokens", "{}"))
+			return "/api/apps/" + app + "/share?token=" + made.Key
+		}
+		status := func(link, path string) string {
+			base := baseIn(t, w.must(t, "", "GET", link, ""))
+			page := w.do(t, "", "GET", base+"api/"+path, "").status
+			server := w.do(t, "", "GET", base+"api/_server/x?path="+path, "").body
+			if page == 200 && server == "200" {
+				return "allowed"
+			}
+			is.Equal(page, 403)
+			is.Equal(server, `"forbidden"`)
+			return "refused"
+		}
+		w.must(t, "admin", "PUT", "/api/colors/red", `{"color": "#ff0000"}`)
+		old := link()
+		is.Equal(status(old, "colors/red"), "allowed")
+		is.Equal(status(old, "users"), "allowed")
+		is.Equal(status(old, "teams"), "refused")
+		put(t, w, app, map[string]string{"informer.yaml": "access: ['colors/*', teams]\nroles: [clerk]\n"})
+		w.must(t, "dana", "POST", "/api/apps/"+app+"/_deploy", "")
+		is.Equal(status(old, "colors/red"), "allowed")
+		is.Equal(status(old, "users"), "refused") // which the manifest allows no more
+		is.Equal(status(old, "teams"), "refused") // which it did not allow then
+		is.Equal(status(link(), "teams"), "allowed")
+	})
 }
 
 // TestTokenOfOneApp: two apps that are the same have no tokens in common.

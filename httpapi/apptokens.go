@@ -96,7 +96,8 @@ func (n tokened) made(r *request, t sessions.Token, key string, of entity.Ref, l
 }
 
 // createAppToken serves POST /api/apps/{id}/tokens {roles, notes, expiresAt, restrict, cidr}: 201 and the token with its key, which
-// cannot be read again; data has the roles. _links.share is the complete link for
+// cannot be read again; data has the roles, and the calls that the manifest allows now, which
+// are the most that the link ever allows. _links.share is the complete link for
 // visitors. 400 for a member that is not known, for a role that the app's manifest does not have, and for a draft; 403 without the
 // permission share, and for a caller with a token; 404; 409 for a manifest that cannot be read.
 func (a *api) createAppToken(r *request) (reply, error) {
@@ -113,7 +114,11 @@ func (a *api) createAppToken(r *request) (reply, error) {
 	}
 	var roles []string
 	in.Roles.apply(&roles)
-	t, key, err := a.Sessions.CreateAppToken(r.Context(), r.param("id"), made, roles)
+	access, err := a.accessOf(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	t, key, err := a.Sessions.CreateAppToken(r.Context(), r.param("id"), made, roles, access)
 	if err != nil {
 		return reply{}, err
 	}
@@ -123,4 +128,17 @@ func (a *api) createAppToken(r *request) (reply, error) {
 	}
 	n := a.appTokens()
 	return n.made(r, t, key, app, n.links(t).With("share", a.href("apps", t.Entity.ID, "share")+"?token="+url.QueryEscape(key)))
+}
+
+// accessOf returns the rules of the manifest that an app has now, which its sharers keep in tokens.
+func (a *api) accessOf(ctx context.Context, id string) ([]string, error) {
+	v, err := a.Apps.ViewOfVisitor(ctx, id, nil)
+	if err != nil {
+		return nil, err
+	}
+	rules := make([]string, len(v.Manifest.Access))
+	for i, rule := range v.Manifest.Access {
+		rules[i] = rule.String()
+	}
+	return rules, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/apps/view"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/sessions"
@@ -49,9 +50,27 @@ func orientation(r *request) (view.Orientation, error) {
 // their own or, if role is not "", that one.
 func (a *api) viewed(r *request, role string) (apps.Viewed, error) {
 	if r.visitor != nil {
-		return a.Apps.ViewOfVisitor(r.Context(), r.param("id"), r.visitor.Roles)
+		v, err := a.Apps.ViewOfVisitor(r.Context(), r.param("id"), r.visitor.Roles)
+		v.Manifest = asInvited(v.Manifest, r.visitor.Access)
+		return v, err
 	}
 	return a.Apps.View(r.Context(), r.param("id"), role)
+}
+
+// asInvited returns a manifest as visitors have it whose link was made when some rules were its
+// access: a later manifest allows them no more than these. Nil rules are those of a link that was made
+// before they were kept.
+func asInvited(m manifest.Manifest, rules []string) manifest.Manifest {
+	if rules == nil {
+		return m
+	}
+	var all []manifest.Rule
+	for _, text := range rules {
+		if rule, ok := manifest.ParseRule(text); ok {
+			all = append(all, rule)
+		}
+	}
+	return m.Limited(all)
 }
 
 // visitorOf returns the caller of a visitor's route: the user who has made the token in the query.

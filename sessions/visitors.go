@@ -77,19 +77,20 @@ func (s *Service) webhooks() tokensOf {
 
 // appData is Token.Data of an AppView.
 type appData struct {
-	Roles []string `json:"roles"` // ids of roles of the app's manifest, ordered
+	Roles  []string `json:"roles"`  // ids of roles of the app's manifest, ordered
+	Access []string `json:"access"` // rules of the app's manifest when the token was made; nil in tokens of earlier releases
 }
 
-// CreateAppToken creates a token that shows an app to visitors as if they had some roles of its manifest, and returns it with its
-// credential, which cannot be read again. It is for those who may share the app. It lives as long as it, the app and its creator
+// CreateAppToken creates a token that shows an app to visitors as if they had some roles of its manifest, and keeps the calls that the
+// manifest allows now as texts: Visitor has them. It returns the token with its credential, which cannot be read again. It is for those who may share the app. It lives as long as it, the app and its creator
 // do, and is refused while the creator may not share the app. A caller with a token cannot make one. Errors: errs.NotFound;
 // errs.Forbidden; errs.Invalid naming the field, also for an unknown role and for a draft; errs.Conflict for a manifest that
 // cannot be read.
-func (s *Service) CreateAppToken(ctx context.Context, app string, n NewToken, roles []string) (t Token, credential string, err error) {
+func (s *Service) CreateAppToken(ctx context.Context, app string, n NewToken, roles, access []string) (t Token, credential string, err error) {
 	roles = append([]string{}, roles...) // an empty list for none
 	slices.Sort(roles)
 	roles = slices.Compact(roles)
-	return s.createTokenOf(ctx, s.views(), visitorKind, n, appData{roles}, func(ctx context.Context, do func(ctx context.Context, id string) error) error {
+	return s.createTokenOf(ctx, s.views(), visitorKind, n, appData{roles, append([]string{}, access...)}, func(ctx context.Context, do func(ctx context.Context, id string) error) error {
 		return s.o.Apps.Sharing(ctx, app, roles, do)
 	})
 }
@@ -294,6 +295,7 @@ type Visitor struct {
 	Token   string      // id of the token
 	App     string      // id of the app, of a Chat that of the assistant
 	Roles   []string    // of the app's manifest, as they were chosen for the token
+	Access  []string    // rules of the app's manifest when the token was made; nil for a Chat and for a token of an earlier release
 	Inviter actor.Actor // the user who made the token, with the rights of the moment and ReadOnly; the visitor is not this user
 }
 
@@ -343,5 +345,5 @@ func (u Unchecked) visitor(ctx context.Context, tenant, id string, from netip.Ad
 			return Visitor{}, err
 		}
 	}
-	return Visitor{Token: t.ID, App: t.Entity.ID, Roles: data.Roles, Inviter: inviter}, nil
+	return Visitor{Token: t.ID, App: t.Entity.ID, Roles: data.Roles, Access: data.Access, Inviter: inviter}, nil
 }

@@ -50,7 +50,7 @@ func (f *fixedApps) Writing(ctx context.Context, id string, do func(ctx context.
 // invited makes a token of the app a and returns its credential.
 func (f *fixture) invited(t *testing.T, n sessions.NewToken) (sessions.Token, string) {
 	t.Helper()
-	made, credential, err := f.CreateAppToken(f.as(t), "a", n, []string{"editor", "editor"})
+	made, credential, err := f.CreateAppToken(f.as(t), "a", n, []string{"editor", "editor"}, []string{"GET colors"})
 	is.New(t).NoErr(err)
 	return made, credential
 }
@@ -61,7 +61,7 @@ func TestVisitor(t *testing.T) {
 		made, credential := f.invited(t, sessions.NewToken{Notes: ptr("for the fair"), ExpiresAt: ptr(monday.Add(time.Hour))})
 		is.Equal(made.Type, "app-view")
 		is.Equal(made.Entity, entity.Key{Kind: "app", ID: "a"})
-		is.Equal(string(made.Data), `{"roles":["editor"]}`)
+		is.Equal(string(made.Data), `{"roles":["editor"],"access":["GET colors"]}`)
 		page, err := f.AppTokens(f.as(t), "a", paging.Query{Limit: 9})
 		is.NoErr(err)
 		is.Equal(page.Rows, []sessions.Token{made})
@@ -71,7 +71,7 @@ func TestVisitor(t *testing.T) {
 
 		v, err := f.Unchecked().Visitor(ctx, credential, loopback)
 		is.NoErr(err)
-		want := sessions.Visitor{Token: made.ID, App: "a", Roles: []string{"editor"}, Inviter: actor.Actor{
+		want := sessions.Visitor{Token: made.ID, App: "a", Roles: []string{"editor"}, Access: []string{"GET colors"}, Inviter: actor.Actor{
 			Tenant: "acme", User: "jo", Superuser: true, AI: true, ReadOnly: true, Token: made.ID,
 		}}
 		is.Equal(v, want)
@@ -135,7 +135,7 @@ func TestAppTokenRefuses(t *testing.T) {
 		made, _ := f.invited(t, sessions.NewToken{})
 		token := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", Superuser: true, Token: "x"})
 		create := func(ctx context.Context, app string, n sessions.NewToken, roles ...string) errs.Code {
-			_, _, err := f.CreateAppToken(ctx, app, n, roles)
+			_, _, err := f.CreateAppToken(ctx, app, n, roles, nil)
 			return errs.CodeOf(err)
 		}
 		is.Equal(create(token, "a", sessions.NewToken{}), errs.Forbidden)

@@ -38,7 +38,17 @@ func (m Manifest) Rule(method, path string) (Rule, bool) {
 	if !ok || !slices.Contains(methods, method) {
 		return Rule{}, false
 	}
-	for _, r := range m.Access {
+	for _, limit := range m.limits {
+		if _, allowed := ruleFor(limit, method, segments); !allowed {
+			return Rule{}, false
+		}
+	}
+	return ruleFor(m.Access, method, segments)
+}
+
+// ruleFor returns the first of some rules that allows a method and the decoded segments of a path.
+func ruleFor(rules []Rule, method string, segments []string) (Rule, bool) {
+	for _, r := range rules {
 		if slices.Contains(r.Methods, method) && r.matches(segments) {
 			return r, true
 		}

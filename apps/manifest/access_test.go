@@ -166,3 +166,32 @@ func FuzzAllows(f *testing.F) {
 		}
 	})
 }
+
+// TestLimited: a call is allowed if the manifest and each limit allow it; the rule is the manifest's.
+func TestLimited(t *testing.T) {
+	is := is.New(t)
+	m, err := manifest.Read("informer.yaml", []byte("access: ['GET,PUT colors/*', users, 'datasets/**']"))
+	is.NoErr(err)
+	limits := []manifest.Rule{{Methods: []string{"GET"}, Path: "colors/**"}, {Methods: []string{"GET"}, Path: "datasets/a"}, {Methods: []string{"GET"}, Path: "teams"}}
+	limited := m.Limited(limits)
+	for call, want := range map[string]bool{
+		"GET colors/red": true, "HEAD colors/red": true, "PUT colors/red": false, "GET colors": false, "GET users": false, "GET datasets/a": true, "GET datasets/b": false, "GET teams": false,
+	} {
+		method, path, _ := strings.Cut(call, " ")
+		is.Equal(limited.Allows(method, path), want)
+	}
+	rule, _ := limited.Rule("GET", "colors/red")
+	is.Equal(rule, m.Access[0])
+	is.True(!limited.Limited(nil).Allows("GET", "colors/red"))
+	is.True(m.Allows("GET", "users"))
+	is.True(limited.Allows("GET", "datasets/a"))
+	for _, r := range m.Access {
+		parsed, ok := manifest.ParseRule(r.String())
+		is.True(ok)
+		is.Equal(parsed, r)
+	}
+	for _, bad := range []string{"", "GET", "colors", "get colors", "GET,,PUT colors", "LIST colors"} {
+		_, ok := manifest.ParseRule(bad)
+		is.True(!ok)
+	}
+}

@@ -6,6 +6,7 @@ package manifest
 
 import (
 	"slices"
+	"strings"
 
 	"bytes"
 	"errors"
@@ -39,6 +40,14 @@ type Manifest struct {
 	Agents     []Agent
 	Events     []Event
 	Env        []Variable
+
+	limits [][]Rule // calls that Access allows are allowed only if each of these does, too
+}
+
+// Limited returns the manifest with no more calls than some rules allow, too.
+func (m Manifest) Limited(to []Rule) Manifest {
+	m.limits = append(slices.Clip(m.limits), to)
+	return m
 }
 
 // HasRole reports whether a role has an id.
@@ -63,6 +72,13 @@ func (r Rule) String() string {
 		text += m
 	}
 	return text + " " + r.Path
+}
+
+// ParseRule returns the rule that String has returned text for, and false for other texts.
+func ParseRule(text string) (Rule, bool) {
+	names, path, ok := strings.Cut(text, " ")
+	r := Rule{Methods: strings.Split(names, ","), Path: path}
+	return r, ok && r.String() == text && !slices.ContainsFunc(r.Methods, func(m string) bool { return !slices.Contains(methods, m) })
 }
 
 // Dataset is a dataset that an app needs: whoever installs the app binds one to the alias.

@@ -33,7 +33,7 @@ func ExampleInject() {
 	page := `<!doctype html><html><head><script type="module" src="assets/index.js"></script></head></html>`
 	var out bytes.Buffer
 	err := view.Inject(strings.NewReader(page), &out, "https://example.com/api/apps/a1/view/-/~token/", json.RawMessage(`{"user":"jo"}`), view.AnyOrientation)
-	fmt.Println(regexp.MustCompile(`(?s)\);addEvent.*?</script>`).ReplaceAllString(out.String(), `);…</script>`), err)
+	fmt.Println(regexp.MustCompile(`(?s)\);\(\(\)=>.*?</script>`).ReplaceAllString(out.String(), `);…</script>`), err)
 	// Output:
 	// <!doctype html><html><head><base href="https://example.com/api/apps/a1/view/-/~token/"><script>window.informer=JSON.parse("{\"user\":\"jo\"}");…</script><script type="module" src="assets/index.js"></script></head></html> <nil>
 }

@@ -23,6 +23,12 @@ const window = 64 << 10
 //go:embed links.js
 var links string
 
+// ended tells the page and its viewer when a call that the page makes is refused because its view token has ended: it fires the event
+// viewended and, unless that is prevented, shows a bar with a link that opens the app again.
+//
+//go:embed ended.js
+var ended string
+
 // Orientation is that of the sheets that a page is printed on.
 type Orientation string
 
@@ -34,7 +40,7 @@ const (
 )
 
 // Inject copies an HTML page and adds, as the first elements of its head, <base href>, a script that sets window.informer to context,
-// which must be JSON, and a style for the orientation in print. A base of the page's own then has no href that counts. base is an absolute URL that ends in a slash.
+// which must be JSON, and tells the viewer when the view has ended, and a style for the orientation in print. A base of the page's own then has no href that counts. base is an absolute URL that ends in a slash.
 //
 // A page may be anything: without a head, with a byte order mark (the copy is in UTF-8 then), or no HTML at all. The rest of it is
 // copied byte by byte. Inject holds at most 64 KiB of the page; if more than that comes before its first element, such as one long
@@ -68,7 +74,7 @@ func elements(base string, context json.RawMessage, print Orientation) []byte {
 	if print == Portrait || print == Landscape {
 		style = "<style>@page{size:" + string(print) + "}</style>"
 	}
-	return []byte(`<base href="` + html.EscapeString(base) + `"><script>window.informer=JSON.parse(` + string(text) + ");" + links + "</script>" + style)
+	return []byte(`<base href="` + html.EscapeString(base) + `"><script>window.informer=JSON.parse(` + string(text) + ");" + ended + links + "</script>" + style)
 }
 
 // place returns the index in the beginning of a page where the first element of its head can stand: behind the tags html and head,

@@ -20,6 +20,9 @@ import (
 // Lifetime is the longest that a token lives.
 const Lifetime = 12 * time.Hour
 
+// Idle is how long a token lives without a use.
+const Idle = time.Hour
+
 // Scope is the kind of viewer that a token is for.
 type Scope string
 
@@ -33,9 +36,10 @@ const (
 // Claims are what a token states. Tenant, App, Under, Scope and Expires are required, and the
 // fields that Scope names.
 //
-// A token ends before Expires when the session or token that Credential names does, or when what
-// the app runs and may call is no longer what Under stands for: the caller of Check asks for both
-// with every request.
+// A token ends before Expires when it is not used for Idle, when the session or token that
+// Credential names does, or when what the app runs and may call is no longer what Under stands for:
+// the caller of Check asks for the last two with every request. Expires is Lifetime after a token
+// was made.
 type Claims struct {
 	Tenant     string
 	App        string // id
@@ -73,6 +77,7 @@ func (c Claims) complete() bool {
 type Tokens struct {
 	key     []byte
 	genuine *genuine
+	uses    *uses
 }
 
 // genuine keeps the claims of tokens that have been found genuine: the page of an app sends its token with each of its files.
@@ -100,6 +105,60 @@ func (g *genuine) put(token string, c Claims) {
 	g.all[token] = c
 }
 
+// uses knows when tokens were used last, by their HMACs. It is that of one process: a token that
+// this one does not know counts as used when it was made.
+type uses struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+const (
+	maxUses   = 100_000     // how many tokens uses knows
+	useEvery  = time.Minute // how exact it is
+	usesShare = 10          // which part of them it forgets when all are in use
+)
+
+// note reports whether a genuine token that was made at a time was used within Idle, and notes this
+// use then.
+func (u *uses) note(token string, made, now time.Time) bool {
+	mac := token[strings.LastIndexByte(token, '.')+1:]
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	last, known := u.at[mac]
+	if !known {
+		last = made
+	}
+	switch since := now.Sub(last); {
+	case since >= Idle:
+		return false // it stays known: a clock that is set back does not bring it back
+	case known && since < useEvery:
+		return true
+	}
+	if !known && len(u.at) >= maxUses {
+		u.forget(now)
+	}
+	if u.at == nil {
+		u.at = map[string]time.Time{}
+	}
+	u.at[strings.Clone(mac)] = now
+	return true
+}
+
+// forget makes room: it forgets tokens that were not used for long, and others if there are none.
+func (u *uses) forget(now time.Time) {
+	for mac, last := range u.at {
+		if now.Sub(last) >= Idle {
+			delete(u.at, mac)
+		}
+	}
+	for mac := range u.at {
+		if len(u.at) <= maxUses-maxUses/usesShare {
+			return
+		}
+		delete(u.at, mac)
+	}
+}
+
 // minKey is how many bytes a key has at least.
 const minKey = 32
 
@@ -108,7 +167,7 @@ func NewTokens(key []byte) (*Tokens, error) {
 	if len(key) < minKey {
 		return nil, errs.New(errs.Internal, "The key of view tokens has %d bytes and needs %d.", len(key), minKey)
 	}
-	return &Tokens{key: append([]byte(nil), key...), genuine: &genuine{}}, nil
+	return &Tokens{key: append([]byte(nil), key...), genuine: &genuine{}, uses: &uses{}}, nil
 }
 
 // Format implements fmt.Formatter: every verb prints the type alone.
@@ -142,9 +201,9 @@ func (t *Tokens) Make(c Claims) string {
 	return "~" + text + "." + t.sum(text)
 }
 
-// Check returns the claims of a token that was made with the same key and has not expired. The caller compares tenant and app
-// (Claims.For) and Under, and checks that Credential is still valid. Errors: errs.Unauthenticated,
-// with the claims of a token that has expired.
+// Check returns the claims of a token that was made with the same key, has not expired, and was used within Idle by requests to this
+// process or is younger than that. It is a use. The caller compares tenant and app (Claims.For) and Under, and checks that Credential
+// is still valid. Errors: errs.Unauthenticated, with the claims of a token that has ended.
 func (t *Tokens) Check(token string, now time.Time) (Claims, error) {
 	c, ok := t.genuine.get(token)
 	if !ok {
@@ -159,6 +218,8 @@ func (t *Tokens) Check(token string, now time.Time) (Claims, error) {
 		return Claims{}, notValid()
 	case !now.Before(c.Expires):
 		return c, errs.New(errs.Unauthenticated, "The view of the app has expired: open the app again.")
+	case !t.uses.note(token, c.Expires.Add(-Lifetime), now):
+		return c, errs.New(errs.Unauthenticated, "The view of the app was not used for an hour: open the app again.")
 	}
 	return c, nil
 }

@@ -46,14 +46,41 @@ func TestTokenKeepsAllClaims(t *testing.T) {
 	fieldtest.Full(t, got)
 
 	for _, other := range []view.Claims{
-		{Tenant: "acme", App: "a1", Credential: "s1", User: "jo", Under: "d1", Scope: view.Viewer, Expires: now.Add(time.Hour)},
-		{Tenant: "acme", App: "a1", Credential: "t1", Under: "d1", Scope: view.Visitor, Expires: now.Add(time.Hour)},
+		{Tenant: "acme", App: "a1", Credential: "s1", User: "jo", Under: "d1", Scope: view.Viewer, Expires: now.Add(view.Lifetime)},
+		{Tenant: "acme", App: "a1", Credential: "t1", Under: "d1", Scope: view.Visitor, Expires: now.Add(view.Lifetime)},
 		{Tenant: "acme", App: "a1", User: "jo", Under: "d1", Scope: view.Hosted, Expires: now.Add(view.Lifetime)},
 	} {
 		got, err = all.Check(all.Make(other), now)
 		is.NoErr(err)
 		is.Equal(got, other)
 	}
+}
+
+// TestTokenEndsWithoutUse: each use lets a token live for another hour, and other tokens none.
+func TestTokenEndsWithoutUse(t *testing.T) {
+	is := is.New(t)
+	all, other := tokens(t, key), claims
+	other.Credential = "s2"
+	token, unused := all.Make(claims), all.Make(other)
+	check := func(all *view.Tokens, token string, after time.Duration) string {
+		got, err := all.Check(token, now.Add(after))
+		if err != nil {
+			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
+			is.True(got.App != "") // so that it can be opened again
+			return errs.MessageOf(err)
+		}
+		return ""
+	}
+	const ended = "The view of the app was not used for an hour: open the app again."
+	for at := time.Duration(0); at < 3*time.Hour; at += view.Idle - 2*time.Minute {
+		is.Equal(check(all, token, at), "")
+	}
+	is.Equal(check(all, unused, view.Idle), ended)
+	is.Equal(check(all, unused, view.Idle-time.Second), "")
+	is.Equal(check(all, unused, 2*view.Idle), ended)
+	is.Equal(check(all, unused, 2*view.Idle), ended)           // asking is no use
+	is.Equal(check(tokens(t, key), token, 2*time.Hour), ended) // another process does not know it
+	is.Equal(check(tokens(t, key), token, view.Idle-time.Second), "")
 }
 
 func TestTokenExpires(t *testing.T) {
@@ -72,7 +99,11 @@ func TestTokenExpires(t *testing.T) {
 			is := is.New(t)
 			mine := claims
 			mine.Expires = now.Add(c.expires)
-			got, err := all.Check(all.Make(mine), now)
+			token := all.Make(mine)
+			for at := mine.Expires.Add(-view.Lifetime); at.Before(now); at = at.Add(view.Idle / 2) {
+				_, _ = all.Check(token, at)
+			}
+			got, err := all.Check(token, now)
 			is.Equal(errs.MessageOf(err), c.want)
 			is.Equal(got == mine, c.name != "too late") // claims of what has expired are told
 			is.True(err == nil || errs.CodeOf(err) == errs.Unauthenticated)

@@ -105,6 +105,62 @@ window.done = done`,
 	})
 }
 
+// TestEndedViewInBrowser: the page of a view that has ended gets an event and shows a bar, whose link
+// opens the app again where it was; a page that prevents the event shows what it likes.
+func TestEndedViewInBrowser(t *testing.T) {
+	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
+	page := func(version, listener string) map[string]string {
+		return map[string]string{
+			"informer.yaml": "access: [colors]\n", "server/a.js": "export const GET = () => " + version,
+			"index.html": `<!doctype html><head><script>addEventListener("viewended", e => { window.heard = [...(window.heard || []), e.detail.reload]; ` + listener + ` })
+window.done = {version: "` + version + `", hash: location.hash}</script></head>`,
+		}
+	}
+	app := w.admin.app(t, "Front end", page("1", ""))
+	write := func(version, listener string) {
+		for path, text := range page(version, listener) {
+			body, err := json.Marshal(map[string]string{"content": text})
+			is.NoErr(err)
+			w.admin.must(t, "PUT", "/api/apps/"+app+"/contents/"+path, string(body))
+		}
+		w.admin.must(t, "POST", "/api/apps/"+app+"/_deploy", "")
+	}
+	script := func(text string) string {
+		t.Helper()
+		got, err := chromedp.Run(ctx, chromedp.Evaluate[string](text))
+		is.NoErr(err)
+		return got
+	}
+	until := func(text, want string) {
+		t.Helper()
+		for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+			if got, err := chromedp.Run(ctx, chromedp.Evaluate[string](text)); err == nil && got == want {
+				return
+			}
+		}
+		t.Fatalf("%s is not %s", text, want)
+	}
+	const heard, bar = `JSON.stringify(window.heard || null)`, `document.querySelector("[role=alert]")?.textContent ?? ""`
+	view := "/api/apps/" + app + "/view"
+	w.admin.must(t, "POST", "/api/apps/"+app+"/_deploy", "")
+	is.Equal(show(ctx, t, w.admin, view+"#/one"), map[string]string{"version": "1", "hash": "#/one"})
+	script(`fetch("api/_server/a"), fetch("api/none"), ""`)
+	write("2", "")
+	script(`for (let i = 0; i < 3; i++) fetch("api/colors"); ""`)
+	until(bar, "The app has changed since it was opened: open it again. Open again")
+	is.Equal(script(heard), `["`+w.url+view+`"]`)
+	script(`document.querySelector("[role=alert] a").click(), ""`)
+	until(`window.done.version`, "2")
+	is.Equal(script(`window.done.hash`), "#/one")
+
+	write("3", "e.preventDefault()")
+	is.Equal(show(ctx, t, w.admin, view), map[string]string{"version": "3", "hash": ""})
+	write("4", "")
+	script(`const x = new XMLHttpRequest(); x.open("GET", "api/_server/a"); x.send(); ""`)
+	until(heard, `["`+w.url+view+`"]`)
+	is.Equal(script(bar), "")
+}
+
 // TestHostileAppInBrowser: a page of an app reaches no cookie and storage, no other app, not the page around it, and nothing of the API
 // beyond its manifest.
 func TestHostileAppInBrowser(t *testing.T) {
