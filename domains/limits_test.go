@@ -121,11 +121,18 @@ func TestTwoScansAtOnce(t *testing.T) {
 	is.Equal(errs.CodeOf(scan("acme", "")), errs.Conflict)
 	go func() { ended <- scan("evil", "b") }()
 	w.reading(t, "evil", "b", 100)
-	is.Equal(errs.CodeOf(scan("evil", "a")), errs.Conflict)
+	is.Equal(errs.CodeOf(scan("evil", "b")), errs.Conflict)
+	waits := make(chan error, 1)
+	go func() { waits <- scan("evil", "a") }() // of another domain: it waits for the one of b
+	hangsUp, hangUp := context.WithTimeout(as(t, "evil", "root", true), 300*time.Millisecond)
+	defer hangUp()
+	_, err := w.Scan(hangsUp, "paper", domains.ScanOptions{Domain: "a", DryRun: true})
+	is.True(errors.Is(err, context.DeadlineExceeded))
 	is.Equal(errs.CodeOf(scan("third", "a")), errs.Unavailable)
 	close(w.paper.wait)
 	is.NoErr(<-ended)
 	is.NoErr(<-ended)
+	is.NoErr(<-waits)
 	for _, tenant := range tenants {
 		is.NoErr(scan(tenant, ""))
 	}

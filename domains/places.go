@@ -3,6 +3,7 @@ package domains
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -82,9 +83,22 @@ func (s *Service) takePlace(ctx context.Context, at place) (leave func(), err er
 	}, nil
 }
 
-// takeScan takes the place of a scan. Errors: errs.Conflict while another one of the tenant runs; errs.Unavailable.
-func (s *Service) takeScan(ctx context.Context, tenant string) (leave func(), err error) {
+// takeScan takes the place of a scan of some domains. One of other domains of the tenant is waited
+// for, but not by a schedule, which comes again. Errors: errs.Conflict while one of the domains is
+// scanned, and for a schedule while another one of the tenant is; errs.Unavailable.
+func (s *Service) takeScan(ctx context.Context, tenant string, some []Domain, scheduled bool) (leave func(), err error) {
 	own, err := s.places.scanOf.Acquire(ctx, 1, tenant)
+	for !scheduled && errors.Is(err, limiter.ErrBusy) {
+		if at := slices.IndexFunc(some, func(d Domain) bool { return s.scans(place{tenant, d.ID}) }); at >= 0 {
+			return nil, errs.New(errs.Conflict, "The domain %s is being scanned already: see /api/domains/%s/scan.", some[at].ID, some[at].ID)
+		}
+		select {
+		case <-time.After(turnOfScan):
+			own, err = s.places.scanOf.Acquire(ctx, 1, tenant)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	if errors.Is(err, limiter.ErrBusy) {
 		err = errs.New(errs.Conflict, "A domain of this tenant is being scanned already. Try again when that has ended.")
 	}
@@ -109,6 +123,16 @@ func (s *Service) takeScan(ctx context.Context, tenant string) (leave func(), er
 		slow()
 		own()
 	}, nil
+}
+
+// turnOfScan is how often a scan that waits for another one looks whether that has ended.
+const turnOfScan = 100 * time.Millisecond
+
+// scans reports whether this process scans a domain.
+func (s *Service) scans(at place) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running[at] != nil
 }
 
 // isSlow reports whether reading the directories of a tenant took long the last time in this process.

@@ -62,10 +62,10 @@ type Scanned struct {
 
 // Scan reads the directories of all of the tenant's domains with a driver and makes their users and teams what those say:
 // see dirsync.Service.Sync. All directories are read before anything is written, and what is written is one
-// transaction. It ends with ctx. It needs a superuser.
+// transaction. A scan of other domains of the tenant in this process is waited for. It ends with ctx. It needs a superuser.
 //
 // Errors: errs.Forbidden; errs.NotFound for the driver; errs.Invalid when it cannot scan, or has no domain with the id of
-// o.Domain; errs.Conflict while another scan of a domain runs, or of any domain of the tenant in this process, and, with the counts, when too many users would be
+// o.Domain; errs.Conflict while another scan of one of the domains runs, and, with the counts, when too many users would be
 // disabled, or memberships removed, and neither o.Force nor o.DryRun is set; errs.Upstream when a directory cannot be
 // read, not within 30 minutes, or has more than this service keeps in memory; errs.Unavailable while two other
 // tenants scan in this process, or one whose directories are slow and those of this tenant are, too. Nothing is written then.

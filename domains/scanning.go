@@ -28,7 +28,7 @@ func (s *Service) scan(ctx context.Context, tenant, driver string, some []Domain
 	if info, _, ok := s.driver(driver); ok && info.ScanComponent == nil {
 		return nil, errs.New(errs.Invalid, "The driver %s has no directory to scan.", driver)
 	}
-	leave, err := s.takeScan(ctx, tenant)
+	leave, err := s.takeScan(ctx, tenant, some, o.scheduled)
 	if err != nil {
 		return nil, err
 	}
