@@ -59,6 +59,9 @@ func TestMethodsOfWebhookFiles(t *testing.T) {
 	} {
 		is.True(strings.Contains(deployed, warning))
 	}
+	key := read[struct{ Key string }](t, w.must(t, "dana", "POST", "/api/apps/"+app+"/webhook-tokens", `{}`)).Key
+	is.Equal(w.do(t, "", "DELETE", "/api/apps/"+app+"/_hook/a?token="+key, "").status, 405)
+	is.Equal(w.do(t, "", "POST", "/api/apps/"+app+"/_hook/a?token="+key, "{}").status, 200)
 }
 
 func TestImportOfColorsWithByteOrderMark(t *testing.T) {
