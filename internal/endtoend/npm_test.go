@@ -46,7 +46,7 @@ func TestPackages(t *testing.T) {
 		}
 		is.NoErr(os.WriteFile(filepath.Join(dir, "bundles", strings.TrimSuffix(name, ".js")+".mjs"), b.OutputFiles[0].Contents, 0o644))
 		files["lib/"+name] = string(b.OutputFiles[0].Contents)
-		files["server/"+name] = "import { run } from '../lib/" + name + "'\nexport const config = { timeout: 60000 }\nexport const GET = async () => ({ status: 200, body: JSON.stringify(await run()) })\n"
+		files["server/"+name] = "import { run } from '../lib/" + name + "'\nexport const config = { timeout: 120000 }\nexport const GET = async () => ({ status: 200, body: JSON.stringify(await run()) })\n"
 	}
 	is.NoErr(os.WriteFile(filepath.Join(dir, "all.mjs"), []byte(runAll), 0o644))
 	c := exec.CommandContext(t.Context(), "node", "all.mjs")
