@@ -19,23 +19,23 @@ run: ## start the server on an embedded database in ./data
 	bin/tenantcontent serve
 
 test: ## every test on both databases, with the race detector, none skipped; installs PostgreSQL, slapd, Chromium and Node.js when missing
-	scripts/test.sh
+	.ci/test.sh
 
 interop: ## tests against servers that others wrote, as root: Samba's Active Directory, 389 Directory Server, oidc-provider, SimpleSAMLphp, LemonLDAP::NG; installs them when missing
-	scripts/interop.sh
+	.ci/interop.sh
 
 partitions: ## the suites of all stores on a PostgreSQL whose tables have partitions
-	scripts/partitions.sh
+	.ci/partitions.sh
 
 postgres: ## the suites of all stores on the newest PostgreSQL 14, 15, 16, 17 and 18 that npm has
-	scripts/postgres.sh
+	.ci/postgres.sh
 
 check: vet vuln beside build ## what CI runs: lint, vuln, test, build
 
 # The tests wait for servers and browsers a fifth of the time: staticcheck has the processors then, at the lowest priority.
 beside: $(STATICCHECK)
 	@nice -n 19 $(MAKE) -s staticcheck >.tools/staticcheck.log 2>&1 & lint=$$!; \
-	scripts/test.sh; tests=$$?; \
+	.ci/test.sh; tests=$$?; \
 	wait $$lint || { echo "make staticcheck:"; cat .tools/staticcheck.log; exit 1; } >&2; \
 	exit $$tests
 
@@ -44,8 +44,8 @@ lint: vet staticcheck ## gofmt, go mod tidy, NOTICE, documents, vet, staticcheck
 vet:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; } >&2
 	go mod tidy -diff
-	scripts/notice.sh --check
-	scripts/docs.sh
+	.ci/notice.sh --check
+	.ci/docs.sh
 	go vet ./...
 
 staticcheck: $(STATICCHECK)
@@ -56,23 +56,23 @@ $(STATICCHECK):
 	mv .tools/staticcheck $@
 
 vuln: ## known vulnerabilities, where their database is reachable
-	scripts/vuln.sh
+	.ci/vuln.sh
 
 build: ## compile everything; the server goes to ./bin
 	go build ./...
 	go build -o bin/ ./cmd/tenantcontent
 
 bench: ## ratios against a bare handler, on both databases, and against Node.js with isolated-vm
-	scripts/needs.sh postgres slapd node cxx
+	.ci/needs.sh postgres slapd node cxx
 	go run ./internal/bench
 
 api: ## incompatible changes of the stable packages since the last release; fails if CHANGELOG.md does not name them
-	scripts/apidiff.sh
+	.ci/apidiff.sh
 
 fmt: ## format the code, tidy go.mod and write NOTICE
 	gofmt -w .
 	go mod tidy
-	scripts/notice.sh
+	.ci/notice.sh
 
 fuzz: ## every fuzz target for FUZZTIME (20s) each
-	scripts/fuzz.sh
+	.ci/fuzz.sh

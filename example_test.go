@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 
-	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 )
 
 // An App is an http.Handler. See examples/embed for a whole program.

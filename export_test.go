@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/workspaces"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
 // SetKeepAliveInterval sets how often an import is noted while it waits for its reader, until the test ends.

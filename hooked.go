@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/agents"
+	"github.com/tenantcontent/tenantcontent/apps/agents"
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
+	"github.com/tenantcontent/tenantcontent/apps/messages"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/handlers"
-	"github.com/tenantcontent/tenantcontent/internal/cache"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
-	"github.com/tenantcontent/tenantcontent/messages"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 	"github.com/tenantcontent/tenantcontent/webhooks"
 )
 

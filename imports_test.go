@@ -1,6 +1,7 @@
 package tenantcontent_test
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -17,120 +18,64 @@ import (
 	"github.com/matryer/is"
 )
 
-// The import rules of ARCHITECTURE.md. A name is a folder below the module, "." its root; * stands for one segment and
-// a /... at the end for the folder and all below it; ^ is the folder above the importing one. Test files are free.
+// layers are the rooms of the house from the ground up: a package may import its own layer and those that its row names. A
+// name is a folder below the module, "." its root; a /... at the end stands for the folder and all below it. Test files are
+// free.
+var layers = []layer{
+	{"values", "errs actor entity paging hal", ""},
+	{"helpers", "internal/text/... internal/limits/... internal/secure/...", "values"},
+	{"seams", "ai/...", "values helpers"},
+	{"sql", "internal/sqldb/...", "values helpers"},
+	{"machinery", "internal/drafts/... internal/handlers/... internal/jobs/queue internal/transfer/... internal/workspaces/...", "values helpers seams sql"},
+	{"who", "tenants quotas principals sessions domains/... internal/directory/...", "values helpers machinery"},
+	{"content", "colors aiinstr inputs comments content/... files uploads downloads", "values helpers machinery who"},
+	{"programs", "apps/... webhooks assistants/... internal/chat/...", "values helpers seams machinery who content"},
+	{"bundles", "bundles/...", "values helpers machinery who content programs"},
+	{"http", "httpapi internal/rest/...", "values helpers seams machinery who content programs bundles"},
+	{"stores", "internal/store/... internal/jobs/... database", "values helpers sql machinery who content programs bundles"},
+	{"root", ".", "values helpers seams sql machinery who content programs bundles http stores"},
+	{"programs that run", "cmd/... internal/bench internal/testkit/... examples/...", "values helpers seams sql machinery who content programs bundles http stores root"},
+}
 
-// nouns are the packages of one noun each. They do not import each other; what one needs of another it declares as a
-// small interface, and the root passes the other's Service.
-const nouns = "agents aiinstr apps assistants bundles colors comments confirmations content domains downloads inputs messages principals sessions tenants uploads webhooks"
+// nouns are the packages of one noun each. Those of one layer do not import each other; what one needs of another it declares
+// as a small interface, and the root passes the other's Service.
+const nouns = "aiinstr apps apps/agents apps/messages assistants assistants/confirmations bundles colors comments content domains downloads inputs principals sessions tenants uploads webhooks"
 
-// domainDrivers are the ready drivers of authentication domains.
-const domainDrivers = "domains/local domains/ldap domains/saml domains/oidc"
-
-// base is what every noun and its stores and suites lean on.
-const base = "errs actor datasets drafts entity paging blobs files handlers libraries queue shares jsvm internal/cache internal/escapes internal/fields internal/fold internal/guard internal/transfer internal/rawjson internal/slug internal/limiter internal/spool internal/tally internal/uuids"
-
-// mayImport says which of our packages a package may import. The first row that fits a package counts.
-var mayImport = []rule{
-	{"internal/dbtest internal/exampletest internal/bench internal/interop cmd/... examples/...", "..."},
-
-	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/redact internal/pgsafe internal/pgtest internal/needs internal/spool internal/tally internal/uuids internal/trigrams internal/timetext internal/fieldtest", ""},
-	{"internal/slapd", "internal/needs"},
-	{"internal/certs", "errs internal/egress"},
-	{"internal/sqlitesafe", "internal/limiter internal/spool internal/timetext"},
-	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
-	{"ai", "errs"},
-	{"ai/aitest ai/chat", "errs ai"},
-	{"ai/openai", "errs ai internal/egress internal/redact"},
-	{"internal/subprocess", "errs internal/limiter"},
-	{"internal/doctext internal/markdown", "actor errs internal/subprocess"},
-	{"internal/sqltext", "errs"},
-	{"internal/connpool", "errs internal/limiter"},
-	{"internal/tenantsql", "errs workspaces internal/sqltext"},
-	{"workspaces", "errs entity internal/limiter internal/uuids"},
-	{"workspaces/sqlite", "errs workspaces internal/connpool internal/limiter internal/sqlitesafe internal/sqltext internal/tenantsql internal/timetext"},
-	{"workspaces/postgres", "errs workspaces internal/connpool internal/limiter internal/sqltext internal/tenantsql"},
-	{"jsvm", "errs"},
-	{"jsvm/quickjs", "errs jsvm internal/limiter internal/rawjson internal/subprocess"},
-	{"webhooks/signatures", "errs"},
-	{"messages/smtp", "errs messages"},
-	{"handlers", "errs entity jsvm internal/cache internal/limiter internal/rawjson internal/tally"},
-	{"datasets", "errs actor entity internal/cache internal/fold internal/limiter internal/rawjson"},
-	{"shares", "errs actor internal/guard"},
-	{"drafts", "errs actor entity libraries paging shares internal/escapes internal/fields internal/guard internal/transfer internal/uuids"},
-	{"queue", "errs entity internal/escapes"},
-	{"quotas", "errs blobs"},
-	{"files libraries", "errs blobs entity paging internal/cache internal/guard internal/uuids"},
-	{"apps/manifest", "errs libraries shares internal/escapes"},
-	{"apps/view", "errs"},
-	{"internal/datatools", "errs ai ai/chat datasets"},
-	{"apps/assist", "errs ai ai/chat apps/manifest datasets internal/datatools"},
-	{"assistants/conversation", "errs actor ai ai/chat assistants datasets entity jsvm libraries paging internal/datatools internal/doctext internal/limiter"},
-	{"assistants/mcp", "errs ai ai/chat assistants assistants/conversation entity internal/egress internal/rawjson"},
-	{"internal/bunx", "entity errs paging internal/fold internal/rawjson internal/trigrams"},
-	{"internal/transfer", "errs entity paging internal/escapes internal/rawjson internal/slug internal/uuids"},
-	{"internal/slug", "internal/fold internal/uuids"},
-	{"internal/fields", "errs internal/escapes internal/rawjson internal/slug internal/uuids"},
-	{"internal/migrations", "errs internal/bunx internal/fold"},
-	{"internal/dblock internal/health", "errs internal/bunx"},
-	{"internal/sweep", "errs entity internal/bunx"},
-	{"internal/removal", "errs entity queue internal/bunx"},
-	{"internal/indexer", "errs internal/bunx internal/trigrams"},
-	{"internal/tenantrows", "errs entity internal/bunx"},
-	{"tenants/bunstore", base + " tenants internal/bunx internal/tenantrows"},
-	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe internal/tenantrows workspaces workspaces/sqlite workspaces/postgres"},
-
-	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest internal/fieldtest"},                // it asks principals who a user is
-	{"domains domains/domainstest", base + " principals principals/dirsync domains paging/pagingtest internal/fieldtest"}, // what a directory says becomes users and teams
-	{domainDrivers + " domains/drivertest", "errs domains internal/certs internal/redact"},
-	{"bundles", base + " bundles/archive"},
-	{"principals", base + " principals/profile"},
-	{"principals/profile", "errs internal/escapes"},
-	{"principals/dirsync principals/dirsync/dirsynctest", base + " principals principals/profile principals/dirsync"},
-	{"principals/scim principals/scim/scimtest", base + " principals principals/profile principals/scim"},
-	{"principals/bunstore", base + " principals principals/dirsync principals/scim internal/bunx"},
-	{"internal/draftstore", base + " shares/bunstore internal/bunx"},
-	{"apps/bunstore", base + " apps internal/draftstore internal/bunx"},
-	{"assistants/bunstore", base + " assistants internal/draftstore internal/bunx"},
-	{"apps", base + " apps/manifest"},
-	{"agents", base + " ai apps/manifest"},
-	{"agents/agentstest", base + " ai ^ internal/fieldtest paging/pagingtest"},
-	{"agents/bunstore", base + " ^ ai internal/bunx"},
-	{"webhooks", base + " webhooks/signatures"},
-	{nouns + " bundles/archive", base},
-	{"*/bunstore", base + " ^ internal/bunx internal/keyring"},
-	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
-
-	{"httpapi", base + " quotas ai ai/chat apps/assist assistants/conversation workspaces internal/doctext internal/markdown hal apps/manifest apps/view principals/scim " + nouns},
-	{".", base + " quotas ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync principals/scim " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/health internal/indexer internal/keyring internal/migrations internal/removal internal/sweep internal/tenantrows workspaces"},
+// neighbors are the nouns that may import one of their own layer: each pair is the importer and the imported.
+var neighbors = []string{
+	"sessions principals", // it asks principals who a user is
+	"domains principals",  // what a directory says becomes users and teams
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.
 var mayBeImportedBy = []rule{
 	{"github.com/uptrace/bun/driver/ github.com/lib/pq", drivers},
-	{"modernc.org/sqlite", drivers + " workspaces/sqlite"},
-	{"github.com/jackc/pgx", drivers + " workspaces/postgres"},
-	{"github.com/uptrace/bun", drivers + " . */bunstore internal/..."},
-	{"modernc.org/libquickjs github.com/evanw/esbuild github.com/nlnwa/whatwg-url", "jsvm/quickjs"},
-	{"github.com/elastic/go-seccomp-bpf", "internal/subprocess"},
-	{"github.com/yuin/goldmark github.com/microcosm-cc/bluemonday", "internal/markdown"},
-	{"github.com/ledongthuc/pdf", "internal/doctext"},
+	{"modernc.org/sqlite", drivers + " internal/workspaces/sqlite"},
+	{"github.com/jackc/pgx", drivers + " internal/workspaces/postgres"},
+	{"github.com/uptrace/bun", drivers + " . internal/store/... internal/sqldb/... internal/jobs/... internal/testkit/..."},
+	{"modernc.org/libquickjs github.com/evanw/esbuild github.com/nlnwa/whatwg-url", "internal/handlers/quickjs"},
+	{"github.com/elastic/go-seccomp-bpf", "internal/secure/subprocess"},
+	{"github.com/yuin/goldmark github.com/microcosm-cc/bluemonday", "internal/text/markdown"},
+	{"github.com/ledongthuc/pdf", "internal/text/doctext"},
 	{"github.com/openai/openai-go", "ai/openai"},
 	{"github.com/modelcontextprotocol/go-sdk", "assistants/mcp"},
-	{"net/http", ". httpapi ai/openai ai/aitest assistants/mcp cmd/... examples/... internal/bench domains/saml domains/oidc internal/certs internal/egress internal/samltest internal/oidctest"},
-	{"github.com/netresearch/go-cron", "queue"},
-	{"filippo.io/age", "internal/tenantrows"},
-	{"github.com/wneessen/go-mail", "messages/smtp"},
-	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test principals/dirsync/dirsynctest principals/scim/scimtest internal/dbtest internal/fieldtest internal/needs internal/slapd"},
+	{"net/http", ". httpapi internal/rest/... ai/openai ai/aitest assistants/mcp cmd/... examples/... internal/bench domains/saml domains/oidc internal/secure/certs internal/secure/egress internal/testkit/..."},
+	{"github.com/netresearch/go-cron", "internal/jobs/queue"},
+	{"filippo.io/age", "internal/store/tenantrows"},
+	{"github.com/wneessen/go-mail", "apps/messages/smtp"},
+	{"testing github.com/matryer/is pgregory.net/rapid", "ai/aitest bundles/drivertest content/datasets/datasetstest domains/drivertest internal/workspaces/workspacestest internal/testkit/..."},
 }
 
-// drivers are who may link a SQL driver. The library links none: a host brings its own.
-const drivers = "database cmd/... examples/... internal/pgsafe internal/sqlitesafe internal/pgtest internal/dbtest internal/bench"
+// drivers are the packages that may link a SQL driver. The library links none: a host brings its own.
+const drivers = "database cmd/... examples/... internal/sqldb/pgsafe internal/sqldb/sqlitesafe internal/testkit/... internal/bench"
 
 // blank are the packages that may be imported for their effect: parts of the language's own library.
 var blank = []string{"embed", "time/tzdata"}
 
-type rule struct{ who, whom string }
+type (
+	layer struct{ name, folders, below string }
+	rule  struct{ who, whom string }
+)
 
 const module = "github.com/tenantcontent/tenantcontent"
 
@@ -169,13 +114,13 @@ func TestNoInit(t *testing.T) {
 func TestOneReaderOfIDs(t *testing.T) {
 	readers := []string{"Parse", "ParseBytes", "MustParse", "Validate"}
 	for _, f := range sources(t) {
-		if f.folder == "internal/uuids" {
+		if f.folder == "internal/text/uuids" {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			if s, ok := n.(*ast.SelectorExpr); ok {
 				if x, ok := s.X.(*ast.Ident); ok && x.Name == "uuid" && slices.Contains(readers, s.Sel.Name) {
-					t.Errorf("%s uses uuid.%s: read ids with internal/uuids", f.path, s.Sel.Name)
+					t.Errorf("%s uses uuid.%s: read ids with internal/text/uuids", f.path, s.Sel.Name)
 				}
 			}
 			return true
@@ -211,40 +156,34 @@ func TestRulesBite(t *testing.T) {
 	}{
 		{"colors", module + "/actor", true},
 		{"colors", module + "/inputs", false},
+		{"colors", module + "/tenants", true},
+		{"tenants", module + "/colors", false},
 		{"sessions", module + "/principals", true},
 		{"principals", module + "/sessions", false},
-		{"principals", module + "/principals/dirsync", false},
-		{"domains", module + "/principals/dirsync", true},
-		{"sessions", module + "/principals/dirsync", false},
-		{"colors", module + "/colors/bunstore", false},
-		{"colors/bunstore", module + "/colors", true},
-		{"colors/bunstore", module + "/tenants", false},
-		{"colors/colorstest", module + "/colors", true},
-		{"httpapi", module + "/internal/bunx", false},
-		{"httpapi", module + "/colors/bunstore", false},
+		{"domains", module + "/internal/directory/dirsync", true},
+		{"colors", module + "/internal/store/colors", false},
+		{"internal/store/colors", module + "/colors", true},
+		{"internal/store/colors", module + "/httpapi", false},
+		{"httpapi", module + "/internal/sqldb/bunx", false},
+		{"httpapi", module + "/internal/store/colors", false},
 		{"httpapi", module, false},
-		{".", module + "/database", false},
 		{"cmd/tenantcontent", module + "/database", true},
 		{"actor", module + "/colors", false},
-		{"anew", module + "/errs", false}, // in no row
+		{"anew", module + "/errs", false}, // in no layer
 		{"colors", "net/http", false},
 		{"colors", "net/http/httptest", false},
 		{"colors", "net/netip", true},
 		{"colors", "github.com/uptrace/bun", false},
-		{"colors/bunstore", "github.com/uptrace/bun", true},
-		{"colors/bunstore", "github.com/uptrace/bun/driver/pgdriver", false},
+		{"internal/store/colors", "github.com/uptrace/bun", true},
+		{"internal/store/colors", "github.com/uptrace/bun/driver/pgdriver", false},
 		{".", "modernc.org/sqlite", false},
 		{"database", "modernc.org/sqlite", true},
-		{"jsvm/quickjs", "modernc.org/libquickjs", true},
-		{"jsvm", "modernc.org/libquickjs", false},
+		{"internal/handlers/quickjs", "modernc.org/libquickjs", true},
+		{"internal/handlers", "modernc.org/libquickjs", false},
 		{"ai/openai", "github.com/openai/openai-go/v3/option", true},
 		{"ai", "github.com/openai/openai-go/v3", false},
-		{"ai", module + "/ai/openai", false},
-		{".", module + "/ai/openai", false},
-		{"jsvm", module + "/jsvm/quickjs", false},
-		{"workspaces/sqlite", "modernc.org/sqlite", true},
-		{"workspaces", "modernc.org/sqlite", false},
-		{"workspaces", module + "/workspaces/sqlite", false},
+		{"internal/workspaces/sqlite", "modernc.org/sqlite", true},
+		{"internal/workspaces", "modernc.org/sqlite", false},
 		{"colors", "testing", false},
 	} {
 		t.Run(c.folder+" imports "+c.imported, func(t *testing.T) {
@@ -266,30 +205,39 @@ func TestRulesBite(t *testing.T) {
 	is.New(t).Equal(bare(f), []string{"Bare", "T", "A"})
 }
 
+// layerOf returns the first layer that has a folder, nil for none.
+func layerOf(folder string) *layer {
+	for i := range layers {
+		if fits(folder, layers[i].folders) {
+			return &layers[i]
+		}
+	}
+	return nil
+}
+
 // complaint says what is wrong about an import, "" when nothing is.
 func complaint(folder, imported string) string {
 	if rest, ours := strings.CutPrefix(imported, module); ours && (rest == "" || rest[0] == '/') {
-		target := strings.TrimPrefix(rest, "/")
-		if target == "" {
-			target = "."
+		target := cmp.Or(strings.TrimPrefix(rest, "/"), ".")
+		from, to := layerOf(folder), layerOf(target)
+		switch {
+		case from == nil:
+			return folder + " is in no layer"
+		case to == nil:
+			return target + " is in no layer"
+		case from == to && fits(folder, nouns) && fits(target, nouns) && !slices.Contains(neighbors, folder+" "+target):
+			return fmt.Sprintf("%s must not import its neighbor %s: declare a small interface, or add the pair to neighbors", folder, target)
+		case from != to && !slices.Contains(strings.Fields(from.below), to.name) && from.name != "programs that run":
+			return fmt.Sprintf("%s (%s) must not import %s (%s): imports point down (see layers)", folder, from.name, target, to.name)
 		}
-		for _, r := range mayImport {
-			if !fits(folder, folder, r.who) {
-				continue
-			}
-			if !fits(folder, target, r.whom) {
-				return fmt.Sprintf("%s must not import %s: imports point down (see mayImport)", folder, target)
-			}
-			return ""
-		}
-		return fmt.Sprintf("%s is in no row of mayImport", folder)
+		return ""
 	}
 	for _, r := range mayBeImportedBy {
 		begins := func(prefix string) bool {
 			return imported == prefix || strings.HasPrefix(imported, strings.TrimRight(prefix, "/")+"/")
 		}
 		if slices.ContainsFunc(strings.Fields(r.who), begins) {
-			if !fits(folder, folder, r.whom) {
+			if !fits(folder, r.whom) {
 				return fmt.Sprintf("%s must not import %s (see mayBeImportedBy)", folder, imported)
 			}
 			return ""
@@ -298,18 +246,13 @@ func complaint(folder, imported string) string {
 	return ""
 }
 
-// fits reports whether a folder is among patterns; ^ is the one above from.
-func fits(from, folder, patterns string) bool {
+// fits reports whether a folder is among patterns.
+func fits(folder, patterns string) bool {
 	return slices.ContainsFunc(strings.Fields(patterns), func(p string) bool {
-		above, tree := strings.CutSuffix(p, "...")
-		switch {
-		case tree:
+		if above, tree := strings.CutSuffix(p, "..."); tree {
 			return strings.HasPrefix(folder+"/", above)
-		case p == "^":
-			return folder == path.Dir(from)
 		}
-		ok, err := path.Match(p, folder)
-		return ok && err == nil
+		return folder == p
 	})
 }
 

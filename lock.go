@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/dblock"
-	"github.com/tenantcontent/tenantcontent/internal/migrations"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/dblock"
+	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 )
 
 // inUse is the lock that keeps Rekey away while an App runs.

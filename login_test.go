@@ -11,7 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
 // TestRunWritesLoginsThatWait: a log-in during which another process writes lasts when the server has stopped.

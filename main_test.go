@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/internal/tenantrows"
+	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
 )
 
 // TestMain begins as the main function of a program does that opens an App.

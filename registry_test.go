@@ -12,7 +12,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 )
 
 // globalKinds belong to nobody and are known to bundles alone.
@@ -20,13 +20,13 @@ var globalKinds = []entity.Kind{colors.Kind}
 
 // hooksElsewhere are the packages whose Hooks are not of a service's Unchecked, each with how they are added.
 var hooksElsewhere = map[string]string{
-	"files":      "", // those of uploads and downloads
-	"libraries":  "libraryFiles.Hooks()",
-	"workspaces": "app.workspaces.Hooks()",
-	"handlers":   "app.deployments.Hooks()",
-	"queue":      "app.queue.Hooks()",
+	"files":                     "", // those of uploads and downloads
+	"internal/drafts/libraries": "libraryFiles.Hooks()",
+	"internal/workspaces":       "app.workspaces.Hooks()",
+	"internal/handlers":         "app.deployments.Hooks()",
+	"internal/jobs/queue":       "app.queue.Hooks()",
 
-	"internal/removal": "removals.Hooks()",
+	"internal/jobs/removal": "removals.Hooks()",
 }
 
 // TestRegistryIsComplete: App.build adds the hooks of each package that has some, and the kinds of each service.

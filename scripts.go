@@ -4,11 +4,11 @@ import (
 	"log/slog"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/handlers"
-	"github.com/tenantcontent/tenantcontent/internal/doctext"
-	"github.com/tenantcontent/tenantcontent/internal/markdown"
-	"github.com/tenantcontent/tenantcontent/jsvm"
-	"github.com/tenantcontent/tenantcontent/jsvm/quickjs"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/quickjs"
+	"github.com/tenantcontent/tenantcontent/internal/text/doctext"
+	"github.com/tenantcontent/tenantcontent/internal/text/markdown"
 )
 
 // Child must be the first call of the main function of every program that opens an App, and of the TestMain of its tests. What tenants write

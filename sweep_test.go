@@ -13,9 +13,9 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/sweep"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/sweep"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // TestSweepsAreFoundByIndex checks that every ready sweep declares what is due, and that it is found by an index that begins with the time, whatever the number of
@@ -41,11 +41,11 @@ func TestSweepsAreFoundByIndex(t *testing.T) {
 				}
 			}
 		}
-		policies, err := os.ReadFile("internal/migrations/rls.sql")
+		policies, err := os.ReadFile("internal/store/migrations/rls.sql")
 		is.NoErr(err)
 		for _, table := range tables {
 			if table != "tc_tenants" && !strings.Contains(string(policies), "'"+table+"'") {
-				t.Errorf("internal/migrations/rls.sql has no policy that lets a sweep see %s", table)
+				t.Errorf("internal/store/migrations/rls.sql has no policy that lets a sweep see %s", table)
 			}
 		}
 		_, list, _ := strings.Cut(string(policies), "A sweep looks")

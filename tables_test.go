@@ -14,42 +14,42 @@ import (
 
 // tablesOf are the tables of each store, by its folder.
 var tablesOf = map[string][]string{
-	"agents/bunstore":        {"tc_agent_runs", "tc_agent_steps", "tc_agents"},
-	"aiinstr/bunstore":       {"tc_ai_instructions"},
-	"apps/bunstore":          {"tc_app_favorites", "tc_app_shares", "tc_app_views", "tc_app_visits", "tc_apps"},
-	"assistants/bunstore":    {"tc_assistant_shares", "tc_assistants"},
-	"confirmations/bunstore": {"tc_confirmations"},
-	"blobs/bunstore":         {"tc_blobs", "tc_blob_chunks"},
-	"bundles/bunstore":       {"tc_bundles", "tc_bundle_entries", "tc_deployments"},
-	"colors/bunstore":        {"tc_colors"},
-	"comments/bunstore":      {"tc_activities", "tc_comment_threads", "tc_comments", "tc_feed", "tc_notifications"},
-	"content/bunstore":       {"tc_entities"},
-	"domains/bunstore":       {"tc_domain_logins", "tc_domain_scans", "tc_domains"},
-	"files/bunstore":         {"tc_downloads", "tc_uploads"},
-	"internal/bunx":          {"tc_former_users", "tc_search_docs", "tc_search_grams", "tc_search_lists", "tc_search_noted", "tc_search_segments", "tc_totals"},
-	"handlers/bunstore":      {"tc_handler_calls", "tc_handler_deployments", "tc_handler_programs", "tc_handler_routes"},
-	"libraries/bunstore":     {"tc_library_contents", "tc_library_files", "tc_library_released"},
-	"messages/bunstore":      {"tc_events", "tc_messages"},
-	"principals/bunstore": {
+	"internal/store/agents":        {"tc_agent_runs", "tc_agent_steps", "tc_agents"},
+	"internal/store/aiinstr":       {"tc_ai_instructions"},
+	"internal/store/apps":          {"tc_app_favorites", "tc_app_shares", "tc_app_views", "tc_app_visits", "tc_apps"},
+	"internal/store/assistants":    {"tc_assistant_shares", "tc_assistants"},
+	"internal/store/confirmations": {"tc_confirmations"},
+	"internal/store/blobs":         {"tc_blobs", "tc_blob_chunks"},
+	"internal/store/bundles":       {"tc_bundles", "tc_bundle_entries", "tc_deployments"},
+	"internal/store/colors":        {"tc_colors"},
+	"internal/store/comments":      {"tc_activities", "tc_comment_threads", "tc_comments", "tc_feed", "tc_notifications"},
+	"internal/store/content":       {"tc_entities"},
+	"internal/store/domains":       {"tc_domain_logins", "tc_domain_scans", "tc_domains"},
+	"internal/store/files":         {"tc_downloads", "tc_uploads"},
+	"internal/sqldb/bunx":          {"tc_former_users", "tc_search_docs", "tc_search_grams", "tc_search_lists", "tc_search_noted", "tc_search_segments", "tc_totals"},
+	"internal/store/handlers":      {"tc_handler_calls", "tc_handler_deployments", "tc_handler_programs", "tc_handler_routes"},
+	"internal/store/libraries":     {"tc_library_contents", "tc_library_files", "tc_library_released"},
+	"internal/store/messages":      {"tc_events", "tc_messages"},
+	"internal/store/principals": {
 		"tc_login_networks", "tc_memberships", "tc_principals", "tc_scim_users", "tc_teams", "tc_users",
 	},
-	"quotas/bunstore":     {},
-	"queue/bunstore":      {"tc_job_schedules", "tc_jobs"},
-	"sessions/bunstore":   {"tc_provider_sessions", "tc_sessions", "tc_tokens"},
-	"tenants/bunstore":    {"tc_tenants"},
-	"webhooks/bunstore":   {"tc_webhook_days", "tc_webhook_invocations", "tc_webhook_requests"},
-	"workspaces/bunstore": {"tc_workspaces"},
+	"internal/store/quotas":     {},
+	"internal/store/queue":      {"tc_job_schedules", "tc_jobs"},
+	"internal/store/sessions":   {"tc_provider_sessions", "tc_sessions", "tc_tokens"},
+	"internal/store/tenants":    {"tc_tenants"},
+	"internal/store/webhooks":   {"tc_webhook_days", "tc_webhook_invocations", "tc_webhook_requests"},
+	"internal/store/workspaces": {"tc_workspaces"},
 }
 
 // readsOf are the tables of others that a package reads all the same.
 var readsOf = map[string][]string{
-	"sessions/bunstore": {"tc_users", "tc_memberships", "tc_teams", "tc_tenants"}, // an authentication, which is one statement of each request
-	"internal/bunx":     {"tc_tenants", "tc_principals", "tc_users"},              // LockTenant, HoldPrincipal and HoldUsers
-	"quotas/bunstore":   {"tc_tenants", "tc_workspaces"},
-	"queue/bunstore":    {"tc_tenants"}, // the jobs of one that is hidden wait
+	"internal/store/sessions": {"tc_users", "tc_memberships", "tc_teams", "tc_tenants"}, // an authentication, which is one statement of each request
+	"internal/sqldb/bunx":     {"tc_tenants", "tc_principals", "tc_users"},              // LockTenant, HoldPrincipal and HoldUsers
+	"internal/store/quotas":   {"tc_tenants", "tc_workspaces"},
+	"internal/store/queue":    {"tc_tenants"}, // the jobs of one that is hidden wait
 }
 
-// internal are the tables of internal/removal and internal/sweep, and one that there was before tc_former_users.
+// internal are the tables of internal/jobs/removal and internal/jobs/sweep, and one that there was before tc_former_users.
 var internal = []string{"tc_removals", "tc_leases", "tc_comment_authors"}
 
 var tableName = regexp.MustCompile(`\btc_[a-z_]*[a-z]`)
@@ -67,7 +67,7 @@ func TestStoresReadTheirTables(t *testing.T) {
 	named := map[string]map[string]bool{} // by folder
 	is.NoErr(fs.WalkDir(os.DirFS("."), ".", func(file string, _ fs.DirEntry, err error) error {
 		dir := path.Dir(file)
-		if err != nil || path.Base(dir) != "bunstore" && dir != "internal/bunx" || path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+		if err != nil || tablesOf[dir] == nil || path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
 			return err
 		}
 		source, err := os.ReadFile(file)
@@ -91,7 +91,7 @@ func TestStoresReadTheirTables(t *testing.T) {
 			}
 		}
 	}
-	sources, err := fs.Glob(os.DirFS("."), "internal/migrations/sqlite/*.sql")
+	sources, err := fs.Glob(os.DirFS("."), "internal/store/migrations/sqlite/*.sql")
 	is.NoErr(err)
 	is.True(len(sources) > 0)
 	created := regexp.MustCompile(`CREATE TABLE (tc_[a-z_]+)`)

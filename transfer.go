@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/tenantrows"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/tenants"
-	"github.com/tenantcontent/tenantcontent/workspaces"
 )
 
 // TenantTransfer configures ExportTenant and ImportTenant.

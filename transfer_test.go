@@ -26,11 +26,11 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/tenantrows"
-	"github.com/tenantcontent/tenantcontent/jsvm"
-	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
+	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 

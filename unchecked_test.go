@@ -18,12 +18,12 @@ import (
 // withoutActor are the methods of services that check no permission, each with its reason. All others that a program may need
 // without an actor belong to the Unchecked of their package.
 var withoutActor = map[string]string{
-	"bundles.Column":        "has no context: describes a driver, whoever asks",
-	"bundles.Known":         "has no context: describes a driver, whoever asks",
-	"datasets.Function":     "has no context: what it returns checks the actor",
-	"domains.Info":          "has no context: describes a driver, whoever asks",
-	"sessions.Authenticate": "checks a session or token",
-	"sessions.Login":        "checks a password",
+	"bundles.Column":            "has no context: describes a driver, whoever asks",
+	"bundles.Known":             "has no context: describes a driver, whoever asks",
+	"content/datasets.Function": "has no context: what it returns checks the actor",
+	"domains.Info":              "has no context: describes a driver, whoever asks",
+	"sessions.Authenticate":     "checks a session or token",
+	"sessions.Login":            "checks a password",
 }
 
 // TestServicesCheckTheActor: a method of a service asks who calls before it passes the context on to anything else.
@@ -31,7 +31,7 @@ func TestServicesCheckTheActor(t *testing.T) {
 	methods, unchecked := 0, []string{}
 	all := services(t)
 	for name, files := range all {
-		p := newActorCheck(files, all["drafts"]...)
+		p := newActorCheck(files, all["internal/drafts"]...)
 		for _, m := range p.methods {
 			if !m.Name.IsExported() || m.Name.Name == "Unchecked" {
 				continue
@@ -106,7 +106,7 @@ func services(t *testing.T) map[string][]*ast.File {
 		}
 	}
 	is.New(t).Equal(len(files), 20)
-	files["drafts"] = nil // whose Service and Reader those of some nouns embed
+	files["internal/drafts"] = nil // whose Service and Reader those of some nouns embed
 	for _, f := range sources(t) {
 		if _, ok := files[f.folder]; ok && !f.test {
 			files[f.folder] = append(files[f.folder], f.ast)

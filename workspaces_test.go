@@ -12,8 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 

@@ -1,6 +1,6 @@
 // Package ai is the seam to language models: the interface that chats, assistants and agents call, and the values that it exchanges.
 //
-// ai/openai implements it for servers with OpenAI's API, and ai/chat runs conversations with tools on it. A host can bring a Provider of
+// ai/openai implements it for servers with OpenAI's API, and internal/chat runs conversations with tools on it. A host can bring a Provider of
 // its own, which must pass aitest.TestProvider.
 package ai
 

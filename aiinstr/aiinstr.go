@@ -1,6 +1,6 @@
 // Package aiinstr manages the AI instructions of a tenant: prompt texts by slug, which other texts include as ${slug}.
 //
-// httpapi, the root and hosts import it; aiinstr/bunstore stores its rows.
+// httpapi, the root and hosts import it; internal/store/aiinstr stores its rows.
 package aiinstr
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -41,7 +41,7 @@ type Permissions struct {
 	Edit, Delete, Write, ChangeOwner, Copy bool
 }
 
-// Store keeps instructions. Implementations must pass aiinstrtest.TestStore.
+// Store keeps instructions. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	// Get finds an instruction by its id or, when key has no UUID form, by its slug. It fails with errs.NotFound.
 	Get(ctx context.Context, tenant, key string) (Instruction, error)

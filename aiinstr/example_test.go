@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/aiinstr"
-	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 )
 
 func ExampleService_Expand() {

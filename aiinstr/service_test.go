@@ -11,11 +11,11 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
-	"github.com/tenantcontent/tenantcontent/aiinstr/bunstore"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/transfertest"
+	"github.com/tenantcontent/tenantcontent/internal/store/aiinstr"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/transfertest"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 

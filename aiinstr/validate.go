@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/slug"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/text/slug"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
 // The most bytes of each text.

@@ -1,7 +1,7 @@
 // Package apps manages apps: interactive applications made of files, which are changed in drafts, shared, and shown to their
 // viewers.
 //
-// httpapi, the root and hosts import it; apps/bunstore stores its rows and libraries the files.
+// httpapi, the root and hosts import it; internal/store/apps stores its rows and libraries the files.
 package apps
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
-	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/cache"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
-	"github.com/tenantcontent/tenantcontent/internal/tally"
-	"github.com/tenantcontent/tenantcontent/libraries"
-	"github.com/tenantcontent/tenantcontent/shares"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
+	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/limits/tally"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
 
 // Kind is the kind of apps.
@@ -133,7 +133,7 @@ type Lookup = drafts.Lookup
 // Viewer selects the apps of a list.
 type Viewer = drafts.Viewer
 
-// Store keeps apps, and their shares. What may be long of an app is Defn. Implementations must pass appstest.TestStore.
+// Store keeps apps, and their shares. What may be long of an app is Defn. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	drafts.Store[App]
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/libraries"
-	"github.com/tenantcontent/tenantcontent/shares"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 )
 
 var errInside = errs.New(errs.Forbidden, "This is for the owner of the app and for those who have a share with accessLevel 2.")
@@ -14,7 +14,7 @@ var errInside = errs.New(errs.Forbidden, "This is for the owner of the app and f
 // inside reports whether an actor sees the insides of an app: its files as they are written, its variables and its shares. That is for its
 // owner, the members of the owning team and those whose share lets them change it, whatever their roles. Who may only run it is
 // shown its pages.
-func inside(a actor.Actor, app App, grant shares.Grant) bool {
+func inside(a actor.Actor, app App, grant Grant) bool {
 	return a.Superuser || owns(a, app) || grant.Level >= shares.Write
 }
 

@@ -10,24 +10,24 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
-	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/handlers"
-	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
 )
 
 // Handlers builds and installs what apps run on the server. *handlers.Service implements it.
 type Handlers interface {
-	Build(ctx context.Context, app handlers.App, files fs.FS, tools bool) (*handlers.Build, error)
-	Install(ctx context.Context, app handlers.App, b *handlers.Build) error
+	Build(ctx context.Context, app HandlerApp, files fs.FS, tools bool) (*Build, error)
+	Install(ctx context.Context, app HandlerApp, b *Build) error
 }
 
 // Agents installs the agents of apps. agents.Unchecked implements it.
 type Agents interface {
 	// Check returns errs.Invalid, naming the agent, for agents of a manifest that cannot be installed with the tools of an app.
-	Check(all []manifest.Agent, tools []handlers.Route) error
+	Check(all []manifest.Agent, tools []Route) error
 	// Install makes the agents of a manifest those of an app, in the transaction in ctx.
-	Install(ctx context.Context, app handlers.App, all []manifest.Agent, tools []handlers.Route) error
+	Install(ctx context.Context, app HandlerApp, all []manifest.Agent, tools []Route) error
 }
 
 // Workspaces runs the migrations of apps: the pending ones of migrations/*.sql. *workspaces.Service implements it.
@@ -40,22 +40,22 @@ type Workspaces interface {
 
 // Deployed is what a deploy has done.
 type Deployed struct {
-	Routes     []handlers.Route // that the app runs now
-	Agents     []string         // names of the agents that the app has now
-	Migrations []string         // that were applied
-	Warnings   []string         // about files that are no routes, and what was not done
+	Routes     []Route  // that the app runs now
+	Agents     []string // names of the agents that the app has now
+	Migrations []string // that were applied
+	Warnings   []string // about files that are no routes, and what was not done
 }
 
 // prepared is a deploy before it switches.
 type prepared struct {
 	Deployed
 	files  *libraries.Snapshot
-	build  *handlers.Build
+	build  *Build
 	agents []manifest.Agent
 }
 
 // tools returns the tools that the agents can have.
-func (p prepared) tools() (all []handlers.Route) {
+func (p prepared) tools() (all []Route) {
 	for _, r := range p.Routes {
 		if r.Area == handlers.Tools {
 			all = append(all, r)
@@ -107,7 +107,7 @@ func (s *Service) readableAgents(ctx context.Context, tenant, library string) (a
 // prepare compiles what an app is to run from the files of a library, and runs the pending migrations. If there is something to do, it
 // calls check before.
 func (s *Service) prepare(ctx context.Context, app App, library string, o PublishOptions, check func() error) (p prepared, err error) {
-	p.build = &handlers.Build{}
+	p.build = &Build{}
 	readable := true
 	if p.files, err = s.files.Snapshot(ctx, app.Tenant, library); err != nil {
 		return p, err
@@ -127,7 +127,7 @@ func (s *Service) prepare(ctx context.Context, app App, library string, o Publis
 		p.Agents = append(p.Agents, a.Name)
 	}
 	if s.o.Handlers != nil {
-		if p.build, err = s.o.Handlers.Build(ctx, handlers.App{Tenant: app.Tenant, ID: app.ID}, p.files, len(p.agents) > 0); err != nil {
+		if p.build, err = s.o.Handlers.Build(ctx, HandlerApp{Tenant: app.Tenant, ID: app.ID}, p.files, len(p.agents) > 0); err != nil {
 			return p, err
 		}
 		p.Routes, p.Warnings = p.build.Routes, p.build.Warnings
@@ -156,7 +156,7 @@ type PublishOptions struct {
 
 // doubts returns warnings about rules of the manifest that allow nothing, and roles of handlers
 // that it does not declare, so that nobody can have them.
-func (s *Service) doubts(ctx context.Context, tenant, library string, routes []handlers.Route) (warnings []string, err error) {
+func (s *Service) doubts(ctx context.Context, tenant, library string, routes []Route) (warnings []string, err error) {
 	m, err := s.nextManifest(ctx, tenant, library)
 	if errs.CodeOf(err) == errs.Conflict { // which force publishes, and nobody views the app then
 		return nil, nil
@@ -198,7 +198,7 @@ func (s *Service) install(ctx context.Context, app App, library string, p prepar
 	if now.Digest(installs) != p.files.Digest(installs) {
 		return errs.New(errs.Conflict, "The files have changed while they were compiled: try again.")
 	}
-	of := handlers.App{Tenant: app.Tenant, ID: app.ID}
+	of := HandlerApp{Tenant: app.Tenant, ID: app.ID}
 	if s.o.Handlers != nil {
 		if err := s.o.Handlers.Install(ctx, of, p.build); err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 	"maps"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/drafts"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
 )
 
 // Diff is what a draft changes.

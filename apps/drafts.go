@@ -6,8 +6,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
-	"github.com/tenantcontent/tenantcontent/shares"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
 
 // digest changes with everything of an app that a draft changes, but the files. Every change of a variable sets DefnUpdatedAt; the
@@ -69,7 +68,7 @@ func (s *Service) Commit(ctx context.Context, id string, o PublishOptions) (v Sh
 }
 
 // committable is Committable for a draft whose manifest can be read, too.
-func (s *Service) committable(ctx context.Context, a actor.Actor, id string, force bool) (app App, grant shares.Grant, d App, err error) {
+func (s *Service) committable(ctx context.Context, a actor.Actor, id string, force bool) (app App, grant Grant, d App, err error) {
 	if app, grant, d, err = s.rules.Committable(ctx, a, id, force); err != nil || force {
 		return app, grant, d, err
 	}

@@ -2,8 +2,8 @@ package apps
 
 import (
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/drafts"
-	"github.com/tenantcontent/tenantcontent/shares"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 )
 
 // Permissions is what an actor may do with an app.
@@ -27,7 +27,7 @@ const (
 // shares.Use may run the app. Beside the access each permission has the lowest role that has it. The role is that in the owning
 // team, or for an app of the actor the actor's highest one; who has a share brings the highest role over all teams. A read-only
 // token may do nothing.
-func PermissionsOf(a actor.Actor, app App, grant shares.Grant) Permissions {
+func PermissionsOf(a actor.Actor, app App, grant Grant) Permissions {
 	if a.ReadOnly {
 		return Permissions{}
 	}
@@ -51,7 +51,7 @@ func (p Permissions) ofDraft() Permissions {
 }
 
 // Visible reports whether an actor with a grant sees an app.
-func Visible(a actor.Actor, app App, grant shares.Grant) bool {
+func Visible(a actor.Actor, app App, grant Grant) bool {
 	return a.Superuser || owns(a, app) || grant.Level >= shares.Use
 }
 
@@ -59,7 +59,7 @@ func Visible(a actor.Actor, app App, grant shares.Grant) bool {
 func owns(a actor.Actor, app App) bool { return drafts.Owns(a, app.OwnerID) }
 
 // roleAt returns the highest role that an actor brings to an app with the access, NoRole without it.
-func roleAt(a actor.Actor, app App, grant shares.Grant, access shares.Level) actor.Role {
+func roleAt(a actor.Actor, app App, grant Grant, access shares.Level) actor.Role {
 	role := actor.NoRole
 	if a.User == app.OwnerID {
 		role = a.Role()

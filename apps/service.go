@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
-	"github.com/tenantcontent/tenantcontent/shares"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
 // Shown is an app as a caller sees it.
@@ -50,7 +50,7 @@ func (v Shown) Definition() json.RawMessage {
 func (s *Service) CanCreate(a actor.Actor) bool { return s.mayCreate(a, Report) == nil }
 
 // canView reports whether an actor may run an app, also with a token that can only read.
-func canView(a actor.Actor, app App, grant shares.Grant) bool {
+func canView(a actor.Actor, app App, grant Grant) bool {
 	a.ReadOnly = false
 	return PermissionsOf(a, app, grant).Run
 }
@@ -61,7 +61,7 @@ func canExport(a actor.Actor, app App) bool {
 }
 
 // show returns apps as an actor with some grants sees them.
-func (s *Service) show(ctx context.Context, a actor.Actor, all []App, grants map[string]shares.Grant) ([]Shown, error) {
+func (s *Service) show(ctx context.Context, a actor.Actor, all []App, grants map[string]Grant) ([]Shown, error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -143,7 +143,7 @@ func needs(lowest actor.Role, access string) string {
 var errManaged = errs.New(errs.Forbidden, "This app came from another tenant: change it there and deploy it again.")
 
 // check returns errs.Forbidden when an actor does not have a permission on an app.
-func (n need) check(a actor.Actor, app App, grant shares.Grant) error {
+func (n need) check(a actor.Actor, app App, grant Grant) error {
 	switch {
 	case n.has(PermissionsOf(a, app, grant)):
 		return nil
@@ -235,7 +235,7 @@ func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 		return Shown{}, err
 	}
 	chats, err := s.o.Chats(ctx)
-	return Shown{App: app, Permissions: PermissionsOf(a, app, shares.Grant{}), CanView: canView(a, app, shares.Grant{}), CanExport: canExport(a, app), Chats: chats, Inside: true, Examines: true}, err
+	return Shown{App: app, Permissions: PermissionsOf(a, app, Grant{}), CanView: canView(a, app, Grant{}), CanExport: canExport(a, app), Chats: chats, Inside: true, Examines: true}, err
 }
 
 // Edit has the fields that an Update changes. A nil field stays as it is.
@@ -373,15 +373,15 @@ func (s *Service) Restore(ctx context.Context, id string) (v Shown, err error) {
 }
 
 // deleted returns a deleted app on which an actor has a permission, and locks it.
-func (s *Service) deleted(ctx context.Context, a actor.Actor, id string, n need) (App, shares.Grant, error) {
+func (s *Service) deleted(ctx context.Context, a actor.Actor, id string, n need) (App, Grant, error) {
 	at, err := s.rules.Parse(id)
 	if err != nil || at.ID == "" {
-		return App{}, shares.Grant{}, s.rules.NotFound()
+		return App{}, Grant{}, s.rules.NotFound()
 	}
 	at.Deleted = true
 	app, grant, err := s.rules.Lock(ctx, a, at)
 	if err != nil {
-		return App{}, shares.Grant{}, err
+		return App{}, Grant{}, err
 	}
 	return app, grant, n.check(a, app, grant)
 }
@@ -416,7 +416,7 @@ func (s *Service) Copy(ctx context.Context, id string, name *string) (v Shown, e
 		if _, err := s.store.Hold(ctx, a.Tenant, []string{a.User}); err != nil {
 			return err
 		}
-		var grant shares.Grant
+		var grant Grant
 		if of, grant, err = s.rules.LockNamed(ctx, a, id); err != nil {
 			return err
 		}
@@ -448,7 +448,7 @@ func (s *Service) Copy(ctx context.Context, id string, name *string) (v Shown, e
 		if err := s.files.Copy(ctx, a.Tenant, of.LibraryID, app.LibraryID); err != nil {
 			return err
 		}
-		v, err = s.presenter.One(ctx, a, app, shares.Grant{})
+		v, err = s.presenter.One(ctx, a, app, Grant{})
 		return err
 	})
 	if err != nil {

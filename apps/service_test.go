@@ -16,17 +16,17 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
-	"github.com/tenantcontent/tenantcontent/apps/bunstore"
-	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
-	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/keyring"
-	"github.com/tenantcontent/tenantcontent/libraries"
-	librarystore "github.com/tenantcontent/tenantcontent/libraries/bunstore"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
+	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
+	"github.com/tenantcontent/tenantcontent/internal/store/apps"
+	blobstore "github.com/tenantcontent/tenantcontent/internal/store/blobs"
+	librarystore "github.com/tenantcontent/tenantcontent/internal/store/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
-	"github.com/tenantcontent/tenantcontent/shares"
 )
 
 // people is a Directory.

@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
-	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
-	"github.com/tenantcontent/tenantcontent/shares"
 )
 
 // transferred is an app as it travels: with its shares and the names of its variables.

@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/escapes"
-	"github.com/tenantcontent/tenantcontent/internal/fields"
-	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/text/fields"
+	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
 // The most that each field may have.

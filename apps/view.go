@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/libraries"
-	"github.com/tenantcontent/tenantcontent/shares"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 )
 
 // Viewed is an app as its pages are shown to somebody.
@@ -103,12 +103,12 @@ func (s *Service) ViewFile(ctx context.Context, id, path string) (libraries.File
 // to may be changed.
 type opened struct {
 	app          App // without what may be long: Description, Defn, Settings and Sealed
-	grant        shares.Grant
+	grant        Grant
 	entryPoint   string // of the definition, "" for none
 	passDatasets bool   // of the settings
 }
 
-func newOpened(app App, grant shares.Grant) *opened {
+func newOpened(app App, grant Grant) *opened {
 	var defn struct {
 		EntryPoint any `json:"entryPoint"`
 	}

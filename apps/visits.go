@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/drafts"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
 )
 
 const (

@@ -1,6 +1,6 @@
 // Package assistants manages AI assistants: instructions, skills and knowledge, which are edited in drafts and shared.
 //
-// httpapi, the root and hosts import it; assistants/bunstore stores its rows and libraries the files.
+// httpapi, the root and hosts import it; internal/store/assistants stores its rows and libraries the files.
 package assistants
 
 import (
@@ -8,10 +8,9 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
-	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
 
 // Kind is the kind of assistants.
@@ -178,14 +177,14 @@ type Service struct {
 	presenter *drafts.Presenter[Assistant, Shown]
 	secrets   drafts.Secrets
 	store     Store
-	files     *libraries.Files
+	files     *Files
 	o         Options
 }
 
 // Options configure a Service. Store, Files, Directory, Keys and Allowed are required.
 type Options struct {
 	Store     Store
-	Files     *libraries.Files
+	Files     *Files
 	MaxFile   int64 // bytes of a file that PutFile writes; default 100 MiB
 	Directory drafts.Directory
 	Keys      drafts.Sealer

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/assistants"
-	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 

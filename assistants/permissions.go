@@ -2,9 +2,9 @@ package assistants
 
 import (
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/shares"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 )
 
 // Permissions is what an actor may do with an assistant.
@@ -15,7 +15,7 @@ type Permissions struct {
 // PermissionsOf returns what an actor with a grant may do with an assistant. The owner and superusers may do everything, and so may
 // Designers and higher roles of the owning team; its other members may talk to the assistant. A share grants shares.Use to talk to it,
 // shares.Write to change it, and shares.Admin to share it, delete it and pass it on, too. A read-only token may do nothing.
-func PermissionsOf(a actor.Actor, as Assistant, grant shares.Grant) Permissions {
+func PermissionsOf(a actor.Actor, as Assistant, grant Grant) Permissions {
 	if a.ReadOnly {
 		return Permissions{}
 	}
@@ -25,7 +25,7 @@ func PermissionsOf(a actor.Actor, as Assistant, grant shares.Grant) Permissions 
 }
 
 // levelOf returns the access of an actor, also with a token that can only read.
-func levelOf(a actor.Actor, as Assistant, grant shares.Grant) shares.Level {
+func levelOf(a actor.Actor, as Assistant, grant Grant) shares.Level {
 	role, member := a.Teams[as.OwnerID]
 	switch {
 	case a.Superuser, a.User == as.OwnerID, member && role >= actor.Designer:
@@ -44,12 +44,12 @@ func (p Permissions) ofDraft() Permissions {
 }
 
 // Visible reports whether an actor with a grant sees an assistant.
-func Visible(a actor.Actor, as Assistant, grant shares.Grant) bool {
+func Visible(a actor.Actor, as Assistant, grant Grant) bool {
 	return levelOf(a, as, grant) >= shares.Use
 }
 
 // inside reports whether an actor sees the insides of an assistant: its files, its shares and the names of its secrets.
-func inside(a actor.Actor, as Assistant, grant shares.Grant) bool {
+func inside(a actor.Actor, as Assistant, grant Grant) bool {
 	return levelOf(a, as, grant) >= shares.Write
 }
 
@@ -57,7 +57,7 @@ var errInside = errs.New(errs.Forbidden, "This is for those who may change the a
 
 // needs returns the access for a permission, with the sentence for those who do not have it.
 func needs(has func(Permissions) bool, sentence string) drafts.Access[Assistant] {
-	return func(a actor.Actor, as Assistant, grant shares.Grant) error {
+	return func(a actor.Actor, as Assistant, grant Grant) error {
 		switch {
 		case has(PermissionsOf(a, as, grant)):
 			return nil

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
 )
 
 // sent is a secret that leaves.

@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
-	"github.com/tenantcontent/tenantcontent/shares"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
 // noun returns what the rules of assistants have of their own.
@@ -36,7 +36,7 @@ type Shown struct {
 }
 
 // show returns assistants as an actor with some grants sees them.
-func (s *Service) show(ctx context.Context, a actor.Actor, all []Assistant, grants map[string]shares.Grant) ([]Shown, error) {
+func (s *Service) show(ctx context.Context, a actor.Actor, all []Assistant, grants map[string]Grant) ([]Shown, error) {
 	out, drafted, now := make([]Shown, len(all)), []string{}, s.rules.Stamp()
 	for i, as := range all {
 		grant := grants[s.rules.Original(as)]
@@ -106,7 +106,7 @@ func (s *Service) Create(ctx context.Context, in Assistant) (Shown, error) {
 	if err := s.store.Insert(ctx, a.Tenant, as); err != nil {
 		return Shown{}, err
 	}
-	return Shown{Assistant: as, Permissions: PermissionsOf(a, as, shares.Grant{}), Inside: true}, nil
+	return Shown{Assistant: as, Permissions: PermissionsOf(a, as, Grant{}), Inside: true}, nil
 }
 
 // define sets what a write and a draft change of an assistant, but its secrets.
@@ -166,10 +166,10 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 // edit. Errors: errs.NotFound, also for an assistant without a draft; errs.Forbidden; errs.Conflict for a draft that somebody else edits,
 // for an assistant that has changed, and for a slug that is taken by now.
 func (s *Service) Commit(ctx context.Context, id string, force bool) (Shown, error) {
-	return s.presenter.InTx(ctx, func(ctx context.Context, a actor.Actor) (Assistant, shares.Grant, error) {
+	return s.presenter.InTx(ctx, func(ctx context.Context, a actor.Actor) (Assistant, Grant, error) {
 		as, grant, d, err := s.rules.Committable(ctx, a, id, force)
 		if err != nil {
-			return Assistant{}, shares.Grant{}, err
+			return Assistant{}, Grant{}, err
 		}
 		as, err = s.rules.Publish(ctx, as, d, func(as *Assistant) error {
 			as.define(d)

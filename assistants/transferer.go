@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
-	"github.com/tenantcontent/tenantcontent/shares"
 )
 
 // transferred is an assistant as it travels: with its shares and the names of its secrets.

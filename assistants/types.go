@@ -6,9 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -41,17 +40,17 @@ func (u Unchecked) Secrets(as Assistant) (map[string]string, error) {
 }
 
 // Files returns a page of an assistant's files, ordered by path, for its conversations alone.
-func (u Unchecked) Files(ctx context.Context, as Assistant, q paging.Query) (paging.Page[libraries.File], error) {
+func (u Unchecked) Files(ctx context.Context, as Assistant, q paging.Query) (paging.Page[File], error) {
 	return u.s.files.Page(ctx, as.Tenant, as.LibraryID, q)
 }
 
 // File returns a file of an assistant, for its conversations alone. Errors: errs.NotFound.
-func (u Unchecked) File(ctx context.Context, as Assistant, path string) (libraries.File, error) {
+func (u Unchecked) File(ctx context.Context, as Assistant, path string) (File, error) {
 	return u.s.files.Get(ctx, as.Tenant, as.LibraryID, path)
 }
 
 // OpenFile returns a file of an assistant with its bytes, which the caller closes, for its conversations alone. Errors: errs.NotFound.
-func (u Unchecked) OpenFile(ctx context.Context, as Assistant, path string) (libraries.File, io.ReadCloser, error) {
+func (u Unchecked) OpenFile(ctx context.Context, as Assistant, path string) (File, io.ReadCloser, error) {
 	return u.s.files.Open(ctx, as.Tenant, as.LibraryID, path)
 }
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 

@@ -5,8 +5,8 @@ import (
 	"io"
 	"iter"
 
-	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
 // fetched is an element of a sequence, or the panic that ended it.

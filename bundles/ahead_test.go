@@ -11,8 +11,8 @@ import (
 	"github.com/matryer/is"
 	"go.uber.org/goleak"
 
-	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
 func numbered(n int, end func()) iter.Seq2[entity.Row, error] {

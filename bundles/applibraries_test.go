@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // TestNoArchiveTakesTheLibraryOfAnApp: neither an import, a restore nor a deploy from another tenant brings a library with the id of

@@ -1,7 +1,7 @@
 // Package bundles manages bundles, which are manifests of content, and exports, imports, restores and deploys archives of
 // content.
 //
-// httpapi, the root and hosts import it; bundles/bunstore stores its rows, bundles/archive defines the file format, and
+// httpapi, the root and hosts import it; internal/store/bundles stores its rows, internal/transfer/archive defines the file format, and
 // bundles/drivertest checks a host's own kinds and drivers. It reads and writes content of every kind through entity.Transferer.
 package bundles
 
@@ -16,8 +16,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/files"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -32,7 +32,7 @@ type Bundle struct {
 	Tenant      string
 	ID          string    // UUIDv7, lower case
 	Name        string    // 1 to 255 characters
-	Slug        string    // see internal/slug; unique in the tenant, case matters
+	Slug        string    // see internal/text/slug; unique in the tenant, case matters
 	Description *string   // at most 16 KiB
 	Entries     []Entry   // at most MaxEntries, in the order in which they were added; nil where a method says so
 	CreatedAt   time.Time // UTC, whole microseconds
@@ -75,7 +75,7 @@ type Deployment struct {
 	Shared      bool   // deploys of another bundle brought it, too
 }
 
-// Store keeps bundles and their entries. Implementations must pass storetest.TestStore.
+// Store keeps bundles and their entries. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	// Get finds a bundle, with its entries, by id or, when key has no UUID form, by slug. Errors: errs.NotFound.
 	Get(ctx context.Context, tenant, key string) (Bundle, error)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
 )
 
 // Change is what an import did with one row: an entity.ImportAction, or one of the two actions below.

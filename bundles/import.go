@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
-	"github.com/tenantcontent/tenantcontent/internal/spool"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/limits/spool"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
 // ImportOptions has the options of an import.

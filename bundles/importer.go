@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
+	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
 // importer is an import into one tenant, in a transaction.

@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/escapes"
-	"github.com/tenantcontent/tenantcontent/internal/slug"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/text/slug"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 

@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
 )
 
 // deployedBefore has the entities of a tenant that earlier deploys brought and that still exist.

@@ -3,9 +3,9 @@ package bundles
 import (
 	"io"
 
-	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
 // Limits are the limits of archives that are read or made: see package archive.

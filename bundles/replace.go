@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
+	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
 // Backup is the archive of what a restore or deploy replaced: a download for the tenant's superusers, for a week. To undo a

@@ -1,6 +1,6 @@
 // Package colors manages the palette of a tenant: named colors that every session may read and designers may write.
 //
-// httpapi, the root and hosts import it; colors/bunstore stores its rows.
+// httpapi, the root and hosts import it; internal/store/colors stores its rows.
 package colors
 
 import (
@@ -13,8 +13,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -38,7 +38,7 @@ type Permissions struct {
 	Edit, Delete, Write bool
 }
 
-// Store keeps colors. Implementations must pass colorstest.TestStore.
+// Store keeps colors. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	// Get fails with errs.NotFound when the tenant has no color with this key.
 	Get(ctx context.Context, tenant, key string) (Color, error)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/colors"
-	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 )
 
 func Example() {

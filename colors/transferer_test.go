@@ -9,11 +9,11 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/colors"
-	"github.com/tenantcontent/tenantcontent/colors/bunstore"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/transfertest"
+	"github.com/tenantcontent/tenantcontent/internal/store/colors"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/transfertest"
 )
 
 func TestTransferer(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
 
 // Activity is something that happened to an entity.

@@ -1,7 +1,7 @@
 // Package comments manages comments on entities, with replies of any depth and mentions of users, and the activities, feeds and
 // notifications that result from them.
 //
-// httpapi, the root and hosts import it; comments/bunstore stores its rows.
+// httpapi, the root and hosts import it; internal/store/comments stores its rows.
 package comments
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -92,7 +92,7 @@ func (e Edit) apply(c *Comment, at time.Time) error {
 	return nil
 }
 
-// Store keeps comments, activities and notifications. Implementations must pass commentstest.TestStore.
+// Store keeps comments, activities and notifications. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	// Get fails with errs.NotFound when the tenant has no comment with this id.
 	Get(ctx context.Context, tenant, id string) (Comment, error)
@@ -182,7 +182,7 @@ type Service struct {
 // Options configure a Service. Store, Queue, Entities and Users are required.
 type Options struct {
 	Store    Store
-	Queue    Queue            // of notifications; the Store of comments/bunstore is one
+	Queue    Queue            // of notifications; the Store of internal/store/comments is one
 	Entities *entity.Registry // what can be commented
 	Users    Users
 	KeepFor  time.Duration    // how long activities and notifications are kept; default 400 days, for ever if it is negative

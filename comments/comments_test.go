@@ -14,13 +14,13 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/comments"
-	"github.com/tenantcontent/tenantcontent/comments/bunstore"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/store/comments"
+	principalstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
-	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
 )
 
 var monday = time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)

@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/comments"
-	"github.com/tenantcontent/tenantcontent/comments/bunstore"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/store/comments"
+	principalstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
-	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
 )
 
 // A host has the Service as App.Comments, with its kinds in place of this one.

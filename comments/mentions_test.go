@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/tenantcontent/tenantcontent/comments"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 

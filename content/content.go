@@ -1,7 +1,7 @@
 // Package content manages the built-in kinds of content that have no package of their own, such as reports, datasets and
 // libraries with their files. They share one table.
 //
-// httpapi, the root and hosts import it; content/bunstore stores its rows.
+// httpapi, the root and hosts import it; internal/store/content stores its rows.
 package content
 
 import (
@@ -15,8 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
-	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -103,7 +102,7 @@ type Permissions struct {
 // Lookup identifies an entity: by its id, or by owner and slug if ID is "".
 type Lookup struct{ ID, Owner, Slug string }
 
-// Store keeps the entities of all ready kinds. Implementations must pass contenttest.TestStore.
+// Store keeps the entities of all ready kinds. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	// Get fails with errs.NotFound. Drafts are found by id alone.
 	Get(ctx context.Context, tenant string, kind entity.Kind, at Lookup) (Entity, error)
@@ -166,7 +165,7 @@ type Directory interface {
 // Service implements the rules for the ready kinds over a Store.
 type Service struct {
 	store         Store
-	files         *libraries.Files
+	files         *Files
 	directory     Directory
 	canonicalName func(ctx context.Context, tenant, name string) (string, error)
 	others        []entity.Type
@@ -179,7 +178,7 @@ type Service struct {
 // Options configure a Service. Store is required, Files for libraries and Directory for imports.
 type Options struct {
 	Store     Store
-	Files     *libraries.Files
+	Files     *Files
 	Directory Directory
 	// Others are the kinds of other packages and the host. References to their entities in an entity's data are found by their
 	// Lookup. One with the name of a built-in kind replaces it.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/content"
-	"github.com/tenantcontent/tenantcontent/content/bunstore"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/store/content"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // A host has the Service as App.Content.

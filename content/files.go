@@ -7,25 +7,24 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/libraries"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // Files returns a page of a library's files to any session, sorted by path (the default) or updatedAt. The library is found
 // by id or natural id. Errors: errs.NotFound; errs.Invalid for a sort or cursor that does not fit.
-func (s *Service) Files(ctx context.Context, library string, q paging.Query) (paging.Page[libraries.File], error) {
+func (s *Service) Files(ctx context.Context, library string, q paging.Query) (paging.Page[File], error) {
 	e, err := s.Get(ctx, Library, library)
 	if err != nil {
-		return paging.Page[libraries.File]{}, err
+		return paging.Page[File]{}, err
 	}
 	return s.files.Page(ctx, e.Tenant, e.ID, q)
 }
 
 // OpenFile returns a file of a library with its bytes, which the caller closes, to any session. Errors: errs.NotFound.
-func (s *Service) OpenFile(ctx context.Context, library, path string) (libraries.File, io.ReadSeekCloser, error) {
+func (s *Service) OpenFile(ctx context.Context, library, path string) (File, io.ReadSeekCloser, error) {
 	e, err := s.Get(ctx, Library, library)
 	if err != nil {
-		return libraries.File{}, nil, err
+		return File{}, nil, err
 	}
 	return s.files.Open(ctx, e.Tenant, e.ID, path)
 }
@@ -34,10 +33,10 @@ func (s *Service) OpenFile(ctx context.Context, library, path string) (libraries
 // Without a content type it gets that of the path's ending.
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a bad path or content type; errs.Conflict for a path that
 // differs from another one in case alone, or that is a folder; errs.TooLarge; r's own, as it is.
-func (s *Service) PutFile(ctx context.Context, library, path, contentType string, r io.Reader) (libraries.File, error) {
+func (s *Service) PutFile(ctx context.Context, library, path, contentType string, r io.Reader) (File, error) {
 	e, may, err := s.changed(ctx, library)
 	if err != nil {
-		return libraries.File{}, err
+		return File{}, err
 	}
 	return s.files.Put(ctx, e.Tenant, e.ID, path, contentType, r, s.lockLibrary(e.Tenant, e.ID, may))
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
 	"github.com/tenantcontent/tenantcontent/content"
-	"github.com/tenantcontent/tenantcontent/content/bunstore"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/transfertest"
-	"github.com/tenantcontent/tenantcontent/libraries"
-	librarystore "github.com/tenantcontent/tenantcontent/libraries/bunstore"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	blobstore "github.com/tenantcontent/tenantcontent/internal/store/blobs"
+	"github.com/tenantcontent/tenantcontent/internal/store/content"
+	librarystore "github.com/tenantcontent/tenantcontent/internal/store/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/transfertest"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tenantcontent/tenantcontent/datasets"
+	"github.com/tenantcontent/tenantcontent/content/datasets"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/fields"
-	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/text/fields"
+	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
 // maxData is the most bytes of the data of an entity.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/sqlitesafe"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/sqlitesafe"
 )
 
 // Files are those of an embedded server.

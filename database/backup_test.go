@@ -15,7 +15,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/workspaces"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
 // source returns the files of a database with one row, and of a workspace with one row that was just written.

@@ -9,8 +9,8 @@ import (
 	"github.com/uptrace/bun/dialect"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/sqlitesafe"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/sqlitesafe"
 )
 
 // Check returns an error if a database should not be used: a SQLite file of which a sample is

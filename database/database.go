@@ -1,6 +1,6 @@
 // Package database opens what tenantcontent runs on: a SQLite file, embedded, or PostgreSQL, by a URL.
 //
-// It links both drivers, wrapped so that they are safe to use (internal/sqlitesafe, internal/pgsafe). cmd, examples,
+// It links both drivers, wrapped so that they are safe to use (internal/sqldb/sqlitesafe, internal/sqldb/pgsafe). cmd, examples,
 // tests and hosts import it; the library does not. A host may as well open its own *bun.DB.
 package database
 
@@ -19,9 +19,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/pgsafe"
-	"github.com/tenantcontent/tenantcontent/internal/sqlitesafe"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/pgsafe"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/sqlitesafe"
 )
 
 // Open opens the database that a URL names. It does not connect to a PostgreSQL yet.

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/sqlitesafe"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/sqlitesafe"
 )
 
 // Restore makes the files of an embedded server from what Backup has written. Neither the database nor a workspace may be there. Nothing

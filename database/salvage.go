@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/sqlitesafe"
-	"github.com/tenantcontent/tenantcontent/internal/tenantrows"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/sqlitesafe"
+	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
 )
 
 // Salvaged is what Salvage could take from a backup, and what it could not.

@@ -7,16 +7,16 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/workspaces"
-	"github.com/tenantcontent/tenantcontent/workspaces/postgres"
-	"github.com/tenantcontent/tenantcontent/workspaces/sqlite"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces/postgres"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces/sqlite"
 )
 
 // OpenWorkspaces opens what keeps the SQL databases of apps, for Config.Workspaces. quota is the most bytes of a workspace; 0: 256 MiB.
 // text is
 //
 //   - a folder, in which each app has a SQLite file;
-//   - postgres://…, a database of its own, in which each app has a schema and a role: see workspaces/postgres;
+//   - postgres://…, a database of its own, in which each app has a schema and a role: see internal/workspaces/postgres;
 //   - empty: the folder beside the file of the program's own database, with .workspaces behind its name. main is the URL of that
 //     database; for a PostgreSQL there is no such folder, and the driver is nil.
 //

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/workspaces"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
 func TestOpenWorkspaces(t *testing.T) {

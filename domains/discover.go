@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
 
 // SaveOption changes how Create and Update save a domain.

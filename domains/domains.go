@@ -1,8 +1,8 @@
 // Package domains manages the authentication domains of a tenant: where its people log in, and the directories that its users
 // and teams come from. A Driver implements one type of domain.
 //
-// httpapi, the root, drivers and hosts import it; domains/bunstore stores its rows. It passes people who log in
-// to principals, and the content of directories to principals/dirsync, which store them as users and teams.
+// httpapi, the root, drivers and hosts import it; internal/store/domains stores its rows. It passes people who log in
+// to principals, and the content of directories to internal/directory/dirsync, which store them as users and teams.
 package domains
 
 import (
@@ -16,11 +16,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/cache"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
-	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // Local is the id of the built-in domain, and of its driver.
@@ -68,7 +67,7 @@ const (
 	maxConfigs = 8 << 20 // bytes of all configurations together
 )
 
-// Store keeps domains. Implementations must pass domainstest.TestStore.
+// Store keeps domains. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	// Get fails with errs.NotFound when the tenant has no such domain.
 	Get(ctx context.Context, tenant, id string) (Domain, error)
@@ -148,8 +147,8 @@ type Principals interface {
 
 // Directories updates the users and teams of a domain to the state of its directory. *dirsync.Service implements it: see there.
 type Directories interface {
-	Sync(ctx context.Context, tenant, domain string, all dirsync.Snapshot, o dirsync.SyncOptions) (dirsync.Report, error)
-	SyncPerson(ctx context.Context, tenant, domain, username string, groups []string, o dirsync.PersonOptions) (warnings []string, err error)
+	Sync(ctx context.Context, tenant, domain string, all Snapshot, o SyncOptions) (Report, error)
+	SyncPerson(ctx context.Context, tenant, domain, username string, groups []string, o PersonOptions) (warnings []string, err error)
 	UnknownTeams(ctx context.Context, tenant string, teams []string) (unknown []string, err error)
 }
 

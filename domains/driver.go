@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
 	"github.com/tenantcontent/tenantcontent/principals"
-	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // Driver is one way to authenticate people: a type of directory or of single sign-on. A host adds its own with

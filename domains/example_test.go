@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/domains"
-	"github.com/tenantcontent/tenantcontent/domains/bunstore"
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/keyring"
+	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
+	"github.com/tenantcontent/tenantcontent/internal/store/domains"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // A domain without a configuration says what it lacks, and secrets are never returned. A host has the Service as App.Domains.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 )
 
 // Knows asks the directory of a domain for the person as whom a user would log in there: one with the username, or with the source id if that is

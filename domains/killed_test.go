@@ -19,11 +19,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/migrations"
-	"github.com/tenantcontent/tenantcontent/queue"
-	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
+	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // killedNode is the environment variable of a process that scans until it is killed. It has a node as JSON.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // TestSlowScan: a directory that is not read in time ends the scan, and so does one with too much.

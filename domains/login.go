@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 

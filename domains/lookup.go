@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/internal/text/slug"
 )
 
 // Lookup finds domains in a Store and checks no permission, as Unchecked does: packages need it whose services are built before the

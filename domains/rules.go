@@ -11,7 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
 
 // The members of a configuration that this package reads itself, whatever the driver: drivers do not know them.

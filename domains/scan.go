@@ -7,7 +7,6 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // Phase is how far a scan is.
@@ -56,7 +55,7 @@ type ScanOptions struct {
 type Scanned struct {
 	ID        string
 	ScannedAt *time.Time // of the domain; a dry run leaves it
-	dirsync.Report
+	Report
 	Duration time.Duration
 }
 

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
-	"github.com/tenantcontent/tenantcontent/principals/dirsync"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
 // scanning is the scan of one domain.
@@ -17,7 +16,7 @@ type scanning struct {
 	run    ScanState
 	shown  ScanState // to others: what run was a moment ago, guarded by Service.mu
 	from   Directory // nil for a domain without a configuration
-	found  dirsync.Snapshot
+	found  Snapshot
 	ids    IDAttributes // those of found
 	began  time.Time
 	limit  time.Duration // of the time in which the directory is read
@@ -217,7 +216,7 @@ func (one *scanning) write(ctx context.Context, o ScanOptions) error {
 	if err := now.IDs.fits(d.ID, one.ids); err != nil { // a login has set them meanwhile
 		return err
 	}
-	one.result.Report, err = s.o.Directories.Sync(ctx, d.Tenant, d.ID, one.found, dirsync.SyncOptions{
+	one.result.Report, err = s.o.Directories.Sync(ctx, d.Tenant, d.ID, one.found, SyncOptions{
 		Source: d.Type, Force: o.Force, DryRun: o.DryRun,
 		Progress: func(done, total int) {
 			one.run.Written, one.run.Total = done, total
@@ -227,7 +226,7 @@ func (one *scanning) write(ctx context.Context, o ScanOptions) error {
 	if err != nil {
 		return err
 	}
-	one.found = dirsync.Snapshot{}
+	one.found = Snapshot{}
 	one.result.Duration = time.Since(one.began)
 	if o.DryRun {
 		return nil

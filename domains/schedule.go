@@ -9,8 +9,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/principals/dirsync"
-	"github.com/tenantcontent/tenantcontent/queue"
+	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 )
 
 // JobScan is the kind of jobs that scan a domain by its schedule; the key of one is the domain's id.
@@ -18,9 +18,9 @@ const JobScan = "domain-scan"
 
 // Queue puts jobs at the times of schedules. *queue.Service implements it.
 type Queue interface {
-	Schedule(ctx context.Context, all ...queue.Schedule) error
+	Schedule(ctx context.Context, all ...Schedule) error
 	Unschedule(ctx context.Context, tenant, kind string, keys ...string) error
-	Schedules(ctx context.Context, tenant, kind string, keys ...string) ([]queue.Schedule, error)
+	Schedules(ctx context.Context, tenant, kind string, keys ...string) ([]Schedule, error)
 }
 
 // scheduleMember is the member of a configuration that says when a directory is scanned.
@@ -92,7 +92,7 @@ func (s *Service) reschedule(ctx context.Context, d Domain, was, becomes string)
 		return s.o.Queue.Unschedule(ctx, d.Tenant, JobScan, d.ID)
 	}
 	expression, zone := zoned(becomes)
-	return s.o.Queue.Schedule(ctx, queue.Schedule{Tenant: d.Tenant, Kind: JobScan, Key: d.ID, Cron: expression, Zone: zone})
+	return s.o.Queue.Schedule(ctx, Schedule{Tenant: d.Tenant, Kind: JobScan, Key: d.ID, Cron: expression, Zone: zone})
 }
 
 // NextScan returns when a domain is scanned next by its schedule, nil for never. It needs a superuser. Errors: errs.Forbidden.
@@ -117,8 +117,8 @@ const (
 )
 
 // Workers returns what scans directories by their schedules: one node at a time for each domain.
-func (u Unchecked) Workers() []queue.Worker {
-	return []queue.Worker{{
+func (u Unchecked) Workers() []Worker {
+	return []Worker{{
 		Kind: JobScan, Do: u.s.scanByJob, Tries: scanTries, Timeout: scanTime, AtOnce: maxScans, PerTenant: maxScansOf,
 		Backoff: func(tries int) time.Duration {
 			d := 2 * time.Minute << (2 * min(max(tries-1, 0), 3))

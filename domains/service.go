@@ -10,8 +10,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/escapes"
-	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/text/slug"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 

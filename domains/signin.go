@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
 	"github.com/tenantcontent/tenantcontent/principals"
-	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // signIn returns the user of a person who has logged in at a domain's provider, by the domain's rules. It returns a refusal for who is not allowed in.
@@ -71,7 +71,7 @@ func (s *Service) joinTeams(ctx context.Context, d Domain, r teamRules, u princi
 	if who.Groups == nil {
 		return nil
 	}
-	o := dirsync.PersonOptions{Source: d.Type, Existing: r.Create != nil && !*r.Create}
+	o := PersonOptions{Source: d.Type, Existing: r.Create != nil && !*r.Create}
 	for _, m := range r.Map {
 		o.Map = append(o.Map, dirsync.Mapping{Group: m.Group, Team: m.Team, Role: m.role})
 	}

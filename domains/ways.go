@@ -9,9 +9,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
-	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/text/fold"
+	"github.com/tenantcontent/tenantcontent/internal/text/slug"
 )
 
 // Way is one way to log in, as far as strangers may know it: nothing of where the directory or provider is, nor of what type.

@@ -17,17 +17,17 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
-	"github.com/tenantcontent/tenantcontent/domains/bunstore"
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/domains/local"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/keyring"
+	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
+	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
+	"github.com/tenantcontent/tenantcontent/internal/store/domains"
+	people "github.com/tenantcontent/tenantcontent/internal/store/principals"
+	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
-	people "github.com/tenantcontent/tenantcontent/principals/bunstore"
-	"github.com/tenantcontent/tenantcontent/principals/dirsync"
-	"github.com/tenantcontent/tenantcontent/queue"
-	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
 )
 
 // paper is a driver of a directory on paper: its people are what a test says, and their password is the configuration's.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -28,7 +27,7 @@ type Service struct{ files *files.Service }
 // Options configure a Service. Store and Blobs are required.
 type Options struct {
 	Store    files.Store
-	Blobs    blobs.Store
+	Blobs    Blobs
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
 	Lifetime time.Duration    // default 24 h

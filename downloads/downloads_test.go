@@ -10,11 +10,11 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
 	"github.com/tenantcontent/tenantcontent/downloads"
 	"github.com/tenantcontent/tenantcontent/errs"
-	filestore "github.com/tenantcontent/tenantcontent/files/bunstore"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	blobstore "github.com/tenantcontent/tenantcontent/internal/store/blobs"
+	filestore "github.com/tenantcontent/tenantcontent/internal/store/files"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 

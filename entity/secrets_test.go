@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/transfertest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/transfertest"
 )
 
 func TestMaskSecrets(t *testing.T) {

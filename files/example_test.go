@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent"
-	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/files"
-	"github.com/tenantcontent/tenantcontent/files/bunstore"
-	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	blobstore "github.com/tenantcontent/tenantcontent/internal/store/blobs"
+	"github.com/tenantcontent/tenantcontent/internal/store/files"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 

@@ -1,6 +1,6 @@
 // Package files stores files until they expire. A file is a row with its name, type, owner and expiry, and a blob with its bytes.
 //
-// uploads and downloads import it and decide who may see a file; files/bunstore stores the rows and a blobs.Store the bytes.
+// uploads and downloads import it and decide who may see a file; internal/store/files stores the rows and a blobs.Store the bytes.
 package files
 
 import (
@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -37,7 +37,7 @@ func (f File) Version() string {
 	return guard.Version(f.ID, f.Filename, f.ContentType, f.Size, f.Username, f.CreatedAt, f.ExpiresAt)
 }
 
-// Store keeps the rows of files. Implementations must pass filestest.TestStore.
+// Store keeps the rows of files. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	// Insert adds a file. Errors: errs.Conflict for a taken id; errs.Forbidden when its user does not exist.
 	Insert(ctx context.Context, tenant string, f File) error
@@ -72,7 +72,7 @@ type Service struct{ o Options }
 // Options configure a Service. Store, Blobs and Noun are required.
 type Options struct {
 	Store    Store
-	Blobs    blobs.Store
+	Blobs    Blobs
 	Noun     string           // names a file in messages, such as "Upload"
 	Table    string           // of the Store, for a sweep to find what has expired
 	Now      func() time.Time // default time.Now
@@ -239,7 +239,7 @@ func (s *Service) Get(ctx context.Context, tenant, id string, visible func(File)
 }
 
 // Open returns a file as Get does, with its bytes, which the caller closes.
-func (s *Service) Open(ctx context.Context, tenant, id string, visible func(File) bool) (File, blobs.Reader, error) {
+func (s *Service) Open(ctx context.Context, tenant, id string, visible func(File) bool) (File, Reader, error) {
 	f, err := s.Get(ctx, tenant, id, visible)
 	if err != nil {
 		return File{}, nil, err

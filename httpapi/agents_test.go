@@ -14,15 +14,15 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/agents"
-	agentstore "github.com/tenantcontent/tenantcontent/agents/bunstore"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/ai/aitest"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/messages"
-	"github.com/tenantcontent/tenantcontent/queue"
-	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
+	"github.com/tenantcontent/tenantcontent/apps/agents"
+	"github.com/tenantcontent/tenantcontent/apps/messages"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	agentstore "github.com/tenantcontent/tenantcontent/internal/store/agents"
+	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // agentRun is a run as a client sees it.

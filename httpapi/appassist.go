@@ -12,13 +12,13 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
-	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/apps"
-	"github.com/tenantcontent/tenantcontent/apps/assist"
-	"github.com/tenantcontent/tenantcontent/datasets"
+	"github.com/tenantcontent/tenantcontent/content/datasets"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
+	"github.com/tenantcontent/tenantcontent/internal/chat/assist"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
 // appAssistRoutes are the routes of what a language model does for apps, unless the host keeps apps itself.

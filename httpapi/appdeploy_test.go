@@ -15,11 +15,11 @@ import (
 	"github.com/uptrace/bun/dialect"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/workspaces"
-	"github.com/tenantcontent/tenantcontent/workspaces/postgres"
-	"github.com/tenantcontent/tenantcontent/workspaces/sqlite"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces/postgres"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces/sqlite"
 )
 
 // deployed is what a deploy answers.

@@ -8,9 +8,9 @@ import (
 	"net/url"
 
 	"github.com/tenantcontent/tenantcontent/apps"
-	"github.com/tenantcontent/tenantcontent/apps/view"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/rest/view"
 )
 
 // A view token lends an app the rights of its viewer, so it is for the app that the viewer has

@@ -9,9 +9,9 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/apps/view"
 	"github.com/tenantcontent/tenantcontent/content"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/view"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // endedBody is the answer to a request below a view token that has ended.

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/apps/messages"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/messages"
 )
 
 // appMessageRoutes are the routes of what handlers of apps have emitted and sent, unless the host keeps apps itself.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // TestHandlersSendAndRead: a handler emits, notifies, sends e-mails and reads the datasets of its app, with the rights of who calls it.

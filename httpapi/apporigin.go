@@ -13,9 +13,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
-	"github.com/tenantcontent/tenantcontent/apps/view"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/rest/view"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
 // With Config.AppOrigin each app has an origin of its own, where its pages have a history, cookies and a storage. The service's session

@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
 )
 
 // checkRedirect returns errs.Upstream for an answer of a server route that leads a browser

@@ -9,9 +9,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps/messages"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/messages"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 var appFields = []string{

@@ -11,7 +11,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 var manifestOfSales = "access: [colors, 'users/:name', 'principals/*']\nroles: [viewer, approver]\n"

@@ -6,9 +6,9 @@ import (
 	"net/http"
 
 	"github.com/tenantcontent/tenantcontent/ai"
-	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
 )
 
 // assistantChatRoutes are the routes of assistants that a language model answers. Holders of a token of an assistant call them, too.

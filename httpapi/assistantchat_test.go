@@ -19,14 +19,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/ai/aitest"
-	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
-	"github.com/tenantcontent/tenantcontent/datasets"
+	"github.com/tenantcontent/tenantcontent/content/datasets"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // added adds something as admin, and returns its id.

@@ -14,8 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 

@@ -19,9 +19,9 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
 // withBundles adds the samples of bundles and archives. ARCHIVE stands for the bytes of an archive, STAGED for the id of

@@ -8,7 +8,7 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // TestCommentListStatements: a page of 100 comments with their embedded authors takes two statements, one for the rows with

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
 
 // conditions are the headers If-Match and If-None-Match of a request.

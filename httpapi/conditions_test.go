@@ -13,7 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 var strong = regexp.MustCompile(`^"([A-Za-z0-9_-]{16}\.)?[A-Za-z0-9_-]{12}"$`)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/ai"
-	"github.com/tenantcontent/tenantcontent/confirmations"
+	"github.com/tenantcontent/tenantcontent/assistants/confirmations"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 )

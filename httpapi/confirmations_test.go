@@ -20,12 +20,12 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/ai/aitest"
+	"github.com/tenantcontent/tenantcontent/assistants/confirmations"
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
 	"github.com/tenantcontent/tenantcontent/assistants/mcp"
-	"github.com/tenantcontent/tenantcontent/confirmations"
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // remoteShop is a remote MCP server with the tools look, which only reads, and order.

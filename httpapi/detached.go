@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // paper is a host's driver of a directory with one person, whose password is the configuration's, and one group.

@@ -7,13 +7,13 @@ import (
 	"path"
 	"strings"
 
-	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 	"github.com/tenantcontent/tenantcontent/paging"
-	"github.com/tenantcontent/tenantcontent/shares"
 )
 
 // drafted is the receiver of the handlers that are the same for all nouns whose entities are edited in drafts.

@@ -16,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 

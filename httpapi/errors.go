@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
 )
 
 // problem is the body of every failure.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 )
 
 // A program serves the services of an App under another address, for callers whom it knows already.

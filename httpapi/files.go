@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/downloads"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 	"github.com/tenantcontent/tenantcontent/uploads"
 )
 

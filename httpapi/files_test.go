@@ -17,7 +17,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // filenames says what is kept of a filename; "" is 400.

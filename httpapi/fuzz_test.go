@@ -12,7 +12,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // raw sends a request that httptest.NewRequest would refuse to build; sent is false when net/http would, too.

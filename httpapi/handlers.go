@@ -22,13 +22,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
+	"github.com/tenantcontent/tenantcontent/apps/messages"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/handlers"
-	"github.com/tenantcontent/tenantcontent/internal/doctext"
-	"github.com/tenantcontent/tenantcontent/internal/markdown"
-	"github.com/tenantcontent/tenantcontent/jsvm"
-	"github.com/tenantcontent/tenantcontent/messages"
-	"github.com/tenantcontent/tenantcontent/workspaces"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/text/doctext"
+	"github.com/tenantcontent/tenantcontent/internal/text/markdown"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
 // handlerCall is a call of a handler of an app.

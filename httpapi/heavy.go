@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
 // heaviness classifies requests by how much they compute.

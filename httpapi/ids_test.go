@@ -7,8 +7,8 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
 // misspelled are what other readers of UUIDs take for the id, and what only contains it.

@@ -4,14 +4,14 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/agents"
-	"github.com/tenantcontent/tenantcontent/ai/chat"
-	"github.com/tenantcontent/tenantcontent/blobs"
+	"github.com/tenantcontent/tenantcontent/apps/agents"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/handlers"
-	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/paging"
-	"github.com/tenantcontent/tenantcontent/workspaces"
 )
 
 // limitsBody is what GET /api/limits answers. Sizes are bytes; times are milliseconds, or days.

@@ -9,8 +9,8 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
 // naturals returns the natural ids of all that has one, by id.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
 
 // noOptions is the declaration of an action route without options.

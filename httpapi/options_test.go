@@ -12,7 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // isAction reports whether a route replaces, imports, deploys, scans, reassigns, exports or deletes. The parameters of an app's own routes are its own, and so

@@ -10,8 +10,8 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // paint adds n colors to acme, c100000 and so on, with one statement.

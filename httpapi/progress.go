@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
 // The least that a client must do to keep its connection: take or send a byte within Config.Idle, and after that minRate on

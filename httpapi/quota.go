@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/content"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 	"github.com/tenantcontent/tenantcontent/quotas"
 )
 

@@ -15,10 +15,10 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	workspacestore "github.com/tenantcontent/tenantcontent/internal/store/workspaces"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/tenants"
-	"github.com/tenantcontent/tenantcontent/workspaces"
-	workspacestore "github.com/tenantcontent/tenantcontent/workspaces/bunstore"
 )
 
 // small are the writes that a tenant without room can make: what removes, logs in, manages people

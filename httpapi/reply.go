@@ -11,7 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/internal/spool"
+	"github.com/tenantcontent/tenantcontent/internal/limits/spool"
 )
 
 // reply is the answer that a handler returns: a status, headers, and one of a JSON body, a stream or nothing.

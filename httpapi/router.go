@@ -31,7 +31,7 @@ type Route struct {
 	Row string
 	// AnyType marks a route whose answer is a file, a page, a redirect or empty, whatever media types the client accepts.
 	AnyType bool
-	// View marks a route of an app's view: every answer of it has the headers of apps/view, and if its path begins with a view token,
+	// View marks a route of an app's view: every answer of it has the headers of internal/rest/view, and if its path begins with a view token,
 	// the caller is the viewer whom that names.
 	View bool
 	// Slashes marks a route whose catch-all may have empty segments, as in /_hook/ and

@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/internal/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 

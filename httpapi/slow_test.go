@@ -16,7 +16,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // TestBodyThatNeverComes announces a body and sends none: who reads no body answers all the same, and soon.

@@ -10,8 +10,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // sorted are the lists that are sorted when they are read, and why.
@@ -19,8 +19,8 @@ var sorted = map[string]string{
 	"listMembers":     "by when they were added: at most the members of a team",
 	"listMemberships": "by when they were added: at most the teams of a user",
 	"listDownloads":   "those of several names at once: at most what a user may have",
-	"listApps":        "what a user sees is merged from indexes: see internal/draftstore",
-	"listAssistants":  "what a user sees is merged from indexes: see internal/draftstore",
+	"listApps":        "what a user sees is merged from indexes: see internal/store/draftstore",
+	"listAssistants":  "what a user sees is merged from indexes: see internal/store/draftstore",
 }
 
 // TestEverySortHasAnIndex: of each list and each order that it offers, both ways, on both engines. Which orders these are, a refusal says.

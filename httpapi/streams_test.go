@@ -15,10 +15,10 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/colors"
-	"github.com/tenantcontent/tenantcontent/colors/bunstore"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/store/colors"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 

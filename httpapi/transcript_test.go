@@ -19,9 +19,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/confirmations"
+	"github.com/tenantcontent/tenantcontent/assistants/confirmations"
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata with what SQLite answers")

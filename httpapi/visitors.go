@@ -7,8 +7,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
-	"github.com/tenantcontent/tenantcontent/apps/view"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/rest/view"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	"github.com/tenantcontent/tenantcontent/webhooks"
 )

@@ -19,17 +19,17 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/httpapi"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/egress"
-	"github.com/tenantcontent/tenantcontent/internal/logtest"
-	"github.com/tenantcontent/tenantcontent/jsvm"
-	"github.com/tenantcontent/tenantcontent/jsvm/quickjs"
+	"github.com/tenantcontent/tenantcontent/internal/directory/scim"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/quickjs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
+	"github.com/tenantcontent/tenantcontent/internal/store/principals"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces/sqlite"
 	"github.com/tenantcontent/tenantcontent/principals"
-	"github.com/tenantcontent/tenantcontent/principals/bunstore"
-	"github.com/tenantcontent/tenantcontent/principals/scim"
-	"github.com/tenantcontent/tenantcontent/workspaces/sqlite"
 )
 
 // baseURL is what every link of a world starts with.

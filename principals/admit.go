@@ -7,9 +7,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/escapes"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
-	"github.com/tenantcontent/tenantcontent/principals/profile"
+	"github.com/tenantcontent/tenantcontent/internal/directory/profile"
+	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 )
 
 var errRefused = errs.New(errs.Unauthenticated, "Unable to log in")

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/principals/profile"
+	"github.com/tenantcontent/tenantcontent/internal/directory/profile"
 )
 
 // Identity is a person as an authentication domain reports it.

@@ -10,10 +10,10 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
+	"github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
-	"github.com/tenantcontent/tenantcontent/principals/bunstore"
-	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 type (

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
 // Principals returns every user and team of the tenant to any session, ordered by name ignoring case, then by id. A list

@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
 
 // MaxPicture is how many bytes a user's picture may have.

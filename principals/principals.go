@@ -1,7 +1,7 @@
 // Package principals manages the users and teams of a tenant, their memberships and passwords, and the one id space over users
 // and teams. It is one package because these refer to each other.
 //
-// sessions, httpapi, the root, cmd and hosts import it; principals/bunstore stores its rows.
+// sessions, httpapi, the root, cmd and hosts import it; internal/store/principals stores its rows.
 package principals
 
 import (
@@ -15,10 +15,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -191,7 +190,7 @@ type NetworkLogin struct {
 	LoggedInAt time.Time
 }
 
-// Store keeps users, teams and memberships. Implementations must pass principalstest.TestStore.
+// Store keeps users, teams and memberships. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	// User fails with errs.NotFound when the tenant has no user of exactly this name.
 	User(ctx context.Context, tenant, username string) (User, error)
@@ -290,7 +289,7 @@ type Content interface {
 // Service implements the rules for users and teams over a Store.
 type Service struct {
 	store       Store
-	blobs       blobs.Store
+	blobs       Blobs
 	content     Content
 	hostKinds   []entity.Kind
 	removals    Removals
@@ -309,7 +308,7 @@ type Service struct {
 // Options configure a Service. Store is required, and Blobs for pictures.
 type Options struct {
 	Store   Store
-	Blobs   blobs.Store
+	Blobs   Blobs
 	Content Content // default nil: nothing belongs to users and teams
 	// HostKinds are the host's own kinds of content, which Reassign moves, too.
 	HostKinds []entity.Kind

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 )
 
 // rename changes the names of users wherever they are stored. Names may pass from one to another, in a circle too, but

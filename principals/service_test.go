@@ -13,13 +13,13 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/blobs"
-	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
+	blobstore "github.com/tenantcontent/tenantcontent/internal/store/blobs"
+	"github.com/tenantcontent/tenantcontent/internal/store/principals"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
-	"github.com/tenantcontent/tenantcontent/principals/bunstore"
 )
 
 var (

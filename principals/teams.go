@@ -5,7 +5,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/internal/text/slug"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 

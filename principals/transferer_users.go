@@ -7,7 +7,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -486,7 +486,7 @@ func (s *Service) forgetAll(ctx context.Context, tenant string, kind entity.Kind
 	return s.content.Deleted(ctx, tenant, entity.Keys(kind, ids...)...)
 }
 
-// Removals removes the rows of what is deleted. *removal.Remover of internal/removal implements it.
+// Removals removes the rows of what is deleted. *removal.Remover of internal/jobs/removal implements it.
 type Removals interface {
 	// Remove removes what Hooks.RemoveRest can, in the transaction in ctx or later.
 	Remove(ctx context.Context, tenant string, gone ...entity.Key) error

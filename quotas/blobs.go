@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/blobs"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 )
 
 // Blobs returns a blobs.Store that returns errs.Full for what its tenant has no room for: before

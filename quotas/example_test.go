@@ -3,7 +3,7 @@ package quotas_test
 import (
 	"fmt"
 
-	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 	"github.com/tenantcontent/tenantcontent/quotas"
 )
 

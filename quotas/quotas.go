@@ -3,7 +3,7 @@
 //
 // What is stored is counted by the database in the transaction that writes it, so that no write
 // path can forget it. A Service measures it at most once a second while much room is left, and adds
-// what this process has written since. quotas/bunstore reads the counters.
+// what this process has written since. internal/store/quotas reads the counters.
 package quotas
 
 import (
@@ -40,7 +40,7 @@ type Own struct {
 	Workspaces *int
 }
 
-// Store reads counters. Implementations must pass quotastest.TestStore.
+// Store reads counters. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	// Measure returns the bytes that a tenant stores, without Uploads, Downloads and Count, and the
 	// tenant's own quota. In a transaction it sees what that has written. It costs the same for any

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/keyring"
+	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 

@@ -11,10 +11,10 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	principalstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
-	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 

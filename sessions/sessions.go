@@ -20,9 +20,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/cache"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
-	"github.com/tenantcontent/tenantcontent/internal/tally"
+	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/limits/tally"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -50,7 +50,7 @@ type Holder struct {
 	Teams         map[string]actor.Role // team id to role
 }
 
-// Store keeps sessions and tokens. Implementations must pass sessionstest.TestStore.
+// Store keeps sessions and tokens. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	// InsertSession fails with errs.Conflict when the tenant has no such user. It does not wait for others that write: the session may be kept in
 	// memory until they have ended, where the other methods find it. It is dropped then if the user has gone, or if an attempt to log in which waited

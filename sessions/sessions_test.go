@@ -11,12 +11,12 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/cache"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
+	principalstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
+	"github.com/tenantcontent/tenantcontent/internal/store/sessions"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
-	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
 	"github.com/tenantcontent/tenantcontent/sessions"
-	"github.com/tenantcontent/tenantcontent/sessions/bunstore"
 )
 
 const password = "correct horse battery"

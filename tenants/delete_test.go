@@ -10,9 +10,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/store/tenants"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/tenants"
-	"github.com/tenantcontent/tenantcontent/tenants/bunstore"
 )
 
 // interrupted is a store in which something happens to a delete.

@@ -3,7 +3,7 @@ package tenants_test
 import (
 	"fmt"
 
-	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 

@@ -1,6 +1,6 @@
 // Package tenants manages the tenants: their names and settings, and a check that their secrets can be read.
 //
-// httpapi, the root, cmd and hosts import it; tenants/bunstore stores its rows.
+// httpapi, the root, cmd and hosts import it; internal/store/tenants stores its rows.
 package tenants
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/cache"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
 
 // Tenant is a customer of the service. Every other row belongs to one tenant.
@@ -84,7 +84,7 @@ type Sealer interface {
 	Current(sealed string) bool
 }
 
-// Store keeps tenants. Implementations must pass tenantstest.TestStore.
+// Store keeps tenants. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	// Get fails with errs.NotFound when there is no tenant with this id.
 	Get(ctx context.Context, id string) (Tenant, error)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/store/tenants"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/tenants"
-	"github.com/tenantcontent/tenantcontent/tenants/bunstore"
 )
 
 var now = time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 )
 
 func Example() {

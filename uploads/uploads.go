@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/files"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
 
 // Upload is one staged file.
@@ -33,7 +32,7 @@ type Service struct {
 // Options configure a Service. Store and Blobs are required.
 type Options struct {
 	Store    files.Store
-	Blobs    blobs.Store
+	Blobs    Blobs
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
 	Limit    int64            // bytes of one upload; default 256 MiB

@@ -8,9 +8,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/handlers"
-	"github.com/tenantcontent/tenantcontent/jsvm"
-	"github.com/tenantcontent/tenantcontent/webhooks/signatures"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/signatures"
 )
 
 // Call is a call of a webhook whose key was accepted.
@@ -22,13 +22,13 @@ type Call struct {
 	// Body reads the body. It is called once the path is that of a route.
 	Body func() ([]byte, error)
 	// Respond is called with the early answer of a handler, which runs on; nil if nobody waits.
-	Respond func(handlers.Response)
+	Respond func(Response)
 	// Bind sets what the handler can call, and returns what ends that. ctx has the actor that the handler runs as.
-	Bind func(ctx context.Context, in *handlers.Invocation) (end func(), err error)
+	Bind func(ctx context.Context, in *HandlerCall) (end func(), err error)
 
 	// postpone is called when the handler cannot run now, and nothing of it has run; nil refuses
 	// the call.
-	postpone func(cause error) (handlers.Response, error)
+	postpone func(cause error) (Response, error)
 	counted  bool // the call has been counted before
 }
 
@@ -59,13 +59,13 @@ func (c Call) request(body []byte) handlers.Request {
 //
 // Errors: errs.NotFound for a path that no route has, and handlers' own for a method that it does not have; those of Body and Bind;
 // errs.Unauthenticated for a signature; errs.Unavailable if too many scripts run.
-func (u Unchecked) Handle(ctx context.Context, by Caller, c Call) (answer handlers.Response, responded bool, err error) {
+func (u Unchecked) Handle(ctx context.Context, by Caller, c Call) (answer Response, responded bool, err error) {
 	s := u.s
 	e := Entry{Invocation: Invocation{ID: s.o.NewID(), App: by.target.App, Area: handlers.Webhooks, Method: handlers.FunctionOf(c.Method), Path: cut(storable(c.Path), maxPath), StartedAt: s.now()}}
-	in := handlers.Invocation{ID: e.ID, App: handlers.App{Tenant: by.tenant, ID: by.target.App}, Env: by.target.Env}
-	refuse := func(err error) (handlers.Response, bool, error) {
+	in := HandlerCall{ID: e.ID, App: HandlerApp{Tenant: by.tenant, ID: by.target.App}, Env: by.target.Env}
+	refuse := func(err error) (Response, bool, error) {
 		s.refuse(ctx, by.tenant, e, err)
-		return handlers.Response{}, false, err
+		return Response{}, false, err
 	}
 	route, params, err := s.o.Handlers.Match(ctx, in.App, handlers.Webhooks, c.Method, c.Path)
 	if err != nil {
@@ -96,7 +96,7 @@ func (u Unchecked) Handle(ctx context.Context, by Caller, c Call) (answer handle
 		}
 	}
 	if string(handlers.Member(route.Config, "later")) == "true" && s.o.Queue != nil {
-		c.postpone = func(cause error) (handlers.Response, error) {
+		c.postpone = func(cause error) (Response, error) {
 			return s.postpone(ctx, by.tenant, e, in.Request, kept, cause)
 		}
 	}
@@ -104,7 +104,7 @@ func (u Unchecked) Handle(ctx context.Context, by Caller, c Call) (answer handle
 }
 
 // verify checks what the sender has signed.
-func verify(config json.RawMessage, in handlers.Invocation, now time.Time) error {
+func verify(config json.RawMessage, in HandlerCall, now time.Time) error {
 	scheme, err := signatures.Parse(config)
 	if err != nil {
 		return err
@@ -137,14 +137,14 @@ func CheckConfig(raw json.RawMessage) error {
 }
 
 // run runs the handler of a call, and records it.
-func (s *Service) run(ctx context.Context, by Caller, c Call, e Entry, in handlers.Invocation, begun time.Time) (handlers.Response, bool, error) {
+func (s *Service) run(ctx context.Context, by Caller, c Call, e Entry, in HandlerCall, begun time.Time) (Response, bool, error) {
 	ctx = actor.With(ctx, by.owner.Actor)
 	end := func() {}
 	if c.Bind != nil {
 		var err error
 		if end, err = c.Bind(ctx, &in); err != nil {
 			s.refuse(ctx, by.tenant, e, err)
-			return handlers.Response{}, false, err
+			return Response{}, false, err
 		}
 	}
 	defer end()
@@ -152,7 +152,7 @@ func (s *Service) run(ctx context.Context, by Caller, c Call, e Entry, in handle
 	if c.counted {
 		calls = 0
 	}
-	in.Respond = func(r handlers.Response) { // the answer is complete: its record is there at once
+	in.Respond = func(r Response) { // the answer is complete: its record is there at once
 		early := e
 		early.Calls, calls = calls, 0
 		early.finish(r.Status, s.o.Now().Sub(begun))
@@ -175,7 +175,7 @@ func (s *Service) run(ctx context.Context, by Caller, c Call, e Entry, in handle
 			s.countRefusal(by.tenant, &e)
 		}
 		s.record(ctx, by.tenant, e)
-		return handlers.Response{}, false, err
+		return Response{}, false, err
 	}
 	result := out.Result
 	if result.Outcome == jsvm.Canceled && !out.Responded {
@@ -183,7 +183,7 @@ func (s *Service) run(ctx context.Context, by Caller, c Call, e Entry, in handle
 		e.Error = &why
 		e.finish(503, s.o.Now().Sub(begun))
 		s.record(ctx, by.tenant, e)
-		return handlers.Response{}, false, errs.New(errs.Unavailable, "The service is stopping. Try again.")
+		return Response{}, false, errs.New(errs.Unavailable, "The service is stopping. Try again.")
 	}
 	s.end(&e, out, s.o.Now().Sub(begun))
 	s.boundTexts(by.tenant, &e)
@@ -193,7 +193,7 @@ func (s *Service) run(ctx context.Context, by Caller, c Call, e Entry, in handle
 }
 
 // end sets how a call ended whose handler has run.
-func (s *Service) end(e *Entry, out handlers.Outcome, took time.Duration) {
+func (s *Service) end(e *Entry, out Outcome, took time.Duration) {
 	e.Memory, e.Logs, e.LogsDropped = out.Result.PeakMemory, logs(out.Result.Logs), out.Result.LogsDropped
 	if text := s.errorOf(out.Result); text != "" {
 		e.Error = &text
@@ -246,7 +246,7 @@ func (s *Service) errorOf(r jsvm.Result) string {
 }
 
 // fail records a call whose handler could not be run, and returns the plain answer.
-func (s *Service) fail(ctx context.Context, tenant string, e Entry, begun time.Time, why string) handlers.Response {
+func (s *Service) fail(ctx context.Context, tenant string, e Entry, begun time.Time, why string) Response {
 	why = cut(storable(why), s.o.Limits.ErrorBytes)
 	e.Error, e.Calls = &why, 1
 	e.finish(500, s.o.Now().Sub(begun))

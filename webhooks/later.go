@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/handlers"
-	"github.com/tenantcontent/tenantcontent/queue"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 )
 
 // JobLater is the kind of jobs that run the handlers of requests that could not run when they came.
@@ -27,14 +27,14 @@ type laterJob struct {
 
 // postpone keeps a request whose handler cannot run now and puts the job that runs it. It returns
 // what the sender is answered; if the request cannot be kept, it is refused because of cause.
-func (s *Service) postpone(ctx context.Context, tenant string, e Entry, r handlers.Request, kept bool, cause error) (handlers.Response, error) {
+func (s *Service) postpone(ctx context.Context, tenant string, e Entry, r handlers.Request, kept bool, cause error) (Response, error) {
 	err := s.enqueue(ctx, tenant, e.Invocation, r, kept)
 	if err != nil {
 		if errs.CodeOf(err) != errs.Unavailable {
 			s.o.Log.WarnContext(ctx, "a webhook cannot be kept", "tenant", tenant, "app", e.App, "err", err)
 		}
 		s.refuse(ctx, tenant, e, cause)
-		return handlers.Response{}, cause
+		return Response{}, cause
 	}
 	e.Calls, e.Logs = 1, []Log{{s.now().Truncate(time.Millisecond), "info", "The handler could not run yet. The request is kept, and it runs as soon as it can."}}
 	e.finish(202, 0)
@@ -42,7 +42,7 @@ func (s *Service) postpone(ctx context.Context, tenant string, e Entry, r handle
 	body, err := json.Marshal(struct {
 		ID string `json:"invocationId"`
 	}{e.ID})
-	return handlers.Response{Status: 202, Headers: map[string]string{"content-type": "application/json; charset=utf-8"}, Body: body}, err
+	return Response{Status: 202, Headers: map[string]string{"content-type": "application/json; charset=utf-8"}, Body: body}, err
 }
 
 func (s *Service) enqueue(ctx context.Context, tenant string, v Invocation, r handlers.Request, kept bool) error {
@@ -58,7 +58,7 @@ func (s *Service) enqueue(ctx context.Context, tenant string, v Invocation, r ha
 	if err != nil {
 		return err
 	}
-	if err := s.o.Queue.Put(ctx, queue.Job{Tenant: tenant, Kind: JobLater, Key: v.ID, Payload: payload}); err != nil {
+	if err := s.o.Queue.Put(ctx, Job{Tenant: tenant, Kind: JobLater, Key: v.ID, Payload: payload}); err != nil {
 		_ = s.o.Store.Waited(ctx, tenant, v.App, v.ID) // else it waits until it is old
 		return err
 	}
@@ -66,13 +66,13 @@ func (s *Service) enqueue(ctx context.Context, tenant string, v Invocation, r ha
 }
 
 // Workers returns what runs the handlers of requests that are kept until they can.
-func (u Unchecked) Workers() []queue.Worker {
-	return []queue.Worker{{Kind: JobLater, Off: u.s.o.Bind == nil, Do: u.s.runLater, Timeout: laterTime}}
+func (u Unchecked) Workers() []Worker {
+	return []Worker{{Kind: JobLater, Off: u.s.o.Bind == nil, Do: u.s.runLater, Timeout: laterTime}}
 }
 
 // runLater runs the handler of a request as its first call. An error of the handler is in the
 // record, and is none of the job's.
-func (s *Service) runLater(ctx context.Context, j queue.Job) error {
+func (s *Service) runLater(ctx context.Context, j Job) error {
 	var job laterJob
 	if err := json.Unmarshal(j.Payload, &job); err != nil {
 		return queue.GiveUp(err)
@@ -103,8 +103,8 @@ func (s *Service) runKept(ctx context.Context, tenant string, kept Kept) error {
 		return err
 	}
 	in.Request.Replay = false // it has not run before
-	later := func(cause error) (handlers.Response, error) {
-		return handlers.Response{}, queue.Later(cause, laterPause)
+	later := func(cause error) (Response, error) {
+		return Response{}, queue.Later(cause, laterPause)
 	}
 	_, _, err = s.run(ctx, by, Call{Bind: s.o.Bind, postpone: later, counted: true}, e, in, s.o.Now())
 	if errs.CodeOf(err) == errs.Unavailable || ctx.Err() != nil {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/handlers"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
 // Records are written by App.Run, a few times a second, and before they are read. They are in memory until then: a program that is killed
@@ -142,7 +142,7 @@ func (s *Service) write(ctx context.Context, tenant string, counted map[string]E
 // Listing is what the owner of an app sees of its webhooks.
 type Listing struct {
 	App    string // id
-	Routes []handlers.Route
+	Routes []Route
 	Recent []Invocation // without logs, newest first
 	Days   []Day        // ordered
 }
@@ -156,7 +156,7 @@ func (s *Service) List(ctx context.Context, app string, f Filter) (Listing, erro
 		return Listing{}, err
 	}
 	l := Listing{App: id}
-	if l.Routes, err = s.o.Handlers.Routes(ctx, handlers.App{Tenant: a.Tenant, ID: id}, handlers.Webhooks); err != nil {
+	if l.Routes, err = s.o.Handlers.Routes(ctx, HandlerApp{Tenant: a.Tenant, ID: id}, handlers.Webhooks); err != nil {
 		return Listing{}, err
 	}
 	f.Path = cut(f.Path, maxPath)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/handlers"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
 // A request that is kept is encrypted under a key of its own, which is sealed for the invocation: a change of the key of the program seals
@@ -94,7 +94,7 @@ func (s *Service) open(tenant string, k Kept) (handlers.Request, error) {
 //
 // Errors: errs.NotFound, also for an invocation whose request is not kept; errs.Forbidden; errs.Invalid for a draft; errs.Conflict if no
 // route has the path and method any more, or the owner is disabled or gone; errs.Unavailable if too many scripts run.
-func (s *Service) Replay(ctx context.Context, app, id string, bind func(ctx context.Context, in *handlers.Invocation) (end func(), err error)) (Invocation, error) {
+func (s *Service) Replay(ctx context.Context, app, id string, bind func(ctx context.Context, in *HandlerCall) (end func(), err error)) (Invocation, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Invocation{}, err
@@ -128,8 +128,8 @@ func (s *Service) Replay(ctx context.Context, app, id string, bind func(ctx cont
 // again returns what runs the handler with a request that is kept, and sets method and path of the
 // entry. Errors: errs.Conflict if no route has the path and method any more, or the owner of the
 // app is disabled or gone.
-func (s *Service) again(ctx context.Context, tenant string, kept Kept, e *Entry) (Caller, handlers.Invocation, error) {
-	in := handlers.Invocation{ID: e.ID, App: handlers.App{Tenant: tenant, ID: kept.App}}
+func (s *Service) again(ctx context.Context, tenant string, kept Kept, e *Entry) (Caller, HandlerCall, error) {
+	in := HandlerCall{ID: e.ID, App: HandlerApp{Tenant: tenant, ID: kept.App}}
 	var err error
 	if in.Request, err = s.open(tenant, kept); err != nil {
 		return Caller{}, in, err

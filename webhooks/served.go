@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/handlers"
-	"github.com/tenantcontent/tenantcontent/internal/uuids"
-	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
 // Serve runs the handler of a server route, and records the call if it failed or has logged something: of an app or draft, some in a
 // minute. What its viewer or the program has ended is not recorded. It returns what handlers.Run does.
-func (u Unchecked) Serve(ctx context.Context, in handlers.Invocation) (handlers.Outcome, error) {
+func (u Unchecked) Serve(ctx context.Context, in HandlerCall) (Outcome, error) {
 	s, begun := u.s, u.s.now()
 	out, err := s.o.Handlers.Run(ctx, in)
 	if err == nil && (out.Result.Outcome == jsvm.Canceled || out.Result.Outcome == jsvm.OK && len(out.Result.Logs) == 0) {

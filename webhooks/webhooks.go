@@ -1,7 +1,7 @@
 // Package webhooks lets services on the internet call the handlers that apps have in their folder webhooks. It checks the tokens of
 // the calls, runs the handlers as the owners of the apps, and records every call.
 //
-// httpapi, the root and hosts import it; webhooks/bunstore stores what it records, and webhooks/signatures checks what senders sign.
+// httpapi, the root and hosts import it; internal/store/webhooks stores what it records, and internal/handlers/signatures checks what senders sign.
 package webhooks
 
 import (
@@ -13,18 +13,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/handlers"
-	"github.com/tenantcontent/tenantcontent/internal/cache"
-	"github.com/tenantcontent/tenantcontent/internal/tally"
-	"github.com/tenantcontent/tenantcontent/jsvm"
-	"github.com/tenantcontent/tenantcontent/queue"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
+	"github.com/tenantcontent/tenantcontent/internal/limits/tally"
 )
 
 // Invocation is the record of one call of a webhook, or of a server route.
 type Invocation struct {
 	ID          string // UUID
 	App         string // id
-	Area        handlers.Area
+	Area        Area
 	Method      string // of its route: a HEAD is a GET
 	Path        string // the pattern of its route; of a call that no route has its own path
 	StartedAt   time.Time
@@ -86,14 +84,14 @@ type Kept struct {
 	Request    []byte
 }
 
-// Store keeps invocations, the numbers of days, and requests. Implementations must pass webhookstest.TestStore.
+// Store keeps invocations, the numbers of days, and requests. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	// Record adds invocations, or overwrites them, and adds the numbers of webhooks, all or nothing.
 	Record(ctx context.Context, tenant string, all []Entry) error
 	// Recorded returns which of some invocations exist.
 	Recorded(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 	// Recent returns the invocations of an area of an app that started last, n at most, newest first, without logs.
-	Recent(ctx context.Context, tenant, app string, area handlers.Area, f Filter, n int) ([]Invocation, error)
+	Recent(ctx context.Context, tenant, app string, area Area, f Filter, n int) ([]Invocation, error)
 	// Days returns the numbers of an app's days since one, without days of no calls, ordered.
 	Days(ctx context.Context, tenant, app string, f Filter, since string) ([]Day, error)
 	// Invocation returns one invocation of an app. It fails with errs.NotFound.
@@ -149,7 +147,7 @@ type Apps interface {
 // Owner is who the webhooks of an app run as.
 type Owner struct {
 	Actor actor.Actor
-	User  handlers.User
+	User  User
 }
 
 // Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring implements it.
@@ -160,14 +158,14 @@ type Sealer interface {
 
 // Handlers runs handlers. *handlers.Service implements it.
 type Handlers interface {
-	Routes(ctx context.Context, app handlers.App, area handlers.Area) ([]handlers.Route, error)
-	Match(ctx context.Context, app handlers.App, area handlers.Area, method, path string) (handlers.Route, map[string]string, error)
-	Run(ctx context.Context, in handlers.Invocation) (handlers.Outcome, error)
+	Routes(ctx context.Context, app HandlerApp, area Area) ([]Route, error)
+	Match(ctx context.Context, app HandlerApp, area Area, method, path string) (Route, map[string]string, error)
+	Run(ctx context.Context, in HandlerCall) (Outcome, error)
 }
 
 // Queue carries out what is put in the transaction in ctx. queue.Service implements it.
 type Queue interface {
-	Put(ctx context.Context, jobs ...queue.Job) error
+	Put(ctx context.Context, jobs ...Job) error
 }
 
 // Options configure a Service. All without a default are required.
@@ -180,7 +178,7 @@ type Options struct {
 	// nil: they are refused.
 	Queue Queue
 	// Bind is Call.Bind of those.
-	Bind func(ctx context.Context, in *handlers.Invocation) (end func(), err error)
+	Bind func(ctx context.Context, in *HandlerCall) (end func(), err error)
 	// Target returns an app by its id or natural id. It returns errs.NotFound if the app is not there, or is deleted, a draft or without
 	// a secret. It runs the same number of statements for all of these.
 	Target func(ctx context.Context, tenant, id string) (Target, error)

@@ -29,8 +29,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/egress"
-	"github.com/tenantcontent/tenantcontent/internal/redact"
+	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
+	"github.com/tenantcontent/tenantcontent/internal/secure/redact"
 )
 
 // Options configure a Provider. URL and Models are required.

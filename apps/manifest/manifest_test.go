@@ -11,7 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/fieldtest"
 )
 
 const full = `# An app with everything.

@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/escapes"
-	"github.com/tenantcontent/tenantcontent/libraries"
-	"github.com/tenantcontent/tenantcontent/shares"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
+	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
 
 // The most characters that texts may have.

@@ -8,9 +8,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
-	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 )
 
 // codeLimits bound the code that a model runs.
@@ -20,8 +19,8 @@ var codeLimits = jsvm.Limits{Time: 10 * time.Second, Memory: 64 << 20, Output: 3
 const maxCode = 128 << 10
 
 // openCode opens the skill code: JavaScript that reaches nothing.
-func (s *Service) openCode(_ context.Context, u Use) ([]chat.Tool, func(), error) {
-	return []chat.Tool{{
+func (s *Service) openCode(_ context.Context, u Use) ([]Tool, func(), error) {
+	return []Tool{{
 		Tool: ai.Tool{
 			Name: "run_code",
 			Description: "Runs JavaScript and returns its result and what it logs. The code is the body of an asynchronous function: it returns its result with return. " +

@@ -13,13 +13,12 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
-	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/assistants"
-	"github.com/tenantcontent/tenantcontent/datasets"
+	"github.com/tenantcontent/tenantcontent/content/datasets"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
-	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -32,7 +31,7 @@ type Skill struct {
 	//
 	// Errors: one with a code of package errs other than errs.Internal is told to the model, which goes on with the tools that are returned
 	// beside it; any other error ends the conversation.
-	Open func(ctx context.Context, u Use) (tools []chat.Tool, end func(), err error)
+	Open func(ctx context.Context, u Use) (tools []Tool, end func(), err error)
 }
 
 // Use is a skill of an assistant that is used in a conversation.
@@ -57,8 +56,8 @@ type Entity struct {
 // Options configure a Service. All but Skills and Log are required.
 type Options struct {
 	Provider ai.Provider
-	Scripts  jsvm.Runtime // of the skill code
-	Skills   []Skill      // of the host, beside the ready ones
+	Scripts  Runtime // of the skill code
+	Skills   []Skill // of the host, beside the ready ones
 	// Assistants has the assistants.
 	Assistants *assistants.Service
 	Datasets   *datasets.Service
@@ -107,7 +106,7 @@ func New(o Options) *Service {
 
 // SkillTypes returns the types of the ready skills that a program has, and those of its host, for assistants.Options. Errors: errs.Invalid for
 // a type that is there twice, or a skill without Open.
-func SkillTypes(p ai.Provider, scripts jsvm.Runtime, own []Skill) ([]assistants.SkillType, error) {
+func SkillTypes(p ai.Provider, scripts Runtime, own []Skill) ([]assistants.SkillType, error) {
 	types := []assistants.SkillType{
 		{Type: "query", Name: "Query datasets", Description: "Reads the rows of the datasets that the assistant knows."},
 		{Type: "files", Name: "Read files", Description: "Reads the text of the assistant's files, and of the files among its references."},
@@ -133,7 +132,7 @@ func ready(skillType string) bool {
 }
 
 // opener returns what opens the skills of a type, nil for one that is not provided any more.
-func (s *Service) opener(skillType string) func(ctx context.Context, u Use) ([]chat.Tool, func(), error) {
+func (s *Service) opener(skillType string) func(ctx context.Context, u Use) ([]Tool, func(), error) {
 	switch _, imager := s.o.Provider.(ai.Imager); {
 	case skillType == "query":
 		return s.openQuery
@@ -165,16 +164,16 @@ type Input struct {
 // Begin begins a conversation of the caller with an assistant, which the caller may talk to (assistants.Service.Talkable). The conversation
 // is chat.Run with the Options that it returns and ctx; end must be called when that has returned, also if Begin returns an error. Errors:
 // errs.Invalid for instructions that cannot be expanded; those of skills that end a conversation.
-func (s *Service) Begin(ctx context.Context, as assistants.Assistant, in Input) (o chat.Options, end func(), err error) {
+func (s *Service) Begin(ctx context.Context, as assistants.Assistant, in Input) (o ChatOptions, end func(), err error) {
 	if _, err := actor.From(ctx); err != nil {
-		return chat.Options{}, func() {}, err
+		return ChatOptions{}, func() {}, err
 	}
 	c := &conversation{s: s, in: in}
 	t, err := c.turn(ctx, as)
 	if err != nil {
-		return chat.Options{}, c.end, err
+		return ChatOptions{}, c.end, err
 	}
-	o = chat.Options{Provider: s.o.Provider, Request: ai.Request{User: in.User}, Next: c.next}
+	o = ChatOptions{Provider: s.o.Provider, Request: ai.Request{User: in.User}, Next: c.next}
 	t.apply(in, &o.Request, &o.Tools)
 	return o, c.end, nil
 }
@@ -197,7 +196,7 @@ func (c *conversation) end() {
 }
 
 // next is chat.Options.Next.
-func (c *conversation) next(r *ai.Request, tools *[]chat.Tool) {
+func (c *conversation) next(r *ai.Request, tools *[]Tool) {
 	if c.to != nil {
 		c.to.apply(c.in, r, tools)
 		c.to = nil
@@ -208,10 +207,10 @@ func (c *conversation) next(r *ai.Request, tools *[]chat.Tool) {
 type turn struct {
 	model  string
 	system string
-	tools  []chat.Tool
+	tools  []Tool
 }
 
-func (t *turn) apply(in Input, r *ai.Request, tools *[]chat.Tool) {
+func (t *turn) apply(in Input, r *ai.Request, tools *[]Tool) {
 	r.Model, *tools = t.model, t.tools
 	r.Messages = append([]ai.Message{{Role: ai.System, Content: t.system}}, in.Messages...)
 }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/ai"
-	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
 )
 
 // A host's own skill, for Config.Skills: its configuration names a currency, and a secret of the assistant pays for the rates.

@@ -14,12 +14,11 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
-	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/doctext"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/text/doctext"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -30,9 +29,9 @@ const pageBytes = 16 << 10
 const referencedPrefix = "reference:"
 
 // openFiles opens the skill files: the names and the text of the assistant's files, and of the files that it refers to.
-func (s *Service) openFiles(_ context.Context, u Use) ([]chat.Tool, func(), error) {
+func (s *Service) openFiles(_ context.Context, u Use) ([]Tool, func(), error) {
 	f := &files{s, u.Assistant, u.text}
-	return []chat.Tool{
+	return []Tool{
 		{
 			Tool: ai.Tool{
 				Name: "list_files", Description: fmt.Sprintf("The names of your files, %d at once, and of those that you refer to.", filesOfPage),

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/ai"
-	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
 )
 
 // handOverTool is the name of the tool of dispatchers.
@@ -20,7 +20,7 @@ const handOverTool = "hand_over"
 const maxHandOvers = 3
 
 // handOver returns the tool with which a dispatcher hands over to one of its assistants that the caller may talk to; none if there is none.
-func (c *conversation) handOver(ctx context.Context, as assistants.Assistant) ([]chat.Tool, error) {
+func (c *conversation) handOver(ctx context.Context, as assistants.Assistant) ([]Tool, error) {
 	if len(c.spoken) > maxHandOvers {
 		return nil, nil
 	}
@@ -54,7 +54,7 @@ func (c *conversation) handOver(ctx context.Context, as assistants.Assistant) ([
 	b.WriteString("Hands the conversation over to another assistant, which answers in your place. The assistants:\n")
 	tellLines(&b, lines, ReferenceTokens, 0)
 	known, _ := json.Marshal(ids) // strings can be encoded
-	return []chat.Tool{{
+	return []Tool{{
 		Tool: ai.Tool{Name: handOverTool, Description: b.String(), Parameters: json.RawMessage(`{"type":"object","properties":{"assistant":{"type":"string","enum":` + string(known) +
 			`},"question":{"type":"string","description":"What it is to answer, if the last message does not say it"}},"required":["assistant"]}`)},
 		Run: func(ctx context.Context, call ai.ToolCall) (string, error) { return c.over(ctx, ids, call) },

@@ -10,9 +10,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
-	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
 // The bounds of images.
@@ -28,8 +28,8 @@ var imageSize = regexp.MustCompile(`^(auto|[1-9][0-9]{1,3}x[1-9][0-9]{1,3})$`)
 func imageTypes() []string { return []string{"image/png", "image/jpeg", "image/webp", "image/gif"} }
 
 // openImages opens the skill images: it makes images that the person sees.
-func (s *Service) openImages(_ context.Context, u Use) ([]chat.Tool, func(), error) {
-	return []chat.Tool{{
+func (s *Service) openImages(_ context.Context, u Use) ([]Tool, func(), error) {
+	return []Tool{{
 		Tool: ai.Tool{
 			Name: "make_image", Description: "Makes an image and shows it to the person. You do not see it.",
 			Parameters: json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string","description":"What the image shows"},"size":{"type":"string","description":"Such as 1024x1024"}},"required":["prompt"]}`),

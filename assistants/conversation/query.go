@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/tenantcontent/tenantcontent/ai/chat"
-	"github.com/tenantcontent/tenantcontent/datasets"
+	"github.com/tenantcontent/tenantcontent/content/datasets"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/datatools"
+	"github.com/tenantcontent/tenantcontent/internal/chat/datatools"
 )
 
 // openQuery opens the skill query: rows and counts of the datasets whose rows the assistant knows.
-func (s *Service) openQuery(_ context.Context, u Use) ([]chat.Tool, func(), error) {
+func (s *Service) openQuery(_ context.Context, u Use) ([]Tool, func(), error) {
 	q := query{s, nil}
 	var names []string
 	for _, k := range u.known {

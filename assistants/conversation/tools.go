@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -21,7 +20,7 @@ const maxTools = 120
 
 // open opens the skills of an assistant, and returns their tools, whose names are distinct, and what the model is told of skills that are not
 // there.
-func (c *conversation) open(ctx context.Context, as assistants.Assistant, known []*known) (tools []chat.Tool, notes []string, err error) {
+func (c *conversation) open(ctx context.Context, as assistants.Assistant, known []*known) (tools []Tool, notes []string, err error) {
 	secrets, err := c.s.o.Assistants.Unchecked().Secrets(as)
 	if err != nil {
 		return nil, nil, err
@@ -67,7 +66,7 @@ func (c *conversation) open(ctx context.Context, as assistants.Assistant, known 
 // opened is what Skill.Open returned.
 type opened struct {
 	provided bool // false: the server has no such skill
-	tools    []chat.Tool
+	tools    []Tool
 	end      func()
 	err      error
 }

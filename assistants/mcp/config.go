@@ -13,7 +13,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
 )
 
 // config is the configuration of a skill.

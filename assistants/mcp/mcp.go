@@ -13,10 +13,10 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
-	"github.com/tenantcontent/tenantcontent/internal/egress"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
+	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 )
 
 // Options configure the skill. The zero value reaches the servers of the internet with https.

@@ -21,11 +21,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenantcontent/tenantcontent/ai"
-	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
 	"github.com/tenantcontent/tenantcontent/assistants/mcp"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
 )
 
 // loopback is where the servers of tests are.

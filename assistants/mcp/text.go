@@ -12,7 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tenantcontent/tenantcontent/ai/chat"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
 )
 
 // The most that a model is given of a server's words.

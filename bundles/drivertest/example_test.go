@@ -9,7 +9,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/bundles/drivertest"
 	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // checkRecipes is TestRecipes in the package of the driver.

@@ -11,14 +11,14 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/ai/openai"
+	"github.com/tenantcontent/tenantcontent/apps/messages"
+	"github.com/tenantcontent/tenantcontent/apps/messages/smtp"
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
 	"github.com/tenantcontent/tenantcontent/assistants/mcp"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/egress"
-	"github.com/tenantcontent/tenantcontent/messages"
-	"github.com/tenantcontent/tenantcontent/messages/smtp"
-	"github.com/tenantcontent/tenantcontent/queue"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
+	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 )
 
 // config has the settings of the server.

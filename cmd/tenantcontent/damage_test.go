@@ -15,8 +15,8 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/internal/needs"
-	"github.com/tenantcontent/tenantcontent/internal/pgtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
 )
 
 // spoilTable overwrites a page of a table, in the middle of it.

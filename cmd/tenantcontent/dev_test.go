@@ -15,7 +15,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/internal/logtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
 )
 
 // developing is a run of the command dev.

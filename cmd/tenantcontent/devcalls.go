@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 )
 
 // callLog prints calls of handlers.

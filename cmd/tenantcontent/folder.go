@@ -24,8 +24,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
-	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 )
 
 // The files of a folder that are this program's own. All other names of ours begin with ownFiles, too.

@@ -20,10 +20,10 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/logtest"
-	"github.com/tenantcontent/tenantcontent/internal/needs"
-	"github.com/tenantcontent/tenantcontent/internal/tenantrows"
+	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
 )
 
 const password = "correct horse battery"

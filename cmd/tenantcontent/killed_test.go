@@ -15,8 +15,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/workspaces"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
 // process runs a command in a process of its own.

@@ -11,8 +11,8 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/internal/dblock"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/dblock"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
 // TestRekeyBesideAServer: it names the server and changes nothing, whatever the database.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/queue"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 )
 
 type queueStatsCommand struct {

@@ -9,13 +9,13 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/agents"
-	agentstore "github.com/tenantcontent/tenantcontent/agents/bunstore"
+	"github.com/tenantcontent/tenantcontent/apps/agents"
+	"github.com/tenantcontent/tenantcontent/apps/messages"
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/messages"
-	messagestore "github.com/tenantcontent/tenantcontent/messages/bunstore"
-	"github.com/tenantcontent/tenantcontent/queue"
-	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
+	agentstore "github.com/tenantcontent/tenantcontent/internal/store/agents"
+	messagestore "github.com/tenantcontent/tenantcontent/internal/store/messages"
+	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
 )
 
 // storageOf opens the database of a command.

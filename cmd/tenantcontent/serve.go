@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/dblock"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/dblock"
 )
 
 // drain is how long a server that stops waits for the requests that are running, and linger how long, after these, for

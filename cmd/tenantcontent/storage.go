@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/keyring"
+	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
 )
 
 // storage has the locations of the database and its secret key.

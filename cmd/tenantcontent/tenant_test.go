@@ -13,9 +13,9 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/workspaces"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }

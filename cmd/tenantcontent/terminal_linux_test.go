@@ -18,7 +18,7 @@ import (
 	"github.com/matryer/is"
 	"golang.org/x/sys/unix"
 
-	"github.com/tenantcontent/tenantcontent/internal/logtest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
 )
 
 // screen is a terminal and all that was written to it.

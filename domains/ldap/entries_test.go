@@ -12,7 +12,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
-	"github.com/tenantcontent/tenantcontent/internal/slapd"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
 // heap is what is in use, in MiB.

@@ -9,8 +9,8 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/certs"
-	"github.com/tenantcontent/tenantcontent/internal/redact"
+	"github.com/tenantcontent/tenantcontent/internal/secure/certs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/redact"
 )
 
 // refused returns the error for every login that fails, with the reason for the log.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/slapd"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
 // TestFailOver: when a host cannot be reached or has no valid certificate, the next one is asked, and the dead one not before all others.

@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains/drivertest"
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/slapd"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
 // company is a directory with what tells good code from bad, in either kind of tree.

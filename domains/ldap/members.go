@@ -9,7 +9,7 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/certs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/certs"
 )
 
 // maxText bounds every text of a configuration but caCert, in bytes: a filter is parsed recursively.

@@ -9,7 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
-	"github.com/tenantcontent/tenantcontent/internal/slapd"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
 // TestNoID: an entry whose id cannot be read would be taken for a new one, or for none.

@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains/drivertest"
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/slapd"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
 // TestPasswordPolicy: OpenLDAP locks an account, which a scan shows as locked; and lets it in again when the lock has ended, although

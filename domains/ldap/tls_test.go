@@ -14,7 +14,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/slapd"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
 // TestCertificates: no password goes to a server that cannot show a certificate for its name.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
-	"github.com/tenantcontent/tenantcontent/internal/slapd"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
 // try returns what a test of a configuration finds: the name and result of each step, and the message of the last one.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/oidctest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/oidctest"
 )
 
 // refused fails the test unless a login was refused, in words that say nothing, for a reason.

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/tenantcontent/tenantcontent/domains"
-	"github.com/tenantcontent/tenantcontent/internal/redact"
+	"github.com/tenantcontent/tenantcontent/internal/secure/redact"
 )
 
 // claims are the claims of a provider about a person.

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"github.com/tenantcontent/tenantcontent/internal/certs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/certs"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/certs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/certs"
 )
 
 // config is a domain's configuration.

@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/oidc"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/oidctest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/oidctest"
 )
 
 // TestIssuerWithSlash: a slash at the end is the same issuer, in whichever place it is, and people are the same.

@@ -20,7 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/oidc"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/oidctest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/oidctest"
 )
 
 // faulty fails the test unless an error is the provider's fault, and says so.

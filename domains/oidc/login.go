@@ -15,7 +15,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/redact"
+	"github.com/tenantcontent/tenantcontent/internal/secure/redact"
 )
 
 // memory is the state of a login for Finish. It has the issuer, as the domain may have got another one meanwhile.

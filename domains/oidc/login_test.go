@@ -20,7 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains/drivertest"
 	"github.com/tenantcontent/tenantcontent/domains/oidc"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/oidctest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/oidctest"
 )
 
 var _ domains.Driver = oidc.Driver{}

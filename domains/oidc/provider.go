@@ -18,7 +18,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/certs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/certs"
 )
 
 // realm is a domain whose people log in at an OpenID provider.

@@ -3,7 +3,7 @@ package oidc_test
 import (
 	"testing"
 
-	"github.com/tenantcontent/tenantcontent/internal/oidctest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/oidctest"
 )
 
 const (

@@ -18,7 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/saml"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/samltest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
 // ours are this service's keys in the tests: of the strangers, as nobody here signs with them.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/samltest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
 // spliced is a document with something else in a place. So the inputs are short, and most of the document stays in order.

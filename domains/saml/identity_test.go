@@ -9,7 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/domains"
-	"github.com/tenantcontent/tenantcontent/internal/samltest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
 // named sets the NameID of an assertion.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/saml"
-	"github.com/tenantcontent/tenantcontent/internal/samltest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
 // at is where the domain is at this service.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/certs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/certs"
 )
 
 // source is where the metadata of a provider comes from.

@@ -23,7 +23,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/saml"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/samltest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
 // web answers requests for metadata without a network, so that time can be the tests' own.

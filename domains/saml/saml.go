@@ -35,7 +35,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/domains"
-	"github.com/tenantcontent/tenantcontent/internal/certs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/certs"
 )
 
 // Driver is the driver SAML. Its zero value is ready, and its realms are FormLogin, UnaskedLogin, FormLogout, LogoutReceiver, Metadata, Discoverer and

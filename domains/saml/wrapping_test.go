@@ -7,7 +7,7 @@ import (
 	"github.com/beevik/etree"
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/internal/samltest"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
 // evil returns an unsigned copy of an assertion that says that it is about admin.

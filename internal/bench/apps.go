@@ -8,8 +8,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
-	appstore "github.com/tenantcontent/tenantcontent/apps/bunstore"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	appstore "github.com/tenantcontent/tenantcontent/internal/store/apps"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
 // attacked is the name of the measurement of logins, while strangers try many others. The server is a process of its own, and

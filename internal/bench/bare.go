@@ -10,10 +10,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	blobstore "github.com/tenantcontent/tenantcontent/internal/store/blobs"
 )
 
 // bareHandlers are the limit: net/http, the same wrapped driver, one fixed statement, no authentication, no check, JSON

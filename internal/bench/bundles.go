@@ -16,7 +16,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/content"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
 // shippedRows and shippedSize are how many entities a bundle ships, and how long the data of one is.

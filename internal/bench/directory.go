@@ -11,8 +11,8 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 
 	"github.com/tenantcontent/tenantcontent/domains"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/slapd"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
 // directory is a domain of the crowd's tenant whose directory is a slapd of this machine.

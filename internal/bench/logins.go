@@ -10,8 +10,8 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/slapd"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 

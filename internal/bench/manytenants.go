@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 

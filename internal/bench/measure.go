@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/colors"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
 // readOne reads single colors with session authentication from 16 callers.

@@ -27,11 +27,11 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
-	colorstore "github.com/tenantcontent/tenantcontent/colors/bunstore"
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	colorstore "github.com/tenantcontent/tenantcontent/internal/store/colors"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	principalstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/principals"
-	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 

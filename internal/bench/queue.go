@@ -20,13 +20,13 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps/messages"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/messages"
-	messagestore "github.com/tenantcontent/tenantcontent/messages/bunstore"
-	"github.com/tenantcontent/tenantcontent/queue"
-	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	messagestore "github.com/tenantcontent/tenantcontent/internal/store/messages"
+	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
 )
 
 const (

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/jsvm"
-	"github.com/tenantcontent/tenantcontent/jsvm/quickjs"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/handlers/quickjs"
 )
 
 // trivialHandler is a script of 20 KB whose handler does little.

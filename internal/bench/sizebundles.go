@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
 // bundleSizeRows measures what is done with one entry of a bundle that has as many as one may have, against one of ten.

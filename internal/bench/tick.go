@@ -9,8 +9,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/queue"
-	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
+	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 

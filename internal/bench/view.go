@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/blobs"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 )
 
 // The files of the app that is measured: one that a page loads, and one that is downloaded.

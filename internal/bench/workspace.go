@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/workspaces"
+	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
 // The statements of the measurement of workspaces.

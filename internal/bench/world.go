@@ -17,10 +17,10 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/colors"
-	colorstore "github.com/tenantcontent/tenantcontent/colors/bunstore"
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/pgtest"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	colorstore "github.com/tenantcontent/tenantcontent/internal/store/colors"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/internal/text/slug"
 )
 
 // freeSlugs changes the slugs of a deploy from another tenant that something else has, to the first of slug-2, slug-3… that is

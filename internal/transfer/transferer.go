@@ -9,7 +9,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 

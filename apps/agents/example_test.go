@@ -1,0 +1,32 @@
+package agents_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/apps/agents"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
+)
+
+// What an app declares in its manifest is there once the app is deployed, and people can override it.
+func ExampleService_Override() {
+	app, ctx, remove := exampletest.Open()
+	defer remove()
+	shop, err := app.Apps.Create(ctx, apps.App{Type: apps.Report, Name: "Shop"})
+	if err != nil {
+		panic(err)
+	}
+	manifest := strings.NewReader("agents: {digest: {instructions: Sum up the day., cron: '0 18 * * *'}}")
+	if _, err := app.Apps.PutFile(ctx, shop.ID, "informer.yaml", "application/yaml", manifest); err != nil {
+		panic(err)
+	}
+	if _, err := app.Apps.Deploy(ctx, shop.ID, apps.PublishOptions{}); err != nil {
+		panic(err)
+	}
+	off := false
+	v, err := app.Agents.Override(ctx, shop.ID, "digest", func(o *agents.Overrides) { o.Enabled = &off })
+	fmt.Println(v.Name, v.Settings().Cron, v.Settings().Enabled, v.Next, err)
+	// Output:
+	// digest [0 18 * * *] false <nil> <nil>
+}

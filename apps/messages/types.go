@@ -1,0 +1,14 @@
+package messages
+
+import (
+	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
+)
+
+// Types of the machinery that the signatures of this package name.
+type (
+	// Job is one piece of work.
+	Job = queue.Job
+
+	// Worker does the jobs of a kind.
+	Worker = queue.Worker
+)

@@ -1,0 +1,194 @@
+// Package dirsync updates the users and teams of an authentication domain to the state of its directory.
+//
+// A Sync has four stages, each a method of a type that only the stage before returns: snapshot.read → stored.match →
+// matched.decide → plan.write. Those before write change nothing, and the same snapshot and rows make the same plan, whatever the
+// order of the snapshot.
+//
+// domains, the root and hosts import it; internal/store/principals stores its rows, and principals has the rules for them.
+package dirsync
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// Group is a group of people, which becomes a team.
+type Group struct {
+	ID          string   // as that of an Identity
+	IDAttribute string   // as that of an Identity
+	Name        string   // 1 to 255 characters
+	Description string   // "" for none
+	Members     []string // ids of people, those of groups in the group too; unknown ones are left out
+}
+
+// Snapshot is the content of a directory.
+type Snapshot struct {
+	People []principals.Identity
+	Groups []Group
+}
+
+// MemberKey names a membership: a team and a user in it.
+type MemberKey struct{ TeamID, Username string }
+
+// Store reads and writes the users and teams of domains, many at once. Domains are those of the rows: an unknown one has no users
+// and teams. The tests beside its bun-backed store say what every implementation must do.
+type Store interface {
+	principals.ProfileStore
+
+	// DomainUsers calls each with every user of a domain, ordered by username. each must not use the store.
+	DomainUsers(ctx context.Context, tenant, domain string, each func(principals.DirectoryUser)) error
+	// OtherSuperusers counts the enabled superusers beside a user, "" for nobody.
+	OtherSuperusers(ctx context.Context, tenant, username string) (int, error)
+
+	// DomainTeams returns the teams of a domain, ordered by id.
+	DomainTeams(ctx context.Context, tenant, domain string) ([]principals.Team, error)
+	// Slugs returns the slugs of all teams.
+	Slugs(ctx context.Context, tenant string) ([]string, error)
+	// PutTeams adds teams; see principals.TransferStore.
+	PutTeams(ctx context.Context, tenant string, all []principals.Team, yield []string) error
+	// UpdateTeam calls edit with the stored team and writes the result; see principals.Store.
+	UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error)
+
+	// PersonTeams returns the teams of a domain and source that have one of some source ids or, with any source id, a user; and the teams of
+	// any domain whose ids or slugs are among keys. Each has the role of the user.
+	PersonTeams(ctx context.Context, tenant, domain, source, username string, sourceIDs, keys []string) ([]PersonTeam, error)
+	// DomainMembers calls each with every membership of the teams of a domain, in no order. each must not use the store.
+	DomainMembers(ctx context.Context, tenant, domain string, each func(MemberKey)) error
+	// AddMembers adds memberships; those that exist keep their roles.
+	AddMembers(ctx context.Context, tenant string, all []principals.Membership) error
+	// PutMember adds a membership or sets its role; see principals.Store.
+	PutMember(ctx context.Context, tenant string, m principals.Membership) error
+	// DeleteMembers removes memberships; those that do not exist are no error.
+	DeleteMembers(ctx context.Context, tenant string, all []MemberKey) error
+
+	// InTx runs fn in one transaction, which all calls with its context join.
+	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+}
+
+// Principals locks domains, renames users, and ends what they are logged in with. principals.Unchecked implements it.
+type Principals interface {
+	// LockDomain locks a tenant until the transaction in ctx ends. It returns errs.Invalid for the domain Local, and errs.NotFound
+	// if there is no such tenant, or it has no such domain.
+	LockDomain(ctx context.Context, tenant, domain string) error
+	// Rename changes the names of users wherever they are stored, in the transaction in ctx. names maps old ones to new ones.
+	Rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error
+	// Disabled ends the sessions and tokens of users who have been disabled, in the transaction in ctx.
+	Disabled(ctx context.Context, tenant string, usernames ...string) error
+}
+
+// Service syncs users and teams with directories. It checks no actor: it is for package domains, which does.
+type Service struct{ o Options }
+
+// Options configure a Service. Store and Principals are required.
+type Options struct {
+	Store      Store
+	Principals Principals
+	Now        func() time.Time // default time.Now
+	NewID      func() string    // team ids; default UUIDv7
+}
+
+// New returns a Service.
+func New(o Options) *Service {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	return &Service{o}
+}
+
+// SyncOptions are the options of Sync.
+type SyncOptions struct {
+	Source   string                // id of the driver, kept as User.Source and Team.Source
+	Force    bool                  // disable and remove however many are missing
+	DryRun   bool                  // report, and write nothing; the first warning says what would be refused without Force
+	Progress func(done, total int) // called from time to time while it writes; may be nil
+}
+
+// Counts counts users or teams by what was done to them. Each is counted once: a disabled one, who may be locked alone, is not also updated.
+type Counts struct{ Created, Updated, Disabled, Unchanged int }
+
+// Report is the result of a Sync, or of its dry run.
+type Report struct {
+	Users, Teams   Counts   // a team is disabled when its group is gone: once
+	Added, Removed int      // memberships
+	Warnings       []string // at most 1,000, how many there are beside, and in front the one of a dry run
+}
+
+// ErrLosses is the cause of the error of a Sync that is refused without Force.
+var ErrLosses = errors.New("dirsync: too much would be removed")
+
+// Sync updates the users and teams of a domain to the state of its directory, in the transaction in ctx or one of its own.
+//
+// Users are identified by the ids of their entries, so that a rename in the directory renames the user, wherever the name is
+// stored. A user of the domain without a source id is assigned to the entry with that name. A user who is missing or disabled
+// in the directory is disabled, never deleted, and enabled again when the directory has the entry again. A user whom a
+// superuser has disabled stays disabled. Sessions and personal tokens of users who are disabled end; those of users who are only locked in the
+// directory wait until it lets them in again. The last enabled superuser of the tenant stays enabled. A directory never makes a
+// superuser or grants a global permission.
+//
+// Groups become teams, which keep their slugs. The directory decides which of the domain's users are in these teams: new
+// members get the role member, others keep theirs. Users who are missing or disabled keep membership and role. A team whose
+// group is missing stays, without other users of the domain.
+//
+// Invalid entries, such as one with the username of another domain's user, are left out with a warning and are no error.
+//
+// Errors: errs.Invalid for the domain Local; errs.NotFound for the tenant or the domain; errs.Conflict when more than a fifth
+// of the enabled users of the domain, and more than ten, would be disabled, or as many of their memberships in its teams
+// removed, without Force and DryRun, and also for however few, when more than half of the users would be disabled, or the
+// snapshot has nobody, or no group of the members; or when somebody else makes a user in this moment.
+func (s *Service) Sync(ctx context.Context, tenant, domain string, all Snapshot, o SyncOptions) (Report, error) {
+	var report Report
+	err := s.o.Store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.o.Principals.LockDomain(ctx, tenant, domain); err != nil {
+			return err
+		}
+		p, err := s.plan(rows{ctx, s.o.Store, tenant, domain}, newSnapshot(domain, o.Source, all))
+		if err != nil {
+			return err
+		}
+		losses := ""
+		if !o.Force {
+			losses = p.losses()
+		}
+		if losses != "" && !o.DryRun {
+			return errs.Wrap(errs.Conflict, ErrLosses, "The scan would %s; nothing was changed. Look at the directory, or scan with force=true.", losses)
+		}
+		report = p.summary()
+		if losses != "" {
+			report.Warnings = slices.Insert(report.Warnings, 0, "Without force=true the scan would be refused: it would "+losses+".")
+		}
+		if o.DryRun {
+			return nil
+		}
+		return p.write(ctx, writer{s.o.Store, s.o.Principals, tenant, s.stamp(), o.Progress})
+	})
+	if err != nil {
+		return Report{}, err
+	}
+	return report, nil
+}
+
+// plan passes a snapshot through the stages before write.
+func (s *Service) plan(from reader, snap *snapshot) (*plan, error) {
+	stored, err := snap.read(from)
+	if err != nil {
+		return nil, err
+	}
+	matched, err := stored.match(from)
+	if err != nil {
+		return nil, err
+	}
+	return matched.decide(from, s.o.NewID)
+}
+
+// stamp returns the time of a write, in the precision that every database can store.
+func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }

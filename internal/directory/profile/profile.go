@@ -1,0 +1,137 @@
+// Package profile copies what an authentication domain reports of a person into a user, and has the rules for such texts. A login
+// and a scan of a directory use it alike.
+//
+// principals and internal/directory/dirsync import it; hosts know its types as principals.Identity and domains.Identity.
+package profile
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
+)
+
+// Identity is a person as an authentication domain reports it. Texts that it does not report are "".
+type Identity struct {
+	ID          string // never changes and is given to nobody else, such as an entryUUID; 1 to 255 characters
+	IDAttribute string // of a directory whose entries may have several with an id: the one that ID is from; "" for no matter
+	Username    string // what the person is called here
+	DisplayName string
+	GivenName   string
+	MiddleName  string
+	FamilyName  string
+	Email       string // never identifies a person
+	Timezone    string // IANA name
+	Disabled    bool   // may not log in any more
+	Locked      bool   // may not log in for a while, for instance after wrong passwords
+}
+
+// User has the fields of a user that a directory sets, and those that a scan reads. Texts are "" for none.
+type User struct {
+	Username                                                        string
+	Source, SourceID                                                string
+	DisplayName, FamilyName, GivenName, MiddleName, Email, Timezone string
+	Superuser                                                       bool // no directory makes or ends one
+	Enabled                                                         bool
+	DirectoryDisabled                                               bool // a directory has disabled the user, and may enable it again
+	DirectoryLocked                                                 bool // it has only locked the user, whose sessions and tokens wait for the end of that
+}
+
+// Enable enables a user whom a directory has disabled or locked.
+func (u *User) Enable() { u.Enabled, u.DirectoryDisabled, u.DirectoryLocked = true, false, false }
+
+// Disable disables a user because a directory has, or has removed the person.
+func (u *User) Disable() { u.Enabled, u.DirectoryDisabled, u.DirectoryLocked = false, true, false }
+
+// Lock disables a user while a directory locks the person.
+func (u *User) Lock() { u.Enabled, u.DirectoryDisabled, u.DirectoryLocked = false, true, true }
+
+// Lasts reports whether a user is enabled, or will be when a lock of the directory ends: then there may be sessions and tokens.
+func (u *User) Lasts() bool { return u.Enabled || u.DirectoryLocked }
+
+// MaxID is how many characters the id of a person or group may have.
+const MaxID = 255
+
+// ValidID reports whether the id of a person or group can be stored as it is.
+func ValidID(id string) bool {
+	return id != "" && escapes.StorableWithin(id, MaxID) && strings.TrimSpace(id) == id && !strings.ContainsFunc(id, unicode.IsControl)
+}
+
+// Writer copies what a domain reports of people into their users. A field that it does not report keeps its value, and an invalid
+// value is left out.
+type Writer struct {
+	source string
+	warn   func(who Identity, invalid error)
+	zones  map[string]bool // whether a time zone is valid, which takes reading a file to find out
+}
+
+// NewWriter returns a Writer for the people of a source, the id of a domain's driver. It calls warn for each value that it
+// leaves out, with the reason; warn may be nil.
+func NewWriter(source string, warn func(who Identity, invalid error)) *Writer {
+	return &Writer{source: source, warn: warn, zones: map[string]bool{}}
+}
+
+// Source returns the source of the people.
+func (w *Writer) Source() string { return w.source }
+
+// Silent returns a Writer that does the same without a warning.
+func (w *Writer) Silent() *Writer { return &Writer{source: w.source, zones: w.zones} }
+
+// Update copies everything but the username and whether the user is enabled.
+func (w *Writer) Update(u *User, who Identity) {
+	u.Source, u.SourceID = w.source, who.ID
+	for _, f := range [...]struct {
+		name    string
+		says    string
+		has     *string
+		most    int
+		invalid func(string) error
+	}{
+		{"displayName", who.DisplayName, &u.DisplayName, MaxName, nil},
+		{"familyName", who.FamilyName, &u.FamilyName, MaxName, nil},
+		{"givenName", who.GivenName, &u.GivenName, MaxName, nil},
+		{"middleName", who.MiddleName, &u.MiddleName, MaxName, nil},
+		{"email", who.Email, &u.Email, MaxEmail, CheckEmail},
+		{"timezone", who.Timezone, &u.Timezone, MaxTimezone, w.checkTimezone},
+	} {
+		if f.says == "" || f.says == *f.has {
+			continue
+		}
+		text := &f.says
+		err := Clean([]Text{{f.name, &text, f.most, false}})
+		if err == nil && text != nil && f.invalid != nil {
+			err = f.invalid(*text)
+		}
+		switch {
+		case err != nil && w.warn != nil:
+			w.warn(who, err)
+		case err == nil && text != nil:
+			*f.has = *text
+		}
+	}
+}
+
+// NewUser returns the user for a person who has none yet.
+func (w *Writer) NewUser(who Identity) User {
+	u := User{Username: who.Username, Enabled: true}
+	switch {
+	case who.Disabled:
+		u.Disable()
+	case who.Locked:
+		u.Lock()
+	}
+	w.Update(&u, who)
+	return u
+}
+
+func (w *Writer) checkTimezone(name string) error {
+	valid, known := w.zones[name]
+	if !known {
+		valid = CheckTimezone(name) == nil
+		w.zones[name] = valid
+	}
+	if !valid {
+		return errTimezone
+	}
+	return nil
+}

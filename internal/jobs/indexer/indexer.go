@@ -1,0 +1,528 @@
+// Package indexer keeps the indexes of trigrams by which searches read few rows of long lists (bunx.Index): it builds the index of a list that has become
+// long, and adds the rows that writers have noted. A row of an indexed list is always noted or in a segment with its text of now, so a kill at any
+// moment loses nothing: what is half written is not live, and is removed.
+//
+// The root imports it.
+package indexer
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/text/trigrams"
+)
+
+// source is where the rows of a list are. Their text is the column search.
+type source struct {
+	table, key string
+	part       string // the column that divides the list, "" for none
+}
+
+// sources are the lists that can have an index: those whose triggers note rows (migration 0043).
+var sources = map[string]source{
+	"ai_instructions": {"tc_ai_instructions", "id", ""},
+	"apps":            {"tc_apps", "id", ""},
+	"assistants":      {"tc_assistants", "id", ""},
+	"bundles":         {"tc_bundles", "id", ""},
+	"colors":          {"tc_colors", "key", ""},
+	"domains":         {"tc_domains", "id", ""},
+	"entities":        {"tc_entities", "id", "kind"},
+	"teams":           {"tc_teams", "id", ""},
+	"users":           {"tc_users", "folded", ""},
+}
+
+const (
+	// fewNotes are left noted: a search looks at them without an index.
+	fewNotes = 500
+	// maxNotes is how many notes become one segment.
+	maxNotes = 1 << 16
+	// smallSegment is the number of texts from which on a segment is not merged with others any more, and manySmall how many smaller ones are.
+	smallSegment = 8192
+	manySmall    = 8
+	// claimTime is how long others leave a list to a process that is gone.
+	claimTime = 2 * time.Minute
+	// inStep is how many rows of the index one transaction writes, or notes it removes, and gramsInStep of how many trigrams it removes them.
+	inStep      = 1000
+	gramsInStep = 200
+)
+
+// Indexer keeps the indexes of a database.
+type Indexer struct {
+	db  *bun.DB
+	now func() time.Time
+}
+
+// New returns an Indexer. now is time.Now if it is nil.
+func New(db *bun.DB, now func() time.Time) *Indexer {
+	if now == nil {
+		now = time.Now
+	}
+	return &Indexer{db, now}
+}
+
+// list is a part of a list of a tenant.
+type list struct{ tenant, list, part string }
+
+func (l list) args(more ...any) []any { return append([]any{l.tenant, l.list, l.part}, more...) }
+
+// of is the condition on the rows of a list in the tables of indexes.
+const of = `tenant_id = $1 AND list = $2 AND part = $3`
+
+// worn returns the condition on a list l whose index is to be built again: it has more than twice the texts that it was built of, because rows were
+// renamed, or most rows are gone. tenant is an expression of l's, by which PostgreSQL plans a statement over one partition if it is an argument.
+func worn(tenant string) string {
+	return `l.usable AND l.reached IS NULL AND ((SELECT coalesce(sum(s.docs), 0) FROM tc_search_segments s
+		WHERE s.tenant_id = ` + tenant + ` AND s.list = l.list AND s.part = l.part AND s.state = 'live') > 2 * l.docs + 10000
+	OR (SELECT coalesce(sum(t.n), 0) FROM tc_totals t WHERE t.tenant_id = ` + tenant + ` AND t.list = l.list AND t.part = l.part) < l.n / 4)`
+}
+
+// due lists what there is to do, over all tenants that are served: lists without a whole index, with many notes, with something to remove, and with
+// an index that is worn.
+var due = `SELECT DISTINCT d.tenant_id, d.list, d.part FROM (
+		SELECT tenant_id, list, part FROM tc_search_lists WHERE reached IS NOT NULL
+		UNION ALL SELECT tenant_id, list, part FROM tc_search_noted GROUP BY tenant_id, list, part HAVING count(*) >= $1
+		UNION ALL SELECT tenant_id, list, part FROM tc_search_segments WHERE state IN ('written', 'gone')
+		UNION ALL SELECT l.tenant_id, l.list, l.part FROM tc_search_lists l WHERE ` + worn("l.tenant_id") + `) d
+	CROSS JOIN tc_tenants t WHERE t.tenant_id = d.tenant_id AND t.hidden IS NULL ORDER BY d.tenant_id, d.list, d.part`
+
+// errTaken ends the work on a list that another process has taken, or that is gone.
+var errTaken = errors.New("another process works on this list")
+
+// Run does what there is to do. Several processes may call it: each list is one's. The failure of one list does not keep the others waiting.
+func (x *Indexer) Run(ctx context.Context) error {
+	ctx = bunx.WithWork(ctx, bunx.Long)
+	own, c := bunx.For(ctx, x.db, bunx.AllTenants)
+	rows, err := c.Rows(own, due, fewNotes)
+	lists, err := bunx.Scan(rows, err, func(rows *sql.Rows) (l list, err error) {
+		err = rows.Scan(&l.tenant, &l.list, &l.part)
+		return l, err
+	})
+	failed := []error{bunx.Err(err, "Index")}
+	for _, l := range lists {
+		if err := x.claimed(ctx, l); err != nil && !errors.Is(err, errTaken) {
+			failed = append(failed, fmt.Errorf("the index of %s %s of tenant %s: %w", l.list, l.part, l.tenant, err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// claimed does what there is to do for a list, unless another process does.
+func (x *Indexer) claimed(ctx context.Context, l list) error {
+	now := x.now()
+	claim := bunx.At(now.Add(claimTime))
+	n, err := x.exec(ctx, l, `UPDATE tc_search_lists SET claim_ends_at = $4 WHERE `+of+` AND (claim_ends_at IS NULL OR claim_ends_at < $5)`, claim, bunx.At(now))
+	if err != nil || n == 0 {
+		return err
+	}
+	err = x.work(ctx, l, claim)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_, free := x.exec(last, l, `UPDATE tc_search_lists SET claim_ends_at = NULL WHERE `+of)
+	return errors.Join(err, free)
+}
+
+func (x *Indexer) exec(ctx context.Context, l list, query string, more ...any) (n int, err error) {
+	err = bunx.WriteOne(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
+		n, err = c.Exec(ctx, query, l.args(more...)...)
+		return bunx.Err(err, "Index")
+	})
+	return n, err
+}
+
+func (x *Indexer) work(ctx context.Context, l list, claim bunx.Time) error {
+	if err := x.clean(ctx, l); err != nil {
+		return err
+	}
+	if _, err := x.exec(ctx, l, `UPDATE tc_search_lists AS l SET reached = '' WHERE l.tenant_id = $1 AND l.list = $2 AND l.part = $3 AND `+worn("$1")); err != nil {
+		return err
+	}
+	own, c := bunx.For(ctx, x.db, l.tenant)
+	var reached *string
+	var usable bool
+	if err := c.One(own, "Index", `SELECT reached, usable FROM tc_search_lists WHERE `+of, l.args(), &reached, &usable); err != nil {
+		return ignoreGone(err)
+	}
+	if reached != nil {
+		ready, err := x.ready(ctx, l)
+		if err != nil || !ready {
+			return err
+		}
+		if *reached == "" && !usable { // rows that are noted by now are read, and nobody else reads the notes
+			if err := x.forgetNotes(ctx, l, claim); err != nil {
+				return err
+			}
+		}
+		if err := x.build(ctx, l, *reached); err != nil {
+			return err
+		}
+	}
+	for more := true; more; {
+		var err error
+		if more, err = x.add(ctx, l); err != nil {
+			return err
+		}
+		if err := x.merge(ctx, l); err != nil {
+			return err
+		}
+	}
+	return x.clean(ctx, l)
+}
+
+// forgetNotes removes all notes of a list, in steps, for as long as its claim is this process's: notes that come after another one has begun to read
+// the list are not to be forgotten.
+func (x *Indexer) forgetNotes(ctx context.Context, l list, claim bunx.Time) error {
+	for n := inStep; n == inStep; {
+		next := bunx.At(x.now().Add(claimTime))
+		err := bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
+			held, err := c.Exec(ctx, `UPDATE tc_search_lists SET claim_ends_at = $4 WHERE `+of+` AND claim_ends_at = $5`, l.args(next, claim)...)
+			if err := one(held, err); err != nil {
+				return err
+			}
+			n, err = c.Exec(ctx, `DELETE FROM tc_search_noted WHERE `+of+` AND (id, tx) IN (SELECT id, tx FROM tc_search_noted WHERE `+of+` LIMIT `+strconv.Itoa(inStep)+`)`, l.args()...)
+			return bunx.Err(err, "Index")
+		})
+		if err != nil {
+			return err
+		}
+		claim = next
+	}
+	return nil
+}
+
+// ignoreGone returns nil for a list that is gone with its tenant.
+func ignoreGone(err error) error {
+	if errs.CodeOf(err) == errs.NotFound {
+		return errTaken
+	}
+	return err
+}
+
+// ready reports whether all transactions that may not have seen that the list's rows are to be noted have ended. On SQLite there is none beside
+// the one that made the list's row.
+func (x *Indexer) ready(ctx context.Context, l list) (ready bool, err error) {
+	own, c := bunx.For(ctx, x.db, l.tenant)
+	if !c.Postgres() {
+		return true, nil
+	}
+	if _, err := x.exec(ctx, l, `UPDATE tc_search_lists SET horizon = txid_snapshot_xmax(txid_current_snapshot()) WHERE `+of+` AND horizon IS NULL`); err != nil {
+		return false, err
+	}
+	err = c.One(own, "Index", `SELECT txid_snapshot_xmin(txid_current_snapshot()) >= horizon FROM tc_search_lists WHERE `+of, l.args(), &ready)
+	return ready, ignoreGone(err)
+}
+
+// text is a row of a list.
+type text struct{ key, text string }
+
+func scanText(rows *sql.Rows) (t text, err error) {
+	err = rows.Scan(&t.key, &t.text)
+	return t, err
+}
+
+// rows returns the condition on the rows of a list in their table, and its arguments.
+func (l list) rows() (s source, where string, args []any) {
+	s = sources[l.list]
+	where, args = "tenant_id = $1", []any{l.tenant}
+	if s.part != "" {
+		where, args = where+" AND "+s.part+" = $2", append(args, l.part)
+	}
+	return s, where, args
+}
+
+// build goes on with an index behind a key, to its end.
+func (x *Indexer) build(ctx context.Context, l list, reached string) error {
+	s, where, args := l.rows()
+	own, c := bunx.For(ctx, x.db, l.tenant)
+	query := fmt.Sprintf(`SELECT %[1]s, search FROM %[2]s WHERE %[3]s AND %[1]s > $%[4]d ORDER BY %[1]s LIMIT %[5]d`, s.key, s.table, where, len(args)+1, trigrams.MaxTexts)
+	for {
+		var segment trigrams.Segment
+		var keys []string
+		rows, err := c.Rows(own, query, append(slices.Clip(args), reached)...)
+		texts, err := bunx.ScanBatch(rows, err, func(rows *sql.Rows) (text, error) {
+			t, err := scanText(rows)
+			segment.Add(t.text)
+			keys = append(keys, t.key)
+			return text{}, err
+		}, func(text) bool { return segment.Full() })
+		if err != nil {
+			return bunx.Err(err, s.table)
+		}
+		if len(texts) == 0 {
+			return x.finish(ctx, l, reached)
+		}
+		last := keys[len(keys)-1]
+		err = x.write(ctx, l, "built", keys, &segment, func(ctx context.Context, c bunx.Conn) error {
+			n, err := c.Exec(ctx, `UPDATE tc_search_lists SET reached = $4 WHERE `+of+` AND reached = $5`, l.args(last, reached)...)
+			return one(n, err)
+		})
+		if err != nil {
+			return err
+		}
+		reached = last
+	}
+}
+
+// one returns errTaken if a statement did not change one row.
+func one(n int, err error) error {
+	if err == nil && n != 1 {
+		return errTaken
+	}
+	return bunx.Err(err, "Index")
+}
+
+// finish sets the segments that were built live, as the index of the list.
+func (x *Indexer) finish(ctx context.Context, l list, reached string) error {
+	return bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
+		n, err := c.Exec(ctx, `UPDATE tc_search_lists SET reached = NULL, usable = true,
+			docs = (SELECT coalesce(sum(docs), 0) FROM tc_search_segments WHERE `+of+` AND state = 'built'),
+			n = (SELECT coalesce(sum(n), 0) FROM tc_totals WHERE `+of+`) WHERE `+of+` AND reached = $4`, l.args(reached)...)
+		if err := one(n, err); err != nil {
+			return err
+		}
+		_, err = c.Exec(ctx, `UPDATE tc_search_segments SET state = CASE state WHEN 'built' THEN 'live' ELSE 'gone' END WHERE `+of+` AND state IN ('built', 'live')`, l.args()...)
+		return bunx.Err(err, "Index")
+	})
+}
+
+// add writes a segment of noted rows, and reports whether there may be more of them.
+func (x *Indexer) add(ctx context.Context, l list) (more bool, err error) {
+	own, c := bunx.For(ctx, x.db, l.tenant)
+	rows, err := c.Rows(own, `SELECT id, tx FROM tc_search_noted WHERE `+of+` ORDER BY id, tx LIMIT `+strconv.Itoa(maxNotes), l.args()...)
+	notes, err := bunx.Scan(rows, err, scanText) // read before the texts are
+	if err != nil || len(notes) < fewNotes {
+		return false, bunx.Err(err, "Index")
+	}
+	ids := make([]string, len(notes))
+	for i, note := range notes {
+		ids[i] = note.key
+	}
+	keys, segment, done, err := x.collect(ctx, l, slices.Compact(ids))
+	if err != nil {
+		return false, err
+	}
+	if len(keys) > 0 {
+		if err := x.write(ctx, l, "live", keys, segment, func(context.Context, bunx.Conn) error { return nil }); err != nil {
+			return false, err
+		}
+	}
+	for some := range slices.Chunk(notes, inStep) {
+		var ids, txs []string
+		for _, note := range some {
+			if note.key <= done {
+				ids, txs = append(ids, note.key), append(txs, note.text)
+			}
+		}
+		if _, err := x.exec(ctx, l, `DELETE FROM tc_search_noted WHERE `+of+` AND `+c.Match(4, "id", "tx"), bunx.Keys(ids, txs)); len(ids) > 0 && err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// collect returns a segment of the rows with some sorted keys, the keys of those that are there, and the last key that it has looked at.
+func (x *Indexer) collect(ctx context.Context, l list, ids []string) (keys []string, segment *trigrams.Segment, done string, err error) {
+	s, where, args := l.rows()
+	own, c := bunx.For(ctx, x.db, l.tenant)
+	segment = &trigrams.Segment{}
+	for some := range slices.Chunk(ids, inStep) {
+		if segment.Full() || segment.Len()+len(some) > trigrams.MaxTexts {
+			break
+		}
+		rows, err := c.Find(own, bunx.Lookup{Columns: s.key + ", search", Table: s.table, Where: where, Key: s.key}, some, args...)
+		texts, err := bunx.Scan(rows, err, scanText)
+		if err != nil {
+			return nil, nil, "", bunx.Err(err, s.table)
+		}
+		for _, t := range texts {
+			segment.Add(t.text)
+			keys = append(keys, t.key)
+		}
+		done = some[len(some)-1]
+	}
+	return keys, segment, done, nil
+}
+
+// merge replaces small segments by one with the current texts, if there are many.
+func (x *Indexer) merge(ctx context.Context, l list) error {
+	own, c := bunx.For(ctx, x.db, l.tenant)
+	rows, err := c.Rows(own, `SELECT segment FROM tc_search_segments WHERE `+of+` AND state = 'live' AND docs < $4 ORDER BY docs LIMIT $5`, l.args(smallSegment, manySmall)...)
+	small, err := bunx.Scan(rows, err, func(rows *sql.Rows) (n int, err error) { return n, rows.Scan(&n) })
+	if err != nil || len(small) < manySmall {
+		return bunx.Err(err, "Index")
+	}
+	var ids []string
+	for _, segment := range small {
+		rows, err := c.Rows(own, `SELECT ids FROM tc_search_docs WHERE `+of+` AND block >= $4 AND block < $5`, l.args(blocks(segment)...)...)
+		texts, err := bunx.Scan(rows, err, bunx.Text)
+		if err != nil {
+			return bunx.Err(err, "Index")
+		}
+		for _, text := range texts {
+			var some []string
+			if err := json.Unmarshal([]byte(text), &some); err != nil {
+				return err
+			}
+			ids = append(ids, some...)
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	keys, segment, done, err := x.collect(ctx, l, ids)
+	if err != nil || len(ids) > 0 && done != ids[len(ids)-1] { // long texts: they stay as they are
+		return err
+	}
+	return x.write(ctx, l, "live", keys, segment, func(ctx context.Context, c bunx.Conn) error {
+		for _, old := range small {
+			n, err := c.Exec(ctx, `UPDATE tc_search_segments SET state = 'gone' WHERE `+of+` AND segment = $4 AND state = 'live'`, l.args(old)...)
+			if err := one(n, err); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// blocks returns between which texts the blocks of a segment are: / precedes 0.
+func blocks(segment int) []any {
+	return []any{strconv.Itoa(segment) + "/", strconv.Itoa(segment) + "0"}
+}
+
+// write adds a segment in steps. It gets its state in the last one, with what finish does.
+func (x *Indexer) write(ctx context.Context, l list, state string, keys []string, segment *trigrams.Segment, finish func(ctx context.Context, c bunx.Conn) error) error {
+	var number int
+	err := bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
+		err := c.One(ctx, "Index", `UPDATE tc_search_lists SET segment = segment + 1, claim_ends_at = $4 WHERE `+of+` RETURNING segment`, l.args(bunx.At(x.now().Add(claimTime))), &number)
+		if err != nil {
+			return ignoreGone(err)
+		}
+		_, err = c.Exec(ctx, `INSERT INTO tc_search_segments (tenant_id, list, part, segment, docs, state) VALUES ($1, $2, $3, $4, $5, 'written')`, l.args(number, len(keys))...)
+		return bunx.Err(err, "Index")
+	})
+	if err != nil {
+		return err
+	}
+	w := &writer{x: x, l: l, number: number}
+	for i := 0; i < len(keys); i += bunx.DocsInBlock {
+		ids, _ := json.Marshal(keys[i:min(i+bunx.DocsInBlock, len(keys))]) // texts always encode
+		if err := w.put(ctx, "docs", bunx.Block(number, i), "", string(ids)); err != nil {
+			return err
+		}
+	}
+	if err := w.flush(ctx); err != nil {
+		return err
+	}
+	err = segment.Each(func(gram string, n int, docs string) error { return w.put(ctx, "grams", gram, strconv.Itoa(n), docs) })
+	if err = errors.Join(err, w.flush(ctx)); err != nil {
+		return err
+	}
+	return bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
+		n, err := c.Exec(ctx, `UPDATE tc_search_segments SET state = $5 WHERE `+of+` AND segment = $4 AND state = 'written'`, l.args(number, state)...)
+		if err := one(n, err); err != nil {
+			return err
+		}
+		return finish(ctx, c)
+	})
+}
+
+// writer collects rows of a segment, and writes them in steps.
+type writer struct {
+	x      *Indexer
+	l      list
+	number int
+	table  string
+	rows   [3][]string
+	bytes  int
+}
+
+const stepBytes = 1 << 20
+
+func (w *writer) put(ctx context.Context, table string, row ...string) error {
+	w.table = table
+	for i, text := range row {
+		w.rows[i] = append(w.rows[i], text)
+		w.bytes += len(text)
+	}
+	if len(w.rows[0]) < inStep && w.bytes < stepBytes {
+		return nil
+	}
+	return w.flush(ctx)
+}
+
+// flush writes what was put.
+func (w *writer) flush(ctx context.Context) error {
+	if len(w.rows[0]) == 0 {
+		return nil
+	}
+	rows := bunx.Keys(w.rows[:]...)
+	err := bunx.Write(ctx, w.x.db, w.l.tenant, func(ctx context.Context, c bunx.Conn) error {
+		var state string
+		err := c.One(ctx, "Index", `SELECT state FROM tc_search_segments WHERE `+of+` AND segment = $4`+c.ForChange(), w.l.args(w.number), &state)
+		if err != nil {
+			return ignoreGone(err)
+		}
+		if state != "written" { // another process removes it
+			return errTaken
+		}
+		columns, values := `(tenant_id, list, part, segment, block, ids)`, `name, list`
+		if w.table == "grams" {
+			columns, values = `(tenant_id, list, part, segment, gram, n, docs)`, `name, CAST(n AS integer), list`
+		}
+		_, err = c.Exec(ctx, `WITH v (name, n, list) AS `+c.Among(5, 3)+` INSERT INTO tc_search_`+w.table+` `+columns+
+			` SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS integer), `+values+` FROM v`,
+			w.l.args(w.number, rows)...)
+		return bunx.Err(err, "Index")
+	})
+	w.rows, w.bytes = [3][]string{}, 0
+	return err
+}
+
+// clean removes segments that others have replaced, and those that a process was killed while it wrote them.
+func (x *Indexer) clean(ctx context.Context, l list) error {
+	if _, err := x.exec(ctx, l, `UPDATE tc_search_segments SET state = 'gone' WHERE `+of+` AND state = 'written'`); err != nil {
+		return err
+	}
+	own, c := bunx.For(ctx, x.db, l.tenant)
+	rows, err := c.Rows(own, `SELECT segment FROM tc_search_segments WHERE `+of+` AND state = 'gone' ORDER BY segment`, l.args()...)
+	gone, err := bunx.Scan(rows, err, func(rows *sql.Rows) (n int, err error) { return n, rows.Scan(&n) })
+	if err != nil || len(gone) == 0 {
+		return bunx.Err(err, "Index")
+	}
+	for after := ""; ; {
+		rows, err := c.Rows(own, `SELECT gram FROM tc_search_grams WHERE `+of+` AND gram > $4 GROUP BY gram ORDER BY gram LIMIT `+strconv.Itoa(gramsInStep), l.args(after)...)
+		grams, err := bunx.Scan(rows, err, bunx.Text)
+		if err != nil {
+			return bunx.Err(err, "Index")
+		}
+		if len(grams) == 0 {
+			break
+		}
+		last := grams[len(grams)-1]
+		if _, err := x.exec(ctx, l, `DELETE FROM tc_search_grams WHERE `+of+` AND gram > $4 AND gram <= $5
+			AND segment IN (SELECT segment FROM tc_search_segments WHERE `+of+` AND state = 'gone')`, after, last); err != nil {
+			return err
+		}
+		after = last
+	}
+	for _, segment := range gone {
+		if _, err := x.exec(ctx, l, `DELETE FROM tc_search_docs WHERE `+of+` AND block >= $4 AND block < $5`, blocks(segment)...); err != nil {
+			return err
+		}
+		if _, err := x.exec(ctx, l, `DELETE FROM tc_search_segments WHERE `+of+` AND segment = $4 AND state = 'gone'`, segment); err != nil {
+			return err
+		}
+	}
+	return nil
+}

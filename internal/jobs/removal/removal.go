@@ -1,0 +1,212 @@
+// Package removal removes the rows that a delete has left because they are too many for its transaction: in the background, in steps between which
+// others write. Nobody sees such rows: those who have them see to that. A note tells what has any, so they are removed also when a process is killed
+// or the queue is full.
+//
+// The root imports it. Nouns declare what they need of a Remover as an interface.
+package removal
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+)
+
+// Job is the kind of the jobs that remove rows. The key of such a job is the kind and the id of what has them.
+const Job = "remove-rows"
+
+// Remover removes rows.
+type Remover struct{ o Options }
+
+// Options configure a Remover. DB, Jobs and Entities are required.
+type Options struct {
+	DB       *bun.DB
+	Jobs     *queue.Service
+	Entities *entity.Registry // whose Hooks.RemoveRest do it
+	Step     int              // the most rows that one transaction removes; default 1,000
+	Now      func() time.Time // default time.Now
+}
+
+// New returns a Remover.
+func New(o Options) *Remover {
+	o.Step = cmp.Or(o.Step, 1000)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Remover{o}
+}
+
+const (
+	// few is the most rows that one hook removes in the transaction of the delete. The first that has more leaves its rows, and those of the hooks
+	// behind it, to a job.
+	few = 250
+	// fewThings is of how many deleted things rows are removed in one transaction. Those of more are left to jobs.
+	fewThings = 20
+	// batch is how many notes and jobs one statement adds.
+	batch = 500
+)
+
+// Remove removes the rows of what is deleted in the transaction in ctx, if they are few, and leaves them to jobs if they are more.
+func (r *Remover) Remove(ctx context.Context, tenant string, gone ...entity.Key) error {
+	if len(gone) > fewThings {
+		return r.Later(ctx, tenant, gone...)
+	}
+	for _, of := range gone {
+		more, err := r.o.Entities.RemoveRest(ctx, tenant, of, min(few, r.o.Step))
+		if err == nil && more {
+			err = r.Later(ctx, tenant, of)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Later leaves the rows of what is deleted in the transaction in ctx to jobs. If the tenant has too many jobs, the sweep puts them.
+func (r *Remover) Later(ctx context.Context, tenant string, gone ...entity.Key) error {
+	return bunx.Write(ctx, r.o.DB, tenant, func(ctx context.Context, c bunx.Conn) error {
+		for some := range slices.Chunk(gone, batch) {
+			var args []any
+			for _, of := range some {
+				args = append(args, tenant, of.Kind, of.ID, 1, bunx.At(r.o.Now()))
+			}
+			_, err := c.Exec(ctx, `INSERT INTO tc_removals (tenant_id, kind, id, times, deleted_at) VALUES `+bunx.Values(len(some), 5)+`
+				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET times = tc_removals.times + 1, deleted_at = excluded.deleted_at`, args...)
+			if err != nil {
+				return bunx.Err(err, "Row")
+			}
+			if err := r.put(ctx, tenant, some...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// payload is that of a Job.
+type payload struct {
+	Kind entity.Kind `json:"kind"`
+	ID   string      `json:"id"`
+}
+
+func (r *Remover) put(ctx context.Context, tenant string, gone ...entity.Key) error {
+	jobs := make([]queue.Job, len(gone))
+	for i, of := range gone {
+		raw, _ := json.Marshal(payload{of.Kind, of.ID}) // texts always encode
+		jobs[i] = queue.Job{Tenant: tenant, Kind: Job, Key: key(of), Payload: raw}
+	}
+	err := r.o.Jobs.Put(ctx, jobs...)
+	if errs.CodeOf(err) == errs.Busy {
+		return nil
+	}
+	return err
+}
+
+// key returns the key of a job, by which there is one for each thing. A long id is hashed.
+func key(of entity.Key) string {
+	if k := string(of.Kind) + ":" + of.ID; len(k) <= queue.MaxKey {
+		return k
+	}
+	return fmt.Sprintf("%s:%x", of.Kind, sha256.Sum256([]byte(of.ID)))
+}
+
+// A job works for a while and then lets others do so. It is tried until it is done: what it removes, nobody sees any more.
+const (
+	jobTime = time.Minute
+	lease   = 5 * time.Second
+)
+
+// errGoesOn ends a try that has not removed everything.
+var errGoesOn = errors.New("there are more rows to remove")
+
+// Worker returns what does the jobs.
+func (r *Remover) Worker() queue.Worker {
+	return queue.Worker{
+		Kind: Job, Tries: math.MaxInt32, Lease: lease, Timeout: 2 * jobTime, AtOnce: 2, PerTenant: 1,
+		Do: func(ctx context.Context, j queue.Job) error {
+			var p payload
+			if err := json.Unmarshal(j.Payload, &p); err != nil {
+				return queue.GiveUp(err)
+			}
+			return r.removeAll(ctx, j.Tenant, entity.Key{Kind: p.Kind, ID: p.ID})
+		},
+	}
+}
+
+// removeAll removes all rows of what was deleted, and then the note.
+func (r *Remover) removeAll(ctx context.Context, tenant string, of entity.Key) error {
+	for begun := time.Now(); time.Since(begun) < jobTime; {
+		times, err := r.times(ctx, tenant, of)
+		if err != nil {
+			return err
+		}
+		more, err := r.o.Entities.RemoveRest(ctx, tenant, of, r.o.Step)
+		if err == nil && !more {
+			more, err = r.settle(ctx, tenant, of, times)
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
+	return queue.Later(errGoesOn, 0)
+}
+
+// times returns how often something was deleted whose rows are left, 0 if there is no note.
+func (r *Remover) times(ctx context.Context, tenant string, of entity.Key) (times int, err error) {
+	ctx, c := bunx.For(ctx, r.o.DB, tenant)
+	err = c.Row(ctx, `SELECT times FROM tc_removals WHERE tenant_id = $1 AND kind = $2 AND id = $3`, tenant, of.Kind, of.ID).Scan(&times)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return times, bunx.Err(err, "Row")
+}
+
+// settle removes the note of what has no rows any more, and reports whether it was deleted again meanwhile.
+func (r *Remover) settle(ctx context.Context, tenant string, of entity.Key, times int) (again bool, err error) {
+	err = bunx.Write(ctx, r.o.DB, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if _, err := c.Exec(ctx, `DELETE FROM tc_removals WHERE tenant_id = $1 AND kind = $2 AND id = $3 AND times = $4`, tenant, of.Kind, of.ID, times); err != nil {
+			return bunx.Err(err, "Row")
+		}
+		return c.One(ctx, "Row", `SELECT count(*) > 0 FROM tc_removals WHERE tenant_id = $1 AND kind = $2 AND id = $3`, []any{tenant, of.Kind, of.ID}, &again)
+	})
+	return again, err
+}
+
+// A sweep puts the jobs that are missing because the queue was full or a process was killed.
+const (
+	missingAfter = time.Minute // the age of a note whose job may be missing
+	maxPut       = 100         // the most jobs of a tenant that one sweep puts
+)
+
+// Hooks returns the sweep that puts the jobs that are missing.
+func (r *Remover) Hooks() entity.Hooks {
+	return entity.Hooks{Due: []entity.Due{{Table: "tc_removals", Column: "deleted_at", Age: missingAfter}}, Sweep: r.sweep}
+}
+
+func (r *Remover) sweep(ctx context.Context, tenant string) (int, error) {
+	reading, c := bunx.For(ctx, r.o.DB, tenant)
+	rows, err := c.Rows(reading, `SELECT kind, id FROM tc_removals WHERE tenant_id = $1 AND deleted_at < $2 ORDER BY deleted_at LIMIT $3`, tenant, bunx.At(r.o.Now().Add(-missingAfter)), maxPut)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (of entity.Key, err error) {
+		err = rows.Scan(&of.Kind, &of.ID)
+		return of, err
+	})
+	err = bunx.Err(err, "Row")
+	if err != nil {
+		return 0, err
+	}
+	return 0, r.put(ctx, tenant, all...)
+}

@@ -1,0 +1,213 @@
+// Package sweep does the sweeps of hooks (entity.Hooks.Sweep) for the tenants that have something due, and sees to it that one process at a
+// time does them.
+//
+// The root imports it.
+package sweep
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+)
+
+// Sweeper does sweeps.
+type Sweeper struct {
+	db      *bun.DB
+	sweeps  func() []entity.Sweep
+	tenants func(ctx context.Context) ([]string, error)
+	hidden  func(ctx context.Context) ([]string, error)
+	now     func() time.Time
+	real    bool // now is time.Now
+	held    held // used by RunAlone
+
+	monotonic func() time.Time // time.Now, but in tests
+}
+
+// New returns a Sweeper. tenants returns all tenants, for sweeps that do not know what is due; hidden returns those of which rows are missing, as they are
+// being imported or deleted: only the sweep of the tenants themselves is done for these. now is time.Now if it is nil.
+func New(db *bun.DB, sweeps func() []entity.Sweep, tenants, hidden func(ctx context.Context) ([]string, error), now func() time.Time) *Sweeper {
+	real := now == nil
+	if real {
+		now = time.Now
+	}
+	return &Sweeper{real: real, monotonic: time.Now, db: db, sweeps: sweeps, tenants: tenants, hidden: hidden, now: now}
+}
+
+// overlap is how far back a sweep looks behind the begin of the one before: clocks of nodes differ, and times are taken before a transaction
+// commits.
+const overlap = 10 * time.Minute
+
+// steps is how many steps the sweep of a tenant does until those of others have their turn.
+const steps = 4
+
+// Run does all sweeps once, whoever else does. The sweeps of tenants that take long do some steps in turn. The failure of one sweep of a tenant does not keep
+// the others from theirs.
+func (s *Sweeper) Run(ctx context.Context) error {
+	begun, turns := s.now(), &turns{}
+	since, err := done(ctx, s.db, begun)
+	if err != nil {
+		return err
+	}
+	for _, sweep := range s.sweeps() {
+		if err := s.each(ctx, sweep, begun, since, turns); err != nil {
+			turns.failed = append(turns.failed, err)
+		}
+	}
+	turns.finish(ctx)
+	failed := append(turns.failed, ctx.Err())
+	if ctx.Err() == nil { // what failed is still due
+		failed = append(failed, setDone(ctx, s.db, begun))
+	}
+	return errors.Join(failed...)
+}
+
+// turns are the sweeps of tenants that have more to do.
+type turns struct {
+	more   []turn
+	failed []error
+}
+
+type turn struct {
+	sweep  entity.Sweep
+	tenant string
+}
+
+// take runs some steps of the sweep of a tenant, and appends it to t.more if it is not done.
+func (t *turns) take(ctx context.Context, next turn) {
+	_, err := next.sweep.Tenant(entity.WithSteps(ctx, steps), next.tenant)
+	switch {
+	case errors.Is(err, entity.ErrMore):
+		t.more = append(t.more, next)
+	case err != nil:
+		t.failed = append(t.failed, fmt.Errorf("tenant %s: %w", next.tenant, err))
+	}
+}
+
+// finish runs the sweeps of t.more in turn until none is left or ctx is done.
+func (t *turns) finish(ctx context.Context) {
+	for len(t.more) > 0 && ctx.Err() == nil {
+		next := t.more[0]
+		t.more = t.more[1:]
+		t.take(ctx, next)
+	}
+}
+
+// each calls turns.take for each tenant that has rows due for sweep. It returns the errors of looking for them.
+func (s *Sweeper) each(ctx context.Context, sweep entity.Sweep, now, since time.Time, turns *turns) error {
+	did := map[string]bool{}
+	some := func(tenant string) {
+		if did[tenant] || ctx.Err() != nil {
+			return
+		}
+		did[tenant] = true
+		turns.take(ctx, turn{sweep, tenant})
+	}
+	if len(sweep.Due) == 0 {
+		tenants, err := s.tenants(ctx)
+		for _, tenant := range tenants {
+			some(tenant)
+		}
+		return err
+	}
+	var failed []error
+	for _, due := range sweep.Due {
+		if err := s.due(ctx, due, now, since, some); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// page is how many rows are read at once.
+const page = 1000
+
+// row is one of the rows that are due.
+type row struct {
+	at     any
+	tenant string
+}
+
+// due calls do with the tenants of the rows that are due, in the order of the rows, perhaps several times. What a row refers to can be missing in a
+// tenant that is hidden: it is left out.
+func (s *Sweeper) due(ctx context.Context, due entity.Due, now, since time.Time, do func(tenant string)) error {
+	query, bound := Query(due), any(bunx.At(now.Add(-due.Age)))
+	if due.Since {
+		if bound = bunx.At(since); since.IsZero() {
+			bound = first(due)
+		}
+	}
+	if due.Day {
+		bound = now.Add(-due.Age).UTC().Format(time.DateOnly)
+	}
+	for after := (row{at: first(due)}); ; {
+		rows, err := look(ctx, s.db, query, bound, after, due.Day)
+		if err != nil {
+			return err
+		}
+		var hidden []string
+		if len(rows) > 0 && !due.Hidden { // of a moment after the rows were read
+			if hidden, err = s.hidden(ctx); err != nil {
+				return err
+			}
+		}
+		for _, r := range rows {
+			if !slices.Contains(hidden, r.tenant) {
+				do(r.tenant)
+			}
+		}
+		if len(rows) < page || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		after = rows[len(rows)-1]
+	}
+}
+
+// first returns what is before the column of all rows.
+func first(due entity.Due) any {
+	if due.Day {
+		return ""
+	}
+	return bunx.At(time.Time{}.Add(time.Microsecond))
+}
+
+// Query returns the text of a page of the rows that are due, each its time and tenant, behind another row.
+func Query(due entity.Due) string {
+	where, compare := "", "<="
+	if due.Day {
+		compare = "<"
+	}
+	if due.Where != "" {
+		where = due.Where + " AND "
+	}
+	if due.Since {
+		compare = ">="
+	}
+	return fmt.Sprintf(`SELECT %[2]s, tenant_id FROM %[1]s WHERE %[3]s%[2]s %[4]s $1 AND (%[2]s, tenant_id) > ($2, $3) ORDER BY %[2]s, tenant_id LIMIT %[5]d`,
+		due.Table, due.Column, where, compare, page)
+}
+
+func look(ctx context.Context, db *bun.DB, query string, bound any, after row, day bool) ([]row, error) {
+	ctx, c := bunx.For(ctx, db, bunx.AllTenants)
+	rows, err := c.Rows(ctx, query, bound, after.at, after.tenant)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (r row, err error) {
+		if day {
+			var text string
+			err = rows.Scan(&text, &r.tenant)
+			r.at = text
+			return r, err
+		}
+		var at bunx.Time
+		err = rows.Scan(&at, &r.tenant)
+		r.at = at
+		return r, err
+	})
+	return all, bunx.Err(err, "Row")
+}

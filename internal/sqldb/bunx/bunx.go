@@ -1,0 +1,425 @@
+// Package bunx is what every Store over bun shares: the transaction that travels in the context, the tenant of a
+// statement, row locks, pages, times, and the translation of driver errors into errs.
+//
+// Only bunstore packages, internal packages and the root import it. It links no SQL driver.
+package bunx
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Conn is where a statement runs: the pool, or the transaction in the context.
+//
+// The embedded bun.IDB builds statements; Rows, Row and Exec run fixed text with $1-style arguments, which the driver
+// keeps prepared. That is the faster way, for the hot reads and writes.
+type Conn struct {
+	bun.IDB
+	DB     *bun.DB
+	fixed  fixed
+	inTx   bool
+	growth *growth
+}
+
+// fixed is what *sql.DB and *sql.Tx share.
+type fixed interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+type txKey struct{}
+type tenantKey struct{}
+type workKey struct{}
+type dryRunKey struct{}
+
+// running is a transaction in a context.
+type running struct {
+	db     *bun.DB
+	tx     bun.Tx
+	after  []func()
+	tenant string  // of the last statement
+	growth *growth // nil: not Long, or not on PostgreSQL
+}
+
+func (r *running) conn() Conn {
+	return Conn{IDB: r.tx, DB: r.db, fixed: withHooks(r.db, r.tx.Tx), inTx: true, growth: r.growth}
+}
+
+// TxConn returns where the statements of a transaction run that is not in a context.
+func TxConn(db *bun.DB, tx bun.Tx) Conn { return (&running{db: db, tx: tx}).conn() }
+
+// AllTenants is the tenant of statements over all tenants. Where row-level security is on, they see the tables of the queue and no other.
+const AllTenants = "*"
+
+// For returns where the statements of one tenant run, and the context to run them with. Each Store method starts with
+// it: row-level security, where it is on, reads the tenant from that context, so a statement that does not come from
+// here sees nothing.
+func For(ctx context.Context, db *bun.DB, tenant string) (context.Context, Conn) {
+	if tenant != Tenant(ctx) {
+		ctx = context.WithValue(ctx, tenantKey{}, tenant)
+	}
+	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
+		r.tenant = tenant
+		return ctx, r.conn()
+	}
+	return ctx, Conn{IDB: db, DB: db, fixed: withHooks(db, db.DB)}
+}
+
+// Tenant returns the tenant that For put into a context, "" for none. database hands it to the driver.
+func Tenant(ctx context.Context) string {
+	t, _ := ctx.Value(tenantKey{}).(string)
+	return t
+}
+
+// Work is how long the statements of a context may take before package database gives a PostgreSQL up that does not
+// answer. Its values are those of pgsafe.Work.
+type Work int
+
+// The kinds of work.
+const (
+	Short     Work = iota // what a request usually does
+	Long                  // an import, restore, deploy or scan
+	Unbounded             // a migration
+)
+
+// WithWork returns a context for the statements of some work, and for the transaction that begins with it.
+func WithWork(ctx context.Context, w Work) context.Context {
+	return context.WithValue(ctx, workKey{}, w)
+}
+
+// WorkOf returns what WithWork put into the context; Short is the default.
+func WorkOf(ctx context.Context) Work {
+	w, _ := ctx.Value(workKey{}).(Work)
+	return w
+}
+
+// InTx runs fn in a transaction and commits when it returns nil. Inside a transaction of the same database it joins.
+// When the answer to the COMMIT is not read, because the connection is lost or ctx ends, the error
+// is errs.Unconfirmed: the change may have been made. Every write goes through it: on SQLite a
+// write outside a transaction keeps the log from being copied back.
+func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
+	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
+		return fn(ctx)
+	}
+	tenant, err := inTx(ctx, db, fn)
+	return named(ctx, db, tenant, err)
+}
+
+// inTx is InTx outside of a transaction. It returns the tenant of the last statement, too.
+func inTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) (tenant string, err error) {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return "", Err(err, "")
+	}
+	d := deferredOf(db)
+	if IsDryRun(ctx) {
+		d = nil
+	}
+	defer d.writeSoon(ctx, db) // after the rollback
+	r := &running{db: db, tx: tx}
+	defer func() { tenant = r.tenant }()
+	if WorkOf(ctx) == Long && db.Dialect().Name() == dialect.PG {
+		r.growth = &growth{}
+	}
+	done := false
+	defer func() { // also when fn panics
+		if !done {
+			_ = tx.Rollback()
+		}
+	}()
+	if err := r.watchClient(ctx); err != nil {
+		return "", ended(ctx, Err(err, ""))
+	}
+	if err := d.write(ctx, r); err != nil {
+		return "", ended(ctx, err)
+	}
+	if err := fn(context.WithValue(ctx, txKey{}, r)); err != nil {
+		return "", ended(ctx, err)
+	}
+	changed, err := r.growth.changed(ctx, r.conn())
+	if err != nil {
+		return "", ended(ctx, Err(err, ""))
+	}
+	done = true
+	begun := ctx.Err() == nil && !marks(db)
+	if err := tx.Commit(); err != nil {
+		return "", unconfirmed(Err(ended(ctx, err), ""), sent(err, begun))
+	}
+	for _, f := range r.after {
+		f()
+	}
+	analyze(ctx, db, changed)
+	return "", nil
+}
+
+// errDryRun ends a dry run in which fn has not failed.
+var errDryRun = errors.New("bunx: the end of a dry run")
+
+// DryRun runs fn as InTx does and rolls back what it did, so that fn does and finds what it would do and find in InTx. On SQLite it runs in a
+// private copy of the database (internal/sqldb/sqlitesafe): writers do not wait for it, nor it for them. On PostgreSQL it holds locks on what fn changes
+// until it ends. Errors: fn's own; errs.Invalid, before fn runs, if ctx has a transaction.
+func DryRun(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
+	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
+		return errs.New(errs.Invalid, "A dry run must not run in another transaction.")
+	}
+	err := InTx(context.WithValue(ctx, dryRunKey{}, true), db, func(ctx context.Context) error {
+		if err := fn(ctx); err != nil {
+			return err
+		}
+		return errDryRun
+	})
+	if errors.Is(err, errDryRun) {
+		return nil
+	}
+	return err
+}
+
+// IsDryRun reports whether a context is one of DryRun. database hands it to the driver.
+func IsDryRun(ctx context.Context) bool { return ctx.Value(dryRunKey{}) != nil }
+
+// ended returns the context's error instead of that of a transaction which its context has rolled back.
+func ended(ctx context.Context, err error) error {
+	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
+		return Err(ctx.Err(), "")
+	}
+	return err
+}
+
+// Write is InTx for one tenant's statements.
+func Write(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error) error {
+	return InTx(ctx, db, func(ctx context.Context) error {
+		ctx, c := For(ctx, db, tenant)
+		return fn(ctx, c)
+	})
+}
+
+// WriteOne is Write for fn that runs one statement. On PostgreSQL a statement is a transaction by itself, and BEGIN and
+// COMMIT would be two more round trips. fn registers no AfterCommit. When the answer to the
+// statement is not read, because the connection is lost or ctx ends, the error is errs.Unconfirmed.
+func WriteOne(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error) error {
+	own, c := For(ctx, db, tenant)
+	switch {
+	case !c.Postgres() || c.inTx:
+		return Write(ctx, db, tenant, fn)
+	case marks(db):
+		err := fn(own, c)
+		return named(ctx, db, tenant, unconfirmed(err, sent(err, false)))
+	case cancels(db):
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return Err(err, "")
+		}
+		defer func() { _ = conn.Close() }()
+		err = fn(own, Conn{IDB: conn, DB: db, fixed: withHooks(db, conn.Conn)})
+		_ = conn.Close() // named may need it
+		return named(ctx, db, tenant, unconfirmed(err, sent(err, true)))
+	}
+	err := Write(ctx, db, tenant, fn) // a statement whose client is gone ends with its transaction
+	return unconfirmed(err, errs.CodeOf(err) != errs.Unconfirmed && sent(err, false))
+}
+
+// AfterCommit runs f when the transaction in ctx has been committed, at once when there is none, never when it is
+// rolled back.
+func AfterCommit(ctx context.Context, f func()) {
+	if r, ok := ctx.Value(txKey{}).(*running); ok {
+		r.after = append(r.after, f)
+		return
+	}
+	f()
+}
+
+// Notifier calls a function after the commits that change rows of a tenant. The zero Notifier calls none.
+type Notifier struct{ changed func(tenant string) }
+
+// Set sets the function.
+func (n *Notifier) Set(changed func(tenant string)) { n.changed = changed }
+
+// AfterCommit calls the function when the transaction in ctx has been committed: see AfterCommit.
+func (n *Notifier) AfterCommit(ctx context.Context, tenant string) {
+	if n.changed != nil {
+		AfterCommit(ctx, func() { n.changed(tenant) })
+	}
+}
+
+// Write is Write that calls the function after the commit.
+func (n *Notifier) Write(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error) error {
+	return Write(ctx, db, tenant, func(ctx context.Context, c Conn) error {
+		n.AfterCommit(ctx, tenant)
+		return fn(ctx, c)
+	})
+}
+
+// Rows runs fixed text that returns rows. The caller closes them.
+func (c Conn) Rows(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return c.fixed.QueryContext(ctx, query, args...)
+}
+
+// Row runs fixed text that returns at most one row.
+func (c Conn) Row(ctx context.Context, query string, args ...any) *sql.Row {
+	return c.fixed.QueryRowContext(ctx, query, args...)
+}
+
+// Exec runs fixed text that returns no row, and reports how many rows it changed.
+func (c Conn) Exec(ctx context.Context, query string, args ...any) (int, error) {
+	res, err := c.fixed.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := res.RowsAffected()
+	if err == nil && c.growth != nil {
+		err = c.growth.add(ctx, c, int(n))
+	}
+	return int(n), err
+}
+
+// One runs fixed text and scans its only row. Errors: errs.NotFound about what, when there is no row.
+func (c Conn) One(ctx context.Context, what, query string, args []any, dest ...any) error {
+	return Err(c.Row(ctx, query, args...).Scan(dest...), what)
+}
+
+// Postgres reports whether the statement runs on PostgreSQL.
+func (c Conn) Postgres() bool { return c.DB.Dialect().Name() == dialect.PG }
+
+// IndexedBy is what follows a table in FROM to have SQLite use the index table_index where it would guess wrong, as it knows no sizes. PostgreSQL does.
+func (c Conn) IndexedBy(table, index string) string {
+	if c.Postgres() {
+		return ""
+	}
+	return " INDEXED BY " + table + "_" + index
+}
+
+// InTx reports whether the statement runs in a transaction that the context carries.
+func (c Conn) InTx() bool { return c.inTx }
+
+// ForUpdate returns the clause that locks the rows a SELECT reads until the transaction ends. SQLite has one writer and
+// no such clause.
+func (c Conn) ForUpdate() string {
+	if c.inTx && c.Postgres() {
+		return " FOR UPDATE"
+	}
+	return ""
+}
+
+// ForChange is ForUpdate for rows whose keys stay: others can insert rows that refer to them meanwhile, and wait only when such a row
+// is deleted. Two ForChange wait for each other.
+func (c Conn) ForChange() string {
+	if c.inTx && c.Postgres() {
+		return " FOR NO KEY UPDATE"
+	}
+	return ""
+}
+
+// Lock makes a built SELECT lock the rows it reads until the transaction ends.
+func (c Conn) Lock(q *bun.SelectQuery) *bun.SelectQuery {
+	if c.inTx && c.Postgres() {
+		return q.For("UPDATE")
+	}
+	return q
+}
+
+// LockTenant locks a tenant until the transaction in ctx ends: other callers of it wait. Inserts that refer to
+// the tenant go on, as they would not with FOR UPDATE; on SQLite a transaction is the only writer anyway.
+func LockTenant(ctx context.Context, db *bun.DB, tenant string) error {
+	ctx, c := For(ctx, db, tenant)
+	query := `SELECT tenant_id FROM tc_tenants WHERE tenant_id = $1`
+	if c.Postgres() {
+		query += ` FOR NO KEY UPDATE`
+	}
+	return c.One(ctx, "Tenant", query, []any{tenant}, &tenant)
+}
+
+// Found turns "no row was changed" into errs.NotFound about what, and passes any error on.
+func Found(n int, err error, what string) error {
+	if err == nil && n == 0 {
+		err = sql.ErrNoRows
+	}
+	return Err(err, what)
+}
+
+// Scan reads all rows of fixed text with one function a row.
+func Scan[T any](rows *sql.Rows, err error, row func(*sql.Rows) (T, error)) ([]T, error) {
+	return ScanBatch(rows, err, row, func(T) bool { return false })
+}
+
+// Text reads a row of one text, for Scan.
+func Text(rows *sql.Rows) (text string, err error) {
+	err = rows.Scan(&text)
+	return text, err
+}
+
+// TextSet returns the texts that rows have, as a set.
+func TextSet(rows *sql.Rows, err error) (map[string]bool, error) {
+	all, err := Scan(rows, err, Text)
+	set := make(map[string]bool, len(all))
+	for _, text := range all {
+		set[text] = true
+	}
+	return set, err
+}
+
+// ScanBatch is Scan that ends with the first row that full reports true of.
+func ScanBatch[T any](rows *sql.Rows, err error, row func(*sql.Rows) (T, error), full func(T) bool) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var all []T
+	for rows.Next() {
+		r, err := row(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+		if full(r) {
+			break
+		}
+	}
+	return all, errors.Join(rows.Err(), rows.Close())
+}
+
+// Values returns the VALUES rows of a bulk insert with fixed text: ($1,$2),($3,$4),… The text is the same for the same
+// number of rows, so it is prepared once.
+func Values(rows, columns int) string {
+	var b strings.Builder
+	n := 1
+	for r := range rows {
+		for c := range columns {
+			switch {
+			case c > 0:
+				b.WriteByte(',')
+			case r > 0:
+				b.WriteString("),(")
+			default:
+				b.WriteByte('(')
+			}
+			b.WriteByte('$')
+			b.WriteString(strconv.Itoa(n))
+			n++
+		}
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// TakesWriters reports whether a database takes several callers that write: any PostgreSQL, and a SQLite whose driver has
+// writers queue (internal/sqldb/sqlitesafe) or that has one connection.
+func TakesWriters(db *bun.DB) bool {
+	_, queue := db.Driver().(interface{ QueuesWriters() })
+	return queue || db.Dialect().Name() != dialect.SQLite || db.Stats().MaxOpenConnections == 1
+}
+
+// Count returns how many rows a tenant has in a table.
+func Count(ctx context.Context, db *bun.DB, tenant, table string) (n int, err error) {
+	ctx, c := For(ctx, db, tenant)
+	err = c.One(ctx, "Row", `SELECT count(*) FROM `+table+` WHERE tenant_id = $1`, []any{tenant}, &n)
+	return n, err
+}

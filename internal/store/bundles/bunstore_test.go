@@ -1,0 +1,15 @@
+package bunstore_test
+
+import (
+	"testing"
+
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/internal/store/bundles"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+)
+
+func TestStore(t *testing.T) {
+	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
+		testStore(t, func(t *testing.T) bundles.Store { return bunstore.New(dbtest.People(t, open(t), "jo")) })
+	})
+}

@@ -1,0 +1,296 @@
+// Package migrations holds the tables, as plain SQL for each engine under the same file names, and brings a database
+// up to them.
+//
+// The files are named and found as bun/migrate does. They are not run by it: its lock is a row that survives a crash, and
+// it notes a migration after the transaction that made it. Here all that is missing runs in one transaction, with the
+// notes and under a lock that ends with the connection, so two processes that start at once migrate once, and one that
+// is killed has done nothing and blocks nobody.
+//
+// Only the root and tests import it.
+package migrations
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+	"github.com/uptrace/bun/migrate"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+)
+
+//go:embed sqlite postgres
+var files embed.FS
+
+//go:embed rls.sql
+var rowLevelSecurity string
+
+// Run applies what is missing. Errors: errs.Invalid when the engine is not known, or when the database has migrations
+// that this program does not know.
+func Run(ctx context.Context, db *bun.DB) error { return runTwice(ctx, db, 0) }
+
+func runTwice(ctx context.Context, db *bun.DB, partitions int) error {
+	err := run(ctx, db, partitions)
+	if errors.Is(err, errNotes) {
+		err = run(ctx, db, partitions)
+	}
+	if bunx.OutOfMemory(err) {
+		return errs.Wrap(errs.Unavailable, err, "PostgreSQL has no memory for the migration, or no room for the locks of its partitions: raise max_locks_per_transaction, such as to 256, and start PostgreSQL again. Nothing was changed")
+	}
+	return err
+}
+
+// errNotes is returned when the table of notes cannot be made. On PostgreSQL that happens, with one of several codes, when
+// another process made it in the same moment.
+var errNotes = errors.New("the table of migrations cannot be made")
+
+// run applies what is missing, with a number of partitions for each table; 0: as many as the tables have that are there.
+func run(ctx context.Context, db *bun.DB, partitions int) error {
+	dir, known, err := discover(db)
+	if err != nil {
+		return err
+	}
+	return bunx.Write(bunx.WithWork(ctx, bunx.Unbounded), db, "", func(ctx context.Context, c bunx.Conn) error {
+		if err := lock(ctx, c); err != nil {
+			return err
+		}
+		applied, err := read(ctx, c)
+		if err != nil {
+			return err
+		}
+		if partitions, err = partitionsOf(ctx, c, len(applied) > 0, partitions); err != nil {
+			return err
+		}
+		lacking := missing(known, applied)
+		for _, m := range lacking {
+			if err := apply(ctx, c, dir, m, partitions); err != nil {
+				return err
+			}
+		}
+		if len(lacking) > 0 {
+			if err := extendPolicies(ctx, c); err != nil {
+				return err
+			}
+		}
+		return unknown(known, applied)
+	})
+}
+
+// Pending returns the migrations that are missing. Errors: errs.Invalid as Run.
+func Pending(ctx context.Context, db *bun.DB) ([]string, error) {
+	_, known, err := discover(db)
+	if err != nil {
+		return nil, err
+	}
+	ctx, c := bunx.For(ctx, db, "")
+	table := "SELECT count(*) FROM sqlite_master WHERE name = 'tc_migrations'"
+	if c.Postgres() {
+		table = "SELECT count(to_regclass('tc_migrations'))"
+	}
+	var tables int
+	if err := c.Row(ctx, table).Scan(&tables); err != nil {
+		return nil, bunx.Err(err, "")
+	}
+	var applied map[string]bool
+	if tables > 0 {
+		if applied, err = read(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	var names []string
+	for _, m := range missing(known, applied) {
+		names = append(names, m.String())
+	}
+	return names, unknown(known, applied)
+}
+
+// EnableRowLevelSecurity puts a policy on every table with a tenant: a statement sees the rows of the tenant that the
+// setting tenantcontent.tenant names, and no row without it. It returns the tables that had none. PostgreSQL only.
+func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) (tables []string, err error) {
+	err = bunx.Write(ctx, db, "", func(ctx context.Context, c bunx.Conn) error {
+		if !c.Postgres() {
+			return errs.New(errs.Invalid, "row-level security needs PostgreSQL")
+		}
+		rows, err := c.Rows(ctx, withoutPolicy)
+		tables, err = bunx.Scan(rows, err, bunx.Text)
+		if err == nil && len(tables) > 0 {
+			_, err = c.Exec(ctx, rowLevelSecurity)
+		}
+		return bunx.Err(err, "")
+	})
+	return tables, err
+}
+
+// withoutPolicy lists the tables that rls.sql would change.
+const withoutPolicy = `SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
+	WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname LIKE 'tc\_%' AND c.relname <> 'tc_tenants'
+		AND NOT (c.relrowsecurity AND c.relforcerowsecurity
+			AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'tc_tenant'))
+	ORDER BY c.relname`
+
+// probe is a tenant that nobody has.
+const probe = "-"
+
+// ErrHidden is the cause of an error of Visible that has nothing to do with whether the database answers.
+var ErrHidden = errors.New("row-level security does not fit this program")
+
+// Visible fails with errs.Unavailable, with the cause ErrHidden, saying what to change, where row-level security is on and this program's connections
+// do not tell the server their tenant, so that they see no row, or log in as a role that the policies do not bind.
+func Visible(ctx context.Context, db *bun.DB) error {
+	ctx, c := bunx.For(ctx, db, probe)
+	if !c.Postgres() {
+		return nil
+	}
+	var on, binds bool
+	var tenant, role string
+	err := c.Row(ctx, `SELECT c.relrowsecurity, row_security_active(c.oid), coalesce(current_setting('tenantcontent.tenant', true), ''), current_user
+		FROM pg_class c WHERE c.oid = to_regclass('tc_users')`).Scan(&on, &binds, &tenant, &role)
+	switch {
+	case errors.Is(err, sql.ErrNoRows): // not migrated
+		return nil
+	case err != nil:
+		return bunx.Err(err, "")
+	case on && !binds:
+		return errs.Wrap(errs.Unavailable, ErrHidden, "Row-level security is on in this database and does not bind the role %s: log in as a role that is no superuser and has no BYPASSRLS.", role)
+	case on && tenant != probe:
+		return errs.Wrap(errs.Unavailable, ErrHidden, "Row-level security is on in this database, and it is not told the tenant: add row_level_security=on to the database URL.")
+	}
+	return nil
+}
+
+// extendPolicies puts the policies on new tables, too, where row-level security is on.
+func extendPolicies(ctx context.Context, c bunx.Conn) error {
+	if !c.Postgres() {
+		return nil
+	}
+	var on bool
+	if err := c.Row(ctx, `SELECT relrowsecurity FROM pg_class WHERE oid = to_regclass('tc_users')`).Scan(&on); err != nil || !on {
+		return bunx.Err(err, "")
+	}
+	_, err := c.Exec(ctx, rowLevelSecurity)
+	return bunx.Err(err, "")
+}
+
+func discover(db *bun.DB) (dir string, known migrate.MigrationSlice, err error) {
+	switch db.Dialect().Name() {
+	case dialect.PG:
+		dir = "postgres"
+	case dialect.SQLite:
+		dir = "sqlite"
+	default:
+		return "", nil, errs.New(errs.Invalid, "the database must be PostgreSQL or SQLite, not %s", db.Dialect().Name())
+	}
+	sub, err := fs.Sub(files, dir)
+	if err != nil {
+		return "", nil, err
+	}
+	all := migrate.NewMigrations()
+	if err := all.Discover(sub); err != nil {
+		return "", nil, err
+	}
+	return dir, all.Sorted(), nil
+}
+
+// lock makes the table of notes and keeps other processes out until the transaction ends.
+func lock(ctx context.Context, c bunx.Conn) error {
+	const table = "CREATE TABLE IF NOT EXISTS tc_migrations (name text PRIMARY KEY, migrated_at text NOT NULL)"
+	statements := []string{table}
+	if c.Postgres() {
+		// Whoever waits here waits for the other process, however long that takes.
+		statements = []string{
+			"SET LOCAL lock_timeout = 0", "SET LOCAL statement_timeout = 0", table,
+			"LOCK TABLE tc_migrations IN SHARE ROW EXCLUSIVE MODE",
+		}
+	}
+	for _, s := range statements {
+		_, err := c.Exec(ctx, s)
+		switch {
+		case err != nil && s == table:
+			return fmt.Errorf("%w: %w", errNotes, bunx.Err(err, "The table of migrations"))
+		case err != nil:
+			return bunx.Err(err, "")
+		}
+	}
+	return nil
+}
+
+func read(ctx context.Context, c bunx.Conn) (map[string]bool, error) {
+	rows, err := c.Rows(ctx, "SELECT name FROM tc_migrations")
+	if err != nil {
+		return nil, bunx.Err(err, "")
+	}
+	defer func() { _ = rows.Close() }()
+	applied := map[string]bool{}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		applied[name] = true
+	}
+	return applied, bunx.Err(errors.Join(rows.Err(), rows.Close()), "")
+}
+
+func missing(known migrate.MigrationSlice, applied map[string]bool) migrate.MigrationSlice {
+	var out migrate.MigrationSlice
+	for _, m := range known {
+		if !applied[m.String()] {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func unknown(known migrate.MigrationSlice, applied map[string]bool) error {
+	have := map[string]bool{}
+	for _, m := range known {
+		have[m.String()] = true
+	}
+	for name := range applied {
+		if !have[name] {
+			return errs.New(errs.Invalid, "the database has migration %s, which this version does not know: run a newer version", name)
+		}
+	}
+	return nil
+}
+
+// apply runs one file, statement group by statement group (a line `--bun:split` parts them), and notes it.
+func apply(ctx context.Context, c bunx.Conn, dir string, m migrate.Migration, partitions int) error {
+	text, err := files.ReadFile(fmt.Sprintf("%s/%s.tx.up.sql", dir, m))
+	if err != nil {
+		return err
+	}
+	if partitions > 0 {
+		text = []byte(partitioned(string(text), partitions))
+	}
+	for _, group := range bytes.Split(text, []byte("--bun:split\n")) {
+		if _, err := c.Exec(ctx, string(group)); err != nil {
+			return fmt.Errorf("migration %s: %w", m, err)
+		}
+	}
+	if m.Name == refolds {
+		if err := refold(ctx, c); err != nil {
+			return fmt.Errorf("migration %s: %w", m, err)
+		}
+	}
+	_, err = c.Exec(ctx, "INSERT INTO tc_migrations (name, migrated_at) VALUES ($1, $2)", m.String(), bunx.At(time.Now()))
+	return err
+}
+
+// Names returns the migrations of an engine, "sqlite" or "postgres", in order.
+func Names(engine string) (names []string, err error) {
+	entries, err := fs.ReadDir(files, engine)
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".tx.up.sql"))
+	}
+	return names, err
+}

@@ -1,0 +1,49 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/text/fold"
+)
+
+// refolds is the name of the migration that ends with refold.
+const refolds = "0015"
+
+// refold writes the folded usernames by fold.Name where that differs. A user whose folded name somebody has by then keeps the
+// one of before, and with it the name.
+func refold(ctx context.Context, c bunx.Conn) error {
+	tenants, err := texts(ctx, c, `SELECT tenant_id FROM tc_tenants ORDER BY tenant_id`)
+	if err != nil {
+		return err
+	}
+	for _, tenant := range tenants {
+		ctx, c := bunx.For(ctx, c.DB, tenant)
+		names, err := texts(ctx, c, `SELECT username FROM tc_users WHERE tenant_id = $1 ORDER BY username`, tenant)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			key := fold.Name(name)
+			if key == fold.Text(name) {
+				continue
+			}
+			_, err := c.Exec(ctx, `UPDATE tc_users SET folded = $1 WHERE tenant_id = $2 AND username = $3
+				AND NOT EXISTS (SELECT 1 FROM tc_users o WHERE o.tenant_id = $2 AND o.folded = $1)`, key, tenant, name)
+			if err != nil {
+				return bunx.Err(err, "")
+			}
+		}
+	}
+	return nil
+}
+
+func texts(ctx context.Context, c bunx.Conn, query string, args ...any) ([]string, error) {
+	rows, err := c.Rows(ctx, query, args...)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (text string, err error) {
+		err = rows.Scan(&text)
+		return text, err
+	})
+	return all, bunx.Err(err, "")
+}

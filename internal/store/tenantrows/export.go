@@ -1,0 +1,411 @@
+package tenantrows
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+)
+
+// format is the version of what Export writes: lines of JSON. The first is a header; then there is an object with the name of each table and its
+// columns before the rows of the table, which are arrays, and an object with the name of a table before pairs of rows of it that refer to
+// each other; an object with the name of a file before its content, which is lines of text in base64; the last is an end. Times are texts,
+// what is true or false is 1 or 0, bytes and opened secrets are base64.
+const format = 2
+
+// maxLine is the most bytes of a line, so that reading one needs no more memory than a server has. The texts of a row have some MiB: a body of
+// the API has 1 MiB, the entries of a bundle 4 MiB together, the answers of a conversation 12 MiB; and JSON makes of a byte 6 at most.
+const maxLine = 64 << 20
+
+// header is the first line.
+type header struct {
+	Format     int      `json:"tenantcontent"`
+	Tenant     string   `json:"tenant"`
+	Migrations []string `json:"migrations"`
+	Name       string   `json:"name"`
+	Settings   string   `json:"settings"`
+	CreatedAt  string   `json:"createdAt"`
+	UpdatedAt  string   `json:"updatedAt"`
+	Files      string   `json:"files,omitempty"` // the Kind of Files, "" if there are none
+	Left       []string `json:"left,omitempty"`  // sentences about what the tenant has and the export has not
+	Stored     Stored   `json:"stored,omitzero"`
+}
+
+// Stored is how much there was to store when an export was begun, by the counters of its database.
+type Stored struct {
+	Bytes          int64 `json:"bytes"` // of files and records
+	WorkspaceBytes int64 `json:"workspaceBytes"`
+	Workspaces     int   `json:"workspaces"`
+}
+
+// section is a line before rows, or the last one.
+type section struct {
+	Table   string   `json:"table,omitempty"`
+	Columns []string `json:"columns,omitempty"`
+	Links   string   `json:"links,omitempty"`
+	File    string   `json:"file,omitempty"`
+	End     *end     `json:"end,omitempty"`
+}
+
+// end is the last line, with the number of rows and the digest of all lines before.
+type end struct {
+	Rows   int    `json:"rows"`
+	SHA256 string `json:"sha256"`
+}
+
+// Secrets opens and seals the values of sealed columns.
+type Secrets struct {
+	Columns []entity.SealedColumn
+	Open    func(tenant, table, column, row, sealed string) ([]byte, error)
+	Seal    func(tenant, table, column, row string, plain []byte) (string, error)
+}
+
+// of returns the sealed columns of a table and the places of their keys among its columns.
+func (s Secrets) of(t Table) (sealed map[int]int) {
+	sealed = map[int]int{}
+	for _, c := range s.Columns {
+		if c.Table == t.Name {
+			place := func(name string) int {
+				return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
+			}
+			sealed[place(c.Column)] = place(c.Key)
+		}
+	}
+	return sealed
+}
+
+// Options are those of Export and Import.
+type Options struct {
+	Secrets Secrets
+	Without []string // tables that no export has
+	Rows    func(n int)
+	Check   func() error // an import calls it before each write, and for each piece of a file, and ends with its error
+	Files   *Files       // of an export; nil: it has none
+	Skip    []string     // tables whose rows an import leaves out
+	Left    []string     // what Import.Left returns
+	Stored  Stored       // what Import.Stored returns
+}
+
+// Files are what a tenant has outside of the database, each of a row of a table.
+type Files struct {
+	Table string // whose rows have files, by the first column of their key
+	Kind  string // what can read them: an import returns the one of the export
+	// KindOf is the column of Table that has the Kind of each.
+	KindOf string
+	// Export writes a file, and reports whether there is one.
+	Export func(ctx context.Context, key string, w io.Writer) (there bool, err error)
+	// Missing returns the error for a row without a file.
+	Missing func(key string) error
+	// Import makes a file.
+	Import func(ctx context.Context, key string, r io.Reader) error
+}
+
+// leavesOut reports whether exports are without a table.
+func (o Options) leavesOut(t Table) bool {
+	_, made := derived[t.Name]
+	return made || slices.Contains(o.Without, t.Name)
+}
+
+// lines writes lines of JSON, and their digest.
+type lines struct {
+	to     io.Writer
+	digest hash.Hash
+	json   *json.Encoder
+}
+
+func newLines(w io.Writer) *lines {
+	l := &lines{to: w, digest: sha256.New()}
+	l.json = json.NewEncoder(bounded{io.MultiWriter(w, l.digest)})
+	l.json.SetEscapeHTML(false)
+	return l
+}
+
+// bounded refuses lines that no import reads. An encoder writes each at once.
+type bounded struct{ io.Writer }
+
+// Write implements io.Writer.
+func (b bounded) Write(line []byte) (int, error) {
+	if len(line) > maxLine {
+		return 0, errs.New(errs.TooLarge, "a row has more than %d MiB, which no import reads", maxLine>>20)
+	}
+	return b.Writer.Write(line)
+}
+
+// Export writes all rows of a tenant, as they are at one time, and returns their number. Memory does not grow with them. It returns
+// errs.NotFound if there is no such tenant.
+func Export(ctx context.Context, db *bun.DB, tenant string, w io.Writer, o Options) (rows int, err error) {
+	all, err := Tables(ctx, db)
+	if err != nil {
+		return 0, err
+	}
+	ctx, c := bunx.For(bunx.WithWork(ctx, bunx.Unbounded), db, tenant)
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: isolation(c), ReadOnly: true})
+	if err != nil {
+		return 0, bunx.Err(err, "Tenant")
+	}
+	defer func() { _ = tx.Rollback() }()
+	e := export{ctx: ctx, db: db, c: bunx.TxConn(db, tx), tenant: tenant, out: newLines(w), o: o}
+	keep := func(t Table) func(row []any) {
+		if o.Files == nil || t.Name != o.Files.Table {
+			return func([]any) {}
+		}
+		at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == t.Key[0] })
+		e.key = t.Key[0]
+		return func(row []any) { e.files = append(e.files, row[at].(string)) }
+	}
+	if err := e.header(); err != nil {
+		return 0, err
+	}
+	for _, t := range all {
+		if o.leavesOut(t) {
+			continue
+		}
+		if err := e.table(t, keep(t)); err != nil {
+			return e.rows, fmt.Errorf("export %s: %w", t.Name, err)
+		}
+	}
+	_ = tx.Rollback() // what was read is read
+	for _, key := range e.files {
+		if err := e.file(key); err != nil {
+			return e.rows, err
+		}
+	}
+	if err := e.stillThere(); err != nil {
+		return e.rows, err
+	}
+	last := section{End: &end{Rows: e.rows, SHA256: hex.EncodeToString(e.out.digest.Sum(nil))}}
+	return e.rows, json.NewEncoder(w).Encode(last)
+}
+
+// isolation is that of a transaction that sees one time. On SQLite all do.
+func isolation(c bunx.Conn) sql.IsolationLevel {
+	if c.Postgres() {
+		return sql.LevelRepeatableRead
+	}
+	return sql.LevelDefault
+}
+
+type export struct {
+	ctx    context.Context
+	db     *bun.DB
+	c      bunx.Conn
+	tenant string
+	out    *lines
+	o      Options
+	rows   int
+	key    string   // the column of the keys of files
+	files  []string // these keys
+}
+
+func (e *export) header() (err error) {
+	h := header{Format: format, Tenant: e.tenant, Left: e.o.Left, Stored: e.o.Stored}
+	if e.o.Files != nil {
+		h.Files = e.o.Files.Kind
+	}
+	var created, updated bunx.Time
+	err = e.c.Row(e.ctx, `SELECT name, settings, created_at, updated_at FROM tc_tenants WHERE tenant_id = $1 AND hidden IS NULL`, e.tenant).
+		Scan(&h.Name, &h.Settings, &created, &updated)
+	if err != nil {
+		return bunx.Err(err, "Tenant")
+	}
+	h.CreatedAt, h.UpdatedAt = created.String(), updated.String()
+	if h.Migrations, err = migrations(e.ctx, e.db); err != nil {
+		return err
+	}
+	return e.out.json.Encode(h)
+}
+
+// migrations returns the names of those that a database has.
+func migrations(ctx context.Context, db *bun.DB) ([]string, error) {
+	ctx, c := bunx.For(ctx, db, "")
+	rows, err := c.Rows(ctx, `SELECT name FROM tc_migrations`)
+	names, err := bunx.Scan(rows, err, bunx.Text)
+	slices.Sort(names)
+	return names, bunx.Err(err, "Migration")
+}
+
+// file writes a file. The object before its content is written with the first piece of it, as there may be no such file.
+func (e *export) file(key string) error {
+	pieces := &pieces{out: e.out, key: key}
+	there, err := e.o.Files.Export(e.ctx, key, pieces)
+	if err != nil {
+		return err
+	}
+	if there {
+		return pieces.flush()
+	}
+	t := e.o.Files.Table
+	kept, err := e.holds(`SELECT EXISTS (SELECT 1 FROM `+t+` WHERE tenant_id = $1 AND `+e.key+` = $2)`, key)
+	if err == nil && kept {
+		err = e.o.Files.Missing(key)
+	}
+	return err
+}
+
+// stillThere returns errs.Conflict if the tenant has been deleted meanwhile, and its files with it.
+func (e *export) stillThere() error {
+	there, err := e.holds(`SELECT EXISTS (SELECT 1 FROM tc_tenants WHERE tenant_id = $1 AND hidden IS NULL)`)
+	if err == nil && !there {
+		err = errs.New(errs.Conflict, "the tenant %s was deleted while it was exported", e.tenant)
+	}
+	return err
+}
+
+// holds reports whether something of the tenant is so now.
+func (e *export) holds(query string, args ...any) (is bool, err error) {
+	ctx, c := bunx.For(e.ctx, e.db, e.tenant)
+	err = c.Row(ctx, query, append([]any{e.tenant}, args...)...).Scan(&is)
+	return is, bunx.Err(err, "Row")
+}
+
+// pieces writes the content of a file.
+type pieces struct {
+	out    *lines
+	key    string
+	begun  bool
+	buffer []byte
+}
+
+const pieceBytes = 48 << 10
+
+// Write implements io.Writer.
+func (p *pieces) Write(b []byte) (n int, err error) {
+	for n < len(b) {
+		some := min(len(b)-n, pieceBytes-len(p.buffer))
+		p.buffer = append(p.buffer, b[n:n+some]...)
+		if n += some; len(p.buffer) == pieceBytes {
+			if err := p.flush(); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+func (p *pieces) flush() error {
+	if !p.begun {
+		p.begun = true
+		if err := p.out.json.Encode(section{File: p.key}); err != nil {
+			return err
+		}
+	}
+	err := p.out.json.Encode(p.buffer) // as base64
+	p.buffer = p.buffer[:0]
+	return err
+}
+
+// table writes the rows of a table, those that refer to others of the same table with these references behind them. It calls keep with the values of
+// each row.
+func (e *export) table(t Table, keep func(row []any)) error {
+	names, line := make([]string, len(t.Columns)), make([]any, len(t.Columns))
+	self := -1
+	for i, c := range t.Columns {
+		if names[i] = c.Name; c.Name == t.Self {
+			self = i
+		}
+	}
+	if err := e.out.json.Encode(section{Table: t.Name, Columns: names}); err != nil {
+		return err
+	}
+	sealed := e.o.Secrets.of(t)
+	err := e.each(t, `SELECT `+strings.Join(names, ", ")+` FROM `+t.Name+` WHERE tenant_id = $1`, t.Columns, func(row []any) error {
+		copy(line, row)
+		keep(row)
+		for i, key := range sealed {
+			if text, ok := row[i].(string); ok && text != "" {
+				plain, err := e.o.Secrets.Open(e.tenant, t.Name, names[i], row[key].(string), text)
+				if err != nil {
+					return errs.Wrap(errs.Invalid, err, "%s.%s of %q opens under no key of this program", t.Name, names[i], row[key])
+				}
+				line[i] = base64.StdEncoding.EncodeToString(plain)
+			}
+		}
+		if self >= 0 {
+			line[self] = nil
+		}
+		e.rows++
+		e.o.Rows(1)
+		return e.out.json.Encode(line)
+	})
+	if err != nil || self < 0 {
+		return err
+	}
+	if err := e.out.json.Encode(section{Links: t.Name}); err != nil {
+		return err
+	}
+	pair := []Column{{t.Key[0], Text}, t.Columns[self]}
+	return e.each(t, fmt.Sprintf(`SELECT %s, %s FROM %s WHERE tenant_id = $1 AND %s IS NOT NULL`, t.Key[0], t.Self, t.Name, t.Self), pair,
+		func(row []any) error { return e.out.json.Encode(row) })
+}
+
+// each calls do with the values of each row of a table, as they are written.
+func (e *export) each(t Table, query string, columns []Column, do func(row []any) error) (err error) {
+	rows, err := e.c.Rows(e.ctx, query, e.tenant)
+	if err != nil {
+		return bunx.Err(err, "Row")
+	}
+	defer func() { _ = rows.Close() }()
+	dest, row := make([]any, len(columns)), make([]any, len(columns))
+	for i := range dest {
+		dest[i] = new(any)
+	}
+	for rows.Next() {
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		for i, c := range columns {
+			if row[i], err = written(c, *dest[i].(*any)); err != nil {
+				return errs.Wrap(errs.Conflict, err, "%s.%s has a value that is no %s: correct it, and export again", t.Name, c.Name, c.Type)
+			}
+		}
+		if err := do(row); err != nil {
+			return err
+		}
+	}
+	return bunx.Err(rows.Err(), "Row")
+}
+
+// written returns a value of the database as it is written.
+func written(c Column, value any) (any, error) {
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case bool:
+		return map[bool]int{true: 1}[v], nil
+	case int64:
+		return v, nil
+	case string:
+		if c.Type == Time {
+			return instant(v)
+		}
+		return v, nil
+	case []byte:
+		if c.Type == Bytes {
+			return base64.StdEncoding.EncodeToString(v), nil
+		}
+		return string(v), nil
+	}
+	if c.Type == Time {
+		return instant(value)
+	}
+	return nil, fmt.Errorf("tenantrows: the column %s has a %T, which has no place here", c.Name, value)
+}
+
+func instant(value any) (string, error) {
+	var t bunx.Time
+	err := t.Scan(value)
+	return t.String(), err
+}

@@ -1,0 +1,92 @@
+package endtoend_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/evanw/esbuild/pkg/api"
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+)
+
+// runAll runs the bundles of a folder in Node.js, and writes what they return.
+const runAll = `import { readdirSync, writeFileSync } from 'node:fs'
+const all = {}
+setInterval(() => {}, 1000) // timers of AbortSignal do not keep Node.js running
+for (const name of readdirSync('bundles')) {
+  all[name] = JSON.stringify(await (await import('./bundles/' + name)).run())
+}
+writeFileSync('all.json', JSON.stringify(all))
+process.exit()
+`
+
+// TestPackages: the packages of npm that handlers need, bundled into one file, do in a handler what
+// they do in Node.js. What the files intl.js and web.js call a value of their own is that of
+// Node.js or, for what is not supported, an error that says so.
+func TestPackages(t *testing.T) {
+	is := is.New(t)
+	dir := installed(t, "testdata/npm")
+	usages, err := filepath.Glob(filepath.Join(dir, "*.js"))
+	is.NoErr(err)
+	files := map[string]string{"informer.yaml": "", "index.html": "x"}
+	is.NoErr(os.Mkdir(filepath.Join(dir, "bundles"), 0o755))
+	for _, file := range usages {
+		name := filepath.Base(file)
+		b := api.Build(api.BuildOptions{
+			EntryPoints: []string{file}, AbsWorkingDir: dir, Bundle: true, Format: api.FormatESModule, Platform: api.PlatformBrowser, Target: api.ES2022, Charset: api.CharsetUTF8, MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true,
+		})
+		if len(b.Errors) > 0 {
+			t.Fatalf("%s: %s", name, b.Errors[0].Text)
+		}
+		is.NoErr(os.WriteFile(filepath.Join(dir, "bundles", strings.TrimSuffix(name, ".js")+".mjs"), b.OutputFiles[0].Contents, 0o644))
+		files["lib/"+name] = string(b.OutputFiles[0].Contents)
+		files["server/"+name] = "import { run } from '../lib/" + name + "'\nexport const config = { timeout: 120000 }\nexport const GET = async () => ({ status: 200, body: JSON.stringify(await run()) })\n"
+	}
+	is.NoErr(os.WriteFile(filepath.Join(dir, "all.mjs"), []byte(runAll), 0o644))
+	c := exec.CommandContext(t.Context(), "node", "all.mjs")
+	c.Dir, c.Env = dir, append(os.Environ(), "TZ=UTC", "LC_ALL=en_US.UTF-8")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := os.ReadFile(filepath.Join(dir, "all.json"))
+	is.NoErr(err)
+	var want map[string]string
+	is.NoErr(json.Unmarshal(out, &want))
+
+	w := newWorld(t, dbtest.SQLite)
+	app := w.admin.app(t, "Packages", files)
+	w.admin.must(t, "POST", "/api/apps/"+app+"/_deploy", "")
+	for name, value := range want {
+		t.Run(strings.TrimSuffix(name, ".mjs"), func(t *testing.T) {
+			a := w.admin.do(t, "GET", "/api/apps/"+app+"/view/api/_server/"+strings.TrimSuffix(name, ".mjs"), "")
+			if a.status != 200 {
+				t.Fatalf("%d %s\n%s", a.status, a.body, w.admin.do(t, "GET", "/api/apps/"+app+"/stats/api", "").body)
+			}
+			compare(t, value, a.body)
+		})
+	}
+}
+
+// compare compares JSON as it was written in Node.js and in a handler. A value of an object that is
+// "unsupported" is none.
+func compare(t *testing.T, want, got string) {
+	t.Helper()
+	if want == got {
+		return
+	}
+	var w, g map[string]json.RawMessage
+	if json.Unmarshal([]byte(want), &w) != nil || json.Unmarshal([]byte(got), &g) != nil {
+		t.Fatalf("want %s\n got %s", want, got)
+	}
+	for name, value := range w {
+		if string(g[name]) != `"unsupported"` && !bytes.Equal(g[name], value) {
+			t.Errorf("%s:\nwant %s\n got %s", name, value, g[name])
+		}
+	}
+}

@@ -1,9 +1,0 @@
-#!/usr/bin/env bash
-# interop.sh [ARGUMENTS of go test]: tests against servers that other people wrote (internal/interop), which it installs. None is skipped.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-
-scripts/needs.sh samba ds389 node simplesamlphp lemonldap
-export TENANTCONTENT_INTEROP=1 CGO_ENABLED=0
-go vet -tags interop ./internal/interop/...
-go test -tags interop -count=1 -timeout 10m "$@" ./internal/interop/...
