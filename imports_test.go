@@ -34,7 +34,7 @@ var layers = []layer{
 	{"http", "httpapi internal/rest/...", "values helpers seams machinery who content programs bundles"},
 	{"stores", "internal/store/... internal/jobs/... database", "values helpers sql machinery who content programs bundles"},
 	{"root", ".", "values helpers seams sql machinery who content programs bundles http stores"},
-	{"programs that run", "cmd/... internal/bench internal/testkit/... examples/...", "values helpers seams sql machinery who content programs bundles http stores root"},
+	{"programs that run", "cmd/... internal/cli internal/bench internal/testkit/... examples/...", "values helpers seams sql machinery who content programs bundles http stores root"},
 }
 
 // nouns are the packages of one noun each. Those of one layer do not import each other; what one needs of another it declares
@@ -59,7 +59,7 @@ var mayBeImportedBy = []rule{
 	{"github.com/ledongthuc/pdf", "internal/text/doctext"},
 	{"github.com/openai/openai-go", "ai/openai"},
 	{"github.com/modelcontextprotocol/go-sdk", "assistants/mcp"},
-	{"net/http", ". httpapi internal/rest/... ai/openai ai/aitest assistants/mcp cmd/... examples/... internal/bench domains/saml domains/oidc internal/secure/certs internal/secure/egress internal/testkit/..."},
+	{"net/http", ". httpapi internal/rest/... ai/openai ai/aitest assistants/mcp internal/cli examples/... internal/bench domains/saml domains/oidc internal/secure/certs internal/secure/egress internal/testkit/..."},
 	{"github.com/netresearch/go-cron", "internal/jobs/queue"},
 	{"filippo.io/age", "internal/store/tenantrows"},
 	{"github.com/wneessen/go-mail", "apps/messages/smtp"},
@@ -67,7 +67,7 @@ var mayBeImportedBy = []rule{
 }
 
 // drivers are the packages that may link a SQL driver. The library links none: a host brings its own.
-const drivers = "database cmd/... examples/... internal/sqldb/pgsafe internal/sqldb/sqlitesafe internal/testkit/... internal/bench"
+const drivers = "database internal/cli examples/... internal/sqldb/pgsafe internal/sqldb/sqlitesafe internal/testkit/... internal/bench"
 
 // blank are the packages that may be imported for their effect: parts of the language's own library.
 var blank = []string{"embed", "time/tzdata"}
@@ -167,7 +167,7 @@ func TestRulesBite(t *testing.T) {
 		{"httpapi", module + "/internal/sqldb/bunx", false},
 		{"httpapi", module + "/internal/store/colors", false},
 		{"httpapi", module, false},
-		{"cmd/tenantcontent", module + "/database", true},
+		{"internal/cli", module + "/database", true},
 		{"actor", module + "/colors", false},
 		{"anew", module + "/errs", false}, // in no layer
 		{"colors", "net/http", false},

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/dblock"
+)
+
+// drain is how long a server that stops waits for the requests that are running, and linger how long, after these, for
+// connections that it would close when they are idle.
+const (
+	drain  = 30 * time.Second
+	linger = time.Second
+)
+
+type serveCommand struct {
+	config
+	storage
+	logging
+	AdminPassword string `env:"TENANTCONTENT_ADMIN_PASSWORD" help:"First start: password of the superuser admin (default: a random one, printed once)." placeholder:"PASSWORD"`
+}
+
+// Run serves until ctx ends: then it stops accepting, finishes what runs and closes the database.
+func (s *serveCommand) Run(ctx context.Context, t terminal) error {
+	lib, err := s.library()
+	if err != nil {
+		return err
+	}
+	if _, err := net.ResolveTCPAddr("tcp", s.Listen); err != nil {
+		return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", s.Listen, err)
+	}
+	if err := s.make(); err != nil {
+		return err
+	}
+	lib.Log = s.logger(t.err)
+	if lib.AI, err = s.models(lib); err != nil {
+		return err
+	}
+	lib.Skills = s.skills(lib)
+	if s.MCPNetworks != "none" {
+		lib.Log.Warn("TENANTCONTENT_MCP_NETWORKS is the old name of TENANTCONTENT_ALLOW_NETWORKS, and counts with it: use that one")
+	}
+	if err := s.open(&lib); err != nil {
+		return err
+	}
+	defer func() { _ = shut(&lib) }()
+	if err := database.Check(ctx, lib.DB); err != nil {
+		return err
+	}
+	only, err := dblock.Serve(ctx, lib.DB, s.Listen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = only.Release() }()
+	if err := tenantcontent.CheckSecretKeyFile(ctx, lib); err != nil {
+		return err
+	}
+	app, err := tenantcontent.Open(lib)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = app.Close() }()
+	if err := tenantcontent.Migrate(ctx, lib.DB); err != nil {
+		return err
+	}
+	if err := app.Ready(ctx); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", s.Listen) // before the first start, whose password is printed once
+	if err != nil {
+		return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", s.Listen, err)
+	}
+	defer func() { _ = listener.Close() }() // again, unless it never served
+	url := address(listener.Addr().String(), lib.BaseURL)
+	if err := app.Lock(ctx, url); err != nil {
+		return err
+	}
+	defer func() { _ = app.Unlock() }()
+	made, generated, err := app.FirstStart(ctx, s.AdminPassword)
+	if err != nil {
+		return err
+	}
+	if made {
+		welcome(t, generated)
+	}
+	started(lib, url)
+	return serve(ctx, listener, app, app, lib.Log)
+}
+
+// started logs where the server is and, if apps have origins of their own, where these are.
+func started(lib tenantcontent.Config, url string) {
+	if lib.AppOrigin == "" {
+		lib.Log.Info("serving", "url", url)
+		return
+	}
+	lib.Log.Info("serving", "url", url, "apps", lib.AppOrigin)
+	if otherListener(lib.AppOrigin, lib.BaseURL) {
+		lib.Log.Warn("the origin of apps has another scheme or port than the base URL: browsers find apps there only if something forwards them to this server",
+			"apps", lib.AppOrigin, "base", lib.BaseURL)
+	}
+}
+
+// otherListener reports whether the origin of apps is on this machine, at another scheme or port than the base URL: without a proxy
+// between, as on a machine of a developer, nothing serves it.
+func otherListener(apps, base string) bool {
+	at, err := url.Parse(strings.Replace(apps, "{app}", "app", 1))
+	if err != nil || at.Hostname() != "localhost" && !strings.HasSuffix(at.Hostname(), ".localhost") {
+		return false
+	}
+	u, err := url.Parse(base)
+	return err == nil && (at.Scheme != u.Scheme || at.Port() != u.Port())
+}
+
+// address returns the URL to call a server at: the address it listens on, with the path of its base URL.
+func address(listen, base string) string {
+	path := ""
+	if u, err := url.Parse(base); err == nil {
+		path = strings.TrimRight(u.EscapedPath(), "/")
+	}
+	return "http://" + reachable(listen) + path
+}
+
+func welcome(t terminal, generated string) {
+	password := "as configured"
+	if generated != "" {
+		password = generated + " (shown only now)"
+	}
+	_, _ = fmt.Fprintf(t.out, "First start: made the tenant default with the superuser admin, password %s.\n", password)
+}
+
+// serve runs the HTTP server, with the app or a handler around it, and the background work side by side.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, app *tenantcontent.App, log *slog.Logger) error {
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	failed := make(chan error, 2)
+	running.Go(func() {
+		if err := app.Run(background); err != nil {
+			failed <- err
+		}
+	})
+	defer running.Wait()
+	defer stop()
+
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return errors.Join(err, server.Close())
+	case <-ctx.Done():
+	}
+	log.Info("stopping: finishing what runs")
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	shutdown, closed := context.WithCancel(last)
+	var closing sync.WaitGroup
+	closing.Go(func() { _ = server.Shutdown(shutdown) }) // no new connections; those that are idle are closed
+	err := app.Drain(last)
+	timer := time.AfterFunc(linger, closed)
+	closing.Wait()
+	timer.Stop()
+	closed()
+	if err != nil {
+		err = fmt.Errorf("some requests did not finish in %s: %w", drain, err)
+	}
+	if err := errors.Join(err, server.Close()); err != nil {
+		return err
+	}
+	log.Info("stopped")
+	return nil
+}

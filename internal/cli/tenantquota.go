@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/quotas"
+)
+
+type tenantQuotaCommand struct {
+	storage
+	ID        string `arg:"" help:"Id of the tenant."`
+	Size      string `help:"Most bytes that it stores, such as 50GiB; default: as many as the server allows." placeholder:"SIZE|default"`
+	Databases string `help:"Most SQL databases of its apps and drafts; default: as many as the server allows." placeholder:"NUMBER|default"`
+}
+
+// Run sets what a tenant may store, if a flag says so, and shows what it stores. A running server
+// knows it within a second.
+func (q *tenantQuotaCommand) Run(ctx context.Context, t terminal) error {
+	return q.with(ctx, t, func(app *tenantcontent.App) error {
+		tenant, err := app.Tenants.Unchecked().Lookup(ctx, q.ID)
+		if err != nil {
+			return err
+		}
+		own := tenant.Quota
+		if q.Size != "" {
+			var of size
+			if own.Bytes, err = ownLimit("--size", q.Size, &of, func() int64 { return int64(of) }); err != nil {
+				return err
+			}
+		}
+		if q.Databases != "" {
+			var of count
+			if own.Workspaces, err = ownLimit("--databases", q.Databases, &of, func() int { return int(of) }); err != nil {
+				return err
+			}
+		}
+		if q.Size != "" || q.Databases != "" {
+			if _, err := app.Tenants.Unchecked().SetQuota(ctx, q.ID, own); err != nil {
+				return err
+			}
+		}
+		u, err := app.Storage(ctx, q.ID)
+		if err != nil {
+			return err
+		}
+		return table(t, [][]string{
+			{"OF", "USED", "ALLOWED"},
+			{"bytes", quotas.Size(u.Used()), ofServer(own.Bytes == nil, quotas.Size(u.Allowed))},
+			{"uploads", quotas.Size(u.Uploads), ""}, {"downloads", quotas.Size(u.Downloads), ""}, {"libraries", quotas.Size(u.Libraries()), ""},
+			{"records", quotas.Size(u.Records), ""}, {"data of apps", quotas.Size(u.Workspaces), ""},
+			{"databases", strconv.Itoa(u.Count), ofServer(own.Workspaces == nil, strconv.Itoa(u.MaxCount))},
+		})
+	})
+}
+
+// ofServer returns a limit, and marks one that is not the tenant's own: the environment of the
+// server may have another one than this command's.
+func ofServer(is bool, limit string) string {
+	if is {
+		return limit + " (the server's)"
+	}
+	return limit
+}
+
+// ownLimit reads a limit, nil for that of the server. Errors: errs.Invalid naming the flag.
+func ownLimit[T any](flag, text string, into interface{ UnmarshalText([]byte) error }, value func() T) (*T, error) {
+	if text == "default" {
+		return nil, nil
+	}
+	if err := into.UnmarshalText([]byte(text)); err != nil {
+		return nil, errs.New(errs.Invalid, "%s: %v; or default, for what the server allows", flag, err)
+	}
+	limit := value()
+	return &limit, nil
+}

@@ -1,0 +1,17 @@
+package cli
+
+import (
+	"runtime/debug"
+)
+
+type versionCommand struct{}
+
+func (*versionCommand) Run(t terminal) error { return say(t, "tenantcontent %s", version()) }
+
+// version returns the version that the program was built as.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "devel"
+}
