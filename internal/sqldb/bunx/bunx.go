@@ -36,26 +36,12 @@ type fixed interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-type txKey struct{}
 type tenantKey struct{}
 type workKey struct{}
 type dryRunKey struct{}
 
-// running is a transaction in a context.
-type running struct {
-	db     *bun.DB
-	tx     bun.Tx
-	after  []func()
-	tenant string  // of the last statement
-	growth *growth // nil: not Long, or not on PostgreSQL
-}
-
-func (r *running) conn() Conn {
-	return Conn{IDB: r.tx, DB: r.db, fixed: withHooks(r.db, r.tx.Tx), inTx: true, growth: r.growth}
-}
-
 // TxConn returns where the statements of a transaction run that is not in a context.
-func TxConn(db *bun.DB, tx bun.Tx) Conn { return (&running{db: db, tx: tx}).conn() }
+func TxConn(db *bun.DB, tx bun.Tx) Conn { return (&running{db: db, idb: tx, tx: tx.Tx}).conn() }
 
 // AllTenants is the tenant of statements over all tenants. Where row-level security is on, they see the tables of the queue and no other.
 const AllTenants = "*"
@@ -67,7 +53,7 @@ func For(ctx context.Context, db *bun.DB, tenant string) (context.Context, Conn)
 	if tenant != Tenant(ctx) {
 		ctx = context.WithValue(ctx, tenantKey{}, tenant)
 	}
-	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
+	if r := transaction(ctx, db); r != nil {
 		r.tenant = tenant
 		return ctx, r.conn()
 	}
@@ -102,12 +88,16 @@ func WorkOf(ctx context.Context) Work {
 	return w
 }
 
-// InTx runs fn in a transaction and commits when it returns nil. Inside a transaction of the same database it joins.
+// InTx runs fn in a transaction and commits when it returns nil. Inside a transaction of the same
+// database it joins; in one of WithTx, what fn did is undone when it fails, and no more than that.
 // When the answer to the COMMIT is not read, because the connection is lost or ctx ends, the error
 // is errs.Unconfirmed: the change may have been made. Every write goes through it: on SQLite a
 // write outside a transaction keeps the log from being copied back.
 func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
-	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
+	if r := transaction(ctx, db); r != nil {
+		if r.host {
+			return r.part(ctx, fn)
+		}
 		return fn(ctx)
 	}
 	tenant, err := inTx(ctx, db, fn)
@@ -125,7 +115,7 @@ func inTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) (
 		d = nil
 	}
 	defer d.writeSoon(ctx, db) // after the rollback
-	r := &running{db: db, tx: tx}
+	r := &running{db: db, idb: tx, tx: tx.Tx}
 	defer func() { tenant = r.tenant }()
 	if WorkOf(ctx) == Long && db.Dialect().Name() == dialect.PG {
 		r.growth = &growth{}
@@ -154,9 +144,7 @@ func inTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) (
 	if err := tx.Commit(); err != nil {
 		return "", unconfirmed(Err(ended(ctx, err), ""), sent(err, begun))
 	}
-	for _, f := range r.after {
-		f()
-	}
+	r.committed()
 	analyze(ctx, db, changed)
 	return "", nil
 }
@@ -168,7 +156,7 @@ var errDryRun = errors.New("bunx: the end of a dry run")
 // private copy of the database (internal/sqldb/sqlitesafe): writers do not wait for it, nor it for them. On PostgreSQL it holds locks on what fn changes
 // until it ends. Errors: fn's own; errs.Invalid, before fn runs, if ctx has a transaction.
 func DryRun(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
-	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
+	if transaction(ctx, db) != nil {
 		return errs.New(errs.Invalid, "A dry run must not run in another transaction.")
 	}
 	err := InTx(context.WithValue(ctx, dryRunKey{}, true), db, func(ctx context.Context) error {
@@ -225,37 +213,6 @@ func WriteOne(ctx context.Context, db *bun.DB, tenant string, fn func(ctx contex
 	}
 	err := Write(ctx, db, tenant, fn) // a statement whose client is gone ends with its transaction
 	return unconfirmed(err, errs.CodeOf(err) != errs.Unconfirmed && sent(err, false))
-}
-
-// AfterCommit runs f when the transaction in ctx has been committed, at once when there is none, never when it is
-// rolled back.
-func AfterCommit(ctx context.Context, f func()) {
-	if r, ok := ctx.Value(txKey{}).(*running); ok {
-		r.after = append(r.after, f)
-		return
-	}
-	f()
-}
-
-// Notifier calls a function after the commits that change rows of a tenant. The zero Notifier calls none.
-type Notifier struct{ changed func(tenant string) }
-
-// Set sets the function.
-func (n *Notifier) Set(changed func(tenant string)) { n.changed = changed }
-
-// AfterCommit calls the function when the transaction in ctx has been committed: see AfterCommit.
-func (n *Notifier) AfterCommit(ctx context.Context, tenant string) {
-	if n.changed != nil {
-		AfterCommit(ctx, func() { n.changed(tenant) })
-	}
-}
-
-// Write is Write that calls the function after the commit.
-func (n *Notifier) Write(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error) error {
-	return Write(ctx, db, tenant, func(ctx context.Context, c Conn) error {
-		n.AfterCommit(ctx, tenant)
-		return fn(ctx, c)
-	})
 }
 
 // Rows runs fixed text that returns rows. The caller closes them.

@@ -318,7 +318,7 @@ func (d *Deferred) write(ctx context.Context, r *running) error {
 	}
 	these := d.take()
 	defer d.done()
-	own := &running{db: r.db, tx: r.tx}
+	own := &running{db: r.db, idb: r.idb, tx: r.tx}
 	failed, results := map[string]bool{}, make([]writeState, len(these))
 	for i, w := range these {
 		group := inTenant(w.tenant, w.Group)
@@ -338,9 +338,7 @@ func (d *Deferred) write(ctx context.Context, r *running) error {
 		return Err(err, "")
 	}
 	d.finish(these, results)
-	for _, f := range own.after {
-		f()
-	}
+	own.committed()
 	for _, w := range these {
 		if w.state == dropped && w.Dropped != nil {
 			w.Dropped()

@@ -89,8 +89,7 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error 
 // InTransaction implements bundles.Store.
 func (s *Store) InTransaction(ctx context.Context) bool {
 	_, c := bunx.For(ctx, s.db, bunx.Tenant(ctx))
-	_, running := c.IDB.(bun.Tx)
-	return running
+	return c.InTx()
 }
 
 // DryRun implements bundles.Store.
