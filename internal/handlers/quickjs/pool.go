@@ -120,7 +120,7 @@ func (l *pool) put(p *process, reusable bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if reusable && !l.closed && p.alive() {
-		l.shelve(p)
+		l.keepIdle(p)
 		return
 	}
 	if !reusable {
@@ -130,9 +130,9 @@ func (l *pool) put(p *process, reusable bool) {
 	l.warm()
 }
 
-// shelve adds a child to the idle ones. If there are too many, the one that has waited longest of
+// keepIdle adds a child to the idle ones. If there are too many, the one that has waited longest of
 // the tenant with most is ended. The caller holds l.mu.
-func (l *pool) shelve(p *process) {
+func (l *pool) keepIdle(p *process) {
 	p.idleSince = time.Now()
 	l.idle = append(l.idle, p)
 	if len(l.idle) > l.o.Idle {

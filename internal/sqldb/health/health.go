@@ -21,8 +21,8 @@ import (
 const (
 	// fresh is how long the result of a probe holds, however many ask.
 	fresh = time.Second
-	// patience is how long a probe takes at most.
-	patience = 5 * time.Second
+	// timeout is how long a probe takes at most.
+	timeout = 5 * time.Second
 	// damagedFor is how long the database counts as damaged after a statement has met damage.
 	damagedFor = 10 * time.Minute
 	// roomy is how many bytes a probe writes after a write had no room: a few bytes may find some
@@ -98,7 +98,7 @@ func (m *Monitor) isDamaged() bool { return !m.damaged.IsZero() && m.now().Sub(m
 
 // probe writes a row.
 func (m *Monitor) probe(ctx context.Context, bytes int) error {
-	ctx, cancel := context.WithTimeout(bunx.Brief(ctx), patience)
+	ctx, cancel := context.WithTimeout(bunx.Brief(ctx), timeout)
 	defer cancel()
 	err := bunx.WriteOne(ctx, m.db, "", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `INSERT INTO tc_leases (name, holder, ends_at) VALUES ('write probe', $1, $2)

@@ -381,7 +381,7 @@ func TestWriterThatIsNotFreeInTime(t *testing.T) {
 func TestHurriedWriters(t *testing.T) {
 	is := is.New(t)
 	type key struct{}
-	c, err := newConnector(file(t), limits{every: time.Second, most: 1 << 20, wait: time.Minute, patience: 20 * time.Millisecond},
+	c, err := newConnector(file(t), limits{every: time.Second, most: 1 << 20, wait: time.Minute, longAfter: 20 * time.Millisecond},
 		Options{Hurried: func(ctx context.Context) bool { return ctx.Value(key{}) != nil }})
 	is.NoErr(err)
 	db := sql.OpenDB(c)
@@ -390,7 +390,7 @@ func TestHurriedWriters(t *testing.T) {
 	long := begin(t, db, nil)
 	_, err = db.ExecContext(hurried, "INSERT INTO t (n) VALUES (1)")
 	is.True(errors.Is(err, errBusy{long: true}))
-	for c.held() < c.patience {
+	for c.held() < c.longAfter {
 		time.Sleep(time.Millisecond)
 	}
 	var all sync.WaitGroup

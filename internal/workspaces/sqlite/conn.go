@@ -366,8 +366,8 @@ func (c *conn) read(ctx context.Context, statement string, row func([]driver.Val
 	return nil
 }
 
-// patience is how long a statement waits for another one that writes.
-const patience = 10 * time.Second
+// timeout is how long a statement waits for another one that writes.
+const timeout = 10 * time.Second
 
 // run runs a statement. It ends soon after ctx.
 func (c *conn) run(ctx context.Context, statement string, args []driver.NamedValue, head func(columns, types []string), row func([]driver.Value) error) error {
@@ -393,7 +393,7 @@ func (c *conn) run(ctx context.Context, statement string, args []driver.NamedVal
 			return row(values)
 		})
 		e, ok := errors.AsType[*sqlite.Error](err)
-		if !ok || began || e.Code()&0xff != sqlite3.SQLITE_BUSY || ctx.Err() != nil || time.Since(started) > patience {
+		if !ok || began || e.Code()&0xff != sqlite3.SQLITE_BUSY || ctx.Err() != nil || time.Since(started) > timeout {
 			return err
 		}
 	}
