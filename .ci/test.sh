@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # test.sh [PACKAGE...]: runs the tests, all by default, on both databases, a real directory and a real browser. They run
 # with the race detector, but for those of memory and sizes (TestXMemory, TestXSize): it makes moving megabytes ten times
-# slower, and their goroutines share no memory but a pipe's or a channel's. SQLite's and QuickJS's translated C code and its C library
+# slower, and their goroutines share no memory but a pipe's or a channel's; and for TestPackages, whose scripts compute for half a minute in
+# one goroutine (with it the test runs a hundredth of its cases). SQLite's and QuickJS's translated C code and its C library
 # (modernc.org/sqlite/lib, libquickjs, libc, memory) are left out of it, which makes tests on SQLite four times faster: that code works in memory
 # that is not the Go heap, where the detector sees no races. modernc.org/sqlite itself stays in: it holds a copy of sync.Map's generic code that the linker may use for every
 # package, and uninstrumented the copy hides how sync.Map orders its users, which makes false alarms. Its checks of unsafe pointers
@@ -44,7 +45,7 @@ for package in sqlite/lib libquickjs libc memory; do
 	translated+=("-gcflags=modernc.org/$package=-race=false") # the last of the flags that match counts; checkptr is off without the detector
 done
 
-sizes='Test\w*(Memory|Size)'
+alone='Test(\w*(Memory|Size)|Packages)'
 # Tests wait for servers, browsers and time-outs: one package more than there are cores keeps the cores busy.
 atOnce=$(($(getconf _NPROCESSORS_ONLN) + 1))
 # make lint vets all, and once. -w leaves out what only debuggers read: a second less for each of the ninety programs that are linked.
@@ -52,10 +53,10 @@ tests() { go test -p "$atOnce" -vet=off -ldflags=-w -timeout 30m -v ${CI:+-count
 {
 	failed=0
 	# The race detector needs C.
-	CGO_ENABLED=1 tests -race -gcflags=modernc.org/...=-d=checkptr=0 "${translated[@]}" -skip "^$sizes\$" "${@:-./...}" || failed=1
+	CGO_ENABLED=1 tests -race -gcflags=modernc.org/...=-d=checkptr=0 "${translated[@]}" -skip "^$alone\$" "${@:-./...}" || failed=1
 	with=$(go list -f '{{.Dir}}' "${@:-./...}" | while read -r dir; do
-		grep -qsE "^func $sizes\(" "$dir"/*_test.go && echo "$dir"
+		grep -qsE "^func $alone\(" "$dir"/*_test.go && echo "$dir"
 	done || true)
-	[ -z "$with" ] || CGO_ENABLED=0 tests -trimpath -run "^$sizes\$" $with || failed=1
+	[ -z "$with" ] || CGO_ENABLED=0 tests -trimpath -run "^$alone\$" $with || failed=1
 	exit $failed
 } | awk -f .ci/test.awk
