@@ -34,7 +34,6 @@ var unnamed = map[string]string{
 	"assistants": "drafts",
 	"database":   "workspaces",
 	"httpapi":    "handlers scim workspaces",
-	"quotas":     "blobs",
 }
 
 // TestNoInternalTypesInPublicPackages: who imports a package can name all types that its exported identifiers take and return.

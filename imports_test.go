@@ -27,8 +27,8 @@ var layers = []layer{
 	{"seams", "ai/...", "values helpers"},
 	{"sql", "internal/sqldb/...", "values helpers"},
 	{"machinery", "internal/drafts/... internal/handlers/... internal/jobs/queue internal/transfer/... internal/workspaces/...", "values helpers seams sql"},
-	{"who", "tenants quotas principals sessions domains/... internal/directory/...", "values helpers machinery"},
-	{"content", "colors aiinstr inputs comments content/... files uploads downloads", "values helpers machinery who"},
+	{"who", "tenants principals sessions domains/... internal/directory/...", "values helpers machinery"},
+	{"content", "colors aiinstr inputs comments content/... files", "values helpers machinery who"},
 	{"programs", "apps/... webhooks assistants/... internal/chat/...", "values helpers seams machinery who content"},
 	{"bundles", "bundles/...", "values helpers machinery who content programs"},
 	{"http", "httpapi internal/rest/...", "values helpers seams machinery who content programs bundles"},
@@ -39,7 +39,7 @@ var layers = []layer{
 
 // nouns are the packages of one noun each. Those of one layer do not import each other; what one needs of another it declares
 // as a small interface, and the root passes the other's Service.
-const nouns = "aiinstr apps apps/agents apps/messages assistants assistants/confirmations bundles colors comments content domains downloads inputs principals sessions tenants uploads webhooks"
+const nouns = "aiinstr apps apps/agents apps/messages assistants assistants/confirmations bundles colors comments content domains files inputs principals sessions tenants webhooks"
 
 // neighbors are the nouns that may import one of their own layer: each pair is the importer and the imported.
 var neighbors = []string{

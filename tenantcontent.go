@@ -43,9 +43,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains/local"
 	"github.com/tenantcontent/tenantcontent/domains/oidc"
 	"github.com/tenantcontent/tenantcontent/domains/saml"
-	"github.com/tenantcontent/tenantcontent/downloads"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
@@ -88,10 +88,8 @@ import (
 	workspacestore "github.com/tenantcontent/tenantcontent/internal/store/workspaces"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/principals"
-	"github.com/tenantcontent/tenantcontent/quotas"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	"github.com/tenantcontent/tenantcontent/tenants"
-	"github.com/tenantcontent/tenantcontent/uploads"
 	"github.com/tenantcontent/tenantcontent/webhooks"
 )
 
@@ -228,7 +226,7 @@ type App struct {
 	keys        *keyring.Ring
 	handler     httpapi.Handler
 	workspaces  *workspaces.Service
-	quotas      *quotas.Service
+	quotas      *tenants.Quotas
 	queue       *queue.Service
 	inUse       inUse
 	visibility  visibility
@@ -326,7 +324,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	// These count changes of users, teams, sessions and tokens, of tenants and their domains, and of apps, their shares and the files of libraries;
 	// and deployed and installed those of what apps run.
 	var rights, settings, shown, deployed, installed cache.Counter
-	app.quotas = quotas.New(quotas.Options{Store: quotastore.New(c.DB), Bytes: c.TenantQuota, Workspaces: c.TenantWorkspaces, Now: c.Now})
+	app.quotas = tenants.NewQuotas(tenants.QuotaOptions{Store: quotastore.New(c.DB), Bytes: c.TenantQuota, Workspaces: c.TenantWorkspaces, Now: c.Now})
 	stored := blobstore.New(c.DB)
 	blobs, directory, logins := app.quotas.Blobs(stored), principalstore.New(c.DB).Notify(rights.Bump), domainstore.New(c.DB).Notify(settings.Bump)
 	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
@@ -355,10 +353,10 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	app.AIInstructions = aiinstr.New(aiinstr.Options{
 		Store: instructionstore.New(c.DB), Settings: app.Tenants.Unchecked(), Directory: directory, Now: c.Now, NewID: c.NewID,
 	})
-	app.Uploads = uploads.New(uploads.Options{
+	app.Uploads = files.NewUploads(files.Options{
 		Store: filestore.Uploads(c.DB), Blobs: blobs, Limit: c.MaxUpload, Quota: c.UserQuota, Now: c.Now, NewID: c.NewID,
 	})
-	app.Downloads = downloads.New(downloads.Options{Store: filestore.Downloads(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
+	app.Downloads = files.NewDownloads(files.Options{Store: filestore.Downloads(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
 	others := append(app.Principals.Unchecked().Types(), app.AIInstructions.Unchecked().Type())
 	filesOf := func(kind entity.Kind) *libraries.Files {
 		return libraries.New(libraries.Options{
@@ -556,7 +554,7 @@ func (app *App) Drain(ctx context.Context) error {
 }
 
 // Storage returns what a tenant stores and may store. It needs no actor. Errors: errs.NotFound.
-func (app *App) Storage(ctx context.Context, tenant string) (quotas.Usage, error) {
+func (app *App) Storage(ctx context.Context, tenant string) (tenants.Usage, error) {
 	return app.quotas.Usage(ctx, tenant)
 }
 

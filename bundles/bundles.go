@@ -156,7 +156,7 @@ type Tenants interface {
 	DeploysFrom(ctx context.Context, tenant, source string) (allowed bool, runAs string, err error)
 }
 
-// Downloads stores archives. downloads.Unchecked implements it.
+// Downloads stores archives. files.UncheckedDownloads implements it.
 type Downloads interface {
 	// CreateForSuperusers creates a download, with the bytes that write writes, for the superusers of a tenant. It joins the
 	// transaction in ctx.

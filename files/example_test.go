@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent"
@@ -14,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	blobstore "github.com/tenantcontent/tenantcontent/internal/store/blobs"
 	"github.com/tenantcontent/tenantcontent/internal/store/files"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -45,6 +47,36 @@ func Example() {
 	// Output:
 	// june.csv 12 1h0m0s <nil>
 	// Upload not found.
+}
+
+func ExampleUploads() {
+	app, ctx, remove := exampletest.Open()
+	defer remove()
+	u, err := app.Uploads.Create(ctx, "palette.json", "application/json", strings.NewReader("[]"))
+	if err != nil {
+		panic(err)
+	}
+	_, file, err := app.Uploads.Open(ctx, u.ID)
+	if err != nil {
+		panic(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(file)
+	fmt.Println(u.Filename, u.Size, string(text), err)
+	// Output:
+	// palette.json 2 [] <nil>
+}
+
+func ExampleDownloads() {
+	app, ctx, remove := exampletest.Open()
+	defer remove()
+	d, err := app.Downloads.Create(ctx, "report.csv", "text/csv", func(w io.Writer) error {
+		_, err := io.WriteString(w, "month,total\n")
+		return err
+	})
+	fmt.Println(d.Filename, d.Size, d.Username, err)
+	// Output:
+	// report.csv 12 admin <nil>
 }
 
 func check(err error) {

@@ -1,6 +1,7 @@
 // Package files stores files until they expire. A file is a row with its name, type, owner and expiry, and a blob with its bytes.
 //
-// uploads and downloads import it and decide who may see a file; internal/store/files stores the rows and a blobs.Store the bytes.
+// Uploads are what users staged for another request, Downloads what was made for a user. httpapi, the root and hosts import it;
+// internal/store/files stores the rows and a blobs.Store the bytes.
 package files
 
 import (

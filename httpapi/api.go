@@ -30,9 +30,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/content/datasets"
 	"github.com/tenantcontent/tenantcontent/domains"
-	"github.com/tenantcontent/tenantcontent/downloads"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/internal/directory/scim"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
@@ -42,10 +42,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
-	"github.com/tenantcontent/tenantcontent/quotas"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	"github.com/tenantcontent/tenantcontent/tenants"
-	"github.com/tenantcontent/tenantcontent/uploads"
 	"github.com/tenantcontent/tenantcontent/webhooks"
 )
 
@@ -63,13 +61,13 @@ type Services struct {
 	Comments       *comments.Service
 	Confirmations  *confirmations.Service
 	Domains        *domains.Service
-	Downloads      *downloads.Service
+	Downloads      *files.Downloads
 	Inputs         *inputs.Service
 	Messages       *messages.Service
 	Principals     *principals.Service
 	Sessions       *sessions.Service
 	Tenants        *tenants.Service
-	Uploads        *uploads.Service
+	Uploads        *files.Uploads
 	Webhooks       *webhooks.Service
 }
 
@@ -81,7 +79,7 @@ type Config struct {
 	// Workspaces are the SQL databases of apps, for their handlers.
 	Workspaces *workspaces.Service
 	// Quotas bound what tenants store; default nil: nothing does.
-	Quotas *quotas.Service
+	Quotas *tenants.Quotas
 	// SCIM keeps users and groups for providers of identities, which httpapi checks.
 	SCIM *scim.Service
 	// HostKinds are the ready kinds of content that the host keeps itself: they have no plain routes here.

@@ -12,11 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/downloads"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
-	"github.com/tenantcontent/tenantcontent/uploads"
 )
 
 // uploadBody is an upload as the API writes it.
@@ -29,7 +28,7 @@ type uploadBody struct {
 	ExpiresAt   hal.Time `json:"expiresAt"`
 }
 
-func (a *api) upload(u uploads.Upload) hal.Resource {
+func (a *api) upload(u files.File) hal.Resource {
 	return hal.Resource{Links: hal.Self(a.href("uploads", u.ID)), Row: u, Value: uploadBody{
 		ID: u.ID, Filename: u.Filename, Size: u.Size, ContentType: u.ContentType,
 		CreatedAt: hal.Time(u.CreatedAt), ExpiresAt: hal.Time(u.ExpiresAt),
@@ -47,7 +46,7 @@ type downloadBody struct {
 	Created  int64  `json:"created"` // epoch milliseconds
 }
 
-func (a *api) download(d downloads.Download) hal.Resource {
+func (a *api) download(d files.File) hal.Resource {
 	links := hal.Self(a.href("downloads", d.ID)).With("inf:content", a.href("downloads", d.ID, "content")).With("inf:downloads", a.href("downloads"))
 	return hal.Resource{Links: links, Value: downloadBody{
 		Type: "download", ID: d.ID, Filename: d.Filename, Size: d.Size, Chunks: d.Chunks, User: d.Username,

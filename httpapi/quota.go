@@ -7,7 +7,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
-	"github.com/tenantcontent/tenantcontent/quotas"
+	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
 // growing are the routes that store more, beside those of content and comments: while the tenant
@@ -70,7 +70,7 @@ type storageBody struct {
 	AllowedWorkspaces int   `json:"allowedWorkspaces"`
 }
 
-func storage(u quotas.Usage) storageBody {
+func storage(u tenants.Usage) storageBody {
 	return storageBody{u.Used(), u.Allowed, u.Uploads, u.Downloads, u.Libraries(), u.Records, u.Workspaces, u.Count, u.MaxCount}
 }
 
@@ -86,9 +86,9 @@ type usedBody struct {
 	Allowed int64 `json:"allowedBytes"`
 }
 
-func (a *api) usage(ctx context.Context, tenant string) (quotas.Usage, error) {
+func (a *api) usage(ctx context.Context, tenant string) (tenants.Usage, error) {
 	if a.Quotas == nil {
-		return quotas.Usage{}, nil
+		return tenants.Usage{}, nil
 	}
 	return a.Quotas.Usage(ctx, tenant)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/quotas"
+	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
 type tenantQuotaCommand struct {
@@ -48,9 +48,9 @@ func (q *tenantQuotaCommand) Run(ctx context.Context, t terminal) error {
 		}
 		return table(t, [][]string{
 			{"OF", "USED", "ALLOWED"},
-			{"bytes", quotas.Size(u.Used()), ofServer(own.Bytes == nil, quotas.Size(u.Allowed))},
-			{"uploads", quotas.Size(u.Uploads), ""}, {"downloads", quotas.Size(u.Downloads), ""}, {"libraries", quotas.Size(u.Libraries()), ""},
-			{"records", quotas.Size(u.Records), ""}, {"data of apps", quotas.Size(u.Workspaces), ""},
+			{"bytes", tenants.Size(u.Used()), ofServer(own.Bytes == nil, tenants.Size(u.Allowed))},
+			{"uploads", tenants.Size(u.Uploads), ""}, {"downloads", tenants.Size(u.Downloads), ""}, {"libraries", tenants.Size(u.Libraries()), ""},
+			{"records", tenants.Size(u.Records), ""}, {"data of apps", tenants.Size(u.Workspaces), ""},
 			{"databases", strconv.Itoa(u.Count), ofServer(own.Workspaces == nil, strconv.Itoa(u.MaxCount))},
 		})
 	})

@@ -7,13 +7,13 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
-	"github.com/tenantcontent/tenantcontent/quotas"
+	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// Store implements quotas.Store.
+// Store implements tenants.QuotaStore.
 type Store struct{ db *bun.DB }
 
-var _ quotas.Store = (*Store)(nil)
+var _ tenants.QuotaStore = (*Store)(nil)
 
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
@@ -28,15 +28,15 @@ var (
 	selectUsage   = measured + detailed + ofTenant
 )
 
-// Measure implements quotas.Store.
-func (s *Store) Measure(ctx context.Context, tenant string) (u quotas.Usage, own quotas.Own, err error) {
+// Measure implements tenants.QuotaStore.
+func (s *Store) Measure(ctx context.Context, tenant string) (u tenants.Usage, own tenants.Quota, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	err = c.One(ctx, "Tenant "+tenant, selectMeasure, []any{tenant}, &own.Bytes, &own.Workspaces, &u.Files, &u.Records, &u.Workspaces)
 	return u, own, err
 }
 
-// Usage implements quotas.Store.
-func (s *Store) Usage(ctx context.Context, tenant string) (u quotas.Usage, own quotas.Own, err error) {
+// Usage implements tenants.QuotaStore.
+func (s *Store) Usage(ctx context.Context, tenant string) (u tenants.Usage, own tenants.Quota, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	err = c.One(ctx, "Tenant "+tenant, selectUsage, []any{tenant},
 		&own.Bytes, &own.Workspaces, &u.Files, &u.Records, &u.Workspaces, &u.Uploads, &u.Downloads, &u.Count)

@@ -27,7 +27,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces/sqlite"
-	"github.com/tenantcontent/tenantcontent/quotas"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -47,27 +46,27 @@ func TestStore(t *testing.T) {
 			return f
 		}
 		testStore(t, bunstore.New(db), map[string]Change{
-			"Blob": func(ctx context.Context, tenant string) quotas.Usage {
+			"Blob": func(ctx context.Context, tenant string) tenants.Usage {
 				_, err := blobs.Put(ctx, bytesOf, tenant, "a", mib, time.Now(), strings.NewReader("12345"))
 				is.NoErr(err)
-				return quotas.Usage{Files: 5}
+				return tenants.Usage{Files: 5}
 			},
-			"Upload": func(ctx context.Context, tenant string) quotas.Usage {
+			"Upload": func(ctx context.Context, tenant string) tenants.Usage {
 				upload(ctx, tenant)
-				return quotas.Usage{Files: 3*mib + 1, Uploads: 3*mib + 1}
+				return tenants.Usage{Files: 3*mib + 1, Uploads: 3*mib + 1}
 			},
-			"Deleted": func(ctx context.Context, tenant string) quotas.Usage {
+			"Deleted": func(ctx context.Context, tenant string) tenants.Usage {
 				is.NoErr(uploads.Delete(ctx, tenant, upload(ctx, tenant).ID))
-				return quotas.Usage{}
+				return tenants.Usage{}
 			},
-			"HalfWritten": func(ctx context.Context, tenant string) quotas.Usage { // what is stored of it counts
+			"HalfWritten": func(ctx context.Context, tenant string) tenants.Usage { // what is stored of it counts
 				w, err := bytesOf.Create(ctx, tenant, "half", 10*mib, time.Now().Add(-48*time.Hour))
 				is.NoErr(err)
 				_, err = w.Write(make([]byte, 2*mib+5))
 				is.NoErr(err)
-				return quotas.Usage{Files: 2 * mib}
+				return tenants.Usage{Files: 2 * mib}
 			},
-			"RolledBack": func(ctx context.Context, tenant string) quotas.Usage {
+			"RolledBack": func(ctx context.Context, tenant string) tenants.Usage {
 				fault := errors.New("fault")
 				is.Equal(bunx.InTx(ctx, db, func(ctx context.Context) error {
 					upload(ctx, tenant)
@@ -76,12 +75,12 @@ func TestStore(t *testing.T) {
 					is.True(u.Files >= 3*mib)
 					return fault
 				}), fault)
-				return quotas.Usage{}
+				return tenants.Usage{}
 			},
-			"Workspace": func(ctx context.Context, tenant string) quotas.Usage {
+			"Workspace": func(ctx context.Context, tenant string) tenants.Usage {
 				_, _, err := spaces.Add(ctx, tenant, workspaces.Record{App: "0192b2a0-0000-7000-8000-000000000001", Engine: "sqlite", CreatedAt: time.Now()})
 				is.NoErr(err)
-				return quotas.Usage{Count: 1}
+				return tenants.Usage{Count: 1}
 			},
 		})
 		n, err := bytesOf.Sweep(t.Context(), "acme", time.Now().Add(-24*time.Hour))
@@ -95,7 +94,7 @@ func TestStore(t *testing.T) {
 func TestOwn(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
-		s := quotas.New(quotas.Options{Store: bunstore.New(db), Bytes: 100, Workspaces: 7})
+		s := tenants.NewQuotas(tenants.QuotaOptions{Store: bunstore.New(db), Bytes: 100, Workspaces: 7})
 		set := func(q tenants.Quota) {
 			_, err := tenantstore.New(db).Update(t.Context(), "acme", func(t *tenants.Tenant) error { t.Quota = q; return nil })
 			is.NoErr(err)
@@ -127,7 +126,7 @@ func TestWorkspaces(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, ctx := is.New(t), open(t), t.Context()
 		now := time.Now()
-		s := quotas.New(quotas.Options{Store: bunstore.New(db), Bytes: mib, Now: func() time.Time { now = now.Add(time.Minute); return now }})
+		s := tenants.NewQuotas(tenants.QuotaOptions{Store: bunstore.New(db), Bytes: mib, Now: func() time.Time { now = now.Add(time.Minute); return now }})
 		driver, err := sqlite.New(sqlite.Options{Dir: t.TempDir()})
 		is.NoErr(err)
 		defer func() { is.NoErr(driver.Close()) }()
@@ -194,7 +193,7 @@ func TestBlobs(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		blobstest.TestStore(t, func(t *testing.T) blobs.Store {
 			db := open(t)
-			return quotas.New(quotas.Options{Store: bunstore.New(db)}).Blobs(blobstore.New(db))
+			return tenants.NewQuotas(tenants.QuotaOptions{Store: bunstore.New(db)}).Blobs(blobstore.New(db))
 		})
 	})
 }
@@ -204,7 +203,7 @@ func TestBlobs(t *testing.T) {
 func TestFull(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, ctx := is.New(t), open(t), t.Context()
-		s := quotas.New(quotas.Options{Store: bunstore.New(db), Bytes: 3 * mib}).Blobs(blobstore.New(db))
+		s := tenants.NewQuotas(tenants.QuotaOptions{Store: bunstore.New(db), Bytes: 3 * mib}).Blobs(blobstore.New(db))
 		put := func(ctx context.Context, tenant, id string, size int) errs.Code {
 			_, err := blobs.Put(ctx, s, tenant, id, 100*mib, time.Now(), io.LimitReader(zeros{}, int64(size)))
 			return errs.CodeOf(err)
@@ -229,7 +228,7 @@ func TestParallel(t *testing.T) {
 		for _, size := range []int{1000, 3*mib/2 + 7} {
 			is, db := is.New(t), open(t)
 			allowed := int64(5 * size)
-			s := quotas.New(quotas.Options{Store: bunstore.New(db), Bytes: allowed}).Blobs(blobstore.New(db))
+			s := tenants.NewQuotas(tenants.QuotaOptions{Store: bunstore.New(db), Bytes: allowed}).Blobs(blobstore.New(db))
 			const n = 12
 			var begun, done sync.WaitGroup
 			var kept atomic.Int64

@@ -7,20 +7,20 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/quotas"
+	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
 // Change stores something of a tenant, or removes it, and returns how the bytes of the tenant
 // change.
-type Change func(ctx context.Context, tenant string) quotas.Usage
+type Change func(ctx context.Context, tenant string) tenants.Usage
 
 // testStore checks a Store over a database with the tenants acme and evil. Each change is made in
 // acme in turn: the Store counts it there, and nothing of it in evil.
-func testStore(t *testing.T, s quotas.Store, changes map[string]Change) {
+func testStore(t *testing.T, s tenants.QuotaStore, changes map[string]Change) {
 	is, ctx := is.New(t), t.Context()
 	want, own, err := s.Usage(ctx, "acme")
 	is.NoErr(err)
-	is.Equal(own, quotas.Own{})
+	is.Equal(own, tenants.Quota{})
 	none, _, err := s.Usage(ctx, "evil")
 	is.NoErr(err)
 	for name, change := range changes {

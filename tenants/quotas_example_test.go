@@ -1,17 +1,17 @@
-package quotas_test
+package tenants_test
 
 import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
-	"github.com/tenantcontent/tenantcontent/quotas"
+	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
 func ExampleUsage() {
 	app, ctx, remove := exampletest.Open()
 	defer remove()
 	u, err := app.Storage(ctx, "acme")
-	fmt.Println(quotas.Size(u.Used()), quotas.Size(u.Allowed), err)
+	fmt.Println(tenants.Size(u.Used()), tenants.Size(u.Allowed), err)
 	// Output:
 	// 0 bytes 10.0 GiB <nil>
 }

@@ -1,4 +1,4 @@
-package downloads_test
+package files_test
 
 import (
 	"context"
@@ -9,23 +9,17 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/downloads"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/files"
 	blobstore "github.com/tenantcontent/tenantcontent/internal/store/blobs"
 	filestore "github.com/tenantcontent/tenantcontent/internal/store/files"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-func options(t *testing.T) downloads.Options {
+func optionsDownloads(t *testing.T) files.Options {
 	db := dbtest.People(t, dbtest.SQLite(t), "jo", "mo", "root")
-	return downloads.Options{Store: filestore.Downloads(db), Blobs: blobstore.New(db)}
-}
-
-// as returns a context of an actor: "jo", or "root", who is a superuser.
-func as(t *testing.T, tenant, user string) context.Context {
-	return actor.With(t.Context(), actor.Actor{Tenant: tenant, User: user, Superuser: user == "root"})
+	return files.Options{Store: filestore.Downloads(db), Blobs: blobstore.New(db)}
 }
 
 func some(w io.Writer) error {
@@ -33,8 +27,8 @@ func some(w io.Writer) error {
 	return err
 }
 
-// check checks that Get and Open find a download, or fail with a code.
-func check(t *testing.T, ctx context.Context, s *downloads.Service, d downloads.Download, want errs.Code) {
+// checkDownload checks that Get and Open find a download, or fail with a code.
+func checkDownload(t *testing.T, ctx context.Context, s *files.Downloads, d files.File, want errs.Code) {
 	t.Helper()
 	is := is.New(t)
 	got, err := s.Get(ctx, d.ID)
@@ -54,46 +48,46 @@ func check(t *testing.T, ctx context.Context, s *downloads.Service, d downloads.
 }
 
 func TestDownloadIsForItsCreatorAlone(t *testing.T) {
-	is, o := is.New(t), options(t)
+	is, o := is.New(t), optionsDownloads(t)
 	now := time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
 	o.Lifetime, o.Now = time.Minute, func() time.Time { return now }
-	s := downloads.New(o)
+	s := files.NewDownloads(o)
 	d, err := s.Create(as(t, "acme", "jo"), "dir/a.txt", "text/plain", some)
 	is.NoErr(err)
 	is.Equal(d.Filename+" "+d.ContentType+" "+d.Username, "a.txt text/plain jo")
-	check(t, as(t, "acme", "jo"), s, d, "")
+	checkDownload(t, as(t, "acme", "jo"), s, d, "")
 	for _, ctx := range []context.Context{as(t, "acme", "mo"), as(t, "acme", "root"), as(t, "evil", "jo"), as(t, "evil", "root")} {
-		check(t, ctx, s, d, errs.NotFound)
+		checkDownload(t, ctx, s, d, errs.NotFound)
 	}
-	check(t, t.Context(), s, d, errs.Unauthenticated)
+	checkDownload(t, t.Context(), s, d, errs.Unauthenticated)
 	_, err = s.Create(t.Context(), "a", "", some)
 	is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 	now = now.Add(time.Minute)
-	check(t, as(t, "acme", "jo"), s, d, errs.NotFound)
+	checkDownload(t, as(t, "acme", "jo"), s, d, errs.NotFound)
 }
 
 func TestDownloadForSuperusers(t *testing.T) {
-	is, o := is.New(t), options(t)
+	is, o := is.New(t), optionsDownloads(t)
 	now := time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
 	o.Now = func() time.Time { return now }
-	s := downloads.New(o)
+	s := files.NewDownloads(o)
 	d, err := s.Unchecked().CreateForSuperusers(t.Context(), "acme", "before.tgz", "application/gzip", 7*24*time.Hour, some)
 	is.NoErr(err)
 	is.Equal(d.ExpiresAt, now.Add(7*24*time.Hour))
-	check(t, as(t, "acme", "jo"), s, d, errs.NotFound)
-	check(t, as(t, "evil", "root"), s, d, errs.NotFound)
+	checkDownload(t, as(t, "acme", "jo"), s, d, errs.NotFound)
+	checkDownload(t, as(t, "evil", "root"), s, d, errs.NotFound)
 	now = d.ExpiresAt.Add(-time.Microsecond)
-	check(t, as(t, "acme", "root"), s, d, "")
+	checkDownload(t, as(t, "acme", "root"), s, d, "")
 	now = d.ExpiresAt
-	check(t, as(t, "acme", "root"), s, d, errs.NotFound)
+	checkDownload(t, as(t, "acme", "root"), s, d, errs.NotFound)
 }
 
 // TestPageListsWhatGetReturns: a list has what its reader may fetch.
 func TestPageListsWhatGetReturns(t *testing.T) {
-	is, o := is.New(t), options(t)
+	is, o := is.New(t), optionsDownloads(t)
 	now := time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
 	o.Now = func() time.Time { return now }
-	s := downloads.New(o)
+	s := files.NewDownloads(o)
 	for i, name := range []string{"jo", "root", "jo"} {
 		_, err := s.Create(as(t, "acme", name), fmt.Sprint(name, i+1), "", some)
 		is.NoErr(err)
@@ -106,7 +100,7 @@ func TestPageListsWhatGetReturns(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(page.Total, len(page.Rows))
 		for _, d := range page.Rows {
-			check(t, as(t, tenant, user), s, d, "")
+			checkDownload(t, as(t, tenant, user), s, d, "")
 			names = append(names, d.Filename)
 		}
 		return names

@@ -1,4 +1,4 @@
-package quotas
+package tenants
 
 import (
 	"context"
@@ -8,24 +8,27 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 )
 
-// Blobs returns a blobs.Store that returns errs.Full for what its tenant has no room for: before
+// Blobs returns Blobs that returns errs.Full for what its tenant has no room for: before
 // anything is taken if the size is known (blobs.WithSize), and in the middle of it if not.
 //
 // What this process writes at once never passes the quota together. Several processes may pass it
 // by what they write in one second, and so may a transaction that others do not see yet.
-func (s *Service) Blobs(store blobs.Store) blobs.Store { return &bounded{store, s} }
+func (s *Quotas) Blobs(store Blobs) Blobs { return &bounded{store, s} }
+
+// Blobs keeps blobs.
+type Blobs = blobs.Store
 
 type bounded struct {
-	blobs.Store
-	quotas *Service
+	Blobs
+	quotas *Quotas
 }
 
-// Create implements blobs.Store.
+// Create implements Blobs.
 func (b *bounded) Create(ctx context.Context, tenant, id string, limit int64, at time.Time) (blobs.Writer, error) {
 	if err := b.quotas.Check(ctx, tenant, min(blobs.SizeOf(ctx), limit)); err != nil {
 		return nil, err
 	}
-	w, err := b.Store.Create(ctx, tenant, id, limit, at)
+	w, err := b.Blobs.Create(ctx, tenant, id, limit, at)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +39,7 @@ func (b *bounded) Create(ctx context.Context, tenant, id string, limit int64, at
 // follows is pending.
 type writer struct {
 	blobs.Writer
-	quotas  *Service
+	quotas  *Quotas
 	ctx     context.Context
 	tenant  string
 	room    *room

@@ -1,4 +1,4 @@
-package quotas_test
+package tenants_test
 
 import (
 	"context"
@@ -8,17 +8,17 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/quotas"
+	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
 // fixed is a Store in which each tenant stores as much.
-type fixed quotas.Usage
+type fixed tenants.Usage
 
-func (f fixed) Measure(context.Context, string) (quotas.Usage, quotas.Own, error) {
-	return quotas.Usage(f), quotas.Own{}, nil
+func (f fixed) Measure(context.Context, string) (tenants.Usage, tenants.Quota, error) {
+	return tenants.Usage(f), tenants.Quota{}, nil
 }
 
-func (f fixed) Usage(ctx context.Context, tenant string) (quotas.Usage, quotas.Own, error) {
+func (f fixed) Usage(ctx context.Context, tenant string) (tenants.Usage, tenants.Quota, error) {
 	return f.Measure(ctx, tenant)
 }
 
@@ -26,7 +26,7 @@ func (f fixed) Usage(ctx context.Context, tenant string) (quotas.Usage, quotas.O
 // much as that.
 func TestImports(t *testing.T) {
 	is := is.New(t)
-	s := quotas.New(quotas.Options{Store: fixed{Files: 60, Records: 30, Workspaces: 10}, Bytes: 100, Workspaces: 2})
+	s := tenants.NewQuotas(tenants.QuotaOptions{Store: fixed{Files: 60, Records: 30, Workspaces: 10}, Bytes: 100, Workspaces: 2})
 	is.NoErr(s.CheckImport(100, 2))
 	err := s.CheckImport(101, 2)
 	is.Equal(errs.CodeOf(err), errs.Full)
@@ -37,6 +37,6 @@ func TestImports(t *testing.T) {
 
 	is.NoErr(s.CheckStored(t.Context(), "acme")) // it is full, and stores no more than it may
 	is.Equal(errs.CodeOf(s.Check(t.Context(), "acme", 1)), errs.Full)
-	s = quotas.New(quotas.Options{Store: fixed{Files: 60, Records: 30, Workspaces: 10}, Bytes: 99})
+	s = tenants.NewQuotas(tenants.QuotaOptions{Store: fixed{Files: 60, Records: 30, Workspaces: 10}, Bytes: 99})
 	is.Equal(errs.CodeOf(s.CheckStored(t.Context(), "acme")), errs.Full)
 }

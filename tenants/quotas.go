@@ -1,10 +1,4 @@
-// Package quotas bounds what a tenant stores: the bytes of its files, records and workspaces
-// together, and the number of its workspaces.
-//
-// What is stored is counted by the database in the transaction that writes it, so that no write
-// path can forget it. A Service measures it at most once a second while much room is left, and adds
-// what this process has written since. internal/store/quotas reads the counters.
-package quotas
+package tenants
 
 import (
 	"context"
@@ -34,39 +28,36 @@ func (u Usage) Used() int64 { return u.Files + u.Records + u.Workspaces }
 // Libraries returns the bytes of files of libraries, with pictures and what is being written.
 func (u Usage) Libraries() int64 { return max(0, u.Files-u.Uploads-u.Downloads) }
 
-// Own is what a tenant may store in place of what the server allows; nil where the server decides.
-type Own struct {
-	Bytes      *int64
-	Workspaces *int
-}
-
-// Store reads counters. The tests beside its bun-backed store say what every implementation must do.
-type Store interface {
+// QuotaStore reads counters. The tests beside its bun-backed store say what every implementation must do.
+type QuotaStore interface {
 	// Measure returns the bytes that a tenant stores, without Uploads, Downloads and Count, and the
 	// tenant's own quota. In a transaction it sees what that has written. It costs the same for any
 	// number of files. Errors: errs.NotFound.
-	Measure(ctx context.Context, tenant string) (Usage, Own, error)
+	Measure(ctx context.Context, tenant string) (Usage, Quota, error)
 	// Usage returns all that a tenant stores, and its own quota. Errors: errs.NotFound.
-	Usage(ctx context.Context, tenant string) (Usage, Own, error)
+	Usage(ctx context.Context, tenant string) (Usage, Quota, error)
 }
 
 // What the server allows a tenant by default.
 const (
-	DefaultBytes      = 10 << 30
+	DefaultQuota      = 10 << 30
 	DefaultWorkspaces = 1000
 )
 
-// Options configure a Service. Store is required.
-type Options struct {
-	Store      Store
-	Bytes      int64            // that a tenant may store; default DefaultBytes
+// QuotaOptions configure Quotas. Store is required.
+type QuotaOptions struct {
+	Store      QuotaStore
+	Bytes      int64            // that a tenant may store; default DefaultQuota
 	Workspaces int              // that a tenant may have; default DefaultWorkspaces
 	Now        func() time.Time // default time.Now
 }
 
-// Service knows how much room tenants have.
-type Service struct {
-	o Options
+// Quotas know how much room tenants have for files, records and workspaces together.
+//
+// What is stored is counted by the database in the transaction that writes it, so that no write path can forget it. It is
+// measured at most once a second while much room is left, and what this process has written since is added.
+type Quotas struct {
+	o QuotaOptions
 
 	mu      sync.Mutex
 	tenants map[string]*room
@@ -93,10 +84,10 @@ const (
 	maxKnown = 10_000
 )
 
-// New returns a Service.
-func New(o Options) *Service {
+// NewQuotas returns Quotas.
+func NewQuotas(o QuotaOptions) *Quotas {
 	if o.Bytes == 0 {
-		o.Bytes = DefaultBytes
+		o.Bytes = DefaultQuota
 	}
 	if o.Workspaces == 0 {
 		o.Workspaces = DefaultWorkspaces
@@ -104,17 +95,17 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Service{o: o, tenants: map[string]*room{}}
+	return &Quotas{o: o, tenants: map[string]*room{}}
 }
 
 // Usage returns what a tenant stores and may store. Errors: errs.NotFound.
-func (s *Service) Usage(ctx context.Context, tenant string) (Usage, error) {
+func (s *Quotas) Usage(ctx context.Context, tenant string) (Usage, error) {
 	u, own, err := s.o.Store.Usage(ctx, tenant)
 	u.Allowed, u.MaxCount = s.allowed(own)
 	return u, err
 }
 
-func (s *Service) allowed(own Own) (bytes int64, workspaces int) {
+func (s *Quotas) allowed(own Quota) (bytes int64, workspaces int) {
 	bytes, workspaces = s.o.Bytes, s.o.Workspaces
 	if own.Bytes != nil {
 		bytes = *own.Bytes
@@ -126,7 +117,7 @@ func (s *Service) allowed(own Own) (bytes int64, workspaces int) {
 }
 
 // of returns what is known of a tenant.
-func (s *Service) of(tenant string) *room {
+func (s *Quotas) of(tenant string) *room {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.tenants[tenant]
@@ -141,7 +132,7 @@ func (s *Service) of(tenant string) *room {
 }
 
 // forget removes tenants that nothing is being written of.
-func (s *Service) forget() {
+func (s *Quotas) forget() {
 	for id, r := range s.tenants {
 		r.mu.Lock()
 		idle := r.pending == 0 && s.o.Now().Sub(r.measured) > fresh
@@ -153,7 +144,7 @@ func (s *Service) forget() {
 }
 
 // measure reads the counters.
-func (s *Service) measure(ctx context.Context, tenant string, r *room) error {
+func (s *Quotas) measure(ctx context.Context, tenant string, r *room) error {
 	r.mu.Lock()
 	at, begun := r.written-r.pending, s.o.Now()
 	r.mu.Unlock()
@@ -170,13 +161,13 @@ func (s *Service) measure(ctx context.Context, tenant string, r *room) error {
 
 // Room returns how many bytes a tenant may still write, 0 for none. Nothing is refused for an old
 // measure: where there is not room for n bytes, it is measured anew. Errors: errs.NotFound.
-func (s *Service) Room(ctx context.Context, tenant string, n int64) (int64, error) {
+func (s *Quotas) Room(ctx context.Context, tenant string, n int64) (int64, error) {
 	r := s.of(tenant)
 	left, err := s.room(ctx, tenant, r, n)
 	return max(0, left), err
 }
 
-func (s *Service) room(ctx context.Context, tenant string, r *room, n int64) (int64, error) {
+func (s *Quotas) room(ctx context.Context, tenant string, r *room, n int64) (int64, error) {
 	r.mu.Lock()
 	old, left := s.o.Now().Sub(r.measured) > fresh, r.left()
 	r.mu.Unlock()
@@ -191,14 +182,14 @@ func (s *Service) room(ctx context.Context, tenant string, r *room, n int64) (in
 }
 
 // Check returns errs.Full if a tenant has no room for n bytes, or for anything if n is 0.
-func (s *Service) Check(ctx context.Context, tenant string, n int64) error {
+func (s *Quotas) Check(ctx context.Context, tenant string, n int64) error {
 	_, err := s.Left(ctx, tenant, max(1, n))
 	return err
 }
 
 // Left returns how many bytes a tenant may still write, as Room does, and errs.Full if there is no
 // room for n bytes.
-func (s *Service) Left(ctx context.Context, tenant string, n int64) (int64, error) {
+func (s *Quotas) Left(ctx context.Context, tenant string, n int64) (int64, error) {
 	left, err := s.Room(ctx, tenant, n)
 	if err == nil && left < n {
 		err = s.full(tenant)
@@ -209,7 +200,7 @@ func (s *Service) Left(ctx context.Context, tenant string, n int64) (int64, erro
 // CheckWorkspace returns errs.Full if a tenant has as many workspaces as it may have, or no room.
 // Those that are made at the same time, on any number of servers, do not see each other and can
 // pass the number together.
-func (s *Service) CheckWorkspace(ctx context.Context, tenant string) error {
+func (s *Quotas) CheckWorkspace(ctx context.Context, tenant string) error {
 	u, err := s.Usage(ctx, tenant)
 	switch {
 	case err != nil:
@@ -221,7 +212,7 @@ func (s *Service) CheckWorkspace(ctx context.Context, tenant string) error {
 }
 
 // CheckImport returns errs.Full if a tenant that is to come stores more than the server allows one.
-func (s *Service) CheckImport(bytes int64, workspaces int) error {
+func (s *Quotas) CheckImport(bytes int64, workspaces int) error {
 	switch {
 	case bytes > s.o.Bytes:
 		return errs.New(errs.Full, "The storage of the tenant would be full: it stores %s, and may store %s here (TENANTCONTENT_TENANT_QUOTA).", Size(bytes), Size(s.o.Bytes))
@@ -233,7 +224,7 @@ func (s *Service) CheckImport(bytes int64, workspaces int) error {
 
 // CheckStored returns errs.Full if a tenant stores more than it may, by a measure that is at most a
 // second old. One that stores as much as it may is not refused.
-func (s *Service) CheckStored(ctx context.Context, tenant string) error {
+func (s *Quotas) CheckStored(ctx context.Context, tenant string) error {
 	left, err := s.room(ctx, tenant, s.of(tenant), 0)
 	if err == nil && left < 0 {
 		err = s.full(tenant)
@@ -242,7 +233,7 @@ func (s *Service) CheckStored(ctx context.Context, tenant string) error {
 }
 
 // full returns the error of a tenant that has no room.
-func (s *Service) full(tenant string) error {
+func (s *Quotas) full(tenant string) error {
 	r := s.of(tenant)
 	r.mu.Lock()
 	defer r.mu.Unlock()

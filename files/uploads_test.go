@@ -1,4 +1,4 @@
-package uploads_test
+package files_test
 
 import (
 	"context"
@@ -11,16 +11,16 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	blobstore "github.com/tenantcontent/tenantcontent/internal/store/blobs"
 	filestore "github.com/tenantcontent/tenantcontent/internal/store/files"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
-	"github.com/tenantcontent/tenantcontent/uploads"
 )
 
-func options(t *testing.T) uploads.Options {
+func optionsUploads(t *testing.T) files.Options {
 	db := dbtest.People(t, dbtest.SQLite(t), "jo", "mo", "root")
-	return uploads.Options{Store: filestore.Uploads(db), Blobs: blobstore.New(db)}
+	return files.Options{Store: filestore.Uploads(db), Blobs: blobstore.New(db)}
 }
 
 // as returns a context of an actor: "jo", or "root", who is a superuser.
@@ -29,7 +29,7 @@ func as(t *testing.T, tenant, user string) context.Context {
 }
 
 func TestUploadIsForItsUploaderAndSuperusers(t *testing.T) {
-	is, s := is.New(t), uploads.New(options(t))
+	is, s := is.New(t), files.NewUploads(optionsUploads(t))
 	u, err := s.Create(as(t, "acme", "jo"), "dir/a.txt", "text/plain", strings.NewReader("some text"))
 	is.NoErr(err)
 	is.Equal(u.Filename+" "+u.ContentType+" "+u.Username, "a.txt text/plain jo")
@@ -63,8 +63,8 @@ func TestUploadIsForItsUploaderAndSuperusers(t *testing.T) {
 	is.Equal(errs.CodeOf(s.Delete(as(t, "acme", "jo"), u.ID)), errs.NotFound)
 }
 
-func TestDeleteChecksItsCondition(t *testing.T) {
-	is, s, jo := is.New(t), uploads.New(options(t)), as(t, "acme", "jo")
+func TestDeleteOfUploadChecksItsCondition(t *testing.T) {
+	is, s, jo := is.New(t), files.NewUploads(optionsUploads(t)), as(t, "acme", "jo")
 	u, err := s.Create(jo, "a", "", strings.NewReader("x"))
 	is.NoErr(err)
 	for _, fits := range []bool{false, true} {
@@ -78,11 +78,11 @@ func TestDeleteChecksItsCondition(t *testing.T) {
 	}
 }
 
-func TestLimits(t *testing.T) {
-	is, o, jo := is.New(t), options(t), as(t, "acme", "jo")
+func TestLimitsOfUploads(t *testing.T) {
+	is, o, jo := is.New(t), optionsUploads(t), as(t, "acme", "jo")
 	now := time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
 	o.Limit, o.Quota, o.Lifetime, o.Now = 3, 5, time.Minute, func() time.Time { return now }
-	s := uploads.New(o)
+	s := files.NewUploads(o)
 	_, err := s.Create(jo, "a", "", strings.NewReader("1234"))
 	is.Equal(errs.CodeOf(err), errs.TooLarge)
 	u, err := s.Create(jo, "a", "", strings.NewReader("123"))
