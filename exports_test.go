@@ -27,13 +27,11 @@ func TestNoExportedVariables(t *testing.T) {
 }
 
 // unnamed are the packages inside whose types the signatures of a package may have without a name of its own: what the root
-// builds and passes on, and the generic parts that apps and assistants share.
+// builds and passes on.
 var unnamed = map[string]string{
-	".":          "jsvm queue workspaces",
-	"apps":       "drafts libraries",
-	"assistants": "drafts",
-	"database":   "workspaces",
-	"httpapi":    "handlers scim workspaces",
+	".":        "jsvm queue workspaces",
+	"database": "workspaces",
+	"httpapi":  "handlers scim workspaces",
 }
 
 // TestNoInternalTypesInPublicPackages: who imports a package can name all types that its exported identifiers take and return.

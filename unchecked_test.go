@@ -125,7 +125,7 @@ func newActorCheck(files []*ast.File, drafts ...*ast.File) actorCheck {
 	p := actorCheck{functions: map[string]*ast.FuncDecl{}}
 	for _, f := range drafts {
 		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && slices.Contains([]string{"Rules", "Presenter"}, receiver(fn)) {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && slices.Contains([]string{"Rules", "Presenter", "Service", "Reader"}, receiver(fn)) {
 				p.functions[receiver(fn)+"."+fn.Name.Name] = fn
 			}
 		}
@@ -213,7 +213,7 @@ func ofDrafts(e ast.Expr) string {
 	case *ast.SelectorExpr:
 		name = x.Sel.Name
 	}
-	return map[string]string{"r": "Rules", "rules": "Rules", "p": "Presenter", "presenter": "Presenter"}[name]
+	return map[string]string{"r": "Rules", "rules": "Rules", "p": "Presenter", "presenter": "Presenter", "common": "Service", "reader": "Reader"}[name]
 }
 
 // usesError reports whether the error that a call returns last is returned as it is, or named and looked at by the same or the next

@@ -14,7 +14,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/drafts"
-	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
@@ -54,7 +53,7 @@ type App struct {
 	LibraryID     string          // UUID of the library with the app's files
 	EditingID     *string         // a draft: the id of the app that it is a draft of
 	Base          string          // a draft: what the app was like when the draft began, see Service.Commit
-	Lock          drafts.Lock     // a draft: who edits it
+	Lock          Lock            // a draft: who edits it
 	Shared        bool            // has a share above shares.None
 	IsManaged     bool            // came from another tenant and cannot be edited here
 	FolderID      *string         // UUID; stored and returned
@@ -85,8 +84,8 @@ func (a *App) inherit(of App) {
 	a.OwnerID, a.AwaitsOwner, a.Type, a.IsManaged, a.Shared, a.Tags = of.OwnerID, of.AwaitsOwner, of.Type, of.IsManaged, of.Shared, of.Tags
 }
 
-func (a *App) fields() drafts.Fields {
-	return drafts.Fields{
+func (a *App) fields() DraftFields {
+	return DraftFields{
 		Tenant: &a.Tenant, ID: &a.ID, Name: &a.Name, Slug: &a.Slug, Description: &a.Description, OwnerID: &a.OwnerID, Sealed: &a.Sealed,
 		LibraryID: &a.LibraryID, EditingID: &a.EditingID, Base: &a.Base, Lock: &a.Lock, Shared: &a.Shared, FolderID: &a.FolderID,
 		DeletedAt: &a.DeletedAt, CreatedAt: &a.CreatedAt, UpdatedAt: &a.UpdatedAt,
@@ -94,7 +93,7 @@ func (a *App) fields() drafts.Fields {
 }
 
 // Fields returns what drafts need of an app.
-func Fields(a *App) drafts.Fields { return a.fields() }
+func Fields(a *App) DraftFields { return a.fields() }
 
 // NaturalID returns "<ownerId>:<slug>", or the id of a draft or an app without a slug.
 func (a App) NaturalID() string {
@@ -135,7 +134,7 @@ type Viewer = drafts.Viewer
 
 // Store keeps apps, and their shares. What may be long of an app is Defn. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
-	drafts.Store[App]
+	DraftStore
 
 	// Using returns the ids of the apps, drafts and deleted ones too, that have one of some tags or use one of some datasets, ordered.
 	Using(ctx context.Context, tenant string, tags, datasets []string) ([]string, error)
@@ -174,14 +173,14 @@ type Sealer = drafts.Sealer
 
 // Service implements the rules for apps over a Store.
 type Service struct {
-	drafts.Service[App]
-	drafts.Reader[App, Shown]
+	common    drafts.Service[App]
+	reader    drafts.Reader[App, Shown]
 	rules     *drafts.Rules[App]
 	presenter *drafts.Presenter[App, Shown]
 	env       drafts.Secrets
 	store     Store
-	files     *libraries.Files
-	deployed  *libraries.Files // see Options.Deployed
+	files     *Files
+	deployed  *Files // see Options.Deployed
 	o         Options
 	views     *tally.Tally[View, Views]
 
@@ -194,9 +193,9 @@ type Service struct {
 // Options configure a Service. Store, Files, Deployed, Directory, Keys and Licensed are required.
 type Options struct {
 	Store Store
-	Files *libraries.Files
+	Files *Files
 	// Deployed has the manifests of the apps' last deploys, in libraries of another kind than Files that have the ids of the apps'.
-	Deployed  *libraries.Files
+	Deployed  *Files
 	Manifests manifest.Reader
 	MaxFile   int64 // bytes of a file that PutFile writes; default 100 MiB
 	Directory Directory
@@ -245,7 +244,7 @@ func New(o Options) *Service {
 		Now: o.Now, NewID: o.NewID,
 	})
 	s.presenter = drafts.NewPresenter(s.rules, s.show)
-	s.Service, s.Reader = s.rules.Service(), s.presenter.Reader()
+	s.common, s.reader = s.rules.Service(), s.presenter.Reader()
 	return s
 }
 

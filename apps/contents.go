@@ -5,7 +5,6 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 )
 
@@ -20,7 +19,7 @@ func inside(a actor.Actor, app App, grant Grant) bool {
 
 // Comparison is how the files of an app differ from others.
 type Comparison struct {
-	libraries.Comparison
+	FileComparison
 	App     App
 	DraftID *string // of the app's draft; nil for none, for those who may not change the app, and for a draft
 	MaxFile int64   // the most bytes of a file that PutFile writes
@@ -42,7 +41,7 @@ func (s *Service) Compare(ctx context.Context, id string, digests map[string]str
 		return Comparison{}, errInside
 	}
 	c := Comparison{App: app, MaxFile: s.o.MaxFile}
-	if c.Comparison, err = s.files.Compare(ctx, a.Tenant, app.LibraryID, digests); err != nil {
+	if c.FileComparison, err = s.files.Compare(ctx, a.Tenant, app.LibraryID, digests); err != nil {
 		return Comparison{}, err
 	}
 	if app.EditingID != nil || !PermissionsOf(a, app, grant).Write {

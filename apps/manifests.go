@@ -10,7 +10,6 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
@@ -48,7 +47,7 @@ func (s *Service) nextManifest(ctx context.Context, tenant, library string) (man
 	return s.manifestIn(ctx, s.files, tenant, library)
 }
 
-func (s *Service) manifestIn(ctx context.Context, files *libraries.Files, tenant, library string) (manifest.Manifest, error) {
+func (s *Service) manifestIn(ctx context.Context, files *Files, tenant, library string) (manifest.Manifest, error) {
 	for _, name := range manifest.Files() {
 		f, err := files.GetCached(ctx, tenant, library, name)
 		if errs.CodeOf(err) == errs.NotFound {
@@ -63,7 +62,7 @@ func (s *Service) manifestIn(ctx context.Context, files *libraries.Files, tenant
 }
 
 // readManifest returns the manifest in a file, or why it cannot be read. A content is read once, as it never changes.
-func (s *Service) readManifest(ctx context.Context, files *libraries.Files, tenant, library string, f libraries.File) (manifest.Manifest, error) {
+func (s *Service) readManifest(ctx context.Context, files *Files, tenant, library string, f File) (manifest.Manifest, error) {
 	if m, ok := s.manifests.Get(tenant, f.Path+"/"+f.ContentID); ok {
 		return m.manifest, m.err
 	}
@@ -99,7 +98,7 @@ func (s *Service) deployManifest(ctx context.Context, app App) error {
 		f, err := s.files.Get(ctx, app.Tenant, app.LibraryID, name)
 		switch {
 		case err == nil:
-			return s.deployed.Set(ctx, app.Tenant, app.LibraryID, []libraries.File{f})
+			return s.deployed.Set(ctx, app.Tenant, app.LibraryID, []File{f})
 		case errs.CodeOf(err) != errs.NotFound:
 			return err
 		}

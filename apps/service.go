@@ -21,17 +21,17 @@ import (
 type Shown struct {
 	App
 	Permissions       Permissions
-	ContentModifiedAt *time.Time  // newest change of the app's files; nil without files
-	HasDraft          bool        // there is a draft; false for those who may not change the app, and for a draft
-	EditLock          drafts.Lock // of a draft, while somebody holds it; else the zero Lock
-	Held              bool        // the caller's credential holds EditLock
-	CanView           bool        // the caller may run it, also with a token that can only read
-	CanExport         bool        // the caller may export it; false for a draft
-	Favorite          bool        // the caller has marked the app, of a draft its app
-	Chats             bool        // the caller may use language models
-	Inside            bool        // the caller sees the insides: files as they are written, variables and shares
-	Examines          bool        // the caller sees what handlers have done: may change the app, also with a token that can only read
-	Deployed          *Deployed   // what Deploy, Commit or Copy has deployed; nil from all others, and from a Copy with nothing to deploy
+	ContentModifiedAt *time.Time // newest change of the app's files; nil without files
+	HasDraft          bool       // there is a draft; false for those who may not change the app, and for a draft
+	EditLock          Lock       // of a draft, while somebody holds it; else the zero Lock
+	Held              bool       // the caller's credential holds EditLock
+	CanView           bool       // the caller may run it, also with a token that can only read
+	CanExport         bool       // the caller may export it; false for a draft
+	Favorite          bool       // the caller has marked the app, of a draft its app
+	Chats             bool       // the caller may use language models
+	Inside            bool       // the caller sees the insides: files as they are written, variables and shares
+	Examines          bool       // the caller sees what handlers have done: may change the app, also with a token that can only read
+	Deployed          *Deployed  // what Deploy, Commit or Copy has deployed; nil from all others, and from a Copy with nothing to deploy
 }
 
 // Definition returns Defn as the caller may read it: the names of the variables are for those who see the insides.

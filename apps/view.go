@@ -11,7 +11,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 )
 
@@ -84,17 +83,17 @@ func (s *Service) Declared(ctx context.Context, id string) (Viewed, error) {
 // ViewFile returns a file of an app that its pages may load, with its bytes, which the caller closes: to those who may run the app,
 // all but the manifest, what runs on the server (the folders server, webhooks, migrations and tools), and files and folders whose
 // names begin with a dot. Errors: errs.NotFound; errs.Forbidden.
-func (s *Service) ViewFile(ctx context.Context, id, path string) (libraries.File, io.ReadSeekCloser, error) {
+func (s *Service) ViewFile(ctx context.Context, id, path string) (File, io.ReadSeekCloser, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
-		return libraries.File{}, nil, err
+		return File{}, nil, err
 	}
 	o, err := s.run(ctx, a, id)
 	if err != nil {
-		return libraries.File{}, nil, err
+		return File{}, nil, err
 	}
 	if private(path) {
-		return libraries.File{}, nil, errs.New(errs.NotFound, "File not found.")
+		return File{}, nil, errs.New(errs.NotFound, "File not found.")
 	}
 	return s.files.OpenCached(ctx, a.Tenant, o.app.LibraryID, path)
 }

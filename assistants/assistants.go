@@ -39,7 +39,7 @@ type Assistant struct {
 	LibraryID    string          // UUID of the library with the files
 	EditingID    *string         // a draft: the id of the assistant that it is a draft of
 	Base         string          // a draft: what the assistant was like when the draft began
-	Lock         drafts.Lock     // a draft: who edits it
+	Lock         Lock            // a draft: who edits it
 	Shared       bool            // has a share above shares.None
 	FolderID     *string         // UUID; stored and returned
 	CreatedAt    time.Time       // UTC, whole microseconds
@@ -80,8 +80,8 @@ func digest(a Assistant) string {
 func (a *Assistant) inherit(of Assistant) { a.OwnerID, a.Shared = of.OwnerID, of.Shared }
 
 // Fields returns what drafts need of an assistant.
-func Fields(a *Assistant) drafts.Fields {
-	return drafts.Fields{
+func Fields(a *Assistant) DraftFields {
+	return DraftFields{
 		Tenant: &a.Tenant, ID: &a.ID, Name: &a.Name, Slug: &a.Slug, Description: &a.Description, OwnerID: &a.OwnerID, Sealed: &a.Sealed,
 		LibraryID: &a.LibraryID, EditingID: &a.EditingID, Base: &a.Base, Lock: &a.Lock, Shared: &a.Shared, FolderID: &a.FolderID,
 		CreatedAt: &a.CreatedAt, UpdatedAt: &a.UpdatedAt,
@@ -162,7 +162,7 @@ func ReferenceKinds() []entity.Kind {
 // Store keeps assistants, and their shares. What may be long of one is Instructions, Skills and Data. Implementations must pass
 // assistantstest.TestStore.
 type Store interface {
-	drafts.Store[Assistant]
+	DraftStore
 
 	// Using returns the ids of the assistants, drafts too, that have one of some datasets or references, ordered. The kind of datasets is
 	// dataset.
@@ -171,8 +171,8 @@ type Store interface {
 
 // Service implements the rules for assistants over a Store.
 type Service struct {
-	drafts.Service[Assistant]
-	drafts.Reader[Assistant, Shown]
+	common    drafts.Service[Assistant]
+	reader    drafts.Reader[Assistant, Shown]
 	rules     *drafts.Rules[Assistant]
 	presenter *drafts.Presenter[Assistant, Shown]
 	secrets   drafts.Secrets
@@ -186,8 +186,8 @@ type Options struct {
 	Store     Store
 	Files     *Files
 	MaxFile   int64 // bytes of a file that PutFile writes; default 100 MiB
-	Directory drafts.Directory
-	Keys      drafts.Sealer
+	Directory Directory
+	Keys      Sealer
 	// Allowed returns errs.Invalid when AI is off in the caller's tenant, and errs.Forbidden for a caller without the ai credential.
 	Allowed func(ctx context.Context) error
 	// Skills are what this server provides.
@@ -224,6 +224,6 @@ func New(o Options) *Service {
 		CanonicalName: o.CanonicalName, Now: o.Now, NewID: o.NewID,
 	})
 	s.presenter = drafts.NewPresenter(s.rules, s.show)
-	s.Service, s.Reader = s.rules.Service(), s.presenter.Reader()
+	s.common, s.reader = s.rules.Service(), s.presenter.Reader()
 	return s
 }

@@ -29,10 +29,10 @@ func (s *Service) noun() drafts.Noun[Assistant] {
 type Shown struct {
 	Assistant
 	Permissions Permissions
-	HasDraft    bool        // there is a draft; false for those who may not change the assistant, and for a draft
-	EditLock    drafts.Lock // of a draft, while somebody holds it; else the zero Lock
-	Held        bool        // the caller's credential holds EditLock
-	Inside      bool        // the caller sees the insides: files, shares and the names of secrets
+	HasDraft    bool // there is a draft; false for those who may not change the assistant, and for a draft
+	EditLock    Lock // of a draft, while somebody holds it; else the zero Lock
+	Held        bool // the caller's credential holds EditLock
+	Inside      bool // the caller sees the insides: files, shares and the names of secrets
 }
 
 // show returns assistants as an actor with some grants sees them.
@@ -182,22 +182,22 @@ func (s *Service) Commit(ctx context.Context, id string, force bool) (Shown, err
 
 // Diff returns what the draft of an assistant changes. It is for those who may change the assistant. Errors: errs.NotFound, also for an
 // assistant without a draft; errs.Forbidden.
-func (s *Service) Diff(ctx context.Context, id string) (drafts.Diff, error) {
+func (s *Service) Diff(ctx context.Context, id string) (Diff, error) {
 	a, err := s.rules.Actor(ctx)
 	if err != nil {
-		return drafts.Diff{}, err
+		return Diff{}, err
 	}
 	d, _, err := s.rules.Draft(ctx, a, id)
 	if err != nil {
-		return drafts.Diff{}, err
+		return Diff{}, err
 	}
 	as, err := s.store.Get(ctx, a.Tenant, drafts.Lookup{ID: *d.EditingID})
 	if err != nil {
-		return drafts.Diff{}, err
+		return Diff{}, err
 	}
-	var diff drafts.Diff
+	var diff Diff
 	if diff.Fields, err = s.fieldDiffs(as, d); err != nil {
-		return drafts.Diff{}, err
+		return Diff{}, err
 	}
 	diff.Files, err = s.rules.FileDiffs(ctx, as, d)
 	return diff, err
