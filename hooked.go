@@ -21,7 +21,7 @@ func (app *App) owners(c Config, changes func(tenant string) uint64) func(ctx co
 		if principal == "" {
 			return webhooks.Owner{}, errs.New(errs.Unauthenticated, "somebody else has passed the app on to its owner, who has not deployed it since")
 		}
-		return known.Get(tenant, principal, func() (webhooks.Owner, error) {
+		return known.Get(ctx, tenant, principal, func() (webhooks.Owner, error) {
 			if _, isTeam := uuids.Parse(principal); isTeam {
 				return app.teamAsOwner(ctx, tenant, principal)
 			}

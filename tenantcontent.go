@@ -541,8 +541,14 @@ func (c Config) keys() (*keyring.Ring, error) {
 	return nil, errs.New(errs.Invalid, "Config.SecretKey or Config.SecretKeyFile is required: NewSecretKey or `openssl rand -base64 32` makes one")
 }
 
-// ServeHTTP serves every route under /api, and /healthz and /readyz.
-func (app *App) ServeHTTP(w http.ResponseWriter, r *http.Request) { app.handler.ServeHTTP(w, r) }
+// ServeHTTP serves every route under /api, and /healthz and /readyz. A request is not a part of a
+// transaction in its context.
+func (app *App) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if ctx := r.Context(); bunx.HasTx(ctx) {
+		r = r.WithContext(bunx.WithoutTx(ctx))
+	}
+	app.handler.ServeHTTP(w, r)
+}
 
 // Drain waits until no request and no job of the queue runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do then.
 // From its call on, clients that take or send nothing for 2 seconds are cut, and no jobs are begun; jobs that do not end are given back, so that

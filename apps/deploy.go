@@ -337,7 +337,7 @@ type Running struct {
 
 // Running returns what the handlers of an app or draft run with, as it was a second ago at most. Errors: errs.NotFound.
 func (u Unchecked) Running(ctx context.Context, tenant, id string) (Running, error) {
-	return u.s.running.Get(tenant, id, func() (Running, error) {
+	return u.s.running.Get(ctx, tenant, id, func() (Running, error) {
 		app, err := u.s.store.Head(ctx, tenant, Lookup{ID: id})
 		if err != nil {
 			return Running{}, err

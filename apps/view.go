@@ -139,7 +139,7 @@ func (s *Service) run(ctx context.Context, a actor.Actor, id string) (*opened, e
 // may be those of a second ago if another process has changed them since.
 func (s *Service) open(ctx context.Context, a actor.Actor, id string) (*opened, error) {
 	viewer := id + "\x00" + strings.Join(shares.Principals(a), "\x00")
-	o, err := s.opened.Get(a.Tenant, viewer, func() (*opened, error) {
+	o, err := s.opened.Get(ctx, a.Tenant, viewer, func() (*opened, error) {
 		app, grant, err := s.rules.Find(ctx, a, id)
 		return newOpened(app, grant), err
 	})

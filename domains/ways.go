@@ -40,7 +40,7 @@ func (u Unchecked) Ways(ctx context.Context, tenant string) ([]Way, error) {
 		return nil, err
 	}
 	defer leave()
-	return u.s.ways.Get(tenant, "", func() ([]Way, error) { return u.s.readWays(ctx, tenant) })
+	return u.s.ways.Get(ctx, tenant, "", func() ([]Way, error) { return u.s.readWays(ctx, tenant) })
 }
 
 // How many callers learn at once how to log in. Those of one tenant wait for each other, so that one of them reads and the others find it cached.

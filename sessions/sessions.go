@@ -343,7 +343,7 @@ func (x Session) outdated(holder Holder) bool {
 
 // session returns the actor of the session with an id.
 func (s *Service) session(ctx context.Context, tenant, id string) (actor.Actor, error) {
-	found, err := s.sessions.Get(tenant, id, func() (l lookup[Session], err error) {
+	found, err := s.sessions.Get(ctx, tenant, id, func() (l lookup[Session], err error) {
 		l.of, l.holder, err = s.o.Store.Session(ctx, tenant, id)
 		return l, err
 	})
@@ -386,7 +386,7 @@ func (s *Service) use(ctx context.Context, tenant, id string, from netip.Addr, g
 
 // admit is use that counts refusals alone, whatever has become of the user.
 func (s *Service) admit(ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool) (Token, Holder, error) {
-	found, err := s.tokens.Get(tenant, id, func() (l lookup[Token], err error) {
+	found, err := s.tokens.Get(ctx, tenant, id, func() (l lookup[Token], err error) {
 		l.of, l.holder, err = s.o.Store.Token(ctx, tenant, id)
 		return l, err
 	})

@@ -63,7 +63,7 @@ func (u Unchecked) Resume(ctx context.Context, tenant, credential string, from n
 // ActorOf returns the actor of a user with the rights of the moment, which may be those of a second ago if another process has changed them since.
 // It returns errs.Unauthenticated if the user is disabled or gone.
 func (u Unchecked) ActorOf(ctx context.Context, tenant, username string) (actor.Actor, error) {
-	holder, err := u.s.holders.Get(tenant, username, func() (Holder, error) { return u.s.o.Store.Holder(ctx, tenant, username) })
+	holder, err := u.s.holders.Get(ctx, tenant, username, func() (Holder, error) { return u.s.o.Store.Holder(ctx, tenant, username) })
 	if err != nil {
 		return actor.Actor{}, hide(err)
 	}

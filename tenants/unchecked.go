@@ -227,7 +227,7 @@ func (u Unchecked) insert(ctx context.Context, t Tenant, check string) error {
 // AIEnabled reports whether a tenant's AI module is on. It asks the database at most once a second, and at once after a change
 // that Options.Changes counts. It returns errs.NotFound if there is no such tenant.
 func (u Unchecked) AIEnabled(ctx context.Context, tenant string) (bool, error) {
-	return u.s.ai.Get(tenant, "", func() (bool, error) {
+	return u.s.ai.Get(ctx, tenant, "", func() (bool, error) {
 		t, err := u.Lookup(ctx, tenant)
 		return t.Settings.AI, err
 	})

@@ -123,7 +123,7 @@ func (u Unchecked) Admit(ctx context.Context, app, key string, from netip.Addr) 
 
 // target returns the app with an id or natural id.
 func (s *Service) target(ctx context.Context, tenant, id string) (known, error) {
-	return s.targets.Get(tenant, id, func() (known, error) {
+	return s.targets.Get(ctx, tenant, id, func() (known, error) {
 		t, err := s.o.Target(ctx, tenant, id)
 		switch errs.CodeOf(err) {
 		case "":

@@ -30,7 +30,7 @@ func (u Unchecked) Listens(ctx context.Context, tenant, app, event string) (bool
 
 // deployed returns the agents of an app as they were a second ago at most.
 func (s *Service) deployed(ctx context.Context, tenant, app string) ([]Agent, error) {
-	return s.agents.Get(tenant, app, func() ([]Agent, error) { return s.store.Agents(ctx, tenant, app) })
+	return s.agents.Get(ctx, tenant, app, func() ([]Agent, error) { return s.store.Agents(ctx, tenant, app) })
 }
 
 // EventInput returns the input of a run that an event starts. It returns errs.Invalid for an event

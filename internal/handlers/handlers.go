@@ -295,12 +295,12 @@ func (s *Service) all(ctx context.Context, app App) ([]Route, error) {
 	if app.Draft {
 		return s.draftRoutes(ctx, app)
 	}
-	return s.routes.Get(app.Tenant, app.ID, func() ([]Route, error) { return s.o.Store.Routes(ctx, app.Tenant, app.ID) })
+	return s.routes.Get(ctx, app.Tenant, app.ID, func() ([]Route, error) { return s.o.Store.Routes(ctx, app.Tenant, app.ID) })
 }
 
 // draft returns what a draft runs at the moment.
 func (s *Service) draft(ctx context.Context, app App) (*draft, error) {
-	return s.versions.Get(app.Tenant, app.ID, func() (*draft, error) {
+	return s.versions.Get(ctx, app.Tenant, app.ID, func() (*draft, error) {
 		files, version, err := s.o.Files(ctx, app)
 		return &draft{files, version}, err
 	})

@@ -175,7 +175,7 @@ func (l *Files) Open(ctx context.Context, tenant, library, path string) (File, b
 // GetCached is Get for readers who may see a file as it was a second ago: what another process has changed since then is not seen,
 // and in a transaction neither is what that has changed. What this process has committed is seen at once.
 func (l *Files) GetCached(ctx context.Context, tenant, library, path string) (File, error) {
-	f, err := l.named.Get(tenant, library+"/"+path, func() (*File, error) {
+	f, err := l.named.Get(ctx, tenant, library+"/"+path, func() (*File, error) {
 		f, err := l.Get(ctx, tenant, library, path)
 		if errs.CodeOf(err) == errs.NotFound {
 			return nil, nil

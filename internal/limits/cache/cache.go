@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -34,9 +35,19 @@ func New[T any](changes func(tenant string) uint64) *Cache[T] {
 	return &Cache[T]{changes: changes, entries: map[key]entry[T]{}}
 }
 
-// Get returns the cached value, or calls load and caches its result. Errors are not cached.
-func (c *Cache[T]) Get(tenant, id string, load func() (T, error)) (T, error) {
-	if c.changes == nil {
+// TxKey is the key of the transaction in a context, which implements Tx.
+type TxKey struct{}
+
+// Tx is a transaction.
+type Tx interface {
+	// Uncached reports whether it may see something else than others do, such as what it has changed.
+	Uncached() bool
+}
+
+// Get returns the cached value, or calls load and caches its result. Errors are not cached, nor is
+// what a transaction sees that others may not.
+func (c *Cache[T]) Get(ctx context.Context, tenant, id string, load func() (T, error)) (T, error) {
+	if tx, ok := ctx.Value(TxKey{}).(Tx); c.changes == nil || ok && tx.Uncached() {
 		return load()
 	}
 	now := entry[T]{version: c.changes(tenant), at: time.Now()} // before load: a change meanwhile invalidates it

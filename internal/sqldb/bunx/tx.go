@@ -12,9 +12,10 @@ import (
 	"github.com/uptrace/bun/dialect"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 )
 
-type txKey struct{}
+type txKey = cache.TxKey
 
 // running is a transaction in a context.
 type running struct {
@@ -25,6 +26,7 @@ type running struct {
 	growth *growth // nil: not Long, or not on PostgreSQL
 
 	host   bool        // the host began it, and ends it: see WithTx
+	apart  atomic.Bool // it may see something else than others do
 	busy   atomic.Bool // a part of the host's transaction runs
 	undone atomic.Bool // the database has ended the host's transaction: no part can be undone
 
@@ -36,6 +38,9 @@ type running struct {
 func (r *running) conn() Conn {
 	return Conn{IDB: r.idb, DB: r.db, fixed: withHooks(r.db, r.tx), inTx: true, growth: r.growth}
 }
+
+// Uncached implements cache.Tx.
+func (r *running) Uncached() bool { return r != nil && r.apart.Load() }
 
 // transaction returns the transaction of a context, if it is one of the same *sql.DB, or nil.
 func transaction(ctx context.Context, db *bun.DB) *running {
@@ -52,6 +57,12 @@ func WithoutTx(ctx context.Context) context.Context {
 		return ctx
 	}
 	return context.WithValue(ctx, txKey{}, (*running)(nil))
+}
+
+// HasTx reports whether a context has a transaction.
+func HasTx(ctx context.Context) bool {
+	r, _ := ctx.Value(txKey{}).(*running)
+	return r != nil
 }
 
 // AfterCommit runs f when the transaction in ctx has been committed, at once when there is none,
@@ -93,6 +104,9 @@ func (n *Notifier) Set(changed func(tenant string)) { n.changed = changed }
 
 // AfterCommit calls the function when the transaction in ctx has been committed: see AfterCommit.
 func (n *Notifier) AfterCommit(ctx context.Context, tenant string) {
+	if r, _ := ctx.Value(txKey{}).(*running); r != nil {
+		r.apart.Store(true)
+	}
 	if n.changed != nil {
 		AfterCommit(ctx, func() { n.changed(tenant) })
 	}
@@ -140,6 +154,7 @@ func withTx(ctx context.Context, r *running) (context.Context, error) {
 	if transaction(ctx, r.db) != nil {
 		return nil, errs.New(errs.Invalid, "The context has a transaction of this database already.")
 	}
+	r.apart.Store(true) // its snapshot may be older than what others see
 	return context.WithValue(ctx, txKey{}, r), nil
 }
 
@@ -191,6 +206,7 @@ func (r *running) part(ctx context.Context, fn func(ctx context.Context) error) 
 		return errs.New(errs.Unavailable, brokenWhole)
 	}
 	p := &running{db: r.db, idb: r.idb, tx: r.tx}
+	p.apart.Store(true)
 	if WorkOf(ctx) == Long && r.db.Dialect().Name() == dialect.PG {
 		p.growth = &growth{}
 	}
