@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -12,9 +11,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// agentRoutes are the routes of apps' agents, unless the host keeps apps itself.
-func (a *api) agentRoutes() []Route {
-	const get, post, put = http.MethodGet, http.MethodPost, http.MethodPut
+// agentRoutes serves the agents of apps and their runs.
+type agentRoutes struct{ *api }
+
+// routes returns the rows of apps' agents, unless the host keeps apps itself.
+func (a agentRoutes) routes() []Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
@@ -65,7 +66,7 @@ type agentStatus struct {
 	Runs    map[string]int `json:"runs"`
 }
 
-func (a *api) agent(who actor.Actor, v agents.Shown) hal.Resource {
+func (a agentRoutes) agent(who actor.Actor, v agents.Shown) hal.Resource {
 	self, of := a.href("apps", v.App, "agents", v.Name), v.Settings()
 	links := hal.Self(self).With("inf:app-agents", a.href("apps", v.App, "agents")).With("inf:app", a.href("apps", v.App)).
 		With("inf:app-agent-runs", self+"/runs")
@@ -127,7 +128,7 @@ func newRunBody(r agents.Run) runBody {
 	}
 }
 
-func (a *api) runLinks(who actor.Actor, r agents.Run) hal.Links {
+func (a agentRoutes) runLinks(who actor.Actor, r agents.Run) hal.Links {
 	of := a.href("apps", r.App, "agents", r.Agent)
 	links := hal.Self(of+"/runs/"+hal.Segment(r.ID)).With("inf:app-agent", of).With("inf:app-agent-runs", of+"/runs").With("inf:app", a.href("apps", r.App))
 	if !r.State.Ended() {
@@ -139,7 +140,7 @@ func (a *api) runLinks(who actor.Actor, r agents.Run) hal.Links {
 	return links
 }
 
-func (a *api) agentRun(who actor.Actor, r agents.Run) hal.Resource {
+func (a agentRoutes) agentRun(who actor.Actor, r agents.Run) hal.Resource {
 	return hal.Resource{Links: a.runLinks(who, r), Row: r, Value: newRunBody(r)}
 }
 
@@ -178,7 +179,7 @@ func newStepBody(s agents.Step) stepBody {
 }
 
 // runWithSteps encodes a run with its steps.
-func (a *api) runWithSteps(who actor.Actor, r agents.Run, steps []agents.Step) hal.Resource {
+func (a agentRoutes) runWithSteps(who actor.Actor, r agents.Run, steps []agents.Step) hal.Resource {
 	all := make([]stepBody, len(steps))
 	for i, s := range steps {
 		all[i] = newStepBody(s)
@@ -191,7 +192,7 @@ func (a *api) runWithSteps(who actor.Actor, r agents.Run, steps []agents.Step) h
 
 // listAgents serves GET /api/apps/{id}/agents: 200 and the agents that the app has deployed, ordered by name, each as getAgent answers it. A draft has
 // none. 403 for those who may only run the app; 404.
-func (a *api) listAgents(r *request) (reply, error) {
+func (a agentRoutes) listAgents(r *request) (reply, error) {
 	app, all, err := a.Agents.List(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -206,7 +207,7 @@ func (a *api) listAgents(r *request) (reply, error) {
 
 // getAgent serves GET /api/apps/{id}/agents/{agent}: 200 and what the agent runs with, what of it overrides the manifest, when its schedule starts it
 // next, its last run, and how many runs are in each state; 403; 404.
-func (a *api) getAgent(r *request) (reply, error) {
+func (a agentRoutes) getAgent(r *request) (reply, error) {
 	v, err := a.Agents.Get(r.Context(), r.param("id"), r.param("agent"))
 	if err != nil {
 		return reply{}, err
@@ -217,7 +218,7 @@ func (a *api) getAgent(r *request) (reply, error) {
 // putAgent serves PUT /api/apps/{id}/agents/{agent} {enabled?, model?, instructions?, cron?, zone?}: 200 and the agent. A member that is there overrides
 // what the manifest has, null takes that back, and a deploy keeps it; cron is an expression or a list of them. 400 naming the field, and for a draft;
 // 403 for those who may not change the app; 404.
-func (a *api) putAgent(r *request) (reply, error) {
+func (a agentRoutes) putAgent(r *request) (reply, error) {
 	in, err := decodeUpdate[struct {
 		Enabled      field[bool]            `json:"enabled"`
 		Model        field[string]          `json:"model"`
@@ -296,7 +297,7 @@ func (in triggerInput) input() (input json.RawMessage, err error) {
 // triggerAgent serves POST /api/apps/{id}/agents/{agent}/_trigger {input?}: 201 and the run, which a node begins when it has room. input is any JSON of at
 // most 64 KiB. 400 for a draft and where AI is off; 403 for those who may not change the app; 404; 409 for an agent that is disabled; 429 if too many
 // runs of the app wait; 503 without a language model.
-func (a *api) triggerAgent(r *request) (reply, error) {
+func (a agentRoutes) triggerAgent(r *request) (reply, error) {
 	in, err := decode[triggerInput](r)
 	if err != nil {
 		return reply{}, err
@@ -315,7 +316,7 @@ func (a *api) triggerAgent(r *request) (reply, error) {
 
 // listAgentRuns serves GET /api/apps/{id}/agents/{agent}/runs: 200 and a page of its runs, 100 unless limit says otherwise, newest first unless sort says
 // otherwise (createdAt); state and trigger select. An agent that is gone has its runs still. 400 for a state or trigger that there is not; 403; 404.
-func (a *api) listAgentRuns(r *request) (reply, error) {
+func (a agentRoutes) listAgentRuns(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -329,12 +330,12 @@ func (a *api) listAgentRuns(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:app-agent-run", nil, func(run agents.Run) hal.Resource { return a.agentRun(r.who, run) }))
+	return ok(collection(a.api, r, q, page, "inf:app-agent-run", nil, func(run agents.Run) hal.Resource { return a.agentRun(r.who, run) }))
 }
 
 // getAgentRun serves GET /api/apps/{id}/agents/{agent}/runs/{runId}: 200 and the run with its steps: the answers of the model and the calls of tools; 403;
 // 404.
-func (a *api) getAgentRun(r *request) (reply, error) {
+func (a agentRoutes) getAgentRun(r *request) (reply, error) {
 	run, steps, err := a.Agents.Run(r.Context(), r.param("id"), r.param("agent"), r.param("runId"))
 	if err != nil {
 		return reply{}, err
@@ -344,7 +345,7 @@ func (a *api) getAgentRun(r *request) (reply, error) {
 
 // cancelAgentRun serves POST /api/apps/{id}/agents/{agent}/runs/{runId}/_cancel: 200 and the run, which is canceled. A tool that works is stopped; what it
 // has done stays. 400 for a draft; 403 for those who may not change the app; 404; 409 for a run that has ended.
-func (a *api) cancelAgentRun(r *request) (reply, error) {
+func (a agentRoutes) cancelAgentRun(r *request) (reply, error) {
 	run, steps, err := a.Agents.Cancel(r.Context(), r.param("id"), r.param("agent"), r.param("runId"))
 	if err != nil {
 		return reply{}, err

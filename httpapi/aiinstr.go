@@ -8,6 +8,20 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
+// instructionRoutes serves AI instructions.
+type instructionRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a instructionRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/ai-instructions", Name: "listInstructions", Grants: nothing, Query: searched, Summary: "The AI instructions", guard: a.needsAI, handle: a.listInstructions},
+		{Method: post, Pattern: "/api/ai-instructions", Name: "createInstruction", Drops: true, Grants: programs, Tx: true, Summary: "Add an AI instruction", guard: a.needsAI, handle: a.createInstruction},
+		{Method: get, Pattern: "/api/ai-instructions/:id", Name: "getInstruction", Grants: nothing, Summary: "One AI instruction", guard: a.needsAI, handle: a.getInstruction},
+		{Method: put, Pattern: "/api/ai-instructions/:id", Name: "putInstruction", Drops: true, Grants: programs, Row: "ai-instruction", Tx: true, Summary: "Change an AI instruction", guard: a.needsAI, handle: a.putInstruction},
+		{Method: del, Pattern: "/api/ai-instructions/:id", Name: "deleteInstruction", Grants: programs, Row: "ai-instruction", Tx: true, Options: noOptions{}, Summary: "Remove an AI instruction", guard: a.needsAI, handle: a.deleteInstruction},
+	}
+}
+
 // instructionBody is an AI instruction as the API writes it.
 type instructionBody struct {
 	Tenant      string                     `json:"tenant"`
@@ -29,7 +43,7 @@ type instructionPermissionsBody struct {
 	Copy        bool `json:"copy"`
 }
 
-func (a *api) instruction(who actor.Actor, i aiinstr.Instruction) hal.Resource {
+func (a instructionRoutes) instruction(who actor.Actor, i aiinstr.Instruction) hal.Resource {
 	may := instructionPermissionsBody(a.AIInstructions.Permissions(who, i))
 	links := a.owned(hal.Self(a.href("ai-instructions", i.Slug)), i.OwnerID).With("inf:ai-instructions", a.href("ai-instructions"))
 	return hal.Resource{Links: links, Row: i, Beside: may, Value: instructionBody{
@@ -48,7 +62,7 @@ func (a *api) needsAI(r *request) error {
 // listInstructions serves GET /api/ai-instructions: 200 and a page of instructions, 100 unless limit says otherwise,
 // ordered by slug unless sort says otherwise (slug, createdAt, updatedAt); q searches slug and description. The
 // permissions beside the page are those for the instructions of all owners.
-func (a *api) listInstructions(r *request) (reply, error) {
+func (a instructionRoutes) listInstructions(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -58,14 +72,14 @@ func (a *api) listInstructions(r *request) (reply, error) {
 		return reply{}, err
 	}
 	extra := map[string]any{"permissions": instructionPermissionsBody(a.AIInstructions.ListPermissions(r.who))}
-	return ok(collection(a, r, q, page, "inf:ai-instruction", extra, func(i aiinstr.Instruction) hal.Resource {
+	return ok(collection(a.api, r, q, page, "inf:ai-instruction", extra, func(i aiinstr.Instruction) hal.Resource {
 		return a.instruction(r.who, i)
 	}))
 }
 
 // createInstruction serves POST /api/ai-instructions: 201 and the instruction, with Location at its slug; a description
 // that is blank or null counts as left out. 400 without slug or content; 409 for a taken slug.
-func (a *api) createInstruction(r *request) (reply, error) {
+func (a instructionRoutes) createInstruction(r *request) (reply, error) {
 	in, err := decode[struct {
 		Slug        string        `json:"slug"`
 		Description field[string] `json:"description"`
@@ -82,7 +96,7 @@ func (a *api) createInstruction(r *request) (reply, error) {
 }
 
 // getInstruction serves GET /api/ai-instructions/{id}, an id or a slug: 200 and the instruction; 404.
-func (a *api) getInstruction(r *request) (reply, error) {
+func (a instructionRoutes) getInstruction(r *request) (reply, error) {
 	i, err := a.AIInstructions.Get(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -93,7 +107,7 @@ func (a *api) getInstruction(r *request) (reply, error) {
 // putInstruction serves PUT /api/ai-instructions/{id}: 200 and the instruction with the new content; a description that is
 // blank or null counts as left out, and then the old one stays. A slug is passed over. 403 for others than the owner and
 // superusers.
-func (a *api) putInstruction(r *request) (reply, error) {
+func (a instructionRoutes) putInstruction(r *request) (reply, error) {
 	in, err := decodeUpdate[struct {
 		Description field[string] `json:"description"`
 		Content     string        `json:"content"`
@@ -115,7 +129,7 @@ func (a *api) putInstruction(r *request) (reply, error) {
 }
 
 // deleteInstruction serves DELETE /api/ai-instructions/{id}: 200; 404; 403 for others than the owner and superusers.
-func (a *api) deleteInstruction(r *request) (reply, error) {
+func (a instructionRoutes) deleteInstruction(r *request) (reply, error) {
 	if err := a.AIInstructions.Delete(r.Context(), r.param("id")); err != nil {
 		return reply{}, err
 	}

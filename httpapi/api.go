@@ -1,6 +1,6 @@
 // Package httpapi adapts the services to the documented routes: it decodes, calls one service and encodes.
 //
-// routes.go lists the whole surface. The root imports the package; a host uses it through tenantcontent.App.
+// A noun has a type, such as colorRoutes, with its rows of the route table above their handlers; routes.go lists the types. The root imports the package; a host uses it through tenantcontent.App.
 package httpapi
 
 import (
@@ -159,7 +159,7 @@ type Handler interface {
 	ModelCall(ctx context.Context, tenant, user string) (leave func(), err error)
 }
 
-// api is the receiver of all handlers.
+// api is what the routes of all nouns share.
 type api struct {
 	Config
 	router       *router

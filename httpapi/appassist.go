@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -21,9 +20,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
-// appAssistRoutes are the routes of what a language model does for apps, unless the host keeps apps itself.
-func (a *api) appAssistRoutes() []Route {
-	const get, post = http.MethodGet, http.MethodPost
+// appAssistRoutes serves chats and suggestions about an app.
+type appAssistRoutes struct{ *api }
+
+// routes returns the rows of what a language model does for apps, unless the host keeps apps itself.
+func (a appAssistRoutes) routes() []Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
@@ -78,7 +79,7 @@ func modelUser(r *request) string { return ai.Pseudonym(r.who.Tenant, person(r))
 
 // promptApp returns an app as prompts describe it, with the datasets that the app can read for the
 // caller now.
-func (a *api) promptApp(r *request, app apps.App) (assist.App, error) {
+func (a appAssistRoutes) promptApp(r *request, app apps.App) (assist.App, error) {
 	ctx, err := a.cappedIn(r.Context(), app, r.who)
 	if err != nil {
 		return assist.App{}, err
@@ -100,7 +101,7 @@ func (a *api) promptApp(r *request, app apps.App) (assist.App, error) {
 }
 
 // chattable returns an app that the caller may run, also as prompts describe it.
-func (a *api) chattable(r *request) (apps.App, assist.App, error) {
+func (a appAssistRoutes) chattable(r *request) (apps.App, assist.App, error) {
 	app, err := a.Apps.Chattable(r.Context(), r.param("id"))
 	if err != nil {
 		return app, assist.App{}, err
@@ -128,7 +129,7 @@ func (a *api) models() []string {
 }
 
 // chatModel returns the model of an app's chat: that of its settings if there is one with the name, else the default one.
-func (a *api) chatModel(app apps.App) string {
+func (a appAssistRoutes) chatModel(app apps.App) string {
 	models := a.models()
 	if set := app.Chat().Model; set != "" && (len(models) == 0 || slices.Contains(models, set)) {
 		return set
@@ -194,7 +195,7 @@ func suggestionsOf(app apps.App, told assist.App) []string {
 
 // getAppChat serves GET /api/apps/{id}/chat: 200 and what its chat offers: a welcome, suggestions, models and tools. 403 for those who may
 // not run the app; 404.
-func (a *api) getAppChat(r *request) (reply, error) {
+func (a appAssistRoutes) getAppChat(r *request) (reply, error) {
 	app, told, err := a.chattable(r)
 	if err != nil {
 		return reply{}, err
@@ -266,7 +267,7 @@ func (a *api) conversation(in chatInput) (messages []ai.Message, model string, e
 // chatWithApp serves POST /api/apps/{id}/chat: 200 and the answer of a model as server-sent events, see chatEvents. messages is the whole
 // conversation, as nothing of it is kept. 400 for a model that there is not; 403 for those who may not run the app; 404; 429 for too many at
 // once.
-func (a *api) chatWithApp(r *request) (reply, error) {
+func (a appAssistRoutes) chatWithApp(r *request) (reply, error) {
 	in, err := decode[chatInput](r)
 	if err != nil {
 		return reply{}, err
@@ -283,7 +284,7 @@ func (a *api) chatWithApp(r *request) (reply, error) {
 	if told.Instructions, _, err = a.AIInstructions.Expand(r.Context(), app.Chat().Instructions); err != nil {
 		return reply{}, err
 	}
-	bound := appDatasets{a, app, r.who, make(map[string]string, len(app.Datasets))}
+	bound := appDatasets{a.api, app, r.who, make(map[string]string, len(app.Datasets))}
 	for _, d := range app.Datasets {
 		bound.ids[d.Alias] = d.DatasetID
 	}
@@ -385,7 +386,7 @@ type suggestionsBody struct {
 
 // getAppSuggestions serves GET /api/apps/{id}/suggestions: 200 and questions that can be asked about the app: those of its settings, else
 // some about its datasets. No model is asked. 403 for those who may not run the app; 404.
-func (a *api) getAppSuggestions(r *request) (reply, error) {
+func (a appAssistRoutes) getAppSuggestions(r *request) (reply, error) {
 	app, told, err := a.chattable(r)
 	if err != nil {
 		return reply{}, err
@@ -393,7 +394,7 @@ func (a *api) getAppSuggestions(r *request) (reply, error) {
 	return ok(a.suggestions(app, "suggestions", suggestionsOf(app, told)))
 }
 
-func (a *api) suggestions(app apps.App, route string, all []string) hal.Resource {
+func (a appAssistRoutes) suggestions(app apps.App, route string, all []string) hal.Resource {
 	self := a.href("apps", app.ID)
 	return hal.Resource{Links: hal.Self(self+"/"+route).With("inf:app", self).With("inf:app-chat", self+"/chat"), Value: suggestionsBody{all}}
 }
@@ -414,7 +415,7 @@ func (a *api) ask(r *request, do func(ctx context.Context) error) error {
 
 // suggestAboutApp serves GET /api/apps/{id}/suggestions-ai: 200 and questions that a model suggests, as getAppSuggestions; 429 for too
 // many at once; 502 if the model's answer has none.
-func (a *api) suggestAboutApp(r *request) (reply, error) {
+func (a appAssistRoutes) suggestAboutApp(r *request) (reply, error) {
 	app, told, err := a.chattable(r)
 	if err != nil {
 		return reply{}, err
@@ -431,7 +432,7 @@ func (a *api) suggestAboutApp(r *request) (reply, error) {
 
 // suggestAppIcon serves POST /api/apps/{id}/_suggest-icon: 200 and the names of Google's Material Icons that a model finds fitting, the best
 // one first; nothing is written. 403 for those who may not change the app; 404; 429; 502.
-func (a *api) suggestAppIcon(r *request) (reply, error) {
+func (a appAssistRoutes) suggestAppIcon(r *request) (reply, error) {
 	app, err := a.Apps.Rewritable(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -456,7 +457,7 @@ func (a *api) suggestAppIcon(r *request) (reply, error) {
 // modernizeAppManifest serves POST /api/apps/{id}/_modernize-manifest: 200 and the manifest as it is and in the format of today, which can
 // be read; nothing is written. added has the calls that it allows and the old one does not. 403 for those who may not change the app; 404;
 // 413; 429; 502 if the model's answer is no manifest.
-func (a *api) modernizeAppManifest(r *request) (reply, error) {
+func (a appAssistRoutes) modernizeAppManifest(r *request) (reply, error) {
 	path, old, files, err := a.Apps.ManifestFile(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err

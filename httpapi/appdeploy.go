@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -12,9 +11,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
-// appDeployRoutes are the routes of what apps run on the server, unless the host keeps apps itself.
-func (a *api) appDeployRoutes() []Route {
-	const get, post, one = http.MethodGet, http.MethodPost, "/api/apps/:id"
+// appDeployRoutes serves deployments of apps.
+type appDeployRoutes struct{ *api }
+
+// routes returns the rows of what apps run on the server, unless the host keeps apps itself.
+func (a appDeployRoutes) routes() []Route {
+	const one = "/api/apps/:id"
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
@@ -62,7 +64,7 @@ func newRouteBody(r handlers.Route) routeBody {
 // when files change meanwhile; 503 when too many scripts run. What the app ran before goes on then.
 // With strict=true a migration that has changed since it was applied, or comes before one that was
 // applied, is 400 and not a warning.
-func (a *api) deployApp(r *request) (reply, error) {
+func (a appDeployRoutes) deployApp(r *request) (reply, error) {
 	strict, err := r.strict()
 	if err != nil {
 		return reply{}, err
@@ -91,7 +93,7 @@ func (r *request) strict() (strict bool, err error) {
 // that have changed since they were applied, or come before one that was applied; 400 for one that
 // fails, naming the file, and with strict=true for what is warned of; 404; 403; 409 for a draft
 // that somebody else edits.
-func (a *api) migrateApp(r *request) (reply, error) {
+func (a appDeployRoutes) migrateApp(r *request) (reply, error) {
 	strict, err := r.strict()
 	if err != nil {
 		return reply{}, err
@@ -108,7 +110,7 @@ func (a *api) migrateApp(r *request) (reply, error) {
 
 // getAppTables serves GET /api/apps/{id}/stats/tables: 200 and {bytes, limit, tables: [{name, rows, bytes, columns: [{name, type}]}]}, the SQL
 // database of an app or draft, for those who see the insides of the app; 404; 403; 503 where there are no such databases.
-func (a *api) getAppTables(r *request) (reply, error) {
+func (a appDeployRoutes) getAppTables(r *request) (reply, error) {
 	app, err := a.Apps.Inside(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -140,7 +142,7 @@ type callsBody struct {
 // allows, path being the pattern of the route or rule. Failed are those with a status from 500. recent has the last 50 calls of handlers that
 // failed or have logged something, newest first, for those who may change the app, and is null for
 // others. 404; 403.
-func (a *api) getAppCalls(r *request) (reply, error) {
+func (a appDeployRoutes) getAppCalls(r *request) (reply, error) {
 	app, err := a.Apps.Inside(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -177,7 +179,7 @@ func (a *api) getAppCalls(r *request) (reply, error) {
 
 // getAppCall serves GET /api/apps/{id}/stats/api/{invocationId}: 200 and one of the recent calls of an app's or draft's handlers with its log,
 // for those who may change the app; 404; 403.
-func (a *api) getAppCall(r *request) (reply, error) {
+func (a appDeployRoutes) getAppCall(r *request) (reply, error) {
 	v, err := a.Webhooks.ServedCall(r.Context(), r.param("id"), r.param("invocationId"))
 	if err != nil {
 		return reply{}, err

@@ -1,14 +1,30 @@
 package httpapi
 
 import (
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
+// appExportRoutes serves the archives of single apps.
+type appExportRoutes struct{ *api }
+
+// routes returns the rows of the route table, unless the host keeps apps itself.
+func (a appExportRoutes) routes() []Route {
+	if slices.Contains(a.HostKinds, apps.Kind) {
+		return nil
+	}
+	return []Route{
+		{Method: post, Pattern: "/api/apps/:id/_export", Name: "exportApp", Grants: programs, Heavy: brief, Permission: actor.Superuser, AnyType: true, Options: noOptions{}, Summary: "The archive of an app", handle: a.exportApp},
+	}
+}
+
 // exportApp serves POST /api/apps/{id}/_export: 200 and the archive of the app with what it needs, as POST /api/_bundle makes it,
 // streamed; 404; 400 for a draft; 403.
-func (a *api) exportApp(r *request) (reply, error) {
+func (a appExportRoutes) exportApp(r *request) (reply, error) {
 	ref, err := a.Apps.Ref(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -10,9 +9,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// appMessageRoutes are the routes of what handlers of apps have emitted and sent, unless the host keeps apps itself.
-func (a *api) appMessageRoutes() []Route {
-	const get = http.MethodGet
+// appMessageRoutes serves the messages that apps send.
+type appMessageRoutes struct{ *api }
+
+// routes returns the rows of what handlers of apps have emitted and sent, unless the host keeps apps itself.
+func (a appMessageRoutes) routes() []Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
@@ -57,7 +58,7 @@ type messageBody struct {
 	UpdatedAt hal.Time `json:"updatedAt"`
 }
 
-func (a *api) message(m messages.Message) hal.Resource {
+func (a appMessageRoutes) message(m messages.Message) hal.Resource {
 	links := hal.Self(a.href("apps", m.App, "messages", m.ID)).With("inf:app-messages", a.href("apps", m.App, "messages")).With("inf:app", a.href("apps", m.App))
 	return hal.Resource{Links: links, Row: m, Value: messageBody{
 		Tenant: m.Tenant, ID: m.ID, AppID: m.App, Type: string(m.Type), Recipient: m.Recipient, UserID: m.UserID, Title: m.Title, Body: m.Body, HTML: m.HTML,
@@ -78,7 +79,7 @@ type eventBody struct {
 	UpdatedAt hal.Time `json:"updatedAt"`
 }
 
-func (a *api) event(e messages.Event) hal.Resource {
+func (a appMessageRoutes) event(e messages.Event) hal.Resource {
 	links := hal.Self(a.href("apps", e.App, "events", e.ID)).With("inf:app-events", a.href("apps", e.App, "events")).With("inf:app", a.href("apps", e.App))
 	return hal.Resource{Links: links, Row: e, Value: eventBody{
 		Tenant: e.Tenant, ID: e.ID, AppID: e.App, Name: e.Name, Payload: e.Payload, UserID: e.UserID, progressBody: newProgress(e.Progress),
@@ -96,7 +97,7 @@ func messageFilter(r *request) (messages.Filter, error) {
 // limit says otherwise, newest first unless sort says otherwise (createdAt). q finds titles and recipients; state and type select; 400 for others than
 // there are; 403 for those who may not change the app; 404. summary is how many of all its messages
 // are in each state, by type.
-func (a *api) listAppMessages(r *request) (reply, error) {
+func (a appMessageRoutes) listAppMessages(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -109,7 +110,7 @@ func (a *api) listAppMessages(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:app-message", map[string]any{"summary": summaryBody(summary)}, a.message))
+	return ok(collection(a.api, r, q, page, "inf:app-message", map[string]any{"summary": summaryBody(summary)}, a.message))
 }
 
 // summaryBody returns a Summary with all types and states.
@@ -124,7 +125,7 @@ func summaryBody(s messages.Summary) map[messages.Type]map[messages.State]int {
 }
 
 // getAppMessage serves GET /api/apps/{id}/messages/{messageId}: 200 and the message; 403; 404.
-func (a *api) getAppMessage(r *request) (reply, error) {
+func (a appMessageRoutes) getAppMessage(r *request) (reply, error) {
 	m, err := a.Messages.Message(r.Context(), r.param("id"), r.param("messageId"))
 	if err != nil {
 		return reply{}, err
@@ -135,7 +136,7 @@ func (a *api) getAppMessage(r *request) (reply, error) {
 // listAppEvents serves GET /api/apps/{id}/events: 200 and a page of the events that handlers of the
 // app have emitted, as listAppMessages does, to those who see the insides of the app. q finds
 // names.
-func (a *api) listAppEvents(r *request) (reply, error) {
+func (a appMessageRoutes) listAppEvents(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -148,11 +149,11 @@ func (a *api) listAppEvents(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:app-event", nil, a.event))
+	return ok(collection(a.api, r, q, page, "inf:app-event", nil, a.event))
 }
 
 // getAppEvent serves GET /api/apps/{id}/events/{eventId}: 200 and the event; 403; 404.
-func (a *api) getAppEvent(r *request) (reply, error) {
+func (a appMessageRoutes) getAppEvent(r *request) (reply, error) {
 	e, err := a.Messages.Event(r.Context(), r.param("id"), r.param("eventId"))
 	if err != nil {
 		return reply{}, err

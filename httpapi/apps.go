@@ -3,26 +3,25 @@ package httpapi
 import (
 	"encoding/json"
 	"io"
-	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
-// appRoutes are the routes of apps, unless the host keeps them itself.
-func (a *api) appRoutes() []Route {
-	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+// appRoutes serves apps with their drafts, files and shares.
+type appRoutes struct{ *api }
+
+// routes returns the rows of apps, unless the host keeps them itself.
+func (a appRoutes) routes() []Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
 	const one = "/api/apps/:id"
-	n := drafted{a, "apps", string(apps.Kind), "contents", a.Apps}
+	n := drafted{a.api, "apps", string(apps.Kind), "contents", a.Apps}
 	return []Route{
 		{Method: get, Pattern: "/api/apps", Name: "listApps", Grants: programs, Query: searched, Summary: "The apps that the caller sees", handle: a.listApps},
 		{Method: post, Pattern: "/api/apps", Name: "createApp", Grants: programs, Tx: true, Summary: "Add an app", handle: a.createApp},
@@ -52,18 +51,6 @@ func (a *api) appRoutes() []Route {
 		{Method: get, Pattern: one + "/shares/:principalId", Name: "getAppShare", Grants: rights, Summary: "The share of one principal", handle: n.getShare},
 		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAppShare", Grants: rights, Row: "app-share", Tx: true, Summary: "Share an app, or change a share", handle: n.putShare},
 		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAppShare", Grants: rights, Row: "app-share", Tx: true, Options: noOptions{}, Summary: "End a share", handle: n.deleteShare},
-
-		{Method: get, Pattern: one + "/environment", Name: "getAppEnvironment", Grants: programs, Summary: "The names of an app's variables", handle: n.getAppEnvironment},
-		{Method: put, Pattern: one + "/environment/:key", Name: "putAppVariable", Grants: programs, Row: "app", Tx: true, Summary: "Set a variable of an app", handle: a.putAppVariable},
-		{Method: del, Pattern: one + "/environment/:key", Name: "deleteAppVariable", Grants: programs, Row: "app", Tx: true, Options: noOptions{}, Summary: "Remove a variable of an app", handle: a.deleteAppVariable},
-		{Method: get, Pattern: one + "/dependencies", Name: "listAppDependencies", Grants: programs, Query: none, Summary: "The datasets that an app uses", handle: a.listAppDependencies},
-		{Method: get, Pattern: one + "/dependencies/:name", Name: "getAppDependency", Grants: programs, Summary: "What an alias of an app is bound to", handle: a.getAppDependency},
-		{Method: put, Pattern: one + "/dependencies/:name", Name: "putAppDependency", Grants: programs, Row: "app-dependency", Tx: true, Summary: "Bind an alias of an app to a dataset", handle: a.putAppDependency},
-		{Method: del, Pattern: one + "/dependencies/:name", Name: "deleteAppDependency", Grants: programs, Row: "app-dependency", Tx: true, Options: noOptions{}, Summary: "Unbind an alias of an app", handle: a.deleteAppDependency},
-		{Method: get, Pattern: one + "/tags", Name: "listAppTags", Grants: programs, Query: none, Summary: "The tags of an app", handle: a.listAppTags},
-		{Method: get, Pattern: one + "/tags/:tagId", Name: "getAppTag", Grants: programs, Summary: "One tag of an app", handle: a.getAppTag},
-		{Method: put, Pattern: one + "/tags/:tagId", Name: "putAppTag", Grants: programs, Row: "app-tag", Tx: true, Summary: "Tag an app", handle: a.putAppTag},
-		{Method: del, Pattern: one + "/tags/:tagId", Name: "deleteAppTag", Grants: programs, Row: "app-tag", Tx: true, Options: noOptions{}, Summary: "Take a tag off an app", handle: a.deleteAppTag},
 	}
 }
 
@@ -264,7 +251,7 @@ func (a *api) deployedApp(v apps.Shown) hal.Resource {
 
 // listApps serves GET /api/apps: 200 and a page of the apps that the caller sees, without drafts and deleted apps, 20 unless limit
 // says otherwise, ordered by name unless sort says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
-func (a *api) listApps(r *request) (reply, error) {
+func (a appRoutes) listApps(r *request) (reply, error) {
 	q, err := r.page(20)
 	if err != nil {
 		return reply{}, err
@@ -277,7 +264,7 @@ func (a *api) listApps(r *request) (reply, error) {
 		"aggs":        map[string]int{"total": page.Total},
 		"permissions": map[string]bool{"create": a.Apps.CanCreate(r.who)},
 	}
-	return ok(collection(a, r, q, page, "inf:app", extra, func(v apps.Shown) hal.Resource { return a.app(v, false) }))
+	return ok(collection(a.api, r, q, page, "inf:app", extra, func(v apps.Shown) hal.Resource { return a.app(v, false) }))
 }
 
 // appRow is an app in the plain list.
@@ -308,7 +295,7 @@ func (a *api) appRow(v apps.Shown) appRow {
 }
 
 // listAllApps serves GET /api/apps-list: 200 and an array of all apps that the caller sees, without definitions, ordered by name.
-func (a *api) listAllApps(r *request) (reply, error) {
+func (a appRoutes) listAllApps(r *request) (reply, error) {
 	return streamed(func(w io.Writer) error {
 		return writeArray(w, a.Apps.All(r.Context()), func(dst []byte, v apps.Shown) []byte {
 			row, _ := json.Marshal(a.appRow(v)) // it has nothing that cannot be encoded
@@ -318,7 +305,7 @@ func (a *api) listAllApps(r *request) (reply, error) {
 }
 
 // listAppDrafts serves GET /api/apps/drafts: 200 and an array of the drafts of the apps that the caller may change.
-func (a *api) listAppDrafts(r *request) (reply, error) {
+func (a appRoutes) listAppDrafts(r *request) (reply, error) {
 	drafts, err := a.Apps.Drafts(r.Context())
 	if err != nil {
 		return reply{}, err
@@ -339,7 +326,7 @@ type datasetInput struct {
 
 // createApp serves POST /api/apps: 201 and the app, which the caller owns, with an empty library. 403 without the license for the
 // type app, or below the role designer (for the type app admin); 409 for a slug that the caller has used.
-func (a *api) createApp(r *request) (reply, error) {
+func (a appRoutes) createApp(r *request) (reply, error) {
 	in, err := decode[struct {
 		appInput
 		Datasets []datasetInput `json:"datasets"`
@@ -375,7 +362,7 @@ func (a *api) createApp(r *request) (reply, error) {
 
 // getApp serves GET /api/apps/{id}, an id or a natural id: 200 and the app; 404 for one that the caller does not see. A draft is
 // found by its id, by those who may change the app.
-func (a *api) getApp(r *request) (reply, error) {
+func (a appRoutes) getApp(r *request) (reply, error) {
 	return a.shownApp(a.Apps.Get(r.Context(), r.param("id")))
 }
 
@@ -415,7 +402,7 @@ func given[T any](f field[T]) **T {
 // putApp serves PUT /api/apps/{id}: 200 and the changed app or draft; what the body leaves out stays, also members of defn, of
 // defn.env and of settings, of which null removes one. A mask keeps the value of a variable. The type can change from report to app.
 // 403 without the permission write; 409 for a taken slug, and for a draft that somebody else edits.
-func (a *api) putApp(r *request) (reply, error) {
+func (a appRoutes) putApp(r *request) (reply, error) {
 	in, err := decodeUpdate[appInput](r, appBody{AwaitsOwner: true})
 	if err != nil {
 		return reply{}, err
@@ -435,7 +422,7 @@ func (a *api) putApp(r *request) (reply, error) {
 }
 
 // deleteApp serves DELETE /api/apps/{id}: 200; the app is gone from everywhere but _restore and _purge; 404; 403.
-func (a *api) deleteApp(r *request) (reply, error) {
+func (a appRoutes) deleteApp(r *request) (reply, error) {
 	if err := a.Apps.Delete(r.Context(), r.param("id")); err != nil {
 		return reply{}, err
 	}
@@ -444,12 +431,12 @@ func (a *api) deleteApp(r *request) (reply, error) {
 
 // restoreApp serves POST /api/apps/{id}/_restore with the id of a deleted app: 200 and the app, without its slug if that is taken
 // by now; 404; 403.
-func (a *api) restoreApp(r *request) (reply, error) {
+func (a appRoutes) restoreApp(r *request) (reply, error) {
 	return a.shownApp(a.Apps.Restore(r.Context(), r.param("id")))
 }
 
 // purgeApp serves POST /api/apps/{id}/_purge with the id of a deleted app: 200; 404 for one that is not deleted; 403.
-func (a *api) purgeApp(r *request) (reply, error) {
+func (a appRoutes) purgeApp(r *request) (reply, error) {
 	if err := a.Apps.Purge(r.Context(), r.param("id")); err != nil {
 		return reply{}, err
 	}
@@ -464,7 +451,7 @@ type copyAppInput struct {
 // copyApp serves POST /api/apps/{id}/_copy: 201 and the copy, which the caller owns, with the files and without shares, slug and
 // values of variables; 404; 403; 400 for a draft. A copy with handlers or migrations is deployed if the app was, unless that came from
 // another tenant, and has what deployApp answers beside it; why it could not be deployed is in deployed.warnings.
-func (a *api) copyApp(r *request) (reply, error) {
+func (a appRoutes) copyApp(r *request) (reply, error) {
 	in, err := options[copyAppInput](r)
 	if err != nil {
 		return reply{}, err
@@ -482,7 +469,7 @@ func (a *api) copyApp(r *request) (reply, error) {
 }
 
 // putAppOwner serves PUT /api/apps/{id}/owner {ownerId}: 200 and the app; 400 for an unknown principal; 404; 403.
-func (a *api) putAppOwner(r *request) (reply, error) {
+func (a appRoutes) putAppOwner(r *request) (reply, error) {
 	in, err := decode[struct {
 		OwnerID string `json:"ownerId"`
 	}](r)
@@ -497,7 +484,7 @@ func (a *api) putAppOwner(r *request) (reply, error) {
 
 // editApp serves POST /api/apps/{id}/_edit: 200 and the draft, whose lock the caller's session has now, or another one that
 // editingLockedBy names; with force=true the caller's in any case. 404; 403.
-func (a *api) editApp(r *request) (reply, error) {
+func (a appRoutes) editApp(r *request) (reply, error) {
 	force, err := r.force()
 	if err != nil {
 		return reply{}, err
@@ -506,7 +493,7 @@ func (a *api) editApp(r *request) (reply, error) {
 }
 
 // getAppDraft serves GET /api/apps/{id}/draft: 200 and the draft; 404; 403.
-func (a *api) getAppDraft(r *request) (reply, error) {
+func (a appRoutes) getAppDraft(r *request) (reply, error) {
 	return a.shownApp(a.Apps.Draft(r.Context(), r.param("id")))
 }
 
@@ -514,7 +501,7 @@ func (a *api) getAppDraft(r *request) (reply, error) {
 // 404; 403; 409 while somebody else edits the draft, or when the app has changed since the draft began, unless force=true; 400 with what
 // is wrong in a manifest that cannot be read, unless force=true, in a handler or in a migration,
 // and with strict=true as deployApp has.
-func (a *api) commitAppDraft(r *request) (reply, error) {
+func (a appRoutes) commitAppDraft(r *request) (reply, error) {
 	in, err := options[commitInput](r)
 	if err != nil {
 		return reply{}, err
@@ -580,7 +567,7 @@ type comparisonBody struct {
 // SHA-256 of the app's files that differ or are in addition (digests), the id of the app's draft (draftId) and the most bytes of a file
 // (maxFileBytes). It changes nothing. 400 for a path that no file can have and for what is
 // no SHA-256; 404; 403 for those who may only run the app.
-func (a *api) compareApp(r *request) (reply, error) {
+func (a appRoutes) compareApp(r *request) (reply, error) {
 	in, err := options[compareInput](r)
 	if err != nil {
 		return reply{}, err
@@ -597,165 +584,4 @@ func (a *api) compareApp(r *request) (reply, error) {
 	return ok(hal.Resource{Links: links, Value: comparisonBody{
 		c.App.Tenant, c.App.ID, c.App.EditingID, c.DraftID, c.Unchanged, list(c.Missing), list(c.Differs), list(c.Extra), c.Digests, c.MaxFile,
 	}})
-}
-
-// getAppEnvironment serves GET /api/apps/{id}/environment: 200 and {env: {name: mask}}; 404; 403.
-func (n drafted) getAppEnvironment(r *request) (reply, error) {
-	names, err := n.Apps.Environment(r.Context(), r.param("id"))
-	if err != nil {
-		return reply{}, err
-	}
-	return n.secretNames(r, "environment", "env", "inf:app-environment-var", names)
-}
-
-// putAppVariable serves PUT /api/apps/{id}/environment/{key} {value}: 200 and the app; 400 for a bad name or value; 404; 403.
-func (a *api) putAppVariable(r *request) (reply, error) {
-	value, err := r.secretValue()
-	if err != nil {
-		return reply{}, err
-	}
-	return a.shownApp(a.Apps.SetVariable(r.Context(), r.param("id"), r.param("key"), value))
-}
-
-// deleteAppVariable serves DELETE /api/apps/{id}/environment/{key}: 200; 404; 403.
-func (a *api) deleteAppVariable(r *request) (reply, error) {
-	if err := a.Apps.RemoveVariable(r.Context(), r.param("id"), r.param("key")); err != nil {
-		return reply{}, err
-	}
-	return done()
-}
-
-// dependencyBody is the binding of an alias as the API writes it.
-type dependencyBody struct {
-	Name      string `json:"name"`
-	Type      string `json:"type"`
-	DatasetID string `json:"datasetId"`
-	Label     string `json:"label"`
-}
-
-func (a *api) dependency(app string, d apps.Dataset) hal.Resource {
-	links := hal.Self(a.href("apps", app, "dependencies", d.Alias)).With("inf:app", a.href("apps", app)).With("inf:dataset", a.href("datasets", d.DatasetID))
-	return hal.Resource{Links: links, Row: d, Beside: struct{}{}, Value: dependencyBody{d.Alias, "dataset", d.DatasetID, d.Label}}
-}
-
-func (a *api) dependencies(app string, all []apps.Dataset) hal.Resource {
-	rows := make([]hal.Resource, len(all))
-	for i, d := range all {
-		rows[i] = a.dependency(app, d)
-	}
-	links := hal.Self(a.href("apps", app, "dependencies")).With("inf:app", a.href("apps", app))
-	return hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-dependency", rows, nil)
-}
-
-// listAppDependencies serves GET /api/apps/{id}/dependencies: 200 and the datasets that the app's aliases are bound to; 404.
-func (a *api) listAppDependencies(r *request) (reply, error) {
-	all, err := a.Apps.Datasets(r.Context(), r.param("id"))
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(a.dependencies(r.param("id"), all))
-}
-
-// getAppDependency serves GET /api/apps/{id}/dependencies/{name}: 200 and the binding; 404.
-func (a *api) getAppDependency(r *request) (reply, error) {
-	all, err := a.Apps.Datasets(r.Context(), r.param("id"))
-	if err != nil {
-		return reply{}, err
-	}
-	at := slices.IndexFunc(all, func(d apps.Dataset) bool { return d.Alias == r.param("name") })
-	if at < 0 {
-		return reply{}, errs.New(errs.NotFound, "Dependency not found.")
-	}
-	return ok(a.dependency(r.param("id"), all[at]))
-}
-
-// putAppDependency serves PUT /api/apps/{id}/dependencies/{name} {datasetId, label?}: 200 and the binding; 400 for an unknown dataset;
-// 404; 403 without the permission bind.
-func (a *api) putAppDependency(r *request) (reply, error) {
-	in, err := decodeUpdate[struct {
-		DatasetID string        `json:"datasetId"`
-		Label     field[string] `json:"label"`
-	}](r, dependencyBody{})
-	if err != nil {
-		return reply{}, err
-	}
-	if in.DatasetID, err = a.entityID(r.Context(), kindDataset, in.DatasetID); err != nil {
-		return reply{}, err
-	}
-	d, err := a.Apps.Bind(r.Context(), r.param("id"), r.param("name"), func(d *apps.Dataset) {
-		d.DatasetID = in.DatasetID
-		in.Label.apply(&d.Label)
-	})
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(a.dependency(r.param("id"), d))
-}
-
-// deleteAppDependency serves DELETE /api/apps/{id}/dependencies/{name}: 200; 404; 403.
-func (a *api) deleteAppDependency(r *request) (reply, error) {
-	if err := a.Apps.Unbind(r.Context(), r.param("id"), r.param("name")); err != nil {
-		return reply{}, err
-	}
-	return done()
-}
-
-// tagBody is a tag of an app as the API writes it.
-type tagBody struct {
-	TagID string `json:"tagId"`
-}
-
-func (a *api) appTag(app, id string) hal.Resource {
-	links := hal.Self(a.href("apps", app, "tags", id)).With("inf:app", a.href("apps", app)).With("inf:tag", a.href("tags", id))
-	return hal.Resource{Links: links, Row: apps.Tag(id), Beside: struct{}{}, Value: tagBody{id}}
-}
-
-func (a *api) appTags(app string, tags []string) hal.Resource {
-	rows := make([]hal.Resource, len(tags))
-	for i, id := range tags {
-		rows[i] = a.appTag(app, id)
-	}
-	links := hal.Self(a.href("apps", app, "tags")).With("inf:app", a.href("apps", app))
-	return hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-tag", rows, nil)
-}
-
-// listAppTags serves GET /api/apps/{id}/tags: 200 and the ids of the app's tags; 404.
-func (a *api) listAppTags(r *request) (reply, error) {
-	tags, err := a.Apps.Tags(r.Context(), r.param("id"))
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(a.appTags(r.param("id"), tags))
-}
-
-// getAppTag serves GET /api/apps/{id}/tags/{tagId}: 200 and the id of the tag; 404 for one that the app does not have.
-func (a *api) getAppTag(r *request) (reply, error) {
-	tags, err := a.Apps.Tags(r.Context(), r.param("id"))
-	if err != nil {
-		return reply{}, err
-	}
-	id, _ := uuids.Parse(r.param("tagId"))
-	if !slices.Contains(tags, id) {
-		return reply{}, errs.New(errs.NotFound, "Tag not found.")
-	}
-	return ok(a.appTag(r.param("id"), id))
-}
-
-// putAppTag serves PUT /api/apps/{id}/tags/{tagId}: 200 and the tag of the app; 404, also for an unknown tag; 403.
-func (a *api) putAppTag(r *request) (reply, error) {
-	if err := r.noBody(tagBody{}); err != nil {
-		return reply{}, err
-	}
-	if err := a.Apps.AddTag(r.Context(), r.param("id"), r.param("tagId")); err != nil {
-		return reply{}, err
-	}
-	return ok(a.appTag(r.param("id"), strings.ToLower(r.param("tagId"))))
-}
-
-// deleteAppTag serves DELETE /api/apps/{id}/tags/{tagId}: 200; 404; 403.
-func (a *api) deleteAppTag(r *request) (reply, error) {
-	if err := a.Apps.RemoveTag(r.Context(), r.param("id"), r.param("tagId")); err != nil {
-		return reply{}, err
-	}
-	return done()
 }

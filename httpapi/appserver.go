@@ -17,8 +17,11 @@ import (
 // The files in the folder server of an app are routes below view/api/_server/: for callers with a session or API token there, for pages
 // below their view token, view/-/~token/api/_server/, and at an app's own origin below /api/_server/.
 
-// appServerRoutes are the routes of the methods but GET below a view, of which only those of an app's server exist.
-func (a *api) appServerRoutes() []Route {
+// appServerRoutes serves the calls of an app's handlers.
+type appServerRoutes struct{ *api }
+
+// routes returns the rows of the methods but GET below a view, of which only those of an app's server exist.
+func (a appServerRoutes) routes() []Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
@@ -49,7 +52,7 @@ func (at viewAddress) server(own bool) (path string, ok bool) {
 
 // callAppServer serves POST, PUT, PATCH and DELETE /api/apps/{id}/view/api/_server/{path} and the same behind the view token of a page: what
 // the handler of the app answers, see callServer. 405 for other paths below view/api.
-func (a *api) callAppServer(r *request) (reply, error) {
+func (a appServerRoutes) callAppServer(r *request) (reply, error) {
 	if path, ok := r.serverPath(); ok {
 		return a.callServer(r, path)
 	}

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"slices"
 
@@ -14,9 +13,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
-// appTokenRoutes are the routes of the tokens that show apps to visitors, unless the host keeps apps itself.
-func (a *api) appTokenRoutes() []Route {
-	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+// appTokenRoutes serves the tokens of apps and the pages that they open.
+type appTokenRoutes struct{ *api }
+
+// routes returns the rows of the tokens that show apps to visitors, unless the host keeps apps itself.
+func (a appTokenRoutes) routes() []Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
@@ -26,7 +27,6 @@ func (a *api) appTokenRoutes() []Route {
 		{Method: get, Pattern: all, Name: "listAppTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens that show an app to visitors", handle: n.list},
 		{Method: post, Pattern: all, Name: "createAppToken", Grants: credentials, Secret: true, Tx: true, Summary: "Make a token that shows an app to visitors", handle: a.createAppToken},
 		{Method: get, Pattern: all + "/:tokenId", Name: "getAppToken", Grants: credentials, Secret: true, Summary: "One token that shows an app to visitors", handle: n.get},
-		{Method: get, Pattern: "/api/apps/:id/share", Name: "getAppSharePage", Grants: programs, AnyType: true, View: true, Visitor: true, Summary: "The page of an app for visitors without an account", handle: a.getAppSharePage},
 		{Method: del, Pattern: all + "/:tokenId", Name: "deleteAppToken", Grants: credentials, Row: "app-token", Tx: true, Options: noOptions{}, Summary: "Revoke a token that shows an app to visitors", handle: n.remove},
 	}
 }
@@ -40,8 +40,8 @@ type tokened struct {
 	revoke       func(ctx context.Context, id, token string) error
 }
 
-func (a *api) appTokens() tokened {
-	return tokened{a, "apps", string(apps.Kind), a.Sessions.AppTokens, a.Sessions.AppToken, a.Sessions.DeleteAppToken}
+func (a appTokenRoutes) appTokens() tokened {
+	return tokened{a.api, "apps", string(apps.Kind), a.Sessions.AppTokens, a.Sessions.AppToken, a.Sessions.DeleteAppToken}
 }
 
 func (n tokened) token(who actor.Actor, t sessions.Token) hal.Resource {
@@ -100,7 +100,7 @@ func (n tokened) made(r *request, t sessions.Token, key string, of entity.Ref, l
 // are the most that the link ever allows. _links.share is the complete link for
 // visitors. 400 for a member that is not known, for a role that the app's manifest does not have, and for a draft; 403 without the
 // permission share, and for a caller with a token; 404; 409 for a manifest that cannot be read.
-func (a *api) createAppToken(r *request) (reply, error) {
+func (a appTokenRoutes) createAppToken(r *request) (reply, error) {
 	in, err := decode[struct {
 		tokenInput
 		Roles field[[]string] `json:"roles"`
@@ -131,7 +131,7 @@ func (a *api) createAppToken(r *request) (reply, error) {
 }
 
 // accessOf returns the rules of the manifest that an app has now, which its sharers keep in tokens.
-func (a *api) accessOf(ctx context.Context, id string) ([]string, error) {
+func (a appTokenRoutes) accessOf(ctx context.Context, id string) ([]string, error) {
 	v, err := a.Apps.ViewOfVisitor(ctx, id, nil)
 	if err != nil {
 		return nil, err

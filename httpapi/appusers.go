@@ -1,18 +1,18 @@
 package httpapi
 
 import (
-	"net/http"
 	"slices"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// appUserRoutes are the routes of what users have of apps, and of their statistics and export, unless the host keeps apps itself.
-func (a *api) appUserRoutes() []Route {
-	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+// appUserRoutes serves the users of apps.
+type appUserRoutes struct{ *api }
+
+// routes returns the rows of what users have of apps, and of their statistics, unless the host keeps apps itself.
+func (a appUserRoutes) routes() []Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
@@ -23,7 +23,6 @@ func (a *api) appUserRoutes() []Route {
 		{Method: put, Pattern: favorite, Name: "putAppFavorite", Grants: programs, Row: "app", Tx: true, Summary: "Make an app a favorite of the caller", handle: a.putAppFavorite},
 		{Method: del, Pattern: favorite, Name: "deleteAppFavorite", Grants: programs, Row: "app", Tx: true, Options: noOptions{}, Summary: "Make an app no favorite of the caller any more", handle: a.deleteAppFavorite},
 		{Method: get, Pattern: "/api/apps/:id/stats", Name: "getAppStats", Grants: programs, Summary: "How often an app was viewed", handle: a.getAppStats},
-		{Method: post, Pattern: "/api/apps/:id/_export", Name: "exportApp", Grants: programs, Heavy: brief, Permission: actor.Superuser, AnyType: true, Options: noOptions{}, Summary: "The archive of an app", handle: a.exportApp},
 	}
 }
 
@@ -33,7 +32,7 @@ type favoriteBody struct {
 }
 
 // favorite replies with the result of a service: 200 and whether the app is a favorite.
-func (a *api) favorite(id string, v apps.Shown, err error) (reply, error) {
+func (a appUserRoutes) favorite(id string, v apps.Shown, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
@@ -43,14 +42,14 @@ func (a *api) favorite(id string, v apps.Shown, err error) (reply, error) {
 }
 
 // getAppFavorite serves GET /api/apps/{id}/favorite: 200 and {favorite}; 404. A draft is a favorite when its app is.
-func (a *api) getAppFavorite(r *request) (reply, error) {
+func (a appUserRoutes) getAppFavorite(r *request) (reply, error) {
 	v, err := a.Apps.Get(r.Context(), r.param("id"))
 	return a.favorite(r.param("id"), v, err)
 }
 
 // putAppFavorite serves PUT /api/apps/{id}/favorite {favorite?}: 200 and {favorite}, true unless
 // the body says otherwise; 404.
-func (a *api) putAppFavorite(r *request) (reply, error) {
+func (a appUserRoutes) putAppFavorite(r *request) (reply, error) {
 	in, err := decode[struct {
 		Favorite *bool `json:"favorite"`
 	}](r)
@@ -62,7 +61,7 @@ func (a *api) putAppFavorite(r *request) (reply, error) {
 }
 
 // deleteAppFavorite serves DELETE /api/apps/{id}/favorite: 200, also when it was none; 404.
-func (a *api) deleteAppFavorite(r *request) (reply, error) {
+func (a appUserRoutes) deleteAppFavorite(r *request) (reply, error) {
 	if _, err := a.Apps.SetFavorite(r.Context(), r.param("id"), false); err != nil {
 		return reply{}, err
 	}
@@ -71,7 +70,7 @@ func (a *api) deleteAppFavorite(r *request) (reply, error) {
 
 // listRecentApps serves GET /api/apps/recent: 200 and an array of the 20 apps that the caller visited last and still sees, newest visit
 // first. To view an app is a visit, to read it here is none.
-func (a *api) listRecentApps(r *request) (reply, error) {
+func (a appUserRoutes) listRecentApps(r *request) (reply, error) {
 	recent, err := a.Apps.Recent(r.Context())
 	if err != nil {
 		return reply{}, err
@@ -92,7 +91,7 @@ type dayBody struct {
 
 // getAppStats serves GET /api/apps/{id}/stats: 200 and {days: [{day, views, users}], total}, the views of the last 30 days, in UTC,
 // without days of no views, and their sum; 404; 403 for those who do not see the app's insides.
-func (a *api) getAppStats(r *request) (reply, error) {
+func (a appUserRoutes) getAppStats(r *request) (reply, error) {
 	all, err := a.Apps.Stats(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -11,10 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -32,9 +29,12 @@ import (
 // in a view token, view/-/~token/: what it loads by relative URLs has the token in its path, which stands for the viewer. Below it
 // are the app's files and, in api/, the calls that the app's manifest allows. The same routes work with a session and no token.
 
-// appViewRoutes are the routes of what apps show, unless the host keeps apps itself.
-func (a *api) appViewRoutes() []Route {
-	const get, one = http.MethodGet, "/api/apps/:id"
+// appViewRoutes serves the pages of apps.
+type appViewRoutes struct{ *api }
+
+// routes returns the rows of what apps show, unless the host keeps apps itself.
+func (a appViewRoutes) routes() []Route {
+	const one = "/api/apps/:id"
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
@@ -45,120 +45,6 @@ func (a *api) appViewRoutes() []Route {
 		{Method: get, Pattern: one + "/roles", Name: "getAppRoles", Grants: programs, Summary: "The roles of an app, and which ones the caller has", handle: a.getAppRoles},
 		{Method: get, Pattern: one + "/data-access", Name: "getAppDataAccess", Grants: programs, Summary: "What the manifest of an app lets it do", handle: a.getAppDataAccess},
 	}
-}
-
-// newViewTokens returns the view tokens under a key, nil for a random one.
-func newViewTokens(key []byte) (*view.Tokens, error) {
-	if key == nil {
-		key = make([]byte, 32)
-		_, _ = rand.Read(key) // never fails
-	}
-	return view.NewTokens(key)
-}
-
-// viewAddress is what the path of a request to a view names: /api/apps/{app}/view, or below behind its /-/ or /api/.
-type viewAddress struct {
-	app   string // unescaped
-	below string // still escaped; "" for the view itself
-	files bool   // below is behind /-/
-	token string // the view token that below begins with; "" for none
-	rest  string // of below, behind the token
-	known bool   // the headers of the view are in the cache
-}
-
-// viewAddressOf returns what the escaped path of a request names, and the zero viewAddress for one that is not to a view.
-func viewAddressOf(escaped string) viewAddress {
-	rest, isApp := strings.CutPrefix(escaped, "/api/apps/")
-	app, rest, _ := strings.Cut(rest, "/")
-	name, rest, _ := strings.Cut(rest, "/")
-	if !isApp || name != "view" {
-		return viewAddress{}
-	}
-	if plain, err := url.PathUnescape(app); err == nil {
-		app = plain
-	}
-	way, below, _ := strings.Cut(rest, "/")
-	at := viewAddress{app: app, below: below, files: way == "-"}
-	at.token, at.rest = viewPath(below)
-	return at
-}
-
-// viewPath parts the path below a view in the view token, "" for none, and the rest.
-func viewPath(below string) (token, rest string) {
-	if !strings.HasPrefix(below, "~") {
-		return "", below
-	}
-	token, rest, _ = strings.Cut(below, "/")
-	return token, rest
-}
-
-var viewToken = regexp.MustCompile(`/~[^/]*`)
-
-// loggedPath returns the path of a request for the log, without a view token, wherever it stands.
-func loggedPath(path string) string {
-	if !strings.Contains(path, "/~") {
-		return path
-	}
-	return viewToken.ReplaceAllString(path, "/~")
-}
-
-// setViewHeaders sets the headers that every answer of a view has, refusals too: a page reads why its call was refused.
-func (a *api) setViewHeaders(h http.Header, r *http.Request, at *viewAddress) {
-	if originOf(r.Context()) != nil { // which has set them
-		return
-	}
-	var headers http.Header
-	if headers, at.known = a.viewHeaders.get(at.app, at.token); !at.known {
-		headers = a.viewHeadersOf(at.app, at.token)
-	}
-	maps.Copy(h, headers)
-}
-
-// viewHeadersOf returns the headers that every answer below a view token has, or without one every answer of the view.
-func (a *api) viewHeadersOf(app, token string) http.Header {
-	h := http.Header{}
-	for name, value := range view.Headers("application/json", view.Policy(a.viewBase(app, token), ""), token == "") {
-		h.Set(name, value)
-	}
-	h.Del("Content-Type")
-	return h
-}
-
-// viewHeaders caches the headers of views, by the app and the view token in their paths. Requests share them.
-type viewHeaders struct {
-	mu  sync.RWMutex
-	all map[viewKey]http.Header
-}
-
-type viewKey struct{ app, token string }
-
-// maxViewHeaders is how many views' headers are kept.
-const maxViewHeaders = 2000
-
-func (c *viewHeaders) get(app, token string) (http.Header, bool) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	h, ok := c.all[viewKey{app, token}]
-	return h, ok
-}
-
-// put keeps the headers of a token that is valid: what anybody sends is not kept.
-func (c *viewHeaders) put(app, token string, h http.Header) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.all == nil || len(c.all) >= maxViewHeaders {
-		c.all = map[viewKey]http.Header{}
-	}
-	c.all[viewKey{app, token}] = h
-}
-
-// viewBase returns the URL below which the pages of an app have all that is theirs; without a token, that of nothing but files.
-func (a *api) viewBase(app, token string) string {
-	base := a.href("apps", app, "view") + "/-/"
-	if token != "" {
-		base += url.PathEscape(token) + "/"
-	}
-	return base
 }
 
 type viewerKey struct{}
@@ -220,7 +106,7 @@ func notViewer() error {
 // the app; with print=portrait or print=landscape it is printed on such sheets. A browser without a session gets 401 and a form
 // for logging in. An app without an entry page has one with what to do. 303 to the app's own origin if it has one; 404; 403; 409
 // for a manifest that cannot be read.
-func (a *api) getAppView(r *request) (reply, error) {
+func (a appViewRoutes) getAppView(r *request) (reply, error) {
 	if originOf(r.Context()) != nil {
 		return a.visitedPage(r, libraries.File{}, nil)
 	}
@@ -423,7 +309,7 @@ func (a *api) passedDatasets(r *request, v apps.Viewed) (map[string]datasetShown
 // expired or is not that of this app, or whose session has ended. A browser that goes to a folder
 // gets its index.html, and one that goes to a path without an extension the page that has it with
 // .html.
-func (a *api) getAppViewFile(r *request) (reply, error) {
+func (a appViewRoutes) getAppViewFile(r *request) (reply, error) {
 	if call, ok := strings.CutPrefix(r.view.rest, "api/"); ok && (r.token != "" || originOf(r.Context()) != nil) {
 		if hasEmptySegment(call) {
 			return reply{}, errs.New(errs.NotFound, "There is no such route.")
@@ -465,7 +351,7 @@ func (a *api) getAppViewFile(r *request) (reply, error) {
 // viewFile returns the file that a path below a view names: of a path that a browser goes to also
 // the page in its place, docs/index.html for docs/ and about.html for about. Errors: errs.NotFound;
 // errs.Forbidden.
-func (a *api) viewFile(r *request, name string, visits bool) (libraries.File, io.ReadSeekCloser, error) {
+func (a appViewRoutes) viewFile(r *request, name string, visits bool) (libraries.File, io.ReadSeekCloser, error) {
 	place := strings.TrimSuffix(name, "/")
 	switch {
 	case place == "" || hasEmptySegment(place):
@@ -488,7 +374,7 @@ func hasEmptySegment(path string) bool {
 }
 
 // visitedPage replies with a page that a browser goes to, the entry page if content is nil.
-func (a *api) visitedPage(r *request, f libraries.File, content io.ReadSeekCloser) (reply, error) {
+func (a appViewRoutes) visitedPage(r *request, f libraries.File, content io.ReadSeekCloser) (reply, error) {
 	v, err := a.viewed(r, r.claims.Role)
 	if err == nil && content == nil {
 		f, content, err = a.entryPage(r.Context(), v)
@@ -520,7 +406,7 @@ func visitsPage(h http.Header) bool {
 
 // callFromAppView serves GET /api/apps/{id}/view/api/{path}: what GET /api/{path} answers to the caller, if the manifest of the app
 // allows that call. 403 if it does not, and for an answer that is a redirect; 404; 409 for a manifest that cannot be read.
-func (a *api) callFromAppView(r *request) (reply, error) {
+func (a appViewRoutes) callFromAppView(r *request) (reply, error) {
 	if path, ok := r.serverPath(); ok {
 		return a.callServer(r, path)
 	}
@@ -534,7 +420,7 @@ func (a *api) callFromAppView(r *request) (reply, error) {
 }
 
 // callOfPage replies with what a route answers to the viewer of a page, who can only read there. The path is escaped.
-func (a *api) callOfPage(r *request, path string) (reply, error) {
+func (a appViewRoutes) callOfPage(r *request, path string) (reply, error) {
 	v, err := a.viewed(r, "")
 	if err != nil {
 		return reply{}, err
@@ -581,7 +467,7 @@ type roleBody struct {
 // getAppRoles serves GET /api/apps/{id}/roles: 200 and {roles: [{id, name, description, assigned}], switchRoles}, the roles of the
 // manifest, which of them the caller has, and whether the caller may view the app as another one. 404; 409 for a manifest that cannot
 // be read.
-func (a *api) getAppRoles(r *request) (reply, error) {
+func (a appViewRoutes) getAppRoles(r *request) (reply, error) {
 	v, err := a.Apps.Declared(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -596,7 +482,7 @@ func (a *api) getAppRoles(r *request) (reply, error) {
 	}{roles, v.Switch}})
 }
 
-func (a *api) ofApp(v apps.Viewed, what string) hal.Links {
+func (a appViewRoutes) ofApp(v apps.Viewed, what string) hal.Links {
 	return hal.Self(a.href("apps", v.ID, what)).With("inf:app", a.href("apps", v.ID))
 }
 
@@ -617,7 +503,7 @@ type needBody struct {
 // getAppDataAccess serves GET /api/apps/{id}/data-access: 200 and {access: [{methods, path, description}], datasets: [{alias,
 // description, datasetId}]}, the calls that the app's manifest allows and the datasets that it declares; 404; 409 for a manifest that
 // cannot be read.
-func (a *api) getAppDataAccess(r *request) (reply, error) {
+func (a appViewRoutes) getAppDataAccess(r *request) (reply, error) {
 	v, err := a.Apps.Declared(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err

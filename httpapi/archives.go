@@ -8,11 +8,28 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 )
+
+// archiveRoutes serves the exports and imports of archives.
+type archiveRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a archiveRoutes) routes() []Route {
+	return []Route{
+		{Method: post, Pattern: "/api/bundles/:id/_export", Name: "exportBundle", Grants: programs, Heavy: brief, Permission: actor.Superuser, AnyType: true, Options: noOptions{}, Summary: "The archive of a bundle", handle: a.exportBundle},
+		{Method: post, Pattern: "/api/bundles/:id/_deploy", Name: "deployBundle", Grants: programs, Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: deployInput{}, Summary: "Bring a bundle into other tenants", handle: a.deployBundle},
+		{Method: post, Pattern: "/api/_import-bundle", Name: "importBundle", Grants: programs, Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: importInput{}, File: true, Summary: "Import an archive", handle: a.importBundle},
+		{Method: post, Pattern: "/api/_bundle", Name: "exportEntries", Grants: programs, Heavy: brief, Permission: actor.Superuser, AnyType: true, Options: manifestInput{}, Summary: "The archive of entries without a bundle", handle: a.exportEntries},
+		{Method: post, Pattern: "/api/_bundle-deploy", Name: "deployEntries", Grants: programs, Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: deployEntriesInput{}, Summary: "Bring entries without a bundle into other tenants", handle: a.deployEntries},
+		{Method: post, Pattern: "/api/_restore", Name: "restoreArchive", Grants: programs, Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: importInput{}, File: true, Summary: "Replace content by an archive's", handle: a.restoreArchive},
+		{Method: post, Pattern: "/api/_restore-from-file", Name: "restoreFile", Grants: programs, Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: restoreInput{}, File: true, Summary: "Replace content by a staged archive's", handle: a.restoreFile},
+	}
+}
 
 // countsBody counts the rows of an import by what was done to them.
 type countsBody struct {
@@ -72,7 +89,7 @@ func report(r bundles.ImportResult) reportBody {
 }
 
 // backup returns nil if nothing was replaced, and after a dry run.
-func (a *api) backup(k *bundles.Backup) *backupBody {
+func (a archiveRoutes) backup(k *bundles.Backup) *backupBody {
 	if k == nil {
 		return nil
 	}
@@ -83,7 +100,7 @@ func (a *api) backup(k *bundles.Backup) *backupBody {
 // needs, streamed; 400 naming what does not fit into an archive, 404, 409 with "The content was changed meanwhile: try
 // again." when an entity has been deleted since it was found. It takes no body. An error after 100 ms, when a part of the
 // archive may have been sent, cuts the connection and is logged.
-func (a *api) exportBundle(r *request) (reply, error) {
+func (a archiveRoutes) exportBundle(r *request) (reply, error) {
 	e, err := a.Bundles.Export(r.Context(), r.param("id"))
 	return streamedArchive(r, e, err)
 }
@@ -126,7 +143,7 @@ func (in deployInput) options() bundles.ImportOptions {
 // that refer to nothing any more are among the warnings. When the first tenant fails, its failure is the answer and nothing
 // is deployed anywhere; when a later one does, it is left as it was, its result has an error, and the others are deployed
 // to. A failure may be 503 with "Other imports are under way. Try again." With changes each row is listed.
-func (a *api) deployBundle(r *request) (reply, error) {
+func (a archiveRoutes) deployBundle(r *request) (reply, error) {
 	in, err := options[deployInput](r)
 	if err != nil {
 		return reply{}, err
@@ -137,7 +154,7 @@ func (a *api) deployBundle(r *request) (reply, error) {
 
 // deployed encodes the results of a deploy. A tenant that failed when others had been deployed to has an error, in the
 // shape of all errors, and counts of 0.
-func (a *api) deployed(results []bundles.Deployed, err error) (reply, error) {
+func (a archiveRoutes) deployed(results []bundles.Deployed, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
@@ -162,7 +179,7 @@ func (a *api) deployed(results []bundles.Deployed, err error) (reply, error) {
 // rows; 400 naming what is wrong with the archive, 409 naming a row, 415 for JSON or text, 503 with "Other imports are under
 // way. Try again.", and nothing is written. Options: updateRule (skip, overwrite or fail; default skip),
 // owner, dryRun, and changes, which lists each row with its name, and tells updated rows from unchanged ones.
-func (a *api) importBundle(r *request) (reply, error) {
+func (a archiveRoutes) importBundle(r *request) (reply, error) {
 	in, err := options[importInput](r)
 	if err != nil {
 		return reply{}, err
@@ -214,7 +231,7 @@ type manifestInput struct {
 
 // manifest reads the entries of an export without a bundle. An entry may be one that was read from
 // a bundle.
-func (a *api) manifest(r *request, in manifestInput) (bundles.Manifest, error) {
+func (a archiveRoutes) manifest(r *request, in manifestInput) (bundles.Manifest, error) {
 	var m bundles.Manifest
 	in.Name.apply(&m.Name)
 	shown, err := newShownMembers(emptyEntry)
@@ -245,7 +262,7 @@ func (a *api) manifest(r *request, in manifestInput) (bundles.Manifest, error) {
 
 // exportEntries serves POST /api/_bundle: 200 and the archive of some entries, which no bundle has, streamed; 400 and 409 as
 // for the entries of a bundle, naming the one, and 409 as for _export.
-func (a *api) exportEntries(r *request) (reply, error) {
+func (a archiveRoutes) exportEntries(r *request) (reply, error) {
 	in, err := options[manifestInput](r)
 	if err != nil {
 		return reply{}, err
@@ -265,7 +282,7 @@ type deployEntriesInput struct {
 }
 
 // deployEntries serves POST /api/_bundle-deploy: as _bundle and _deploy in one step.
-func (a *api) deployEntries(r *request) (reply, error) {
+func (a archiveRoutes) deployEntries(r *request) (reply, error) {
 	in, err := options[deployEntriesInput](r)
 	if err != nil {
 		return reply{}, err
@@ -281,7 +298,7 @@ func (a *api) deployEntries(r *request) (reply, error) {
 // archive the tenant's rows become exactly the archive's; 415 for JSON or text, 503 as for an import. What was there is
 // kept for a week as the download that archive names; the warnings, of a dry run too, say what that cannot bring back.
 // The options are dryRun, owner and changes, and updateRule, which is overwrite if anything.
-func (a *api) restoreArchive(r *request) (reply, error) {
+func (a archiveRoutes) restoreArchive(r *request) (reply, error) {
 	in, err := options[importInput](r)
 	if err != nil {
 		return reply{}, err
@@ -291,7 +308,7 @@ func (a *api) restoreArchive(r *request) (reply, error) {
 
 // restoreFile serves POST /api/_restore-from-file: as _restore, with the archive as the multipart field file, as the
 // body, or as the option uploadId of a staged one, which then is all that the request brings.
-func (a *api) restoreFile(r *request) (reply, error) {
+func (a archiveRoutes) restoreFile(r *request) (reply, error) {
 	in, err := options[restoreInput](r)
 	if err != nil {
 		return reply{}, err
@@ -312,7 +329,7 @@ func (a *api) restoreFile(r *request) (reply, error) {
 	return a.restore(r, file, in.options())
 }
 
-func (a *api) restore(r *request, content io.Reader, o bundles.ImportOptions) (reply, error) {
+func (a archiveRoutes) restore(r *request, content io.Reader, o bundles.ImportOptions) (reply, error) {
 	if o.Rule != "" && o.Rule != entity.Overwrite {
 		return reply{}, errs.New(errs.Invalid, "updateRule must be overwrite for a restore, or left out")
 	}
@@ -327,7 +344,7 @@ func (a *api) restore(r *request, content io.Reader, o bundles.ImportOptions) (r
 }
 
 // problemOf is the error shape of a failure that is part of an answer.
-func (a *api) problemOf(err error) problem {
+func (a archiveRoutes) problemOf(err error) problem {
 	status, message := statusOf[errs.CodeOf(err)], errs.MessageOf(err)
 	if status == 0 {
 		a.Log.Error("part of a request failed", "err", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/assistants"
@@ -11,13 +12,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/chat"
 )
 
-// assistantChatRoutes are the routes of assistants that a language model answers. Holders of a token of an assistant call them, too.
-func (a *api) assistantChatRoutes() []Route {
-	const one = "/api/assistants/:id"
+// assistantChatRoutes serves what a language model answers for an assistant. Holders of a token of an assistant call them, too.
+type assistantChatRoutes struct{ *api }
+
+// routes returns the rows of the route table, unless the host keeps assistants itself.
+func (a assistantChatRoutes) routes() []Route {
+	if slices.Contains(a.HostKinds, assistants.Kind) {
+		return nil
+	}
 	return []Route{
-		{Method: http.MethodPost, Pattern: one + "/_chat", Name: "chatWithAssistant", Grants: nothing, AnyType: true, Chatter: true, Summary: "Talk to an assistant", guard: a.needsModel, handle: a.chatWithAssistant},
-		{Method: http.MethodPost, Pattern: one + "/_chat/_confirm", Name: "confirmAssistantCall", Grants: decisions, Chatter: true, Tx: true, Options: confirmInput{}, Summary: "Allow or decline a call that an assistant waits with", guard: a.needsAI, handle: a.confirmCall},
-		{Method: http.MethodPost, Pattern: one + "/_image", Name: "makeAssistantImage", Grants: nothing, AnyType: true, Chatter: true, Options: imageInput{}, Summary: "Make an image", guard: a.needsImages, handle: a.makeAssistantImage},
+		{Method: post, Pattern: "/api/assistants/:id/_chat", Name: "chatWithAssistant", Grants: nothing, AnyType: true, Chatter: true, Summary: "Talk to an assistant", guard: a.needsModel, handle: a.chatWithAssistant},
+		{Method: post, Pattern: "/api/assistants/:id/_image", Name: "makeAssistantImage", Grants: nothing, AnyType: true, Chatter: true, Options: imageInput{}, Summary: "Make an image", guard: a.needsImages, handle: a.makeAssistantImage},
 	}
 }
 
@@ -30,7 +35,7 @@ func (a *api) talkable(r *request) (assistants.Assistant, error) {
 // chatEvents. messages is the whole conversation, as nothing of it is kept. What the assistant knows and its tools have the rights of the
 // caller. A draft answers those who may change it. 400 for a model that there is not, and for instructions that cannot be expanded; 403; 404;
 // 429 for too many at once.
-func (a *api) chatWithAssistant(r *request) (reply, error) {
+func (a assistantChatRoutes) chatWithAssistant(r *request) (reply, error) {
 	in, err := decode[chatInput](r)
 	if err != nil {
 		return reply{}, err
@@ -49,7 +54,7 @@ func (a *api) chatWithAssistant(r *request) (reply, error) {
 }
 
 // needsImages guards the routes that a model answers with images: see needsAI; 503 without such a model.
-func (a *api) needsImages(r *request) error {
+func (a assistantChatRoutes) needsImages(r *request) error {
 	if err := a.needsAI(r); err != nil {
 		return err
 	}
@@ -64,7 +69,7 @@ type imageInput struct {
 
 // makeAssistantImage serves POST /api/assistants/{id}/_image {prompt, size?}: 200 and an image, of at most 8 MiB, with its content type; it is not
 // kept. 400 naming the field; 403; 404; 429 for too many at once; 502 for an image that is too large.
-func (a *api) makeAssistantImage(r *request) (reply, error) {
+func (a assistantChatRoutes) makeAssistantImage(r *request) (reply, error) {
 	in, err := options[imageInput](r)
 	if err != nil {
 		return reply{}, err

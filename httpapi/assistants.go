@@ -1,34 +1,30 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
-	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
-	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
-	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
-// assistantRoutes are the routes of assistants, unless the host keeps them itself. needsAI comes before everything else.
-func (a *api) assistantRoutes() []Route {
-	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+// assistantRoutes serves assistants with their drafts, files and shares.
+type assistantRoutes struct{ *api }
+
+// routes returns the rows of assistants, unless the host keeps them itself. needsAI comes before everything else.
+func (a assistantRoutes) routes() []Route {
 	if slices.Contains(a.HostKinds, assistants.Kind) {
 		return nil
 	}
 	const one = "/api/assistants/:id"
-	n := drafted{a, "assistants", string(assistants.Kind), "files", a.Assistants}
+	n := drafted{a.api, "assistants", string(assistants.Kind), "files", a.Assistants}
 	t := a.assistantTokens()
-	routes := []Route{
+	return guarded(a.needsAI, []Route{
 		{Method: get, Pattern: "/api/assistants", Name: "listAssistants", Grants: nothing, Query: searched, Summary: "The assistants that the caller sees", handle: a.listAssistants},
 		{Method: post, Pattern: "/api/assistants", Name: "createAssistant", Grants: programs, Tx: true, Summary: "Add an assistant", handle: a.createAssistant},
 		{Method: get, Pattern: "/api/assistants-list", Name: "listAllAssistants", Grants: nothing, Heavy: brief, Query: none, Summary: "All assistants that the caller sees, in short", handle: a.listAllAssistants},
@@ -45,22 +41,6 @@ func (a *api) assistantRoutes() []Route {
 		{Method: get, Pattern: one + "/draft/diff", Name: "getAssistantDraftDiff", Grants: nothing, Heavy: brief, Summary: "What the draft of an assistant changes", handle: n.getDiff},
 		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAssistantDraft", Grants: programs, Heavy: brief, Tx: true, Options: forceInput{}, Summary: "Publish the draft of an assistant", handle: a.commitAssistantDraft},
 
-		{Method: get, Pattern: one + "/skills", Name: "listAssistantSkills", Grants: nothing, Query: none, Summary: "What an assistant can do", handle: a.listAssistantSkills},
-		{Method: get, Pattern: one + "/skills/:name", Name: "getAssistantSkill", Grants: nothing, Summary: "One skill of an assistant", handle: a.getAssistantSkill},
-		{Method: put, Pattern: one + "/skills/:name", Name: "putAssistantSkill", Grants: programs, Row: "assistant-skill", Tx: true, Summary: "Add or change a skill of an assistant", handle: a.putAssistantSkill},
-		{Method: del, Pattern: one + "/skills/:name", Name: "deleteAssistantSkill", Grants: programs, Row: "assistant-skill", Tx: true, Options: noOptions{}, Summary: "Take a skill off an assistant", handle: a.deleteAssistantSkill},
-		{Method: get, Pattern: one + "/secrets", Name: "getAssistantSecrets", Grants: credentials, Summary: "The names of an assistant's secrets", handle: n.getAssistantSecrets},
-		{Method: put, Pattern: one + "/secrets/:key", Name: "putAssistantSecret", Grants: credentials, Row: "assistant", Tx: true, Summary: "Set a secret of an assistant", handle: a.putAssistantSecret},
-		{Method: del, Pattern: one + "/secrets/:key", Name: "deleteAssistantSecret", Grants: credentials, Row: "assistant", Tx: true, Options: noOptions{}, Summary: "Remove a secret of an assistant", handle: a.deleteAssistantSecret},
-		{Method: get, Pattern: one + "/datasets", Name: "listAssistantDatasets", Grants: nothing, Query: none, Summary: "The datasets that an assistant knows", handle: a.listAssistantDatasets},
-		{Method: get, Pattern: one + "/datasets/:datasetId", Name: "getAssistantDataset", Grants: nothing, Summary: "What an assistant knows of a dataset", handle: a.getAssistantDataset},
-		{Method: put, Pattern: one + "/datasets/:datasetId", Name: "putAssistantDataset", Grants: programs, Row: "assistant-dataset", Tx: true, Summary: "Let an assistant know a dataset", handle: a.putAssistantDataset},
-		{Method: del, Pattern: one + "/datasets/:datasetId", Name: "deleteAssistantDataset", Grants: programs, Row: "assistant-dataset", Tx: true, Options: noOptions{}, Summary: "Take a dataset off an assistant", handle: a.deleteAssistantDataset},
-		{Method: get, Pattern: one + "/references", Name: "listAssistantReferences", Grants: nothing, Query: none, Summary: "The entities that an assistant knows", handle: a.listAssistantReferences},
-		{Method: get, Pattern: one + "/references/:entityType/:entityId", Name: "getAssistantReference", Grants: nothing, Summary: "One reference of an assistant", handle: a.getAssistantReference},
-		{Method: put, Pattern: one + "/references/:entityType/:entityId", Name: "putAssistantReference", Grants: programs, Row: "assistant-reference", Tx: true, Summary: "Let an assistant know an entity", handle: a.putAssistantReference},
-		{Method: del, Pattern: one + "/references/:entityType/:entityId", Name: "deleteAssistantReference", Grants: programs, Row: "assistant-reference", Tx: true, Options: noOptions{}, Summary: "Take a reference off an assistant", handle: a.deleteAssistantReference},
-
 		{Method: get, Pattern: one + "/files", Name: "listAssistantFiles", Grants: nothing, Query: paged, Summary: "The files of an assistant", handle: n.listFiles},
 		{Method: get, Pattern: one + "/files/*path", Name: "getAssistantFile", Grants: nothing, Heavy: brief, AnyType: true, Summary: "The bytes of an assistant's file", handle: n.getFile},
 		{Method: put, Pattern: one + "/files/*path", Name: "putAssistantFile", Grants: programs, Row: "library-file", Heavy: brief, Summary: "Write a file of an assistant", handle: n.putFile},
@@ -75,11 +55,7 @@ func (a *api) assistantRoutes() []Route {
 		{Method: post, Pattern: one + "/tokens", Name: "createAssistantToken", Grants: credentials, Secret: true, Tx: true, Summary: "Make a token of an assistant", handle: a.createAssistantToken},
 		{Method: get, Pattern: one + "/tokens/:tokenId", Name: "getAssistantToken", Grants: credentials, Secret: true, Summary: "One token of an assistant", handle: t.get},
 		{Method: del, Pattern: one + "/tokens/:tokenId", Name: "deleteAssistantToken", Grants: credentials, Row: "assistant-token", Tx: true, Options: noOptions{}, Summary: "Revoke a token of an assistant", handle: t.remove},
-	}
-	for i := range routes {
-		routes[i].guard = a.needsAI
-	}
-	return append(a.assistantChatRoutes(), routes...)
+	})
 }
 
 // assistantBody is an assistant as the API writes it.
@@ -121,7 +97,7 @@ type assistantPermissionsBody struct {
 }
 
 // assistant encodes an assistant.
-func (a *api) assistant(v assistants.Shown) hal.Resource {
+func (a assistantRoutes) assistant(v assistants.Shown) hal.Resource {
 	type beside struct {
 		May              assistantPermissionsBody
 		HasDraft, Inside bool
@@ -174,7 +150,7 @@ func (a *api) assistantLinks(v assistants.Shown) hal.Links {
 }
 
 // shownAssistant replies with the result of a service: 200 and the assistant.
-func (a *api) shownAssistant(v assistants.Shown, err error) (reply, error) {
+func (a assistantRoutes) shownAssistant(v assistants.Shown, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
@@ -183,7 +159,7 @@ func (a *api) shownAssistant(v assistants.Shown, err error) (reply, error) {
 
 // listAssistants serves GET /api/assistants: 200 and a page of the assistants that the caller sees, without drafts, 20 unless limit says
 // otherwise, ordered by name unless sort says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
-func (a *api) listAssistants(r *request) (reply, error) {
+func (a assistantRoutes) listAssistants(r *request) (reply, error) {
 	q, err := r.page(20)
 	if err != nil {
 		return reply{}, err
@@ -193,7 +169,7 @@ func (a *api) listAssistants(r *request) (reply, error) {
 		return reply{}, err
 	}
 	extra := map[string]any{"permissions": map[string]bool{"create": a.Assistants.CanCreate(r.who)}}
-	return ok(collection(a, r, q, page, "inf:assistant", extra, a.assistant))
+	return ok(collection(a.api, r, q, page, "inf:assistant", extra, a.assistant))
 }
 
 // assistantRow is an assistant in the plain lists.
@@ -224,7 +200,7 @@ func newAssistantRow(v assistants.Shown) assistantRow {
 }
 
 // listAllAssistants serves GET /api/assistants-list: 200 and an array of all assistants that the caller sees, in short, ordered by name.
-func (a *api) listAllAssistants(r *request) (reply, error) {
+func (a assistantRoutes) listAllAssistants(r *request) (reply, error) {
 	return streamed(func(w io.Writer) error {
 		return writeArray(w, a.Assistants.All(r.Context()), func(dst []byte, v assistants.Shown) []byte {
 			row, _ := json.Marshal(newAssistantRow(v)) // it has nothing that cannot be encoded
@@ -234,7 +210,7 @@ func (a *api) listAllAssistants(r *request) (reply, error) {
 }
 
 // listAssistantDrafts serves GET /api/assistants/drafts: 200 and an array of the drafts of the assistants that the caller may change.
-func (a *api) listAssistantDrafts(r *request) (reply, error) {
+func (a assistantRoutes) listAssistantDrafts(r *request) (reply, error) {
 	drafts, err := a.Assistants.Drafts(r.Context())
 	if err != nil {
 		return reply{}, err
@@ -247,7 +223,7 @@ func (a *api) listAssistantDrafts(r *request) (reply, error) {
 }
 
 // listSkillTypes serves GET /api/assistants/skills: 200 and an array {type, name, description} of the skills that this server provides.
-func (a *api) listSkillTypes(r *request) (reply, error) {
+func (a assistantRoutes) listSkillTypes(r *request) (reply, error) {
 	types, err := a.Assistants.SkillTypes(r.Context())
 	if err != nil {
 		return reply{}, err
@@ -311,7 +287,7 @@ func (in assistantInput) apply(as *assistants.Assistant) {
 
 // createAssistant serves POST /api/assistants: 201 and the assistant, which the caller owns; 400 for a skill that this server does not
 // provide; 409 for a slug that the caller has used.
-func (a *api) createAssistant(r *request) (reply, error) {
+func (a assistantRoutes) createAssistant(r *request) (reply, error) {
 	in, err := decode[assistantInput](r)
 	if err != nil {
 		return reply{}, err
@@ -327,13 +303,13 @@ func (a *api) createAssistant(r *request) (reply, error) {
 
 // getAssistant serves GET /api/assistants/{id}, an id or a natural id: 200 and the assistant; 404 for one that the caller does not see. A
 // draft is found by its id, by those who may change the assistant.
-func (a *api) getAssistant(r *request) (reply, error) {
+func (a assistantRoutes) getAssistant(r *request) (reply, error) {
 	return a.shownAssistant(a.Assistants.Get(r.Context(), r.param("id")))
 }
 
 // putAssistant serves PUT /api/assistants/{id}: 200 and the changed assistant or draft; what the body leaves out stays. 400 for a skill that
 // this server does not provide; 403 without the permission write; 409 for a taken slug, and for a draft that somebody else edits.
-func (a *api) putAssistant(r *request) (reply, error) {
+func (a assistantRoutes) putAssistant(r *request) (reply, error) {
 	in, err := decodeUpdate[assistantInput](r, assistantBody{})
 	if err != nil {
 		return reply{}, err
@@ -346,7 +322,7 @@ func (a *api) putAssistant(r *request) (reply, error) {
 
 // deleteAssistant serves DELETE /api/assistants/{id}: 200, and the draft, files, shares, tokens and comments go too; 404; 403; 400 for a
 // draft.
-func (a *api) deleteAssistant(r *request) (reply, error) {
+func (a assistantRoutes) deleteAssistant(r *request) (reply, error) {
 	if err := a.Assistants.Delete(r.Context(), r.param("id")); err != nil {
 		return reply{}, err
 	}
@@ -354,7 +330,7 @@ func (a *api) deleteAssistant(r *request) (reply, error) {
 }
 
 // putAssistantOwner serves PUT /api/assistants/{id}/owner {ownerId}: 200 and the assistant; 400 for an unknown principal; 404; 403.
-func (a *api) putAssistantOwner(r *request) (reply, error) {
+func (a assistantRoutes) putAssistantOwner(r *request) (reply, error) {
 	in, err := decode[struct {
 		OwnerID string `json:"ownerId"`
 	}](r)
@@ -369,7 +345,7 @@ func (a *api) putAssistantOwner(r *request) (reply, error) {
 
 // editAssistant serves POST /api/assistants/{id}/_edit: 200 and the draft, whose lock the caller's session has now, or another one that
 // editingLockedBy names; with force=true the caller's in any case. 404; 403.
-func (a *api) editAssistant(r *request) (reply, error) {
+func (a assistantRoutes) editAssistant(r *request) (reply, error) {
 	force, err := r.force()
 	if err != nil {
 		return reply{}, err
@@ -378,13 +354,13 @@ func (a *api) editAssistant(r *request) (reply, error) {
 }
 
 // getAssistantDraft serves GET /api/assistants/{id}/draft: 200 and the draft; 404; 403.
-func (a *api) getAssistantDraft(r *request) (reply, error) {
+func (a assistantRoutes) getAssistantDraft(r *request) (reply, error) {
 	return a.shownAssistant(a.Assistants.Draft(r.Context(), r.param("id")))
 }
 
 // commitAssistantDraft serves POST /api/assistants/{id}/draft/_commit: 200 and the assistant as it is published; 404; 403; 409 while
 // somebody else edits the draft, or when the assistant has changed since the draft began, unless force=true.
-func (a *api) commitAssistantDraft(r *request) (reply, error) {
+func (a assistantRoutes) commitAssistantDraft(r *request) (reply, error) {
 	force, err := r.force()
 	if err != nil {
 		return reply{}, err
@@ -392,251 +368,14 @@ func (a *api) commitAssistantDraft(r *request) (reply, error) {
 	return a.shownAssistant(a.Assistants.Commit(r.Context(), r.param("id"), force))
 }
 
-// known encodes an element of a list of an assistant.
-func (a *api) known(id string, value guard.Versioned, path ...string) hal.Resource {
-	links := hal.Self(a.href(append([]string{"assistants", id}, path...)...)).With("inf:assistant", a.href("assistants", id)).
-		With("inf:assistant-"+path[0], a.href("assistants", id, path[0]))
-	return hal.Resource{Links: links, Row: value, Beside: struct{}{}, Value: value}
-}
-
-// listKnown replies with a list of an assistant: 200 and all elements.
-func listKnown[E any](a *api, r *request, plural, rel string, list func(assistants.Assistant) []E, encode func(id string, e E) hal.Resource) (reply, error) {
-	v, err := a.Assistants.Get(r.Context(), r.param("id"))
-	if err != nil {
-		return reply{}, err
-	}
-	rows := []hal.Resource{}
-	for _, e := range list(v.Assistant) {
-		rows = append(rows, encode(r.param("id"), e))
-	}
-	links := hal.Self(a.href("assistants", r.param("id"), plural)).With("inf:assistant", a.href("assistants", r.param("id")))
-	return ok(hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, rel, rows, nil))
-}
-
-// oneKnown replies with an element of a list of an assistant: 200; 404.
-func oneKnown[E any](a *api, r *request, what string, list func(assistants.Assistant) []E, is func(E) bool, encode func(id string, e E) hal.Resource) (reply, error) {
-	v, err := a.Assistants.Get(r.Context(), r.param("id"))
-	if err != nil {
-		return reply{}, err
-	}
-	all := list(v.Assistant)
-	at := slices.IndexFunc(all, is)
-	if at < 0 {
-		return reply{}, errs.New(errs.NotFound, "%s not found.", what)
-	}
-	return ok(encode(r.param("id"), all[at]))
-}
-
-func skillsOf(as assistants.Assistant) []assistants.Skill         { return as.Skills }
-func datasetsOf(as assistants.Assistant) []assistants.Dataset     { return as.Datasets }
-func referencesOf(as assistants.Assistant) []assistants.Reference { return as.References }
-
-func (a *api) skill(id string, s assistants.Skill) hal.Resource {
-	return a.known(id, s, "skills", s.Name)
-}
-
-// knownDatasetBody is what an assistant knows of a dataset as the API writes it.
-type knownDatasetBody struct {
-	DatasetID string          `json:"datasetId"`
-	Mode      string          `json:"mode"`
-	Filter    json.RawMessage `json:"filter"`
-}
-
-func (a *api) knownDataset(id string, d assistants.Dataset) hal.Resource {
-	res := a.known(id, d, "datasets", d.DatasetID)
-	res.Value = knownDatasetBody{d.DatasetID, string(d.Mode), d.Filter}
-	res.Links.With("inf:dataset", a.href("datasets", d.DatasetID))
-	return res
-}
-
-func (a *api) reference(id string, ref assistants.Reference) hal.Resource {
-	res := a.known(id, ref, "references", ref.EntityType, ref.EntityID)
-	if href := a.entityHref(entity.Kind(ref.EntityType), ref.EntityID); href != "" {
-		res.Links.With("inf:entity", href)
-	}
-	return res
-}
-
-// listAssistantSkills serves GET /api/assistants/{id}/skills: 200 and the skills, ordered by name; 404.
-func (a *api) listAssistantSkills(r *request) (reply, error) {
-	return listKnown(a, r, "skills", "inf:assistant-skill", skillsOf, a.skill)
-}
-
-// getAssistantSkill serves GET /api/assistants/{id}/skills/{name}: 200 and the skill; 404.
-func (a *api) getAssistantSkill(r *request) (reply, error) {
-	return oneKnown(a, r, "Skill", skillsOf, func(s assistants.Skill) bool { return s.Name == r.param("name") }, a.skill)
-}
-
-// putAssistantSkill serves PUT /api/assistants/{id}/skills/{name} {type?, config?}: 200 and the skill, whose type is its name unless type
-// says otherwise; 400 for a type that this server does not provide; 404; 403; 409 for a draft that somebody else edits.
-func (a *api) putAssistantSkill(r *request) (reply, error) {
-	in, err := decodeUpdate[struct {
-		Type   *string                `json:"type"`
-		Config field[json.RawMessage] `json:"config"`
-	}](r, assistants.Skill{})
-	if err != nil {
-		return reply{}, err
-	}
-	if err := objectOrNull("config", in.Config); err != nil {
-		return reply{}, err
-	}
-	s, err := a.Assistants.PutSkill(r.Context(), r.param("id"), r.param("name"), func(s *assistants.Skill) {
-		if in.Type != nil {
-			s.Type = *in.Type
-		} else if s.Type == "" {
-			s.Type = s.Name
-		}
-		in.Config.apply(&s.Config)
-	})
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(a.skill(r.param("id"), s))
-}
-
-// deleteAssistantSkill serves DELETE /api/assistants/{id}/skills/{name}: 200; 404; 403; 409 as for a PUT.
-func (a *api) deleteAssistantSkill(r *request) (reply, error) {
-	if err := a.Assistants.RemoveSkill(r.Context(), r.param("id"), r.param("name")); err != nil {
-		return reply{}, err
-	}
-	return done()
-}
-
-// objectOrNull returns errs.Invalid for a field that is there and neither an object nor null.
-func objectOrNull(name string, f field[json.RawMessage]) error {
-	if f.Value != nil && !bytes.HasPrefix(bytes.TrimSpace(*f.Value), []byte("{")) {
-		return errs.New(errs.Invalid, "%s must be a JSON object or null", name)
-	}
-	return nil
-}
-
-// getAssistantSecrets serves GET /api/assistants/{id}/secrets: 200 and {secrets: {name: mask}}; 404; 403.
-func (n drafted) getAssistantSecrets(r *request) (reply, error) {
-	names, err := n.Assistants.Secrets(r.Context(), r.param("id"))
-	if err != nil {
-		return reply{}, err
-	}
-	return n.secretNames(r, "secrets", "secrets", "inf:assistant-secret", names)
-}
-
-// putAssistantSecret serves PUT /api/assistants/{id}/secrets/{key} {value}: 200 and the assistant; a mask keeps the value that is there; 400
-// for a bad name or value; 404; 403; 409 for a draft that somebody else edits.
-func (a *api) putAssistantSecret(r *request) (reply, error) {
-	value, err := r.secretValue()
-	if err != nil {
-		return reply{}, err
-	}
-	return a.shownAssistant(a.Assistants.SetSecret(r.Context(), r.param("id"), r.param("key"), value))
-}
-
-// deleteAssistantSecret serves DELETE /api/assistants/{id}/secrets/{key}: 200; 404; 403; 409 as for a PUT.
-func (a *api) deleteAssistantSecret(r *request) (reply, error) {
-	if err := a.Assistants.RemoveSecret(r.Context(), r.param("id"), r.param("key")); err != nil {
-		return reply{}, err
-	}
-	return done()
-}
-
-// listAssistantDatasets serves GET /api/assistants/{id}/datasets: 200 and {datasetId, mode, filter} of all, ordered by datasetId; 404.
-func (a *api) listAssistantDatasets(r *request) (reply, error) {
-	return listKnown(a, r, "datasets", "inf:assistant-dataset", datasetsOf, a.knownDataset)
-}
-
-// getAssistantDataset serves GET /api/assistants/{id}/datasets/{datasetId}: 200; 404.
-func (a *api) getAssistantDataset(r *request) (reply, error) {
-	id, _ := uuids.Parse(r.param("datasetId"))
-	return oneKnown(a, r, "Dataset", datasetsOf, func(d assistants.Dataset) bool { return d.DatasetID == id }, a.knownDataset)
-}
-
-// putAssistantDataset serves PUT /api/assistants/{id}/datasets/{datasetId} {mode?, filter?}: 200 and the dataset; the mode of a new one is
-// full unless mode says otherwise: full, subset, schema or sampled. subset needs a filter, as handlers have it, and sampled may have one. 400
-// for an unknown dataset; 404; 403; 409 for a draft that somebody else edits.
-func (a *api) putAssistantDataset(r *request) (reply, error) {
-	in, err := decodeUpdate[struct {
-		Mode   *string                `json:"mode"`
-		Filter field[json.RawMessage] `json:"filter"`
-	}](r, knownDatasetBody{})
-	if err != nil {
-		return reply{}, err
-	}
-	if err := objectOrNull("filter", in.Filter); err != nil {
-		return reply{}, err
-	}
-	d, err := a.Assistants.PutDataset(r.Context(), r.param("id"), r.param("datasetId"), func(d *assistants.Dataset) {
-		if in.Mode != nil {
-			if d.Mode = assistants.Mode(*in.Mode); d.Mode == assistants.Full || d.Mode == assistants.Schema {
-				d.Filter = nil // which is for the other modes
-			}
-		} else if d.Mode == "" {
-			d.Mode = assistants.Full
-		}
-		in.Filter.apply(&d.Filter)
-	})
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(a.knownDataset(r.param("id"), d))
-}
-
-// deleteAssistantDataset serves DELETE /api/assistants/{id}/datasets/{datasetId}: 200; 404; 403; 409 as for a PUT.
-func (a *api) deleteAssistantDataset(r *request) (reply, error) {
-	if err := a.Assistants.RemoveDataset(r.Context(), r.param("id"), r.param("datasetId")); err != nil {
-		return reply{}, err
-	}
-	return done()
-}
-
-// listAssistantReferences serves GET /api/assistants/{id}/references: 200 and {entityType, entityId, label} of all, ordered by both; 404.
-func (a *api) listAssistantReferences(r *request) (reply, error) {
-	return listKnown(a, r, "references", "inf:assistant-reference", referencesOf, a.reference)
-}
-
-// referenced returns the entity in the path of a request.
-func referenced(r *request) entity.Key {
-	return entity.Key{Kind: entity.Kind(r.param("entityType")), ID: strings.ToLower(r.param("entityId"))}
-}
-
-// getAssistantReference serves GET /api/assistants/{id}/references/{entityType}/{entityId}: 200; 404.
-func (a *api) getAssistantReference(r *request) (reply, error) {
-	to := referenced(r)
-	return oneKnown(a, r, "Reference", referencesOf, func(ref assistants.Reference) bool {
-		return ref.EntityType == string(to.Kind) && ref.EntityID == to.ID
-	}, a.reference)
-}
-
-// putAssistantReference serves PUT /api/assistants/{id}/references/{entityType}/{entityId} {label?}: 200 and the reference. A dispatcher
-// hands over to the assistants among its references. 400 for an unknown entity and for a kind that assistants cannot know; 404; 403; 409 for a
-// draft that somebody else edits.
-func (a *api) putAssistantReference(r *request) (reply, error) {
-	in, err := decodeUpdate[struct {
-		Label field[string] `json:"label"`
-	}](r, assistants.Reference{})
-	if err != nil {
-		return reply{}, err
-	}
-	ref, err := a.Assistants.PutReference(r.Context(), r.param("id"), referenced(r), func(ref *assistants.Reference) { in.Label.apply(&ref.Label) })
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(a.reference(r.param("id"), ref))
-}
-
-// deleteAssistantReference serves DELETE /api/assistants/{id}/references/{entityType}/{entityId}: 200; 404; 403; 409 as for a PUT.
-func (a *api) deleteAssistantReference(r *request) (reply, error) {
-	if err := a.Assistants.RemoveReference(r.Context(), r.param("id"), referenced(r)); err != nil {
-		return reply{}, err
-	}
-	return done()
-}
-
-func (a *api) assistantTokens() tokened {
-	return tokened{a, "assistants", string(assistants.Kind), a.Sessions.AssistantTokens, a.Sessions.AssistantToken, a.Sessions.DeleteAssistantToken}
+func (a assistantRoutes) assistantTokens() tokened {
+	return tokened{a.api, "assistants", string(assistants.Kind), a.Sessions.AssistantTokens, a.Sessions.AssistantToken, a.Sessions.DeleteAssistantToken}
 }
 
 // createAssistantToken serves POST /api/assistants/{id}/tokens {notes, expiresAt, restrict, cidr}: 201 and the token with its key, which
 // cannot be read again. 400 for a member that is not known, and for a draft; 403 without the permission share, and for a caller with a token;
 // 404.
-func (a *api) createAssistantToken(r *request) (reply, error) {
+func (a assistantRoutes) createAssistantToken(r *request) (reply, error) {
 	in, err := decode[tokenInput](r)
 	if err != nil {
 		return reply{}, err

@@ -11,6 +11,18 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
+// avatarRoutes serves the pictures of users.
+type avatarRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a avatarRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/users/:username/avatar", Name: "getAvatar", Grants: nothing, AnyType: true, Summary: "A user's picture", handle: a.getAvatar},
+		{Method: put, Pattern: "/api/users/:username/avatar", Name: "putAvatar", Grants: profiles, Row: "avatar", Query: []string{"filename"}, Summary: "Set a user's picture", handle: a.putAvatar},
+		{Method: del, Pattern: "/api/users/:username/avatar", Name: "deleteAvatar", Grants: profiles, Row: "avatar", Tx: true, Options: noOptions{}, Summary: "Remove a user's picture", handle: a.deleteAvatar},
+	}
+}
+
 // avatarBody describes the picture of a principal, or the initials and colors that replace it.
 type avatarBody struct {
 	Initials    string `json:"initials"`
@@ -42,7 +54,7 @@ var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // putAvatar serves PUT /api/users/{username}/avatar, the picture as the raw body or the multipart field file: 200 and the
 // user, with the ETag of the picture; 413 past 1 MiB; 415 for anything but a PNG, JPEG, GIF or WebP. One's own, or a superuser anybody's.
-func (a *api) putAvatar(r *request) (reply, error) {
+func (a avatarRoutes) putAvatar(r *request) (reply, error) {
 	_, _, content, err := r.file("avatar")
 	if err != nil {
 		return reply{}, err
@@ -69,7 +81,7 @@ func (a *api) putAvatar(r *request) (reply, error) {
 }
 
 // getAvatar serves GET /api/users/{username}/avatar: 200 and the picture; 404.
-func (a *api) getAvatar(r *request) (reply, error) {
+func (a avatarRoutes) getAvatar(r *request) (reply, error) {
 	u, content, err := a.Principals.Picture(r.Context(), r.param("username"))
 	if err != nil {
 		return reply{}, err
@@ -83,7 +95,7 @@ func (a *api) getAvatar(r *request) (reply, error) {
 }
 
 // deleteAvatar serves DELETE /api/users/{username}/avatar: 200, also when there is none.
-func (a *api) deleteAvatar(r *request) (reply, error) {
+func (a avatarRoutes) deleteAvatar(r *request) (reply, error) {
 	if _, err := a.Principals.RemovePicture(r.Context(), r.param("username")); err != nil {
 		return reply{}, err
 	}

@@ -16,6 +16,29 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
+// bundleRoutes serves bundles and their entries.
+type bundleRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a bundleRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/bundle-drivers", Name: "listBundleDrivers", Grants: programs, Query: window, Summary: "The types of bundle entries", handle: a.listBundleDrivers},
+		{Method: get, Pattern: "/api/bundle-drivers/:id", Name: "getBundleDriver", Grants: programs, Summary: "One type of bundle entries", handle: a.getBundleDriver},
+		{Method: get, Pattern: "/api/bundle-templates", Name: "listBundleTemplates", Grants: programs, Query: none, Summary: "The builders of bundle entries", handle: a.listBundleTemplates},
+		{Method: get, Pattern: "/api/bundle-list", Name: "listAllBundles", Grants: programs, Heavy: brief, Query: none, Summary: "All bundles without entries", handle: a.listAllBundles},
+		{Method: get, Pattern: "/api/bundles", Name: "listBundles", Grants: programs, Query: searched, Summary: "The bundles with their entries", handle: a.listBundles},
+		{Method: post, Pattern: "/api/bundles", Name: "createBundle", Drops: true, Grants: programs, Permission: actor.Superuser, Tx: true, Summary: "Add a bundle", handle: a.createBundle},
+		{Method: get, Pattern: "/api/bundles/:id", Name: "getBundle", Grants: programs, Summary: "One bundle with its entries", handle: a.getBundle},
+		{Method: put, Pattern: "/api/bundles/:id", Name: "putBundle", Drops: true, Grants: programs, Row: "bundle", Permission: actor.Superuser, Tx: true, Summary: "Change a bundle", handle: a.putBundle},
+		{Method: del, Pattern: "/api/bundles/:id", Name: "deleteBundle", Grants: programs, Row: "bundle", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Remove a bundle", handle: a.deleteBundle},
+		{Method: get, Pattern: "/api/bundles/:id/entries", Name: "listBundleEntries", Grants: programs, Query: paged, Summary: "The entries of a bundle with what they refer to", handle: a.listBundleEntries},
+		{Method: post, Pattern: "/api/bundles/:id/entries", Name: "createBundleEntry", Drops: true, Grants: programs, Permission: actor.Superuser, Tx: true, Summary: "Add an entry to a bundle", handle: a.createBundleEntry},
+		{Method: get, Pattern: "/api/bundles/:id/entries/:entry", Name: "getBundleEntry", Grants: programs, Summary: "One entry of a bundle", handle: a.getBundleEntry},
+		{Method: put, Pattern: "/api/bundles/:id/entries/:entry", Name: "putBundleEntry", Drops: true, Grants: programs, Row: "bundle-entry", Permission: actor.Superuser, Tx: true, Summary: "Change the data of an entry", handle: a.putBundleEntry},
+		{Method: del, Pattern: "/api/bundles/:id/entries/:entry", Name: "deleteBundleEntry", Grants: programs, Row: "bundle-entry", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Take an entry out of a bundle", handle: a.deleteBundleEntry},
+	}
+}
+
 // bundleBody is a Bundle as the API writes it, without its entries.
 type bundleBody struct {
 	Tenant      string   `json:"tenant"`
@@ -29,7 +52,7 @@ type bundleBody struct {
 }
 
 // bundle encodes a bundle. Its entries, which can be many, are made when they are written.
-func (a *api) bundle(who actor.Actor, b bundles.Bundle) hal.Resource {
+func (a bundleRoutes) bundle(who actor.Actor, b bundles.Bundle) hal.Resource {
 	links := hal.Self(a.href("bundles", b.ID)).With("inf:entries", a.href("bundles", b.ID, "entries")).With("inf:bundles", a.href("bundles"))
 	whenWriting(who, links, hal.Links{
 		"inf:download": {Href: a.href("bundles", b.ID, "_export")}, "inf:deploy": {Href: a.href("bundles", b.ID, "_deploy")},
@@ -124,7 +147,7 @@ type foundBody struct {
 
 // found encodes the entity that an entry refers to, with the links and permissions that the routes of its kind show; nil for an app
 // or assistant that is not among those which the caller sees.
-func (a *api) found(who actor.Actor, ref entity.Ref, seen seenEntities) *hal.Resource {
+func (a bundleRoutes) found(who actor.Actor, ref entity.Ref, seen seenEntities) *hal.Resource {
 	links, may := hal.Links{}, any(nil)
 	kind := ref.Kind
 	if (kind == apps.Kind || kind == assistants.Kind) && slices.Contains(a.HostKinds, kind) {
@@ -156,7 +179,7 @@ func (a *api) found(who actor.Actor, ref entity.Ref, seen seenEntities) *hal.Res
 		if _, served := a.plurals[ref.Kind]; served {
 			ready := content.Kinds()
 			k := slices.IndexFunc(ready, func(k content.KindInfo) bool { return k.Kind == ref.Kind })
-			links = entityKind{a, ready[k]}.links(ref.ID, ref.OwnerID)
+			links = entityKind{a.api, ready[k]}.links(ref.ID, ref.OwnerID)
 		}
 		may = entityPermissionsBody(a.Content.Permissions(who, content.Entity{Kind: ref.Kind, OwnerID: ref.OwnerID, System: ref.System}))
 	}
@@ -170,7 +193,7 @@ type seenEntities struct {
 }
 
 // seen returns those apps and assistants that entries refer to and the caller sees.
-func (a *api) seen(r *request, entries ...bundles.Entry) (seen seenEntities, err error) {
+func (a bundleRoutes) seen(r *request, entries ...bundles.Entry) (seen seenEntities, err error) {
 	of := func(kind entity.Kind) (ids []string) {
 		for _, e := range entries {
 			if e.Ref != nil && e.Ref.Kind == kind && !slices.Contains(a.HostKinds, kind) {
@@ -189,7 +212,7 @@ func (a *api) seen(r *request, entries ...bundles.Entry) (seen seenEntities, err
 }
 
 // entry encodes one entry with its driver and what it refers to. seen has the apps and assistants: see seen.
-func (a *api) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor, seen seenEntities) hal.Resource {
+func (a bundleRoutes) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor, seen seenEntities) hal.Resource {
 	body := entryBody{Entry: e, column: d.Column, looked: true}
 	embedded := hal.Embedded{}
 	if d.ID != "" { // the host may have dropped the type
@@ -203,7 +226,7 @@ func (a *api) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor, seen
 	return hal.Resource{Links: a.entryLinks(e), Value: body, Embedded: embedded, Row: e}
 }
 
-func (a *api) entryLinks(e bundles.Entry) hal.Links {
+func (a bundleRoutes) entryLinks(e bundles.Entry) hal.Links {
 	links := hal.Self(a.href("bundles", e.BundleID, "entries", e.ID)).With("inf:bundle", a.href("bundles", e.BundleID)).
 		With("inf:entries", a.href("bundles", e.BundleID, "entries"))
 	if a.Bundles.Known(e.Type) { // the host may have dropped the type
@@ -213,7 +236,7 @@ func (a *api) entryLinks(e bundles.Entry) hal.Links {
 }
 
 // bundleDriver encodes a driver.
-func (a *api) bundleDriver(d bundles.Descriptor) hal.Resource {
+func (a bundleRoutes) bundleDriver(d bundles.Descriptor) hal.Resource {
 	value := map[string]any{"id": d.ID, "name": d.Name, "editor": component(d)}
 	iconHint(value, d.Icon)
 	return hal.Resource{Links: hal.Self(a.href("bundle-drivers", d.ID)).With("inf:bundle-drivers", a.href("bundle-drivers")), Value: value}
@@ -233,16 +256,16 @@ func iconHint(value map[string]any, i bundles.Icon) {
 }
 
 // listBundleDrivers serves GET /api/bundle-drivers: 200 and all drivers in the order of registration.
-func (a *api) listBundleDrivers(r *request) (reply, error) {
+func (a bundleRoutes) listBundleDrivers(r *request) (reply, error) {
 	all, err := a.Bundles.Drivers(r.Context())
 	if err != nil {
 		return reply{}, err
 	}
-	return catalog(a, r, all, "inf:bundle-driver", a.bundleDriver)
+	return catalog(a.api, r, all, "inf:bundle-driver", a.bundleDriver)
 }
 
 // getBundleDriver serves GET /api/bundle-drivers/{id}: 200 and the driver; 400 for an id that is not registered.
-func (a *api) getBundleDriver(r *request) (reply, error) {
+func (a bundleRoutes) getBundleDriver(r *request) (reply, error) {
 	d, err := a.Bundles.Driver(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -251,7 +274,7 @@ func (a *api) getBundleDriver(r *request) (reply, error) {
 }
 
 // listBundleTemplates serves GET /api/bundle-templates: 200 and a builder for each type that has one.
-func (a *api) listBundleTemplates(r *request) (reply, error) {
+func (a bundleRoutes) listBundleTemplates(r *request) (reply, error) {
 	all, err := a.Bundles.Drivers(r.Context())
 	if err != nil {
 		return reply{}, err
@@ -271,7 +294,7 @@ func (a *api) listBundleTemplates(r *request) (reply, error) {
 }
 
 // listAllBundles serves GET /api/bundle-list: 200 and all bundles without entries as a plain array, oldest first.
-func (a *api) listAllBundles(r *request) (reply, error) {
+func (a bundleRoutes) listAllBundles(r *request) (reply, error) {
 	all, err := a.Bundles.All(r.Context())
 	if err != nil {
 		return reply{}, err
@@ -293,7 +316,7 @@ func (a *api) listAllBundles(r *request) (reply, error) {
 
 // listBundles serves GET /api/bundles: 200 and a page of bundles with their entries, 20 unless limit says otherwise,
 // oldest first unless sort says otherwise (createdAt, name, updatedAt); q searches name, slug and description.
-func (a *api) listBundles(r *request) (reply, error) {
+func (a bundleRoutes) listBundles(r *request) (reply, error) {
 	q, err := r.page(20)
 	if err != nil {
 		return reply{}, err
@@ -302,7 +325,7 @@ func (a *api) listBundles(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:bundle", nil, func(b bundles.Bundle) hal.Resource { return a.bundle(r.who, b) }))
+	return ok(collection(a.api, r, q, page, "inf:bundle", nil, func(b bundles.Bundle) hal.Resource { return a.bundle(r.who, b) }))
 }
 
 // bundleInput is the body of a write to a bundle. A field that is left out stays as it is.
@@ -320,7 +343,7 @@ func (in bundleInput) apply(b *bundles.Bundle) {
 
 // createBundle serves POST /api/bundles: 201 and the bundle; 400 without a name; 409 for a taken slug, which comes from
 // the name when left out. Location has the slug.
-func (a *api) createBundle(r *request) (reply, error) {
+func (a bundleRoutes) createBundle(r *request) (reply, error) {
 	in, err := decode[bundleInput](r)
 	if err != nil {
 		return reply{}, err
@@ -334,7 +357,7 @@ func (a *api) createBundle(r *request) (reply, error) {
 }
 
 // getBundle serves GET /api/bundles/{id}, an id or a slug: 200 and the bundle with its entries; 404.
-func (a *api) getBundle(r *request) (reply, error) {
+func (a bundleRoutes) getBundle(r *request) (reply, error) {
 	b, err := a.Bundles.Get(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -343,7 +366,7 @@ func (a *api) getBundle(r *request) (reply, error) {
 }
 
 // putBundle serves PUT /api/bundles/{id}: 200 and the changed bundle with its entries; what the body leaves out stays.
-func (a *api) putBundle(r *request) (reply, error) {
+func (a bundleRoutes) putBundle(r *request) (reply, error) {
 	in, err := decodeUpdate[bundleInput](r, bundleBody{})
 	if err != nil {
 		return reply{}, err
@@ -356,7 +379,7 @@ func (a *api) putBundle(r *request) (reply, error) {
 }
 
 // deleteBundle serves DELETE /api/bundles/{id}: 200; 404. The entries go with it, what they refer to stays.
-func (a *api) deleteBundle(r *request) (reply, error) {
+func (a bundleRoutes) deleteBundle(r *request) (reply, error) {
 	if err := a.Bundles.Delete(r.Context(), r.param("id")); err != nil {
 		return reply{}, err
 	}
@@ -366,7 +389,7 @@ func (a *api) deleteBundle(r *request) (reply, error) {
 // listBundleEntries serves GET /api/bundles/{id}/entries: 200 and a page of entries with their drivers and what they refer
 // to, 100 unless limit says otherwise, in the order in which they were added unless sort says otherwise (createdAt, type,
 // updatedAt); 404.
-func (a *api) listBundleEntries(r *request) (reply, error) {
+func (a bundleRoutes) listBundleEntries(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -387,13 +410,13 @@ func (a *api) listBundleEntries(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:bundle-entry", nil, func(e bundles.Entry) hal.Resource { return a.entry(r.who, e, byID[e.Type], seen) }))
+	return ok(collection(a.api, r, q, page, "inf:bundle-entry", nil, func(e bundles.Entry) hal.Resource { return a.entry(r.who, e, byID[e.Type], seen) }))
 }
 
 // createBundleEntry serves POST /api/bundles/{id}/entries: 201 and the entry; 400 for an unregistered type, for a
 // reference that is missing or names nothing, and for a system job; 404; 409 when the bundle has it already. The reference
 // is in the column of the type, and those of other types are dropped.
-func (a *api) createBundleEntry(r *request) (reply, error) {
+func (a bundleRoutes) createBundleEntry(r *request) (reply, error) {
 	in, err := decode[map[string]json.RawMessage](r)
 	if err != nil {
 		return reply{}, err
@@ -462,7 +485,7 @@ func (a *api) entryInput(r *request, in map[string]json.RawMessage, path string)
 	return e, unknown, err
 }
 
-func (a *api) entryReply(r *request, e bundles.Entry, isNew bool) (reply, error) {
+func (a bundleRoutes) entryReply(r *request, e bundles.Entry, isNew bool) (reply, error) {
 	d, err := a.Bundles.Driver(r.Context(), e.Type)
 	if err != nil && errs.CodeOf(err) != errs.Invalid { // the host may have dropped the type
 		return reply{}, err
@@ -480,7 +503,7 @@ func (a *api) entryReply(r *request, e bundles.Entry, isNew bool) (reply, error)
 
 // getBundleEntry serves GET /api/bundles/{id}/entries/{entry}: 200 and the entry; 404 when the bundle or the entry is not
 // there.
-func (a *api) getBundleEntry(r *request) (reply, error) {
+func (a bundleRoutes) getBundleEntry(r *request) (reply, error) {
 	e, err := a.Bundles.Entry(r.Context(), r.param("id"), r.param("entry"))
 	if err != nil {
 		return reply{}, err
@@ -489,7 +512,7 @@ func (a *api) getBundleEntry(r *request) (reply, error) {
 }
 
 // putBundleEntry serves PUT /api/bundles/{id}/entries/{entry}: 200 and the entry with other data; 404.
-func (a *api) putBundleEntry(r *request) (reply, error) {
+func (a bundleRoutes) putBundleEntry(r *request) (reply, error) {
 	in, err := decodeUpdate[struct {
 		Data field[json.RawMessage] `json:"data"`
 	}](r, emptyEntry)
@@ -517,7 +540,7 @@ func (a *api) putBundleEntry(r *request) (reply, error) {
 }
 
 // deleteBundleEntry serves DELETE /api/bundles/{id}/entries/{entry}: 200; 404. What it refers to stays.
-func (a *api) deleteBundleEntry(r *request) (reply, error) {
+func (a bundleRoutes) deleteBundleEntry(r *request) (reply, error) {
 	if err := a.Bundles.DeleteEntry(r.Context(), r.param("id"), r.param("entry")); err != nil {
 		return reply{}, err
 	}

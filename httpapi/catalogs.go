@@ -7,8 +7,20 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
+// inputRoutes serves the catalogs of inputs.
+type inputRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a inputRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/input-editors", Name: "listInputEditors", Grants: nothing, Summary: "The input editors", handle: a.listInputEditors},
+		{Method: get, Pattern: "/api/input-editors/:id", Name: "getInputEditor", Grants: nothing, Summary: "One input editor", handle: a.getInputEditor},
+		{Method: get, Pattern: "/api/input-templates", Name: "listInputTemplates", Grants: nothing, Summary: "The suggested inputs of each value type", handle: a.listInputTemplates},
+	}
+}
+
 // listInputEditors serves GET /api/input-editors: 200 and all editors; it takes no parameter.
-func (a *api) listInputEditors(r *request) (reply, error) {
+func (a inputRoutes) listInputEditors(r *request) (reply, error) {
 	all, err := a.Inputs.Editors(r.Context())
 	if err != nil {
 		return reply{}, err
@@ -20,12 +32,12 @@ func (a *api) listInputEditors(r *request) (reply, error) {
 	return ok(hal.Collection(hal.Self(a.href("input-editors")), whole(len(all)), "inf:input-driver", rows, nil))
 }
 
-func (a *api) inputEditor(e inputs.Editor) hal.Resource {
+func (a inputRoutes) inputEditor(e inputs.Editor) hal.Resource {
 	return hal.Resource{Links: hal.Self(a.href("input-editors", e.ID)).With("inf:input-editors", a.href("input-editors")), Value: e}
 }
 
 // getInputEditor serves GET /api/input-editors/{id}: 200 and the editor; 404.
-func (a *api) getInputEditor(r *request) (reply, error) {
+func (a inputRoutes) getInputEditor(r *request) (reply, error) {
 	all, err := a.Inputs.Editors(r.Context())
 	if err != nil {
 		return reply{}, err
@@ -39,7 +51,7 @@ func (a *api) getInputEditor(r *request) (reply, error) {
 }
 
 // listInputTemplates serves GET /api/input-templates: 200 and the presets of each value type.
-func (a *api) listInputTemplates(r *request) (reply, error) {
+func (a inputRoutes) listInputTemplates(r *request) (reply, error) {
 	all, err := a.Inputs.Templates(r.Context())
 	if err != nil {
 		return reply{}, err

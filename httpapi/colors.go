@@ -4,10 +4,28 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 )
+
+// colorRoutes serves the palette of a tenant.
+type colorRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a colorRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/colors", Name: "listColors", Grants: nothing, Query: searched, Summary: "The palette, page by page", handle: a.listColors},
+		{Method: get, Pattern: "/api/colors-list", Name: "listAllColors", Grants: nothing, Heavy: brief, Summary: "The whole palette with hex and palette name", handle: a.listAllColors},
+		{Method: get, Pattern: "/api/colors/:key", Name: "getColor", Grants: nothing, Summary: "One color", handle: a.getColor},
+		{Method: put, Pattern: "/api/colors/:key", Name: "putColor", Grants: nothing, Row: "color", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Set a color", handle: a.putColor},
+		{Method: del, Pattern: "/api/colors/:key", Name: "deleteColor", Grants: nothing, Row: "color", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Options: noOptions{}, Summary: "Remove a color", handle: a.deleteColor},
+		{Method: get, Pattern: "/api/colors/:key/permissions", Name: "getColorPermissions", Grants: nothing, Summary: "What the caller may do with a color", handle: a.getColorPermissions},
+		{Method: post, Pattern: "/api/colors-export", Name: "exportColors", Grants: nothing, Heavy: brief, Permission: actor.ColorWrite, AnyType: true, Options: exportColorsInput{}, Summary: "Export the palette to a file", handle: a.exportColors},
+		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Grants: nothing, Heavy: long, Permission: actor.ColorWrite, Tx: true, OwnTx: true, Options: importColorsInput{}, Summary: "Import colors from an uploaded file", handle: a.importColors},
+	}
+}
 
 // colorBody is a Color as the API writes it. It is encoded by hand because it is read often, and a palette may be long.
 type colorBody colors.Color
@@ -23,7 +41,7 @@ func (c colorBody) AppendJSON(dst []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-func (a *api) color(c colors.Color) hal.Resource {
+func (a colorRoutes) color(c colors.Color) hal.Resource {
 	links := hal.Self(a.href("colors", c.Key)).With("inf:permissions", a.href("colors", c.Key, "permissions")).With("inf:colors", a.href("colors"))
 	return hal.Resource{Links: links, Value: colorBody(c), Row: c, Beside: hal.Nothing{}}
 }
@@ -33,7 +51,7 @@ func (a *api) href(segments ...string) string { return a.BaseURL + hal.Href(segm
 
 // listColors serves GET /api/colors: 200 and a page of the palette, 100 colors unless limit says otherwise, ordered by
 // key unless sort says otherwise (key, createdAt, updatedAt); q searches the keys.
-func (a *api) listColors(r *request) (reply, error) {
+func (a colorRoutes) listColors(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -42,12 +60,12 @@ func (a *api) listColors(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:color", nil, a.color))
+	return ok(collection(a.api, r, q, page, "inf:color", nil, a.color))
 }
 
 // listAllColors serves GET /api/colors-list: 200 and the whole palette as a plain array, ordered by key. Any failure is
 // 422.
-func (a *api) listAllColors(r *request) (reply, error) {
+func (a colorRoutes) listAllColors(r *request) (reply, error) {
 	return streamed(func(w io.Writer) error {
 		err := writeArray(w, a.Colors.All(r.Context()), appendColor)
 		if err != nil {
@@ -67,7 +85,7 @@ func appendColor(dst []byte, c colors.Color) []byte {
 }
 
 // getColor serves GET /api/colors/{key}: 200 and the color; 404.
-func (a *api) getColor(r *request) (reply, error) {
+func (a colorRoutes) getColor(r *request) (reply, error) {
 	c, err := a.Colors.Get(r.Context(), r.param("key"))
 	if err != nil {
 		return reply{}, err
@@ -77,7 +95,7 @@ func (a *api) getColor(r *request) (reply, error) {
 
 // putColor serves PUT /api/colors/{key}: 200 and the color, which is made when the key is new; 400 "Invalid color
 // format" for all JSON but an object whose color is a hex.
-func (a *api) putColor(r *request) (reply, error) {
+func (a colorRoutes) putColor(r *request) (reply, error) {
 	raw, err := r.jsonBody()
 	if err != nil {
 		return reply{}, err
@@ -104,7 +122,7 @@ func (a *api) putColor(r *request) (reply, error) {
 }
 
 // deleteColor serves DELETE /api/colors/{key}: 200, also when the key does not exist.
-func (a *api) deleteColor(r *request) (reply, error) {
+func (a colorRoutes) deleteColor(r *request) (reply, error) {
 	leave, err := a.writeSlot(r)
 	if err != nil {
 		return reply{}, err
@@ -117,7 +135,7 @@ func (a *api) deleteColor(r *request) (reply, error) {
 }
 
 // getColorPermissions serves GET /api/colors/{key}/permissions: 200 and what the caller may; 404.
-func (a *api) getColorPermissions(r *request) (reply, error) {
+func (a colorRoutes) getColorPermissions(r *request) (reply, error) {
 	key := r.param("key")
 	p, err := a.Colors.Permissions(r.Context(), key)
 	if err != nil {
@@ -139,7 +157,7 @@ type exportColorsInput struct {
 
 // exportColors serves POST /api/colors-export: 201 and a download of colors.json; with download=true 200 and the file
 // itself. source restricts it to the colors with that source; progress is taken and has no effect.
-func (a *api) exportColors(r *request) (reply, error) {
+func (a colorRoutes) exportColors(r *request) (reply, error) {
 	in, err := options[exportColorsInput](r)
 	if err != nil {
 		return reply{}, err
@@ -173,7 +191,7 @@ type importColorsInput struct {
 
 // importColors serves POST /api/colors-import: 200 and the number of colors; 400 for a bad file, which changes nothing;
 // 503 when other imports take too long.
-func (a *api) importColors(r *request) (reply, error) {
+func (a colorRoutes) importColors(r *request) (reply, error) {
 	in, err := options[importColorsInput](r)
 	if err != nil {
 		return reply{}, err

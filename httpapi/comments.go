@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -17,6 +16,45 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
+
+// commentRoutes serves comments, activities and the feed.
+type commentRoutes struct{ *api }
+
+// routes returns the rows of the route table. Beside those of comments by their ids they are GET and POST /api/{plural}/{id}/comments for each kind that can be commented; id is an id or a natural
+// id. GET returns 200 and a page of the comments that reply to none, as listReplies does; POST {message?} returns 201 and the
+// comment, as createReply does.
+func (a commentRoutes) routes() []Route {
+	all := []Route{
+		{Method: get, Pattern: "/api/comments/:id", Name: "getComment", Grants: nothing, Summary: "One comment with its author", handle: a.getComment},
+		{Method: get, Pattern: "/api/comments/:id/replies", Name: "listReplies", Grants: nothing, Query: paged, Summary: "The replies to a comment", handle: a.listReplies},
+		{Method: post, Pattern: "/api/comments/:id/replies", Name: "createReply", Drops: true, Grants: nothing, Tx: true, Summary: "Reply to a comment", handle: a.createReply},
+		{Method: put, Pattern: "/api/comments/:id", Name: "putComment", Drops: true, Grants: nothing, Row: "comment", Tx: true, Summary: "Change a comment", handle: a.putComment},
+		{Method: del, Pattern: "/api/comments/:id", Name: "deleteComment", Grants: nothing, Row: "comment", Tx: true, Options: noOptions{}, Summary: "Remove a comment with its replies", handle: a.deleteComment},
+		{Method: get, Pattern: "/api/activities", Name: "listActivities", Grants: nothing, Query: append(slices.Clone(paged), "entityType", "entityId"), Summary: "What happened to content", handle: a.listActivities},
+		{Method: get, Pattern: "/api/activities/:id", Name: "getActivity", Grants: nothing, Summary: "One activity", handle: a.getActivity},
+		{Method: get, Pattern: "/api/users/:username/feed", Name: "listFeed", Grants: nothing, Query: paged, Summary: "What others did that concerns a user", handle: a.listFeed},
+	}
+	for _, p := range slices.Concat(commentParents, a.HostParents) {
+		pattern := commentsPattern(p)
+		title := string(p.Kind[0]-'a'+'A') + string(p.Kind[1:])
+		reads, writes := nothing, nothing
+		switch p.Kind {
+		case apps.Kind: // all of apps is closed to apps
+			reads, writes = programs, programs
+		case "team": // and all writes to teams
+			writes = rights
+		}
+		var guard func(*request) error
+		if p.Kind == assistants.Kind && !slices.Contains(a.HostKinds, p.Kind) {
+			guard = a.needsAI
+		}
+		all = append(all,
+			Route{Method: get, Pattern: pattern, Name: "list" + title + "Comments", Grants: reads, Query: paged, Summary: "The comments on a " + string(p.Kind), guard: guard, handle: a.listCommentsOf(p.Kind)},
+			Route{Method: post, Pattern: pattern, Name: "create" + title + "Comment", Grants: writes, Tx: true, Summary: "Comment on a " + string(p.Kind), guard: guard, handle: a.createCommentOn(p.Kind)},
+		)
+	}
+	return all
+}
 
 // commentBody is a Comment as the API writes it. It is encoded by hand because one of its
 // parent columns is set, and lists of comments are read often.
@@ -84,7 +122,7 @@ type besideComment struct {
 }
 
 // comment encodes a comment, whose author is embedded or a member.
-func (a *api) comment(c comments.Comment, author json.RawMessage) hal.Resource {
+func (a commentRoutes) comment(c comments.Comment, author json.RawMessage) hal.Resource {
 	links := hal.Self(a.href("comments", c.ID)).With("inf:comments", a.href("comments", c.ID, "replies"))
 	if href := a.entityHref(c.Entity.Kind, c.Entity.ID); href != "" {
 		links.With("inf:entity", href)
@@ -96,7 +134,7 @@ func (a *api) comment(c comments.Comment, author json.RawMessage) hal.Resource {
 }
 
 // authors returns the authors of comments by name, each encoded once for the caller. It runs one statement.
-func (a *api) authors(ctx context.Context, all ...comments.Comment) (map[string]json.RawMessage, error) {
+func (a commentRoutes) authors(ctx context.Context, all ...comments.Comment) (map[string]json.RawMessage, error) {
 	who, err := actor.From(ctx)
 	if err != nil || len(all) == 0 {
 		return nil, err
@@ -129,7 +167,7 @@ func authorOf(c comments.Comment, authors map[string]json.RawMessage) json.RawMe
 }
 
 // signed encodes a comment with its author embedded.
-func (a *api) signed(c comments.Comment, authors map[string]json.RawMessage) hal.Resource {
+func (a commentRoutes) signed(c comments.Comment, authors map[string]json.RawMessage) hal.Resource {
 	author := authorOf(c, authors)
 	res := a.comment(c, author)
 	res.Embedded = hal.Embedded{"inf:user": author}
@@ -137,7 +175,7 @@ func (a *api) signed(c comments.Comment, authors map[string]json.RawMessage) hal
 }
 
 // commentList encodes a page of comments with their authors: the page's rows and all of its authors are one statement each.
-func (a *api) commentList(r *request, page func(q paging.Query) (paging.Page[comments.Comment], error)) (reply, error) {
+func (a commentRoutes) commentList(r *request, page func(q paging.Query) (paging.Page[comments.Comment], error)) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -150,11 +188,11 @@ func (a *api) commentList(r *request, page func(q paging.Query) (paging.Page[com
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, rows, "inf:comment", nil, func(c comments.Comment) hal.Resource { return a.signed(c, authors) }))
+	return ok(collection(a.api, r, q, rows, "inf:comment", nil, func(c comments.Comment) hal.Resource { return a.signed(c, authors) }))
 }
 
 // createdComment encodes a new comment: 201 and the comment with its author.
-func (a *api) createdComment(r *request, create func(message string) (comments.Comment, error)) (reply, error) {
+func (a commentRoutes) createdComment(r *request, create func(message string) (comments.Comment, error)) (reply, error) {
 	in, err := decode[struct {
 		Message string `json:"message"`
 	}](r)
@@ -175,7 +213,7 @@ func (a *api) createdComment(r *request, create func(message string) (comments.C
 // getComment serves GET /api/comments/{id}: 200 and the comment with its author; 400 for an id that is no UUID; 404. Here
 // and wherever a comment has its author, one who has been deleted is null: userId alone says who it was. A user who gets
 // that name later is somebody else: neither shown as the author nor let to edit or delete the comment.
-func (a *api) getComment(r *request) (reply, error) {
+func (a commentRoutes) getComment(r *request) (reply, error) {
 	c, err := a.Comments.Get(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -189,7 +227,7 @@ func (a *api) getComment(r *request) (reply, error) {
 
 // listReplies serves GET /api/comments/{id}/replies: 200 and a page of the direct replies with their authors, 100 unless
 // limit says otherwise, newest first unless sort says otherwise (createdAt).
-func (a *api) listReplies(r *request) (reply, error) {
+func (a commentRoutes) listReplies(r *request) (reply, error) {
 	return a.commentList(r, func(q paging.Query) (paging.Page[comments.Comment], error) {
 		return a.Comments.Replies(r.Context(), r.param("id"), q)
 	})
@@ -198,7 +236,7 @@ func (a *api) listReplies(r *request) (reply, error) {
 // createReply serves POST /api/comments/{id}/replies {message?}: 201 and the reply with its author; 400 "Unknown entity
 // type for comment" when what the comment is about cannot be looked up. No message is an empty one. The first 100 places
 // of it that may be an @mention are looked at; what comes after them is kept as text, and mentions nobody.
-func (a *api) createReply(r *request) (reply, error) {
+func (a commentRoutes) createReply(r *request) (reply, error) {
 	return a.createdComment(r, func(message string) (comments.Comment, error) {
 		return a.Comments.Reply(r.Context(), r.param("id"), message)
 	})
@@ -206,7 +244,7 @@ func (a *api) createReply(r *request) (reply, error) {
 
 // putComment serves PUT /api/comments/{id} {message?, public?}: 200 and the changed comment with its author under user; what
 // the body leaves out stays. For the author, superusers, admins, and who owns what the comment is about.
-func (a *api) putComment(r *request) (reply, error) {
+func (a commentRoutes) putComment(r *request) (reply, error) {
 	in, err := decodeUpdate[struct {
 		Message *string `json:"message"`
 		Public  *bool   `json:"public"`
@@ -229,38 +267,11 @@ func (a *api) putComment(r *request) (reply, error) {
 }
 
 // deleteComment serves DELETE /api/comments/{id}: 200, and all replies below it go too. For the author and superusers.
-func (a *api) deleteComment(r *request) (reply, error) {
+func (a commentRoutes) deleteComment(r *request) (reply, error) {
 	if err := a.Comments.Delete(r.Context(), r.param("id")); err != nil {
 		return reply{}, err
 	}
 	return done()
-}
-
-// commentRoutes are GET and POST /api/{plural}/{id}/comments for each kind that can be commented; id is an id or a natural
-// id. GET returns 200 and a page of the comments that reply to none, as listReplies does; POST {message?} returns 201 and the
-// comment, as createReply does.
-func (a *api) commentRoutes() []Route {
-	var all []Route
-	for _, p := range slices.Concat(commentParents, a.HostParents) {
-		pattern := commentsPattern(p)
-		title := string(p.Kind[0]-'a'+'A') + string(p.Kind[1:])
-		reads, writes := nothing, nothing
-		switch p.Kind {
-		case apps.Kind: // all of apps is closed to apps
-			reads, writes = programs, programs
-		case "team": // and all writes to teams
-			writes = rights
-		}
-		var guard func(*request) error
-		if p.Kind == assistants.Kind && !slices.Contains(a.HostKinds, p.Kind) {
-			guard = a.needsAI
-		}
-		all = append(all,
-			Route{Method: http.MethodGet, Pattern: pattern, Name: "list" + title + "Comments", Grants: reads, Query: paged, Summary: "The comments on a " + string(p.Kind), guard: guard, handle: a.listCommentsOf(p.Kind)},
-			Route{Method: http.MethodPost, Pattern: pattern, Name: "create" + title + "Comment", Grants: writes, Tx: true, Summary: "Comment on a " + string(p.Kind), guard: guard, handle: a.createCommentOn(p.Kind)},
-		)
-	}
-	return all
 }
 
 // checkPlurals returns errs.Invalid for a kind of the host whose paths would begin as those of
@@ -299,7 +310,7 @@ func (a *api) holderOf(p comments.Parent, others []comments.Parent, routes []Rou
 // commentsPattern returns the pattern of the routes for the comments on entities of a kind.
 func commentsPattern(p comments.Parent) string { return "/api/" + p.Plural + "/:id/comments" }
 
-func (a *api) listCommentsOf(kind entity.Kind) func(r *request) (reply, error) {
+func (a commentRoutes) listCommentsOf(kind entity.Kind) func(r *request) (reply, error) {
 	return func(r *request) (reply, error) {
 		return a.commentList(r, func(q paging.Query) (paging.Page[comments.Comment], error) {
 			return a.Comments.List(r.Context(), kind, r.param("id"), q)
@@ -307,7 +318,7 @@ func (a *api) listCommentsOf(kind entity.Kind) func(r *request) (reply, error) {
 	}
 }
 
-func (a *api) createCommentOn(kind entity.Kind) func(r *request) (reply, error) {
+func (a commentRoutes) createCommentOn(kind entity.Kind) func(r *request) (reply, error) {
 	return func(r *request) (reply, error) {
 		return a.createdComment(r, func(message string) (comments.Comment, error) {
 			return a.Comments.Create(r.Context(), kind, r.param("id"), message)
@@ -332,7 +343,7 @@ func (v activityBody) AppendJSON(dst []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-func (a *api) activity(v comments.Activity) hal.Resource {
+func (a commentRoutes) activity(v comments.Activity) hal.Resource {
 	links := a.about(v.Entity, v.CommentID).With("self", a.href("activities", v.ID)).With("inf:activities", a.href("activities"))
 	return hal.Resource{Links: links, Value: activityBody(v)}
 }
@@ -350,7 +361,7 @@ func (a *api) about(of entity.Key, comment *string) hal.Links {
 }
 
 // getActivity serves GET /api/activities/{id}: 200 and the activity; 404.
-func (a *api) getActivity(r *request) (reply, error) {
+func (a commentRoutes) getActivity(r *request) (reply, error) {
 	v, err := a.Comments.Activity(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -361,7 +372,7 @@ func (a *api) getActivity(r *request) (reply, error) {
 // listActivities serves GET /api/activities?entityType=&entityId=: 200 and a page of the activities on an entity,
 // whose entityId is an id or a natural id, or of all of the tenant without both, 100 unless limit says otherwise, newest
 // first unless sort says otherwise (createdAt); 400 for one of both alone; 404.
-func (a *api) listActivities(r *request) (reply, error) {
+func (a commentRoutes) listActivities(r *request) (reply, error) {
 	query, err := parseQuery(r.Request)
 	if err != nil {
 		return reply{}, err
@@ -374,13 +385,13 @@ func (a *api) listActivities(r *request) (reply, error) {
 // listFeed serves GET /api/users/{username}/feed: 200 and a page of the activities of others that concern the user: on
 // content that the user owned when they happened, in reply to the user, or with a mention of the user. Paged as
 // listActivities. For the user and superusers; 404.
-func (a *api) listFeed(r *request) (reply, error) {
+func (a commentRoutes) listFeed(r *request) (reply, error) {
 	return a.activityList(r, func(q paging.Query) (paging.Page[comments.Activity], error) {
 		return a.Comments.Feed(r.Context(), r.param("username"), q)
 	})
 }
 
-func (a *api) activityList(r *request, page func(q paging.Query) (paging.Page[comments.Activity], error)) (reply, error) {
+func (a commentRoutes) activityList(r *request, page func(q paging.Query) (paging.Page[comments.Activity], error)) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -389,5 +400,5 @@ func (a *api) activityList(r *request, page func(q paging.Query) (paging.Page[co
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, rows, "inf:activity", nil, a.activity))
+	return ok(collection(a.api, r, q, rows, "inf:activity", nil, a.activity))
 }

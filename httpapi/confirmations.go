@@ -3,9 +3,11 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/ai"
+	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/assistants/confirmations"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -91,9 +93,22 @@ type confirmInput struct {
 	Approve        field[bool]   `json:"approve"`
 }
 
+// confirmationRoutes serves the calls of assistants that wait for a person.
+type confirmationRoutes struct{ *api }
+
+// routes returns the rows of the route table, unless the host keeps assistants itself.
+func (a confirmationRoutes) routes() []Route {
+	if slices.Contains(a.HostKinds, assistants.Kind) {
+		return nil
+	}
+	return []Route{
+		{Method: post, Pattern: "/api/assistants/:id/_chat/_confirm", Name: "confirmAssistantCall", Grants: decisions, Chatter: true, Tx: true, Options: confirmInput{}, Summary: "Allow or decline a call that an assistant waits with", guard: a.needsAI, handle: a.confirmCall},
+	}
+}
+
 // confirmCall serves POST /api/assistants/{id}/_chat/_confirm {confirmationId, approve}: 200, and the conversation that waits with the event confirm
 // goes on, whichever server has it: the call is done, or declined. 404 for whom the event was not sent to, and once it is decided or over.
-func (a *api) confirmCall(r *request) (reply, error) {
+func (a confirmationRoutes) confirmCall(r *request) (reply, error) {
 	in, err := options[confirmInput](r)
 	if err != nil {
 		return reply{}, err

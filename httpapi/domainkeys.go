@@ -5,9 +5,21 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/hal"
 )
+
+// domainKeyRoutes serves the keys of domains.
+type domainKeyRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a domainKeyRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/domains/:id/keys", Name: "getDomainKeys", Grants: settings, Permission: actor.SuperuserRead, Summary: "The certificates of a domain's keys", handle: a.getDomainKeys},
+		{Method: post, Pattern: "/api/domains/:id/keys/_roll", Name: "rollDomainKeys", Grants: settings, Permission: actor.Superuser, Options: noOptions{}, Summary: "Take a step to another key of a domain", handle: a.rollDomainKeys},
+	}
+}
 
 // domainKeyBody is a key of a domain as the API writes it: what a provider may know.
 type domainKeyBody struct {
@@ -22,18 +34,18 @@ type domainKeyBody struct {
 
 // getDomainKeys serves GET /api/domains/{id}/keys: 200 and the certificates of the domain's keys, for superusers: none where its driver
 // wants none, and before the domain is saved. Private keys are never shown. 404.
-func (a *api) getDomainKeys(r *request) (reply, error) {
+func (a domainKeyRoutes) getDomainKeys(r *request) (reply, error) {
 	return a.domainKeysReply(r)(a.Domains.DomainKeys(r.Context(), r.param("id")))
 }
 
 // rollDomainKeys serves POST /api/domains/{id}/keys/_roll: 200 and the keys. The first call adds the next key, for the provider to read in
 // the domain's metadata; the second one makes it the current one and keeps the one before for what is still encrypted for it. A domain
 // without keys gets its first one. 400 where the domain's driver wants none; 404; 409 when somebody else changes the keys.
-func (a *api) rollDomainKeys(r *request) (reply, error) {
+func (a domainKeyRoutes) rollDomainKeys(r *request) (reply, error) {
 	return a.domainKeysReply(r)(a.Domains.RollKeys(r.Context(), r.param("id")))
 }
 
-func (a *api) domainKeysReply(r *request) func([]domains.KeyInfo, error) (reply, error) {
+func (a domainKeyRoutes) domainKeysReply(r *request) func([]domains.KeyInfo, error) (reply, error) {
 	return func(all []domains.KeyInfo, err error) (reply, error) {
 		if err != nil {
 			return reply{}, err

@@ -12,6 +12,31 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
+// domainRoutes serves authentication domains and their scans.
+type domainRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a domainRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/domain-templates", Name: "listDomainTemplates", Grants: settings, Query: none, Summary: "The kinds of new domains", handle: a.listDomainTemplates},
+		{Method: get, Pattern: "/api/domain-drivers", Name: "listDomainDrivers", Grants: settings, Query: window, Summary: "The domain drivers", handle: a.listDomainDrivers},
+		{Method: get, Pattern: "/api/domain-drivers/:id", Name: "getDomainDriver", Grants: settings, Permission: actor.SuperuserRead, Summary: "One domain driver", handle: a.getDomainDriver},
+		{Method: post, Pattern: "/api/domain-drivers/:id/_scan", Name: "scanDriver", Grants: settings, Heavy: scan, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: scanInput{}, Summary: "Scan the directories of a driver's domains", handle: a.scanDriver},
+		{Method: get, Pattern: "/api/domains", Name: "listDomains", Grants: settings, Query: searched, Summary: "The domains, page by page", handle: a.listDomains},
+		{Method: get, Pattern: "/api/domains-content", Name: "listDomainContents", Grants: settings, Query: none, Summary: "How many users and teams each domain has", handle: a.listDomainContents},
+		{Method: get, Pattern: "/api/domains-list", Name: "listAllDomains", Grants: settings, Query: none, Summary: "All domains but local", handle: a.listAllDomains},
+		{Method: get, Pattern: "/api/domains/:id", Name: "getDomain", Grants: settings, Permission: actor.SuperuserRead, Summary: "One domain", handle: a.getDomain},
+		{Method: get, Pattern: "/api/domains/:id/driver", Name: "getDriverOfDomain", Grants: settings, Permission: actor.SuperuserRead, Summary: "The driver of a domain", handle: a.getDriverOfDomain},
+		{Method: post, Pattern: "/api/domains", Name: "createDomain", Drops: true, Grants: settings, Permission: actor.Superuser, Tx: true, OwnTx: true, Query: []string{"check"}, Summary: "Add a domain", handle: a.createDomain},
+		{Method: put, Pattern: "/api/domains/:id", Name: "putDomain", Drops: true, Grants: settings, Row: "domain", Permission: actor.Superuser, Query: []string{"check"}, Summary: "Change a domain", handle: a.putDomain},
+		{Method: del, Pattern: "/api/domains/:id", Name: "deleteDomain", Grants: settings, Row: "domain", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Remove a domain with its users and teams", handle: a.deleteDomain},
+		{Method: post, Pattern: "/api/domains/:id/driver/_scan", Name: "scanDomain", Grants: settings, Heavy: scan, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: scanInput{}, Summary: "Scan the directory of one domain", handle: a.scanDomain},
+		{Method: post, Pattern: "/api/domains/_test", Name: "testNewDomain", Grants: settings, Permission: actor.Superuser, Options: newTestInput{}, Summary: "Try out a configuration before it is saved", handle: a.testNewDomain},
+		{Method: post, Pattern: "/api/domains/:id/_test", Name: "testDomain", Grants: settings, Permission: actor.Superuser, Options: testInput{}, Summary: "Try out a domain", handle: a.testDomain},
+		{Method: get, Pattern: "/api/domains/:id/scan", Name: "getScan", Grants: settings, Permission: actor.SuperuserRead, Summary: "How far the scan of a domain is", handle: a.getScan},
+	}
+}
+
 // domainBody is a Domain as the API writes it.
 type domainBody struct {
 	Tenant      string          `json:"tenant"`
@@ -33,7 +58,7 @@ type publicBody struct {
 	Reason string `json:"reason,omitempty"` // why not
 }
 
-func (a *api) public(d domains.Domain) publicBody {
+func (a domainRoutes) public(d domains.Domain) publicBody {
 	if info, _ := a.Domains.Info(d.Type); info.LoginMethod == http.MethodGet {
 		return publicBody{SSO: a.href("login", d.ID, "sso") + "?tenant=" + url.QueryEscape(d.Tenant)}
 	}
@@ -41,14 +66,14 @@ func (a *api) public(d domains.Domain) publicBody {
 }
 
 // unready returns the reason why nobody can log in at a domain, "" for none.
-func (a *api) unready(d domains.Domain) string {
+func (a domainRoutes) unready(d domains.Domain) string {
 	if info, _ := a.Domains.Info(d.Type); d.Unready == "" && info.AnswersByForm && !a.secureCookie {
 		return "A log-in needs this server to be at https, and its base URL is " + a.BaseURL + ": with the form of a provider, browsers bring the cookie of a login only over https."
 	}
 	return d.Unready
 }
 
-func (a *api) domain(r *request, d domains.Domain) hal.Resource {
+func (a domainRoutes) domain(r *request, d domains.Domain) hal.Resource {
 	public := a.public(d)
 	public.Reason = a.unready(d)
 	ready := public.Reason == ""
@@ -60,7 +85,7 @@ func (a *api) domain(r *request, d domains.Domain) hal.Resource {
 }
 
 // domainLinks are the links of a domain, alone and in a list. Single domains are for superusers.
-func (a *api) domainLinks(r *request, d domains.Domain) hal.Links {
+func (a domainRoutes) domainLinks(r *request, d domains.Domain) hal.Links {
 	links := hal.Self(a.href("domains", d.ID)).With("inf:domains", a.href("domains"))
 	if _, known := a.Domains.Info(d.Type); known && r.who.Can(actor.SuperuserRead) {
 		links.With("inf:driver", a.href("domains", d.ID, "driver"))
@@ -76,7 +101,7 @@ func orNullJSON(raw json.RawMessage) json.RawMessage {
 }
 
 // embeddedDriver returns the driver of a domain as an embedded resource. It is empty if the type is no longer registered.
-func (a *api) embeddedDriver(r *request, d domains.Domain) hal.Embedded {
+func (a domainRoutes) embeddedDriver(r *request, d domains.Domain) hal.Embedded {
 	info, ok := a.Domains.Info(d.Type)
 	if !ok {
 		return hal.Embedded{}
@@ -85,13 +110,13 @@ func (a *api) embeddedDriver(r *request, d domains.Domain) hal.Embedded {
 }
 
 // registeredDriver encodes a driver under its own address.
-func (a *api) registeredDriver(r *request, i domains.Info) hal.Resource {
+func (a domainRoutes) registeredDriver(r *request, i domains.Info) hal.Resource {
 	links := hal.Self(a.href("domain-drivers", i.ID)).With("inf:domain-drivers", a.href("domain-drivers"))
 	return a.domainDriver(i, a.scannable(r, links, "domain-drivers", i.ID))
 }
 
 // domainDriver encodes a driver.
-func (a *api) domainDriver(i domains.Info, links hal.Links) hal.Resource {
+func (a domainRoutes) domainDriver(i domains.Info, links hal.Links) hal.Resource {
 	return hal.Resource{Links: links, Value: struct {
 		ID              string         `json:"id"`
 		Name            string         `json:"name"`
@@ -111,7 +136,7 @@ func (a *api) domainDriver(i domains.Info, links hal.Links) hal.Resource {
 }
 
 // listDomainTemplates serves GET /api/domain-templates: 200 and a template for each driver that has one.
-func (a *api) listDomainTemplates(r *request) (reply, error) {
+func (a domainRoutes) listDomainTemplates(r *request) (reply, error) {
 	all, err := a.Domains.Drivers(r.Context())
 	if err != nil {
 		return reply{}, err
@@ -136,18 +161,18 @@ func (a *api) listDomainTemplates(r *request) (reply, error) {
 
 // listDomainDrivers serves GET /api/domain-drivers: 200 and a page of drivers in the order of registration,
 // 100 unless limit says otherwise.
-func (a *api) listDomainDrivers(r *request) (reply, error) {
+func (a domainRoutes) listDomainDrivers(r *request) (reply, error) {
 	all, err := a.Domains.Drivers(r.Context())
 	if err != nil {
 		return reply{}, err
 	}
-	return catalog(a, r, all, "inf:domain-driver", func(d domains.Info) hal.Resource {
+	return catalog(a.api, r, all, "inf:domain-driver", func(d domains.Info) hal.Resource {
 		return a.registeredDriver(r, d)
 	})
 }
 
 // getDomainDriver serves GET /api/domain-drivers/{id}: 200 and the driver, for superusers; 404.
-func (a *api) getDomainDriver(r *request) (reply, error) {
+func (a domainRoutes) getDomainDriver(r *request) (reply, error) {
 	d, err := a.Domains.Driver(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -157,7 +182,7 @@ func (a *api) getDomainDriver(r *request) (reply, error) {
 
 // listDomains serves GET /api/domains: 200 and a page of domains, also local, 100 unless limit says otherwise, ordered by
 // name unless sort says otherwise (name, id, createdAt, updatedAt); q searches id, name and description.
-func (a *api) listDomains(r *request) (reply, error) {
+func (a domainRoutes) listDomains(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -172,7 +197,7 @@ func (a *api) listDomains(r *request) (reply, error) {
 		Name   *string    `json:"name"`
 		Public publicBody `json:"public"`
 	}
-	return ok(collection(a, r, q, page, "inf:domain", nil, func(d domains.Domain) hal.Resource {
+	return ok(collection(a.api, r, q, page, "inf:domain", nil, func(d domains.Domain) hal.Resource {
 		return hal.Resource{
 			Links: a.domainLinks(r, d), Value: row{d.ID, d.Type, d.Name, a.public(d)}, Embedded: a.embeddedDriver(r, d),
 		}
@@ -180,7 +205,7 @@ func (a *api) listDomains(r *request) (reply, error) {
 }
 
 // listDomainContents serves GET /api/domains-content: 200 and how many users and teams each domain has, as a plain array.
-func (a *api) listDomainContents(r *request) (reply, error) {
+func (a domainRoutes) listDomainContents(r *request) (reply, error) {
 	all, err := a.Domains.Contents(r.Context())
 	if err != nil {
 		return reply{}, err
@@ -199,7 +224,7 @@ func (a *api) listDomainContents(r *request) (reply, error) {
 
 // listAllDomains serves GET /api/domains-list: 200 and every domain but local as a plain array, its secrets masked.
 // default says whether it is the tenant's default domain.
-func (a *api) listAllDomains(r *request) (reply, error) {
+func (a domainRoutes) listAllDomains(r *request) (reply, error) {
 	all, err := a.Domains.All(r.Context())
 	if err != nil {
 		return reply{}, err
@@ -241,7 +266,7 @@ func (a *api) listAllDomains(r *request) (reply, error) {
 // createDomain serves POST /api/domains: 200 and the domain, whose id is made of the name; 400 naming a field, also one of
 // config, and when those of all domains together would have more than 8 MiB; 409 for a taken id. 400, too, when a provider that is to
 // log people in cannot be read now: ?check=false saves its config all the same.
-func (a *api) createDomain(r *request) (reply, error) {
+func (a domainRoutes) createDomain(r *request) (reply, error) {
 	in, err := decode[struct {
 		Name        string                 `json:"name"`
 		Type        string                 `json:"type"`
@@ -271,7 +296,7 @@ func (r *request) saveOptions() ([]domains.SaveOption, error) {
 }
 
 // domainReply replies with the result of a service: 200 and the domain.
-func (a *api) domainReply(r *request) func(domains.Domain, error) (reply, error) {
+func (a domainRoutes) domainReply(r *request) func(domains.Domain, error) (reply, error) {
 	return func(d domains.Domain, err error) (reply, error) {
 		if err != nil {
 			return reply{}, err
@@ -285,14 +310,14 @@ func (a *api) domainReply(r *request) func(domains.Domain, error) (reply, error)
 
 // getDomain serves GET /api/domains/{id}: 200 and the domain, its secrets masked, for superusers; 404. public.ready is false
 // while nobody can log in, with the reason.
-func (a *api) getDomain(r *request) (reply, error) {
+func (a domainRoutes) getDomain(r *request) (reply, error) {
 	return a.domainReply(r)(a.Domains.Get(r.Context(), r.param("id")))
 }
 
 // putDomain serves PUT /api/domains/{id}: 200 and the changed domain. The body needs id, which changes nothing, and type;
 // a config takes the place of the one before, except for secrets that are masked or left out. 400 as createDomain, also for a
 // mask where there is no secret, and for one that is masked or left out where the config sends it to another server than before.
-func (a *api) putDomain(r *request) (reply, error) {
+func (a domainRoutes) putDomain(r *request) (reply, error) {
 	in, err := decodeUpdate[struct {
 		ID     string                 `json:"id"`
 		Type   string                 `json:"type"`
@@ -321,7 +346,7 @@ func (a *api) putDomain(r *request) (reply, error) {
 
 // deleteDomain serves DELETE /api/domains/{id}: 200. Its users and teams go with it, and what they own passes to the
 // caller; 400 for local; 409 when the caller is one of them, or no superuser would be left.
-func (a *api) deleteDomain(r *request) (reply, error) {
+func (a domainRoutes) deleteDomain(r *request) (reply, error) {
 	if err := a.Domains.Delete(r.Context(), r.param("id")); err != nil {
 		return reply{}, err
 	}
@@ -329,7 +354,7 @@ func (a *api) deleteDomain(r *request) (reply, error) {
 }
 
 // getDriverOfDomain serves GET /api/domains/{id}/driver: 200 and the domain's driver; 404.
-func (a *api) getDriverOfDomain(r *request) (reply, error) {
+func (a domainRoutes) getDriverOfDomain(r *request) (reply, error) {
 	d, err := a.Domains.Get(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -343,7 +368,7 @@ func (a *api) getDriverOfDomain(r *request) (reply, error) {
 
 // scannable adds the link that starts a scan below a path, for every session that may write, whether or not the driver can
 // scan.
-func (a *api) scannable(r *request, links hal.Links, path ...string) hal.Links {
+func (a domainRoutes) scannable(r *request, links hal.Links, path ...string) hal.Links {
 	return whenWriting(r.who, links, hal.Links{"inf:scan": {Href: a.href(append(path, "_scan")...)}})
 }
 
@@ -351,7 +376,7 @@ func (a *api) scannable(r *request, links hal.Links, path ...string) hal.Links {
 // with ?domain=. dryRun=true writes nothing; force=true disables many users, or removes many memberships, too. 400 for a driver
 // that cannot scan; 404; 409 while another scan of the tenant runs, or with the counts when many would be; 502 when a directory
 // cannot be read, or not in 30 minutes; 503 while two other tenants scan. A client that hangs up ends the scan; getScan shows how far it is.
-func (a *api) scanDriver(r *request) (reply, error) {
+func (a domainRoutes) scanDriver(r *request) (reply, error) {
 	in, err := options[scanInput](r)
 	if err != nil {
 		return reply{}, err
@@ -360,7 +385,7 @@ func (a *api) scanDriver(r *request) (reply, error) {
 }
 
 // scanDomain serves POST /api/domains/{id}/driver/_scan: as scanDriver, for one domain, which is all that domain may name.
-func (a *api) scanDomain(r *request) (reply, error) {
+func (a domainRoutes) scanDomain(r *request) (reply, error) {
 	in, err := options[scanInput](r)
 	if err != nil {
 		return reply{}, err
@@ -434,7 +459,7 @@ type newTestInput struct {
 // login and a scan need, tried in turn up to the first step that fails; nothing is written. It tries what is stored, or another type and config, whose masked
 // secrets are the stored ones if they go to the same server as before. username looks for that person. 400 for a driver that has no test; 404; 503
 // while too many domains are tried out.
-func (a *api) testDomain(r *request) (reply, error) {
+func (a domainRoutes) testDomain(r *request) (reply, error) {
 	if r.param("id") == "" { // which would be a new one
 		return reply{}, errs.New(errs.NotFound, "Domain not found.")
 	}
@@ -447,7 +472,7 @@ func (a *api) testDomain(r *request) (reply, error) {
 
 // testNewDomain serves POST /api/domains/_test {type, config, username?, id?}: as testDomain, before a domain is saved. id is that of a stored one
 // whose secrets are masked in the config. Without it, addresses to register at a provider have DOMAIN in place of the id that the domain gets.
-func (a *api) testNewDomain(r *request) (reply, error) {
+func (a domainRoutes) testNewDomain(r *request) (reply, error) {
 	in, err := options[newTestInput](r)
 	switch {
 	case err != nil:
@@ -463,7 +488,7 @@ func (a *api) testNewDomain(r *request) (reply, error) {
 // unsavedDomain stands for the id of a domain that is not saved yet, where people read it.
 const unsavedDomain = "DOMAIN"
 
-func (a *api) testReply(r *request, t domains.Trial) (reply, error) {
+func (a domainRoutes) testReply(r *request, t domains.Trial) (reply, error) {
 	steps, err := a.Domains.Test(r.Context(), t, func(tenant, domain string) domains.Endpoints {
 		return a.endpoints(tenant, cmp.Or(domain, unsavedDomain))
 	})
@@ -516,7 +541,7 @@ func (a *api) testReply(r *request, t domains.Trial) (reply, error) {
 
 // getScan serves GET /api/domains/{id}/scan: 200 and the scan of the domain that runs, or ran last: phase (reading,
 // writing, done, failed; null for none), what was read and written so far, when, the last error, and when its schedule scans it next; 404.
-func (a *api) getScan(r *request) (reply, error) {
+func (a domainRoutes) getScan(r *request) (reply, error) {
 	run, err := a.Domains.ScanState(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err

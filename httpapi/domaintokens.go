@@ -2,16 +2,17 @@ package httpapi
 
 import (
 	"cmp"
-	"net/http"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
-// domainTokenRoutes are the routes of the tokens with which providers of identities keep the users of domains: see scimRoutes.
-func (a *api) domainTokenRoutes() []Route {
-	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+// domainTokenRoutes serves the tokens of domains, for SCIM.
+type domainTokenRoutes struct{ *api }
+
+// routes returns the rows of the tokens with which providers of identities keep the users of domains: see scimRoutes.
+func (a domainTokenRoutes) routes() []Route {
 	const all = "/api/domains/:id/tokens"
 	n := a.domainTokens()
 	return []Route{
@@ -22,15 +23,15 @@ func (a *api) domainTokenRoutes() []Route {
 	}
 }
 
-func (a *api) domainTokens() tokened {
-	return tokened{a, "domains", string(sessions.DomainKind), a.Sessions.DomainTokens, a.Sessions.DomainToken, a.Sessions.DeleteDomainToken}
+func (a domainTokenRoutes) domainTokens() tokened {
+	return tokened{a.api, "domains", string(sessions.DomainKind), a.Sessions.DomainTokens, a.Sessions.DomainToken, a.Sessions.DeleteDomainToken}
 }
 
 // createDomainToken serves POST /api/domains/{id}/tokens {type: "scim", notes, expiresAt, restrict, cidr}: 201 and the token with its key, which
 // cannot be read again. A provider of identities keeps the users and groups of the domain with it, below /api/scim/v2, and nothing else. A domain can
 // have several, so that one can take the place of another. 400 for a member that is not known, and for the domain local; 403 for a caller with a
 // token; 404; 409 for a domain whose directory is scanned.
-func (a *api) createDomainToken(r *request) (reply, error) {
+func (a domainTokenRoutes) createDomainToken(r *request) (reply, error) {
 	in, err := decode[tokenInput](r)
 	if err != nil {
 		return reply{}, err

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"mime"
-	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -20,15 +19,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// entityRoutes are the plain routes of the ready kinds, but of those that the host keeps itself.
-func (a *api) entityRoutes() []Route {
-	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+// entityRoutes serves the plain routes of the ready kinds.
+type entityRoutes struct{ *api }
+
+// routes returns the rows of the ready kinds, but of those that the host keeps itself.
+func (a entityRoutes) routes() []Route {
 	var routes []Route
 	for _, k := range content.Kinds() {
 		if slices.Contains(a.HostKinds, k.Kind) {
 			continue
 		}
-		e := entityKind{api: a, KindInfo: k}
+		e := entityKind{api: a.api, KindInfo: k}
 		all, one := "/api/"+k.Plural, "/api/"+k.Plural+"/:id"
 		many := "list" + content.Noun(entity.Kind(k.Plural))
 		name := content.Noun(k.Kind)
@@ -241,7 +242,7 @@ type libraryFileBody struct {
 	UpdatedAt   hal.Time `json:"updatedAt"`
 }
 
-func (a *api) libraryFile(library string, f libraries.File) hal.Resource {
+func (a entityRoutes) libraryFile(library string, f libraries.File) hal.Resource {
 	href := a.href(append([]string{"libraries", library, "contents"}, strings.Split(f.Path, "/")...)...)
 	links := hal.Self(href).With("inf:library", a.href("libraries", library)).With("inf:contents", a.href("libraries", library, "contents"))
 	return hal.Resource{Links: links, Value: fileBody(f)}
@@ -256,12 +257,12 @@ func fileBody(f libraries.File) libraryFileBody {
 
 // listLibraryFiles serves GET /api/libraries/{id}/contents: 200 and a page of the library's files, 100 unless limit says
 // otherwise, ordered by path unless sort says otherwise (path, updatedAt); 404.
-func (a *api) listLibraryFiles(r *request) (reply, error) {
+func (a entityRoutes) listLibraryFiles(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
 	}
-	page, err := inLibrary(a, r, func() (paging.Page[libraries.File], error) {
+	page, err := inLibrary(a.api, r, func() (paging.Page[libraries.File], error) {
 		return a.Content.Files(r.Context(), r.param("id"), q)
 	}, func(app apps.Shown) (paging.Page[libraries.File], error) {
 		return a.Apps.Files(r.Context(), app.ID, q)
@@ -269,17 +270,17 @@ func (a *api) listLibraryFiles(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource { return a.libraryFile(r.param("id"), f) }))
+	return ok(collection(a.api, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource { return a.libraryFile(r.param("id"), f) }))
 }
 
 // getLibraryFile serves GET /api/libraries/{id}/contents/{path}: 200 and the bytes, 206 for a range of them, always as a
 // file to keep: what tenants write shall not run as a page of this origin; 404.
-func (a *api) getLibraryFile(r *request) (reply, error) {
+func (a entityRoutes) getLibraryFile(r *request) (reply, error) {
 	type opened struct {
 		libraries.File
 		content io.ReadSeekCloser
 	}
-	f, err := inLibrary(a, r, func() (o opened, err error) {
+	f, err := inLibrary(a.api, r, func() (o opened, err error) {
 		o.File, o.content, err = a.Content.OpenFile(r.Context(), r.param("id"), r.param("path"))
 		return o, err
 	}, func(app apps.Shown) (o opened, err error) {
@@ -296,14 +297,14 @@ func (a *api) getLibraryFile(r *request) (reply, error) {
 // the content type application/json {content, contentType?, encoding?}, where encoding "base64" says how content is
 // written. Without a content type the file has that of its ending; a JSON file is sent as application/octet-stream or in
 // content. For those who may change the library; 409 for a path that differs from another one in case alone.
-func (a *api) putLibraryFile(r *request) (reply, error) {
+func (a entityRoutes) putLibraryFile(r *request) (reply, error) {
 	content, contentType, err := r.fileContent()
 	if err != nil {
 		return reply{}, err
 	}
 	body := a.written(r, content)
 	defer body.leave()
-	f, err := inLibrary(a, r, func() (libraries.File, error) {
+	f, err := inLibrary(a.api, r, func() (libraries.File, error) {
 		return a.Content.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, body)
 	}, func(app apps.Shown) (libraries.File, error) {
 		return a.Apps.PutFile(r.Context(), app.ID, r.param("path"), contentType, body)
@@ -356,8 +357,8 @@ func (r *request) fileContent() (content io.Reader, contentType string, err erro
 }
 
 // deleteLibraryFile serves DELETE /api/libraries/{id}/contents/{path}: 200; 404; 403 as for a PUT.
-func (a *api) deleteLibraryFile(r *request) (reply, error) {
-	_, err := inLibrary(a, r, func() (none struct{}, err error) {
+func (a entityRoutes) deleteLibraryFile(r *request) (reply, error) {
+	_, err := inLibrary(a.api, r, func() (none struct{}, err error) {
 		return none, a.Content.DeleteFile(r.Context(), r.param("id"), r.param("path"))
 	}, func(app apps.Shown) (none struct{}, err error) {
 		return none, a.Apps.DeleteFile(r.Context(), app.ID, r.param("path"))

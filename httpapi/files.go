@@ -18,6 +18,21 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 )
 
+// fileRoutes serves staged files and downloads.
+type fileRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a fileRoutes) routes() []Route {
+	return []Route{
+		{Method: post, Pattern: "/api/uploads", Name: "createUpload", Grants: nothing, Heavy: brief, Query: []string{"filename"}, Summary: "Stage a file", handle: a.createUpload},
+		{Method: get, Pattern: "/api/uploads/:id", Name: "getUpload", Grants: nothing, Summary: "A staged file", handle: a.getUpload},
+		{Method: del, Pattern: "/api/uploads/:id", Name: "deleteUpload", Grants: nothing, Row: "upload", Tx: true, Options: noOptions{}, Summary: "Remove a staged file", handle: a.deleteUpload},
+		{Method: get, Pattern: "/api/downloads", Name: "listDownloads", Grants: nothing, Query: paged, Summary: "The files made for the caller", handle: a.listDownloads},
+		{Method: get, Pattern: "/api/downloads/:id", Name: "getDownload", Grants: nothing, Summary: "A file made for the caller", handle: a.getDownload},
+		{Method: get, Pattern: "/api/downloads/:id/content", Name: "getDownloadContent", Grants: nothing, Heavy: brief, AnyType: true, Summary: "The bytes of a download", handle: a.getDownloadContent},
+	}
+}
+
 // uploadBody is an upload as the API writes it.
 type uploadBody struct {
 	ID          string   `json:"id"`
@@ -28,7 +43,7 @@ type uploadBody struct {
 	ExpiresAt   hal.Time `json:"expiresAt"`
 }
 
-func (a *api) upload(u files.File) hal.Resource {
+func (a fileRoutes) upload(u files.File) hal.Resource {
 	return hal.Resource{Links: hal.Self(a.href("uploads", u.ID)), Row: u, Value: uploadBody{
 		ID: u.ID, Filename: u.Filename, Size: u.Size, ContentType: u.ContentType,
 		CreatedAt: hal.Time(u.CreatedAt), ExpiresAt: hal.Time(u.ExpiresAt),
@@ -56,7 +71,7 @@ func (a *api) download(d files.File) hal.Resource {
 
 // createUpload serves POST /api/uploads: 201 and the upload, from the multipart field file or, with ?filename=, from the
 // raw body. 413 when it has too many bytes.
-func (a *api) createUpload(r *request) (reply, error) {
+func (a fileRoutes) createUpload(r *request) (reply, error) {
 	name, contentType, content, err := r.file("")
 	if err != nil {
 		return reply{}, err
@@ -69,7 +84,7 @@ func (a *api) createUpload(r *request) (reply, error) {
 }
 
 // getUpload serves GET /api/uploads/{id}: 200 and the upload; 404.
-func (a *api) getUpload(r *request) (reply, error) {
+func (a fileRoutes) getUpload(r *request) (reply, error) {
 	u, err := a.Uploads.Get(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -78,7 +93,7 @@ func (a *api) getUpload(r *request) (reply, error) {
 }
 
 // deleteUpload serves DELETE /api/uploads/{id}: 200; 404.
-func (a *api) deleteUpload(r *request) (reply, error) {
+func (a fileRoutes) deleteUpload(r *request) (reply, error) {
 	if err := a.Uploads.Delete(r.Context(), r.param("id")); err != nil {
 		return reply{}, err
 	}
@@ -209,7 +224,7 @@ func (a *api) staged(ctx context.Context, uploadID string) (io.ReadSeekCloser, e
 // listDownloads serves GET /api/downloads: the caller's downloads and, for a superuser, those that are kept for all
 // superusers of the tenant, such as what a deploy from another tenant has replaced. The newest are first; sort is
 // createdAt or -createdAt.
-func (a *api) listDownloads(r *request) (reply, error) {
+func (a fileRoutes) listDownloads(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -218,11 +233,11 @@ func (a *api) listDownloads(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:download", nil, a.download))
+	return ok(collection(a.api, r, q, page, "inf:download", nil, a.download))
 }
 
 // getDownload serves GET /api/downloads/{id}: 200 and the download with a link to its bytes; 404.
-func (a *api) getDownload(r *request) (reply, error) {
+func (a fileRoutes) getDownload(r *request) (reply, error) {
 	d, err := a.Downloads.Get(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -232,7 +247,7 @@ func (a *api) getDownload(r *request) (reply, error) {
 
 // getDownloadContent serves GET /api/downloads/{id}/content: 200 and the bytes, 206 for a range of them; 404; 416 for a
 // range outside of them.
-func (a *api) getDownloadContent(r *request) (reply, error) {
+func (a fileRoutes) getDownloadContent(r *request) (reply, error) {
 	d, content, err := a.Downloads.Open(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err

@@ -6,8 +6,19 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
+// healthRoutes serves the checks of the process.
+type healthRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a healthRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/healthz", Name: "health", Grants: nothing, Public: true, AnyType: true, Summary: "The process runs", handle: a.health},
+		{Method: get, Pattern: "/readyz", Name: "ready", Grants: nothing, Public: true, AnyType: true, Summary: "The database answers and is migrated", handle: a.ready},
+	}
+}
+
 // health serves GET /healthz: 200 while the process runs.
-func (a *api) health(*request) (reply, error) {
+func (a healthRoutes) health(*request) (reply, error) {
 	return ok(map[string]string{"status": "ok"})
 }
 
@@ -19,7 +30,7 @@ type notReady struct {
 	Reason string `json:"reason"`
 }
 
-func (a *api) notReady(r *request, err error) reply {
+func (a healthRoutes) notReady(r *request, err error) reply {
 	status, message := plainProblem(err)
 	if status == http.StatusInsufficientStorage { // 507 is an answer to a write
 		status = http.StatusServiceUnavailable
@@ -29,7 +40,7 @@ func (a *api) notReady(r *request, err error) reply {
 
 // ready serves GET /readyz: 200 when the database answers, is migrated and takes writes, else 503
 // with the reason. With for=read, it does so also while the database takes no writes.
-func (a *api) ready(r *request) (reply, error) {
+func (a healthRoutes) ready(r *request) (reply, error) {
 	query, err := parseQuery(r.Request)
 	if err != nil {
 		return reply{}, err

@@ -14,6 +14,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
+// limitRoutes serves the limits in force.
+type limitRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a limitRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/limits", Name: "getLimits", Grants: nothing, Summary: "The limits in force", handle: a.getLimits},
+	}
+}
+
 // limitsBody is what GET /api/limits answers. Sizes are bytes; times are milliseconds, or days.
 type limitsBody struct {
 	Bodies   bodyLimits    `json:"bodies"`
@@ -140,7 +150,7 @@ type workspaceLimits struct {
 }
 
 // getLimits serves GET /api/limits: 200 and the limits in force.
-func (a *api) getLimits(r *request) (reply, error) {
+func (a limitRoutes) getLimits(r *request) (reply, error) {
 	stored, err := a.storageLimits(r)
 	if err != nil {
 		return reply{}, err
@@ -173,7 +183,7 @@ func (a *api) getLimits(r *request) (reply, error) {
 
 func days(d time.Duration) int { return int(d / (24 * time.Hour)) }
 
-func (a *api) scriptLimits(who actor.Actor) scriptLimits {
+func (a limitRoutes) scriptLimits(who actor.Actor) scriptLimits {
 	l := scriptLimits{Default: handlers.DefaultTime.Milliseconds(), Fetched: maxFetched, Hops: maxFetchHops}
 	if a.Handlers == nil {
 		return l

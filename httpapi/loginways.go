@@ -12,10 +12,20 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
+// loginWayRoutes serves the ways to log in at a tenant.
+type loginWayRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a loginWayRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/login", Name: "listLogins", Grants: logins, Public: true, Login: true, Browser: true, AnyType: true, Query: []string{"tenant", "domain", "returnTo", "errors", "start", "limit"}, Summary: "The ways to log in at a tenant", handle: a.listLogins},
+	}
+}
+
 // listLogins serves GET /api/login: 200 and a page of the ways to log in at a tenant, so that a log-in page can be built; for a browser, the page
 // itself, which tells who is logged in already. The default domain comes first, the others by name: those that are ready and not hidden. A tenant that does not exist
 // looks like one with the domain local alone. returnTo and errors become those of the links that lead to providers. 400 for them as beginSSO; 429 when too many ask.
-func (a *api) listLogins(r *request) (reply, error) {
+func (a loginWayRoutes) listLogins(r *request) (reply, error) {
 	query, tenant, err := a.anonymous(r)
 	if err != nil {
 		return reply{}, err
@@ -41,7 +51,7 @@ func (a *api) listLogins(r *request) (reply, error) {
 		PasswordParam *string `json:"passwordParam"`
 		Default       bool    `json:"default"`
 	}
-	answer, err := catalog(a, r, ways, "inf:domain", func(w domains.Way) hal.Resource {
+	answer, err := catalog(a.api, r, ways, "inf:domain", func(w domains.Way) hal.Resource {
 		method, href := "password", a.href("login", w.Domain)
 		if w.Redirect {
 			method, href = "redirect", a.sso(attempt{tenant: named, domain: w.Domain, back: back})
@@ -64,7 +74,7 @@ func (a *api) ways(r *request, tenant string) ([]domains.Way, error) {
 }
 
 // visitLogin replies 200 with the page of a login, which leads back to itself if it is not to lead elsewhere.
-func (a *api) visitLogin(r *request, form loginForm, ways []domains.Way) (reply, error) {
+func (a loginWayRoutes) visitLogin(r *request, form loginForm, ways []domains.Way) (reply, error) {
 	who, err := a.Authenticate(r.Request)
 	switch {
 	case err == nil:

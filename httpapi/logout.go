@@ -15,11 +15,25 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
+// logoutRoutes serves logouts, also those that a provider asks for.
+type logoutRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a logoutRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/login/:domain/loggedout", Name: "loggedOut", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "Come back from a logout at the provider", handle: a.loggedOut},
+		{Method: get, Pattern: "/api/login/:domain/slo", Name: "singleLogoutByQuery", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "A SAML provider's request or answer about a logout", handle: a.singleLogoutByQuery},
+		{Method: post, Pattern: "/api/login/:domain/slo", Name: "singleLogoutByForm", Grants: logins, Public: true, Login: true, Foreign: true, AnyType: true, Summary: "The same as a form", handle: a.singleLogoutByForm},
+		{Method: post, Pattern: "/api/login/:domain/backchannel-logout", Name: "receiveLogout", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "A provider's notice of a logout", handle: a.receiveLogout},
+		{Method: post, Pattern: "/api/logout", Name: "logout", Grants: logins, Query: []string{"provider", "returnTo"}, AnyType: true, Summary: "End the session", handle: a.logout},
+	}
+}
+
 // logout serves POST /api/logout: 200; the session ends, and its cookie. With provider=true, in the query or a form, it also says where the browser
 // logs out at the provider of the session's domain: 200 {"location": an address, or null where there is none}, with "form" if fields have to be posted
 // there; and for a form 303 to that address, or 200 and a page that posts. The browser comes back from there to loggedOut or singleLogout, and goes on to
 // the path in returnTo. 400 for another returnTo, and the session stays.
-func (a *api) logout(r *request) (reply, error) {
+func (a logoutRoutes) logout(r *request) (reply, error) {
 	form, options, err := r.logoutOptions()
 	if err != nil {
 		return reply{}, err
@@ -116,7 +130,7 @@ func onlyFields(form url.Values, known ...string) error {
 
 // beginLogout begins the logout at the provider that the caller's session began with. Where there is none, or it cannot be reached, the location is "":
 // the session ends here all the same.
-func (a *api) beginLogout(r *request, returnTo string) (domains.Started, error) {
+func (a logoutRoutes) beginLogout(r *request, returnTo string) (domains.Started, error) {
 	if !domains.IsPath(returnTo) {
 		return domains.Started{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
 	}
@@ -136,7 +150,7 @@ func (a *api) beginLogout(r *request, returnTo string) (domains.Started, error) 
 }
 
 // afterLogout returns where a browser goes after a logout: to a path of this service, or to the page of loggedOut.
-func (a *api) afterLogout(returnTo string) string {
+func (a logoutRoutes) afterLogout(returnTo string) string {
 	if returnTo == "" {
 		return a.href("login", "local", "loggedout")
 	}
@@ -144,7 +158,7 @@ func (a *api) afterLogout(returnTo string) string {
 }
 
 // logLogout logs what a provider has to do with a logout, as one line.
-func (a *api) logLogout(r *request, message, tenant, domain string, err error) {
+func (a logoutRoutes) logLogout(r *request, message, tenant, domain string, err error) {
 	if e := new(errs.Error); errors.As(err, &e) && e.Cause != nil {
 		err = e.Cause
 	}
@@ -154,7 +168,7 @@ func (a *api) logLogout(r *request, message, tenant, domain string, err error) {
 
 // loggedOut serves GET /api/login/{domain}/loggedout, where a browser comes back from a logout at the domain's provider: 303 to the path that the
 // logout was begun with, and otherwise 200 and a page that says that nobody is logged in any more. It ends no session: that has ended before.
-func (a *api) loggedOut(r *request) (reply, error) {
+func (a logoutRoutes) loggedOut(r *request) (reply, error) {
 	query, err := parseQuery(r.Request)
 	if err != nil {
 		return reply{}, err
@@ -165,7 +179,7 @@ func (a *api) loggedOut(r *request) (reply, error) {
 }
 
 // finishLogout replies to the answer of a provider to a logout that the browser has begun.
-func (a *api) finishLogout(r *request, tenant string, answer domains.Answer) (reply, error) {
+func (a logoutRoutes) finishLogout(r *request, tenant string, answer domains.Answer) (reply, error) {
 	page, domain, state := a.loggedOutPage(), r.param("domain"), answer.State
 	kept, err := r.Cookie(loginCookieName(state))
 	if err != nil {
@@ -186,7 +200,7 @@ func (a *api) finishLogout(r *request, tenant string, answer domains.Answer) (re
 // receiveLogout serves POST /api/login/{domain}/backchannel-logout, where the domain's OpenID provider tells by itself that a person has logged out there
 // (OpenID Connect Back-Channel Logout 1.0): 200, and the sessions that began there have ended, with the views of apps that they opened; 400 {error,
 // error_description} for a notice that is not good, or was used before; 404 for a domain whose provider sends none; 503 when too many arrive at once.
-func (a *api) receiveLogout(r *request) (reply, error) {
+func (a logoutRoutes) receiveLogout(r *request) (reply, error) {
 	_, tenant, err := a.anonymous(r)
 	if err != nil {
 		return reply{}, err
@@ -214,7 +228,7 @@ func (a *api) receiveLogout(r *request) (reply, error) {
 }
 
 // singleLogoutByQuery serves GET /api/login/{domain}/slo, where a SAML provider sends browsers by HTTP-Redirect: see singleLogout.
-func (a *api) singleLogoutByQuery(r *request) (reply, error) {
+func (a logoutRoutes) singleLogoutByQuery(r *request) (reply, error) {
 	query, err := parseQuery(r.Request)
 	if err != nil {
 		return reply{}, err
@@ -224,7 +238,7 @@ func (a *api) singleLogoutByQuery(r *request) (reply, error) {
 
 // singleLogoutByForm serves POST /api/login/{domain}/slo, where a SAML provider sends browsers by HTTP-POST: see singleLogout. The route is open to
 // forms of other origins: that is where they come from.
-func (a *api) singleLogoutByForm(r *request) (reply, error) {
+func (a logoutRoutes) singleLogoutByForm(r *request) (reply, error) {
 	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != formType {
 		return reply{}, errs.New(errs.Unsupported, "The Content-Type must be application/x-www-form-urlencoded.")
 	}
@@ -243,7 +257,7 @@ func (a *api) singleLogoutByForm(r *request) (reply, error) {
 // tells of one at the provider: the sessions that began there have ended, with the views of apps that they opened, and the browser goes back with the answer:
 // 303, or 200 and a page that posts it. It is 400 if it is not good or was used before, 404 for a domain whose provider sends none, 503 when too many arrive at
 // once.
-func (a *api) singleLogout(r *request, tenant string, answer domains.Answer) (reply, error) {
+func (a logoutRoutes) singleLogout(r *request, tenant string, answer domains.Answer) (reply, error) {
 	switch request, response := answer.Params.Has("SAMLRequest"), answer.Params.Has("SAMLResponse"); {
 	case request == response:
 		return reply{}, errs.New(errs.Invalid, "There must be either a SAMLRequest or a SAMLResponse.")
@@ -277,7 +291,7 @@ func (a *api) singleLogout(r *request, tenant string, answer domains.Answer) (re
 }
 
 // endNotified ends the sessions that a provider's notice of a logout names.
-func (a *api) endNotified(r *request, tenant, domain string, notice domains.Answer) (domains.LogoutNotice, error) {
+func (a logoutRoutes) endNotified(r *request, tenant, domain string, notice domains.Answer) (domains.LogoutNotice, error) {
 	return a.Domains.Unchecked().ReceiveLogout(r.Context(), tenant, domain, a.endpoints(tenant, domain), notice,
 		func(ctx context.Context, n domains.LogoutNotice) error {
 			_, err := a.Sessions.Unchecked().EndProviderSessions(ctx, tenant, domain, n.Subject, n.Sessions)
@@ -286,7 +300,7 @@ func (a *api) endNotified(r *request, tenant, domain string, notice domains.Answ
 }
 
 // loggedOutPage replies 200 with the page after a logout.
-func (a *api) loggedOutPage() reply {
+func (a logoutRoutes) loggedOutPage() reply {
 	return pageReply(http.StatusOK, noticeTemplate, noForms, notice{
 		Title: "You are logged out", Text: []string{"Nobody is logged in at this service in this browser any more."},
 		Links: []pageLink{{a.BaseURL + "/", "Back to the start"}},

@@ -2,12 +2,26 @@ package httpapi
 
 import (
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 )
+
+// notificationRoutes serves the caller's notifications.
+type notificationRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a notificationRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/notifications", Name: "listNotifications", Grants: nothing, Query: append(slices.Clone(paged), "state", "since"), Summary: "The caller's notifications", handle: a.listNotifications},
+		{Method: put, Pattern: "/api/notifications", Name: "putNotifications", Grants: nothing, Query: none, Tx: true, Summary: "Mark all of the caller's notifications as read or unread", handle: a.putNotifications},
+		{Method: get, Pattern: "/api/notifications/:id", Name: "getNotification", Grants: nothing, Summary: "One of the caller's notifications", handle: a.getNotification},
+		{Method: put, Pattern: "/api/notifications/:id", Name: "putNotification", Grants: nothing, Row: "notification", Tx: true, Summary: "Mark a notification as read or unread", handle: a.putNotification},
+	}
+}
 
 // The states of a notification for its user.
 const (
@@ -46,7 +60,7 @@ func (n notificationBody) AppendJSON(dst []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-func (a *api) notification(n comments.Notification) hal.Resource {
+func (a notificationRoutes) notification(n comments.Notification) hal.Resource {
 	links := a.about(n.Entity, n.CommentID).With("self", a.href("notifications", n.ID)).With("inf:notifications", a.href("notifications"))
 	return hal.Resource{Links: links, Value: notificationBody(n), Row: n}
 }
@@ -54,7 +68,7 @@ func (a *api) notification(n comments.Notification) hal.Resource {
 // listNotifications serves GET /api/notifications: 200 and a page of the caller's own notifications, 100 unless limit says
 // otherwise, newest first unless sort says otherwise (createdAt). state=read or state=unread admits those alone, since=
 // those that were made at that time or later. unread is how many of all of the caller's are unread.
-func (a *api) listNotifications(r *request) (reply, error) {
+func (a notificationRoutes) listNotifications(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -75,7 +89,7 @@ func (a *api) listNotifications(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:notification", map[string]any{"unread": unread}, a.notification))
+	return ok(collection(a.api, r, q, page, "inf:notification", map[string]any{"unread": unread}, a.notification))
 }
 
 func notificationFilter(query url.Values) (f comments.NotificationFilter, err error) {
@@ -105,7 +119,7 @@ func readState(state string) (bool, error) {
 }
 
 // getNotification serves GET /api/notifications/{id}: 200 and one of the caller's own notifications; 404.
-func (a *api) getNotification(r *request) (reply, error) {
+func (a notificationRoutes) getNotification(r *request) (reply, error) {
 	n, err := a.Comments.Notification(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -131,7 +145,7 @@ func (r *request) readState() (bool, error) {
 
 // putNotification serves PUT /api/notifications/{id} {state}: 200 and the notification, which is read or unread from then on;
 // 400 for another state; 404.
-func (a *api) putNotification(r *request) (reply, error) {
+func (a notificationRoutes) putNotification(r *request) (reply, error) {
 	read, err := r.readState()
 	if err != nil {
 		return reply{}, err
@@ -145,7 +159,7 @@ func (a *api) putNotification(r *request) (reply, error) {
 
 // putNotifications serves PUT /api/notifications {state}: 200, how many of the caller's notifications have changed, and how many
 // are unread then in total; 400 for another state.
-func (a *api) putNotifications(r *request) (reply, error) {
+func (a notificationRoutes) putNotifications(r *request) (reply, error) {
 	read, err := r.readState()
 	if err != nil {
 		return reply{}, err

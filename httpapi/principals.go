@@ -10,8 +10,20 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
+// principalRoutes serves users and teams alike.
+type principalRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a principalRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/principal-list", Name: "listPrincipals", Grants: nothing, Heavy: brief, Query: none, Summary: "Every user and team", handle: a.listPrincipals},
+		{Method: get, Pattern: "/api/principals/:id", Name: "resolvePrincipal", Grants: nothing, AnyType: true, Summary: "Redirect to the user or team", handle: a.resolvePrincipal},
+		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Grants: rights, Heavy: long, Tx: true, OwnTx: true, Options: reassignInput{}, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
+	}
+}
+
 // listPrincipals serves GET /api/principal-list: 200 and every user and team as a plain array, ordered by name.
-func (a *api) listPrincipals(r *request) (reply, error) {
+func (a principalRoutes) listPrincipals(r *request) (reply, error) {
 	return streamed(func(w io.Writer) error {
 		return writeArray(w, a.Principals.Principals(r.Context()), func(dst []byte, p principals.Principal) []byte {
 			return a.appendPrincipal(dst, r.who.Tenant, p)
@@ -21,7 +33,7 @@ func (a *api) listPrincipals(r *request) (reply, error) {
 
 // appendPrincipal appends one row of the list. It is written by hand because the list may
 // be long.
-func (a *api) appendPrincipal(dst []byte, tenant string, p principals.Principal) []byte {
+func (a principalRoutes) appendPrincipal(dst []byte, tenant string, p principals.Principal) []byte {
 	var userID, teamID *string
 	if p.Type == principals.TypeTeam {
 		teamID = &p.ID
@@ -59,7 +71,7 @@ type reassignInput struct {
 
 // reassignPrincipal serves POST /api/principals/{id}/_reassign: 200 and what has a new owner, as a plain array; 400 when to
 // is unknown, * or the principal itself; 401 for callers who may not; 404.
-func (a *api) reassignPrincipal(r *request) (reply, error) {
+func (a principalRoutes) reassignPrincipal(r *request) (reply, error) {
 	in, err := options[reassignInput](r)
 	if err != nil {
 		return reply{}, err
@@ -98,7 +110,7 @@ func (a *api) reassignPrincipal(r *request) (reply, error) {
 
 // resolvePrincipal serves GET /api/principals/{id}: 302 to the user or the team, a path below that of the base
 // URL, with an empty body; 404.
-func (a *api) resolvePrincipal(r *request) (reply, error) {
+func (a principalRoutes) resolvePrincipal(r *request) (reply, error) {
 	p, err := a.Principals.Resolve(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err

@@ -12,6 +12,18 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
+// rootRoutes serves the root and the page for people.
+type rootRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a rootRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api", Name: "getRoot", Grants: nothing, Public: true, Summary: "The root: a link to everything that the caller may use", handle: a.getRoot},
+		{Method: get, Pattern: "/api/", Name: "getRootSlash", Grants: nothing, Public: true, Summary: "The root, with a slash", handle: a.getRoot},
+		{Method: get, Pattern: "/", Name: "getPage", Grants: nothing, Public: true, AnyType: true, Summary: "A page for people who come with a browser", handle: a.getPage},
+	}
+}
+
 // relation is a link of the root: a relation and the route that it leads to.
 type relation struct{ rel, route string }
 
@@ -54,7 +66,7 @@ var loginRelations = []relation{{"inf:logins", "listLogins"}, {"inf:login", "log
 // it takes parameters, and in total how many of the caller's notifications are unread. Without a session it has the links
 // for logging in, also when the cookie of a session that has ended is sent: browsers send it by themselves. 401 for a header
 // Authorization that is refused.
-func (a *api) getRoot(r *request) (reply, error) {
+func (a rootRoutes) getRoot(r *request) (reply, error) {
 	self := hal.Self(a.href())
 	who, err := a.Authenticate(r.Request)
 	switch {
@@ -87,7 +99,7 @@ func (a *api) getRoot(r *request) (reply, error) {
 }
 
 // linksTo adds links to routes that the caller may use.
-func (a *api) linksTo(links hal.Links, all []relation, who actor.Actor) hal.Links {
+func (a rootRoutes) linksTo(links hal.Links, all []relation, who actor.Actor) hal.Links {
 	for _, l := range all {
 		route := a.byName[l.route]
 		writes := route != nil && route.Method != http.MethodGet
@@ -100,7 +112,7 @@ func (a *api) linksTo(links hal.Links, all []relation, who actor.Actor) hal.Link
 }
 
 // linkTo returns the link to a route, an RFC 6570 template if the route takes parameters.
-func (a *api) linkTo(route *Route) hal.Link {
+func (a rootRoutes) linkTo(route *Route) hal.Link {
 	path := templateOf(route.Pattern)
 	l := hal.Link{Href: a.BaseURL + path, Templated: strings.Contains(path, "{")}
 	query := parameters[route.Name]
@@ -116,7 +128,7 @@ func (a *api) linkTo(route *Route) hal.Link {
 }
 
 // getPage serves GET /: 200 and an HTML page that describes the server and links to its routes.
-func (a *api) getPage(*request) (reply, error) {
+func (a rootRoutes) getPage(*request) (reply, error) {
 	login := ""
 	if a.logins {
 		login = a.href("login")

@@ -31,9 +31,12 @@ var notInSCIM = map[string]failure{
 	scimRoot + "/Bulk": {http.StatusNotImplemented, "Bulk requests are not supported, see /api/scim/v2/ServiceProviderConfig: send one request for each operation."},
 }
 
-// scimRoutes are the routes of SCIM 2.0 (RFC 7644), for the providers of identities that hold a token of a domain.
-func (a *api) scimRoutes() []Route {
-	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
+// scimRoutes serves SCIM.
+type scimRoutes struct{ *api }
+
+// routes returns the rows of SCIM 2.0 (RFC 7644), for the providers of identities that hold a token of a domain.
+func (a scimRoutes) routes() []Route {
+	const patch = http.MethodPatch
 	const users, groups = scimRoot + "/Users", scimRoot + "/Groups"
 	routes := []Route{
 		{Method: get, Pattern: scimRoot + "/ServiceProviderConfig", Name: "getSCIMConfig", Summary: "What this service supports of SCIM", handle: a.getSCIMConfig},
@@ -157,13 +160,13 @@ func (r *request) scimCondition() scim.Condition {
 }
 
 // meta describes a resource.
-func (a *api) meta(of, plural, id, version string, created, modified hal.Time) map[string]any {
+func (a scimRoutes) meta(of, plural, id, version string, created, modified hal.Time) map[string]any {
 	return map[string]any{
 		"resourceType": of, "created": created, "lastModified": modified, "location": a.scimHref(plural, id), "version": `W/"` + version + `"`,
 	}
 }
 
-func (a *api) scimUser(u scim.User) scimResource {
+func (a scimRoutes) scimUser(u scim.User) scimResource {
 	body := map[string]any{
 		"schemas": []string{scim.UserSchema}, "id": u.ID, "userName": u.UserName, "active": u.Active,
 		"meta": a.meta("User", "Users", u.ID, u.Version(), hal.Time(u.Created), hal.Time(u.Modified)),
@@ -192,7 +195,7 @@ func setTexts(body map[string]any, texts map[string]string) {
 	}
 }
 
-func (a *api) scimRefs(refs []scim.Ref, plural, of string) []map[string]any {
+func (a scimRoutes) scimRefs(refs []scim.Ref, plural, of string) []map[string]any {
 	all := make([]map[string]any, len(refs))
 	for i, ref := range refs {
 		all[i] = map[string]any{"value": ref.ID, "$ref": a.scimHref(plural, ref.ID), "display": ref.Display, "type": of}
@@ -200,7 +203,7 @@ func (a *api) scimRefs(refs []scim.Ref, plural, of string) []map[string]any {
 	return all
 }
 
-func (a *api) scimGroup(g scim.Group) scimResource {
+func (a scimRoutes) scimGroup(g scim.Group) scimResource {
 	body := map[string]any{
 		"schemas": []string{scim.GroupSchema}, "id": g.ID, "displayName": g.Name,
 		"meta": a.meta("Group", "Groups", g.ID, g.Version(), hal.Time(g.Created), hal.Time(g.Modified)),
@@ -315,16 +318,16 @@ type scimKind[T, C any] struct {
 	encode     func(T) scimResource
 }
 
-func (a *api) scimUsers() scimKind[scim.User, scim.UserChange] {
+func (a scimRoutes) scimUsers() scimKind[scim.User, scim.UserChange] {
 	return scimKind[scim.User, scim.UserChange]{
-		of: a, apart: "groups", list: a.SCIM.Users, get: a.SCIM.User, create: a.SCIM.CreateUser, update: a.SCIM.UpdateUser, remove: a.SCIM.DeleteUser,
+		of: a.api, apart: "groups", list: a.SCIM.Users, get: a.SCIM.User, create: a.SCIM.CreateUser, update: a.SCIM.UpdateUser, remove: a.SCIM.DeleteUser,
 		replace: scim.ReplaceUser, patch: scim.PatchUser, encode: a.scimUser,
 	}
 }
 
-func (a *api) scimGroups() scimKind[scim.Group, scim.GroupChange] {
+func (a scimRoutes) scimGroups() scimKind[scim.Group, scim.GroupChange] {
 	return scimKind[scim.Group, scim.GroupChange]{
-		of: a, apart: "members", quietPatch: true, list: a.SCIM.Groups, get: a.SCIM.Group, create: a.SCIM.CreateGroup, update: a.SCIM.UpdateGroup,
+		of: a.api, apart: "members", quietPatch: true, list: a.SCIM.Groups, get: a.SCIM.Group, create: a.SCIM.CreateGroup, update: a.SCIM.UpdateGroup,
 		remove: a.SCIM.DeleteGroup, replace: scim.ReplaceGroup, patch: scim.PatchGroup, encode: a.scimGroup,
 	}
 }
@@ -421,54 +424,54 @@ func (k scimKind[T, C]) drop(r *request) (reply, error) {
 // listSCIMUsers serves GET /api/scim/v2/Users?filter=&sortBy=&sortOrder=&startIndex=&count=&attributes=&excludedAttributes= and POST
 // /api/scim/v2/Users/.search with these in its body: 200 and a page of the users of the token's domain, 100 unless count says otherwise, 200 at
 // most; 400 invalidFilter; 400 tooMany for a filter or an order that has to look at too many.
-func (a *api) listSCIMUsers(r *request) (reply, error) { return a.scimUsers().page(r) }
+func (a scimRoutes) listSCIMUsers(r *request) (reply, error) { return a.scimUsers().page(r) }
 
 // getSCIMUser serves GET /api/scim/v2/Users/{id}: 200 and a user of the token's domain; 304; 404.
-func (a *api) getSCIMUser(r *request) (reply, error) { return a.scimUsers().one(r) }
+func (a scimRoutes) getSCIMUser(r *request) (reply, error) { return a.scimUsers().one(r) }
 
 // createSCIMUser serves POST /api/scim/v2/Users: 201 and the new user of the token's domain, who has no password and no rights, or one whom the
 // provider has deleted before; 400 invalidValue naming the attribute; 409 uniqueness for a userName that another user of the tenant has.
-func (a *api) createSCIMUser(r *request) (reply, error) { return a.scimUsers().add(r) }
+func (a scimRoutes) createSCIMUser(r *request) (reply, error) { return a.scimUsers().add(r) }
 
 // putSCIMUser serves PUT /api/scim/v2/Users/{id}: 200 and the user; what the body leaves out is removed, but for active; 400; 404; 409 for a
 // userName that another user has, and for the last enabled superuser of the tenant, who stays; 412.
-func (a *api) putSCIMUser(r *request) (reply, error) { return a.scimUsers().put(r) }
+func (a scimRoutes) putSCIMUser(r *request) (reply, error) { return a.scimUsers().put(r) }
 
 // patchSCIMUser serves PATCH /api/scim/v2/Users/{id}: 200 and the user. Operations as RFC 7644, Entra and Okta have them, 1,000 at most; all are made
 // or none. active false disables the user, and ends the sessions and tokens. 400; 404; 409 and 412 as a PUT.
-func (a *api) patchSCIMUser(r *request) (reply, error) { return a.scimUsers().patched(r) }
+func (a scimRoutes) patchSCIMUser(r *request) (reply, error) { return a.scimUsers().patched(r) }
 
 // deleteSCIMUser serves DELETE /api/scim/v2/Users/{id}: 204; the user is disabled, out of the provider's groups, and 404 here from now on. The row
 // stays, with what it owns; a POST with the same userName brings it back. 404; 409 for the last enabled superuser of the tenant; 412.
-func (a *api) deleteSCIMUser(r *request) (reply, error) { return a.scimUsers().drop(r) }
+func (a scimRoutes) deleteSCIMUser(r *request) (reply, error) { return a.scimUsers().drop(r) }
 
 // listSCIMGroups serves GET /api/scim/v2/Groups and POST /api/scim/v2/Groups/.search as listSCIMUsers does: 200 and a page of the groups of the
 // token's domain, which ends early when they have more than 20,000 members together: excludedAttributes=members shows them all.
-func (a *api) listSCIMGroups(r *request) (reply, error) { return a.scimGroups().page(r) }
+func (a scimRoutes) listSCIMGroups(r *request) (reply, error) { return a.scimGroups().page(r) }
 
 // getSCIMGroup serves GET /api/scim/v2/Groups/{id}: 200 and a group of the token's domain; 304; 400 tooMany for one with more than 100,000 members,
 // unless excludedAttributes=members; 404.
-func (a *api) getSCIMGroup(r *request) (reply, error) { return a.scimGroups().one(r) }
+func (a scimRoutes) getSCIMGroup(r *request) (reply, error) { return a.scimGroups().one(r) }
 
 // createSCIMGroup serves POST /api/scim/v2/Groups: 201 and the new group, a team of the token's domain whose members have the role member; 400
 // invalidValue naming the attribute, also for a member that is no user of the domain; 409 uniqueness for the name of another group of the domain.
-func (a *api) createSCIMGroup(r *request) (reply, error) { return a.scimGroups().add(r) }
+func (a scimRoutes) createSCIMGroup(r *request) (reply, error) { return a.scimGroups().add(r) }
 
 // putSCIMGroup serves PUT /api/scim/v2/Groups/{id}: 200 and the group, whose members are those of the body; members who stay keep their roles. 400;
 // 404; 409; 412.
-func (a *api) putSCIMGroup(r *request) (reply, error) { return a.scimGroups().put(r) }
+func (a scimRoutes) putSCIMGroup(r *request) (reply, error) { return a.scimGroups().put(r) }
 
 // patchSCIMGroup serves PATCH /api/scim/v2/Groups/{id}: 204, or with attributes 200 and these. Adding and removing members reads none of the others.
 // 400; 404; 409; 412.
-func (a *api) patchSCIMGroup(r *request) (reply, error) { return a.scimGroups().patched(r) }
+func (a scimRoutes) patchSCIMGroup(r *request) (reply, error) { return a.scimGroups().patched(r) }
 
 // deleteSCIMGroup serves DELETE /api/scim/v2/Groups/{id}: 204; the users of the domain leave the team, which stays with what it owns and is 404
 // here from now on. 404; 412.
-func (a *api) deleteSCIMGroup(r *request) (reply, error) { return a.scimGroups().drop(r) }
+func (a scimRoutes) deleteSCIMGroup(r *request) (reply, error) { return a.scimGroups().drop(r) }
 
 // getSCIMConfig serves GET /api/scim/v2/ServiceProviderConfig: 200 and what is supported: PATCH, filters, sorting and versions, but no bulk
 // requests and no passwords.
-func (a *api) getSCIMConfig(*request) (reply, error) {
+func (a scimRoutes) getSCIMConfig(*request) (reply, error) {
 	type supported struct {
 		Supported bool `json:"supported"`
 	}
@@ -486,7 +489,7 @@ func (a *api) getSCIMConfig(*request) (reply, error) {
 }
 
 // scimDocument encodes a schema or a type of resources with its place.
-func (a *api) scimDocument(v any, schema, of, plural, id string) map[string]any {
+func (a scimRoutes) scimDocument(v any, schema, of, plural, id string) map[string]any {
 	raw, _ := json.Marshal(v) // of texts and bools
 	body := map[string]any{}
 	_ = json.Unmarshal(raw, &body)
@@ -495,14 +498,14 @@ func (a *api) scimDocument(v any, schema, of, plural, id string) map[string]any 
 	return body
 }
 
-func (a *api) scimTypes() (all []map[string]any) {
+func (a scimRoutes) scimTypes() (all []map[string]any) {
 	for _, t := range scim.Types() {
 		all = append(all, a.scimDocument(t, scim.TypeSchema, "ResourceType", "ResourceTypes", t.ID))
 	}
 	return all
 }
 
-func (a *api) scimSchemas() (all []map[string]any) {
+func (a scimRoutes) scimSchemas() (all []map[string]any) {
 	for _, s := range scim.Schemas() {
 		all = append(all, a.scimDocument(s, scim.SchemaSchema, "Schema", "Schemas", s.ID))
 	}
@@ -520,19 +523,19 @@ func oneOf(r *request, all []map[string]any) (reply, error) {
 }
 
 // listSCIMTypes serves GET /api/scim/v2/ResourceTypes: 200, User and Group.
-func (a *api) listSCIMTypes(*request) (reply, error) {
+func (a scimRoutes) listSCIMTypes(*request) (reply, error) {
 	all := a.scimTypes()
 	return scimReply(http.StatusOK, scimPage(all, len(all), 1))
 }
 
 // getSCIMType serves GET /api/scim/v2/ResourceTypes/{id}: 200; 404.
-func (a *api) getSCIMType(r *request) (reply, error) { return oneOf(r, a.scimTypes()) }
+func (a scimRoutes) getSCIMType(r *request) (reply, error) { return oneOf(r, a.scimTypes()) }
 
 // listSCIMSchemas serves GET /api/scim/v2/Schemas: 200 and the attributes of users and groups that this service keeps.
-func (a *api) listSCIMSchemas(*request) (reply, error) {
+func (a scimRoutes) listSCIMSchemas(*request) (reply, error) {
 	all := a.scimSchemas()
 	return scimReply(http.StatusOK, scimPage(all, len(all), 1))
 }
 
 // getSCIMSchema serves GET /api/scim/v2/Schemas/{id}: 200; 404.
-func (a *api) getSCIMSchema(r *request) (reply, error) { return oneOf(r, a.scimSchemas()) }
+func (a scimRoutes) getSCIMSchema(r *request) (reply, error) { return oneOf(r, a.scimSchemas()) }

@@ -15,6 +15,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
+// sessionRoutes serves logins with a password and the session.
+type sessionRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a sessionRoutes) routes() []Route {
+	return []Route{
+		{Method: post, Pattern: "/api/login/:domain", Name: "login", Grants: logins, Secret: true, Public: true, Login: true, Browser: true, Summary: "Log in with a password", handle: a.login},
+		{Method: get, Pattern: "/api/session", Name: "getSession", Grants: logins, Secret: true, Summary: "Who the caller is", handle: a.getSession},
+	}
+}
+
 // cookieName is the session cookie.
 const cookieName = "sid"
 
@@ -39,7 +50,7 @@ type loginBody struct {
 // other failures are pages, too; 400 naming username or password where it
 // is missing; 429 when too many log in at the tenant or from the client's network; 502 when the domain's directory cannot be
 // asked. Each refusal is a line in the log with its reason.
-func (a *api) login(r *request) (reply, error) {
+func (a sessionRoutes) login(r *request) (reply, error) {
 	in, returnTo, err := r.loginBody()
 	if err != nil {
 		return reply{}, err
@@ -134,7 +145,7 @@ func (a *api) cookie(token string, maxAge int) *http.Cookie {
 
 // getSession serves GET /api/session: 200 and who the caller is, with the highest role over all teams.
 // The permissions of a read-only token are all false, also ai: it reads what AI users read.
-func (a *api) getSession(r *request) (reply, error) {
+func (a sessionRoutes) getSession(r *request) (reply, error) {
 	permissions := map[string]bool{"ai": r.who.AI && !r.who.ReadOnly}
 	for _, p := range actor.Permissions() {
 		permissions[string(p)] = r.who.Can(p)

@@ -14,6 +14,19 @@ import (
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
+// ssoRoutes serves logins at a provider.
+type ssoRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a ssoRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Grants: logins, Public: true, Login: true, Browser: true, AnyType: true, Summary: "Log in at the domain's provider", handle: a.beginSSO},
+		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Grants: logins, Public: true, Login: true, Browser: true, AnyType: true, Summary: "Come back from an OpenID provider", handle: a.finishSSO},
+		{Method: post, Pattern: "/api/login/:domain/acs", Name: "finishSAML", Grants: logins, Public: true, Login: true, Browser: true, Foreign: true, AnyType: true, Summary: "Come back from a SAML provider", handle: a.finishSAML},
+		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "What a SAML provider needs to know", handle: a.getSSOMetadata},
+	}
+}
+
 // endpoints returns the addresses at which a domain's provider reaches this service. Each names the tenant, so that an
 // answer of one tenant's provider is never accepted where another one's is expected (RFC 9700, mix-up).
 func (a *api) endpoints(tenant, domain string) domains.Endpoints {
@@ -39,7 +52,7 @@ func (a *api) anonymous(r *request) (query url.Values, tenant string, err error)
 // after the login; without it the login answers as one with a password does, and leads a browser to the page of a login. A failure, here and later, is a page for a browser; with
 // errors=return it is 303 to returnTo with error and request in its query. 404 for every domain without one; 400
 // for a returnTo that is no path, or too long for this domain.
-func (a *api) beginSSO(r *request) (reply, error) {
+func (a ssoRoutes) beginSSO(r *request) (reply, error) {
 	query, tenant, err := a.anonymous(r)
 	if err != nil {
 		return reply{}, err
@@ -84,7 +97,7 @@ func loginCookieName(state string) string {
 // "Unable to log in" for every reason alike, also for the second use of an answer; 503 when too many log in: the same address
 // may be tried again. Failures are as those of beginSSO. The page that a person gets tells apart when the cookie of the login is missing, and when it has
 // expired or was used before, as that says nothing about people.
-func (a *api) finishSSO(r *request) (reply, error) {
+func (a ssoRoutes) finishSSO(r *request) (reply, error) {
 	query, err := parseQuery(r.Request)
 	if err != nil {
 		return reply{}, err
@@ -97,7 +110,7 @@ func (a *api) finishSSO(r *request) (reply, error) {
 // finishSAML serves POST /api/login/{domain}/acs, where SAML comes back with a form: as finishSSO. The route is open to
 // forms of other origins: that is where it comes from, and the cookie of the login's own browser has to come with it. A form without the state
 // of a login here is of one that has begun at the provider, which the domain must allow; then RelayState may be a path to go to.
-func (a *api) finishSAML(r *request) (reply, error) {
+func (a ssoRoutes) finishSAML(r *request) (reply, error) {
 	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != formType {
 		return reply{}, errs.New(errs.Unsupported, "The Content-Type must be application/x-www-form-urlencoded.")
 	}
@@ -117,7 +130,7 @@ func (a *api) finishSAML(r *request) (reply, error) {
 
 // finishUnasked finishes a login that has begun at the provider. It comes with the navigation of a person, not in the frame of a page, where
 // nobody sees who they become.
-func (a *api) finishUnasked(r *request, tenant string, form url.Values) (reply, error) {
+func (a ssoRoutes) finishUnasked(r *request, tenant string, form url.Values) (reply, error) {
 	domain, done := r.param("domain"), domains.Finished{}
 	err := error(errs.Wrap(errs.Unauthenticated, errors.New("an answer that nobody asked for came to a frame of a page"), "Unable to log in"))
 	if dest := r.Header.Get("Sec-Fetch-Dest"); dest == "" || dest == "document" {
@@ -126,7 +139,7 @@ func (a *api) finishUnasked(r *request, tenant string, form url.Values) (reply, 
 	return a.start(r, attempt{tenant: tenant, domain: domain, back: done.Return, fault: done.Fault}, done, err)
 }
 
-func (a *api) finishLogin(r *request, tenant, state string, params url.Values) (reply, error) {
+func (a ssoRoutes) finishLogin(r *request, tenant, state string, params url.Values) (reply, error) {
 	browser := ""
 	if c, err := r.Cookie(loginCookieName(state)); err == nil {
 		browser = c.Value
@@ -145,7 +158,7 @@ func (a *api) finishLogin(r *request, tenant, state string, params url.Values) (
 }
 
 // start starts the session of a login at a provider that has ended with err, and replies with it.
-func (a *api) start(r *request, tried attempt, done domains.Finished, err error) (reply, error) {
+func (a ssoRoutes) start(r *request, tried attempt, done domains.Finished, err error) (reply, error) {
 	if err != nil {
 		return reply{}, a.refuseAttempt(r, tried.tenant, done.User.Username, tried, err)
 	}
@@ -167,7 +180,7 @@ func (a *api) start(r *request, tried attempt, done domains.Finished, err error)
 }
 
 // lostCookie returns why a browser has probably not brought the cookie of its login, and what the operator can do.
-func (a *api) lostCookie(r *request) error {
+func (a ssoRoutes) lostCookie(r *request) error {
 	const begun = "the browser has not brought the cookie of this login: "
 	switch {
 	case r.Method == http.MethodPost && !a.secureCookie:
@@ -179,13 +192,13 @@ func (a *api) lostCookie(r *request) error {
 }
 
 // refuseAttempt is refuseLogin for a login at a provider.
-func (a *api) refuseAttempt(r *request, tenant, username string, tried attempt, err error) error {
+func (a ssoRoutes) refuseAttempt(r *request, tenant, username string, tried attempt, err error) error {
 	return refusedLogin{a.refuseLogin(r, tenant, tried.domain, username, err), tried}
 }
 
 // getSSOMetadata serves GET /api/login/{domain}/metadata: 200 and what the domain's provider has to know of this service;
 // 404 for every domain without it.
-func (a *api) getSSOMetadata(r *request) (reply, error) {
+func (a ssoRoutes) getSSOMetadata(r *request) (reply, error) {
 	_, tenant, err := a.anonymous(r)
 	if err != nil {
 		return reply{}, err

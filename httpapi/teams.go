@@ -9,6 +9,25 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
+// teamRoutes serves teams and their members.
+type teamRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a teamRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/users/:username/memberships", Name: "listMemberships", Grants: nothing, Query: paged, Summary: "The teams of a user", handle: a.listMemberships},
+		{Method: get, Pattern: "/api/teams", Name: "listTeams", Grants: nothing, Query: searched, Summary: "The teams", handle: a.listTeams},
+		{Method: post, Pattern: "/api/teams", Name: "createTeam", Grants: rights, Permission: actor.Superuser, Tx: true, Summary: "Add a team", handle: a.createTeam},
+		{Method: get, Pattern: "/api/teams/:id", Name: "getTeam", Grants: nothing, Summary: "One team", handle: a.getTeam},
+		{Method: put, Pattern: "/api/teams/:id", Name: "putTeam", Grants: rights, Row: "team", Tx: true, Summary: "Change a team", handle: a.putTeam},
+		{Method: del, Pattern: "/api/teams/:id", Name: "deleteTeam", Grants: rights, Row: "team", Permission: actor.Superuser, Tx: true, Options: deletePrincipalInput{}, Summary: "Remove a team", handle: a.deleteTeam},
+		{Method: get, Pattern: "/api/teams/:id/members", Name: "listMembers", Grants: nothing, Query: paged, Summary: "The members of a team", handle: a.listMembers},
+		{Method: get, Pattern: "/api/teams/:id/members/:username", Name: "getMember", Grants: nothing, Summary: "One membership", handle: a.getMember},
+		{Method: put, Pattern: "/api/teams/:id/members/:username", Name: "putMember", Grants: rights, Row: "member", Tx: true, Summary: "Add a member or change a role", handle: a.putMember},
+		{Method: del, Pattern: "/api/teams/:id/members/:username", Name: "deleteMember", Grants: rights, Row: "member", Tx: true, Options: noOptions{}, Summary: "Remove a member", handle: a.deleteMember},
+	}
+}
+
 // teamBody is a Team as the API writes it.
 type teamBody struct {
 	Tenant       string   `json:"tenant"`
@@ -38,7 +57,7 @@ type teamPermissionsBody struct {
 	Write         bool `json:"write"`
 }
 
-func (a *api) team(who actor.Actor, t principals.Team) hal.Resource {
+func (a teamRoutes) team(who actor.Actor, t principals.Team) hal.Resource {
 	return hal.Resource{Links: a.teamLinks(t.ID), Row: t, Value: teamBody{
 		Tenant: t.Tenant, ID: t.ID, Name: t.Name, Slug: t.Slug, NaturalID: t.NaturalID(), Description: t.Description,
 		Domain: t.Domain, Color: t.Color, Icon: t.Icon, MaterialIcon: t.MaterialIcon, Source: t.Source, SourceID: t.SourceID,
@@ -84,7 +103,7 @@ func (in teamInput) apply(t *principals.Team) {
 
 // listTeams serves GET /api/teams: 200 and a page of teams, 20 unless limit says otherwise, ordered by name unless sort
 // says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
-func (a *api) listTeams(r *request) (reply, error) {
+func (a teamRoutes) listTeams(r *request) (reply, error) {
 	q, err := r.page(20)
 	if err != nil {
 		return reply{}, err
@@ -93,11 +112,11 @@ func (a *api) listTeams(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:team", nil, func(t principals.Team) hal.Resource { return a.team(r.who, t) }))
+	return ok(collection(a.api, r, q, page, "inf:team", nil, func(t principals.Team) hal.Resource { return a.team(r.who, t) }))
 }
 
 // createTeam serves POST /api/teams: 201 and the team; 409 for a taken slug, which comes from the name when left out.
-func (a *api) createTeam(r *request) (reply, error) {
+func (a teamRoutes) createTeam(r *request) (reply, error) {
 	in, err := decode[teamInput](r)
 	if err != nil {
 		return reply{}, err
@@ -111,12 +130,12 @@ func (a *api) createTeam(r *request) (reply, error) {
 }
 
 // getTeam serves GET /api/teams/{id}, an id or a slug: 200 and the team; 404.
-func (a *api) getTeam(r *request) (reply, error) {
+func (a teamRoutes) getTeam(r *request) (reply, error) {
 	return a.teamReply(r)(a.Principals.Team(r.Context(), r.param("id")))
 }
 
 // teamReply replies with the result of a service: 200 and the team.
-func (a *api) teamReply(r *request) func(principals.Team, error) (reply, error) {
+func (a teamRoutes) teamReply(r *request) func(principals.Team, error) (reply, error) {
 	return func(t principals.Team, err error) (reply, error) {
 		if err != nil {
 			return reply{}, err
@@ -127,7 +146,7 @@ func (a *api) teamReply(r *request) func(principals.Team, error) (reply, error) 
 
 // putTeam serves PUT /api/teams/{id}: 200 and the changed team; what the body leaves out stays. For superusers and the
 // team's admins.
-func (a *api) putTeam(r *request) (reply, error) {
+func (a teamRoutes) putTeam(r *request) (reply, error) {
 	in, err := decodeUpdate[teamInput](r, teamBody{})
 	if err != nil {
 		return reply{}, err
@@ -139,7 +158,7 @@ func (a *api) putTeam(r *request) (reply, error) {
 }
 
 // deleteTeam serves DELETE /api/teams/{id}: 200; 409 when the team owns content and no reassignTo says who gets it.
-func (a *api) deleteTeam(r *request) (reply, error) {
+func (a teamRoutes) deleteTeam(r *request) (reply, error) {
 	return a.deletePrincipal(r, r.param("id"), a.Principals.DeleteTeam)
 }
 
@@ -170,7 +189,7 @@ type memberBody struct {
 	Tenant      string   `json:"tenant"`
 }
 
-func (a *api) member(tenant string, m principals.Membership) hal.Resource {
+func (a teamRoutes) member(tenant string, m principals.Membership) hal.Resource {
 	links := hal.Self(a.href("teams", m.TeamID, "members", m.Username)).
 		With("inf:team", a.href("teams", m.TeamID)).With("inf:user", a.href("users", m.Username)).
 		With("inf:members", a.href("teams", m.TeamID, "members"))
@@ -182,17 +201,17 @@ func (a *api) member(tenant string, m principals.Membership) hal.Resource {
 
 // listMembers serves GET /api/teams/{id}/members: 200 and a page of members, 100 unless limit says otherwise, ordered by name
 // unless sort says otherwise (displayName, username, createdAt); 404.
-func (a *api) listMembers(r *request) (reply, error) {
+func (a teamRoutes) listMembers(r *request) (reply, error) {
 	return a.memberList(r, r.param("id"), a.Principals.Members)
 }
 
 // listMemberships serves GET /api/users/{username}/memberships: 200 and a page of the user's teams, 100 unless limit says
 // otherwise, ordered by name unless sort says otherwise (teamName, createdAt); 404.
-func (a *api) listMemberships(r *request) (reply, error) {
+func (a teamRoutes) listMemberships(r *request) (reply, error) {
 	return a.memberList(r, r.param("username"), a.Principals.Memberships)
 }
 
-func (a *api) memberList(r *request, of string, list func(context.Context, string, paging.Query) (paging.Page[principals.Membership], error)) (reply, error) {
+func (a teamRoutes) memberList(r *request, of string, list func(context.Context, string, paging.Query) (paging.Page[principals.Membership], error)) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -201,11 +220,11 @@ func (a *api) memberList(r *request, of string, list func(context.Context, strin
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:membership", nil, func(m principals.Membership) hal.Resource { return a.member(r.who.Tenant, m) }))
+	return ok(collection(a.api, r, q, page, "inf:membership", nil, func(m principals.Membership) hal.Resource { return a.member(r.who.Tenant, m) }))
 }
 
 // getMember serves GET /api/teams/{id}/members/{username}: 200 and the membership; 404.
-func (a *api) getMember(r *request) (reply, error) {
+func (a teamRoutes) getMember(r *request) (reply, error) {
 	m, err := a.Principals.Member(r.Context(), r.param("id"), r.param("username"))
 	if err != nil {
 		return reply{}, err
@@ -215,7 +234,7 @@ func (a *api) getMember(r *request) (reply, error) {
 
 // putMember serves PUT /api/teams/{id}/members/{username} {role}: 200 and the membership. For superusers and the team's
 // admins.
-func (a *api) putMember(r *request) (reply, error) {
+func (a teamRoutes) putMember(r *request) (reply, error) {
 	in, err := decodeUpdate[struct {
 		Role string `json:"role"`
 	}](r, memberBody{})
@@ -234,7 +253,7 @@ func (a *api) putMember(r *request) (reply, error) {
 }
 
 // deleteMember serves DELETE /api/teams/{id}/members/{username}: 200; 404 when the user is not in the team.
-func (a *api) deleteMember(r *request) (reply, error) {
+func (a teamRoutes) deleteMember(r *request) (reply, error) {
 	if err := a.Principals.RemoveMember(r.Context(), r.param("id"), r.param("username")); err != nil {
 		return reply{}, err
 	}

@@ -6,10 +6,22 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
+
+// tenantRoutes serves the caller's tenant.
+type tenantRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a tenantRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/tenant", Name: "getTenant", Grants: settings, Summary: "The caller's tenant", handle: a.getTenant},
+		{Method: put, Pattern: "/api/tenant", Name: "putTenant", Grants: settings, Row: "tenant", Permission: actor.Superuser, Tx: true, Summary: "Change the tenant's name and settings", handle: a.putTenant},
+	}
+}
 
 // tenantBody is a tenant as the API writes it.
 type tenantBody struct {
@@ -78,7 +90,7 @@ func (s *sources) fillField(by *filler, raw json.RawMessage, path string) error 
 	return nil
 }
 
-func (a *api) tenant(ctx context.Context, t tenants.Tenant) (reply, error) {
+func (a tenantRoutes) tenant(ctx context.Context, t tenants.Tenant) (reply, error) {
 	u, err := a.usage(ctx, t.ID)
 	if err != nil {
 		return reply{}, err
@@ -92,7 +104,7 @@ func (a *api) tenant(ctx context.Context, t tenants.Tenant) (reply, error) {
 }
 
 // getTenant serves GET /api/tenant: 200 and the caller's tenant, with what it stores and may store.
-func (a *api) getTenant(r *request) (reply, error) {
+func (a tenantRoutes) getTenant(r *request) (reply, error) {
 	t, err := a.Tenants.Get(r.Context())
 	if err != nil {
 		return reply{}, err
@@ -102,7 +114,7 @@ func (a *api) getTenant(r *request) (reply, error) {
 
 // putTenant serves PUT /api/tenant: 200 and the changed tenant; what the body leaves out stays. 403
 // for other licenses than the tenant has, unless superusers may set them.
-func (a *api) putTenant(r *request) (reply, error) {
+func (a tenantRoutes) putTenant(r *request) (reply, error) {
 	in, err := decodeUpdate[struct {
 		Name     *string `json:"name"`
 		Settings struct {

@@ -11,6 +11,19 @@ import (
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
+// tokenRoutes serves the caller's API tokens.
+type tokenRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a tokenRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/tokens", Name: "listTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The caller's API tokens", handle: a.listTokens},
+		{Method: post, Pattern: "/api/tokens", Name: "createToken", Grants: credentials, Secret: true, Tx: true, Summary: "Make an API token", handle: a.createToken},
+		{Method: get, Pattern: "/api/tokens/:id", Name: "getToken", Grants: credentials, Secret: true, Summary: "One of the caller's API tokens", handle: a.getToken},
+		{Method: del, Pattern: "/api/tokens/:id", Name: "deleteToken", Grants: credentials, Row: "token", Tx: true, Options: noOptions{}, Summary: "Revoke an API token", handle: a.deleteToken},
+	}
+}
+
 // tokenBody is a Token as the API writes it. Of the columns for an entity, that of the one which the token is for is not null.
 type tokenBody struct {
 	ID             string          `json:"id"`
@@ -45,7 +58,7 @@ type tokenBody struct {
 	} `json:"permissions"`
 }
 
-func (a *api) token(who actor.Actor, t sessions.Token) hal.Resource {
+func (a tokenRoutes) token(who actor.Actor, t sessions.Token) hal.Resource {
 	return hal.Resource{Links: hal.Self(a.href("tokens", t.ID)).With("inf:tokens", a.href("tokens")), Value: newTokenBody(who, t), Row: t}
 }
 
@@ -125,7 +138,7 @@ func (in tokenInput) token(ofType string) (sessions.NewToken, error) {
 }
 
 // createToken serves POST /api/tokens: 201 and the token with its key, which cannot be read again.
-func (a *api) createToken(r *request) (reply, error) {
+func (a tokenRoutes) createToken(r *request) (reply, error) {
 	in, err := decode[struct {
 		tokenInput
 		ReadOnly bool `json:"readOnly"`
@@ -151,7 +164,7 @@ func (a *api) createToken(r *request) (reply, error) {
 }
 
 // listTokens serves GET /api/tokens: 200 and a page of the caller's tokens, newest first, without their keys.
-func (a *api) listTokens(r *request) (reply, error) {
+func (a tokenRoutes) listTokens(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -160,11 +173,11 @@ func (a *api) listTokens(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource { return a.token(r.who, t) }))
+	return ok(collection(a.api, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource { return a.token(r.who, t) }))
 }
 
 // getToken serves GET /api/tokens/{id}: 200 and one of the caller's tokens, without its key; 404.
-func (a *api) getToken(r *request) (reply, error) {
+func (a tokenRoutes) getToken(r *request) (reply, error) {
 	t, err := a.Sessions.Token(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -173,7 +186,7 @@ func (a *api) getToken(r *request) (reply, error) {
 }
 
 // deleteToken serves DELETE /api/tokens/{id}: 200, and the token is worth nothing from now on; 404.
-func (a *api) deleteToken(r *request) (reply, error) {
+func (a tokenRoutes) deleteToken(r *request) (reply, error) {
 	if err := a.Sessions.DeleteToken(r.Context(), r.param("id")); err != nil {
 		return reply{}, err
 	}

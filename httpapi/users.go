@@ -10,6 +10,23 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
+// userRoutes serves users.
+type userRoutes struct{ *api }
+
+// routes returns the rows of the route table.
+func (a userRoutes) routes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/api/users", Name: "listUsers", Grants: nothing, Query: searched, Summary: "The users", handle: a.listUsers},
+		{Method: post, Pattern: "/api/users", Name: "createUser", Grants: profiles, Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Add a user", handle: a.createUser},
+		{Method: get, Pattern: "/api/users/:username", Name: "getUser", Grants: nothing, Summary: "One user", handle: a.getUser},
+		{Method: put, Pattern: "/api/users/:username", Name: "putUser", Grants: profiles, Row: "user", Query: []string{"check"}, Summary: "Change a user", handle: a.putUser},
+		{Method: del, Pattern: "/api/users/:username", Name: "deleteUser", Grants: profiles, Row: "user", Permission: actor.Superuser, Tx: true, Options: deletePrincipalInput{}, Summary: "Remove a user", handle: a.deleteUser},
+		{Method: put, Pattern: "/api/users/:username/password", Name: "putPassword", Grants: credentials, Query: []string{"revokeTokens"}, Summary: "Change a password", handle: a.putPassword},
+		{Method: put, Pattern: "/api/users/:username/superuser", Name: "putSuperuser", Grants: rights, Row: "user", Permission: actor.Superuser, Tx: true, Summary: "Make or unmake a superuser", handle: a.putSuperuser},
+		{Method: put, Pattern: "/api/users/:username/viewed-feed", Name: "putViewedFeed", Grants: profiles, Tx: true, OwnTx: true, Summary: "Note that the user has seen the feed", handle: a.putViewedFeed},
+	}
+}
+
 // userBody is a User as the API writes it.
 type userBody struct {
 	Tenant                    string                `json:"tenant"`
@@ -173,7 +190,7 @@ func (in userInput) apply(u *principals.User) {
 
 // listUsers serves GET /api/users: 200 and a page of users, 20 unless limit says otherwise, ordered by username unless
 // sort says otherwise (username, displayName, createdAt, updatedAt); q searches names and email.
-func (a *api) listUsers(r *request) (reply, error) {
+func (a userRoutes) listUsers(r *request) (reply, error) {
 	q, err := r.page(20)
 	if err != nil {
 		return reply{}, err
@@ -182,12 +199,12 @@ func (a *api) listUsers(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:user", nil, func(u principals.User) hal.Resource { return a.user(r.who, u) }))
+	return ok(collection(a.api, r, q, page, "inf:user", nil, func(u principals.User) hal.Resource { return a.user(r.who, u) }))
 }
 
 // createUser serves POST /api/users: 201 and the user; 409 for a taken name. A user without a password, or with null
 // for it, cannot log in with one.
-func (a *api) createUser(r *request) (reply, error) {
+func (a userRoutes) createUser(r *request) (reply, error) {
 	in, err := decode[struct {
 		Username string        `json:"username"`
 		Password field[string] `json:"password"`
@@ -217,7 +234,7 @@ func (a *api) createUser(r *request) (reply, error) {
 }
 
 // getUser serves GET /api/users/{username}: 200 and the user; 404.
-func (a *api) getUser(r *request) (reply, error) {
+func (a userRoutes) getUser(r *request) (reply, error) {
 	return a.userReply(r)(a.Principals.User(r.Context(), r.param("username")))
 }
 
@@ -234,7 +251,7 @@ func (a *api) userReply(r *request) func(principals.User, error) (reply, error) 
 // putUser serves PUT /api/users/{username}: 200 and the changed user; what the body leaves out stays. Users may change
 // their own profile, superusers everything. A move to a domain whose directory does not know the user is 409, and 502 while the directory is
 // away: ?check=false moves all the same, and does not ask.
-func (a *api) putUser(r *request) (reply, error) {
+func (a userRoutes) putUser(r *request) (reply, error) {
 	in, err := decodeUpdate[userInput](r, userBody{avatarBody: avatarBody{AvatarURL: "of one with a picture"}})
 	if err != nil {
 		return reply{}, err
@@ -260,7 +277,7 @@ func (a *api) putUser(r *request) (reply, error) {
 	})
 }
 
-func (a *api) editUser(r *request, edit func(*principals.User)) (reply, error) {
+func (a userRoutes) editUser(r *request, edit func(*principals.User)) (reply, error) {
 	return a.userReply(r)(a.Principals.UpdateUser(r.Context(), r.param("username"), func(u *principals.User) error {
 		edit(u)
 		return nil
@@ -268,7 +285,7 @@ func (a *api) editUser(r *request, edit func(*principals.User)) (reply, error) {
 }
 
 // putSuperuser serves PUT /api/users/{username}/superuser {superuser}: 200 and the user; 409 for the last one.
-func (a *api) putSuperuser(r *request) (reply, error) {
+func (a userRoutes) putSuperuser(r *request) (reply, error) {
 	in, err := decode[struct {
 		Superuser *bool `json:"superuser"`
 	}](r)
@@ -282,7 +299,7 @@ func (a *api) putSuperuser(r *request) (reply, error) {
 }
 
 // putViewedFeed serves PUT /api/users/{username}/viewed-feed: 200 and the user, whose lastViewedFeed is now.
-func (a *api) putViewedFeed(r *request) (reply, error) {
+func (a userRoutes) putViewedFeed(r *request) (reply, error) {
 	if err := r.noBody(nil); err != nil {
 		return reply{}, err
 	}
@@ -291,14 +308,14 @@ func (a *api) putViewedFeed(r *request) (reply, error) {
 
 // deleteUser serves DELETE /api/users/{username}: 200; 409 when the user owns content and no reassignTo says who gets it,
 // or is the last superuser.
-func (a *api) deleteUser(r *request) (reply, error) {
+func (a userRoutes) deleteUser(r *request) (reply, error) {
 	return a.deletePrincipal(r, r.param("username"), a.Principals.DeleteUser)
 }
 
 // putPassword serves PUT /api/users/{username}/password {password, currentPassword?, domain?}: 200 {revokedTokens, liveTokens}, and the
 // user's sessions end. The current password is needed for one's own: 400 without it, 403 for a wrong one. API tokens live on, but with ?revokeTokens=true.
 // With the domain local, a superuser moves a user of another domain there.
-func (a *api) putPassword(r *request) (reply, error) {
+func (a userRoutes) putPassword(r *request) (reply, error) {
 	in, err := decode[struct {
 		Password        string  `json:"password"`
 		CurrentPassword *string `json:"currentPassword"`

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -12,12 +13,25 @@ import (
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
+// visitorRoutes serves the visitors of apps who have no account.
+type visitorRoutes struct{ *api }
+
+// routes returns the rows of the route table, unless the host keeps apps itself.
+func (a visitorRoutes) routes() []Route {
+	if slices.Contains(a.HostKinds, apps.Kind) {
+		return nil
+	}
+	return []Route{
+		{Method: get, Pattern: "/api/apps/:id/share", Name: "getAppSharePage", Grants: programs, AnyType: true, View: true, Visitor: true, Summary: "The page of an app for visitors without an account", handle: a.getAppSharePage},
+	}
+}
+
 // getAppSharePage serves GET /api/apps/{id}/share?token=: 200 and the entry page of an app for a visitor without an account, with the
 // key of a token of the app. The page is as below view, with no user and the token's roles; its files and calls, GET alone, are
 // those of the user who has made the token, for as long as that user may share the app. With print=portrait or print=landscape it is
 // printed on such sheets. The same 401 without a token, for one that is not of this app, has expired or was revoked, and for an
 // app that is not there; 409 for a manifest that cannot be read.
-func (a *api) getAppSharePage(r *request) (reply, error) {
+func (a visitorRoutes) getAppSharePage(r *request) (reply, error) {
 	print, err := orientation(r)
 	if err != nil {
 		return reply{}, err

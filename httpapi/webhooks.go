@@ -20,9 +20,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/webhooks"
 )
 
-// webhookRoutes are the routes of apps' webhooks, unless the host keeps apps itself.
-func (a *api) webhookRoutes() []Route {
-	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+// webhookRoutes serves webhooks and what calls them.
+type webhookRoutes struct{ *api }
+
+// routes returns the rows of apps' webhooks, unless the host keeps apps itself.
+func (a webhookRoutes) routes() []Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
@@ -88,7 +90,7 @@ type webhookDay struct {
 // listAppWebhooks serves GET /api/apps/{id}/webhooks: 200 and {routes: [{method, path, config}], recent: [the last 50 calls, newest first],
 // daily: [{day, count, avgDurationMs, errorCount} of the last 30 days, without days of no calls]}, to those who may change the app. With
 // method= and path= recent and daily are those of one route; one of them alone is 400, and so is a draft. 403; 404.
-func (a *api) listAppWebhooks(r *request) (reply, error) {
+func (a webhookRoutes) listAppWebhooks(r *request) (reply, error) {
 	query, err := parseQuery(r.Request)
 	if err != nil {
 		return reply{}, err
@@ -174,7 +176,7 @@ func (a *api) invocation(v webhooks.Invocation) hal.Resource {
 
 // getAppInvocation serves GET /api/apps/{id}/webhooks/invocations/{invocationId}: 200 and a call with its log, of a webhook or of a server
 // route, to those who may change the app; 400 for a draft; 403; 404.
-func (a *api) getAppInvocation(r *request) (reply, error) {
+func (a webhookRoutes) getAppInvocation(r *request) (reply, error) {
 	v, err := a.Webhooks.Invocation(r.Context(), r.param("id"), r.param("invocationId"))
 	if err != nil {
 		return reply{}, err
@@ -186,7 +188,7 @@ func (a *api) getAppInvocation(r *request) (reply, error) {
 // request that config.keep has kept, as the owner of the app, and waits for its end. 200 and the call that this is, with replayOf; what the
 // handler does wrong is in it. 400 for a draft; 403; 404, also for a request that is not kept; 409 if the route is gone, or the owner of
 // the app is disabled or gone.
-func (a *api) replayAppInvocation(r *request) (reply, error) {
+func (a webhookRoutes) replayAppInvocation(r *request) (reply, error) {
 	v, err := a.Webhooks.Replay(r.Context(), r.param("id"), r.param("invocationId"), a.bindWebhook)
 	if err != nil {
 		return reply{}, err
@@ -195,7 +197,7 @@ func (a *api) replayAppInvocation(r *request) (reply, error) {
 }
 
 // webhookToken encodes a token, with its key for those who may use it to write.
-func (a *api) webhookToken(who actor.Actor, t sessions.Token, key func(sessions.Token) (string, error)) (hal.Resource, error) {
+func (a webhookRoutes) webhookToken(who actor.Actor, t sessions.Token, key func(sessions.Token) (string, error)) (hal.Resource, error) {
 	text, err := key(t)
 	return hal.Resource{Links: a.webhookTokenLinks(t), Row: t, Beside: text, Value: struct {
 		tokenBody
@@ -203,7 +205,7 @@ func (a *api) webhookToken(who actor.Actor, t sessions.Token, key func(sessions.
 	}{newTokenBody(who, t), orNull(text)}}, err
 }
 
-func (a *api) webhookTokenLinks(t sessions.Token) hal.Links {
+func (a webhookRoutes) webhookTokenLinks(t sessions.Token) hal.Links {
 	all := a.href("apps", t.Entity.ID, "webhook-tokens")
 	links := hal.Self(all+"/"+hal.Segment(t.ID)).With("inf:app-webhook-tokens", all).With("inf:app", a.href("apps", t.Entity.ID))
 	links["inf:app-hook"] = hal.Link{Href: a.href("apps", t.Entity.ID, "_hook") + "/{+path}?token={key}", Templated: true}
@@ -211,7 +213,7 @@ func (a *api) webhookTokenLinks(t sessions.Token) hal.Links {
 }
 
 // webhookKeys returns what makes the keys of the tokens of an app. A caller with a token that can only read gets none.
-func (a *api) webhookKeys(r *request, some bool) (func(sessions.Token) (string, error), error) {
+func (a webhookRoutes) webhookKeys(r *request, some bool) (func(sessions.Token) (string, error), error) {
 	if !some || r.who.ReadOnly {
 		return func(sessions.Token) (string, error) { return "", nil }, nil
 	}
@@ -222,7 +224,7 @@ func (a *api) webhookKeys(r *request, some bool) (func(sessions.Token) (string, 
 // listWebhookTokens serves GET /api/apps/{id}/webhook-tokens: 200 and a page of the tokens of an app's webhooks, newest first, each with the
 // key that the secret of now signs; 400 for a draft; 403 for those who may not change the app; 404. A caller with a token that can only
 // read gets null for the keys.
-func (a *api) listWebhookTokens(r *request) (reply, error) {
+func (a webhookRoutes) listWebhookTokens(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -235,7 +237,7 @@ func (a *api) listWebhookTokens(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	answer := collection(a, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource {
+	answer := collection(a.api, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource {
 		one, failed := a.webhookToken(r.who, t, key)
 		if failed != nil {
 			err = failed
@@ -250,7 +252,7 @@ func (a *api) listWebhookTokens(r *request) (reply, error) {
 
 // createWebhookToken serves POST /api/apps/{id}/webhook-tokens {notes, expiresAt, restrict, cidr}: 201 and the token with its key. 400 for
 // a member that is not known, and for a draft; 403 for those who may not change the app, and for a caller with a token; 404.
-func (a *api) createWebhookToken(r *request) (reply, error) {
+func (a webhookRoutes) createWebhookToken(r *request) (reply, error) {
 	in, err := decode[tokenInput](r)
 	if err != nil {
 		return reply{}, err
@@ -287,7 +289,7 @@ func (a *api) createWebhookToken(r *request) (reply, error) {
 }
 
 // getWebhookToken serves GET /api/apps/{id}/webhook-tokens/{tokenId}: 200 and the token with its key; 400 for a draft; 403; 404.
-func (a *api) getWebhookToken(r *request) (reply, error) {
+func (a webhookRoutes) getWebhookToken(r *request) (reply, error) {
 	t, err := a.Sessions.WebhookToken(r.Context(), r.param("id"), r.param("tokenId"))
 	if err != nil {
 		return reply{}, err
@@ -305,7 +307,7 @@ func (a *api) getWebhookToken(r *request) (reply, error) {
 
 // deleteWebhookToken serves DELETE /api/apps/{id}/webhook-tokens/{tokenId}: 200 {id}; calls with the token are refused from now on. 400 for a
 // draft; 403; 404.
-func (a *api) deleteWebhookToken(r *request) (reply, error) {
+func (a webhookRoutes) deleteWebhookToken(r *request) (reply, error) {
 	if err := a.Sessions.DeleteWebhookToken(r.Context(), r.param("id"), r.param("tokenId")); err != nil {
 		return reply{}, err
 	}
@@ -320,7 +322,7 @@ type identified struct {
 
 // rotateWebhookSecret serves POST /api/apps/{id}/_rotate-webhook-secret: 200 {id}; all keys that were given out are worth nothing from now
 // on, and lists have the new ones. 400 for a draft; 403; 404.
-func (a *api) rotateWebhookSecret(r *request) (reply, error) {
+func (a webhookRoutes) rotateWebhookSecret(r *request) (reply, error) {
 	id, err := a.Apps.RotateWebhookSecret(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
@@ -343,7 +345,7 @@ func escapedHookPath(r *http.Request) string {
 // callWebhook serves GET, POST and PUT /api/apps/{id}/_hook/{path}?token=: what a handler of the app answers. 401, the same for every
 // reason, without a valid key, whatever else the request has; 401 if the signature that config.verify demands is wrong; 404 for a path that
 // no route has, 405 for a method that it does not have; 413; 500 and 504 for a handler that failed or took too long; 503 when too many run.
-func (a *api) callWebhook(r *request) (reply, error) {
+func (a webhookRoutes) callWebhook(r *request) (reply, error) {
 	query, err := parseQuery(r.Request)
 	if err != nil {
 		return reply{}, err
@@ -386,7 +388,7 @@ func closedIn(answer reply) reply {
 }
 
 // bindWebhook sets what the handler of a webhook can call, as the owner of its app. A team only reads.
-func (a *api) bindWebhook(ctx context.Context, in *handlers.Invocation) (end func(), err error) {
+func (a webhookRoutes) bindWebhook(ctx context.Context, in *handlers.Invocation) (end func(), err error) {
 	return a.BindTool(ctx, in, handlers.ToolCall{})
 }
 

@@ -1,0 +1,197 @@
+package httpapi
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
+)
+
+// appPartRoutes serves the environment, the datasets and the tags of apps.
+type appPartRoutes struct{ *api }
+
+// routes returns the rows of the route table, unless the host keeps apps itself.
+func (a appPartRoutes) routes() []Route {
+	if slices.Contains(a.HostKinds, apps.Kind) {
+		return nil
+	}
+	const one = "/api/apps/:id"
+	n := drafted{a.api, "apps", string(apps.Kind), "contents", a.Apps}
+	return []Route{
+		{Method: get, Pattern: one + "/environment", Name: "getAppEnvironment", Grants: programs, Summary: "The names of an app's variables", handle: n.getAppEnvironment},
+		{Method: put, Pattern: one + "/environment/:key", Name: "putAppVariable", Grants: programs, Row: "app", Tx: true, Summary: "Set a variable of an app", handle: a.putAppVariable},
+		{Method: del, Pattern: one + "/environment/:key", Name: "deleteAppVariable", Grants: programs, Row: "app", Tx: true, Options: noOptions{}, Summary: "Remove a variable of an app", handle: a.deleteAppVariable},
+		{Method: get, Pattern: one + "/dependencies", Name: "listAppDependencies", Grants: programs, Query: none, Summary: "The datasets that an app uses", handle: a.listAppDependencies},
+		{Method: get, Pattern: one + "/dependencies/:name", Name: "getAppDependency", Grants: programs, Summary: "What an alias of an app is bound to", handle: a.getAppDependency},
+		{Method: put, Pattern: one + "/dependencies/:name", Name: "putAppDependency", Grants: programs, Row: "app-dependency", Tx: true, Summary: "Bind an alias of an app to a dataset", handle: a.putAppDependency},
+		{Method: del, Pattern: one + "/dependencies/:name", Name: "deleteAppDependency", Grants: programs, Row: "app-dependency", Tx: true, Options: noOptions{}, Summary: "Unbind an alias of an app", handle: a.deleteAppDependency},
+		{Method: get, Pattern: one + "/tags", Name: "listAppTags", Grants: programs, Query: none, Summary: "The tags of an app", handle: a.listAppTags},
+		{Method: get, Pattern: one + "/tags/:tagId", Name: "getAppTag", Grants: programs, Summary: "One tag of an app", handle: a.getAppTag},
+		{Method: put, Pattern: one + "/tags/:tagId", Name: "putAppTag", Grants: programs, Row: "app-tag", Tx: true, Summary: "Tag an app", handle: a.putAppTag},
+		{Method: del, Pattern: one + "/tags/:tagId", Name: "deleteAppTag", Grants: programs, Row: "app-tag", Tx: true, Options: noOptions{}, Summary: "Take a tag off an app", handle: a.deleteAppTag},
+	}
+}
+
+// getAppEnvironment serves GET /api/apps/{id}/environment: 200 and {env: {name: mask}}; 404; 403.
+func (n drafted) getAppEnvironment(r *request) (reply, error) {
+	names, err := n.Apps.Environment(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return n.secretNames(r, "environment", "env", "inf:app-environment-var", names)
+}
+
+// putAppVariable serves PUT /api/apps/{id}/environment/{key} {value}: 200 and the app; 400 for a bad name or value; 404; 403.
+func (a appPartRoutes) putAppVariable(r *request) (reply, error) {
+	value, err := r.secretValue()
+	if err != nil {
+		return reply{}, err
+	}
+	return a.shownApp(a.Apps.SetVariable(r.Context(), r.param("id"), r.param("key"), value))
+}
+
+// deleteAppVariable serves DELETE /api/apps/{id}/environment/{key}: 200; 404; 403.
+func (a appPartRoutes) deleteAppVariable(r *request) (reply, error) {
+	if err := a.Apps.RemoveVariable(r.Context(), r.param("id"), r.param("key")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// dependencyBody is the binding of an alias as the API writes it.
+type dependencyBody struct {
+	Name      string `json:"name"`
+	Type      string `json:"type"`
+	DatasetID string `json:"datasetId"`
+	Label     string `json:"label"`
+}
+
+func (a appPartRoutes) dependency(app string, d apps.Dataset) hal.Resource {
+	links := hal.Self(a.href("apps", app, "dependencies", d.Alias)).With("inf:app", a.href("apps", app)).With("inf:dataset", a.href("datasets", d.DatasetID))
+	return hal.Resource{Links: links, Row: d, Beside: struct{}{}, Value: dependencyBody{d.Alias, "dataset", d.DatasetID, d.Label}}
+}
+
+func (a appPartRoutes) dependencies(app string, all []apps.Dataset) hal.Resource {
+	rows := make([]hal.Resource, len(all))
+	for i, d := range all {
+		rows[i] = a.dependency(app, d)
+	}
+	links := hal.Self(a.href("apps", app, "dependencies")).With("inf:app", a.href("apps", app))
+	return hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-dependency", rows, nil)
+}
+
+// listAppDependencies serves GET /api/apps/{id}/dependencies: 200 and the datasets that the app's aliases are bound to; 404.
+func (a appPartRoutes) listAppDependencies(r *request) (reply, error) {
+	all, err := a.Apps.Datasets(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.dependencies(r.param("id"), all))
+}
+
+// getAppDependency serves GET /api/apps/{id}/dependencies/{name}: 200 and the binding; 404.
+func (a appPartRoutes) getAppDependency(r *request) (reply, error) {
+	all, err := a.Apps.Datasets(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	at := slices.IndexFunc(all, func(d apps.Dataset) bool { return d.Alias == r.param("name") })
+	if at < 0 {
+		return reply{}, errs.New(errs.NotFound, "Dependency not found.")
+	}
+	return ok(a.dependency(r.param("id"), all[at]))
+}
+
+// putAppDependency serves PUT /api/apps/{id}/dependencies/{name} {datasetId, label?}: 200 and the binding; 400 for an unknown dataset;
+// 404; 403 without the permission bind.
+func (a appPartRoutes) putAppDependency(r *request) (reply, error) {
+	in, err := decodeUpdate[struct {
+		DatasetID string        `json:"datasetId"`
+		Label     field[string] `json:"label"`
+	}](r, dependencyBody{})
+	if err != nil {
+		return reply{}, err
+	}
+	if in.DatasetID, err = a.entityID(r.Context(), kindDataset, in.DatasetID); err != nil {
+		return reply{}, err
+	}
+	d, err := a.Apps.Bind(r.Context(), r.param("id"), r.param("name"), func(d *apps.Dataset) {
+		d.DatasetID = in.DatasetID
+		in.Label.apply(&d.Label)
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.dependency(r.param("id"), d))
+}
+
+// deleteAppDependency serves DELETE /api/apps/{id}/dependencies/{name}: 200; 404; 403.
+func (a appPartRoutes) deleteAppDependency(r *request) (reply, error) {
+	if err := a.Apps.Unbind(r.Context(), r.param("id"), r.param("name")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// tagBody is a tag of an app as the API writes it.
+type tagBody struct {
+	TagID string `json:"tagId"`
+}
+
+func (a appPartRoutes) appTag(app, id string) hal.Resource {
+	links := hal.Self(a.href("apps", app, "tags", id)).With("inf:app", a.href("apps", app)).With("inf:tag", a.href("tags", id))
+	return hal.Resource{Links: links, Row: apps.Tag(id), Beside: struct{}{}, Value: tagBody{id}}
+}
+
+func (a appPartRoutes) appTags(app string, tags []string) hal.Resource {
+	rows := make([]hal.Resource, len(tags))
+	for i, id := range tags {
+		rows[i] = a.appTag(app, id)
+	}
+	links := hal.Self(a.href("apps", app, "tags")).With("inf:app", a.href("apps", app))
+	return hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-tag", rows, nil)
+}
+
+// listAppTags serves GET /api/apps/{id}/tags: 200 and the ids of the app's tags; 404.
+func (a appPartRoutes) listAppTags(r *request) (reply, error) {
+	tags, err := a.Apps.Tags(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.appTags(r.param("id"), tags))
+}
+
+// getAppTag serves GET /api/apps/{id}/tags/{tagId}: 200 and the id of the tag; 404 for one that the app does not have.
+func (a appPartRoutes) getAppTag(r *request) (reply, error) {
+	tags, err := a.Apps.Tags(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	id, _ := uuids.Parse(r.param("tagId"))
+	if !slices.Contains(tags, id) {
+		return reply{}, errs.New(errs.NotFound, "Tag not found.")
+	}
+	return ok(a.appTag(r.param("id"), id))
+}
+
+// putAppTag serves PUT /api/apps/{id}/tags/{tagId}: 200 and the tag of the app; 404, also for an unknown tag; 403.
+func (a appPartRoutes) putAppTag(r *request) (reply, error) {
+	if err := r.noBody(tagBody{}); err != nil {
+		return reply{}, err
+	}
+	if err := a.Apps.AddTag(r.Context(), r.param("id"), r.param("tagId")); err != nil {
+		return reply{}, err
+	}
+	return ok(a.appTag(r.param("id"), strings.ToLower(r.param("tagId"))))
+}
+
+// deleteAppTag serves DELETE /api/apps/{id}/tags/{tagId}: 200; 404; 403.
+func (a appPartRoutes) deleteAppTag(r *request) (reply, error) {
+	if err := a.Apps.RemoveTag(r.Context(), r.param("id"), r.param("tagId")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
