@@ -23,11 +23,11 @@ func (a agentRoutes) routes() []Route {
 	return []Route{
 		{Method: get, Pattern: all, Name: "listAgents", Grants: programs, Heavy: brief, Query: none, Summary: "The agents of an app", handle: a.listAgents},
 		{Method: get, Pattern: one, Name: "getAgent", Grants: programs, Summary: "One agent of an app", handle: a.getAgent},
-		{Method: put, Pattern: one, Name: "putAgent", Grants: programs, Row: "agent", Tx: true, Summary: "Override what the manifest has for an agent", handle: a.putAgent},
-		{Method: post, Pattern: one + "/_trigger", Name: "triggerAgent", Grants: programs, Tx: true, Summary: "Start an agent", handle: a.triggerAgent},
+		{Method: put, Pattern: one, Name: "putAgent", Grants: programs, Row: "agent", Writes: InTx, Summary: "Override what the manifest has for an agent", handle: a.putAgent},
+		{Method: post, Pattern: one + "/_trigger", Name: "triggerAgent", Grants: programs, Writes: InTx, Summary: "Start an agent", handle: a.triggerAgent},
 		{Method: get, Pattern: runs, Name: "listAgentRuns", Grants: programs, Query: append(slices.Clone(paged), "state", "trigger"), Summary: "The runs of an agent", handle: a.listAgentRuns},
 		{Method: get, Pattern: run, Name: "getAgentRun", Grants: programs, Summary: "One run of an agent with its steps", handle: a.getAgentRun},
-		{Method: post, Pattern: run + "/_cancel", Name: "cancelAgentRun", Grants: programs, Tx: true, Options: noOptions{}, Summary: "End a run of an agent", handle: a.cancelAgentRun},
+		{Method: post, Pattern: run + "/_cancel", Name: "cancelAgentRun", Grants: programs, Writes: InTx, Options: noOptions{}, Summary: "End a run of an agent", handle: a.cancelAgentRun},
 	}
 }
 

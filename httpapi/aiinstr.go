@@ -15,10 +15,10 @@ type instructionRoutes struct{ *api }
 func (a instructionRoutes) routes() []Route {
 	return []Route{
 		{Method: get, Pattern: "/api/ai-instructions", Name: "listInstructions", Grants: nothing, Query: searched, Summary: "The AI instructions", guard: a.needsAI, handle: a.listInstructions},
-		{Method: post, Pattern: "/api/ai-instructions", Name: "createInstruction", Drops: true, Grants: programs, Tx: true, Summary: "Add an AI instruction", guard: a.needsAI, handle: a.createInstruction},
+		{Method: post, Pattern: "/api/ai-instructions", Name: "createInstruction", Drops: true, Grants: programs, Writes: InTx, Summary: "Add an AI instruction", guard: a.needsAI, handle: a.createInstruction},
 		{Method: get, Pattern: "/api/ai-instructions/:id", Name: "getInstruction", Grants: nothing, Summary: "One AI instruction", guard: a.needsAI, handle: a.getInstruction},
-		{Method: put, Pattern: "/api/ai-instructions/:id", Name: "putInstruction", Drops: true, Grants: programs, Row: "ai-instruction", Tx: true, Summary: "Change an AI instruction", guard: a.needsAI, handle: a.putInstruction},
-		{Method: del, Pattern: "/api/ai-instructions/:id", Name: "deleteInstruction", Grants: programs, Row: "ai-instruction", Tx: true, Options: noOptions{}, Summary: "Remove an AI instruction", guard: a.needsAI, handle: a.deleteInstruction},
+		{Method: put, Pattern: "/api/ai-instructions/:id", Name: "putInstruction", Drops: true, Grants: programs, Row: "ai-instruction", Writes: InTx, Summary: "Change an AI instruction", guard: a.needsAI, handle: a.putInstruction},
+		{Method: del, Pattern: "/api/ai-instructions/:id", Name: "deleteInstruction", Grants: programs, Row: "ai-instruction", Writes: InTx, Options: noOptions{}, Summary: "Remove an AI instruction", guard: a.needsAI, handle: a.deleteInstruction},
 	}
 }
 

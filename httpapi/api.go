@@ -38,7 +38,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/rest/view"
-	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -447,12 +446,9 @@ func (a *api) authorize(r *request, route *Route) error {
 
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
-// writeSlot waits for one of the slots for writes of the caller's tenant: call does for a transaction of its own, a handler whose
-// service makes one that may wait for others. Errors: errs.Unavailable.
+// writeSlot waits for one of the slots for writes of the caller's tenant: call does as Route.Writes says, a handler that first
+// waits for its client or another server when it has done so. Errors: errs.Unavailable.
 func (a *api) writeSlot(r *request) (leave func(), err error) {
-	if r.hasWriteSlot { // a conditional write, whose handler would take another one
-		return func() {}, nil
-	}
 	leave, err = a.writing.Acquire(r.Context(), 1, r.who.Tenant)
 	return leave, limiter.Unavailable(err, "Too much is written in this tenant at the moment. Try again.")
 }
@@ -473,34 +469,39 @@ func (a *api) call(route *Route, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if !route.Tx || route.OwnTx && g == nil {
+	if route.Writes == Unbound || route.Writes == ByService && g == nil {
 		return a.handleGuarded(r.Context(), route, r, g)
 	}
-	return a.callInTx(route, r, g)
-}
-
-// callInTx reads the body, waits for a slot for writes and runs the handler in one transaction.
-func (a *api) callInTx(route *Route, r *request, g *guard.Guard) (answer reply, err error) {
 	if err := r.readAhead(); err != nil {
 		return reply{}, err
 	}
-	return a.inTx(r, func() (reply, error) { return a.handleGuarded(r.Context(), route, r, g) })
+	handle := func() (reply, error) { return a.handleGuarded(r.Context(), route, r, g) }
+	if route.Writes == InSlot && g == nil {
+		return a.inSlot(r, handle)
+	}
+	return a.inTx(r, handle)
 }
 
-// inTx waits for a slot for writes and calls do in one transaction.
-func (a *api) inTx(r *request, do func() (reply, error)) (answer reply, err error) {
+// inSlot waits for a slot for writes and calls do.
+func (a *api) inSlot(r *request, do func() (reply, error)) (reply, error) {
 	leave, err := a.writeSlot(r)
 	if err != nil {
 		return reply{}, err
 	}
 	defer leave()
-	r.hasWriteSlot = true
-	plain := r.ctx
-	err = a.InTx(plain, func(ctx context.Context) error {
-		r.ctx = ctx
-		answer, err = do()
-		return err
+	return do()
+}
+
+// inTx waits for a slot for writes and calls do in one transaction.
+func (a *api) inTx(r *request, do func() (reply, error)) (answer reply, err error) {
+	return a.inSlot(r, func() (reply, error) {
+		plain := r.ctx
+		err = a.InTx(plain, func(ctx context.Context) error {
+			r.ctx = ctx
+			answer, err = do()
+			return err
+		})
+		r.ctx = plain
+		return answer, err
 	})
-	r.ctx = plain
-	return answer, err
 }

@@ -21,7 +21,7 @@ func (a appDeployRoutes) routes() []Route {
 		return nil
 	}
 	return []Route{
-		{Method: post, Pattern: one + "/_deploy", Name: "deployApp", Grants: programs, Heavy: brief, Tx: true, OwnTx: true, Options: strictInput{}, Summary: "Compile the handlers of an app, and run them from now on", handle: a.deployApp},
+		{Method: post, Pattern: one + "/_deploy", Name: "deployApp", Grants: programs, Heavy: brief, Writes: InSlot, Options: strictInput{}, Summary: "Compile the handlers of an app, and run them from now on", handle: a.deployApp},
 		{Method: post, Pattern: one + "/_migrate", Name: "migrateApp", Grants: programs, Heavy: brief, Options: strictInput{}, Summary: "Run the pending migrations of an app", handle: a.migrateApp},
 		{Method: get, Pattern: one + "/stats/tables", Name: "getAppTables", Grants: programs, Summary: "The tables of an app's database", handle: a.getAppTables},
 		{Method: get, Pattern: one + "/stats/api", Name: "getAppCalls", Grants: programs, Summary: "How often the handlers of an app and the calls of its pages ran", handle: a.getAppCalls},
@@ -69,11 +69,6 @@ func (a appDeployRoutes) deployApp(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	leave, err := a.writeSlot(r)
-	if err != nil {
-		return reply{}, err
-	}
-	defer leave()
 	return a.shownApp(a.Apps.Deploy(r.Context(), r.param("id"), apps.PublishOptions{Strict: strict}))
 }
 

@@ -22,16 +22,16 @@ func (a appPartRoutes) routes() []Route {
 	n := drafted{a.api, "apps", string(apps.Kind), "contents", a.Apps}
 	return []Route{
 		{Method: get, Pattern: one + "/environment", Name: "getAppEnvironment", Grants: programs, Summary: "The names of an app's variables", handle: n.getAppEnvironment},
-		{Method: put, Pattern: one + "/environment/:key", Name: "putAppVariable", Grants: programs, Row: "app", Tx: true, Summary: "Set a variable of an app", handle: a.putAppVariable},
-		{Method: del, Pattern: one + "/environment/:key", Name: "deleteAppVariable", Grants: programs, Row: "app", Tx: true, Options: noOptions{}, Summary: "Remove a variable of an app", handle: a.deleteAppVariable},
+		{Method: put, Pattern: one + "/environment/:key", Name: "putAppVariable", Grants: programs, Row: "app", Writes: InTx, Summary: "Set a variable of an app", handle: a.putAppVariable},
+		{Method: del, Pattern: one + "/environment/:key", Name: "deleteAppVariable", Grants: programs, Row: "app", Writes: InTx, Options: noOptions{}, Summary: "Remove a variable of an app", handle: a.deleteAppVariable},
 		{Method: get, Pattern: one + "/dependencies", Name: "listAppDependencies", Grants: programs, Query: none, Summary: "The datasets that an app uses", handle: a.listAppDependencies},
 		{Method: get, Pattern: one + "/dependencies/:name", Name: "getAppDependency", Grants: programs, Summary: "What an alias of an app is bound to", handle: a.getAppDependency},
-		{Method: put, Pattern: one + "/dependencies/:name", Name: "putAppDependency", Grants: programs, Row: "app-dependency", Tx: true, Summary: "Bind an alias of an app to a dataset", handle: a.putAppDependency},
-		{Method: del, Pattern: one + "/dependencies/:name", Name: "deleteAppDependency", Grants: programs, Row: "app-dependency", Tx: true, Options: noOptions{}, Summary: "Unbind an alias of an app", handle: a.deleteAppDependency},
+		{Method: put, Pattern: one + "/dependencies/:name", Name: "putAppDependency", Grants: programs, Row: "app-dependency", Writes: InTx, Summary: "Bind an alias of an app to a dataset", handle: a.putAppDependency},
+		{Method: del, Pattern: one + "/dependencies/:name", Name: "deleteAppDependency", Grants: programs, Row: "app-dependency", Writes: InTx, Options: noOptions{}, Summary: "Unbind an alias of an app", handle: a.deleteAppDependency},
 		{Method: get, Pattern: one + "/tags", Name: "listAppTags", Grants: programs, Query: none, Summary: "The tags of an app", handle: a.listAppTags},
 		{Method: get, Pattern: one + "/tags/:tagId", Name: "getAppTag", Grants: programs, Summary: "One tag of an app", handle: a.getAppTag},
-		{Method: put, Pattern: one + "/tags/:tagId", Name: "putAppTag", Grants: programs, Row: "app-tag", Tx: true, Summary: "Tag an app", handle: a.putAppTag},
-		{Method: del, Pattern: one + "/tags/:tagId", Name: "deleteAppTag", Grants: programs, Row: "app-tag", Tx: true, Options: noOptions{}, Summary: "Take a tag off an app", handle: a.deleteAppTag},
+		{Method: put, Pattern: one + "/tags/:tagId", Name: "putAppTag", Grants: programs, Row: "app-tag", Writes: InTx, Summary: "Tag an app", handle: a.putAppTag},
+		{Method: del, Pattern: one + "/tags/:tagId", Name: "deleteAppTag", Grants: programs, Row: "app-tag", Writes: InTx, Options: noOptions{}, Summary: "Take a tag off an app", handle: a.deleteAppTag},
 	}
 }
 

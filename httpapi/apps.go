@@ -24,33 +24,33 @@ func (a appRoutes) routes() []Route {
 	n := drafted{a.api, "apps", string(apps.Kind), "contents", a.Apps}
 	return []Route{
 		{Method: get, Pattern: "/api/apps", Name: "listApps", Grants: programs, Query: searched, Summary: "The apps that the caller sees", handle: a.listApps},
-		{Method: post, Pattern: "/api/apps", Name: "createApp", Grants: programs, Tx: true, Summary: "Add an app", handle: a.createApp},
+		{Method: post, Pattern: "/api/apps", Name: "createApp", Grants: programs, Writes: InTx, Summary: "Add an app", handle: a.createApp},
 		{Method: get, Pattern: "/api/apps-list", Name: "listAllApps", Grants: programs, Heavy: brief, Query: none, Summary: "All apps that the caller sees, in short", handle: a.listAllApps},
 		{Method: get, Pattern: "/api/apps/drafts", Name: "listAppDrafts", Grants: programs, Query: none, Summary: "The drafts of the apps that the caller may change", handle: a.listAppDrafts},
 		{Method: get, Pattern: one, Name: "getApp", Grants: programs, Summary: "One app", handle: a.getApp},
-		{Method: put, Pattern: one, Name: "putApp", Grants: programs, Row: "app", Tx: true, Summary: "Change an app", handle: a.putApp},
-		{Method: del, Pattern: one, Name: "deleteApp", Grants: programs, Row: "app", Tx: true, Options: noOptions{}, Summary: "Delete an app, so that it can be restored", handle: a.deleteApp},
-		{Method: post, Pattern: one + "/_restore", Name: "restoreApp", Grants: programs, Tx: true, Options: noOptions{}, Summary: "Restore a deleted app", handle: a.restoreApp},
-		{Method: post, Pattern: one + "/_purge", Name: "purgeApp", Grants: programs, Tx: true, Options: noOptions{}, Summary: "Remove a deleted app for good", handle: a.purgeApp},
-		{Method: post, Pattern: one + "/_copy", Name: "copyApp", Grants: programs, Heavy: brief, Tx: true, OwnTx: true, Options: copyAppInput{}, Summary: "Copy an app", handle: a.copyApp},
-		{Method: put, Pattern: one + "/owner", Name: "putAppOwner", Grants: rights, Row: "app", Tx: true, Summary: "Pass an app on to another owner", handle: a.putAppOwner},
+		{Method: put, Pattern: one, Name: "putApp", Grants: programs, Row: "app", Writes: InTx, Summary: "Change an app", handle: a.putApp},
+		{Method: del, Pattern: one, Name: "deleteApp", Grants: programs, Row: "app", Writes: InTx, Options: noOptions{}, Summary: "Delete an app, so that it can be restored", handle: a.deleteApp},
+		{Method: post, Pattern: one + "/_restore", Name: "restoreApp", Grants: programs, Writes: InTx, Options: noOptions{}, Summary: "Restore a deleted app", handle: a.restoreApp},
+		{Method: post, Pattern: one + "/_purge", Name: "purgeApp", Grants: programs, Writes: InTx, Options: noOptions{}, Summary: "Remove a deleted app for good", handle: a.purgeApp},
+		{Method: post, Pattern: one + "/_copy", Name: "copyApp", Grants: programs, Heavy: brief, Writes: InSlot, Options: copyAppInput{}, Summary: "Copy an app", handle: a.copyApp},
+		{Method: put, Pattern: one + "/owner", Name: "putAppOwner", Grants: rights, Row: "app", Writes: InTx, Summary: "Pass an app on to another owner", handle: a.putAppOwner},
 
-		{Method: post, Pattern: one + "/_edit", Name: "editApp", Grants: programs, Heavy: brief, Tx: true, Options: forceInput{}, Summary: "Begin a draft of an app, or go on with it", handle: a.editApp},
+		{Method: post, Pattern: one + "/_edit", Name: "editApp", Grants: programs, Heavy: brief, Writes: InTx, Options: forceInput{}, Summary: "Begin a draft of an app, or go on with it", handle: a.editApp},
 		{Method: get, Pattern: one + "/draft", Name: "getAppDraft", Grants: programs, Summary: "The draft of an app", handle: a.getAppDraft},
-		{Method: del, Pattern: one + "/draft", Name: "deleteAppDraft", Grants: programs, Row: "app", Tx: true, Options: noOptions{}, Summary: "Discard the draft of an app", handle: n.deleteDraft},
+		{Method: del, Pattern: one + "/draft", Name: "deleteAppDraft", Grants: programs, Row: "app", Writes: InTx, Options: noOptions{}, Summary: "Discard the draft of an app", handle: n.deleteDraft},
 		{Method: get, Pattern: one + "/draft/diff", Name: "getAppDraftDiff", Grants: programs, Heavy: brief, Summary: "What the draft of an app changes", handle: n.getDiff},
-		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAppDraft", Grants: programs, Heavy: brief, Tx: true, OwnTx: true, Options: commitInput{}, Summary: "Publish the draft of an app", handle: a.commitAppDraft},
+		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAppDraft", Grants: programs, Heavy: brief, Writes: InSlot, Options: commitInput{}, Summary: "Publish the draft of an app", handle: a.commitAppDraft},
 
 		{Method: get, Pattern: one + "/contents", Name: "listAppFiles", Grants: programs, Query: paged, Summary: "The files of an app", handle: n.listFiles},
 		{Method: post, Pattern: one + "/_compare", Name: "compareApp", Grants: programs, Heavy: brief, Options: compareInput{}, Summary: "How the files of an app differ from others", handle: a.compareApp},
 		{Method: get, Pattern: one + "/contents/*path", Name: "getAppFile", Grants: programs, Heavy: brief, AnyType: true, Summary: "The bytes of an app's file", handle: n.getFile},
 		{Method: put, Pattern: one + "/contents/*path", Name: "putAppFile", Grants: programs, Row: "library-file", Heavy: brief, Summary: "Write a file of an app", handle: n.putFile},
-		{Method: del, Pattern: one + "/contents/*path", Name: "deleteAppFile", Grants: programs, Row: "library-file", Tx: true, Options: noOptions{}, Summary: "Remove a file of an app", handle: n.deleteFile},
+		{Method: del, Pattern: one + "/contents/*path", Name: "deleteAppFile", Grants: programs, Row: "library-file", Writes: InTx, Options: noOptions{}, Summary: "Remove a file of an app", handle: n.deleteFile},
 
 		{Method: get, Pattern: one + "/shares", Name: "listAppShares", Grants: rights, Query: none, Summary: "With whom an app is shared", handle: n.listShares},
 		{Method: get, Pattern: one + "/shares/:principalId", Name: "getAppShare", Grants: rights, Summary: "The share of one principal", handle: n.getShare},
-		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAppShare", Grants: rights, Row: "app-share", Tx: true, Summary: "Share an app, or change a share", handle: n.putShare},
-		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAppShare", Grants: rights, Row: "app-share", Tx: true, Options: noOptions{}, Summary: "End a share", handle: n.deleteShare},
+		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAppShare", Grants: rights, Row: "app-share", Writes: InTx, Summary: "Share an app, or change a share", handle: n.putShare},
+		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAppShare", Grants: rights, Row: "app-share", Writes: InTx, Options: noOptions{}, Summary: "End a share", handle: n.deleteShare},
 	}
 }
 
@@ -456,11 +456,6 @@ func (a appRoutes) copyApp(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	leave, err := a.writeSlot(r)
-	if err != nil {
-		return reply{}, err
-	}
-	defer leave()
 	v, err := a.Apps.Copy(r.Context(), r.param("id"), in.Name)
 	if err != nil {
 		return reply{}, err
@@ -509,11 +504,6 @@ func (a appRoutes) commitAppDraft(r *request) (reply, error) {
 	var o apps.PublishOptions
 	in.Force.apply(&o.Force)
 	in.Strict.apply(&o.Strict)
-	leave, err := a.writeSlot(r)
-	if err != nil {
-		return reply{}, err
-	}
-	defer leave()
 	return a.shownApp(a.Apps.Commit(r.Context(), r.param("id"), o))
 }
 

@@ -25,9 +25,9 @@ func (a appTokenRoutes) routes() []Route {
 	n := a.appTokens()
 	return []Route{
 		{Method: get, Pattern: all, Name: "listAppTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens that show an app to visitors", handle: n.list},
-		{Method: post, Pattern: all, Name: "createAppToken", Grants: credentials, Secret: true, Tx: true, Summary: "Make a token that shows an app to visitors", handle: a.createAppToken},
+		{Method: post, Pattern: all, Name: "createAppToken", Grants: credentials, Secret: true, Writes: InTx, Summary: "Make a token that shows an app to visitors", handle: a.createAppToken},
 		{Method: get, Pattern: all + "/:tokenId", Name: "getAppToken", Grants: credentials, Secret: true, Summary: "One token that shows an app to visitors", handle: n.get},
-		{Method: del, Pattern: all + "/:tokenId", Name: "deleteAppToken", Grants: credentials, Row: "app-token", Tx: true, Options: noOptions{}, Summary: "Revoke a token that shows an app to visitors", handle: n.remove},
+		{Method: del, Pattern: all + "/:tokenId", Name: "deleteAppToken", Grants: credentials, Row: "app-token", Writes: InTx, Options: noOptions{}, Summary: "Revoke a token that shows an app to visitors", handle: n.remove},
 	}
 }
 

@@ -20,8 +20,8 @@ func (a appUserRoutes) routes() []Route {
 	return []Route{
 		{Method: get, Pattern: "/api/apps/recent", Name: "listRecentApps", Grants: programs, Query: none, Summary: "The apps that the caller visited last", handle: a.listRecentApps},
 		{Method: get, Pattern: favorite, Name: "getAppFavorite", Grants: programs, Summary: "Whether an app is a favorite of the caller", handle: a.getAppFavorite},
-		{Method: put, Pattern: favorite, Name: "putAppFavorite", Grants: programs, Row: "app", Tx: true, Summary: "Make an app a favorite of the caller", handle: a.putAppFavorite},
-		{Method: del, Pattern: favorite, Name: "deleteAppFavorite", Grants: programs, Row: "app", Tx: true, Options: noOptions{}, Summary: "Make an app no favorite of the caller any more", handle: a.deleteAppFavorite},
+		{Method: put, Pattern: favorite, Name: "putAppFavorite", Grants: programs, Row: "app", Writes: InTx, Summary: "Make an app a favorite of the caller", handle: a.putAppFavorite},
+		{Method: del, Pattern: favorite, Name: "deleteAppFavorite", Grants: programs, Row: "app", Writes: InTx, Options: noOptions{}, Summary: "Make an app no favorite of the caller any more", handle: a.deleteAppFavorite},
 		{Method: get, Pattern: "/api/apps/:id/stats", Name: "getAppStats", Grants: programs, Summary: "How often an app was viewed", handle: a.getAppStats},
 	}
 }

@@ -22,12 +22,12 @@ type archiveRoutes struct{ *api }
 func (a archiveRoutes) routes() []Route {
 	return []Route{
 		{Method: post, Pattern: "/api/bundles/:id/_export", Name: "exportBundle", Grants: programs, Heavy: brief, Permission: actor.Superuser, AnyType: true, Options: noOptions{}, Summary: "The archive of a bundle", handle: a.exportBundle},
-		{Method: post, Pattern: "/api/bundles/:id/_deploy", Name: "deployBundle", Grants: programs, Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: deployInput{}, Summary: "Bring a bundle into other tenants", handle: a.deployBundle},
-		{Method: post, Pattern: "/api/_import-bundle", Name: "importBundle", Grants: programs, Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: importInput{}, File: true, Summary: "Import an archive", handle: a.importBundle},
+		{Method: post, Pattern: "/api/bundles/:id/_deploy", Name: "deployBundle", Grants: programs, Heavy: long, Permission: actor.Superuser, Writes: ByService, Options: deployInput{}, Summary: "Bring a bundle into other tenants", handle: a.deployBundle},
+		{Method: post, Pattern: "/api/_import-bundle", Name: "importBundle", Grants: programs, Heavy: long, Permission: actor.Superuser, Writes: ByService, Options: importInput{}, File: true, Summary: "Import an archive", handle: a.importBundle},
 		{Method: post, Pattern: "/api/_bundle", Name: "exportEntries", Grants: programs, Heavy: brief, Permission: actor.Superuser, AnyType: true, Options: manifestInput{}, Summary: "The archive of entries without a bundle", handle: a.exportEntries},
-		{Method: post, Pattern: "/api/_bundle-deploy", Name: "deployEntries", Grants: programs, Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: deployEntriesInput{}, Summary: "Bring entries without a bundle into other tenants", handle: a.deployEntries},
-		{Method: post, Pattern: "/api/_restore", Name: "restoreArchive", Grants: programs, Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: importInput{}, File: true, Summary: "Replace content by an archive's", handle: a.restoreArchive},
-		{Method: post, Pattern: "/api/_restore-from-file", Name: "restoreFile", Grants: programs, Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: restoreInput{}, File: true, Summary: "Replace content by a staged archive's", handle: a.restoreFile},
+		{Method: post, Pattern: "/api/_bundle-deploy", Name: "deployEntries", Grants: programs, Heavy: long, Permission: actor.Superuser, Writes: ByService, Options: deployEntriesInput{}, Summary: "Bring entries without a bundle into other tenants", handle: a.deployEntries},
+		{Method: post, Pattern: "/api/_restore", Name: "restoreArchive", Grants: programs, Heavy: long, Permission: actor.Superuser, Writes: ByService, Options: importInput{}, File: true, Summary: "Replace content by an archive's", handle: a.restoreArchive},
+		{Method: post, Pattern: "/api/_restore-from-file", Name: "restoreFile", Grants: programs, Heavy: long, Permission: actor.Superuser, Writes: ByService, Options: restoreInput{}, File: true, Summary: "Replace content by a staged archive's", handle: a.restoreFile},
 	}
 }
 

@@ -27,19 +27,19 @@ func (a assistantPartRoutes) routes() []Route {
 	return guarded(a.needsAI, []Route{
 		{Method: get, Pattern: one + "/skills", Name: "listAssistantSkills", Grants: nothing, Query: none, Summary: "What an assistant can do", handle: a.listAssistantSkills},
 		{Method: get, Pattern: one + "/skills/:name", Name: "getAssistantSkill", Grants: nothing, Summary: "One skill of an assistant", handle: a.getAssistantSkill},
-		{Method: put, Pattern: one + "/skills/:name", Name: "putAssistantSkill", Grants: programs, Row: "assistant-skill", Tx: true, Summary: "Add or change a skill of an assistant", handle: a.putAssistantSkill},
-		{Method: del, Pattern: one + "/skills/:name", Name: "deleteAssistantSkill", Grants: programs, Row: "assistant-skill", Tx: true, Options: noOptions{}, Summary: "Take a skill off an assistant", handle: a.deleteAssistantSkill},
+		{Method: put, Pattern: one + "/skills/:name", Name: "putAssistantSkill", Grants: programs, Row: "assistant-skill", Writes: InTx, Summary: "Add or change a skill of an assistant", handle: a.putAssistantSkill},
+		{Method: del, Pattern: one + "/skills/:name", Name: "deleteAssistantSkill", Grants: programs, Row: "assistant-skill", Writes: InTx, Options: noOptions{}, Summary: "Take a skill off an assistant", handle: a.deleteAssistantSkill},
 		{Method: get, Pattern: one + "/secrets", Name: "getAssistantSecrets", Grants: credentials, Summary: "The names of an assistant's secrets", handle: n.getAssistantSecrets},
-		{Method: put, Pattern: one + "/secrets/:key", Name: "putAssistantSecret", Grants: credentials, Row: "assistant", Tx: true, Summary: "Set a secret of an assistant", handle: a.putAssistantSecret},
-		{Method: del, Pattern: one + "/secrets/:key", Name: "deleteAssistantSecret", Grants: credentials, Row: "assistant", Tx: true, Options: noOptions{}, Summary: "Remove a secret of an assistant", handle: a.deleteAssistantSecret},
+		{Method: put, Pattern: one + "/secrets/:key", Name: "putAssistantSecret", Grants: credentials, Row: "assistant", Writes: InTx, Summary: "Set a secret of an assistant", handle: a.putAssistantSecret},
+		{Method: del, Pattern: one + "/secrets/:key", Name: "deleteAssistantSecret", Grants: credentials, Row: "assistant", Writes: InTx, Options: noOptions{}, Summary: "Remove a secret of an assistant", handle: a.deleteAssistantSecret},
 		{Method: get, Pattern: one + "/datasets", Name: "listAssistantDatasets", Grants: nothing, Query: none, Summary: "The datasets that an assistant knows", handle: a.listAssistantDatasets},
 		{Method: get, Pattern: one + "/datasets/:datasetId", Name: "getAssistantDataset", Grants: nothing, Summary: "What an assistant knows of a dataset", handle: a.getAssistantDataset},
-		{Method: put, Pattern: one + "/datasets/:datasetId", Name: "putAssistantDataset", Grants: programs, Row: "assistant-dataset", Tx: true, Summary: "Let an assistant know a dataset", handle: a.putAssistantDataset},
-		{Method: del, Pattern: one + "/datasets/:datasetId", Name: "deleteAssistantDataset", Grants: programs, Row: "assistant-dataset", Tx: true, Options: noOptions{}, Summary: "Take a dataset off an assistant", handle: a.deleteAssistantDataset},
+		{Method: put, Pattern: one + "/datasets/:datasetId", Name: "putAssistantDataset", Grants: programs, Row: "assistant-dataset", Writes: InTx, Summary: "Let an assistant know a dataset", handle: a.putAssistantDataset},
+		{Method: del, Pattern: one + "/datasets/:datasetId", Name: "deleteAssistantDataset", Grants: programs, Row: "assistant-dataset", Writes: InTx, Options: noOptions{}, Summary: "Take a dataset off an assistant", handle: a.deleteAssistantDataset},
 		{Method: get, Pattern: one + "/references", Name: "listAssistantReferences", Grants: nothing, Query: none, Summary: "The entities that an assistant knows", handle: a.listAssistantReferences},
 		{Method: get, Pattern: one + "/references/:entityType/:entityId", Name: "getAssistantReference", Grants: nothing, Summary: "One reference of an assistant", handle: a.getAssistantReference},
-		{Method: put, Pattern: one + "/references/:entityType/:entityId", Name: "putAssistantReference", Grants: programs, Row: "assistant-reference", Tx: true, Summary: "Let an assistant know an entity", handle: a.putAssistantReference},
-		{Method: del, Pattern: one + "/references/:entityType/:entityId", Name: "deleteAssistantReference", Grants: programs, Row: "assistant-reference", Tx: true, Options: noOptions{}, Summary: "Take a reference off an assistant", handle: a.deleteAssistantReference},
+		{Method: put, Pattern: one + "/references/:entityType/:entityId", Name: "putAssistantReference", Grants: programs, Row: "assistant-reference", Writes: InTx, Summary: "Let an assistant know an entity", handle: a.putAssistantReference},
+		{Method: del, Pattern: one + "/references/:entityType/:entityId", Name: "deleteAssistantReference", Grants: programs, Row: "assistant-reference", Writes: InTx, Options: noOptions{}, Summary: "Take a reference off an assistant", handle: a.deleteAssistantReference},
 	})
 }
 

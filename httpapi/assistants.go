@@ -26,35 +26,35 @@ func (a assistantRoutes) routes() []Route {
 	t := a.assistantTokens()
 	return guarded(a.needsAI, []Route{
 		{Method: get, Pattern: "/api/assistants", Name: "listAssistants", Grants: nothing, Query: searched, Summary: "The assistants that the caller sees", handle: a.listAssistants},
-		{Method: post, Pattern: "/api/assistants", Name: "createAssistant", Grants: programs, Tx: true, Summary: "Add an assistant", handle: a.createAssistant},
+		{Method: post, Pattern: "/api/assistants", Name: "createAssistant", Grants: programs, Writes: InTx, Summary: "Add an assistant", handle: a.createAssistant},
 		{Method: get, Pattern: "/api/assistants-list", Name: "listAllAssistants", Grants: nothing, Heavy: brief, Query: none, Summary: "All assistants that the caller sees, in short", handle: a.listAllAssistants},
 		{Method: get, Pattern: "/api/assistants/drafts", Name: "listAssistantDrafts", Grants: nothing, Query: none, Summary: "The drafts of the assistants that the caller may change", handle: a.listAssistantDrafts},
 		{Method: get, Pattern: "/api/assistants/skills", Name: "listSkillTypes", Grants: nothing, Query: none, Summary: "The skills that this server provides", handle: a.listSkillTypes},
 		{Method: get, Pattern: one, Name: "getAssistant", Grants: nothing, Summary: "One assistant", handle: a.getAssistant},
-		{Method: put, Pattern: one, Name: "putAssistant", Grants: programs, Row: "assistant", Tx: true, Summary: "Change an assistant", handle: a.putAssistant},
-		{Method: del, Pattern: one, Name: "deleteAssistant", Grants: programs, Row: "assistant", Tx: true, Options: noOptions{}, Summary: "Remove an assistant with its draft and files", handle: a.deleteAssistant},
-		{Method: put, Pattern: one + "/owner", Name: "putAssistantOwner", Grants: rights, Row: "assistant", Tx: true, Summary: "Pass an assistant on to another owner", handle: a.putAssistantOwner},
+		{Method: put, Pattern: one, Name: "putAssistant", Grants: programs, Row: "assistant", Writes: InTx, Summary: "Change an assistant", handle: a.putAssistant},
+		{Method: del, Pattern: one, Name: "deleteAssistant", Grants: programs, Row: "assistant", Writes: InTx, Options: noOptions{}, Summary: "Remove an assistant with its draft and files", handle: a.deleteAssistant},
+		{Method: put, Pattern: one + "/owner", Name: "putAssistantOwner", Grants: rights, Row: "assistant", Writes: InTx, Summary: "Pass an assistant on to another owner", handle: a.putAssistantOwner},
 
-		{Method: post, Pattern: one + "/_edit", Name: "editAssistant", Grants: programs, Heavy: brief, Tx: true, Options: forceInput{}, Summary: "Begin a draft of an assistant, or go on with it", handle: a.editAssistant},
+		{Method: post, Pattern: one + "/_edit", Name: "editAssistant", Grants: programs, Heavy: brief, Writes: InTx, Options: forceInput{}, Summary: "Begin a draft of an assistant, or go on with it", handle: a.editAssistant},
 		{Method: get, Pattern: one + "/draft", Name: "getAssistantDraft", Grants: nothing, Summary: "The draft of an assistant", handle: a.getAssistantDraft},
-		{Method: del, Pattern: one + "/draft", Name: "deleteAssistantDraft", Grants: programs, Row: "assistant", Tx: true, Options: noOptions{}, Summary: "Discard the draft of an assistant", handle: n.deleteDraft},
+		{Method: del, Pattern: one + "/draft", Name: "deleteAssistantDraft", Grants: programs, Row: "assistant", Writes: InTx, Options: noOptions{}, Summary: "Discard the draft of an assistant", handle: n.deleteDraft},
 		{Method: get, Pattern: one + "/draft/diff", Name: "getAssistantDraftDiff", Grants: nothing, Heavy: brief, Summary: "What the draft of an assistant changes", handle: n.getDiff},
-		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAssistantDraft", Grants: programs, Heavy: brief, Tx: true, Options: forceInput{}, Summary: "Publish the draft of an assistant", handle: a.commitAssistantDraft},
+		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAssistantDraft", Grants: programs, Heavy: brief, Writes: InTx, Options: forceInput{}, Summary: "Publish the draft of an assistant", handle: a.commitAssistantDraft},
 
 		{Method: get, Pattern: one + "/files", Name: "listAssistantFiles", Grants: nothing, Query: paged, Summary: "The files of an assistant", handle: n.listFiles},
 		{Method: get, Pattern: one + "/files/*path", Name: "getAssistantFile", Grants: nothing, Heavy: brief, AnyType: true, Summary: "The bytes of an assistant's file", handle: n.getFile},
 		{Method: put, Pattern: one + "/files/*path", Name: "putAssistantFile", Grants: programs, Row: "library-file", Heavy: brief, Summary: "Write a file of an assistant", handle: n.putFile},
-		{Method: del, Pattern: one + "/files/*path", Name: "deleteAssistantFile", Grants: programs, Row: "library-file", Tx: true, Options: noOptions{}, Summary: "Remove a file of an assistant", handle: n.deleteFile},
+		{Method: del, Pattern: one + "/files/*path", Name: "deleteAssistantFile", Grants: programs, Row: "library-file", Writes: InTx, Options: noOptions{}, Summary: "Remove a file of an assistant", handle: n.deleteFile},
 
 		{Method: get, Pattern: one + "/shares", Name: "listAssistantShares", Grants: rights, Query: none, Summary: "With whom an assistant is shared", handle: n.listShares},
 		{Method: get, Pattern: one + "/shares/:principalId", Name: "getAssistantShare", Grants: rights, Summary: "The share of one principal", handle: n.getShare},
-		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAssistantShare", Grants: rights, Row: "assistant-share", Tx: true, Summary: "Share an assistant, or change a share", handle: n.putShare},
-		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAssistantShare", Grants: rights, Row: "assistant-share", Tx: true, Options: noOptions{}, Summary: "End a share", handle: n.deleteShare},
+		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAssistantShare", Grants: rights, Row: "assistant-share", Writes: InTx, Summary: "Share an assistant, or change a share", handle: n.putShare},
+		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAssistantShare", Grants: rights, Row: "assistant-share", Writes: InTx, Options: noOptions{}, Summary: "End a share", handle: n.deleteShare},
 
 		{Method: get, Pattern: one + "/tokens", Name: "listAssistantTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens of an assistant", handle: t.list},
-		{Method: post, Pattern: one + "/tokens", Name: "createAssistantToken", Grants: credentials, Secret: true, Tx: true, Summary: "Make a token of an assistant", handle: a.createAssistantToken},
+		{Method: post, Pattern: one + "/tokens", Name: "createAssistantToken", Grants: credentials, Secret: true, Writes: InTx, Summary: "Make a token of an assistant", handle: a.createAssistantToken},
 		{Method: get, Pattern: one + "/tokens/:tokenId", Name: "getAssistantToken", Grants: credentials, Secret: true, Summary: "One token of an assistant", handle: t.get},
-		{Method: del, Pattern: one + "/tokens/:tokenId", Name: "deleteAssistantToken", Grants: credentials, Row: "assistant-token", Tx: true, Options: noOptions{}, Summary: "Revoke a token of an assistant", handle: t.remove},
+		{Method: del, Pattern: one + "/tokens/:tokenId", Name: "deleteAssistantToken", Grants: credentials, Row: "assistant-token", Writes: InTx, Options: noOptions{}, Summary: "Revoke a token of an assistant", handle: t.remove},
 	})
 }
 

@@ -19,7 +19,7 @@ func (a avatarRoutes) routes() []Route {
 	return []Route{
 		{Method: get, Pattern: "/api/users/:username/avatar", Name: "getAvatar", Grants: nothing, AnyType: true, Summary: "A user's picture", handle: a.getAvatar},
 		{Method: put, Pattern: "/api/users/:username/avatar", Name: "putAvatar", Grants: profiles, Row: "avatar", Query: []string{"filename"}, Summary: "Set a user's picture", handle: a.putAvatar},
-		{Method: del, Pattern: "/api/users/:username/avatar", Name: "deleteAvatar", Grants: profiles, Row: "avatar", Tx: true, Options: noOptions{}, Summary: "Remove a user's picture", handle: a.deleteAvatar},
+		{Method: del, Pattern: "/api/users/:username/avatar", Name: "deleteAvatar", Grants: profiles, Row: "avatar", Writes: InTx, Options: noOptions{}, Summary: "Remove a user's picture", handle: a.deleteAvatar},
 	}
 }
 

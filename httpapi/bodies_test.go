@@ -249,7 +249,7 @@ func TestCommits(t *testing.T) {
 		s.token(t, "admin")
 		before := s.dump(t, "acme")
 		for _, r := range httpapi.Routes() {
-			if !r.Tx || r.OwnTx {
+			if r.Writes != httpapi.InTx {
 				continue // one statement: there is no commit to fail alone
 			}
 			s.http = failing
@@ -284,8 +284,8 @@ func TestTransactionalRoutes(t *testing.T) {
 		"login", "finishSAML", "receiveLogout", "singleLogoutByForm", "logout", "putPassword", // their service writes step by step: a failed attempt is counted
 	}
 	for _, r := range httpapi.Routes() {
-		if want := r.Method != "GET" && !slices.Contains(outside, r.Name); r.Tx != want {
-			t.Errorf("%s %s: transactional: %v", r.Method, r.Name, r.Tx)
+		if want := r.Method != "GET" && !slices.Contains(outside, r.Name); (r.Writes != httpapi.Unbound) != want {
+			t.Errorf("%s %s: writes %v", r.Method, r.Name, r.Writes)
 		}
 	}
 }

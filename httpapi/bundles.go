@@ -27,15 +27,15 @@ func (a bundleRoutes) routes() []Route {
 		{Method: get, Pattern: "/api/bundle-templates", Name: "listBundleTemplates", Grants: programs, Query: none, Summary: "The builders of bundle entries", handle: a.listBundleTemplates},
 		{Method: get, Pattern: "/api/bundle-list", Name: "listAllBundles", Grants: programs, Heavy: brief, Query: none, Summary: "All bundles without entries", handle: a.listAllBundles},
 		{Method: get, Pattern: "/api/bundles", Name: "listBundles", Grants: programs, Query: searched, Summary: "The bundles with their entries", handle: a.listBundles},
-		{Method: post, Pattern: "/api/bundles", Name: "createBundle", Drops: true, Grants: programs, Permission: actor.Superuser, Tx: true, Summary: "Add a bundle", handle: a.createBundle},
+		{Method: post, Pattern: "/api/bundles", Name: "createBundle", Drops: true, Grants: programs, Permission: actor.Superuser, Writes: InTx, Summary: "Add a bundle", handle: a.createBundle},
 		{Method: get, Pattern: "/api/bundles/:id", Name: "getBundle", Grants: programs, Summary: "One bundle with its entries", handle: a.getBundle},
-		{Method: put, Pattern: "/api/bundles/:id", Name: "putBundle", Drops: true, Grants: programs, Row: "bundle", Permission: actor.Superuser, Tx: true, Summary: "Change a bundle", handle: a.putBundle},
-		{Method: del, Pattern: "/api/bundles/:id", Name: "deleteBundle", Grants: programs, Row: "bundle", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Remove a bundle", handle: a.deleteBundle},
+		{Method: put, Pattern: "/api/bundles/:id", Name: "putBundle", Drops: true, Grants: programs, Row: "bundle", Permission: actor.Superuser, Writes: InTx, Summary: "Change a bundle", handle: a.putBundle},
+		{Method: del, Pattern: "/api/bundles/:id", Name: "deleteBundle", Grants: programs, Row: "bundle", Permission: actor.Superuser, Writes: InTx, Options: noOptions{}, Summary: "Remove a bundle", handle: a.deleteBundle},
 		{Method: get, Pattern: "/api/bundles/:id/entries", Name: "listBundleEntries", Grants: programs, Query: paged, Summary: "The entries of a bundle with what they refer to", handle: a.listBundleEntries},
-		{Method: post, Pattern: "/api/bundles/:id/entries", Name: "createBundleEntry", Drops: true, Grants: programs, Permission: actor.Superuser, Tx: true, Summary: "Add an entry to a bundle", handle: a.createBundleEntry},
+		{Method: post, Pattern: "/api/bundles/:id/entries", Name: "createBundleEntry", Drops: true, Grants: programs, Permission: actor.Superuser, Writes: InTx, Summary: "Add an entry to a bundle", handle: a.createBundleEntry},
 		{Method: get, Pattern: "/api/bundles/:id/entries/:entry", Name: "getBundleEntry", Grants: programs, Summary: "One entry of a bundle", handle: a.getBundleEntry},
-		{Method: put, Pattern: "/api/bundles/:id/entries/:entry", Name: "putBundleEntry", Drops: true, Grants: programs, Row: "bundle-entry", Permission: actor.Superuser, Tx: true, Summary: "Change the data of an entry", handle: a.putBundleEntry},
-		{Method: del, Pattern: "/api/bundles/:id/entries/:entry", Name: "deleteBundleEntry", Grants: programs, Row: "bundle-entry", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Take an entry out of a bundle", handle: a.deleteBundleEntry},
+		{Method: put, Pattern: "/api/bundles/:id/entries/:entry", Name: "putBundleEntry", Drops: true, Grants: programs, Row: "bundle-entry", Permission: actor.Superuser, Writes: InTx, Summary: "Change the data of an entry", handle: a.putBundleEntry},
+		{Method: del, Pattern: "/api/bundles/:id/entries/:entry", Name: "deleteBundleEntry", Grants: programs, Row: "bundle-entry", Permission: actor.Superuser, Writes: InTx, Options: noOptions{}, Summary: "Take an entry out of a bundle", handle: a.deleteBundleEntry},
 	}
 }
 

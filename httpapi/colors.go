@@ -19,11 +19,11 @@ func (a colorRoutes) routes() []Route {
 		{Method: get, Pattern: "/api/colors", Name: "listColors", Grants: nothing, Query: searched, Summary: "The palette, page by page", handle: a.listColors},
 		{Method: get, Pattern: "/api/colors-list", Name: "listAllColors", Grants: nothing, Heavy: brief, Summary: "The whole palette with hex and palette name", handle: a.listAllColors},
 		{Method: get, Pattern: "/api/colors/:key", Name: "getColor", Grants: nothing, Summary: "One color", handle: a.getColor},
-		{Method: put, Pattern: "/api/colors/:key", Name: "putColor", Grants: nothing, Row: "color", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Set a color", handle: a.putColor},
-		{Method: del, Pattern: "/api/colors/:key", Name: "deleteColor", Grants: nothing, Row: "color", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Options: noOptions{}, Summary: "Remove a color", handle: a.deleteColor},
+		{Method: put, Pattern: "/api/colors/:key", Name: "putColor", Grants: nothing, Row: "color", Permission: actor.ColorWrite, Writes: InSlot, Summary: "Set a color", handle: a.putColor},
+		{Method: del, Pattern: "/api/colors/:key", Name: "deleteColor", Grants: nothing, Row: "color", Permission: actor.ColorWrite, Writes: InSlot, Options: noOptions{}, Summary: "Remove a color", handle: a.deleteColor},
 		{Method: get, Pattern: "/api/colors/:key/permissions", Name: "getColorPermissions", Grants: nothing, Summary: "What the caller may do with a color", handle: a.getColorPermissions},
 		{Method: post, Pattern: "/api/colors-export", Name: "exportColors", Grants: nothing, Heavy: brief, Permission: actor.ColorWrite, AnyType: true, Options: exportColorsInput{}, Summary: "Export the palette to a file", handle: a.exportColors},
-		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Grants: nothing, Heavy: long, Permission: actor.ColorWrite, Tx: true, OwnTx: true, Options: importColorsInput{}, Summary: "Import colors from an uploaded file", handle: a.importColors},
+		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Grants: nothing, Heavy: long, Permission: actor.ColorWrite, Writes: ByService, Options: importColorsInput{}, Summary: "Import colors from an uploaded file", handle: a.importColors},
 	}
 }
 
@@ -109,11 +109,6 @@ func (a colorRoutes) putColor(r *request) (reply, error) {
 	} else if err := r.refuseUnknown(by.unknown, colorBody{}); err != nil {
 		return reply{}, err
 	}
-	leave, err := a.writeSlot(r)
-	if err != nil {
-		return reply{}, err
-	}
-	defer leave()
 	c, err := a.Colors.Put(r.Context(), r.param("key"), in.Color)
 	if err != nil {
 		return reply{}, err
@@ -123,11 +118,6 @@ func (a colorRoutes) putColor(r *request) (reply, error) {
 
 // deleteColor serves DELETE /api/colors/{key}: 200, also when the key does not exist.
 func (a colorRoutes) deleteColor(r *request) (reply, error) {
-	leave, err := a.writeSlot(r)
-	if err != nil {
-		return reply{}, err
-	}
-	defer leave()
 	if err := a.Colors.Delete(r.Context(), r.param("key")); err != nil {
 		return reply{}, err
 	}

@@ -27,9 +27,9 @@ func (a commentRoutes) routes() []Route {
 	all := []Route{
 		{Method: get, Pattern: "/api/comments/:id", Name: "getComment", Grants: nothing, Summary: "One comment with its author", handle: a.getComment},
 		{Method: get, Pattern: "/api/comments/:id/replies", Name: "listReplies", Grants: nothing, Query: paged, Summary: "The replies to a comment", handle: a.listReplies},
-		{Method: post, Pattern: "/api/comments/:id/replies", Name: "createReply", Drops: true, Grants: nothing, Tx: true, Summary: "Reply to a comment", handle: a.createReply},
-		{Method: put, Pattern: "/api/comments/:id", Name: "putComment", Drops: true, Grants: nothing, Row: "comment", Tx: true, Summary: "Change a comment", handle: a.putComment},
-		{Method: del, Pattern: "/api/comments/:id", Name: "deleteComment", Grants: nothing, Row: "comment", Tx: true, Options: noOptions{}, Summary: "Remove a comment with its replies", handle: a.deleteComment},
+		{Method: post, Pattern: "/api/comments/:id/replies", Name: "createReply", Drops: true, Grants: nothing, Writes: InTx, Summary: "Reply to a comment", handle: a.createReply},
+		{Method: put, Pattern: "/api/comments/:id", Name: "putComment", Drops: true, Grants: nothing, Row: "comment", Writes: InTx, Summary: "Change a comment", handle: a.putComment},
+		{Method: del, Pattern: "/api/comments/:id", Name: "deleteComment", Grants: nothing, Row: "comment", Writes: InTx, Options: noOptions{}, Summary: "Remove a comment with its replies", handle: a.deleteComment},
 		{Method: get, Pattern: "/api/activities", Name: "listActivities", Grants: nothing, Query: append(slices.Clone(paged), "entityType", "entityId"), Summary: "What happened to content", handle: a.listActivities},
 		{Method: get, Pattern: "/api/activities/:id", Name: "getActivity", Grants: nothing, Summary: "One activity", handle: a.getActivity},
 		{Method: get, Pattern: "/api/users/:username/feed", Name: "listFeed", Grants: nothing, Query: paged, Summary: "What others did that concerns a user", handle: a.listFeed},
@@ -50,7 +50,7 @@ func (a commentRoutes) routes() []Route {
 		}
 		all = append(all,
 			Route{Method: get, Pattern: pattern, Name: "list" + title + "Comments", Grants: reads, Query: paged, Summary: "The comments on a " + string(p.Kind), guard: guard, handle: a.listCommentsOf(p.Kind)},
-			Route{Method: post, Pattern: pattern, Name: "create" + title + "Comment", Grants: writes, Tx: true, Summary: "Comment on a " + string(p.Kind), guard: guard, handle: a.createCommentOn(p.Kind)},
+			Route{Method: post, Pattern: pattern, Name: "create" + title + "Comment", Grants: writes, Writes: InTx, Summary: "Comment on a " + string(p.Kind), guard: guard, handle: a.createCommentOn(p.Kind)},
 		)
 	}
 	return all

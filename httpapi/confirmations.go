@@ -102,7 +102,7 @@ func (a confirmationRoutes) routes() []Route {
 		return nil
 	}
 	return []Route{
-		{Method: post, Pattern: "/api/assistants/:id/_chat/_confirm", Name: "confirmAssistantCall", Grants: decisions, Chatter: true, Tx: true, Options: confirmInput{}, Summary: "Allow or decline a call that an assistant waits with", guard: a.needsAI, handle: a.confirmCall},
+		{Method: post, Pattern: "/api/assistants/:id/_chat/_confirm", Name: "confirmAssistantCall", Grants: decisions, Chatter: true, Writes: InTx, Options: confirmInput{}, Summary: "Allow or decline a call that an assistant waits with", guard: a.needsAI, handle: a.confirmCall},
 	}
 }
 

@@ -17,9 +17,9 @@ func (a domainTokenRoutes) routes() []Route {
 	n := a.domainTokens()
 	return []Route{
 		{Method: get, Pattern: all, Name: "listDomainTokens", Grants: credentials, Secret: true, Permission: actor.SuperuserRead, Query: paged, Summary: "The tokens of a domain for SCIM", handle: n.list},
-		{Method: post, Pattern: all, Name: "createDomainToken", Grants: credentials, Secret: true, Permission: actor.Superuser, Tx: true, Summary: "Make a token of a domain for SCIM", handle: a.createDomainToken},
+		{Method: post, Pattern: all, Name: "createDomainToken", Grants: credentials, Secret: true, Permission: actor.Superuser, Writes: InTx, Summary: "Make a token of a domain for SCIM", handle: a.createDomainToken},
 		{Method: get, Pattern: all + "/:tokenId", Name: "getDomainToken", Grants: credentials, Secret: true, Permission: actor.SuperuserRead, Summary: "One token of a domain for SCIM", handle: n.get},
-		{Method: del, Pattern: all + "/:tokenId", Name: "deleteDomainToken", Grants: credentials, Row: "domain-token", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Revoke a token of a domain for SCIM", handle: n.remove},
+		{Method: del, Pattern: all + "/:tokenId", Name: "deleteDomainToken", Grants: credentials, Row: "domain-token", Permission: actor.Superuser, Writes: InTx, Options: noOptions{}, Summary: "Revoke a token of a domain for SCIM", handle: n.remove},
 	}
 }
 

@@ -39,17 +39,17 @@ func (a entityRoutes) routes() []Route {
 		}
 		routes = append(routes,
 			Route{Method: get, Pattern: all, Name: many, Grants: nothing, Query: searched, Summary: "The " + k.Plural, handle: e.list},
-			Route{Method: post, Pattern: all, Name: "create" + name, Grants: writes, Permission: actor.EntityWrite, Tx: true, Summary: "Add " + content.WithArticle(k.Kind), handle: e.create},
+			Route{Method: post, Pattern: all, Name: "create" + name, Grants: writes, Permission: actor.EntityWrite, Writes: InTx, Summary: "Add " + content.WithArticle(k.Kind), handle: e.create},
 			Route{Method: get, Pattern: one, Name: "get" + name, Grants: nothing, Summary: "One " + string(k.Kind), handle: e.get},
-			Route{Method: put, Pattern: one, Name: "put" + name, Grants: writes, Row: string(k.Kind), Tx: true, Summary: "Change " + content.WithArticle(k.Kind), handle: e.put},
-			Route{Method: del, Pattern: one, Name: "delete" + name, Grants: writes, Row: string(k.Kind), Tx: true, Options: noOptions{}, Summary: "Remove " + content.WithArticle(k.Kind), handle: e.remove},
+			Route{Method: put, Pattern: one, Name: "put" + name, Grants: writes, Row: string(k.Kind), Writes: InTx, Summary: "Change " + content.WithArticle(k.Kind), handle: e.put},
+			Route{Method: del, Pattern: one, Name: "delete" + name, Grants: writes, Row: string(k.Kind), Writes: InTx, Options: noOptions{}, Summary: "Remove " + content.WithArticle(k.Kind), handle: e.remove},
 		)
 		if k.Kind == content.Library {
 			routes = append(routes,
 				Route{Method: get, Pattern: one + "/contents", Name: "listLibraryFiles", Grants: nothing, Query: paged, Summary: "The files of a library", handle: a.listLibraryFiles},
 				Route{Method: get, Pattern: one + "/contents/*path", Name: "getLibraryFile", Grants: nothing, Heavy: brief, AnyType: true, Summary: "The bytes of a library's file", handle: a.getLibraryFile},
 				Route{Method: put, Pattern: one + "/contents/*path", Name: "putLibraryFile", Grants: nothing, Row: "library-file", Heavy: brief, Summary: "Write a file of a library", handle: a.putLibraryFile},
-				Route{Method: del, Pattern: one + "/contents/*path", Name: "deleteLibraryFile", Grants: nothing, Row: "library-file", Tx: true, Options: noOptions{}, Summary: "Remove a file of a library", handle: a.deleteLibraryFile},
+				Route{Method: del, Pattern: one + "/contents/*path", Name: "deleteLibraryFile", Grants: nothing, Row: "library-file", Writes: InTx, Options: noOptions{}, Summary: "Remove a file of a library", handle: a.deleteLibraryFile},
 			)
 		}
 	}

@@ -26,7 +26,7 @@ func (a fileRoutes) routes() []Route {
 	return []Route{
 		{Method: post, Pattern: "/api/uploads", Name: "createUpload", Grants: nothing, Heavy: brief, Query: []string{"filename"}, Summary: "Stage a file", handle: a.createUpload},
 		{Method: get, Pattern: "/api/uploads/:id", Name: "getUpload", Grants: nothing, Summary: "A staged file", handle: a.getUpload},
-		{Method: del, Pattern: "/api/uploads/:id", Name: "deleteUpload", Grants: nothing, Row: "upload", Tx: true, Options: noOptions{}, Summary: "Remove a staged file", handle: a.deleteUpload},
+		{Method: del, Pattern: "/api/uploads/:id", Name: "deleteUpload", Grants: nothing, Row: "upload", Writes: InTx, Options: noOptions{}, Summary: "Remove a staged file", handle: a.deleteUpload},
 		{Method: get, Pattern: "/api/downloads", Name: "listDownloads", Grants: nothing, Query: paged, Summary: "The files made for the caller", handle: a.listDownloads},
 		{Method: get, Pattern: "/api/downloads/:id", Name: "getDownload", Grants: nothing, Summary: "A file made for the caller", handle: a.getDownload},
 		{Method: get, Pattern: "/api/downloads/:id/content", Name: "getDownloadContent", Grants: nothing, Heavy: brief, AnyType: true, Summary: "The bytes of a download", handle: a.getDownloadContent},

@@ -17,9 +17,9 @@ type notificationRoutes struct{ *api }
 func (a notificationRoutes) routes() []Route {
 	return []Route{
 		{Method: get, Pattern: "/api/notifications", Name: "listNotifications", Grants: nothing, Query: append(slices.Clone(paged), "state", "since"), Summary: "The caller's notifications", handle: a.listNotifications},
-		{Method: put, Pattern: "/api/notifications", Name: "putNotifications", Grants: nothing, Query: none, Tx: true, Summary: "Mark all of the caller's notifications as read or unread", handle: a.putNotifications},
+		{Method: put, Pattern: "/api/notifications", Name: "putNotifications", Grants: nothing, Query: none, Writes: InTx, Summary: "Mark all of the caller's notifications as read or unread", handle: a.putNotifications},
 		{Method: get, Pattern: "/api/notifications/:id", Name: "getNotification", Grants: nothing, Summary: "One of the caller's notifications", handle: a.getNotification},
-		{Method: put, Pattern: "/api/notifications/:id", Name: "putNotification", Grants: nothing, Row: "notification", Tx: true, Summary: "Mark a notification as read or unread", handle: a.putNotification},
+		{Method: put, Pattern: "/api/notifications/:id", Name: "putNotification", Grants: nothing, Row: "notification", Writes: InTx, Summary: "Mark a notification as read or unread", handle: a.putNotification},
 	}
 }
 

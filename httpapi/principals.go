@@ -18,7 +18,7 @@ func (a principalRoutes) routes() []Route {
 	return []Route{
 		{Method: get, Pattern: "/api/principal-list", Name: "listPrincipals", Grants: nothing, Heavy: brief, Query: none, Summary: "Every user and team", handle: a.listPrincipals},
 		{Method: get, Pattern: "/api/principals/:id", Name: "resolvePrincipal", Grants: nothing, AnyType: true, Summary: "Redirect to the user or team", handle: a.resolvePrincipal},
-		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Grants: rights, Heavy: long, Tx: true, OwnTx: true, Options: reassignInput{}, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
+		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Grants: rights, Heavy: long, Writes: InSlot, Options: reassignInput{}, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
 	}
 }
 
@@ -79,11 +79,6 @@ func (a principalRoutes) reassignPrincipal(r *request) (reply, error) {
 	if in.To == "" {
 		return reply{}, errs.New(errs.Invalid, "to is required")
 	}
-	leave, err := a.writeSlot(r)
-	if err != nil {
-		return reply{}, err
-	}
-	defer leave()
 	moved, err := a.Principals.Reassign(r.Context(), r.param("id"), in.To)
 	if err != nil {
 		return reply{}, err

@@ -38,8 +38,7 @@ type request struct {
 	form    *multipart.Reader          // of which part is the file; nil until readForm
 	part    *multipart.Part
 
-	conditions   *conditions // nil for none
-	hasWriteSlot bool        // the request has one of the slots for writes of the tenant
+	conditions *conditions // nil for none
 
 	place   *place  // nil for a light request's
 	answer  *memory // what the answer holds

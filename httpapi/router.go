@@ -22,11 +22,8 @@ type Route struct {
 	Foreign    bool             // forms of other origins may send to it
 	Login      bool             // is part of logging in, which Config.Authenticate replaces
 	Permission actor.Permission // what the caller needs beside a session; the services check single rows
-	Tx         bool             // runs in one transaction
+	Writes     Writes           // who begins the transaction of a write
 	Heavy      heaviness        // how much it computes, whatever the parameters
-	// OwnTx marks a transactional route whose service begins the transaction itself: for its only statement, or after it has
-	// checked its input.
-	OwnTx bool
 	// Row names the noun whose row a PUT or DELETE writes, for the stores that check its conditions.
 	Row string
 	// AnyType marks a route whose answer is a file, a page, a redirect or empty, whatever media types the client accepts.
@@ -71,6 +68,22 @@ type Route struct {
 	guard  func(r *request) error // checks what else the caller needs, before the rest of the request is read
 	handle func(r *request) (reply, error)
 }
+
+// Writes says who begins the transaction of a route that writes, and when.
+type Writes int
+
+const (
+	// Unbound routes read, or their service writes step by step: a failed log-in is counted.
+	Unbound Writes = iota
+	// InTx routes run in one transaction. It begins when the body has been read and one of the slots for writes of the
+	// caller's tenant is free.
+	InTx
+	// InSlot routes wait for such a slot, too. Their service begins the transaction itself: for its only statement, or after
+	// it has checked its input. A conditional write is InTx.
+	InSlot
+	// ByService routes are like InSlot ones without a slot: their service bounds how many run at once.
+	ByService
+)
 
 // router finds the route of a request on its escaped path, so that a %2F in a parameter parts nothing.
 //

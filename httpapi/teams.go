@@ -17,14 +17,14 @@ func (a teamRoutes) routes() []Route {
 	return []Route{
 		{Method: get, Pattern: "/api/users/:username/memberships", Name: "listMemberships", Grants: nothing, Query: paged, Summary: "The teams of a user", handle: a.listMemberships},
 		{Method: get, Pattern: "/api/teams", Name: "listTeams", Grants: nothing, Query: searched, Summary: "The teams", handle: a.listTeams},
-		{Method: post, Pattern: "/api/teams", Name: "createTeam", Grants: rights, Permission: actor.Superuser, Tx: true, Summary: "Add a team", handle: a.createTeam},
+		{Method: post, Pattern: "/api/teams", Name: "createTeam", Grants: rights, Permission: actor.Superuser, Writes: InTx, Summary: "Add a team", handle: a.createTeam},
 		{Method: get, Pattern: "/api/teams/:id", Name: "getTeam", Grants: nothing, Summary: "One team", handle: a.getTeam},
-		{Method: put, Pattern: "/api/teams/:id", Name: "putTeam", Grants: rights, Row: "team", Tx: true, Summary: "Change a team", handle: a.putTeam},
-		{Method: del, Pattern: "/api/teams/:id", Name: "deleteTeam", Grants: rights, Row: "team", Permission: actor.Superuser, Tx: true, Options: deletePrincipalInput{}, Summary: "Remove a team", handle: a.deleteTeam},
+		{Method: put, Pattern: "/api/teams/:id", Name: "putTeam", Grants: rights, Row: "team", Writes: InTx, Summary: "Change a team", handle: a.putTeam},
+		{Method: del, Pattern: "/api/teams/:id", Name: "deleteTeam", Grants: rights, Row: "team", Permission: actor.Superuser, Writes: InTx, Options: deletePrincipalInput{}, Summary: "Remove a team", handle: a.deleteTeam},
 		{Method: get, Pattern: "/api/teams/:id/members", Name: "listMembers", Grants: nothing, Query: paged, Summary: "The members of a team", handle: a.listMembers},
 		{Method: get, Pattern: "/api/teams/:id/members/:username", Name: "getMember", Grants: nothing, Summary: "One membership", handle: a.getMember},
-		{Method: put, Pattern: "/api/teams/:id/members/:username", Name: "putMember", Grants: rights, Row: "member", Tx: true, Summary: "Add a member or change a role", handle: a.putMember},
-		{Method: del, Pattern: "/api/teams/:id/members/:username", Name: "deleteMember", Grants: rights, Row: "member", Tx: true, Options: noOptions{}, Summary: "Remove a member", handle: a.deleteMember},
+		{Method: put, Pattern: "/api/teams/:id/members/:username", Name: "putMember", Grants: rights, Row: "member", Writes: InTx, Summary: "Add a member or change a role", handle: a.putMember},
+		{Method: del, Pattern: "/api/teams/:id/members/:username", Name: "deleteMember", Grants: rights, Row: "member", Writes: InTx, Options: noOptions{}, Summary: "Remove a member", handle: a.deleteMember},
 	}
 }
 

@@ -19,7 +19,7 @@ type tenantRoutes struct{ *api }
 func (a tenantRoutes) routes() []Route {
 	return []Route{
 		{Method: get, Pattern: "/api/tenant", Name: "getTenant", Grants: settings, Summary: "The caller's tenant", handle: a.getTenant},
-		{Method: put, Pattern: "/api/tenant", Name: "putTenant", Grants: settings, Row: "tenant", Permission: actor.Superuser, Tx: true, Summary: "Change the tenant's name and settings", handle: a.putTenant},
+		{Method: put, Pattern: "/api/tenant", Name: "putTenant", Grants: settings, Row: "tenant", Permission: actor.Superuser, Writes: InTx, Summary: "Change the tenant's name and settings", handle: a.putTenant},
 	}
 }
 

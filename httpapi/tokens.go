@@ -18,9 +18,9 @@ type tokenRoutes struct{ *api }
 func (a tokenRoutes) routes() []Route {
 	return []Route{
 		{Method: get, Pattern: "/api/tokens", Name: "listTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The caller's API tokens", handle: a.listTokens},
-		{Method: post, Pattern: "/api/tokens", Name: "createToken", Grants: credentials, Secret: true, Tx: true, Summary: "Make an API token", handle: a.createToken},
+		{Method: post, Pattern: "/api/tokens", Name: "createToken", Grants: credentials, Secret: true, Writes: InTx, Summary: "Make an API token", handle: a.createToken},
 		{Method: get, Pattern: "/api/tokens/:id", Name: "getToken", Grants: credentials, Secret: true, Summary: "One of the caller's API tokens", handle: a.getToken},
-		{Method: del, Pattern: "/api/tokens/:id", Name: "deleteToken", Grants: credentials, Row: "token", Tx: true, Options: noOptions{}, Summary: "Revoke an API token", handle: a.deleteToken},
+		{Method: del, Pattern: "/api/tokens/:id", Name: "deleteToken", Grants: credentials, Row: "token", Writes: InTx, Options: noOptions{}, Summary: "Revoke an API token", handle: a.deleteToken},
 	}
 }
 

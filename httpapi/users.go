@@ -17,13 +17,13 @@ type userRoutes struct{ *api }
 func (a userRoutes) routes() []Route {
 	return []Route{
 		{Method: get, Pattern: "/api/users", Name: "listUsers", Grants: nothing, Query: searched, Summary: "The users", handle: a.listUsers},
-		{Method: post, Pattern: "/api/users", Name: "createUser", Grants: profiles, Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Add a user", handle: a.createUser},
+		{Method: post, Pattern: "/api/users", Name: "createUser", Grants: profiles, Permission: actor.Superuser, Writes: InSlot, Summary: "Add a user", handle: a.createUser},
 		{Method: get, Pattern: "/api/users/:username", Name: "getUser", Grants: nothing, Summary: "One user", handle: a.getUser},
 		{Method: put, Pattern: "/api/users/:username", Name: "putUser", Grants: profiles, Row: "user", Query: []string{"check"}, Summary: "Change a user", handle: a.putUser},
-		{Method: del, Pattern: "/api/users/:username", Name: "deleteUser", Grants: profiles, Row: "user", Permission: actor.Superuser, Tx: true, Options: deletePrincipalInput{}, Summary: "Remove a user", handle: a.deleteUser},
+		{Method: del, Pattern: "/api/users/:username", Name: "deleteUser", Grants: profiles, Row: "user", Permission: actor.Superuser, Writes: InTx, Options: deletePrincipalInput{}, Summary: "Remove a user", handle: a.deleteUser},
 		{Method: put, Pattern: "/api/users/:username/password", Name: "putPassword", Grants: credentials, Query: []string{"revokeTokens"}, Summary: "Change a password", handle: a.putPassword},
-		{Method: put, Pattern: "/api/users/:username/superuser", Name: "putSuperuser", Grants: rights, Row: "user", Permission: actor.Superuser, Tx: true, Summary: "Make or unmake a superuser", handle: a.putSuperuser},
-		{Method: put, Pattern: "/api/users/:username/viewed-feed", Name: "putViewedFeed", Grants: profiles, Tx: true, OwnTx: true, Summary: "Note that the user has seen the feed", handle: a.putViewedFeed},
+		{Method: put, Pattern: "/api/users/:username/superuser", Name: "putSuperuser", Grants: rights, Row: "user", Permission: actor.Superuser, Writes: InTx, Summary: "Make or unmake a superuser", handle: a.putSuperuser},
+		{Method: put, Pattern: "/api/users/:username/viewed-feed", Name: "putViewedFeed", Grants: profiles, Writes: ByService, Summary: "Note that the user has seen the feed", handle: a.putViewedFeed},
 	}
 }
 
@@ -221,11 +221,6 @@ func (a userRoutes) createUser(r *request) (reply, error) {
 			return reply{}, errs.New(errs.Invalid, "password must have 8 to 256 characters")
 		}
 	}
-	leave, err := a.writeSlot(r)
-	if err != nil {
-		return reply{}, err
-	}
-	defer leave()
 	u, err = a.Principals.CreateUser(r.Context(), u, password)
 	if err != nil {
 		return reply{}, err

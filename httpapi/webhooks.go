@@ -34,10 +34,10 @@ func (a webhookRoutes) routes() []Route {
 		{Method: get, Pattern: one + "/webhooks/invocations/:invocationId", Name: "getAppInvocation", Grants: programs, Summary: "One call of an app's webhooks with its log", handle: a.getAppInvocation},
 		{Method: post, Pattern: one + "/webhooks/invocations/:invocationId/_replay", Name: "replayAppInvocation", Grants: programs, Options: noOptions{}, Summary: "Run a call of a webhook once more", handle: a.replayAppInvocation},
 		{Method: get, Pattern: one + "/webhook-tokens", Name: "listWebhookTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens of an app's webhooks", handle: a.listWebhookTokens},
-		{Method: post, Pattern: one + "/webhook-tokens", Name: "createWebhookToken", Grants: credentials, Secret: true, Tx: true, Summary: "Make a token for an app's webhooks", handle: a.createWebhookToken},
+		{Method: post, Pattern: one + "/webhook-tokens", Name: "createWebhookToken", Grants: credentials, Secret: true, Writes: InTx, Summary: "Make a token for an app's webhooks", handle: a.createWebhookToken},
 		{Method: get, Pattern: one + "/webhook-tokens/:tokenId", Name: "getWebhookToken", Grants: credentials, Secret: true, Summary: "One token of an app's webhooks", handle: a.getWebhookToken},
-		{Method: del, Pattern: one + "/webhook-tokens/:tokenId", Name: "deleteWebhookToken", Grants: credentials, Row: "webhook-token", Tx: true, Options: noOptions{}, Summary: "Revoke a token of an app's webhooks", handle: a.deleteWebhookToken},
-		{Method: post, Pattern: one + "/_rotate-webhook-secret", Name: "rotateWebhookSecret", Grants: credentials, Tx: true, Options: noOptions{}, Summary: "Replace what signs the tokens of an app's webhooks", handle: a.rotateWebhookSecret},
+		{Method: del, Pattern: one + "/webhook-tokens/:tokenId", Name: "deleteWebhookToken", Grants: credentials, Row: "webhook-token", Writes: InTx, Options: noOptions{}, Summary: "Revoke a token of an app's webhooks", handle: a.deleteWebhookToken},
+		{Method: post, Pattern: one + "/_rotate-webhook-secret", Name: "rotateWebhookSecret", Grants: credentials, Writes: InTx, Options: noOptions{}, Summary: "Replace what signs the tokens of an app's webhooks", handle: a.rotateWebhookSecret},
 	}
 	for _, r := range []struct{ method, name string }{{get, "getWebhook"}, {post, "postWebhook"}, {put, "putWebhook"}} {
 		for _, at := range []struct{ pattern, name string }{{"/_hook", r.name + "Root"}, {"/_hook/*path", r.name}} {
