@@ -20,11 +20,9 @@ import (
 // commentRoutes serves comments, activities and the feed.
 type commentRoutes struct{ *api }
 
-// routes returns the rows of the route table. Beside those of comments by their ids they are GET and POST /api/{plural}/{id}/comments for each kind that can be commented; id is an id or a natural
-// id. GET returns 200 and a page of the comments that reply to none, as listReplies does; POST {message?} returns 201 and the
-// comment, as createReply does.
+// routes returns the rows of the route table, but those of ofEntities.
 func (a commentRoutes) routes() []Route {
-	all := []Route{
+	return []Route{
 		{Method: get, Pattern: "/api/comments/:id", Name: "getComment", Grants: nothing, Summary: "One comment with its author", handle: a.getComment},
 		{Method: get, Pattern: "/api/comments/:id/replies", Name: "listReplies", Grants: nothing, Query: paged, Summary: "The replies to a comment", handle: a.listReplies},
 		{Method: post, Pattern: "/api/comments/:id/replies", Name: "createReply", Drops: true, Grants: nothing, Writes: InTx, Summary: "Reply to a comment", handle: a.createReply},
@@ -34,6 +32,12 @@ func (a commentRoutes) routes() []Route {
 		{Method: get, Pattern: "/api/activities/:id", Name: "getActivity", Grants: nothing, Summary: "One activity", handle: a.getActivity},
 		{Method: get, Pattern: "/api/users/:username/feed", Name: "listFeed", Grants: nothing, Query: paged, Summary: "What others did that concerns a user", handle: a.listFeed},
 	}
+}
+
+// ofEntities returns GET and POST /api/{plural}/{id}/comments for each kind that can be commented; id is an id or a natural
+// id. GET returns 200 and a page of the comments that reply to none, as listReplies does; POST {message?} returns 201 and the
+// comment, as createReply does.
+func (a commentRoutes) ofEntities() (all []Route) {
 	for _, p := range slices.Concat(commentParents, a.HostParents) {
 		pattern := commentsPattern(p)
 		title := string(p.Kind[0]-'a'+'A') + string(p.Kind[1:])

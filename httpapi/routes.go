@@ -34,6 +34,7 @@ func (a *api) routes() []Route {
 		healthRoutes{a}.routes(),
 		domainTokenRoutes{a}.routes(),
 		scimRoutes{a}.routes(),
+		commentRoutes{a}.ofEntities(),
 		appRoutes{a}.routes(),
 		appPartRoutes{a}.routes(),
 		appUserRoutes{a}.routes(),
