@@ -7,7 +7,6 @@ import (
 	"crypto/cipher"
 	"crypto/ecdsa"
 	"crypto/ed25519"
-	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
@@ -52,9 +51,7 @@ func verifySignature(algorithm string, key, data []byte, signatures ...[]byte) (
 	}
 	var digest []byte
 	if s.digest != 0 {
-		h := s.digest.New()
-		h.Write(data)
-		digest = h.Sum(nil)
+		digest = sum(s.digest.New, data)
 	}
 	var verify func(signature []byte) bool
 	switch k := public.(type) {
@@ -87,11 +84,13 @@ func verifySignature(algorithm string, key, data []byte, signatures ...[]byte) (
 
 // verifyECDSA reports whether a signature is right: both numbers one after the other, as in JSON Web Signatures, or in ASN.1, as with OpenSSL.
 func verifyECDSA(k *ecdsa.PublicKey, digest, signature []byte) bool {
+	return verifyPair(k, digest, signature) || ecdsa.VerifyASN1(k, digest, signature)
+}
+
+// verifyPair is verifyECDSA for both numbers one after the other.
+func verifyPair(k *ecdsa.PublicKey, digest, signature []byte) bool {
 	size := (k.Curve.Params().BitSize + 7) / 8
-	if len(signature) == 2*size && ecdsa.Verify(k, digest, new(big.Int).SetBytes(signature[:size]), new(big.Int).SetBytes(signature[size:])) {
-		return true
-	}
-	return ecdsa.VerifyASN1(k, digest, signature)
+	return len(signature) == 2*size && ecdsa.Verify(k, digest, new(big.Int).SetBytes(signature[:size]), new(big.Int).SetBytes(signature[size:]))
 }
 
 var errKey = errors.New("the key is no public key: use PEM, a JSON Web Key, or the 32 bytes of an Ed25519 key in hex or base64")
@@ -108,7 +107,7 @@ func publicKey(b []byte) (any, error) {
 	case len(b) == ed25519.PublicKeySize:
 		return ed25519.PublicKey(b), nil
 	case bytes.HasPrefix(text, []byte("{")):
-		public, err = webKey(text)
+		public, err = publicWebKey(text)
 	case bytes.HasPrefix(text, []byte("-----BEGIN")):
 		block, _ := pem.Decode(text)
 		switch {
@@ -150,23 +149,20 @@ func publicKey(b []byte) (any, error) {
 	return nil, errors.New("the key is of a kind that is not supported: use RSA, ECDSA or Ed25519")
 }
 
-// webKey reads a JSON Web Key.
-func webKey(text []byte) (any, error) {
-	var k struct {
-		Type  string `json:"kty"`
-		Curve string `json:"crv"`
-		N     string `json:"n"`
-		E     string `json:"e"`
-		X     string `json:"x"`
-		Y     string `json:"y"`
-		D     string `json:"d"`
-	}
+// publicWebKey reads a public JSON Web Key.
+func publicWebKey(text []byte) (any, error) {
+	var k webKey
 	if err := json.Unmarshal(text, &k); err != nil {
 		return nil, errors.New("it is no JSON object with texts")
 	}
 	if k.D != "" {
 		return nil, errors.New("it is a private key: signatures are verified with the public key")
 	}
+	return k.public()
+}
+
+// public returns the public part of a key.
+func (k webKey) public() (any, error) {
 	number := func(s string) []byte {
 		b, err := base64.RawURLEncoding.DecodeString(s)
 		if err != nil {
@@ -186,8 +182,7 @@ func webKey(text []byte) (any, error) {
 			return &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(exponent.Int64())}, nil
 		}
 	case "EC":
-		curve := map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}[k.Curve]
-		x, y := number(k.X), number(k.Y)
+		curve, x, y := curves[k.Curve], number(k.X), number(k.Y)
 		if curve == nil {
 			break
 		}
@@ -259,18 +254,10 @@ func decrypt(key []byte, text string) ([]byte, error) {
 }
 
 // nativeVerify verifies a signature with a public key: algorithm, key, data, signature as bytes or as a string in hex or base64.
-func nativeVerify(m *vm, args []value) value {
-	names, ok := m.strings(args[0])
-	if !ok {
-		return exception()
-	}
-	data, ok := m.data(args[1:4]...)
-	if !ok {
-		return exception()
-	}
-	signatures := [][]byte{data[2]}
-	if isString(args[3]) {
-		text := strings.TrimSpace(string(data[2]))
+func nativeVerify(m *vm, in arguments) value {
+	signatures := [][]byte{in.b[2]}
+	if isString(in.all[3]) {
+		text := strings.TrimSpace(string(in.b[2]))
 		signatures = nil
 		if b, err := hex.DecodeString(text); err == nil {
 			signatures = append(signatures, b)
@@ -279,37 +266,21 @@ func nativeVerify(m *vm, args []value) value {
 			signatures = append(signatures, b)
 		}
 	}
-	right, err := verifySignature(names[0], data[0], data[1], signatures...)
+	right, err := verifySignature(in.s[0], in.b[0], in.b[1], signatures...)
 	if err != nil {
 		return m.throw("%s", err)
 	}
 	return newBool(right)
 }
 
-func nativeEncrypt(m *vm, args []value) value {
-	data, ok := m.data(args[:2]...)
-	if !ok {
-		return exception()
-	}
-	text, err := encrypt(data[0], data[1])
+func nativeEncrypt(m *vm, in arguments) value {
+	text, err := encrypt(in.b[0], in.b[1])
 	if err != nil {
 		return m.throw("%s", err)
 	}
 	return m.newString(text)
 }
 
-func nativeDecrypt(m *vm, args []value) value {
-	data, ok := m.data(args[0])
-	if !ok {
-		return exception()
-	}
-	text, ok := m.stringOf(args[1])
-	if !ok {
-		return exception()
-	}
-	b, err := decrypt(data[0], text)
-	if err != nil {
-		return m.throw("%s", err)
-	}
-	return m.newBuffer(b)
+func nativeDecrypt(m *vm, in arguments) value {
+	return m.orThrow(decrypt(in.b[0], in.s[0]))
 }

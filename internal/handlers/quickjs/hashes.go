@@ -20,65 +20,54 @@ var algorithms = map[string]func() hash.Hash{
 	"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
 }
 
-// algorithm returns the digest that a script names, such as "sha256" or "SHA-256", or an exception.
-func (m *vm) algorithm(v value) (func() hash.Hash, value) {
-	name, ok := m.stringOf(v)
-	if !ok {
-		return nil, exception()
-	}
+// algorithm returns the digest that a script names, such as "sha256" or "SHA-256", or nil and an exception.
+func (m *vm) algorithm(name string) (func() hash.Hash, value) {
 	if f := algorithms[strings.ReplaceAll(strings.ToLower(name), "-", "")]; f != nil {
 		return f, undefined()
 	}
 	return nil, m.throw("the algorithm %s is not supported: use md5, sha1, sha224, sha256, sha384 or sha512", name)
 }
 
-func nativeHash(m *vm, args []value) value {
-	f, e := m.algorithm(args[0])
-	data, ok := m.data(args[1])
-	switch {
-	case f == nil:
+func nativeHash(m *vm, in arguments) value {
+	f, e := m.algorithm(in.s[0])
+	if f == nil {
 		return e
-	case !ok:
-		return exception()
 	}
-	h := f()
-	h.Write(data[0])
-	return m.newBuffer(h.Sum(nil))
+	return m.newBuffer(sum(f, in.b[0]))
 }
 
-func nativeHMAC(m *vm, args []value) value {
-	f, e := m.algorithm(args[0])
-	data, ok := m.data(args[1], args[2])
-	switch {
-	case f == nil:
+// sum returns the digest of data.
+func sum(f func() hash.Hash, data []byte) []byte {
+	h := f()
+	h.Write(data)
+	return h.Sum(nil)
+}
+
+func nativeHMAC(m *vm, in arguments) value {
+	f, e := m.algorithm(in.s[0])
+	if f == nil {
 		return e
-	case !ok:
-		return exception()
 	}
-	h := hmac.New(f, data[0])
-	h.Write(data[1])
-	return m.newBuffer(h.Sum(nil))
+	return m.newBuffer(hmacOf(f, in.b[0], in.b[1]))
+}
+
+func hmacOf(f func() hash.Hash, key, data []byte) []byte {
+	h := hmac.New(f, key)
+	h.Write(data)
+	return h.Sum(nil)
 }
 
 // nativeVerifyHMAC compares in constant time: algorithm, key, data, signature in hex or base64, also after "sha256=" and its like.
-func nativeVerifyHMAC(m *vm, args []value) value {
-	f, e := m.algorithm(args[0])
-	data, ok := m.data(args[1], args[2])
-	switch {
-	case f == nil:
+func nativeVerifyHMAC(m *vm, in arguments) value {
+	f, e := m.algorithm(in.s[0])
+	if f == nil {
 		return e
-	case !ok:
-		return exception()
 	}
-	name, _ := m.stringOf(args[0])
-	signature, _ := m.stringOf(args[3])
-	signature = strings.TrimSpace(signature)
-	if prefix := strings.ToLower(name) + "="; len(signature) > len(prefix) && strings.EqualFold(signature[:len(prefix)], prefix) {
+	signature := strings.TrimSpace(in.s[1])
+	if prefix := strings.ToLower(in.s[0]) + "="; len(signature) > len(prefix) && strings.EqualFold(signature[:len(prefix)], prefix) {
 		signature = signature[len(prefix):]
 	}
-	h := hmac.New(f, data[0])
-	h.Write(data[1])
-	want := h.Sum(nil)
+	want := hmacOf(f, in.b[0], in.b[1])
 	got, err := hex.DecodeString(signature)
 	if err != nil || len(got) != len(want) {
 		got, _ = fromBase64(signature)
@@ -86,17 +75,13 @@ func nativeVerifyHMAC(m *vm, args []value) value {
 	return newBool(hmac.Equal(got, want))
 }
 
-func nativeEqual(m *vm, args []value) value {
-	data, ok := m.data(args[0], args[1])
-	if !ok {
-		return exception()
-	}
-	a, b := sha256.Sum256(data[0]), sha256.Sum256(data[1])
+func nativeEqual(m *vm, in arguments) value {
+	a, b := sha256.Sum256(in.b[0]), sha256.Sum256(in.b[1])
 	return newBool(subtle.ConstantTimeCompare(a[:], b[:]) == 1)
 }
 
-func nativeRandom(m *vm, args []value) value {
-	n, ok := m.number(args[0])
+func nativeRandom(m *vm, in arguments) value {
+	n, ok := m.number(in.all[0])
 	if !ok {
 		return exception()
 	}
@@ -108,4 +93,4 @@ func nativeRandom(m *vm, args []value) value {
 	return m.newBuffer(b)
 }
 
-func nativeUUID(m *vm, _ []value) value { return m.newString(uuid.NewString()) }
+func nativeUUID(m *vm, _ arguments) value { return m.newString(uuid.NewString()) }

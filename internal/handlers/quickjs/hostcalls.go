@@ -7,16 +7,16 @@ import (
 	lib "modernc.org/libquickjs"
 )
 
-func nativeNow(m *vm, _ []value) value {
+func nativeNow(m *vm, _ arguments) value {
 	if m.run == nil {
 		return m.newNumber(0)
 	}
 	return m.newNumber(float64(time.Since(m.run.started).Microseconds()) / 1000)
 }
 
-func nativeLog(m *vm, args []value) value {
-	level, _ := m.number(args[0])
-	text, ok := m.stringOf(args[1])
+func nativeLog(m *vm, in arguments) value {
+	level, _ := m.number(in.all[0])
+	text, ok := m.stringOf(in.all[1])
 	if !ok {
 		return exception()
 	}
@@ -27,8 +27,8 @@ func nativeLog(m *vm, args []value) value {
 }
 
 // nativeCall calls a function of the host, name and arguments as JSON, and returns the number of the call.
-func nativeCall(m *vm, args []value) value {
-	id, e := m.sendCall(args)
+func nativeCall(m *vm, in arguments) value {
+	id, e := m.sendCall(in.all)
 	if id == 0 {
 		return e
 	}
@@ -60,8 +60,8 @@ func (m *vm) sendCall(args []value) (int, value) {
 }
 
 // nativeCallSync calls a function of the host and returns an array: whether it failed, JSON or message, code.
-func nativeCallSync(m *vm, args []value) value {
-	id, e := m.sendCall(args)
+func nativeCallSync(m *vm, in arguments) value {
+	id, e := m.sendCall(in.all)
 	if id == 0 {
 		return e
 	}
@@ -86,14 +86,14 @@ func (m *vm) optional(b []byte) value {
 }
 
 // nativeRespond sends an early result: its JSON, or undefined. Only the first one counts.
-func nativeRespond(m *vm, args []value) value {
+func nativeRespond(m *vm, in arguments) value {
 	r := m.run
 	if r == nil || r.responded {
 		return undefined()
 	}
 	var b []byte
-	if isString(args[0]) {
-		s, ok := m.stringOf(args[0])
+	if isString(in.all[0]) {
+		s, ok := m.stringOf(in.all[0])
 		if !ok {
 			return exception()
 		}

@@ -114,44 +114,32 @@ func (i *international) find(tag string) string {
 }
 
 // nativeTag returns the canonical form of a language tag, undefined for one that is malformed.
-func nativeTag(m *vm, args []value) value {
-	s, ok := m.strings(args[0])
-	if !ok {
-		return exception()
-	}
-	if len(s[0]) > 100 || strings.Contains(s[0], "_") {
+func nativeTag(m *vm, in arguments) value {
+	if len(in.s[0]) > 100 || strings.Contains(in.s[0], "_") {
 		return undefined()
 	}
-	tag, err := language.Raw.Parse(s[0])
+	tag, err := language.Raw.Parse(in.s[0])
 	if _, unknown := err.(language.ValueError); err != nil && !unknown {
 		return undefined()
 	}
 	text := tag.String()
 	if err != nil { // well-formed, of a language that x/text does not know
-		text = s[0]
+		text = in.s[0]
 	}
 	return m.newString(text)
 }
 
 // nativeLocale returns the known locale for a tag without extensions, undefined for none.
-func nativeLocale(m *vm, args []value) value {
-	s, ok := m.strings(args[0])
-	if !ok {
-		return exception()
-	}
-	if found := m.intl.find(s[0]); found != "" {
+func nativeLocale(m *vm, in arguments) value {
+	if found := m.intl.find(in.s[0]); found != "" {
 		return m.newString(found)
 	}
 	return undefined()
 }
 
 // nativeLocaleData returns the JSON of a known locale.
-func nativeLocaleData(m *vm, args []value) value {
-	s, ok := m.strings(args[0])
-	if !ok {
-		return exception()
-	}
-	at, ok := m.intl.known().Tags[s[0]]
+func nativeLocaleData(m *vm, in arguments) value {
+	at, ok := m.intl.known().Tags[in.s[0]]
 	if !ok {
 		return undefined()
 	}
@@ -213,12 +201,8 @@ func titled(name string) string {
 }
 
 // nativeZone returns the canonical name of a time zone, undefined for none.
-func nativeZone(m *vm, args []value) value {
-	s, ok := m.strings(args[0])
-	if !ok {
-		return exception()
-	}
-	z, name := m.intl.zone(s[0])
+func nativeZone(m *vm, in arguments) value {
+	z, name := m.intl.zone(in.s[0])
 	if z == nil {
 		return undefined()
 	}
@@ -240,8 +224,8 @@ func (m *vm) at(args []value) (time.Time, bool) {
 }
 
 // nativeOffset returns the offset of a zone at a time, in seconds.
-func nativeOffset(m *vm, args []value) value {
-	t, ok := m.at(args)
+func nativeOffset(m *vm, in arguments) value {
+	t, ok := m.at(in.all)
 	if !ok {
 		return m.throw("there is no such time zone")
 	}
@@ -250,8 +234,8 @@ func nativeOffset(m *vm, args []value) value {
 }
 
 // nativeZoneAbbreviation returns the abbreviation of a zone at a time.
-func nativeZoneAbbreviation(m *vm, args []value) value {
-	t, ok := m.at(args)
+func nativeZoneAbbreviation(m *vm, in arguments) value {
+	t, ok := m.at(in.all)
 	if !ok {
 		return m.throw("there is no such time zone")
 	}
@@ -358,19 +342,15 @@ func respelled(locale, text string) string {
 }
 
 // nativeCompare compares two texts: locale, options as of collator, and the texts.
-func nativeCompare(m *vm, args []value) value {
-	s, ok := m.strings(args[:4]...)
-	if !ok {
-		return exception()
+func nativeCompare(m *vm, in arguments) value {
+	for i := range in.s[2:] {
+		in.s[2+i] = respelled(in.s[0], in.s[2+i])
 	}
-	for i := range s[2:] {
-		s[2+i] = respelled(s[0], s[2+i])
-	}
-	order := m.intl.byScript(s[0], s[2], s[3])
+	order := m.intl.byScript(in.s[0], in.s[2], in.s[3])
 	if order == 0 {
-		order = m.intl.collator(s[0], s[1]).CompareString(s[2], s[3])
+		order = m.intl.collator(in.s[0], in.s[1]).CompareString(in.s[2], in.s[3])
 	}
-	if order != 0 && strings.HasSuffix(s[1], " upper") && strings.EqualFold(s[2], s[3]) && m.intl.collator(s[0], "accent"+strings.TrimSuffix(strings.TrimPrefix(s[1], "variant"), " upper")).CompareString(s[2], s[3]) == 0 {
+	if order != 0 && strings.HasSuffix(in.s[1], " upper") && strings.EqualFold(in.s[2], in.s[3]) && m.intl.collator(in.s[0], "accent"+strings.TrimSuffix(strings.TrimPrefix(in.s[1], "variant"), " upper")).CompareString(in.s[2], in.s[3]) == 0 {
 		order = -order // they differ by case only
 	}
 	return m.newNumber(float64(max(-1, min(order, 1))))
@@ -407,48 +387,36 @@ func pluralOf(tag language.Tag, ordinal bool, whole, fraction string) string {
 
 // nativePlural returns a plural form: locale, whether of ordinal numbers, digits before and after
 // the point.
-func nativePlural(m *vm, args []value) value {
-	s, ok := m.strings(args[0], args[2], args[3])
-	if !ok {
-		return exception()
-	}
-	return m.newString(pluralOf(language.Make(s[0]), isTrue(args[1]), s[1], s[2]))
+func nativePlural(m *vm, in arguments) value {
+	return m.newString(pluralOf(language.Make(in.s[0]), isTrue(in.all[1]), in.s[1], in.s[2]))
 }
 
 // nativePluralCategories returns the plural forms of a locale, with spaces between: locale, whether
 // of ordinal numbers.
-func nativePluralCategories(m *vm, args []value) value {
-	s, ok := m.strings(args[0])
-	if !ok {
-		return exception()
-	}
-	tag, found := language.Make(s[0]), map[string]bool{}
+func nativePluralCategories(m *vm, in arguments) value {
+	tag, found := language.Make(in.s[0]), map[string]bool{}
 	for n := range 201 {
-		found[pluralOf(tag, isTrue(args[1]), strconv.Itoa(n), "")] = true
-		found[pluralOf(tag, isTrue(args[1]), strconv.Itoa(n/10), strconv.Itoa(n%10))] = true
+		found[pluralOf(tag, isTrue(in.all[1]), strconv.Itoa(n), "")] = true
+		found[pluralOf(tag, isTrue(in.all[1]), strconv.Itoa(n/10), strconv.Itoa(n%10))] = true
 	}
-	found[pluralOf(tag, isTrue(args[1]), "1000000", "")] = true
+	found[pluralOf(tag, isTrue(in.all[1]), "1000000", "")] = true
 	all := slices.DeleteFunc([]string{"few", "many", "one", "two", "zero", "other"}, func(name string) bool { return !found[name] })
 	return m.newString(strings.Join(all, " "))
 }
 
 // nativeFold returns a text in upper or lower case as a language has it: locale, text, whether
 // upper.
-func nativeFold(m *vm, args []value) value {
-	s, ok := m.strings(args[:2]...)
-	if !ok {
-		return exception()
+func nativeFold(m *vm, in arguments) value {
+	if isTrue(in.all[2]) {
+		return m.newString(cases.Upper(language.Make(in.s[0])).String(in.s[1]))
 	}
-	if isTrue(args[2]) {
-		return m.newString(cases.Upper(language.Make(s[0])).String(s[1]))
-	}
-	lower := cases.Lower(language.Make(s[0]))
-	parts := strings.Split(s[1], "İ") // x/text has two dots on it in Lithuanian
+	lower := cases.Lower(language.Make(in.s[0]))
+	parts := strings.Split(in.s[1], "İ") // x/text has two dots on it in Lithuanian
 	for i, part := range parts {
 		parts[i] = lower.String(part)
 	}
 	dotted := lower.String("İ")
-	if base, _ := language.Make(s[0]).Base(); base.String() == "lt" {
+	if base, _ := language.Make(in.s[0]).Base(); base.String() == "lt" {
 		dotted = "i\u0307"
 	}
 	return m.newString(strings.Join(parts, dotted))

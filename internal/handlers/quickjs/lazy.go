@@ -11,11 +11,8 @@ var lazyFiles embed.FS
 
 // nativeLoad returns the value of a part of the prelude: a function that takes natives and what the
 // prelude shares.
-func nativeLoad(m *vm, args []value) value {
-	name, ok := m.stringOf(args[0])
-	if !ok {
-		return exception()
-	}
+func nativeLoad(m *vm, in arguments) value {
+	name := in.s[0]
 	code := m.lazy[name]
 	if code == nil {
 		source, err := lazyFiles.ReadFile("lazy/" + name + ".js")

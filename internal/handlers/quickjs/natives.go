@@ -9,39 +9,121 @@ import (
 
 // native is a function of Go that the prelude can call. Scripts cannot reach it.
 type native struct {
-	name string
-	f    func(m *vm, args []value) value
+	name  string
+	takes string // for each argument that is converted before the call: s to a string, b to bytes; - for one that is not
+	f     func(m *vm, in arguments) value
+}
+
+// arguments are what a native is called with. Those that are missing are undefined.
+type arguments struct {
+	all []value
+	s   []string // those that the native takes as strings, in their order
+	b   [][]byte // and as bytes
 }
 
 // natives are the functions of the object "native" in the prelude.
 var natives = []native{
-	{"log", nativeLog}, {"call", nativeCall}, {"callSync", nativeCallSync}, {"respond", nativeRespond}, {"now", nativeNow},
-	{"utf8", nativeUTF8}, {"text", nativeText}, {"encode", nativeEncode}, {"decode", nativeDecode}, {"atob", nativeAtob}, {"btoa", nativeBtoa},
-	{"hash", nativeHash}, {"hmac", nativeHMAC}, {"verifyHmac", nativeVerifyHMAC}, {"equal", nativeEqual}, {"random", nativeRandom}, {"uuid", nativeUUID},
-	{"verify", nativeVerify}, {"encrypt", nativeEncrypt}, {"decrypt", nativeDecrypt},
-	{"url", nativeURL}, {"urlSet", nativeURLSet}, {"unescape", nativeUnescape},
-	{"classOf", nativeClassOf}, {"trimEnd", nativeTrimEnd}, {"load", nativeLoad}, {"encodingName", nativeEncodingName}, {"compress", nativeCompress}, {"decompress", nativeDecompress},
-	{"tag", nativeTag}, {"locale", nativeLocale}, {"localeData", nativeLocaleData}, {"zone", nativeZone}, {"offset", nativeOffset}, {"zoneAbbreviation", nativeZoneAbbreviation},
-	{"compare", nativeCompare}, {"plural", nativePlural}, {"pluralCategories", nativePluralCategories}, {"fold", nativeFold},
-	{"importKey", nativeImportKey}, {"exportKey", nativeExportKey}, {"generateKey", nativeGenerateKey}, {"sign", nativeSign}, {"verifyWith", nativeVerifyWith}, {"aes", nativeAES}, {"oaep", nativeOAEP}, {"derive", nativeDerive},
+	{"log", "", nativeLog},
+	{"call", "", nativeCall},
+	{"callSync", "", nativeCallSync},
+	{"respond", "", nativeRespond},
+	{"now", "", nativeNow},
+	{"utf8", "s", nativeUTF8},
+	{"text", "bs", nativeText},
+	{"encode", "bs", nativeEncode},
+	{"decode", "s", nativeDecode},
+	{"atob", "s", nativeAtob},
+	{"btoa", "s", nativeBtoa},
+	{"hash", "sb", nativeHash},
+	{"hmac", "sbb", nativeHMAC},
+	{"verifyHmac", "sbbs", nativeVerifyHMAC},
+	{"equal", "bb", nativeEqual},
+	{"random", "", nativeRandom},
+	{"uuid", "", nativeUUID},
+	{"verify", "sbbb", nativeVerify},
+	{"encrypt", "bb", nativeEncrypt},
+	{"decrypt", "bs", nativeDecrypt},
+	{"url", "s", nativeURL},
+	{"urlSet", "sss", nativeURLSet},
+	{"unescape", "s", nativeUnescape},
+	{"classOf", "", nativeClassOf},
+	{"trimEnd", "s", nativeTrimEnd},
+	{"load", "s", nativeLoad},
+	{"encodingName", "s", nativeEncodingName},
+	{"compress", "sb", nativeCompress},
+	{"decompress", "sb", nativeDecompress},
+	{"tag", "s", nativeTag},
+	{"locale", "s", nativeLocale},
+	{"localeData", "s", nativeLocaleData},
+	{"zone", "s", nativeZone},
+	{"offset", "", nativeOffset},
+	{"zoneAbbreviation", "", nativeZoneAbbreviation},
+	{"compare", "ssss", nativeCompare},
+	{"plural", "s-ss", nativePlural},
+	{"pluralCategories", "s", nativePluralCategories},
+	{"fold", "ss", nativeFold},
+	{"importKey", "sbss", nativeImportKey},
+	{"exportKey", "ssb", nativeExportKey},
+	{"generateKey", "ss", nativeGenerateKey},
+	{"sign", "ssbb", nativeSign},
+	{"verifyWith", "ssbbb", nativeVerifyWith},
+	{"aes", "s-bbbb", nativeAES},
+	{"oaep", "-sbbb", nativeOAEP},
+	{"derive", "ssbbb", nativeDerive},
 }
 
-// engineCall is what the engine calls for each native function. Arguments that are missing are undefined.
+// engineCall is what the engine calls for each native function.
 func engineCall(_ *libc.TLS, _ uintptr, _ value, argc int32, argv uintptr, magic int32) value {
-	args := make([]value, max(int(argc), 8))
-	for i := range args {
+	in := arguments{all: make([]value, max(int(argc), 8))}
+	for i := range in.all {
 		if i < int(argc) {
-			args[i] = *(*value)(pointer(argv + uintptr(i)*unsafe.Sizeof(args[i])))
+			in.all[i] = *(*value)(pointer(argv + uintptr(i)*unsafe.Sizeof(in.all[i])))
 		} else {
-			args[i] = undefined()
+			in.all[i] = undefined()
 		}
 	}
-	return natives[magic].f(machine, args)
+	n := natives[magic]
+	if !machine.convert(&in, n.takes) {
+		return exception()
+	}
+	return n.f(machine, in)
+}
+
+// convert converts the arguments that a native takes as strings and as bytes, the strings first, as their conversion may run
+// code of the script. It reports false if one threw.
+func (m *vm) convert(in *arguments, takes string) bool {
+	for i, how := range takes {
+		if how == 's' {
+			s, ok := m.stringOf(in.all[i])
+			if !ok {
+				return false
+			}
+			in.s = append(in.s, s)
+		}
+	}
+	for i, how := range takes {
+		if how == 'b' {
+			b, ok := m.bytesOf(in.all[i])
+			if !ok {
+				return false
+			}
+			in.b = append(in.b, b)
+		}
+	}
+	return true
 }
 
 func undefined() value { return tagged(lib.EJS_TAG_UNDEFINED) }
 
 func exception() value { return tagged(lib.EJS_TAG_EXCEPTION) }
+
+// orThrow returns bytes as a value, or throws an error.
+func (m *vm) orThrow(b []byte, err error) value {
+	if err != nil {
+		return m.throw("%s", err)
+	}
+	return m.newBuffer(b)
+}
 
 // strings returns the arguments as strings; false if the conversion of one threw.
 func (m *vm) strings(args ...value) ([]string, bool) {
@@ -55,24 +137,12 @@ func (m *vm) strings(args ...value) ([]string, bool) {
 	return all, true
 }
 
-// data returns the bytes of the arguments; false if one has none, with an exception.
-func (m *vm) data(args ...value) ([][]byte, bool) {
-	all := make([][]byte, len(args))
-	for i, a := range args {
-		var ok bool
-		if all[i], ok = m.bytesOf(a); !ok {
-			return nil, false
-		}
-	}
-	return all, true
-}
-
 func isTrue(v value) bool { return v == newBool(true) }
 
 // nativeClassOf returns the kind of an object, whatever its prototype is.
-func nativeClassOf(m *vm, args []value) value {
+func nativeClassOf(m *vm, in arguments) value {
 	name := "Other"
-	switch id := int(lib.XJS_GetClassID(m.tls, args[0])); id {
+	switch id := int(lib.XJS_GetClassID(m.tls, in.all[0])); id {
 	case lib.EJS_CLASS_OBJECT, lib.EJS_CLASS_ARGUMENTS, lib.EJS_CLASS_MAPPED_ARGUMENTS, lib.EJS_CLASS_MODULE_NS:
 		name = "Object"
 	case lib.EJS_CLASS_ARRAY:

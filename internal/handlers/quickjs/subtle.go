@@ -108,8 +108,8 @@ func importedKey(format string, data []byte, kind, curve string) (any, error) {
 	return nil, fmt.Errorf("the format %s is not supported: use raw, spki, pkcs8 or jwk", format)
 }
 
-// webPrivateKey is a private JSON Web Key.
-type webPrivateKey struct {
+// webKey is a JSON Web Key.
+type webKey struct {
 	Type  string `json:"kty"`
 	Curve string `json:"crv,omitempty"`
 	N     string `json:"n,omitempty"`
@@ -126,27 +126,18 @@ type webPrivateKey struct {
 
 // privateOrPublic reads a JSON Web Key.
 func privateOrPublic(text []byte) (any, error) {
-	var k webPrivateKey
+	var k webKey
 	var more struct {
 		Other json.RawMessage `json:"oth"`
 	}
 	if json.Unmarshal(text, &k) != nil || json.Unmarshal(text, &more) != nil || more.Other != nil {
 		return nil, errors.New("it is no JSON Web Key with texts")
 	}
-	d := k.D
-	if d == "" {
-		return webKey(text)
+	key, err := k.public()
+	if err != nil || k.D == "" {
+		return key, err
 	}
-	k.D = ""
-	public, err := json.Marshal(k)
-	if err != nil {
-		return nil, err
-	}
-	key, err := webKey(public)
-	if err != nil {
-		return nil, err
-	}
-	secret, err := base64.RawURLEncoding.DecodeString(d)
+	secret, err := base64.RawURLEncoding.DecodeString(k.D)
 	if err != nil {
 		return nil, errors.New("its d is no base64url")
 	}
@@ -197,20 +188,12 @@ func (m *vm) array(values ...value) value {
 
 // nativeImportKey reads a key: format, bytes or JSON, kind, curve. It returns an array: type, JSON
 // of its keyInfo, DER.
-func nativeImportKey(m *vm, args []value) value {
-	s, ok := m.strings(args[0], args[2], args[3])
-	if !ok {
-		return exception()
-	}
-	data, ok := m.data(args[1])
-	if !ok {
-		return exception()
-	}
-	key, err := importedKey(s[0], data[0], s[1], s[2])
+func nativeImportKey(m *vm, in arguments) value {
+	key, err := importedKey(in.s[0], in.b[0], in.s[1], in.s[2])
 	if err != nil {
 		return m.throw("the key cannot be read: %s", err)
 	}
-	info, der, err := describeKey(s[1], key)
+	info, der, err := describeKey(in.s[1], key)
 	if err != nil {
 		return m.throw("%s", err)
 	}
@@ -219,23 +202,15 @@ func nativeImportKey(m *vm, args []value) value {
 }
 
 // nativeExportKey writes a key: format, type, DER. It returns bytes, or JSON for the format jwk.
-func nativeExportKey(m *vm, args []value) value {
-	s, ok := m.strings(args[:2]...)
-	if !ok {
-		return exception()
-	}
-	data, ok := m.data(args[2])
-	if !ok {
-		return exception()
-	}
-	key, err := keyOf(data[0])
+func nativeExportKey(m *vm, in arguments) value {
+	key, err := keyOf(in.b[0])
 	if err != nil {
 		return m.throw("%s", err)
 	}
 	switch {
-	case s[0] == "spki" && s[1] == "public", s[0] == "pkcs8" && s[1] == "private":
-		return m.newBuffer(data[0])
-	case s[0] == "raw" && s[1] == "public":
+	case in.s[0] == "spki" && in.s[1] == "public", in.s[0] == "pkcs8" && in.s[1] == "private":
+		return m.newBuffer(in.b[0])
+	case in.s[0] == "raw" && in.s[1] == "public":
 		switch k := key.(type) {
 		case ed25519.PublicKey:
 			return m.newBuffer(k)
@@ -244,18 +219,18 @@ func nativeExportKey(m *vm, args []value) value {
 				return m.newBuffer(b)
 			}
 		}
-	case s[0] == "jwk":
+	case in.s[0] == "jwk":
 		text, err := json.Marshal(webKeyOf(key))
 		if err != nil {
 			return m.throw("%s", err)
 		}
 		return m.newString(string(text))
 	}
-	return m.throw("a %s key of this kind cannot be exported as %s", s[1], s[0])
+	return m.throw("a %s key of this kind cannot be exported as %s", in.s[1], in.s[0])
 }
 
 // webKeyOf returns a key as a JSON Web Key.
-func webKeyOf(key any) (k webPrivateKey) {
+func webKeyOf(key any) (k webKey) {
 	number := base64.RawURLEncoding.EncodeToString
 	public := key
 	switch private := key.(type) {
@@ -295,31 +270,27 @@ const maxMadeRSA = 4096
 
 // nativeGenerateKey makes a key: kind, and bits or curve. It returns an array: DER of the private
 // and of the public key, JSON of their keyInfo.
-func nativeGenerateKey(m *vm, args []value) value {
-	s, ok := m.strings(args[:2]...)
-	if !ok {
-		return exception()
-	}
+func nativeGenerateKey(m *vm, in arguments) value {
 	var key crypto.Signer
 	var err error
-	switch bits, _ := strconv.Atoi(s[1]); {
-	case s[0] == "OKP":
+	switch bits, _ := strconv.Atoi(in.s[1]); {
+	case in.s[0] == "OKP":
 		_, key, err = ed25519.GenerateKey(rand.Reader)
-	case s[0] == "EC" && curves[s[1]] != nil:
-		key, err = ecdsa.GenerateKey(curves[s[1]], rand.Reader)
-	case s[0] == "RSA" && bits >= 2048 && bits <= maxMadeRSA && bits%8 == 0:
+	case in.s[0] == "EC" && curves[in.s[1]] != nil:
+		key, err = ecdsa.GenerateKey(curves[in.s[1]], rand.Reader)
+	case in.s[0] == "RSA" && bits >= 2048 && bits <= maxMadeRSA && bits%8 == 0:
 		key, err = rsa.GenerateKey(rand.Reader, bits)
 	default:
-		return m.throw("the size or curve %s is not supported: use 2048 to %d bits, P-256, P-384 or P-521", s[1], maxMadeRSA)
+		return m.throw("the size or curve %s is not supported: use 2048 to %d bits, P-256, P-384 or P-521", in.s[1], maxMadeRSA)
 	}
 	if err != nil {
 		return m.throw("%s", err)
 	}
-	info, private, err := describeKey(s[0], key)
+	info, private, err := describeKey(in.s[0], key)
 	if err != nil {
 		return m.throw("%s", err)
 	}
-	_, public, err := describeKey(s[0], key.Public())
+	_, public, err := describeKey(in.s[0], key.Public())
 	if err != nil {
 		return m.throw("%s", err)
 	}
@@ -373,8 +344,7 @@ func verifyWith(algorithm, hashName string, key any, signature, data []byte, sal
 			return rsa.VerifyPSS(k, id, digest, signature, &rsa.PSSOptions{SaltLength: salt}) == nil, nil
 		}
 	case *ecdsa.PublicKey:
-		size := (k.Curve.Params().BitSize + 7) / 8
-		return len(signature) == 2*size && ecdsa.Verify(k, digest, new(big.Int).SetBytes(signature[:size]), new(big.Int).SetBytes(signature[size:])), nil
+		return verifyPair(k, digest, signature), nil
 	case ed25519.PublicKey:
 		return ed25519.Verify(k, data, signature), nil
 	}
@@ -389,49 +359,27 @@ func digestOf(name string, data []byte) ([]byte, crypto.Hash) {
 	if !ok {
 		return nil, 0
 	}
-	w := h.new()
-	w.Write(data)
-	return w.Sum(nil), h.id
+	return sum(h.new, data), h.id
 }
 
 // nativeSign signs: algorithm, hash, DER, data, length of the salt.
-func nativeSign(m *vm, args []value) value {
-	s, ok := m.strings(args[:2]...)
-	if !ok {
-		return exception()
-	}
-	data, ok := m.data(args[2], args[3])
-	if !ok {
-		return exception()
-	}
-	salt, _ := m.number(args[4])
-	key, err := keyOf(data[0])
+func nativeSign(m *vm, in arguments) value {
+	salt, _ := m.number(in.all[4])
+	key, err := keyOf(in.b[0])
 	if err != nil {
 		return m.throw("%s", err)
 	}
-	signature, err := signWith(s[0], s[1], key, data[1], int(salt))
-	if err != nil {
-		return m.throw("%s", err)
-	}
-	return m.newBuffer(signature)
+	return m.orThrow(signWith(in.s[0], in.s[1], key, in.b[1], int(salt)))
 }
 
 // nativeVerifyWith verifies: algorithm, hash, DER, signature, data, length of the salt.
-func nativeVerifyWith(m *vm, args []value) value {
-	s, ok := m.strings(args[:2]...)
-	if !ok {
-		return exception()
-	}
-	data, ok := m.data(args[2:5]...)
-	if !ok {
-		return exception()
-	}
-	salt, _ := m.number(args[5])
-	key, err := keyOf(data[0])
+func nativeVerifyWith(m *vm, in arguments) value {
+	salt, _ := m.number(in.all[5])
+	key, err := keyOf(in.b[0])
 	if err != nil {
 		return m.throw("%s", err)
 	}
-	right, err := verifyWith(s[0], s[1], key, data[1], data[2], int(salt))
+	right, err := verifyWith(in.s[0], in.s[1], key, in.b[1], in.b[2], int(salt))
 	if err != nil {
 		return m.throw("%s", err)
 	}
@@ -440,21 +388,9 @@ func nativeVerifyWith(m *vm, args []value) value {
 
 // nativeAES encrypts or decrypts: algorithm, whether it encrypts, key, iv, data, additional data,
 // bits of the tag.
-func nativeAES(m *vm, args []value) value {
-	name, ok := m.stringOf(args[0])
-	if !ok {
-		return exception()
-	}
-	data, ok := m.data(args[2:6]...)
-	if !ok {
-		return exception()
-	}
-	bits, _ := m.number(args[6])
-	out, err := aesOf(name, isTrue(args[1]), data[0], data[1], data[2], data[3], int(bits))
-	if err != nil {
-		return m.throw("%s", err)
-	}
-	return m.newBuffer(out)
+func nativeAES(m *vm, in arguments) value {
+	bits, _ := m.number(in.all[6])
+	return m.orThrow(aesOf(in.s[0], isTrue(in.all[1]), in.b[0], in.b[1], in.b[2], in.b[3], int(bits)))
 }
 
 func aesOf(name string, seal bool, key, iv, data, more []byte, bits int) ([]byte, error) {
@@ -523,60 +459,38 @@ func cbc(block cipher.Block, seal bool, iv, data []byte) ([]byte, error) {
 }
 
 // nativeOAEP encrypts or decrypts with RSA: whether it encrypts, hash, DER, data, label.
-func nativeOAEP(m *vm, args []value) value {
-	name, ok := m.stringOf(args[1])
-	if !ok {
-		return exception()
-	}
-	data, ok := m.data(args[2:5]...)
-	if !ok {
-		return exception()
-	}
-	key, err := keyOf(data[0])
+func nativeOAEP(m *vm, in arguments) value {
+	key, err := keyOf(in.b[0])
 	if err != nil {
 		return m.throw("%s", err)
 	}
 	var out []byte
-	h := webHashes[name].new()
+	h := webHashes[in.s[0]].new()
 	switch k := key.(type) {
 	case *rsa.PublicKey:
-		out, err = rsa.EncryptOAEP(h, rand.Reader, k, data[1], data[2])
+		out, err = rsa.EncryptOAEP(h, rand.Reader, k, in.b[1], in.b[2])
 	case *rsa.PrivateKey:
-		out, err = rsa.DecryptOAEP(h, nil, k, data[1], data[2])
+		out, err = rsa.DecryptOAEP(h, nil, k, in.b[1], in.b[2])
 	}
-	if err != nil {
-		return m.throw("%s", err)
-	}
-	return m.newBuffer(out)
+	return m.orThrow(out, err)
 }
 
 // maxIterations bounds what PBKDF2 computes in one call.
 const maxIterations = 10_000_000
 
 // nativeDerive derives bytes: PBKDF2 or HKDF, hash, key, salt, info, iterations, number of bytes.
-func nativeDerive(m *vm, args []value) value {
-	s, ok := m.strings(args[:2]...)
-	if !ok {
-		return exception()
-	}
-	data, ok := m.data(args[2:5]...)
-	if !ok {
-		return exception()
-	}
-	iterations, _ := m.number(args[5])
-	size, _ := m.number(args[6])
+func nativeDerive(m *vm, in arguments) value {
+	iterations, _ := m.number(in.all[5])
+	size, _ := m.number(in.all[6])
 	if !(iterations >= 1 && iterations <= maxIterations) {
 		return m.throw("iterations must be 1 to %d", maxIterations)
 	}
 	var out []byte
 	var err error
-	if h := webHashes[s[1]].new; s[0] == "HKDF" {
-		out, err = hkdf.Key(h, data[0], data[1], string(data[2]), int(size))
+	if h := webHashes[in.s[1]].new; in.s[0] == "HKDF" {
+		out, err = hkdf.Key(h, in.b[0], in.b[1], string(in.b[2]), int(size))
 	} else {
-		out, err = pbkdf2.Key(h, string(data[0]), data[1], int(iterations), int(size))
+		out, err = pbkdf2.Key(h, string(in.b[0]), in.b[1], int(iterations), int(size))
 	}
-	if err != nil {
-		return m.throw("%s", err)
-	}
-	return m.newBuffer(out)
+	return m.orThrow(out, err)
 }

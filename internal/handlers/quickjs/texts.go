@@ -16,22 +16,14 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-func nativeUTF8(m *vm, args []value) value {
-	s, ok := m.stringOf(args[0])
-	if !ok {
-		return exception()
-	}
-	return m.newBuffer([]byte(s))
+func nativeUTF8(m *vm, in arguments) value {
+	return m.newBuffer([]byte(in.s[0]))
 }
 
 // nativeText decodes bytes: bytes, encoding, whether a fault is an exception, whether a byte order mark stays.
-func nativeText(m *vm, args []value) value {
-	b, ok := m.bytesOf(args[0])
-	if !ok {
-		return exception()
-	}
-	name, _ := m.stringOf(args[1])
-	fatal, keepMark := isTrue(args[2]), isTrue(args[3])
+func nativeText(m *vm, in arguments) value {
+	b, name := in.b[0], in.s[0]
+	fatal, keepMark := isTrue(in.all[2]), isTrue(in.all[3])
 	if fatal && name == "utf-8" && !utf8.Valid(b) {
 		return m.throw("The encoded data was not valid")
 	}
@@ -65,12 +57,8 @@ func encodingOf(name string) encoding.Encoding {
 
 // nativeEncodingName returns the canonical name of a character encoding, undefined for one that is
 // not known.
-func nativeEncodingName(m *vm, args []value) value {
-	s, ok := m.strings(args[0])
-	if !ok {
-		return exception()
-	}
-	e, err := htmlindex.Get(s[0])
+func nativeEncodingName(m *vm, in arguments) value {
+	e, err := htmlindex.Get(in.s[0])
 	if err != nil {
 		return undefined()
 	}
@@ -82,23 +70,17 @@ func nativeEncodingName(m *vm, args []value) value {
 }
 
 // nativeEncode encodes bytes as text: bytes, encoding.
-func nativeEncode(m *vm, args []value) value {
-	b, ok := m.bytesOf(args[0])
-	if !ok {
-		return exception()
-	}
-	name, ok := m.stringOf(args[1])
-	switch {
-	case !ok:
-		return exception()
-	case name == "hex":
+func nativeEncode(m *vm, in arguments) value {
+	switch name, b := in.s[0], in.b[0]; name {
+	case "hex":
 		return m.newString(hex.EncodeToString(b))
-	case name == "base64":
+	case "base64":
 		return m.newString(base64.StdEncoding.EncodeToString(b))
-	case name == "base64url":
+	case "base64url":
 		return m.newString(base64.RawURLEncoding.EncodeToString(b))
+	default:
+		return m.throw("the encoding %s is not supported: use hex, base64, base64url or bytes", name)
 	}
-	return m.throw("the encoding %s is not supported: use hex, base64, base64url or bytes", name)
 }
 
 // fromBase64 decodes either alphabet, with or without padding, and ignores white space.
@@ -120,23 +102,16 @@ func fromBase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(s)
 }
 
-func nativeDecode(m *vm, args []value) value {
-	s, ok := m.stringOf(args[0])
-	if !ok {
-		return exception()
-	}
-	b, err := fromBase64(s)
+func nativeDecode(m *vm, in arguments) value {
+	b, err := fromBase64(in.s[0])
 	if err != nil {
 		return m.throw("the text is not base64")
 	}
 	return m.newBuffer(b)
 }
 
-func nativeAtob(m *vm, args []value) value {
-	s, ok := m.stringOf(args[0])
-	if !ok {
-		return exception()
-	}
+func nativeAtob(m *vm, in arguments) value {
+	s := in.s[0]
 	b, err := fromBase64(s)
 	if err != nil || strings.ContainsAny(s, "-_") {
 		return m.throw("The string to be decoded is not correctly encoded")
@@ -148,11 +123,8 @@ func nativeAtob(m *vm, args []value) value {
 	return m.newString(string(runes))
 }
 
-func nativeBtoa(m *vm, args []value) value {
-	s, ok := m.stringOf(args[0])
-	if !ok {
-		return exception()
-	}
+func nativeBtoa(m *vm, in arguments) value {
+	s := in.s[0]
 	b := make([]byte, 0, len(s))
 	for _, r := range s {
 		if r > 0xff {
@@ -163,27 +135,15 @@ func nativeBtoa(m *vm, args []value) value {
 	return m.newString(base64.StdEncoding.EncodeToString(b))
 }
 
-func nativeTrimEnd(m *vm, args []value) value {
-	s, ok := m.stringOf(args[0])
-	if !ok {
-		return exception()
-	}
-	return m.newString(strings.TrimRight(s, "\n"))
+func nativeTrimEnd(m *vm, in arguments) value {
+	return m.newString(strings.TrimRight(in.s[0], "\n"))
 }
 
 // nativeCompress compresses bytes: format, bytes.
-func nativeCompress(m *vm, args []value) value {
-	name, ok := m.stringOf(args[0])
-	if !ok {
-		return exception()
-	}
-	data, ok := m.data(args[1])
-	if !ok {
-		return exception()
-	}
+func nativeCompress(m *vm, in arguments) value {
 	var b bytes.Buffer
 	var w io.WriteCloser
-	switch name {
+	switch in.s[0] {
 	case "gzip":
 		w = gzip.NewWriter(&b)
 	case "deflate":
@@ -191,32 +151,25 @@ func nativeCompress(m *vm, args []value) value {
 	default:
 		w, _ = flate.NewWriter(&b, flate.DefaultCompression) // fails for an unknown level only
 	}
-	_, _ = w.Write(data[0]) // into memory
+	_, _ = w.Write(in.b[0]) // into memory
 	_ = w.Close()
 	return m.newBuffer(b.Bytes())
 }
 
 // nativeDecompress decompresses bytes: format, bytes. What the script's memory does not hold is an
 // error.
-func nativeDecompress(m *vm, args []value) value {
-	name, ok := m.stringOf(args[0])
-	if !ok {
-		return exception()
-	}
-	data, ok := m.data(args[1])
-	if !ok {
-		return exception()
-	}
-	in := bytes.NewReader(data[0])
+func nativeDecompress(m *vm, in arguments) value {
+	name := in.s[0]
+	packed := bytes.NewReader(in.b[0])
 	var r io.Reader
 	var err error
 	switch name {
 	case "gzip":
-		r, err = gzip.NewReader(in)
+		r, err = gzip.NewReader(packed)
 	case "deflate":
-		r, err = zlib.NewReader(in)
+		r, err = zlib.NewReader(packed)
 	default:
-		r = flate.NewReader(in)
+		r = flate.NewReader(packed)
 	}
 	most := max(m.heap.limit-m.heap.used, 0)
 	var plain []byte

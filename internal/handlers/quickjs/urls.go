@@ -10,21 +10,17 @@ import (
 )
 
 // nativeURL parses a URL, and a base if it is not undefined, and returns its parts as JSON, or undefined if it is none.
-func nativeURL(m *vm, args []value) value {
-	s, ok := m.strings(args[0])
-	if !ok {
-		return exception()
-	}
+func nativeURL(m *vm, in arguments) value {
 	var u *whatwg.Url
 	var err error
-	if isUndefined(args[1]) {
-		u, err = whatwg.Parse(s[0])
+	if isUndefined(in.all[1]) {
+		u, err = whatwg.Parse(in.s[0])
 	} else {
-		base, ok := m.stringOf(args[1])
+		base, ok := m.stringOf(in.all[1])
 		if !ok {
 			return exception()
 		}
-		u, err = whatwg.ParseRef(base, s[0])
+		u, err = whatwg.ParseRef(base, in.s[0])
 	}
 	if err != nil {
 		return undefined()
@@ -33,12 +29,8 @@ func nativeURL(m *vm, args []value) value {
 }
 
 // nativeURLSet changes a part: href, name, value. It returns the parts as JSON.
-func nativeURLSet(m *vm, args []value) value {
-	s, ok := m.strings(args[:3]...)
-	if !ok {
-		return exception()
-	}
-	u, err := whatwg.Parse(s[0])
+func nativeURLSet(m *vm, in arguments) value {
+	u, err := whatwg.Parse(in.s[0])
 	if err != nil {
 		return undefined()
 	}
@@ -46,7 +38,7 @@ func nativeURLSet(m *vm, args []value) value {
 		"protocol": u.SetProtocol, "username": u.SetUsername, "password": u.SetPassword, "host": u.SetHost, "hostname": u.SetHostname,
 		"port": u.SetPort, "pathname": u.SetPathname, "search": u.SetSearch, "hash": u.SetHash,
 	}
-	set[s[1]](s[2])
+	set[in.s[1]](in.s[2])
 	return m.urlParts(u)
 }
 
@@ -68,11 +60,8 @@ func (m *vm) urlParts(u *whatwg.Url) value {
 }
 
 // nativeUnescape replaces percent signs and the two digits after them by bytes; what is not UTF-8 then becomes U+FFFD.
-func nativeUnescape(m *vm, args []value) value {
-	s, ok := m.stringOf(args[0])
-	if !ok {
-		return exception()
-	}
+func nativeUnescape(m *vm, in arguments) value {
+	s := in.s[0]
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		if s[i] == '%' && i+2 < len(s) {
