@@ -53,28 +53,6 @@ func TestNoInternalTypesInPublicPackages(t *testing.T) {
 	is.New(t).True(len(checked) > 30) // the walk found the code
 }
 
-// TestEveryPackageHasAnExample: one Example at least in each package that other modules can import.
-func TestEveryPackageHasAnExample(t *testing.T) {
-	public, shown := map[string]bool{}, map[string]bool{}
-	for _, f := range sources(t) {
-		if strings.Contains("/"+f.folder+"/", "/internal/") || f.ast.Name.Name == "main" {
-			continue
-		}
-		public[f.folder] = public[f.folder] || !f.test
-		for _, d := range f.ast.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && f.test && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Example") {
-				shown[f.folder] = true
-			}
-		}
-	}
-	for folder := range public {
-		if public[folder] && !shown[folder] {
-			t.Errorf("%s has no Example", folder)
-		}
-	}
-	is.New(t).True(len(public) > 30) // the walk found the code
-}
-
 func TestExportRulesBite(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "", `package p
 		import ("errors"; "m/internal/cache"; b "m/internal/bunx"; "m/public")

@@ -1,43 +1,32 @@
 package comments_test
 
 import (
-	"context"
 	"fmt"
 
-	"github.com/tenantcontent/tenantcontent/comments"
-	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/store/comments"
-	principalstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
-	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/content"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// A host has the Service as App.Comments, with its kinds in place of this one.
 func Example() {
-	db, ctx, remove := dbtest.Example()
+	app, ctx, remove := exampletest.Open()
 	defer remove()
-	users := principals.New(principals.Options{Store: principalstore.New(db)})
-	if _, err := users.CreateUser(ctx, principals.User{Username: "mia", Enabled: true}, ""); err != nil {
+	if _, err := app.Principals.CreateUser(ctx, principals.User{Username: "mia", Enabled: true}, ""); err != nil {
 		panic(err)
 	}
-	kinds := entity.NewRegistry()
-	err := kinds.Add(entity.Type{Kind: "report", Commented: true, Lookup: func(_ context.Context, _, id string) (entity.Ref, error) {
-		return entity.Ref{Kind: "report", ID: id, OwnerID: "admin"}, nil
-	}})
+	sales, err := app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Sales"})
 	if err != nil {
 		panic(err)
 	}
-	store := bunstore.New(db)
-	s := comments.New(comments.Options{Store: store, Queue: store, Entities: kinds, Users: users})
-	c, err := s.Create(ctx, "report", "sales", "Is this right, @mia?")
+	c, err := app.Comments.Create(ctx, "report", sales.ID, "Is this right, @mia?")
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(c.UserID, c.Mentions[0].Username)
-	_, err = s.Reply(ctx, c.ID, "It is.")
+	_, err = app.Comments.Reply(ctx, c.ID, "It is.")
 	fmt.Println(err)
-	thread, err := s.Replies(ctx, c.ID, paging.Query{Limit: 10})
+	thread, err := app.Comments.Replies(ctx, c.ID, paging.Query{Limit: 10})
 	fmt.Println(thread.Total, thread.Rows[0].Message, err)
 	// Output:
 	// admin mia
