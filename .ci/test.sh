@@ -2,7 +2,7 @@
 # test.sh [PACKAGE...]: runs the tests, all by default, on both databases, a real directory and a real browser. They run
 # with the race detector, but for those of memory and sizes (TestXMemory, TestXSize): it makes moving megabytes ten times
 # slower, and their goroutines share no memory but a pipe's or a channel's; and for TestPackages, whose scripts compute for half a minute in
-# one goroutine (with it the test runs a hundredth of its cases). SQLite's and QuickJS's translated C code and its C library
+# one goroutine (with it the test runs a few of its cases). SQLite's and QuickJS's translated C code and its C library
 # (modernc.org/sqlite/lib, libquickjs, libc, memory) are left out of it, which makes tests on SQLite four times faster: that code works in memory
 # that is not the Go heap, where the detector sees no races. modernc.org/sqlite itself stays in: it holds a copy of sync.Map's generic code that the linker may use for every
 # package, and uninstrumented the copy hides how sync.Map orders its users, which makes false alarms. Its checks of unsafe pointers

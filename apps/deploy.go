@@ -104,11 +104,11 @@ func (s *Service) readableAgents(ctx context.Context, tenant, library string) (a
 	return m.Agents, true, err
 }
 
-// prepare compiles what an app is to run from the files of a library, and runs the pending migrations. If there is something to do, it
-// calls check before.
-func (s *Service) prepare(ctx context.Context, app App, library string, o PublishOptions, check func() error) (p prepared, err error) {
+// prepare compiles what an app is to run from the files of from, the app itself or its draft, and
+// runs the pending migrations. If there is something to do, it calls check before.
+func (s *Service) prepare(ctx context.Context, app, from App, o PublishOptions, check func() error) (p prepared, err error) {
 	p.build = &Build{}
-	readable := true
+	library, readable := from.LibraryID, true
 	if p.files, err = s.files.Snapshot(ctx, app.Tenant, library); err != nil {
 		return p, err
 	}
@@ -131,7 +131,7 @@ func (s *Service) prepare(ctx context.Context, app App, library string, o Publis
 			return p, err
 		}
 		p.Routes, p.Warnings = p.build.Routes, p.build.Warnings
-		doubts, err := s.doubts(ctx, app.Tenant, library, p.Routes)
+		doubts, err := s.doubts(ctx, app, from, p.Routes)
 		if err != nil {
 			return p, err
 		}
@@ -154,14 +154,19 @@ type PublishOptions struct {
 	Strict bool // fail before anything is done where migrations would be doubted in the warnings
 }
 
-// doubts returns warnings about rules of the manifest that allow nothing, and roles of handlers
-// that it does not declare, so that nobody can have them.
-func (s *Service) doubts(ctx context.Context, tenant, library string, routes []Route) (warnings []string, err error) {
-	m, err := s.nextManifest(ctx, tenant, library)
+// doubts returns warnings about rules of the manifest of an app or its draft that allow nothing,
+// variables that it requires and that have no value, and roles of handlers that it does not
+// declare, so that nobody can have them.
+func (s *Service) doubts(ctx context.Context, app, from App, routes []Route) (warnings []string, err error) {
+	m, err := s.nextManifest(ctx, app.Tenant, from.LibraryID)
 	if errs.CodeOf(err) == errs.Conflict { // which force publishes, and nobody views the app then
 		return nil, nil
 	}
-	warnings = s.o.Manifests.Useless(m)
+	if err != nil {
+		return nil, err
+	}
+	unset, err := s.unset(from, app.ID, m)
+	warnings = append(s.o.Manifests.Useless(m), unset...)
 	for _, r := range routes {
 		for _, id := range r.Roles() {
 			if !m.HasRole(id) {
@@ -233,7 +238,7 @@ func (s *Service) Deploy(ctx context.Context, id string, o PublishOptions) (v Sh
 	if err := s.readableManifest(ctx, app); err != nil {
 		return Shown{}, err
 	}
-	p, err := s.prepare(ctx, app, app.LibraryID, o, func() error { return nil })
+	p, err := s.prepare(ctx, app, app, o, func() error { return nil })
 	if err != nil {
 		return Shown{}, err
 	}

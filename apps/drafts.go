@@ -32,7 +32,7 @@ func (s *Service) Commit(ctx context.Context, id string, o PublishOptions) (v Sh
 	if err != nil {
 		return Shown{}, err
 	}
-	p, err := s.prepare(ctx, App{Tenant: a.Tenant, ID: *d.EditingID}, d.LibraryID, o, func() error { // which may take seconds, and so comes before the transaction
+	p, err := s.prepare(ctx, App{Tenant: a.Tenant, ID: *d.EditingID}, d, o, func() error { // which may take seconds, and so comes before the transaction
 		return s.store.InTx(ctx, func(ctx context.Context) error {
 			_, _, _, err := s.committable(ctx, a, id, o.Force)
 			return err

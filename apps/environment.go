@@ -3,7 +3,11 @@ package apps
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 
+	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/drafts"
@@ -135,14 +139,54 @@ func withoutEnv(defn json.RawMessage) (json.RawMessage, error) {
 	return merged("defn", defn, json.RawMessage(`{"env":null}`))
 }
 
-// Environment returns the names of an app's variables, ordered; their values leave the service only to the app's handlers. It is for
-// those who may change the app. Errors: errs.NotFound; errs.Forbidden.
-func (s *Service) Environment(ctx context.Context, id string) ([]string, error) {
+// Variable is a variable of an app.
+type Variable struct {
+	Name     string
+	HasValue bool
+	Required bool // the manifest says so
+}
+
+// Environment returns the variables of an app, ordered by name: those that have values, and those
+// that the manifest in its files or that of its last deploy declares. The values leave the service
+// only to the app's handlers. It is for those who may change the app. Errors: errs.NotFound;
+// errs.Forbidden.
+func (s *Service) Environment(ctx context.Context, id string) ([]Variable, error) {
 	app, err := s.rules.Inside(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return s.env.Names(app.fields())
+	all := map[string]Variable{}
+	for _, read := range []func() (manifest.Manifest, error){
+		func() (manifest.Manifest, error) { return s.manifest(ctx, app) },
+		func() (manifest.Manifest, error) { return s.nextManifest(ctx, app.Tenant, app.LibraryID) },
+	} {
+		m, err := read()
+		if err != nil && errs.CodeOf(err) != errs.Conflict { // one that cannot be read declares nothing
+			return nil, err
+		}
+		for _, v := range m.Env {
+			all[v.Name] = Variable{Name: v.Name, Required: v.Required}
+		}
+	}
+	names, err := s.env.Names(app.fields())
+	for _, name := range names {
+		v := all[name]
+		v.Name, v.HasValue = name, true
+		all[name] = v
+	}
+	return slices.SortedFunc(maps.Values(all), func(a, b Variable) int { return strings.Compare(a.Name, b.Name) }), err
+}
+
+// unset returns warnings about variables that a manifest requires and that have no value in an app
+// or draft. id is the app's.
+func (s *Service) unset(app App, id string, m manifest.Manifest) (warnings []string, err error) {
+	names, err := s.env.Names(app.fields())
+	for _, v := range m.Env {
+		if v.Required && !slices.Contains(names, v.Name) {
+			warnings = append(warnings, "The manifest requires the variable "+v.Name+", which has no value: set it with PUT /api/apps/"+id+"/environment/"+v.Name+".")
+		}
+	}
+	return warnings, err
 }
 
 // SetVariable sets a variable of an app. It needs the permission write. Errors: errs.NotFound; errs.Forbidden; errs.Invalid.

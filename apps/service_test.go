@@ -306,7 +306,7 @@ func TestEnvironment(t *testing.T) {
 		is.NoErr(err)
 		names, err := w.Environment(jo, v.ID)
 		is.NoErr(err)
-		is.Equal(names, []string{"D"})
+		is.Equal(names, []apps.Variable{{Name: "D", HasValue: true}})
 		err = w.RemoveVariable(jo, v.ID, "E")
 		is.True(errors.Is(err, errs.NotFound))
 		err = w.RemoveVariable(jo, v.ID, "D")

@@ -35,13 +35,22 @@ func (a appPartRoutes) routes() []Route {
 	}
 }
 
-// getAppEnvironment serves GET /api/apps/{id}/environment: 200 and {env: {name: mask}}; 404; 403.
+// getAppEnvironment serves GET /api/apps/{id}/environment: 200 and {env: {name: mask}}, with null in
+// place of the mask for a variable that the manifest declares and that has no value; 404; 403.
 func (n drafted) getAppEnvironment(r *request) (reply, error) {
-	names, err := n.Apps.Environment(r.Context(), r.param("id"))
+	all, err := n.Apps.Environment(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
 	}
-	return n.secretNames(r, "environment", "env", "inf:app-environment-var", names)
+	var names, unset []string
+	for _, v := range all {
+		if v.HasValue {
+			names = append(names, v.Name)
+		} else {
+			unset = append(unset, v.Name)
+		}
+	}
+	return n.secretNames(r, "environment", "env", "inf:app-environment-var", names, unset)
 }
 
 // putAppVariable serves PUT /api/apps/{id}/environment/{key} {value}: 200 and the app; 400 for a bad name or value; 404; 403.

@@ -98,7 +98,7 @@ func (a *api) callServer(r *request, path string) (reply, error) {
 	}
 	in.Roles = v.Roles
 	began := time.Now()
-	answer, err := a.runHandler(r.Context(), handlerCall{app: app, access: v.Manifest, who: r.who, viewed: true, route: route, request: in, readOnly: r.who.ReadOnly, byCookie: isRead(r.Method) && r.byCookie()})
+	answer, err := a.runHandler(r.Context(), handlerCall{app: app, access: v.Manifest, who: r.who, viewed: true, route: route, request: in, readOnly: r.who.ReadOnly, byCookie: isRead(r.Method) && r.byCookie(), send: slices.Equal(in.Query["send"], []string{"true"})})
 	if err == nil {
 		err = a.checkRedirect(r, v, route, answer)
 	}

@@ -1,6 +1,8 @@
 package httpapi_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -264,6 +266,92 @@ func TestHandlerFunctions(t *testing.T) {
 		w.must(t, "dana", "POST", "/api/apps/"+app+"/_deploy", "")
 		a := w.do(t, "mia", "POST", "/api/apps/"+app+"/view/api/_server/a", "{}")
 		is.Equal(a.body, `{"order":{"id":1,"total":2.5},"event":"order.paid","note":"string","queued":2,"html":"<p><strong>a</strong></p>\n","text":"Hi\n","wrong":"invalid","unbound":"not_found: No dataset is bound to the alias sales.","key":"s3cret"}`)
+	})
+}
+
+// TestDraftSendsNothing: the handlers of a draft check notifications and e-mails as those of the app
+// do, but only log what they would send, unless their editor asks. What was sent then is the app's,
+// and outlives the draft.
+func TestDraftSendsNothing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		app := shop(t, w, map[string]string{"server/a.js": `export const POST = async ({ notify, email, emit }) => {
+			const one = await notify('mia', { title: 'Paid', path: 'orders/5' })
+			const many = await email(['a@example.com', 'b@example.com'], { subject: 'Thanks', text: 'Hi' })
+			const wrong = await notify('nobody', { title: 'x' }).catch((e) => e.message)
+			return [Object.keys(one), Object.keys(many), many.queued, wrong, (await emit('paid')).appId]
+		}`})
+		one := "/api/apps/" + app
+		begin := func() string {
+			return read[struct{ ID string }](t, w.must(t, "dana", "POST", one+"/_edit", "")).ID
+		}
+		call := func(id, query string) {
+			is.Helper()
+			a := w.do(t, "dana", "POST", "/api/apps/"+id+"/view/api/_server/a"+query, "{}")
+			is.Equal(a.body, `[["id"],["ids","queued"],2,"There is no user nobody.","`+id+`"]`)
+		}
+		total := func(user, path string) int { return read[page](t, w.must(t, user, "GET", path, "")).Total }
+		draft := begin()
+		for _, query := range []string{"", "?send=false", "?send=true&send=false"} {
+			call(draft, query)
+		}
+		is.Equal([]int{total("dana", "/api/apps/"+draft+"/messages"), total("dana", one+"/messages"), total("mia", "/api/notifications")}, []int{0, 0, 0})
+		calls := "/api/apps/" + draft + "/stats/api"
+		recent := read[struct{ Recent []struct{ ID string } }](t, w.must(t, "dana", "GET", calls, "")).Recent
+		is.Equal(len(recent), 3)
+		lines := read[struct {
+			Logs []struct{ Level, Message string }
+		}](t, w.must(t, "dana", "GET", calls+"/"+recent[0].ID, "")).Logs
+		is.Equal(fmt.Sprint(lines), `[{info notify sends nothing in a draft without ?send=true: {"to":"mia","title":"Paid","path":"orders/5"}}`+
+			` {info email sends nothing in a draft without ?send=true: {"to":"a@example.com","title":"Thanks","body":"Hi"}}`+
+			` {info email sends nothing in a draft without ?send=true: {"to":"b@example.com","title":"Thanks","body":"Hi"}}]`)
+		call(draft, "?send=true")
+		w.must(t, "dana", "DELETE", one+"/draft", "")
+		is.Equal([]int{total("dana", one+"/messages"), total("dana", one+"/messages?state=pending"), total("mia", "/api/notifications")}, []int{3, 2, 1})
+		call(begin(), "?send=true")
+		w.must(t, "dana", "POST", one+"/draft/_commit", "")
+		is.Equal(total("dana", one+"/messages"), 6)
+		call(app, "") // the app itself sends
+		is.Equal(total("dana", one+"/messages"), 9)
+	})
+}
+
+// TestDeclaredVariables: a variable that the manifest declares is one of the environment before it
+// has a value, and a deploy and a commit warn of one that is required.
+func TestDeclaredVariables(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		app := shop(t, w, map[string]string{"server/a.js": "export const GET = ({ env }) => env", "informer.yaml": "roles: [clerk]\nenv: [OLD, {name: KEY, required: true}, URL]"})
+		one := "/api/apps/" + app
+		env := func(id string) string {
+			var got struct{ Env json.RawMessage }
+			is.NoErr(json.Unmarshal([]byte(w.must(t, "dana", "GET", "/api/apps/"+id+"/environment", "").body), &got))
+			var small bytes.Buffer
+			is.NoErr(json.Compact(&small, got.Env))
+			return small.String()
+		}
+		warnings := func(body string) string {
+			type done struct{ Deployed struct{ Warnings []string } }
+			return strings.Join(read[done](t, w.must(t, "dana", "POST", one+body, "")).Deployed.Warnings, "\n")
+		}
+		const warned = "The manifest requires the variable KEY, which has no value: set it with PUT "
+		is.Equal(env(app), `{"KEY":null,"OLD":null,"URL":null}`)
+		is.Equal(warnings("/_deploy"), warned+one+"/environment/KEY.")
+		is.Equal(w.do(t, "dana", "DELETE", one+"/environment/KEY", "").status, 404) // there is no value to remove
+		is.Equal(w.do(t, "dana", "GET", one+"/view/api/_server/a", "").body, `{}`)
+		put(t, w, app, map[string]string{"informer.yaml": "env: [NEW, {name: KEY, required: true}]"})
+		w.must(t, "dana", "PUT", one+"/environment/OTHER", `{"value": "x"}`)
+		is.Equal(env(app), `{"KEY":null,"NEW":null,"OLD":null,"OTHER":"********","URL":null}`) // of the app as it is and as it will be
+		is.Equal(warnings("/_deploy"), warned+one+"/environment/KEY.")
+		is.Equal(env(app), `{"KEY":null,"NEW":null,"OTHER":"********"}`)
+		draft := read[struct{ ID string }](t, w.must(t, "dana", "POST", one+"/_edit", "")).ID
+		w.must(t, "dana", "PUT", "/api/apps/"+draft+"/contents/informer.yaml", "env: [{name: KEY, required: true}, {name: NEXT, required: true}]", "Content-Type: text/plain")
+		w.must(t, "dana", "PUT", "/api/apps/"+draft+"/environment/KEY", `{"value": "x"}`)
+		is.Equal(env(draft), `{"KEY":"********","NEXT":null,"OTHER":"********"}`)
+		is.Equal(warnings("/draft/_commit"), strings.ReplaceAll(warned, "KEY", "NEXT")+one+"/environment/NEXT.")
+		is.Equal(env(app), `{"KEY":"********","NEXT":null,"OTHER":"********"}`)
+		w.must(t, "dana", "PUT", one+"/environment/NEXT", `{"value": ""}`)
+		is.Equal(warnings("/_deploy"), "")
 	})
 }
 

@@ -167,7 +167,7 @@ func (n drafted) getAssistantSecrets(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return n.secretNames(r, "secrets", "secrets", "inf:assistant-secret", names)
+	return n.secretNames(r, "secrets", "secrets", "inf:assistant-secret", names, nil)
 }
 
 // putAssistantSecret serves PUT /api/assistants/{id}/secrets/{key} {value}: 200 and the assistant; a mask keeps the value that is there; 400

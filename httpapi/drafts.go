@@ -63,12 +63,15 @@ func (r *request) secretValue() (string, error) {
 	return *in.Value, nil
 }
 
-// secretNames replies with the names of an entity's secrets: 200 and {member: {name: mask}}. self is the route, and key the name of the link to
+// secretNames replies with the names of an entity's secrets, and those that have no value: 200 and {member: {name: mask or null}}. self is the route, and key the name of the link to
 // one of them.
-func (n drafted) secretNames(r *request, self, member, key string, names []string) (reply, error) {
-	masks := make(map[string]string, len(names))
+func (n drafted) secretNames(r *request, self, member, key string, names, unset []string) (reply, error) {
+	masks := make(map[string]*string, len(names)+len(unset))
 	for _, name := range names {
-		masks[name] = entity.Mask
+		masks[name] = new(entity.Mask)
+	}
+	for _, name := range unset {
+		masks[name] = nil
 	}
 	one := n.href(n.plural, r.param("id"))
 	links := hal.Self(one+"/"+self).With("inf:"+n.kind, one)

@@ -43,6 +43,7 @@ type handlerCall struct {
 
 	readOnly bool // the caller's token can only read: nothing that the handler calls writes
 	byCookie bool // a browser may have added what names the caller to a GET: fetch can only read
+	send     bool // a draft's notifications and e-mails are sent, and are those of its app
 }
 
 // handlersApp returns an app as package handlers has it.
@@ -84,12 +85,17 @@ func (a *api) bind(c handlerCall, in *handlers.Invocation) (end func()) {
 		"query": w.query, "fetch": a.fetchOf(c), "dataset": a.Datasets.Function(datasets), "markdown": toHTML, "extractText": toText,
 	}
 	made := effects{}
+	draft := c.app.EditingID != nil
 	for name, f := range a.Messages.Functions(c.app.ID) {
-		in.Functions[name] = f
-		if c.tool.IdempotencyKey != "" {
-			in.Functions[name] = func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
-				return f(messages.WithCall(ctx, messages.Call{Depth: c.tool.Depth, Key: made.key(c.tool.IdempotencyKey, name, args)}), args)
+		if draft && c.send && name != "emit" {
+			f = a.Messages.Functions(*c.app.EditingID)[name]
+		}
+		in.Functions[name] = func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+			call := messages.Call{Depth: c.tool.Depth, Unsent: draft && !c.send}
+			if c.tool.IdempotencyKey != "" {
+				call.Key = made.key(c.tool.IdempotencyKey, name, args)
 			}
+			return f(messages.WithCall(ctx, call), args)
 		}
 		if c.readOnly {
 			in.Functions[name] = func(context.Context, json.RawMessage) (json.RawMessage, error) {

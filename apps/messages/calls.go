@@ -9,12 +9,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Call is a call of emit, notify or email by a tool of an agent.
+// Call is what is known of a call of emit, notify or email by a tool of an agent or by a draft.
 type Call struct {
 	// Depth is how many agents and events have started each other until the call. An event beyond MaxDepth that would start something is refused.
 	Depth int
 	// Key is the same when the call is made again because nobody knows whether it was done. What was done is not done again then. "" for none.
 	Key string
+	// Unsent checks notifications and e-mails as always, but neither sends nor stores them.
+	Unsent bool
 }
 
 // MaxDepth is how many agents and events can start each other.

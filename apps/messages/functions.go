@@ -43,7 +43,7 @@ func (s *Service) Functions(app string) map[string]Function {
 				n.Data = nil
 			}
 			all, err := s.Notify(ctx, app, to, n)
-			return sent(all, one, err)
+			return sent(ctx, "notify", all, one, err)
 		},
 		"email": func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 			var e Email
@@ -52,7 +52,7 @@ func (s *Service) Functions(app string) map[string]Function {
 				return nil, err
 			}
 			all, err := s.Email(ctx, app, to, e)
-			return sent(all, one, err)
+			return sent(ctx, "email", all, one, err)
 		},
 	}
 }
@@ -70,19 +70,52 @@ type emitted struct {
 	CreatedAt string          `json:"createdAt"`
 }
 
-// sent returns what notify and email return: {id}, or {ids, queued} for a list of recipients.
-func sent(all []Message, one bool, err error) (json.RawMessage, error) {
+// result is what notify and email return: an ID, or IDs and Queued for a list of recipients.
+type result struct {
+	ID     string   `json:"id,omitempty"`
+	IDs    []string `json:"ids,omitempty"`
+	Queued int      `json:"queued,omitempty"`
+	Unsent []string `json:"unsent,omitempty"` // lines for the log, which the handler does not see
+}
+
+// sent returns the result of notify or email.
+func sent(ctx context.Context, name string, all []Message, one bool, err error) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	var r result
 	if one {
-		return json.Marshal(map[string]string{"id": all[0].ID})
+		r.ID = all[0].ID
+	} else {
+		for _, m := range all {
+			r.IDs = append(r.IDs, m.ID)
+		}
+		r.Queued = len(all)
 	}
-	ids := make([]string, len(all))
-	for i, m := range all {
-		ids[i] = m.ID
+	if callOf(ctx).Unsent {
+		for _, m := range all {
+			line, err := unsent(name, m)
+			if err != nil {
+				return nil, err
+			}
+			r.Unsent = append(r.Unsent, line)
+		}
 	}
-	return json.Marshal(map[string]any{"ids": ids, "queued": len(ids)})
+	return json.Marshal(r)
+}
+
+// unsent returns a line of the log about a message that was not sent.
+func unsent(name string, m Message) (string, error) {
+	raw, err := json.Marshal(struct {
+		To    string          `json:"to"`
+		From  *string         `json:"from,omitempty"`
+		Title string          `json:"title"`
+		Path  *string         `json:"path,omitempty"`
+		Body  *string         `json:"body,omitempty"`
+		HTML  *string         `json:"html,omitempty"`
+		Data  json.RawMessage `json:"data,omitempty"`
+	}{m.Recipient, m.From, m.Title, m.Path, m.Body, m.HTML, m.Data})
+	return name + " sends nothing in a draft without ?send=true: " + string(raw), err
 }
 
 // addressed reads the arguments of notify and email: a recipient or a list of them, and an object.

@@ -314,6 +314,24 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
+// TestUnsent: what is not sent is checked, told, and not stored.
+func TestUnsent(t *testing.T) {
+	is, f := is.New(t), newFixture(t, messages.Limits{})
+	functions, ctx := f.Functions("shop"), messages.WithCall(by(t, "jo"), messages.Call{Unsent: true})
+	got, err := functions["notify"](ctx, json.RawMessage(`["jo",{"title":"x","body":"y","data":{"n":1}}]`))
+	is.NoErr(err)
+	is.Equal(string(got), `{"id":"01932e00-0000-7000-8000-000000000001","unsent":["notify sends nothing in a draft without ?send=true: {\"to\":\"jo\",\"title\":\"x\",\"body\":\"y\",\"data\":{\"n\":1}}"]}`)
+	got, err = functions["email"](ctx, json.RawMessage(`[["a@b.c"],{"subject":"x","html":"y","from":"Z"}]`))
+	is.NoErr(err)
+	is.Equal(string(got), `{"ids":["01932e00-0000-7000-8000-000000000002"],"queued":1,"unsent":["email sends nothing in a draft without ?send=true: {\"to\":\"a@b.c\",\"from\":\"Z\",\"title\":\"x\",\"html\":\"y\"}"]}`)
+	_, err = functions["email"](ctx, json.RawMessage(`["a",{"subject":"x"}]`))
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+	page, _, err := f.Messages(by(t, "jo"), "shop", messages.Filter{}, paging.Query{})
+	is.NoErr(err)
+	is.Equal(page.Total, 0)
+	is.Equal(len(f.shown)+len(f.jobs), 0)
+}
+
 // TestRepeatedCall: what a tool emits and sends once more with the same key is there once; and agents and events end that start each other.
 func TestRepeatedCall(t *testing.T) {
 	is, f := is.New(t), newFixture(t, messages.Limits{})

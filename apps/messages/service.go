@@ -199,6 +199,9 @@ func (s *Service) addressed(ctx context.Context, a actor.Actor, app string, reci
 
 // send stores messages and does something more with them in the same transaction, unless a call with the same key has done so before.
 func (s *Service) send(ctx context.Context, tenant, app string, all []Message, more func(ctx context.Context) error) error {
+	if callOf(ctx).Unsent {
+		return nil
+	}
 	if done, err := s.sent(ctx, tenant, all); done || err != nil {
 		return err
 	}

@@ -41,6 +41,12 @@ const answering = (respond) => (v, ...more) => {
   if (answer instanceof Promise) return answer.then(respond)
   respond(answer)
 }
+// What notify and email of a draft do not send is in the log.
+const logged = (send, log) => async (...args) => {
+  const { unsent = [], ...result } = await send(...args)
+  for (const line of unsent) log.info(line)
+  return result
+}
 const resultOf = (v) => {
   if (isBytes(v)) throw new TypeError('a tool returns what JSON can hold: turn bytes into text with base64Encode')
   return v
@@ -70,6 +76,7 @@ export const invoke = async (data, functions) => {
   for (const name of ['query', 'fetch', 'emit', 'notify', 'email', 'markdown']) {
     if (functions[name]) given[name] = functions[name]
   }
+  for (const name of ['notify', 'email']) if (given[name]) given[name] = logged(given[name], log)
   if (extractText) given.extractText = extractText
   for (const name of ['markdown', 'extractText']) if (given[name]) set(globalThis, name, given[name])
   return (data.tool ? resultOf : answerOf)(await all[data.method](given))

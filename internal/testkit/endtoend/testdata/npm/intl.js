@@ -105,13 +105,13 @@ const NO = [
   { useGrouping: 'always' },
   { useGrouping: 'min2' },
 ]
-// run answers every parts-th case, the first after part others.
-export const run = (one, of) => {
+// run answers every parts-th case of the first languages, the first after part others.
+export const run = (one, of, languages) => {
   nth = 0
   part = one
   parts = of
   const out = {}
-  for (const l of L) {
+  for (const l of L.slice(0, languages)) {
     for (const o of O)
       for (const z of Z)
         for (const x of d.slice(0, z === 'UTC' ? 3 : 2))
