@@ -69,6 +69,7 @@ import (
 	assistantstore "github.com/tenantcontent/tenantcontent/internal/store/assistants"
 	blobstore "github.com/tenantcontent/tenantcontent/internal/store/blobs"
 	bundlestore "github.com/tenantcontent/tenantcontent/internal/store/bundles"
+	changestore "github.com/tenantcontent/tenantcontent/internal/store/changes"
 	colorstore "github.com/tenantcontent/tenantcontent/internal/store/colors"
 	commentstore "github.com/tenantcontent/tenantcontent/internal/store/comments"
 	confirmationstore "github.com/tenantcontent/tenantcontent/internal/store/confirmations"
@@ -174,6 +175,13 @@ type Config struct {
 	Queue queue.Node
 	// Workers do jobs of the host's own kinds, which App.Queue puts.
 	Workers []queue.Worker
+	// Before hears of each change in its transaction, before it is committed. Its error refuses the change: one of package errs has its message shown to the
+	// caller. It is to be quick, as others may wait for the rows of the transaction, and may write with its context. See docs/changes.md.
+	Before []func(ctx context.Context, c entity.Change) error
+	// After hears of each change after the commit. The caller waits for it; a process that ends in between has not called it: see KeepChanges.
+	After []func(ctx context.Context, c entity.Change)
+	// KeepChanges keeps the changes for 7 days, for App.Changes.
+	KeepChanges bool
 	// InputEditors join the catalog of input editors.
 	InputEditors []inputs.Editor
 
@@ -227,6 +235,7 @@ type App struct {
 	handler     httpapi.Handler
 	workspaces  *workspaces.Service
 	quotas      *tenants.Quotas
+	changes     *changestore.Store
 	queue       *queue.Service
 	inUse       inUse
 	visibility  visibility
@@ -327,10 +336,11 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	app.quotas = tenants.NewQuotas(tenants.QuotaOptions{Store: quotastore.New(c.DB), Bytes: c.TenantQuota, Workspaces: c.TenantWorkspaces, Now: c.Now})
 	stored := blobstore.New(c.DB)
 	blobs, directory, logins := app.quotas.Blobs(stored), principalstore.New(c.DB).Notify(rights.Bump), domainstore.New(c.DB).Notify(settings.Bump)
+	listeners := app.listeners(c)
 	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
 		return err
 	}
-	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Now: c.Now})
+	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Changes: listeners, Now: c.Now})
 	app.queue = queue.New(queue.Options{Store: queuestore.New(c.DB), Node: c.Queue, Log: c.Log, Now: c.Now, NewID: c.NewID})
 	removals := removal.New(removal.Options{DB: c.DB, Jobs: app.queue, Entities: app.registry, Now: c.Now})
 	app.Principals = principals.New(principals.Options{
@@ -486,7 +496,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		app.Principals.Unchecked().Hooks(), app.Apps.Unchecked().Hooks(), app.Assistants.Unchecked().Hooks(), app.Confirmations.Unchecked().Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(), app.Downloads.Unchecked().Hooks(),
 		app.Colors.Unchecked().Hooks(), app.AIInstructions.Unchecked().Hooks(), app.Content.Unchecked().Hooks(), libraryFiles.Hooks(),
 		app.Comments.Unchecked().Hooks(), app.Messages.Unchecked().Hooks(), app.Agents.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(), app.Bundles.Unchecked().Hooks(),
-		app.workspaces.Hooks(), app.deployments.Hooks(), app.queue.Hooks(), removals.Hooks(), app.Webhooks.Unchecked().Hooks(),
+		app.workspaces.Hooks(), app.deployments.Hooks(), app.queue.Hooks(), app.changeHooks(c), removals.Hooks(), app.Webhooks.Unchecked().Hooks(),
 		entity.Hooks{Counts: entity.CountRows(80, "files", stored.Count)},
 	)
 	app.indexer = indexer.New(c.DB, c.Now)

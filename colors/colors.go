@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
@@ -66,14 +67,16 @@ type Store interface {
 // Service implements the rules for colors over a Store.
 type Service struct {
 	store     Store
+	changes   *entity.Changes
 	now       func() time.Time
 	importing *limiter.Limiter // by tenant
 }
 
 // Options configure a Service. Store is required.
 type Options struct {
-	Store Store
-	Now   func() time.Time // default time.Now
+	Store   Store
+	Changes *entity.Changes  // nil: nobody listens
+	Now     func() time.Time // default time.Now
 }
 
 // New returns a Service.
@@ -81,7 +84,7 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Service{store: o.Store, now: o.Now, importing: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait})}
+	return &Service{store: o.Store, changes: o.Changes, now: o.Now, importing: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait})}
 }
 
 // Get returns one color to any session. Errors: errs.NotFound.
@@ -119,6 +122,9 @@ func failed(err error) iter.Seq2[Color, error] {
 // Put sets a color, and creates it if the key is new; its source does not change. It needs the role Designer.
 // Errors: errs.Forbidden; errs.Invalid for a bad key, or for a color that is no hex ("Invalid color format").
 func (s *Service) Put(ctx context.Context, key, color string) (Color, error) {
+	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionUpdate}); s.changes.Wanted(ctx, of) {
+		return entity.Record(ctx, s.changes, of, nil, func(ctx context.Context) (Color, error) { return s.Put(ctx, key, color) })
+	}
 	a, err := actor.Allowed(ctx, actor.ColorWrite)
 	if err != nil {
 		return Color{}, err
@@ -135,6 +141,9 @@ func (s *Service) Put(ctx context.Context, key, color string) (Color, error) {
 
 // Delete removes a color; one that does not exist is no error. It needs the role Designer. Errors: errs.Forbidden.
 func (s *Service) Delete(ctx context.Context, key string) error {
+	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionDelete}); s.changes.Wanted(ctx, of) {
+		return s.changes.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, key) })
+	}
 	a, err := actor.Allowed(ctx, actor.ColorWrite)
 	if err != nil {
 		return err

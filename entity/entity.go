@@ -24,6 +24,9 @@ const (
 	KindTeam Kind = "team"
 )
 
+// KindMember is the kind of memberships in changes. Their ids are that of the team, a slash and the username.
+const KindMember Kind = "member"
+
 // Ref points at one entity.
 type Ref struct {
 	Kind    Kind

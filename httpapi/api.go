@@ -5,6 +5,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -154,6 +155,9 @@ type Handler interface {
 	// BindTool sets what a tool of an agent can call, as the actor in ctx, who is the owner of its app, and returns what must be called when the tool has
 	// ended.
 	BindTool(ctx context.Context, in *handlers.Invocation, t handlers.ToolCall) (end func(), err error)
+	// Show returns the JSON that a GET of an entity shows a superuser of a tenant, and its own id; nothing for a kind without a GET. row is the entity if
+	// it has just been written, else nil. Errors: errs.NotFound.
+	Show(ctx context.Context, tenant string, of entity.Key, row any) (id string, shown json.RawMessage, err error)
 	// ModelCall waits for a place among those of chats for a request that a language model works on. Errors: errs.Busy.
 	ModelCall(ctx context.Context, tenant, user string) (leave func(), err error)
 }

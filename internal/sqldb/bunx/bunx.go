@@ -132,7 +132,8 @@ func inTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) (
 	if err := d.write(ctx, r); err != nil {
 		return "", ended(ctx, err)
 	}
-	if err := fn(context.WithValue(ctx, txKey{}, r)); err != nil {
+	own := context.WithValue(ctx, txKey{}, r)
+	if err := fn(own); err != nil {
 		return "", ended(ctx, err)
 	}
 	changed, err := r.growth.changed(ctx, r.conn())

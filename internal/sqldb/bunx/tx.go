@@ -33,6 +33,7 @@ type running struct {
 	mu    sync.Mutex
 	ended bool
 	after []func()
+	last  map[any]LastWrite // see BeforeCommit
 }
 
 func (r *running) conn() Conn {
@@ -63,6 +64,43 @@ func WithoutTx(ctx context.Context) context.Context {
 func HasTx(ctx context.Context) bool {
 	r, _ := ctx.Value(txKey{}).(*running)
 	return r != nil
+}
+
+// LastWrite is what a transaction writes at its end.
+type LastWrite interface {
+	Write(ctx context.Context) error
+}
+
+// BeforeCommit adds something to what the transaction in ctx writes as the last thing before its
+// commit, under a key; fresh makes it for the first. Its error rolls the transaction back. It is
+// written at once when there is no transaction, and at the end of each call in one of WithTx.
+func BeforeCommit(ctx context.Context, key any, fresh func() LastWrite, add func(LastWrite)) error {
+	r, _ := ctx.Value(txKey{}).(*running)
+	if r == nil || r.host {
+		last := fresh()
+		add(last)
+		return last.Write(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last[key] == nil {
+		if r.last == nil {
+			r.last = map[any]LastWrite{}
+		}
+		r.last[key] = fresh()
+	}
+	add(r.last[key])
+	return nil
+}
+
+// writeLast writes what BeforeCommit has gathered. ctx has the transaction.
+func (r *running) writeLast(ctx context.Context) error {
+	for _, last := range r.last {
+		if err := last.Write(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // AfterCommit runs f when the transaction in ctx has been committed, at once when there is none,
@@ -219,7 +257,11 @@ func (r *running) part(ctx context.Context, fn func(ctx context.Context) error) 
 			r.undo(ctx)
 		}
 	}()
-	err := fn(context.WithValue(ctx, txKey{}, p))
+	own := context.WithValue(ctx, txKey{}, p)
+	err := fn(own)
+	if err == nil {
+		err = p.writeLast(own)
+	}
 	var changed []string
 	if err == nil {
 		if changed, err = p.growth.changed(ctx, p.conn()); err != nil {

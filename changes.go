@@ -1,0 +1,77 @@
+package tenantcontent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	changestore "github.com/tenantcontent/tenantcontent/internal/store/changes"
+)
+
+// keepChanges is how long changes are kept, and mostChanges how many a page has.
+const (
+	keepChanges = 7 * 24 * time.Hour
+	mostChanges = 1000
+)
+
+// listeners returns where services announce their changes.
+func (app *App) listeners(c Config) *entity.Changes {
+	newID := c.NewID
+	if newID == nil {
+		newID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	app.changes = changestore.New(c.DB, newID)
+	o := entity.ChangesOptions{
+		Before: c.Before, After: c.After, InTx: app.InTx, Now: time.Now,
+		Show: func(ctx context.Context, tenant string, of entity.Key, row any) (string, json.RawMessage, error) {
+			return app.handler.Show(ctx, tenant, of, row)
+		},
+		AfterCommit: func(ctx context.Context, f func(ctx context.Context)) {
+			bunx.AfterCommit(ctx, func() { f(bunx.WithoutTx(ctx)) })
+		},
+	}
+	if c.Now != nil {
+		o.Now = c.Now
+	}
+	if c.KeepChanges {
+		o.Keep = app.changes.Keep
+	}
+	return entity.NewChanges(o)
+}
+
+// changeHooks are what the feed of changes does with its rows. They are swept and forgotten also
+// when Config.KeepChanges is off again.
+func (app *App) changeHooks(c Config) entity.Hooks {
+	now := c.Now
+	if now == nil {
+		now = time.Now
+	}
+	return entity.Hooks{
+		Renamed: app.changes.RenameUsers,
+		Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
+			return app.changes.Forget(ctx, tenant, entity.IDs(gone, entity.KindUser))
+		},
+		Due: []entity.Due{{Table: "tc_changes", Column: "created_at", Age: keepChanges}},
+		Sweep: func(ctx context.Context, tenant string) (int, error) {
+			return app.changes.Sweep(ctx, tenant, now().Add(-keepChanges))
+		},
+	}
+}
+
+// Changes returns the changes of a tenant after a position, in the order of their commits, if
+// Config.KeepChanges is on: at most limit, which is 1000 if it is 0. A reader begins with position 0,
+// which has all that are kept, or with -1, which has those to come, and goes on with Next; so it gets
+// each change at least once. A change is there as soon as its transaction has been committed, however
+// long that was open. It needs no actor. Errors: errs.Invalid for a limit that is negative or above 1000.
+func (app *App) Changes(ctx context.Context, tenant string, after int64, limit int) (entity.ChangePage, error) {
+	if limit < 0 || limit > mostChanges {
+		return entity.ChangePage{}, errs.New(errs.Invalid, "limit must be between 0 and %d", mostChanges)
+	}
+	return app.changes.Page(ctx, tenant, after, cmp.Or(limit, mostChanges))
+}

@@ -1,0 +1,247 @@
+package tenantcontent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+)
+
+// listening opens an App that keeps changes and has what c says.
+func listening(t testing.TB, db *bun.DB, c tenantcontent.Config) *tenantcontent.App {
+	t.Helper()
+	c.DB, c.SecretKey, c.KeepChanges = db, tenantcontent.NewSecretKey(), true
+	app, err := tenantcontent.Open(c)
+	is.New(t).NoErr(err)
+	return app
+}
+
+// changed returns the changes of a tenant after a position, in short.
+func changed(t testing.TB, app *tenantcontent.App, tenant string, after int64) (short []string, page entity.ChangePage) {
+	t.Helper()
+	page, err := app.Changes(t.Context(), tenant, after, 0)
+	is.New(t).NoErr(err)
+	for _, c := range page.Rows {
+		short = append(short, fmt.Sprintf("%s %s %s by %s", c.Action, c.Kind, c.ID, c.Actor))
+	}
+	return short, page
+}
+
+func TestChanges(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, ctx := is.New(t), as(t.Context(), "acme")
+		var heard []entity.Change
+		var app *tenantcontent.App
+		app = listening(t, opener(t), tenantcontent.Config{
+			Before: []func(ctx context.Context, c entity.Change) error{func(ctx context.Context, c entity.Change) error {
+				if strings.Contains(string(c.After), "#bad") {
+					return errs.New(errs.Invalid, "This color is not ours.")
+				}
+				return nil
+			}},
+			After: []func(ctx context.Context, c entity.Change){func(ctx context.Context, c entity.Change) {
+				heard = append(heard, c)
+				if c.ID == "b" && c.Action == entity.ActionCreate { // the transaction has ended, and a write is recorded
+					_, err := app.Colors.Put(ctx, "c", "#ccc")
+					is.NoErr(err)
+				}
+			}},
+		})
+		put := func(ctx context.Context, key, color string) {
+			_, err := app.Colors.Put(ctx, key, color)
+			is.NoErr(err)
+		}
+		put(ctx, "a", "#aaa")
+		put(ctx, "a", "#aab")
+		put(ctx, "b", "#bbb")
+		_, err := app.Colors.Put(ctx, "d", "#bad")
+		is.Equal(errs.MessageOf(err), "This color is not ours.")
+		_, err = app.Colors.Get(ctx, "d")
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		is.NoErr(app.Colors.Delete(ctx, "a"))
+		is.NoErr(app.Colors.Delete(ctx, "a")) // is not there any more
+		put(as(ctx, "evil"), "e", "#eee")
+
+		want := []string{"create color a by jo", "update color a by jo", "create color b by jo", "create color c by jo", "delete color a by jo"}
+		got, page := changed(t, app, "acme", 0)
+		is.Equal(got, want)
+		is.Equal(page.Reset, false)
+		other, _ := changed(t, app, "evil", 0)
+		is.Equal(other, []string{"create color e by jo"})
+		is.Equal(len(heard), 6)
+		var before, after struct{ Key, Color string }
+		is.NoErr(json.Unmarshal(page.Rows[1].Before, &before))
+		is.NoErr(json.Unmarshal(page.Rows[1].After, &after))
+		is.Equal([]string{before.Color, after.Color}, []string{"#aaa", "#aab"})
+		is.Equal(page.Rows[0].Before, json.RawMessage(nil))
+		is.Equal(page.Rows[4].Before, page.Rows[1].After)
+		is.Equal(page.Rows[4].After, json.RawMessage(nil))
+
+		some, err := app.Changes(ctx, "acme", 0, 2)
+		is.NoErr(err)
+		is.Equal(len(some.Rows), 2)
+		rest, last := changed(t, app, "acme", some.Next)
+		is.Equal(rest, want[2:])
+		is.Equal(last.Next, page.Next)
+		now, err := app.Changes(ctx, "acme", -1, 0)
+		is.NoErr(err)
+		is.Equal(now, entity.ChangePage{Next: page.Next})
+
+		failed := fmt.Errorf("no")
+		is.Equal(app.InTx(ctx, func(ctx context.Context) error {
+			put(ctx, "x", "#fff")
+			return failed
+		}), failed)
+		none, _ := changed(t, app, "acme", page.Next)
+		is.Equal(len(none), 0)
+		is.Equal(len(heard), 6)
+	})
+}
+
+// TestSlowChangeIsNotSkipped: a reader reads on while a transaction is open for 5 seconds and 100 others of the tenant are committed, on SQLite after it.
+func TestSlowChangeIsNotSkipped(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, ctx := is.New(t), as(t.Context(), "acme")
+		db := opener(t)
+		app := listening(t, db, tenantcontent.Config{})
+		postgres := db.Dialect().Name().String() == "pg"
+		var slow sync.WaitGroup
+		begun := make(chan struct{})
+		slow.Go(func() {
+			is.NoErr(app.InTx(ctx, func(ctx context.Context) error {
+				_, err := app.Colors.Put(ctx, "slow", "#fff")
+				close(begun)
+				time.Sleep(5 * time.Second)
+				return err
+			}))
+		})
+		<-begun
+		for i := range 4 {
+			slow.Go(func() {
+				for n := range 25 {
+					for {
+						_, err := app.Colors.Put(ctx, fmt.Sprint("quick ", i, " ", n), "#000")
+						if errs.CodeOf(err) == errs.Unavailable && !postgres { // it has one writer
+							continue
+						}
+						is.NoErr(err)
+						break
+					}
+				}
+			})
+		}
+		done := make(chan struct{})
+		go func() {
+			slow.Wait()
+			close(done)
+		}()
+		var order []string
+		at := int64(0)
+		read := func() {
+			page, err := app.Changes(t.Context(), "acme", at, 7)
+			is.NoErr(err)
+			is.Equal(page.Reset, false)
+			for _, c := range page.Rows {
+				is.True(c.Position > at)
+				at = c.Position
+				order = append(order, c.ID)
+			}
+		}
+		for ended := false; !ended; {
+			select {
+			case <-done:
+				ended = true
+			default:
+				time.Sleep(5 * time.Millisecond)
+				read()
+			}
+		}
+		for n := -1; n != len(order); {
+			n = len(order)
+			read()
+		}
+		is.Equal(len(order), 101)
+		is.Equal(len(slices.Compact(slices.Sorted(slices.Values(order)))), 101)
+		if postgres {
+			is.Equal(order[100], "slow") // as its commit
+		}
+	})
+}
+
+// TestChangesOfOneRowAreInOrder: of a row that many write at once, each change has as its After what stays, and the last one is the row's.
+func TestChangesOfOneRowAreInOrder(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, ctx := is.New(t), as(t.Context(), "acme")
+		app := listening(t, opener(t), tenantcontent.Config{})
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				for n := range 10 {
+					_, err := app.Colors.Put(ctx, "one", fmt.Sprintf("#%03x", i*16+n))
+					is.NoErr(err)
+				}
+			})
+		}
+		all.Wait()
+		_, page := changed(t, app, "acme", 0)
+		is.Equal(len(page.Rows), 80)
+		c, err := app.Colors.Get(ctx, "one")
+		is.NoErr(err)
+		is.True(strings.Contains(string(page.Rows[79].After), `"`+c.Color+`"`))
+	})
+}
+
+// TestOldChangesGo, and who has not read them hears of it.
+func TestOldChangesGo(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, ctx := is.New(t), as(t.Context(), "acme")
+		now := time.Now()
+		app := listening(t, opener(t), tenantcontent.Config{Now: func() time.Time { return now }})
+		put := func(key string) {
+			_, err := app.Colors.Put(ctx, key, "#fff")
+			is.NoErr(err)
+		}
+		put("a")
+		put("b")
+		_, first := changed(t, app, "acme", 0)
+		now = now.Add(6 * 24 * time.Hour)
+		put("c")
+		is.NoErr(app.Sweep(ctx))
+		got, _ := changed(t, app, "acme", 0)
+		is.Equal(len(got), 3)
+		now = now.Add(2 * 24 * time.Hour)
+		is.NoErr(app.Sweep(ctx))
+		got, page := changed(t, app, "acme", first.Rows[0].Position)
+		is.Equal(got, []string{"create color c by jo"})
+		is.True(page.Reset)
+		_, page = changed(t, app, "acme", first.Next) // has read all that is gone
+		is.True(!page.Reset)
+		_, page = changed(t, app, "acme", 1000)
+		is.True(page.Reset)
+	})
+}
+
+// TestNobodyListens: what is changed then costs no allocation more.
+func TestNobodyListens(t *testing.T) {
+	is, ctx := is.New(t), as(t.Context(), "acme")
+	is.True(entity.NewChanges(entity.ChangesOptions{}) == nil)
+	var none *entity.Changes
+	of := entity.Subject{Kind: "color", ID: "a", Action: entity.ActionUpdate}
+	is.Equal(testing.AllocsPerRun(100, func() {
+		if none.Wanted(ctx, of) || none.Emit(ctx, entity.Change{}) != nil {
+			t.Fatal("somebody listens")
+		}
+	}), 0.0)
+}

@@ -1,0 +1,227 @@
+// Package bunstore stores the change feed of tenants in PostgreSQL or SQLite. The root imports it.
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+)
+
+const (
+	what = "Change"
+	// perInsert is how many changes one statement adds, and perStamp how many one transaction of a
+	// reader gives their positions.
+	perInsert = 100
+	perStamp  = 1000
+)
+
+// Store keeps the changes of tenants.
+//
+// Writers neither draw positions nor wait for each other: a reader gives positions to the changes
+// that are committed and have none, one reader of a tenant at a time, and positions only grow. So a
+// change whose transaction is open for long comes later, and none comes before what was read. Among
+// changes that get their positions together, the order is that of n, which a transaction draws as
+// its last statement, while it has its locks: who has waited for it, or has seen what it wrote, has
+// a later one.
+type Store struct {
+	db    *bun.DB
+	newID func() string
+}
+
+// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+func New(db *bun.DB, newID func() string) *Store { return &Store{db: db, newID: newID} }
+
+// pending are the changes of one transaction. It implements bunx.LastWrite.
+type pending struct {
+	store *Store
+	all   []entity.Change
+}
+
+// Keep adds a change in the transaction in ctx, which writes it as its last statement.
+func (s *Store) Keep(ctx context.Context, change entity.Change) error {
+	return bunx.BeforeCommit(ctx, s, func() bunx.LastWrite { return &pending{store: s} }, func(last bunx.LastWrite) {
+		p := last.(*pending)
+		p.all = append(p.all, change)
+	})
+}
+
+const columns = `tenant_id, id, kind, entity_id, action, username, before, after, created_at`
+
+// Write implements bunx.LastWrite.
+func (p *pending) Write(ctx context.Context) error {
+	all := p.all
+	p.all = nil
+	gone := map[string]bool{"": true}
+	for _, c := range all {
+		gone[c.ID] = gone[c.ID] || c.Kind == entity.KindUser && c.Action == entity.ActionDelete
+	}
+	for i := range all { // a user who removes himself
+		if gone[all[i].Actor] {
+			all[i].Actor = ""
+		}
+	}
+	for len(all) > 0 {
+		n := 1 // those of one tenant in a row
+		for n < len(all) && n < perInsert && all[n].Tenant == all[0].Tenant {
+			n++
+		}
+		if err := p.store.insert(ctx, all[:n]); err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+func (s *Store) insert(ctx context.Context, all []entity.Change) error {
+	tenant, args := all[0].Tenant, make([]any, 0, 9*len(all))
+	for _, c := range all {
+		args = append(args, tenant, s.newID(), string(c.Kind), c.ID, string(c.Action), orNull(c.Actor), orNull(string(c.Before)), orNull(string(c.After)), bunx.At(c.At))
+	}
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		query := `INSERT INTO tc_changes (` + columns + `) VALUES ` + bunx.Values(len(all), 9)
+		if !c.Postgres() { // has one writer, so that nobody else draws the same
+			query = `INSERT INTO tc_changes (` + columns + `, n) SELECT v.*, (SELECT coalesce(max(n), 0) FROM tc_changes WHERE tenant_id = $1 AND position IS NULL) + row_number() OVER ()
+				FROM (VALUES ` + bunx.Values(len(all), 9) + `) AS v`
+		}
+		_, err := c.Exec(ctx, query, args...)
+		return bunx.Err(err, what)
+	})
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// Page returns the changes of a tenant after a position, and at most limit; for a negative position those to come.
+func (s *Store) Page(ctx context.Context, tenant string, after int64, limit int) (page entity.ChangePage, err error) {
+	if err := s.Stamp(ctx, tenant); err != nil {
+		return page, err
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT last, removed FROM tc_change_feeds WHERE tenant_id = $1 AND feed = 'all'`, tenant)
+	bounds, err := bunx.Scan(rows, err, func(rows *sql.Rows) (b [2]int64, err error) { return b, rows.Scan(&b[0], &b[1]) })
+	if err != nil {
+		return page, bunx.Err(err, what)
+	}
+	var last, removed int64
+	if len(bounds) > 0 {
+		last, removed = bounds[0][0], bounds[0][1]
+	}
+	if after < 0 {
+		return entity.ChangePage{Next: last}, nil
+	}
+	if page.Reset = after > last || after < removed; page.Reset {
+		after = removed
+	}
+	rows, err = c.Rows(ctx, `SELECT position, kind, entity_id, action, username, before, after, created_at FROM tc_changes
+		WHERE tenant_id = $1 AND position > $2 ORDER BY position LIMIT $3`, tenant, after, limit)
+	page.Rows, err = bunx.Scan(rows, err, func(rows *sql.Rows) (entity.Change, error) {
+		ch := entity.Change{Tenant: tenant}
+		var actor, before, afterwards sql.NullString
+		err := rows.Scan(&ch.Position, (*string)(&ch.Kind), &ch.ID, (*string)(&ch.Action), &actor, &before, &afterwards, bunx.TimeOf(&ch.At))
+		ch.Actor = actor.String
+		if before.Valid {
+			ch.Before = []byte(before.String)
+		}
+		if afterwards.Valid {
+			ch.After = []byte(afterwards.String)
+		}
+		return ch, err
+	})
+	if page.Next = after; len(page.Rows) > 0 {
+		page.Next = page.Rows[len(page.Rows)-1].Position
+	}
+	return page, bunx.Err(err, what)
+}
+
+// Stamp gives their positions to the changes of a tenant that are committed and have none.
+func (s *Store) Stamp(ctx context.Context, tenant string) error {
+	for {
+		var waiting int
+		own, c := bunx.For(ctx, s.db, tenant)
+		err := c.One(own, what, `SELECT count(*) FROM (SELECT 1 FROM tc_changes WHERE tenant_id = $1 AND position IS NULL LIMIT 1) AS w`, []any{tenant}, &waiting)
+		if err != nil || waiting == 0 {
+			return err
+		}
+		if err := s.stampSome(ctx, tenant); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Store) stampSome(ctx context.Context, tenant string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		var last int64 // whose row is locked from here on: changes that are committed until the next statement are seen by it
+		err := c.One(ctx, what, `INSERT INTO tc_change_feeds (tenant_id, feed, last, removed) VALUES ($1, 'all', 0, 0)
+			ON CONFLICT (tenant_id, feed) DO UPDATE SET last = tc_change_feeds.last RETURNING last`, []any{tenant}, &last)
+		if err != nil {
+			return err
+		}
+		n, err := c.Exec(ctx, `UPDATE tc_changes SET position = $2 + s.place
+			FROM (SELECT id, row_number() OVER (ORDER BY n, id) AS place FROM tc_changes WHERE tenant_id = $1 AND position IS NULL ORDER BY n, id LIMIT $3) AS s
+			WHERE tc_changes.tenant_id = $1 AND tc_changes.id = s.id`, tenant, last, perStamp)
+		if err != nil {
+			return bunx.Err(err, what)
+		}
+		_, err = c.Exec(ctx, `UPDATE tc_change_feeds SET last = $2 WHERE tenant_id = $1 AND feed = 'all'`, tenant, last+int64(n))
+		return bunx.Err(err, what)
+	})
+}
+
+// Sweep removes the changes of a tenant that are older than a time, and returns their number.
+func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time) (int, error) {
+	if err := s.Stamp(ctx, tenant); err != nil {
+		return 0, err
+	}
+	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `UPDATE tc_change_feeds SET removed = coalesce((SELECT max(position) FROM tc_changes WHERE tenant_id = $1 AND created_at < $2), removed)
+			WHERE tenant_id = $1 AND feed = 'all'`, tenant, bunx.At(before))
+		return bunx.Err(err, what)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return bunx.DeleteSteps(ctx, s.db, tenant, "tc_changes", "id", `created_at < $2`, bunx.At(before))
+}
+
+// Forget removes the changes that users have made and those of the users themselves.
+func (s *Store) Forget(ctx context.Context, tenant string, usernames []string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if _, err := c.ExecIn(ctx, `DELETE FROM tc_changes WHERE tenant_id = $1 AND username IN `, usernames, tenant); err != nil {
+			return bunx.Err(err, what)
+		}
+		_, err := c.ExecIn(ctx, `DELETE FROM tc_changes WHERE tenant_id = $1 AND kind = $2 AND entity_id IN `, usernames, tenant, string(entity.KindUser))
+		if err != nil {
+			return bunx.Err(err, what)
+		}
+		_, err = c.ExecIn(ctx, `DELETE FROM tc_changes WHERE tenant_id = $1 AND kind = $2 AND `+member(c)+` IN `, usernames, tenant, string(entity.KindMember))
+		return bunx.Err(err, what)
+	})
+}
+
+// member is the user in the id of a membership.
+func member(c bunx.Conn) string {
+	if c.Postgres() {
+		return `substr(entity_id, strpos(entity_id, '/') + 1)`
+	}
+	return `substr(entity_id, instr(entity_id, '/') + 1)`
+}
+
+// RenameUsers replaces the names of users.
+func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if err := c.Rename(ctx, tenant, "tc_changes", "username", names); err != nil {
+			return bunx.Err(err, what)
+		}
+		return bunx.Err(c.Rename(ctx, tenant, "tc_changes", "entity_id", names, bunx.Is{Column: "kind", Value: string(entity.KindUser)}), what)
+	})
+}
