@@ -136,6 +136,9 @@ func inTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) (
 	if err := fn(own); err != nil {
 		return "", ended(ctx, err)
 	}
+	if err := r.writeLast(own); err != nil {
+		return "", ended(ctx, err)
+	}
 	changed, err := r.growth.changed(ctx, r.conn())
 	if err != nil {
 		return "", ended(ctx, Err(err, ""))
