@@ -25,7 +25,7 @@ var shownAt = map[entity.Kind]struct{ path, id string }{
 // Show implements Handler.
 func (a *api) Show(ctx context.Context, tenant string, of entity.Key, row any) (id string, shown json.RawMessage, err error) {
 	if c, ok := row.(colors.Color); ok {
-		return encoded(a.color(c), "key")
+		return encoded(colorRoutes{a}.color(c), "key")
 	}
 	at, ok := shownAt[of.Kind]
 	if !ok {
