@@ -1,6 +1,7 @@
 package tenantcontent_test
 
 import (
+	"github.com/tenantcontent/tenantcontent/internal/testkit/repository"
 	"go/ast"
 	"go/types"
 	"reflect"
@@ -20,7 +21,6 @@ var globalKinds = []entity.Kind{colors.Kind}
 
 // hooksElsewhere are the packages whose Hooks are not of a service's Unchecked, each with how they are added.
 var hooksElsewhere = map[string]string{
-	"files":                     "", // those of uploads and downloads
 	"internal/drafts/libraries": "libraryFiles.Hooks()",
 	"internal/workspaces":       "app.workspaces.Hooks()",
 	"internal/handlers":         "app.deployments.Hooks()",
@@ -33,21 +33,21 @@ var hooksElsewhere = map[string]string{
 func TestRegistryIsComplete(t *testing.T) {
 	is := is.New(t)
 	added, packages := []string{}, map[string]bool{} // the arguments of AddHooks; who has hooks
-	for _, f := range sources(t) {
-		if f.test {
+	for _, f := range repository.Sources(t) {
+		if f.Test {
 			continue
 		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if s, ok := n.Fun.(*ast.SelectorExpr); ok && f.path == "tenantcontent.go" && s.Sel.Name == "AddHooks" {
+				if s, ok := n.Fun.(*ast.SelectorExpr); ok && f.Path == "tenantcontent.go" && s.Sel.Name == "AddHooks" {
 					for _, arg := range n.Args {
 						added = append(added, types.ExprString(arg))
 					}
 				}
 			case *ast.FuncDecl:
-				if r := n.Type.Results; n.Recv != nil && n.Name.Name == "Hooks" && r != nil && len(r.List) == 1 && selects(r.List[0].Type, "entity", "Hooks") {
-					packages[f.folder] = true
+				if r := n.Type.Results; n.Recv != nil && n.Name.Name == "Hooks" && r != nil && len(r.List) == 1 && repository.Selects(r.List[0].Type, "entity", "Hooks") {
+					packages[f.Folder] = true
 				}
 			}
 			return true
@@ -72,7 +72,7 @@ func TestRegistryIsComplete(t *testing.T) {
 		if unchecked == nil {
 			continue
 		}
-		folder := strings.TrimPrefix(s.Type().Elem().PkgPath(), module+"/")
+		folder := strings.TrimPrefix(s.Type().Elem().PkgPath(), repository.Module+"/")
 		if u := unchecked[0]; u.MethodByName("Hooks").IsValid() {
 			if !slices.Contains(added, "app."+name+".Unchecked().Hooks()") {
 				t.Errorf("App.build does not add the hooks of %s", name)

@@ -1,10 +1,12 @@
-package tenantcontent_test
+package repository_test
 
 import (
+	"github.com/tenantcontent/tenantcontent/internal/testkit/repository"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,7 +33,11 @@ func TestServicesCheckTheActor(t *testing.T) {
 	methods, unchecked := 0, []string{}
 	all := services(t)
 	for name, files := range all {
-		p := newActorCheck(files, all["internal/drafts"]...)
+		folder, service := path.Split(name)
+		if service == "Service" {
+			name = strings.TrimSuffix(folder, "/")
+		}
+		p := newActorCheck(service, files, all["internal/drafts/Service"]...)
 		for _, m := range p.methods {
 			if !m.Name.IsExported() || m.Name.Name == "Unchecked" {
 				continue
@@ -86,7 +92,7 @@ func TestActorCheckNoticesUncheckedMethods(t *testing.T) {
 		func (s *Service) hidden(ctx context.Context) error { return nil }
 	`, parser.SkipObjectResolution)
 	is.New(t).NoErr(err)
-	p := newActorCheck([]*ast.File{f})
+	p := newActorCheck("Service", []*ast.File{f})
 	var checked []string
 	for _, m := range p.methods {
 		if p.checks(m) {
@@ -96,20 +102,26 @@ func TestActorCheckNoticesUncheckedMethods(t *testing.T) {
 	is.New(t).Equal(checked, []string{"From", "Allowed", "ByMethod", "ByFunction", "Iterator", "Kept", "Given"})
 }
 
-// services returns the files of the package of each service that App has, by the package's name.
+// services returns the files of the package of each service that App has, by the package's folder and
+// the name of the service's type.
 func services(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	files := map[string][]*ast.File{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[tenantcontent.App]()) {
-		if f.IsExported() && f.Type.Kind() == reflect.Pointer && f.Type.Elem().Name() == "Service" {
-			files[strings.TrimPrefix(f.Type.Elem().PkgPath(), module+"/")] = nil
+		if !f.IsExported() || f.Type.Kind() != reflect.Pointer {
+			continue
+		}
+		if folder, ours := strings.CutPrefix(f.Type.Elem().PkgPath(), repository.Module+"/"); ours {
+			files[folder+"/"+f.Type.Elem().Name()] = nil
 		}
 	}
 	is.New(t).Equal(len(files), 20)
-	files["internal/drafts"] = nil // whose Service and Reader those of some nouns embed
-	for _, f := range sources(t) {
-		if _, ok := files[f.folder]; ok && !f.test {
-			files[f.folder] = append(files[f.folder], f.ast)
+	files["internal/drafts/Service"] = nil // whose Service and Reader those of some nouns embed
+	for _, f := range repository.Sources(t) {
+		for name := range files {
+			if path.Dir(name) == f.Folder && !f.Test {
+				files[name] = append(files[name], f.AST)
+			}
 		}
 	}
 	return files
@@ -121,7 +133,7 @@ type actorCheck struct {
 	methods   []*ast.FuncDecl
 }
 
-func newActorCheck(files []*ast.File, drafts ...*ast.File) actorCheck {
+func newActorCheck(service string, files []*ast.File, drafts ...*ast.File) actorCheck {
 	p := actorCheck{functions: map[string]*ast.FuncDecl{}}
 	for _, f := range drafts {
 		for _, d := range f.Decls {
@@ -136,7 +148,7 @@ func newActorCheck(files []*ast.File, drafts ...*ast.File) actorCheck {
 			case !ok:
 			case fn.Recv == nil:
 				p.functions[fn.Name.Name] = fn
-			case receiver(fn) == "Service", receiver(fn) == "Reader":
+			case receiver(fn) == service, receiver(fn) == "Reader":
 				p.functions["."+fn.Name.Name] = fn
 				p.methods = append(p.methods, fn)
 			}
@@ -173,8 +185,8 @@ func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
 	}
 	given, withContext := false, false
 	for _, param := range fn.Type.Params.List {
-		given = given || selects(param.Type, "actor", "Actor")
-		withContext = withContext || selects(param.Type, "context", "Context")
+		given = given || repository.Selects(param.Type, "actor", "Actor")
+		withContext = withContext || repository.Selects(param.Type, "context", "Context")
 		if slices.ContainsFunc(param.Names, func(name *ast.Ident) bool { return name.Name == "tenant" }) {
 			return false
 		}
@@ -186,7 +198,7 @@ func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
 	if !always || !usesError(fn.Body, first) {
 		return false
 	}
-	if selects(first.Fun, "actor", "From") || selects(first.Fun, "actor", "Allowed") {
+	if repository.Selects(first.Fun, "actor", "From") || repository.Selects(first.Fun, "actor", "Allowed") {
 		return true
 	}
 	var called *ast.FuncDecl
@@ -304,14 +316,4 @@ func firstWithContext(body *ast.BlockStmt) (first *ast.CallExpr, always bool) {
 		return true
 	})
 	return first, always
-}
-
-// selects reports whether an expression is pkg.name.
-func selects(e ast.Expr, pkg, name string) bool {
-	s, ok := e.(*ast.SelectorExpr)
-	if !ok || s.Sel.Name != name {
-		return false
-	}
-	x, ok := s.X.(*ast.Ident)
-	return ok && x.Name == pkg
 }

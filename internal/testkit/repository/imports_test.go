@@ -1,18 +1,15 @@
-package tenantcontent_test
+package repository_test
 
 import (
 	"cmp"
 	"fmt"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/repository"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
-	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/matryer/is"
@@ -77,23 +74,21 @@ type (
 	rule  struct{ who, whom string }
 )
 
-const module = "github.com/tenantcontent/tenantcontent"
-
 func TestImports(t *testing.T) {
 	checked := 0
-	for _, f := range sources(t) {
-		if f.test {
+	for _, f := range repository.Sources(t) {
+		if f.Test {
 			continue
 		}
 		checked++
-		for _, spec := range f.ast.Imports {
+		for _, spec := range f.AST.Imports {
 			imported, err := strconv.Unquote(spec.Path.Value)
 			is.New(t).NoErr(err)
-			if wrong := complaint(f.folder, imported); wrong != "" {
-				t.Errorf("%s: %s", f.path, wrong)
+			if wrong := complaint(f.Folder, imported); wrong != "" {
+				t.Errorf("%s: %s", f.Path, wrong)
 			}
 			if spec.Name != nil && (spec.Name.Name == "_" && !slices.Contains(blank, imported) || spec.Name.Name == ".") {
-				t.Errorf("%s imports %s as %s: name it, or pass it as a value", f.path, imported, spec.Name)
+				t.Errorf("%s imports %s as %s: name it, or pass it as a value", f.Path, imported, spec.Name)
 			}
 		}
 	}
@@ -101,10 +96,10 @@ func TestImports(t *testing.T) {
 }
 
 func TestNoInit(t *testing.T) {
-	for _, f := range sources(t) {
-		for _, d := range f.ast.Decls {
+	for _, f := range repository.Sources(t) {
+		for _, d := range f.AST.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
-				t.Errorf("%s has a func init: make it a value that somebody passes", f.path)
+				t.Errorf("%s has a func init: make it a value that somebody passes", f.Path)
 			}
 		}
 	}
@@ -113,14 +108,14 @@ func TestNoInit(t *testing.T) {
 // TestOneReaderOfIDs keeps ids to the one spelling that internal/uuids reads: uuid.Parse and its like read others, too.
 func TestOneReaderOfIDs(t *testing.T) {
 	readers := []string{"Parse", "ParseBytes", "MustParse", "Validate"}
-	for _, f := range sources(t) {
-		if f.folder == "internal/text/uuids" {
+	for _, f := range repository.Sources(t) {
+		if f.Folder == "internal/text/uuids" {
 			continue
 		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
 			if s, ok := n.(*ast.SelectorExpr); ok {
 				if x, ok := s.X.(*ast.Ident); ok && x.Name == "uuid" && slices.Contains(readers, s.Sel.Name) {
-					t.Errorf("%s uses uuid.%s: read ids with internal/text/uuids", f.path, s.Sel.Name)
+					t.Errorf("%s uses uuid.%s: read ids with internal/text/uuids", f.Path, s.Sel.Name)
 				}
 			}
 			return true
@@ -130,16 +125,16 @@ func TestOneReaderOfIDs(t *testing.T) {
 
 func TestComments(t *testing.T) {
 	comments, folders := map[string]int{}, map[string]bool{}
-	for _, f := range sources(t) {
-		folders[f.folder] = true
-		if f.ast.Doc != nil {
-			comments[f.folder]++
+	for _, f := range repository.Sources(t) {
+		folders[f.Folder] = true
+		if f.AST.Doc != nil {
+			comments[f.Folder]++
 		}
-		if f.test || f.ast.Name.Name == "main" || strings.HasSuffix(f.path, "_other.go") { // these repeat names for other systems
+		if f.Test || f.AST.Name.Name == "main" || strings.HasSuffix(f.Path, "_other.go") { // these repeat names for other systems
 			continue
 		}
-		for _, name := range bare(f.ast) {
-			t.Errorf("%s: %s has no doc comment, or one that does not begin with its name", f.path, name)
+		for _, name := range bare(f.AST) {
+			t.Errorf("%s: %s has no doc comment, or one that does not begin with its name", f.Path, name)
 		}
 	}
 	for folder := range folders {
@@ -154,22 +149,22 @@ func TestRulesBite(t *testing.T) {
 		folder, imported string
 		ok               bool
 	}{
-		{"colors", module + "/actor", true},
-		{"colors", module + "/inputs", false},
-		{"colors", module + "/tenants", true},
-		{"tenants", module + "/colors", false},
-		{"sessions", module + "/principals", true},
-		{"principals", module + "/sessions", false},
-		{"domains", module + "/internal/directory/dirsync", true},
-		{"colors", module + "/internal/store/colors", false},
-		{"internal/store/colors", module + "/colors", true},
-		{"internal/store/colors", module + "/httpapi", false},
-		{"httpapi", module + "/internal/sqldb/bunx", false},
-		{"httpapi", module + "/internal/store/colors", false},
-		{"httpapi", module, false},
-		{"internal/cli", module + "/database", true},
-		{"actor", module + "/colors", false},
-		{"anew", module + "/errs", false}, // in no layer
+		{"colors", repository.Module + "/actor", true},
+		{"colors", repository.Module + "/inputs", false},
+		{"colors", repository.Module + "/tenants", true},
+		{"tenants", repository.Module + "/colors", false},
+		{"sessions", repository.Module + "/principals", true},
+		{"principals", repository.Module + "/sessions", false},
+		{"domains", repository.Module + "/internal/directory/dirsync", true},
+		{"colors", repository.Module + "/internal/store/colors", false},
+		{"internal/store/colors", repository.Module + "/colors", true},
+		{"internal/store/colors", repository.Module + "/httpapi", false},
+		{"httpapi", repository.Module + "/internal/sqldb/bunx", false},
+		{"httpapi", repository.Module + "/internal/store/colors", false},
+		{"httpapi", repository.Module, false},
+		{"internal/cli", repository.Module + "/database", true},
+		{"actor", repository.Module + "/colors", false},
+		{"anew", repository.Module + "/errs", false}, // in no layer
 		{"colors", "net/http", false},
 		{"colors", "net/http/httptest", false},
 		{"colors", "net/netip", true},
@@ -217,7 +212,7 @@ func layerOf(folder string) *layer {
 
 // complaint says what is wrong about an import, "" when nothing is.
 func complaint(folder, imported string) string {
-	if rest, ours := strings.CutPrefix(imported, module); ours && (rest == "" || rest[0] == '/') {
+	if rest, ours := strings.CutPrefix(imported, repository.Module); ours && (rest == "" || rest[0] == '/') {
 		target := cmp.Or(strings.TrimPrefix(rest, "/"), ".")
 		from, to := layerOf(folder), layerOf(target)
 		switch {
@@ -310,40 +305,3 @@ func about(doc *ast.CommentGroup, name string) bool {
 	words := append(strings.Fields(doc.Text()), "", "")
 	return words[0] == name || (words[0] == "A" || words[0] == "An" || words[0] == "The") && strings.TrimRight(words[1], ",") == name
 }
-
-// source is one parsed file.
-type source struct {
-	path, folder string
-	test         bool
-	ast          *ast.File
-}
-
-// sources parses every Go file of the module. It runs no go list, whose answer the test cache would not know about.
-func sources(t *testing.T) []source {
-	t.Helper()
-	all, err := parsed()
-	is.New(t).NoErr(err)
-	return all
-}
-
-// parsed parses once: parsing lasts a second with the race detector.
-var parsed = sync.OnceValues(func() (all []source, err error) {
-	err = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
-		switch name := d.Name(); {
-		case err != nil:
-			return err
-		case d.IsDir() && p != "." && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata"):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(name, ".go"):
-			return nil
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		slash := filepath.ToSlash(p)
-		all = append(all, source{path: slash, folder: path.Dir(slash), test: strings.HasSuffix(slash, "_test.go"), ast: f})
-		return nil
-	})
-	return all, err
-})

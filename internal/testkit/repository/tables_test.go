@@ -1,4 +1,4 @@
-package tenantcontent_test
+package repository_test
 
 import (
 	"io/fs"

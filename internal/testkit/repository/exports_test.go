@@ -1,6 +1,7 @@
-package tenantcontent_test
+package repository_test
 
 import (
+	"github.com/tenantcontent/tenantcontent/internal/testkit/repository"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -16,12 +17,12 @@ import (
 // TestNoExportedVariables: what others can read is a constant or a function, so that nobody can set it. The errors of the language's
 // own kind are variables everywhere.
 func TestNoExportedVariables(t *testing.T) {
-	for _, f := range sources(t) {
-		if f.test {
+	for _, f := range repository.Sources(t) {
+		if f.Test {
 			continue
 		}
-		for _, name := range exportedVariables(f.ast) {
-			t.Errorf("%s: the variable %s is exported: make it a constant or a function", f.path, name)
+		for _, name := range exportedVariables(f.AST) {
+			t.Errorf("%s: the variable %s is exported: make it a constant or a function", f.Path, name)
 		}
 	}
 }
@@ -37,17 +38,17 @@ var unnamed = map[string]string{
 // TestNoInternalTypesInPublicPackages: who imports a package can name all types that its exported identifiers take and return.
 func TestNoInternalTypesInPublicPackages(t *testing.T) {
 	checked := map[string]bool{}
-	for _, f := range sources(t) {
-		if f.test || strings.HasPrefix(f.folder, "internal/") || strings.HasPrefix(f.folder, "cmd/") {
+	for _, f := range repository.Sources(t) {
+		if f.Test || strings.HasPrefix(f.Folder, "internal/") || strings.HasPrefix(f.Folder, "cmd/") {
 			continue
 		}
-		checked[f.folder] = true
-		for _, use := range internalTypes(f.ast) {
+		checked[f.Folder] = true
+		for _, use := range internalTypes(f.AST) {
 			_, of, _ := strings.Cut(use, " has ")
-			if inside, _, _ := strings.Cut(of, "."); slices.Contains(strings.Fields(unnamed[f.folder]), inside) {
+			if inside, _, _ := strings.Cut(of, "."); slices.Contains(strings.Fields(unnamed[f.Folder]), inside) {
 				continue
 			}
-			t.Errorf("%s: %s, which other modules cannot name", f.path, use)
+			t.Errorf("%s: %s, which other modules cannot name", f.Path, use)
 		}
 	}
 	is.New(t).True(len(checked) > 30) // the walk found the code
