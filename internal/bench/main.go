@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent"
 )
@@ -102,55 +105,26 @@ func run(ctx context.Context, only string, engines []string, beside time.Duratio
 	}
 	var all []result
 	for _, engine := range engines {
-		some, err := measure(ctx, engine, pattern)
-		if err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
+		for _, group := range []func() ([]result, error){
+			func() ([]result, error) { return measure(ctx, engine, pattern) },
+			func() ([]result, error) { return besideBusyTenant(ctx, engine, pattern, beside) },
+			func() ([]result, error) { return clientsThatNeverRead(ctx, engine, pattern, beside) },
+			func() ([]result, error) { return peerRows(ctx, engine, pattern) },
+			func() ([]result, error) { return sizeRows(ctx, engine, pattern) },
+			func() ([]result, error) { return besideLongChanges(ctx, engine, pattern) },
+			func() ([]result, error) { return bundleSizeRows(ctx, engine, pattern) },
+			func() ([]result, error) { return tenantRows(ctx, engine, pattern) },
+			func() ([]result, error) { return processRows(ctx, engine, pattern) },
+			func() ([]result, error) { return queueRows(ctx, engine, pattern) },
+			func() ([]result, error) { return webhookRows(ctx, engine, pattern, beside, calls) },
+			func() ([]result, error) { return shareRows(ctx, engine, pattern) },
+		} {
+			some, err := group()
+			if err != nil {
+				return fmt.Errorf("%s: %w", engine, err)
+			}
+			all = append(all, some...)
 		}
-		all = append(all, some...)
-		if some, err = besideBusyTenant(ctx, engine, pattern, beside); err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
-		}
-		all = append(all, some...)
-		if some, err = clientsThatNeverRead(ctx, engine, pattern, beside); err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
-		}
-		all = append(all, some...)
-		if some, err = peerRows(ctx, engine, pattern); err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
-		}
-		all = append(all, some...)
-		if some, err = sizeRows(ctx, engine, pattern); err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
-		}
-		all = append(all, some...)
-		if some, err = besideLongChanges(ctx, engine, pattern); err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
-		}
-		all = append(all, some...)
-		if some, err = bundleSizeRows(ctx, engine, pattern); err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
-		}
-		all = append(all, some...)
-		if some, err = tenantRows(ctx, engine, pattern); err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
-		}
-		all = append(all, some...)
-		if some, err = processRows(ctx, engine, pattern); err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
-		}
-		all = append(all, some...)
-		if some, err = queueRows(ctx, engine, pattern); err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
-		}
-		all = append(all, some...)
-		if some, err = webhookRows(ctx, engine, pattern, beside, calls); err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
-		}
-		all = append(all, some...)
-		if some, err = shareRows(ctx, engine, pattern); err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
-		}
-		all = append(all, some...)
 	}
 	if pattern.MatchString("jsvm") {
 		some, err := scripts(ctx)
@@ -192,6 +166,43 @@ func measure(ctx context.Context, engine string, pattern *regexp.Regexp) (all []
 		all = append(all, r)
 	}
 	return all, w.close()
+}
+
+// groupRow is a measurement of a group that has one server for all of its rows.
+type groupRow struct {
+	name    string
+	measure func(ctx context.Context) (result, error)
+}
+
+// matching returns the rows of a group whose names match.
+func matching(rows []groupRow, pattern *regexp.Regexp) []groupRow {
+	return slices.DeleteFunc(rows, func(r groupRow) bool { return !pattern.MatchString(r.name) })
+}
+
+// measureRows measures the rows on a server that is filled by fill, and calls after, if it is not nil, after each.
+func measureRows(ctx context.Context, engine string, rows []groupRow, fill func(*neighbours, context.Context, *bun.DB, *tenantcontent.App) error, after func(*neighbours) error) (all []result, err error) {
+	n, err := newNeighbours(ctx, engine, fill)
+	defer func() {
+		if n != nil {
+			err = errors.Join(err, n.close())
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		fmt.Fprintf(os.Stderr, "%s on %s …\n", row.name, engine)
+		r, err := row.measure(ctx)
+		if err == nil && after != nil {
+			err = after(n)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", row.name, err)
+		}
+		r.name, r.engine = row.name, engine
+		all = append(all, r)
+	}
+	return all, nil
 }
 
 func report(all []result) error {

@@ -18,19 +18,24 @@ const manyTenants = 10_000
 const keysChecked = "keys checked at a start"
 
 // tenantRows measures what the number of tenants must not make slower: a sweep with nothing to do, what a start reads, and a new tenant.
-func tenantRows(ctx context.Context, engine string, pattern *regexp.Regexp) (all []result, err error) {
-	if !pattern.MatchString("size, tenants") {
+func tenantRows(ctx context.Context, engine string, pattern *regexp.Regexp) ([]result, error) {
+	return onWorld(ctx, engine, "size, tenants", pattern, manyTenantRows)
+}
+
+// onWorld measures a group of rows on a world of its own, if its name matches.
+func onWorld(ctx context.Context, engine, name string, pattern *regexp.Regexp, rows func(context.Context, *world) ([]result, error)) (all []result, err error) {
+	if !pattern.MatchString(name) {
 		return nil, nil
 	}
-	fmt.Fprintf(os.Stderr, "size, tenants on %s …\n", engine)
+	fmt.Fprintf(os.Stderr, "%s on %s …\n", name, engine)
 	w, err := newWorld(ctx, engine)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	all, err = manyTenantRows(ctx, w)
+	all, err = rows(ctx, w)
 	for i := range all {
-		all[i].name, all[i].engine = "size, tenants: "+all[i].name, engine
+		all[i].name, all[i].engine = name+": "+all[i].name, engine
 	}
 	return all, err
 }

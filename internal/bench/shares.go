@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -72,47 +71,24 @@ func (s *sharing) path(tenant, app int, name string) string {
 }
 
 // shareRows measures what handlers leave to others.
-func shareRows(ctx context.Context, engine string, matches *regexp.Regexp) (all []result, err error) {
+func shareRows(ctx context.Context, engine string, matches *regexp.Regexp) ([]result, error) {
 	s := &sharing{}
-	type row struct {
-		name    string
-		measure func(ctx context.Context) (result, error)
-	}
-	rows := []row{
-		{"100 tenants in turn, 16 callers", s.inTurn},
-		{"another tenant beside 8 × 8 endless ones", func(ctx context.Context) (result, error) {
+	rows := matching([]groupRow{
+		{shares + "100 tenants in turn, 16 callers", s.inTurn},
+		{shares + "another tenant beside 8 × 8 endless ones", func(ctx context.Context) (result, error) {
 			return s.besideEndless(ctx, hostileTenants, 0, 1000, time.Second)
 		}},
-		{"another app of a tenant of 8 × 8 endless ones", func(ctx context.Context) (result, error) { return s.besideEndless(ctx, 0, 1, 300, 3*time.Second) }},
-		{"another app of a tenant beside 64 that wait 15 s", s.besideWaiting},
-	}
-	rows = slices.DeleteFunc(rows, func(r row) bool { return !matches.MatchString(shares + r.name) })
+		{shares + "another app of a tenant of 8 × 8 endless ones", func(ctx context.Context) (result, error) {
+			return s.besideEndless(ctx, 0, 1, 300, 3*time.Second)
+		}},
+		{shares + "another app of a tenant beside 64 that wait 15 s", s.besideWaiting},
+	}, matches)
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	fmt.Fprintf(os.Stderr, "filling for %son %s …\n", shares, engine)
-	n, err := newNeighbours(ctx, engine, s.fill)
-	defer func() {
-		if n != nil {
-			err = errors.Join(err, n.close())
-		}
-	}()
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range rows {
-		fmt.Fprintf(os.Stderr, "%s%s on %s …\n", shares, row.name, engine)
-		r, err := row.measure(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", row.name, err)
-		}
-		r.name, r.engine = shares+row.name, engine
-		all = append(all, r)
-		if err := errors.Join(n.kill(), n.start()); err != nil { // handlers go on when their senders hang up
-			return nil, err
-		}
-	}
-	return all, nil
+	return measureRows(ctx, engine, rows, s.fill, func(n *neighbours) error {
+		return errors.Join(n.kill(), n.start()) // handlers go on when their senders hang up
+	})
 }
 
 // inTurn compares calls of 100 tenants in turn with calls of one of them.

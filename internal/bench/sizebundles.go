@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"time"
 
@@ -13,16 +11,11 @@ import (
 )
 
 // bundleSizeRows measures what is done with one entry of a bundle that has as many as one may have, against one of ten.
-func bundleSizeRows(ctx context.Context, engine string, pattern *regexp.Regexp) (all []result, err error) {
-	if !pattern.MatchString("size, bundles") {
-		return nil, nil
-	}
-	fmt.Fprintf(os.Stderr, "size, bundles on %s …\n", engine)
-	w, err := newWorld(ctx, engine)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, w.close()) }()
+func bundleSizeRows(ctx context.Context, engine string, pattern *regexp.Regexp) ([]result, error) {
+	return onWorld(ctx, engine, "size, bundles", pattern, bundleRows)
+}
+
+func bundleRows(ctx context.Context, w *world) (all []result, err error) {
 	large, first, err := w.bundleOf(ctx, "large", bundles.MaxEntries-1)
 	if err != nil {
 		return nil, err
@@ -66,7 +59,7 @@ func bundleSizeRows(ctx context.Context, engine string, pattern *regexp.Regexp) 
 			return nil, err
 		}
 		all = append(all, result{
-			name: "size, bundles: " + m.name, engine: engine, ratio: ratio, must: "≤ 3.00", met: ratio <= 3,
+			name: m.name, ratio: ratio, must: "≤ 3.00", met: ratio <= 3,
 			ours: fmt.Sprintf("%.2fms", ours*1000), bare: fmt.Sprintf("%.2fms of 10", bare*1000),
 		})
 	}

@@ -89,49 +89,29 @@ func (h *hooks) path(tenant, name string) string {
 	return h.paths[tenant] + name + "?token=" + h.keys[tenant]
 }
 
-// webhookRow is a measurement of webhooks.
-type webhookRow struct {
-	name    string
-	measure func(ctx context.Context, d time.Duration) (result, error)
-}
-
 // webhookRows measures the webhooks whose names match.
-func webhookRows(ctx context.Context, engine string, matches *regexp.Regexp, d time.Duration, calls int) (all []result, err error) {
+func webhookRows(ctx context.Context, engine string, matches *regexp.Regexp, d time.Duration, calls int) ([]result, error) {
 	const idle = "webhook, 200 apps idle"
 	h := &hooks{count: 1}
-	rows := []webhookRow{
-		{idle, h.idle}, {"webhook trivial, 1 caller", h.one}, {"webhook trivial, 16 callers", h.sixteen}, {"webhook trivial of 20 KB, 16 callers", h.largeBesidePeer},
-		{"webhook of 100 items in 10 KB, 16 callers", h.listBesidePeer},
-		{"webhook beside for(;;)", h.besideLoop}, {fmt.Sprintf("webhook %d calls", calls), func(ctx context.Context, _ time.Duration) (result, error) { return h.many(ctx, calls) }},
+	during := func(measure func(context.Context, time.Duration) (result, error)) func(context.Context) (result, error) {
+		return func(ctx context.Context) (result, error) { return measure(ctx, d) }
 	}
-	if !slices.ContainsFunc(rows, func(row webhookRow) bool { return matches.MatchString(row.name) }) {
+	rows := matching([]groupRow{
+		{idle, during(h.idle)},
+		{"webhook trivial, 1 caller", during(h.one)},
+		{"webhook trivial, 16 callers", during(h.sixteen)},
+		{"webhook trivial of 20 KB, 16 callers", during(h.largeBesidePeer)},
+		{"webhook of 100 items in 10 KB, 16 callers", during(h.listBesidePeer)},
+		{"webhook beside for(;;)", during(h.besideLoop)},
+		{fmt.Sprintf("webhook %d calls", calls), func(ctx context.Context) (result, error) { return h.many(ctx, calls) }},
+	}, matches)
+	if len(rows) == 0 {
 		return nil, nil
 	}
 	if matches.MatchString(idle) {
 		h.count = 100 // of each of two tenants
 	}
-	n, err := newNeighbours(ctx, engine, h.fillHooks)
-	defer func() {
-		if n != nil {
-			err = errors.Join(err, n.close())
-		}
-	}()
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range rows {
-		if !matches.MatchString(row.name) {
-			continue
-		}
-		fmt.Fprintf(os.Stderr, "%s on %s …\n", row.name, engine)
-		r, err := row.measure(ctx, d)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", row.name, err)
-		}
-		r.name, r.engine = row.name, engine
-		all = append(all, r)
-	}
-	return all, nil
+	return measureRows(ctx, engine, rows, h.fillHooks, nil)
 }
 
 // times calls a webhook from some callers for a while, each of which rests between two calls, and returns how long the calls took.

@@ -55,7 +55,8 @@ var internal = []string{"tc_removals", "tc_leases", "tc_comment_authors"}
 
 var tableName = regexp.MustCompile(`\btc_[a-z_]*[a-z]`)
 
-// TestStoresReadTheirTables: the sources of a store name its own tables and no others, and each table belongs to one store.
+// TestStoresReadTheirTables: the sources of a store name its own tables and no others, and each table belongs to one store. It has found
+// the store of tenants, which read the tables of nine nouns to count them.
 func TestStoresReadTheirTables(t *testing.T) {
 	is := is.New(t)
 	owner := map[string]string{}

@@ -29,6 +29,7 @@ var withoutActor = map[string]string{
 }
 
 // TestServicesCheckTheActor: a method of a service asks who calls before it passes the context on to anything else.
+// It has found All and SetOwner of apps, which read first.
 func TestServicesCheckTheActor(t *testing.T) {
 	methods, unchecked := 0, []string{}
 	all := services(t)
