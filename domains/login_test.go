@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -492,6 +493,50 @@ func TestAccounts(t *testing.T) {
 		as(known(guid))
 		_, err = w.Unchecked().Authenticate(t.Context(), "acme", "books", "Anna", "secret") // the other way in
 		is.NoErr(err)
+	})
+}
+
+// TestTeamsBesideADirectory: the groups that a provider sends for a user of a directory become teams
+// of the provider's domain. Those of the directory stay, and a scan of it leaves those of the provider.
+func TestTeamsBesideADirectory(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
+		w.add(t, "Gate", "gate", `{"accounts": "books"}`)
+		w.paper.all = []domains.Entry{{Person: &domains.Identity{ID: "a", Username: "anna"}}, {Group: &domains.Group{ID: "g", Name: "Staff", Members: []string{"a"}}}}
+		scan := func() {
+			t.Helper()
+			_, err := w.Scan(root(t), "paper", domains.ScanOptions{})
+			is.NoErr(err)
+		}
+		teams := func() string {
+			t.Helper()
+			page, err := w.people.Memberships(root(t), "anna", paging.Query{Limit: 9})
+			is.NoErr(err)
+			var all []string
+			for _, m := range page.Rows {
+				all = append(all, m.TeamName)
+			}
+			slices.Sort(all)
+			return strings.Join(all, " ")
+		}
+		login := func(groups []string) string {
+			t.Helper()
+			_, err := w.enter(t, func(who *domains.SignedIn) { who.Username, who.Groups = "anna", groups })
+			is.NoErr(err)
+			return teams()
+		}
+		scan()
+		is.Equal(teams(), "Staff")
+		is.Equal(login(nil), "Staff") // without claims.groups
+		is.Equal(login([]string{"Dev"}), "Dev Staff")
+		scan()
+		is.Equal(teams(), "Dev Staff")
+		is.Equal(login([]string{}), "Staff") // of no group at the provider any more
+		w.paper.all[1].Group.Members = nil
+		is.Equal(login([]string{"Dev"}), "Dev Staff")
+		scan()
+		is.Equal(teams(), "Dev")
 	})
 }
 

@@ -149,7 +149,7 @@ func TestTokenEndsAfterTwelveHours(t *testing.T) {
 }
 
 // TestTokenEndsWithoutUse: a page that was not used for an hour is 401, with the address that opens
-// the app again, also at an origin of its own.
+// the app again.
 func TestTokenEndsWithoutUse(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := shop(t, w, nil)
@@ -162,6 +162,24 @@ func TestTokenEndsWithoutUse(t *testing.T) {
 	w.pass(view.Idle)
 	for _, path := range []string{"index.html", "api/colors", "api/_server/x"} {
 		a := w.do(t, "", "GET", base+path, "")
+		is.Equal(read[endedBody](t, a), endedBody{401, "The view of the app was not used for an hour: open the app again.", baseURL + "/api/apps/" + app + "/view"})
+	}
+}
+
+// TestTokenAtOriginEndsWithoutUse: the same holds for the cookie of an app's own origin.
+func TestTokenAtOriginEndsWithoutUse(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite, withAppOrigin)
+	app := shop(t, w, nil)
+	b := newBrowser(t, w, "mia")
+	origin, _ := b.open(t, baseURL+"/api/apps/"+app+"/view")
+	origin = strings.TrimSuffix(origin, "/")
+	for range 3 {
+		w.pass(view.Idle - time.Minute)
+		is.Equal(b.get(t, origin+"/api/colors").status, 200)
+	}
+	w.pass(view.Idle)
+	for _, path := range []string{"/api/colors", "/a.js"} {
+		a := b.get(t, origin+path)
 		is.Equal(read[endedBody](t, a), endedBody{401, "The view of the app was not used for an hour: open the app again.", baseURL + "/api/apps/" + app + "/view"})
 	}
 }

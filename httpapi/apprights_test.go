@@ -121,6 +121,29 @@ func TestCapHoldsForLinks(t *testing.T) {
 	is.Equal(w.do(t, "", "GET", visited+"api/_server/read", "").body, "200")
 }
 
+// TestCapHoldsAtOrigins: the page of a superuser at the app's own origin has no more tenant-wide
+// rights than the owner of the app, and neither have the server routes that it calls.
+func TestCapHoldsAtOrigins(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open, withAppOrigin)
+		w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"ai": {"enabled": true}}}`)
+		app := shop(t, w, map[string]string{
+			"informer.yaml":  "access: ['GET ai-instructions']\nroles: [clerk, boss]\n",
+			"server/read.js": "export const GET = ({ fetch }) => fetch('ai-instructions').then(r => r.status)",
+		})
+		b := newBrowser(t, w, "admin")
+		origin, _ := b.open(t, baseURL+"/api/apps/"+app+"/view")
+		origin = strings.TrimSuffix(origin, "/")
+		get := func() []string {
+			page := b.get(t, origin+"/api/ai-instructions").status
+			return []string{fmt.Sprint(page), b.get(t, origin+"/api/_server/read", "Sec-Fetch-Site: same-origin").body}
+		}
+		is.Equal(get(), []string{"403", "403"})
+		w.must(t, "admin", "PUT", "/api/apps/"+app+"/owner", `{"ownerId": "admin"}`)
+		is.Equal(get(), []string{"200", "200"})
+	})
+}
+
 // TestRecordsOfHandlersNeedWrite: a member of the owning team without the role to change the app
 // sees how often its handlers ran, but neither their logs and errors nor the texts of its e-mails,
 // as it is with the calls of webhooks.
