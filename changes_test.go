@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +16,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
@@ -200,6 +204,46 @@ func TestChangesOfOneRowAreInOrder(t *testing.T) {
 		c, err := app.Colors.Get(ctx, "one")
 		is.NoErr(err)
 		is.True(strings.Contains(string(page.Rows[79].After), `"`+c.Color+`"`))
+	})
+}
+
+// TestChangesShowWhatAGetShows of content, by natural ids, too.
+func TestChangesShowWhatAGetShows(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, ctx := is.New(t), as(t.Context(), "acme")
+		caller, err := actor.From(ctx)
+		is.NoErr(err)
+		app := listening(t, opener(t), tenantcontent.Config{Authenticate: func(*http.Request) (actor.Actor, error) { return caller, nil }})
+		_, err = app.Principals.Unchecked().AddSuperuser(ctx, "acme", "jo", password)
+		is.NoErr(err)
+		get := func(path string) string {
+			w := httptest.NewRecorder()
+			app.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
+			is.Equal(w.Code, http.StatusOK)
+			return w.Body.String()
+		}
+		slug := "sales"
+		e, err := app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Sales", Slug: &slug})
+		is.NoErr(err)
+		made := get("/api/reports/" + e.ID)
+		_, err = app.Content.Update(ctx, "report", "jo:sales", func(e *content.Entity) error {
+			e.Name = "Sold"
+			return nil
+		})
+		is.NoErr(err)
+		edited := get("/api/reports/" + e.ID)
+		is.NoErr(app.Content.Delete(ctx, "report", e.ID))
+		_, err = app.Colors.Put(ctx, "a", "#aaa")
+		is.NoErr(err)
+		color := get("/api/colors/a")
+
+		got, page := changed(t, app, "acme", 0)
+		is.Equal(got, []string{"create report " + e.ID + " by jo", "update report " + e.ID + " by jo", "delete report " + e.ID + " by jo", "create color a by jo"})
+		is.Equal(string(page.Rows[0].After), made)
+		is.Equal(string(page.Rows[1].Before), made)
+		is.Equal(string(page.Rows[1].After), edited)
+		is.Equal(string(page.Rows[2].Before), edited)
+		is.Equal(string(page.Rows[3].After), color)
 	})
 }
 

@@ -361,7 +361,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		KnownDomain: domains.Lookup{Store: logins}.Known, Username: app.Principals.Unchecked().Username, OpenLicenses: c.OpenLicenses, Now: c.Now,
 	})
 	app.AIInstructions = aiinstr.New(aiinstr.Options{
-		Store: instructionstore.New(c.DB), Settings: app.Tenants.Unchecked(), Directory: directory, Now: c.Now, NewID: c.NewID,
+		Store: instructionstore.New(c.DB), Settings: app.Tenants.Unchecked(), Directory: directory, Changes: listeners, Now: c.Now, NewID: c.NewID,
 	})
 	app.Uploads = files.NewUploads(files.Options{
 		Store: filestore.Uploads(c.DB), Blobs: blobs, Limit: c.MaxUpload, Quota: c.UserQuota, Now: c.Now, NewID: c.NewID,
@@ -435,7 +435,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	app.Confirmations = confirmations.New(confirmations.Options{Store: confirmationstore.New(c.DB), Now: c.Now})
 	ownTypes := []entity.Type{app.Assistants.Unchecked().Type(), app.Apps.Unchecked().Type()}
 	app.Content = content.New(content.Options{
-		Store: contentstore.New(c.DB), Files: libraryFiles, Reserved: app.ownLibraries, Directory: directory, Registry: app.registry,
+		Store: contentstore.New(c.DB), Files: libraryFiles, Reserved: app.ownLibraries, Directory: directory, Registry: app.registry, Changes: listeners,
 		Others: replaced(slices.Concat(others, ownTypes), c.Entities), CanonicalName: app.Principals.Unchecked().CanonicalName,
 		Now: c.Now, NewID: c.NewID,
 	})

@@ -102,6 +102,7 @@ type Service struct {
 	store     Store
 	ai        Settings
 	directory Directory
+	changes   *entity.Changes
 	now       func() time.Time
 	newID     func() string
 }
@@ -111,6 +112,7 @@ type Options struct {
 	Store     Store
 	Settings  Settings
 	Directory Directory
+	Changes   *entity.Changes  // nil: nobody listens
 	Now       func() time.Time // default time.Now
 	NewID     func() string    // default UUIDv7
 }
@@ -123,7 +125,7 @@ func New(o Options) *Service {
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	return &Service{store: o.Store, ai: o.Settings, directory: o.Directory, now: o.Now, newID: o.NewID}
+	return &Service{store: o.Store, ai: o.Settings, directory: o.Directory, changes: o.Changes, now: o.Now, newID: o.NewID}
 }
 
 // Allowed returns the actor if it may use AI instructions. Every method calls it first, and httpapi before it reads a request's
@@ -171,6 +173,9 @@ func (s *Service) Get(ctx context.Context, key string) (Instruction, error) {
 // Create adds an instruction of the caller's. Tenant, ID, OwnerID and times are ignored; a blank description is none.
 // Errors: as Allowed; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, i Instruction) (Instruction, error) {
+	if of := (entity.Subject{Kind: Kind, ID: "", Action: entity.ActionCreate}); s.changes.Wanted(ctx, of) {
+		return entity.Record(ctx, s.changes, of, func(i Instruction) string { return i.ID }, func(ctx context.Context) (Instruction, error) { return s.Create(ctx, i) })
+	}
 	a, err := s.Allowed(ctx)
 	if err != nil {
 		return Instruction{}, err
@@ -190,6 +195,9 @@ func (s *Service) Create(ctx context.Context, i Instruction) (Instruction, error
 // ignored. It is for the owner and superusers.
 // Errors: as Allowed; errs.NotFound; errs.Forbidden; errs.Invalid naming the field; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, key string, edit func(*Instruction) error) (Instruction, error) {
+	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionUpdate}); s.changes.Wanted(ctx, of) {
+		return entity.Record(ctx, s.changes, of, func(i Instruction) string { return i.ID }, func(ctx context.Context) (Instruction, error) { return s.Update(ctx, key, edit) })
+	}
 	a, err := s.Allowed(ctx)
 	if err != nil {
 		return Instruction{}, err
@@ -214,6 +222,9 @@ func (s *Service) Update(ctx context.Context, key string, edit func(*Instruction
 // Delete removes an instruction, found by id or slug, for good. It is for the owner and superusers.
 // Errors: as Allowed; errs.NotFound; errs.Forbidden.
 func (s *Service) Delete(ctx context.Context, key string) error {
+	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionDelete}); s.changes.Wanted(ctx, of) {
+		return s.changes.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, key) })
+	}
 	a, err := s.Allowed(ctx)
 	if err != nil {
 		return err

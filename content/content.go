@@ -170,6 +170,7 @@ type Service struct {
 	canonicalName func(ctx context.Context, tenant, name string) (string, error)
 	others        []entity.Type
 	registry      *entity.Registry
+	changes       *entity.Changes
 	reserved      func(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 	now           func() time.Time
 	newID         func() string
@@ -185,6 +186,8 @@ type Options struct {
 	Others []entity.Type
 	// Registry has the hooks that are called for deleted entities; nil for none.
 	Registry *entity.Registry
+	// Changes is where what is written is announced; nil: nobody listens.
+	Changes *entity.Changes
 	// Reserved returns which of some ids are those of libraries that belong to something else, such as an app: no import brings a
 	// library with one of them. nil: none are.
 	Reserved func(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
@@ -205,7 +208,7 @@ func New(o Options) *Service {
 	}
 	return &Service{
 		store: o.Store, files: o.Files, directory: o.Directory, canonicalName: o.CanonicalName, others: o.Others, registry: o.Registry,
-		reserved: o.Reserved, now: o.Now, newID: o.NewID,
+		changes: o.Changes, reserved: o.Reserved, now: o.Now, newID: o.NewID,
 	}
 }
 
@@ -259,6 +262,9 @@ func (s *Service) at(ctx context.Context, tenant string, kind entity.Kind, id st
 // ignored; EditingID and System are taken: no route sets them, so they are for library code.
 // Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
+	if of := (entity.Subject{Kind: e.Kind, ID: "", Action: entity.ActionCreate}); s.changes.Wanted(ctx, of) {
+		return entity.Record(ctx, s.changes, of, func(e Entity) string { return e.ID }, func(ctx context.Context) (Entity, error) { return s.Create(ctx, e) })
+	}
 	a, err := actor.Allowed(ctx, actor.EntityWrite)
 	if err != nil {
 		return Entity{}, err
@@ -282,6 +288,9 @@ func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug; an error from
 // edit as it is.
 func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit func(*Entity) error) (Entity, error) {
+	if of := (entity.Subject{Kind: kind, ID: id, Action: entity.ActionUpdate}); s.changes.Wanted(ctx, of) {
+		return entity.Record(ctx, s.changes, of, func(e Entity) string { return e.ID }, func(ctx context.Context) (Entity, error) { return s.Update(ctx, kind, id, edit) })
+	}
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Entity{}, err
@@ -314,6 +323,9 @@ func (s *Service) update(ctx context.Context, tenant string, kind entity.Kind, i
 // Delete removes an entity, found by id or natural id, and a library's files with it. It is for those who may change it.
 // Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Delete(ctx context.Context, kind entity.Kind, id string) error {
+	if of := (entity.Subject{Kind: kind, ID: id, Action: entity.ActionDelete}); s.changes.Wanted(ctx, of) {
+		return s.changes.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, kind, id) })
+	}
 	a, err := actor.From(ctx)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -19,7 +20,8 @@ import (
 // shownAt are the paths at which a GET shows an entity of a kind, and the member of its answer that
 // has its id. Each part of an id that has slashes stands for one %.
 var shownAt = map[entity.Kind]struct{ path, id string }{
-	colors.Kind: {"/api/colors/%", "key"},
+	aiinstr.Kind: {"/api/ai-instructions/%", "id"},
+	colors.Kind:  {"/api/colors/%", "key"},
 }
 
 // Show implements Handler.
