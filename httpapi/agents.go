@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/agents"
@@ -15,19 +17,19 @@ import (
 type agentRoutes struct{ *api }
 
 // routes returns the rows of apps' agents, unless the host keeps apps itself.
-func (a agentRoutes) routes() []Route {
+func (a agentRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
 	const all, one, runs, run = "/api/apps/:id/agents", "/api/apps/:id/agents/:agent", "/api/apps/:id/agents/:agent/runs", "/api/apps/:id/agents/:agent/runs/:runId"
-	return []Route{
-		{Method: get, Pattern: all, Name: "listAgents", Grants: programs, Heavy: brief, Query: none, Summary: "The agents of an app", handle: a.listAgents},
-		{Method: get, Pattern: one, Name: "getAgent", Grants: programs, Summary: "One agent of an app", handle: a.getAgent},
-		{Method: put, Pattern: one, Name: "putAgent", Grants: programs, Row: "agent", Writes: InTx, Summary: "Override what the manifest has for an agent", handle: a.putAgent},
-		{Method: post, Pattern: one + "/_trigger", Name: "triggerAgent", Grants: programs, Writes: InTx, Summary: "Start an agent", handle: a.triggerAgent},
-		{Method: get, Pattern: runs, Name: "listAgentRuns", Grants: programs, Query: append(slices.Clone(paged), "state", "trigger"), Summary: "The runs of an agent", handle: a.listAgentRuns},
-		{Method: get, Pattern: run, Name: "getAgentRun", Grants: programs, Summary: "One run of an agent with its steps", handle: a.getAgentRun},
-		{Method: post, Pattern: run + "/_cancel", Name: "cancelAgentRun", Grants: programs, Writes: InTx, Options: noOptions{}, Summary: "End a run of an agent", handle: a.cancelAgentRun},
+	return []rest.Route{
+		{Method: get, Pattern: all, Name: "listAgents", Grants: programs, Heavy: rest.Brief, Query: none, Summary: "The agents of an app", Handle: a.listAgents},
+		{Method: get, Pattern: one, Name: "getAgent", Grants: programs, Summary: "One agent of an app", Handle: a.getAgent},
+		{Method: put, Pattern: one, Name: "putAgent", Grants: programs, Row: "agent", Writes: rest.InTx, Summary: "Override what the manifest has for an agent", Handle: a.putAgent},
+		{Method: post, Pattern: one + "/_trigger", Name: "triggerAgent", Grants: programs, Writes: rest.InTx, Summary: "Start an agent", Handle: a.triggerAgent},
+		{Method: get, Pattern: runs, Name: "listAgentRuns", Grants: programs, Query: append(slices.Clone(paged), "state", "trigger"), Summary: "The runs of an agent", Handle: a.listAgentRuns},
+		{Method: get, Pattern: run, Name: "getAgentRun", Grants: programs, Summary: "One run of an agent with its steps", Handle: a.getAgentRun},
+		{Method: post, Pattern: run + "/_cancel", Name: "cancelAgentRun", Grants: programs, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "End a run of an agent", Handle: a.cancelAgentRun},
 	}
 }
 
@@ -192,65 +194,65 @@ func (a agentRoutes) runWithSteps(who actor.Actor, r agents.Run, steps []agents.
 
 // listAgents serves GET /api/apps/{id}/agents: 200 and the agents that the app has deployed, ordered by name, each as getAgent answers it. A draft has
 // none. 403 for those who may only run the app; 404.
-func (a agentRoutes) listAgents(r *request) (reply, error) {
-	app, all, err := a.Agents.List(r.Context(), r.param("id"))
+func (a agentRoutes) listAgents(r *rest.Request) (rest.Reply, error) {
+	app, all, err := a.Agents.List(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	rows := make([]hal.Resource, len(all))
 	for i, v := range all {
-		rows[i] = a.agent(r.who, v)
+		rows[i] = a.agent(r.Who, v)
 	}
 	links := hal.Self(a.href("apps", app, "agents")).With("inf:app", a.href("apps", app))
-	return ok(hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-agent", rows, nil))
+	return rest.OK(hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-agent", rows, nil))
 }
 
 // getAgent serves GET /api/apps/{id}/agents/{agent}: 200 and what the agent runs with, what of it overrides the manifest, when its schedule starts it
 // next, its last run, and how many runs are in each state; 403; 404.
-func (a agentRoutes) getAgent(r *request) (reply, error) {
-	v, err := a.Agents.Get(r.Context(), r.param("id"), r.param("agent"))
+func (a agentRoutes) getAgent(r *rest.Request) (rest.Reply, error) {
+	v, err := a.Agents.Get(r.Context(), r.Param("id"), r.Param("agent"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.agent(r.who, v))
+	return rest.OK(a.agent(r.Who, v))
 }
 
 // putAgent serves PUT /api/apps/{id}/agents/{agent} {enabled?, model?, instructions?, cron?, zone?}: 200 and the agent. A member that is there overrides
 // what the manifest has, null takes that back, and a deploy keeps it; cron is an expression or a list of them. 400 naming the field, and for a draft;
 // 403 for those who may not change the app; 404.
-func (a agentRoutes) putAgent(r *request) (reply, error) {
-	in, err := decodeUpdate[struct {
-		Enabled      field[bool]            `json:"enabled"`
-		Model        field[string]          `json:"model"`
-		Instructions field[string]          `json:"instructions"`
-		Cron         field[json.RawMessage] `json:"cron"`
-		Zone         field[string]          `json:"zone"`
+func (a agentRoutes) putAgent(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[struct {
+		Enabled      rest.Field[bool]            `json:"enabled"`
+		Model        rest.Field[string]          `json:"model"`
+		Instructions rest.Field[string]          `json:"instructions"`
+		Cron         rest.Field[json.RawMessage] `json:"cron"`
+		Zone         rest.Field[string]          `json:"zone"`
 	}](r, struct {
 		agentBody
 		agentStatus
 	}{})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	var cron []string
 	if in.Cron.Value != nil {
 		if cron, err = cronList(*in.Cron.Value); err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
 	}
-	v, err := a.Agents.Override(r.Context(), r.param("id"), r.param("agent"), func(o *agents.Overrides) {
-		in.Enabled.applyOrNull(&o.Enabled)
-		in.Model.applyOrNull(&o.Model)
-		in.Instructions.applyOrNull(&o.Instructions)
-		in.Zone.applyOrNull(&o.Zone)
+	v, err := a.Agents.Override(r.Context(), r.Param("id"), r.Param("agent"), func(o *agents.Overrides) {
+		in.Enabled.ApplyOrNull(&o.Enabled)
+		in.Model.ApplyOrNull(&o.Model)
+		in.Instructions.ApplyOrNull(&o.Instructions)
+		in.Zone.ApplyOrNull(&o.Zone)
 		if in.Cron.Set {
 			o.Cron = cron
 		}
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.agent(r.who, v))
+	return rest.OK(a.agent(r.Who, v))
 }
 
 // cronList reads an expression or a list of them.
@@ -273,9 +275,9 @@ func cronList(raw json.RawMessage) ([]string, error) {
 // triggerInput is what an agent is started with: an input, or an event and its payload as the agent
 // would get them of the event.
 type triggerInput struct {
-	Input   field[json.RawMessage] `json:"input"`
-	Event   *string                `json:"event"`
-	Payload field[json.RawMessage] `json:"payload"`
+	Input   rest.Field[json.RawMessage] `json:"input"`
+	Event   *string                     `json:"event"`
+	Payload rest.Field[json.RawMessage] `json:"payload"`
 }
 
 // input returns the input of the run, nil for none.
@@ -284,71 +286,71 @@ func (in triggerInput) input() (input json.RawMessage, err error) {
 	case in.Event == nil && in.Payload.Set:
 		return nil, errs.New(errs.Invalid, "event is required with a payload; without an event, send {input}")
 	case in.Event == nil:
-		in.Input.apply(&input)
+		in.Input.Apply(&input)
 		return input, nil
 	case in.Input.Set:
 		return nil, errs.New(errs.Invalid, "input must be left out with an event: send {input}, or {event, payload}")
 	}
 	payload := json.RawMessage("null")
-	in.Payload.apply(&payload)
+	in.Payload.Apply(&payload)
 	return agents.EventInput(*in.Event, payload)
 }
 
 // triggerAgent serves POST /api/apps/{id}/agents/{agent}/_trigger {input?}: 201 and the run, which a node begins when it has room. input is any JSON of at
 // most 64 KiB. 400 for a draft and where AI is off; 403 for those who may not change the app; 404; 409 for an agent that is disabled; 429 if too many
 // runs of the app wait; 503 without a language model.
-func (a agentRoutes) triggerAgent(r *request) (reply, error) {
-	in, err := decode[triggerInput](r)
+func (a agentRoutes) triggerAgent(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[triggerInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	input, err := in.input()
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	run, err := a.Agents.Trigger(r.Context(), r.param("id"), r.param("agent"), input)
+	run, err := a.Agents.Trigger(r.Context(), r.Param("id"), r.Param("agent"), input)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	res := a.runWithSteps(r.who, run, nil)
-	return created(res.Links["self"].Href, res)
+	res := a.runWithSteps(r.Who, run, nil)
+	return rest.Created(res.Links["self"].Href, res)
 }
 
 // listAgentRuns serves GET /api/apps/{id}/agents/{agent}/runs: 200 and a page of its runs, 100 unless limit says otherwise, newest first unless sort says
 // otherwise (createdAt); state and trigger select. An agent that is gone has its runs still. 400 for a state or trigger that there is not; 403; 404.
-func (a agentRoutes) listAgentRuns(r *request) (reply, error) {
-	q, err := r.page(100)
+func (a agentRoutes) listAgentRuns(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	query, err := parseQuery(r.Request)
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	f := agents.Filter{State: agents.State(query.Get("state")), Trigger: agents.Trigger(query.Get("trigger"))}
-	page, err := a.Agents.Runs(r.Context(), r.param("id"), r.param("agent"), f, q)
+	page, err := a.Agents.Runs(r.Context(), r.Param("id"), r.Param("agent"), f, q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, page, "inf:app-agent-run", nil, func(run agents.Run) hal.Resource { return a.agentRun(r.who, run) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:app-agent-run", nil, func(run agents.Run) hal.Resource { return a.agentRun(r.Who, run) }))
 }
 
 // getAgentRun serves GET /api/apps/{id}/agents/{agent}/runs/{runId}: 200 and the run with its steps: the answers of the model and the calls of tools; 403;
 // 404.
-func (a agentRoutes) getAgentRun(r *request) (reply, error) {
-	run, steps, err := a.Agents.Run(r.Context(), r.param("id"), r.param("agent"), r.param("runId"))
+func (a agentRoutes) getAgentRun(r *rest.Request) (rest.Reply, error) {
+	run, steps, err := a.Agents.Run(r.Context(), r.Param("id"), r.Param("agent"), r.Param("runId"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.runWithSteps(r.who, run, steps))
+	return rest.OK(a.runWithSteps(r.Who, run, steps))
 }
 
 // cancelAgentRun serves POST /api/apps/{id}/agents/{agent}/runs/{runId}/_cancel: 200 and the run, which is canceled. A tool that works is stopped; what it
 // has done stays. 400 for a draft; 403 for those who may not change the app; 404; 409 for a run that has ended.
-func (a agentRoutes) cancelAgentRun(r *request) (reply, error) {
-	run, steps, err := a.Agents.Cancel(r.Context(), r.param("id"), r.param("agent"), r.param("runId"))
+func (a agentRoutes) cancelAgentRun(r *rest.Request) (rest.Reply, error) {
+	run, steps, err := a.Agents.Cancel(r.Context(), r.Param("id"), r.Param("agent"), r.Param("runId"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.runWithSteps(r.who, run, steps))
+	return rest.OK(a.runWithSteps(r.Who, run, steps))
 }

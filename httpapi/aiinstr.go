@@ -3,6 +3,8 @@ package httpapi
 import (
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -12,13 +14,13 @@ import (
 type instructionRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a instructionRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/ai-instructions", Name: "listInstructions", Grants: nothing, Query: searched, Summary: "The AI instructions", guard: a.needsAI, handle: a.listInstructions},
-		{Method: post, Pattern: "/api/ai-instructions", Name: "createInstruction", Drops: true, Grants: programs, Writes: InTx, Summary: "Add an AI instruction", guard: a.needsAI, handle: a.createInstruction},
-		{Method: get, Pattern: "/api/ai-instructions/:id", Name: "getInstruction", Grants: nothing, Summary: "One AI instruction", guard: a.needsAI, handle: a.getInstruction},
-		{Method: put, Pattern: "/api/ai-instructions/:id", Name: "putInstruction", Drops: true, Grants: programs, Row: "ai-instruction", Writes: InTx, Summary: "Change an AI instruction", guard: a.needsAI, handle: a.putInstruction},
-		{Method: del, Pattern: "/api/ai-instructions/:id", Name: "deleteInstruction", Grants: programs, Row: "ai-instruction", Writes: InTx, Options: noOptions{}, Summary: "Remove an AI instruction", guard: a.needsAI, handle: a.deleteInstruction},
+func (a instructionRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/ai-instructions", Name: "listInstructions", Grants: nothing, Query: searched, Summary: "The AI instructions", Guard: a.needsAI, Handle: a.listInstructions},
+		{Method: post, Pattern: "/api/ai-instructions", Name: "createInstruction", Drops: true, Grants: programs, Writes: rest.InTx, Summary: "Add an AI instruction", Guard: a.needsAI, Handle: a.createInstruction},
+		{Method: get, Pattern: "/api/ai-instructions/:id", Name: "getInstruction", Grants: nothing, Summary: "One AI instruction", Guard: a.needsAI, Handle: a.getInstruction},
+		{Method: put, Pattern: "/api/ai-instructions/:id", Name: "putInstruction", Drops: true, Grants: programs, Row: "ai-instruction", Writes: rest.InTx, Summary: "Change an AI instruction", Guard: a.needsAI, Handle: a.putInstruction},
+		{Method: del, Pattern: "/api/ai-instructions/:id", Name: "deleteInstruction", Grants: programs, Row: "ai-instruction", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove an AI instruction", Guard: a.needsAI, Handle: a.deleteInstruction},
 	}
 }
 
@@ -54,7 +56,7 @@ func (a instructionRoutes) instruction(who actor.Actor, i aiinstr.Instruction) h
 }
 
 // needsAI guards the AI routes: AI has to be on in the tenant (400), and the caller has to hold the ai credential (403).
-func (a *api) needsAI(r *request) error {
+func (a *api) needsAI(r *rest.Request) error {
 	_, err := a.AIInstructions.Allowed(r.Context())
 	return err
 }
@@ -62,60 +64,60 @@ func (a *api) needsAI(r *request) error {
 // listInstructions serves GET /api/ai-instructions: 200 and a page of instructions, 100 unless limit says otherwise,
 // ordered by slug unless sort says otherwise (slug, createdAt, updatedAt); q searches slug and description. The
 // permissions beside the page are those for the instructions of all owners.
-func (a instructionRoutes) listInstructions(r *request) (reply, error) {
-	q, err := r.page(100)
+func (a instructionRoutes) listInstructions(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	page, err := a.AIInstructions.List(r.Context(), q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	extra := map[string]any{"permissions": instructionPermissionsBody(a.AIInstructions.ListPermissions(r.who))}
-	return ok(collection(a.api, r, q, page, "inf:ai-instruction", extra, func(i aiinstr.Instruction) hal.Resource {
-		return a.instruction(r.who, i)
+	extra := map[string]any{"permissions": instructionPermissionsBody(a.AIInstructions.ListPermissions(r.Who))}
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:ai-instruction", extra, func(i aiinstr.Instruction) hal.Resource {
+		return a.instruction(r.Who, i)
 	}))
 }
 
 // createInstruction serves POST /api/ai-instructions: 201 and the instruction, with Location at its slug; a description
 // that is blank or null counts as left out. 400 without slug or content; 409 for a taken slug.
-func (a instructionRoutes) createInstruction(r *request) (reply, error) {
-	in, err := decode[struct {
-		Slug        string        `json:"slug"`
-		Description field[string] `json:"description"`
-		Content     string        `json:"content"`
+func (a instructionRoutes) createInstruction(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[struct {
+		Slug        string             `json:"slug"`
+		Description rest.Field[string] `json:"description"`
+		Content     string             `json:"content"`
 	}](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	i, err := a.AIInstructions.Create(r.Context(), aiinstr.Instruction{Slug: in.Slug, Description: in.Description.Value, Content: in.Content})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return created(a.href("ai-instructions", i.Slug), a.instruction(r.who, i))
+	return rest.Created(a.href("ai-instructions", i.Slug), a.instruction(r.Who, i))
 }
 
 // getInstruction serves GET /api/ai-instructions/{id}, an id or a slug: 200 and the instruction; 404.
-func (a instructionRoutes) getInstruction(r *request) (reply, error) {
-	i, err := a.AIInstructions.Get(r.Context(), r.param("id"))
+func (a instructionRoutes) getInstruction(r *rest.Request) (rest.Reply, error) {
+	i, err := a.AIInstructions.Get(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.instruction(r.who, i))
+	return rest.OK(a.instruction(r.Who, i))
 }
 
 // putInstruction serves PUT /api/ai-instructions/{id}: 200 and the instruction with the new content; a description that is
 // blank or null counts as left out, and then the old one stays. A slug is passed over. 403 for others than the owner and
 // superusers.
-func (a instructionRoutes) putInstruction(r *request) (reply, error) {
-	in, err := decodeUpdate[struct {
-		Description field[string] `json:"description"`
-		Content     string        `json:"content"`
+func (a instructionRoutes) putInstruction(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[struct {
+		Description rest.Field[string] `json:"description"`
+		Content     string             `json:"content"`
 	}](r, instructionBody{})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	i, err := a.AIInstructions.Update(r.Context(), r.param("id"), func(i *aiinstr.Instruction) error {
+	i, err := a.AIInstructions.Update(r.Context(), r.Param("id"), func(i *aiinstr.Instruction) error {
 		if d := in.Description.Value; d != nil && strings.TrimSpace(*d) != "" {
 			i.Description = d
 		}
@@ -123,15 +125,15 @@ func (a instructionRoutes) putInstruction(r *request) (reply, error) {
 		return nil
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.instruction(r.who, i))
+	return rest.OK(a.instruction(r.Who, i))
 }
 
 // deleteInstruction serves DELETE /api/ai-instructions/{id}: 200; 404; 403 for others than the owner and superusers.
-func (a instructionRoutes) deleteInstruction(r *request) (reply, error) {
-	if err := a.AIInstructions.Delete(r.Context(), r.param("id")); err != nil {
-		return reply{}, err
+func (a instructionRoutes) deleteInstruction(r *rest.Request) (rest.Reply, error) {
+	if err := a.AIInstructions.Delete(r.Context(), r.Param("id")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }

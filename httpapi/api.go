@@ -6,6 +6,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -13,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tenantcontent/tenantcontent/internal/rest"
 
 	"github.com/julienschmidt/httprouter"
 
@@ -39,6 +42,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/rest/view"
+	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -70,6 +74,9 @@ type Services struct {
 	Uploads        *files.Uploads
 	Webhooks       *webhooks.Service
 }
+
+// Memory bounds what large answers, and large bodies, hold at once.
+type Memory = rest.Memory
 
 // Config configures a Handler. Services, Handlers, Workspaces, SCIM, InTx and Ready are required.
 type Config struct {
@@ -132,7 +139,7 @@ type Config struct {
 	// LastIdle replaces Idle once Drain is called; default 2 seconds.
 	LastIdle time.Duration
 	// Memory bounds what large answers, and large bodies, hold at once.
-	Memory Memory
+	Memory rest.Memory
 	// AI runs language models for chats and suggestions; default ai.None.
 	AI ai.Provider
 	// Heartbeat is how often a stream of events sends something while nothing happens; default 15 seconds.
@@ -165,8 +172,8 @@ type Handler interface {
 // api is what the routes of all nouns share.
 type api struct {
 	Config
-	router       *router
-	byName       map[string]*Route
+	router       *rest.Router
+	byName       map[string]*rest.Route
 	plurals      map[entity.Kind]string // see pluralsOf
 	viewHeaders  viewHeaders
 	origin       string      // of BaseURL
@@ -175,10 +182,10 @@ type api struct {
 	secureCookie bool
 	mount        string // path of BaseURL, without a slash at its end
 	logins       bool   // whether to serve the routes that log in
-	proxies      trustedProxies
+	proxies      rest.TrustedProxies
 	writing      *limiter.Limiter // by tenant
-	heavy        heavy
-	transfers    transfers
+	heavy        rest.Heavy
+	transfers    rest.Transfers
 	viewTokens   *view.Tokens
 	answers      *limiter.Limiter // bytes of large answers, by tenant and user
 	bodies       *limiter.Limiter // the same of large bodies that have been received
@@ -192,7 +199,6 @@ type api struct {
 // database.
 const (
 	maxWriting = 8
-	maxWait    = 30 * time.Second
 )
 
 // New returns a handler that serves all routes. It returns errs.Invalid if BaseURL is malformed.
@@ -223,19 +229,19 @@ func New(c Config) (Handler, error) {
 	if c.Heartbeat == 0 {
 		c.Heartbeat = defaultHeartbeat
 	}
-	origin, mount, err := parseBaseURL(c.BaseURL)
+	origin, mount, err := rest.ParseBaseURL(c.BaseURL)
 	if err != nil {
 		return nil, err
 	}
 	c.BaseURL = origin + mount
 	if c.Idle == 0 {
-		c.Idle = defaultIdle
+		c.Idle = rest.DefaultIdle
 	}
 	if c.LastIdle == 0 {
 		c.LastIdle = 2 * time.Second
 	}
-	c.Memory = c.Memory.withDefaults()
-	proxies, err := newTrustedProxies(c.TrustedProxies)
+	c.Memory = c.Memory.WithDefaults()
+	proxies, err := rest.NewTrustedProxies(c.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
@@ -253,20 +259,19 @@ func New(c Config) (Handler, error) {
 		Config:     c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(origin, "https:"), mount: mount,
 		logins:  c.Authenticate == nil || c.KeepLogins,
 		proxies: proxies,
-		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: maxWait}), modelCalls: newModelCalls(modelCallWait),
-		answers: c.Memory.answers(), bodies: c.Memory.limiter(c.Memory.All / 3), spooled: c.Memory.disk().limiter(0), transfers: transfers{idle: c.Idle, drained: c.LastIdle},
+		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: rest.MaxWait}), modelCalls: newModelCalls(modelCallWait),
+		answers: c.Memory.Answers(), bodies: c.Memory.Limiter(c.Memory.All / 3), spooled: c.Memory.Disk().Limiter(0),
 	}
-	a.transfers.stopping, a.transfers.stop = context.WithCancel(context.Background())
-	a.transfers.ending, a.transfers.end = context.WithCancel(context.Background())
-	a.heavy = newHeavy(&a.transfers)
+	a.transfers.Start(c.Idle, c.LastIdle)
+	a.heavy = rest.NewHeavy(&a.transfers)
 	if err := a.crossOrigin.AddTrustedOrigin(origin); err != nil {
 		return nil, err
 	}
 	if a.Authenticate == nil {
 		a.Authenticate = a.authenticate
 	}
-	routes := slices.DeleteFunc(a.routes(), func(r Route) bool { return r.Login && !a.logins })
-	a.byName = make(map[string]*Route, len(routes))
+	routes := slices.DeleteFunc(a.routes(), func(r rest.Route) bool { return r.Login && !a.logins })
+	a.byName = make(map[string]*rest.Route, len(routes))
 	for i := range routes {
 		a.byName[routes[i].Name] = &routes[i]
 	}
@@ -274,24 +279,24 @@ func New(c Config) (Handler, error) {
 	if err := a.checkPlurals(routes); err != nil {
 		return nil, err
 	}
-	a.router, err = newRouter(routes)
+	a.router, err = rest.NewRouter(routes)
 	return a, err
 }
 
 // ServeHTTP serves one request: it finds the route and the caller, calls the handler and writes its reply.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a.transfers.running.Add(1)
-	defer a.transfers.running.Add(-1)
+	a.transfers.Running.Add(1)
+	defer a.transfers.Running.Add(-1)
 	out := a.newResponse(w)
-	out.id = requestID(r)
-	out.sender = newSender(out, r)
-	ctx := actor.WithOrigin(r.Context(), actor.Origin{Address: a.proxies.client(r), Request: out.id})
-	if isRead(r.Method) {
+	out.ID = rest.RequestID(r)
+	out.Sender = rest.NewSender(out, r)
+	ctx := actor.WithOrigin(r.Context(), actor.Origin{Address: a.proxies.Client(r), Request: out.ID})
+	if rest.IsRead(r.Method) {
 		ctx = a.readLimits(ctx, out)
 	}
 	r = r.WithContext(ctx)
-	out.Header().Set("X-Request-Id", out.id)
-	defer out.end()
+	out.Header().Set("X-Request-Id", out.ID)
+	defer out.End()
 	defer a.finish(out, r)
 	if err := a.serve(out, r); err != nil {
 		a.fail(out, r, err)
@@ -299,18 +304,15 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // readLimits returns a context that bounds what is read for an answer.
-func (a *api) readLimits(ctx context.Context, out *response) context.Context {
-	return paging.WithLimits(ctx, paging.Limits{MaxBytes: a.Memory.Page, Hold: out.memory.hold})
+func (a *api) readLimits(ctx context.Context, out *rest.Response) context.Context {
+	return paging.WithLimits(ctx, paging.Limits{MaxBytes: a.Memory.Page, Hold: out.Memory.Hold})
 }
 
-func (a *api) newResponse(w http.ResponseWriter) *response {
-	return &response{
-		ResponseWriter: w, control: *http.NewResponseController(w), transfers: &a.transfers,
-		memory: memory{limiter: a.answers, most: a.Memory.User},
-	}
+func (a *api) newResponse(w http.ResponseWriter) *rest.Response {
+	return rest.NewResponse(w, &a.transfers, a.answers, a.Memory)
 }
 
-func (a *api) serve(w *response, r *http.Request) error {
+func (a *api) serve(w *rest.Response, r *http.Request) error {
 	label, ofLabel, there, err := a.origins.find(r.Host)
 	if err != nil {
 		return err
@@ -318,17 +320,17 @@ func (a *api) serve(w *response, r *http.Request) error {
 	if there {
 		return a.serveApp(w, r, label, ofLabel)
 	}
-	r = unmounted(r, a.mount)
+	r = rest.Unmounted(r, a.mount)
 	path := r.URL.EscapedPath()
 	at := viewAddressOf(path)
 	below := at.files && at.token != ""
 	if below {
 		a.setViewHeaders(w.Header(), r, &at)
 		if r.Method == http.MethodOptions {
-			return preflight().write(w, r)
+			return preflight().Write(w, r)
 		}
 	}
-	if err := plainText(r); err != nil {
+	if err := rest.PlainText(r); err != nil {
 		return err
 	}
 	if err := oneAuthorization(r); err != nil {
@@ -340,14 +342,14 @@ func (a *api) serve(w *response, r *http.Request) error {
 			path += "/" + call
 		}
 	}
-	route, params, err := a.router.find(r.Method, path)
+	route, params, err := a.router.Find(r.Method, path)
 	if missing, ok := notInSCIM[path]; ok && errs.CodeOf(err) == errs.NotFound {
 		err = missing
 	}
 	if err != nil {
 		return err
 	}
-	w.route = route
+	w.Route = route
 	if fromApp(r.Context()) {
 		if err := closedToApps(route); err != nil {
 			return err
@@ -366,39 +368,43 @@ func (a *api) serve(w *response, r *http.Request) error {
 	if err := a.crossOrigin.Check(r); err != nil && !trusted && !route.Foreign && (route.Public || !hasBearer(r)) {
 		return errs.Wrap(errs.Forbidden, err, "This request came from a page of another origin.")
 	}
-	req := &request{
-		Request: r, ctx: r.Context(), route: route, sender: w.sender, params: params, view: at, maxBody: a.MaxBody, bodies: memory{limiter: a.bodies, most: a.Memory.User}, spooled: memory{limiter: a.spooled, most: a.Memory.disk().User},
-	}
+	all := &struct {
+		rest.Request
+		visit
+	}{visit: visit{view: at}}
+	req := &all.Request
+	req.Begin(w, r, route, params, rest.Limits{MaxBody: a.MaxBody, Memory: a.Memory, Bodies: a.bodies, Spooled: a.spooled})
+	req.Extra = &all.visit
 	if !route.Public {
 		if err := a.authorize(req, route); err != nil {
 			if page, ok := a.loginPage(req, route, err); ok {
 				w.Header().Del("Content-Disposition")
-				return page.write(w, r)
+				return page.Write(w, r)
 			}
 			return err
 		}
 	}
 	if !route.AnyType && r.Method != http.MethodDelete { // whose answer is empty
-		name, acceptable := mediaType(r.Header)
+		name, acceptable := rest.MediaType(r.Header)
 		if !acceptable {
-			return failure{http.StatusNotAcceptable, "This route answers application/json or application/hal+json: name one of them in the header Accept."}
+			return rest.Failure{Status: http.StatusNotAcceptable, Message: "This route answers application/json or application/hal+json: name one of them in the header Accept."}
 		}
-		w.hal = name == typeHAL
+		w.HAL = name == rest.TypeHAL
 		w.Header().Add("Vary", "Accept")
 	}
-	if req.conditions, err = newConditions(r.Header); err != nil && !route.AnyType { // http.ServeContent reads those of files
+	if req.Conditions, err = rest.NewConditions(r.Header); err != nil && !route.AnyType { // http.ServeContent reads those of files
 		return err
 	}
-	w.conditions, w.secret = req.conditions, route.Secret
+	w.Conditions, w.Secret = req.Conditions, route.Secret
 	if err := a.room(req, route); err != nil {
 		return err
 	}
-	if w.place, err = a.heavy.place(req, weigh(route, r)); err != nil {
+	if w.Place, err = a.heavy.Place(req, rest.Weigh(route, r)); err != nil {
 		return err
 	}
-	defer w.place.leave()
-	defer req.bodies.release()
-	if isRead(r.Method) {
+	defer w.Place.Leave()
+	defer req.Bodies.Release()
+	if rest.IsRead(r.Method) {
 		err := a.answer(w, route, req)
 		if errs.CodeOf(err) != errs.NotFound {
 			return err
@@ -416,96 +422,151 @@ func (a *api) serve(w *response, r *http.Request) error {
 
 // resolveUsername replaces the path parameter username by the exact spelling of the user it names, and reports whether that is another
 // one: usernames that are the same without case and after Unicode's NFKC name one user. A read looks only when it finds nobody.
-func (a *api) resolveUsername(r *request) (changed bool, err error) {
-	i := slices.IndexFunc(r.params, func(p httprouter.Param) bool { return p.Key == "username" })
-	if i < 0 || r.who.User == "" {
+func (a *api) resolveUsername(r *rest.Request) (changed bool, err error) {
+	i := slices.IndexFunc(r.Params, func(p httprouter.Param) bool { return p.Key == "username" })
+	if i < 0 || r.Who.User == "" {
 		return false, nil
 	}
-	name, err := a.Principals.CanonicalName(r.Context(), r.params[i].Value)
-	changed = err == nil && name != r.params[i].Value
+	name, err := a.Principals.CanonicalName(r.Context(), r.Params[i].Value)
+	changed = err == nil && name != r.Params[i].Value
 	if changed {
-		r.params[i].Value = name
+		r.Params[i].Value = name
 	}
 	return changed, err
 }
 
 // authorize authenticates the caller and checks the permission that the route table demands.
-func (a *api) authorize(r *request, route *Route) error {
+func (a *api) authorize(r *rest.Request, route *rest.Route) error {
 	who, err := a.callerOf(r, route)
 	if err != nil {
 		return err
 	}
-	r.who = who
-	r.ctx = actor.With(r.ctx, who)
-	if route.guard != nil {
-		if err := route.guard(r); err != nil {
+	r.Who = who
+	r.Ctx = actor.With(r.Ctx, who)
+	if route.Guard != nil {
+		if err := route.Guard(r); err != nil {
 			return err
 		}
 	}
-	if talks := route.Chatter && r.visitor != nil; who.ReadOnly && !isRead(r.Method) && !talks {
+	if talks := route.Chatter && visitOf(r).visitor != nil; who.ReadOnly && !rest.IsRead(r.Method) && !talks {
 		return who.OnlyReads()
 	}
 	return who.Require(route.Permission)
 }
 
-func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
-
 // writeSlot waits for one of the slots for writes of the caller's tenant: call does as Route.Writes says, a handler that first
 // waits for its client or another server when it has done so. Errors: errs.Unavailable.
-func (a *api) writeSlot(r *request) (leave func(), err error) {
-	leave, err = a.writing.Acquire(r.Context(), 1, r.who.Tenant)
+func (a *api) writeSlot(r *rest.Request) (leave func(), err error) {
+	leave, err = a.writing.Acquire(r.Context(), 1, r.Who.Tenant)
 	return leave, limiter.Unavailable(err, "Too much is written in this tenant at the moment. Try again.")
 }
 
 // call runs the handler, in one transaction if the route is transactional. The reply is written after the commit, so that a
 // 2xx means that the change is stored.
-func (a *api) call(route *Route, r *request) (reply, error) {
+func (a *api) call(route *rest.Route, r *rest.Request) (rest.Reply, error) {
 	var err error
 	if route.Options != nil {
-		err = r.readOptions(route)
+		err = r.ReadOptions(route)
 	} else {
-		err = r.checkQuery(route)
+		err = r.CheckQuery(route)
 	}
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	g, err := r.guarded(route)
+	g, err := r.Guarded(route)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	if route.Writes == Unbound || route.Writes == ByService && g == nil {
+	if route.Writes == rest.Unbound || route.Writes == rest.ByService && g == nil {
 		return a.handleGuarded(r.Context(), route, r, g)
 	}
-	if err := r.readAhead(); err != nil {
-		return reply{}, err
+	if err := r.ReadAhead(); err != nil {
+		return rest.Reply{}, err
 	}
-	handle := func() (reply, error) { return a.handleGuarded(r.Context(), route, r, g) }
-	if route.Writes == InSlot && g == nil {
+	handle := func() (rest.Reply, error) { return a.handleGuarded(r.Context(), route, r, g) }
+	if route.Writes == rest.InSlot && g == nil {
 		return a.inSlot(r, handle)
 	}
 	return a.inTx(r, handle)
 }
 
 // inSlot waits for a slot for writes and calls do.
-func (a *api) inSlot(r *request, do func() (reply, error)) (reply, error) {
+func (a *api) inSlot(r *rest.Request, do func() (rest.Reply, error)) (rest.Reply, error) {
 	leave, err := a.writeSlot(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	defer leave()
 	return do()
 }
 
 // inTx waits for a slot for writes and calls do in one transaction.
-func (a *api) inTx(r *request, do func() (reply, error)) (answer reply, err error) {
-	return a.inSlot(r, func() (reply, error) {
-		plain := r.ctx
+func (a *api) inTx(r *rest.Request, do func() (rest.Reply, error)) (answer rest.Reply, err error) {
+	return a.inSlot(r, func() (rest.Reply, error) {
+		plain := r.Ctx
 		err = a.InTx(plain, func(ctx context.Context) error {
-			r.ctx = ctx
+			r.Ctx = ctx
 			answer, err = do()
 			return err
 		})
-		r.ctx = plain
+		r.Ctx = plain
 		return answer, err
 	})
 }
+
+// handleGuarded runs the handler of a conditional write in the transaction in ctx, if it has one. A write that no store has
+// checked wrote to a row that does not exist, which is for the condition to decide too; without a transaction the store
+// itself decides that.
+func (a *api) handleGuarded(ctx context.Context, route *rest.Route, r *rest.Request, g *guard.Guard) (rest.Reply, error) {
+	if err := a.nameEntities(r); err != nil {
+		return rest.Reply{}, err
+	}
+	if g == nil {
+		return route.Handle(r)
+	}
+	plain := r.Ctx
+	defer func() { r.Ctx = plain }()
+	r.Ctx = guard.With(ctx, g)
+	answer, err := route.Handle(r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	return answer, g.Missing()
+}
+
+// answer calls the handler and writes its reply. If there is no memory for the large answer to a read, answer waits for some,
+// with neither memory nor a database connection, and calls the handler again.
+func (a *api) answer(w *rest.Response, route *rest.Route, r *rest.Request) error {
+	r.Answer = &w.Memory
+	r.Count(r.Who.Tenant, r.Who.User)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return a.answerOnce(w, route, r)
+	}
+	w.Repeatable = true
+	for range 3 {
+		err := a.answerOnce(w, route, r)
+		if !errors.Is(err, rest.ErrNoMemory) {
+			return err
+		}
+		w.Place.Yield()
+		ctx, done := a.transfers.Waiting(r.Context())
+		err = w.Memory.Wait(ctx, a.Memory.Wait)
+		if done(); err != nil {
+			return err
+		}
+		w.Place.Resume()
+	}
+	return a.answerOnce(w, route, r)
+}
+
+func (a *api) answerOnce(w *rest.Response, route *rest.Route, r *rest.Request) error {
+	answer, err := a.call(route, r)
+	r.WarnOfDropped(w, a.Log)
+	if err != nil {
+		return err
+	}
+	return answer.Write(w, r.Request)
+}
+
+// Drain implements Handler.
+func (a *api) Drain(ctx context.Context) error { return a.transfers.Drain(ctx) }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -24,23 +26,23 @@ import (
 type appAssistRoutes struct{ *api }
 
 // routes returns the rows of what a language model does for apps, unless the host keeps apps itself.
-func (a appAssistRoutes) routes() []Route {
+func (a appAssistRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
 	const one = "/api/apps/:id"
-	return []Route{
-		{Method: get, Pattern: one + "/chat", Name: "getAppChat", Grants: programs, Summary: "What the chat of an app offers", guard: a.needsModel, handle: a.getAppChat},
-		{Method: post, Pattern: one + "/chat", Name: "chatWithApp", Grants: programs, AnyType: true, Summary: "Ask a language model about an app", guard: a.needsModel, handle: a.chatWithApp},
-		{Method: get, Pattern: one + "/suggestions", Name: "getAppSuggestions", Grants: programs, Summary: "Questions that can be asked about an app", guard: a.needsModel, handle: a.getAppSuggestions},
-		{Method: get, Pattern: one + "/suggestions-ai", Name: "suggestAboutApp", Grants: programs, Summary: "Questions about an app that a language model suggests", guard: a.needsModel, handle: a.suggestAboutApp},
-		{Method: post, Pattern: one + "/_suggest-icon", Name: "suggestAppIcon", Grants: programs, Options: noOptions{}, Summary: "Icons for an app that a language model suggests", guard: a.needsModel, handle: a.suggestAppIcon},
-		{Method: post, Pattern: one + "/_modernize-manifest", Name: "modernizeAppManifest", Grants: programs, Options: noOptions{}, Summary: "The manifest of an app in the format of today", guard: a.needsModel, handle: a.modernizeAppManifest},
+	return []rest.Route{
+		{Method: get, Pattern: one + "/chat", Name: "getAppChat", Grants: programs, Summary: "What the chat of an app offers", Guard: a.needsModel, Handle: a.getAppChat},
+		{Method: post, Pattern: one + "/chat", Name: "chatWithApp", Grants: programs, AnyType: true, Summary: "Ask a language model about an app", Guard: a.needsModel, Handle: a.chatWithApp},
+		{Method: get, Pattern: one + "/suggestions", Name: "getAppSuggestions", Grants: programs, Summary: "Questions that can be asked about an app", Guard: a.needsModel, Handle: a.getAppSuggestions},
+		{Method: get, Pattern: one + "/suggestions-ai", Name: "suggestAboutApp", Grants: programs, Summary: "Questions about an app that a language model suggests", Guard: a.needsModel, Handle: a.suggestAboutApp},
+		{Method: post, Pattern: one + "/_suggest-icon", Name: "suggestAppIcon", Grants: programs, Options: rest.NoOptions{}, Summary: "Icons for an app that a language model suggests", Guard: a.needsModel, Handle: a.suggestAppIcon},
+		{Method: post, Pattern: one + "/_modernize-manifest", Name: "modernizeAppManifest", Grants: programs, Options: rest.NoOptions{}, Summary: "The manifest of an app in the format of today", Guard: a.needsModel, Handle: a.modernizeAppManifest},
 	}
 }
 
 // needsModel guards the routes that a language model answers: see needsAI; 503 without a provider.
-func (a *api) needsModel(r *request) error {
+func (a *api) needsModel(r *rest.Request) error {
 	if err := a.needsAI(r); err != nil {
 		return err
 	}
@@ -61,8 +63,8 @@ func newModelCalls(wait time.Duration) *limiter.Limiter {
 }
 
 // modelCall waits for a place for a request that a model works on. Errors: errs.Busy.
-func (a *api) modelCall(r *request) (leave func(), err error) {
-	return a.ModelCall(r.Context(), r.who.Tenant, person(r))
+func (a *api) modelCall(r *rest.Request) (leave func(), err error) {
+	return a.ModelCall(r.Context(), r.Who.Tenant, person(r))
 }
 
 // ModelCall implements Handler.
@@ -75,12 +77,12 @@ func (a *api) ModelCall(ctx context.Context, tenant, user string) (leave func(),
 }
 
 // modelUser returns the ai.Request.User of a request.
-func modelUser(r *request) string { return ai.Pseudonym(r.who.Tenant, person(r)) }
+func modelUser(r *rest.Request) string { return ai.Pseudonym(r.Who.Tenant, person(r)) }
 
 // promptApp returns an app as prompts describe it, with the datasets that the app can read for the
 // caller now.
-func (a appAssistRoutes) promptApp(r *request, app apps.App) (assist.App, error) {
-	ctx, err := a.cappedIn(r.Context(), app, r.who)
+func (a appAssistRoutes) promptApp(r *rest.Request, app apps.App) (assist.App, error) {
+	ctx, err := a.cappedIn(r.Context(), app, r.Who)
 	if err != nil {
 		return assist.App{}, err
 	}
@@ -101,8 +103,8 @@ func (a appAssistRoutes) promptApp(r *request, app apps.App) (assist.App, error)
 }
 
 // chattable returns an app that the caller may run, also as prompts describe it.
-func (a appAssistRoutes) chattable(r *request) (apps.App, assist.App, error) {
-	app, err := a.Apps.Chattable(r.Context(), r.param("id"))
+func (a appAssistRoutes) chattable(r *rest.Request) (apps.App, assist.App, error) {
+	app, err := a.Apps.Chattable(r.Context(), r.Param("id"))
 	if err != nil {
 		return app, assist.App{}, err
 	}
@@ -195,10 +197,10 @@ func suggestionsOf(app apps.App, told assist.App) []string {
 
 // getAppChat serves GET /api/apps/{id}/chat: 200 and what its chat offers: a welcome, suggestions, models and tools. 403 for those who may
 // not run the app; 404.
-func (a appAssistRoutes) getAppChat(r *request) (reply, error) {
+func (a appAssistRoutes) getAppChat(r *rest.Request) (rest.Reply, error) {
 	app, told, err := a.chattable(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	body := appChatBody{AppID: app.ID, Welcome: app.Chat().Welcome, Suggestions: suggestionsOf(app, told), Model: a.chatModel(app), Models: a.models(), Tools: []string{}}
 	for _, t := range told.Tools(nil) {
@@ -206,7 +208,7 @@ func (a appAssistRoutes) getAppChat(r *request) (reply, error) {
 	}
 	self := a.href("apps", app.ID)
 	links := hal.Self(self+"/chat").With("inf:app", self).With("inf:app-suggestions", self+"/suggestions").With("inf:app-suggestions-ai", self+"/suggestions-ai")
-	return ok(hal.Resource{Links: links, Value: body})
+	return rest.OK(hal.Resource{Links: links, Value: body})
 }
 
 // chatMessage is a message that a client sends.
@@ -248,8 +250,8 @@ func chatMessages(in []chatMessage) ([]ai.Message, error) {
 
 // chatInput is what a client sends to a chat.
 type chatInput struct {
-	Messages []chatMessage `json:"messages"`
-	Model    field[string] `json:"model"`
+	Messages []chatMessage      `json:"messages"`
+	Model    rest.Field[string] `json:"model"`
 }
 
 // conversation returns the messages that a client has sent, and the model that it has named, "" for none. Errors: errs.Invalid.
@@ -257,7 +259,7 @@ func (a *api) conversation(in chatInput) (messages []ai.Message, model string, e
 	if messages, err = chatMessages(in.Messages); err != nil {
 		return nil, "", err
 	}
-	in.Model.apply(&model)
+	in.Model.Apply(&model)
 	if models := a.models(); model != "" && len(models) > 0 && !slices.Contains(models, model) {
 		return nil, "", errs.New(errs.Invalid, "model must be one of %s", strings.Join(models, ", "))
 	}
@@ -267,24 +269,24 @@ func (a *api) conversation(in chatInput) (messages []ai.Message, model string, e
 // chatWithApp serves POST /api/apps/{id}/chat: 200 and the answer of a model as server-sent events, see chatEvents. messages is the whole
 // conversation, as nothing of it is kept. 400 for a model that there is not; 403 for those who may not run the app; 404; 429 for too many at
 // once.
-func (a appAssistRoutes) chatWithApp(r *request) (reply, error) {
-	in, err := decode[chatInput](r)
+func (a appAssistRoutes) chatWithApp(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[chatInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	app, told, err := a.chattable(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	messages, model, err := a.conversation(in)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	model = cmp.Or(model, a.chatModel(app))
 	if told.Instructions, _, err = a.AIInstructions.Expand(r.Context(), app.Chat().Instructions); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	bound := appDatasets{a.api, app, r.who, make(map[string]string, len(app.Datasets))}
+	bound := appDatasets{a.api, app, r.Who, make(map[string]string, len(app.Datasets))}
 	for _, d := range app.Datasets {
 		bound.ids[d.Alias] = d.DatasetID
 	}
@@ -333,14 +335,14 @@ type (
 // as they happen, then usage and done, or error. What begin returns as end is called at the end, also after an error. Calls that must be
 // confirmed are those of a conversation with an assistant, "" for none: nothing is confirmed there. Errors: errs.Busy; those of the
 // conversation, until it has begun.
-func (a *api) chatEvents(r *request, begin func(ctx context.Context) (o chat.Options, end func(), err error), assistant string) (reply, error) {
+func (a *api) chatEvents(r *rest.Request, begin func(ctx context.Context) (o chat.Options, end func(), err error), assistant string) (rest.Reply, error) {
 	return a.streamEvents(func(ctx context.Context, send func(name string, data any) error) error {
 		place, err := a.takePlace(r)
 		if err != nil {
 			return err
 		}
 		defer place.free()
-		ctx, cancel := context.WithCancelCause(actor.With(ctx, r.who))
+		ctx, cancel := context.WithCancelCause(actor.With(ctx, r.Who))
 		defer cancel(nil)
 		o, end, err := begin(ctx)
 		defer end()
@@ -355,8 +357,8 @@ func (a *api) chatEvents(r *request, begin func(ctx context.Context) (o chat.Opt
 		out, err := chat.Run(ctx, o, func(e chat.Event) error {
 			switch {
 			case e.Image != nil:
-				defer r.answer.release()
-				if err := r.answer.hold(3 * len(e.Image.Data)); err != nil { // also as base64, and as an event
+				defer r.Answer.Release()
+				if err := r.Answer.Hold(3 * len(e.Image.Data)); err != nil { // also as base64, and as an event
 					return err
 				}
 				return send("image", imageEvent{e.Image.ContentType, e.Image.Data})
@@ -386,12 +388,12 @@ type suggestionsBody struct {
 
 // getAppSuggestions serves GET /api/apps/{id}/suggestions: 200 and questions that can be asked about the app: those of its settings, else
 // some about its datasets. No model is asked. 403 for those who may not run the app; 404.
-func (a appAssistRoutes) getAppSuggestions(r *request) (reply, error) {
+func (a appAssistRoutes) getAppSuggestions(r *rest.Request) (rest.Reply, error) {
 	app, told, err := a.chattable(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.suggestions(app, "suggestions", suggestionsOf(app, told)))
+	return rest.OK(a.suggestions(app, "suggestions", suggestionsOf(app, told)))
 }
 
 func (a appAssistRoutes) suggestions(app apps.App, route string, all []string) hal.Resource {
@@ -400,13 +402,13 @@ func (a appAssistRoutes) suggestions(app apps.App, route string, all []string) h
 }
 
 // ask waits for a place for a request that a model works on, and calls do with a context that bounds its time. Errors: errs.Busy; those of do.
-func (a *api) ask(r *request, do func(ctx context.Context) error) error {
+func (a *api) ask(r *rest.Request, do func(ctx context.Context) error) error {
 	leave, err := a.modelCall(r)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	ctx, stop := a.transfers.stoppable(r.Context())
+	ctx, stop := stoppable(&a.transfers, r.Context())
 	defer stop(nil)
 	ctx, cancel := context.WithTimeoutCause(ctx, suggestTimeout, errs.New(errs.Unavailable, "The model takes too long. Try again."))
 	defer cancel()
@@ -415,40 +417,40 @@ func (a *api) ask(r *request, do func(ctx context.Context) error) error {
 
 // suggestAboutApp serves GET /api/apps/{id}/suggestions-ai: 200 and questions that a model suggests, as getAppSuggestions; 429 for too
 // many at once; 502 if the model's answer has none.
-func (a appAssistRoutes) suggestAboutApp(r *request) (reply, error) {
+func (a appAssistRoutes) suggestAboutApp(r *rest.Request) (rest.Reply, error) {
 	app, told, err := a.chattable(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	var all []string
 	if err := a.ask(r, func(ctx context.Context) (err error) {
 		all, err = assist.Suggest(ctx, a.AI, modelUser(r), told)
 		return err
 	}); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.suggestions(app, "suggestions-ai", all))
+	return rest.OK(a.suggestions(app, "suggestions-ai", all))
 }
 
 // suggestAppIcon serves POST /api/apps/{id}/_suggest-icon: 200 and the names of Google's Material Icons that a model finds fitting, the best
 // one first; nothing is written. 403 for those who may not change the app; 404; 429; 502.
-func (a appAssistRoutes) suggestAppIcon(r *request) (reply, error) {
-	app, err := a.Apps.Rewritable(r.Context(), r.param("id"))
+func (a appAssistRoutes) suggestAppIcon(r *rest.Request) (rest.Reply, error) {
+	app, err := a.Apps.Rewritable(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	told, err := a.promptApp(r, app)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	var icons []string
 	if err := a.ask(r, func(ctx context.Context) (err error) {
 		icons, err = assist.SuggestIcons(ctx, a.AI, modelUser(r), told)
 		return err
 	}); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		Icon  string   `json:"icon"`
 		Icons []string `json:"icons"`
 	}{icons[0], icons})
@@ -457,19 +459,19 @@ func (a appAssistRoutes) suggestAppIcon(r *request) (reply, error) {
 // modernizeAppManifest serves POST /api/apps/{id}/_modernize-manifest: 200 and the manifest as it is and in the format of today, which can
 // be read; nothing is written. added has the calls that it allows and the old one does not. 403 for those who may not change the app; 404;
 // 413; 429; 502 if the model's answer is no manifest.
-func (a appAssistRoutes) modernizeAppManifest(r *request) (reply, error) {
-	path, old, files, err := a.Apps.ManifestFile(r.Context(), r.param("id"))
+func (a appAssistRoutes) modernizeAppManifest(r *rest.Request) (rest.Reply, error) {
+	path, old, files, err := a.Apps.ManifestFile(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	var m assist.Modernized
 	if err := a.ask(r, func(ctx context.Context) (err error) {
 		m, err = assist.Modernize(ctx, a.AI, modelUser(r), Manifests(), path, old, files)
 		return err
 	}); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		Path    string   `json:"path"`
 		Before  string   `json:"before"`
 		After   string   `json:"after"`

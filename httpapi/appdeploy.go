@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -15,17 +17,17 @@ import (
 type appDeployRoutes struct{ *api }
 
 // routes returns the rows of what apps run on the server, unless the host keeps apps itself.
-func (a appDeployRoutes) routes() []Route {
+func (a appDeployRoutes) routes() []rest.Route {
 	const one = "/api/apps/:id"
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
-	return []Route{
-		{Method: post, Pattern: one + "/_deploy", Name: "deployApp", Grants: programs, Heavy: brief, Writes: InSlot, Options: strictInput{}, Summary: "Compile the handlers of an app, and run them from now on", handle: a.deployApp},
-		{Method: post, Pattern: one + "/_migrate", Name: "migrateApp", Grants: programs, Heavy: brief, Options: strictInput{}, Summary: "Run the pending migrations of an app", handle: a.migrateApp},
-		{Method: get, Pattern: one + "/stats/tables", Name: "getAppTables", Grants: programs, Summary: "The tables of an app's database", handle: a.getAppTables},
-		{Method: get, Pattern: one + "/stats/api", Name: "getAppCalls", Grants: programs, Summary: "How often the handlers of an app and the calls of its pages ran", handle: a.getAppCalls},
-		{Method: get, Pattern: one + "/stats/api/:invocationId", Name: "getAppCall", Grants: programs, Summary: "One call of an app's server route with its log", handle: a.getAppCall},
+	return []rest.Route{
+		{Method: post, Pattern: one + "/_deploy", Name: "deployApp", Grants: programs, Heavy: rest.Brief, Writes: rest.InSlot, Options: strictInput{}, Summary: "Compile the handlers of an app, and run them from now on", Handle: a.deployApp},
+		{Method: post, Pattern: one + "/_migrate", Name: "migrateApp", Grants: programs, Heavy: rest.Brief, Options: strictInput{}, Summary: "Run the pending migrations of an app", Handle: a.migrateApp},
+		{Method: get, Pattern: one + "/stats/tables", Name: "getAppTables", Grants: programs, Summary: "The tables of an app's database", Handle: a.getAppTables},
+		{Method: get, Pattern: one + "/stats/api", Name: "getAppCalls", Grants: programs, Summary: "How often the handlers of an app and the calls of its pages ran", Handle: a.getAppCalls},
+		{Method: get, Pattern: one + "/stats/api/:invocationId", Name: "getAppCall", Grants: programs, Summary: "One call of an app's server route with its log", Handle: a.getAppCall},
 	}
 }
 
@@ -64,22 +66,22 @@ func newRouteBody(r handlers.Route) routeBody {
 // when files change meanwhile; 503 when too many scripts run. What the app ran before goes on then.
 // With strict=true a migration that has changed since it was applied, or comes before one that was
 // applied, is 400 and not a warning.
-func (a appDeployRoutes) deployApp(r *request) (reply, error) {
-	strict, err := r.strict()
+func (a appDeployRoutes) deployApp(r *rest.Request) (rest.Reply, error) {
+	strict, err := strictOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return a.shownApp(a.Apps.Deploy(r.Context(), r.param("id"), apps.PublishOptions{Strict: strict}))
+	return a.shownApp(a.Apps.Deploy(r.Context(), r.Param("id"), apps.PublishOptions{Strict: strict}))
 }
 
 // strictInput are the options of _deploy and _migrate.
 type strictInput struct {
-	Strict field[bool] `json:"strict"`
+	Strict rest.Field[bool] `json:"strict"`
 }
 
-func (r *request) strict() (strict bool, err error) {
-	in, err := options[strictInput](r)
-	in.Strict.apply(&strict)
+func strictOf(r *rest.Request) (strict bool, err error) {
+	in, err := rest.Options[strictInput](r)
+	in.Strict.Apply(&strict)
 	return strict, err
 }
 
@@ -88,16 +90,16 @@ func (r *request) strict() (strict bool, err error) {
 // that have changed since they were applied, or come before one that was applied; 400 for one that
 // fails, naming the file, and with strict=true for what is warned of; 404; 403; 409 for a draft
 // that somebody else edits.
-func (a appDeployRoutes) migrateApp(r *request) (reply, error) {
-	strict, err := r.strict()
+func (a appDeployRoutes) migrateApp(r *rest.Request) (rest.Reply, error) {
+	strict, err := strictOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	applied, warnings, err := a.Apps.Migrate(r.Context(), r.param("id"), strict)
+	applied, warnings, err := a.Apps.Migrate(r.Context(), r.Param("id"), strict)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(hal.Resource{Links: hal.Self(a.href("apps", r.param("id"), "_migrate")).With("inf:app", a.href("apps", r.param("id"))), Value: struct {
+	return rest.OK(hal.Resource{Links: hal.Self(a.href("apps", r.Param("id"), "_migrate")).With("inf:app", a.href("apps", r.Param("id"))), Value: struct {
 		Migrations []string `json:"migrations"`
 		Warnings   []string `json:"warnings"`
 	}{append([]string{}, applied...), append([]string{}, warnings...)}})
@@ -105,20 +107,20 @@ func (a appDeployRoutes) migrateApp(r *request) (reply, error) {
 
 // getAppTables serves GET /api/apps/{id}/stats/tables: 200 and {bytes, limit, tables: [{name, rows, bytes, columns: [{name, type}]}]}, the SQL
 // database of an app or draft, for those who see the insides of the app; 404; 403; 503 where there are no such databases.
-func (a appDeployRoutes) getAppTables(r *request) (reply, error) {
-	app, err := a.Apps.Inside(r.Context(), r.param("id"))
+func (a appDeployRoutes) getAppTables(r *rest.Request) (rest.Reply, error) {
+	app, err := a.Apps.Inside(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	stats, err := a.Workspaces.Stats(r.Context(), r.who.Tenant, app)
+	stats, err := a.Workspaces.Stats(r.Context(), r.Who.Tenant, app)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if stats.Tables == nil {
 		stats.Tables = []workspaces.Table{}
 	}
 	self := a.href("apps", app, "stats", "tables")
-	return ok(hal.Resource{Links: hal.Self(self).With("inf:app", a.href("apps", app)).With("inf:app-stats", a.href("apps", app, "stats")), Value: stats})
+	return rest.OK(hal.Resource{Links: hal.Self(self).With("inf:app", a.href("apps", app)).With("inf:app-stats", a.href("apps", app, "stats")), Value: stats})
 }
 
 // callsBody is the calls of one route on one day, as the API writes it.
@@ -137,14 +139,14 @@ type callsBody struct {
 // allows, path being the pattern of the route or rule. Failed are those with a status from 500. recent has the last 50 calls of handlers that
 // failed or have logged something, newest first, for those who may change the app, and is null for
 // others. 404; 403.
-func (a appDeployRoutes) getAppCalls(r *request) (reply, error) {
-	app, err := a.Apps.Inside(r.Context(), r.param("id"))
+func (a appDeployRoutes) getAppCalls(r *rest.Request) (rest.Reply, error) {
+	app, err := a.Apps.Inside(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	all, err := a.Handlers.Calls(r.Context(), r.who.Tenant, app)
+	all, err := a.Handlers.Calls(r.Context(), r.Who.Tenant, app)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	rows := make([]callsBody, len(all))
 	for i, c := range all {
@@ -153,7 +155,7 @@ func (a appDeployRoutes) getAppCalls(r *request) (reply, error) {
 	served, err := a.Webhooks.Served(r.Context(), app)
 	hidden := errs.CodeOf(err) == errs.Forbidden
 	if err != nil && !hidden {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	recent := make([]invocationBody, len(served))
 	for i, v := range served {
@@ -166,7 +168,7 @@ func (a appDeployRoutes) getAppCalls(r *request) (reply, error) {
 	} else {
 		links["inf:app-stats-api-call"] = hal.Link{Href: self + "/{invocationId}", Templated: true}
 	}
-	return ok(hal.Resource{Links: links, Value: struct {
+	return rest.OK(hal.Resource{Links: links, Value: struct {
 		Calls  []callsBody      `json:"calls"`
 		Recent []invocationBody `json:"recent"`
 	}{rows, recent}})
@@ -174,10 +176,10 @@ func (a appDeployRoutes) getAppCalls(r *request) (reply, error) {
 
 // getAppCall serves GET /api/apps/{id}/stats/api/{invocationId}: 200 and one of the recent calls of an app's or draft's handlers with its log,
 // for those who may change the app; 404; 403.
-func (a appDeployRoutes) getAppCall(r *request) (reply, error) {
-	v, err := a.Webhooks.ServedCall(r.Context(), r.param("id"), r.param("invocationId"))
+func (a appDeployRoutes) getAppCall(r *rest.Request) (rest.Reply, error) {
+	v, err := a.Webhooks.ServedCall(r.Context(), r.Param("id"), r.Param("invocationId"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.invocation(v))
+	return rest.OK(a.invocation(v))
 }

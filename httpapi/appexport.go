@@ -3,6 +3,8 @@ package httpapi
 import (
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/bundles"
@@ -13,24 +15,24 @@ import (
 type appExportRoutes struct{ *api }
 
 // routes returns the rows of the route table, unless the host keeps apps itself.
-func (a appExportRoutes) routes() []Route {
+func (a appExportRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
-	return []Route{
-		{Method: post, Pattern: "/api/apps/:id/_export", Name: "exportApp", Grants: programs, Heavy: brief, Permission: actor.Superuser, AnyType: true, Options: noOptions{}, Summary: "The archive of an app", handle: a.exportApp},
+	return []rest.Route{
+		{Method: post, Pattern: "/api/apps/:id/_export", Name: "exportApp", Grants: programs, Heavy: rest.Brief, Permission: actor.Superuser, AnyType: true, Options: rest.NoOptions{}, Summary: "The archive of an app", Handle: a.exportApp},
 	}
 }
 
 // exportApp serves POST /api/apps/{id}/_export: 200 and the archive of the app with what it needs, as POST /api/_bundle makes it,
 // streamed; 404; 400 for a draft; 403.
-func (a appExportRoutes) exportApp(r *request) (reply, error) {
-	ref, err := a.Apps.Ref(r.Context(), r.param("id"))
+func (a appExportRoutes) exportApp(r *rest.Request) (rest.Reply, error) {
+	ref, err := a.Apps.Ref(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if ref.Draft {
-		return reply{}, errs.New(errs.Invalid, "This is the draft of an app: export the app itself.")
+		return rest.Reply{}, errs.New(errs.Invalid, "This is the draft of an app: export the app itself.")
 	}
 	e, err := a.Bundles.ExportManifest(r.Context(), bundles.Manifest{Name: ref.Name, Entries: []bundles.Entry{{Type: string(apps.Kind), EntityID: ref.ID}}})
 	return streamedArchive(r, e, err)

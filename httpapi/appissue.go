@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"net/url"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
@@ -58,8 +60,8 @@ func (a *api) issuedUnder(ctx context.Context, claims view.Claims, v apps.Viewed
 
 // fileIssuedUnder is issuedUnder for a file of the app of a request. Files of an app whose manifest
 // cannot be read, which runs and calls nothing, can be loaded.
-func (a *api) fileIssuedUnder(r *request) error {
-	if r.claims.App == "" {
+func (a *api) fileIssuedUnder(r *rest.Request) error {
+	if visitOf(r).claims.App == "" {
 		return nil
 	}
 	v, err := a.viewed(r, "")
@@ -69,7 +71,7 @@ func (a *api) fileIssuedUnder(r *request) error {
 	case err != nil:
 		return err
 	}
-	return a.issuedUnder(r.Context(), r.claims, v)
+	return a.issuedUnder(r.Context(), visitOf(r).claims, v)
 }
 
 // viewEnded is the error of a request below a view token that has ended. A page that reads it can

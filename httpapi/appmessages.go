@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/messages"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -13,17 +15,17 @@ import (
 type appMessageRoutes struct{ *api }
 
 // routes returns the rows of what handlers of apps have emitted and sent, unless the host keeps apps itself.
-func (a appMessageRoutes) routes() []Route {
+func (a appMessageRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
 	const sent, emitted = "/api/apps/:id/messages", "/api/apps/:id/events"
 	filtered := append(slices.Clone(searched), "state")
-	return []Route{
-		{Method: get, Pattern: sent, Name: "listAppMessages", Grants: programs, Query: append(slices.Clone(filtered), "type"), Summary: "The notifications and e-mails that an app has sent", handle: a.listAppMessages},
-		{Method: get, Pattern: sent + "/:messageId", Name: "getAppMessage", Grants: programs, Summary: "One notification or e-mail that an app has sent", handle: a.getAppMessage},
-		{Method: get, Pattern: emitted, Name: "listAppEvents", Grants: programs, Query: filtered, Summary: "The events that an app has emitted", handle: a.listAppEvents},
-		{Method: get, Pattern: emitted + "/:eventId", Name: "getAppEvent", Grants: programs, Summary: "One event that an app has emitted", handle: a.getAppEvent},
+	return []rest.Route{
+		{Method: get, Pattern: sent, Name: "listAppMessages", Grants: programs, Query: append(slices.Clone(filtered), "type"), Summary: "The notifications and e-mails that an app has sent", Handle: a.listAppMessages},
+		{Method: get, Pattern: sent + "/:messageId", Name: "getAppMessage", Grants: programs, Summary: "One notification or e-mail that an app has sent", Handle: a.getAppMessage},
+		{Method: get, Pattern: emitted, Name: "listAppEvents", Grants: programs, Query: filtered, Summary: "The events that an app has emitted", Handle: a.listAppEvents},
+		{Method: get, Pattern: emitted + "/:eventId", Name: "getAppEvent", Grants: programs, Summary: "One event that an app has emitted", Handle: a.getAppEvent},
 	}
 }
 
@@ -88,8 +90,8 @@ func (a appMessageRoutes) event(e messages.Event) hal.Resource {
 }
 
 // messageFilter reads the filters of a list of messages or events.
-func messageFilter(r *request) (messages.Filter, error) {
-	query, err := parseQuery(r.Request)
+func messageFilter(r *rest.Request) (messages.Filter, error) {
+	query, err := rest.ParseQuery(r.Request)
 	return messages.Filter{State: messages.State(query.Get("state")), Type: messages.Type(query.Get("type"))}, err
 }
 
@@ -97,20 +99,20 @@ func messageFilter(r *request) (messages.Filter, error) {
 // limit says otherwise, newest first unless sort says otherwise (createdAt). q finds titles and recipients; state and type select; 400 for others than
 // there are; 403 for those who may not change the app; 404. summary is how many of all its messages
 // are in each state, by type.
-func (a appMessageRoutes) listAppMessages(r *request) (reply, error) {
-	q, err := r.page(100)
+func (a appMessageRoutes) listAppMessages(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	f, err := messageFilter(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	page, summary, err := a.Messages.Messages(r.Context(), r.param("id"), f, q)
+	page, summary, err := a.Messages.Messages(r.Context(), r.Param("id"), f, q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, page, "inf:app-message", map[string]any{"summary": summaryBody(summary)}, a.message))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:app-message", map[string]any{"summary": summaryBody(summary)}, a.message))
 }
 
 // summaryBody returns a Summary with all types and states.
@@ -125,38 +127,38 @@ func summaryBody(s messages.Summary) map[messages.Type]map[messages.State]int {
 }
 
 // getAppMessage serves GET /api/apps/{id}/messages/{messageId}: 200 and the message; 403; 404.
-func (a appMessageRoutes) getAppMessage(r *request) (reply, error) {
-	m, err := a.Messages.Message(r.Context(), r.param("id"), r.param("messageId"))
+func (a appMessageRoutes) getAppMessage(r *rest.Request) (rest.Reply, error) {
+	m, err := a.Messages.Message(r.Context(), r.Param("id"), r.Param("messageId"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.message(m))
+	return rest.OK(a.message(m))
 }
 
 // listAppEvents serves GET /api/apps/{id}/events: 200 and a page of the events that handlers of the
 // app have emitted, as listAppMessages does, to those who see the insides of the app. q finds
 // names.
-func (a appMessageRoutes) listAppEvents(r *request) (reply, error) {
-	q, err := r.page(100)
+func (a appMessageRoutes) listAppEvents(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	f, err := messageFilter(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	page, err := a.Messages.Events(r.Context(), r.param("id"), f, q)
+	page, err := a.Messages.Events(r.Context(), r.Param("id"), f, q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, page, "inf:app-event", nil, a.event))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:app-event", nil, a.event))
 }
 
 // getAppEvent serves GET /api/apps/{id}/events/{eventId}: 200 and the event; 403; 404.
-func (a appMessageRoutes) getAppEvent(r *request) (reply, error) {
-	e, err := a.Messages.Event(r.Context(), r.param("id"), r.param("eventId"))
+func (a appMessageRoutes) getAppEvent(r *rest.Request) (rest.Reply, error) {
+	e, err := a.Messages.Event(r.Context(), r.Param("id"), r.Param("eventId"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.event(e))
+	return rest.OK(a.event(e))
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -123,7 +125,7 @@ func originOf(ctx context.Context) *atOrigin {
 const openPath = "/.open"
 
 // serveApp serves a request at the origin of an app: its files and, below /api/, the calls that its manifest allows.
-func (a *api) serveApp(w *response, r *http.Request, label, app string) error {
+func (a *api) serveApp(w *rest.Response, r *http.Request, label, app string) error {
 	origin := a.origins.at(label)
 	for name, value := range view.Headers("application/json", view.Policy(origin+"/", a.origin), true) {
 		if name != "Content-Type" {
@@ -131,7 +133,7 @@ func (a *api) serveApp(w *response, r *http.Request, label, app string) error {
 		}
 	}
 	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
-	if err := plainText(r); err != nil {
+	if err := rest.PlainText(r); err != nil {
 		return err
 	}
 	visits := r.Header.Get("Sec-Fetch-Mode") == "navigate"
@@ -140,7 +142,7 @@ func (a *api) serveApp(w *response, r *http.Request, label, app string) error {
 		return errs.New(errs.Forbidden, "This request came from a page of another origin.")
 	case r.Header.Get("Service-Worker") != "": // it would see the codes
 		return errs.New(errs.Forbidden, "An app cannot have a service worker.")
-	case !isRead(r.Method) && !fromOwnOrigin(r, origin):
+	case !rest.IsRead(r.Method) && !fromOwnOrigin(r, origin):
 		return errs.New(errs.Forbidden, "This request came from a page of another origin.")
 	case r.URL.Path == openPath:
 		return a.openApp(w, r, label, app)
@@ -192,7 +194,7 @@ func (a *api) viewerAt(r *http.Request, label string) (view.Claims, error) {
 // mayGoOn returns the error of the claims of a view token at the origin of an app whose session, or
 // what it was issued under, is over.
 func (a *api) mayGoOn(r *http.Request, claims view.Claims) error {
-	who, err := a.viewerOf(&request{Request: r, ctx: r.Context()}, claims)
+	who, err := a.viewerOf(rest.NewInner(r), claims)
 	if err != nil {
 		return err
 	}
@@ -222,8 +224,8 @@ func (a *api) setOriginCookie(w http.ResponseWriter, name, value string, maxAge 
 
 // openApp serves GET /.open at the origin of an app: 303 to the service for a code, and with one to the page that was asked for.
 // 401 for a code that is not for this browser, that was used or that has expired.
-func (a *api) openApp(w *response, r *http.Request, label, app string) error {
-	query, err := parseQuery(r)
+func (a *api) openApp(w *rest.Response, r *http.Request, label, app string) error {
+	query, err := rest.ParseQuery(r)
 	if err != nil {
 		return err
 	}
@@ -246,11 +248,11 @@ func (a *api) openApp(w *response, r *http.Request, label, app string) error {
 		a.setOriginCookie(w, "view", a.viewTokens.Make(claims), 0)
 		a.setOriginCookie(w, "open", "", -time.Second)
 	}
-	return seeOther(a.origins.at(label)+pathOf(query.Get("path"))).write(w, r)
+	return seeOther(a.origins.at(label)+pathOf(query.Get("path"))).Write(w, r)
 }
 
 // begin sends a browser from the origin of an app to the service, with the challenge of a verifier that the browser gets.
-func (a *api) begin(w *response, r *http.Request, label, app, path, role string) error {
+func (a *api) begin(w *rest.Response, r *http.Request, label, app, path, role string) error {
 	verifier := ""
 	if c, err := r.Cookie(a.originCookie("open")); err == nil && view.ValidChallenge(c.Value) { // that of another tab
 		verifier = c.Value
@@ -264,12 +266,12 @@ func (a *api) begin(w *response, r *http.Request, label, app, path, role string)
 	if role != "" {
 		query.Set("role", role)
 	}
-	return seeOther(a.href("apps", app, "view")+"?"+query.Encode()).write(w, r)
+	return seeOther(a.href("apps", app, "view")+"?"+query.Encode()).Write(w, r)
 }
 
 // openAtOrigin replies to a browser that opens an app at the service: it sends it to the origin of the app, with a code if it comes
 // from there with a challenge.
-func (a *api) openAtOrigin(r *request, v apps.Viewed, query url.Values) (reply, error) {
+func (a *api) openAtOrigin(r *rest.Request, v apps.Viewed, query url.Values) (rest.Reply, error) {
 	challenge, path := query.Get("challenge"), pathOf(query.Get("path"))
 	if print := query.Get("print"); print != "" {
 		path = "/?print=" + print
@@ -281,22 +283,22 @@ func (a *api) openAtOrigin(r *request, v apps.Viewed, query url.Values) (reply, 
 	switch {
 	case !query.Has("challenge"):
 	case !view.ValidChallenge(challenge):
-		return reply{}, errs.New(errs.Invalid, "challenge must be 32 bytes in base64url: open the app again")
+		return rest.Reply{}, errs.New(errs.Invalid, "challenge must be 32 bytes in base64url: open the app again")
 	default:
 		claims, err := a.viewClaims(r, v, query.Get("role"))
 		if err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
 		if err := a.countView(r, v); err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
 		to = url.Values{"path": {path}, "code": {a.viewTokens.MakeCode(claims, challenge, a.Now())}}
 	}
-	return seeOther(a.origins.of(r.who.Tenant, v.ID) + openPath + "?" + to.Encode()), nil
+	return seeOther(a.origins.of(r.Who.Tenant, v.ID) + openPath + "?" + to.Encode()), nil
 }
 
-func seeOther(to string) reply {
-	return reply{status: http.StatusSeeOther, header: map[string]string{"Location": to}}
+func seeOther(to string) rest.Reply {
+	return rest.Reply{Status: http.StatusSeeOther, Header: map[string]string{"Location": to}}
 }
 
 // pathOf returns a path of an app with its query, as it stands in a URL, and / for what is none.
@@ -318,13 +320,13 @@ func fromOwnOrigin(r *http.Request, origin string) bool {
 }
 
 // viewerAtOrigin returns the viewer of an app at its own origin, who can only read, but for routes of the app's server.
-func (a *api) viewerAtOrigin(r *request, o *atOrigin) (actor.Actor, error) {
+func (a *api) viewerAtOrigin(r *rest.Request, o *atOrigin) (actor.Actor, error) {
 	who, err := a.viewerOf(r, o.claims)
 	if err != nil {
 		return actor.Actor{}, err
 	}
-	r.claims = o.claims
-	if _, server := r.serverPath(); !server {
+	visitOf(r).claims = o.claims
+	if _, server := serverPathOf(r); !server {
 		who.ReadOnly = true
 	}
 	return who, nil

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -14,33 +16,33 @@ import (
 type appPartRoutes struct{ *api }
 
 // routes returns the rows of the route table, unless the host keeps apps itself.
-func (a appPartRoutes) routes() []Route {
+func (a appPartRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
 	const one = "/api/apps/:id"
 	n := drafted{a.api, "apps", string(apps.Kind), "contents", a.Apps}
-	return []Route{
-		{Method: get, Pattern: one + "/environment", Name: "getAppEnvironment", Grants: programs, Summary: "The names of an app's variables", handle: n.getAppEnvironment},
-		{Method: put, Pattern: one + "/environment/:key", Name: "putAppVariable", Grants: programs, Row: "app", Writes: InTx, Summary: "Set a variable of an app", handle: a.putAppVariable},
-		{Method: del, Pattern: one + "/environment/:key", Name: "deleteAppVariable", Grants: programs, Row: "app", Writes: InTx, Options: noOptions{}, Summary: "Remove a variable of an app", handle: a.deleteAppVariable},
-		{Method: get, Pattern: one + "/dependencies", Name: "listAppDependencies", Grants: programs, Query: none, Summary: "The datasets that an app uses", handle: a.listAppDependencies},
-		{Method: get, Pattern: one + "/dependencies/:name", Name: "getAppDependency", Grants: programs, Summary: "What an alias of an app is bound to", handle: a.getAppDependency},
-		{Method: put, Pattern: one + "/dependencies/:name", Name: "putAppDependency", Grants: programs, Row: "app-dependency", Writes: InTx, Summary: "Bind an alias of an app to a dataset", handle: a.putAppDependency},
-		{Method: del, Pattern: one + "/dependencies/:name", Name: "deleteAppDependency", Grants: programs, Row: "app-dependency", Writes: InTx, Options: noOptions{}, Summary: "Unbind an alias of an app", handle: a.deleteAppDependency},
-		{Method: get, Pattern: one + "/tags", Name: "listAppTags", Grants: programs, Query: none, Summary: "The tags of an app", handle: a.listAppTags},
-		{Method: get, Pattern: one + "/tags/:tagId", Name: "getAppTag", Grants: programs, Summary: "One tag of an app", handle: a.getAppTag},
-		{Method: put, Pattern: one + "/tags/:tagId", Name: "putAppTag", Grants: programs, Row: "app-tag", Writes: InTx, Summary: "Tag an app", handle: a.putAppTag},
-		{Method: del, Pattern: one + "/tags/:tagId", Name: "deleteAppTag", Grants: programs, Row: "app-tag", Writes: InTx, Options: noOptions{}, Summary: "Take a tag off an app", handle: a.deleteAppTag},
+	return []rest.Route{
+		{Method: get, Pattern: one + "/environment", Name: "getAppEnvironment", Grants: programs, Summary: "The names of an app's variables", Handle: n.getAppEnvironment},
+		{Method: put, Pattern: one + "/environment/:key", Name: "putAppVariable", Grants: programs, Row: "app", Writes: rest.InTx, Summary: "Set a variable of an app", Handle: a.putAppVariable},
+		{Method: del, Pattern: one + "/environment/:key", Name: "deleteAppVariable", Grants: programs, Row: "app", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a variable of an app", Handle: a.deleteAppVariable},
+		{Method: get, Pattern: one + "/dependencies", Name: "listAppDependencies", Grants: programs, Query: none, Summary: "The datasets that an app uses", Handle: a.listAppDependencies},
+		{Method: get, Pattern: one + "/dependencies/:name", Name: "getAppDependency", Grants: programs, Summary: "What an alias of an app is bound to", Handle: a.getAppDependency},
+		{Method: put, Pattern: one + "/dependencies/:name", Name: "putAppDependency", Grants: programs, Row: "app-dependency", Writes: rest.InTx, Summary: "Bind an alias of an app to a dataset", Handle: a.putAppDependency},
+		{Method: del, Pattern: one + "/dependencies/:name", Name: "deleteAppDependency", Grants: programs, Row: "app-dependency", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Unbind an alias of an app", Handle: a.deleteAppDependency},
+		{Method: get, Pattern: one + "/tags", Name: "listAppTags", Grants: programs, Query: none, Summary: "The tags of an app", Handle: a.listAppTags},
+		{Method: get, Pattern: one + "/tags/:tagId", Name: "getAppTag", Grants: programs, Summary: "One tag of an app", Handle: a.getAppTag},
+		{Method: put, Pattern: one + "/tags/:tagId", Name: "putAppTag", Grants: programs, Row: "app-tag", Writes: rest.InTx, Summary: "Tag an app", Handle: a.putAppTag},
+		{Method: del, Pattern: one + "/tags/:tagId", Name: "deleteAppTag", Grants: programs, Row: "app-tag", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Take a tag off an app", Handle: a.deleteAppTag},
 	}
 }
 
 // getAppEnvironment serves GET /api/apps/{id}/environment: 200 and {env: {name: mask}}, with null in
 // place of the mask for a variable that the manifest declares and that has no value; 404; 403.
-func (n drafted) getAppEnvironment(r *request) (reply, error) {
-	all, err := n.Apps.Environment(r.Context(), r.param("id"))
+func (n drafted) getAppEnvironment(r *rest.Request) (rest.Reply, error) {
+	all, err := n.Apps.Environment(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	var names, unset []string
 	for _, v := range all {
@@ -54,20 +56,20 @@ func (n drafted) getAppEnvironment(r *request) (reply, error) {
 }
 
 // putAppVariable serves PUT /api/apps/{id}/environment/{key} {value}: 200 and the app; 400 for a bad name or value; 404; 403.
-func (a appPartRoutes) putAppVariable(r *request) (reply, error) {
-	value, err := r.secretValue()
+func (a appPartRoutes) putAppVariable(r *rest.Request) (rest.Reply, error) {
+	value, err := secretValueOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return a.shownApp(a.Apps.SetVariable(r.Context(), r.param("id"), r.param("key"), value))
+	return a.shownApp(a.Apps.SetVariable(r.Context(), r.Param("id"), r.Param("key"), value))
 }
 
 // deleteAppVariable serves DELETE /api/apps/{id}/environment/{key}: 200; 404; 403.
-func (a appPartRoutes) deleteAppVariable(r *request) (reply, error) {
-	if err := a.Apps.RemoveVariable(r.Context(), r.param("id"), r.param("key")); err != nil {
-		return reply{}, err
+func (a appPartRoutes) deleteAppVariable(r *rest.Request) (rest.Reply, error) {
+	if err := a.Apps.RemoveVariable(r.Context(), r.Param("id"), r.Param("key")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // dependencyBody is the binding of an alias as the API writes it.
@@ -93,56 +95,56 @@ func (a appPartRoutes) dependencies(app string, all []apps.Dataset) hal.Resource
 }
 
 // listAppDependencies serves GET /api/apps/{id}/dependencies: 200 and the datasets that the app's aliases are bound to; 404.
-func (a appPartRoutes) listAppDependencies(r *request) (reply, error) {
-	all, err := a.Apps.Datasets(r.Context(), r.param("id"))
+func (a appPartRoutes) listAppDependencies(r *rest.Request) (rest.Reply, error) {
+	all, err := a.Apps.Datasets(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.dependencies(r.param("id"), all))
+	return rest.OK(a.dependencies(r.Param("id"), all))
 }
 
 // getAppDependency serves GET /api/apps/{id}/dependencies/{name}: 200 and the binding; 404.
-func (a appPartRoutes) getAppDependency(r *request) (reply, error) {
-	all, err := a.Apps.Datasets(r.Context(), r.param("id"))
+func (a appPartRoutes) getAppDependency(r *rest.Request) (rest.Reply, error) {
+	all, err := a.Apps.Datasets(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	at := slices.IndexFunc(all, func(d apps.Dataset) bool { return d.Alias == r.param("name") })
+	at := slices.IndexFunc(all, func(d apps.Dataset) bool { return d.Alias == r.Param("name") })
 	if at < 0 {
-		return reply{}, errs.New(errs.NotFound, "Dependency not found.")
+		return rest.Reply{}, errs.New(errs.NotFound, "Dependency not found.")
 	}
-	return ok(a.dependency(r.param("id"), all[at]))
+	return rest.OK(a.dependency(r.Param("id"), all[at]))
 }
 
 // putAppDependency serves PUT /api/apps/{id}/dependencies/{name} {datasetId, label?}: 200 and the binding; 400 for an unknown dataset;
 // 404; 403 without the permission bind.
-func (a appPartRoutes) putAppDependency(r *request) (reply, error) {
-	in, err := decodeUpdate[struct {
-		DatasetID string        `json:"datasetId"`
-		Label     field[string] `json:"label"`
+func (a appPartRoutes) putAppDependency(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[struct {
+		DatasetID string             `json:"datasetId"`
+		Label     rest.Field[string] `json:"label"`
 	}](r, dependencyBody{})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if in.DatasetID, err = a.entityID(r.Context(), kindDataset, in.DatasetID); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	d, err := a.Apps.Bind(r.Context(), r.param("id"), r.param("name"), func(d *apps.Dataset) {
+	d, err := a.Apps.Bind(r.Context(), r.Param("id"), r.Param("name"), func(d *apps.Dataset) {
 		d.DatasetID = in.DatasetID
-		in.Label.apply(&d.Label)
+		in.Label.Apply(&d.Label)
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.dependency(r.param("id"), d))
+	return rest.OK(a.dependency(r.Param("id"), d))
 }
 
 // deleteAppDependency serves DELETE /api/apps/{id}/dependencies/{name}: 200; 404; 403.
-func (a appPartRoutes) deleteAppDependency(r *request) (reply, error) {
-	if err := a.Apps.Unbind(r.Context(), r.param("id"), r.param("name")); err != nil {
-		return reply{}, err
+func (a appPartRoutes) deleteAppDependency(r *rest.Request) (rest.Reply, error) {
+	if err := a.Apps.Unbind(r.Context(), r.Param("id"), r.Param("name")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // tagBody is a tag of an app as the API writes it.
@@ -165,42 +167,42 @@ func (a appPartRoutes) appTags(app string, tags []string) hal.Resource {
 }
 
 // listAppTags serves GET /api/apps/{id}/tags: 200 and the ids of the app's tags; 404.
-func (a appPartRoutes) listAppTags(r *request) (reply, error) {
-	tags, err := a.Apps.Tags(r.Context(), r.param("id"))
+func (a appPartRoutes) listAppTags(r *rest.Request) (rest.Reply, error) {
+	tags, err := a.Apps.Tags(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.appTags(r.param("id"), tags))
+	return rest.OK(a.appTags(r.Param("id"), tags))
 }
 
 // getAppTag serves GET /api/apps/{id}/tags/{tagId}: 200 and the id of the tag; 404 for one that the app does not have.
-func (a appPartRoutes) getAppTag(r *request) (reply, error) {
-	tags, err := a.Apps.Tags(r.Context(), r.param("id"))
+func (a appPartRoutes) getAppTag(r *rest.Request) (rest.Reply, error) {
+	tags, err := a.Apps.Tags(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	id, _ := uuids.Parse(r.param("tagId"))
+	id, _ := uuids.Parse(r.Param("tagId"))
 	if !slices.Contains(tags, id) {
-		return reply{}, errs.New(errs.NotFound, "Tag not found.")
+		return rest.Reply{}, errs.New(errs.NotFound, "Tag not found.")
 	}
-	return ok(a.appTag(r.param("id"), id))
+	return rest.OK(a.appTag(r.Param("id"), id))
 }
 
 // putAppTag serves PUT /api/apps/{id}/tags/{tagId}: 200 and the tag of the app; 404, also for an unknown tag; 403.
-func (a appPartRoutes) putAppTag(r *request) (reply, error) {
-	if err := r.noBody(tagBody{}); err != nil {
-		return reply{}, err
+func (a appPartRoutes) putAppTag(r *rest.Request) (rest.Reply, error) {
+	if err := r.NoBody(tagBody{}); err != nil {
+		return rest.Reply{}, err
 	}
-	if err := a.Apps.AddTag(r.Context(), r.param("id"), r.param("tagId")); err != nil {
-		return reply{}, err
+	if err := a.Apps.AddTag(r.Context(), r.Param("id"), r.Param("tagId")); err != nil {
+		return rest.Reply{}, err
 	}
-	return ok(a.appTag(r.param("id"), strings.ToLower(r.param("tagId"))))
+	return rest.OK(a.appTag(r.Param("id"), strings.ToLower(r.Param("tagId"))))
 }
 
 // deleteAppTag serves DELETE /api/apps/{id}/tags/{tagId}: 200; 404; 403.
-func (a appPartRoutes) deleteAppTag(r *request) (reply, error) {
-	if err := a.Apps.RemoveTag(r.Context(), r.param("id"), r.param("tagId")); err != nil {
-		return reply{}, err
+func (a appPartRoutes) deleteAppTag(r *rest.Request) (rest.Reply, error) {
+	if err := a.Apps.RemoveTag(r.Context(), r.Param("id"), r.Param("tagId")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -16,14 +18,14 @@ import (
 // checkRedirect returns errs.Upstream for an answer of a server route that leads a browser
 // elsewhere than to the app's own paths and the hosts in config.redirects. The app's own paths are
 // those of its view, and all at its own origin.
-func (a *api) checkRedirect(r *request, v apps.Viewed, route handlers.Route, answer handlers.Response) error {
+func (a *api) checkRedirect(r *rest.Request, v apps.Viewed, route handlers.Route, answer handlers.Response) error {
 	to, ok := answer.Headers["location"]
 	if !ok || answer.Status < http.StatusMultipleChoices || answer.Status >= http.StatusBadRequest {
 		return nil
 	}
-	from, own := a.BaseURL+hal.Href("apps", r.view.app, "view")+"/api/"+r.view.below, ""
-	if r.view.files {
-		from = a.BaseURL + hal.Href("apps", r.view.app, "view") + "/-/" + r.view.below
+	from, own := a.BaseURL+hal.Href("apps", visitOf(r).view.app, "view")+"/api/"+visitOf(r).view.below, ""
+	if visitOf(r).view.files {
+		from = a.BaseURL + hal.Href("apps", visitOf(r).view.app, "view") + "/-/" + visitOf(r).view.below
 	}
 	if at := originOf(r.Context()); at != nil {
 		from, own = at.origin+"/", at.origin
@@ -40,7 +42,7 @@ func (a *api) checkRedirect(r *request, v apps.Viewed, route handlers.Route, ans
 		return nil
 	}
 	if path, mounted := strings.CutPrefix(u.EscapedPath(), a.mount); origin == a.origin && mounted {
-		if app := viewAddressOf(path).app; app != "" && (app == v.ID || app == r.view.app) {
+		if app := viewAddressOf(path).app; app != "" && (app == v.ID || app == visitOf(r).view.app) {
 			return nil
 		}
 		return refuse("the host "+u.Host+" outside of the app's own paths", "which the route does not allow")
@@ -69,11 +71,11 @@ func browserTarget(from, to string) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, rest := to, ""
+	path, tail := to, ""
 	if i := strings.IndexAny(to, "?#"); i >= 0 {
-		path, rest = to[:i], to[i:]
+		path, tail = to[:i], to[i:]
 	}
-	u, err := url.Parse(strings.NewReplacer("%2e", ".", "%2E", ".").Replace(path) + rest)
+	u, err := url.Parse(strings.NewReplacer("%2e", ".", "%2E", ".").Replace(path) + tail)
 	switch {
 	case err != nil:
 		return nil, errors.New("which is not an address")

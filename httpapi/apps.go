@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -16,41 +18,41 @@ import (
 type appRoutes struct{ *api }
 
 // routes returns the rows of apps, unless the host keeps them itself.
-func (a appRoutes) routes() []Route {
+func (a appRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
 	const one = "/api/apps/:id"
 	n := drafted{a.api, "apps", string(apps.Kind), "contents", a.Apps}
-	return []Route{
-		{Method: get, Pattern: "/api/apps", Name: "listApps", Grants: programs, Query: searched, Summary: "The apps that the caller sees", handle: a.listApps},
-		{Method: post, Pattern: "/api/apps", Name: "createApp", Grants: programs, Writes: InTx, Summary: "Add an app", handle: a.createApp},
-		{Method: get, Pattern: "/api/apps-list", Name: "listAllApps", Grants: programs, Heavy: brief, Query: none, Summary: "All apps that the caller sees, in short", handle: a.listAllApps},
-		{Method: get, Pattern: "/api/apps/drafts", Name: "listAppDrafts", Grants: programs, Query: none, Summary: "The drafts of the apps that the caller may change", handle: a.listAppDrafts},
-		{Method: get, Pattern: one, Name: "getApp", Grants: programs, Summary: "One app", handle: a.getApp},
-		{Method: put, Pattern: one, Name: "putApp", Grants: programs, Row: "app", Writes: InTx, Summary: "Change an app", handle: a.putApp},
-		{Method: del, Pattern: one, Name: "deleteApp", Grants: programs, Row: "app", Writes: InTx, Options: noOptions{}, Summary: "Delete an app, so that it can be restored", handle: a.deleteApp},
-		{Method: post, Pattern: one + "/_restore", Name: "restoreApp", Grants: programs, Writes: InTx, Options: noOptions{}, Summary: "Restore a deleted app", handle: a.restoreApp},
-		{Method: post, Pattern: one + "/_purge", Name: "purgeApp", Grants: programs, Writes: InTx, Options: noOptions{}, Summary: "Remove a deleted app for good", handle: a.purgeApp},
-		{Method: post, Pattern: one + "/_copy", Name: "copyApp", Grants: programs, Heavy: brief, Writes: InSlot, Options: copyAppInput{}, Summary: "Copy an app", handle: a.copyApp},
-		{Method: put, Pattern: one + "/owner", Name: "putAppOwner", Grants: rights, Row: "app", Writes: InTx, Summary: "Pass an app on to another owner", handle: a.putAppOwner},
+	return []rest.Route{
+		{Method: get, Pattern: "/api/apps", Name: "listApps", Grants: programs, Query: searched, Summary: "The apps that the caller sees", Handle: a.listApps},
+		{Method: post, Pattern: "/api/apps", Name: "createApp", Grants: programs, Writes: rest.InTx, Summary: "Add an app", Handle: a.createApp},
+		{Method: get, Pattern: "/api/apps-list", Name: "listAllApps", Grants: programs, Heavy: rest.Brief, Query: none, Summary: "All apps that the caller sees, in short", Handle: a.listAllApps},
+		{Method: get, Pattern: "/api/apps/drafts", Name: "listAppDrafts", Grants: programs, Query: none, Summary: "The drafts of the apps that the caller may change", Handle: a.listAppDrafts},
+		{Method: get, Pattern: one, Name: "getApp", Grants: programs, Summary: "One app", Handle: a.getApp},
+		{Method: put, Pattern: one, Name: "putApp", Grants: programs, Row: "app", Writes: rest.InTx, Summary: "Change an app", Handle: a.putApp},
+		{Method: del, Pattern: one, Name: "deleteApp", Grants: programs, Row: "app", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Delete an app, so that it can be restored", Handle: a.deleteApp},
+		{Method: post, Pattern: one + "/_restore", Name: "restoreApp", Grants: programs, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Restore a deleted app", Handle: a.restoreApp},
+		{Method: post, Pattern: one + "/_purge", Name: "purgeApp", Grants: programs, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a deleted app for good", Handle: a.purgeApp},
+		{Method: post, Pattern: one + "/_copy", Name: "copyApp", Grants: programs, Heavy: rest.Brief, Writes: rest.InSlot, Options: copyAppInput{}, Summary: "Copy an app", Handle: a.copyApp},
+		{Method: put, Pattern: one + "/owner", Name: "putAppOwner", Grants: rights, Row: "app", Writes: rest.InTx, Summary: "Pass an app on to another owner", Handle: a.putAppOwner},
 
-		{Method: post, Pattern: one + "/_edit", Name: "editApp", Grants: programs, Heavy: brief, Writes: InTx, Options: forceInput{}, Summary: "Begin a draft of an app, or go on with it", handle: a.editApp},
-		{Method: get, Pattern: one + "/draft", Name: "getAppDraft", Grants: programs, Summary: "The draft of an app", handle: a.getAppDraft},
-		{Method: del, Pattern: one + "/draft", Name: "deleteAppDraft", Grants: programs, Row: "app", Writes: InTx, Options: noOptions{}, Summary: "Discard the draft of an app", handle: n.deleteDraft},
-		{Method: get, Pattern: one + "/draft/diff", Name: "getAppDraftDiff", Grants: programs, Heavy: brief, Summary: "What the draft of an app changes", handle: n.getDiff},
-		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAppDraft", Grants: programs, Heavy: brief, Writes: InSlot, Options: commitInput{}, Summary: "Publish the draft of an app", handle: a.commitAppDraft},
+		{Method: post, Pattern: one + "/_edit", Name: "editApp", Grants: programs, Heavy: rest.Brief, Writes: rest.InTx, Options: forceInput{}, Summary: "Begin a draft of an app, or go on with it", Handle: a.editApp},
+		{Method: get, Pattern: one + "/draft", Name: "getAppDraft", Grants: programs, Summary: "The draft of an app", Handle: a.getAppDraft},
+		{Method: del, Pattern: one + "/draft", Name: "deleteAppDraft", Grants: programs, Row: "app", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Discard the draft of an app", Handle: n.deleteDraft},
+		{Method: get, Pattern: one + "/draft/diff", Name: "getAppDraftDiff", Grants: programs, Heavy: rest.Brief, Summary: "What the draft of an app changes", Handle: n.getDiff},
+		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAppDraft", Grants: programs, Heavy: rest.Brief, Writes: rest.InSlot, Options: commitInput{}, Summary: "Publish the draft of an app", Handle: a.commitAppDraft},
 
-		{Method: get, Pattern: one + "/contents", Name: "listAppFiles", Grants: programs, Query: paged, Summary: "The files of an app", handle: n.listFiles},
-		{Method: post, Pattern: one + "/_compare", Name: "compareApp", Grants: programs, Heavy: brief, Options: compareInput{}, Summary: "How the files of an app differ from others", handle: a.compareApp},
-		{Method: get, Pattern: one + "/contents/*path", Name: "getAppFile", Grants: programs, Heavy: brief, AnyType: true, Summary: "The bytes of an app's file", handle: n.getFile},
-		{Method: put, Pattern: one + "/contents/*path", Name: "putAppFile", Grants: programs, Row: "library-file", Heavy: brief, Summary: "Write a file of an app", handle: n.putFile},
-		{Method: del, Pattern: one + "/contents/*path", Name: "deleteAppFile", Grants: programs, Row: "library-file", Writes: InTx, Options: noOptions{}, Summary: "Remove a file of an app", handle: n.deleteFile},
+		{Method: get, Pattern: one + "/contents", Name: "listAppFiles", Grants: programs, Query: paged, Summary: "The files of an app", Handle: n.listFiles},
+		{Method: post, Pattern: one + "/_compare", Name: "compareApp", Grants: programs, Heavy: rest.Brief, Options: compareInput{}, Summary: "How the files of an app differ from others", Handle: a.compareApp},
+		{Method: get, Pattern: one + "/contents/*path", Name: "getAppFile", Grants: programs, Heavy: rest.Brief, AnyType: true, Summary: "The bytes of an app's file", Handle: n.getFile},
+		{Method: put, Pattern: one + "/contents/*path", Name: "putAppFile", Grants: programs, Row: "library-file", Heavy: rest.Brief, Summary: "Write a file of an app", Handle: n.putFile},
+		{Method: del, Pattern: one + "/contents/*path", Name: "deleteAppFile", Grants: programs, Row: "library-file", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a file of an app", Handle: n.deleteFile},
 
-		{Method: get, Pattern: one + "/shares", Name: "listAppShares", Grants: rights, Query: none, Summary: "With whom an app is shared", handle: n.listShares},
-		{Method: get, Pattern: one + "/shares/:principalId", Name: "getAppShare", Grants: rights, Summary: "The share of one principal", handle: n.getShare},
-		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAppShare", Grants: rights, Row: "app-share", Writes: InTx, Summary: "Share an app, or change a share", handle: n.putShare},
-		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAppShare", Grants: rights, Row: "app-share", Writes: InTx, Options: noOptions{}, Summary: "End a share", handle: n.deleteShare},
+		{Method: get, Pattern: one + "/shares", Name: "listAppShares", Grants: rights, Query: none, Summary: "With whom an app is shared", Handle: n.listShares},
+		{Method: get, Pattern: one + "/shares/:principalId", Name: "getAppShare", Grants: rights, Summary: "The share of one principal", Handle: n.getShare},
+		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAppShare", Grants: rights, Row: "app-share", Writes: rest.InTx, Summary: "Share an app, or change a share", Handle: n.putShare},
+		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAppShare", Grants: rights, Row: "app-share", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "End a share", Handle: n.deleteShare},
 	}
 }
 
@@ -230,11 +232,11 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 }
 
 // shownApp replies with the result of a service: 200 and the app.
-func (a *api) shownApp(v apps.Shown, err error) (reply, error) {
+func (a *api) shownApp(v apps.Shown, err error) (rest.Reply, error) {
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.deployedApp(v))
+	return rest.OK(a.deployedApp(v))
 }
 
 // deployedApp encodes an app with what was deployed, if anything.
@@ -251,20 +253,20 @@ func (a *api) deployedApp(v apps.Shown) hal.Resource {
 
 // listApps serves GET /api/apps: 200 and a page of the apps that the caller sees, without drafts and deleted apps, 20 unless limit
 // says otherwise, ordered by name unless sort says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
-func (a appRoutes) listApps(r *request) (reply, error) {
-	q, err := r.page(20)
+func (a appRoutes) listApps(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(20)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	page, err := a.Apps.Page(r.Context(), q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	extra := map[string]any{
 		"aggs":        map[string]int{"total": page.Total},
-		"permissions": map[string]bool{"create": a.Apps.CanCreate(r.who)},
+		"permissions": map[string]bool{"create": a.Apps.CanCreate(r.Who)},
 	}
-	return ok(collection(a.api, r, q, page, "inf:app", extra, func(v apps.Shown) hal.Resource { return a.app(v, false) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:app", extra, func(v apps.Shown) hal.Resource { return a.app(v, false) }))
 }
 
 // appRow is an app in the plain list.
@@ -295,9 +297,9 @@ func (a *api) appRow(v apps.Shown) appRow {
 }
 
 // listAllApps serves GET /api/apps-list: 200 and an array of all apps that the caller sees, without definitions, ordered by name.
-func (a appRoutes) listAllApps(r *request) (reply, error) {
-	return streamed(func(w io.Writer) error {
-		return writeArray(w, a.Apps.All(r.Context()), func(dst []byte, v apps.Shown) []byte {
+func (a appRoutes) listAllApps(r *rest.Request) (rest.Reply, error) {
+	return rest.Streamed(func(w io.Writer) error {
+		return rest.WriteArray(w, a.Apps.All(r.Context()), func(dst []byte, v apps.Shown) []byte {
 			row, _ := json.Marshal(a.appRow(v)) // it has nothing that cannot be encoded
 			return append(dst, row...)
 		})
@@ -305,34 +307,34 @@ func (a appRoutes) listAllApps(r *request) (reply, error) {
 }
 
 // listAppDrafts serves GET /api/apps/drafts: 200 and an array of the drafts of the apps that the caller may change.
-func (a appRoutes) listAppDrafts(r *request) (reply, error) {
+func (a appRoutes) listAppDrafts(r *rest.Request) (rest.Reply, error) {
 	drafts, err := a.Apps.Drafts(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	rows := make([]appRow, len(drafts))
 	for i, d := range drafts {
 		rows[i] = a.appRow(d)
 	}
-	return ok(rows)
+	return rest.OK(rows)
 }
 
 // datasetInput is what binds an alias to a dataset.
 type datasetInput struct {
-	DatasetID string        `json:"datasetId"`
-	Alias     string        `json:"alias"`
-	Label     field[string] `json:"label"`
+	DatasetID string             `json:"datasetId"`
+	Alias     string             `json:"alias"`
+	Label     rest.Field[string] `json:"label"`
 }
 
 // createApp serves POST /api/apps: 201 and the app, which the caller owns, with an empty library. 403 without the license for the
 // type app, or below the role designer (for the type app admin); 409 for a slug that the caller has used.
-func (a appRoutes) createApp(r *request) (reply, error) {
-	in, err := decode[struct {
+func (a appRoutes) createApp(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[struct {
 		appInput
 		Datasets []datasetInput `json:"datasets"`
 	}](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	var v apps.App
 	if in.Type != nil {
@@ -343,56 +345,56 @@ func (a appRoutes) createApp(r *request) (reply, error) {
 	}
 	v.Slug, v.Description, v.FolderID, v.Source, v.SourceID = in.Slug.Value, in.Description.Value, in.FolderID.Value, in.Source.Value, in.SourceID.Value
 	if v.Defn, v.Settings, err = in.objects(); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	for _, d := range in.Datasets {
 		bound := apps.Dataset{Alias: d.Alias}
 		if bound.DatasetID, err = a.entityID(r.Context(), kindDataset, d.DatasetID); err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
-		d.Label.apply(&bound.Label)
+		d.Label.Apply(&bound.Label)
 		v.Datasets = append(v.Datasets, bound)
 	}
 	app, err := a.Apps.Create(r.Context(), v)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return created(a.href("apps", app.ID), a.app(app, true))
+	return rest.Created(a.href("apps", app.ID), a.app(app, true))
 }
 
 // getApp serves GET /api/apps/{id}, an id or a natural id: 200 and the app; 404 for one that the caller does not see. A draft is
 // found by its id, by those who may change the app.
-func (a appRoutes) getApp(r *request) (reply, error) {
-	return a.shownApp(a.Apps.Get(r.Context(), r.param("id")))
+func (a appRoutes) getApp(r *rest.Request) (rest.Reply, error) {
+	return a.shownApp(a.Apps.Get(r.Context(), r.Param("id")))
 }
 
 // appInput is the body of a write to an app. A field that is left out stays as it is; of defn and settings, so does a member.
 type appInput struct {
-	Type        *string                `json:"type"`
-	Name        *string                `json:"name"`
-	Slug        field[string]          `json:"slug"`
-	Description field[string]          `json:"description"`
-	Defn        field[json.RawMessage] `json:"defn"`
-	Settings    field[json.RawMessage] `json:"settings"`
-	FolderID    field[string]          `json:"folderId"`
-	Source      field[string]          `json:"source"`
-	SourceID    field[string]          `json:"sourceId"`
+	Type        *string                     `json:"type"`
+	Name        *string                     `json:"name"`
+	Slug        rest.Field[string]          `json:"slug"`
+	Description rest.Field[string]          `json:"description"`
+	Defn        rest.Field[json.RawMessage] `json:"defn"`
+	Settings    rest.Field[json.RawMessage] `json:"settings"`
+	FolderID    rest.Field[string]          `json:"folderId"`
+	Source      rest.Field[string]          `json:"source"`
+	SourceID    rest.Field[string]          `json:"sourceId"`
 }
 
 // objects returns the members of defn and settings that are given, nil for none.
 func (in appInput) objects() (defn, settings json.RawMessage, err error) {
-	for name, f := range map[string]field[json.RawMessage]{"defn": in.Defn, "settings": in.Settings} {
+	for name, f := range map[string]rest.Field[json.RawMessage]{"defn": in.Defn, "settings": in.Settings} {
 		if f.Set && f.Value == nil {
 			return nil, nil, errs.New(errs.Invalid, "%s must be a JSON object: a member that is null is removed", name)
 		}
 	}
-	in.Defn.apply(&defn)
-	in.Settings.apply(&settings)
+	in.Defn.Apply(&defn)
+	in.Settings.Apply(&settings)
 	return defn, settings, nil
 }
 
 // given returns the value of a field that is part of a body, as a change of it.
-func given[T any](f field[T]) **T {
+func given[T any](f rest.Field[T]) **T {
 	if !f.Set {
 		return nil
 	}
@@ -402,10 +404,10 @@ func given[T any](f field[T]) **T {
 // putApp serves PUT /api/apps/{id}: 200 and the changed app or draft; what the body leaves out stays, also members of defn, of
 // defn.env and of settings, of which null removes one. A mask keeps the value of a variable. The type can change from report to app.
 // 403 without the permission write; 409 for a taken slug, and for a draft that somebody else edits.
-func (a appRoutes) putApp(r *request) (reply, error) {
-	in, err := decodeUpdate[appInput](r, appBody{AwaitsOwner: true})
+func (a appRoutes) putApp(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[appInput](r, appBody{AwaitsOwner: true})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	edit := apps.Edit{
 		Name: in.Name, Slug: given(in.Slug), Description: given(in.Description), FolderID: given(in.FolderID), Source: given(in.Source),
@@ -416,31 +418,31 @@ func (a appRoutes) putApp(r *request) (reply, error) {
 		edit.Type = &tier
 	}
 	if edit.Defn, edit.Settings, err = in.objects(); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return a.shownApp(a.Apps.Update(r.Context(), r.param("id"), edit))
+	return a.shownApp(a.Apps.Update(r.Context(), r.Param("id"), edit))
 }
 
 // deleteApp serves DELETE /api/apps/{id}: 200; the app is gone from everywhere but _restore and _purge; 404; 403.
-func (a appRoutes) deleteApp(r *request) (reply, error) {
-	if err := a.Apps.Delete(r.Context(), r.param("id")); err != nil {
-		return reply{}, err
+func (a appRoutes) deleteApp(r *rest.Request) (rest.Reply, error) {
+	if err := a.Apps.Delete(r.Context(), r.Param("id")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // restoreApp serves POST /api/apps/{id}/_restore with the id of a deleted app: 200 and the app, without its slug if that is taken
 // by now; 404; 403.
-func (a appRoutes) restoreApp(r *request) (reply, error) {
-	return a.shownApp(a.Apps.Restore(r.Context(), r.param("id")))
+func (a appRoutes) restoreApp(r *rest.Request) (rest.Reply, error) {
+	return a.shownApp(a.Apps.Restore(r.Context(), r.Param("id")))
 }
 
 // purgeApp serves POST /api/apps/{id}/_purge with the id of a deleted app: 200; 404 for one that is not deleted; 403.
-func (a appRoutes) purgeApp(r *request) (reply, error) {
-	if err := a.Apps.Purge(r.Context(), r.param("id")); err != nil {
-		return reply{}, err
+func (a appRoutes) purgeApp(r *rest.Request) (rest.Reply, error) {
+	if err := a.Apps.Purge(r.Context(), r.Param("id")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // copyAppInput are the options of _copy.
@@ -451,66 +453,66 @@ type copyAppInput struct {
 // copyApp serves POST /api/apps/{id}/_copy: 201 and the copy, which the caller owns, with the files and without shares, slug and
 // values of variables; 404; 403; 400 for a draft. A copy with handlers or migrations is deployed if the app was, unless that came from
 // another tenant, and has what deployApp answers beside it; why it could not be deployed is in deployed.warnings.
-func (a appRoutes) copyApp(r *request) (reply, error) {
-	in, err := options[copyAppInput](r)
+func (a appRoutes) copyApp(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[copyAppInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	v, err := a.Apps.Copy(r.Context(), r.param("id"), in.Name)
+	v, err := a.Apps.Copy(r.Context(), r.Param("id"), in.Name)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return created(a.href("apps", v.ID), a.deployedApp(v))
+	return rest.Created(a.href("apps", v.ID), a.deployedApp(v))
 }
 
 // putAppOwner serves PUT /api/apps/{id}/owner {ownerId}: 200 and the app; 400 for an unknown principal; 404; 403.
-func (a appRoutes) putAppOwner(r *request) (reply, error) {
-	in, err := decode[struct {
+func (a appRoutes) putAppOwner(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[struct {
 		OwnerID string `json:"ownerId"`
 	}](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if in.OwnerID == "" {
-		return reply{}, errs.New(errs.Invalid, "ownerId is required: a username, or the id of a team")
+		return rest.Reply{}, errs.New(errs.Invalid, "ownerId is required: a username, or the id of a team")
 	}
-	return a.shownApp(a.Apps.SetOwner(r.Context(), r.param("id"), in.OwnerID))
+	return a.shownApp(a.Apps.SetOwner(r.Context(), r.Param("id"), in.OwnerID))
 }
 
 // editApp serves POST /api/apps/{id}/_edit: 200 and the draft, whose lock the caller's session has now, or another one that
 // editingLockedBy names; with force=true the caller's in any case. 404; 403.
-func (a appRoutes) editApp(r *request) (reply, error) {
-	force, err := r.force()
+func (a appRoutes) editApp(r *rest.Request) (rest.Reply, error) {
+	force, err := forceOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return a.shownApp(a.Apps.Edit(r.Context(), r.param("id"), force))
+	return a.shownApp(a.Apps.Edit(r.Context(), r.Param("id"), force))
 }
 
 // getAppDraft serves GET /api/apps/{id}/draft: 200 and the draft; 404; 403.
-func (a appRoutes) getAppDraft(r *request) (reply, error) {
-	return a.shownApp(a.Apps.Draft(r.Context(), r.param("id")))
+func (a appRoutes) getAppDraft(r *rest.Request) (rest.Reply, error) {
+	return a.shownApp(a.Apps.Draft(r.Context(), r.Param("id")))
 }
 
 // commitAppDraft serves POST /api/apps/{id}/draft/_commit: 200 and the app as it is published, with what deployApp answers beside it;
 // 404; 403; 409 while somebody else edits the draft, or when the app has changed since the draft began, unless force=true; 400 with what
 // is wrong in a manifest that cannot be read, unless force=true, in a handler or in a migration,
 // and with strict=true as deployApp has.
-func (a appRoutes) commitAppDraft(r *request) (reply, error) {
-	in, err := options[commitInput](r)
+func (a appRoutes) commitAppDraft(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[commitInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	var o apps.PublishOptions
-	in.Force.apply(&o.Force)
-	in.Strict.apply(&o.Strict)
-	return a.shownApp(a.Apps.Commit(r.Context(), r.param("id"), o))
+	in.Force.Apply(&o.Force)
+	in.Strict.Apply(&o.Strict)
+	return a.shownApp(a.Apps.Commit(r.Context(), r.Param("id"), o))
 }
 
 // commitInput are the options of the _commit of an app's draft.
 type commitInput struct {
-	Force  field[bool] `json:"force"`
-	Strict field[bool] `json:"strict"`
+	Force  rest.Field[bool] `json:"force"`
+	Strict rest.Field[bool] `json:"strict"`
 }
 
 // compareInput are the options of _compare.
@@ -521,14 +523,14 @@ type compareInput struct {
 // digests are the SHA-256 of files by path.
 type digests map[string]string
 
-// fillField implements fieldFiller. Its error names the path whose value is no string.
-func (d *digests) fillField(_ *filler, raw json.RawMessage, path string) error {
+// FillField implements fieldFiller. Its error names the path whose value is no string.
+func (d *digests) FillField(_ *rest.Filler, raw json.RawMessage, path string) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-		return wrongType(path, reflect.TypeFor[digests]())
+		return rest.WrongType(path, reflect.TypeFor[digests]())
 	}
 	*d = make(digests, len(members))
-	for _, name := range sortedKeys(members) {
+	for _, name := range rest.SortedKeys(members) {
 		var digest *string
 		if err := json.Unmarshal(members[name], &digest); err != nil || digest == nil {
 			return errs.New(errs.Invalid, "%s: each value must be a string, the SHA-256 of the file", path)
@@ -557,21 +559,21 @@ type comparisonBody struct {
 // SHA-256 of the app's files that differ or are in addition (digests), the id of the app's draft (draftId) and the most bytes of a file
 // (maxFileBytes). It changes nothing. 400 for a path that no file can have and for what is
 // no SHA-256; 404; 403 for those who may only run the app.
-func (a appRoutes) compareApp(r *request) (reply, error) {
-	in, err := options[compareInput](r)
+func (a appRoutes) compareApp(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[compareInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if in.Files == nil {
-		return reply{}, errs.New(errs.Invalid, "files is required: an object of the SHA-256 of each file by its path")
+		return rest.Reply{}, errs.New(errs.Invalid, "files is required: an object of the SHA-256 of each file by its path")
 	}
-	c, err := a.Apps.Compare(r.Context(), r.param("id"), in.Files)
+	c, err := a.Apps.Compare(r.Context(), r.Param("id"), in.Files)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	list := func(paths []string) []string { return append([]string{}, paths...) }
-	links := hal.Self(a.href("apps", r.param("id"), "_compare")).With("inf:app", a.href("apps", r.param("id"))).With("inf:contents", a.href("apps", r.param("id"), "contents"))
-	return ok(hal.Resource{Links: links, Value: comparisonBody{
+	links := hal.Self(a.href("apps", r.Param("id"), "_compare")).With("inf:app", a.href("apps", r.Param("id"))).With("inf:contents", a.href("apps", r.Param("id"), "contents"))
+	return rest.OK(hal.Resource{Links: links, Value: comparisonBody{
 		c.App.Tenant, c.App.ID, c.App.EditingID, c.DraftID, c.Unchanged, list(c.Missing), list(c.Differs), list(c.Extra), c.Digests, c.MaxFile,
 	}})
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -21,14 +23,14 @@ import (
 type appServerRoutes struct{ *api }
 
 // routes returns the rows of the methods but GET below a view, of which only those of an app's server exist.
-func (a appServerRoutes) routes() []Route {
+func (a appServerRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
-	var routes []Route
+	var routes []rest.Route
 	for _, m := range []struct{ method, name string }{{http.MethodPost, "postToAppServer"}, {http.MethodPut, "putToAppServer"}, {http.MethodPatch, "patchAtAppServer"}, {http.MethodDelete, "deleteAtAppServer"}} {
-		routes = append(routes, Route{
-			Method: m.method, Pattern: "/api/apps/:id/view/api/*path", Name: m.name, Grants: programs, AnyType: true, AnyQuery: true, View: true, Slashes: true, Summary: "A route of an app's server", handle: a.callAppServer,
+		routes = append(routes, rest.Route{
+			Method: m.method, Pattern: "/api/apps/:id/view/api/*path", Name: m.name, Grants: programs, AnyType: true, AnyQuery: true, View: true, Slashes: true, Summary: "A route of an app's server", Handle: a.callAppServer,
 		})
 	}
 	return routes
@@ -52,79 +54,79 @@ func (at viewAddress) server(own bool) (path string, ok bool) {
 
 // callAppServer serves POST, PUT, PATCH and DELETE /api/apps/{id}/view/api/_server/{path} and the same behind the view token of a page: what
 // the handler of the app answers, see callServer. 405 for other paths below view/api.
-func (a appServerRoutes) callAppServer(r *request) (reply, error) {
-	if path, ok := r.serverPath(); ok {
+func (a appServerRoutes) callAppServer(r *rest.Request) (rest.Reply, error) {
+	if path, ok := serverPathOf(r); ok {
 		return a.callServer(r, path)
 	}
-	return reply{}, notAllowed{methods: "GET, HEAD"}
+	return rest.Reply{}, rest.NotAllowed{Methods: "GET, HEAD"}
 }
 
 // serverPath is server of the address of the request.
-func (r *request) serverPath() (path string, ok bool) {
-	return r.view.server(originOf(r.Context()) != nil)
+func serverPathOf(r *rest.Request) (path string, ok bool) {
+	return visitOf(r).view.server(originOf(r.Context()) != nil)
 }
 
 // callServer replies with what the handler of a server route answers: GET, HEAD and the methods that its file exports. The handler runs with the
 // rights of the viewer. Errors: errs.NotFound; a handlers.NotAllowed; errs.Forbidden for a viewer with none of the roles that the route is for;
 // errs.Conflict for a manifest that cannot be read, and for a draft whose handlers cannot be
 // compiled; errs.TooLarge; errs.Upstream for a redirect elsewhere; errs.Unavailable.
-func (a *api) callServer(r *request, path string) (reply, error) {
-	v, err := a.viewed(r, r.claims.Role)
+func (a *api) callServer(r *rest.Request, path string) (rest.Reply, error) {
+	v, err := a.viewed(r, visitOf(r).claims.Role)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	route, params, err := a.Handlers.Match(r.Context(), handlersApp(v.App), handlers.Server, r.Method, "/"+path)
-	if refused := a.issuedUnder(r.Context(), r.claims, v); refused != nil { // after Match, which may have found a new program
-		return reply{}, refused
+	if refused := a.issuedUnder(r.Context(), visitOf(r).claims, v); refused != nil { // after Match, which may have found a new program
+		return rest.Reply{}, refused
 	}
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if roles := route.Roles(); len(roles) > 0 && !slices.ContainsFunc(roles, func(id string) bool { return slices.Contains(v.Roles, id) }) {
-		return reply{}, errs.New(errs.Forbidden, "This route of the app is for the roles %s.", strings.Join(roles, ", "))
+		return rest.Reply{}, errs.New(errs.Forbidden, "This route of the app is for the roles %s.", strings.Join(roles, ", "))
 	}
 	if !route.CrossSite() {
 		if err := a.fromOtherSite(r); err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
 	}
 	app, err := a.Apps.Unchecked().Running(r.Context(), v.Tenant, v.ID)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	in, err := a.serverRequest(r, path, params)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	in.Roles = v.Roles
 	began := time.Now()
-	answer, err := a.runHandler(r.Context(), handlerCall{app: app, access: v.Manifest, who: r.who, viewed: true, route: route, request: in, readOnly: r.who.ReadOnly, byCookie: isRead(r.Method) && r.byCookie(), send: slices.Equal(in.Query["send"], []string{"true"})})
+	answer, err := a.runHandler(r.Context(), handlerCall{app: app, access: v.Manifest, who: r.Who, viewed: true, route: route, request: in, readOnly: r.Who.ReadOnly, byCookie: rest.IsRead(r.Method) && byCookie(r), send: slices.Equal(in.Query["send"], []string{"true"})})
 	if err == nil {
 		err = a.checkRedirect(r, v, route, answer)
 	}
 	if v.EditingID == nil {
 		status := answer.Status
 		if err != nil {
-			status = max(statusOf[errs.CodeOf(err)], http.StatusBadRequest)
+			status = max(rest.StatusOf[errs.CodeOf(err)], http.StatusBadRequest)
 		}
 		a.Handlers.Count(v.Tenant, v.ID, string(handlers.Server), r.Method, route.Path, status, time.Since(began))
 	}
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return handled(answer), nil
 }
 
 // byCookie reports whether a browser may have added by itself what names the caller of a request to
 // a view: a cookie, not a bearer token or the view token of a page.
-func (r *request) byCookie() bool {
-	return originOf(r.Context()) != nil || r.token == "" && !hasBearer(r.Request)
+func byCookie(r *rest.Request) bool {
+	return originOf(r.Context()) != nil || visitOf(r).token == "" && !hasBearer(r.Request)
 }
 
 // fromOtherSite returns errs.Forbidden for a call by cookie that a page of another origin has
 // started: a navigation and a page of a neighbouring app count as one. Browsers that send no
 // Sec-Fetch-Site are known by Origin or Referer.
-func (a *api) fromOtherSite(r *request) error {
+func (a *api) fromOtherSite(r *rest.Request) error {
 	own := a.origin
 	if at := originOf(r.Context()); at != nil {
 		own = at.origin
@@ -135,7 +137,7 @@ func (a *api) fromOtherSite(r *request) error {
 	}
 	site, origin, referer := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin"), r.Header.Get("Referer")
 	switch {
-	case !r.byCookie():
+	case !byCookie(r):
 	case site == "same-origin" || site == "none":
 	case site == "" && (origin == "" || ours(origin)) && (referer == "" || ours(referer)):
 	default:
@@ -150,7 +152,7 @@ func (a *api) countCall(v apps.Viewed, rule manifest.Rule, status int, err error
 		return
 	}
 	if err != nil {
-		if status = statusOf[errs.CodeOf(err)]; status == 0 {
+		if status = rest.StatusOf[errs.CodeOf(err)]; status == 0 {
 			status = http.StatusInternalServerError
 		}
 	}
@@ -158,8 +160,8 @@ func (a *api) countCall(v apps.Viewed, rule manifest.Rule, status int, err error
 }
 
 // serverRequest returns what a handler gets of a request to a server route.
-func (a *api) serverRequest(r *request, path string, params map[string]string) (handlers.Request, error) {
-	query, err := parseQuery(r.Request)
+func (a *api) serverRequest(r *rest.Request, path string, params map[string]string) (handlers.Request, error) {
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
 		return handlers.Request{}, err
 	}
@@ -167,9 +169,9 @@ func (a *api) serverRequest(r *request, path string, params map[string]string) (
 		Method: r.Method, Path: "/" + path, Params: params, Query: query, ContentType: r.Header.Get("Content-Type"),
 		Headers: handlers.JoinHeaders(handlerHeaders(r), "authorization", "cookie", "proxy-authorization"),
 	}
-	if !isRead(r.Method) {
-		r.maxBody = a.MaxHandlerBody
-		if in.Body, err = r.read(); err != nil {
+	if !rest.IsRead(r.Method) {
+		r.MaxBody = a.MaxHandlerBody
+		if in.Body, err = r.Read(); err != nil {
 			return handlers.Request{}, err
 		}
 	}
@@ -179,7 +181,7 @@ func (a *api) serverRequest(r *request, path string, params map[string]string) (
 
 // handlerHeaders returns the headers of a request with Host, which net/http keeps apart: that of
 // the service, or of the app's own origin.
-func handlerHeaders(r *request) http.Header {
+func handlerHeaders(r *rest.Request) http.Header {
 	h := maps.Clone(r.Header)
 	host := r.Host
 	if own := originOf(r.Context()); own != nil {
@@ -192,12 +194,12 @@ func handlerHeaders(r *request) http.Header {
 }
 
 // handlerUser returns the viewer as handlers get it, nil for a visitor.
-func (a *api) handlerUser(r *request) (*handlers.User, error) {
-	if r.visitor != nil {
+func (a *api) handlerUser(r *rest.Request) (*handlers.User, error) {
+	if visitOf(r).visitor != nil {
 		return nil, nil
 	}
-	u := &handlers.User{ID: r.who.User, Type: "User", Name: r.who.User, Username: r.who.User, DisplayName: r.who.User}
-	user, err := a.Principals.User(r.Context(), r.who.User)
+	u := &handlers.User{ID: r.Who.User, Type: "User", Name: r.Who.User, Username: r.Who.User, DisplayName: r.Who.User}
+	user, err := a.Principals.User(r.Context(), r.Who.User)
 	if errs.CodeOf(err) == errs.NotFound { // a host's user may not be there
 		return u, nil
 	}

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -17,17 +19,17 @@ import (
 type appTokenRoutes struct{ *api }
 
 // routes returns the rows of the tokens that show apps to visitors, unless the host keeps apps itself.
-func (a appTokenRoutes) routes() []Route {
+func (a appTokenRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
 	const all = "/api/apps/:id/tokens"
 	n := a.appTokens()
-	return []Route{
-		{Method: get, Pattern: all, Name: "listAppTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens that show an app to visitors", handle: n.list},
-		{Method: post, Pattern: all, Name: "createAppToken", Grants: credentials, Secret: true, Writes: InTx, Summary: "Make a token that shows an app to visitors", handle: a.createAppToken},
-		{Method: get, Pattern: all + "/:tokenId", Name: "getAppToken", Grants: credentials, Secret: true, Summary: "One token that shows an app to visitors", handle: n.get},
-		{Method: del, Pattern: all + "/:tokenId", Name: "deleteAppToken", Grants: credentials, Row: "app-token", Writes: InTx, Options: noOptions{}, Summary: "Revoke a token that shows an app to visitors", handle: n.remove},
+	return []rest.Route{
+		{Method: get, Pattern: all, Name: "listAppTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens that show an app to visitors", Handle: n.list},
+		{Method: post, Pattern: all, Name: "createAppToken", Grants: credentials, Secret: true, Writes: rest.InTx, Summary: "Make a token that shows an app to visitors", Handle: a.createAppToken},
+		{Method: get, Pattern: all + "/:tokenId", Name: "getAppToken", Grants: credentials, Secret: true, Summary: "One token that shows an app to visitors", Handle: n.get},
+		{Method: del, Pattern: all + "/:tokenId", Name: "deleteAppToken", Grants: credentials, Row: "app-token", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Revoke a token that shows an app to visitors", Handle: n.remove},
 	}
 }
 
@@ -54,44 +56,44 @@ func (n tokened) links(t sessions.Token) hal.Links {
 
 // list serves GET /api/{plural}/{id}/tokens: 200 and a page of the tokens, newest first, without their keys; 400 for a draft; 403 without
 // the permission share; 404.
-func (n tokened) list(r *request) (reply, error) {
-	q, err := r.page(100)
+func (n tokened) list(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	page, err := n.page(r.Context(), r.param("id"), q)
+	page, err := n.page(r.Context(), r.Param("id"), q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(n.api, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource { return n.token(r.who, t) }))
+	return rest.OK(rest.Collection(n.BaseURL, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource { return n.token(r.Who, t) }))
 }
 
 // get serves GET /api/{plural}/{id}/tokens/{tokenId}: 200 and the token without its key; 400 for a draft; 403; 404.
-func (n tokened) get(r *request) (reply, error) {
-	t, err := n.one(r.Context(), r.param("id"), r.param("tokenId"))
+func (n tokened) get(r *rest.Request) (rest.Reply, error) {
+	t, err := n.one(r.Context(), r.Param("id"), r.Param("tokenId"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(n.token(r.who, t))
+	return rest.OK(n.token(r.Who, t))
 }
 
 // remove serves DELETE /api/{plural}/{id}/tokens/{tokenId}: 200; the token and what was opened with it are worth nothing from now on; 400
 // for a draft; 403; 404.
-func (n tokened) remove(r *request) (reply, error) {
-	if err := n.revoke(r.Context(), r.param("id"), r.param("tokenId")); err != nil {
-		return reply{}, err
+func (n tokened) remove(r *rest.Request) (rest.Reply, error) {
+	if err := n.revoke(r.Context(), r.Param("id"), r.Param("tokenId")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // made encodes a new token with its key and the entity that it is for.
-func (n tokened) made(r *request, t sessions.Token, key string, of entity.Ref, links hal.Links) (reply, error) {
+func (n tokened) made(r *rest.Request, t sessions.Token, key string, of entity.Ref, links hal.Links) (rest.Reply, error) {
 	creator, err := n.tokenCreator(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return created(links["self"].Href, hal.Resource{Links: links, Value: newToken{
-		tokenBody: newTokenBody(r.who, t), Key: key, Resource: &of.Name, User: creator,
+	return rest.Created(links["self"].Href, hal.Resource{Links: links, Value: newToken{
+		tokenBody: newTokenBody(r.Who, t), Key: key, Resource: &of.Name, User: creator,
 	}})
 }
 
@@ -100,31 +102,31 @@ func (n tokened) made(r *request, t sessions.Token, key string, of entity.Ref, l
 // are the most that the link ever allows. _links.share is the complete link for
 // visitors. 400 for a member that is not known, for a role that the app's manifest does not have, and for a draft; 403 without the
 // permission share, and for a caller with a token; 404; 409 for a manifest that cannot be read.
-func (a appTokenRoutes) createAppToken(r *request) (reply, error) {
-	in, err := decode[struct {
+func (a appTokenRoutes) createAppToken(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[struct {
 		tokenInput
-		Roles field[[]string] `json:"roles"`
+		Roles rest.Field[[]string] `json:"roles"`
 	}](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	made, err := in.token(sessions.AppView)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	var roles []string
-	in.Roles.apply(&roles)
-	access, err := a.accessOf(r.Context(), r.param("id"))
+	in.Roles.Apply(&roles)
+	access, err := a.accessOf(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	t, key, err := a.Sessions.CreateAppToken(r.Context(), r.param("id"), made, roles, access)
+	t, key, err := a.Sessions.CreateAppToken(r.Context(), r.Param("id"), made, roles, access)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	app, err := a.Apps.Ref(r.Context(), t.Entity.ID)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	n := a.appTokens()
 	return n.made(r, t, key, app, n.links(t).With("share", a.href("apps", t.Entity.ID, "share")+"?token="+url.QueryEscape(key)))

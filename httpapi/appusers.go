@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/hal"
 )
@@ -12,17 +14,17 @@ import (
 type appUserRoutes struct{ *api }
 
 // routes returns the rows of what users have of apps, and of their statistics, unless the host keeps apps itself.
-func (a appUserRoutes) routes() []Route {
+func (a appUserRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
 	const favorite = "/api/apps/:id/favorite"
-	return []Route{
-		{Method: get, Pattern: "/api/apps/recent", Name: "listRecentApps", Grants: programs, Query: none, Summary: "The apps that the caller visited last", handle: a.listRecentApps},
-		{Method: get, Pattern: favorite, Name: "getAppFavorite", Grants: programs, Summary: "Whether an app is a favorite of the caller", handle: a.getAppFavorite},
-		{Method: put, Pattern: favorite, Name: "putAppFavorite", Grants: programs, Row: "app", Writes: InTx, Summary: "Make an app a favorite of the caller", handle: a.putAppFavorite},
-		{Method: del, Pattern: favorite, Name: "deleteAppFavorite", Grants: programs, Row: "app", Writes: InTx, Options: noOptions{}, Summary: "Make an app no favorite of the caller any more", handle: a.deleteAppFavorite},
-		{Method: get, Pattern: "/api/apps/:id/stats", Name: "getAppStats", Grants: programs, Summary: "How often an app was viewed", handle: a.getAppStats},
+	return []rest.Route{
+		{Method: get, Pattern: "/api/apps/recent", Name: "listRecentApps", Grants: programs, Query: none, Summary: "The apps that the caller visited last", Handle: a.listRecentApps},
+		{Method: get, Pattern: favorite, Name: "getAppFavorite", Grants: programs, Summary: "Whether an app is a favorite of the caller", Handle: a.getAppFavorite},
+		{Method: put, Pattern: favorite, Name: "putAppFavorite", Grants: programs, Row: "app", Writes: rest.InTx, Summary: "Make an app a favorite of the caller", Handle: a.putAppFavorite},
+		{Method: del, Pattern: favorite, Name: "deleteAppFavorite", Grants: programs, Row: "app", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Make an app no favorite of the caller any more", Handle: a.deleteAppFavorite},
+		{Method: get, Pattern: "/api/apps/:id/stats", Name: "getAppStats", Grants: programs, Summary: "How often an app was viewed", Handle: a.getAppStats},
 	}
 }
 
@@ -32,54 +34,54 @@ type favoriteBody struct {
 }
 
 // favorite replies with the result of a service: 200 and whether the app is a favorite.
-func (a appUserRoutes) favorite(id string, v apps.Shown, err error) (reply, error) {
+func (a appUserRoutes) favorite(id string, v apps.Shown, err error) (rest.Reply, error) {
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	body := favoriteBody{v.Favorite}
 	links := hal.Self(a.href("apps", id, "favorite")).With("inf:app", a.href("apps", id))
-	return ok(hal.Resource{Links: links, Row: v, Beside: body, Value: body})
+	return rest.OK(hal.Resource{Links: links, Row: v, Beside: body, Value: body})
 }
 
 // getAppFavorite serves GET /api/apps/{id}/favorite: 200 and {favorite}; 404. A draft is a favorite when its app is.
-func (a appUserRoutes) getAppFavorite(r *request) (reply, error) {
-	v, err := a.Apps.Get(r.Context(), r.param("id"))
-	return a.favorite(r.param("id"), v, err)
+func (a appUserRoutes) getAppFavorite(r *rest.Request) (rest.Reply, error) {
+	v, err := a.Apps.Get(r.Context(), r.Param("id"))
+	return a.favorite(r.Param("id"), v, err)
 }
 
 // putAppFavorite serves PUT /api/apps/{id}/favorite {favorite?}: 200 and {favorite}, true unless
 // the body says otherwise; 404.
-func (a appUserRoutes) putAppFavorite(r *request) (reply, error) {
-	in, err := decode[struct {
+func (a appUserRoutes) putAppFavorite(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[struct {
 		Favorite *bool `json:"favorite"`
 	}](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	v, err := a.Apps.SetFavorite(r.Context(), r.param("id"), in.Favorite == nil || *in.Favorite)
-	return a.favorite(r.param("id"), v, err)
+	v, err := a.Apps.SetFavorite(r.Context(), r.Param("id"), in.Favorite == nil || *in.Favorite)
+	return a.favorite(r.Param("id"), v, err)
 }
 
 // deleteAppFavorite serves DELETE /api/apps/{id}/favorite: 200, also when it was none; 404.
-func (a appUserRoutes) deleteAppFavorite(r *request) (reply, error) {
-	if _, err := a.Apps.SetFavorite(r.Context(), r.param("id"), false); err != nil {
-		return reply{}, err
+func (a appUserRoutes) deleteAppFavorite(r *rest.Request) (rest.Reply, error) {
+	if _, err := a.Apps.SetFavorite(r.Context(), r.Param("id"), false); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // listRecentApps serves GET /api/apps/recent: 200 and an array of the 20 apps that the caller visited last and still sees, newest visit
 // first. To view an app is a visit, to read it here is none.
-func (a appUserRoutes) listRecentApps(r *request) (reply, error) {
+func (a appUserRoutes) listRecentApps(r *rest.Request) (rest.Reply, error) {
 	recent, err := a.Apps.Recent(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	rows := make([]appRow, len(recent))
 	for i, v := range recent {
 		rows[i] = a.appRow(v)
 	}
-	return ok(rows)
+	return rest.OK(rows)
 }
 
 // dayBody is how often an app was viewed on a day.
@@ -91,22 +93,22 @@ type dayBody struct {
 
 // getAppStats serves GET /api/apps/{id}/stats: 200 and {days: [{day, views, users}], total}, the views of the last 30 days, in UTC,
 // without days of no views, and their sum; 404; 403 for those who do not see the app's insides.
-func (a appUserRoutes) getAppStats(r *request) (reply, error) {
-	all, err := a.Apps.Stats(r.Context(), r.param("id"))
+func (a appUserRoutes) getAppStats(r *rest.Request) (rest.Reply, error) {
+	all, err := a.Apps.Stats(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	days, total := make([]dayBody, len(all)), int64(0)
 	for i, d := range all {
 		day, err := time.Parse(time.DateOnly, d.Day)
 		if err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
 		days[i] = dayBody{hal.Time(day), d.Views, d.Users}
 		total += d.Views
 	}
-	links := hal.Self(a.href("apps", r.param("id"), "stats")).With("inf:app", a.href("apps", r.param("id")))
-	return ok(hal.Resource{Links: links, Value: struct {
+	links := hal.Self(a.href("apps", r.Param("id"), "stats")).With("inf:app", a.href("apps", r.Param("id")))
+	return rest.OK(hal.Resource{Links: links, Value: struct {
 		Days  []dayBody `json:"days"`
 		Total int64     `json:"total"`
 	}{days, total}})

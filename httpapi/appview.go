@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -33,17 +35,17 @@ import (
 type appViewRoutes struct{ *api }
 
 // routes returns the rows of what apps show, unless the host keeps apps itself.
-func (a appViewRoutes) routes() []Route {
+func (a appViewRoutes) routes() []rest.Route {
 	const one = "/api/apps/:id"
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
-	return []Route{
-		{Method: get, Pattern: one + "/view", Name: "getAppView", Grants: programs, AnyType: true, View: true, Page: true, Summary: "The page of an app", handle: a.getAppView},
-		{Method: get, Pattern: one + "/view/-/*path", Name: "getAppViewFile", Grants: programs, AnyType: true, View: true, Slashes: true, Summary: "A file for the pages of an app", handle: a.getAppViewFile},
-		{Method: get, Pattern: one + "/view/api/*path", Name: "callFromAppView", Grants: programs, AnyType: true, View: true, Slashes: true, Summary: "A call that the manifest of an app allows", handle: a.callFromAppView},
-		{Method: get, Pattern: one + "/roles", Name: "getAppRoles", Grants: programs, Summary: "The roles of an app, and which ones the caller has", handle: a.getAppRoles},
-		{Method: get, Pattern: one + "/data-access", Name: "getAppDataAccess", Grants: programs, Summary: "What the manifest of an app lets it do", handle: a.getAppDataAccess},
+	return []rest.Route{
+		{Method: get, Pattern: one + "/view", Name: "getAppView", Grants: programs, AnyType: true, View: true, Page: true, Summary: "The page of an app", Handle: a.getAppView},
+		{Method: get, Pattern: one + "/view/-/*path", Name: "getAppViewFile", Grants: programs, AnyType: true, View: true, Slashes: true, Summary: "A file for the pages of an app", Handle: a.getAppViewFile},
+		{Method: get, Pattern: one + "/view/api/*path", Name: "callFromAppView", Grants: programs, AnyType: true, View: true, Slashes: true, Summary: "A call that the manifest of an app allows", Handle: a.callFromAppView},
+		{Method: get, Pattern: one + "/roles", Name: "getAppRoles", Grants: programs, Summary: "The roles of an app, and which ones the caller has", Handle: a.getAppRoles},
+		{Method: get, Pattern: one + "/data-access", Name: "getAppDataAccess", Grants: programs, Summary: "What the manifest of an app lets it do", Handle: a.getAppDataAccess},
 	}
 }
 
@@ -54,7 +56,7 @@ func fromApp(ctx context.Context) bool { return ctx.Value(viewerKey{}) != nil }
 
 // callerOf returns the caller of a request: in a call of an app's page its viewer, below a view token whom that names, and otherwise
 // whom Authenticate returns. The first two can only read, but for routes of the app's server.
-func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
+func (a *api) callerOf(r *rest.Request, route *rest.Route) (actor.Actor, error) {
 	if who, ok := r.Context().Value(viewerKey{}).(actor.Actor); ok {
 		return who, nil
 	}
@@ -72,11 +74,11 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 			return a.chatterOf(r, credential)
 		}
 	}
-	if !route.View || r.view.token == "" {
+	if !route.View || visitOf(r).view.token == "" {
 		return a.Authenticate(r.Request)
 	}
-	id, ok := uuids.Parse(r.param("id"))
-	claims, err := a.viewTokens.Check(r.view.token, a.Now())
+	id, ok := uuids.Parse(r.Param("id"))
+	claims, err := a.viewTokens.Check(visitOf(r).view.token, a.Now())
 	if ok && err != nil {
 		return actor.Actor{}, a.ended(err, id, claims)
 	}
@@ -90,8 +92,8 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 	if who.User != claims.User && claims.Scope != view.Visitor {
 		return actor.Actor{}, notViewer()
 	}
-	r.token, r.claims = r.view.token, claims
-	if _, server := r.serverPath(); !server { // where a viewer has all rights, and a visitor those to read
+	visitOf(r).token, visitOf(r).claims = visitOf(r).view.token, claims
+	if _, server := serverPathOf(r); !server { // where a viewer has all rights, and a visitor those to read
 		who.ReadOnly = true
 	}
 	return who, nil
@@ -106,25 +108,25 @@ func notViewer() error {
 // the app; with print=portrait or print=landscape it is printed on such sheets. A browser without a session gets 401 and a form
 // for logging in. An app without an entry page has one with what to do. 303 to the app's own origin if it has one; 404; 403; 409
 // for a manifest that cannot be read.
-func (a appViewRoutes) getAppView(r *request) (reply, error) {
+func (a appViewRoutes) getAppView(r *rest.Request) (rest.Reply, error) {
 	if originOf(r.Context()) != nil {
 		return a.visitedPage(r, libraries.File{}, nil)
 	}
-	query, err := parseQuery(r.Request)
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	print, err := orientation(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	v, err := a.Apps.View(r.Context(), r.param("id"), query.Get("role"))
+	v, err := a.Apps.View(r.Context(), r.Param("id"), query.Get("role"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	f, content, err := a.entryPage(r.Context(), v)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if a.origins != nil {
 		_ = content.Close()
@@ -132,13 +134,13 @@ func (a appViewRoutes) getAppView(r *request) (reply, error) {
 	}
 	if err := a.countView(r, v); err != nil {
 		_ = content.Close()
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return a.appPage(r, v, query.Get("role"), print, f, content)
 }
 
 // countView counts a view for a GET of a page, and none for a HEAD.
-func (a *api) countView(r *request, v apps.Viewed) error {
+func (a *api) countView(r *rest.Request, v apps.Viewed) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
@@ -194,17 +196,17 @@ type datasetShown struct {
 
 // appPage replies with a page of an app, which f and content are: with a base, the page's context and the headers of a page. Below a
 // view token the page goes on with that one, and is not shown for longer.
-func (a *api) appPage(r *request, v apps.Viewed, role string, print view.Orientation, f libraries.File, content io.ReadSeekCloser) (reply, error) {
-	closed := func(err error) (reply, error) {
+func (a *api) appPage(r *rest.Request, v apps.Viewed, role string, print view.Orientation, f libraries.File, content io.ReadSeekCloser) (rest.Reply, error) {
+	closed := func(err error) (rest.Reply, error) {
 		_ = content.Close()
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	own, root := originOf(r.Context()), ""
 	switch {
 	case own != nil:
 		root = own.origin + "/"
-	case r.token != "":
-		root = a.viewBase(v.ID, r.token)
+	case visitOf(r).token != "":
+		root = a.viewBase(v.ID, visitOf(r).token)
 	default:
 		claims, err := a.viewClaims(r, v, role)
 		if err != nil {
@@ -223,11 +225,11 @@ func (a *api) appPage(r *request, v apps.Viewed, role string, print view.Orienta
 		}
 	}
 	header := map[string]string{"Content-Type": pageType(f.ContentType)}
-	if own == nil && r.token == "" { // else they are set
+	if own == nil && visitOf(r).token == "" { // else they are set
 		header = view.Headers(pageType(f.ContentType), view.Policy(root, ""), true)
 	}
 	maps.Copy(header, varyByVisit)
-	return reply{status: http.StatusOK, header: header, holds: min(f.Size, blobs.ChunkSize), stream: func(w io.Writer) error {
+	return rest.Reply{Status: http.StatusOK, Header: header, Holds: min(f.Size, blobs.ChunkSize), Stream: func(w io.Writer) error {
 		defer func() { _ = content.Close() }()
 		return view.Inject(content, w, base, data, print)
 	}}, nil
@@ -247,7 +249,7 @@ func isHTML(mediaType string) bool {
 	return strings.EqualFold(strings.TrimSpace(t), "text/html")
 }
 
-func (a *api) appContext(r *request, v apps.Viewed, root string) (json.RawMessage, error) {
+func (a *api) appContext(r *rest.Request, v apps.Viewed, root string) (json.RawMessage, error) {
 	c := appContext{Roles: append([]string{}, v.Roles...), Base: root, API: root + "api/"}
 	c.App.ID, c.App.Name = v.ID, v.Name
 	var err error
@@ -261,15 +263,15 @@ func (a *api) appContext(r *request, v apps.Viewed, root string) (json.RawMessag
 }
 
 // userShown returns who views a page, nil for a visitor.
-func (a *api) userShown(r *request) (*userShown, error) {
-	if r.visitor != nil {
+func (a *api) userShown(r *rest.Request) (*userShown, error) {
+	if visitOf(r).visitor != nil {
 		return nil, nil
 	}
-	user, err := a.Principals.User(r.Context(), r.who.User)
+	user, err := a.Principals.User(r.Context(), r.Who.User)
 	if err != nil && errs.CodeOf(err) != errs.NotFound { // a host's user may not be there
 		return nil, err
 	}
-	shown := userShown{r.who.User, r.who.User}
+	shown := userShown{r.Who.User, r.Who.User}
 	if user.DisplayName != nil {
 		shown.DisplayName = *user.DisplayName
 	}
@@ -279,11 +281,11 @@ func (a *api) userShown(r *request) (*userShown, error) {
 // passedDatasets returns the datasets of an app by alias, if its settings pass them to pages. One
 // that the viewer does not see, or sees only by tenant-wide rights that the owner of the app does
 // not have, is left out.
-func (a *api) passedDatasets(r *request, v apps.Viewed) (map[string]datasetShown, error) {
+func (a *api) passedDatasets(r *rest.Request, v apps.Viewed) (map[string]datasetShown, error) {
 	if !v.PassDatasets {
 		return nil, nil
 	}
-	ctx, err := a.cappedIn(r.Context(), v.App, r.who)
+	ctx, err := a.cappedIn(r.Context(), v.App, r.Who)
 	if err != nil {
 		return nil, err
 	}
@@ -309,49 +311,49 @@ func (a *api) passedDatasets(r *request, v apps.Viewed) (map[string]datasetShown
 // expired or is not that of this app, or whose session has ended. A browser that goes to a folder
 // gets its index.html, and one that goes to a path without an extension the page that has it with
 // .html.
-func (a appViewRoutes) getAppViewFile(r *request) (reply, error) {
-	if call, ok := strings.CutPrefix(r.view.rest, "api/"); ok && (r.token != "" || originOf(r.Context()) != nil) {
+func (a appViewRoutes) getAppViewFile(r *rest.Request) (rest.Reply, error) {
+	if call, ok := strings.CutPrefix(visitOf(r).view.rest, "api/"); ok && (visitOf(r).token != "" || originOf(r.Context()) != nil) {
 		if hasEmptySegment(call) {
-			return reply{}, errs.New(errs.NotFound, "There is no such route.")
+			return rest.Reply{}, errs.New(errs.NotFound, "There is no such route.")
 		}
 		return a.callOfPage(r, call)
 	}
 	if err := a.fileIssuedUnder(r); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	_, name := viewPath(r.param("path"))
+	_, name := viewPath(r.Param("path"))
 	visits := visitsPage(r.Header)
 	f, content, err := a.viewFile(r, name, visits)
 	switch missing := errs.CodeOf(err) == errs.NotFound; {
 	case err != nil && (!missing || !visits):
-		return reply{}, err
+		return rest.Reply{}, err
 	case missing || visits && isHTML(f.ContentType):
 		return a.visitedPage(r, f, content)
 	}
-	if r.token != "" && !r.view.known {
-		a.viewHeaders.put(r.view.app, r.token, a.viewHeadersOf(r.view.app, r.token))
+	if visitOf(r).token != "" && !visitOf(r).view.known {
+		a.viewHeaders.put(visitOf(r).view.app, visitOf(r).token, a.viewHeadersOf(visitOf(r).view.app, visitOf(r).token))
 	}
 	var vary map[string]string
 	if isHTML(f.ContentType) {
 		vary = varyByVisit
 	}
-	if answer, same := unchanged(r, f.Version()); same {
-		answer.header = vary
+	if answer, same := rest.Unchanged(r, f.Version()); same {
+		answer.Header = vary
 		return answer, content.Close()
 	}
-	answer, err := file(f.Version(), f.ContentType, "", f.UpdatedAt, content)
+	answer, err := rest.File(f.Version(), f.ContentType, "", f.UpdatedAt, content)
 	inline := false
-	if answer.header["Content-Type"], inline = view.ContentType(f.ContentType); !inline {
-		answer.header["Content-Disposition"] = "attachment"
+	if answer.Header["Content-Type"], inline = view.ContentType(f.ContentType); !inline {
+		answer.Header["Content-Disposition"] = "attachment"
 	}
-	maps.Copy(answer.header, vary)
+	maps.Copy(answer.Header, vary)
 	return answer, err
 }
 
 // viewFile returns the file that a path below a view names: of a path that a browser goes to also
 // the page in its place, docs/index.html for docs/ and about.html for about. Errors: errs.NotFound;
 // errs.Forbidden.
-func (a appViewRoutes) viewFile(r *request, name string, visits bool) (libraries.File, io.ReadSeekCloser, error) {
+func (a appViewRoutes) viewFile(r *rest.Request, name string, visits bool) (libraries.File, io.ReadSeekCloser, error) {
 	place := strings.TrimSuffix(name, "/")
 	switch {
 	case place == "" || hasEmptySegment(place):
@@ -359,13 +361,13 @@ func (a appViewRoutes) viewFile(r *request, name string, visits bool) (libraries
 	case visits && place != name:
 		name = place + "/index.html"
 	case visits && path.Ext(name) == "":
-		f, content, err := a.Apps.ViewFile(r.Context(), r.param("id"), name)
+		f, content, err := a.Apps.ViewFile(r.Context(), r.Param("id"), name)
 		if errs.CodeOf(err) != errs.NotFound {
 			return f, content, err
 		}
 		name += ".html"
 	}
-	return a.Apps.ViewFile(r.Context(), r.param("id"), name)
+	return a.Apps.ViewFile(r.Context(), r.Param("id"), name)
 }
 
 // hasEmptySegment reports whether a path begins or ends with a slash, or has two in a row.
@@ -374,8 +376,8 @@ func hasEmptySegment(path string) bool {
 }
 
 // visitedPage replies with a page that a browser goes to, the entry page if content is nil.
-func (a appViewRoutes) visitedPage(r *request, f libraries.File, content io.ReadSeekCloser) (reply, error) {
-	v, err := a.viewed(r, r.claims.Role)
+func (a appViewRoutes) visitedPage(r *rest.Request, f libraries.File, content io.ReadSeekCloser) (rest.Reply, error) {
+	v, err := a.viewed(r, visitOf(r).claims.Role)
 	if err == nil && content == nil {
 		f, content, err = a.entryPage(r.Context(), v)
 	}
@@ -383,13 +385,13 @@ func (a appViewRoutes) visitedPage(r *request, f libraries.File, content io.Read
 		if content != nil {
 			_ = content.Close()
 		}
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	print := view.AnyOrientation
 	if originOf(r.Context()) != nil {
 		print = view.Orientation(r.URL.Query().Get("print"))
 	}
-	return a.appPage(r, v, r.claims.Role, print, f, content)
+	return a.appPage(r, v, visitOf(r).claims.Role, print, f, content)
 }
 
 // varyByVisit is the header of an answer that depends on visitsPage.
@@ -406,39 +408,39 @@ func visitsPage(h http.Header) bool {
 
 // callFromAppView serves GET /api/apps/{id}/view/api/{path}: what GET /api/{path} answers to the caller, if the manifest of the app
 // allows that call. 403 if it does not, and for an answer that is a redirect; 404; 409 for a manifest that cannot be read.
-func (a appViewRoutes) callFromAppView(r *request) (reply, error) {
-	if path, ok := r.serverPath(); ok {
+func (a appViewRoutes) callFromAppView(r *rest.Request) (rest.Reply, error) {
+	if path, ok := serverPathOf(r); ok {
 		return a.callServer(r, path)
 	}
-	if r.token != "" || hasEmptySegment(r.view.below) { // a token belongs behind view/-/
-		return reply{}, errs.New(errs.NotFound, "There is no such route.")
+	if visitOf(r).token != "" || hasEmptySegment(visitOf(r).view.below) { // a token belongs behind view/-/
+		return rest.Reply{}, errs.New(errs.NotFound, "There is no such route.")
 	}
 	if err := a.fromOtherSite(r); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return a.callOfPage(r, r.view.below)
+	return a.callOfPage(r, visitOf(r).view.below)
 }
 
 // callOfPage replies with what a route answers to the viewer of a page, who can only read there. The path is escaped.
-func (a appViewRoutes) callOfPage(r *request, path string) (reply, error) {
+func (a appViewRoutes) callOfPage(r *rest.Request, path string) (rest.Reply, error) {
 	v, err := a.viewed(r, "")
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	if err := a.issuedUnder(r.Context(), r.claims, v); err != nil {
-		return reply{}, err
+	if err := a.issuedUnder(r.Context(), visitOf(r).claims, v); err != nil {
+		return rest.Reply{}, err
 	}
 	if err := allowedCall(v.Manifest, http.MethodGet, path); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	at := *r.URL
 	at.RawPath = a.mount + "/api/" + path
 	if at.Path, err = url.PathUnescape(at.RawPath); err != nil {
-		return reply{}, errs.New(errs.Invalid, "The path is not properly escaped.")
+		return rest.Reply{}, errs.New(errs.Invalid, "The path is not properly escaped.")
 	}
-	who, err := a.capped(r.Context(), v.App, r.who)
+	who, err := a.capped(r.Context(), v.App, r.Who)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	who.ReadOnly = true
 	inner := r.Clone(context.WithValue(r.Context(), viewerKey{}, who))
@@ -447,11 +449,11 @@ func (a appViewRoutes) callOfPage(r *request, path string) (reply, error) {
 		inner.Header.Del(name)
 	}
 	rule, _ := v.Manifest.Rule(http.MethodGet, path)
-	return reply{serve: func(w *response, _ *http.Request) error {
-		w.viewed = true
+	return rest.Reply{Serve: func(w *rest.Response, _ *http.Request) error {
+		w.Viewed = true
 		began := time.Now()
 		err := a.serve(w, inner)
-		a.countCall(v, rule, w.status, err, time.Since(began))
+		a.countCall(v, rule, w.Status, err, time.Since(began))
 		return err
 	}}, nil
 }
@@ -467,16 +469,16 @@ type roleBody struct {
 // getAppRoles serves GET /api/apps/{id}/roles: 200 and {roles: [{id, name, description, assigned}], switchRoles}, the roles of the
 // manifest, which of them the caller has, and whether the caller may view the app as another one. 404; 409 for a manifest that cannot
 // be read.
-func (a appViewRoutes) getAppRoles(r *request) (reply, error) {
-	v, err := a.Apps.Declared(r.Context(), r.param("id"))
+func (a appViewRoutes) getAppRoles(r *rest.Request) (rest.Reply, error) {
+	v, err := a.Apps.Declared(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	roles := make([]roleBody, len(v.Manifest.Roles))
 	for i, role := range v.Manifest.Roles {
 		roles[i] = roleBody{role.ID, role.Name, role.Description, slices.Contains(v.Roles, role.ID)}
 	}
-	return ok(hal.Resource{Links: a.ofApp(v, "roles"), Value: struct {
+	return rest.OK(hal.Resource{Links: a.ofApp(v, "roles"), Value: struct {
 		Roles  []roleBody `json:"roles"`
 		Switch bool       `json:"switchRoles"`
 	}{roles, v.Switch}})
@@ -503,10 +505,10 @@ type needBody struct {
 // getAppDataAccess serves GET /api/apps/{id}/data-access: 200 and {access: [{methods, path, description}], datasets: [{alias,
 // description, datasetId}]}, the calls that the app's manifest allows and the datasets that it declares; 404; 409 for a manifest that
 // cannot be read.
-func (a appViewRoutes) getAppDataAccess(r *request) (reply, error) {
-	v, err := a.Apps.Declared(r.Context(), r.param("id"))
+func (a appViewRoutes) getAppDataAccess(r *rest.Request) (rest.Reply, error) {
+	v, err := a.Apps.Declared(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	body := struct {
 		Access   []accessBody `json:"access"`
@@ -522,5 +524,5 @@ func (a appViewRoutes) getAppDataAccess(r *request) (reply, error) {
 	for i, d := range v.Manifest.Datasets {
 		body.Datasets[i] = needBody{d.Alias, d.Description, orNull(bound[d.Alias])}
 	}
-	return ok(hal.Resource{Links: a.ofApp(v, "data-access"), Value: body})
+	return rest.OK(hal.Resource{Links: a.ofApp(v, "data-access"), Value: body})
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -19,15 +21,15 @@ import (
 type archiveRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a archiveRoutes) routes() []Route {
-	return []Route{
-		{Method: post, Pattern: "/api/bundles/:id/_export", Name: "exportBundle", Grants: programs, Heavy: brief, Permission: actor.Superuser, AnyType: true, Options: noOptions{}, Summary: "The archive of a bundle", handle: a.exportBundle},
-		{Method: post, Pattern: "/api/bundles/:id/_deploy", Name: "deployBundle", Grants: programs, Heavy: long, Permission: actor.Superuser, Writes: ByService, Options: deployInput{}, Summary: "Bring a bundle into other tenants", handle: a.deployBundle},
-		{Method: post, Pattern: "/api/_import-bundle", Name: "importBundle", Grants: programs, Heavy: long, Permission: actor.Superuser, Writes: ByService, Options: importInput{}, File: true, Summary: "Import an archive", handle: a.importBundle},
-		{Method: post, Pattern: "/api/_bundle", Name: "exportEntries", Grants: programs, Heavy: brief, Permission: actor.Superuser, AnyType: true, Options: manifestInput{}, Summary: "The archive of entries without a bundle", handle: a.exportEntries},
-		{Method: post, Pattern: "/api/_bundle-deploy", Name: "deployEntries", Grants: programs, Heavy: long, Permission: actor.Superuser, Writes: ByService, Options: deployEntriesInput{}, Summary: "Bring entries without a bundle into other tenants", handle: a.deployEntries},
-		{Method: post, Pattern: "/api/_restore", Name: "restoreArchive", Grants: programs, Heavy: long, Permission: actor.Superuser, Writes: ByService, Options: importInput{}, File: true, Summary: "Replace content by an archive's", handle: a.restoreArchive},
-		{Method: post, Pattern: "/api/_restore-from-file", Name: "restoreFile", Grants: programs, Heavy: long, Permission: actor.Superuser, Writes: ByService, Options: restoreInput{}, File: true, Summary: "Replace content by a staged archive's", handle: a.restoreFile},
+func (a archiveRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: post, Pattern: "/api/bundles/:id/_export", Name: "exportBundle", Grants: programs, Heavy: rest.Brief, Permission: actor.Superuser, AnyType: true, Options: rest.NoOptions{}, Summary: "The archive of a bundle", Handle: a.exportBundle},
+		{Method: post, Pattern: "/api/bundles/:id/_deploy", Name: "deployBundle", Grants: programs, Heavy: rest.Long, Permission: actor.Superuser, Writes: rest.ByService, Options: deployInput{}, Summary: "Bring a bundle into other tenants", Handle: a.deployBundle},
+		{Method: post, Pattern: "/api/_import-bundle", Name: "importBundle", Grants: programs, Heavy: rest.Long, Permission: actor.Superuser, Writes: rest.ByService, Options: importInput{}, File: true, Summary: "Import an archive", Handle: a.importBundle},
+		{Method: post, Pattern: "/api/_bundle", Name: "exportEntries", Grants: programs, Heavy: rest.Brief, Permission: actor.Superuser, AnyType: true, Options: manifestInput{}, Summary: "The archive of entries without a bundle", Handle: a.exportEntries},
+		{Method: post, Pattern: "/api/_bundle-deploy", Name: "deployEntries", Grants: programs, Heavy: rest.Long, Permission: actor.Superuser, Writes: rest.ByService, Options: deployEntriesInput{}, Summary: "Bring entries without a bundle into other tenants", Handle: a.deployEntries},
+		{Method: post, Pattern: "/api/_restore", Name: "restoreArchive", Grants: programs, Heavy: rest.Long, Permission: actor.Superuser, Writes: rest.ByService, Options: importInput{}, File: true, Summary: "Replace content by an archive's", Handle: a.restoreArchive},
+		{Method: post, Pattern: "/api/_restore-from-file", Name: "restoreFile", Grants: programs, Heavy: rest.Long, Permission: actor.Superuser, Writes: rest.ByService, Options: restoreInput{}, File: true, Summary: "Replace content by a staged archive's", Handle: a.restoreFile},
 	}
 }
 
@@ -100,8 +102,8 @@ func (a archiveRoutes) backup(k *bundles.Backup) *backupBody {
 // needs, streamed; 400 naming what does not fit into an archive, 404, 409 with "The content was changed meanwhile: try
 // again." when an entity has been deleted since it was found. It takes no body. An error after 100 ms, when a part of the
 // archive may have been sent, cuts the connection and is logged.
-func (a archiveRoutes) exportBundle(r *request) (reply, error) {
-	e, err := a.Bundles.Export(r.Context(), r.param("id"))
+func (a archiveRoutes) exportBundle(r *rest.Request) (rest.Reply, error) {
+	e, err := a.Bundles.Export(r.Context(), r.Param("id"))
 	return streamedArchive(r, e, err)
 }
 
@@ -109,30 +111,30 @@ func (a archiveRoutes) exportBundle(r *request) (reply, error) {
 // compression.
 const exportHolds = 4 << 20
 
-func streamedArchive(r *request, e *bundles.Export, err error) (reply, error) {
+func streamedArchive(r *rest.Request, e *bundles.Export, err error) (rest.Reply, error) {
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	answer, err := attachment(e.Filename(), bundles.ContentType, func(w io.Writer) error { return e.Write(r.Context(), w) })
-	answer.holds = exportHolds
-	answer.early = true // finding what is needed may take a while
+	answer.Holds = exportHolds
+	answer.Early = true // finding what is needed may take a while
 	return answer, err
 }
 
 // deployInput is the body of a deploy.
 type deployInput struct {
-	Tenants    []string      `json:"tenants"`
-	UpdateRule field[string] `json:"updateRule"`
-	DryRun     field[bool]   `json:"dryRun"`
-	Changes    field[bool]   `json:"changes"`
+	Tenants    []string           `json:"tenants"`
+	UpdateRule rest.Field[string] `json:"updateRule"`
+	DryRun     rest.Field[bool]   `json:"dryRun"`
+	Changes    rest.Field[bool]   `json:"changes"`
 }
 
 func (in deployInput) options() bundles.ImportOptions {
 	var o bundles.ImportOptions
 	var rule string
-	in.UpdateRule.apply(&rule)
-	in.DryRun.apply(&o.DryRun)
-	in.Changes.apply(&o.Changes)
+	in.UpdateRule.Apply(&rule)
+	in.DryRun.Apply(&o.DryRun)
+	in.Changes.Apply(&o.Changes)
 	o.Rule = entity.Rule(rule)
 	return o
 }
@@ -143,26 +145,26 @@ func (in deployInput) options() bundles.ImportOptions {
 // that refer to nothing any more are among the warnings. When the first tenant fails, its failure is the answer and nothing
 // is deployed anywhere; when a later one does, it is left as it was, its result has an error, and the others are deployed
 // to. A failure may be 503 with "Other imports are under way. Try again." With changes each row is listed.
-func (a archiveRoutes) deployBundle(r *request) (reply, error) {
-	in, err := options[deployInput](r)
+func (a archiveRoutes) deployBundle(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[deployInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	results, err := a.Bundles.Deploy(r.Context(), r.param("id"), in.Tenants, in.options())
+	results, err := a.Bundles.Deploy(r.Context(), r.Param("id"), in.Tenants, in.options())
 	return a.deployed(results, err)
 }
 
 // deployed encodes the results of a deploy. A tenant that failed when others had been deployed to has an error, in the
 // shape of all errors, and counts of 0.
-func (a archiveRoutes) deployed(results []bundles.Deployed, err error) (reply, error) {
+func (a archiveRoutes) deployed(results []bundles.Deployed, err error) (rest.Reply, error) {
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	type result struct {
 		Tenant string `json:"tenant"`
 		reportBody
-		Archive *backupBody `json:"archive"`
-		Error   *problem    `json:"error,omitempty"`
+		Archive *backupBody   `json:"archive"`
+		Error   *rest.Problem `json:"error,omitempty"`
 	}
 	rows := make([]result, len(results))
 	for i, d := range results {
@@ -172,47 +174,47 @@ func (a archiveRoutes) deployed(results []bundles.Deployed, err error) (reply, e
 			rows[i].Error = &p
 		}
 	}
-	return ok(map[string]any{"results": rows})
+	return rest.OK(map[string]any{"results": rows})
 }
 
 // importBundle serves POST /api/_import-bundle, the multipart field file or the raw archive: 200 and what became of the
 // rows; 400 naming what is wrong with the archive, 409 naming a row, 415 for JSON or text, 503 with "Other imports are under
 // way. Try again.", and nothing is written. Options: updateRule (skip, overwrite or fail; default skip),
 // owner, dryRun, and changes, which lists each row with its name, and tells updated rows from unchanged ones.
-func (a archiveRoutes) importBundle(r *request) (reply, error) {
-	in, err := options[importInput](r)
+func (a archiveRoutes) importBundle(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[importInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	done, err := a.Bundles.Import(r.Context(), r.archive(), in.options())
+	done, err := a.Bundles.Import(r.Context(), archiveOf(r), in.options())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(report(done))
+	return rest.OK(report(done))
 }
 
 // archive returns the archive that a request brings, to be read once. Of a form it is the last field.
-func (r *request) archive() io.Reader {
-	if r.part != nil {
-		return r.formFile()
+func archiveOf(r *rest.Request) io.Reader {
+	if r.Part != nil {
+		return r.FormFile()
 	}
 	return r.Body
 }
 
 // importInput are the options of an import.
 type importInput struct {
-	UpdateRule field[string] `json:"updateRule"`
-	Owner      field[string] `json:"owner"`
-	DryRun     field[bool]   `json:"dryRun"`
-	Changes    field[bool]   `json:"changes"`
+	UpdateRule rest.Field[string] `json:"updateRule"`
+	Owner      rest.Field[string] `json:"owner"`
+	DryRun     rest.Field[bool]   `json:"dryRun"`
+	Changes    rest.Field[bool]   `json:"changes"`
 }
 
 func (in importInput) options() (o bundles.ImportOptions) {
 	var rule string
-	in.UpdateRule.apply(&rule)
-	in.Owner.apply(&o.Owner)
-	in.DryRun.apply(&o.DryRun)
-	in.Changes.apply(&o.Changes)
+	in.UpdateRule.Apply(&rule)
+	in.Owner.Apply(&o.Owner)
+	in.DryRun.Apply(&o.DryRun)
+	in.Changes.Apply(&o.Changes)
 	o.Rule = entity.Rule(rule)
 	return o
 }
@@ -220,30 +222,30 @@ func (in importInput) options() (o bundles.ImportOptions) {
 // restoreInput are the options of a restore from a file.
 type restoreInput struct {
 	importInput
-	UploadID field[string] `json:"uploadId"`
+	UploadID rest.Field[string] `json:"uploadId"`
 }
 
 // manifestInput is the body of an export without a bundle.
 type manifestInput struct {
-	Name    field[string]     `json:"name"`
-	Entries []json.RawMessage `json:"entries"`
+	Name    rest.Field[string] `json:"name"`
+	Entries []json.RawMessage  `json:"entries"`
 }
 
 // manifest reads the entries of an export without a bundle. An entry may be one that was read from
 // a bundle.
-func (a archiveRoutes) manifest(r *request, in manifestInput) (bundles.Manifest, error) {
+func (a archiveRoutes) manifest(r *rest.Request, in manifestInput) (bundles.Manifest, error) {
 	var m bundles.Manifest
-	in.Name.apply(&m.Name)
-	shown, err := newShownMembers(emptyEntry)
+	in.Name.Apply(&m.Name)
+	shown, err := rest.NewShownMembers(emptyEntry)
 	if err != nil {
 		return m, err
 	}
-	var unknown []unknownMember
+	var unknown []rest.UnknownMember
 	for i, raw := range in.Entries {
 		path := fmt.Sprintf("entries[%d]", i)
-		var by filler
+		var by rest.Filler
 		var members map[string]json.RawMessage
-		if err := by.fill(raw, &members, path); err != nil {
+		if err := by.Fill(raw, &members, path); err != nil {
 			return m, err
 		}
 		for name := range shown {
@@ -257,19 +259,19 @@ func (a archiveRoutes) manifest(r *request, in manifestInput) (bundles.Manifest,
 		}
 		m.Entries, unknown = append(m.Entries, e), append(unknown, more...)
 	}
-	return m, r.refuseUnknown(unknown, nil)
+	return m, r.RefuseUnknown(unknown, nil)
 }
 
 // exportEntries serves POST /api/_bundle: 200 and the archive of some entries, which no bundle has, streamed; 400 and 409 as
 // for the entries of a bundle, naming the one, and 409 as for _export.
-func (a archiveRoutes) exportEntries(r *request) (reply, error) {
-	in, err := options[manifestInput](r)
+func (a archiveRoutes) exportEntries(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[manifestInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	m, err := a.manifest(r, in)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	e, err := a.Bundles.ExportManifest(r.Context(), m)
 	return streamedArchive(r, e, err)
@@ -282,14 +284,14 @@ type deployEntriesInput struct {
 }
 
 // deployEntries serves POST /api/_bundle-deploy: as _bundle and _deploy in one step.
-func (a archiveRoutes) deployEntries(r *request) (reply, error) {
-	in, err := options[deployEntriesInput](r)
+func (a archiveRoutes) deployEntries(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[deployEntriesInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	m, err := a.manifest(r, in.manifestInput)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return a.deployed(a.Bundles.DeployManifest(r.Context(), m, in.Tenants, in.options()))
 }
@@ -298,57 +300,57 @@ func (a archiveRoutes) deployEntries(r *request) (reply, error) {
 // archive the tenant's rows become exactly the archive's; 415 for JSON or text, 503 as for an import. What was there is
 // kept for a week as the download that archive names; the warnings, of a dry run too, say what that cannot bring back.
 // The options are dryRun, owner and changes, and updateRule, which is overwrite if anything.
-func (a archiveRoutes) restoreArchive(r *request) (reply, error) {
-	in, err := options[importInput](r)
+func (a archiveRoutes) restoreArchive(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[importInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return a.restore(r, r.archive(), in.options())
+	return a.restore(r, archiveOf(r), in.options())
 }
 
 // restoreFile serves POST /api/_restore-from-file: as _restore, with the archive as the multipart field file, as the
 // body, or as the option uploadId of a staged one, which then is all that the request brings.
-func (a archiveRoutes) restoreFile(r *request) (reply, error) {
-	in, err := options[restoreInput](r)
+func (a archiveRoutes) restoreFile(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[restoreInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if brings := r.ContentLength != 0 && !isJSON(kind); brings && !in.UploadID.Set {
-		return a.restore(r, r.archive(), in.options())
+	if brings := r.ContentLength != 0 && !rest.IsJSON(kind); brings && !in.UploadID.Set {
+		return a.restore(r, archiveOf(r), in.options())
 	} else if brings {
-		return reply{}, errs.New(errs.Invalid, "uploadId names a file beside the one that is sent: leave one of them out")
+		return rest.Reply{}, errs.New(errs.Invalid, "uploadId names a file beside the one that is sent: leave one of them out")
 	}
 	var id string
-	in.UploadID.apply(&id)
+	in.UploadID.Apply(&id)
 	file, err := a.staged(r.Context(), id)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	defer func() { _ = file.Close() }()
 	return a.restore(r, file, in.options())
 }
 
-func (a archiveRoutes) restore(r *request, content io.Reader, o bundles.ImportOptions) (reply, error) {
+func (a archiveRoutes) restore(r *rest.Request, content io.Reader, o bundles.ImportOptions) (rest.Reply, error) {
 	if o.Rule != "" && o.Rule != entity.Overwrite {
-		return reply{}, errs.New(errs.Invalid, "updateRule must be overwrite for a restore, or left out")
+		return rest.Reply{}, errs.New(errs.Invalid, "updateRule must be overwrite for a restore, or left out")
 	}
 	restored, err := a.Bundles.Restore(r.Context(), content, o)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		reportBody
 		Archive *backupBody `json:"archive"`
 	}{report(restored), a.backup(restored.Archive)})
 }
 
 // problemOf is the error shape of a failure that is part of an answer.
-func (a archiveRoutes) problemOf(err error) problem {
-	status, message := statusOf[errs.CodeOf(err)], errs.MessageOf(err)
+func (a archiveRoutes) problemOf(err error) rest.Problem {
+	status, message := rest.StatusOf[errs.CodeOf(err)], errs.MessageOf(err)
 	if status == 0 {
 		a.Log.Error("part of a request failed", "err", err)
 		status, message = http.StatusInternalServerError, "An internal server error occurred"
 	}
-	return problem{StatusCode: status, Error: http.StatusText(status), Message: message}
+	return rest.Problem{StatusCode: status, Error: http.StatusText(status), Message: message}
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
@@ -16,45 +18,45 @@ import (
 type assistantChatRoutes struct{ *api }
 
 // routes returns the rows of the route table, unless the host keeps assistants itself.
-func (a assistantChatRoutes) routes() []Route {
+func (a assistantChatRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, assistants.Kind) {
 		return nil
 	}
-	return []Route{
-		{Method: post, Pattern: "/api/assistants/:id/_chat", Name: "chatWithAssistant", Grants: nothing, AnyType: true, Chatter: true, Summary: "Talk to an assistant", guard: a.needsModel, handle: a.chatWithAssistant},
-		{Method: post, Pattern: "/api/assistants/:id/_image", Name: "makeAssistantImage", Grants: nothing, AnyType: true, Chatter: true, Options: imageInput{}, Summary: "Make an image", guard: a.needsImages, handle: a.makeAssistantImage},
+	return []rest.Route{
+		{Method: post, Pattern: "/api/assistants/:id/_chat", Name: "chatWithAssistant", Grants: nothing, AnyType: true, Chatter: true, Summary: "Talk to an assistant", Guard: a.needsModel, Handle: a.chatWithAssistant},
+		{Method: post, Pattern: "/api/assistants/:id/_image", Name: "makeAssistantImage", Grants: nothing, AnyType: true, Chatter: true, Options: imageInput{}, Summary: "Make an image", Guard: a.needsImages, Handle: a.makeAssistantImage},
 	}
 }
 
 // talkable returns the assistant of a request, or a draft, that the caller or visitor may talk to. Errors: errs.NotFound; errs.Forbidden.
-func (a *api) talkable(r *request) (assistants.Assistant, error) {
-	return a.Assistants.Talkable(r.Context(), r.param("id"), r.visitor != nil)
+func (a *api) talkable(r *rest.Request) (assistants.Assistant, error) {
+	return a.Assistants.Talkable(r.Context(), r.Param("id"), visitOf(r).visitor != nil)
 }
 
 // chatWithAssistant serves POST /api/assistants/{id}/_chat {messages, model?}: 200 and the answer of the assistant as server-sent events, see
 // chatEvents. messages is the whole conversation, as nothing of it is kept. What the assistant knows and its tools have the rights of the
 // caller. A draft answers those who may change it. 400 for a model that there is not, and for instructions that cannot be expanded; 403; 404;
 // 429 for too many at once.
-func (a assistantChatRoutes) chatWithAssistant(r *request) (reply, error) {
-	in, err := decode[chatInput](r)
+func (a assistantChatRoutes) chatWithAssistant(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[chatInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	as, err := a.talkable(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	messages, model, err := a.conversation(in)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return a.chatEvents(r, func(ctx context.Context) (chat.Options, func(), error) {
-		return a.Conversations.Begin(ctx, as, conversation.Input{Messages: messages, Model: model, Models: a.models(), User: modelUser(r), Visitor: r.visitor != nil})
+		return a.Conversations.Begin(ctx, as, conversation.Input{Messages: messages, Model: model, Models: a.models(), User: modelUser(r), Visitor: visitOf(r).visitor != nil})
 	}, as.ID)
 }
 
 // needsImages guards the routes that a model answers with images: see needsAI; 503 without such a model.
-func (a assistantChatRoutes) needsImages(r *request) error {
+func (a assistantChatRoutes) needsImages(r *rest.Request) error {
 	if err := a.needsAI(r); err != nil {
 		return err
 	}
@@ -63,23 +65,23 @@ func (a assistantChatRoutes) needsImages(r *request) error {
 
 // imageInput describes an image.
 type imageInput struct {
-	Prompt field[string] `json:"prompt"`
-	Size   field[string] `json:"size"`
+	Prompt rest.Field[string] `json:"prompt"`
+	Size   rest.Field[string] `json:"size"`
 }
 
 // makeAssistantImage serves POST /api/assistants/{id}/_image {prompt, size?}: 200 and an image, of at most 8 MiB, with its content type; it is not
 // kept. 400 naming the field; 403; 404; 429 for too many at once; 502 for an image that is too large.
-func (a assistantChatRoutes) makeAssistantImage(r *request) (reply, error) {
-	in, err := options[imageInput](r)
+func (a assistantChatRoutes) makeAssistantImage(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[imageInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if _, err := a.talkable(r); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	wanted := ai.ImageRequest{User: modelUser(r)}
-	in.Prompt.apply(&wanted.Prompt)
-	in.Size.apply(&wanted.Size)
+	in.Prompt.Apply(&wanted.Prompt)
+	in.Size.Apply(&wanted.Size)
 	var image ai.Image
 	if err := a.ask(r, func(ctx context.Context) error {
 		return a.Conversations.Image(ctx, wanted, func(made ai.Image) error {
@@ -87,9 +89,9 @@ func (a assistantChatRoutes) makeAssistantImage(r *request) (reply, error) {
 			return nil
 		})
 	}); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return reply{status: http.StatusOK, header: map[string]string{"Content-Type": image.ContentType}, holds: int64(len(image.Data)), stream: func(w io.Writer) error {
+	return rest.Reply{Status: http.StatusOK, Header: map[string]string{"Content-Type": image.ContentType}, Holds: int64(len(image.Data)), Stream: func(w io.Writer) error {
 		_, err := w.Write(image.Data)
 		return err
 	}}, nil

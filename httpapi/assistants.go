@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
@@ -17,44 +19,44 @@ import (
 type assistantRoutes struct{ *api }
 
 // routes returns the rows of assistants, unless the host keeps them itself. needsAI comes before everything else.
-func (a assistantRoutes) routes() []Route {
+func (a assistantRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, assistants.Kind) {
 		return nil
 	}
 	const one = "/api/assistants/:id"
 	n := drafted{a.api, "assistants", string(assistants.Kind), "files", a.Assistants}
 	t := a.assistantTokens()
-	return guarded(a.needsAI, []Route{
-		{Method: get, Pattern: "/api/assistants", Name: "listAssistants", Grants: nothing, Query: searched, Summary: "The assistants that the caller sees", handle: a.listAssistants},
-		{Method: post, Pattern: "/api/assistants", Name: "createAssistant", Grants: programs, Writes: InTx, Summary: "Add an assistant", handle: a.createAssistant},
-		{Method: get, Pattern: "/api/assistants-list", Name: "listAllAssistants", Grants: nothing, Heavy: brief, Query: none, Summary: "All assistants that the caller sees, in short", handle: a.listAllAssistants},
-		{Method: get, Pattern: "/api/assistants/drafts", Name: "listAssistantDrafts", Grants: nothing, Query: none, Summary: "The drafts of the assistants that the caller may change", handle: a.listAssistantDrafts},
-		{Method: get, Pattern: "/api/assistants/skills", Name: "listSkillTypes", Grants: nothing, Query: none, Summary: "The skills that this server provides", handle: a.listSkillTypes},
-		{Method: get, Pattern: one, Name: "getAssistant", Grants: nothing, Summary: "One assistant", handle: a.getAssistant},
-		{Method: put, Pattern: one, Name: "putAssistant", Grants: programs, Row: "assistant", Writes: InTx, Summary: "Change an assistant", handle: a.putAssistant},
-		{Method: del, Pattern: one, Name: "deleteAssistant", Grants: programs, Row: "assistant", Writes: InTx, Options: noOptions{}, Summary: "Remove an assistant with its draft and files", handle: a.deleteAssistant},
-		{Method: put, Pattern: one + "/owner", Name: "putAssistantOwner", Grants: rights, Row: "assistant", Writes: InTx, Summary: "Pass an assistant on to another owner", handle: a.putAssistantOwner},
+	return guarded(a.needsAI, []rest.Route{
+		{Method: get, Pattern: "/api/assistants", Name: "listAssistants", Grants: nothing, Query: searched, Summary: "The assistants that the caller sees", Handle: a.listAssistants},
+		{Method: post, Pattern: "/api/assistants", Name: "createAssistant", Grants: programs, Writes: rest.InTx, Summary: "Add an assistant", Handle: a.createAssistant},
+		{Method: get, Pattern: "/api/assistants-list", Name: "listAllAssistants", Grants: nothing, Heavy: rest.Brief, Query: none, Summary: "All assistants that the caller sees, in short", Handle: a.listAllAssistants},
+		{Method: get, Pattern: "/api/assistants/drafts", Name: "listAssistantDrafts", Grants: nothing, Query: none, Summary: "The drafts of the assistants that the caller may change", Handle: a.listAssistantDrafts},
+		{Method: get, Pattern: "/api/assistants/skills", Name: "listSkillTypes", Grants: nothing, Query: none, Summary: "The skills that this server provides", Handle: a.listSkillTypes},
+		{Method: get, Pattern: one, Name: "getAssistant", Grants: nothing, Summary: "One assistant", Handle: a.getAssistant},
+		{Method: put, Pattern: one, Name: "putAssistant", Grants: programs, Row: "assistant", Writes: rest.InTx, Summary: "Change an assistant", Handle: a.putAssistant},
+		{Method: del, Pattern: one, Name: "deleteAssistant", Grants: programs, Row: "assistant", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove an assistant with its draft and files", Handle: a.deleteAssistant},
+		{Method: put, Pattern: one + "/owner", Name: "putAssistantOwner", Grants: rights, Row: "assistant", Writes: rest.InTx, Summary: "Pass an assistant on to another owner", Handle: a.putAssistantOwner},
 
-		{Method: post, Pattern: one + "/_edit", Name: "editAssistant", Grants: programs, Heavy: brief, Writes: InTx, Options: forceInput{}, Summary: "Begin a draft of an assistant, or go on with it", handle: a.editAssistant},
-		{Method: get, Pattern: one + "/draft", Name: "getAssistantDraft", Grants: nothing, Summary: "The draft of an assistant", handle: a.getAssistantDraft},
-		{Method: del, Pattern: one + "/draft", Name: "deleteAssistantDraft", Grants: programs, Row: "assistant", Writes: InTx, Options: noOptions{}, Summary: "Discard the draft of an assistant", handle: n.deleteDraft},
-		{Method: get, Pattern: one + "/draft/diff", Name: "getAssistantDraftDiff", Grants: nothing, Heavy: brief, Summary: "What the draft of an assistant changes", handle: n.getDiff},
-		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAssistantDraft", Grants: programs, Heavy: brief, Writes: InTx, Options: forceInput{}, Summary: "Publish the draft of an assistant", handle: a.commitAssistantDraft},
+		{Method: post, Pattern: one + "/_edit", Name: "editAssistant", Grants: programs, Heavy: rest.Brief, Writes: rest.InTx, Options: forceInput{}, Summary: "Begin a draft of an assistant, or go on with it", Handle: a.editAssistant},
+		{Method: get, Pattern: one + "/draft", Name: "getAssistantDraft", Grants: nothing, Summary: "The draft of an assistant", Handle: a.getAssistantDraft},
+		{Method: del, Pattern: one + "/draft", Name: "deleteAssistantDraft", Grants: programs, Row: "assistant", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Discard the draft of an assistant", Handle: n.deleteDraft},
+		{Method: get, Pattern: one + "/draft/diff", Name: "getAssistantDraftDiff", Grants: nothing, Heavy: rest.Brief, Summary: "What the draft of an assistant changes", Handle: n.getDiff},
+		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAssistantDraft", Grants: programs, Heavy: rest.Brief, Writes: rest.InTx, Options: forceInput{}, Summary: "Publish the draft of an assistant", Handle: a.commitAssistantDraft},
 
-		{Method: get, Pattern: one + "/files", Name: "listAssistantFiles", Grants: nothing, Query: paged, Summary: "The files of an assistant", handle: n.listFiles},
-		{Method: get, Pattern: one + "/files/*path", Name: "getAssistantFile", Grants: nothing, Heavy: brief, AnyType: true, Summary: "The bytes of an assistant's file", handle: n.getFile},
-		{Method: put, Pattern: one + "/files/*path", Name: "putAssistantFile", Grants: programs, Row: "library-file", Heavy: brief, Summary: "Write a file of an assistant", handle: n.putFile},
-		{Method: del, Pattern: one + "/files/*path", Name: "deleteAssistantFile", Grants: programs, Row: "library-file", Writes: InTx, Options: noOptions{}, Summary: "Remove a file of an assistant", handle: n.deleteFile},
+		{Method: get, Pattern: one + "/files", Name: "listAssistantFiles", Grants: nothing, Query: paged, Summary: "The files of an assistant", Handle: n.listFiles},
+		{Method: get, Pattern: one + "/files/*path", Name: "getAssistantFile", Grants: nothing, Heavy: rest.Brief, AnyType: true, Summary: "The bytes of an assistant's file", Handle: n.getFile},
+		{Method: put, Pattern: one + "/files/*path", Name: "putAssistantFile", Grants: programs, Row: "library-file", Heavy: rest.Brief, Summary: "Write a file of an assistant", Handle: n.putFile},
+		{Method: del, Pattern: one + "/files/*path", Name: "deleteAssistantFile", Grants: programs, Row: "library-file", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a file of an assistant", Handle: n.deleteFile},
 
-		{Method: get, Pattern: one + "/shares", Name: "listAssistantShares", Grants: rights, Query: none, Summary: "With whom an assistant is shared", handle: n.listShares},
-		{Method: get, Pattern: one + "/shares/:principalId", Name: "getAssistantShare", Grants: rights, Summary: "The share of one principal", handle: n.getShare},
-		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAssistantShare", Grants: rights, Row: "assistant-share", Writes: InTx, Summary: "Share an assistant, or change a share", handle: n.putShare},
-		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAssistantShare", Grants: rights, Row: "assistant-share", Writes: InTx, Options: noOptions{}, Summary: "End a share", handle: n.deleteShare},
+		{Method: get, Pattern: one + "/shares", Name: "listAssistantShares", Grants: rights, Query: none, Summary: "With whom an assistant is shared", Handle: n.listShares},
+		{Method: get, Pattern: one + "/shares/:principalId", Name: "getAssistantShare", Grants: rights, Summary: "The share of one principal", Handle: n.getShare},
+		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAssistantShare", Grants: rights, Row: "assistant-share", Writes: rest.InTx, Summary: "Share an assistant, or change a share", Handle: n.putShare},
+		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAssistantShare", Grants: rights, Row: "assistant-share", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "End a share", Handle: n.deleteShare},
 
-		{Method: get, Pattern: one + "/tokens", Name: "listAssistantTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens of an assistant", handle: t.list},
-		{Method: post, Pattern: one + "/tokens", Name: "createAssistantToken", Grants: credentials, Secret: true, Writes: InTx, Summary: "Make a token of an assistant", handle: a.createAssistantToken},
-		{Method: get, Pattern: one + "/tokens/:tokenId", Name: "getAssistantToken", Grants: credentials, Secret: true, Summary: "One token of an assistant", handle: t.get},
-		{Method: del, Pattern: one + "/tokens/:tokenId", Name: "deleteAssistantToken", Grants: credentials, Row: "assistant-token", Writes: InTx, Options: noOptions{}, Summary: "Revoke a token of an assistant", handle: t.remove},
+		{Method: get, Pattern: one + "/tokens", Name: "listAssistantTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens of an assistant", Handle: t.list},
+		{Method: post, Pattern: one + "/tokens", Name: "createAssistantToken", Grants: credentials, Secret: true, Writes: rest.InTx, Summary: "Make a token of an assistant", Handle: a.createAssistantToken},
+		{Method: get, Pattern: one + "/tokens/:tokenId", Name: "getAssistantToken", Grants: credentials, Secret: true, Summary: "One token of an assistant", Handle: t.get},
+		{Method: del, Pattern: one + "/tokens/:tokenId", Name: "deleteAssistantToken", Grants: credentials, Row: "assistant-token", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Revoke a token of an assistant", Handle: t.remove},
 	})
 }
 
@@ -150,26 +152,26 @@ func (a *api) assistantLinks(v assistants.Shown) hal.Links {
 }
 
 // shownAssistant replies with the result of a service: 200 and the assistant.
-func (a assistantRoutes) shownAssistant(v assistants.Shown, err error) (reply, error) {
+func (a assistantRoutes) shownAssistant(v assistants.Shown, err error) (rest.Reply, error) {
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.assistant(v))
+	return rest.OK(a.assistant(v))
 }
 
 // listAssistants serves GET /api/assistants: 200 and a page of the assistants that the caller sees, without drafts, 20 unless limit says
 // otherwise, ordered by name unless sort says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
-func (a assistantRoutes) listAssistants(r *request) (reply, error) {
-	q, err := r.page(20)
+func (a assistantRoutes) listAssistants(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(20)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	page, err := a.Assistants.Page(r.Context(), q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	extra := map[string]any{"permissions": map[string]bool{"create": a.Assistants.CanCreate(r.who)}}
-	return ok(collection(a.api, r, q, page, "inf:assistant", extra, a.assistant))
+	extra := map[string]any{"permissions": map[string]bool{"create": a.Assistants.CanCreate(r.Who)}}
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:assistant", extra, a.assistant))
 }
 
 // assistantRow is an assistant in the plain lists.
@@ -200,9 +202,9 @@ func newAssistantRow(v assistants.Shown) assistantRow {
 }
 
 // listAllAssistants serves GET /api/assistants-list: 200 and an array of all assistants that the caller sees, in short, ordered by name.
-func (a assistantRoutes) listAllAssistants(r *request) (reply, error) {
-	return streamed(func(w io.Writer) error {
-		return writeArray(w, a.Assistants.All(r.Context()), func(dst []byte, v assistants.Shown) []byte {
+func (a assistantRoutes) listAllAssistants(r *rest.Request) (rest.Reply, error) {
+	return rest.Streamed(func(w io.Writer) error {
+		return rest.WriteArray(w, a.Assistants.All(r.Context()), func(dst []byte, v assistants.Shown) []byte {
 			row, _ := json.Marshal(newAssistantRow(v)) // it has nothing that cannot be encoded
 			return append(dst, row...)
 		})
@@ -210,48 +212,48 @@ func (a assistantRoutes) listAllAssistants(r *request) (reply, error) {
 }
 
 // listAssistantDrafts serves GET /api/assistants/drafts: 200 and an array of the drafts of the assistants that the caller may change.
-func (a assistantRoutes) listAssistantDrafts(r *request) (reply, error) {
+func (a assistantRoutes) listAssistantDrafts(r *rest.Request) (rest.Reply, error) {
 	drafts, err := a.Assistants.Drafts(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	rows := make([]assistantRow, len(drafts))
 	for i, d := range drafts {
 		rows[i] = newAssistantRow(d)
 	}
-	return ok(rows)
+	return rest.OK(rows)
 }
 
 // listSkillTypes serves GET /api/assistants/skills: 200 and an array {type, name, description} of the skills that this server provides.
-func (a assistantRoutes) listSkillTypes(r *request) (reply, error) {
+func (a assistantRoutes) listSkillTypes(r *rest.Request) (rest.Reply, error) {
 	types, err := a.Assistants.SkillTypes(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(append([]assistants.SkillType{}, types...))
+	return rest.OK(append([]assistants.SkillType{}, types...))
 }
 
 // assistantInput is the body of a write to an assistant. A field that is left out stays as it is.
 type assistantInput struct {
-	Name         *string                `json:"name"`
-	Slug         field[string]          `json:"slug"`
-	Description  field[string]          `json:"description"`
-	Instructions field[string]          `json:"instructions"`
-	Welcome      field[string]          `json:"welcome"`
-	Dispatcher   *bool                  `json:"dispatcher"`
-	Suggestions  field[[]string]        `json:"suggestions"`
-	ModelID      field[string]          `json:"modelId"`
-	Embedded     *bool                  `json:"embedded"`
-	Data         field[json.RawMessage] `json:"data"`
-	FolderID     field[string]          `json:"folderId"`
-	Skills       field[[]skillInput]    `json:"skills"`
+	Name         *string                     `json:"name"`
+	Slug         rest.Field[string]          `json:"slug"`
+	Description  rest.Field[string]          `json:"description"`
+	Instructions rest.Field[string]          `json:"instructions"`
+	Welcome      rest.Field[string]          `json:"welcome"`
+	Dispatcher   *bool                       `json:"dispatcher"`
+	Suggestions  rest.Field[[]string]        `json:"suggestions"`
+	ModelID      rest.Field[string]          `json:"modelId"`
+	Embedded     *bool                       `json:"embedded"`
+	Data         rest.Field[json.RawMessage] `json:"data"`
+	FolderID     rest.Field[string]          `json:"folderId"`
+	Skills       rest.Field[[]skillInput]    `json:"skills"`
 }
 
 // skillInput is a skill in a body.
 type skillInput struct {
-	Type   string                 `json:"type"`
-	Name   string                 `json:"name"`
-	Config field[json.RawMessage] `json:"config"`
+	Type   string                      `json:"type"`
+	Name   string                      `json:"name"`
+	Config rest.Field[json.RawMessage] `json:"config"`
 }
 
 func (in assistantInput) apply(as *assistants.Assistant) {
@@ -264,57 +266,57 @@ func (in assistantInput) apply(as *assistants.Assistant) {
 	if in.Embedded != nil {
 		as.Embedded = *in.Embedded
 	}
-	in.Slug.applyOrNull(&as.Slug)
-	in.Description.applyOrNull(&as.Description)
-	in.Instructions.apply(&as.Instructions)
-	in.Welcome.applyOrNull(&as.Welcome)
-	in.Suggestions.apply(&as.Suggestions)
-	in.ModelID.applyOrNull(&as.ModelID)
-	in.Data.apply(&as.Data)
-	in.FolderID.applyOrNull(&as.FolderID)
+	in.Slug.ApplyOrNull(&as.Slug)
+	in.Description.ApplyOrNull(&as.Description)
+	in.Instructions.Apply(&as.Instructions)
+	in.Welcome.ApplyOrNull(&as.Welcome)
+	in.Suggestions.Apply(&as.Suggestions)
+	in.ModelID.ApplyOrNull(&as.ModelID)
+	in.Data.Apply(&as.Data)
+	in.FolderID.ApplyOrNull(&as.FolderID)
 	if !in.Skills.Set {
 		return
 	}
 	var all []skillInput
-	in.Skills.apply(&all)
+	in.Skills.Apply(&all)
 	as.Skills = nil
 	for _, s := range all {
 		skill := assistants.Skill{Type: s.Type, Name: s.Name}
-		s.Config.apply(&skill.Config)
+		s.Config.Apply(&skill.Config)
 		as.Skills = append(as.Skills, skill)
 	}
 }
 
 // createAssistant serves POST /api/assistants: 201 and the assistant, which the caller owns; 400 for a skill that this server does not
 // provide; 409 for a slug that the caller has used.
-func (a assistantRoutes) createAssistant(r *request) (reply, error) {
-	in, err := decode[assistantInput](r)
+func (a assistantRoutes) createAssistant(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[assistantInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	var as assistants.Assistant
 	in.apply(&as)
 	v, err := a.Assistants.Create(r.Context(), as)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return created(a.href("assistants", v.ID), a.assistant(v))
+	return rest.Created(a.href("assistants", v.ID), a.assistant(v))
 }
 
 // getAssistant serves GET /api/assistants/{id}, an id or a natural id: 200 and the assistant; 404 for one that the caller does not see. A
 // draft is found by its id, by those who may change the assistant.
-func (a assistantRoutes) getAssistant(r *request) (reply, error) {
-	return a.shownAssistant(a.Assistants.Get(r.Context(), r.param("id")))
+func (a assistantRoutes) getAssistant(r *rest.Request) (rest.Reply, error) {
+	return a.shownAssistant(a.Assistants.Get(r.Context(), r.Param("id")))
 }
 
 // putAssistant serves PUT /api/assistants/{id}: 200 and the changed assistant or draft; what the body leaves out stays. 400 for a skill that
 // this server does not provide; 403 without the permission write; 409 for a taken slug, and for a draft that somebody else edits.
-func (a assistantRoutes) putAssistant(r *request) (reply, error) {
-	in, err := decodeUpdate[assistantInput](r, assistantBody{})
+func (a assistantRoutes) putAssistant(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[assistantInput](r, assistantBody{})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return a.shownAssistant(a.Assistants.Update(r.Context(), r.param("id"), func(as *assistants.Assistant) error {
+	return a.shownAssistant(a.Assistants.Update(r.Context(), r.Param("id"), func(as *assistants.Assistant) error {
 		in.apply(as)
 		return nil
 	}))
@@ -322,50 +324,50 @@ func (a assistantRoutes) putAssistant(r *request) (reply, error) {
 
 // deleteAssistant serves DELETE /api/assistants/{id}: 200, and the draft, files, shares, tokens and comments go too; 404; 403; 400 for a
 // draft.
-func (a assistantRoutes) deleteAssistant(r *request) (reply, error) {
-	if err := a.Assistants.Delete(r.Context(), r.param("id")); err != nil {
-		return reply{}, err
+func (a assistantRoutes) deleteAssistant(r *rest.Request) (rest.Reply, error) {
+	if err := a.Assistants.Delete(r.Context(), r.Param("id")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // putAssistantOwner serves PUT /api/assistants/{id}/owner {ownerId}: 200 and the assistant; 400 for an unknown principal; 404; 403.
-func (a assistantRoutes) putAssistantOwner(r *request) (reply, error) {
-	in, err := decode[struct {
+func (a assistantRoutes) putAssistantOwner(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[struct {
 		OwnerID string `json:"ownerId"`
 	}](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if in.OwnerID == "" {
-		return reply{}, errs.New(errs.Invalid, "ownerId is required: a username, or the id of a team")
+		return rest.Reply{}, errs.New(errs.Invalid, "ownerId is required: a username, or the id of a team")
 	}
-	return a.shownAssistant(a.Assistants.SetOwner(r.Context(), r.param("id"), in.OwnerID))
+	return a.shownAssistant(a.Assistants.SetOwner(r.Context(), r.Param("id"), in.OwnerID))
 }
 
 // editAssistant serves POST /api/assistants/{id}/_edit: 200 and the draft, whose lock the caller's session has now, or another one that
 // editingLockedBy names; with force=true the caller's in any case. 404; 403.
-func (a assistantRoutes) editAssistant(r *request) (reply, error) {
-	force, err := r.force()
+func (a assistantRoutes) editAssistant(r *rest.Request) (rest.Reply, error) {
+	force, err := forceOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return a.shownAssistant(a.Assistants.Edit(r.Context(), r.param("id"), force))
+	return a.shownAssistant(a.Assistants.Edit(r.Context(), r.Param("id"), force))
 }
 
 // getAssistantDraft serves GET /api/assistants/{id}/draft: 200 and the draft; 404; 403.
-func (a assistantRoutes) getAssistantDraft(r *request) (reply, error) {
-	return a.shownAssistant(a.Assistants.Draft(r.Context(), r.param("id")))
+func (a assistantRoutes) getAssistantDraft(r *rest.Request) (rest.Reply, error) {
+	return a.shownAssistant(a.Assistants.Draft(r.Context(), r.Param("id")))
 }
 
 // commitAssistantDraft serves POST /api/assistants/{id}/draft/_commit: 200 and the assistant as it is published; 404; 403; 409 while
 // somebody else edits the draft, or when the assistant has changed since the draft began, unless force=true.
-func (a assistantRoutes) commitAssistantDraft(r *request) (reply, error) {
-	force, err := r.force()
+func (a assistantRoutes) commitAssistantDraft(r *rest.Request) (rest.Reply, error) {
+	force, err := forceOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return a.shownAssistant(a.Assistants.Commit(r.Context(), r.param("id"), force))
+	return a.shownAssistant(a.Assistants.Commit(r.Context(), r.Param("id"), force))
 }
 
 func (a assistantRoutes) assistantTokens() tokened {
@@ -375,22 +377,22 @@ func (a assistantRoutes) assistantTokens() tokened {
 // createAssistantToken serves POST /api/assistants/{id}/tokens {notes, expiresAt, restrict, cidr}: 201 and the token with its key, which
 // cannot be read again. 400 for a member that is not known, and for a draft; 403 without the permission share, and for a caller with a token;
 // 404.
-func (a assistantRoutes) createAssistantToken(r *request) (reply, error) {
-	in, err := decode[tokenInput](r)
+func (a assistantRoutes) createAssistantToken(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[tokenInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	made, err := in.token(sessions.Chat)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	t, key, err := a.Sessions.CreateAssistantToken(r.Context(), r.param("id"), made)
+	t, key, err := a.Sessions.CreateAssistantToken(r.Context(), r.Param("id"), made)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	as, err := a.Assistants.Ref(r.Context(), t.Entity.ID)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	n := a.assistantTokens()
 	return n.made(r, t, key, as, n.links(t))

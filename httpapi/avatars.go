@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -15,11 +17,11 @@ import (
 type avatarRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a avatarRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/users/:username/avatar", Name: "getAvatar", Grants: nothing, AnyType: true, Summary: "A user's picture", handle: a.getAvatar},
-		{Method: put, Pattern: "/api/users/:username/avatar", Name: "putAvatar", Grants: profiles, Row: "avatar", Query: []string{"filename"}, Summary: "Set a user's picture", handle: a.putAvatar},
-		{Method: del, Pattern: "/api/users/:username/avatar", Name: "deleteAvatar", Grants: profiles, Row: "avatar", Writes: InTx, Options: noOptions{}, Summary: "Remove a user's picture", handle: a.deleteAvatar},
+func (a avatarRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/users/:username/avatar", Name: "getAvatar", Grants: nothing, AnyType: true, Summary: "A user's picture", Handle: a.getAvatar},
+		{Method: put, Pattern: "/api/users/:username/avatar", Name: "putAvatar", Grants: profiles, Row: "avatar", Query: []string{"filename"}, Summary: "Set a user's picture", Handle: a.putAvatar},
+		{Method: del, Pattern: "/api/users/:username/avatar", Name: "deleteAvatar", Grants: profiles, Row: "avatar", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a user's picture", Handle: a.deleteAvatar},
 	}
 }
 
@@ -54,50 +56,50 @@ var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // putAvatar serves PUT /api/users/{username}/avatar, the picture as the raw body or the multipart field file: 200 and the
 // user, with the ETag of the picture; 413 past 1 MiB; 415 for anything but a PNG, JPEG, GIF or WebP. One's own, or a superuser anybody's.
-func (a avatarRoutes) putAvatar(r *request) (reply, error) {
-	_, _, content, err := r.file("avatar")
+func (a avatarRoutes) putAvatar(r *rest.Request) (rest.Reply, error) {
+	_, _, content, err := r.File("avatar")
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	// Read before the transaction begins: a slow sender must not hold one.
 	picture, err := io.ReadAll(io.LimitReader(content, principals.MaxPicture+1))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if !slices.Contains(pictures, http.DetectContentType(picture)) {
-		return reply{}, errs.New(errs.Unsupported, "The picture must be a PNG, JPEG, GIF or WebP.")
+		return rest.Reply{}, errs.New(errs.Unsupported, "The picture must be a PNG, JPEG, GIF or WebP.")
 	}
 	leave, err := a.writeSlot(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	defer leave()
-	u, err := a.Principals.SetPicture(r.Context(), r.param("username"), bytes.NewReader(picture))
+	u, err := a.Principals.SetPicture(r.Context(), r.Param("username"), bytes.NewReader(picture))
 	answer, err := a.userReply(r)(u, err)
 	if err == nil {
-		answer.header = map[string]string{"Etag": fileTag(u.PictureVersion())}
+		answer.Header = map[string]string{"Etag": rest.FileTag(u.PictureVersion())}
 	}
 	return answer, err
 }
 
 // getAvatar serves GET /api/users/{username}/avatar: 200 and the picture; 404.
-func (a avatarRoutes) getAvatar(r *request) (reply, error) {
-	u, content, err := a.Principals.Picture(r.Context(), r.param("username"))
+func (a avatarRoutes) getAvatar(r *rest.Request) (rest.Reply, error) {
+	u, content, err := a.Principals.Picture(r.Context(), r.Param("username"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	head := make([]byte, 512)
 	n, err := io.ReadFull(content, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return reply{}, errors.Join(err, content.Close())
+		return rest.Reply{}, errors.Join(err, content.Close())
 	}
-	return file(u.PictureVersion(), http.DetectContentType(head[:n]), "", *u.AvatarUpdatedAt, content)
+	return rest.File(u.PictureVersion(), http.DetectContentType(head[:n]), "", *u.AvatarUpdatedAt, content)
 }
 
 // deleteAvatar serves DELETE /api/users/{username}/avatar: 200, also when there is none.
-func (a avatarRoutes) deleteAvatar(r *request) (reply, error) {
-	if _, err := a.Principals.RemovePicture(r.Context(), r.param("username")); err != nil {
-		return reply{}, err
+func (a avatarRoutes) deleteAvatar(r *rest.Request) (rest.Reply, error) {
+	if _, err := a.Principals.RemovePicture(r.Context(), r.Param("username")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/assistants"
@@ -20,22 +22,22 @@ import (
 type bundleRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a bundleRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/bundle-drivers", Name: "listBundleDrivers", Grants: programs, Query: window, Summary: "The types of bundle entries", handle: a.listBundleDrivers},
-		{Method: get, Pattern: "/api/bundle-drivers/:id", Name: "getBundleDriver", Grants: programs, Summary: "One type of bundle entries", handle: a.getBundleDriver},
-		{Method: get, Pattern: "/api/bundle-templates", Name: "listBundleTemplates", Grants: programs, Query: none, Summary: "The builders of bundle entries", handle: a.listBundleTemplates},
-		{Method: get, Pattern: "/api/bundle-list", Name: "listAllBundles", Grants: programs, Heavy: brief, Query: none, Summary: "All bundles without entries", handle: a.listAllBundles},
-		{Method: get, Pattern: "/api/bundles", Name: "listBundles", Grants: programs, Query: searched, Summary: "The bundles with their entries", handle: a.listBundles},
-		{Method: post, Pattern: "/api/bundles", Name: "createBundle", Drops: true, Grants: programs, Permission: actor.Superuser, Writes: InTx, Summary: "Add a bundle", handle: a.createBundle},
-		{Method: get, Pattern: "/api/bundles/:id", Name: "getBundle", Grants: programs, Summary: "One bundle with its entries", handle: a.getBundle},
-		{Method: put, Pattern: "/api/bundles/:id", Name: "putBundle", Drops: true, Grants: programs, Row: "bundle", Permission: actor.Superuser, Writes: InTx, Summary: "Change a bundle", handle: a.putBundle},
-		{Method: del, Pattern: "/api/bundles/:id", Name: "deleteBundle", Grants: programs, Row: "bundle", Permission: actor.Superuser, Writes: InTx, Options: noOptions{}, Summary: "Remove a bundle", handle: a.deleteBundle},
-		{Method: get, Pattern: "/api/bundles/:id/entries", Name: "listBundleEntries", Grants: programs, Query: paged, Summary: "The entries of a bundle with what they refer to", handle: a.listBundleEntries},
-		{Method: post, Pattern: "/api/bundles/:id/entries", Name: "createBundleEntry", Drops: true, Grants: programs, Permission: actor.Superuser, Writes: InTx, Summary: "Add an entry to a bundle", handle: a.createBundleEntry},
-		{Method: get, Pattern: "/api/bundles/:id/entries/:entry", Name: "getBundleEntry", Grants: programs, Summary: "One entry of a bundle", handle: a.getBundleEntry},
-		{Method: put, Pattern: "/api/bundles/:id/entries/:entry", Name: "putBundleEntry", Drops: true, Grants: programs, Row: "bundle-entry", Permission: actor.Superuser, Writes: InTx, Summary: "Change the data of an entry", handle: a.putBundleEntry},
-		{Method: del, Pattern: "/api/bundles/:id/entries/:entry", Name: "deleteBundleEntry", Grants: programs, Row: "bundle-entry", Permission: actor.Superuser, Writes: InTx, Options: noOptions{}, Summary: "Take an entry out of a bundle", handle: a.deleteBundleEntry},
+func (a bundleRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/bundle-drivers", Name: "listBundleDrivers", Grants: programs, Query: window, Summary: "The types of bundle entries", Handle: a.listBundleDrivers},
+		{Method: get, Pattern: "/api/bundle-drivers/:id", Name: "getBundleDriver", Grants: programs, Summary: "One type of bundle entries", Handle: a.getBundleDriver},
+		{Method: get, Pattern: "/api/bundle-templates", Name: "listBundleTemplates", Grants: programs, Query: none, Summary: "The builders of bundle entries", Handle: a.listBundleTemplates},
+		{Method: get, Pattern: "/api/bundle-list", Name: "listAllBundles", Grants: programs, Heavy: rest.Brief, Query: none, Summary: "All bundles without entries", Handle: a.listAllBundles},
+		{Method: get, Pattern: "/api/bundles", Name: "listBundles", Grants: programs, Query: searched, Summary: "The bundles with their entries", Handle: a.listBundles},
+		{Method: post, Pattern: "/api/bundles", Name: "createBundle", Drops: true, Grants: programs, Permission: actor.Superuser, Writes: rest.InTx, Summary: "Add a bundle", Handle: a.createBundle},
+		{Method: get, Pattern: "/api/bundles/:id", Name: "getBundle", Grants: programs, Summary: "One bundle with its entries", Handle: a.getBundle},
+		{Method: put, Pattern: "/api/bundles/:id", Name: "putBundle", Drops: true, Grants: programs, Row: "bundle", Permission: actor.Superuser, Writes: rest.InTx, Summary: "Change a bundle", Handle: a.putBundle},
+		{Method: del, Pattern: "/api/bundles/:id", Name: "deleteBundle", Grants: programs, Row: "bundle", Permission: actor.Superuser, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a bundle", Handle: a.deleteBundle},
+		{Method: get, Pattern: "/api/bundles/:id/entries", Name: "listBundleEntries", Grants: programs, Query: paged, Summary: "The entries of a bundle with what they refer to", Handle: a.listBundleEntries},
+		{Method: post, Pattern: "/api/bundles/:id/entries", Name: "createBundleEntry", Drops: true, Grants: programs, Permission: actor.Superuser, Writes: rest.InTx, Summary: "Add an entry to a bundle", Handle: a.createBundleEntry},
+		{Method: get, Pattern: "/api/bundles/:id/entries/:entry", Name: "getBundleEntry", Grants: programs, Summary: "One entry of a bundle", Handle: a.getBundleEntry},
+		{Method: put, Pattern: "/api/bundles/:id/entries/:entry", Name: "putBundleEntry", Drops: true, Grants: programs, Row: "bundle-entry", Permission: actor.Superuser, Writes: rest.InTx, Summary: "Change the data of an entry", Handle: a.putBundleEntry},
+		{Method: del, Pattern: "/api/bundles/:id/entries/:entry", Name: "deleteBundleEntry", Grants: programs, Row: "bundle-entry", Permission: actor.Superuser, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Take an entry out of a bundle", Handle: a.deleteBundleEntry},
 	}
 }
 
@@ -193,7 +195,7 @@ type seenEntities struct {
 }
 
 // seen returns those apps and assistants that entries refer to and the caller sees.
-func (a bundleRoutes) seen(r *request, entries ...bundles.Entry) (seen seenEntities, err error) {
+func (a bundleRoutes) seen(r *rest.Request, entries ...bundles.Entry) (seen seenEntities, err error) {
 	of := func(kind entity.Kind) (ids []string) {
 		for _, e := range entries {
 			if e.Ref != nil && e.Ref.Kind == kind && !slices.Contains(a.HostKinds, kind) {
@@ -256,28 +258,28 @@ func iconHint(value map[string]any, i bundles.Icon) {
 }
 
 // listBundleDrivers serves GET /api/bundle-drivers: 200 and all drivers in the order of registration.
-func (a bundleRoutes) listBundleDrivers(r *request) (reply, error) {
+func (a bundleRoutes) listBundleDrivers(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Bundles.Drivers(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return catalog(a.api, r, all, "inf:bundle-driver", a.bundleDriver)
 }
 
 // getBundleDriver serves GET /api/bundle-drivers/{id}: 200 and the driver; 400 for an id that is not registered.
-func (a bundleRoutes) getBundleDriver(r *request) (reply, error) {
-	d, err := a.Bundles.Driver(r.Context(), r.param("id"))
+func (a bundleRoutes) getBundleDriver(r *rest.Request) (rest.Reply, error) {
+	d, err := a.Bundles.Driver(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.bundleDriver(d))
+	return rest.OK(a.bundleDriver(d))
 }
 
 // listBundleTemplates serves GET /api/bundle-templates: 200 and a builder for each type that has one.
-func (a bundleRoutes) listBundleTemplates(r *request) (reply, error) {
+func (a bundleRoutes) listBundleTemplates(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Bundles.Drivers(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	items := []map[string]any{}
 	for _, d := range all {
@@ -290,14 +292,14 @@ func (a bundleRoutes) listBundleTemplates(r *request) (reply, error) {
 		iconHint(item, d.Icon)
 		items = append(items, item)
 	}
-	return ok(hal.Detective(hal.Self(a.href("bundle-templates")), items))
+	return rest.OK(hal.Detective(hal.Self(a.href("bundle-templates")), items))
 }
 
 // listAllBundles serves GET /api/bundle-list: 200 and all bundles without entries as a plain array, oldest first.
-func (a bundleRoutes) listAllBundles(r *request) (reply, error) {
+func (a bundleRoutes) listAllBundles(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Bundles.All(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	type row struct {
 		ID          string   `json:"id"`
@@ -311,96 +313,96 @@ func (a bundleRoutes) listAllBundles(r *request) (reply, error) {
 	for i, b := range all {
 		rows[i] = row{b.ID, b.NaturalID(), b.Name, b.Description, hal.Time(b.CreatedAt), hal.Time(b.UpdatedAt)}
 	}
-	return ok(rows)
+	return rest.OK(rows)
 }
 
 // listBundles serves GET /api/bundles: 200 and a page of bundles with their entries, 20 unless limit says otherwise,
 // oldest first unless sort says otherwise (createdAt, name, updatedAt); q searches name, slug and description.
-func (a bundleRoutes) listBundles(r *request) (reply, error) {
-	q, err := r.page(20)
+func (a bundleRoutes) listBundles(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(20)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	page, err := a.Bundles.Page(r.Context(), q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, page, "inf:bundle", nil, func(b bundles.Bundle) hal.Resource { return a.bundle(r.who, b) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:bundle", nil, func(b bundles.Bundle) hal.Resource { return a.bundle(r.Who, b) }))
 }
 
 // bundleInput is the body of a write to a bundle. A field that is left out stays as it is.
 type bundleInput struct {
-	Name        field[string] `json:"name"`
-	Slug        field[string] `json:"slug"`
-	Description field[string] `json:"description"`
+	Name        rest.Field[string] `json:"name"`
+	Slug        rest.Field[string] `json:"slug"`
+	Description rest.Field[string] `json:"description"`
 }
 
 func (in bundleInput) apply(b *bundles.Bundle) {
-	in.Name.apply(&b.Name)
-	in.Slug.apply(&b.Slug)
-	in.Description.applyOrNull(&b.Description)
+	in.Name.Apply(&b.Name)
+	in.Slug.Apply(&b.Slug)
+	in.Description.ApplyOrNull(&b.Description)
 }
 
 // createBundle serves POST /api/bundles: 201 and the bundle; 400 without a name; 409 for a taken slug, which comes from
 // the name when left out. Location has the slug.
-func (a bundleRoutes) createBundle(r *request) (reply, error) {
-	in, err := decode[bundleInput](r)
+func (a bundleRoutes) createBundle(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[bundleInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	var b bundles.Bundle
 	in.apply(&b)
 	if b, err = a.Bundles.Create(r.Context(), b); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return created(a.href("bundles", b.Slug), a.bundle(r.who, b))
+	return rest.Created(a.href("bundles", b.Slug), a.bundle(r.Who, b))
 }
 
 // getBundle serves GET /api/bundles/{id}, an id or a slug: 200 and the bundle with its entries; 404.
-func (a bundleRoutes) getBundle(r *request) (reply, error) {
-	b, err := a.Bundles.Get(r.Context(), r.param("id"))
+func (a bundleRoutes) getBundle(r *rest.Request) (rest.Reply, error) {
+	b, err := a.Bundles.Get(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.bundle(r.who, b))
+	return rest.OK(a.bundle(r.Who, b))
 }
 
 // putBundle serves PUT /api/bundles/{id}: 200 and the changed bundle with its entries; what the body leaves out stays.
-func (a bundleRoutes) putBundle(r *request) (reply, error) {
-	in, err := decodeUpdate[bundleInput](r, bundleBody{})
+func (a bundleRoutes) putBundle(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[bundleInput](r, bundleBody{})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	b, err := a.Bundles.Update(r.Context(), r.param("id"), func(b *bundles.Bundle) error { in.apply(b); return nil })
+	b, err := a.Bundles.Update(r.Context(), r.Param("id"), func(b *bundles.Bundle) error { in.apply(b); return nil })
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.bundle(r.who, b))
+	return rest.OK(a.bundle(r.Who, b))
 }
 
 // deleteBundle serves DELETE /api/bundles/{id}: 200; 404. The entries go with it, what they refer to stays.
-func (a bundleRoutes) deleteBundle(r *request) (reply, error) {
-	if err := a.Bundles.Delete(r.Context(), r.param("id")); err != nil {
-		return reply{}, err
+func (a bundleRoutes) deleteBundle(r *rest.Request) (rest.Reply, error) {
+	if err := a.Bundles.Delete(r.Context(), r.Param("id")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // listBundleEntries serves GET /api/bundles/{id}/entries: 200 and a page of entries with their drivers and what they refer
 // to, 100 unless limit says otherwise, in the order in which they were added unless sort says otherwise (createdAt, type,
 // updatedAt); 404.
-func (a bundleRoutes) listBundleEntries(r *request) (reply, error) {
-	q, err := r.page(100)
+func (a bundleRoutes) listBundleEntries(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	page, err := a.Bundles.Entries(r.Context(), r.param("id"), q)
+	page, err := a.Bundles.Entries(r.Context(), r.Param("id"), q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	all, err := a.Bundles.Drivers(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	byID := map[string]bundles.Descriptor{}
 	for _, d := range all {
@@ -408,29 +410,29 @@ func (a bundleRoutes) listBundleEntries(r *request) (reply, error) {
 	}
 	seen, err := a.seen(r, page.Rows...)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, page, "inf:bundle-entry", nil, func(e bundles.Entry) hal.Resource { return a.entry(r.who, e, byID[e.Type], seen) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:bundle-entry", nil, func(e bundles.Entry) hal.Resource { return a.entry(r.Who, e, byID[e.Type], seen) }))
 }
 
 // createBundleEntry serves POST /api/bundles/{id}/entries: 201 and the entry; 400 for an unregistered type, for a
 // reference that is missing or names nothing, and for a system job; 404; 409 when the bundle has it already. The reference
 // is in the column of the type, and those of other types are dropped.
-func (a bundleRoutes) createBundleEntry(r *request) (reply, error) {
-	in, err := decode[map[string]json.RawMessage](r)
+func (a bundleRoutes) createBundleEntry(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[map[string]json.RawMessage](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	e, unknown, err := a.entryInput(r, in, "")
 	if err == nil {
-		err = r.refuseUnknown(unknown, nil)
+		err = r.RefuseUnknown(unknown, nil)
 	}
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	e, err = a.Bundles.AddEntry(r.Context(), r.param("id"), e.Type, e.EntityID, e.Data)
+	e, err = a.Bundles.AddEntry(r.Context(), r.Param("id"), e.Type, e.EntityID, e.Data)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return a.entryReply(r, e, true)
 }
@@ -440,23 +442,23 @@ var emptyEntry = entryBody{Entry: bundles.Entry{Data: json.RawMessage("{}")}, lo
 
 // entryInput reads an entry from a body, and returns the members that no entry has. path names it
 // in messages.
-func (a *api) entryInput(r *request, in map[string]json.RawMessage, path string) (e bundles.Entry, unknown []unknownMember, err error) {
-	var by filler
+func (a *api) entryInput(r *rest.Request, in map[string]json.RawMessage, path string) (e bundles.Entry, unknown []rest.UnknownMember, err error) {
+	var by rest.Filler
 	read := func(name string, into any) (bool, error) {
 		raw, given := in[name]
 		if !given {
 			return false, nil
 		}
-		return true, by.fill(raw, into, join(path, name))
+		return true, by.Fill(raw, into, rest.Join(path, name))
 	}
 	given, err := read("type", &e.Type)
 	if err != nil {
 		return e, nil, err
 	}
 	if !given {
-		return e, nil, errs.New(errs.Invalid, "%s is required", join(path, "type"))
+		return e, nil, errs.New(errs.Invalid, "%s is required", rest.Join(path, "type"))
 	}
-	var data field[map[string]json.RawMessage]
+	var data rest.Field[map[string]json.RawMessage]
 	if _, err := read("data", &data); err != nil {
 		return e, nil, err
 	}
@@ -474,9 +476,9 @@ func (a *api) entryInput(r *request, in map[string]json.RawMessage, path string)
 	if d.Column != "" && !slices.Contains(known, d.Column) { // of a host's own type
 		known = append(known, d.Column)
 	}
-	for _, name := range sortedKeys(in) {
+	for _, name := range rest.SortedKeys(in) {
 		if !slices.Contains(known, name) {
-			unknown = append(unknown, unknownMember{path, name, known})
+			unknown = append(unknown, rest.UnknownMember{At: path, Name: name, Known: known})
 		}
 	}
 	if d.Column != "" {
@@ -485,64 +487,64 @@ func (a *api) entryInput(r *request, in map[string]json.RawMessage, path string)
 	return e, unknown, err
 }
 
-func (a bundleRoutes) entryReply(r *request, e bundles.Entry, isNew bool) (reply, error) {
+func (a bundleRoutes) entryReply(r *rest.Request, e bundles.Entry, isNew bool) (rest.Reply, error) {
 	d, err := a.Bundles.Driver(r.Context(), e.Type)
 	if err != nil && errs.CodeOf(err) != errs.Invalid { // the host may have dropped the type
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	seen, err := a.seen(r, e)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	body := a.entry(r.who, e, d, seen)
+	body := a.entry(r.Who, e, d, seen)
 	if isNew {
-		return created(body.Links["self"].Href, body)
+		return rest.Created(body.Links["self"].Href, body)
 	}
-	return ok(body)
+	return rest.OK(body)
 }
 
 // getBundleEntry serves GET /api/bundles/{id}/entries/{entry}: 200 and the entry; 404 when the bundle or the entry is not
 // there.
-func (a bundleRoutes) getBundleEntry(r *request) (reply, error) {
-	e, err := a.Bundles.Entry(r.Context(), r.param("id"), r.param("entry"))
+func (a bundleRoutes) getBundleEntry(r *rest.Request) (rest.Reply, error) {
+	e, err := a.Bundles.Entry(r.Context(), r.Param("id"), r.Param("entry"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return a.entryReply(r, e, false)
 }
 
 // putBundleEntry serves PUT /api/bundles/{id}/entries/{entry}: 200 and the entry with other data; 404.
-func (a bundleRoutes) putBundleEntry(r *request) (reply, error) {
-	in, err := decodeUpdate[struct {
-		Data field[json.RawMessage] `json:"data"`
+func (a bundleRoutes) putBundleEntry(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[struct {
+		Data rest.Field[json.RawMessage] `json:"data"`
 	}](r, emptyEntry)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	bundle, id := r.param("id"), r.param("entry")
+	bundle, id := r.Param("id"), r.Param("entry")
 	if !in.Data.Set { // nothing to change, for whoever may change it
 		e, err := a.Bundles.Entry(r.Context(), bundle, id)
 		if err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
 		if err := guard.Check(r.Context(), "bundle-entry", e); err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
 		return a.entryReply(r, e, false)
 	}
 	var data json.RawMessage
-	in.Data.apply(&data)
+	in.Data.Apply(&data)
 	e, err := a.Bundles.SetData(r.Context(), bundle, id, data)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return a.entryReply(r, e, false)
 }
 
 // deleteBundleEntry serves DELETE /api/bundles/{id}/entries/{entry}: 200; 404. What it refers to stays.
-func (a bundleRoutes) deleteBundleEntry(r *request) (reply, error) {
-	if err := a.Bundles.DeleteEntry(r.Context(), r.param("id"), r.param("entry")); err != nil {
-		return reply{}, err
+func (a bundleRoutes) deleteBundleEntry(r *rest.Request) (rest.Reply, error) {
+	if err := a.Bundles.DeleteEntry(r.Context(), r.Param("id"), r.Param("entry")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/inputs"
+	"github.com/tenantcontent/tenantcontent/internal/rest"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -11,25 +12,25 @@ import (
 type inputRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a inputRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/input-editors", Name: "listInputEditors", Grants: nothing, Summary: "The input editors", handle: a.listInputEditors},
-		{Method: get, Pattern: "/api/input-editors/:id", Name: "getInputEditor", Grants: nothing, Summary: "One input editor", handle: a.getInputEditor},
-		{Method: get, Pattern: "/api/input-templates", Name: "listInputTemplates", Grants: nothing, Summary: "The suggested inputs of each value type", handle: a.listInputTemplates},
+func (a inputRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/input-editors", Name: "listInputEditors", Grants: nothing, Summary: "The input editors", Handle: a.listInputEditors},
+		{Method: get, Pattern: "/api/input-editors/:id", Name: "getInputEditor", Grants: nothing, Summary: "One input editor", Handle: a.getInputEditor},
+		{Method: get, Pattern: "/api/input-templates", Name: "listInputTemplates", Grants: nothing, Summary: "The suggested inputs of each value type", Handle: a.listInputTemplates},
 	}
 }
 
 // listInputEditors serves GET /api/input-editors: 200 and all editors; it takes no parameter.
-func (a inputRoutes) listInputEditors(r *request) (reply, error) {
+func (a inputRoutes) listInputEditors(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Inputs.Editors(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	rows := make([]hal.Resource, len(all))
 	for i, e := range all {
 		rows[i] = a.inputEditor(e)
 	}
-	return ok(hal.Collection(hal.Self(a.href("input-editors")), whole(len(all)), "inf:input-driver", rows, nil))
+	return rest.OK(hal.Collection(hal.Self(a.href("input-editors")), whole(len(all)), "inf:input-driver", rows, nil))
 }
 
 func (a inputRoutes) inputEditor(e inputs.Editor) hal.Resource {
@@ -37,42 +38,42 @@ func (a inputRoutes) inputEditor(e inputs.Editor) hal.Resource {
 }
 
 // getInputEditor serves GET /api/input-editors/{id}: 200 and the editor; 404.
-func (a inputRoutes) getInputEditor(r *request) (reply, error) {
+func (a inputRoutes) getInputEditor(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Inputs.Editors(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	for _, e := range all {
-		if e.ID == r.param("id") {
-			return ok(a.inputEditor(e))
+		if e.ID == r.Param("id") {
+			return rest.OK(a.inputEditor(e))
 		}
 	}
-	return reply{}, errs.New(errs.NotFound, "Input editor not found.")
+	return rest.Reply{}, errs.New(errs.NotFound, "Input editor not found.")
 }
 
 // listInputTemplates serves GET /api/input-templates: 200 and the presets of each value type.
-func (a inputRoutes) listInputTemplates(r *request) (reply, error) {
+func (a inputRoutes) listInputTemplates(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Inputs.Templates(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	values := make([][]inputs.Preset, len(all))
 	for i, t := range all {
 		values[i] = t.Presets
 	}
-	return ok(hal.Detective(hal.Self(a.href("input-templates")), values))
+	return rest.OK(hal.Detective(hal.Self(a.href("input-templates")), values))
 }
 
 // catalog encodes a page of a list in memory.
-func catalog[T any](a *api, r *request, all []T, rel string, row func(T) hal.Resource) (reply, error) {
-	q, err := r.page(100)
+func catalog[T any](a *api, r *rest.Request, all []T, rel string, row func(T) hal.Resource) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	from := min(q.Start, len(all))
 	to := min(from+q.Limit, len(all))
 	p := paging.Page[T]{Rows: all[from:to], Total: len(all), More: to < len(all)}
-	return ok(collection(a, r, q, p, rel, nil, row))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, p, rel, nil, row))
 }
 
 // whole describes the only page of a list of n rows.

@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -14,16 +16,16 @@ import (
 type colorRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a colorRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/colors", Name: "listColors", Grants: nothing, Query: searched, Summary: "The palette, page by page", handle: a.listColors},
-		{Method: get, Pattern: "/api/colors-list", Name: "listAllColors", Grants: nothing, Heavy: brief, Summary: "The whole palette with hex and palette name", handle: a.listAllColors},
-		{Method: get, Pattern: "/api/colors/:key", Name: "getColor", Grants: nothing, Summary: "One color", handle: a.getColor},
-		{Method: put, Pattern: "/api/colors/:key", Name: "putColor", Grants: nothing, Row: "color", Permission: actor.ColorWrite, Writes: InSlot, Summary: "Set a color", handle: a.putColor},
-		{Method: del, Pattern: "/api/colors/:key", Name: "deleteColor", Grants: nothing, Row: "color", Permission: actor.ColorWrite, Writes: InSlot, Options: noOptions{}, Summary: "Remove a color", handle: a.deleteColor},
-		{Method: get, Pattern: "/api/colors/:key/permissions", Name: "getColorPermissions", Grants: nothing, Summary: "What the caller may do with a color", handle: a.getColorPermissions},
-		{Method: post, Pattern: "/api/colors-export", Name: "exportColors", Grants: nothing, Heavy: brief, Permission: actor.ColorWrite, AnyType: true, Options: exportColorsInput{}, Summary: "Export the palette to a file", handle: a.exportColors},
-		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Grants: nothing, Heavy: long, Permission: actor.ColorWrite, Writes: ByService, Options: importColorsInput{}, Summary: "Import colors from an uploaded file", handle: a.importColors},
+func (a colorRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/colors", Name: "listColors", Grants: nothing, Query: searched, Summary: "The palette, page by page", Handle: a.listColors},
+		{Method: get, Pattern: "/api/colors-list", Name: "listAllColors", Grants: nothing, Heavy: rest.Brief, Summary: "The whole palette with hex and palette name", Handle: a.listAllColors},
+		{Method: get, Pattern: "/api/colors/:key", Name: "getColor", Grants: nothing, Summary: "One color", Handle: a.getColor},
+		{Method: put, Pattern: "/api/colors/:key", Name: "putColor", Grants: nothing, Row: "color", Permission: actor.ColorWrite, Writes: rest.InSlot, Summary: "Set a color", Handle: a.putColor},
+		{Method: del, Pattern: "/api/colors/:key", Name: "deleteColor", Grants: nothing, Row: "color", Permission: actor.ColorWrite, Writes: rest.InSlot, Options: rest.NoOptions{}, Summary: "Remove a color", Handle: a.deleteColor},
+		{Method: get, Pattern: "/api/colors/:key/permissions", Name: "getColorPermissions", Grants: nothing, Summary: "What the caller may do with a color", Handle: a.getColorPermissions},
+		{Method: post, Pattern: "/api/colors-export", Name: "exportColors", Grants: nothing, Heavy: rest.Brief, Permission: actor.ColorWrite, AnyType: true, Options: exportColorsInput{}, Summary: "Export the palette to a file", Handle: a.exportColors},
+		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Grants: nothing, Heavy: rest.Long, Permission: actor.ColorWrite, Writes: rest.ByService, Options: importColorsInput{}, Summary: "Import colors from an uploaded file", Handle: a.importColors},
 	}
 }
 
@@ -51,23 +53,23 @@ func (a *api) href(segments ...string) string { return a.BaseURL + hal.Href(segm
 
 // listColors serves GET /api/colors: 200 and a page of the palette, 100 colors unless limit says otherwise, ordered by
 // key unless sort says otherwise (key, createdAt, updatedAt); q searches the keys.
-func (a colorRoutes) listColors(r *request) (reply, error) {
-	q, err := r.page(100)
+func (a colorRoutes) listColors(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	page, err := a.Colors.Page(r.Context(), q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, page, "inf:color", nil, a.color))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:color", nil, a.color))
 }
 
 // listAllColors serves GET /api/colors-list: 200 and the whole palette as a plain array, ordered by key. Any failure is
 // 422.
-func (a colorRoutes) listAllColors(r *request) (reply, error) {
-	return streamed(func(w io.Writer) error {
-		err := writeArray(w, a.Colors.All(r.Context()), appendColor)
+func (a colorRoutes) listAllColors(r *rest.Request) (rest.Reply, error) {
+	return rest.Streamed(func(w io.Writer) error {
+		err := rest.WriteArray(w, a.Colors.All(r.Context()), appendColor)
 		if err != nil {
 			return errs.Wrap(errs.Unprocessable, err, "The colors cannot be listed at the moment.")
 		}
@@ -85,53 +87,53 @@ func appendColor(dst []byte, c colors.Color) []byte {
 }
 
 // getColor serves GET /api/colors/{key}: 200 and the color; 404.
-func (a colorRoutes) getColor(r *request) (reply, error) {
-	c, err := a.Colors.Get(r.Context(), r.param("key"))
+func (a colorRoutes) getColor(r *rest.Request) (rest.Reply, error) {
+	c, err := a.Colors.Get(r.Context(), r.Param("key"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.color(c))
+	return rest.OK(a.color(c))
 }
 
 // putColor serves PUT /api/colors/{key}: 200 and the color, which is made when the key is new; 400 "Invalid color
 // format" for all JSON but an object whose color is a hex.
-func (a colorRoutes) putColor(r *request) (reply, error) {
-	raw, err := r.jsonBody()
+func (a colorRoutes) putColor(r *rest.Request) (rest.Reply, error) {
+	raw, err := r.JsonBody()
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	var by filler
+	var by rest.Filler
 	var in struct {
 		Color string `json:"color"`
 	}
-	if by.fill(raw, &in, "") != nil { // what is no object with a string is no hex
+	if by.Fill(raw, &in, "") != nil { // what is no object with a string is no hex
 		in.Color = ""
-	} else if err := r.refuseUnknown(by.unknown, colorBody{}); err != nil {
-		return reply{}, err
+	} else if err := r.RefuseUnknown(by.Unknown, colorBody{}); err != nil {
+		return rest.Reply{}, err
 	}
-	c, err := a.Colors.Put(r.Context(), r.param("key"), in.Color)
+	c, err := a.Colors.Put(r.Context(), r.Param("key"), in.Color)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.color(c))
+	return rest.OK(a.color(c))
 }
 
 // deleteColor serves DELETE /api/colors/{key}: 200, also when the key does not exist.
-func (a colorRoutes) deleteColor(r *request) (reply, error) {
-	if err := a.Colors.Delete(r.Context(), r.param("key")); err != nil {
-		return reply{}, err
+func (a colorRoutes) deleteColor(r *rest.Request) (rest.Reply, error) {
+	if err := a.Colors.Delete(r.Context(), r.Param("key")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // getColorPermissions serves GET /api/colors/{key}/permissions: 200 and what the caller may; 404.
-func (a colorRoutes) getColorPermissions(r *request) (reply, error) {
-	key := r.param("key")
+func (a colorRoutes) getColorPermissions(r *rest.Request) (rest.Reply, error) {
+	key := r.Param("key")
 	p, err := a.Colors.Permissions(r.Context(), key)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(hal.Resource{Links: hal.Self(a.href("colors", key, "permissions")).With("inf:color", a.href("colors", key)), Value: struct {
+	return rest.OK(hal.Resource{Links: hal.Self(a.href("colors", key, "permissions")).With("inf:color", a.href("colors", key)), Value: struct {
 		Edit   bool `json:"edit"`
 		Delete bool `json:"delete"`
 		Write  bool `json:"write"`
@@ -147,10 +149,10 @@ type exportColorsInput struct {
 
 // exportColors serves POST /api/colors-export: 201 and a download of colors.json; with download=true 200 and the file
 // itself. source restricts it to the colors with that source; progress is taken and has no effect.
-func (a colorRoutes) exportColors(r *request) (reply, error) {
-	in, err := options[exportColorsInput](r)
+func (a colorRoutes) exportColors(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[exportColorsInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	source := ""
 	if in.Source != nil {
@@ -162,15 +164,15 @@ func (a colorRoutes) exportColors(r *request) (reply, error) {
 	}
 	d, err := a.Downloads.Create(r.Context(), "colors.json", "application/json", export)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return created(a.href("downloads", d.ID), a.download(d))
+	return rest.Created(a.href("downloads", d.ID), a.download(d))
 }
 
 // attachment is 200 with a file that is made while it is sent.
-func attachment(filename, contentType string, write func(io.Writer) error) (reply, error) {
-	return reply{status: http.StatusOK, stream: write, header: map[string]string{
-		"Content-Type": contentType, "Content-Disposition": disposition(filename),
+func attachment(filename, contentType string, write func(io.Writer) error) (rest.Reply, error) {
+	return rest.Reply{Status: http.StatusOK, Stream: write, Header: map[string]string{
+		"Content-Type": contentType, "Content-Disposition": rest.Disposition(filename),
 	}}, nil
 }
 
@@ -181,21 +183,21 @@ type importColorsInput struct {
 
 // importColors serves POST /api/colors-import: 200 and the number of colors; 400 for a bad file, which changes nothing;
 // 503 when other imports take too long.
-func (a colorRoutes) importColors(r *request) (reply, error) {
-	in, err := options[importColorsInput](r)
+func (a colorRoutes) importColors(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[importColorsInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	file, err := a.staged(r.Context(), in.UploadID)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	defer func() { _ = file.Close() }()
 	n, err := a.Colors.Import(r.Context(), file)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		ColorsImported int `json:"colorsImported"`
 	}{n})
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/assistants"
@@ -21,23 +23,23 @@ import (
 type commentRoutes struct{ *api }
 
 // routes returns the rows of the route table, but those of ofEntities.
-func (a commentRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/comments/:id", Name: "getComment", Grants: nothing, Summary: "One comment with its author", handle: a.getComment},
-		{Method: get, Pattern: "/api/comments/:id/replies", Name: "listReplies", Grants: nothing, Query: paged, Summary: "The replies to a comment", handle: a.listReplies},
-		{Method: post, Pattern: "/api/comments/:id/replies", Name: "createReply", Drops: true, Grants: nothing, Writes: InTx, Summary: "Reply to a comment", handle: a.createReply},
-		{Method: put, Pattern: "/api/comments/:id", Name: "putComment", Drops: true, Grants: nothing, Row: "comment", Writes: InTx, Summary: "Change a comment", handle: a.putComment},
-		{Method: del, Pattern: "/api/comments/:id", Name: "deleteComment", Grants: nothing, Row: "comment", Writes: InTx, Options: noOptions{}, Summary: "Remove a comment with its replies", handle: a.deleteComment},
-		{Method: get, Pattern: "/api/activities", Name: "listActivities", Grants: nothing, Query: append(slices.Clone(paged), "entityType", "entityId"), Summary: "What happened to content", handle: a.listActivities},
-		{Method: get, Pattern: "/api/activities/:id", Name: "getActivity", Grants: nothing, Summary: "One activity", handle: a.getActivity},
-		{Method: get, Pattern: "/api/users/:username/feed", Name: "listFeed", Grants: nothing, Query: paged, Summary: "What others did that concerns a user", handle: a.listFeed},
+func (a commentRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/comments/:id", Name: "getComment", Grants: nothing, Summary: "One comment with its author", Handle: a.getComment},
+		{Method: get, Pattern: "/api/comments/:id/replies", Name: "listReplies", Grants: nothing, Query: paged, Summary: "The replies to a comment", Handle: a.listReplies},
+		{Method: post, Pattern: "/api/comments/:id/replies", Name: "createReply", Drops: true, Grants: nothing, Writes: rest.InTx, Summary: "Reply to a comment", Handle: a.createReply},
+		{Method: put, Pattern: "/api/comments/:id", Name: "putComment", Drops: true, Grants: nothing, Row: "comment", Writes: rest.InTx, Summary: "Change a comment", Handle: a.putComment},
+		{Method: del, Pattern: "/api/comments/:id", Name: "deleteComment", Grants: nothing, Row: "comment", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a comment with its replies", Handle: a.deleteComment},
+		{Method: get, Pattern: "/api/activities", Name: "listActivities", Grants: nothing, Query: append(slices.Clone(paged), "entityType", "entityId"), Summary: "What happened to content", Handle: a.listActivities},
+		{Method: get, Pattern: "/api/activities/:id", Name: "getActivity", Grants: nothing, Summary: "One activity", Handle: a.getActivity},
+		{Method: get, Pattern: "/api/users/:username/feed", Name: "listFeed", Grants: nothing, Query: paged, Summary: "What others did that concerns a user", Handle: a.listFeed},
 	}
 }
 
 // ofEntities returns GET and POST /api/{plural}/{id}/comments for each kind that can be commented; id is an id or a natural
 // id. GET returns 200 and a page of the comments that reply to none, as listReplies does; POST {message?} returns 201 and the
 // comment, as createReply does.
-func (a commentRoutes) ofEntities() (all []Route) {
+func (a commentRoutes) ofEntities() (all []rest.Route) {
 	for _, p := range slices.Concat(commentParents, a.HostParents) {
 		pattern := commentsPattern(p)
 		title := string(p.Kind[0]-'a'+'A') + string(p.Kind[1:])
@@ -48,13 +50,13 @@ func (a commentRoutes) ofEntities() (all []Route) {
 		case "team": // and all writes to teams
 			writes = rights
 		}
-		var guard func(*request) error
+		var guard func(*rest.Request) error
 		if p.Kind == assistants.Kind && !slices.Contains(a.HostKinds, p.Kind) {
 			guard = a.needsAI
 		}
 		all = append(all,
-			Route{Method: get, Pattern: pattern, Name: "list" + title + "Comments", Grants: reads, Query: paged, Summary: "The comments on a " + string(p.Kind), guard: guard, handle: a.listCommentsOf(p.Kind)},
-			Route{Method: post, Pattern: pattern, Name: "create" + title + "Comment", Grants: writes, Writes: InTx, Summary: "Comment on a " + string(p.Kind), guard: guard, handle: a.createCommentOn(p.Kind)},
+			rest.Route{Method: get, Pattern: pattern, Name: "list" + title + "Comments", Grants: reads, Query: paged, Summary: "The comments on a " + string(p.Kind), Guard: guard, Handle: a.listCommentsOf(p.Kind)},
+			rest.Route{Method: post, Pattern: pattern, Name: "create" + title + "Comment", Grants: writes, Writes: rest.InTx, Summary: "Comment on a " + string(p.Kind), Guard: guard, Handle: a.createCommentOn(p.Kind)},
 		)
 	}
 	return all
@@ -179,108 +181,108 @@ func (a commentRoutes) signed(c comments.Comment, authors map[string]json.RawMes
 }
 
 // commentList encodes a page of comments with their authors: the page's rows and all of its authors are one statement each.
-func (a commentRoutes) commentList(r *request, page func(q paging.Query) (paging.Page[comments.Comment], error)) (reply, error) {
-	q, err := r.page(100)
+func (a commentRoutes) commentList(r *rest.Request, page func(q paging.Query) (paging.Page[comments.Comment], error)) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	rows, err := page(q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	authors, err := a.authors(r.Context(), rows.Rows...)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, rows, "inf:comment", nil, func(c comments.Comment) hal.Resource { return a.signed(c, authors) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, rows, "inf:comment", nil, func(c comments.Comment) hal.Resource { return a.signed(c, authors) }))
 }
 
 // createdComment encodes a new comment: 201 and the comment with its author.
-func (a commentRoutes) createdComment(r *request, create func(message string) (comments.Comment, error)) (reply, error) {
-	in, err := decode[struct {
+func (a commentRoutes) createdComment(r *rest.Request, create func(message string) (comments.Comment, error)) (rest.Reply, error) {
+	in, err := rest.Decode[struct {
 		Message string `json:"message"`
 	}](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	c, err := create(in.Message)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	authors, err := a.authors(r.Context(), c)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return created(a.href("comments", c.ID), a.signed(c, authors))
+	return rest.Created(a.href("comments", c.ID), a.signed(c, authors))
 }
 
 // getComment serves GET /api/comments/{id}: 200 and the comment with its author; 400 for an id that is no UUID; 404. Here
 // and wherever a comment has its author, one who has been deleted is null: userId alone says who it was. A user who gets
 // that name later is somebody else: neither shown as the author nor let to edit or delete the comment.
-func (a commentRoutes) getComment(r *request) (reply, error) {
-	c, err := a.Comments.Get(r.Context(), r.param("id"))
+func (a commentRoutes) getComment(r *rest.Request) (rest.Reply, error) {
+	c, err := a.Comments.Get(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	authors, err := a.authors(r.Context(), c)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.signed(c, authors))
+	return rest.OK(a.signed(c, authors))
 }
 
 // listReplies serves GET /api/comments/{id}/replies: 200 and a page of the direct replies with their authors, 100 unless
 // limit says otherwise, newest first unless sort says otherwise (createdAt).
-func (a commentRoutes) listReplies(r *request) (reply, error) {
+func (a commentRoutes) listReplies(r *rest.Request) (rest.Reply, error) {
 	return a.commentList(r, func(q paging.Query) (paging.Page[comments.Comment], error) {
-		return a.Comments.Replies(r.Context(), r.param("id"), q)
+		return a.Comments.Replies(r.Context(), r.Param("id"), q)
 	})
 }
 
 // createReply serves POST /api/comments/{id}/replies {message?}: 201 and the reply with its author; 400 "Unknown entity
 // type for comment" when what the comment is about cannot be looked up. No message is an empty one. The first 100 places
 // of it that may be an @mention are looked at; what comes after them is kept as text, and mentions nobody.
-func (a commentRoutes) createReply(r *request) (reply, error) {
+func (a commentRoutes) createReply(r *rest.Request) (rest.Reply, error) {
 	return a.createdComment(r, func(message string) (comments.Comment, error) {
-		return a.Comments.Reply(r.Context(), r.param("id"), message)
+		return a.Comments.Reply(r.Context(), r.Param("id"), message)
 	})
 }
 
 // putComment serves PUT /api/comments/{id} {message?, public?}: 200 and the changed comment with its author under user; what
 // the body leaves out stays. For the author, superusers, admins, and who owns what the comment is about.
-func (a commentRoutes) putComment(r *request) (reply, error) {
-	in, err := decodeUpdate[struct {
+func (a commentRoutes) putComment(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[struct {
 		Message *string `json:"message"`
 		Public  *bool   `json:"public"`
 	}](r, commentBody{})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	c, err := a.Comments.Update(r.Context(), r.param("id"), comments.Edit{Message: in.Message, Public: in.Public})
+	c, err := a.Comments.Update(r.Context(), r.Param("id"), comments.Edit{Message: in.Message, Public: in.Public})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	authors, err := a.authors(r.Context(), c)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	author := authorOf(c, authors)
 	res := a.comment(c, author)
 	res.Value = commentBody{Comment: c, user: author}
-	return ok(res)
+	return rest.OK(res)
 }
 
 // deleteComment serves DELETE /api/comments/{id}: 200, and all replies below it go too. For the author and superusers.
-func (a commentRoutes) deleteComment(r *request) (reply, error) {
-	if err := a.Comments.Delete(r.Context(), r.param("id")); err != nil {
-		return reply{}, err
+func (a commentRoutes) deleteComment(r *rest.Request) (rest.Reply, error) {
+	if err := a.Comments.Delete(r.Context(), r.Param("id")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // checkPlurals returns errs.Invalid for a kind of the host whose paths would begin as those of
 // another kind, or of other routes.
-func (a *api) checkPlurals(routes []Route) error {
+func (a *api) checkPlurals(routes []rest.Route) error {
 	for i, p := range a.HostParents {
 		if holder := a.holderOf(p, a.HostParents[:i], routes); holder != "" {
 			return errs.New(errs.Invalid, "Config.Entities: the Plural %q of the kind %q is taken by %s, so its comments would have no path of their own: "+
@@ -291,7 +293,7 @@ func (a *api) checkPlurals(routes []Route) error {
 }
 
 // holderOf returns what else has the plural of a kind of the host, "" for nothing.
-func (a *api) holderOf(p comments.Parent, others []comments.Parent, routes []Route) string {
+func (a *api) holderOf(p comments.Parent, others []comments.Parent, routes []rest.Route) string {
 	for _, o := range slices.Concat(others, commentParents) {
 		if o.Plural == p.Plural && o.Kind != p.Kind {
 			return fmt.Sprintf("the kind %q", o.Kind)
@@ -314,18 +316,18 @@ func (a *api) holderOf(p comments.Parent, others []comments.Parent, routes []Rou
 // commentsPattern returns the pattern of the routes for the comments on entities of a kind.
 func commentsPattern(p comments.Parent) string { return "/api/" + p.Plural + "/:id/comments" }
 
-func (a commentRoutes) listCommentsOf(kind entity.Kind) func(r *request) (reply, error) {
-	return func(r *request) (reply, error) {
+func (a commentRoutes) listCommentsOf(kind entity.Kind) func(r *rest.Request) (rest.Reply, error) {
+	return func(r *rest.Request) (rest.Reply, error) {
 		return a.commentList(r, func(q paging.Query) (paging.Page[comments.Comment], error) {
-			return a.Comments.List(r.Context(), kind, r.param("id"), q)
+			return a.Comments.List(r.Context(), kind, r.Param("id"), q)
 		})
 	}
 }
 
-func (a commentRoutes) createCommentOn(kind entity.Kind) func(r *request) (reply, error) {
-	return func(r *request) (reply, error) {
+func (a commentRoutes) createCommentOn(kind entity.Kind) func(r *rest.Request) (rest.Reply, error) {
+	return func(r *rest.Request) (rest.Reply, error) {
 		return a.createdComment(r, func(message string) (comments.Comment, error) {
-			return a.Comments.Create(r.Context(), kind, r.param("id"), message)
+			return a.Comments.Create(r.Context(), kind, r.Param("id"), message)
 		})
 	}
 }
@@ -365,21 +367,21 @@ func (a *api) about(of entity.Key, comment *string) hal.Links {
 }
 
 // getActivity serves GET /api/activities/{id}: 200 and the activity; 404.
-func (a commentRoutes) getActivity(r *request) (reply, error) {
-	v, err := a.Comments.Activity(r.Context(), r.param("id"))
+func (a commentRoutes) getActivity(r *rest.Request) (rest.Reply, error) {
+	v, err := a.Comments.Activity(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.activity(v))
+	return rest.OK(a.activity(v))
 }
 
 // listActivities serves GET /api/activities?entityType=&entityId=: 200 and a page of the activities on an entity,
 // whose entityId is an id or a natural id, or of all of the tenant without both, 100 unless limit says otherwise, newest
 // first unless sort says otherwise (createdAt); 400 for one of both alone; 404.
-func (a commentRoutes) listActivities(r *request) (reply, error) {
-	query, err := parseQuery(r.Request)
+func (a commentRoutes) listActivities(r *rest.Request) (rest.Reply, error) {
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return a.activityList(r, func(q paging.Query) (paging.Page[comments.Activity], error) {
 		return a.Comments.Activities(r.Context(), entity.Kind(query.Get("entityType")), query.Get("entityId"), q)
@@ -389,20 +391,20 @@ func (a commentRoutes) listActivities(r *request) (reply, error) {
 // listFeed serves GET /api/users/{username}/feed: 200 and a page of the activities of others that concern the user: on
 // content that the user owned when they happened, in reply to the user, or with a mention of the user. Paged as
 // listActivities. For the user and superusers; 404.
-func (a commentRoutes) listFeed(r *request) (reply, error) {
+func (a commentRoutes) listFeed(r *rest.Request) (rest.Reply, error) {
 	return a.activityList(r, func(q paging.Query) (paging.Page[comments.Activity], error) {
-		return a.Comments.Feed(r.Context(), r.param("username"), q)
+		return a.Comments.Feed(r.Context(), r.Param("username"), q)
 	})
 }
 
-func (a commentRoutes) activityList(r *request, page func(q paging.Query) (paging.Page[comments.Activity], error)) (reply, error) {
-	q, err := r.page(100)
+func (a commentRoutes) activityList(r *rest.Request, page func(q paging.Query) (paging.Page[comments.Activity], error)) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	rows, err := page(q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, rows, "inf:activity", nil, a.activity))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, rows, "inf:activity", nil, a.activity))
 }

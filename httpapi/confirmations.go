@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/assistants/confirmations"
@@ -16,12 +18,12 @@ import (
 // modelPlace is the place of a conversation among those that models work on: see api.modelCall.
 type modelPlace struct {
 	a     *api
-	r     *request
+	r     *rest.Request
 	leave func()
 }
 
 // takePlace waits for a place. Errors: errs.Busy.
-func (a *api) takePlace(r *request) (*modelPlace, error) {
+func (a *api) takePlace(r *rest.Request) (*modelPlace, error) {
 	leave, err := a.modelCall(r)
 	return &modelPlace{a, r, leave}, err
 }
@@ -62,16 +64,16 @@ type confirmEvent struct {
 }
 
 // person returns who makes a request, as a text: the caller, or the visitor with this token, and not the user who made it.
-func person(r *request) string {
-	if r.visitor != nil {
-		return "visitor " + r.visitor.Token
+func person(r *rest.Request) string {
+	if visitOf(r).visitor != nil {
+		return "visitor " + visitOf(r).visitor.Token
 	}
-	return "user " + r.who.User
+	return "user " + r.Who.User
 }
 
 // confirm asks the caller of a conversation with an assistant to confirm a call, with the event confirm, and waits for the decision at
 // decideCall. The conversation has no place meanwhile. A conversation that gets none after the decision ends with end, its call undone.
-func (a *api) confirm(ctx context.Context, r *request, assistant string, place *modelPlace, call ai.ToolCall, send func(string, any) error, end context.CancelCauseFunc) (bool, error) {
+func (a *api) confirm(ctx context.Context, r *rest.Request, assistant string, place *modelPlace, call ai.ToolCall, send func(string, any) error, end context.CancelCauseFunc) (bool, error) {
 	until := time.Time{}
 	approved, err := a.Confirmations.Ask(ctx, assistant, person(r), func(c confirmations.Confirmation) error {
 		until = c.ExpiresAt
@@ -89,45 +91,45 @@ func (a *api) confirm(ctx context.Context, r *request, assistant string, place *
 
 // confirmInput is a decision.
 type confirmInput struct {
-	ConfirmationID field[string] `json:"confirmationId"`
-	Approve        field[bool]   `json:"approve"`
+	ConfirmationID rest.Field[string] `json:"confirmationId"`
+	Approve        rest.Field[bool]   `json:"approve"`
 }
 
 // confirmationRoutes serves the calls of assistants that wait for a person.
 type confirmationRoutes struct{ *api }
 
 // routes returns the rows of the route table, unless the host keeps assistants itself.
-func (a confirmationRoutes) routes() []Route {
+func (a confirmationRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, assistants.Kind) {
 		return nil
 	}
-	return []Route{
-		{Method: post, Pattern: "/api/assistants/:id/_chat/_confirm", Name: "confirmAssistantCall", Grants: decisions, Chatter: true, Writes: InTx, Options: confirmInput{}, Summary: "Allow or decline a call that an assistant waits with", guard: a.needsAI, handle: a.confirmCall},
+	return []rest.Route{
+		{Method: post, Pattern: "/api/assistants/:id/_chat/_confirm", Name: "confirmAssistantCall", Grants: decisions, Chatter: true, Writes: rest.InTx, Options: confirmInput{}, Summary: "Allow or decline a call that an assistant waits with", Guard: a.needsAI, Handle: a.confirmCall},
 	}
 }
 
 // confirmCall serves POST /api/assistants/{id}/_chat/_confirm {confirmationId, approve}: 200, and the conversation that waits with the event confirm
 // goes on, whichever server has it: the call is done, or declined. 404 for whom the event was not sent to, and once it is decided or over.
-func (a confirmationRoutes) confirmCall(r *request) (reply, error) {
-	in, err := options[confirmInput](r)
+func (a confirmationRoutes) confirmCall(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[confirmInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	id, approve := "", false
-	in.ConfirmationID.apply(&id)
-	in.Approve.apply(&approve)
+	in.ConfirmationID.Apply(&id)
+	in.Approve.Apply(&approve)
 	switch {
 	case id == "":
-		return reply{}, errs.New(errs.Invalid, "confirmationId is required: the event confirm has it")
+		return rest.Reply{}, errs.New(errs.Invalid, "confirmationId is required: the event confirm has it")
 	case in.Approve.Value == nil:
-		return reply{}, errs.New(errs.Invalid, "approve is required: true or false")
+		return rest.Reply{}, errs.New(errs.Invalid, "approve is required: true or false")
 	}
 	as, err := a.talkable(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if err := a.Confirmations.Decide(r.Context(), as.ID, person(r), id, approve); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -31,11 +33,11 @@ func (a *api) detached(
 	}
 	answered := make(chan struct{})
 	answer := sync.OnceFunc(func() { close(answered) })
-	stopDraining := context.AfterFunc(a.transfers.stopping, func() { a.transfers.endHandler(running, cancel, answered) })
+	stopDraining := context.AfterFunc(a.transfers.Stopping, func() { endHandler(&a.transfers, running, cancel, answered) })
 	early, done := make(chan handlers.Response, 1), make(chan result, 1)
-	a.transfers.running.Add(1)
+	a.transfers.Running.Add(1)
 	go func() {
-		defer a.transfers.running.Add(-1)
+		defer a.transfers.Running.Add(-1)
 		defer cancel(nil)
 		defer stopDraining()
 		defer unfollow()
@@ -68,11 +70,11 @@ func (a *api) detached(
 }
 
 // endHandler ends a handler of a server that stops, with cancel.
-func (t *transfers) endHandler(running context.Context, cancel context.CancelCauseFunc, answered <-chan struct{}) {
+func endHandler(t *rest.Transfers, running context.Context, cancel context.CancelCauseFunc, answered <-chan struct{}) {
 	select {
 	case <-running.Done():
 		return
-	case <-t.ending.Done():
+	case <-t.Ending.Done():
 		cancel(errStopping)
 		return
 	case <-answered:
@@ -81,7 +83,7 @@ func (t *transfers) endHandler(running context.Context, cancel context.CancelCau
 	defer timer.Stop()
 	select {
 	case <-running.Done():
-	case <-t.ending.Done():
+	case <-t.Ending.Done():
 		cancel(context.Canceled)
 	case <-timer.C:
 		cancel(context.Canceled)

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -14,10 +16,10 @@ import (
 type domainKeyRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a domainKeyRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/domains/:id/keys", Name: "getDomainKeys", Grants: settings, Permission: actor.SuperuserRead, Summary: "The certificates of a domain's keys", handle: a.getDomainKeys},
-		{Method: post, Pattern: "/api/domains/:id/keys/_roll", Name: "rollDomainKeys", Grants: settings, Permission: actor.Superuser, Options: noOptions{}, Summary: "Take a step to another key of a domain", handle: a.rollDomainKeys},
+func (a domainKeyRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/domains/:id/keys", Name: "getDomainKeys", Grants: settings, Permission: actor.SuperuserRead, Summary: "The certificates of a domain's keys", Handle: a.getDomainKeys},
+		{Method: post, Pattern: "/api/domains/:id/keys/_roll", Name: "rollDomainKeys", Grants: settings, Permission: actor.Superuser, Options: rest.NoOptions{}, Summary: "Take a step to another key of a domain", Handle: a.rollDomainKeys},
 	}
 }
 
@@ -34,21 +36,21 @@ type domainKeyBody struct {
 
 // getDomainKeys serves GET /api/domains/{id}/keys: 200 and the certificates of the domain's keys, for superusers: none where its driver
 // wants none, and before the domain is saved. Private keys are never shown. 404.
-func (a domainKeyRoutes) getDomainKeys(r *request) (reply, error) {
-	return a.domainKeysReply(r)(a.Domains.DomainKeys(r.Context(), r.param("id")))
+func (a domainKeyRoutes) getDomainKeys(r *rest.Request) (rest.Reply, error) {
+	return a.domainKeysReply(r)(a.Domains.DomainKeys(r.Context(), r.Param("id")))
 }
 
 // rollDomainKeys serves POST /api/domains/{id}/keys/_roll: 200 and the keys. The first call adds the next key, for the provider to read in
 // the domain's metadata; the second one makes it the current one and keeps the one before for what is still encrypted for it. A domain
 // without keys gets its first one. 400 where the domain's driver wants none; 404; 409 when somebody else changes the keys.
-func (a domainKeyRoutes) rollDomainKeys(r *request) (reply, error) {
-	return a.domainKeysReply(r)(a.Domains.RollKeys(r.Context(), r.param("id")))
+func (a domainKeyRoutes) rollDomainKeys(r *rest.Request) (rest.Reply, error) {
+	return a.domainKeysReply(r)(a.Domains.RollKeys(r.Context(), r.Param("id")))
 }
 
-func (a domainKeyRoutes) domainKeysReply(r *request) func([]domains.KeyInfo, error) (reply, error) {
-	return func(all []domains.KeyInfo, err error) (reply, error) {
+func (a domainKeyRoutes) domainKeysReply(r *rest.Request) func([]domains.KeyInfo, error) (rest.Reply, error) {
+	return func(all []domains.KeyInfo, err error) (rest.Reply, error) {
 		if err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
 		rows := make([]domainKeyBody, len(all))
 		for i, k := range all {
@@ -58,8 +60,8 @@ func (a domainKeyRoutes) domainKeysReply(r *request) func([]domains.KeyInfo, err
 				string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: k.Certificate.Raw})),
 			}
 		}
-		return ok(hal.Resource{
-			Links: hal.Self(a.href("domains", r.param("id"), "keys")).With("inf:domain", a.href("domains", r.param("id"))),
+		return rest.OK(hal.Resource{
+			Links: hal.Self(a.href("domains", r.Param("id"), "keys")).With("inf:domain", a.href("domains", r.Param("id"))),
 			Value: map[string][]domainKeyBody{"keys": rows},
 		})
 	}

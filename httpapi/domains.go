@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -16,24 +18,24 @@ import (
 type domainRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a domainRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/domain-templates", Name: "listDomainTemplates", Grants: settings, Query: none, Summary: "The kinds of new domains", handle: a.listDomainTemplates},
-		{Method: get, Pattern: "/api/domain-drivers", Name: "listDomainDrivers", Grants: settings, Query: window, Summary: "The domain drivers", handle: a.listDomainDrivers},
-		{Method: get, Pattern: "/api/domain-drivers/:id", Name: "getDomainDriver", Grants: settings, Permission: actor.SuperuserRead, Summary: "One domain driver", handle: a.getDomainDriver},
-		{Method: post, Pattern: "/api/domain-drivers/:id/_scan", Name: "scanDriver", Grants: settings, Heavy: scan, Permission: actor.Superuser, Writes: ByService, Options: scanInput{}, Summary: "Scan the directories of a driver's domains", handle: a.scanDriver},
-		{Method: get, Pattern: "/api/domains", Name: "listDomains", Grants: settings, Query: searched, Summary: "The domains, page by page", handle: a.listDomains},
-		{Method: get, Pattern: "/api/domains-content", Name: "listDomainContents", Grants: settings, Query: none, Summary: "How many users and teams each domain has", handle: a.listDomainContents},
-		{Method: get, Pattern: "/api/domains-list", Name: "listAllDomains", Grants: settings, Query: none, Summary: "All domains but local", handle: a.listAllDomains},
-		{Method: get, Pattern: "/api/domains/:id", Name: "getDomain", Grants: settings, Permission: actor.SuperuserRead, Summary: "One domain", handle: a.getDomain},
-		{Method: get, Pattern: "/api/domains/:id/driver", Name: "getDriverOfDomain", Grants: settings, Permission: actor.SuperuserRead, Summary: "The driver of a domain", handle: a.getDriverOfDomain},
-		{Method: post, Pattern: "/api/domains", Name: "createDomain", Drops: true, Grants: settings, Permission: actor.Superuser, Writes: ByService, Query: []string{"check"}, Summary: "Add a domain", handle: a.createDomain},
-		{Method: put, Pattern: "/api/domains/:id", Name: "putDomain", Drops: true, Grants: settings, Row: "domain", Permission: actor.Superuser, Query: []string{"check"}, Summary: "Change a domain", handle: a.putDomain},
-		{Method: del, Pattern: "/api/domains/:id", Name: "deleteDomain", Grants: settings, Row: "domain", Permission: actor.Superuser, Writes: InTx, Options: noOptions{}, Summary: "Remove a domain with its users and teams", handle: a.deleteDomain},
-		{Method: post, Pattern: "/api/domains/:id/driver/_scan", Name: "scanDomain", Grants: settings, Heavy: scan, Permission: actor.Superuser, Writes: ByService, Options: scanInput{}, Summary: "Scan the directory of one domain", handle: a.scanDomain},
-		{Method: post, Pattern: "/api/domains/_test", Name: "testNewDomain", Grants: settings, Permission: actor.Superuser, Options: newTestInput{}, Summary: "Try out a configuration before it is saved", handle: a.testNewDomain},
-		{Method: post, Pattern: "/api/domains/:id/_test", Name: "testDomain", Grants: settings, Permission: actor.Superuser, Options: testInput{}, Summary: "Try out a domain", handle: a.testDomain},
-		{Method: get, Pattern: "/api/domains/:id/scan", Name: "getScan", Grants: settings, Permission: actor.SuperuserRead, Summary: "How far the scan of a domain is", handle: a.getScan},
+func (a domainRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/domain-templates", Name: "listDomainTemplates", Grants: settings, Query: none, Summary: "The kinds of new domains", Handle: a.listDomainTemplates},
+		{Method: get, Pattern: "/api/domain-drivers", Name: "listDomainDrivers", Grants: settings, Query: window, Summary: "The domain drivers", Handle: a.listDomainDrivers},
+		{Method: get, Pattern: "/api/domain-drivers/:id", Name: "getDomainDriver", Grants: settings, Permission: actor.SuperuserRead, Summary: "One domain driver", Handle: a.getDomainDriver},
+		{Method: post, Pattern: "/api/domain-drivers/:id/_scan", Name: "scanDriver", Grants: settings, Heavy: rest.Scan, Permission: actor.Superuser, Writes: rest.ByService, Options: scanInput{}, Summary: "Scan the directories of a driver's domains", Handle: a.scanDriver},
+		{Method: get, Pattern: "/api/domains", Name: "listDomains", Grants: settings, Query: searched, Summary: "The domains, page by page", Handle: a.listDomains},
+		{Method: get, Pattern: "/api/domains-content", Name: "listDomainContents", Grants: settings, Query: none, Summary: "How many users and teams each domain has", Handle: a.listDomainContents},
+		{Method: get, Pattern: "/api/domains-list", Name: "listAllDomains", Grants: settings, Query: none, Summary: "All domains but local", Handle: a.listAllDomains},
+		{Method: get, Pattern: "/api/domains/:id", Name: "getDomain", Grants: settings, Permission: actor.SuperuserRead, Summary: "One domain", Handle: a.getDomain},
+		{Method: get, Pattern: "/api/domains/:id/driver", Name: "getDriverOfDomain", Grants: settings, Permission: actor.SuperuserRead, Summary: "The driver of a domain", Handle: a.getDriverOfDomain},
+		{Method: post, Pattern: "/api/domains", Name: "createDomain", Drops: true, Grants: settings, Permission: actor.Superuser, Writes: rest.ByService, Query: []string{"check"}, Summary: "Add a domain", Handle: a.createDomain},
+		{Method: put, Pattern: "/api/domains/:id", Name: "putDomain", Drops: true, Grants: settings, Row: "domain", Permission: actor.Superuser, Query: []string{"check"}, Summary: "Change a domain", Handle: a.putDomain},
+		{Method: del, Pattern: "/api/domains/:id", Name: "deleteDomain", Grants: settings, Row: "domain", Permission: actor.Superuser, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a domain with its users and teams", Handle: a.deleteDomain},
+		{Method: post, Pattern: "/api/domains/:id/driver/_scan", Name: "scanDomain", Grants: settings, Heavy: rest.Scan, Permission: actor.Superuser, Writes: rest.ByService, Options: scanInput{}, Summary: "Scan the directory of one domain", Handle: a.scanDomain},
+		{Method: post, Pattern: "/api/domains/_test", Name: "testNewDomain", Grants: settings, Permission: actor.Superuser, Options: newTestInput{}, Summary: "Try out a configuration before it is saved", Handle: a.testNewDomain},
+		{Method: post, Pattern: "/api/domains/:id/_test", Name: "testDomain", Grants: settings, Permission: actor.Superuser, Options: testInput{}, Summary: "Try out a domain", Handle: a.testDomain},
+		{Method: get, Pattern: "/api/domains/:id/scan", Name: "getScan", Grants: settings, Permission: actor.SuperuserRead, Summary: "How far the scan of a domain is", Handle: a.getScan},
 	}
 }
 
@@ -73,7 +75,7 @@ func (a domainRoutes) unready(d domains.Domain) string {
 	return d.Unready
 }
 
-func (a domainRoutes) domain(r *request, d domains.Domain) hal.Resource {
+func (a domainRoutes) domain(r *rest.Request, d domains.Domain) hal.Resource {
 	public := a.public(d)
 	public.Reason = a.unready(d)
 	ready := public.Reason == ""
@@ -85,9 +87,9 @@ func (a domainRoutes) domain(r *request, d domains.Domain) hal.Resource {
 }
 
 // domainLinks are the links of a domain, alone and in a list. Single domains are for superusers.
-func (a domainRoutes) domainLinks(r *request, d domains.Domain) hal.Links {
+func (a domainRoutes) domainLinks(r *rest.Request, d domains.Domain) hal.Links {
 	links := hal.Self(a.href("domains", d.ID)).With("inf:domains", a.href("domains"))
-	if _, known := a.Domains.Info(d.Type); known && r.who.Can(actor.SuperuserRead) {
+	if _, known := a.Domains.Info(d.Type); known && r.Who.Can(actor.SuperuserRead) {
 		links.With("inf:driver", a.href("domains", d.ID, "driver"))
 	}
 	return links
@@ -101,7 +103,7 @@ func orNullJSON(raw json.RawMessage) json.RawMessage {
 }
 
 // embeddedDriver returns the driver of a domain as an embedded resource. It is empty if the type is no longer registered.
-func (a domainRoutes) embeddedDriver(r *request, d domains.Domain) hal.Embedded {
+func (a domainRoutes) embeddedDriver(r *rest.Request, d domains.Domain) hal.Embedded {
 	info, ok := a.Domains.Info(d.Type)
 	if !ok {
 		return hal.Embedded{}
@@ -110,7 +112,7 @@ func (a domainRoutes) embeddedDriver(r *request, d domains.Domain) hal.Embedded 
 }
 
 // registeredDriver encodes a driver under its own address.
-func (a domainRoutes) registeredDriver(r *request, i domains.Info) hal.Resource {
+func (a domainRoutes) registeredDriver(r *rest.Request, i domains.Info) hal.Resource {
 	links := hal.Self(a.href("domain-drivers", i.ID)).With("inf:domain-drivers", a.href("domain-drivers"))
 	return a.domainDriver(i, a.scannable(r, links, "domain-drivers", i.ID))
 }
@@ -136,10 +138,10 @@ func (a domainRoutes) domainDriver(i domains.Info, links hal.Links) hal.Resource
 }
 
 // listDomainTemplates serves GET /api/domain-templates: 200 and a template for each driver that has one.
-func (a domainRoutes) listDomainTemplates(r *request) (reply, error) {
+func (a domainRoutes) listDomainTemplates(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Domains.Drivers(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	type domain struct {
 		Type     string            `json:"type"`
@@ -156,15 +158,15 @@ func (a domainRoutes) listDomainTemplates(r *request) (reply, error) {
 			items = append(items, template{i.Name, i.Group, domain{i.ID, i.Defaults}})
 		}
 	}
-	return ok(hal.Detective(hal.Self(a.href("domain-templates")), items))
+	return rest.OK(hal.Detective(hal.Self(a.href("domain-templates")), items))
 }
 
 // listDomainDrivers serves GET /api/domain-drivers: 200 and a page of drivers in the order of registration,
 // 100 unless limit says otherwise.
-func (a domainRoutes) listDomainDrivers(r *request) (reply, error) {
+func (a domainRoutes) listDomainDrivers(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Domains.Drivers(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return catalog(a.api, r, all, "inf:domain-driver", func(d domains.Info) hal.Resource {
 		return a.registeredDriver(r, d)
@@ -172,24 +174,24 @@ func (a domainRoutes) listDomainDrivers(r *request) (reply, error) {
 }
 
 // getDomainDriver serves GET /api/domain-drivers/{id}: 200 and the driver, for superusers; 404.
-func (a domainRoutes) getDomainDriver(r *request) (reply, error) {
-	d, err := a.Domains.Driver(r.Context(), r.param("id"))
+func (a domainRoutes) getDomainDriver(r *rest.Request) (rest.Reply, error) {
+	d, err := a.Domains.Driver(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.registeredDriver(r, d))
+	return rest.OK(a.registeredDriver(r, d))
 }
 
 // listDomains serves GET /api/domains: 200 and a page of domains, also local, 100 unless limit says otherwise, ordered by
 // name unless sort says otherwise (name, id, createdAt, updatedAt); q searches id, name and description.
-func (a domainRoutes) listDomains(r *request) (reply, error) {
-	q, err := r.page(100)
+func (a domainRoutes) listDomains(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	page, err := a.Domains.Page(r.Context(), q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	type row struct {
 		ID     string     `json:"id"`
@@ -197,7 +199,7 @@ func (a domainRoutes) listDomains(r *request) (reply, error) {
 		Name   *string    `json:"name"`
 		Public publicBody `json:"public"`
 	}
-	return ok(collection(a.api, r, q, page, "inf:domain", nil, func(d domains.Domain) hal.Resource {
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:domain", nil, func(d domains.Domain) hal.Resource {
 		return hal.Resource{
 			Links: a.domainLinks(r, d), Value: row{d.ID, d.Type, d.Name, a.public(d)}, Embedded: a.embeddedDriver(r, d),
 		}
@@ -205,10 +207,10 @@ func (a domainRoutes) listDomains(r *request) (reply, error) {
 }
 
 // listDomainContents serves GET /api/domains-content: 200 and how many users and teams each domain has, as a plain array.
-func (a domainRoutes) listDomainContents(r *request) (reply, error) {
+func (a domainRoutes) listDomainContents(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Domains.Contents(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	type row struct {
 		ID        string `json:"id"`
@@ -219,19 +221,19 @@ func (a domainRoutes) listDomainContents(r *request) (reply, error) {
 	for i, c := range all {
 		rows[i] = row{c.ID, c.Users, c.Teams}
 	}
-	return ok(rows)
+	return rest.OK(rows)
 }
 
 // listAllDomains serves GET /api/domains-list: 200 and every domain but local as a plain array, its secrets masked.
 // default says whether it is the tenant's default domain.
-func (a domainRoutes) listAllDomains(r *request) (reply, error) {
+func (a domainRoutes) listAllDomains(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Domains.All(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	first, err := a.Domains.Default(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	type permissions struct {
 		Edit   bool `json:"edit"`
@@ -256,39 +258,39 @@ func (a domainRoutes) listAllDomains(r *request) (reply, error) {
 		if d.Type != domains.Local {
 			rows = append(rows, row{
 				d.ID, d.Name, d.Description, d.Type, orNullJSON(d.Config), hal.Time(d.CreatedAt), hal.OrNull(d.ScannedAt),
-				hal.Time(d.UpdatedAt), d.ID == first, permissions(a.Domains.Permissions(r.who, d)),
+				hal.Time(d.UpdatedAt), d.ID == first, permissions(a.Domains.Permissions(r.Who, d)),
 			})
 		}
 	}
-	return ok(rows)
+	return rest.OK(rows)
 }
 
 // createDomain serves POST /api/domains: 200 and the domain, whose id is made of the name; 400 naming a field, also one of
 // config, and when those of all domains together would have more than 8 MiB; 409 for a taken id. 400, too, when a provider that is to
 // log people in cannot be read now: ?check=false saves its config all the same.
-func (a domainRoutes) createDomain(r *request) (reply, error) {
-	in, err := decode[struct {
-		Name        string                 `json:"name"`
-		Type        string                 `json:"type"`
-		Description field[string]          `json:"description"`
-		Config      field[json.RawMessage] `json:"config"`
+func (a domainRoutes) createDomain(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[struct {
+		Name        string                      `json:"name"`
+		Type        string                      `json:"type"`
+		Description rest.Field[string]          `json:"description"`
+		Config      rest.Field[json.RawMessage] `json:"config"`
 	}](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	d := domains.Domain{Name: &in.Name, Type: in.Type}
-	in.Description.applyOrNull(&d.Description)
-	in.Config.apply(&d.Config)
-	o, err := r.saveOptions()
+	in.Description.ApplyOrNull(&d.Description)
+	in.Config.Apply(&d.Config)
+	o, err := saveOptionsOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return a.domainReply(r)(a.Domains.Create(r.Context(), d, o...))
 }
 
 // saveOptions reads the query parameter check: with false, a provider is not asked when its configuration is saved.
-func (r *request) saveOptions() ([]domains.SaveOption, error) {
-	check, err := r.flag("check", true)
+func saveOptionsOf(r *rest.Request) ([]domains.SaveOption, error) {
+	check, err := r.Flag("check", true)
 	if check || err != nil {
 		return nil, err
 	}
@@ -296,104 +298,104 @@ func (r *request) saveOptions() ([]domains.SaveOption, error) {
 }
 
 // domainReply replies with the result of a service: 200 and the domain.
-func (a domainRoutes) domainReply(r *request) func(domains.Domain, error) (reply, error) {
-	return func(d domains.Domain, err error) (reply, error) {
+func (a domainRoutes) domainReply(r *rest.Request) func(domains.Domain, error) (rest.Reply, error) {
+	return func(d domains.Domain, err error) (rest.Reply, error) {
 		if err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
 		if reason := a.unready(d); reason != d.Unready && r.Method != http.MethodGet {
 			a.Log.WarnContext(r.Context(), "nobody can log in at a domain", "tenant", d.Tenant, "domain", d.ID, "reason", reason)
 		}
-		return ok(a.domain(r, d))
+		return rest.OK(a.domain(r, d))
 	}
 }
 
 // getDomain serves GET /api/domains/{id}: 200 and the domain, its secrets masked, for superusers; 404. public.ready is false
 // while nobody can log in, with the reason.
-func (a domainRoutes) getDomain(r *request) (reply, error) {
-	return a.domainReply(r)(a.Domains.Get(r.Context(), r.param("id")))
+func (a domainRoutes) getDomain(r *rest.Request) (rest.Reply, error) {
+	return a.domainReply(r)(a.Domains.Get(r.Context(), r.Param("id")))
 }
 
 // putDomain serves PUT /api/domains/{id}: 200 and the changed domain. The body needs id, which changes nothing, and type;
 // a config takes the place of the one before, except for secrets that are masked or left out. 400 as createDomain, also for a
 // mask where there is no secret, and for one that is masked or left out where the config sends it to another server than before.
-func (a domainRoutes) putDomain(r *request) (reply, error) {
-	in, err := decodeUpdate[struct {
-		ID     string                 `json:"id"`
-		Type   string                 `json:"type"`
-		Name   field[string]          `json:"name"`
-		Config field[json.RawMessage] `json:"config"`
+func (a domainRoutes) putDomain(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[struct {
+		ID     string                      `json:"id"`
+		Type   string                      `json:"type"`
+		Name   rest.Field[string]          `json:"name"`
+		Config rest.Field[json.RawMessage] `json:"config"`
 	}](r, domainBody{})
 	switch {
 	case err != nil:
-		return reply{}, err
+		return rest.Reply{}, err
 	case in.ID == "":
-		return reply{}, errs.New(errs.Invalid, "id is required")
+		return rest.Reply{}, errs.New(errs.Invalid, "id is required")
 	case in.Type == "":
-		return reply{}, errs.New(errs.Invalid, "type is required")
+		return rest.Reply{}, errs.New(errs.Invalid, "type is required")
 	}
-	o, err := r.saveOptions()
+	o, err := saveOptionsOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return a.domainReply(r)(a.Domains.Update(r.Context(), r.param("id"), func(d *domains.Domain) error {
+	return a.domainReply(r)(a.Domains.Update(r.Context(), r.Param("id"), func(d *domains.Domain) error {
 		d.Type = in.Type
-		in.Name.applyOrNull(&d.Name)
-		in.Config.apply(&d.Config)
+		in.Name.ApplyOrNull(&d.Name)
+		in.Config.Apply(&d.Config)
 		return nil
 	}, o...))
 }
 
 // deleteDomain serves DELETE /api/domains/{id}: 200. Its users and teams go with it, and what they own passes to the
 // caller; 400 for local; 409 when the caller is one of them, or no superuser would be left.
-func (a domainRoutes) deleteDomain(r *request) (reply, error) {
-	if err := a.Domains.Delete(r.Context(), r.param("id")); err != nil {
-		return reply{}, err
+func (a domainRoutes) deleteDomain(r *rest.Request) (rest.Reply, error) {
+	if err := a.Domains.Delete(r.Context(), r.Param("id")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // getDriverOfDomain serves GET /api/domains/{id}/driver: 200 and the domain's driver; 404.
-func (a domainRoutes) getDriverOfDomain(r *request) (reply, error) {
-	d, err := a.Domains.Get(r.Context(), r.param("id"))
+func (a domainRoutes) getDriverOfDomain(r *rest.Request) (rest.Reply, error) {
+	d, err := a.Domains.Get(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	info, known := a.Domains.Info(d.Type)
 	if !known {
-		return reply{}, errs.New(errs.NotFound, "Domain driver not found.")
+		return rest.Reply{}, errs.New(errs.NotFound, "Domain driver not found.")
 	}
-	return ok(a.domainDriver(info, a.scannable(r, hal.Self(a.href("domains", d.ID, "driver")).With("inf:domain", a.href("domains", d.ID)), "domains", d.ID, "driver")))
+	return rest.OK(a.domainDriver(info, a.scannable(r, hal.Self(a.href("domains", d.ID, "driver")).With("inf:domain", a.href("domains", d.ID)), "domains", d.ID, "driver")))
 }
 
 // scannable adds the link that starts a scan below a path, for every session that may write, whether or not the driver can
 // scan.
-func (a domainRoutes) scannable(r *request, links hal.Links, path ...string) hal.Links {
-	return whenWriting(r.who, links, hal.Links{"inf:scan": {Href: a.href(append(path, "_scan")...)}})
+func (a domainRoutes) scannable(r *rest.Request, links hal.Links, path ...string) hal.Links {
+	return whenWriting(r.Who, links, hal.Links{"inf:scan": {Href: a.href(append(path, "_scan")...)}})
 }
 
 // scanDriver serves POST /api/domain-drivers/{id}/_scan: 200 and what the scan of every domain with the driver did, of one
 // with ?domain=. dryRun=true writes nothing; force=true disables many users, or removes many memberships, too. 400 for a driver
 // that cannot scan; 404; 409 while another scan of the tenant runs, or with the counts when many would be; 502 when a directory
 // cannot be read, or not in 30 minutes; 503 while two other tenants scan. A client that hangs up ends the scan; getScan shows how far it is.
-func (a domainRoutes) scanDriver(r *request) (reply, error) {
-	in, err := options[scanInput](r)
+func (a domainRoutes) scanDriver(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[scanInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return scanReply(a.Domains.Scan(r.Context(), r.param("id"), in.options()))
+	return scanReply(a.Domains.Scan(r.Context(), r.Param("id"), in.options()))
 }
 
 // scanDomain serves POST /api/domains/{id}/driver/_scan: as scanDriver, for one domain, which is all that domain may name.
-func (a domainRoutes) scanDomain(r *request) (reply, error) {
-	in, err := options[scanInput](r)
+func (a domainRoutes) scanDomain(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[scanInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	if in.Domain != "" && in.Domain != r.param("id") {
-		return reply{}, errs.New(errs.Invalid, "domain must be that of the path, or left out")
+	if in.Domain != "" && in.Domain != r.Param("id") {
+		return rest.Reply{}, errs.New(errs.Invalid, "domain must be that of the path, or left out")
 	}
-	return scanReply(a.Domains.ScanDomain(r.Context(), r.param("id"), in.options()))
+	return scanReply(a.Domains.ScanDomain(r.Context(), r.Param("id"), in.options()))
 }
 
 // scanInput are the options of a scan.
@@ -407,9 +409,9 @@ func (in scanInput) options() domains.ScanOptions {
 	return domains.ScanOptions{Domain: in.Domain, DryRun: in.DryRun, Force: in.Force}
 }
 
-func scanReply(all []domains.Scanned, err error) (reply, error) {
+func scanReply(all []domains.Scanned, err error) (rest.Reply, error) {
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	type memberships struct {
 		Added   int `json:"added"`
@@ -431,7 +433,7 @@ func scanReply(all []domains.Scanned, err error) (reply, error) {
 			append([]string{}, d.Warnings...), d.Duration.Milliseconds(),
 		}
 	}
-	return ok(map[string]any{"domains": rows})
+	return rest.OK(map[string]any{"domains": rows})
 }
 
 // countsOf counts what a scan did to users or teams.
@@ -459,28 +461,28 @@ type newTestInput struct {
 // login and a scan need, tried in turn up to the first step that fails; nothing is written. It tries what is stored, or another type and config, whose masked
 // secrets are the stored ones if they go to the same server as before. username looks for that person. 400 for a driver that has no test; 404; 503
 // while too many domains are tried out.
-func (a domainRoutes) testDomain(r *request) (reply, error) {
-	if r.param("id") == "" { // which would be a new one
-		return reply{}, errs.New(errs.NotFound, "Domain not found.")
+func (a domainRoutes) testDomain(r *rest.Request) (rest.Reply, error) {
+	if r.Param("id") == "" { // which would be a new one
+		return rest.Reply{}, errs.New(errs.NotFound, "Domain not found.")
 	}
-	in, err := options[testInput](r)
+	in, err := rest.Options[testInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return a.testReply(r, domains.Trial{ID: r.param("id"), Type: in.Type, Config: in.Config, Username: in.Username})
+	return a.testReply(r, domains.Trial{ID: r.Param("id"), Type: in.Type, Config: in.Config, Username: in.Username})
 }
 
 // testNewDomain serves POST /api/domains/_test {type, config, username?, id?}: as testDomain, before a domain is saved. id is that of a stored one
 // whose secrets are masked in the config. Without it, addresses to register at a provider have DOMAIN in place of the id that the domain gets.
-func (a domainRoutes) testNewDomain(r *request) (reply, error) {
-	in, err := options[newTestInput](r)
+func (a domainRoutes) testNewDomain(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[newTestInput](r)
 	switch {
 	case err != nil:
-		return reply{}, err
+		return rest.Reply{}, err
 	case in.Type == "":
-		return reply{}, errs.New(errs.Invalid, "type is required")
+		return rest.Reply{}, errs.New(errs.Invalid, "type is required")
 	case in.Config == nil:
-		return reply{}, errs.New(errs.Invalid, "config is required")
+		return rest.Reply{}, errs.New(errs.Invalid, "config is required")
 	}
 	return a.testReply(r, domains.Trial{ID: in.ID, Type: in.Type, Config: in.Config, Username: in.Username})
 }
@@ -488,12 +490,12 @@ func (a domainRoutes) testNewDomain(r *request) (reply, error) {
 // unsavedDomain stands for the id of a domain that is not saved yet, where people read it.
 const unsavedDomain = "DOMAIN"
 
-func (a domainRoutes) testReply(r *request, t domains.Trial) (reply, error) {
+func (a domainRoutes) testReply(r *rest.Request, t domains.Trial) (rest.Reply, error) {
 	steps, err := a.Domains.Test(r.Context(), t, func(tenant, domain string) domains.Endpoints {
 		return a.endpoints(tenant, cmp.Or(domain, unsavedDomain))
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	type person struct {
 		ID          string  `json:"id"`
@@ -536,25 +538,25 @@ func (a domainRoutes) testReply(r *request, t domains.Trial) (reply, error) {
 		said.OK = said.OK && tried.OK
 		said.Steps = append(said.Steps, row)
 	}
-	return ok(said)
+	return rest.OK(said)
 }
 
 // getScan serves GET /api/domains/{id}/scan: 200 and the scan of the domain that runs, or ran last: phase (reading,
 // writing, done, failed; null for none), what was read and written so far, when, the last error, and when its schedule scans it next; 404.
-func (a domainRoutes) getScan(r *request) (reply, error) {
-	run, err := a.Domains.ScanState(r.Context(), r.param("id"))
+func (a domainRoutes) getScan(r *rest.Request) (rest.Reply, error) {
+	run, err := a.Domains.ScanState(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	next, err := a.Domains.NextScan(r.Context(), r.param("id"))
+	next, err := a.Domains.NextScan(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	var started *hal.Time
 	if !run.StartedAt.IsZero() {
 		started = hal.OrNull(&run.StartedAt)
 	}
-	return ok(hal.Resource{Links: hal.Self(a.href("domains", r.param("id"), "scan")).With("inf:domain", a.href("domains", r.param("id"))), Value: struct {
+	return rest.OK(hal.Resource{Links: hal.Self(a.href("domains", r.Param("id"), "scan")).With("inf:domain", a.href("domains", r.Param("id"))), Value: struct {
 		Phase      *string   `json:"phase"`
 		DryRun     bool      `json:"dryRun"`
 		Users      int       `json:"users"`

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"cmp"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/sessions"
@@ -12,14 +14,14 @@ import (
 type domainTokenRoutes struct{ *api }
 
 // routes returns the rows of the tokens with which providers of identities keep the users of domains: see scimRoutes.
-func (a domainTokenRoutes) routes() []Route {
+func (a domainTokenRoutes) routes() []rest.Route {
 	const all = "/api/domains/:id/tokens"
 	n := a.domainTokens()
-	return []Route{
-		{Method: get, Pattern: all, Name: "listDomainTokens", Grants: credentials, Secret: true, Permission: actor.SuperuserRead, Query: paged, Summary: "The tokens of a domain for SCIM", handle: n.list},
-		{Method: post, Pattern: all, Name: "createDomainToken", Grants: credentials, Secret: true, Permission: actor.Superuser, Writes: InTx, Summary: "Make a token of a domain for SCIM", handle: a.createDomainToken},
-		{Method: get, Pattern: all + "/:tokenId", Name: "getDomainToken", Grants: credentials, Secret: true, Permission: actor.SuperuserRead, Summary: "One token of a domain for SCIM", handle: n.get},
-		{Method: del, Pattern: all + "/:tokenId", Name: "deleteDomainToken", Grants: credentials, Row: "domain-token", Permission: actor.Superuser, Writes: InTx, Options: noOptions{}, Summary: "Revoke a token of a domain for SCIM", handle: n.remove},
+	return []rest.Route{
+		{Method: get, Pattern: all, Name: "listDomainTokens", Grants: credentials, Secret: true, Permission: actor.SuperuserRead, Query: paged, Summary: "The tokens of a domain for SCIM", Handle: n.list},
+		{Method: post, Pattern: all, Name: "createDomainToken", Grants: credentials, Secret: true, Permission: actor.Superuser, Writes: rest.InTx, Summary: "Make a token of a domain for SCIM", Handle: a.createDomainToken},
+		{Method: get, Pattern: all + "/:tokenId", Name: "getDomainToken", Grants: credentials, Secret: true, Permission: actor.SuperuserRead, Summary: "One token of a domain for SCIM", Handle: n.get},
+		{Method: del, Pattern: all + "/:tokenId", Name: "deleteDomainToken", Grants: credentials, Row: "domain-token", Permission: actor.Superuser, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Revoke a token of a domain for SCIM", Handle: n.remove},
 	}
 }
 
@@ -31,22 +33,22 @@ func (a domainTokenRoutes) domainTokens() tokened {
 // cannot be read again. A provider of identities keeps the users and groups of the domain with it, below /api/scim/v2, and nothing else. A domain can
 // have several, so that one can take the place of another. 400 for a member that is not known, and for the domain local; 403 for a caller with a
 // token; 404; 409 for a domain whose directory is scanned.
-func (a domainTokenRoutes) createDomainToken(r *request) (reply, error) {
-	in, err := decode[tokenInput](r)
+func (a domainTokenRoutes) createDomainToken(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[tokenInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	made, err := in.token(sessions.SCIM)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	t, key, err := a.Sessions.CreateDomainToken(r.Context(), r.param("id"), made)
+	t, key, err := a.Sessions.CreateDomainToken(r.Context(), r.Param("id"), made)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	d, err := a.Domains.Get(r.Context(), t.Entity.ID)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	name := &d.ID
 	name = cmp.Or(d.Name, name)

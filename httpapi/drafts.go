@@ -7,6 +7,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -40,18 +42,18 @@ type draftService interface {
 
 // forceInput are the options of _edit, and of the _commit of an assistant.
 type forceInput struct {
-	Force field[bool] `json:"force"`
+	Force rest.Field[bool] `json:"force"`
 }
 
-func (r *request) force() (force bool, err error) {
-	in, err := options[forceInput](r)
-	in.Force.apply(&force)
+func forceOf(r *rest.Request) (force bool, err error) {
+	in, err := rest.Options[forceInput](r)
+	in.Force.Apply(&force)
 	return force, err
 }
 
 // secretValue returns the value of a secret that a request sets.
-func (r *request) secretValue() (string, error) {
-	in, err := decode[struct {
+func secretValueOf(r *rest.Request) (string, error) {
+	in, err := rest.Decode[struct {
 		Value *string `json:"value"`
 	}](r)
 	if err != nil {
@@ -65,7 +67,7 @@ func (r *request) secretValue() (string, error) {
 
 // secretNames replies with the names of an entity's secrets, and those that have no value: 200 and {member: {name: mask or null}}. self is the route, and key the name of the link to
 // one of them.
-func (n drafted) secretNames(r *request, self, member, key string, names, unset []string) (reply, error) {
+func (n drafted) secretNames(r *rest.Request, self, member, key string, names, unset []string) (rest.Reply, error) {
 	masks := make(map[string]*string, len(names)+len(unset))
 	for _, name := range names {
 		masks[name] = new(entity.Mask)
@@ -73,18 +75,18 @@ func (n drafted) secretNames(r *request, self, member, key string, names, unset 
 	for _, name := range unset {
 		masks[name] = nil
 	}
-	one := n.href(n.plural, r.param("id"))
+	one := n.href(n.plural, r.Param("id"))
 	links := hal.Self(one+"/"+self).With("inf:"+n.kind, one)
 	links[key] = hal.Link{Href: one + "/" + self + "/{key}", Templated: true}
-	return ok(hal.Resource{Links: links, Value: map[string]any{member: masks}})
+	return rest.OK(hal.Resource{Links: links, Value: map[string]any{member: masks}})
 }
 
 // deleteDraft serves DELETE /api/{plural}/{id}/draft: 200; 404; 403; 409 while somebody else edits it.
-func (n drafted) deleteDraft(r *request) (reply, error) {
-	if err := n.service.Discard(r.Context(), r.param("id")); err != nil {
-		return reply{}, err
+func (n drafted) deleteDraft(r *rest.Request) (rest.Reply, error) {
+	if err := n.service.Discard(r.Context(), r.Param("id")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // diffBody is what a draft changes, as the API writes it.
@@ -109,10 +111,10 @@ type fieldDiffBody struct {
 
 // getDiff serves GET /api/{plural}/{id}/draft/diff: 200 and {files: [{path, status, before, after, diff}], fields: [{name,
 // before, after}]}. Texts are null for files that are no text or too long. 404; 403.
-func (n drafted) getDiff(r *request) (reply, error) {
-	diff, err := n.service.Diff(r.Context(), r.param("id"))
+func (n drafted) getDiff(r *rest.Request) (rest.Reply, error) {
+	diff, err := n.service.Diff(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	body := diffBody{Files: make([]fileDiffBody, len(diff.Files)), Fields: make([]fieldDiffBody, len(diff.Fields))}
 	for i, f := range diff.Files {
@@ -121,7 +123,7 @@ func (n drafted) getDiff(r *request) (reply, error) {
 	for i, f := range diff.Fields {
 		body.Fields[i] = fieldDiffBody(f)
 	}
-	return ok(hal.Resource{Links: hal.Self(n.href(n.plural, r.param("id"), "draft", "diff")).With("inf:draft", n.href(n.plural, r.param("id"), "draft")), Value: body})
+	return rest.OK(hal.Resource{Links: hal.Self(n.href(n.plural, r.Param("id"), "draft", "diff")).With("inf:draft", n.href(n.plural, r.Param("id"), "draft")), Value: body})
 }
 
 func (n drafted) file(id string, f libraries.File) hal.Resource {
@@ -132,52 +134,52 @@ func (n drafted) file(id string, f libraries.File) hal.Resource {
 
 // listFiles serves GET /api/{plural}/{id}/{files}: 200 and a page of the files of an entity or draft, 100 unless limit says otherwise,
 // ordered by path unless sort says otherwise (path, updatedAt); 404; 403 for those who do not see the insides.
-func (n drafted) listFiles(r *request) (reply, error) {
-	q, err := r.page(100)
+func (n drafted) listFiles(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	page, err := n.service.Files(r.Context(), r.param("id"), q)
+	page, err := n.service.Files(r.Context(), r.Param("id"), q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(n.api, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource { return n.file(r.param("id"), f) }))
+	return rest.OK(rest.Collection(n.BaseURL, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource { return n.file(r.Param("id"), f) }))
 }
 
 // getFile serves GET /api/{plural}/{id}/{files}/{path}: 200 and the bytes, 206 for a range of them, always as a file to keep; 404;
 // 403.
-func (n drafted) getFile(r *request) (reply, error) {
-	f, content, err := n.service.OpenFile(r.Context(), r.param("id"), r.param("path"))
+func (n drafted) getFile(r *rest.Request) (rest.Reply, error) {
+	f, content, err := n.service.OpenFile(r.Context(), r.Param("id"), r.Param("path"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return file(f.Version(), f.ContentType, path.Base(f.Path), f.UpdatedAt, content)
+	return rest.File(f.Version(), f.ContentType, path.Base(f.Path), f.UpdatedAt, content)
 }
 
 // putFile serves PUT /api/{plural}/{id}/{files}/{path}: 200 and the file, with a body as for the files of libraries; 403 without the
 // permission edit; 409 for a path that differs from another one in case alone, and for a draft that somebody else edits; 413.
-func (n drafted) putFile(r *request) (reply, error) {
-	content, contentType, err := r.fileContent()
+func (n drafted) putFile(r *rest.Request) (rest.Reply, error) {
+	content, contentType, err := fileContentOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	body := n.written(r, content)
-	defer body.leave()
-	f, err := n.service.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, body)
+	body := rest.NewWritten(r, content, n.writeSlot)
+	defer body.Leave()
+	f, err := n.service.PutFile(r.Context(), r.Param("id"), r.Param("path"), contentType, body)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	answer, err := ok(n.file(r.param("id"), f))
-	answer.header = map[string]string{"Etag": fileTag(f.Version())}
+	answer, err := rest.OK(n.file(r.Param("id"), f))
+	answer.Header = map[string]string{"Etag": rest.FileTag(f.Version())}
 	return answer, err
 }
 
 // deleteFile serves DELETE /api/{plural}/{id}/{files}/{path}: 200; 404; 403 and 409 as for a PUT.
-func (n drafted) deleteFile(r *request) (reply, error) {
-	if err := n.service.DeleteFile(r.Context(), r.param("id"), r.param("path")); err != nil {
-		return reply{}, err
+func (n drafted) deleteFile(r *rest.Request) (rest.Reply, error) {
+	if err := n.service.DeleteFile(r.Context(), r.Param("id"), r.Param("path")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // shareBody is a share as the API writes it.
@@ -201,56 +203,56 @@ func (n drafted) share(id string, s shares.Share) hal.Resource {
 
 // listShares serves GET /api/{plural}/{id}/shares: 200 and all shares, ordered by principal; 404; 403 for those who do not see the
 // insides.
-func (n drafted) listShares(r *request) (reply, error) {
-	all, err := n.service.Shares(r.Context(), r.param("id"))
+func (n drafted) listShares(r *rest.Request) (rest.Reply, error) {
+	all, err := n.service.Shares(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	rows := make([]hal.Resource, len(all))
 	for i, s := range all {
-		rows[i] = n.share(r.param("id"), s)
+		rows[i] = n.share(r.Param("id"), s)
 	}
-	links := hal.Self(n.href(n.plural, r.param("id"), "shares")).With("inf:"+n.kind, n.href(n.plural, r.param("id")))
-	return ok(hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:"+n.kind+"-share", rows, nil))
+	links := hal.Self(n.href(n.plural, r.Param("id"), "shares")).With("inf:"+n.kind, n.href(n.plural, r.Param("id")))
+	return rest.OK(hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:"+n.kind+"-share", rows, nil))
 }
 
 // getShare serves GET /api/{plural}/{id}/shares/{principalId}: 200 and the share; 404; 403.
-func (n drafted) getShare(r *request) (reply, error) {
-	s, err := n.service.Share(r.Context(), r.param("id"), r.param("principalId"))
+func (n drafted) getShare(r *rest.Request) (rest.Reply, error) {
+	s, err := n.service.Share(r.Context(), r.Param("id"), r.Param("principalId"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(n.share(r.param("id"), s))
+	return rest.OK(n.share(r.Param("id"), s))
 }
 
 // putShare serves PUT /api/{plural}/{id}/shares/{principalId} {accessLevel, roles?}: 200 and the share. The principal is a username, the id
 // of a team, or * for everyone; accessLevel is 0 for nothing, 1 to run the app, 2 to change it; roles that are left out stay.
 // 400 for an unknown principal and for a role that the manifest does not have; 404; 403.
-func (n drafted) putShare(r *request) (reply, error) {
-	in, err := decodeUpdate[struct {
-		AccessLevel *int            `json:"accessLevel"`
-		Roles       field[[]string] `json:"roles"`
+func (n drafted) putShare(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[struct {
+		AccessLevel *int                 `json:"accessLevel"`
+		Roles       rest.Field[[]string] `json:"roles"`
 	}](r, shareBody{})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if in.AccessLevel == nil {
-		return reply{}, errs.New(errs.Invalid, "accessLevel is required")
+		return rest.Reply{}, errs.New(errs.Invalid, "accessLevel is required")
 	}
-	s, err := n.service.PutShare(r.Context(), r.param("id"), r.param("principalId"), func(s *shares.Share) {
+	s, err := n.service.PutShare(r.Context(), r.Param("id"), r.Param("principalId"), func(s *shares.Share) {
 		s.Level = shares.Level(*in.AccessLevel)
-		in.Roles.apply(&s.Roles)
+		in.Roles.Apply(&s.Roles)
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(n.share(r.param("id"), s))
+	return rest.OK(n.share(r.Param("id"), s))
 }
 
 // deleteShare serves DELETE /api/{plural}/{id}/shares/{principalId}: 200; 404; 403.
-func (n drafted) deleteShare(r *request) (reply, error) {
-	if err := n.service.DeleteShare(r.Context(), r.param("id"), r.param("principalId")); err != nil {
-		return reply{}, err
+func (n drafted) deleteShare(r *rest.Request) (rest.Reply, error) {
+	if err := n.service.DeleteShare(r.Context(), r.Param("id"), r.Param("principalId")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }

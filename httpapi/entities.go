@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/content"
@@ -23,8 +25,8 @@ import (
 type entityRoutes struct{ *api }
 
 // routes returns the rows of the ready kinds, but of those that the host keeps itself.
-func (a entityRoutes) routes() []Route {
-	var routes []Route
+func (a entityRoutes) routes() []rest.Route {
+	var routes []rest.Route
 	for _, k := range content.Kinds() {
 		if slices.Contains(a.HostKinds, k.Kind) {
 			continue
@@ -38,18 +40,18 @@ func (a entityRoutes) routes() []Route {
 			writes = programs
 		}
 		routes = append(routes,
-			Route{Method: get, Pattern: all, Name: many, Grants: nothing, Query: searched, Summary: "The " + k.Plural, handle: e.list},
-			Route{Method: post, Pattern: all, Name: "create" + name, Grants: writes, Permission: actor.EntityWrite, Writes: InTx, Summary: "Add " + content.WithArticle(k.Kind), handle: e.create},
-			Route{Method: get, Pattern: one, Name: "get" + name, Grants: nothing, Summary: "One " + string(k.Kind), handle: e.get},
-			Route{Method: put, Pattern: one, Name: "put" + name, Grants: writes, Row: string(k.Kind), Writes: InTx, Summary: "Change " + content.WithArticle(k.Kind), handle: e.put},
-			Route{Method: del, Pattern: one, Name: "delete" + name, Grants: writes, Row: string(k.Kind), Writes: InTx, Options: noOptions{}, Summary: "Remove " + content.WithArticle(k.Kind), handle: e.remove},
+			rest.Route{Method: get, Pattern: all, Name: many, Grants: nothing, Query: searched, Summary: "The " + k.Plural, Handle: e.list},
+			rest.Route{Method: post, Pattern: all, Name: "create" + name, Grants: writes, Permission: actor.EntityWrite, Writes: rest.InTx, Summary: "Add " + content.WithArticle(k.Kind), Handle: e.create},
+			rest.Route{Method: get, Pattern: one, Name: "get" + name, Grants: nothing, Summary: "One " + string(k.Kind), Handle: e.get},
+			rest.Route{Method: put, Pattern: one, Name: "put" + name, Grants: writes, Row: string(k.Kind), Writes: rest.InTx, Summary: "Change " + content.WithArticle(k.Kind), Handle: e.put},
+			rest.Route{Method: del, Pattern: one, Name: "delete" + name, Grants: writes, Row: string(k.Kind), Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove " + content.WithArticle(k.Kind), Handle: e.remove},
 		)
 		if k.Kind == content.Library {
 			routes = append(routes,
-				Route{Method: get, Pattern: one + "/contents", Name: "listLibraryFiles", Grants: nothing, Query: paged, Summary: "The files of a library", handle: a.listLibraryFiles},
-				Route{Method: get, Pattern: one + "/contents/*path", Name: "getLibraryFile", Grants: nothing, Heavy: brief, AnyType: true, Summary: "The bytes of a library's file", handle: a.getLibraryFile},
-				Route{Method: put, Pattern: one + "/contents/*path", Name: "putLibraryFile", Grants: nothing, Row: "library-file", Heavy: brief, Summary: "Write a file of a library", handle: a.putLibraryFile},
-				Route{Method: del, Pattern: one + "/contents/*path", Name: "deleteLibraryFile", Grants: nothing, Row: "library-file", Writes: InTx, Options: noOptions{}, Summary: "Remove a file of a library", handle: a.deleteLibraryFile},
+				rest.Route{Method: get, Pattern: one + "/contents", Name: "listLibraryFiles", Grants: nothing, Query: paged, Summary: "The files of a library", Handle: a.listLibraryFiles},
+				rest.Route{Method: get, Pattern: one + "/contents/*path", Name: "getLibraryFile", Grants: nothing, Heavy: rest.Brief, AnyType: true, Summary: "The bytes of a library's file", Handle: a.getLibraryFile},
+				rest.Route{Method: put, Pattern: one + "/contents/*path", Name: "putLibraryFile", Grants: nothing, Row: "library-file", Heavy: rest.Brief, Summary: "Write a file of a library", Handle: a.putLibraryFile},
+				rest.Route{Method: del, Pattern: one + "/contents/*path", Name: "deleteLibraryFile", Grants: nothing, Row: "library-file", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a file of a library", Handle: a.deleteLibraryFile},
 			)
 		}
 	}
@@ -120,89 +122,89 @@ func (e entityKind) links(id, ownerID string) hal.Links {
 // entityInput is the body of a write to an entity. A field that is left out stays as it is. A body cannot set the owner, or
 // make an entity a draft or a system entity.
 type entityInput struct {
-	Name        *string                `json:"name"`
-	Slug        field[string]          `json:"slug"`
-	Description field[string]          `json:"description"`
-	Data        field[json.RawMessage] `json:"data"`
-	Source      field[string]          `json:"source"`
-	SourceID    field[string]          `json:"sourceId"`
+	Name        *string                     `json:"name"`
+	Slug        rest.Field[string]          `json:"slug"`
+	Description rest.Field[string]          `json:"description"`
+	Data        rest.Field[json.RawMessage] `json:"data"`
+	Source      rest.Field[string]          `json:"source"`
+	SourceID    rest.Field[string]          `json:"sourceId"`
 }
 
 func (in entityInput) apply(v *content.Entity) {
 	if in.Name != nil {
 		v.Name = *in.Name
 	}
-	in.Slug.applyOrNull(&v.Slug)
-	in.Description.applyOrNull(&v.Description)
-	in.Data.apply(&v.Data)
-	in.Source.applyOrNull(&v.Source)
-	in.SourceID.applyOrNull(&v.SourceID)
+	in.Slug.ApplyOrNull(&v.Slug)
+	in.Description.ApplyOrNull(&v.Description)
+	in.Data.Apply(&v.Data)
+	in.Source.ApplyOrNull(&v.Source)
+	in.SourceID.ApplyOrNull(&v.SourceID)
 }
 
 // list serves GET /api/{plural}: 200 and a page without drafts, 100 (assistants 20) unless limit says otherwise,
 // ordered by name unless sort says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
-func (e entityKind) list(r *request) (reply, error) {
-	q, err := r.page(e.Limit)
+func (e entityKind) list(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(e.Limit)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	page, err := e.Content.Page(r.Context(), e.Kind, q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(e.api, r, q, page, "inf:"+string(e.Kind), nil, func(v content.Entity) hal.Resource { return e.resource(r.who, v) }))
+	return rest.OK(rest.Collection(e.BaseURL, r, q, page, "inf:"+string(e.Kind), nil, func(v content.Entity) hal.Resource { return e.resource(r.Who, v) }))
 }
 
 // create serves POST /api/{plural}: 201 and the entity, which the caller owns; 409 for a slug that the caller has used.
-func (e entityKind) create(r *request) (reply, error) {
-	in, err := decode[entityInput](r)
+func (e entityKind) create(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[entityInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	v := content.Entity{Kind: e.Kind}
 	in.apply(&v)
 	if v, err = e.Content.Create(r.Context(), v); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return created(e.href(e.Plural, v.ID), e.resource(r.who, v))
+	return rest.Created(e.href(e.Plural, v.ID), e.resource(r.Who, v))
 }
 
 // get serves GET /api/{plural}/{id}, an id or a natural id: 200 and the entity; 404. A draft is found by its id alone.
-func (e entityKind) get(r *request) (reply, error) {
+func (e entityKind) get(r *rest.Request) (rest.Reply, error) {
 	var of apps.Shown
 	v, err := e.orAppLibrary(r, func() (content.Entity, error) {
-		return e.Content.Get(r.Context(), e.Kind, r.param("id"))
+		return e.Content.Get(r.Context(), e.Kind, r.Param("id"))
 	}, func(app apps.Shown) (content.Entity, error) { of = app; return appLibrary(app), nil })
 	if err != nil || of.ID == "" {
 		return e.reply(r)(v, err)
 	}
-	library := e.resource(r.who, v)
+	library := e.resource(r.Who, v)
 	library.Links = e.owned(hal.Self(e.href("libraries", v.ID)), v.OwnerID).With("inf:libraries", e.href("libraries")).With("inf:app", e.href("apps", of.ID))
 	if of.Inside {
 		library.Links.With("inf:contents", e.href("libraries", v.ID, "contents"))
 	}
-	return ok(library)
+	return rest.OK(library)
 }
 
 // reply replies with the result of a service: 200 and the entity.
-func (e entityKind) reply(r *request) func(content.Entity, error) (reply, error) {
-	return func(v content.Entity, err error) (reply, error) {
+func (e entityKind) reply(r *rest.Request) func(content.Entity, error) (rest.Reply, error) {
+	return func(v content.Entity, err error) (rest.Reply, error) {
 		if err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
-		return ok(e.resource(r.who, v))
+		return rest.OK(e.resource(r.Who, v))
 	}
 }
 
 // put serves PUT /api/{plural}/{id}: 200 and the changed entity; what the body leaves out stays. For the owner, designers of
 // an owning team and superusers, and for nobody when it belongs to the system.
-func (e entityKind) put(r *request) (reply, error) {
-	in, err := decodeUpdate[entityInput](r, entityBody{Entity: content.Entity{Data: json.RawMessage("{}")}})
+func (e entityKind) put(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[entityInput](r, entityBody{Entity: content.Entity{Data: json.RawMessage("{}")}})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return e.reply(r)(e.orAppLibrary(r, func() (content.Entity, error) {
-		return e.Content.Update(r.Context(), e.Kind, r.param("id"), func(v *content.Entity) error {
+		return e.Content.Update(r.Context(), e.Kind, r.Param("id"), func(v *content.Entity) error {
 			in.apply(v)
 			return nil
 		})
@@ -210,18 +212,18 @@ func (e entityKind) put(r *request) (reply, error) {
 }
 
 // remove serves DELETE /api/{plural}/{id}: 200; 404; 403 as for a PUT. A library's files go with it.
-func (e entityKind) remove(r *request) (reply, error) {
+func (e entityKind) remove(r *rest.Request) (rest.Reply, error) {
 	_, err := e.orAppLibrary(r, func() (none content.Entity, err error) {
-		return none, e.Content.Delete(r.Context(), e.Kind, r.param("id"))
+		return none, e.Content.Delete(r.Context(), e.Kind, r.Param("id"))
 	}, refuseAppLibrary)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // orAppLibrary is inLibrary for the entities of a kind, of which only libraries may be those of apps.
-func (e entityKind) orAppLibrary(r *request, own func() (content.Entity, error), app func(apps.Shown) (content.Entity, error)) (content.Entity, error) {
+func (e entityKind) orAppLibrary(r *rest.Request, own func() (content.Entity, error), app func(apps.Shown) (content.Entity, error)) (content.Entity, error) {
 	if e.Kind != content.Library {
 		return own()
 	}
@@ -257,79 +259,79 @@ func fileBody(f libraries.File) libraryFileBody {
 
 // listLibraryFiles serves GET /api/libraries/{id}/contents: 200 and a page of the library's files, 100 unless limit says
 // otherwise, ordered by path unless sort says otherwise (path, updatedAt); 404.
-func (a entityRoutes) listLibraryFiles(r *request) (reply, error) {
-	q, err := r.page(100)
+func (a entityRoutes) listLibraryFiles(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	page, err := inLibrary(a.api, r, func() (paging.Page[libraries.File], error) {
-		return a.Content.Files(r.Context(), r.param("id"), q)
+		return a.Content.Files(r.Context(), r.Param("id"), q)
 	}, func(app apps.Shown) (paging.Page[libraries.File], error) {
 		return a.Apps.Files(r.Context(), app.ID, q)
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource { return a.libraryFile(r.param("id"), f) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource { return a.libraryFile(r.Param("id"), f) }))
 }
 
 // getLibraryFile serves GET /api/libraries/{id}/contents/{path}: 200 and the bytes, 206 for a range of them, always as a
 // file to keep: what tenants write shall not run as a page of this origin; 404.
-func (a entityRoutes) getLibraryFile(r *request) (reply, error) {
+func (a entityRoutes) getLibraryFile(r *rest.Request) (rest.Reply, error) {
 	type opened struct {
 		libraries.File
 		content io.ReadSeekCloser
 	}
 	f, err := inLibrary(a.api, r, func() (o opened, err error) {
-		o.File, o.content, err = a.Content.OpenFile(r.Context(), r.param("id"), r.param("path"))
+		o.File, o.content, err = a.Content.OpenFile(r.Context(), r.Param("id"), r.Param("path"))
 		return o, err
 	}, func(app apps.Shown) (o opened, err error) {
-		o.File, o.content, err = a.Apps.OpenFile(r.Context(), app.ID, r.param("path"))
+		o.File, o.content, err = a.Apps.OpenFile(r.Context(), app.ID, r.Param("path"))
 		return o, err
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return file(f.Version(), f.ContentType, path.Base(f.Path), f.UpdatedAt, f.content)
+	return rest.File(f.Version(), f.ContentType, path.Base(f.Path), f.UpdatedAt, f.content)
 }
 
 // putLibraryFile serves PUT /api/libraries/{id}/contents/{path}: 200 and the file. The body is the file's bytes, or with
 // the content type application/json {content, contentType?, encoding?}, where encoding "base64" says how content is
 // written. Without a content type the file has that of its ending; a JSON file is sent as application/octet-stream or in
 // content. For those who may change the library; 409 for a path that differs from another one in case alone.
-func (a entityRoutes) putLibraryFile(r *request) (reply, error) {
-	content, contentType, err := r.fileContent()
+func (a entityRoutes) putLibraryFile(r *rest.Request) (rest.Reply, error) {
+	content, contentType, err := fileContentOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	body := a.written(r, content)
-	defer body.leave()
+	body := rest.NewWritten(r, content, a.writeSlot)
+	defer body.Leave()
 	f, err := inLibrary(a.api, r, func() (libraries.File, error) {
-		return a.Content.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, body)
+		return a.Content.PutFile(r.Context(), r.Param("id"), r.Param("path"), contentType, body)
 	}, func(app apps.Shown) (libraries.File, error) {
-		return a.Apps.PutFile(r.Context(), app.ID, r.param("path"), contentType, body)
+		return a.Apps.PutFile(r.Context(), app.ID, r.Param("path"), contentType, body)
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	answer, err := ok(a.libraryFile(r.param("id"), f))
-	answer.header = map[string]string{"Etag": fileTag(f.Version())}
+	answer, err := rest.OK(a.libraryFile(r.Param("id"), f))
+	answer.Header = map[string]string{"Etag": rest.FileTag(f.Version())}
 	return answer, err
 }
 
 // fileContent returns the bytes in the body of a PUT and their content type, "" if it follows from the path's extension.
-func (r *request) fileContent() (content io.Reader, contentType string, err error) {
+func fileContentOf(r *rest.Request) (content io.Reader, contentType string, err error) {
 	given := r.Header.Get("Content-Type")
 	mediaType, _, err := mime.ParseMediaType(given)
 	switch {
-	case given == "" || mediaType == "application/octet-stream" || mediaType == formType: // the default of curl
+	case given == "" || mediaType == "application/octet-stream" || mediaType == rest.FormType: // the default of curl
 		return r.Body, "", nil
 	case err != nil:
 		return nil, "", errs.Wrap(errs.Invalid, err, "The Content-Type header cannot be read.")
 	case mediaType != "application/json":
 		return r.Body, given, nil
 	}
-	in, err := decode[struct {
+	in, err := rest.Decode[struct {
 		Content     *string `json:"content"`
 		ContentType *string `json:"contentType"`
 		Encoding    *string `json:"encoding"`
@@ -357,26 +359,26 @@ func (r *request) fileContent() (content io.Reader, contentType string, err erro
 }
 
 // deleteLibraryFile serves DELETE /api/libraries/{id}/contents/{path}: 200; 404; 403 as for a PUT.
-func (a entityRoutes) deleteLibraryFile(r *request) (reply, error) {
+func (a entityRoutes) deleteLibraryFile(r *rest.Request) (rest.Reply, error) {
 	_, err := inLibrary(a.api, r, func() (none struct{}, err error) {
-		return none, a.Content.DeleteFile(r.Context(), r.param("id"), r.param("path"))
+		return none, a.Content.DeleteFile(r.Context(), r.Param("id"), r.Param("path"))
 	}, func(app apps.Shown) (none struct{}, err error) {
-		return none, a.Apps.DeleteFile(r.Context(), app.ID, r.param("path"))
+		return none, a.Apps.DeleteFile(r.Context(), app.ID, r.Param("path"))
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // inLibrary calls content, and for a library that it does not find app with the app whose library it is, if the caller sees the app:
 // its library is read and written by the app's rights alone. Apps reach the library of no app.
-func inLibrary[T any](a *api, r *request, content func() (T, error), app func(apps.Shown) (T, error)) (T, error) {
+func inLibrary[T any](a *api, r *rest.Request, content func() (T, error), app func(apps.Shown) (T, error)) (T, error) {
 	v, err := content()
 	if errs.CodeOf(err) != errs.NotFound || slices.Contains(a.HostKinds, apps.Kind) {
 		return v, err
 	}
-	of, missing := a.Apps.OfLibrary(r.Context(), r.param("id"))
+	of, missing := a.Apps.OfLibrary(r.Context(), r.Param("id"))
 	switch {
 	case errs.CodeOf(missing) == errs.NotFound:
 		return v, err

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
@@ -21,40 +23,40 @@ var errStopping = errs.New(errs.Unavailable, "The server stops. Ask again.")
 // connection has taken the event, and fails when the client has gone; the context of run ends then, and a while after the server begins to
 // stop. An error of run before the first event, and before the first heartbeat, is an ordinary answer; a later one is the event error,
 // whose data are the body of such an answer.
-func (a *api) streamEvents(run func(ctx context.Context, send func(name string, data any) error) error) (reply, error) {
+func (a *api) streamEvents(run func(ctx context.Context, send func(name string, data any) error) error) (rest.Reply, error) {
 	header := map[string]string{
 		"Content-Type":  "text/event-stream",
 		"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no", // proxies neither pack the stream nor hold it back
 	}
-	return reply{status: http.StatusOK, serve: func(w *response, r *http.Request) error {
-		ctx, cancel := a.transfers.stoppable(r.Context())
+	return rest.Reply{Status: http.StatusOK, Serve: func(w *rest.Response, r *http.Request) error {
+		ctx, cancel := stoppable(&a.transfers, r.Context())
 		defer cancel(nil)
 		s := &eventStream{w: w, header: header, gone: cancel}
-		w.out = w.transfers.begin(w.control.SetWriteDeadline)
-		rest := s.beat(a.Heartbeat)
-		defer rest()
+		w.Out = w.Transfers.Begin(w.Control.SetWriteDeadline)
+		tail := s.beat(a.Heartbeat)
+		defer tail()
 		err := run(ctx, s.send)
-		rest()
+		tail()
 		switch {
 		case err == nil:
 			return s.begin()
-		case s.failed != nil, s.begun && clientGone(r):
-			w.failure = err
+		case s.failed != nil, s.begun && rest.ClientGone(r):
+			w.Failure = err
 			panic(http.ErrAbortHandler)
 		case !s.begun:
 			return err
 		}
-		status, message := plainProblem(err)
+		status, message := rest.PlainProblem(err)
 		a.logFailure(a.Log, w, r, status, err)
-		_ = s.send("error", problem{StatusCode: status, Error: http.StatusText(status), Message: message}) // a client that has gone needs none
+		_ = s.send("error", rest.Problem{StatusCode: status, Error: http.StatusText(status), Message: message}) // a client that has gone needs none
 		return nil
 	}}, nil
 }
 
 // stoppable returns a context that also ends, with errStopping, a while after the server begins to stop: Config.LastIdle.
-func (t *transfers) stoppable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+func stoppable(t *rest.Transfers, ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(t.stopping, func() { time.AfterFunc(t.drained, func() { cancel(errStopping) }) })
+	stop := context.AfterFunc(t.Stopping, func() { time.AfterFunc(t.Drained, func() { cancel(errStopping) }) })
 	return ctx, func(cause error) {
 		stop()
 		cancel(cause)
@@ -63,7 +65,7 @@ func (t *transfers) stoppable(ctx context.Context) (context.Context, context.Can
 
 // eventStream is a stream of events while it is sent.
 type eventStream struct {
-	w      *response
+	w      *rest.Response
 	header map[string]string
 	gone   context.CancelCauseFunc // called when the client does not take an event
 
@@ -103,14 +105,14 @@ func (s *eventStream) write(p []byte) error {
 	}
 	_, err := s.w.Write(p)
 	if err == nil {
-		_, err = s.w.out.step(func() (int, error) { return 0, s.w.control.Flush() })
+		_, err = s.w.Out.Step(func() (int, error) { return 0, s.w.Control.Flush() })
 	}
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		s.failed = err
 		s.gone(err)
 		return err
 	}
-	s.w.out.rest()
+	s.w.Out.Rest()
 	return nil
 }
 

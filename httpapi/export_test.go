@@ -7,17 +7,28 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
+// Route is a row of the route table.
+type Route = rest.Route
+
+// How routes write.
+const (
+	InTx    = rest.InTx
+	Unbound = rest.Unbound
+)
+
 // Routes returns the route table, for the tests that are made from it.
-func Routes() []Route { return (&api{}).routes() }
+func Routes() []rest.Route { return (&api{}).routes() }
 
 // wholeTable is the router of all routes, which takes long to make.
-var wholeTable = sync.OnceValue(func() *router {
-	rt, err := newRouter(Routes())
+var wholeTable = sync.OnceValue(func() *rest.Router {
+	rt, err := rest.NewRouter(Routes())
 	if err != nil {
 		panic(err)
 	}
@@ -30,7 +41,7 @@ func RouteOf(method, target string) string {
 	if err != nil {
 		return ""
 	}
-	route, _, err := wholeTable().find(method, u.EscapedPath())
+	route, _, err := wholeTable().Find(method, u.EscapedPath())
 	if err != nil {
 		return ""
 	}
@@ -41,18 +52,18 @@ func RouteOf(method, target string) string {
 func OneHeavyPlace(h http.Handler, timeout time.Duration) {
 	o := limiter.Options{Capacity: 1, Timeout: timeout}
 	a := h.(*api)
-	a.heavy = heavy{brief: limiter.New(o), long: limiter.New(o), transfers: &a.transfers}
+	a.heavy = rest.Heavy{Brief: limiter.New(o), Long: limiter.New(o), Transfers: &a.transfers}
 }
 
 // TakeHeavyPlaces waits for the places of both sorts as a tenant's requests do, and returns the function that frees them.
 func TakeHeavyPlaces(ctx context.Context, h http.Handler, tenant string) (leave func(), err error) {
-	r := &request{Request: &http.Request{}, ctx: ctx, who: actor.Actor{Tenant: tenant}}
-	one, err := h.(*api).heavy.place(r, brief)
+	r := &rest.Request{Request: &http.Request{}, Ctx: ctx, Who: actor.Actor{Tenant: tenant}}
+	one, err := h.(*api).heavy.Place(r, rest.Brief)
 	if err != nil {
 		return nil, err
 	}
-	two, err := h.(*api).heavy.place(r, long)
-	return func() { two.leave(); one.leave() }, err
+	two, err := h.(*api).heavy.Place(r, rest.Long)
+	return func() { two.Leave(); one.Leave() }, err
 }
 
 // ModelCallWait sets how long requests of a handler of New wait for a place for language models.
@@ -61,16 +72,16 @@ func ModelCallWait(h http.Handler, timeout time.Duration) {
 }
 
 // HeavyTenants returns how many tenants have heavy requests that compute or wait.
-func HeavyTenants(h http.Handler) int { return h.(*api).heavy.brief.Keys() }
+func HeavyTenants(h http.Handler) int { return h.(*api).heavy.Brief.Keys() }
 
 // WritingTenants returns how many tenants have requests that write or wait for a turn to.
 func WritingTenants(h http.Handler) int { return h.(*api).writing.Keys() }
 
 // WaitingForLong returns how many requests wait for a place of the long ones.
-func WaitingForLong(h http.Handler) int { return h.(*api).heavy.long.Waiting() }
+func WaitingForLong(h http.Handler) int { return h.(*api).heavy.Long.Waiting() }
 
 // LongTenants returns how many tenants have long requests that compute or wait.
-func LongTenants(h http.Handler) int { return h.(*api).heavy.long.Keys() }
+func LongTenants(h http.Handler) int { return h.(*api).heavy.Long.Keys() }
 
 // IsHeavy reports whether a request takes a place.
 func IsHeavy(method, target string) bool {
@@ -79,12 +90,12 @@ func IsHeavy(method, target string) bool {
 		return false
 	}
 	r := &http.Request{Method: method, URL: u}
-	rt, err := newRouter(Routes())
+	rt, err := rest.NewRouter(Routes())
 	if err != nil {
 		return false
 	}
-	route, _, err := rt.find(method, u.EscapedPath())
-	return err == nil && weigh(route, r) != light
+	route, _, err := rt.Find(method, u.EscapedPath())
+	return err == nil && rest.Weigh(route, r) != rest.Light
 }
 
 // CursorQuery makes the query of a page that starts at a position of a client's own making.
@@ -93,12 +104,12 @@ func CursorQuery(path, sort, value, key string) string {
 	if sort != "" {
 		query.Set("sort", sort)
 	}
-	query.Set("cursor", newCursor(path, query, 0, &paging.Position{Value: value, Key: key}, false))
+	query.Set("cursor", rest.NewCursor(path, query, 0, &paging.Position{Value: value, Key: key}, false))
 	return query.Encode()
 }
 
 // MediaType returns the media type of an answer.
-func MediaType(h http.Header) (string, bool) { return mediaType(h) }
+func MediaType(h http.Header) (string, bool) { return rest.MediaType(h) }
 
 // Grows reports whether a route stores more.
-func Grows(r Route) bool { return grows(&r) }
+func Grows(r rest.Route) bool { return grows(&r) }

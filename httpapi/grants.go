@@ -5,39 +5,36 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Grants is what a route gives its callers beyond content. The pages and handlers of an app call
-// the routes of nothing, and no others, whatever the manifest and the rights of the viewer allow:
-// an app must not lead its viewers to give away their rights.
-type Grants string
-
 // What routes grant. A route without any is closed to apps.
 const (
-	nothing     Grants = "nothing"     // content
-	rights      Grants = "rights"      // roles, memberships, owners, shares
-	credentials Grants = "credentials" // tokens, passwords, secrets, keys
-	profiles    Grants = "profiles"    // users and what identifies them when they log in
-	logins      Grants = "logins"      // sessions
-	settings    Grants = "settings"    // of the tenant and its domains
-	decisions   Grants = "decisions"   // answers to what only a person may confirm
+	nothing     rest.Grants = "nothing"     // content
+	rights      rest.Grants = "rights"      // roles, memberships, owners, shares
+	credentials rest.Grants = "credentials" // tokens, passwords, secrets, keys
+	profiles    rest.Grants = "profiles"    // users and what identifies them when they log in
+	logins      rest.Grants = "logins"      // sessions
+	settings    rest.Grants = "settings"    // of the tenant and its domains
+	decisions   rest.Grants = "decisions"   // answers to what only a person may confirm
 	// programs are what later runs, or is followed, with the rights of somebody: all of apps and
 	// bundles, and what is written of assistants, instructions, jobs, toolkits and integrations.
-	programs Grants = "programs"
+	programs rest.Grants = "programs"
 )
 
 // closedToApps returns errs.Forbidden if apps cannot call a route.
-func closedToApps(route *Route) error {
+func closedToApps(route *rest.Route) error {
 	if route.Grants == nothing {
 		return nil
 	}
-	return errs.New(errs.Forbidden, "No app may call %s %s%s.", route.Method, templateOf(route.Pattern), which(route.Grants))
+	return errs.New(errs.Forbidden, "No app may call %s %s%s.", route.Method, rest.TemplateOf(route.Pattern), which(route.Grants))
 }
 
 // which returns the end of a sentence about a route that is closed to apps.
-func which(g Grants) string {
+func which(g rest.Grants) string {
 	if g == "" {
 		return ""
 	}
@@ -47,7 +44,7 @@ func which(g Grants) string {
 // allRoutes has the routes of a service that keeps all kinds itself, once they are needed.
 var allRoutes struct {
 	once   sync.Once
-	routes []Route
+	routes []rest.Route
 }
 
 // Manifests returns the reader of manifests that refuses rules for calls which the route table
@@ -82,10 +79,10 @@ func meets(rule []string, pattern string) bool {
 	if last := len(rule) - 1; rule[last] == "**" {
 		rule, route = rule[:last], route[:min(len(route), last)]
 	}
-	if isCatchAll(route[len(route)-1]) {
+	if rest.IsCatchAll(route[len(route)-1]) {
 		rule = rule[:min(len(rule), len(route))]
 	}
 	return slices.EqualFunc(rule, route, func(s, of string) bool {
-		return s == "*" || isParam(s) || isParam(of) || isCatchAll(of) || strings.EqualFold(strings.TrimRight(s, ". "), of)
+		return s == "*" || rest.IsParam(s) || rest.IsParam(of) || rest.IsCatchAll(of) || strings.EqualFold(strings.TrimRight(s, ". "), of)
 	})
 }

@@ -19,6 +19,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
@@ -132,8 +134,8 @@ func (e *effects) key(tool, function string, args json.RawMessage) string {
 }
 
 // handled replies with the answer of a handler. A large one is sent from memory as far as that is free, else from a temporary file.
-func handled(r handlers.Response) reply {
-	return reply{status: r.Status, header: r.Headers, serve: func(w *response, _ *http.Request) error {
+func handled(r handlers.Response) rest.Reply {
+	return rest.Reply{Status: r.Status, Header: r.Headers, Serve: func(w *rest.Response, _ *http.Request) error {
 		body := r.Body
 		r.Body = nil // nothing keeps one that is sent from a file
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
@@ -141,8 +143,8 @@ func handled(r handlers.Response) reply {
 			w.Header().Del("Content-Length")
 		}
 		w.WriteHeader(r.Status)
-		if len(body) > small && w.memory.hold(len(body)) != nil {
-			w.writeSpooled(body)
+		if len(body) > rest.Small && w.Memory.Hold(len(body)) != nil {
+			w.WriteSpooled(body)
 		} else {
 			_, _ = w.Write(body) // a client that has gone needs no answer
 		}
@@ -167,10 +169,10 @@ func (w *workspace) query(ctx context.Context, args json.RawMessage) (json.RawMe
 		return nil, err
 	}
 	statement, params := "", json.RawMessage(nil)
-	if isNull(list[0]) || json.Unmarshal(list[0], &statement) != nil {
+	if rest.IsNull(list[0]) || json.Unmarshal(list[0], &statement) != nil {
 		return nil, errs.New(errs.Invalid, "query: the first argument must be a string, the statement")
 	}
-	if !isNull(list[1]) {
+	if !rest.IsNull(list[1]) {
 		params = list[1]
 	}
 	w.mu.Lock()
@@ -209,7 +211,7 @@ func toHTML(ctx context.Context, args json.RawMessage) (json.RawMessage, error) 
 		return nil, err
 	}
 	text := ""
-	if isNull(list[0]) || json.Unmarshal(list[0], &text) != nil {
+	if rest.IsNull(list[0]) || json.Unmarshal(list[0], &text) != nil {
 		return nil, errs.New(errs.Invalid, "markdown: the argument must be a string")
 	}
 	safe, err := markdown.HTML(ctx, text)
@@ -221,11 +223,11 @@ func toHTML(ctx context.Context, args json.RawMessage) (json.RawMessage, error) 
 
 // document is what extractText reads; a file of a form is one.
 type document struct {
-	Content     *string       `json:"content"`
-	Encoding    field[string] `json:"encoding"`
-	ContentType field[string] `json:"contentType"`
-	Filename    field[string] `json:"filename"`
-	Size        field[int]    `json:"size"` // of a file of a form, which nothing needs
+	Content     *string            `json:"content"`
+	Encoding    rest.Field[string] `json:"encoding"`
+	ContentType rest.Field[string] `json:"contentType"`
+	Filename    rest.Field[string] `json:"filename"`
+	Size        rest.Field[int]    `json:"size"` // of a file of a form, which nothing needs
 }
 
 // toText is the function extractText(document, options), with a document {content, encoding,
@@ -238,14 +240,14 @@ func toText(ctx context.Context, args json.RawMessage) (json.RawMessage, error) 
 	}
 	var d document
 	for i, what := range []string{"the document", "the options"} {
-		if i > 0 && isNull(list[i]) {
+		if i > 0 && rest.IsNull(list[i]) {
 			continue
 		}
-		var by filler
-		if err := by.fill(list[i], &d, ""); err != nil || !bytes.HasPrefix(list[i], []byte("{")) {
+		var by rest.Filler
+		if err := by.Fill(list[i], &d, ""); err != nil || !bytes.HasPrefix(list[i], []byte("{")) {
 			return nil, errs.New(errs.Invalid, "extractText: %s must have content, encoding, contentType and filename, which are strings", what)
 		}
-		if err := by.refuseOptions("extractText"); err != nil {
+		if err := by.RefuseOptions("extractText"); err != nil {
 			return nil, err
 		}
 	}
@@ -253,9 +255,9 @@ func toText(ctx context.Context, args json.RawMessage) (json.RawMessage, error) 
 		return nil, errs.New(errs.Invalid, "extractText: the first argument must be a string, bytes, or an object with content")
 	}
 	var encoding, contentType, filename string
-	d.Encoding.apply(&encoding)
-	d.ContentType.apply(&contentType)
-	d.Filename.apply(&filename)
+	d.Encoding.Apply(&encoding)
+	d.ContentType.Apply(&contentType)
+	d.Filename.Apply(&filename)
 	content := []byte(*d.Content)
 	switch encoding {
 	case "":
@@ -288,9 +290,9 @@ var fetchHeaders = []string{"accept", "content-type", "idempotency-key", "if-mat
 
 // fetchOptions is the second argument of fetch.
 type fetchOptions struct {
-	Method  field[string]            `json:"method"`
-	Body    json.RawMessage          `json:"body"`
-	Headers field[map[string]string] `json:"headers"`
+	Method  rest.Field[string]            `json:"method"`
+	Body    json.RawMessage               `json:"body"`
+	Headers rest.Field[map[string]string] `json:"headers"`
 }
 
 // fetched is what fetch returns.
@@ -340,12 +342,12 @@ func (a *api) fetchRequest(ctx context.Context, c handlerCall, args json.RawMess
 	if json.Unmarshal(list[0], &target) != nil || target == "" {
 		return refuse("the first argument must be a path below /api/, such as \"datasets\"")
 	}
-	if !isNull(list[1]) {
-		var by filler
-		if by.fill(list[1], &o, "") != nil {
+	if !rest.IsNull(list[1]) {
+		var by rest.Filler
+		if by.Fill(list[1], &o, "") != nil {
 			return refuse("the second argument must be an object with method, body and headers, whose values are strings")
 		}
-		if err := by.refuseOptions("fetch"); err != nil {
+		if err := by.RefuseOptions("fetch"); err != nil {
 			return nil, err
 		}
 	}
@@ -358,13 +360,13 @@ func (a *api) fetchRequest(ctx context.Context, c handlerCall, args json.RawMess
 	}
 	path = strings.TrimPrefix(strings.TrimPrefix(path, "/"), "api/")
 	method, headers := "", map[string]string{}
-	o.Method.apply(&method)
-	o.Headers.apply(&headers)
+	o.Method.Apply(&method)
+	o.Headers.Apply(&headers)
 	method = cmp.Or(strings.ToUpper(method), http.MethodGet)
 	if err := allowedCall(c.access, method, path); err != nil {
 		return nil, err
 	}
-	if c.byCookie && !isRead(method) {
+	if c.byCookie && !rest.IsRead(method) {
 		return nil, errs.New(errs.Forbidden, "fetch: a GET that a browser makes with its cookie can only read: export POST for %s %s, and let the page call that.", method, path)
 	}
 	plain, err := url.PathUnescape(path)
@@ -384,7 +386,7 @@ func (a *api) fetchRequest(ctx context.Context, c handlerCall, args json.RawMess
 		}
 		r.Header.Set(name, value)
 	}
-	if len(o.Body) == 0 || string(o.Body) == "null" || isRead(method) {
+	if len(o.Body) == 0 || string(o.Body) == "null" || rest.IsRead(method) {
 		return r, nil
 	}
 	body, text := string(o.Body), ""
@@ -416,12 +418,12 @@ func (a *api) callInside(r *http.Request) (answer fetched, err error) {
 		}
 	}()
 	out := a.newResponse(rec)
-	out.id, out.viewed = requestID(r), true
-	if isRead(r.Method) {
+	out.ID, out.Viewed = rest.RequestID(r), true
+	if rest.IsRead(r.Method) {
 		r = r.WithContext(a.readLimits(r.Context(), out))
 	}
-	out.sender = newSender(out, r)
-	defer out.end()
+	out.Sender = rest.NewSender(out, r)
+	defer out.End()
 	if err := a.serve(out, r); err != nil {
 		a.fail(out, r, err)
 	}

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps/agents"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -18,9 +20,9 @@ import (
 type limitRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a limitRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/limits", Name: "getLimits", Grants: nothing, Summary: "The limits in force", handle: a.getLimits},
+func (a limitRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/limits", Name: "getLimits", Grants: nothing, Summary: "The limits in force", Handle: a.getLimits},
 	}
 }
 
@@ -150,10 +152,10 @@ type workspaceLimits struct {
 }
 
 // getLimits serves GET /api/limits: 200 and the limits in force.
-func (a limitRoutes) getLimits(r *request) (reply, error) {
+func (a limitRoutes) getLimits(r *rest.Request) (rest.Reply, error) {
 	stored, err := a.storageLimits(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	archive, size, longest := a.Bundles.Unchecked().Limits()
 	hooks := a.Webhooks.Unchecked().Limits()
@@ -162,7 +164,7 @@ func (a limitRoutes) getLimits(r *request) (reply, error) {
 		Lists:    listLimits{paging.MaxLimit, paging.MaxBytes},
 		Files:    fileLimits{a.Uploads.Unchecked().Limit(), a.Apps.Unchecked().MaxFile(), blobs.ChunkSize},
 		Archives: archiveLimits{size, archive.Members, archive.Bytes, archive.Row, archive.Ratio, longest.Milliseconds()},
-		Scripts:  a.scriptLimits(r.who),
+		Scripts:  a.scriptLimits(r.Who),
 		Storage:  stored,
 		Webhooks: webhookLimits{
 			hooks.Recent, hooks.Days, days(hooks.Retention), hooks.Served, hooks.Refusals, hooks.HourBytes, hooks.Kept, hooks.KeptBytes, days(hooks.KeptFor), drainTime.Milliseconds(),
@@ -178,7 +180,7 @@ func (a limitRoutes) getLimits(r *request) (reply, error) {
 			b.Size, b.Result.Rows, b.Result.Bytes, b.Time.Milliseconds(), b.Tokens, workspaces.MaxMigration, b.Connections, b.PerTenant, b.PerWorkspace,
 		}
 	}
-	return ok(hal.Resource{Links: hal.Self(a.href("limits")), Value: body})
+	return rest.OK(hal.Resource{Links: hal.Self(a.href("limits")), Value: body})
 }
 
 func days(d time.Duration) int { return int(d / (24 * time.Hour)) }

@@ -7,10 +7,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/rest"
 )
 
 // pluralsOf returns the first path segment of the routes of each kind whose entities have a route of their own.
-func pluralsOf(byName map[string]*Route) map[entity.Kind]string {
+func pluralsOf(byName map[string]*rest.Route) map[entity.Kind]string {
 	all := map[entity.Kind]string{"user": "users", "team": "teams"}
 	for _, k := range content.Kinds() {
 		if byName["get"+content.Noun(k.Kind)] != nil {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -66,16 +68,16 @@ func withQuery(address string, query url.Values) string {
 
 // failedLogin replies to a browser in whose way a login has failed: it goes back to the page that has asked for errors, or gets a page.
 // It reports false for a program.
-func (a *api) failedLogin(w *response, r *http.Request, status int, message string, err error) (answer reply, ok bool) {
+func (a *api) failedLogin(w *rest.Response, r *http.Request, status int, message string, err error) (answer rest.Reply, ok bool) {
 	var failed refusedLogin
 	errors.As(err, &failed)
 	switch {
 	case failed.attempt.back.Errors:
-		return seeOther(a.BaseURL + withError(failed.attempt.back.To, errorWord(status, failed.attempt.fault), w.id)), true
+		return seeOther(a.BaseURL + withError(failed.attempt.back.To, errorWord(status, failed.attempt.fault), w.ID)), true
 	case visitsPage(r.Header):
-		return noticePage(status, a.loginNotice(failed.attempt, status, message, w.id)), true
+		return noticePage(status, a.loginNotice(failed.attempt, status, message, w.ID)), true
 	}
-	return reply{}, false
+	return rest.Reply{}, false
 }
 
 // withError adds what went wrong to a path, in place of what went wrong before.

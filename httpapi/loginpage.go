@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -13,17 +15,17 @@ import (
 // loginPage is the reply to a browser that goes to a page without a session: 401 and a form for logging in, which leads back to the
 // page. It reports whether the failure of a request is one for it; all other failures are JSON. Beside the loopback address of the
 // base URL, where no app's origin finds the session again, it is 303 to that one.
-func (a *api) loginPage(r *request, route *Route, err error) (page reply, ok bool) {
+func (a *api) loginPage(r *rest.Request, route *rest.Route, err error) (page rest.Reply, ok bool) {
 	if !route.Page || !a.logins || errs.CodeOf(err) != errs.Unauthenticated || r.Method != http.MethodGet || !visitsPage(r.Header) ||
 		r.Header.Get("Authorization") != "" || originOf(r.Context()) != nil || fromApp(r.Context()) || a.hidden(r) {
-		return reply{}, false
+		return rest.Reply{}, false
 	}
 	if a.otherLoopback(r.Host) {
 		return seeOther(a.BaseURL + r.URL.RequestURI()), true
 	}
-	query, err := parseQuery(r.Request)
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
-		return reply{}, false
+		return rest.Reply{}, false
 	}
 	form := loginForm{Tenant: query.Get("tenant"), Domain: query.Get("domain"), Back: domains.Return{To: r.URL.EscapedPath()}}
 	for _, name := range []string{"tenant", "domain", "challenge"} { // a challenge is for a minute
@@ -36,7 +38,7 @@ func (a *api) loginPage(r *request, route *Route, err error) (page reply, ok boo
 }
 
 // hidden reports whether the database hides its rows, so that every credential looks wrong.
-func (a *api) hidden(r *request) bool { return a.Visible != nil && a.Visible(r.Context()) != nil }
+func (a *api) hidden(r *rest.Request) bool { return a.Visible != nil && a.Visible(r.Context()) != nil }
 
 // otherLoopback reports whether a host is this machine by another name than in the base URL.
 func (a *api) otherLoopback(host string) bool {
@@ -51,7 +53,7 @@ func isLoopback(name string) bool {
 }
 
 // askToLogin replies 401 with the page of a login, with a form for the domain local alone when too many ask how to log in.
-func (a *api) askToLogin(r *request, form loginForm) reply {
+func (a *api) askToLogin(r *rest.Request, form loginForm) rest.Reply {
 	tenant, err := a.Sessions.Unchecked().Tenant(r.Context(), form.Tenant)
 	var ways []domains.Way
 	if err == nil {

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -16,28 +18,28 @@ import (
 type loginWayRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a loginWayRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/login", Name: "listLogins", Grants: logins, Public: true, Login: true, Browser: true, AnyType: true, Query: []string{"tenant", "domain", "returnTo", "errors", "start", "limit"}, Summary: "The ways to log in at a tenant", handle: a.listLogins},
+func (a loginWayRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/login", Name: "listLogins", Grants: logins, Public: true, Login: true, Browser: true, AnyType: true, Query: []string{"tenant", "domain", "returnTo", "errors", "start", "limit"}, Summary: "The ways to log in at a tenant", Handle: a.listLogins},
 	}
 }
 
 // listLogins serves GET /api/login: 200 and a page of the ways to log in at a tenant, so that a log-in page can be built; for a browser, the page
 // itself, which tells who is logged in already. The default domain comes first, the others by name: those that are ready and not hidden. A tenant that does not exist
 // looks like one with the domain local alone. returnTo and errors become those of the links that lead to providers. 400 for them as beginSSO; 429 when too many ask.
-func (a loginWayRoutes) listLogins(r *request) (reply, error) {
+func (a loginWayRoutes) listLogins(r *rest.Request) (rest.Reply, error) {
 	query, tenant, err := a.anonymous(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	back, err := backOf(query)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	named := cmp.Or(r.Header.Get("X-Tenant"), query.Get("tenant")) // whoever does not name it does not learn what it is called
 	ways, err := a.ways(r, tenant)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if visitsPage(r.Header) {
 		return a.visitLogin(r, loginForm{Tenant: named, Domain: query.Get("domain"), Back: back}, ways)
@@ -60,12 +62,12 @@ func (a loginWayRoutes) listLogins(r *request) (reply, error) {
 			w.Domain, w.Name, method, href, orNull(w.UsernameParam), orNull(w.PasswordParam), w.Default,
 		}}
 	})
-	answer.header = varyByVisit
+	answer.Header = varyByVisit
 	return answer, err
 }
 
 // ways returns how people log in at a tenant, without what cannot work at this server.
-func (a *api) ways(r *request, tenant string) ([]domains.Way, error) {
+func (a *api) ways(r *rest.Request, tenant string) ([]domains.Way, error) {
 	all, err := a.Domains.Unchecked().Ways(r.Context(), tenant)
 	if err != nil || a.secureCookie {
 		return all, err
@@ -74,13 +76,13 @@ func (a *api) ways(r *request, tenant string) ([]domains.Way, error) {
 }
 
 // visitLogin replies 200 with the page of a login, which leads back to itself if it is not to lead elsewhere.
-func (a loginWayRoutes) visitLogin(r *request, form loginForm, ways []domains.Way) (reply, error) {
+func (a loginWayRoutes) visitLogin(r *rest.Request, form loginForm, ways []domains.Way) (rest.Reply, error) {
 	who, err := a.Authenticate(r.Request)
 	switch {
 	case err == nil:
 		form.who = who
 	case errs.CodeOf(err) != errs.Unauthenticated:
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if form.next = form.Back.To; form.next == "" {
 		form.next = "/"
@@ -112,7 +114,7 @@ type loginForm struct {
 
 // loginFormPage replies with the page of a login: a form for a password, and links to the other ways to log in. The form comes back to this
 // service and then leads to the page or, with origins of apps, to one of these.
-func (a *api) loginFormPage(status int, form loginForm, ways []domains.Way) reply {
+func (a *api) loginFormPage(status int, form loginForm, ways []domains.Way) rest.Reply {
 	if form.Back.To == "" {
 		form.Back.To = loginAddress(form.Tenant, "", "")
 	}
@@ -153,9 +155,9 @@ func (a *api) loginFormPage(status int, form loginForm, ways []domains.Way) repl
 		}
 	}
 	answer := pageReply(status, loginTemplate, to, view)
-	answer.header["Vary"] = varyByVisit["Vary"]
+	answer.Header["Vary"] = varyByVisit["Vary"]
 	if status == http.StatusUnauthorized {
-		answer.header["WWW-Authenticate"] = "Bearer"
+		answer.Header["WWW-Authenticate"] = "Bearer"
 	}
 	return answer
 }

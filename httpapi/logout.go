@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -19,13 +21,13 @@ import (
 type logoutRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a logoutRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/login/:domain/loggedout", Name: "loggedOut", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "Come back from a logout at the provider", handle: a.loggedOut},
-		{Method: get, Pattern: "/api/login/:domain/slo", Name: "singleLogoutByQuery", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "A SAML provider's request or answer about a logout", handle: a.singleLogoutByQuery},
-		{Method: post, Pattern: "/api/login/:domain/slo", Name: "singleLogoutByForm", Grants: logins, Public: true, Login: true, Foreign: true, AnyType: true, Summary: "The same as a form", handle: a.singleLogoutByForm},
-		{Method: post, Pattern: "/api/login/:domain/backchannel-logout", Name: "receiveLogout", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "A provider's notice of a logout", handle: a.receiveLogout},
-		{Method: post, Pattern: "/api/logout", Name: "logout", Grants: logins, Query: []string{"provider", "returnTo"}, AnyType: true, Summary: "End the session", handle: a.logout},
+func (a logoutRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/login/:domain/loggedout", Name: "loggedOut", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "Come back from a logout at the provider", Handle: a.loggedOut},
+		{Method: get, Pattern: "/api/login/:domain/slo", Name: "singleLogoutByQuery", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "A SAML provider's request or answer about a logout", Handle: a.singleLogoutByQuery},
+		{Method: post, Pattern: "/api/login/:domain/slo", Name: "singleLogoutByForm", Grants: logins, Public: true, Login: true, Foreign: true, AnyType: true, Summary: "The same as a form", Handle: a.singleLogoutByForm},
+		{Method: post, Pattern: "/api/login/:domain/backchannel-logout", Name: "receiveLogout", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "A provider's notice of a logout", Handle: a.receiveLogout},
+		{Method: post, Pattern: "/api/logout", Name: "logout", Grants: logins, Query: []string{"provider", "returnTo"}, AnyType: true, Summary: "End the session", Handle: a.logout},
 	}
 }
 
@@ -33,40 +35,40 @@ func (a logoutRoutes) routes() []Route {
 // logs out at the provider of the session's domain: 200 {"location": an address, or null where there is none}, with "form" if fields have to be posted
 // there; and for a form 303 to that address, or 200 and a page that posts. The browser comes back from there to loggedOut or singleLogout, and goes on to
 // the path in returnTo. 400 for another returnTo, and the session stays.
-func (a logoutRoutes) logout(r *request) (reply, error) {
-	form, options, err := r.logoutOptions()
+func (a logoutRoutes) logout(r *rest.Request) (rest.Reply, error) {
+	form, options, err := logoutOptionsOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	answer := reply{status: http.StatusOK, cookies: []*http.Cookie{a.cookie("", -1)}}
+	answer := rest.Reply{Status: http.StatusOK, Cookies: []*http.Cookie{a.cookie("", -1)}}
 	var begun domains.Started
 	switch options.Get("provider") {
 	case "true":
 		if begun, err = a.beginLogout(r, options.Get("returnTo")); err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
 		if begun.Location != "" {
-			answer.cookies = append(answer.cookies, a.loginCookie(begun.State, begun.Browser, begun.Ends))
+			answer.Cookies = append(answer.Cookies, a.loginCookie(begun.State, begun.Browser, begun.Ends))
 		}
-		answer.body = logoutBody{orNull(begun.Location), flat(begun.Form)}
+		answer.Body = logoutBody{orNull(begun.Location), flat(begun.Form)}
 	case "", "false":
 		form = false
 	default:
-		return reply{}, errs.New(errs.Invalid, "provider must be true or false")
+		return rest.Reply{}, errs.New(errs.Invalid, "provider must be true or false")
 	}
 	logout := a.Sessions.Logout
 	if begun.Location != "" {
 		logout = a.Sessions.LogoutStored
 	}
 	if err := logout(r.Context()); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if form {
 		page := seeOther(cmp.Or(begun.Location, a.afterLogout(options.Get("returnTo"))))
 		if begun.Form != nil {
 			page = postPage("Logging out", begun.Location, begun.Form)
 		}
-		page.cookies = answer.cookies
+		page.Cookies = answer.Cookies
 		return page, nil
 	}
 	return answer, nil
@@ -88,16 +90,16 @@ func flat(form url.Values) map[string]string {
 }
 
 // logoutOptions returns the options of a logout, from the query and a form, and whether there is a form.
-func (r *request) logoutOptions() (form bool, options url.Values, err error) {
-	if options, err = parseQuery(r.Request); err != nil {
+func logoutOptionsOf(r *rest.Request) (form bool, options url.Values, err error) {
+	if options, err = rest.ParseQuery(r.Request); err != nil {
 		return false, nil, err
 	}
-	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != formType {
-		return false, options, r.noBody(nil)
+	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != rest.FormType {
+		return false, options, r.NoBody(nil)
 	}
-	fields, err := r.fields()
+	fields, err := fieldsOf(r)
 	if err == nil {
-		err = onlyFields(fields, r.route.Query...)
+		err = onlyFields(fields, r.Route.Query...)
 	}
 	for name, values := range fields {
 		options[name] = values
@@ -106,8 +108,8 @@ func (r *request) logoutOptions() (form bool, options url.Values, err error) {
 }
 
 // fields returns those of a form in the body.
-func (r *request) fields() (url.Values, error) {
-	raw, err := r.body()
+func fieldsOf(r *rest.Request) (url.Values, error) {
+	raw, err := r.ReadBody()
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +122,9 @@ func (r *request) fields() (url.Values, error) {
 
 // onlyFields returns errs.Invalid for a field of a form that its route does not know.
 func onlyFields(form url.Values, known ...string) error {
-	for _, name := range sortedKeys(form) {
+	for _, name := range rest.SortedKeys(form) {
 		if !slices.Contains(known, name) {
-			return unknownName("field", "", name, known)
+			return rest.UnknownName("field", "", name, known)
 		}
 	}
 	return nil
@@ -130,7 +132,7 @@ func onlyFields(form url.Values, known ...string) error {
 
 // beginLogout begins the logout at the provider that the caller's session began with. Where there is none, or it cannot be reached, the location is "":
 // the session ends here all the same.
-func (a logoutRoutes) beginLogout(r *request, returnTo string) (domains.Started, error) {
+func (a logoutRoutes) beginLogout(r *rest.Request, returnTo string) (domains.Started, error) {
 	if !domains.IsPath(returnTo) {
 		return domains.Started{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
 	}
@@ -141,9 +143,9 @@ func (a logoutRoutes) beginLogout(r *request, returnTo string) (domains.Started,
 	if err != nil {
 		return domains.Started{}, err
 	}
-	begun, err := a.Domains.Unchecked().BeginLogout(r.Context(), r.who.Tenant, at.Domain, a.endpoints(r.who.Tenant, at.Domain), at.Memory, returnTo)
+	begun, err := a.Domains.Unchecked().BeginLogout(r.Context(), r.Who.Tenant, at.Domain, a.endpoints(r.Who.Tenant, at.Domain), at.Memory, returnTo)
 	if errs.CodeOf(err) == errs.Upstream {
-		a.logLogout(r, "no logout at the provider", r.who.Tenant, at.Domain, err)
+		a.logLogout(r, "no logout at the provider", r.Who.Tenant, at.Domain, err)
 		return domains.Started{}, nil
 	}
 	return begun, err
@@ -158,7 +160,7 @@ func (a logoutRoutes) afterLogout(returnTo string) string {
 }
 
 // logLogout logs what a provider has to do with a logout, as one line.
-func (a logoutRoutes) logLogout(r *request, message, tenant, domain string, err error) {
+func (a logoutRoutes) logLogout(r *rest.Request, message, tenant, domain string, err error) {
 	if e := new(errs.Error); errors.As(err, &e) && e.Cause != nil {
 		err = e.Cause
 	}
@@ -168,10 +170,10 @@ func (a logoutRoutes) logLogout(r *request, message, tenant, domain string, err 
 
 // loggedOut serves GET /api/login/{domain}/loggedout, where a browser comes back from a logout at the domain's provider: 303 to the path that the
 // logout was begun with, and otherwise 200 and a page that says that nobody is logged in any more. It ends no session: that has ended before.
-func (a logoutRoutes) loggedOut(r *request) (reply, error) {
-	query, err := parseQuery(r.Request)
+func (a logoutRoutes) loggedOut(r *rest.Request) (rest.Reply, error) {
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	tenant := query.Get("tenant")
 	query.Del("tenant") // which is ours, not the provider's
@@ -179,8 +181,8 @@ func (a logoutRoutes) loggedOut(r *request) (reply, error) {
 }
 
 // finishLogout replies to the answer of a provider to a logout that the browser has begun.
-func (a logoutRoutes) finishLogout(r *request, tenant string, answer domains.Answer) (reply, error) {
-	page, domain, state := a.loggedOutPage(), r.param("domain"), answer.State
+func (a logoutRoutes) finishLogout(r *rest.Request, tenant string, answer domains.Answer) (rest.Reply, error) {
+	page, domain, state := a.loggedOutPage(), r.Param("domain"), answer.State
 	kept, err := r.Cookie(loginCookieName(state))
 	if err != nil {
 		return page, nil
@@ -193,62 +195,62 @@ func (a logoutRoutes) finishLogout(r *request, tenant string, answer domains.Ans
 	if returnTo != "" {
 		page = seeOther(a.afterLogout(returnTo))
 	}
-	page.cookies = []*http.Cookie{a.loginCookie(state, "", time.Unix(0, 0))}
+	page.Cookies = []*http.Cookie{a.loginCookie(state, "", time.Unix(0, 0))}
 	return page, nil
 }
 
 // receiveLogout serves POST /api/login/{domain}/backchannel-logout, where the domain's OpenID provider tells by itself that a person has logged out there
 // (OpenID Connect Back-Channel Logout 1.0): 200, and the sessions that began there have ended, with the views of apps that they opened; 400 {error,
 // error_description} for a notice that is not good, or was used before; 404 for a domain whose provider sends none; 503 when too many arrive at once.
-func (a logoutRoutes) receiveLogout(r *request) (reply, error) {
+func (a logoutRoutes) receiveLogout(r *rest.Request) (rest.Reply, error) {
 	_, tenant, err := a.anonymous(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	form, err := r.fields()
+	form, err := fieldsOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	domain := r.param("domain")
+	domain := r.Param("domain")
 	_, err = a.endNotified(r, tenant, domain, domains.Answer{Params: form})
 	switch errs.CodeOf(err) {
 	case "":
 		if err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
-		return done()
+		return rest.Done()
 	case errs.Unauthenticated, errs.Upstream:
 		a.logLogout(r, "notice of a logout refused", tenant, domain, err)
-		return reply{status: http.StatusBadRequest, body: struct {
+		return rest.Reply{Status: http.StatusBadRequest, Body: struct {
 			Error       string `json:"error"`
 			Description string `json:"error_description"`
 		}{"invalid_request", "The logout token is not good, or cannot be checked at the moment."}}, nil
 	}
-	return reply{}, err
+	return rest.Reply{}, err
 }
 
 // singleLogoutByQuery serves GET /api/login/{domain}/slo, where a SAML provider sends browsers by HTTP-Redirect: see singleLogout.
-func (a logoutRoutes) singleLogoutByQuery(r *request) (reply, error) {
-	query, err := parseQuery(r.Request)
+func (a logoutRoutes) singleLogoutByQuery(r *rest.Request) (rest.Reply, error) {
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return a.singleLogout(r, query.Get("tenant"), domains.Answer{Params: query, Query: r.URL.RawQuery, State: query.Get("RelayState")})
 }
 
 // singleLogoutByForm serves POST /api/login/{domain}/slo, where a SAML provider sends browsers by HTTP-POST: see singleLogout. The route is open to
 // forms of other origins: that is where they come from.
-func (a logoutRoutes) singleLogoutByForm(r *request) (reply, error) {
-	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != formType {
-		return reply{}, errs.New(errs.Unsupported, "The Content-Type must be application/x-www-form-urlencoded.")
+func (a logoutRoutes) singleLogoutByForm(r *rest.Request) (rest.Reply, error) {
+	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != rest.FormType {
+		return rest.Reply{}, errs.New(errs.Unsupported, "The Content-Type must be application/x-www-form-urlencoded.")
 	}
-	form, err := r.fields()
+	form, err := fieldsOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	query, err := parseQuery(r.Request)
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return a.singleLogout(r, query.Get("tenant"), domains.Answer{Params: form, State: form.Get("RelayState")})
 }
@@ -257,14 +259,14 @@ func (a logoutRoutes) singleLogoutByForm(r *request) (reply, error) {
 // tells of one at the provider: the sessions that began there have ended, with the views of apps that they opened, and the browser goes back with the answer:
 // 303, or 200 and a page that posts it. It is 400 if it is not good or was used before, 404 for a domain whose provider sends none, 503 when too many arrive at
 // once.
-func (a logoutRoutes) singleLogout(r *request, tenant string, answer domains.Answer) (reply, error) {
+func (a logoutRoutes) singleLogout(r *rest.Request, tenant string, answer domains.Answer) (rest.Reply, error) {
 	switch request, response := answer.Params.Has("SAMLRequest"), answer.Params.Has("SAMLResponse"); {
 	case request == response:
-		return reply{}, errs.New(errs.Invalid, "There must be either a SAMLRequest or a SAMLResponse.")
+		return rest.Reply{}, errs.New(errs.Invalid, "There must be either a SAMLRequest or a SAMLResponse.")
 	case response:
 		return a.finishLogout(r, tenant, answer)
 	}
-	domain := r.param("domain")
+	domain := r.Param("domain")
 	answer.State = "" // it is the provider's
 	n, err := a.endNotified(r, tenant, domain, answer)
 	switch errs.CodeOf(err) {
@@ -277,11 +279,11 @@ func (a logoutRoutes) singleLogout(r *request, tenant string, answer domains.Ans
 				Request: actor.OriginOf(r.Context()).Request, Links: []pageLink{{a.BaseURL + "/", "Back to the start"}},
 			}), nil
 		}
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	switch {
 	case err != nil:
-		return reply{}, err
+		return rest.Reply{}, err
 	case n.Form != nil:
 		return postPage("Logging out", n.Location, n.Form), nil
 	case n.Location != "":
@@ -291,7 +293,7 @@ func (a logoutRoutes) singleLogout(r *request, tenant string, answer domains.Ans
 }
 
 // endNotified ends the sessions that a provider's notice of a logout names.
-func (a logoutRoutes) endNotified(r *request, tenant, domain string, notice domains.Answer) (domains.LogoutNotice, error) {
+func (a logoutRoutes) endNotified(r *rest.Request, tenant, domain string, notice domains.Answer) (domains.LogoutNotice, error) {
 	return a.Domains.Unchecked().ReceiveLogout(r.Context(), tenant, domain, a.endpoints(tenant, domain), notice,
 		func(ctx context.Context, n domains.LogoutNotice) error {
 			_, err := a.Sessions.Unchecked().EndProviderSessions(ctx, tenant, domain, n.Subject, n.Sessions)
@@ -300,7 +302,7 @@ func (a logoutRoutes) endNotified(r *request, tenant, domain string, notice doma
 }
 
 // loggedOutPage replies 200 with the page after a logout.
-func (a logoutRoutes) loggedOutPage() reply {
+func (a logoutRoutes) loggedOutPage() rest.Reply {
 	return pageReply(http.StatusOK, noticeTemplate, noForms, notice{
 		Title: "You are logged out", Text: []string{"Nobody is logged in at this service in this browser any more."},
 		Links: []pageLink{{a.BaseURL + "/", "Back to the start"}},

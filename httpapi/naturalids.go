@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -17,17 +19,17 @@ const kindDataset entity.Kind = "dataset"
 var namedKinds = map[string]entity.Kind{"datasetId": kindDataset, "tagId": "tag"}
 
 // nameEntities replaces natural ids in such parameters by ids, before a handler reads them.
-func (a *api) nameEntities(r *request) error {
-	for i, p := range r.params {
+func (a *api) nameEntities(r *rest.Request) error {
+	for i, p := range r.Params {
 		kind := namedKinds[p.Key]
 		if p.Key == "entityId" {
-			kind = entity.Kind(r.param("entityType"))
+			kind = entity.Kind(r.Param("entityType"))
 		}
 		id, err := a.entityID(r.Context(), kind, p.Value)
 		if err != nil {
 			return err
 		}
-		r.params[i].Value = id
+		r.Params[i].Value = id
 	}
 	return nil
 }

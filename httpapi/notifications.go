@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -14,12 +16,12 @@ import (
 type notificationRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a notificationRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/notifications", Name: "listNotifications", Grants: nothing, Query: append(slices.Clone(paged), "state", "since"), Summary: "The caller's notifications", handle: a.listNotifications},
-		{Method: put, Pattern: "/api/notifications", Name: "putNotifications", Grants: nothing, Query: none, Writes: InTx, Summary: "Mark all of the caller's notifications as read or unread", handle: a.putNotifications},
-		{Method: get, Pattern: "/api/notifications/:id", Name: "getNotification", Grants: nothing, Summary: "One of the caller's notifications", handle: a.getNotification},
-		{Method: put, Pattern: "/api/notifications/:id", Name: "putNotification", Grants: nothing, Row: "notification", Writes: InTx, Summary: "Mark a notification as read or unread", handle: a.putNotification},
+func (a notificationRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/notifications", Name: "listNotifications", Grants: nothing, Query: append(slices.Clone(paged), "state", "since"), Summary: "The caller's notifications", Handle: a.listNotifications},
+		{Method: put, Pattern: "/api/notifications", Name: "putNotifications", Grants: nothing, Query: none, Writes: rest.InTx, Summary: "Mark all of the caller's notifications as read or unread", Handle: a.putNotifications},
+		{Method: get, Pattern: "/api/notifications/:id", Name: "getNotification", Grants: nothing, Summary: "One of the caller's notifications", Handle: a.getNotification},
+		{Method: put, Pattern: "/api/notifications/:id", Name: "putNotification", Grants: nothing, Row: "notification", Writes: rest.InTx, Summary: "Mark a notification as read or unread", Handle: a.putNotification},
 	}
 }
 
@@ -68,28 +70,28 @@ func (a notificationRoutes) notification(n comments.Notification) hal.Resource {
 // listNotifications serves GET /api/notifications: 200 and a page of the caller's own notifications, 100 unless limit says
 // otherwise, newest first unless sort says otherwise (createdAt). state=read or state=unread admits those alone, since=
 // those that were made at that time or later. unread is how many of all of the caller's are unread.
-func (a notificationRoutes) listNotifications(r *request) (reply, error) {
-	q, err := r.page(100)
+func (a notificationRoutes) listNotifications(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	query, err := parseQuery(r.Request)
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	filter, err := notificationFilter(query)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	page, err := a.Comments.Notifications(r.Context(), filter, q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	unread, err := a.Comments.Unread(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, page, "inf:notification", map[string]any{"unread": unread}, a.notification))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:notification", map[string]any{"unread": unread}, a.notification))
 }
 
 func notificationFilter(query url.Values) (f comments.NotificationFilter, err error) {
@@ -119,12 +121,12 @@ func readState(state string) (bool, error) {
 }
 
 // getNotification serves GET /api/notifications/{id}: 200 and one of the caller's own notifications; 404.
-func (a notificationRoutes) getNotification(r *request) (reply, error) {
-	n, err := a.Comments.Notification(r.Context(), r.param("id"))
+func (a notificationRoutes) getNotification(r *rest.Request) (rest.Reply, error) {
+	n, err := a.Comments.Notification(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.notification(n))
+	return rest.OK(a.notification(n))
 }
 
 // stateInput is the body of a write to notifications.
@@ -132,8 +134,8 @@ type stateInput struct {
 	State string `json:"state"`
 }
 
-func (r *request) readState() (bool, error) {
-	in, err := decodeUpdate[stateInput](r, notificationBody{})
+func readStateOf(r *rest.Request) (bool, error) {
+	in, err := rest.DecodeUpdate[stateInput](r, notificationBody{})
 	if err != nil {
 		return false, err
 	}
@@ -145,34 +147,34 @@ func (r *request) readState() (bool, error) {
 
 // putNotification serves PUT /api/notifications/{id} {state}: 200 and the notification, which is read or unread from then on;
 // 400 for another state; 404.
-func (a notificationRoutes) putNotification(r *request) (reply, error) {
-	read, err := r.readState()
+func (a notificationRoutes) putNotification(r *rest.Request) (rest.Reply, error) {
+	read, err := readStateOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	n, err := a.Comments.SetRead(r.Context(), r.param("id"), read)
+	n, err := a.Comments.SetRead(r.Context(), r.Param("id"), read)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.notification(n))
+	return rest.OK(a.notification(n))
 }
 
 // putNotifications serves PUT /api/notifications {state}: 200, how many of the caller's notifications have changed, and how many
 // are unread then in total; 400 for another state.
-func (a notificationRoutes) putNotifications(r *request) (reply, error) {
-	read, err := r.readState()
+func (a notificationRoutes) putNotifications(r *rest.Request) (rest.Reply, error) {
+	read, err := readStateOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	updated, err := a.Comments.SetAllRead(r.Context(), read)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	unread, err := a.Comments.Unread(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(hal.Resource{List: true, Links: hal.Self(a.href("notifications")), Value: struct {
+	return rest.OK(hal.Resource{List: true, Links: hal.Self(a.href("notifications")), Value: struct {
 		Updated int `json:"updated"`
 		Unread  int `json:"unread"`
 	}{updated, unread}})

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+
+	"github.com/tenantcontent/tenantcontent/internal/rest"
 )
 
 // The pages for people are plain HTML in one frame and one style, without scripts, but for one that posts a form, and without anything from elsewhere.
@@ -40,7 +42,7 @@ func newPage(body string) *template.Template {
 
 // pageReply replies with a page. forms are the sources of its policy that its forms may be sent to. With forms, the browser has to say
 // where they come from; without, it tells nobody, as the address of the page may have a credential.
-func pageReply(status int, page *template.Template, forms string, data any) reply {
+func pageReply(status int, page *template.Template, forms string, data any) rest.Reply {
 	referrer := "no-referrer"
 	if forms != noForms {
 		referrer = "same-origin" // without it a browser sends no origin with a form
@@ -51,7 +53,7 @@ func pageReply(status int, page *template.Template, forms string, data any) repl
 			"'; base-uri 'none'; form-action " + forms + "; frame-ancestors 'none'",
 		"Referrer-Policy": referrer,
 	}
-	return reply{status: status, header: header, stream: func(w io.Writer) error { return page.Execute(w, data) }}
+	return rest.Reply{Status: status, Header: header, Stream: func(w io.Writer) error { return page.Execute(w, data) }}
 }
 
 // noForms is the source of a page without forms.
@@ -75,9 +77,9 @@ type notice struct {
 type pageLink struct{ Href, Text string }
 
 // noticePage replies with a page that tells a person something. The same address has another answer for programs.
-func noticePage(status int, n notice) reply {
+func noticePage(status int, n notice) rest.Reply {
 	answer := pageReply(status, noticeTemplate, noForms, n)
-	answer.header["Vary"] = varyByVisit["Vary"]
+	answer.Header["Vary"] = varyByVisit["Vary"]
 	return answer
 }
 
@@ -90,14 +92,14 @@ var noticeTemplate = newPage(`{{range .Text}}<p role="status">{{.}}</p>
 
 // postPage replies with a page that posts a form to an address elsewhere, by itself where the browser runs its script. Where the form leads from
 // there is not said, as providers pass it on.
-func postPage(title, to string, fields url.Values) reply {
+func postPage(title, to string, fields url.Values) rest.Reply {
 	answer := pageReply(http.StatusOK, postTemplate, "*", struct {
 		Title, To string
 		Fields    url.Values
 		Script    template.JS
 	}{title, to, fields, postScript})
-	answer.header["Content-Security-Policy"] += "; script-src '" + styleHash(postScript) + "'"
-	answer.header["Referrer-Policy"] = "no-referrer"
+	answer.Header["Content-Security-Policy"] += "; script-src '" + styleHash(postScript) + "'"
+	answer.Header["Referrer-Policy"] = "no-referrer"
 	return answer
 }
 

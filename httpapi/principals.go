@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -14,19 +16,19 @@ import (
 type principalRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a principalRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/principal-list", Name: "listPrincipals", Grants: nothing, Heavy: brief, Query: none, Summary: "Every user and team", handle: a.listPrincipals},
-		{Method: get, Pattern: "/api/principals/:id", Name: "resolvePrincipal", Grants: nothing, AnyType: true, Summary: "Redirect to the user or team", handle: a.resolvePrincipal},
-		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Grants: rights, Heavy: long, Writes: InSlot, Options: reassignInput{}, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
+func (a principalRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/principal-list", Name: "listPrincipals", Grants: nothing, Heavy: rest.Brief, Query: none, Summary: "Every user and team", Handle: a.listPrincipals},
+		{Method: get, Pattern: "/api/principals/:id", Name: "resolvePrincipal", Grants: nothing, AnyType: true, Summary: "Redirect to the user or team", Handle: a.resolvePrincipal},
+		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Grants: rights, Heavy: rest.Long, Writes: rest.InSlot, Options: reassignInput{}, Summary: "Give a principal's content to another one", Handle: a.reassignPrincipal},
 	}
 }
 
 // listPrincipals serves GET /api/principal-list: 200 and every user and team as a plain array, ordered by name.
-func (a principalRoutes) listPrincipals(r *request) (reply, error) {
-	return streamed(func(w io.Writer) error {
-		return writeArray(w, a.Principals.Principals(r.Context()), func(dst []byte, p principals.Principal) []byte {
-			return a.appendPrincipal(dst, r.who.Tenant, p)
+func (a principalRoutes) listPrincipals(r *rest.Request) (rest.Reply, error) {
+	return rest.Streamed(func(w io.Writer) error {
+		return rest.WriteArray(w, a.Principals.Principals(r.Context()), func(dst []byte, p principals.Principal) []byte {
+			return a.appendPrincipal(dst, r.Who.Tenant, p)
 		})
 	})
 }
@@ -71,19 +73,19 @@ type reassignInput struct {
 
 // reassignPrincipal serves POST /api/principals/{id}/_reassign: 200 and what has a new owner, as a plain array; 400 when to
 // is unknown, * or the principal itself; 401 for callers who may not; 404.
-func (a principalRoutes) reassignPrincipal(r *request) (reply, error) {
-	in, err := options[reassignInput](r)
+func (a principalRoutes) reassignPrincipal(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Options[reassignInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if in.To == "" {
-		return reply{}, errs.New(errs.Invalid, "to is required")
+		return rest.Reply{}, errs.New(errs.Invalid, "to is required")
 	}
-	moved, err := a.Principals.Reassign(r.Context(), r.param("id"), in.To)
+	moved, err := a.Principals.Reassign(r.Context(), r.Param("id"), in.To)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return streamed(func(w io.Writer) error {
+	return rest.Streamed(func(w io.Writer) error {
 		row := []byte{'['}
 		for i, ref := range moved {
 			if i > 0 {
@@ -105,14 +107,14 @@ func (a principalRoutes) reassignPrincipal(r *request) (reply, error) {
 
 // resolvePrincipal serves GET /api/principals/{id}: 302 to the user or the team, a path below that of the base
 // URL, with an empty body; 404.
-func (a principalRoutes) resolvePrincipal(r *request) (reply, error) {
-	p, err := a.Principals.Resolve(r.Context(), r.param("id"))
+func (a principalRoutes) resolvePrincipal(r *rest.Request) (rest.Reply, error) {
+	p, err := a.Principals.Resolve(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	kind := "users"
 	if p.Type == principals.TypeTeam {
 		kind = "teams"
 	}
-	return reply{status: http.StatusFound, header: map[string]string{"Location": a.mount + hal.Href(kind, p.ID)}}, nil
+	return rest.Reply{Status: http.StatusFound, Header: map[string]string{"Location": a.mount + hal.Href(kind, p.ID)}}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -26,7 +28,7 @@ var growing = []string{
 var takingFile = []string{"createUpload", "putAppFile", "putAssistantFile", "putLibraryFile", "putAvatar"}
 
 // grows reports whether a route stores more.
-func grows(route *Route) bool {
+func grows(route *rest.Route) bool {
 	verb, noun := "create", strings.TrimPrefix(route.Name, "create")
 	if noun == route.Name {
 		verb, noun = "put", strings.TrimPrefix(route.Name, "put")
@@ -40,8 +42,8 @@ const formOverhead = 1 << 10
 
 // room returns errs.Full if a route stores more and the tenant has no room for it, before the body
 // is read. How large a file will be is noted for what stores it.
-func (a *api) room(r *request, route *Route) error {
-	if a.Quotas == nil || isRead(r.Method) || !grows(route) {
+func (a *api) room(r *rest.Request, route *rest.Route) error {
+	if a.Quotas == nil || rest.IsRead(r.Method) || !grows(route) {
 		return nil
 	}
 	n := max(0, r.ContentLength)
@@ -50,11 +52,11 @@ func (a *api) room(r *request, route *Route) error {
 	}
 	switch {
 	case slices.Contains(takingFile, route.Name):
-		r.ctx = blobs.WithSize(r.ctx, n)
+		r.Ctx = blobs.WithSize(r.Ctx, n)
 	case route.File: // an archive, which is larger when it is unpacked, or replaces what is there
 		n = 0
 	}
-	return a.Quotas.Check(r.Context(), r.who.Tenant, n)
+	return a.Quotas.Check(r.Context(), r.Who.Tenant, n)
 }
 
 // storageBody is what a tenant stores and may store, as the API writes it.
@@ -93,8 +95,8 @@ func (a *api) usage(ctx context.Context, tenant string) (tenants.Usage, error) {
 	return a.Quotas.Usage(ctx, tenant)
 }
 
-func (a *api) storageLimits(r *request) (l storageLimits, err error) {
-	u, err := a.usage(r.Context(), r.who.Tenant)
+func (a *api) storageLimits(r *rest.Request) (l storageLimits, err error) {
+	u, err := a.usage(r.Context(), r.Who.Tenant)
 	if err != nil {
 		return l, err
 	}

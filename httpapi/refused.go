@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -20,7 +22,7 @@ func (r refusedLogin) Unwrap() error { return r.error }
 
 // refuseLogin logs why a login failed, as one line, and returns the error for the answer, which does not tell the reason.
 // username is "" if it is not known, as after a login at a provider. Internal errors are logged by fail instead.
-func (a *api) refuseLogin(r *request, tenant, domain, username string, err error) error {
+func (a *api) refuseLogin(r *rest.Request, tenant, domain, username string, err error) error {
 	reason := err
 	if e := new(errs.Error); errors.As(err, &e) && e.Code == errs.Unauthenticated && e.Cause != nil {
 		reason = e.Cause

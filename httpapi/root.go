@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -16,11 +18,11 @@ import (
 type rootRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a rootRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api", Name: "getRoot", Grants: nothing, Public: true, Summary: "The root: a link to everything that the caller may use", handle: a.getRoot},
-		{Method: get, Pattern: "/api/", Name: "getRootSlash", Grants: nothing, Public: true, Summary: "The root, with a slash", handle: a.getRoot},
-		{Method: get, Pattern: "/", Name: "getPage", Grants: nothing, Public: true, AnyType: true, Summary: "A page for people who come with a browser", handle: a.getPage},
+func (a rootRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api", Name: "getRoot", Grants: nothing, Public: true, Summary: "The root: a link to everything that the caller may use", Handle: a.getRoot},
+		{Method: get, Pattern: "/api/", Name: "getRootSlash", Grants: nothing, Public: true, Summary: "The root, with a slash", Handle: a.getRoot},
+		{Method: get, Pattern: "/", Name: "getPage", Grants: nothing, Public: true, AnyType: true, Summary: "A page for people who come with a browser", Handle: a.getPage},
 	}
 }
 
@@ -66,14 +68,14 @@ var loginRelations = []relation{{"inf:logins", "listLogins"}, {"inf:login", "log
 // it takes parameters, and in total how many of the caller's notifications are unread. Without a session it has the links
 // for logging in, also when the cookie of a session that has ended is sent: browsers send it by themselves. 401 for a header
 // Authorization that is refused.
-func (a rootRoutes) getRoot(r *request) (reply, error) {
+func (a rootRoutes) getRoot(r *rest.Request) (rest.Reply, error) {
 	self := hal.Self(a.href())
 	who, err := a.Authenticate(r.Request)
 	switch {
 	case errs.CodeOf(err) == errs.Unauthenticated && r.Header.Get("Authorization") == "":
-		return ok(hal.Resource{Links: a.linksTo(self, loginRelations, actor.Actor{})})
+		return rest.OK(hal.Resource{Links: a.linksTo(self, loginRelations, actor.Actor{})})
 	case err != nil:
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	ctx := actor.With(r.Context(), who)
 	all := slices.DeleteFunc(slices.Clone(relations), func(l relation) bool {
@@ -89,9 +91,9 @@ func (a rootRoutes) getRoot(r *request) (reply, error) {
 	links.With("inf:feed", a.href("users", who.User, "feed"))
 	unread, err := a.Comments.Unread(ctx)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(hal.Resource{Links: links, Value: struct {
+	return rest.OK(hal.Resource{Links: links, Value: struct {
 		Tenant string `json:"tenant"`
 		User   string `json:"user"`
 		Total  int    `json:"total"`
@@ -112,8 +114,8 @@ func (a rootRoutes) linksTo(links hal.Links, all []relation, who actor.Actor) ha
 }
 
 // linkTo returns the link to a route, an RFC 6570 template if the route takes parameters.
-func (a rootRoutes) linkTo(route *Route) hal.Link {
-	path := templateOf(route.Pattern)
+func (a rootRoutes) linkTo(route *rest.Route) hal.Link {
+	path := rest.TemplateOf(route.Pattern)
 	l := hal.Link{Href: a.BaseURL + path, Templated: strings.Contains(path, "{")}
 	query := parameters[route.Name]
 	for _, name := range route.Query {
@@ -128,7 +130,7 @@ func (a rootRoutes) linkTo(route *Route) hal.Link {
 }
 
 // getPage serves GET /: 200 and an HTML page that describes the server and links to its routes.
-func (a rootRoutes) getPage(*request) (reply, error) {
+func (a rootRoutes) getPage(*rest.Request) (rest.Reply, error) {
 	login := ""
 	if a.logins {
 		login = a.href("login")

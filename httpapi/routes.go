@@ -3,11 +3,13 @@ package httpapi
 import (
 	"net/http"
 	"slices"
+
+	"github.com/tenantcontent/tenantcontent/internal/rest"
 )
 
 // routes is the route table: the routes of each noun, content first. A noun's type has its rows above its handlers, in the
 // file that is named for it. The router, the 401, 404 and 405 answers and several tests are made from the table.
-func (a *api) routes() []Route {
+func (a *api) routes() []rest.Route {
 	return slices.Concat(
 		colorRoutes{a}.routes(),
 		bundleRoutes{a}.routes(),
@@ -73,9 +75,9 @@ var (
 )
 
 // guarded returns routes with a guard.
-func guarded(guard func(*request) error, routes []Route) []Route {
+func guarded(guard func(*rest.Request) error, routes []rest.Route) []rest.Route {
 	for i := range routes {
-		routes[i].guard = guard
+		routes[i].Guard = guard
 	}
 	return routes
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -26,38 +28,38 @@ const (
 
 // notInSCIM are the errors of RFC 7644 for endpoints that it lets a service leave out. A token of a
 // domain is nobody's.
-var notInSCIM = map[string]failure{
-	scimRoot + "/Me":   {http.StatusNotImplemented, "There is no user behind this token: name one, at /api/scim/v2/Users/{id}."},
-	scimRoot + "/Bulk": {http.StatusNotImplemented, "Bulk requests are not supported, see /api/scim/v2/ServiceProviderConfig: send one request for each operation."},
+var notInSCIM = map[string]rest.Failure{
+	scimRoot + "/Me":   {Status: http.StatusNotImplemented, Message: "There is no user behind this token: name one, at /api/scim/v2/Users/{id}."},
+	scimRoot + "/Bulk": {Status: http.StatusNotImplemented, Message: "Bulk requests are not supported, see /api/scim/v2/ServiceProviderConfig: send one request for each operation."},
 }
 
 // scimRoutes serves SCIM.
 type scimRoutes struct{ *api }
 
 // routes returns the rows of SCIM 2.0 (RFC 7644), for the providers of identities that hold a token of a domain.
-func (a scimRoutes) routes() []Route {
+func (a scimRoutes) routes() []rest.Route {
 	const patch = http.MethodPatch
 	const users, groups = scimRoot + "/Users", scimRoot + "/Groups"
-	routes := []Route{
-		{Method: get, Pattern: scimRoot + "/ServiceProviderConfig", Name: "getSCIMConfig", Summary: "What this service supports of SCIM", handle: a.getSCIMConfig},
-		{Method: get, Pattern: scimRoot + "/ResourceTypes", Name: "listSCIMTypes", Summary: "The types of resources of SCIM", handle: a.listSCIMTypes},
-		{Method: get, Pattern: scimRoot + "/ResourceTypes/:id", Name: "getSCIMType", Summary: "One type of resources of SCIM", handle: a.getSCIMType},
-		{Method: get, Pattern: scimRoot + "/Schemas", Name: "listSCIMSchemas", Summary: "The schemas of SCIM", handle: a.listSCIMSchemas},
-		{Method: get, Pattern: scimRoot + "/Schemas/:id", Name: "getSCIMSchema", Summary: "One schema of SCIM", handle: a.getSCIMSchema},
-		{Method: get, Pattern: users, Name: "listSCIMUsers", Heavy: brief, Summary: "The users of a domain", handle: a.listSCIMUsers},
-		{Method: post, Pattern: users + "/.search", Name: "searchSCIMUsers", Heavy: brief, Summary: "The users of a domain, asked for in a body", handle: a.listSCIMUsers},
-		{Method: post, Pattern: users, Name: "createSCIMUser", Writes: InTx, Summary: "Add a user to a domain", handle: a.createSCIMUser},
-		{Method: get, Pattern: users + "/:id", Name: "getSCIMUser", Summary: "One user of a domain", handle: a.getSCIMUser},
-		{Method: put, Pattern: users + "/:id", Name: "putSCIMUser", Writes: InTx, Summary: "Replace a user of a domain", handle: a.putSCIMUser},
-		{Method: patch, Pattern: users + "/:id", Name: "patchSCIMUser", Writes: InTx, Summary: "Change or disable a user of a domain", handle: a.patchSCIMUser},
-		{Method: del, Pattern: users + "/:id", Name: "deleteSCIMUser", Writes: InTx, Summary: "Disable a user of a domain for good", handle: a.deleteSCIMUser},
-		{Method: get, Pattern: groups, Name: "listSCIMGroups", Heavy: brief, Summary: "The groups of a domain", handle: a.listSCIMGroups},
-		{Method: post, Pattern: groups + "/.search", Name: "searchSCIMGroups", Heavy: brief, Summary: "The groups of a domain, asked for in a body", handle: a.listSCIMGroups},
-		{Method: post, Pattern: groups, Name: "createSCIMGroup", Writes: InTx, Summary: "Add a group to a domain", handle: a.createSCIMGroup},
-		{Method: get, Pattern: groups + "/:id", Name: "getSCIMGroup", Summary: "One group of a domain", handle: a.getSCIMGroup},
-		{Method: put, Pattern: groups + "/:id", Name: "putSCIMGroup", Writes: InTx, Summary: "Replace a group of a domain", handle: a.putSCIMGroup},
-		{Method: patch, Pattern: groups + "/:id", Name: "patchSCIMGroup", Writes: InTx, Summary: "Change a group of a domain and its members", handle: a.patchSCIMGroup},
-		{Method: del, Pattern: groups + "/:id", Name: "deleteSCIMGroup", Writes: InTx, Summary: "Remove a group of a domain", handle: a.deleteSCIMGroup},
+	routes := []rest.Route{
+		{Method: get, Pattern: scimRoot + "/ServiceProviderConfig", Name: "getSCIMConfig", Summary: "What this service supports of SCIM", Handle: a.getSCIMConfig},
+		{Method: get, Pattern: scimRoot + "/ResourceTypes", Name: "listSCIMTypes", Summary: "The types of resources of SCIM", Handle: a.listSCIMTypes},
+		{Method: get, Pattern: scimRoot + "/ResourceTypes/:id", Name: "getSCIMType", Summary: "One type of resources of SCIM", Handle: a.getSCIMType},
+		{Method: get, Pattern: scimRoot + "/Schemas", Name: "listSCIMSchemas", Summary: "The schemas of SCIM", Handle: a.listSCIMSchemas},
+		{Method: get, Pattern: scimRoot + "/Schemas/:id", Name: "getSCIMSchema", Summary: "One schema of SCIM", Handle: a.getSCIMSchema},
+		{Method: get, Pattern: users, Name: "listSCIMUsers", Heavy: rest.Brief, Summary: "The users of a domain", Handle: a.listSCIMUsers},
+		{Method: post, Pattern: users + "/.search", Name: "searchSCIMUsers", Heavy: rest.Brief, Summary: "The users of a domain, asked for in a body", Handle: a.listSCIMUsers},
+		{Method: post, Pattern: users, Name: "createSCIMUser", Writes: rest.InTx, Summary: "Add a user to a domain", Handle: a.createSCIMUser},
+		{Method: get, Pattern: users + "/:id", Name: "getSCIMUser", Summary: "One user of a domain", Handle: a.getSCIMUser},
+		{Method: put, Pattern: users + "/:id", Name: "putSCIMUser", Writes: rest.InTx, Summary: "Replace a user of a domain", Handle: a.putSCIMUser},
+		{Method: patch, Pattern: users + "/:id", Name: "patchSCIMUser", Writes: rest.InTx, Summary: "Change or disable a user of a domain", Handle: a.patchSCIMUser},
+		{Method: del, Pattern: users + "/:id", Name: "deleteSCIMUser", Writes: rest.InTx, Summary: "Disable a user of a domain for good", Handle: a.deleteSCIMUser},
+		{Method: get, Pattern: groups, Name: "listSCIMGroups", Heavy: rest.Brief, Summary: "The groups of a domain", Handle: a.listSCIMGroups},
+		{Method: post, Pattern: groups + "/.search", Name: "searchSCIMGroups", Heavy: rest.Brief, Summary: "The groups of a domain, asked for in a body", Handle: a.listSCIMGroups},
+		{Method: post, Pattern: groups, Name: "createSCIMGroup", Writes: rest.InTx, Summary: "Add a group to a domain", Handle: a.createSCIMGroup},
+		{Method: get, Pattern: groups + "/:id", Name: "getSCIMGroup", Summary: "One group of a domain", Handle: a.getSCIMGroup},
+		{Method: put, Pattern: groups + "/:id", Name: "putSCIMGroup", Writes: rest.InTx, Summary: "Replace a group of a domain", Handle: a.putSCIMGroup},
+		{Method: patch, Pattern: groups + "/:id", Name: "patchSCIMGroup", Writes: rest.InTx, Summary: "Change a group of a domain and its members", Handle: a.patchSCIMGroup},
+		{Method: del, Pattern: groups + "/:id", Name: "deleteSCIMGroup", Writes: rest.InTx, Summary: "Remove a group of a domain", Handle: a.deleteSCIMGroup},
 	}
 	for i := range routes {
 		routes[i].Grants, routes[i].SCIM, routes[i].AnyType, routes[i].AnyQuery = profiles, true, true, true
@@ -67,7 +69,7 @@ func (a scimRoutes) routes() []Route {
 
 // provisionerOf sets the provider of identities that sends a request, by its token of a domain, and returns an actor without a user, who may do
 // nothing elsewhere. Errors: errs.Unauthenticated, the same for every reason; errs.Conflict for a domain that is scanned.
-func (a *api) provisionerOf(r *request) (actor.Actor, error) {
+func (a *api) provisionerOf(r *rest.Request) (actor.Actor, error) {
 	p, err := a.Sessions.Unchecked().Provisioner(r.Context(), bearer(r.Request), actor.OriginOf(r.Context()).Address)
 	if err != nil {
 		return actor.Actor{}, err
@@ -79,23 +81,23 @@ func (a *api) provisionerOf(r *request) (actor.Actor, error) {
 	if err != nil {
 		return actor.Actor{}, err
 	}
-	r.provisioner = &p
+	visitOf(r).provisioner = &p
 	return actor.Actor{Tenant: p.Tenant}, nil
 }
 
 // client returns the provider of identities that sends a request.
-func (r *request) client() scim.Client {
-	p := *cmp.Or(r.provisioner, &sessions.Provisioner{})
+func scimClientOf(r *rest.Request) scim.Client {
+	p := *cmp.Or(visitOf(r).provisioner, &sessions.Provisioner{})
 	return scim.Client{Tenant: p.Tenant, Domain: p.Domain, Token: p.Token}
 }
 
 // isSCIM reports whether a request is for the routes of SCIM, whose errors have a form of their own.
 func (a *api) isSCIM(r *http.Request) bool {
-	return strings.HasPrefix(unmounted(r, a.mount).URL.Path, scimRoot+"/")
+	return strings.HasPrefix(rest.Unmounted(r, a.mount).URL.Path, scimRoot+"/")
 }
 
 // scimProblem is an error as SCIM has it.
-func scimProblem(status int, message string, err error) reply {
+func scimProblem(status int, message string, err error) rest.Reply {
 	body := struct {
 		Schemas  []string       `json:"schemas"`
 		Status   string         `json:"status"`
@@ -109,12 +111,12 @@ func scimProblem(status int, message string, err error) reply {
 	case status == http.StatusBadRequest:
 		body.SCIMType = scim.InvalidSyntax
 	}
-	return reply{status: status, header: map[string]string{"Content-Type": typeSCIM}, body: body}
+	return rest.Reply{Status: status, Header: map[string]string{"Content-Type": typeSCIM}, Body: body}
 }
 
 // scimReply answers with a JSON body.
-func scimReply(status int, body any) (reply, error) {
-	return reply{status: status, header: map[string]string{"Content-Type": typeSCIM}, body: body}, nil
+func scimReply(status int, body any) (rest.Reply, error) {
+	return rest.Reply{Status: status, Header: map[string]string{"Content-Type": typeSCIM}, Body: body}, nil
 }
 
 // scimHref returns the address of a resource of SCIM.
@@ -132,27 +134,27 @@ type scimResource struct {
 func (s scimResource) tag() string { return `W/"` + s.version + `"` }
 
 // reply answers with a resource. A client that has it already gets 304.
-func (s scimResource) reply(a *api, r *request, status int, of scim.Selection) (reply, error) {
+func (s scimResource) reply(a *api, r *rest.Request, status int, of scim.Selection) (rest.Reply, error) {
 	header := map[string]string{"Content-Type": typeSCIM, "Etag": s.tag(), "Location": a.scimHref(s.kind, s.id)}
-	if isRead(r.Method) && r.conditions != nil && r.conditions.noneMatch != nil &&
-		(r.conditions.noneMatch.any || slices.ContainsFunc(r.conditions.noneMatch.list, func(t string) bool { return weakly(t) == s.version })) {
-		return reply{status: http.StatusNotModified, header: header}, nil
+	if rest.IsRead(r.Method) && r.Conditions != nil && r.Conditions.NoneMatch != nil &&
+		(r.Conditions.NoneMatch.Any || slices.ContainsFunc(r.Conditions.NoneMatch.List, func(t string) bool { return weakly(t) == s.version })) {
+		return rest.Reply{Status: http.StatusNotModified, Header: header}, nil
 	}
 	of.Apply(s.body)
-	return reply{status: status, header: header, body: s.body}, nil
+	return rest.Reply{Status: status, Header: header, Body: s.body}, nil
 }
 
 // weakly returns what is in the quotes of an entity tag.
 func weakly(tag string) string { return strings.Trim(strings.TrimPrefix(tag, "W/"), `"`) }
 
 // scimCondition returns the condition of a write. The versions of SCIM are weak entity tags, and If-Match compares them all the same.
-func (r *request) scimCondition() scim.Condition {
-	c := r.conditions
-	if c == nil || c.match == nil || c.match.any {
+func scimConditionOf(r *rest.Request) scim.Condition {
+	c := r.Conditions
+	if c == nil || c.Match == nil || c.Match.Any {
 		return nil
 	}
 	return func(version string) error {
-		if slices.ContainsFunc(c.match.list, func(t string) bool { return weakly(t) == version }) {
+		if slices.ContainsFunc(c.Match.List, func(t string) bool { return weakly(t) == version }) {
 			return nil
 		}
 		return guard.Stale()
@@ -216,10 +218,10 @@ func (a scimRoutes) scimGroup(g scim.Group) scimResource {
 }
 
 // scimBody returns the JSON body of a write.
-func (r *request) scimBody() ([]byte, error) {
-	raw, err := r.jsonBody()
+func scimBodyOf(r *rest.Request) ([]byte, error) {
+	raw, err := r.JsonBody()
 	if err == nil && raw == nil {
-		err = validJSON(nil)
+		err = rest.ValidJSON(nil)
 	}
 	return raw, err
 }
@@ -235,15 +237,15 @@ type scimQuery struct {
 	Count              *int     `json:"count"`
 }
 
-func (r *request) scimQuery() (q scimQuery, err error) {
+func scimQueryOf(r *rest.Request) (q scimQuery, err error) {
 	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/.search") {
-		raw, err := r.scimBody()
+		raw, err := scimBodyOf(r)
 		if err == nil {
-			err = new(filler).fill(raw, &q, "") // RFC 7644 has what is not known ignored
+			err = new(rest.Filler).Fill(raw, &q, "") // RFC 7644 has what is not known ignored
 		}
 		return q, err
 	}
-	query, err := parseQuery(r.Request)
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
 		return q, err
 	}
@@ -289,8 +291,8 @@ func (q scimQuery) read() (scim.Query, scim.Selection, error) {
 }
 
 // scimSelection returns the selection of a request for one resource.
-func (r *request) scimSelection() (scim.Selection, error) {
-	query, err := parseQuery(r.Request)
+func scimSelectionOf(r *rest.Request) (scim.Selection, error) {
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
 		return scim.Selection{}, err
 	}
@@ -332,18 +334,18 @@ func (a scimRoutes) scimGroups() scimKind[scim.Group, scim.GroupChange] {
 	}
 }
 
-func (k scimKind[T, C]) page(r *request) (reply, error) {
-	given, err := r.scimQuery()
+func (k scimKind[T, C]) page(r *rest.Request) (rest.Reply, error) {
+	given, err := scimQueryOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	q, selected, err := given.read()
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	page, err := k.list(r.Context(), r.client(), q, selected.Has(k.apart))
+	page, err := k.list(r.Context(), scimClientOf(r), q, selected.Has(k.apart))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	all := make([]map[string]any, len(page.Items))
 	for i, item := range page.Items {
@@ -353,125 +355,135 @@ func (k scimKind[T, C]) page(r *request) (reply, error) {
 	return scimReply(http.StatusOK, scimPage(all, page.Total, page.Start))
 }
 
-func (k scimKind[T, C]) one(r *request) (reply, error) {
-	selected, err := r.scimSelection()
+func (k scimKind[T, C]) one(r *rest.Request) (rest.Reply, error) {
+	selected, err := scimSelectionOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	v, err := k.get(r.Context(), r.client(), r.param("id"), selected.Has(k.apart))
+	v, err := k.get(r.Context(), scimClientOf(r), r.Param("id"), selected.Has(k.apart))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return k.encode(v).reply(k.of, r, http.StatusOK, selected)
 }
 
-func (k scimKind[T, C]) add(r *request) (reply, error) {
+func (k scimKind[T, C]) add(r *rest.Request) (rest.Reply, error) {
 	return k.write(r, http.StatusCreated, k.replace, func(change C, _ bool) (T, error) {
-		return k.create(r.Context(), r.client(), change)
+		return k.create(r.Context(), scimClientOf(r), change)
 	})
 }
 
-func (k scimKind[T, C]) put(r *request) (reply, error) {
+func (k scimKind[T, C]) put(r *rest.Request) (rest.Reply, error) {
 	return k.write(r, http.StatusOK, k.replace, k.updated(r))
 }
 
-func (k scimKind[T, C]) patched(r *request) (reply, error) {
+func (k scimKind[T, C]) patched(r *rest.Request) (rest.Reply, error) {
 	return k.write(r, http.StatusOK, func(raw []byte) (C, error) {
 		all, err := scim.ParsePatch(raw)
 		return k.patch(all), err
 	}, k.updated(r))
 }
 
-func (k scimKind[T, C]) updated(r *request) func(change C, apart bool) (T, error) {
+func (k scimKind[T, C]) updated(r *rest.Request) func(change C, apart bool) (T, error) {
 	return func(change C, apart bool) (T, error) {
-		return k.update(r.Context(), r.client(), r.param("id"), r.scimCondition(), change, apart)
+		return k.update(r.Context(), scimClientOf(r), r.Param("id"), scimConditionOf(r), change, apart)
 	}
 }
 
 // write reads a change, and answers with the resource that store returns.
-func (k scimKind[T, C]) write(r *request, status int, read func(raw []byte) (C, error), store func(change C, apart bool) (T, error)) (reply, error) {
-	selected, err := r.scimSelection()
+func (k scimKind[T, C]) write(r *rest.Request, status int, read func(raw []byte) (C, error), store func(change C, apart bool) (T, error)) (rest.Reply, error) {
+	selected, err := scimSelectionOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	raw, err := r.scimBody()
+	raw, err := scimBodyOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	change, err := read(raw)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	quiet := k.quietPatch && r.Method == http.MethodPatch && !selected.Given()
 	v, err := store(change, !quiet && selected.Has(k.apart))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	written := k.encode(v)
 	if quiet {
-		return reply{status: http.StatusNoContent, header: map[string]string{"Etag": written.tag()}}, nil
+		return rest.Reply{Status: http.StatusNoContent, Header: map[string]string{"Etag": written.tag()}}, nil
 	}
 	return written.reply(k.of, r, status, selected)
 }
 
-func (k scimKind[T, C]) drop(r *request) (reply, error) {
-	if err := k.remove(r.Context(), r.client(), r.param("id"), r.scimCondition()); err != nil {
-		return reply{}, err
+func (k scimKind[T, C]) drop(r *rest.Request) (rest.Reply, error) {
+	if err := k.remove(r.Context(), scimClientOf(r), r.Param("id"), scimConditionOf(r)); err != nil {
+		return rest.Reply{}, err
 	}
-	return reply{status: http.StatusNoContent}, nil
+	return rest.Reply{Status: http.StatusNoContent}, nil
 }
 
 // listSCIMUsers serves GET /api/scim/v2/Users?filter=&sortBy=&sortOrder=&startIndex=&count=&attributes=&excludedAttributes= and POST
 // /api/scim/v2/Users/.search with these in its body: 200 and a page of the users of the token's domain, 100 unless count says otherwise, 200 at
 // most; 400 invalidFilter; 400 tooMany for a filter or an order that has to look at too many.
-func (a scimRoutes) listSCIMUsers(r *request) (reply, error) { return a.scimUsers().page(r) }
+func (a scimRoutes) listSCIMUsers(r *rest.Request) (rest.Reply, error) { return a.scimUsers().page(r) }
 
 // getSCIMUser serves GET /api/scim/v2/Users/{id}: 200 and a user of the token's domain; 304; 404.
-func (a scimRoutes) getSCIMUser(r *request) (reply, error) { return a.scimUsers().one(r) }
+func (a scimRoutes) getSCIMUser(r *rest.Request) (rest.Reply, error) { return a.scimUsers().one(r) }
 
 // createSCIMUser serves POST /api/scim/v2/Users: 201 and the new user of the token's domain, who has no password and no rights, or one whom the
 // provider has deleted before; 400 invalidValue naming the attribute; 409 uniqueness for a userName that another user of the tenant has.
-func (a scimRoutes) createSCIMUser(r *request) (reply, error) { return a.scimUsers().add(r) }
+func (a scimRoutes) createSCIMUser(r *rest.Request) (rest.Reply, error) { return a.scimUsers().add(r) }
 
 // putSCIMUser serves PUT /api/scim/v2/Users/{id}: 200 and the user; what the body leaves out is removed, but for active; 400; 404; 409 for a
 // userName that another user has, and for the last enabled superuser of the tenant, who stays; 412.
-func (a scimRoutes) putSCIMUser(r *request) (reply, error) { return a.scimUsers().put(r) }
+func (a scimRoutes) putSCIMUser(r *rest.Request) (rest.Reply, error) { return a.scimUsers().put(r) }
 
 // patchSCIMUser serves PATCH /api/scim/v2/Users/{id}: 200 and the user. Operations as RFC 7644, Entra and Okta have them, 1,000 at most; all are made
 // or none. active false disables the user, and ends the sessions and tokens. 400; 404; 409 and 412 as a PUT.
-func (a scimRoutes) patchSCIMUser(r *request) (reply, error) { return a.scimUsers().patched(r) }
+func (a scimRoutes) patchSCIMUser(r *rest.Request) (rest.Reply, error) {
+	return a.scimUsers().patched(r)
+}
 
 // deleteSCIMUser serves DELETE /api/scim/v2/Users/{id}: 204; the user is disabled, out of the provider's groups, and 404 here from now on. The row
 // stays, with what it owns; a POST with the same userName brings it back. 404; 409 for the last enabled superuser of the tenant; 412.
-func (a scimRoutes) deleteSCIMUser(r *request) (reply, error) { return a.scimUsers().drop(r) }
+func (a scimRoutes) deleteSCIMUser(r *rest.Request) (rest.Reply, error) { return a.scimUsers().drop(r) }
 
 // listSCIMGroups serves GET /api/scim/v2/Groups and POST /api/scim/v2/Groups/.search as listSCIMUsers does: 200 and a page of the groups of the
 // token's domain, which ends early when they have more than 20,000 members together: excludedAttributes=members shows them all.
-func (a scimRoutes) listSCIMGroups(r *request) (reply, error) { return a.scimGroups().page(r) }
+func (a scimRoutes) listSCIMGroups(r *rest.Request) (rest.Reply, error) {
+	return a.scimGroups().page(r)
+}
 
 // getSCIMGroup serves GET /api/scim/v2/Groups/{id}: 200 and a group of the token's domain; 304; 400 tooMany for one with more than 100,000 members,
 // unless excludedAttributes=members; 404.
-func (a scimRoutes) getSCIMGroup(r *request) (reply, error) { return a.scimGroups().one(r) }
+func (a scimRoutes) getSCIMGroup(r *rest.Request) (rest.Reply, error) { return a.scimGroups().one(r) }
 
 // createSCIMGroup serves POST /api/scim/v2/Groups: 201 and the new group, a team of the token's domain whose members have the role member; 400
 // invalidValue naming the attribute, also for a member that is no user of the domain; 409 uniqueness for the name of another group of the domain.
-func (a scimRoutes) createSCIMGroup(r *request) (reply, error) { return a.scimGroups().add(r) }
+func (a scimRoutes) createSCIMGroup(r *rest.Request) (rest.Reply, error) {
+	return a.scimGroups().add(r)
+}
 
 // putSCIMGroup serves PUT /api/scim/v2/Groups/{id}: 200 and the group, whose members are those of the body; members who stay keep their roles. 400;
 // 404; 409; 412.
-func (a scimRoutes) putSCIMGroup(r *request) (reply, error) { return a.scimGroups().put(r) }
+func (a scimRoutes) putSCIMGroup(r *rest.Request) (rest.Reply, error) { return a.scimGroups().put(r) }
 
 // patchSCIMGroup serves PATCH /api/scim/v2/Groups/{id}: 204, or with attributes 200 and these. Adding and removing members reads none of the others.
 // 400; 404; 409; 412.
-func (a scimRoutes) patchSCIMGroup(r *request) (reply, error) { return a.scimGroups().patched(r) }
+func (a scimRoutes) patchSCIMGroup(r *rest.Request) (rest.Reply, error) {
+	return a.scimGroups().patched(r)
+}
 
 // deleteSCIMGroup serves DELETE /api/scim/v2/Groups/{id}: 204; the users of the domain leave the team, which stays with what it owns and is 404
 // here from now on. 404; 412.
-func (a scimRoutes) deleteSCIMGroup(r *request) (reply, error) { return a.scimGroups().drop(r) }
+func (a scimRoutes) deleteSCIMGroup(r *rest.Request) (rest.Reply, error) {
+	return a.scimGroups().drop(r)
+}
 
 // getSCIMConfig serves GET /api/scim/v2/ServiceProviderConfig: 200 and what is supported: PATCH, filters, sorting and versions, but no bulk
 // requests and no passwords.
-func (a scimRoutes) getSCIMConfig(*request) (reply, error) {
+func (a scimRoutes) getSCIMConfig(*rest.Request) (rest.Reply, error) {
 	type supported struct {
 		Supported bool `json:"supported"`
 	}
@@ -513,29 +525,31 @@ func (a scimRoutes) scimSchemas() (all []map[string]any) {
 }
 
 // oneOf replies with the document that has the id of the path.
-func oneOf(r *request, all []map[string]any) (reply, error) {
+func oneOf(r *rest.Request, all []map[string]any) (rest.Reply, error) {
 	for _, one := range all {
-		if one["id"] == r.param("id") {
+		if one["id"] == r.Param("id") {
 			return scimReply(http.StatusOK, one)
 		}
 	}
-	return reply{}, errs.New(errs.NotFound, "There is no such resource.")
+	return rest.Reply{}, errs.New(errs.NotFound, "There is no such resource.")
 }
 
 // listSCIMTypes serves GET /api/scim/v2/ResourceTypes: 200, User and Group.
-func (a scimRoutes) listSCIMTypes(*request) (reply, error) {
+func (a scimRoutes) listSCIMTypes(*rest.Request) (rest.Reply, error) {
 	all := a.scimTypes()
 	return scimReply(http.StatusOK, scimPage(all, len(all), 1))
 }
 
 // getSCIMType serves GET /api/scim/v2/ResourceTypes/{id}: 200; 404.
-func (a scimRoutes) getSCIMType(r *request) (reply, error) { return oneOf(r, a.scimTypes()) }
+func (a scimRoutes) getSCIMType(r *rest.Request) (rest.Reply, error) { return oneOf(r, a.scimTypes()) }
 
 // listSCIMSchemas serves GET /api/scim/v2/Schemas: 200 and the attributes of users and groups that this service keeps.
-func (a scimRoutes) listSCIMSchemas(*request) (reply, error) {
+func (a scimRoutes) listSCIMSchemas(*rest.Request) (rest.Reply, error) {
 	all := a.scimSchemas()
 	return scimReply(http.StatusOK, scimPage(all, len(all), 1))
 }
 
 // getSCIMSchema serves GET /api/scim/v2/Schemas/{id}: 200; 404.
-func (a scimRoutes) getSCIMSchema(r *request) (reply, error) { return oneOf(r, a.scimSchemas()) }
+func (a scimRoutes) getSCIMSchema(r *rest.Request) (rest.Reply, error) {
+	return oneOf(r, a.scimSchemas())
+}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -19,10 +21,10 @@ import (
 type sessionRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a sessionRoutes) routes() []Route {
-	return []Route{
-		{Method: post, Pattern: "/api/login/:domain", Name: "login", Grants: logins, Secret: true, Public: true, Login: true, Browser: true, Summary: "Log in with a password", handle: a.login},
-		{Method: get, Pattern: "/api/session", Name: "getSession", Grants: logins, Secret: true, Summary: "Who the caller is", handle: a.getSession},
+func (a sessionRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: post, Pattern: "/api/login/:domain", Name: "login", Grants: logins, Secret: true, Public: true, Login: true, Browser: true, Summary: "Log in with a password", Handle: a.login},
+		{Method: get, Pattern: "/api/session", Name: "getSession", Grants: logins, Secret: true, Summary: "Who the caller is", Handle: a.getSession},
 	}
 }
 
@@ -50,46 +52,46 @@ type loginBody struct {
 // other failures are pages, too; 400 naming username or password where it
 // is missing; 429 when too many log in at the tenant or from the client's network; 502 when the domain's directory cannot be
 // asked. Each refusal is a line in the log with its reason.
-func (a sessionRoutes) login(r *request) (reply, error) {
-	in, returnTo, err := r.loginBody()
+func (a sessionRoutes) login(r *rest.Request) (rest.Reply, error) {
+	in, returnTo, err := loginBodyOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	visits := visitsPage(r.Header)
 	if !domains.IsPath(returnTo) {
-		return reply{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
+		return rest.Reply{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
 	}
 	tenant, err := a.Sessions.Unchecked().Tenant(r.Context(), cmp.Or(r.Header.Get("X-Tenant"), in.Tenant))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	l, err := a.Sessions.Login(r.Context(), tenant, r.param("domain"), *in.Username, *in.Password)
+	l, err := a.Sessions.Login(r.Context(), tenant, r.Param("domain"), *in.Username, *in.Password)
 	if err != nil {
-		tried := attempt{tenant: in.Tenant, domain: r.param("domain"), back: domains.Return{To: returnTo}, password: true}
+		tried := attempt{tenant: in.Tenant, domain: r.Param("domain"), back: domains.Return{To: returnTo}, password: true}
 		err = refusedLogin{a.refuseLogin(r, tenant, tried.domain, *in.Username, err), tried}
 		if (returnTo != "" || visits) && errs.CodeOf(err) == errs.Unauthenticated && !a.hidden(r) {
 			return a.askToLogin(r, loginForm{Tenant: in.Tenant, Domain: tried.domain, Back: tried.back, Problem: errs.MessageOf(err)}), nil
 		}
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	answer := a.loggedIn(l)
 	if visits {
 		returnTo = cmp.Or(returnTo, loginAddress(in.Tenant, "", ""))
 	}
 	if returnTo != "" {
-		answer.status, answer.body = http.StatusSeeOther, nil
-		answer.header = map[string]string{"Location": a.mount + returnTo}
+		answer.Status, answer.Body = http.StatusSeeOther, nil
+		answer.Header = map[string]string{"Location": a.mount + returnTo}
 	}
 	return answer, nil
 }
 
 // loggedIn answers with a new session: 200, its token and its cookie.
-func (a *api) loggedIn(l sessions.Login) reply {
+func (a *api) loggedIn(l sessions.Login) rest.Reply {
 	self := actor.Actor{Tenant: l.Tenant, User: l.User.Username, Superuser: l.User.Superuser}
-	return reply{
-		status:  http.StatusOK,
-		cookies: []*http.Cookie{a.cookie(l.Token, 0)},
-		body: struct {
+	return rest.Reply{
+		Status:  http.StatusOK,
+		Cookies: []*http.Cookie{a.cookie(l.Token, 0)},
+		Body: struct {
 			Token     string       `json:"token"`
 			ExpiresAt hal.Time     `json:"expiresAt"`
 			Tenant    string       `json:"tenant"`
@@ -100,11 +102,11 @@ func (a *api) loggedIn(l sessions.Login) reply {
 
 // loginBody reads the body of a login, and the path where a form leads, "" for none. Errors: errs.Invalid naming username or password where it is missing;
 // errs.Unsupported for another content type than JSON and that of a form.
-func (r *request) loginBody() (in loginBody, returnTo string, err error) {
-	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t == formType {
-		in, returnTo, err = r.loginForm()
+func loginBodyOf(r *rest.Request) (in loginBody, returnTo string, err error) {
+	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t == rest.FormType {
+		in, returnTo, err = loginFormOf(r)
 	} else {
-		in, err = decode[loginBody](r)
+		in, err = rest.Decode[loginBody](r)
 	}
 	switch {
 	case errs.CodeOf(err) == errs.Unsupported:
@@ -118,8 +120,8 @@ func (r *request) loginBody() (in loginBody, returnTo string, err error) {
 	return in, returnTo, err
 }
 
-func (r *request) loginForm() (in loginBody, returnTo string, err error) {
-	form, err := r.fields()
+func loginFormOf(r *rest.Request) (in loginBody, returnTo string, err error) {
+	form, err := fieldsOf(r)
 	if err != nil {
 		return in, "", err
 	}
@@ -145,21 +147,21 @@ func (a *api) cookie(token string, maxAge int) *http.Cookie {
 
 // getSession serves GET /api/session: 200 and who the caller is, with the highest role over all teams.
 // The permissions of a read-only token are all false, also ai: it reads what AI users read.
-func (a sessionRoutes) getSession(r *request) (reply, error) {
-	permissions := map[string]bool{"ai": r.who.AI && !r.who.ReadOnly}
+func (a sessionRoutes) getSession(r *rest.Request) (rest.Reply, error) {
+	permissions := map[string]bool{"ai": r.Who.AI && !r.Who.ReadOnly}
 	for _, p := range actor.Permissions() {
-		permissions[string(p)] = r.who.Can(p)
+		permissions[string(p)] = r.Who.Can(p)
 	}
-	links := hal.Self(a.href("session")).With("inf:user", a.href("users", r.who.User)).With("inf:tenant", a.href("tenant")).
+	links := hal.Self(a.href("session")).With("inf:user", a.href("users", r.Who.User)).With("inf:tenant", a.href("tenant")).
 		With("inf:tokens", a.href("tokens")).With("inf:notifications", a.href("notifications")).With("inf:root", a.href())
-	whenWriting(r.who, links, hal.Links{"inf:logout": {Href: a.href("logout")}})
-	return ok(hal.Resource{Links: links, Value: struct {
+	whenWriting(r.Who, links, hal.Links{"inf:logout": {Href: a.href("logout")}})
+	return rest.OK(hal.Resource{Links: links, Value: struct {
 		Tenant      string          `json:"tenant"`
 		User        string          `json:"user"`
 		Role        *string         `json:"role"` // null for a user without a team
 		Superuser   bool            `json:"superuser"`
 		Permissions map[string]bool `json:"permissions"`
-	}{r.who.Tenant, r.who.User, orNull(r.who.Role().String()), r.who.Superuser, permissions}})
+	}{r.Who.Tenant, r.Who.User, orNull(r.Who.Role().String()), r.Who.Superuser, permissions}})
 }
 
 // orNull returns nil for "".

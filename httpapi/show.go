@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/colors"
@@ -38,7 +40,7 @@ func (a *api) Show(ctx context.Context, tenant string, of entity.Key, row any) (
 		at.path, at.id = "/api/"+content.Kinds()[i].Plural+"/%", "id"
 	}
 	path := fillPath(at.path, of.ID)
-	route, params, err := a.router.find(http.MethodGet, path)
+	route, params, err := a.router.Find(http.MethodGet, path)
 	if err != nil {
 		return "", nil, err
 	}
@@ -49,11 +51,11 @@ func (a *api) Show(ctx context.Context, tenant string, of entity.Key, row any) (
 	who.Superuser, who.ReadOnly = true, false
 	ctx = actor.With(ctx, who)
 	r := (&http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}, Header: http.Header{}, Body: http.NoBody}).WithContext(ctx)
-	answer, err := route.handle(&request{Request: r, ctx: ctx, route: route, params: params, who: who, maxBody: a.MaxBody})
-	if err != nil || answer.body == nil {
+	answer, err := route.Handle(rest.NewCall(r, route, params, who, a.MaxBody))
+	if err != nil || answer.Body == nil {
 		return "", nil, err
 	}
-	return encoded(answer.body, at.id)
+	return encoded(answer.Body, at.id)
 }
 
 // fillPath puts the parts of an id, which slashes part, into a path.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/sessions"
@@ -18,12 +20,12 @@ import (
 type ssoRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a ssoRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Grants: logins, Public: true, Login: true, Browser: true, AnyType: true, Summary: "Log in at the domain's provider", handle: a.beginSSO},
-		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Grants: logins, Public: true, Login: true, Browser: true, AnyType: true, Summary: "Come back from an OpenID provider", handle: a.finishSSO},
-		{Method: post, Pattern: "/api/login/:domain/acs", Name: "finishSAML", Grants: logins, Public: true, Login: true, Browser: true, Foreign: true, AnyType: true, Summary: "Come back from a SAML provider", handle: a.finishSAML},
-		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "What a SAML provider needs to know", handle: a.getSSOMetadata},
+func (a ssoRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Grants: logins, Public: true, Login: true, Browser: true, AnyType: true, Summary: "Log in at the domain's provider", Handle: a.beginSSO},
+		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Grants: logins, Public: true, Login: true, Browser: true, AnyType: true, Summary: "Come back from an OpenID provider", Handle: a.finishSSO},
+		{Method: post, Pattern: "/api/login/:domain/acs", Name: "finishSAML", Grants: logins, Public: true, Login: true, Browser: true, Foreign: true, AnyType: true, Summary: "Come back from a SAML provider", Handle: a.finishSAML},
+		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "What a SAML provider needs to know", Handle: a.getSSOMetadata},
 	}
 }
 
@@ -39,8 +41,8 @@ func (a *api) endpoints(tenant, domain string) domains.Endpoints {
 
 // anonymous returns the query of a request without a session, and its tenant: header X-Tenant, else the query's tenant, else
 // the only one, else default.
-func (a *api) anonymous(r *request) (query url.Values, tenant string, err error) {
-	if query, err = parseQuery(r.Request); err != nil {
+func (a *api) anonymous(r *rest.Request) (query url.Values, tenant string, err error) {
+	if query, err = rest.ParseQuery(r.Request); err != nil {
 		return nil, "", err
 	}
 	tenant, err = a.Sessions.Unchecked().Tenant(r.Context(), cmp.Or(r.Header.Get("X-Tenant"), query.Get("tenant")))
@@ -52,25 +54,25 @@ func (a *api) anonymous(r *request) (query url.Values, tenant string, err error)
 // after the login; without it the login answers as one with a password does, and leads a browser to the page of a login. A failure, here and later, is a page for a browser; with
 // errors=return it is 303 to returnTo with error and request in its query. 404 for every domain without one; 400
 // for a returnTo that is no path, or too long for this domain.
-func (a ssoRoutes) beginSSO(r *request) (reply, error) {
+func (a ssoRoutes) beginSSO(r *rest.Request) (rest.Reply, error) {
 	query, tenant, err := a.anonymous(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	domain := r.param("domain")
+	domain := r.Param("domain")
 	back, err := backOf(query)
 	var begun domains.Started
 	if err == nil {
 		begun, err = a.Domains.Unchecked().Begin(r.Context(), tenant, domain, a.endpoints(tenant, domain), back)
 	}
 	if err != nil {
-		return reply{}, a.refuseAttempt(r, tenant, "", attempt{tenant: query.Get("tenant"), domain: domain, back: back}, err)
+		return rest.Reply{}, a.refuseAttempt(r, tenant, "", attempt{tenant: query.Get("tenant"), domain: domain, back: back}, err)
 	}
-	answer := reply{status: http.StatusFound, header: map[string]string{"Location": begun.Location}}
+	answer := rest.Reply{Status: http.StatusFound, Header: map[string]string{"Location": begun.Location}}
 	if begun.Form != nil {
 		answer = postPage("Logging in", begun.Location, begun.Form)
 	}
-	answer.cookies = []*http.Cookie{a.loginCookie(begun.State, begun.Browser, begun.Ends)}
+	answer.Cookies = []*http.Cookie{a.loginCookie(begun.State, begun.Browser, begun.Ends)}
 	return answer, nil
 }
 
@@ -97,10 +99,10 @@ func loginCookieName(state string) string {
 // "Unable to log in" for every reason alike, also for the second use of an answer; 503 when too many log in: the same address
 // may be tried again. Failures are as those of beginSSO. The page that a person gets tells apart when the cookie of the login is missing, and when it has
 // expired or was used before, as that says nothing about people.
-func (a ssoRoutes) finishSSO(r *request) (reply, error) {
-	query, err := parseQuery(r.Request)
+func (a ssoRoutes) finishSSO(r *rest.Request) (rest.Reply, error) {
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	tenant, state := query.Get("tenant"), query.Get("state")
 	query.Del("tenant") // which is ours, not the provider's
@@ -110,17 +112,17 @@ func (a ssoRoutes) finishSSO(r *request) (reply, error) {
 // finishSAML serves POST /api/login/{domain}/acs, where SAML comes back with a form: as finishSSO. The route is open to
 // forms of other origins: that is where it comes from, and the cookie of the login's own browser has to come with it. A form without the state
 // of a login here is of one that has begun at the provider, which the domain must allow; then RelayState may be a path to go to.
-func (a ssoRoutes) finishSAML(r *request) (reply, error) {
-	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != formType {
-		return reply{}, errs.New(errs.Unsupported, "The Content-Type must be application/x-www-form-urlencoded.")
+func (a ssoRoutes) finishSAML(r *rest.Request) (rest.Reply, error) {
+	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != rest.FormType {
+		return rest.Reply{}, errs.New(errs.Unsupported, "The Content-Type must be application/x-www-form-urlencoded.")
 	}
-	form, err := r.fields()
+	form, err := fieldsOf(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	query, err := parseQuery(r.Request)
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if state := form.Get("RelayState"); domains.IsState(state) {
 		return a.finishLogin(r, query.Get("tenant"), state, form)
@@ -130,8 +132,8 @@ func (a ssoRoutes) finishSAML(r *request) (reply, error) {
 
 // finishUnasked finishes a login that has begun at the provider. It comes with the navigation of a person, not in the frame of a page, where
 // nobody sees who they become.
-func (a ssoRoutes) finishUnasked(r *request, tenant string, form url.Values) (reply, error) {
-	domain, done := r.param("domain"), domains.Finished{}
+func (a ssoRoutes) finishUnasked(r *rest.Request, tenant string, form url.Values) (rest.Reply, error) {
+	domain, done := r.Param("domain"), domains.Finished{}
 	err := error(errs.Wrap(errs.Unauthenticated, errors.New("an answer that nobody asked for came to a frame of a page"), "Unable to log in"))
 	if dest := r.Header.Get("Sec-Fetch-Dest"); dest == "" || dest == "document" {
 		done, err = a.Domains.Unchecked().FinishUnasked(r.Context(), tenant, domain, a.endpoints(tenant, domain), form.Get("RelayState"), form)
@@ -139,12 +141,12 @@ func (a ssoRoutes) finishUnasked(r *request, tenant string, form url.Values) (re
 	return a.start(r, attempt{tenant: tenant, domain: domain, back: done.Return, fault: done.Fault}, done, err)
 }
 
-func (a ssoRoutes) finishLogin(r *request, tenant, state string, params url.Values) (reply, error) {
+func (a ssoRoutes) finishLogin(r *rest.Request, tenant, state string, params url.Values) (rest.Reply, error) {
 	browser := ""
 	if c, err := r.Cookie(loginCookieName(state)); err == nil {
 		browser = c.Value
 	}
-	domain := r.param("domain")
+	domain := r.Param("domain")
 	done, err := a.Domains.Unchecked().Finish(r.Context(), tenant, domain, a.endpoints(tenant, domain), state, browser, params)
 	tried := attempt{tenant: tenant, domain: domain, back: done.Return, fault: done.Fault}
 	if done.Fault == domains.FaultNoCookie {
@@ -152,35 +154,35 @@ func (a ssoRoutes) finishLogin(r *request, tenant, state string, params url.Valu
 	}
 	answer, err := a.start(r, tried, done, err)
 	if err == nil {
-		answer.cookies = append(answer.cookies, a.loginCookie(state, "", time.Unix(0, 0)))
+		answer.Cookies = append(answer.Cookies, a.loginCookie(state, "", time.Unix(0, 0)))
 	}
 	return answer, err
 }
 
 // start starts the session of a login at a provider that has ended with err, and replies with it.
-func (a ssoRoutes) start(r *request, tried attempt, done domains.Finished, err error) (reply, error) {
+func (a ssoRoutes) start(r *rest.Request, tried attempt, done domains.Finished, err error) (rest.Reply, error) {
 	if err != nil {
-		return reply{}, a.refuseAttempt(r, tried.tenant, done.User.Username, tried, err)
+		return rest.Reply{}, a.refuseAttempt(r, tried.tenant, done.User.Username, tried, err)
 	}
 	l, err := a.Sessions.Unchecked().Start(r.Context(), done.Tenant, done.User, sessions.ProviderSession{
 		Domain: tried.domain, Subject: done.Session.Subject, ID: done.Session.ID, Memory: done.Session.Memory,
 	})
 	if err != nil {
-		return reply{}, a.refuseAttempt(r, tried.tenant, done.User.Username, tried, err)
+		return rest.Reply{}, a.refuseAttempt(r, tried.tenant, done.User.Username, tried, err)
 	}
 	answer := a.loggedIn(l)
 	if done.Return.To == "" && visitsPage(r.Header) { // a page that can be loaded again, and whose address has no code
 		done.Return.To = loginAddress(tried.tenant, "", "")
 	}
 	if done.Return.To != "" {
-		answer.status, answer.body = http.StatusSeeOther, nil
-		answer.header = map[string]string{"Location": a.BaseURL + done.Return.To}
+		answer.Status, answer.Body = http.StatusSeeOther, nil
+		answer.Header = map[string]string{"Location": a.BaseURL + done.Return.To}
 	}
 	return answer, nil
 }
 
 // lostCookie returns why a browser has probably not brought the cookie of its login, and what the operator can do.
-func (a ssoRoutes) lostCookie(r *request) error {
+func (a ssoRoutes) lostCookie(r *rest.Request) error {
 	const begun = "the browser has not brought the cookie of this login: "
 	switch {
 	case r.Method == http.MethodPost && !a.secureCookie:
@@ -192,23 +194,23 @@ func (a ssoRoutes) lostCookie(r *request) error {
 }
 
 // refuseAttempt is refuseLogin for a login at a provider.
-func (a ssoRoutes) refuseAttempt(r *request, tenant, username string, tried attempt, err error) error {
+func (a ssoRoutes) refuseAttempt(r *rest.Request, tenant, username string, tried attempt, err error) error {
 	return refusedLogin{a.refuseLogin(r, tenant, tried.domain, username, err), tried}
 }
 
 // getSSOMetadata serves GET /api/login/{domain}/metadata: 200 and what the domain's provider has to know of this service;
 // 404 for every domain without it.
-func (a ssoRoutes) getSSOMetadata(r *request) (reply, error) {
+func (a ssoRoutes) getSSOMetadata(r *rest.Request) (rest.Reply, error) {
 	_, tenant, err := a.anonymous(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	domain := r.param("domain")
+	domain := r.Param("domain")
 	document, contentType, err := a.Domains.Unchecked().Metadata(r.Context(), tenant, domain, a.endpoints(tenant, domain))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return reply{status: http.StatusOK, header: map[string]string{"Content-Type": contentType}, serve: func(w *response, _ *http.Request) error {
+	return rest.Reply{Status: http.StatusOK, Header: map[string]string{"Content-Type": contentType}, Serve: func(w *rest.Response, _ *http.Request) error {
 		_, _ = w.Write(document) // a client that has gone needs no answer
 		return nil
 	}}, nil

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -13,18 +15,18 @@ import (
 type teamRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a teamRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/users/:username/memberships", Name: "listMemberships", Grants: nothing, Query: paged, Summary: "The teams of a user", handle: a.listMemberships},
-		{Method: get, Pattern: "/api/teams", Name: "listTeams", Grants: nothing, Query: searched, Summary: "The teams", handle: a.listTeams},
-		{Method: post, Pattern: "/api/teams", Name: "createTeam", Grants: rights, Permission: actor.Superuser, Writes: InTx, Summary: "Add a team", handle: a.createTeam},
-		{Method: get, Pattern: "/api/teams/:id", Name: "getTeam", Grants: nothing, Summary: "One team", handle: a.getTeam},
-		{Method: put, Pattern: "/api/teams/:id", Name: "putTeam", Grants: rights, Row: "team", Writes: InTx, Summary: "Change a team", handle: a.putTeam},
-		{Method: del, Pattern: "/api/teams/:id", Name: "deleteTeam", Grants: rights, Row: "team", Permission: actor.Superuser, Writes: InTx, Options: deletePrincipalInput{}, Summary: "Remove a team", handle: a.deleteTeam},
-		{Method: get, Pattern: "/api/teams/:id/members", Name: "listMembers", Grants: nothing, Query: paged, Summary: "The members of a team", handle: a.listMembers},
-		{Method: get, Pattern: "/api/teams/:id/members/:username", Name: "getMember", Grants: nothing, Summary: "One membership", handle: a.getMember},
-		{Method: put, Pattern: "/api/teams/:id/members/:username", Name: "putMember", Grants: rights, Row: "member", Writes: InTx, Summary: "Add a member or change a role", handle: a.putMember},
-		{Method: del, Pattern: "/api/teams/:id/members/:username", Name: "deleteMember", Grants: rights, Row: "member", Writes: InTx, Options: noOptions{}, Summary: "Remove a member", handle: a.deleteMember},
+func (a teamRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/users/:username/memberships", Name: "listMemberships", Grants: nothing, Query: paged, Summary: "The teams of a user", Handle: a.listMemberships},
+		{Method: get, Pattern: "/api/teams", Name: "listTeams", Grants: nothing, Query: searched, Summary: "The teams", Handle: a.listTeams},
+		{Method: post, Pattern: "/api/teams", Name: "createTeam", Grants: rights, Permission: actor.Superuser, Writes: rest.InTx, Summary: "Add a team", Handle: a.createTeam},
+		{Method: get, Pattern: "/api/teams/:id", Name: "getTeam", Grants: nothing, Summary: "One team", Handle: a.getTeam},
+		{Method: put, Pattern: "/api/teams/:id", Name: "putTeam", Grants: rights, Row: "team", Writes: rest.InTx, Summary: "Change a team", Handle: a.putTeam},
+		{Method: del, Pattern: "/api/teams/:id", Name: "deleteTeam", Grants: rights, Row: "team", Permission: actor.Superuser, Writes: rest.InTx, Options: deletePrincipalInput{}, Summary: "Remove a team", Handle: a.deleteTeam},
+		{Method: get, Pattern: "/api/teams/:id/members", Name: "listMembers", Grants: nothing, Query: paged, Summary: "The members of a team", Handle: a.listMembers},
+		{Method: get, Pattern: "/api/teams/:id/members/:username", Name: "getMember", Grants: nothing, Summary: "One membership", Handle: a.getMember},
+		{Method: put, Pattern: "/api/teams/:id/members/:username", Name: "putMember", Grants: rights, Row: "member", Writes: rest.InTx, Summary: "Add a member or change a role", Handle: a.putMember},
+		{Method: del, Pattern: "/api/teams/:id/members/:username", Name: "deleteMember", Grants: rights, Row: "member", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a member", Handle: a.deleteMember},
 	}
 }
 
@@ -74,15 +76,15 @@ func (a *api) teamLinks(id string) hal.Links {
 
 // teamInput is the body of a write to a team. A field that is left out stays as it is.
 type teamInput struct {
-	Name         *string       `json:"name"`
-	Slug         *string       `json:"slug"`
-	Description  field[string] `json:"description"`
-	Domain       field[string] `json:"domain"`
-	Color        field[string] `json:"color"`
-	Icon         field[string] `json:"icon"`
-	MaterialIcon field[string] `json:"materialIcon"`
-	Source       field[string] `json:"source"`
-	SourceID     field[string] `json:"sourceId"`
+	Name         *string            `json:"name"`
+	Slug         *string            `json:"slug"`
+	Description  rest.Field[string] `json:"description"`
+	Domain       rest.Field[string] `json:"domain"`
+	Color        rest.Field[string] `json:"color"`
+	Icon         rest.Field[string] `json:"icon"`
+	MaterialIcon rest.Field[string] `json:"materialIcon"`
+	Source       rest.Field[string] `json:"source"`
+	SourceID     rest.Field[string] `json:"sourceId"`
 }
 
 func (in teamInput) apply(t *principals.Team) {
@@ -92,74 +94,74 @@ func (in teamInput) apply(t *principals.Team) {
 	if in.Slug != nil {
 		t.Slug = *in.Slug
 	}
-	in.Description.applyOrNull(&t.Description)
-	in.Domain.apply(&t.Domain)
-	in.Color.applyOrNull(&t.Color)
-	in.Icon.applyOrNull(&t.Icon)
-	in.MaterialIcon.applyOrNull(&t.MaterialIcon)
-	in.Source.applyOrNull(&t.Source)
-	in.SourceID.applyOrNull(&t.SourceID)
+	in.Description.ApplyOrNull(&t.Description)
+	in.Domain.Apply(&t.Domain)
+	in.Color.ApplyOrNull(&t.Color)
+	in.Icon.ApplyOrNull(&t.Icon)
+	in.MaterialIcon.ApplyOrNull(&t.MaterialIcon)
+	in.Source.ApplyOrNull(&t.Source)
+	in.SourceID.ApplyOrNull(&t.SourceID)
 }
 
 // listTeams serves GET /api/teams: 200 and a page of teams, 20 unless limit says otherwise, ordered by name unless sort
 // says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
-func (a teamRoutes) listTeams(r *request) (reply, error) {
-	q, err := r.page(20)
+func (a teamRoutes) listTeams(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(20)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	page, err := a.Principals.Teams(r.Context(), q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, page, "inf:team", nil, func(t principals.Team) hal.Resource { return a.team(r.who, t) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:team", nil, func(t principals.Team) hal.Resource { return a.team(r.Who, t) }))
 }
 
 // createTeam serves POST /api/teams: 201 and the team; 409 for a taken slug, which comes from the name when left out.
-func (a teamRoutes) createTeam(r *request) (reply, error) {
-	in, err := decode[teamInput](r)
+func (a teamRoutes) createTeam(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[teamInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	var t principals.Team
 	in.apply(&t)
 	if t, err = a.Principals.CreateTeam(r.Context(), t); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return created(a.href("teams", t.ID), a.team(r.who, t))
+	return rest.Created(a.href("teams", t.ID), a.team(r.Who, t))
 }
 
 // getTeam serves GET /api/teams/{id}, an id or a slug: 200 and the team; 404.
-func (a teamRoutes) getTeam(r *request) (reply, error) {
-	return a.teamReply(r)(a.Principals.Team(r.Context(), r.param("id")))
+func (a teamRoutes) getTeam(r *rest.Request) (rest.Reply, error) {
+	return a.teamReply(r)(a.Principals.Team(r.Context(), r.Param("id")))
 }
 
 // teamReply replies with the result of a service: 200 and the team.
-func (a teamRoutes) teamReply(r *request) func(principals.Team, error) (reply, error) {
-	return func(t principals.Team, err error) (reply, error) {
+func (a teamRoutes) teamReply(r *rest.Request) func(principals.Team, error) (rest.Reply, error) {
+	return func(t principals.Team, err error) (rest.Reply, error) {
 		if err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
-		return ok(a.team(r.who, t))
+		return rest.OK(a.team(r.Who, t))
 	}
 }
 
 // putTeam serves PUT /api/teams/{id}: 200 and the changed team; what the body leaves out stays. For superusers and the
 // team's admins.
-func (a teamRoutes) putTeam(r *request) (reply, error) {
-	in, err := decodeUpdate[teamInput](r, teamBody{})
+func (a teamRoutes) putTeam(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[teamInput](r, teamBody{})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return a.teamReply(r)(a.Principals.UpdateTeam(r.Context(), r.param("id"), func(t *principals.Team) error {
+	return a.teamReply(r)(a.Principals.UpdateTeam(r.Context(), r.Param("id"), func(t *principals.Team) error {
 		in.apply(t)
 		return nil
 	}))
 }
 
 // deleteTeam serves DELETE /api/teams/{id}: 200; 409 when the team owns content and no reassignTo says who gets it.
-func (a teamRoutes) deleteTeam(r *request) (reply, error) {
-	return a.deletePrincipal(r, r.param("id"), a.Principals.DeleteTeam)
+func (a teamRoutes) deleteTeam(r *rest.Request) (rest.Reply, error) {
+	return a.deletePrincipal(r, r.Param("id"), a.Principals.DeleteTeam)
 }
 
 // deletePrincipalInput names the new owner of what a deleted principal owns.
@@ -167,15 +169,15 @@ type deletePrincipalInput struct {
 	ReassignTo string `json:"reassignTo"`
 }
 
-func (a *api) deletePrincipal(r *request, id string, remove func(ctx context.Context, id, reassignTo string) error) (reply, error) {
-	in, err := options[deletePrincipalInput](r)
+func (a *api) deletePrincipal(r *rest.Request, id string, remove func(ctx context.Context, id, reassignTo string) error) (rest.Reply, error) {
+	in, err := rest.Options[deletePrincipalInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if err := remove(r.Context(), id, in.ReassignTo); err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }
 
 // memberBody is a membership as the API writes it.
@@ -201,61 +203,61 @@ func (a teamRoutes) member(tenant string, m principals.Membership) hal.Resource 
 
 // listMembers serves GET /api/teams/{id}/members: 200 and a page of members, 100 unless limit says otherwise, ordered by name
 // unless sort says otherwise (displayName, username, createdAt); 404.
-func (a teamRoutes) listMembers(r *request) (reply, error) {
-	return a.memberList(r, r.param("id"), a.Principals.Members)
+func (a teamRoutes) listMembers(r *rest.Request) (rest.Reply, error) {
+	return a.memberList(r, r.Param("id"), a.Principals.Members)
 }
 
 // listMemberships serves GET /api/users/{username}/memberships: 200 and a page of the user's teams, 100 unless limit says
 // otherwise, ordered by name unless sort says otherwise (teamName, createdAt); 404.
-func (a teamRoutes) listMemberships(r *request) (reply, error) {
-	return a.memberList(r, r.param("username"), a.Principals.Memberships)
+func (a teamRoutes) listMemberships(r *rest.Request) (rest.Reply, error) {
+	return a.memberList(r, r.Param("username"), a.Principals.Memberships)
 }
 
-func (a teamRoutes) memberList(r *request, of string, list func(context.Context, string, paging.Query) (paging.Page[principals.Membership], error)) (reply, error) {
-	q, err := r.page(100)
+func (a teamRoutes) memberList(r *rest.Request, of string, list func(context.Context, string, paging.Query) (paging.Page[principals.Membership], error)) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	page, err := list(r.Context(), of, q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, page, "inf:membership", nil, func(m principals.Membership) hal.Resource { return a.member(r.who.Tenant, m) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:membership", nil, func(m principals.Membership) hal.Resource { return a.member(r.Who.Tenant, m) }))
 }
 
 // getMember serves GET /api/teams/{id}/members/{username}: 200 and the membership; 404.
-func (a teamRoutes) getMember(r *request) (reply, error) {
-	m, err := a.Principals.Member(r.Context(), r.param("id"), r.param("username"))
+func (a teamRoutes) getMember(r *rest.Request) (rest.Reply, error) {
+	m, err := a.Principals.Member(r.Context(), r.Param("id"), r.Param("username"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.member(r.who.Tenant, m))
+	return rest.OK(a.member(r.Who.Tenant, m))
 }
 
 // putMember serves PUT /api/teams/{id}/members/{username} {role}: 200 and the membership. For superusers and the team's
 // admins.
-func (a teamRoutes) putMember(r *request) (reply, error) {
-	in, err := decodeUpdate[struct {
+func (a teamRoutes) putMember(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[struct {
 		Role string `json:"role"`
 	}](r, memberBody{})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	role, err := actor.ParseRole(in.Role)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	m, err := a.Principals.SetMember(r.Context(), r.param("id"), r.param("username"), role)
+	m, err := a.Principals.SetMember(r.Context(), r.Param("id"), r.Param("username"), role)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.member(r.who.Tenant, m))
+	return rest.OK(a.member(r.Who.Tenant, m))
 }
 
 // deleteMember serves DELETE /api/teams/{id}/members/{username}: 200; 404 when the user is not in the team.
-func (a teamRoutes) deleteMember(r *request) (reply, error) {
-	if err := a.Principals.RemoveMember(r.Context(), r.param("id"), r.param("username")); err != nil {
-		return reply{}, err
+func (a teamRoutes) deleteMember(r *rest.Request) (rest.Reply, error) {
+	if err := a.Principals.RemoveMember(r.Context(), r.Param("id"), r.Param("username")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }

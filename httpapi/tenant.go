@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -16,10 +18,10 @@ import (
 type tenantRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a tenantRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/tenant", Name: "getTenant", Grants: settings, Summary: "The caller's tenant", handle: a.getTenant},
-		{Method: put, Pattern: "/api/tenant", Name: "putTenant", Grants: settings, Row: "tenant", Permission: actor.Superuser, Writes: InTx, Summary: "Change the tenant's name and settings", handle: a.putTenant},
+func (a tenantRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/tenant", Name: "getTenant", Grants: settings, Summary: "The caller's tenant", Handle: a.getTenant},
+		{Method: put, Pattern: "/api/tenant", Name: "putTenant", Grants: settings, Row: "tenant", Permission: actor.Superuser, Writes: rest.InTx, Summary: "Change the tenant's name and settings", Handle: a.putTenant},
 	}
 }
 
@@ -61,7 +63,7 @@ func (s sources) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-func (s *sources) fillField(by *filler, raw json.RawMessage, path string) error {
+func (s *sources) FillField(by *rest.Filler, raw json.RawMessage, path string) error {
 	var all []json.RawMessage
 	if json.Unmarshal(raw, &all) != nil {
 		return errs.New(errs.Invalid, "%s must be an array of tenant ids and of {tenant, runAs}", path)
@@ -69,7 +71,7 @@ func (s *sources) fillField(by *filler, raw json.RawMessage, path string) error 
 	*s = make(sources, len(all))
 	for i, one := range all {
 		from, at := &(*s)[i], fmt.Sprintf("%s[%d]", path, i)
-		if json.Unmarshal(one, &from.Tenant) == nil && !isNull(one) {
+		if json.Unmarshal(one, &from.Tenant) == nil && !rest.IsNull(one) {
 			continue
 		}
 		var given struct {
@@ -79,10 +81,10 @@ func (s *sources) fillField(by *filler, raw json.RawMessage, path string) error 
 		if bytes.TrimSpace(one)[0] != '{' {
 			return errs.New(errs.Invalid, "%s must be the id of a tenant, or {tenant, runAs} with a username", at)
 		}
-		if err := by.fill(one, &given, at); err != nil {
+		if err := by.Fill(one, &given, at); err != nil {
 			return err
 		}
-		if given.RunAs == "" && len(by.unknown) == 0 { // which may be a misspelled runAs
+		if given.RunAs == "" && len(by.Unknown) == 0 { // which may be a misspelled runAs
 			return errs.New(errs.Invalid, "%s.runAs must be the username of a user of the tenant", at)
 		}
 		*from = tenants.Source(given)
@@ -90,44 +92,44 @@ func (s *sources) fillField(by *filler, raw json.RawMessage, path string) error 
 	return nil
 }
 
-func (a tenantRoutes) tenant(ctx context.Context, t tenants.Tenant) (reply, error) {
+func (a tenantRoutes) tenant(ctx context.Context, t tenants.Tenant) (rest.Reply, error) {
 	u, err := a.usage(ctx, t.ID)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	body := tenantBody{ID: t.ID, Name: t.Name, Storage: storage(u), CreatedAt: hal.Time(t.CreatedAt), UpdatedAt: hal.Time(t.UpdatedAt)}
 	body.Settings.AI.Enabled = t.Settings.AI
 	body.Settings.Licenses = append([]string{}, t.Settings.Licenses...)
 	body.Settings.DefaultDomain = t.Settings.DefaultDomain
 	body.Settings.DeployFrom = t.Settings.DeployFrom
-	return ok(hal.Resource{Links: hal.Self(a.href("tenant")), Value: body, Row: t})
+	return rest.OK(hal.Resource{Links: hal.Self(a.href("tenant")), Value: body, Row: t})
 }
 
 // getTenant serves GET /api/tenant: 200 and the caller's tenant, with what it stores and may store.
-func (a tenantRoutes) getTenant(r *request) (reply, error) {
+func (a tenantRoutes) getTenant(r *rest.Request) (rest.Reply, error) {
 	t, err := a.Tenants.Get(r.Context())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return a.tenant(r.Context(), t)
 }
 
 // putTenant serves PUT /api/tenant: 200 and the changed tenant; what the body leaves out stays. 403
 // for other licenses than the tenant has, unless superusers may set them.
-func (a tenantRoutes) putTenant(r *request) (reply, error) {
-	in, err := decodeUpdate[struct {
+func (a tenantRoutes) putTenant(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[struct {
 		Name     *string `json:"name"`
 		Settings struct {
 			AI struct {
 				Enabled *bool `json:"enabled"`
 			} `json:"ai"`
-			Licenses      field[[]string] `json:"licenses"`
-			DefaultDomain field[string]   `json:"defaultDomain"`
-			DeployFrom    field[sources]  `json:"deployFrom"`
+			Licenses      rest.Field[[]string] `json:"licenses"`
+			DefaultDomain rest.Field[string]   `json:"defaultDomain"`
+			DeployFrom    rest.Field[sources]  `json:"deployFrom"`
 		} `json:"settings"`
 	}](r, tenantBody{})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	t, err := a.Tenants.Update(r.Context(), func(t *tenants.Tenant) error {
 		if in.Name != nil {
@@ -136,13 +138,13 @@ func (a tenantRoutes) putTenant(r *request) (reply, error) {
 		if in.Settings.AI.Enabled != nil {
 			t.Settings.AI = *in.Settings.AI.Enabled
 		}
-		in.Settings.Licenses.apply(&t.Settings.Licenses)
-		in.Settings.DefaultDomain.apply(&t.Settings.DefaultDomain)
-		in.Settings.DeployFrom.apply((*sources)(&t.Settings.DeployFrom))
+		in.Settings.Licenses.Apply(&t.Settings.Licenses)
+		in.Settings.DefaultDomain.Apply(&t.Settings.DefaultDomain)
+		in.Settings.DeployFrom.Apply((*sources)(&t.Settings.DeployFrom))
 		return nil
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return a.tenant(r.Context(), t)
 }

@@ -2,8 +2,8 @@ package httpapi
 
 import (
 	"encoding/json"
-	"fmt"
-	"time"
+
+	"github.com/tenantcontent/tenantcontent/internal/rest"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -15,12 +15,12 @@ import (
 type tokenRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a tokenRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/tokens", Name: "listTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The caller's API tokens", handle: a.listTokens},
-		{Method: post, Pattern: "/api/tokens", Name: "createToken", Grants: credentials, Secret: true, Writes: InTx, Summary: "Make an API token", handle: a.createToken},
-		{Method: get, Pattern: "/api/tokens/:id", Name: "getToken", Grants: credentials, Secret: true, Summary: "One of the caller's API tokens", handle: a.getToken},
-		{Method: del, Pattern: "/api/tokens/:id", Name: "deleteToken", Grants: credentials, Row: "token", Writes: InTx, Options: noOptions{}, Summary: "Revoke an API token", handle: a.deleteToken},
+func (a tokenRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/tokens", Name: "listTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The caller's API tokens", Handle: a.listTokens},
+		{Method: post, Pattern: "/api/tokens", Name: "createToken", Grants: credentials, Secret: true, Writes: rest.InTx, Summary: "Make an API token", Handle: a.createToken},
+		{Method: get, Pattern: "/api/tokens/:id", Name: "getToken", Grants: credentials, Secret: true, Summary: "One of the caller's API tokens", Handle: a.getToken},
+		{Method: del, Pattern: "/api/tokens/:id", Name: "deleteToken", Grants: credentials, Row: "token", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Revoke an API token", Handle: a.deleteToken},
 	}
 }
 
@@ -97,32 +97,18 @@ type tokenCreator struct {
 }
 
 // tokenCreator returns the caller, who makes a token.
-func (a *api) tokenCreator(r *request) (tokenCreator, error) {
-	u, err := a.Principals.User(r.Context(), r.who.User)
-	return tokenCreator{u.DisplayName, u.Email, userPermissionsBody(a.Principals.UserPermissions(r.who, u))}, err
-}
-
-// timestamp is a time in a body: RFC 3339, from the year 1 to 9999 in UTC as every database can keep it.
-type timestamp struct{ time.Time }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (t *timestamp) UnmarshalJSON(raw []byte) error {
-	if err := t.Time.UnmarshalJSON(raw); err != nil {
-		return err
-	}
-	if year := t.UTC().Year(); year < 1 || year > 9999 {
-		return fmt.Errorf("the year %d", year)
-	}
-	return nil
+func (a *api) tokenCreator(r *rest.Request) (tokenCreator, error) {
+	u, err := a.Principals.User(r.Context(), r.Who.User)
+	return tokenCreator{u.DisplayName, u.Email, userPermissionsBody(a.Principals.UserPermissions(r.Who, u))}, err
 }
 
 // tokenInput is what the body of a request for a token may have, whatever the token is for.
 type tokenInput struct {
-	Type      *string          `json:"type"`
-	Notes     field[string]    `json:"notes"`
-	Restrict  field[string]    `json:"restrict"`
-	CIDR      field[string]    `json:"cidr"`
-	ExpiresAt field[timestamp] `json:"expiresAt"`
+	Type      *string                    `json:"type"`
+	Notes     rest.Field[string]         `json:"notes"`
+	Restrict  rest.Field[string]         `json:"restrict"`
+	CIDR      rest.Field[string]         `json:"cidr"`
+	ExpiresAt rest.Field[rest.Timestamp] `json:"expiresAt"`
 }
 
 // token returns the token to make, which has a type. Errors: errs.Invalid for another one in the body.
@@ -138,57 +124,57 @@ func (in tokenInput) token(ofType string) (sessions.NewToken, error) {
 }
 
 // createToken serves POST /api/tokens: 201 and the token with its key, which cannot be read again.
-func (a tokenRoutes) createToken(r *request) (reply, error) {
-	in, err := decode[struct {
+func (a tokenRoutes) createToken(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[struct {
 		tokenInput
 		ReadOnly bool `json:"readOnly"`
 	}](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	n, err := in.token(sessions.Personal)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	n.ReadOnly = in.ReadOnly
 	t, key, err := a.Sessions.CreateToken(r.Context(), n)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	creator, err := a.tokenCreator(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	self := a.href("tokens", t.ID)
-	return created(self, hal.Resource{Links: hal.Self(self), Value: newToken{tokenBody: newTokenBody(r.who, t), Key: key, User: creator}})
+	return rest.Created(self, hal.Resource{Links: hal.Self(self), Value: newToken{tokenBody: newTokenBody(r.Who, t), Key: key, User: creator}})
 }
 
 // listTokens serves GET /api/tokens: 200 and a page of the caller's tokens, newest first, without their keys.
-func (a tokenRoutes) listTokens(r *request) (reply, error) {
-	q, err := r.page(100)
+func (a tokenRoutes) listTokens(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	page, err := a.Sessions.Tokens(r.Context(), q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource { return a.token(r.who, t) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource { return a.token(r.Who, t) }))
 }
 
 // getToken serves GET /api/tokens/{id}: 200 and one of the caller's tokens, without its key; 404.
-func (a tokenRoutes) getToken(r *request) (reply, error) {
-	t, err := a.Sessions.Token(r.Context(), r.param("id"))
+func (a tokenRoutes) getToken(r *rest.Request) (rest.Reply, error) {
+	t, err := a.Sessions.Token(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.token(r.who, t))
+	return rest.OK(a.token(r.Who, t))
 }
 
 // deleteToken serves DELETE /api/tokens/{id}: 200, and the token is worth nothing from now on; 404.
-func (a tokenRoutes) deleteToken(r *request) (reply, error) {
-	if err := a.Sessions.DeleteToken(r.Context(), r.param("id")); err != nil {
-		return reply{}, err
+func (a tokenRoutes) deleteToken(r *rest.Request) (rest.Reply, error) {
+	if err := a.Sessions.DeleteToken(r.Context(), r.Param("id")); err != nil {
+		return rest.Reply{}, err
 	}
-	return done()
+	return rest.Done()
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -14,16 +16,16 @@ import (
 type userRoutes struct{ *api }
 
 // routes returns the rows of the route table.
-func (a userRoutes) routes() []Route {
-	return []Route{
-		{Method: get, Pattern: "/api/users", Name: "listUsers", Grants: nothing, Query: searched, Summary: "The users", handle: a.listUsers},
-		{Method: post, Pattern: "/api/users", Name: "createUser", Grants: profiles, Permission: actor.Superuser, Writes: InSlot, Summary: "Add a user", handle: a.createUser},
-		{Method: get, Pattern: "/api/users/:username", Name: "getUser", Grants: nothing, Summary: "One user", handle: a.getUser},
-		{Method: put, Pattern: "/api/users/:username", Name: "putUser", Grants: profiles, Row: "user", Query: []string{"check"}, Summary: "Change a user", handle: a.putUser},
-		{Method: del, Pattern: "/api/users/:username", Name: "deleteUser", Grants: profiles, Row: "user", Permission: actor.Superuser, Writes: InTx, Options: deletePrincipalInput{}, Summary: "Remove a user", handle: a.deleteUser},
-		{Method: put, Pattern: "/api/users/:username/password", Name: "putPassword", Grants: credentials, Query: []string{"revokeTokens"}, Summary: "Change a password", handle: a.putPassword},
-		{Method: put, Pattern: "/api/users/:username/superuser", Name: "putSuperuser", Grants: rights, Row: "user", Permission: actor.Superuser, Writes: InTx, Summary: "Make or unmake a superuser", handle: a.putSuperuser},
-		{Method: put, Pattern: "/api/users/:username/viewed-feed", Name: "putViewedFeed", Grants: profiles, Writes: ByService, Summary: "Note that the user has seen the feed", handle: a.putViewedFeed},
+func (a userRoutes) routes() []rest.Route {
+	return []rest.Route{
+		{Method: get, Pattern: "/api/users", Name: "listUsers", Grants: nothing, Query: searched, Summary: "The users", Handle: a.listUsers},
+		{Method: post, Pattern: "/api/users", Name: "createUser", Grants: profiles, Permission: actor.Superuser, Writes: rest.InSlot, Summary: "Add a user", Handle: a.createUser},
+		{Method: get, Pattern: "/api/users/:username", Name: "getUser", Grants: nothing, Summary: "One user", Handle: a.getUser},
+		{Method: put, Pattern: "/api/users/:username", Name: "putUser", Grants: profiles, Row: "user", Query: []string{"check"}, Summary: "Change a user", Handle: a.putUser},
+		{Method: del, Pattern: "/api/users/:username", Name: "deleteUser", Grants: profiles, Row: "user", Permission: actor.Superuser, Writes: rest.InTx, Options: deletePrincipalInput{}, Summary: "Remove a user", Handle: a.deleteUser},
+		{Method: put, Pattern: "/api/users/:username/password", Name: "putPassword", Grants: credentials, Query: []string{"revokeTokens"}, Summary: "Change a password", Handle: a.putPassword},
+		{Method: put, Pattern: "/api/users/:username/superuser", Name: "putSuperuser", Grants: rights, Row: "user", Permission: actor.Superuser, Writes: rest.InTx, Summary: "Make or unmake a superuser", Handle: a.putSuperuser},
+		{Method: put, Pattern: "/api/users/:username/viewed-feed", Name: "putViewedFeed", Grants: profiles, Writes: rest.ByService, Summary: "Note that the user has seen the feed", Handle: a.putViewedFeed},
 	}
 }
 
@@ -126,22 +128,22 @@ func (a *api) userLinks(who actor.Actor, username string, may principals.UserPer
 
 // userInput is the body of a write to a user. A field that is left out stays as it is.
 type userInput struct {
-	Domain            field[string]          `json:"domain"`
-	DisplayName       field[string]          `json:"displayName"`
-	FamilyName        field[string]          `json:"familyName"`
-	GivenName         field[string]          `json:"givenName"`
-	MiddleName        field[string]          `json:"middleName"`
-	Email             field[string]          `json:"email"`
-	Timezone          field[string]          `json:"timezone"`
-	Data              field[json.RawMessage] `json:"data"`
-	UserFields        field[json.RawMessage] `json:"userFields"`
-	Superuser         *bool                  `json:"superuser"`
-	Enabled           *bool                  `json:"enabled"`
-	Locked            *bool                  `json:"locked"`
-	AIConsent         *bool                  `json:"aiConsent"`
-	Source            field[string]          `json:"source"`
-	SourceID          field[string]          `json:"sourceId"`
-	PasswordExpiresAt field[timestamp]       `json:"passwordExpiresAt"`
+	Domain            rest.Field[string]          `json:"domain"`
+	DisplayName       rest.Field[string]          `json:"displayName"`
+	FamilyName        rest.Field[string]          `json:"familyName"`
+	GivenName         rest.Field[string]          `json:"givenName"`
+	MiddleName        rest.Field[string]          `json:"middleName"`
+	Email             rest.Field[string]          `json:"email"`
+	Timezone          rest.Field[string]          `json:"timezone"`
+	Data              rest.Field[json.RawMessage] `json:"data"`
+	UserFields        rest.Field[json.RawMessage] `json:"userFields"`
+	Superuser         *bool                       `json:"superuser"`
+	Enabled           *bool                       `json:"enabled"`
+	Locked            *bool                       `json:"locked"`
+	AIConsent         *bool                       `json:"aiConsent"`
+	Source            rest.Field[string]          `json:"source"`
+	SourceID          rest.Field[string]          `json:"sourceId"`
+	PasswordExpiresAt rest.Field[rest.Timestamp]  `json:"passwordExpiresAt"`
 	GlobalPermissions struct {
 		AI                     *bool `json:"ai"`
 		JobCreation            *bool `json:"jobCreation"`
@@ -152,17 +154,17 @@ type userInput struct {
 }
 
 func (in userInput) apply(u *principals.User) {
-	in.Domain.apply(&u.Domain)
-	in.DisplayName.applyOrNull(&u.DisplayName)
-	in.FamilyName.applyOrNull(&u.FamilyName)
-	in.GivenName.applyOrNull(&u.GivenName)
-	in.MiddleName.applyOrNull(&u.MiddleName)
-	in.Email.applyOrNull(&u.Email)
-	in.Timezone.applyOrNull(&u.Timezone)
-	in.Data.apply(&u.Data)
-	in.UserFields.apply(&u.UserFields)
-	in.Source.applyOrNull(&u.Source)
-	in.SourceID.applyOrNull(&u.SourceID)
+	in.Domain.Apply(&u.Domain)
+	in.DisplayName.ApplyOrNull(&u.DisplayName)
+	in.FamilyName.ApplyOrNull(&u.FamilyName)
+	in.GivenName.ApplyOrNull(&u.GivenName)
+	in.MiddleName.ApplyOrNull(&u.MiddleName)
+	in.Email.ApplyOrNull(&u.Email)
+	in.Timezone.ApplyOrNull(&u.Timezone)
+	in.Data.Apply(&u.Data)
+	in.UserFields.Apply(&u.UserFields)
+	in.Source.ApplyOrNull(&u.Source)
+	in.SourceID.ApplyOrNull(&u.SourceID)
 	if in.PasswordExpiresAt.Set {
 		u.PasswordExpiresAt = nil
 		if t := in.PasswordExpiresAt.Value; t != nil {
@@ -190,154 +192,154 @@ func (in userInput) apply(u *principals.User) {
 
 // listUsers serves GET /api/users: 200 and a page of users, 20 unless limit says otherwise, ordered by username unless
 // sort says otherwise (username, displayName, createdAt, updatedAt); q searches names and email.
-func (a userRoutes) listUsers(r *request) (reply, error) {
-	q, err := r.page(20)
+func (a userRoutes) listUsers(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(20)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	page, err := a.Principals.Users(r.Context(), q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(collection(a.api, r, q, page, "inf:user", nil, func(u principals.User) hal.Resource { return a.user(r.who, u) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:user", nil, func(u principals.User) hal.Resource { return a.user(r.Who, u) }))
 }
 
 // createUser serves POST /api/users: 201 and the user; 409 for a taken name. A user without a password, or with null
 // for it, cannot log in with one.
-func (a userRoutes) createUser(r *request) (reply, error) {
-	in, err := decode[struct {
-		Username string        `json:"username"`
-		Password field[string] `json:"password"`
+func (a userRoutes) createUser(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[struct {
+		Username string             `json:"username"`
+		Password rest.Field[string] `json:"password"`
 		userInput
 	}](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	u := principals.User{Username: in.Username, Enabled: true}
 	in.apply(&u)
 	password := ""
 	if in.Password.Value != nil {
 		if password = *in.Password.Value; password == "" {
-			return reply{}, errs.New(errs.Invalid, "password must have 8 to 256 characters")
+			return rest.Reply{}, errs.New(errs.Invalid, "password must have 8 to 256 characters")
 		}
 	}
 	u, err = a.Principals.CreateUser(r.Context(), u, password)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return created(a.href("users", u.Username), a.user(r.who, u))
+	return rest.Created(a.href("users", u.Username), a.user(r.Who, u))
 }
 
 // getUser serves GET /api/users/{username}: 200 and the user; 404.
-func (a userRoutes) getUser(r *request) (reply, error) {
-	return a.userReply(r)(a.Principals.User(r.Context(), r.param("username")))
+func (a userRoutes) getUser(r *rest.Request) (rest.Reply, error) {
+	return a.userReply(r)(a.Principals.User(r.Context(), r.Param("username")))
 }
 
 // userReply replies with the result of a service: 200 and the user.
-func (a *api) userReply(r *request) func(principals.User, error) (reply, error) {
-	return func(u principals.User, err error) (reply, error) {
+func (a *api) userReply(r *rest.Request) func(principals.User, error) (rest.Reply, error) {
+	return func(u principals.User, err error) (rest.Reply, error) {
 		if err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
-		return ok(a.user(r.who, u))
+		return rest.OK(a.user(r.Who, u))
 	}
 }
 
 // putUser serves PUT /api/users/{username}: 200 and the changed user; what the body leaves out stays. Users may change
 // their own profile, superusers everything. A move to a domain whose directory does not know the user is 409, and 502 while the directory is
 // away: ?check=false moves all the same, and does not ask.
-func (a userRoutes) putUser(r *request) (reply, error) {
-	in, err := decodeUpdate[userInput](r, userBody{avatarBody: avatarBody{AvatarURL: "of one with a picture"}})
+func (a userRoutes) putUser(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.DecodeUpdate[userInput](r, userBody{avatarBody: avatarBody{AvatarURL: "of one with a picture"}})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	check, err := r.flag("check", true)
+	check, err := r.Flag("check", true)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if to := in.Domain.Value; check && to != nil { // before the transaction, which must not wait for a directory
 		sourceID := ""
-		in.SourceID.apply(&sourceID)
-		if err := a.Principals.CheckMove(r.Context(), r.param("username"), *to, sourceID); err != nil {
-			return reply{}, err
+		in.SourceID.Apply(&sourceID)
+		if err := a.Principals.CheckMove(r.Context(), r.Param("username"), *to, sourceID); err != nil {
+			return rest.Reply{}, err
 		}
 	}
-	return a.inTx(r, func() (reply, error) {
-		if in.Locked != nil && !*in.Locked && r.who.Superuser { // also when only logins from some networks are locked
-			if err := a.Principals.Unlock(r.Context(), r.param("username")); err != nil {
-				return reply{}, err
+	return a.inTx(r, func() (rest.Reply, error) {
+		if in.Locked != nil && !*in.Locked && r.Who.Superuser { // also when only logins from some networks are locked
+			if err := a.Principals.Unlock(r.Context(), r.Param("username")); err != nil {
+				return rest.Reply{}, err
 			}
 		}
 		return a.editUser(r, in.apply)
 	})
 }
 
-func (a userRoutes) editUser(r *request, edit func(*principals.User)) (reply, error) {
-	return a.userReply(r)(a.Principals.UpdateUser(r.Context(), r.param("username"), func(u *principals.User) error {
+func (a userRoutes) editUser(r *rest.Request, edit func(*principals.User)) (rest.Reply, error) {
+	return a.userReply(r)(a.Principals.UpdateUser(r.Context(), r.Param("username"), func(u *principals.User) error {
 		edit(u)
 		return nil
 	}))
 }
 
 // putSuperuser serves PUT /api/users/{username}/superuser {superuser}: 200 and the user; 409 for the last one.
-func (a userRoutes) putSuperuser(r *request) (reply, error) {
-	in, err := decode[struct {
+func (a userRoutes) putSuperuser(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[struct {
 		Superuser *bool `json:"superuser"`
 	}](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if in.Superuser == nil {
-		return reply{}, errs.New(errs.Invalid, "superuser is required")
+		return rest.Reply{}, errs.New(errs.Invalid, "superuser is required")
 	}
 	return a.editUser(r, func(u *principals.User) { u.Superuser = *in.Superuser })
 }
 
 // putViewedFeed serves PUT /api/users/{username}/viewed-feed: 200 and the user, whose lastViewedFeed is now.
-func (a userRoutes) putViewedFeed(r *request) (reply, error) {
-	if err := r.noBody(nil); err != nil {
-		return reply{}, err
+func (a userRoutes) putViewedFeed(r *rest.Request) (rest.Reply, error) {
+	if err := r.NoBody(nil); err != nil {
+		return rest.Reply{}, err
 	}
-	return a.userReply(r)(a.Principals.MarkFeedViewed(r.Context(), r.param("username")))
+	return a.userReply(r)(a.Principals.MarkFeedViewed(r.Context(), r.Param("username")))
 }
 
 // deleteUser serves DELETE /api/users/{username}: 200; 409 when the user owns content and no reassignTo says who gets it,
 // or is the last superuser.
-func (a userRoutes) deleteUser(r *request) (reply, error) {
-	return a.deletePrincipal(r, r.param("username"), a.Principals.DeleteUser)
+func (a userRoutes) deleteUser(r *rest.Request) (rest.Reply, error) {
+	return a.deletePrincipal(r, r.Param("username"), a.Principals.DeleteUser)
 }
 
 // putPassword serves PUT /api/users/{username}/password {password, currentPassword?, domain?}: 200 {revokedTokens, liveTokens}, and the
 // user's sessions end. The current password is needed for one's own: 400 without it, 403 for a wrong one. API tokens live on, but with ?revokeTokens=true.
 // With the domain local, a superuser moves a user of another domain there.
-func (a userRoutes) putPassword(r *request) (reply, error) {
-	in, err := decode[struct {
+func (a userRoutes) putPassword(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[struct {
 		Password        string  `json:"password"`
 		CurrentPassword *string `json:"currentPassword"`
 		Domain          *string `json:"domain"`
 	}](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	current := ""
 	if in.CurrentPassword != nil {
 		current = *in.CurrentPassword
 	}
-	revoke, err := r.flag("revokeTokens", false)
+	revoke, err := r.Flag("revokeTokens", false)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	var said struct {
 		Revoked int `json:"revokedTokens"`
 		Live    int `json:"liveTokens"`
 	}
-	username := r.param("username")
+	username := r.Param("username")
 	set := func(also func(context.Context) error) error {
 		return a.Principals.SetPassword(r.Context(), username, current, in.Password, also)
 	}
 	if in.Domain != nil {
 		if *in.Domain != principals.Local {
-			return reply{}, errs.New(errs.Invalid, "domain must be local, or left out: users of other domains have no password here")
+			return rest.Reply{}, errs.New(errs.Invalid, "domain must be local, or left out: users of other domains have no password here")
 		}
 		set = func(also func(context.Context) error) error {
 			return a.Principals.MoveToLocal(r.Context(), username, in.Password, also)
@@ -352,7 +354,7 @@ func (a userRoutes) putPassword(r *request) (reply, error) {
 		return err
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(said)
+	return rest.OK(said)
 }

@@ -33,28 +33,28 @@ type viewAddress struct {
 
 // viewAddressOf returns what the escaped path of a request names, and the zero viewAddress for one that is not to a view.
 func viewAddressOf(escaped string) viewAddress {
-	rest, isApp := strings.CutPrefix(escaped, "/api/apps/")
-	app, rest, _ := strings.Cut(rest, "/")
-	name, rest, _ := strings.Cut(rest, "/")
+	tail, isApp := strings.CutPrefix(escaped, "/api/apps/")
+	app, tail, _ := strings.Cut(tail, "/")
+	name, tail, _ := strings.Cut(tail, "/")
 	if !isApp || name != "view" {
 		return viewAddress{}
 	}
 	if plain, err := url.PathUnescape(app); err == nil {
 		app = plain
 	}
-	way, below, _ := strings.Cut(rest, "/")
+	way, below, _ := strings.Cut(tail, "/")
 	at := viewAddress{app: app, below: below, files: way == "-"}
 	at.token, at.rest = viewPath(below)
 	return at
 }
 
 // viewPath parts the path below a view in the view token, "" for none, and the rest.
-func viewPath(below string) (token, rest string) {
+func viewPath(below string) (token, tail string) {
 	if !strings.HasPrefix(below, "~") {
 		return "", below
 	}
-	token, rest, _ = strings.Cut(below, "/")
-	return token, rest
+	token, tail, _ = strings.Cut(below, "/")
+	return token, tail
 }
 
 var viewToken = regexp.MustCompile(`/~[^/]*`)

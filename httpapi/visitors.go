@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
@@ -17,12 +19,12 @@ import (
 type visitorRoutes struct{ *api }
 
 // routes returns the rows of the route table, unless the host keeps apps itself.
-func (a visitorRoutes) routes() []Route {
+func (a visitorRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
-	return []Route{
-		{Method: get, Pattern: "/api/apps/:id/share", Name: "getAppSharePage", Grants: programs, AnyType: true, View: true, Visitor: true, Summary: "The page of an app for visitors without an account", handle: a.getAppSharePage},
+	return []rest.Route{
+		{Method: get, Pattern: "/api/apps/:id/share", Name: "getAppSharePage", Grants: programs, AnyType: true, View: true, Visitor: true, Summary: "The page of an app for visitors without an account", Handle: a.getAppSharePage},
 	}
 }
 
@@ -31,25 +33,25 @@ func (a visitorRoutes) routes() []Route {
 // those of the user who has made the token, for as long as that user may share the app. With print=portrait or print=landscape it is
 // printed on such sheets. The same 401 without a token, for one that is not of this app, has expired or was revoked, and for an
 // app that is not there; 409 for a manifest that cannot be read.
-func (a visitorRoutes) getAppSharePage(r *request) (reply, error) {
+func (a visitorRoutes) getAppSharePage(r *rest.Request) (rest.Reply, error) {
 	print, err := orientation(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	v, err := a.viewed(r, "")
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	f, content, err := a.entryPage(r.Context(), v)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return a.appPage(r, v, "", print, f, content)
 }
 
 // orientation returns the parameter print of a query.
-func orientation(r *request) (view.Orientation, error) {
-	query, err := parseQuery(r.Request)
+func orientation(r *rest.Request) (view.Orientation, error) {
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
 		return "", err
 	}
@@ -62,13 +64,13 @@ func orientation(r *request) (view.Orientation, error) {
 
 // viewed returns an app as its pages are shown to the caller of a request: to a visitor with the roles of the token, to others with
 // their own or, if role is not "", that one.
-func (a *api) viewed(r *request, role string) (apps.Viewed, error) {
-	if r.visitor != nil {
-		v, err := a.Apps.ViewOfVisitor(r.Context(), r.param("id"), r.visitor.Roles)
-		v.Manifest = asInvited(v.Manifest, r.visitor.Access)
+func (a *api) viewed(r *rest.Request, role string) (apps.Viewed, error) {
+	if visitOf(r).visitor != nil {
+		v, err := a.Apps.ViewOfVisitor(r.Context(), r.Param("id"), visitOf(r).visitor.Roles)
+		v.Manifest = asInvited(v.Manifest, visitOf(r).visitor.Access)
 		return v, err
 	}
-	return a.Apps.View(r.Context(), r.param("id"), role)
+	return a.Apps.View(r.Context(), r.Param("id"), role)
 }
 
 // asInvited returns a manifest as visitors have it whose link was made when some rules were its
@@ -88,8 +90,8 @@ func asInvited(m manifest.Manifest, rules []string) manifest.Manifest {
 }
 
 // visitorOf returns the caller of a visitor's route: the user who has made the token in the query.
-func (a *api) visitorOf(r *request) (actor.Actor, error) {
-	query, err := parseQuery(r.Request)
+func (a *api) visitorOf(r *rest.Request) (actor.Actor, error) {
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
 		return actor.Actor{}, err
 	}
@@ -99,7 +101,7 @@ func (a *api) visitorOf(r *request) (actor.Actor, error) {
 
 // chatterOf returns the caller of a request with the credential of a token of an assistant: the user who has made the token. Errors: as admit;
 // those of needsAI for that user.
-func (a *api) chatterOf(r *request, credential string) (actor.Actor, error) {
+func (a *api) chatterOf(r *rest.Request, credential string) (actor.Actor, error) {
 	v, err := a.Sessions.Unchecked().Chatter(r.Context(), credential, actor.OriginOf(r.Context()).Address)
 	var refused error
 	who, err := a.admit(r, v, err, func(ctx context.Context, id string) (string, error) {
@@ -115,7 +117,7 @@ func (a *api) chatterOf(r *request, credential string) (actor.Actor, error) {
 }
 
 // viewerOf returns the caller of a request below a view token.
-func (a *api) viewerOf(r *request, claims view.Claims) (actor.Actor, error) {
+func (a *api) viewerOf(r *rest.Request, claims view.Claims) (actor.Actor, error) {
 	switch from := actor.OriginOf(r.Context()).Address; claims.Scope {
 	case view.Visitor:
 		v, err := a.Sessions.Unchecked().ResumeVisitor(r.Context(), claims.Tenant, claims.Credential, from)
@@ -130,7 +132,7 @@ func (a *api) viewerOf(r *request, claims view.Claims) (actor.Actor, error) {
 // admit sets the visitor of a request, and returns the inviter. sharable returns the id of the app or assistant of the request if the inviter
 // may share it. Errors: errs.Unauthenticated, the same for every reason: there is no such visitor, the token is of another app, or
 // the inviter may not share this one, which may not be there.
-func (a *api) admit(r *request, v sessions.Visitor, err error, sharable func(ctx context.Context, id string) (string, error)) (actor.Actor, error) {
+func (a *api) admit(r *rest.Request, v sessions.Visitor, err error, sharable func(ctx context.Context, id string) (string, error)) (actor.Actor, error) {
 	who := v.Inviter
 	if err == nil && a.Resume != nil {
 		who, err = a.resume(r, v.Inviter.Tenant, v.Inviter.User)
@@ -140,7 +142,7 @@ func (a *api) admit(r *request, v sessions.Visitor, err error, sharable func(ctx
 	}
 	app := ""
 	if err == nil {
-		app, err = sharable(actor.With(r.Context(), who), r.param("id"))
+		app, err = sharable(actor.With(r.Context(), who), r.Param("id"))
 	}
 	switch errs.CodeOf(err) {
 	case errs.Unauthenticated, errs.NotFound, errs.Forbidden, errs.Invalid:
@@ -152,7 +154,7 @@ func (a *api) admit(r *request, v sessions.Visitor, err error, sharable func(ctx
 	if app != v.App {
 		return actor.Actor{}, notInvited(nil)
 	}
-	r.visitor = &v
+	visitOf(r).visitor = &v
 	who.ReadOnly, who.Token = true, v.Token
 	return who, nil
 }
@@ -162,7 +164,7 @@ func notInvited(cause error) error {
 }
 
 // resume returns the actor of a user whom the host has authenticated before. Errors: errs.Unauthenticated.
-func (a *api) resume(r *request, tenant, username string) (actor.Actor, error) {
+func (a *api) resume(r *rest.Request, tenant, username string) (actor.Actor, error) {
 	if a.Resume == nil {
 		return actor.Actor{}, notViewer()
 	}
@@ -174,18 +176,18 @@ func (a *api) resume(r *request, tenant, username string) (actor.Actor, error) {
 }
 
 // viewClaims returns the claims of a view token for the caller of a request that opens a page of an app. Errors: errs.Forbidden.
-func (a *api) viewClaims(r *request, v apps.Viewed, role string) (view.Claims, error) {
+func (a *api) viewClaims(r *rest.Request, v apps.Viewed, role string) (view.Claims, error) {
 	under, err := a.under(r.Context(), v)
 	if err != nil {
 		return view.Claims{}, err
 	}
 	claims := view.Claims{
-		Tenant: r.who.Tenant, App: v.ID, User: r.who.User, Role: role, Scope: view.Viewer, Credential: sessions.Credential(r.who),
+		Tenant: r.Who.Tenant, App: v.ID, User: r.Who.User, Role: role, Scope: view.Viewer, Credential: sessions.Credential(r.Who),
 		Under: under, Expires: a.Now().Add(view.Lifetime),
 	}
 	switch {
-	case r.visitor != nil:
-		claims.Scope, claims.User, claims.Credential = view.Visitor, "", r.visitor.Token
+	case visitOf(r).visitor != nil:
+		claims.Scope, claims.User, claims.Credential = view.Visitor, "", visitOf(r).visitor.Token
 	case claims.Credential != "":
 	case a.Resume != nil:
 		claims.Scope = view.Hosted
@@ -197,8 +199,8 @@ func (a *api) viewClaims(r *request, v apps.Viewed, role string) (view.Claims, e
 
 // preflight replies to the CORS preflight of a page at an opaque origin, below its view token: it allows every method, and all headers
 // but credentials, so that the page can read why a request is refused. The other headers of a view are set already.
-func preflight() reply {
-	return reply{status: http.StatusOK, header: map[string]string{
+func preflight() rest.Reply {
+	return rest.Reply{Status: http.StatusOK, Header: map[string]string{
 		"Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE", "Access-Control-Allow-Headers": "*", "Access-Control-Max-Age": "7200",
 	}}
 }

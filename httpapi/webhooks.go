@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/rest"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -24,25 +26,25 @@ import (
 type webhookRoutes struct{ *api }
 
 // routes returns the rows of apps' webhooks, unless the host keeps apps itself.
-func (a webhookRoutes) routes() []Route {
+func (a webhookRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
 	const one = "/api/apps/:id"
-	routes := []Route{
-		{Method: get, Pattern: one + "/webhooks", Name: "listAppWebhooks", Grants: programs, Query: []string{"method", "path"}, Summary: "The webhooks of an app, their last calls and what these add up to by day", handle: a.listAppWebhooks},
-		{Method: get, Pattern: one + "/webhooks/invocations/:invocationId", Name: "getAppInvocation", Grants: programs, Summary: "One call of an app's webhooks with its log", handle: a.getAppInvocation},
-		{Method: post, Pattern: one + "/webhooks/invocations/:invocationId/_replay", Name: "replayAppInvocation", Grants: programs, Options: noOptions{}, Summary: "Run a call of a webhook once more", handle: a.replayAppInvocation},
-		{Method: get, Pattern: one + "/webhook-tokens", Name: "listWebhookTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens of an app's webhooks", handle: a.listWebhookTokens},
-		{Method: post, Pattern: one + "/webhook-tokens", Name: "createWebhookToken", Grants: credentials, Secret: true, Writes: InTx, Summary: "Make a token for an app's webhooks", handle: a.createWebhookToken},
-		{Method: get, Pattern: one + "/webhook-tokens/:tokenId", Name: "getWebhookToken", Grants: credentials, Secret: true, Summary: "One token of an app's webhooks", handle: a.getWebhookToken},
-		{Method: del, Pattern: one + "/webhook-tokens/:tokenId", Name: "deleteWebhookToken", Grants: credentials, Row: "webhook-token", Writes: InTx, Options: noOptions{}, Summary: "Revoke a token of an app's webhooks", handle: a.deleteWebhookToken},
-		{Method: post, Pattern: one + "/_rotate-webhook-secret", Name: "rotateWebhookSecret", Grants: credentials, Writes: InTx, Options: noOptions{}, Summary: "Replace what signs the tokens of an app's webhooks", handle: a.rotateWebhookSecret},
+	routes := []rest.Route{
+		{Method: get, Pattern: one + "/webhooks", Name: "listAppWebhooks", Grants: programs, Query: []string{"method", "path"}, Summary: "The webhooks of an app, their last calls and what these add up to by day", Handle: a.listAppWebhooks},
+		{Method: get, Pattern: one + "/webhooks/invocations/:invocationId", Name: "getAppInvocation", Grants: programs, Summary: "One call of an app's webhooks with its log", Handle: a.getAppInvocation},
+		{Method: post, Pattern: one + "/webhooks/invocations/:invocationId/_replay", Name: "replayAppInvocation", Grants: programs, Options: rest.NoOptions{}, Summary: "Run a call of a webhook once more", Handle: a.replayAppInvocation},
+		{Method: get, Pattern: one + "/webhook-tokens", Name: "listWebhookTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens of an app's webhooks", Handle: a.listWebhookTokens},
+		{Method: post, Pattern: one + "/webhook-tokens", Name: "createWebhookToken", Grants: credentials, Secret: true, Writes: rest.InTx, Summary: "Make a token for an app's webhooks", Handle: a.createWebhookToken},
+		{Method: get, Pattern: one + "/webhook-tokens/:tokenId", Name: "getWebhookToken", Grants: credentials, Secret: true, Summary: "One token of an app's webhooks", Handle: a.getWebhookToken},
+		{Method: del, Pattern: one + "/webhook-tokens/:tokenId", Name: "deleteWebhookToken", Grants: credentials, Row: "webhook-token", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Revoke a token of an app's webhooks", Handle: a.deleteWebhookToken},
+		{Method: post, Pattern: one + "/_rotate-webhook-secret", Name: "rotateWebhookSecret", Grants: credentials, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Replace what signs the tokens of an app's webhooks", Handle: a.rotateWebhookSecret},
 	}
 	for _, r := range []struct{ method, name string }{{get, "getWebhook"}, {post, "postWebhook"}, {put, "putWebhook"}} {
 		for _, at := range []struct{ pattern, name string }{{"/_hook", r.name + "Root"}, {"/_hook/*path", r.name}} {
-			routes = append(routes, Route{
-				Method: r.method, Pattern: one + at.pattern, Name: at.name, Grants: programs, Public: true, Foreign: true, AnyType: true, Slashes: true, Summary: "Call a webhook of an app", handle: a.callWebhook,
+			routes = append(routes, rest.Route{
+				Method: r.method, Pattern: one + at.pattern, Name: at.name, Grants: programs, Public: true, Foreign: true, AnyType: true, Slashes: true, Summary: "Call a webhook of an app", Handle: a.callWebhook,
 			})
 		}
 	}
@@ -90,18 +92,18 @@ type webhookDay struct {
 // listAppWebhooks serves GET /api/apps/{id}/webhooks: 200 and {routes: [{method, path, config}], recent: [the last 50 calls, newest first],
 // daily: [{day, count, avgDurationMs, errorCount} of the last 30 days, without days of no calls]}, to those who may change the app. With
 // method= and path= recent and daily are those of one route; one of them alone is 400, and so is a draft. 403; 404.
-func (a webhookRoutes) listAppWebhooks(r *request) (reply, error) {
-	query, err := parseQuery(r.Request)
+func (a webhookRoutes) listAppWebhooks(r *rest.Request) (rest.Reply, error) {
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	f := webhooks.Filter{Method: strings.ToUpper(query.Get("method")), Path: query.Get("path")}
 	if query.Has("method") != query.Has("path") || query.Has("method") && (f.Method == "" || f.Path == "") {
-		return reply{}, errs.New(errs.Invalid, "method and path go together: they name one route, such as ?method=POST&path=/stripe/payment")
+		return rest.Reply{}, errs.New(errs.Invalid, "method and path go together: they name one route, such as ?method=POST&path=/stripe/payment")
 	}
-	l, err := a.Webhooks.List(r.Context(), r.param("id"), f)
+	l, err := a.Webhooks.List(r.Context(), r.Param("id"), f)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	body := struct {
 		Routes []webhookRoute   `json:"routes"`
@@ -111,7 +113,7 @@ func (a webhookRoutes) listAppWebhooks(r *request) (reply, error) {
 	for _, route := range l.Routes {
 		config, err := publicConfig(route.Config)
 		if err != nil {
-			return reply{}, err
+			return rest.Reply{}, err
 		}
 		for _, method := range route.Methods {
 			body.Routes = append(body.Routes, webhookRoute{method, route.Path, config})
@@ -130,7 +132,7 @@ func (a webhookRoutes) listAppWebhooks(r *request) (reply, error) {
 	}
 	links := hal.Self(self+filter).With("inf:app", a.href("apps", l.App)).With("inf:app-webhook-tokens", a.href("apps", l.App, "webhook-tokens"))
 	links["inf:app-invocation"] = hal.Link{Href: self + "/invocations/{invocationId}", Templated: true}
-	return ok(hal.Resource{Links: links, Value: body, List: true}) // it changes with every call
+	return rest.OK(hal.Resource{Links: links, Value: body, List: true}) // it changes with every call
 }
 
 // average returns how many milliseconds a call of a day took, with three digits behind the point.
@@ -176,24 +178,24 @@ func (a *api) invocation(v webhooks.Invocation) hal.Resource {
 
 // getAppInvocation serves GET /api/apps/{id}/webhooks/invocations/{invocationId}: 200 and a call with its log, of a webhook or of a server
 // route, to those who may change the app; 400 for a draft; 403; 404.
-func (a webhookRoutes) getAppInvocation(r *request) (reply, error) {
-	v, err := a.Webhooks.Invocation(r.Context(), r.param("id"), r.param("invocationId"))
+func (a webhookRoutes) getAppInvocation(r *rest.Request) (rest.Reply, error) {
+	v, err := a.Webhooks.Invocation(r.Context(), r.Param("id"), r.Param("invocationId"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.invocation(v))
+	return rest.OK(a.invocation(v))
 }
 
 // replayAppInvocation serves POST /api/apps/{id}/webhooks/invocations/{invocationId}/_replay: it runs the handler once more with the
 // request that config.keep has kept, as the owner of the app, and waits for its end. 200 and the call that this is, with replayOf; what the
 // handler does wrong is in it. 400 for a draft; 403; 404, also for a request that is not kept; 409 if the route is gone, or the owner of
 // the app is disabled or gone.
-func (a webhookRoutes) replayAppInvocation(r *request) (reply, error) {
-	v, err := a.Webhooks.Replay(r.Context(), r.param("id"), r.param("invocationId"), a.bindWebhook)
+func (a webhookRoutes) replayAppInvocation(r *rest.Request) (rest.Reply, error) {
+	v, err := a.Webhooks.Replay(r.Context(), r.Param("id"), r.Param("invocationId"), a.bindWebhook)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(a.invocation(v))
+	return rest.OK(a.invocation(v))
 }
 
 // webhookToken encodes a token, with its key for those who may use it to write.
@@ -213,106 +215,106 @@ func (a webhookRoutes) webhookTokenLinks(t sessions.Token) hal.Links {
 }
 
 // webhookKeys returns what makes the keys of the tokens of an app. A caller with a token that can only read gets none.
-func (a webhookRoutes) webhookKeys(r *request, some bool) (func(sessions.Token) (string, error), error) {
-	if !some || r.who.ReadOnly {
+func (a webhookRoutes) webhookKeys(r *rest.Request, some bool) (func(sessions.Token) (string, error), error) {
+	if !some || r.Who.ReadOnly {
 		return func(sessions.Token) (string, error) { return "", nil }, nil
 	}
-	key, err := a.Webhooks.Keys(r.Context(), r.param("id"))
+	key, err := a.Webhooks.Keys(r.Context(), r.Param("id"))
 	return func(t sessions.Token) (string, error) { return key(t.ID, t.CreatedAt) }, err
 }
 
 // listWebhookTokens serves GET /api/apps/{id}/webhook-tokens: 200 and a page of the tokens of an app's webhooks, newest first, each with the
 // key that the secret of now signs; 400 for a draft; 403 for those who may not change the app; 404. A caller with a token that can only
 // read gets null for the keys.
-func (a webhookRoutes) listWebhookTokens(r *request) (reply, error) {
-	q, err := r.page(100)
+func (a webhookRoutes) listWebhookTokens(r *rest.Request) (rest.Reply, error) {
+	q, err := r.Page(100)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	page, err := a.Sessions.WebhookTokens(r.Context(), r.param("id"), q)
+	page, err := a.Sessions.WebhookTokens(r.Context(), r.Param("id"), q)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	key, err := a.webhookKeys(r, len(page.Rows) > 0)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	answer := collection(a.api, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource {
-		one, failed := a.webhookToken(r.who, t, key)
+	answer := rest.Collection(a.BaseURL, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource {
+		one, failed := a.webhookToken(r.Who, t, key)
 		if failed != nil {
 			err = failed
 		}
 		return one
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(answer)
+	return rest.OK(answer)
 }
 
 // createWebhookToken serves POST /api/apps/{id}/webhook-tokens {notes, expiresAt, restrict, cidr}: 201 and the token with its key. 400 for
 // a member that is not known, and for a draft; 403 for those who may not change the app, and for a caller with a token; 404.
-func (a webhookRoutes) createWebhookToken(r *request) (reply, error) {
-	in, err := decode[tokenInput](r)
+func (a webhookRoutes) createWebhookToken(r *rest.Request) (rest.Reply, error) {
+	in, err := rest.Decode[tokenInput](r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	n, err := in.token(sessions.Webhook)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	t, err := a.Sessions.CreateWebhookToken(r.Context(), r.param("id"), n)
+	t, err := a.Sessions.CreateWebhookToken(r.Context(), r.Param("id"), n)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	keys, err := a.webhookKeys(r, true)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	key, err := keys(t)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	app, err := a.Apps.Get(r.Context(), t.Entity.ID)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	creator, err := a.tokenCreator(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	links := a.webhookTokenLinks(t)
-	return created(links["self"].Href, hal.Resource{
-		Links: links, Value: newToken{tokenBody: newTokenBody(r.who, t), Key: key, Resource: &app.Name, User: creator},
+	return rest.Created(links["self"].Href, hal.Resource{
+		Links: links, Value: newToken{tokenBody: newTokenBody(r.Who, t), Key: key, Resource: &app.Name, User: creator},
 		Embedded: hal.Embedded{"inf:app": a.app(app, true)},
 	})
 }
 
 // getWebhookToken serves GET /api/apps/{id}/webhook-tokens/{tokenId}: 200 and the token with its key; 400 for a draft; 403; 404.
-func (a webhookRoutes) getWebhookToken(r *request) (reply, error) {
-	t, err := a.Sessions.WebhookToken(r.Context(), r.param("id"), r.param("tokenId"))
+func (a webhookRoutes) getWebhookToken(r *rest.Request) (rest.Reply, error) {
+	t, err := a.Sessions.WebhookToken(r.Context(), r.Param("id"), r.Param("tokenId"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	key, err := a.webhookKeys(r, true)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	one, err := a.webhookToken(r.who, t, key)
+	one, err := a.webhookToken(r.Who, t, key)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(one)
+	return rest.OK(one)
 }
 
 // deleteWebhookToken serves DELETE /api/apps/{id}/webhook-tokens/{tokenId}: 200 {id}; calls with the token are refused from now on. 400 for a
 // draft; 403; 404.
-func (a webhookRoutes) deleteWebhookToken(r *request) (reply, error) {
-	if err := a.Sessions.DeleteWebhookToken(r.Context(), r.param("id"), r.param("tokenId")); err != nil {
-		return reply{}, err
+func (a webhookRoutes) deleteWebhookToken(r *rest.Request) (rest.Reply, error) {
+	if err := a.Sessions.DeleteWebhookToken(r.Context(), r.Param("id"), r.Param("tokenId")); err != nil {
+		return rest.Reply{}, err
 	}
-	id := strings.ToLower(r.param("tokenId"))
-	return ok(hal.Resource{Links: hal.Self(a.href("apps", r.param("id"), "webhook-tokens", id)), Value: identified{id}})
+	id := strings.ToLower(r.Param("tokenId"))
+	return rest.OK(hal.Resource{Links: hal.Self(a.href("apps", r.Param("id"), "webhook-tokens", id)), Value: identified{id}})
 }
 
 // identified is an answer that names what a call has changed.
@@ -322,12 +324,12 @@ type identified struct {
 
 // rotateWebhookSecret serves POST /api/apps/{id}/_rotate-webhook-secret: 200 {id}; all keys that were given out are worth nothing from now
 // on, and lists have the new ones. 400 for a draft; 403; 404.
-func (a webhookRoutes) rotateWebhookSecret(r *request) (reply, error) {
-	id, err := a.Apps.RotateWebhookSecret(r.Context(), r.param("id"))
+func (a webhookRoutes) rotateWebhookSecret(r *rest.Request) (rest.Reply, error) {
+	id, err := a.Apps.RotateWebhookSecret(r.Context(), r.Param("id"))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(hal.Resource{Links: hal.Self(a.href("apps", id)), Value: identified{id}})
+	return rest.OK(hal.Resource{Links: hal.Self(a.href("apps", id)), Value: identified{id}})
 }
 
 // escapedHookPath returns what stands after _hook in the path of a request, still escaped, with one
@@ -345,19 +347,19 @@ func escapedHookPath(r *http.Request) string {
 // callWebhook serves GET, POST and PUT /api/apps/{id}/_hook/{path}?token=: what a handler of the app answers. 401, the same for every
 // reason, without a valid key, whatever else the request has; 401 if the signature that config.verify demands is wrong; 404 for a path that
 // no route has, 405 for a method that it does not have; 413; 500 and 504 for a handler that failed or took too long; 503 when too many run.
-func (a webhookRoutes) callWebhook(r *request) (reply, error) {
-	query, err := parseQuery(r.Request)
+func (a webhookRoutes) callWebhook(r *rest.Request) (rest.Reply, error) {
+	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	by, err := a.Webhooks.Unchecked().Admit(r.Context(), r.param("id"), query.Get("token"), actor.OriginOf(r.Context()).Address)
+	by, err := a.Webhooks.Unchecked().Admit(r.Context(), r.Param("id"), query.Get("token"), actor.OriginOf(r.Context()).Address)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	r.count(by.Tenant(), "app "+by.App())
-	r.maxBody = a.Webhooks.Unchecked().Limits().Body
+	r.Count(by.Tenant(), "app "+by.App())
+	r.MaxBody = a.Webhooks.Unchecked().Limits().Body
 	call := webhooks.Call{
-		Method: r.Method, Path: escapedHookPath(r.Request), Query: query, Header: handlerHeaders(r), Body: r.read, Bind: a.bindWebhook,
+		Method: r.Method, Path: escapedHookPath(r.Request), Query: query, Header: handlerHeaders(r), Body: r.Read, Bind: a.bindWebhook,
 	}
 	answer, err := a.detached(r.Context(), true, func(ctx context.Context, respond func(handlers.Response)) (handlers.Response, error) {
 		call.Respond = respond
@@ -365,7 +367,7 @@ func (a webhookRoutes) callWebhook(r *request) (reply, error) {
 		return answer, err
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return closedIn(handled(answer)), nil
 }
@@ -378,12 +380,12 @@ var webhookHeaders = map[string]string{
 }
 
 // closedIn adds webhookHeaders to an answer.
-func closedIn(answer reply) reply {
-	answer.header = maps.Clone(answer.header)
-	if answer.header == nil {
-		answer.header = map[string]string{}
+func closedIn(answer rest.Reply) rest.Reply {
+	answer.Header = maps.Clone(answer.Header)
+	if answer.Header == nil {
+		answer.Header = map[string]string{}
 	}
-	maps.Copy(answer.header, webhookHeaders)
+	maps.Copy(answer.Header, webhookHeaders)
 	return answer
 }
 

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"crypto/sha256"
@@ -31,7 +31,7 @@ type cursor struct {
 }
 
 // parseQuery reads the query parameters. Errors: errs.Invalid for escapes that are none.
-func parseQuery(r *http.Request) (url.Values, error) {
+func ParseQuery(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "The query is not properly escaped.")
@@ -40,8 +40,8 @@ func parseQuery(r *http.Request) (url.Values, error) {
 }
 
 // page reads start, limit, sort, q and cursor. Errors: errs.Invalid naming the parameter.
-func (r *request) page(defaultLimit int) (paging.Query, error) {
-	query, err := parseQuery(r.Request)
+func (r *Request) Page(defaultLimit int) (paging.Query, error) {
+	query, err := ParseQuery(r.Request)
 	if err != nil {
 		return paging.Query{}, err
 	}
@@ -88,13 +88,13 @@ func startBefore(start, limit int) int { return max(0, start-limit) }
 
 // newCursor makes the cursor of the page that begins behind a position, with start rows before it, or, for a prev link, of
 // the page that ends before a row at the position, which start rows precede.
-func newCursor(path string, query url.Values, start int, at *paging.Position, prev bool) string {
+func NewCursor(path string, query url.Values, start int, at *paging.Position, prev bool) string {
 	raw, _ := json.Marshal(cursor{List: listOf(path, query), Start: start, Value: at.Value, Key: at.Key, Before: prev})
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
 // listPath returns the path of a request as hrefs have it, also when a natural id is spelled otherwise.
-func listPath(r *request) string { return strings.ReplaceAll(r.URL.EscapedPath(), ":", "%3A") }
+func listPath(r *Request) string { return strings.ReplaceAll(r.URL.EscapedPath(), ":", "%3A") }
 
 // listOf names a list: its path and all that filters and orders it.
 func listOf(path string, query url.Values) string {
@@ -110,8 +110,8 @@ func listOf(path string, query url.Values) string {
 
 // collection encodes a page: self, prev and next links that keep all other parameters, and the rows under rel, which are
 // made when they are written.
-func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel string, extra map[string]any, row func(T) hal.Resource) hal.Resource {
-	query, _ := parseQuery(r.Request) // page has read it already
+func Collection[T any](baseURL string, r *Request, q paging.Query, p paging.Page[T], rel string, extra map[string]any, row func(T) hal.Resource) hal.Resource {
+	query, _ := ParseQuery(r.Request) // page has read it already
 	path := listPath(r)
 	at := func(start int, c string) string {
 		to := url.Values{}
@@ -123,9 +123,9 @@ func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel
 		if to.Del("cursor"); c != "" {
 			to.Set("cursor", c)
 		}
-		return a.BaseURL + path + "?" + to.Encode()
+		return baseURL + path + "?" + to.Encode()
 	}
-	self := a.BaseURL + path
+	self := baseURL + path
 	if len(query) > 0 {
 		self += "?" + query.Encode()
 	}
@@ -137,7 +137,7 @@ func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel
 		before, c := startBefore(start, q.Limit), ""
 		switch {
 		case p.First != nil:
-			c = newCursor(path, query, start, p.First, true)
+			c = NewCursor(path, query, start, p.First, true)
 		case start >= p.Total && q.Limit > 0: // nothing is here: the last page is before it
 			before = max(0, p.Total-1) / q.Limit * q.Limit
 		}
@@ -146,7 +146,7 @@ func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel
 	if p.More {
 		next := ""
 		if p.Last != nil {
-			next = newCursor(path, query, start+count, p.Last, false)
+			next = NewCursor(path, query, start+count, p.Last, false)
 		}
 		links.With("next", at(start+count, next))
 	}

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
@@ -18,15 +19,15 @@ import (
 type heaviness int
 
 const (
-	light heaviness = iota
+	Light heaviness = iota
 	// brief requests compute between reads of the body or writes of the answer: a search, a long page, an export, an
 	// upload. They take a place for each of these stretches.
-	brief
+	Brief
 	// long requests compute after the body has been read, in one transaction: an import, a restore, a deploy. They take a
 	// place from then on.
-	long
+	Long
 	// scan requests are long ones that first wait for another server, a directory. They take a place when that has ended.
-	scan
+	Scan
 )
 
 const (
@@ -39,25 +40,25 @@ const (
 
 // heavy limits how many heavy requests compute at once, fairly by tenant, so that light ones always find a processor and a
 // connection. Brief requests have a limiter of their own: they would wait for seconds behind long ones.
-type heavy struct {
-	brief, long *limiter.Limiter
-	transfers   *transfers
+type Heavy struct {
+	Brief, Long *limiter.Limiter
+	Transfers   *Transfers
 }
 
 // newHeavy returns a heavy with half as many places of each class as there are processors.
-func newHeavy(t *transfers) heavy {
+func NewHeavy(t *Transfers) Heavy {
 	n := int64(max(1, runtime.NumCPU()/2))
-	o := limiter.Options{Capacity: n, Timeout: maxWait, QueuePerKey: maxHeavyWaiting}
+	o := limiter.Options{Capacity: n, Timeout: MaxWait, QueuePerKey: maxHeavyWaiting}
 	ofOneTenant := o
 	ofOneTenant.PerKey = 1 // they would wait for each other in the database
-	return heavy{brief: limiter.New(o), long: limiter.New(ofOneTenant), transfers: t}
+	return Heavy{Brief: limiter.New(o), Long: limiter.New(ofOneTenant), Transfers: t}
 }
 
 // weigh returns how heavy a request is: what the route table says, or brief for a search, a long page or one far from the
 // beginning of its list. Parameters that the route does not have are ignored: with them a caller without a session could
 // hold a place on a route that waits for the network.
-func weigh(route *Route, r *http.Request) heaviness {
-	if route.Heavy != light || route.Public || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.URL.RawQuery, "=") {
+func Weigh(route *Route, r *http.Request) heaviness {
+	if route.Heavy != Light || route.Public || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.URL.RawQuery, "=") {
 		return route.Heavy
 	}
 	query := r.URL.Query()
@@ -70,9 +71,9 @@ func weigh(route *Route, r *http.Request) heaviness {
 	limit, _ := strconv.Atoi(given("limit"))
 	start, _ := strconv.Atoi(given("start"))
 	if given("q") != "" || limit > manyRows || start > manySkip {
-		return brief
+		return Brief
 	}
-	return light
+	return Light
 }
 
 // place is the place of one heavy request in a limiter. A light request has a nil place.
@@ -87,22 +88,22 @@ type place struct {
 }
 
 // place waits for a place for a request. The caller must call leave. It returns errs.Unavailable if none becomes free in time.
-func (h heavy) place(r *request, w heaviness) (*place, error) {
-	if w == light {
+func (h Heavy) Place(r *Request, w heaviness) (*place, error) {
+	if w == Light {
 		return nil, nil
 	}
-	p := &place{ctx: r.Context(), in: h.brief, tenant: r.who.Tenant}
-	if w == long {
-		p.in = h.long
+	p := &place{ctx: r.Context(), in: h.Brief, tenant: r.Who.Tenant}
+	if w == Long {
+		p.in = h.Long
 	}
-	if w == scan {
-		p.in, r.place = h.long, p
-		r.ctx = limiter.WithResume(p.ctx, p.resume)
+	if w == Scan {
+		p.in, r.place = h.Long, p
+		r.Ctx = limiter.WithResume(p.ctx, p.Resume)
 		return p, nil
 	}
 	ctx, done := p.ctx, func() {}
-	if isRead(r.Method) {
-		ctx, done = h.transfers.waiting(ctx)
+	if IsRead(r.Method) {
+		ctx, done = h.Transfers.Waiting(ctx)
 	}
 	defer done()
 	var err error
@@ -110,17 +111,17 @@ func (h heavy) place(r *request, w heaviness) (*place, error) {
 		return nil, limiter.Unavailable(err, "Too much that takes long is under way in this tenant, or in all. Try again.")
 	}
 	r.place = p
-	if w == brief { // an import or the like keeps its place for the transaction that it waits for
-		r.ctx = limiter.WithYield(p.ctx, p.yield)
+	if w == Brief { // an import or the like keeps its place for the transaction that it waits for
+		r.Ctx = limiter.WithYield(p.ctx, p.Yield)
 	}
 	if r.ContentLength != 0 {
-		r.Body = &yieldingBody{r.Body, p, w == brief}
+		r.Body = &yieldingBody{r.Body, p, w == Brief}
 	}
 	return p, nil
 }
 
 // yield frees the place while the request waits for its client, for memory or for SQLite's one writer.
-func (p *place) yield() {
+func (p *place) Yield() {
 	if p == nil {
 		return
 	}
@@ -134,7 +135,7 @@ func (p *place) yield() {
 
 // resume takes a place again, however many requests of the tenant wait. If none becomes free in time, the request continues
 // without one, so that its work is not lost.
-func (p *place) resume() {
+func (p *place) Resume() {
 	if p == nil {
 		return
 	}
@@ -149,11 +150,11 @@ func (p *place) resume() {
 }
 
 // leave frees the place for good.
-func (p *place) leave() {
+func (p *place) Leave() {
 	if p == nil {
 		return
 	}
-	p.yield()
+	p.Yield()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left = true
@@ -167,10 +168,10 @@ type yieldingBody struct {
 }
 
 func (b *yieldingBody) Read(p []byte) (int, error) {
-	b.place.yield()
+	b.place.Yield()
 	n, err := b.ReadCloser.Read(p)
 	if b.between || errors.Is(err, io.EOF) {
-		b.place.resume()
+		b.place.Resume()
 	}
 	return n, err
 }
@@ -182,13 +183,16 @@ type written struct {
 	ended func() // leaves the slot; nil before
 }
 
-// written returns the bytes of a file as a body that waits at its end.
-func (a *api) written(r *request, content io.Reader) *written {
+// newWritten returns the bytes of a file as a body that waits for a slot at its end.
+func NewWritten(r *Request, content io.Reader, slot func(r *Request) (leave func(), err error)) *written {
 	return &written{Reader: content, slot: func() (func(), error) {
-		r.place.yield() // the rest waits for others and computes little
-		return a.writeSlot(r)
+		r.place.Yield() // the rest waits for others and computes little
+		return slot(r)
 	}}
 }
+
+// maxWait is how long a request waits for a place, or for a slot for writes.
+const MaxWait = 30 * time.Second
 
 func (b *written) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
@@ -203,7 +207,7 @@ func (b *written) Read(p []byte) (int, error) {
 }
 
 // leave leaves the slot, if the body has one.
-func (b *written) leave() {
+func (b *written) Leave() {
 	if b.ended != nil {
 		b.ended()
 	}

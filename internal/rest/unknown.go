@@ -1,8 +1,9 @@
-package httpapi
+package rest
 
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -23,18 +24,18 @@ const (
 // route with Drops notes those that look misspelled instead. shown is an example of what a GET of
 // the same path answers, nil for none: its members, _links and _embedded are no error in a PUT or
 // PATCH, which sends back what was read.
-func (r *request) refuseUnknown(all []unknownMember, shown any) error {
+func (r *Request) RefuseUnknown(all []UnknownMember, shown any) error {
 	if len(all) == 0 {
 		return nil
 	}
 	if r.Method == http.MethodPut || r.Method == http.MethodPatch {
-		known, err := newShownMembers(shown)
+		known, err := NewShownMembers(shown)
 		if err != nil {
 			return err
 		}
 		all = slices.DeleteFunc(all, known.has)
 	}
-	if r.route.Drops {
+	if r.Route.Drops {
 		r.dropped = misspelled(all)
 		return nil
 	}
@@ -43,7 +44,7 @@ func (r *request) refuseUnknown(all []unknownMember, shown any) error {
 	}
 	texts := []string{}
 	for _, m := range all[:min(len(all), maxUnknownNamed)] {
-		texts = append(texts, errs.MessageOf(unknownName("member", m.at, m.name, m.known)))
+		texts = append(texts, errs.MessageOf(UnknownName("member", m.At, m.Name, m.Known)))
 	}
 	if more := len(all) - len(texts); more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
@@ -53,21 +54,21 @@ func (r *request) refuseUnknown(all []unknownMember, shown any) error {
 
 // refuseOptions returns errs.Invalid for a member of an argument that a function of handlers does
 // not know.
-func (by *filler) refuseOptions(function string) error {
-	if len(by.unknown) == 0 {
+func (by *Filler) RefuseOptions(function string) error {
+	if len(by.Unknown) == 0 {
 		return nil
 	}
-	m := by.unknown[0]
-	if meant := nearest(m.name, m.known); meant != "" {
-		return errs.New(errs.Invalid, "%s: unknown option %s: did you mean %s?", function, join(m.at, m.name), join(m.at, meant))
+	m := by.Unknown[0]
+	if meant := nearest(m.Name, m.Known); meant != "" {
+		return errs.New(errs.Invalid, "%s: unknown option %s: did you mean %s?", function, Join(m.At, m.Name), Join(m.At, meant))
 	}
-	return errs.New(errs.Invalid, "%s: unknown option %.64q: it has %s", function, join(m.at, m.name), strings.Join(m.known, ", "))
+	return errs.New(errs.Invalid, "%s: unknown option %.64q: it has %s", function, Join(m.At, m.Name), strings.Join(m.Known, ", "))
 }
 
 // misspelled returns those members that are probably misspellings of known ones.
-func misspelled(all []unknownMember) (out []unknownMember) {
+func misspelled(all []UnknownMember) (out []UnknownMember) {
 	for _, m := range all[:min(len(all), maxUnknownRead)] {
-		if nearest(m.name, m.known) != "" && len(out) < maxUnknownTold {
+		if nearest(m.Name, m.Known) != "" && len(out) < maxUnknownTold {
 			out = append(out, m)
 		}
 	}
@@ -76,12 +77,12 @@ func misspelled(all []unknownMember) (out []unknownMember) {
 
 // warnOfDropped tells in Warning headers and in the log which members were left out although they
 // look misspelled.
-func (a *api) warnOfDropped(w http.ResponseWriter, r *request) {
+func (r *Request) WarnOfDropped(w http.ResponseWriter, log *slog.Logger) {
 	for _, m := range r.dropped {
-		name, meant := join(m.at, m.name), join(m.at, nearest(m.name, m.known))
+		name, meant := Join(m.At, m.Name), Join(m.At, nearest(m.Name, m.Known))
 		text := fmt.Sprintf("the member %s was left out: did you mean %s?", name, meant)
 		w.Header().Add("Warning", "299 - "+strconv.QuoteToASCII(text))
-		a.Log.WarnContext(r.Context(), "a member of a body was left out", "tenant", r.who.Tenant, "user", r.who.User,
+		log.WarnContext(r.Context(), "a member of a body was left out", "tenant", r.Who.Tenant, "user", r.Who.User,
 			"method", r.Method, "path", r.URL.Path, "member", name, "meant", meant)
 	}
 	r.dropped = nil
@@ -90,7 +91,7 @@ func (a *api) warnOfDropped(w http.ResponseWriter, r *request) {
 // shownMembers are the members of what a GET answers: of an object those of its members, else nil.
 type shownMembers map[string]json.RawMessage
 
-func newShownMembers(example any) (shownMembers, error) {
+func NewShownMembers(example any) (shownMembers, error) {
 	all := shownMembers{}
 	if example != nil {
 		raw, err := hal.Append(nil, example)
@@ -106,9 +107,9 @@ func newShownMembers(example any) (shownMembers, error) {
 }
 
 // has reports whether a GET answers a member that a body has.
-func (s shownMembers) has(m unknownMember) bool {
-	if m.at != "" {
-		for name := range strings.SplitSeq(m.at, ".") {
+func (s shownMembers) has(m UnknownMember) bool {
+	if m.At != "" {
+		for name := range strings.SplitSeq(m.At, ".") {
 			var inner shownMembers
 			if json.Unmarshal(s[name], &inner) != nil {
 				return false
@@ -116,6 +117,6 @@ func (s shownMembers) has(m unknownMember) bool {
 			s = inner
 		}
 	}
-	_, has := s[m.name]
+	_, has := s[m.Name]
 	return has
 }

@@ -1,9 +1,7 @@
-package httpapi
+package rest
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -29,7 +27,7 @@ type Memory struct {
 const maxWaiting, maxWaitingOf = 1000, 200
 
 // small is the most bytes that do not count.
-const small = 64 << 10
+const Small = 64 << 10
 
 // How many times as many bytes of bodies may be in temporary files as in memory.
 const (
@@ -38,24 +36,24 @@ const (
 )
 
 // disk returns the limits of temporary files.
-func (m Memory) disk() Memory {
+func (m Memory) Disk() Memory {
 	m.User, m.Tenant, m.All = onDisk*m.User, onDisk*m.Tenant, allOnDisk*m.All
 	return m
 }
 
 // answers returns the limiter of answers. It lets those wait longest that cannot be made twice; see response.await.
-func (m Memory) answers() *limiter.Limiter {
+func (m Memory) Answers() *limiter.Limiter {
 	m.Wait *= 10
-	return m.limiter(0)
+	return m.Limiter(0)
 }
 
-func (m Memory) limiter(reserve int64) *limiter.Limiter {
+func (m Memory) Limiter(reserve int64) *limiter.Limiter {
 	return limiter.New(limiter.Options{
 		Capacity: m.All, Reserve: reserve, PerKey: m.Tenant, PerSubkey: m.User, Timeout: m.Wait, Queue: maxWaiting, QueuePerKey: maxWaitingOf,
 	})
 }
 
-func (m Memory) withDefaults() Memory {
+func (m Memory) WithDefaults() Memory {
 	if m.User == 0 {
 		m.User = 12 << 20
 	}
@@ -72,7 +70,7 @@ func (m Memory) withDefaults() Memory {
 }
 
 // errNoMemory ends the encoding of an answer for which there is not enough memory. The answer is encoded again when there is.
-var errNoMemory = errs.New(errs.Unavailable, "Too many large answers are on their way at the moment. Try again.")
+var ErrNoMemory = errs.New(errs.Unavailable, "Too many large answers are on their way at the moment. Try again.")
 
 // memory is the memory that one request holds of a limiter.
 type memory struct {
@@ -93,26 +91,26 @@ var canceled = func() context.Context {
 }()
 
 // hold acquires n more bytes. It returns errNoMemory if they are not free.
-func (m *memory) hold(n int) error {
+func (m *memory) Hold(n int) error {
 	if m.used += int64(n); m.used <= m.held || m.held >= m.most {
 		return nil
 	}
 	if m.acquire(canceled, m.used-m.held) != nil {
-		return errNoMemory
+		return ErrNoMemory
 	}
 	return nil
 }
 
 // wait releases what is held, and waits until as much as hold failed to acquire is free: at least one page, unless m.exact.
-func (m *memory) wait(ctx context.Context, timeout time.Duration) error {
+func (m *memory) Wait(ctx context.Context, timeout time.Duration) error {
 	need := m.used
 	if !m.exact {
 		need = max(need, paging.MaxBytes)
 	}
-	m.release()
+	m.Release()
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, limiter.ErrBusy)
 	defer cancel()
-	return limiter.Unavailable(m.acquire(ctx, need), errs.MessageOf(errNoMemory))
+	return limiter.Unavailable(m.acquire(ctx, need), errs.MessageOf(ErrNoMemory))
 }
 
 func (m *memory) acquire(ctx context.Context, n int64) error {
@@ -127,52 +125,18 @@ func (m *memory) acquire(ctx context.Context, n int64) error {
 }
 
 // await acquires n bytes for an answer that cannot be made twice. It waits ten times as long as a read does.
-func (w *response) await(ctx context.Context, n int64) error {
-	w.place.yield()
-	defer w.place.resume()
-	ctx, done := w.transfers.waiting(ctx)
+func (w *Response) await(ctx context.Context, n int64) error {
+	w.Place.Yield()
+	defer w.Place.Resume()
+	ctx, done := w.Transfers.Waiting(ctx)
 	defer done()
-	return limiter.Unavailable(w.memory.acquire(ctx, n), errs.MessageOf(errNoMemory))
+	return limiter.Unavailable(w.Memory.acquire(ctx, n), errs.MessageOf(ErrNoMemory))
 }
 
 // release releases everything that is held.
-func (m *memory) release() {
+func (m *memory) Release() {
 	for _, release := range m.releases {
 		release()
 	}
 	m.held, m.used, m.exact, m.releases = 0, 0, false, nil
-}
-
-// answer calls the handler and writes its reply. If there is no memory for the large answer to a read, answer waits for some,
-// with neither memory nor a database connection, and calls the handler again.
-func (a *api) answer(w *response, route *Route, r *request) error {
-	r.answer = &w.memory
-	r.count(r.who.Tenant, r.who.User)
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return a.answerOnce(w, route, r)
-	}
-	w.repeatable = true
-	for range 3 {
-		err := a.answerOnce(w, route, r)
-		if !errors.Is(err, errNoMemory) {
-			return err
-		}
-		w.place.yield()
-		ctx, done := a.transfers.waiting(r.Context())
-		err = w.memory.wait(ctx, a.Memory.Wait)
-		if done(); err != nil {
-			return err
-		}
-		w.place.resume()
-	}
-	return a.answerOnce(w, route, r)
-}
-
-func (a *api) answerOnce(w *response, route *Route, r *request) error {
-	answer, err := a.call(route, r)
-	a.warnOfDropped(w, r)
-	if err != nil {
-		return err
-	}
-	return answer.write(w, r.Request)
 }

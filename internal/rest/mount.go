@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"net/http"
@@ -13,7 +13,7 @@ import (
 var mountPath = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
 
 // parseBaseURL returns the origin and the path of a base URL, neither with a slash at its end. Errors: errs.Invalid.
-func parseBaseURL(text string) (origin, mount string, err error) {
+func ParseBaseURL(text string) (origin, mount string, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsAny(text, "?#") {
 		return "", "", errs.Wrap(errs.Invalid, err, "the base URL %q must be http:// or https://, a host and perhaps a path, such as https://content.example.com or https://example.com/content", text)
@@ -26,7 +26,7 @@ func parseBaseURL(text string) (origin, mount string, err error) {
 }
 
 // unmounted returns a request as it would be without the mount path before its own.
-func unmounted(r *http.Request, mount string) *http.Request {
+func Unmounted(r *http.Request, mount string) *http.Request {
 	path, below := strings.CutPrefix(r.URL.Path, mount)
 	raw, rawBelow := strings.CutPrefix(r.URL.RawPath, mount)
 	if mount == "" || !below || r.URL.RawPath != "" && !rawBelow || path != "" && path[0] != '/' {

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"net/http"
@@ -65,8 +65,8 @@ type Route struct {
 	File    bool
 	Summary string
 
-	guard  func(r *request) error // checks what else the caller needs, before the rest of the request is read
-	handle func(r *request) (reply, error)
+	Guard  func(r *Request) error // checks what else the caller needs, before the rest of the request is read
+	Handle func(r *Request) (Reply, error)
 }
 
 // Writes says who begins the transaction of a route that writes, and when.
@@ -90,7 +90,7 @@ const (
 // httprouter cannot hold a literal beside a parameter (/api/apps/drafts and /api/apps/:id). So each route is registered
 // under its shape, in which such a literal is the parameter too, and lookups tell the routes of one shape apart by their
 // literals.
-type router struct {
+type Router struct {
 	tree    *httprouter.Router
 	methods []string // in the order of Allow
 }
@@ -114,12 +114,12 @@ type candidate struct {
 	literals []literal
 }
 
-func newRouter(routes []Route) (*router, error) {
+func NewRouter(routes []Route) (*Router, error) {
 	shapes, err := shapesOf(routes)
 	if err != nil {
 		return nil, err
 	}
-	rt := &router{tree: httprouter.New()}
+	rt := &Router{tree: httprouter.New()}
 	leaves, all := map[string][]candidate{}, map[string][]candidate{} // of a method and a shape, and of a shape
 	for i := range routes {
 		shape := strings.Join(shapes[i], "/")
@@ -177,7 +177,7 @@ func hasGap(pattern string, p httprouter.Params) bool {
 	return strings.HasSuffix(value, "/") || strings.Contains(value, "//")
 }
 
-func (rt *router) lookup(method, path string) *found {
+func (rt *Router) lookup(method, path string) *found {
 	handle, params, _ := rt.tree.Lookup(method, path)
 	if handle == nil {
 		return nil
@@ -191,7 +191,7 @@ func (rt *router) lookup(method, path string) *found {
 }
 
 // find returns the route of an escaped path and its parameters, unescaped once. Errors: errs.NotFound, a notAllowed.
-func (rt *router) find(method, path string) (*Route, httprouter.Params, error) {
+func (rt *Router) Find(method, path string) (*Route, httprouter.Params, error) {
 	looked := method
 	if method == http.MethodHead {
 		looked = http.MethodGet // net/http leaves the body out
@@ -214,7 +214,7 @@ func (rt *router) find(method, path string) (*Route, httprouter.Params, error) {
 }
 
 // missing returns errs.NotFound for an unknown path, or a notAllowed with the methods of a known one.
-func (rt *router) missing(method, path string) error {
+func (rt *Router) missing(method, path string) error {
 	var allow []string
 	for _, m := range rt.methods {
 		if rt.lookup(m, path) != nil {
@@ -227,21 +227,21 @@ func (rt *router) missing(method, path string) error {
 	if len(allow) == 0 {
 		return errs.New(errs.NotFound, "There is no such route.")
 	}
-	refused := notAllowed{methods: strings.Join(allow, ", ")}
+	refused := NotAllowed{Methods: strings.Join(allow, ", ")}
 	if f := rt.lookup(method, path+"/x"); f != nil && strings.Contains(f.route.Pattern, "/*") {
-		refused.instead = method + " " + templateOf(f.route.Pattern)
+		refused.instead = method + " " + TemplateOf(f.route.Pattern)
 	}
 	return refused
 }
 
 // notAllowed is the error of a request with a method that its path does not have.
-type notAllowed struct {
-	methods string // those that the path has
+type NotAllowed struct {
+	Methods string // those that the path has
 	instead string // the route of a file below the path that has the method, "" for none
 }
 
-func (n notAllowed) Error() string {
-	text := "This route has the methods " + n.methods + "."
+func (n NotAllowed) Error() string {
+	text := "This route has the methods " + n.Methods + "."
 	if n.instead != "" {
 		text += " A file has its path in the address: " + n.instead + "."
 	}
@@ -249,10 +249,10 @@ func (n notAllowed) Error() string {
 }
 
 // templateOf returns a pattern as it is written for people: /api/apps/{id}/contents/{path}.
-func templateOf(pattern string) string {
+func TemplateOf(pattern string) string {
 	segments := strings.Split(pattern, "/")
 	for i, s := range segments {
-		if isParam(s) || isCatchAll(s) {
+		if IsParam(s) || IsCatchAll(s) {
 			segments[i] = "{" + s[1:] + "}"
 		}
 	}
@@ -283,9 +283,9 @@ func widen(shapes [][]string, depth int) error {
 	param, first := "", shapes[0][depth]
 	for _, s := range shapes {
 		switch segment := s[depth]; {
-		case segment != first && (isCatchAll(segment) || isCatchAll(first)):
+		case segment != first && (IsCatchAll(segment) || IsCatchAll(first)):
 			return errs.New(errs.Invalid, "routes part at %s and %s: nothing can stand beside a catch-all", first, segment)
-		case !isParam(segment) || segment == param:
+		case !IsParam(segment) || segment == param:
 		case param != "":
 			return errs.New(errs.Invalid, "routes name one place %s and %s", param, segment)
 		default:
@@ -311,14 +311,14 @@ func widen(shapes [][]string, depth int) error {
 	return nil
 }
 
-func isParam(segment string) bool { return strings.HasPrefix(segment, ":") }
+func IsParam(segment string) bool { return strings.HasPrefix(segment, ":") }
 
-func isCatchAll(segment string) bool { return strings.HasPrefix(segment, "*") }
+func IsCatchAll(segment string) bool { return strings.HasPrefix(segment, "*") }
 
 func literals(pattern string, shape []string) (out []literal) {
 	place := 0
 	for i, s := range strings.Split(pattern, "/") {
-		if !isParam(shape[i]) && !isCatchAll(shape[i]) {
+		if !IsParam(shape[i]) && !IsCatchAll(shape[i]) {
 			continue
 		}
 		if s != shape[i] {
@@ -328,3 +328,8 @@ func literals(pattern string, shape []string) (out []literal) {
 	}
 	return out
 }
+
+// Grants is what a route gives its callers beyond content. The pages and handlers of an app call
+// the routes of nothing, and no others, whatever the manifest and the rights of the viewer allow:
+// an app must not lead its viewers to give away their rights.
+type Grants string

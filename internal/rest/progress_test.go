@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"errors"
@@ -31,12 +31,12 @@ func TestProgress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				is := is.New(t)
-				all := &transfers{idle: 30 * time.Second, drained: time.Second}
+				all := &Transfers{idle: 30 * time.Second, Drained: time.Second}
 				var deadline time.Time
-				one := all.begin(func(at time.Time) error { deadline = at; return nil })
+				one := all.Begin(func(at time.Time) error { deadline = at; return nil })
 				var err error
 				for range c.times {
-					_, err = one.step(func() (int, error) {
+					_, err = one.Step(func() (int, error) {
 						time.Sleep(min(c.pause, time.Until(deadline)+time.Nanosecond))
 						if time.Now().After(deadline) {
 							return 0, errCut

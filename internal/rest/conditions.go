@@ -1,7 +1,6 @@
-package httpapi
+package rest
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,17 +10,17 @@ import (
 )
 
 // conditions are the headers If-Match and If-None-Match of a request.
-type conditions struct{ match, noneMatch *tags }
+type conditions struct{ Match, NoneMatch *tags }
 
 // tags is the value of one of them: * or entity tags as they are spelled, with quotes and W/.
 type tags struct {
-	any  bool
-	list []string
+	Any  bool
+	List []string
 }
 
 // newConditions returns the conditions of a request, nil if it has none. It returns errs.Invalid for a header that is
 // malformed.
-func newConditions(h http.Header) (*conditions, error) {
+func NewConditions(h http.Header) (*conditions, error) {
 	match, noneMatch := h["If-Match"], h["If-None-Match"]
 	if match == nil && noneMatch == nil {
 		return nil, nil
@@ -31,7 +30,7 @@ func newConditions(h http.Header) (*conditions, error) {
 		name  string
 		lines []string
 		into  **tags
-	}{{"If-Match", match, &c.match}, {"If-None-Match", noneMatch, &c.noneMatch}} {
+	}{{"If-Match", match, &c.Match}, {"If-None-Match", noneMatch, &c.NoneMatch}} {
 		if header.lines == nil {
 			continue
 		}
@@ -47,13 +46,13 @@ func newConditions(h http.Header) (*conditions, error) {
 // parseTags parses "*" or a list of entity tags (RFC 9110, 8.8.3).
 func parseTags(text string) (*tags, bool) {
 	if strings.Trim(text, " \t") == "*" {
-		return &tags{any: true}, true
+		return &tags{Any: true}, true
 	}
 	var t tags
 	for {
 		text = strings.TrimLeft(text, " \t,")
 		if text == "" {
-			return &t, len(t.list) > 0
+			return &t, len(t.List) > 0
 		}
 		rest := strings.TrimPrefix(text, "W/")
 		if rest[:min(1, len(rest))] != `"` {
@@ -64,7 +63,7 @@ func parseTags(text string) (*tags, bool) {
 			return nil, false
 		}
 		size := len(text) - len(rest) + end + 2
-		t.list = append(t.list, text[:size])
+		t.List = append(t.List, text[:size])
 		text = strings.TrimLeft(text[size:], " \t")
 		if text != "" && text[0] != ',' {
 			return nil, false
@@ -83,31 +82,31 @@ func versionOf(tag string) string {
 
 // fits reports whether a row meets the conditions of a write. If-Match compares strongly, If-None-Match weakly.
 func (c *conditions) fits(version string, exists bool) bool {
-	if m := c.match; m != nil {
+	if m := c.Match; m != nil {
 		same := func(tag string) bool { return versionOf(tag) == version && version != "" }
-		if !exists || !m.any && !slices.ContainsFunc(m.list, same) {
+		if !exists || !m.Any && !slices.ContainsFunc(m.List, same) {
 			return false
 		}
 	}
-	if n := c.noneMatch; n != nil && exists {
+	if n := c.NoneMatch; n != nil && exists {
 		same := func(tag string) bool { return versionOf(strings.TrimPrefix(tag, "W/")) == version }
-		return !n.any && !slices.ContainsFunc(n.list, same)
+		return !n.Any && !slices.ContainsFunc(n.List, same)
 	}
 	return true
 }
 
 // unchanged reports whether a client that has sent these conditions with a GET has the resource with this tag already.
 func (c *conditions) unchanged(tag string) bool {
-	if c == nil || c.noneMatch == nil {
+	if c == nil || c.NoneMatch == nil {
 		return false
 	}
-	return c.noneMatch.any || slices.ContainsFunc(c.noneMatch.list, func(t string) bool { return strings.TrimPrefix(t, "W/") == tag })
+	return c.NoneMatch.Any || slices.ContainsFunc(c.NoneMatch.List, func(t string) bool { return strings.TrimPrefix(t, "W/") == tag })
 }
 
 // guarded returns the guard of a conditional write, nil for a write without conditions and for other requests. It returns
 // errs.Stale if the route's resource has no entity tag that could fit.
-func (r *request) guarded(route *Route) (*guard.Guard, error) {
-	c := r.conditions
+func (r *Request) Guarded(route *Route) (*guard.Guard, error) {
+	c := r.Conditions
 	if c == nil || r.Method != http.MethodPut && r.Method != http.MethodDelete {
 		return nil, nil
 	}
@@ -115,30 +114,10 @@ func (r *request) guarded(route *Route) (*guard.Guard, error) {
 		if route.AnyType { // a handler of an app, which reads them itself
 			return nil, nil
 		}
-		if c.match != nil && !c.match.any {
+		if c.Match != nil && !c.Match.Any {
 			return nil, errs.New(errs.Stale, "This resource has no ETag that If-Match could fit.")
 		}
 		return nil, nil
 	}
 	return &guard.Guard{Row: route.Row, Fits: c.fits}, nil
-}
-
-// handleGuarded runs the handler of a conditional write in the transaction in ctx, if it has one. A write that no store has
-// checked wrote to a row that does not exist, which is for the condition to decide too; without a transaction the store
-// itself decides that.
-func (a *api) handleGuarded(ctx context.Context, route *Route, r *request, g *guard.Guard) (reply, error) {
-	if err := a.nameEntities(r); err != nil {
-		return reply{}, err
-	}
-	if g == nil {
-		return route.handle(r)
-	}
-	plain := r.ctx
-	defer func() { r.ctx = plain }()
-	r.ctx = guard.With(ctx, g)
-	answer, err := route.handle(r)
-	if err != nil {
-		return reply{}, err
-	}
-	return answer, g.Missing()
 }

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"net/http"
@@ -9,12 +9,12 @@ import (
 // The media types of answers. An answer is application/json unless the client prefers application/hal+json.
 const (
 	typeJSON = "application/json; charset=utf-8"
-	typeHAL  = "application/hal+json"
+	TypeHAL  = "application/hal+json"
 )
 
 // mediaType returns the media type of the answer to a request with these headers: application/hal+json if the client
 // prefers it to application/json, else application/json. acceptable is false if the client accepts neither.
-func mediaType(h http.Header) (name string, acceptable bool) {
+func MediaType(h http.Header) (name string, acceptable bool) {
 	var ranges []mediaRange
 	for _, line := range h.Values("Accept") {
 		ranges = append(ranges, mediaRanges(line)...)
@@ -27,7 +27,7 @@ func mediaType(h http.Header) (name string, acceptable bool) {
 	case json == 0 && hal == 0:
 		return typeJSON, false
 	case hal > json:
-		return typeHAL, true
+		return TypeHAL, true
 	}
 	return typeJSON, true
 }

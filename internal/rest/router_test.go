@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ func TestRouter(t *testing.T) {
 		routes = append(routes, Route{Method: r[0], Pattern: r[1], Name: r[0] + " " + r[1]})
 	}
 	is := is.New(t)
-	rt, err := newRouter(routes)
+	rt, err := NewRouter(routes)
 	is.NoErr(err)
 	for path, want := range map[string]string{
 		"GET /apps/x": "GET /apps/:id", "GET /apps/drafts": "GET /apps/drafts", "PUT /apps/drafts": "GET, HEAD", "HEAD /apps/drafts": "GET /apps/drafts",
@@ -39,10 +39,10 @@ func TestRouter(t *testing.T) {
 	} {
 		is.Equal(nameOf(t, rt, path), want)
 	}
-	_, err = newRouter([]Route{{Method: "GET", Pattern: "/a/:id"}, {Method: "GET", Pattern: "/a/:name/b"}})
+	_, err = NewRouter([]Route{{Method: "GET", Pattern: "/a/:id"}, {Method: "GET", Pattern: "/a/:name/b"}})
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	for _, beside := range []string{"/a/b", "/a/:id", "/a/b/c", "/a/*rest"} { // nothing can stand beside a catch-all
-		_, err = newRouter([]Route{{Method: "GET", Pattern: "/a/*path"}, {Method: "PUT", Pattern: beside}})
+		_, err = NewRouter([]Route{{Method: "GET", Pattern: "/a/*path"}, {Method: "PUT", Pattern: beside}})
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 	}
 }
@@ -50,14 +50,14 @@ func TestRouter(t *testing.T) {
 // TestCatchAll: its value has no slash before it, and is unescaped once.
 func TestCatchAll(t *testing.T) {
 	is := is.New(t)
-	rt, err := newRouter([]Route{{Method: "GET", Pattern: "/a/:id/*path"}})
+	rt, err := NewRouter([]Route{{Method: "GET", Pattern: "/a/:id/*path"}})
 	is.NoErr(err)
 	for target, want := range map[string]string{
 		"/a/x/b": "b", "/a/x/b/c%20d.txt": "b/c d.txt", "/a/x/b%2Fc": "b/c", "/a/x/%252F": "%2F", "/a/x/../b": "../b", "/a/x/%2Fb": "/b",
 	} {
 		u, err := url.ParseRequestURI(target)
 		is.NoErr(err)
-		_, params, err := rt.find("GET", u.EscapedPath())
+		_, params, err := rt.Find("GET", u.EscapedPath())
 		is.NoErr(err)
 		is.Equal(params.ByName("path"), want)
 		is.Equal(params.ByName("id"), "x")
@@ -65,27 +65,20 @@ func TestCatchAll(t *testing.T) {
 }
 
 // nameOf is the name of the route that a request finds, or what it may use instead, or 404.
-func nameOf(t *testing.T, rt *router, request string) string {
+func nameOf(t *testing.T, rt *Router, request string) string {
 	t.Helper()
 	method, target, _ := strings.Cut(request, " ")
 	r, err := http.NewRequest(method, "/", nil)
 	is.New(t).NoErr(err)
 	r.URL, err = url.ParseRequestURI(target)
 	is.New(t).NoErr(err)
-	route, _, err := rt.find(method, r.URL.EscapedPath())
-	var allow notAllowed
+	route, _, err := rt.Find(method, r.URL.EscapedPath())
+	var allow NotAllowed
 	switch {
 	case errors.As(err, &allow):
-		return allow.methods
+		return allow.Methods
 	case err != nil:
 		return "404"
 	}
 	return route.Name
-}
-
-func TestBaseURL(t *testing.T) {
-	for text, ok := range map[string]bool{"": true, "https://a.example": true, "http://127.0.0.1:8080/": true, "a.example": false, "https://a.example/path": true, "ftp://a.example": false} {
-		_, err := New(Config{BaseURL: text})
-		is.New(t).Equal(err == nil, ok)
-	}
 }

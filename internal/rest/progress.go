@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // The least that a client must do to keep its connection: take or send a byte within Config.Idle, and after that minRate on
 // average. The time that this server computes does not count.
 const (
-	defaultIdle = 30 * time.Second
+	DefaultIdle = 30 * time.Second
 	minRate     = 1 << 10 // bytes a second
 
 	chunkSize = 16 << 10 // bytes of an answer that are written at once, each with a deadline of its own
@@ -21,24 +21,31 @@ const (
 )
 
 // transfers tracks the bodies and answers of all requests while they are sent.
-type transfers struct {
+type Transfers struct {
 	idle     time.Duration // of Config
-	drained  time.Duration // idle while the server stops
+	Drained  time.Duration // idle while the server stops
 	draining atomic.Bool
-	running  atomic.Int64 // requests being served
+	Running  atomic.Int64 // requests being served
 
-	stopping context.Context // ends with the call of Drain
+	Stopping context.Context // ends with the call of Drain
 	stop     context.CancelFunc
-	ending   context.Context // ends lastAnswers before Drain returns
+	Ending   context.Context // ends lastAnswers before Drain returns
 	end      context.CancelFunc
 
 	mu  sync.Mutex
 	all map[*transfer]struct{}
 }
 
+// start makes transfers ready for their first request.
+func (t *Transfers) Start(idle, drained time.Duration) {
+	t.idle, t.Drained = idle, drained
+	t.Stopping, t.stop = context.WithCancel(context.Background())
+	t.Ending, t.end = context.WithCancel(context.Background())
+}
+
 // transfer is a body that comes in, or an answer that goes out. Its deadlines are those of the connection.
 type transfer struct {
-	of       *transfers
+	of       *Transfers
 	deadline func(time.Time) error // recorders in tests have none
 
 	mu    sync.Mutex // Drain has a goroutine of its own
@@ -48,9 +55,9 @@ type transfer struct {
 
 // waiting returns a context for a read that waits for a limiter. It is canceled with ErrBusy when the server stops, so that
 // the client is told to try again. The caller must call done.
-func (t *transfers) waiting(ctx context.Context) (_ context.Context, done func()) {
+func (t *Transfers) Waiting(ctx context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(t.stopping, func() { cancel(limiter.ErrBusy) })
+	stop := context.AfterFunc(t.Stopping, func() { cancel(limiter.ErrBusy) })
 	return ctx, func() {
 		stop()
 		cancel(nil)
@@ -58,7 +65,7 @@ func (t *transfers) waiting(ctx context.Context) (_ context.Context, done func()
 }
 
 // begin returns a transfer that Drain can end. The caller ends it.
-func (t *transfers) begin(deadline func(time.Time) error) *transfer {
+func (t *Transfers) Begin(deadline func(time.Time) error) *transfer {
 	one := &transfer{of: t, deadline: deadline}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,7 +86,7 @@ func (one *transfer) end() {
 }
 
 // step does one read or write of a transfer within the time that the client has for it.
-func (one *transfer) step(do func() (int, error)) (int, error) {
+func (one *transfer) Step(do func() (int, error)) (int, error) {
 	begun := one.extend()
 	n, err := do()
 	one.mu.Lock()
@@ -102,7 +109,7 @@ func (one *transfer) extend() time.Time {
 }
 
 // rest takes the deadline back until the next step: the answer waits for something else than the client.
-func (one *transfer) rest() {
+func (one *transfer) Rest() {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	if !one.of.draining.Load() {
@@ -111,9 +118,9 @@ func (one *transfer) rest() {
 }
 
 // timeout returns how long a client may send and take nothing.
-func (t *transfers) timeout() time.Duration {
+func (t *Transfers) timeout() time.Duration {
 	if t.draining.Load() {
-		return min(t.idle, t.drained)
+		return min(t.idle, t.Drained)
 	}
 	return t.idle
 }
@@ -121,11 +128,10 @@ func (t *transfers) timeout() time.Duration {
 // lastAnswers is how long, before Drain returns, the answers have that handlers are ended for.
 const lastAnswers = 2 * time.Second
 
-// Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do then.
+// drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do then.
 // From its call on, clients that take or send nothing for a short while are cut, and reads that wait for memory or for their
 // place are answered 503. So are handlers that have not answered when ctx is about to end.
-func (a *api) Drain(ctx context.Context) error {
-	t := &a.transfers
+func (t *Transfers) Drain(ctx context.Context) error {
 	t.draining.Store(true)
 	t.stop()
 	t.mu.Lock()
@@ -138,7 +144,7 @@ func (a *api) Drain(ctx context.Context) error {
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for t.running.Load() > 0 {
+	for t.Running.Load() > 0 {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -150,19 +156,19 @@ func (a *api) Drain(ctx context.Context) error {
 
 // Write writes a part of an answer, in chunks: a client that takes nothing, or too little, is cut. It waits for the client,
 // and the request has no place meanwhile.
-func (w *response) Write(p []byte) (int, error) {
-	w.place.yield()
-	defer w.place.resume()
-	if w.out == nil && len(p) <= tinySize {
+func (w *Response) Write(p []byte) (int, error) {
+	w.Place.Yield()
+	defer w.Place.Resume()
+	if w.Out == nil && len(p) <= tinySize {
 		return w.ResponseWriter.Write(p) // with the deadline of WriteHeader, which net/http takes back when all is sent
 	}
-	if w.out == nil {
-		w.out = w.transfers.begin(w.control.SetWriteDeadline)
+	if w.Out == nil {
+		w.Out = w.Transfers.Begin(w.Control.SetWriteDeadline)
 	}
 	written := 0
 	for len(p) > 0 {
 		chunk := p[:min(len(p), chunkSize)]
-		n, err := w.out.step(func() (int, error) { return w.ResponseWriter.Write(chunk) })
+		n, err := w.Out.Step(func() (int, error) { return w.ResponseWriter.Write(chunk) })
 		written += n
 		if err != nil {
 			w.cut = true
@@ -174,9 +180,9 @@ func (w *response) Write(p []byte) (int, error) {
 }
 
 // flush sends what net/http has buffered, while Drain can still cut a client that does not take it.
-func (w *response) flush() {
-	if w.out != nil && !w.cut {
-		_, err := w.out.step(func() (int, error) { return 0, w.control.Flush() })
-		w.cut = err != nil && w.status != 0 && err != http.ErrNotSupported
+func (w *Response) flush() {
+	if w.Out != nil && !w.cut {
+		_, err := w.Out.Step(func() (int, error) { return 0, w.Control.Flush() })
+		w.cut = err != nil && w.Status != 0 && err != http.ErrNotSupported
 	}
 }

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"bufio"
@@ -13,37 +13,39 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
 
+// archiveType is the media type of archives.
+const archiveType = "application/gzip"
+
 // noOptions is the declaration of an action route without options.
-type noOptions struct{}
+type NoOptions struct{}
 
 // options returns the options of an action route, of which T is the declaration in the route table. They come from the
 // query, the JSON body and the form fields before the file alike. Errors: errs.Invalid naming an
 // option of the wrong type, or a member of an option that this does not have.
-func options[T any](r *request) (in T, err error) {
-	var by filler
+func Options[T any](r *Request) (in T, err error) {
+	var by Filler
 	if err := by.fillStruct(r.options, reflect.ValueOf(&in).Elem(), ""); err != nil {
 		return in, err
 	}
-	return in, r.refuseUnknown(by.unknown, nil)
+	return in, r.RefuseUnknown(by.Unknown, nil)
 }
 
 // readOptions reads the options of an action route from everywhere. Of a route with a file it reads a form up to the file,
 // and nothing of a file that is the body. Errors: errs.Invalid for an option that the route does not know, that is
 // null, or that is given twice with different values; errs.Unsupported for another content type; errs.TooLarge.
-func (r *request) readOptions(route *Route) error {
+func (r *Request) ReadOptions(route *Route) error {
 	known := map[string]reflect.Type{}
 	fieldTypes(reflect.TypeOf(route.Options), known)
 	r.options = map[string]json.RawMessage{}
-	query, err := parseQuery(r.Request)
+	query, err := ParseQuery(r.Request)
 	if err != nil {
 		return err
 	}
-	for _, name := range sortedKeys(query) {
+	for _, name := range SortedKeys(query) {
 		for _, text := range query[name] {
 			if err := r.addText(known, name, text); err != nil {
 				return err
@@ -58,19 +60,19 @@ func (r *request) readOptions(route *Route) error {
 }
 
 // readFileOptions reads the options of a request with a file. If byID is set, a JSON body may name a staged file instead.
-func (r *request) readFileOptions(known map[string]reflect.Type, byID bool) error {
+func (r *Request) readFileOptions(known map[string]reflect.Type, byID bool) error {
 	given := r.Header.Get("Content-Type")
 	kind, _, err := mime.ParseMediaType(given)
 	switch {
 	case err != nil && given != "":
 		return errs.Wrap(errs.Invalid, err, "The Content-Type header cannot be read.")
-	case isJSON(kind) && byID:
+	case IsJSON(kind) && byID:
 		return r.readJSONOptions(known)
-	case kind == formType && r.ContentLength != 0 && r.isGzip(): // the default of curl
+	case kind == FormType && r.ContentLength != 0 && r.isGzip(): // the default of curl
 		return nil
-	case isJSON(kind) || strings.HasPrefix(kind, "text/") || kind == formType && r.ContentLength != 0:
+	case IsJSON(kind) || strings.HasPrefix(kind, "text/") || kind == FormType && r.ContentLength != 0:
 		return errs.New(errs.Unsupported, "The body must be an archive, not JSON, text or a form without a file: send the .tgz with the "+
-			"header Content-Type: %s, or as the multipart field file.", bundles.ContentType)
+			"header Content-Type: %s, or as the multipart field file.", archiveType)
 	case kind == "multipart/form-data":
 		return r.readForm(known)
 	}
@@ -78,7 +80,7 @@ func (r *request) readFileOptions(known map[string]reflect.Type, byID bool) erro
 }
 
 // isGzip reports whether the body begins as gzip does.
-func (r *request) isGzip() bool {
+func (r *Request) isGzip() bool {
 	body := bufio.NewReader(r.Body)
 	r.Body = struct {
 		io.Reader
@@ -88,20 +90,20 @@ func (r *request) isGzip() bool {
 	return string(first) == "\x1f\x8b"
 }
 
-func isJSON(kind string) bool { return kind == "application/json" || strings.HasSuffix(kind, "+json") }
+func IsJSON(kind string) bool { return kind == "application/json" || strings.HasSuffix(kind, "+json") }
 
 // readJSONOptions reads the members of a JSON body.
-func (r *request) readJSONOptions(known map[string]reflect.Type) error {
+func (r *Request) readJSONOptions(known map[string]reflect.Type) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	raw, err := r.jsonBody()
+	raw, err := r.JsonBody()
 	if err != nil || raw == nil {
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if first, _ := d.Token(); first != json.Delim('{') {
-		return wrongType("", reflect.TypeFor[struct{}]())
+		return WrongType("", reflect.TypeFor[struct{}]())
 	}
 	for d.More() { // a map would keep one of two members with the same name
 		name, err := d.Token()
@@ -120,10 +122,10 @@ func (r *request) readJSONOptions(known map[string]reflect.Type) error {
 }
 
 // addText adds an option that is given as text.
-func (r *request) addText(known map[string]reflect.Type, name, text string) error {
+func (r *Request) addText(known map[string]reflect.Type, name, text string) error {
 	t, ok := known[name]
 	if !ok {
-		return unknownName("option", "", name, sortedKeys(known))
+		return UnknownName("option", "", name, SortedKeys(known))
 	}
 	raw, err := jsonOf(t, name, text)
 	if err != nil {
@@ -134,14 +136,14 @@ func (r *request) addText(known map[string]reflect.Type, name, text string) erro
 
 // addOption adds an option. Errors: errs.Invalid for one that the route does not know, that has another value already, or
 // that is null.
-func (r *request) addOption(known map[string]reflect.Type, name string, raw json.RawMessage) error {
+func (r *Request) addOption(known map[string]reflect.Type, name string, raw json.RawMessage) error {
 	if _, ok := known[name]; !ok {
-		return unknownName("option", "", name, sortedKeys(known))
+		return UnknownName("option", "", name, SortedKeys(known))
 	}
 	if before, twice := r.options[name]; twice && !sameJSON(before, raw) {
 		return errs.New(errs.Invalid, "%s is given twice with different values: give it once", name)
 	}
-	if isNull(raw) { // which is no value: it would be taken for a false dryRun
+	if IsNull(raw) { // which is no value: it would be taken for a false dryRun
 		return errs.New(errs.Invalid, "%s must not be null: give it a value, or leave it out", name)
 	}
 	r.options[name] = raw
@@ -164,7 +166,7 @@ func jsonOf(t reflect.Type, name, text string) (json.RawMessage, error) {
 	case t.Kind() == reflect.Bool:
 		v, err := strconv.ParseBool(text)
 		if err != nil {
-			return nil, wrongType(name, t)
+			return nil, WrongType(name, t)
 		}
 		return strconv.AppendBool(nil, v), nil
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
@@ -179,10 +181,10 @@ func jsonOf(t reflect.Type, name, text string) (json.RawMessage, error) {
 // readForm reads a form up to its field file, which r.part then is. The fields before it are
 // options. All of them together may have as many bytes as a JSON body. Errors: errs.Invalid for a
 // form that cannot be read and for a field that is not known; errs.TooLarge; errs.Unavailable.
-func (r *request) readForm(known map[string]reflect.Type) error {
+func (r *Request) readForm(known map[string]reflect.Type) error {
 	_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	r.form = multipart.NewReader(r.Body, params["boundary"])
-	for left := r.maxBody; ; {
+	for left := r.MaxBody; ; {
 		part, err := r.form.NextRawPart()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -190,12 +192,12 @@ func (r *request) readForm(known map[string]reflect.Type) error {
 		case err != nil:
 			return errs.Wrap(errs.Invalid, err, "The form cannot be read.")
 		case part.FormName() == "file":
-			r.part = part
+			r.Part = part
 			return nil
 		}
 		name := part.FormName()
 		if _, ok := known[name]; !ok { // before it is read: it may be the file
-			return errs.New(errs.Invalid, "%s; the file must be the field file", errs.MessageOf(unknownName("option", "", name, sortedKeys(known))))
+			return errs.New(errs.Invalid, "%s; the file must be the field file", errs.MessageOf(UnknownName("option", "", name, SortedKeys(known))))
 		}
 		value, err := r.take(io.LimitReader(part, left+1))
 		switch left -= int64(len(value)); {
@@ -204,7 +206,7 @@ func (r *request) readForm(known map[string]reflect.Type) error {
 		case err != nil:
 			return errs.Wrap(errs.Invalid, err, "The form cannot be read.")
 		case left < 0:
-			return errs.New(errs.TooLarge, "The form fields before the file must have at most %d bytes.", r.maxBody)
+			return errs.New(errs.TooLarge, "The form fields before the file must have at most %d bytes.", r.MaxBody)
 		}
 		if !escapes.Storable(string(value)) {
 			return errs.New(errs.Invalid, "%s must be UTF-8 without NUL", name)
@@ -216,8 +218,8 @@ func (r *request) readForm(known map[string]reflect.Type) error {
 }
 
 // formFile returns the field file of a form, which is its last one.
-func (r *request) formFile() io.Reader {
-	return cut{&lastField{file: r.part, form: r.form, place: r.place}}
+func (r *Request) FormFile() io.Reader {
+	return cut{&lastField{file: r.Part, form: r.form, place: r.place}}
 }
 
 // lastField is the file of a form. Its Read returns errs.Invalid if another field follows, which would be read too late.
@@ -237,7 +239,7 @@ func (l *lastField) Read(p []byte) (n int, err error) {
 		return n, err
 	}
 	l.end = l.after()
-	l.place.resume() // the body may go on behind the form, and is not read to its end then
+	l.place.Resume() // the body may go on behind the form, and is not read to its end then
 	return n, l.end
 }
 
@@ -251,8 +253,8 @@ func (l *lastField) after() error {
 }
 
 // flag reads a query parameter that is true or false and nothing else; otherwise is its value when it is left out.
-func (r *request) flag(name string, otherwise bool) (bool, error) {
-	query, err := parseQuery(r.Request)
+func (r *Request) Flag(name string, otherwise bool) (bool, error) {
+	query, err := ParseQuery(r.Request)
 	if err != nil {
 		return false, err
 	}
@@ -265,17 +267,17 @@ func (r *request) flag(name string, otherwise bool) (bool, error) {
 
 // checkQuery refuses a query parameter that a list or a write does not know, or that is given twice; reads of single
 // resources, and writes with AnyQuery, accept any. Errors: errs.Invalid naming it and those that the route has.
-func (r *request) checkQuery(route *Route) error {
-	if route.Public || route.AnyQuery || route.Query == nil && isRead(r.Method) || r.URL.RawQuery == "" {
+func (r *Request) CheckQuery(route *Route) error {
+	if route.Public || route.AnyQuery || route.Query == nil && IsRead(r.Method) || r.URL.RawQuery == "" {
 		return nil
 	}
-	query, err := parseQuery(r.Request)
+	query, err := ParseQuery(r.Request)
 	if err != nil {
 		return err
 	}
-	for _, name := range sortedKeys(query) {
+	for _, name := range SortedKeys(query) {
 		if !slices.Contains(route.Query, name) {
-			return unknownName("query parameter", "", name, route.Query)
+			return UnknownName("query parameter", "", name, route.Query)
 		}
 		if len(query[name]) > 1 {
 			return errs.New(errs.Invalid, "The query parameter %s is given twice: give it once.", name)
@@ -286,15 +288,15 @@ func (r *request) checkQuery(route *Route) error {
 
 // unknownName returns an errs.Invalid for a name that a route does not know, or the object at a
 // path of its body, with the known names and the nearest of them.
-func unknownName(what, at, name string, known []string) error {
+func UnknownName(what, at, name string, known []string) error {
 	meant := nearest(name, known)
 	if len(name) > 64 {
 		name = strings.ToValidUTF8(name[:64], "") + "…"
 	}
-	name = join(at, name)
+	name = Join(at, name)
 	switch {
 	case meant != "":
-		return errs.New(errs.Invalid, "unknown %s %s: did you mean %s?", what, name, join(at, meant))
+		return errs.New(errs.Invalid, "unknown %s %s: did you mean %s?", what, name, Join(at, meant))
 	case len(known) == 0:
 		return errs.New(errs.Invalid, "unknown %s %s: this route has none", what, name)
 	case at != "":
@@ -344,7 +346,7 @@ func distance(a, b []rune) int {
 	return row[len(b)]
 }
 
-func sortedKeys[V any](m map[string]V) []string {
+func SortedKeys[V any](m map[string]V) []string {
 	names := make([]string, 0, len(m))
 	for name := range m {
 		names = append(names, name)

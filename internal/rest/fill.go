@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"bytes"
@@ -7,19 +7,20 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
 // field is a field of a body that may be left out, null or a value, where null means something. One that may be left out and
 // must not be null is a pointer. A partial PUT changes only fields that are Set.
-type field[T any] struct {
+type Field[T any] struct {
 	Set   bool
 	Value *T // nil for null
 }
 
 // apply writes a given value over dst, and the zero value for null.
-func (f field[T]) apply(dst *T) {
+func (f Field[T]) Apply(dst *T) {
 	if !f.Set {
 		return
 	}
@@ -30,44 +31,44 @@ func (f field[T]) apply(dst *T) {
 }
 
 // applyOrNull writes a given value over dst, nil for null.
-func (f field[T]) applyOrNull(dst **T) {
+func (f Field[T]) ApplyOrNull(dst **T) {
 	if f.Set {
 		*dst = f.Value
 	}
 }
 
-// fillField implements fieldFiller.
-func (f *field[T]) fillField(by *filler, raw json.RawMessage, path string) error {
+// FillField implements fieldFiller.
+func (f *Field[T]) FillField(by *Filler, raw json.RawMessage, path string) error {
 	f.Set = true
-	if isNull(raw) {
+	if IsNull(raw) {
 		return nil
 	}
 	f.Value = new(T)
-	return by.fill(raw, f.Value, path)
+	return by.Fill(raw, f.Value, path)
 }
 
 type fieldFiller interface {
-	fillField(by *filler, raw json.RawMessage, path string) error
+	FillField(by *Filler, raw json.RawMessage, path string) error
 }
 
 // filler reads JSON into values and notes the members that have no field, at any depth.
-type filler struct {
-	unknown []unknownMember
+type Filler struct {
+	Unknown []UnknownMember
 }
 
 // unknownMember is a member of an object that has no field in the struct which the object is read
 // into.
-type unknownMember struct {
-	at    string // the path of the object; "" for the body
-	name  string
-	known []string // the members that the object may have
+type UnknownMember struct {
+	At    string // the path of the object; "" for the body
+	Name  string
+	Known []string // the members that the object may have
 }
 
 // fill reads JSON into a value as json.Unmarshal does, with two differences for structs: names must match exactly
 // (json.Unmarshal takes "TENANT" for "tenant"), and a value of the wrong type is an error that names its field.
-func (by *filler) fill(raw json.RawMessage, into any, path string) error {
+func (by *Filler) Fill(raw json.RawMessage, into any, path string) error {
 	if f, ok := into.(fieldFiller); ok {
-		return f.fillField(by, raw, path)
+		return f.FillField(by, raw, path)
 	}
 	v := reflect.ValueOf(into).Elem()
 	if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct {
@@ -78,31 +79,31 @@ func (by *filler) fill(raw json.RawMessage, into any, path string) error {
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-		return wrongType(path, v.Type())
+		return WrongType(path, v.Type())
 	}
 	return by.fillStruct(members, v, path)
 }
 
 // fillStruct reads the members of an object into the fields of a struct.
-func (by *filler) fillStruct(members map[string]json.RawMessage, v reflect.Value, path string) error {
+func (by *Filler) fillStruct(members map[string]json.RawMessage, v reflect.Value, path string) error {
 	left := maps.Clone(members)
-	if err := by.fillFields(left, v, path); err != nil || len(left) == 0 {
+	if err := by.FillFields(left, v, path); err != nil || len(left) == 0 {
 		return err
 	}
 	types := map[string]reflect.Type{}
 	fieldTypes(v.Type(), types)
-	known := sortedKeys(types)
-	for _, name := range sortedKeys(left) {
-		by.unknown = append(by.unknown, unknownMember{path, name, known})
+	known := SortedKeys(types)
+	for _, name := range SortedKeys(left) {
+		by.Unknown = append(by.Unknown, UnknownMember{path, name, known})
 	}
 	return nil
 }
 
-// fillFields reads those members that have a field, and removes them from members.
-func (by *filler) fillFields(members map[string]json.RawMessage, v reflect.Value, path string) error {
+// FillFields reads those members that have a field, and removes them from members.
+func (by *Filler) FillFields(members map[string]json.RawMessage, v reflect.Value, path string) error {
 	for i := range v.NumField() {
 		if v.Type().Field(i).Anonymous { // its fields are members of the same object
-			if err := by.fillFields(members, v.Field(i), path); err != nil {
+			if err := by.FillFields(members, v.Field(i), path); err != nil {
 				return err
 			}
 			continue
@@ -113,7 +114,7 @@ func (by *filler) fillFields(members map[string]json.RawMessage, v reflect.Value
 			continue
 		}
 		delete(members, name)
-		if err := by.fill(member, v.Field(i).Addr().Interface(), join(path, name)); err != nil {
+		if err := by.Fill(member, v.Field(i).Addr().Interface(), Join(path, name)); err != nil {
 			return err
 		}
 	}
@@ -142,14 +143,14 @@ func fieldTypes(t reflect.Type, into map[string]reflect.Type) {
 }
 
 // fillSlice reads a list of structs. An error names the element.
-func (by *filler) fillSlice(raw json.RawMessage, v reflect.Value, path string) error {
+func (by *Filler) fillSlice(raw json.RawMessage, v reflect.Value, path string) error {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(raw, &elements); err != nil || elements == nil {
-		return wrongType(path, v.Type())
+		return WrongType(path, v.Type())
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(elements), len(elements)))
 	for i, element := range elements {
-		if err := by.fill(element, v.Index(i).Addr().Interface(), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+		if err := by.Fill(element, v.Index(i).Addr().Interface(), fmt.Sprintf("%s[%d]", path, i)); err != nil {
 			return err
 		}
 	}
@@ -157,32 +158,32 @@ func (by *filler) fillSlice(raw json.RawMessage, v reflect.Value, path string) e
 }
 
 // fillPlain reads a value that is no struct. null is the wrong type, except for raw JSON.
-func (by *filler) fillPlain(raw json.RawMessage, v reflect.Value, path string) error {
+func (by *Filler) fillPlain(raw json.RawMessage, v reflect.Value, path string) error {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
-		return by.fill(raw, v.Interface(), path)
+		return by.Fill(raw, v.Interface(), path)
 	}
-	if isNull(raw) && v.Type() != reflect.TypeFor[json.RawMessage]() {
-		return wrongType(path, v.Type())
+	if IsNull(raw) && v.Type() != reflect.TypeFor[json.RawMessage]() {
+		return WrongType(path, v.Type())
 	}
 	if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
-		return wrongType(path, v.Type())
+		return WrongType(path, v.Type())
 	}
 	return nil
 }
 
-func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+func IsNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+func Join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
 // wrongType returns an errs.Invalid that names a field and the type it must have.
-func wrongType(path string, t reflect.Type) error {
+func WrongType(path string, t reflect.Type) error {
 	want := map[reflect.Kind]string{
 		reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "an array", reflect.Map: "an object",
 		reflect.Struct: "an object", reflect.Int: "a whole number", reflect.Int64: "a whole number", reflect.Float64: "a number",
 	}[t.Kind()]
 	switch {
-	case t == reflect.TypeFor[timestamp]():
+	case t == reflect.TypeFor[Timestamp]():
 		want = "a time such as 2026-11-20T20:31:00.123Z"
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
 		want = "an array of strings"
@@ -191,4 +192,18 @@ func wrongType(path string, t reflect.Type) error {
 		return errs.New(errs.Invalid, "The body must be a JSON object.")
 	}
 	return errs.New(errs.Invalid, "%s must be %s", path, want)
+}
+
+// timestamp is a time in a body: RFC 3339, from the year 1 to 9999 in UTC as every database can keep it.
+type Timestamp struct{ time.Time }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Timestamp) UnmarshalJSON(raw []byte) error {
+	if err := t.Time.UnmarshalJSON(raw); err != nil {
+		return err
+	}
+	if year := t.UTC().Year(); year < 1 || year > 9999 {
+		return fmt.Errorf("the year %d", year)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"bytes"
@@ -19,58 +19,71 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/limits/spool"
-	"github.com/tenantcontent/tenantcontent/internal/rest/view"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
-	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
 // request is the argument of a handler: the HTTP request, its parameters and its caller.
-type request struct {
+type Request struct {
 	*http.Request
-	ctx     context.Context // see Context
-	route   *Route
+	Ctx     context.Context // see Context
+	Route   *Route
 	sender  *sender // the body as it comes in; nil for none
-	params  httprouter.Params
-	who     actor.Actor // the caller; zero on a public route
-	maxBody int64
+	Params  httprouter.Params
+	Who     actor.Actor // the caller; zero on a public route
+	MaxBody int64
 	options map[string]json.RawMessage // of an action route, by name
-	dropped []unknownMember            // that a route with Drops has left out although they look misspelled
+	dropped []UnknownMember            // that a route with Drops has left out although they look misspelled
 	form    *multipart.Reader          // of which part is the file; nil until readForm
-	part    *multipart.Part
+	Part    *multipart.Part
 
-	conditions *conditions // nil for none
+	Conditions *conditions // nil for none
 
 	place   *place  // nil for a light request's
-	answer  *memory // what the answer holds
-	bodies  memory  // what the body holds
+	Answer  *memory // what the answer holds
+	Bodies  memory  // what the body holds
 	spooled memory  // what it holds of the disk while it arrives
 	taken   int64   // bytes of what take has returned
 	ahead   []byte  // the body, once readAhead has read it; else nil
 
-	view   viewAddress // that the path names; zero for none
-	token  string      // the view token in the path, once it has been checked; "" for none
-	claims view.Claims // of the token
+	Extra any // what the server that uses the engine keeps with the request
+}
 
-	provisioner *sessions.Provisioner // who comes with a token of a domain; nil for everybody else
+// NewCall returns a request that is made in this process, with the context of of.
+func NewCall(of *http.Request, route *Route, params httprouter.Params, who actor.Actor, maxBody int64) *Request {
+	return &Request{Request: of, Ctx: of.Context(), Route: route, Params: params, Who: who, MaxBody: maxBody}
+}
 
-	visitor *sessions.Visitor // who comes without an account; who is the inviter then. nil for everybody else
+// NewInner returns a request that has no route yet.
+func NewInner(of *http.Request) *Request { return &Request{Request: of, Ctx: of.Context()} }
+
+// limits are what the bodies of requests may have.
+type Limits struct {
+	MaxBody         int64
+	Memory          Memory
+	Bodies, Spooled *limiter.Limiter
+}
+
+// begin makes a request ready for its handler.
+func (r *Request) Begin(w *Response, of *http.Request, route *Route, params httprouter.Params, l Limits) {
+	r.Request, r.Ctx, r.Route, r.sender, r.Params, r.MaxBody = of, of.Context(), route, w.Sender, params, l.MaxBody
+	r.Bodies, r.spooled = memory{limiter: l.Bodies, most: l.Memory.User}, memory{limiter: l.Spooled, most: l.Memory.Disk().User}
 }
 
 // Context returns the context of the request, which has the caller, and below a transactional route the transaction. That of the
 // http.Request has neither.
-func (r *request) Context() context.Context { return r.ctx }
+func (r *Request) Context() context.Context { return r.Ctx }
 
 // count makes a request without a session count as one of a tenant, as of a user of it, in what bodies and answers hold.
-func (r *request) count(tenant, as string) {
+func (r *Request) Count(tenant, as string) {
 	keys := [2]string{tenant, as}
-	r.answer.keys, r.bodies.keys, r.spooled.keys = keys, keys, keys
+	r.Answer.keys, r.Bodies.keys, r.spooled.keys = keys, keys, keys
 }
 
 // param returns a path parameter, unescaped.
-func (r *request) param(name string) string { return r.params.ByName(name) }
+func (r *Request) Param(name string) string { return r.Params.ByName(name) }
 
 // requestID takes the caller's X-Request-Id when it is short and plain, and makes one otherwise.
-func requestID(r *http.Request) string {
+func RequestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
 	if id == "" || len(id) > 128 {
 		return uuid.NewString()
@@ -85,14 +98,14 @@ func requestID(r *http.Request) string {
 }
 
 // plainText returns errs.Invalid for a path or query with NUL or invalid UTF-8, which no column can hold.
-func plainText(r *http.Request) error {
+func PlainText(r *http.Request) error {
 	if !escapes.Storable(r.URL.Path) {
 		return errs.New(errs.Invalid, "The path must be UTF-8 without NUL.")
 	}
 	if r.URL.RawQuery == "" {
 		return nil
 	}
-	query, err := parseQuery(r)
+	query, err := ParseQuery(r)
 	if err != nil {
 		return err
 	}
@@ -106,8 +119,8 @@ func plainText(r *http.Request) error {
 
 // readAhead reads the body before a transaction begins, so that a slow sender does not hold one, which on SQLite would be the
 // only writer. It returns the errors of body.
-func (r *request) readAhead() error {
-	raw, err := r.read()
+func (r *Request) ReadAhead() error {
+	raw, err := r.Read()
 	if r.ahead = raw; raw == nil {
 		r.ahead = []byte{}
 	}
@@ -116,23 +129,23 @@ func (r *request) readAhead() error {
 }
 
 // body reads the whole body. Errors: errs.TooLarge; errs.Invalid when it cannot be read or is no plain text.
-func (r *request) body() ([]byte, error) {
-	raw, err := r.read()
+func (r *Request) ReadBody() ([]byte, error) {
+	raw, err := r.Read()
 	if err == nil && !utf8.Valid(raw) {
 		return nil, errs.New(errs.Invalid, "The body must be UTF-8.")
 	}
 	return raw, err
 }
 
-func (r *request) read() ([]byte, error) {
+func (r *Request) Read() ([]byte, error) {
 	if r.ahead != nil {
 		return r.ahead, nil
 	}
-	body := http.MaxBytesReader(nil, r.Body, r.maxBody)
+	body := http.MaxBytesReader(nil, r.Body, r.MaxBody)
 	raw, err := r.take(body)
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		return nil, errs.New(errs.TooLarge, "The body must have at most %d bytes.", r.maxBody)
+		return nil, errs.New(errs.TooLarge, "The body must have at most %d bytes.", r.MaxBody)
 	}
 	return raw, err
 }
@@ -140,8 +153,8 @@ func (r *request) read() ([]byte, error) {
 // take reads a part of the body that stays in memory until the request has been answered. When such parts exceed small, the
 // part is kept in a temporary file until it has arrived, and acquires the memory that it needs then: a slow sender holds none.
 // It returns errs.Unavailable if there is none, and the errors of from.
-func (r *request) take(from io.Reader) ([]byte, error) {
-	free := max(0, small-r.taken)
+func (r *Request) take(from io.Reader) ([]byte, error) {
+	free := max(0, Small-r.taken)
 	raw, err := io.ReadAll(io.LimitReader(from, free+1))
 	if int64(len(raw)) > free && err == nil {
 		raw, err = r.takeLarge(raw, from)
@@ -151,19 +164,19 @@ func (r *request) take(from io.Reader) ([]byte, error) {
 }
 
 // takeLarge is take for a large part of which the beginning has been read.
-func (r *request) takeLarge(begun []byte, from io.Reader) ([]byte, error) {
+func (r *Request) takeLarge(begun []byte, from io.Reader) ([]byte, error) {
 	f, err := spool.New()
 	if err != nil {
 		return nil, noRoom(err)
 	}
 	defer func() { _ = f.Close() }()
-	defer r.spooled.release()
+	defer r.spooled.Release()
 	size, err := r.spool(f, io.MultiReader(bytes.NewReader(begun), from))
 	if err != nil {
 		return nil, err
 	}
-	r.place.yield()
-	if err := r.bodies.acquire(r.Context(), size); err != nil {
+	r.place.Yield()
+	if err := r.Bodies.acquire(r.Context(), size); err != nil {
 		return nil, limiter.Unavailable(err, tooManyBodies)
 	}
 	raw := make([]byte, size)
@@ -176,11 +189,11 @@ func (r *request) takeLarge(begun []byte, from io.Reader) ([]byte, error) {
 const tooManyBodies = "Too many large bodies are on their way at the moment. Try again."
 
 // spool writes what arrives to a temporary file and counts it.
-func (r *request) spool(f *spool.File, from io.Reader) (size int64, err error) {
+func (r *Request) spool(f *spool.File, from io.Reader) (size int64, err error) {
 	for chunk := make([]byte, chunkSize); ; {
 		n, err := from.Read(chunk)
 		if n > 0 {
-			if r.spooled.hold(n) != nil {
+			if r.spooled.Hold(n) != nil {
 				return size, errs.New(errs.Unavailable, tooManyBodies)
 			}
 			if _, err := f.Write(chunk[:n]); err != nil {
@@ -206,35 +219,35 @@ func noRoom(err error) error {
 // empty object. Errors: errs.Unsupported for another content type; errs.TooLarge; errs.Invalid for
 // malformed JSON, for a known field of the wrong type, and for a member that T does not have,
 // naming it.
-func decode[T any](r *request) (T, error) { return decodeUpdate[T](r, nil) }
+func Decode[T any](r *Request) (T, error) { return DecodeUpdate[T](r, nil) }
 
 // decodeUpdate is decode for a PUT of what a GET of the same path answers, of which shown is an
 // example: its members may come back, and are ignored where T does not have them.
-func decodeUpdate[T any](r *request, shown any) (in T, err error) {
-	raw, err := r.jsonBody()
+func DecodeUpdate[T any](r *Request, shown any) (in T, err error) {
+	raw, err := r.JsonBody()
 	if err != nil || raw == nil {
 		return in, err
 	}
-	var by filler
-	if err := by.fill(raw, &in, ""); err != nil {
+	var by Filler
+	if err := by.Fill(raw, &in, ""); err != nil {
 		return in, err
 	}
-	return in, r.refuseUnknown(by.unknown, shown)
+	return in, r.RefuseUnknown(by.Unknown, shown)
 }
 
 // noBody returns errs.Invalid for a JSON body with members, of a route that reads none.
-func (r *request) noBody(shown any) error {
+func (r *Request) NoBody(shown any) error {
 	if r.jsonType() != nil {
 		return nil
 	}
-	_, err := decodeUpdate[struct{}](r, shown)
+	_, err := DecodeUpdate[struct{}](r, shown)
 	return err
 }
 
 // formType is the content type of a form without files.
-const formType = "application/x-www-form-urlencoded"
+const FormType = "application/x-www-form-urlencoded"
 
-func (r *request) jsonType() error {
+func (r *Request) jsonType() error {
 	given := r.Header.Get("Content-Type")
 	if given == "" {
 		return nil
@@ -251,11 +264,11 @@ const byteOrderMark = "\xef\xbb\xbf"
 
 // jsonBody returns the JSON in a body, nil for none. Errors: errs.Unsupported for another content
 // type; errs.TooLarge; errs.Invalid for malformed JSON.
-func (r *request) jsonBody() ([]byte, error) {
+func (r *Request) JsonBody() ([]byte, error) {
 	if err := r.jsonType(); err != nil {
 		return nil, err
 	}
-	raw, err := r.body()
+	raw, err := r.ReadBody()
 	if err != nil {
 		return nil, err
 	}
@@ -263,11 +276,11 @@ func (r *request) jsonBody() ([]byte, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, nil
 	}
-	return raw, validJSON(raw)
+	return raw, ValidJSON(raw)
 }
 
 // validJSON returns errs.Invalid for malformed JSON and for JSON with text that no database can store.
-func validJSON(raw []byte) error {
+func ValidJSON(raw []byte) error {
 	if !json.Valid(raw) {
 		var any any
 		return errs.Wrap(errs.Invalid, json.Unmarshal(raw, &any), "The body is not valid JSON.")

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"io"
@@ -11,35 +11,36 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/limits/spool"
 )
 
 // reply is the answer that a handler returns: a status, headers, and one of a JSON body, a stream or nothing.
-type reply struct {
-	status  int
-	header  map[string]string
-	cookies []*http.Cookie
-	body    any                                      // encoded as JSON; nil: an empty body
-	stream  func(w io.Writer) error                  // writes a body chunk by chunk
-	serve   func(w *response, r *http.Request) error // writes the whole answer: files with ranges
-	holds   int64                                    // memory that a stream holds, whatever it writes
-	early   bool                                     // send the first bytes of a stream soon
+type Reply struct {
+	Status  int
+	Header  map[string]string
+	Cookies []*http.Cookie
+	Body    any                                      // encoded as JSON; nil: an empty body
+	Stream  func(w io.Writer) error                  // writes a body chunk by chunk
+	Serve   func(w *Response, r *http.Request) error // writes the whole answer: files with ranges
+	Holds   int64                                    // memory that a stream holds, whatever it writes
+	Early   bool                                     // send the first bytes of a stream soon
 }
 
 // ok replies 200 with a JSON body.
-func ok(body any) (reply, error) { return reply{status: http.StatusOK, body: body}, nil }
+func OK(body any) (Reply, error) { return Reply{Status: http.StatusOK, Body: body}, nil }
 
 // done replies 200 with an empty body, as to a successful DELETE.
-func done() (reply, error) { return reply{status: http.StatusOK}, nil }
+func Done() (Reply, error) { return Reply{Status: http.StatusOK}, nil }
 
 // created replies 201 with Location and a JSON body.
-func created(location string, body any) (reply, error) {
-	return reply{status: http.StatusCreated, header: map[string]string{"Location": location}, body: body}, nil
+func Created(location string, body any) (Reply, error) {
+	return Reply{Status: http.StatusCreated, Header: map[string]string{"Location": location}, Body: body}, nil
 }
 
 // streamed replies 200 with a JSON body that write streams.
-func streamed(write func(w io.Writer) error) (reply, error) {
-	return reply{status: http.StatusOK, stream: write}, nil
+func Streamed(write func(w io.Writer) error) (Reply, error) {
+	return Reply{Status: http.StatusOK, Stream: write}, nil
 }
 
 // ordinary are headers of every answer whose reply has no others in their place.
@@ -47,35 +48,35 @@ var ordinary = http.Header{"X-Content-Type-Options": {"nosniff"}, "Cache-Control
 
 // write sends the reply. It fails only while nothing has been sent, so that the failure can be the answer; a stream that
 // fails later cuts the connection, so that nobody takes half an answer for a whole one.
-func (a reply) write(w *response, r *http.Request) error {
-	if w.viewed && a.header["Location"] != "" && a.status >= 300 && a.status < 400 {
+func (a Reply) Write(w *Response, r *http.Request) error {
+	if w.Viewed && a.Header["Location"] != "" && a.Status >= 300 && a.Status < 400 {
 		return errs.New(errs.Forbidden, "This call answers with a redirect, which the page of an app cannot follow.")
 	}
 	h := w.Header()
 	maps.Copy(h, ordinary)
-	for name, value := range a.header {
+	for name, value := range a.Header {
 		h.Set(name, value)
 	}
-	for _, c := range a.cookies {
+	for _, c := range a.Cookies {
 		http.SetCookie(w, c)
 	}
 	switch {
-	case a.serve != nil:
-		return a.serve(w, r)
-	case a.stream != nil:
+	case a.Serve != nil:
+		return a.Serve(w, r)
+	case a.Stream != nil:
 		return a.writeStream(w, r)
-	case a.body == nil:
+	case a.Body == nil:
 		h.Set("Content-Length", "0")
-		w.WriteHeader(a.status)
+		w.WriteHeader(a.Status)
 		return nil
 	}
-	res, single := a.body.(hal.Resource)
+	res, single := a.Body.(hal.Resource)
 	if res.List {
 		return a.writeRows(w)
 	}
-	reads := isRead(r.Method)
-	tagged := single && h.Get("Etag") == "" && (a.status == http.StatusOK && (reads || r.Method == http.MethodPut) ||
-		a.status == http.StatusCreated && !w.secret)
+	reads := IsRead(r.Method)
+	tagged := single && h.Get("Etag") == "" && (a.Status == http.StatusOK && (reads || r.Method == http.MethodPut) ||
+		a.Status == http.StatusCreated && !w.Secret)
 	if tagged && res.Beside != nil {
 		tag, err := res.Tag()
 		if err != nil {
@@ -88,10 +89,10 @@ func (a reply) write(w *response, r *http.Request) error {
 	if single && res.Last != nil {
 		return a.writeRows(w)
 	}
-	body, err := hal.Append(make([]byte, 0, 1024), a.body)
-	full := err == nil && len(body) > small && w.memory.hold(len(body)) != nil
-	if full && w.repeatable {
-		err = errNoMemory
+	body, err := hal.Append(make([]byte, 0, 1024), a.Body)
+	full := err == nil && len(body) > Small && w.Memory.Hold(len(body)) != nil
+	if full && w.Repeatable {
+		err = ErrNoMemory
 	}
 	if err != nil {
 		return err
@@ -99,14 +100,14 @@ func (a reply) write(w *response, r *http.Request) error {
 	if tagged && res.Beside == nil && w.tag(res.TagOf(body), reads) {
 		return nil
 	}
-	if a.header["Content-Type"] == "" {
+	if a.Header["Content-Type"] == "" {
 		w.setType()
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(a.status)
-	w.place.leave()
+	w.WriteHeader(a.Status)
+	w.Place.Leave()
 	if full {
-		w.writeSpooled(body)
+		w.WriteSpooled(body)
 	} else {
 		_, _ = w.Write(body) // a client that has gone needs no answer
 	}
@@ -114,7 +115,7 @@ func (a reply) write(w *response, r *http.Request) error {
 }
 
 // writeSpooled is Write for a body that is not to be in memory while the client receives it.
-func (w *response) writeSpooled(body []byte) {
+func (w *Response) WriteSpooled(body []byte) {
 	f, err := spool.New()
 	if err == nil {
 		defer func() { _ = f.Close() }()
@@ -128,15 +129,15 @@ func (w *response) writeSpooled(body []byte) {
 }
 
 // tag sets the entity tag of the answer. It reports whether it has answered a read with 304, as the client has it already.
-func (w *response) tag(tag string, read bool) (answered bool) {
-	if read && !w.secret {
+func (w *Response) tag(tag string, read bool) (answered bool) {
+	if read && !w.Secret {
 		w.Header()["Cache-Control"] = cachedHeader // first: in a map that has eight keys already, replacing a value allocates
 	}
 	w.Header()["Etag"] = []string{tag}
 	if !read {
 		return false
 	}
-	if w.conditions.unchanged(tag) {
+	if w.Conditions.unchanged(tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return true
 	}
@@ -150,18 +151,18 @@ const cached = "private, no-cache"
 var cachedHeader = []string{cached}
 
 // writeRows sends a resource with rows: at once when it is small, and otherwise row by row.
-func (a reply) writeRows(w *response) error {
+func (a Reply) writeRows(w *Response) error {
 	sent := false
 	send := func(body []byte) error {
 		if !sent {
 			w.setType()
-			w.WriteHeader(a.status)
+			w.WriteHeader(a.Status)
 			sent = true
 		}
 		_, err := w.Write(body)
 		return err
 	}
-	body, err := hal.Stream(make([]byte, 0, 1024), a.body, func(body []byte) ([]byte, error) {
+	body, err := hal.Stream(make([]byte, 0, 1024), a.Body, func(body []byte) ([]byte, error) {
 		if len(body) < streamBuffer {
 			return body, nil
 		}
@@ -171,36 +172,36 @@ func (a reply) writeRows(w *response) error {
 		if !sent {
 			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		}
-		w.place.leave()
+		w.Place.Leave()
 		err = send(body)
 	}
 	if err != nil && sent {
-		w.failure = err
+		w.Failure = err
 		panic(http.ErrAbortHandler)
 	}
 	return err
 }
 
-func (a reply) writeStream(w *response, r *http.Request) error {
-	if a.holds > 0 {
-		if err := w.await(r.Context(), a.holds); err != nil {
+func (a Reply) writeStream(w *Response, r *http.Request) error {
+	if a.Holds > 0 {
+		if err := w.await(r.Context(), a.Holds); err != nil {
 			return err
 		}
 	}
 	if w.Header().Get("Content-Type") == "" {
 		w.setType()
 	}
-	out := &delayedStream{w: w, status: a.status, control: &w.control}
-	if a.early {
+	out := &delayedStream{w: w, status: a.Status, control: &w.Control}
+	if a.Early {
 		defer time.AfterFunc(streamDelay, out.begin).Stop()
 		defer out.end() // it may just have fired
 	}
-	err := a.stream(out)
+	err := a.Stream(out)
 	if err == nil {
 		err = out.finish()
 	}
 	if sent := out.end(); err != nil && sent {
-		w.failure = err
+		w.Failure = err
 		panic(http.ErrAbortHandler)
 	}
 	return err
@@ -208,7 +209,7 @@ func (a reply) writeStream(w *response, r *http.Request) error {
 
 // delayedStream holds the first bytes of a stream back, so that a failure before them can still be the answer.
 type delayedStream struct {
-	w       *response
+	w       *Response
 	status  int
 	control *http.ResponseController
 
@@ -235,8 +236,8 @@ func (l *delayedStream) Write(p []byte) (int, error) {
 	if len(l.buf) < streamBuffer {
 		return len(p), nil
 	}
-	if !l.sent && l.w.repeatable {
-		if err := l.w.memory.hold(streamHolds); err != nil {
+	if !l.sent && l.w.Repeatable {
+		if err := l.w.Memory.Hold(streamHolds); err != nil {
 			return 0, err
 		}
 	}
@@ -280,59 +281,66 @@ func (l *delayedStream) flush(to io.Writer) error {
 }
 
 // response is the http.ResponseWriter of a request. It records what was sent, for the log, and enforces the client's time-outs.
-type response struct {
+type Response struct {
 	http.ResponseWriter
-	id      string
-	route   *Route // nil until it is found
-	control http.ResponseController
-	sender  *sender
-	status  int
-	failure error // why the answer was cut
-	place   *place
-	hal     bool // the client prefers application/hal+json
+	ID      string
+	Route   *Route // nil until it is found
+	Control http.ResponseController
+	Sender  *sender
+	Status  int
+	Failure error // why the answer was cut
+	Place   *place
+	HAL     bool // the client prefers application/hal+json
 
-	viewed     bool        // it answers the call of an app's page
-	conditions *conditions // of the request; nil for none
-	secret     bool        // Route.Secret
+	Viewed     bool        // it answers the call of an app's page
+	Conditions *conditions // of the request; nil for none
+	Secret     bool        // Route.Secret
 
-	transfers  *transfers
-	out        *transfer // the answer, unless it is tiny
+	Transfers  *Transfers
+	Out        *transfer // the answer, unless it is tiny
 	cut        bool      // the client did not take it
-	memory     memory    // what the answer holds
-	repeatable bool      // it is the answer to a read: the handler can be called again
+	Memory     memory    // what the answer holds
+	Repeatable bool      // it is the answer to a read: the handler can be called again
+}
+
+// newResponse returns the response to a request.
+func NewResponse(w http.ResponseWriter, t *Transfers, answers *limiter.Limiter, m Memory) *Response {
+	return &Response{
+		ResponseWriter: w, Control: *http.NewResponseController(w), Transfers: t, Memory: memory{limiter: answers, most: m.User},
+	}
 }
 
 // setType sets the media type of a JSON answer.
-func (w *response) setType() {
+func (w *Response) setType() {
 	name := typeJSON
-	if w.hal {
-		name = typeHAL
+	if w.HAL {
+		name = TypeHAL
 	}
 	w.Header().Set("Content-Type", name)
 }
 
-func (w *response) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-		w.sender.leave()
-		_ = w.control.SetWriteDeadline(time.Now().Add(w.transfers.timeout())) // also of an answer without a body
+func (w *Response) WriteHeader(status int) {
+	if w.Status == 0 {
+		w.Status = status
+		w.Sender.leave()
+		_ = w.Control.SetWriteDeadline(time.Now().Add(w.Transfers.timeout())) // also of an answer without a body
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // end is called when the request has been answered.
-func (w *response) end() {
+func (w *Response) End() {
 	w.flush()
-	w.out.end()
-	w.sender.end()
-	w.memory.release()
+	w.Out.end()
+	w.Sender.end()
+	w.Memory.Release()
 }
 
 // Unwrap lets http.ResponseController find the connection.
-func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *Response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // writeArray streams rows as a JSON array. one appends the encoding of a row.
-func writeArray[T any](w io.Writer, rows iter.Seq2[T, error], one func(dst []byte, row T) []byte) error {
+func WriteArray[T any](w io.Writer, rows iter.Seq2[T, error], one func(dst []byte, row T) []byte) error {
 	buf, before := make([]byte, 0, 512), byte('[')
 	for row, err := range rows {
 		if err != nil {

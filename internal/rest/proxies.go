@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"net/http"
@@ -12,11 +12,11 @@ import (
 const maxHops = 32
 
 // trustedProxies are the networks of the proxies whose forwarding headers are trusted.
-type trustedProxies []netip.Prefix
+type TrustedProxies []netip.Prefix
 
 // newTrustedProxies checks networks. Errors: errs.Invalid.
-func newTrustedProxies(networks []netip.Prefix) (trustedProxies, error) {
-	var all trustedProxies
+func NewTrustedProxies(networks []netip.Prefix) (TrustedProxies, error) {
+	var all TrustedProxies
 	for _, network := range networks {
 		if at := network.Addr(); at.Is4In6() && network.Bits() >= 96 {
 			network = netip.PrefixFrom(at.Unmap(), network.Bits()-96)
@@ -29,7 +29,7 @@ func newTrustedProxies(networks []netip.Prefix) (trustedProxies, error) {
 	return all, nil
 }
 
-func (p trustedProxies) has(ip netip.Addr) bool {
+func (p TrustedProxies) has(ip netip.Addr) bool {
 	for _, network := range p {
 		if network.Contains(ip) {
 			return true
@@ -41,7 +41,7 @@ func (p trustedProxies) has(ip netip.Addr) bool {
 // client returns the address of the client: that of the connection or, if that is a trusted proxy, the first one from the
 // right that is none in X-Forwarded-For or, in a request without that header, in Forwarded (RFC 7239). The zero Addr stands
 // for one that is not known: a trusted proxy has written something else than an address.
-func (p trustedProxies) client(r *http.Request) netip.Addr {
+func (p TrustedProxies) Client(r *http.Request) netip.Addr {
 	at, ok := address(r.RemoteAddr)
 	if !ok || !p.has(at) {
 		return at

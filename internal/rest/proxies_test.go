@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"net/http"
@@ -17,7 +17,7 @@ func prefixes(all ...string) []netip.Prefix {
 }
 
 func TestClientAddress(t *testing.T) {
-	proxies, err := newTrustedProxies(prefixes("10.0.0.0/8", "fd00::/8", "::ffff:172.16.0.0/108"))
+	proxies, err := NewTrustedProxies(prefixes("10.0.0.0/8", "fd00::/8", "::ffff:172.16.0.0/108"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,28 +59,18 @@ func TestClientAddress(t *testing.T) {
 		"both":                  {"10.0.0.1:80", http.Header{"X-Forwarded-For": {"1.1.1.1"}, "Forwarded": {"for=6.6.6.6"}}, "1.1.1.1"},
 		"no peer":               {"@", http.Header{"X-Forwarded-For": {"1.1.1.1"}}, ""},
 	} {
-		got := proxies.client(&http.Request{RemoteAddr: c.peer, Header: c.header})
+		got := proxies.Client(&http.Request{RemoteAddr: c.peer, Header: c.header})
 		if want, _ := netip.ParseAddr(c.want); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	forged := &http.Request{RemoteAddr: "10.0.0.1:80", Header: http.Header{"X-Forwarded-For": {"1.1.1.1"}}}
-	if got := trustedProxies(nil).client(forged); got.String() != "10.0.0.1" {
+	if got := TrustedProxies(nil).Client(forged); got.String() != "10.0.0.1" {
 		t.Errorf("without proxies: %v", got)
 	}
 	for _, bad := range []netip.Prefix{{}, netip.PrefixFrom(netip.MustParseAddr("10.0.0.0"), 40), netip.MustParsePrefix("::ffff:0.0.0.0/90")} {
-		if _, err := New(Config{TrustedProxies: []netip.Prefix{bad}}); errs.CodeOf(err) != errs.Invalid {
+		if _, err := NewTrustedProxies([]netip.Prefix{bad}); errs.CodeOf(err) != errs.Invalid {
 			t.Errorf("%v: %v", bad, err)
-		}
-	}
-}
-
-func TestLogged(t *testing.T) {
-	for text, want := range map[string]string{
-		"o'brien": "o'brien", "日本 x": "日本 x", "a\nb": `a\nb`, "a\u202eb": `a\u202eb`, "a\x1b[2J": `a\x1b[2J`, "a\xff": `a\xff`, "0123456789": "01234567…", "0123456ü": "0123456…",
-	} {
-		if got := logged(text, 8); got != want {
-			t.Errorf("%q: %s", text, got)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"errors"
@@ -32,8 +32,8 @@ func TestEarly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // a clock of its own, which jumps
 				is, rec := is.New(t), httptest.NewRecorder()
-				out := (&api{}).newResponse(rec)
-				answer := reply{status: http.StatusOK, early: true, stream: func(w io.Writer) error {
+				out := NewResponse(rec, &Transfers{}, nil, Memory{})
+				answer := Reply{Status: http.StatusOK, Early: true, Stream: func(w io.Writer) error {
 					_, err := w.Write(make([]byte, c.size))
 					is.NoErr(err)
 					time.Sleep(c.takes)
@@ -50,8 +50,8 @@ func TestEarly(t *testing.T) {
 					}
 					is.Equal(rec.Body.Len(), c.size)
 				}()
-				is.Equal(answer.write(out, nil), c.err)
-				is.Equal(out.status == 0, c.err != nil) // the failure is still to be answered
+				is.Equal(answer.Write(out, nil), c.err)
+				is.Equal(out.Status == 0, c.err != nil) // the failure is still to be answered
 			})
 		})
 	}
@@ -61,13 +61,13 @@ func TestEarly(t *testing.T) {
 func TestEarlyPanic(t *testing.T) {
 	is, rec := is.New(t), httptest.NewRecorder()
 	var out *delayedStream
-	answer := reply{status: http.StatusOK, early: true, stream: func(w io.Writer) error {
+	answer := Reply{Status: http.StatusOK, Early: true, Stream: func(w io.Writer) error {
 		out = w.(*delayedStream)
 		panic("broken")
 	}}
 	func() {
 		defer func() { is.Equal(recover(), "broken") }()
-		_ = answer.write((&api{}).newResponse(rec), nil)
+		_ = answer.Write(NewResponse(rec, &Transfers{}, nil, Memory{}), nil)
 	}()
 	out.begin()
 	is.True(!rec.Flushed)

@@ -1,0 +1,73 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// problem is the body of every failure.
+type Problem struct {
+	StatusCode int    `json:"statusCode"`
+	Error      string `json:"error"`
+	Message    string `json:"message"`
+	Reload     string `json:"reload,omitempty"` // of a view token that has ended: URL of the page that opens the app again
+}
+
+var StatusOf = map[errs.Code]int{
+	errs.Invalid:          http.StatusBadRequest,
+	errs.Unauthenticated:  http.StatusUnauthorized,
+	errs.Forbidden:        http.StatusForbidden,
+	errs.NotFound:         http.StatusNotFound,
+	errs.Conflict:         http.StatusConflict,
+	errs.MethodNotAllowed: http.StatusMethodNotAllowed,
+	errs.Stale:            http.StatusPreconditionFailed,
+	errs.TooLarge:         http.StatusRequestEntityTooLarge,
+	errs.Unsupported:      http.StatusUnsupportedMediaType,
+	errs.Unprocessable:    http.StatusUnprocessableEntity,
+	errs.Upstream:         http.StatusBadGateway,
+	errs.Busy:             http.StatusTooManyRequests,
+	errs.Unavailable:      http.StatusServiceUnavailable,
+	errs.Unconfirmed:      http.StatusServiceUnavailable,
+	errs.Full:             http.StatusInsufficientStorage,
+	errs.Canceled:         http.StatusServiceUnavailable,
+}
+
+// plainProblem returns the status and the message of an error that needs no headers.
+func PlainProblem(err error) (status int, message string) {
+	if status = StatusOf[errs.CodeOf(err)]; status == 0 || status == http.StatusInternalServerError {
+		return http.StatusInternalServerError, InternalMessage
+	}
+	return status, errs.MessageOf(err)
+}
+
+const InternalMessage = "An internal server error occurred"
+
+// failure is an error with an HTTP status of its own.
+type Failure struct {
+	Status  int
+	Message string
+}
+
+func (f Failure) Error() string { return f.Message }
+
+// contentStatus is the status with which http.ServeContent refuses a request: for a range outside the file, or a condition that is
+// false.
+type ContentStatus int
+
+func (s ContentStatus) Error() string {
+	if s == http.StatusRequestedRangeNotSatisfiable {
+		return "The file has no bytes in this range."
+	}
+	return "The file is not as the request demands."
+}
+
+// statusClientGone is logged as the status of a request whose client hung up, as nginx does.
+const StatusClientGone = 499
+
+// clientGone reports whether the client has hung up.
+func ClientGone(r *http.Request) bool { return errors.Is(r.Context().Err(), context.Canceled) }
+
+func IsRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
