@@ -195,8 +195,9 @@ func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
 	if given && !withContext {
 		return true
 	}
-	first, always := firstWithContext(fn.Body)
-	if !always || !usesError(fn.Body, first) {
+	body := unrecorded(fn.Body)
+	first, always := firstWithContext(body)
+	if !always || !usesError(body, first) {
 		return false
 	}
 	if repository.Selects(first.Fun, "actor", "From") || repository.Selects(first.Fun, "actor", "Allowed") {
@@ -215,6 +216,18 @@ func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
 		}
 	}
 	return called != nil && p.checks(called, append(callers, fn)...)
+}
+
+// unrecorded returns a body without its first statement if that records the call of the function itself: entity.Record asks for the actor.
+func unrecorded(body *ast.BlockStmt) *ast.BlockStmt {
+	if guard, ok := body.List[0].(*ast.IfStmt); ok {
+		if call, ok := guard.Cond.(*ast.CallExpr); ok {
+			if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Wanted" {
+				return &ast.BlockStmt{List: body.List[1:]}
+			}
+		}
+	}
+	return body
 }
 
 // ofDrafts returns the type of an expression that is the drafts.Rules or Presenter of a service, or of a method in their package.
