@@ -22,7 +22,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
 	"github.com/tenantcontent/tenantcontent/inputs"
-	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
@@ -34,7 +33,7 @@ type (
 	nilDomain     struct{ domains.Driver }
 	nilSource     struct{ datasets.Source }
 	nilModel      struct{ ai.Provider }
-	nilScripts    struct{ jsvm.Runtime }
+	nilScripts    struct{ tenantcontent.Scripts }
 	nilMail       struct{ messages.Sender }
 	nilWorkspaces struct{ workspaces.Driver }
 	nilTransferer struct{ entity.Transferer }
@@ -88,7 +87,7 @@ func TestBadConfig(t *testing.T) {
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			is := is.New(t)
-			config := config{DB: db, SecretKey: tenantcontent.NewSecretKey(), Scripts: jsvm.None{}}
+			config := config{DB: db, SecretKey: tenantcontent.NewSecretKey()}
 			c.set(&config)
 			_, err := tenantcontent.Open(config)
 			is.Equal(errs.CodeOf(err), errs.Invalid)
@@ -100,7 +99,7 @@ func TestBadConfig(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		is := is.New(t)
 		_, err := tenantcontent.Open(config{
-			DB: db, SecretKey: tenantcontent.NewSecretKey(), Scripts: jsvm.None{}, KeepActivities: -1,
+			DB: db, SecretKey: tenantcontent.NewSecretKey(), KeepActivities: -1,
 			Authenticate: func(*http.Request) (actor.Actor, error) { return actor.Actor{}, nil },
 			Entities:     []entity.Type{dish("dishes"), {Kind: "app", Commented: true, Lookup: lookup}, {Kind: "tag", Commented: true, Lookup: lookup}},
 		})
@@ -111,7 +110,7 @@ func TestBadConfig(t *testing.T) {
 // TestNegativeLimits: each number of a Config, also of its structs, is refused when it is negative.
 func TestNegativeLimits(t *testing.T) {
 	is := is.New(t)
-	base := tenantcontent.Config{DB: dbtest.SQLite(t), SecretKey: tenantcontent.NewSecretKey(), Scripts: jsvm.None{}}
+	base := tenantcontent.Config{DB: dbtest.SQLite(t), SecretKey: tenantcontent.NewSecretKey()}
 	numbers := 0
 	var each func(name string, index []int, in reflect.Type)
 	each = func(name string, index []int, in reflect.Type) {

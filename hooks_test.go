@@ -16,7 +16,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
-	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -113,7 +112,7 @@ func TestReassignHostKinds(t *testing.T) {
 			return moved, fault
 		}}
 		app, err := tenantcontent.Open(tenantcontent.Config{
-			DB: db, SecretKey: tenantcontent.NewSecretKey(), Scripts: jsvm.None{}, Entities: []entity.Type{dish, {Kind: "plate"}},
+			DB: db, SecretKey: tenantcontent.NewSecretKey(), Entities: []entity.Type{dish, {Kind: "plate"}},
 		})
 		is.NoErr(err)
 		for _, name := range []string{"jo", "mia"} {

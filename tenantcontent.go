@@ -39,10 +39,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/content/datasets"
 	"github.com/tenantcontent/tenantcontent/domains"
-	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/domains/local"
-	"github.com/tenantcontent/tenantcontent/domains/oidc"
-	"github.com/tenantcontent/tenantcontent/domains/saml"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/files"
@@ -114,9 +111,9 @@ type Config struct {
 	// cookies and a storage. Requests for these hosts must come to the App as they are, with their Host. Without it all apps are
 	// shown in a sandbox at BaseURL.
 	AppOrigin string
-	// Scripts runs the JavaScript of tenants. Default: package internal/handlers/quickjs, in children of the program, whose main function must call
-	// Child first. A program that runs no scripts sets it to jsvm.None{}.
-	Scripts jsvm.Runtime
+	// Scripts runs the JavaScript of tenants, and reads what they bring: javascript.New makes one for one App, which closes it.
+	// Without it handlers and the code of assistants are refused with errs.Unavailable, and of files only texts are read.
+	Scripts Scripts
 	// Webhooks bounds what the webhooks of apps can use up, and how long their calls are kept.
 	Webhooks webhooks.Limits
 	// Agents bounds what the agents of apps use up.
@@ -147,21 +144,22 @@ type Config struct {
 	Entities []entity.Type
 	// BundleDrivers are the host's types of bundle entries: each joins the ready ones, or replaces the one with its id.
 	BundleDrivers []bundles.Driver
-	// DomainDrivers are the host's ways to authenticate people: each joins the ready ones, or replaces the one with its id.
+	// DomainDrivers are ways to authenticate people beside the passwords of package domains/local: ldap.AD{}, ldap.LDAP{},
+	// saml.Driver{}, oidc.Driver{}, or the host's own. One with the id "local" replaces that.
 	DomainDrivers []domains.Driver
 	// AllowNetworks are networks of this machine or link where the directories and providers of
 	// domains may be all the same, such as 127.0.0.0/8 for a directory beside the service. Without
-	// it the ready domain drivers connect neither to loopback nor to link-local addresses nor to
+	// it the drivers of packages ldap, saml and oidc connect neither to loopback nor to link-local addresses nor to
 	// fd00:ec2::254, whatever a superuser configures, and whatever a name resolves to. The networks
 	// of an organization, such as 10.0.0.0/8, are open to them. A host's own drivers see to it
 	// themselves.
 	AllowNetworks []netip.Prefix
-	// DenyNetworks are where the ready domain drivers never connect to, also if AllowNetworks has
+	// DenyNetworks are where these drivers never connect to, also if AllowNetworks has
 	// them.
 	DenyNetworks []netip.Prefix
 	// Workspaces keeps the SQL databases of apps, for the SQL of their handlers and migrations: database.OpenWorkspaces opens one. The
 	// host closes it when the App is not used any more. Without it apps have none, and such SQL fails with errs.Unavailable.
-	Workspaces workspaces.Driver
+	Workspaces Workspaces
 	// AI runs language models: openai.New makes one for servers with OpenAI's API. Without it what needs a model is refused with
 	// errs.Unavailable.
 	AI ai.Provider
@@ -172,9 +170,9 @@ type Config struct {
 	// Mail sends the e-mails of apps: package apps/messages/smtp has one for mail servers. Without it they stay pending.
 	Mail messages.Sender
 	// Queue is how much of the work behind answers this node does. Its zero value does all that comes; App.Run does it.
-	Queue queue.Node
+	Queue Node
 	// Workers do jobs of the host's own kinds, which App.Queue puts.
-	Workers []queue.Worker
+	Workers []Worker
 	// Before hears of each change in its transaction, before it is committed. Its error refuses the change: one of package errs has its message shown to the
 	// caller. It is to be quick, as others may wait for the rows of the transaction, and may write with its context. See docs/changes.md.
 	Before []func(ctx context.Context, c entity.Change) error
@@ -288,11 +286,13 @@ func Open(c Config) (*App, error) {
 		c.Log = slog.Default()
 	}
 	app := &App{db: c.DB, log: c.Log, keys: keys, registry: entity.NewRegistry(), health: health.New(c.DB, c.Log, nil)}
-	if c.Scripts, app.endScripts, err = newScripts(c.Scripts, c.Log); err != nil {
+	scripts, err := jsvm.Open(c.Scripts)
+	if err != nil {
 		return nil, err
 	}
-	if err := app.build(c, keys); err != nil {
-		return nil, errors.Join(err, app.endScripts())
+	app.endScripts = scripts.Runtime.Close
+	if err := app.build(c, keys, scripts); err != nil {
+		return nil, err
 	}
 	viewKey, err := keys.Derive("view tokens of apps")
 	if err != nil {
@@ -303,7 +303,7 @@ func Open(c Config) (*App, error) {
 			owner, err := app.owner(ctx, tenant, principal)
 			return owner.Actor, err
 		},
-		ViewKey:  viewKey,
+		ViewKey: viewKey, Markdown: scripts.Markdown, Extract: scripts.Extract,
 		Services: app.Services,
 		Handlers: app.deployments, Workspaces: app.workspaces, Quotas: app.quotas, SCIM: app.scim,
 		HostKinds: kinds(c.Entities), HostParents: comments.HostParents(c.Entities),
@@ -329,7 +329,7 @@ func (app *App) ownLibraries(ctx context.Context, tenant string, ids []string) (
 }
 
 // build builds the services, each after those that it needs, and fills the registry.
-func (app *App) build(c Config, keys *keyring.Ring) (err error) {
+func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err error) {
 	// These count changes of users, teams, sessions and tokens, of tenants and their domains, and of apps, their shares and the files of libraries;
 	// and deployed and installed those of what apps run.
 	var rights, settings, shown, deployed, installed cache.Counter
@@ -381,7 +381,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		},
 	})
 	app.deployments = handlers.New(handlers.Options{
-		Store: handlerstore.New(c.DB).Notify(deployed.Bump), Runtime: c.Scripts, Changes: deployed.Of, DraftChanges: shown.Of, Check: checkWebhook, Now: c.Now,
+		Store: handlerstore.New(c.DB).Notify(deployed.Bump), Runtime: scripts.Runtime, Changes: deployed.Of, DraftChanges: shown.Of, Check: checkWebhook, Now: c.Now,
 		Files: func(ctx context.Context, draft handlers.App) (fs.FS, string, error) {
 			return app.Apps.Unchecked().HandlerFiles(ctx, draft.Tenant, draft.ID)
 		},
@@ -405,7 +405,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Handlers: app.deployments, Workspaces: app.workspaces, Store: appstore.New(c.DB).Notify(shown.Bump), Changes: shown.Of, Files: filesOf(apps.Kind), Deployed: filesOf("app-manifest"), MaxFile: c.MaxAppFile, Manifests: httpapi.Manifests(), Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
 		Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
 	})
-	skillTypes, err := conversation.SkillTypes(c.AI, c.Scripts, c.Skills)
+	skillTypes, err := conversation.SkillTypes(c.AI, scripts.Runtime, c.Skills)
 	if err != nil {
 		return err
 	}
@@ -445,7 +445,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	}
 	app.Datasets = datasets.New(datasets.Options{Content: storedDatasets{app, slices.Contains(kinds(c.Entities), content.Dataset)}, Source: c.Datasets})
 	app.Conversations = conversation.New(conversation.Options{
-		Provider: c.AI, Scripts: c.Scripts, Skills: c.Skills, Assistants: app.Assistants, Datasets: app.Datasets, Expand: app.AIInstructions.Expand,
+		Provider: c.AI, Scripts: scripts.Runtime, Extract: scripts.Extract, Skills: c.Skills, Assistants: app.Assistants, Datasets: app.Datasets, Expand: app.AIInstructions.Expand,
 		Entity: seenEntities{app, kinds(c.Entities)}.entity, Log: c.Log,
 	})
 	commentStore := commentstore.New(c.DB)
@@ -460,7 +460,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Directories: dirsync.New(dirsync.Options{
 			Store: directory, Principals: app.Principals.Unchecked(), Now: c.Now, NewID: c.NewID,
 		}),
-		Drivers: drivers(c.DomainDrivers, egress.Denials(egress.Local(), c.AllowNetworks, c.DenyNetworks), c.Log), Queue: app.queue, Log: c.Log, Changes: settings.Of, Now: c.Now,
+		Drivers: drivers(c), Queue: app.queue, Log: c.Log, Changes: settings.Of, Now: c.Now,
 	})
 	if err != nil {
 		return err
@@ -511,22 +511,22 @@ func replaced(ready, own []entity.Type) []entity.Type {
 	return append(ready, own...)
 }
 
-// drivers returns the ready domain drivers in their order, each or the host's own in its place, and
-// the host's other ones behind them.
-func drivers(own []domains.Driver, denied []netip.Prefix, log *slog.Logger) []domains.Driver {
-	dial, client := egress.Dialer(denied).DialContext, egress.Client(denied)
-	deny := egress.Denied(denied)
-	all := []domains.Driver{
-		local.Driver{}, ldap.AD{Dial: dial, Denied: deny, Log: log}, ldap.LDAP{Dial: dial, Denied: deny, Log: log},
-		saml.Driver{Client: client, Denied: deny}, oidc.Driver{Client: client, Denied: deny},
-	}
-	for i, ready := range all {
-		if n := slices.IndexFunc(own, func(d domains.Driver) bool { return d.Info().ID == ready.Info().ID }); n >= 0 {
-			all[i] = own[n]
-			own = slices.Delete(slices.Clone(own), n, n+1)
+// drivers returns the driver of local passwords, and those of a Config after it. Those that connect to servers which tenants name
+// connect within the networks of the Config.
+func drivers(c Config) []domains.Driver {
+	denied := egress.Denials(egress.Local(), c.AllowNetworks, c.DenyNetworks)
+	all := []domains.Driver{local.Driver{}}
+	for _, d := range c.DomainDrivers {
+		if bounded, ok := d.(domains.Bounded); ok {
+			d = bounded.Within(denied, c.Log)
 		}
+		if d.Info().ID == all[0].Info().ID {
+			all[0] = d
+			continue
+		}
+		all = append(all, d)
 	}
-	return append(all, own...)
+	return all
 }
 
 func kinds(types []entity.Type) []entity.Kind {
@@ -575,7 +575,7 @@ func (app *App) Storage(ctx context.Context, tenant string) (tenants.Usage, erro
 }
 
 // Queue returns the queue, for jobs of Config.Workers, and for operators: see docs/queue.md.
-func (app *App) Queue() *queue.Service { return app.queue }
+func (app *App) Queue() *Queue { return app.queue }
 
 // Close ends the children of the program that run scripts. Call it last, behind Drain; scripts that still run are stopped. They also end
 // with the program.

@@ -26,7 +26,6 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
 	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
@@ -271,7 +270,7 @@ func TestImportQuota(t *testing.T) {
 
 		key := tenantcontent.NewSecretKey()
 		target := func(quota int64) *tenantcontent.App {
-			app, err := tenantcontent.Open(tenantcontent.Config{DB: to, SecretKey: key, TenantQuota: quota, Scripts: jsvm.None{}})
+			app, err := tenantcontent.Open(tenantcontent.Config{DB: to, SecretKey: key, TenantQuota: quota})
 			is.NoErr(err)
 			return app
 		}
@@ -310,7 +309,7 @@ func withWorkspaces(t *testing.T, db *bun.DB, folder string, quota int64) *tenan
 	driver, err := database.OpenWorkspaces(folder, "", quota)
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(driver.Close()) })
-	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), Workspaces: driver, Scripts: jsvm.None{}})
+	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), Workspaces: driver})
 	is.NoErr(err)
 	return app
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -26,7 +25,7 @@ func TestWorkspaces(t *testing.T) {
 		driver, err := database.OpenWorkspaces(folder, "", 0)
 		is.NoErr(err)
 		t.Cleanup(func() { is.NoErr(driver.Close()) })
-		c := tenantcontent.Config{DB: opener(t), SecretKey: first, Workspaces: driver, Scripts: jsvm.None{}}
+		c := tenantcontent.Config{DB: opener(t), SecretKey: first, Workspaces: driver}
 		app, err := tenantcontent.Open(c)
 		is.NoErr(err)
 		_, err = app.AddTenant(t.Context(), tenants.Tenant{ID: "own", Settings: tenants.Settings{Licenses: []string{"apps"}}}, password)

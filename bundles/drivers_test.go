@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -64,7 +65,7 @@ func TestHostDrivers(t *testing.T) {
 	db := dbtest.SQLite(t)
 	w := newWorld(t, db)
 	with := func(drivers ...bundles.Driver) (*tenantcontent.App, error) {
-		return tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), BundleDrivers: drivers})
+		return tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: tenantcontent.NewSecretKey(), BundleDrivers: drivers})
 	}
 	replaced := good(w)
 	replaced.about.ID = "report"

@@ -22,13 +22,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
 // TestMain is also the other process of TestKilled: it restores the archive that the environment names, stops in the
 // middle of its second file and waits to be killed.
 func TestMain(m *testing.M) {
-	tenantcontent.Child()
+	javascript.Child()
 	url := os.Getenv("BUNDLES_TEST_URL")
 	if url == "" {
 		os.Exit(m.Run())
@@ -44,7 +45,7 @@ func restore(ctx context.Context, url, file string) error {
 	if err != nil {
 		return err
 	}
-	c := tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey()}
+	c := tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: tenantcontent.NewSecretKey()}
 	app, err := tenantcontent.Open(c)
 	if err != nil {
 		return err

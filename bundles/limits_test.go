@@ -18,6 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
 // TestTightTenantSize: content that says the same 10,000 times over is exported, replaced, and restored from the archive that
@@ -96,7 +97,7 @@ func TestWhatCannotBeKeptStays(t *testing.T) {
 		for _, bad := range []func(c *tenantcontent.Config){
 			func(c *tenantcontent.Config) { c.ArchiveLimits.Ratio = -1 }, func(c *tenantcontent.Config) { c.MaxArchive = -1 },
 		} {
-			c := tenantcontent.Config{DB: w.db, SecretKey: tenantcontent.NewSecretKey()}
+			c := tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: w.db, SecretKey: tenantcontent.NewSecretKey()}
 			bad(&c)
 			_, err := tenantcontent.Open(c)
 			is.Equal(errs.CodeOf(err), errs.Invalid)

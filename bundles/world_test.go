@@ -29,6 +29,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/text/slug"
 	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
+	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -62,7 +63,7 @@ func newWorld(t testing.TB, db *bun.DB, change ...func(*tenantcontent.Config)) *
 // opened is the service over a database that may have been used before.
 func opened(t testing.TB, db *bun.DB, change ...func(*tenantcontent.Config)) *world {
 	t.Helper()
-	c := tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey()}
+	c := tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: tenantcontent.NewSecretKey()}
 	for _, f := range change {
 		f(&c)
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/workspaces/sqlite"
 )
 
+// Workspaces keeps the SQL databases of apps.
+type Workspaces = workspaces.Driver
+
 // OpenWorkspaces opens what keeps the SQL databases of apps, for Config.Workspaces. quota is the most bytes of a workspace; 0: 256 MiB.
 // text is
 //
@@ -21,7 +24,7 @@ import (
 //     database; for a PostgreSQL there is no such folder, and the driver is nil.
 //
 // It does not connect yet. The caller closes the driver. Errors: errs.Invalid; no error shows a password.
-func OpenWorkspaces(text, main string, quota int64) (workspaces.Driver, error) {
+func OpenWorkspaces(text, main string, quota int64) (Workspaces, error) {
 	if text == "" {
 		if text = workspacesBeside(main); text == "" {
 			return nil, nil

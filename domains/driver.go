@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"log/slog"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -297,3 +299,11 @@ type Identity = principals.Identity
 
 // Group is a group of people, which becomes a team.
 type Group = dirsync.Group
+
+// Bounded is a Driver that connects to servers which superusers of tenants name.
+type Bounded interface {
+	Driver
+	// Within returns the Driver without connections to denied networks, unless it has a dialer or client of its own. It logs to
+	// log, unless it has a logger. The root calls it: see tenantcontent.Config.AllowNetworks.
+	Within(denied []netip.Prefix, log *slog.Logger) Driver
+}

@@ -140,6 +140,9 @@ type Config struct {
 	LastIdle time.Duration
 	// Memory bounds what large answers, and large bodies, hold at once.
 	Memory rest.Memory
+	// Markdown returns a text in Markdown as safe HTML, and Extract the text of a document, for handlers: see jsvm.Parts.
+	Markdown func(ctx context.Context, text string) (html string, err error)
+	Extract  func(ctx context.Context, contentType, name string, data []byte) (text string, err error)
 	// AI runs language models for chats and suggestions; default ai.None.
 	AI ai.Provider
 	// Heartbeat is how often a stream of events sends something while nothing happens; default 15 seconds.

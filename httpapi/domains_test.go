@@ -160,7 +160,7 @@ func (gate) Metadata(at domains.Endpoints) ([]byte, string, error) {
 }
 
 // withDrivers is a host with both drivers.
-func withDrivers(c *tenantcontent.Config) { c.DomainDrivers = []domains.Driver{paper{}, gate{}} }
+func withDrivers(c *tenantcontent.Config) { c.DomainDrivers = append(c.DomainDrivers, paper{}, gate{}) }
 
 // stockDomains adds to acme one domain of each, and one to remove.
 func stockDomains(t testing.TB, w *world, param map[string]string) {

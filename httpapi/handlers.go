@@ -28,8 +28,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
-	"github.com/tenantcontent/tenantcontent/internal/text/doctext"
-	"github.com/tenantcontent/tenantcontent/internal/text/markdown"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
@@ -84,7 +82,7 @@ func (a *api) bind(c handlerCall, in *handlers.Invocation) (end func()) {
 	}
 	w := &workspace{of: a.Workspaces, tenant: c.app.Tenant, app: c.app.ID, readOnly: c.readOnly}
 	in.Functions = map[string]jsvm.Function{
-		"query": w.query, "fetch": a.fetchOf(c), "dataset": a.Datasets.Function(datasets), "markdown": toHTML, "extractText": toText,
+		"query": w.query, "fetch": a.fetchOf(c), "dataset": a.Datasets.Function(datasets), "markdown": a.toHTML, "extractText": a.toText,
 	}
 	made := effects{}
 	draft := c.app.EditingID != nil
@@ -205,7 +203,7 @@ func (w *workspace) close() {
 }
 
 // toHTML is the function markdown(text).
-func toHTML(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+func (a *api) toHTML(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 	list, err := jsvm.Arguments("markdown", args, 1)
 	if err != nil {
 		return nil, err
@@ -214,7 +212,7 @@ func toHTML(ctx context.Context, args json.RawMessage) (json.RawMessage, error) 
 	if rest.IsNull(list[0]) || json.Unmarshal(list[0], &text) != nil {
 		return nil, errs.New(errs.Invalid, "markdown: the argument must be a string")
 	}
-	safe, err := markdown.HTML(ctx, text)
+	safe, err := a.Markdown(ctx, text)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +231,7 @@ type document struct {
 // toText is the function extractText(document, options), with a document {content, encoding,
 // contentType, filename} and options that have some of these. entry.js makes documents of texts and
 // bytes.
-func toText(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+func (a *api) toText(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 	list, err := jsvm.Arguments("extractText", args, 2)
 	if err != nil {
 		return nil, err
@@ -268,7 +266,7 @@ func toText(ctx context.Context, args json.RawMessage) (json.RawMessage, error) 
 	default:
 		return nil, errs.New(errs.Invalid, `extractText: encoding must be "base64", or left out`)
 	}
-	text, err := doctext.Extract(ctx, contentType, filename, content)
+	text, err := a.Extract(ctx, contentType, filename, content)
 	if err != nil {
 		return nil, err
 	}

@@ -140,7 +140,7 @@ func (p slowPaper) Entries(ctx context.Context) iter.Seq2[domains.Entry, error] 
 func TestScansTakeTheirPlaceLate(t *testing.T) {
 	is := is.New(t)
 	slow := slowPaper{asked: make(chan struct{}), goOn: make(chan struct{})}
-	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.DomainDrivers = []domains.Driver{slow} })
+	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.DomainDrivers = append(c.DomainDrivers, slow) })
 	w.rebuilt(t, func(*httpapi.Config) {})
 	httpapi.OneHeavyPlace(w.http, time.Minute)
 	w.must(t, "admin", "POST", "/api/domains", `{"name": "Books", "type": "paper", "config": {"secret": "s"}}`)

@@ -33,8 +33,10 @@ func TestWebhookRunsLater(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, crowded := is.New(t), &crowdedScripts{}
 		w := newWorld(t, open, withPolls, func(c *tenantcontent.Config) {
-			crowded.Runtime = c.Scripts
-			c.Scripts = crowded
+			parts, err := jsvm.Open(c.Scripts)
+			is.NoErr(err)
+			crowded.Runtime = parts.Runtime
+			c.Scripts = engine(crowded)
 		})
 		h := hook(t, w, "admin", map[string]string{
 			"webhooks/now.js":   "export const POST = () => 1",

@@ -237,7 +237,7 @@ func TestPagesWhenABusyServerRefuses(t *testing.T) {
 		out{id: "queue", err: errs.New(errs.Unavailable, "Too many people log in at this domain at the moment. Try again.")},
 		out{id: "broken", err: errors.New("dial 10.1.2.3: secret")},
 	}
-	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.DomainDrivers = drivers })
+	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.DomainDrivers = append(c.DomainDrivers, drivers...) })
 	for id, want := range map[string]struct {
 		status            int
 		text, word, retry string

@@ -335,7 +335,11 @@ func (b busyRuntime) Run(ctx context.Context, p *jsvm.Program, c jsvm.Call) (jsv
 // TestWebhookBusy: where no process is free in time, the sender gets 503 with Retry-After, and the call is recorded.
 func TestWebhookBusy(t *testing.T) {
 	is, busy := is.New(t), false
-	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.Scripts = busyRuntime{c.Scripts, &busy} })
+	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) {
+		rt, err := scripts()
+		is.NoErr(err)
+		c.Scripts = engine(busyRuntime{rt, &busy})
+	})
 	h := hook(t, w, "admin", map[string]string{"webhooks/x.js": echo})
 	busy = true
 	a := h.call(t, "POST", "x", "{}")

@@ -19,6 +19,10 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
+	"github.com/tenantcontent/tenantcontent/domains/oidc"
+	"github.com/tenantcontent/tenantcontent/domains/saml"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/directory/scim"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
@@ -28,6 +32,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
+	"github.com/tenantcontent/tenantcontent/internal/text/doctext"
+	"github.com/tenantcontent/tenantcontent/internal/text/markdown"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces/sqlite"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -79,6 +85,11 @@ var scripts = sync.OnceValues(func() (jsvm.Runtime, error) {
 	return steadyScripts{rt}, err
 })
 
+// engine returns an engine that runs scripts with a Runtime.
+func engine(rt jsvm.Runtime) jsvm.Engine {
+	return jsvm.NewEngine(jsvm.Parts{Runtime: rt, Markdown: markdown.HTML, Extract: doctext.Extract}, nil)
+}
+
 // steadyScripts has the same shares on every machine.
 type steadyScripts struct{ *quickjs.Runtime }
 
@@ -87,6 +98,9 @@ func (steadyScripts) Shares() jsvm.Shares {
 		Scripts: 64, OfTenant: 32, OfKey: 17, Computing: 4, Slice: 100 * time.Millisecond, Window: time.Minute, TenantCPU: time.Minute, KeyCPU: 30 * time.Second,
 	}
 }
+
+// Close does nothing: other worlds have the children, too.
+func (steadyScripts) Close() error { return nil }
 
 func (steadyScripts) CPUTime(string) (time.Duration, map[string]time.Duration) {
 	return 1250 * time.Millisecond, map[string]time.Duration{"018f0000-0000-7000-8000-000000000001": 1250 * time.Millisecond}
@@ -101,9 +115,10 @@ func newWorld(t testing.TB, open dbtest.Opener, change ...func(*tenantcontent.Co
 		DB: w.db, SecretKey: tenantcontent.NewSecretKey(), BaseURL: baseURL, Now: w.now, NewID: w.newID,
 		Log: slog.New(slog.NewTextHandler(&w.log, nil)), AllowNetworks: egress.Loopback(), OpenLicenses: true,
 	}
-	var err error
-	c.Scripts, err = scripts()
+	rt, err := scripts()
 	is.NoErr(err)
+	c.Scripts = engine(rt)
+	c.DomainDrivers = []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}}
 	databases, err := sqlite.New(sqlite.Options{Dir: t.TempDir()})
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(databases.Close()) })

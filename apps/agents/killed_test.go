@@ -29,6 +29,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/quickjs"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -50,7 +51,7 @@ func node(t *testing.T, url, model, key string, now func() time.Time, more ...fu
 	provider, err := openai.New(openai.Options{URL: model, Models: []openai.Model{{Name: "m"}}, Log: slog.New(slog.DiscardHandler)})
 	is.NoErr(err)
 	is.NoErr(tenantcontent.Migrate(t.Context(), db))
-	c := tenantcontent.Config{DB: db, SecretKey: key, AI: provider, Now: now, Log: slog.New(slog.DiscardHandler)}
+	c := tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: key, AI: provider, Now: now, Log: slog.New(slog.DiscardHandler)}
 	for _, set := range more {
 		set(&c)
 	}
@@ -180,7 +181,7 @@ func TestSlowToolsLeavePlaces(t *testing.T) {
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(scripts.Close()) })
 	app := node(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db"), model.URL, tenantcontent.NewSecretKey(), time.Now, func(c *tenantcontent.Config) {
-		c.Scripts, c.Agents.Tools = scripts, 1
+		c.Scripts, c.Agents.Tools = jsvm.NewEngine(jsvm.Parts{Runtime: scripts}, nil), 1
 	})
 	_, err = app.AddTenant(t.Context(), tenants.Tenant{ID: "acme", Name: "Acme", Settings: tenants.Settings{AI: true}}, "a long password")
 	is.NoErr(err)

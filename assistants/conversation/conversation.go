@@ -58,6 +58,8 @@ type Options struct {
 	Provider ai.Provider
 	Scripts  Runtime // of the skill code
 	Skills   []Skill // of the host, beside the ready ones
+	// Extract returns the text of a document that is no text already.
+	Extract func(ctx context.Context, contentType, name string, data []byte) (text string, err error)
 	// Assistants has the assistants.
 	Assistants *assistants.Service
 	Datasets   *datasets.Service

@@ -18,7 +18,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
-	"github.com/tenantcontent/tenantcontent/internal/text/doctext"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -209,14 +208,17 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// maxDocument is the most bytes of a file that is read.
+const maxDocument = 32 << 20
+
 // extract returns the text of a file. Few are read at once, in turn by tenant.
 func (s *Service) extract(ctx context.Context, d document) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return "", err
 	}
-	if d.size > doctext.MaxDocument {
-		return "", errs.New(errs.TooLarge, "The file has %d bytes, where %d are read.", d.size, doctext.MaxDocument)
+	if d.size > maxDocument {
+		return "", errs.New(errs.TooLarge, "The file has %d bytes, where %d are read.", d.size, maxDocument)
 	}
 	leave, err := s.reading.Acquire(ctx, 1, a.Tenant)
 	if err != nil {
@@ -227,12 +229,12 @@ func (s *Service) extract(ctx context.Context, d document) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	data, err := io.ReadAll(io.LimitReader(r, doctext.MaxDocument+1))
+	data, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
 	if failed := r.Close(); err == nil {
 		err = failed
 	}
 	if err != nil {
 		return "", err
 	}
-	return doctext.Extract(ctx, d.contentType, d.name, data)
+	return s.o.Extract(ctx, d.contentType, d.name, data)
 }

@@ -8,12 +8,12 @@ import (
 	"syscall"
 	_ "time/tzdata" // users name time zones, and a bare machine has none
 
-	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/internal/cli"
+	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
 func main() {
-	tenantcontent.Child()
+	javascript.Child()
 	signaled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(signaled, func() {

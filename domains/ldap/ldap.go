@@ -19,13 +19,16 @@
 package ldap
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
 	"maps"
 	"net"
+	"net/netip"
 
 	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 )
 
 // AD is the driver for Active Directory. Its zero value is ready.
@@ -156,4 +159,32 @@ func (f flavor) info() domains.Info {
 		Secrets:  []string{"bindPassword"},
 		Defaults: maps.Clone(f.attributes),
 	}
+}
+
+// Within implements domains.Bounded.
+func (d AD) Within(denied []netip.Prefix, log *slog.Logger) domains.Driver {
+	d.Dial, d.Denied, d.Log = within(d.Dial, denied), orDenied(d.Denied, denied), cmp.Or(d.Log, log)
+	return d
+}
+
+// Within implements domains.Bounded.
+func (d LDAP) Within(denied []netip.Prefix, log *slog.Logger) domains.Driver {
+	d.Dial, d.Denied, d.Log = within(d.Dial, denied), orDenied(d.Denied, denied), cmp.Or(d.Log, log)
+	return d
+}
+
+// within returns a Dial that connects to no denied network, unless there is one.
+func within(own Dial, denied []netip.Prefix) Dial {
+	if own != nil {
+		return own
+	}
+	return egress.Dialer(denied).DialContext
+}
+
+// orDenied returns what reports whether connections are denied.
+func orDenied(own Denied, denied []netip.Prefix) Denied {
+	if own != nil {
+		return own
+	}
+	return egress.Denied(denied)
 }

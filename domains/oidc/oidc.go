@@ -10,10 +10,13 @@ package oidc
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 )
 
 // Driver is the driver OIDC. Its zero value is ready.
@@ -80,4 +83,15 @@ func (d Driver) Open(raw json.RawMessage) (domains.Realm, error) {
 		return nil, err
 	}
 	return &realm{config: c, client: client, denied: d.Denied != nil && d.Denied(c.issuer), now: now}, nil
+}
+
+// Within implements domains.Bounded.
+func (d Driver) Within(denied []netip.Prefix, _ *slog.Logger) domains.Driver {
+	if d.Client == nil {
+		d.Client = egress.Client(denied)
+	}
+	if d.Denied == nil {
+		d.Denied = egress.Denied(denied)
+	}
+	return d
 }

@@ -29,13 +29,16 @@ package saml
 
 import (
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/internal/secure/certs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 )
 
 // Driver is the driver SAML. Its zero value is ready, and its realms are FormLogin, UnaskedLogin, FormLogout, LogoutReceiver, Metadata, Discoverer and
@@ -127,4 +130,15 @@ func (d Driver) client(trusted certs.Trusted) (*http.Client, error) {
 	var err error
 	c.Transport, err = trusted.Transport(c.Transport, "caCert")
 	return &c, err
+}
+
+// Within implements domains.Bounded.
+func (d Driver) Within(denied []netip.Prefix, _ *slog.Logger) domains.Driver {
+	if d.Client == nil {
+		d.Client = egress.Client(denied)
+	}
+	if d.Denied == nil {
+		d.Denied = egress.Denied(denied)
+	}
+	return d
 }

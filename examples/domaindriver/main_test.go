@@ -4,11 +4,11 @@ import (
 	"os"
 	"testing"
 
-	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
 // TestMain begins as the main function of a program does that opens an App.
 func TestMain(m *testing.M) {
-	tenantcontent.Child()
+	javascript.Child()
 	os.Exit(m.Run())
 }

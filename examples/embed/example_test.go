@@ -18,6 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
+	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -36,6 +37,7 @@ func Example() {
 
 	app, err := tenantcontent.Open(tenantcontent.Config{
 		DB:            db,
+		Scripts:       javascript.New(javascript.Options{}),
 		SecretKeyFile: filepath.Join(folder, "secret.key"),
 		BaseURL:       "https://content.example.com",
 		Authenticate:  whoCalls,

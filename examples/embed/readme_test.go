@@ -13,6 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -41,13 +42,14 @@ func TestReadme(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	mux, password := http.NewServeMux(), "a long password"
 
-	tenantcontent.Child()
+	javascript.Child()
 	db, err := database.Open("sqlite:app.db")
 	is.NoErr(err)
 	err = tenantcontent.Migrate(ctx, db)
 	is.NoErr(err)
 	app, err := tenantcontent.Open(tenantcontent.Config{
 		DB: db, SecretKeyFile: "secret.key", BaseURL: "https://content.example.com",
+		Scripts: javascript.New(javascript.Options{}),
 	})
 	is.NoErr(err)
 	var background sync.WaitGroup

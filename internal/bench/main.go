@@ -19,6 +19,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
 // result is one line of the report.
@@ -33,7 +34,7 @@ type result struct {
 }
 
 func main() {
-	tenantcontent.Child()
+	javascript.Child()
 	queueNode()
 	only := flag.String("run", "", "run only the measurements whose `name` this regular expression matches")
 	engines := flag.String("engines", "sqlite,postgres", "`list` of engines")

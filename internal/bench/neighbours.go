@@ -32,6 +32,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	colorstore "github.com/tenantcontent/tenantcontent/internal/store/colors"
+	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -393,7 +394,7 @@ func (n *neighbours) populate(
 	if err := tenantcontent.Migrate(ctx, db); err != nil {
 		return err
 	}
-	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: key, Log: slog.New(slog.DiscardHandler)})
+	app, err := tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: key, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -140,7 +141,7 @@ func (p *processes) fill(ctx context.Context, url string, n int) (err error) {
 	if err := tenantcontent.Migrate(ctx, db); err != nil {
 		return err
 	}
-	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: p.key})
+	app, err := tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: p.key})
 	if err != nil {
 		return err
 	}

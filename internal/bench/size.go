@@ -20,6 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
+	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -174,7 +175,7 @@ func (w *world) openSized(ctx context.Context) (err error) {
 		return err
 	}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	if w.app, err = tenantcontent.Open(tenantcontent.Config{DB: w.db, SecretKey: string(key), Log: quiet, KeepActivities: -1}); err != nil {
+	if w.app, err = tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: w.db, SecretKey: string(key), Log: quiet, KeepActivities: -1}); err != nil {
 		return err
 	}
 	if !filled {

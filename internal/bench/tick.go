@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
+	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -41,7 +42,7 @@ func newCron(ctx context.Context, engine string, n int) (*cron, error) {
 	if err := tenantcontent.Migrate(ctx, c.db); err != nil {
 		return c, err
 	}
-	app, err := tenantcontent.Open(tenantcontent.Config{DB: c.db, SecretKey: tenantcontent.NewSecretKey(), Log: slog.New(slog.DiscardHandler)})
+	app, err := tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: c.db, SecretKey: tenantcontent.NewSecretKey(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return c, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	colorstore "github.com/tenantcontent/tenantcontent/internal/store/colors"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
+	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -59,7 +60,7 @@ func newWorld(ctx context.Context, engine string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.app, err = tenantcontent.Open(tenantcontent.Config{DB: w.db, SecretKey: tenantcontent.NewSecretKey(), Log: quiet, AI: models})
+	w.app, err = tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: w.db, SecretKey: tenantcontent.NewSecretKey(), Log: quiet, AI: models})
 	if err != nil {
 		return nil, err
 	}

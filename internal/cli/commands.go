@@ -54,7 +54,7 @@ type commands struct {
 
 // Run runs the command of args until it ends or ctx does, and returns the exit code. 0 is success, 2 a bad configuration or
 // command line, 130 the end by Ctrl-C, 1 any other failure; a failure is one line on stderr. A program that calls it begins
-// with tenantcontent.Child.
+// with javascript.Child.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c commands
 	exit := -1

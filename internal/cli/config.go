@@ -16,6 +16,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
 	"github.com/tenantcontent/tenantcontent/assistants/mcp"
 	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
+	"github.com/tenantcontent/tenantcontent/domains/oidc"
+	"github.com/tenantcontent/tenantcontent/domains/saml"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
@@ -89,6 +93,11 @@ func (c *config) library() (tenantcontent.Config, error) {
 	}
 	lib.TrustedProxies, err = networks("trusted-proxies", c.TrustedProxies)
 	return lib, err
+}
+
+// drivers returns the ways to log in beside local passwords.
+func drivers() []domains.Driver {
+	return []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}}
 }
 
 // models returns the provider of language models, nil for none. Errors: errs.Invalid naming the flag.

@@ -19,9 +19,8 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
-	"github.com/tenantcontent/tenantcontent/internal/handlers/quickjs"
+	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
 type devCommand struct {
@@ -94,13 +93,13 @@ func (d *dev) serve(ctx context.Context, s storage) (err error) {
 		return errs.Wrap(errs.Invalid, err, "cannot listen on port %d: %v", d.Port, err)
 	}
 	defer func() { _ = listener.Close() }() // again, unless it never served
-	scripts, err := quickjs.New(quickjs.Options{Limits: jsvm.Limits{Time: handlers.MaxLoadTime}, Logger: d.log})
+	scripts, err := jsvm.Open(javascript.New(javascript.Options{Log: d.log}))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, scripts.Close()) }()
+	defer func() { err = errors.Join(err, scripts.Runtime.Close()) }()
 	d.client.Server = "http://" + listener.Addr().String()
-	lib := tenantcontent.Config{BaseURL: d.client.Server, Log: d.log, Scripts: loggedRuntime{scripts}, SessionLifetime: devSession}
+	lib := tenantcontent.Config{BaseURL: d.client.Server, Log: d.log, Scripts: jsvm.NewEngine(jsvm.Parts{Runtime: loggedRuntime{scripts.Runtime}, Markdown: scripts.Markdown, Extract: scripts.Extract}, nil), SessionLifetime: devSession}
 	if err := s.open(&lib); err != nil {
 		return err
 	}

@@ -19,17 +19,17 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
+	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
 const password = "correct horse battery"
 
 func TestMain(m *testing.M) {
-	tenantcontent.Child()
+	javascript.Child()
 	tenantrows.SetWorkFactor(10)
 	for _, entry := range os.Environ() {
 		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "TENANTCONTENT_") && name != needs.Require {

@@ -13,6 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
+	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
 // storage has the locations of the database and its secret key.
@@ -101,6 +102,10 @@ func there(path string) bool {
 
 // open opens the database and the workspaces, and puts them and the secret key into lib. The caller closes them (shut).
 func (s *storage) open(lib *tenantcontent.Config) error {
+	lib.DomainDrivers = drivers()
+	if lib.Scripts == nil {
+		lib.Scripts = javascript.New(javascript.Options{Log: lib.Log})
+	}
 	if s.SecretKey != "" {
 		if _, err := keyring.Parse(s.SecretKey); err != nil {
 			return errs.New(errs.Invalid, "TENANTCONTENT_SECRET_KEY: %s `openssl rand -base64 32` makes a key.", errs.MessageOf(err))

@@ -24,6 +24,9 @@ const marker = "TENANTCONTENT_JSVM_CHILD"
 // called is whether the program has called Child.
 var called atomic.Bool
 
+// Ready reports whether the program has called Child, so that New can return a Runtime.
+func Ready() bool { return called.Load() }
+
 // Child must be the first call of the main function of every program that runs scripts, and of TestMain. A Runtime starts
 // the same program again for its processes, and there Child runs scripts and does not return. In the program itself it
 // returns at once; New fails without it.

@@ -12,8 +12,13 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
+	"github.com/tenantcontent/tenantcontent/domains/oidc"
+	"github.com/tenantcontent/tenantcontent/domains/saml"
 	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
 // TestDeniedNetworks: a superuser cannot make the server connect to where its operator does not want it to, by no driver
@@ -76,7 +81,7 @@ func TestDeniedNetworks(t *testing.T) {
 	ask()
 	is.True(reached.Load() > 0)                                     // the addresses are right
 	for _, deny := range [][]netip.Prefix{nil, egress.Loopback()} { // by default, and where both name a network
-		c := tenantcontent.Config{DB: db, SecretKey: key, BaseURL: w.url, Log: slog.New(slog.NewTextHandler(&w.log, nil)), DenyNetworks: deny}
+		c := tenantcontent.Config{DomainDrivers: []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}}, Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: key, BaseURL: w.url, Log: slog.New(slog.NewTextHandler(&w.log, nil)), DenyNetworks: deny}
 		if deny != nil {
 			c.AllowNetworks = egress.Loopback()
 		}

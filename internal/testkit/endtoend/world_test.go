@@ -17,12 +17,17 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
+	"github.com/tenantcontent/tenantcontent/domains/oidc"
+	"github.com/tenantcontent/tenantcontent/domains/saml"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
 	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 	"github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
+	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
 // password is that of admin, the superuser of each tenant.
@@ -70,7 +75,7 @@ func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config, change ...f
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	is.NoErr(err)
 	w.url = scheme + "://localhost:" + port
-	c := tenantcontent.Config{DB: db, SecretKey: key, BaseURL: w.url, AllowNetworks: egress.Loopback(), Log: slog.New(slog.NewTextHandler(&w.log, nil))}
+	c := tenantcontent.Config{DomainDrivers: []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}}, Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: key, BaseURL: w.url, AllowNetworks: egress.Loopback(), Log: slog.New(slog.NewTextHandler(&w.log, nil))}
 	for _, f := range change {
 		f(&c)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -23,7 +22,7 @@ func Open() (app *tenantcontent.App, ctx context.Context, remove func()) {
 	db, err := database.Open("sqlite:" + filepath.Join(folder, "content.db"))
 	check(err)
 	check(tenantcontent.Migrate(ctx, db))
-	app, err = tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), Scripts: jsvm.None{}, Log: slog.New(slog.DiscardHandler)})
+	app, err = tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), Log: slog.New(slog.DiscardHandler)})
 	check(err)
 	_, err = app.AddTenant(ctx, tenants.Tenant{ID: "acme", Name: "Acme Inc.", Settings: tenants.Settings{AI: true}}, "a long password")
 	check(err)

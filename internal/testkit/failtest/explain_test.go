@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
 // crowd fills the tables: 2,000 tenants, of which 100 have 100 users, sessions, tokens and colors and ten teams each, as t-7 has them.
@@ -66,7 +67,7 @@ func TestNoRequestScansATable(t *testing.T) {
 		_, err := db.DB.ExecContext(ctx, s)
 		is.NoErr(err)
 	}
-	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), Log: slog.New(slog.DiscardHandler)})
+	app, err := tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: tenantcontent.NewSecretKey(), Log: slog.New(slog.DiscardHandler)})
 	is.NoErr(err)
 	const team = "01932e00-0000-7000-8000-000000000007"
 	for i, c := range []struct {

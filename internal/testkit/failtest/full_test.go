@@ -27,6 +27,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
+	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -114,7 +115,7 @@ func newFilling(t *testing.T, url string) *filling {
 	is.NoErr(err)
 	t.Cleanup(func() { _ = db.Close() })
 	is.NoErr(tenantcontent.Migrate(t.Context(), db))
-	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), Log: slog.New(slog.NewTextHandler(log, nil))})
+	app, err := tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: tenantcontent.NewSecretKey(), Log: slog.New(slog.NewTextHandler(log, nil))})
 	is.NoErr(err)
 	_, err = app.AddTenant(t.Context(), tenants.Tenant{ID: "acme"}, password)
 	is.NoErr(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -75,7 +76,7 @@ func newWorldOn(t *testing.T, direct *url.URL, db *bun.DB) *world {
 	is.NoErr(err)
 	defer func() { _ = admin.Close() }()
 	is.NoErr(tenantcontent.Migrate(ctx, admin))
-	first, err := tenantcontent.Open(tenantcontent.Config{DB: admin, SecretKey: key})
+	first, err := tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: admin, SecretKey: key})
 	is.NoErr(err)
 	_, err = first.AddTenant(ctx, tenants.Tenant{ID: "acme"}, password)
 	is.NoErr(err)
@@ -85,7 +86,7 @@ func newWorldOn(t *testing.T, direct *url.URL, db *bun.DB) *world {
 	}
 
 	w := &world{db: db, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * callers}}}
-	w.app, err = tenantcontent.Open(tenantcontent.Config{DB: w.db, SecretKey: key, Log: slog.New(slog.DiscardHandler)})
+	w.app, err = tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: w.db, SecretKey: key, Log: slog.New(slog.DiscardHandler)})
 	is.NoErr(err)
 	server := httptest.NewServer(w.app)
 	t.Cleanup(server.Close)

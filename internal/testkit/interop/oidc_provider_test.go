@@ -31,8 +31,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/domains/oidc"
-	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/domains/saml"
 	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
@@ -213,7 +214,7 @@ func TestOIDCProvider(t *testing.T) {
 	s.url = server.URL
 	var err error
 	s.app, err = tenantcontent.Open(tenantcontent.Config{
-		AllowNetworks: egress.Loopback(), DB: dbtest.SQLite(t), SecretKey: tenantcontent.NewSecretKey(), BaseURL: s.url, Scripts: jsvm.None{}, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
+		DomainDrivers: []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}}, AllowNetworks: egress.Loopback(), DB: dbtest.SQLite(t), SecretKey: tenantcontent.NewSecretKey(), BaseURL: s.url, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 	})
 	is.NoErr(err)
 	_, err = s.app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "admin", "a superuser's password")

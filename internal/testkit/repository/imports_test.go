@@ -29,7 +29,7 @@ var layers = []layer{
 	{"programs", "apps/... webhooks assistants/... internal/chat/...", "values helpers seams machinery who content"},
 	{"bundles", "bundles/...", "values helpers machinery who content programs"},
 	{"http", "httpapi internal/rest/...", "values helpers seams machinery who content programs bundles"},
-	{"stores", "internal/store/... internal/jobs/... database", "values helpers sql machinery who content programs bundles"},
+	{"stores", "internal/store/... internal/jobs/... database javascript", "values helpers sql machinery who content programs bundles"},
 	{"root", ".", "values helpers seams sql machinery who content programs bundles http stores"},
 	{"programs that run", "cmd/... internal/cli internal/bench internal/testkit/... examples/...", "values helpers seams sql machinery who content programs bundles http stores root"},
 }
