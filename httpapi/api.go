@@ -139,7 +139,7 @@ type Config struct {
 	// LastIdle replaces Idle once Drain is called; default 2 seconds.
 	LastIdle time.Duration
 	// Memory bounds what large answers, and large bodies, hold at once.
-	Memory rest.Memory
+	Memory Memory
 	// Markdown returns a text in Markdown as safe HTML, and Extract the text of a document, for handlers: see jsvm.Parts.
 	Markdown func(ctx context.Context, text string) (html string, err error)
 	Extract  func(ctx context.Context, contentType, name string, data []byte) (text string, err error)

@@ -107,7 +107,7 @@ func (a *api) callServer(r *rest.Request, path string) (rest.Reply, error) {
 	if v.EditingID == nil {
 		status := answer.Status
 		if err != nil {
-			status = max(rest.StatusOf[errs.CodeOf(err)], http.StatusBadRequest)
+			status = max(rest.StatusOf(errs.CodeOf(err)), http.StatusBadRequest)
 		}
 		a.Handlers.Count(v.Tenant, v.ID, string(handlers.Server), r.Method, route.Path, status, time.Since(began))
 	}
@@ -152,7 +152,7 @@ func (a *api) countCall(v apps.Viewed, rule manifest.Rule, status int, err error
 		return
 	}
 	if err != nil {
-		if status = rest.StatusOf[errs.CodeOf(err)]; status == 0 {
+		if status = rest.StatusOf(errs.CodeOf(err)); status == 0 {
 			status = http.StatusInternalServerError
 		}
 	}

@@ -347,7 +347,7 @@ func (a archiveRoutes) restore(r *rest.Request, content io.Reader, o bundles.Imp
 
 // problemOf is the error shape of a failure that is part of an answer.
 func (a archiveRoutes) problemOf(err error) rest.Problem {
-	status, message := rest.StatusOf[errs.CodeOf(err)], errs.MessageOf(err)
+	status, message := rest.StatusOf(errs.CodeOf(err)), errs.MessageOf(err)
 	if status == 0 {
 		a.Log.Error("part of a request failed", "err", err)
 		status, message = http.StatusInternalServerError, "An internal server error occurred"

@@ -25,7 +25,7 @@ func (a *api) fail(w *rest.Response, r *http.Request, err error) {
 			err = hidden
 		}
 	}
-	status, message := rest.StatusOf[errs.CodeOf(err)], errs.MessageOf(err)
+	status, message := rest.StatusOf(errs.CodeOf(err)), errs.MessageOf(err)
 	var method rest.NotAllowed
 	var handler handlers.NotAllowed
 	var file rest.ContentStatus

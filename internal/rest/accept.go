@@ -12,7 +12,7 @@ const (
 	TypeHAL  = "application/hal+json"
 )
 
-// mediaType returns the media type of the answer to a request with these headers: application/hal+json if the client
+// MediaType returns the media type of the answer to a request with these headers: application/hal+json if the client
 // prefers it to application/json, else application/json. acceptable is false if the client accepts neither.
 func MediaType(h http.Header) (name string, acceptable bool) {
 	var ranges []mediaRange

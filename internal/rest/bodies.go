@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 )
 
-// file returns the file in a request, to be read once: the multipart field file, or the raw body with ?filename=. Without
+// File returns the file in a request, to be read once: the multipart field file, or the raw body with ?filename=. Without
 // that parameter the file has the name otherwise; if that is empty, the parameter is required.
 func (r *Request) File(otherwise string) (name, contentType string, content io.Reader, err error) {
 	query, err := ParseQuery(r.Request)
@@ -63,7 +63,7 @@ type sender struct {
 	failed  bool
 }
 
-// newSender returns the sender of a request's body and starts its time-out. It returns nil if there is no body.
+// NewSender returns the sender of a request's body and starts its time-out. It returns nil if there is no body.
 func NewSender(w *Response, r *http.Request) *sender {
 	if r.ContentLength == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (s *sender) leave() {
 	}
 }
 
-// drain reads the rest of a body before the client is told to try again: most clients read no answer before they have sent
+// Drain reads the rest of a body before the client is told to try again: most clients read no answer before they have sent
 // everything, and net/http cuts those with much left to send. It stops if a client sends nothing for a second or is slow, and
 // does not wait for one that expects 100 Continue.
 func (s *sender) Drain(r *http.Request) {
@@ -124,7 +124,7 @@ func (s *sender) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// file replies with stored bytes of a version: 200, or 206 for a range of them. With a name the browser saves them as a file.
+// File replies with stored bytes of a version: 200, or 206 for a range of them. With a name the browser saves them as a file.
 func File(version, contentType, name string, modified time.Time, content io.ReadSeekCloser) (Reply, error) {
 	header := map[string]string{"Content-Type": contentType, "Etag": FileTag(version), "Cache-Control": cached}
 	if name != "" {
@@ -146,7 +146,7 @@ func File(version, contentType, name string, modified time.Time, content io.Read
 	}}, nil
 }
 
-// unchanged reports whether a client that reads has the version of a file already, and returns the reply to it, 304, then. Other
+// Unchanged reports whether a client that reads has the version of a file already, and returns the reply to it, 304, then. Other
 // conditions than If-None-Match are for file.
 func Unchanged(r *Request, version string) (Reply, bool) {
 	tag := FileTag(version)
@@ -173,7 +173,7 @@ func (w *Response) holdFile(content io.Seeker) error {
 	return w.Memory.Hold(int(n))
 }
 
-// fileTag returns the strong entity tag of a file.
+// FileTag returns the strong entity tag of a file.
 func FileTag(version string) string { return `"` + version + `"` }
 
 // maxRanges is how many ranges of a file one answer may have. Each may read a chunk of its own, so that the whole file is
@@ -248,7 +248,7 @@ func (w *receiver) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// disposition returns a Content-Disposition header that makes browsers save the body as a file.
+// Disposition returns a Content-Disposition header that makes browsers save the body as a file.
 func Disposition(filename string) string {
 	return mime.FormatMediaType("attachment", map[string]string{"filename": filename})
 }

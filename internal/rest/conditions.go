@@ -18,7 +18,7 @@ type tags struct {
 	List []string
 }
 
-// newConditions returns the conditions of a request, nil if it has none. It returns errs.Invalid for a header that is
+// NewConditions returns the conditions of a request, nil if it has none. It returns errs.Invalid for a header that is
 // malformed.
 func NewConditions(h http.Header) (*conditions, error) {
 	match, noneMatch := h["If-Match"], h["If-None-Match"]
@@ -103,7 +103,7 @@ func (c *conditions) unchanged(tag string) bool {
 	return c.NoneMatch.Any || slices.ContainsFunc(c.NoneMatch.List, func(t string) bool { return strings.TrimPrefix(t, "W/") == tag })
 }
 
-// guarded returns the guard of a conditional write, nil for a write without conditions and for other requests. It returns
+// Guarded returns the guard of a conditional write, nil for a write without conditions and for other requests. It returns
 // errs.Stale if the route's resource has no entity tag that could fit.
 func (r *Request) Guarded(route *Route) (*guard.Guard, error) {
 	c := r.Conditions

@@ -12,14 +12,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// field is a field of a body that may be left out, null or a value, where null means something. One that may be left out and
+// Field is a field of a body that may be left out, null or a value, where null means something. One that may be left out and
 // must not be null is a pointer. A partial PUT changes only fields that are Set.
 type Field[T any] struct {
 	Set   bool
 	Value *T // nil for null
 }
 
-// apply writes a given value over dst, and the zero value for null.
+// Apply writes a given value over dst, and the zero value for null.
 func (f Field[T]) Apply(dst *T) {
 	if !f.Set {
 		return
@@ -30,7 +30,7 @@ func (f Field[T]) Apply(dst *T) {
 	}
 }
 
-// applyOrNull writes a given value over dst, nil for null.
+// ApplyOrNull writes a given value over dst, nil for null.
 func (f Field[T]) ApplyOrNull(dst **T) {
 	if f.Set {
 		*dst = f.Value
@@ -51,12 +51,12 @@ type fieldFiller interface {
 	FillField(by *Filler, raw json.RawMessage, path string) error
 }
 
-// filler reads JSON into values and notes the members that have no field, at any depth.
+// Filler reads JSON into values and notes the members that have no field, at any depth.
 type Filler struct {
 	Unknown []UnknownMember
 }
 
-// unknownMember is a member of an object that has no field in the struct which the object is read
+// UnknownMember is a member of an object that has no field in the struct which the object is read
 // into.
 type UnknownMember struct {
 	At    string // the path of the object; "" for the body
@@ -64,7 +64,7 @@ type UnknownMember struct {
 	Known []string // the members that the object may have
 }
 
-// fill reads JSON into a value as json.Unmarshal does, with two differences for structs: names must match exactly
+// Fill reads JSON into a value as json.Unmarshal does, with two differences for structs: names must match exactly
 // (json.Unmarshal takes "TENANT" for "tenant"), and a value of the wrong type is an error that names its field.
 func (by *Filler) Fill(raw json.RawMessage, into any, path string) error {
 	if f, ok := into.(fieldFiller); ok {
@@ -172,11 +172,13 @@ func (by *Filler) fillPlain(raw json.RawMessage, v reflect.Value, path string) e
 	return nil
 }
 
+// IsNull reports whether a value of JSON is null.
 func IsNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
+// Join returns the path of a member of the value that has a path.
 func Join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
-// wrongType returns an errs.Invalid that names a field and the type it must have.
+// WrongType returns an errs.Invalid that names a field and the type it must have.
 func WrongType(path string, t reflect.Type) error {
 	want := map[reflect.Kind]string{
 		reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "an array", reflect.Map: "an object",
@@ -194,7 +196,7 @@ func WrongType(path string, t reflect.Type) error {
 	return errs.New(errs.Invalid, "%s must be %s", path, want)
 }
 
-// timestamp is a time in a body: RFC 3339, from the year 1 to 9999 in UTC as every database can keep it.
+// Timestamp is a time in a body: RFC 3339, from the year 1 to 9999 in UTC as every database can keep it.
 type Timestamp struct{ time.Time }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -19,14 +19,15 @@ import (
 type heaviness int
 
 const (
+	// Light requests compute for so short a time that they need no place.
 	Light heaviness = iota
-	// brief requests compute between reads of the body or writes of the answer: a search, a long page, an export, an
+	// Brief requests compute between reads of the body or writes of the answer: a search, a long page, an export, an
 	// upload. They take a place for each of these stretches.
 	Brief
-	// long requests compute after the body has been read, in one transaction: an import, a restore, a deploy. They take a
+	// Long requests compute after the body has been read, in one transaction: an import, a restore, a deploy. They take a
 	// place from then on.
 	Long
-	// scan requests are long ones that first wait for another server, a directory. They take a place when that has ended.
+	// Scan requests are long ones that first wait for another server, a directory. They take a place when that has ended.
 	Scan
 )
 
@@ -38,14 +39,14 @@ const (
 	maxHeavyWaiting = 256
 )
 
-// heavy limits how many heavy requests compute at once, fairly by tenant, so that light ones always find a processor and a
+// Heavy limits how many heavy requests compute at once, fairly by tenant, so that light ones always find a processor and a
 // connection. Brief requests have a limiter of their own: they would wait for seconds behind long ones.
 type Heavy struct {
 	Brief, Long *limiter.Limiter
 	Transfers   *Transfers
 }
 
-// newHeavy returns a heavy with half as many places of each class as there are processors.
+// NewHeavy returns a heavy with half as many places of each class as there are processors.
 func NewHeavy(t *Transfers) Heavy {
 	n := int64(max(1, runtime.NumCPU()/2))
 	o := limiter.Options{Capacity: n, Timeout: MaxWait, QueuePerKey: maxHeavyWaiting}
@@ -54,7 +55,7 @@ func NewHeavy(t *Transfers) Heavy {
 	return Heavy{Brief: limiter.New(o), Long: limiter.New(ofOneTenant), Transfers: t}
 }
 
-// weigh returns how heavy a request is: what the route table says, or brief for a search, a long page or one far from the
+// Weigh returns how heavy a request is: what the route table says, or brief for a search, a long page or one far from the
 // beginning of its list. Parameters that the route does not have are ignored: with them a caller without a session could
 // hold a place on a route that waits for the network.
 func Weigh(route *Route, r *http.Request) heaviness {
@@ -87,7 +88,7 @@ type place struct {
 	left    bool
 }
 
-// place waits for a place for a request. The caller must call leave. It returns errs.Unavailable if none becomes free in time.
+// Place waits for a place for a request. The caller must call leave. It returns errs.Unavailable if none becomes free in time.
 func (h Heavy) Place(r *Request, w heaviness) (*place, error) {
 	if w == Light {
 		return nil, nil
@@ -120,7 +121,7 @@ func (h Heavy) Place(r *Request, w heaviness) (*place, error) {
 	return p, nil
 }
 
-// yield frees the place while the request waits for its client, for memory or for SQLite's one writer.
+// Yield frees the place while the request waits for its client, for memory or for SQLite's one writer.
 func (p *place) Yield() {
 	if p == nil {
 		return
@@ -133,7 +134,7 @@ func (p *place) Yield() {
 	}
 }
 
-// resume takes a place again, however many requests of the tenant wait. If none becomes free in time, the request continues
+// Resume takes a place again, however many requests of the tenant wait. If none becomes free in time, the request continues
 // without one, so that its work is not lost.
 func (p *place) Resume() {
 	if p == nil {
@@ -149,7 +150,7 @@ func (p *place) Resume() {
 	}
 }
 
-// leave frees the place for good.
+// Leave frees the place for good.
 func (p *place) Leave() {
 	if p == nil {
 		return
@@ -183,7 +184,7 @@ type written struct {
 	ended func() // leaves the slot; nil before
 }
 
-// newWritten returns the bytes of a file as a body that waits for a slot at its end.
+// NewWritten returns the bytes of a file as a body that waits for a slot at its end.
 func NewWritten(r *Request, content io.Reader, slot func(r *Request) (leave func(), err error)) *written {
 	return &written{Reader: content, slot: func() (func(), error) {
 		r.place.Yield() // the rest waits for others and computes little
@@ -191,7 +192,7 @@ func NewWritten(r *Request, content io.Reader, slot func(r *Request) (leave func
 	}}
 }
 
-// maxWait is how long a request waits for a place, or for a slot for writes.
+// MaxWait is how long a request waits for a place, or for a slot for writes.
 const MaxWait = 30 * time.Second
 
 func (b *written) Read(p []byte) (int, error) {
@@ -206,7 +207,7 @@ func (b *written) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// leave leaves the slot, if the body has one.
+// Leave leaves the slot, if the body has one.
 func (b *written) Leave() {
 	if b.ended != nil {
 		b.ended()

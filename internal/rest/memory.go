@@ -26,7 +26,7 @@ type Memory struct {
 // maxWaiting is how many requests may wait for memory, in all and of one tenant.
 const maxWaiting, maxWaitingOf = 1000, 200
 
-// small is the most bytes that do not count.
+// Small is the most bytes that do not count.
 const Small = 64 << 10
 
 // How many times as many bytes of bodies may be in temporary files as in memory.
@@ -35,24 +35,26 @@ const (
 	allOnDisk = 32
 )
 
-// disk returns the limits of temporary files.
+// Disk returns the limits of temporary files.
 func (m Memory) Disk() Memory {
 	m.User, m.Tenant, m.All = onDisk*m.User, onDisk*m.Tenant, allOnDisk*m.All
 	return m
 }
 
-// answers returns the limiter of answers. It lets those wait longest that cannot be made twice; see response.await.
+// Answers returns the limiter of answers. It lets those wait longest that cannot be made twice; see response.await.
 func (m Memory) Answers() *limiter.Limiter {
 	m.Wait *= 10
 	return m.Limiter(0)
 }
 
+// Limiter returns a limiter of bytes, of which reserve are kept for each one that has none.
 func (m Memory) Limiter(reserve int64) *limiter.Limiter {
 	return limiter.New(limiter.Options{
 		Capacity: m.All, Reserve: reserve, PerKey: m.Tenant, PerSubkey: m.User, Timeout: m.Wait, Queue: maxWaiting, QueuePerKey: maxWaitingOf,
 	})
 }
 
+// WithDefaults returns the limits with the default in place of each that is 0.
 func (m Memory) WithDefaults() Memory {
 	if m.User == 0 {
 		m.User = 12 << 20
@@ -69,7 +71,7 @@ func (m Memory) WithDefaults() Memory {
 	return m
 }
 
-// errNoMemory ends the encoding of an answer for which there is not enough memory. The answer is encoded again when there is.
+// ErrNoMemory ends the encoding of an answer for which there is not enough memory. The answer is encoded again when there is.
 var ErrNoMemory = errs.New(errs.Unavailable, "Too many large answers are on their way at the moment. Try again.")
 
 // memory is the memory that one request holds of a limiter.
@@ -90,7 +92,7 @@ var canceled = func() context.Context {
 	return ctx
 }()
 
-// hold acquires n more bytes. It returns errNoMemory if they are not free.
+// Hold acquires n more bytes. It returns errNoMemory if they are not free.
 func (m *memory) Hold(n int) error {
 	if m.used += int64(n); m.used <= m.held || m.held >= m.most {
 		return nil
@@ -101,7 +103,7 @@ func (m *memory) Hold(n int) error {
 	return nil
 }
 
-// wait releases what is held, and waits until as much as hold failed to acquire is free: at least one page, unless m.exact.
+// Wait releases what is held, and waits until as much as hold failed to acquire is free: at least one page, unless m.exact.
 func (m *memory) Wait(ctx context.Context, timeout time.Duration) error {
 	need := m.used
 	if !m.exact {
@@ -133,7 +135,7 @@ func (w *Response) await(ctx context.Context, n int64) error {
 	return limiter.Unavailable(w.Memory.acquire(ctx, n), errs.MessageOf(ErrNoMemory))
 }
 
-// release releases everything that is held.
+// Release releases everything that is held.
 func (m *memory) Release() {
 	for _, release := range m.releases {
 		release()

@@ -12,7 +12,7 @@ import (
 // mountPath is a path of segments that need no escapes, such as /apps/content.
 var mountPath = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
 
-// parseBaseURL returns the origin and the path of a base URL, neither with a slash at its end. Errors: errs.Invalid.
+// ParseBaseURL returns the origin and the path of a base URL, neither with a slash at its end. Errors: errs.Invalid.
 func ParseBaseURL(text string) (origin, mount string, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsAny(text, "?#") {
@@ -25,7 +25,7 @@ func ParseBaseURL(text string) (origin, mount string, err error) {
 	return u.Scheme + "://" + u.Host, mount, nil
 }
 
-// unmounted returns a request as it would be without the mount path before its own.
+// Unmounted returns a request as it would be without the mount path before its own.
 func Unmounted(r *http.Request, mount string) *http.Request {
 	path, below := strings.CutPrefix(r.URL.Path, mount)
 	raw, rawBelow := strings.CutPrefix(r.URL.RawPath, mount)

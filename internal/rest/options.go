@@ -20,10 +20,10 @@ import (
 // archiveType is the media type of archives.
 const archiveType = "application/gzip"
 
-// noOptions is the declaration of an action route without options.
+// NoOptions is the declaration of an action route without options.
 type NoOptions struct{}
 
-// options returns the options of an action route, of which T is the declaration in the route table. They come from the
+// Options returns the options of an action route, of which T is the declaration in the route table. They come from the
 // query, the JSON body and the form fields before the file alike. Errors: errs.Invalid naming an
 // option of the wrong type, or a member of an option that this does not have.
 func Options[T any](r *Request) (in T, err error) {
@@ -34,7 +34,7 @@ func Options[T any](r *Request) (in T, err error) {
 	return in, r.RefuseUnknown(by.Unknown, nil)
 }
 
-// readOptions reads the options of an action route from everywhere. Of a route with a file it reads a form up to the file,
+// ReadOptions reads the options of an action route from everywhere. Of a route with a file it reads a form up to the file,
 // and nothing of a file that is the body. Errors: errs.Invalid for an option that the route does not know, that is
 // null, or that is given twice with different values; errs.Unsupported for another content type; errs.TooLarge.
 func (r *Request) ReadOptions(route *Route) error {
@@ -90,6 +90,7 @@ func (r *Request) isGzip() bool {
 	return string(first) == "\x1f\x8b"
 }
 
+// IsJSON reports whether a content type is one of JSON.
 func IsJSON(kind string) bool { return kind == "application/json" || strings.HasSuffix(kind, "+json") }
 
 // readJSONOptions reads the members of a JSON body.
@@ -217,7 +218,7 @@ func (r *Request) readForm(known map[string]reflect.Type) error {
 	}
 }
 
-// formFile returns the field file of a form, which is its last one.
+// FormFile returns the field file of a form, which is its last one.
 func (r *Request) FormFile() io.Reader {
 	return cut{&lastField{file: r.Part, form: r.form, place: r.place}}
 }
@@ -252,7 +253,7 @@ func (l *lastField) after() error {
 	return err
 }
 
-// flag reads a query parameter that is true or false and nothing else; otherwise is its value when it is left out.
+// Flag reads a query parameter that is true or false and nothing else; otherwise is its value when it is left out.
 func (r *Request) Flag(name string, otherwise bool) (bool, error) {
 	query, err := ParseQuery(r.Request)
 	if err != nil {
@@ -265,7 +266,7 @@ func (r *Request) Flag(name string, otherwise bool) (bool, error) {
 	return given == "true" || otherwise && !query.Has(name), nil
 }
 
-// checkQuery refuses a query parameter that a list or a write does not know, or that is given twice; reads of single
+// CheckQuery refuses a query parameter that a list or a write does not know, or that is given twice; reads of single
 // resources, and writes with AnyQuery, accept any. Errors: errs.Invalid naming it and those that the route has.
 func (r *Request) CheckQuery(route *Route) error {
 	if route.Public || route.AnyQuery || route.Query == nil && IsRead(r.Method) || r.URL.RawQuery == "" {
@@ -286,7 +287,7 @@ func (r *Request) CheckQuery(route *Route) error {
 	return nil
 }
 
-// unknownName returns an errs.Invalid for a name that a route does not know, or the object at a
+// UnknownName returns an errs.Invalid for a name that a route does not know, or the object at a
 // path of its body, with the known names and the nearest of them.
 func UnknownName(what, at, name string, known []string) error {
 	meant := nearest(name, known)
@@ -346,6 +347,7 @@ func distance(a, b []rune) int {
 	return row[len(b)]
 }
 
+// SortedKeys returns the keys of a map in their order.
 func SortedKeys[V any](m map[string]V) []string {
 	names := make([]string, 0, len(m))
 	for name := range m {

@@ -30,7 +30,7 @@ type cursor struct {
 	Before bool `json:"b,omitempty"` // the page ends before the row, which Start rows precede; else it begins behind it
 }
 
-// parseQuery reads the query parameters. Errors: errs.Invalid for escapes that are none.
+// ParseQuery reads the query parameters. Errors: errs.Invalid for escapes that are none.
 func ParseQuery(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -39,7 +39,7 @@ func ParseQuery(r *http.Request) (url.Values, error) {
 	return query, nil
 }
 
-// page reads start, limit, sort, q and cursor. Errors: errs.Invalid naming the parameter.
+// Page reads start, limit, sort, q and cursor. Errors: errs.Invalid naming the parameter.
 func (r *Request) Page(defaultLimit int) (paging.Query, error) {
 	query, err := ParseQuery(r.Request)
 	if err != nil {
@@ -86,7 +86,7 @@ func readCursor(q *paging.Query, text, path string, query url.Values) error {
 // startBefore returns how many rows precede the page that ends before a row which start rows precede.
 func startBefore(start, limit int) int { return max(0, start-limit) }
 
-// newCursor makes the cursor of the page that begins behind a position, with start rows before it, or, for a prev link, of
+// NewCursor makes the cursor of the page that begins behind a position, with start rows before it, or, for a prev link, of
 // the page that ends before a row at the position, which start rows precede.
 func NewCursor(path string, query url.Values, start int, at *paging.Position, prev bool) string {
 	raw, _ := json.Marshal(cursor{List: listOf(path, query), Start: start, Value: at.Value, Key: at.Key, Before: prev})
@@ -108,7 +108,7 @@ func listOf(path string, query url.Values) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// collection encodes a page: self, prev and next links that keep all other parameters, and the rows under rel, which are
+// Collection encodes a page: self, prev and next links that keep all other parameters, and the rows under rel, which are
 // made when they are written.
 func Collection[T any](baseURL string, r *Request, q paging.Query, p paging.Page[T], rel string, extra map[string]any, row func(T) hal.Resource) hal.Resource {
 	query, _ := ParseQuery(r.Request) // page has read it already

@@ -20,7 +20,7 @@ const (
 	tinySize  = 2 << 10  // an answer that net/http keeps in its buffer until the handler has returned
 )
 
-// transfers tracks the bodies and answers of all requests while they are sent.
+// Transfers tracks the bodies and answers of all requests while they are sent.
 type Transfers struct {
 	idle     time.Duration // of Config
 	Drained  time.Duration // idle while the server stops
@@ -36,7 +36,7 @@ type Transfers struct {
 	all map[*transfer]struct{}
 }
 
-// start makes transfers ready for their first request.
+// Start makes transfers ready for their first request.
 func (t *Transfers) Start(idle, drained time.Duration) {
 	t.idle, t.Drained = idle, drained
 	t.Stopping, t.stop = context.WithCancel(context.Background())
@@ -53,7 +53,7 @@ type transfer struct {
 	spent time.Duration // waiting for the client
 }
 
-// waiting returns a context for a read that waits for a limiter. It is canceled with ErrBusy when the server stops, so that
+// Waiting returns a context for a read that waits for a limiter. It is canceled with ErrBusy when the server stops, so that
 // the client is told to try again. The caller must call done.
 func (t *Transfers) Waiting(ctx context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -64,7 +64,7 @@ func (t *Transfers) Waiting(ctx context.Context) (_ context.Context, done func()
 	}
 }
 
-// begin returns a transfer that Drain can end. The caller ends it.
+// Begin returns a transfer that Drain can end. The caller ends it.
 func (t *Transfers) Begin(deadline func(time.Time) error) *transfer {
 	one := &transfer{of: t, deadline: deadline}
 	t.mu.Lock()
@@ -85,7 +85,7 @@ func (one *transfer) end() {
 	}
 }
 
-// step does one read or write of a transfer within the time that the client has for it.
+// Step does one read or write of a transfer within the time that the client has for it.
 func (one *transfer) Step(do func() (int, error)) (int, error) {
 	begun := one.extend()
 	n, err := do()
@@ -108,7 +108,7 @@ func (one *transfer) extend() time.Time {
 	return now
 }
 
-// rest takes the deadline back until the next step: the answer waits for something else than the client.
+// Rest takes the deadline back until the next step: the answer waits for something else than the client.
 func (one *transfer) Rest() {
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -128,7 +128,7 @@ func (t *Transfers) timeout() time.Duration {
 // lastAnswers is how long, before Drain returns, the answers have that handlers are ended for.
 const lastAnswers = 2 * time.Second
 
-// drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do then.
+// Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do then.
 // From its call on, clients that take or send nothing for a short while are cut, and reads that wait for memory or for their
 // place are answered 503. So are handlers that have not answered when ctx is about to end.
 func (t *Transfers) Drain(ctx context.Context) error {

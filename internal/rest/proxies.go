@@ -11,10 +11,10 @@ import (
 // maxHops bounds how many proxies a request is followed back through.
 const maxHops = 32
 
-// trustedProxies are the networks of the proxies whose forwarding headers are trusted.
+// TrustedProxies are the networks of the proxies whose forwarding headers are trusted.
 type TrustedProxies []netip.Prefix
 
-// newTrustedProxies checks networks. Errors: errs.Invalid.
+// NewTrustedProxies checks networks. Errors: errs.Invalid.
 func NewTrustedProxies(networks []netip.Prefix) (TrustedProxies, error) {
 	var all TrustedProxies
 	for _, network := range networks {
@@ -38,7 +38,7 @@ func (p TrustedProxies) has(ip netip.Addr) bool {
 	return false
 }
 
-// client returns the address of the client: that of the connection or, if that is a trusted proxy, the first one from the
+// Client returns the address of the client: that of the connection or, if that is a trusted proxy, the first one from the
 // right that is none in X-Forwarded-For or, in a request without that header, in Forwarded (RFC 7239). The zero Addr stands
 // for one that is not known: a trusted proxy has written something else than an address.
 func (p TrustedProxies) Client(r *http.Request) netip.Addr {

@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/spool"
 )
 
-// reply is the answer that a handler returns: a status, headers, and one of a JSON body, a stream or nothing.
+// Reply is the answer that a handler returns: a status, headers, and one of a JSON body, a stream or nothing.
 type Reply struct {
 	Status  int
 	Header  map[string]string
@@ -27,18 +27,18 @@ type Reply struct {
 	Early   bool                                     // send the first bytes of a stream soon
 }
 
-// ok replies 200 with a JSON body.
+// OK replies 200 with a JSON body.
 func OK(body any) (Reply, error) { return Reply{Status: http.StatusOK, Body: body}, nil }
 
-// done replies 200 with an empty body, as to a successful DELETE.
+// Done replies 200 with an empty body, as to a successful DELETE.
 func Done() (Reply, error) { return Reply{Status: http.StatusOK}, nil }
 
-// created replies 201 with Location and a JSON body.
+// Created replies 201 with Location and a JSON body.
 func Created(location string, body any) (Reply, error) {
 	return Reply{Status: http.StatusCreated, Header: map[string]string{"Location": location}, Body: body}, nil
 }
 
-// streamed replies 200 with a JSON body that write streams.
+// Streamed replies 200 with a JSON body that write streams.
 func Streamed(write func(w io.Writer) error) (Reply, error) {
 	return Reply{Status: http.StatusOK, Stream: write}, nil
 }
@@ -46,7 +46,7 @@ func Streamed(write func(w io.Writer) error) (Reply, error) {
 // ordinary are headers of every answer whose reply has no others in their place.
 var ordinary = http.Header{"X-Content-Type-Options": {"nosniff"}, "Cache-Control": {"no-store"}}
 
-// write sends the reply. It fails only while nothing has been sent, so that the failure can be the answer; a stream that
+// Write sends the reply. It fails only while nothing has been sent, so that the failure can be the answer; a stream that
 // fails later cuts the connection, so that nobody takes half an answer for a whole one.
 func (a Reply) Write(w *Response, r *http.Request) error {
 	if w.Viewed && a.Header["Location"] != "" && a.Status >= 300 && a.Status < 400 {
@@ -114,7 +114,7 @@ func (a Reply) Write(w *Response, r *http.Request) error {
 	return nil
 }
 
-// writeSpooled is Write for a body that is not to be in memory while the client receives it.
+// WriteSpooled is Write for a body that is not to be in memory while the client receives it.
 func (w *Response) WriteSpooled(body []byte) {
 	f, err := spool.New()
 	if err == nil {
@@ -280,7 +280,7 @@ func (l *delayedStream) flush(to io.Writer) error {
 	return err
 }
 
-// response is the http.ResponseWriter of a request. It records what was sent, for the log, and enforces the client's time-outs.
+// Response is the http.ResponseWriter of a request. It records what was sent, for the log, and enforces the client's time-outs.
 type Response struct {
 	http.ResponseWriter
 	ID      string
@@ -303,7 +303,7 @@ type Response struct {
 	Repeatable bool      // it is the answer to a read: the handler can be called again
 }
 
-// newResponse returns the response to a request.
+// NewResponse returns the response to a request.
 func NewResponse(w http.ResponseWriter, t *Transfers, answers *limiter.Limiter, m Memory) *Response {
 	return &Response{
 		ResponseWriter: w, Control: *http.NewResponseController(w), Transfers: t, Memory: memory{limiter: answers, most: m.User},
@@ -319,6 +319,7 @@ func (w *Response) setType() {
 	w.Header().Set("Content-Type", name)
 }
 
+// WriteHeader implements http.ResponseWriter.
 func (w *Response) WriteHeader(status int) {
 	if w.Status == 0 {
 		w.Status = status
@@ -328,7 +329,7 @@ func (w *Response) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// end is called when the request has been answered.
+// End is called when the request has been answered.
 func (w *Response) End() {
 	w.flush()
 	w.Out.end()
@@ -339,7 +340,7 @@ func (w *Response) End() {
 // Unwrap lets http.ResponseController find the connection.
 func (w *Response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// writeArray streams rows as a JSON array. one appends the encoding of a row.
+// WriteArray streams rows as a JSON array. one appends the encoding of a row.
 func WriteArray[T any](w io.Writer, rows iter.Seq2[T, error], one func(dst []byte, row T) []byte) error {
 	buf, before := make([]byte, 0, 512), byte('[')
 	for row, err := range rows {

@@ -22,7 +22,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
 
-// request is the argument of a handler: the HTTP request, its parameters and its caller.
+// Request is the argument of a handler: the HTTP request, its parameters and its caller.
 type Request struct {
 	*http.Request
 	Ctx     context.Context // see Context
@@ -56,14 +56,14 @@ func NewCall(of *http.Request, route *Route, params httprouter.Params, who actor
 // NewInner returns a request that has no route yet.
 func NewInner(of *http.Request) *Request { return &Request{Request: of, Ctx: of.Context()} }
 
-// limits are what the bodies of requests may have.
+// Limits are what the bodies of requests may have.
 type Limits struct {
 	MaxBody         int64
 	Memory          Memory
 	Bodies, Spooled *limiter.Limiter
 }
 
-// begin makes a request ready for its handler.
+// Begin makes a request ready for its handler.
 func (r *Request) Begin(w *Response, of *http.Request, route *Route, params httprouter.Params, l Limits) {
 	r.Request, r.Ctx, r.Route, r.sender, r.Params, r.MaxBody = of, of.Context(), route, w.Sender, params, l.MaxBody
 	r.Bodies, r.spooled = memory{limiter: l.Bodies, most: l.Memory.User}, memory{limiter: l.Spooled, most: l.Memory.Disk().User}
@@ -73,16 +73,16 @@ func (r *Request) Begin(w *Response, of *http.Request, route *Route, params http
 // http.Request has neither.
 func (r *Request) Context() context.Context { return r.Ctx }
 
-// count makes a request without a session count as one of a tenant, as of a user of it, in what bodies and answers hold.
+// Count makes a request without a session count as one of a tenant, as of a user of it, in what bodies and answers hold.
 func (r *Request) Count(tenant, as string) {
 	keys := [2]string{tenant, as}
 	r.Answer.keys, r.Bodies.keys, r.spooled.keys = keys, keys, keys
 }
 
-// param returns a path parameter, unescaped.
+// Param returns a path parameter, unescaped.
 func (r *Request) Param(name string) string { return r.Params.ByName(name) }
 
-// requestID takes the caller's X-Request-Id when it is short and plain, and makes one otherwise.
+// RequestID takes the caller's X-Request-Id when it is short and plain, and makes one otherwise.
 func RequestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
 	if id == "" || len(id) > 128 {
@@ -97,7 +97,7 @@ func RequestID(r *http.Request) string {
 	return id
 }
 
-// plainText returns errs.Invalid for a path or query with NUL or invalid UTF-8, which no column can hold.
+// PlainText returns errs.Invalid for a path or query with NUL or invalid UTF-8, which no column can hold.
 func PlainText(r *http.Request) error {
 	if !escapes.Storable(r.URL.Path) {
 		return errs.New(errs.Invalid, "The path must be UTF-8 without NUL.")
@@ -117,7 +117,7 @@ func PlainText(r *http.Request) error {
 	return nil
 }
 
-// readAhead reads the body before a transaction begins, so that a slow sender does not hold one, which on SQLite would be the
+// ReadAhead reads the body before a transaction begins, so that a slow sender does not hold one, which on SQLite would be the
 // only writer. It returns the errors of body.
 func (r *Request) ReadAhead() error {
 	raw, err := r.Read()
@@ -128,7 +128,7 @@ func (r *Request) ReadAhead() error {
 	return err
 }
 
-// body reads the whole body. Errors: errs.TooLarge; errs.Invalid when it cannot be read or is no plain text.
+// ReadBody reads the whole body. Errors: errs.TooLarge; errs.Invalid when it cannot be read or is no plain text.
 func (r *Request) ReadBody() ([]byte, error) {
 	raw, err := r.Read()
 	if err == nil && !utf8.Valid(raw) {
@@ -137,6 +137,7 @@ func (r *Request) ReadBody() ([]byte, error) {
 	return raw, err
 }
 
+// Read reads the whole body once, and returns it each time.
 func (r *Request) Read() ([]byte, error) {
 	if r.ahead != nil {
 		return r.ahead, nil
@@ -215,13 +216,13 @@ func noRoom(err error) error {
 	return errs.Wrap(errs.Unavailable, err, "The server has no room for a large body at the moment. Try again.")
 }
 
-// decode reads a JSON body into a T: a struct that has the fields which the route accepts and no other. No body is an
+// Decode reads a JSON body into a T: a struct that has the fields which the route accepts and no other. No body is an
 // empty object. Errors: errs.Unsupported for another content type; errs.TooLarge; errs.Invalid for
 // malformed JSON, for a known field of the wrong type, and for a member that T does not have,
 // naming it.
 func Decode[T any](r *Request) (T, error) { return DecodeUpdate[T](r, nil) }
 
-// decodeUpdate is decode for a PUT of what a GET of the same path answers, of which shown is an
+// DecodeUpdate is decode for a PUT of what a GET of the same path answers, of which shown is an
 // example: its members may come back, and are ignored where T does not have them.
 func DecodeUpdate[T any](r *Request, shown any) (in T, err error) {
 	raw, err := r.JsonBody()
@@ -235,7 +236,7 @@ func DecodeUpdate[T any](r *Request, shown any) (in T, err error) {
 	return in, r.RefuseUnknown(by.Unknown, shown)
 }
 
-// noBody returns errs.Invalid for a JSON body with members, of a route that reads none.
+// NoBody returns errs.Invalid for a JSON body with members, of a route that reads none.
 func (r *Request) NoBody(shown any) error {
 	if r.jsonType() != nil {
 		return nil
@@ -244,7 +245,7 @@ func (r *Request) NoBody(shown any) error {
 	return err
 }
 
-// formType is the content type of a form without files.
+// FormType is the content type of a form without files.
 const FormType = "application/x-www-form-urlencoded"
 
 func (r *Request) jsonType() error {
@@ -262,7 +263,7 @@ func (r *Request) jsonType() error {
 // byteOrderMark is what some editors and programs write before a text in UTF-8.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// jsonBody returns the JSON in a body, nil for none. Errors: errs.Unsupported for another content
+// JsonBody returns the JSON in a body, nil for none. Errors: errs.Unsupported for another content
 // type; errs.TooLarge; errs.Invalid for malformed JSON.
 func (r *Request) JsonBody() ([]byte, error) {
 	if err := r.jsonType(); err != nil {
@@ -279,7 +280,7 @@ func (r *Request) JsonBody() ([]byte, error) {
 	return raw, ValidJSON(raw)
 }
 
-// validJSON returns errs.Invalid for malformed JSON and for JSON with text that no database can store.
+// ValidJSON returns errs.Invalid for malformed JSON and for JSON with text that no database can store.
 func ValidJSON(raw []byte) error {
 	if !json.Valid(raw) {
 		var any any

@@ -85,7 +85,7 @@ const (
 	ByService
 )
 
-// router finds the route of a request on its escaped path, so that a %2F in a parameter parts nothing.
+// Router finds the route of a request on its escaped path, so that a %2F in a parameter parts nothing.
 //
 // httprouter cannot hold a literal beside a parameter (/api/apps/drafts and /api/apps/:id). So each route is registered
 // under its shape, in which such a literal is the parameter too, and lookups tell the routes of one shape apart by their
@@ -114,6 +114,7 @@ type candidate struct {
 	literals []literal
 }
 
+// NewRouter returns a Router of routes. It fails for two that cannot be told apart.
 func NewRouter(routes []Route) (*Router, error) {
 	shapes, err := shapesOf(routes)
 	if err != nil {
@@ -190,7 +191,7 @@ func (rt *Router) lookup(method, path string) *found {
 	return f
 }
 
-// find returns the route of an escaped path and its parameters, unescaped once. Errors: errs.NotFound, a notAllowed.
+// Find returns the route of an escaped path and its parameters, unescaped once. Errors: errs.NotFound, a notAllowed.
 func (rt *Router) Find(method, path string) (*Route, httprouter.Params, error) {
 	looked := method
 	if method == http.MethodHead {
@@ -234,12 +235,13 @@ func (rt *Router) missing(method, path string) error {
 	return refused
 }
 
-// notAllowed is the error of a request with a method that its path does not have.
+// NotAllowed is the error of a request with a method that its path does not have.
 type NotAllowed struct {
 	Methods string // those that the path has
 	instead string // the route of a file below the path that has the method, "" for none
 }
 
+// Error implements error.
 func (n NotAllowed) Error() string {
 	text := "This route has the methods " + n.Methods + "."
 	if n.instead != "" {
@@ -248,7 +250,7 @@ func (n NotAllowed) Error() string {
 	return text
 }
 
-// templateOf returns a pattern as it is written for people: /api/apps/{id}/contents/{path}.
+// TemplateOf returns a pattern as it is written for people: /api/apps/{id}/contents/{path}.
 func TemplateOf(pattern string) string {
 	segments := strings.Split(pattern, "/")
 	for i, s := range segments {
@@ -311,8 +313,10 @@ func widen(shapes [][]string, depth int) error {
 	return nil
 }
 
+// IsParam reports whether a segment of a path template stands for one segment.
 func IsParam(segment string) bool { return strings.HasPrefix(segment, ":") }
 
+// IsCatchAll reports whether a segment of a path template stands for all that follow.
 func IsCatchAll(segment string) bool { return strings.HasPrefix(segment, "*") }
 
 func literals(pattern string, shape []string) (out []literal) {

@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// problem is the body of every failure.
+// Problem is the body of every failure.
 type Problem struct {
 	StatusCode int    `json:"statusCode"`
 	Error      string `json:"error"`
@@ -16,7 +16,11 @@ type Problem struct {
 	Reload     string `json:"reload,omitempty"` // of a view token that has ended: URL of the page that opens the app again
 }
 
-var StatusOf = map[errs.Code]int{
+// StatusOf returns the status of a code, and 0 for an error of no code.
+func StatusOf(code errs.Code) int { return statuses[code] }
+
+// statuses are those of the codes of errors.
+var statuses = map[errs.Code]int{
 	errs.Invalid:          http.StatusBadRequest,
 	errs.Unauthenticated:  http.StatusUnauthorized,
 	errs.Forbidden:        http.StatusForbidden,
@@ -35,28 +39,31 @@ var StatusOf = map[errs.Code]int{
 	errs.Canceled:         http.StatusServiceUnavailable,
 }
 
-// plainProblem returns the status and the message of an error that needs no headers.
+// PlainProblem returns the status and the message of an error that needs no headers.
 func PlainProblem(err error) (status int, message string) {
-	if status = StatusOf[errs.CodeOf(err)]; status == 0 || status == http.StatusInternalServerError {
+	if status = StatusOf(errs.CodeOf(err)); status == 0 || status == http.StatusInternalServerError {
 		return http.StatusInternalServerError, InternalMessage
 	}
 	return status, errs.MessageOf(err)
 }
 
+// InternalMessage is the message of every 500.
 const InternalMessage = "An internal server error occurred"
 
-// failure is an error with an HTTP status of its own.
+// Failure is an error with an HTTP status of its own.
 type Failure struct {
 	Status  int
 	Message string
 }
 
+// Error implements error.
 func (f Failure) Error() string { return f.Message }
 
-// contentStatus is the status with which http.ServeContent refuses a request: for a range outside the file, or a condition that is
+// ContentStatus is the status with which http.ServeContent refuses a request: for a range outside the file, or a condition that is
 // false.
 type ContentStatus int
 
+// Error implements error.
 func (s ContentStatus) Error() string {
 	if s == http.StatusRequestedRangeNotSatisfiable {
 		return "The file has no bytes in this range."
@@ -64,10 +71,11 @@ func (s ContentStatus) Error() string {
 	return "The file is not as the request demands."
 }
 
-// statusClientGone is logged as the status of a request whose client hung up, as nginx does.
+// StatusClientGone is logged as the status of a request whose client hung up, as nginx does.
 const StatusClientGone = 499
 
-// clientGone reports whether the client has hung up.
+// ClientGone reports whether the client has hung up.
 func ClientGone(r *http.Request) bool { return errors.Is(r.Context().Err(), context.Canceled) }
 
+// IsRead reports whether a method only reads.
 func IsRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }

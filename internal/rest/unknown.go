@@ -20,7 +20,7 @@ const (
 	maxUnknownRead  = 64 // that may be misspelled
 )
 
-// refuseUnknown returns errs.Invalid naming the members of a body that its route does not know. A
+// RefuseUnknown returns errs.Invalid naming the members of a body that its route does not know. A
 // route with Drops notes those that look misspelled instead. shown is an example of what a GET of
 // the same path answers, nil for none: its members, _links and _embedded are no error in a PUT or
 // PATCH, which sends back what was read.
@@ -52,7 +52,7 @@ func (r *Request) RefuseUnknown(all []UnknownMember, shown any) error {
 	return errs.New(errs.Invalid, "%s", strings.Join(texts, "; "))
 }
 
-// refuseOptions returns errs.Invalid for a member of an argument that a function of handlers does
+// RefuseOptions returns errs.Invalid for a member of an argument that a function of handlers does
 // not know.
 func (by *Filler) RefuseOptions(function string) error {
 	if len(by.Unknown) == 0 {
@@ -75,7 +75,7 @@ func misspelled(all []UnknownMember) (out []UnknownMember) {
 	return out
 }
 
-// warnOfDropped tells in Warning headers and in the log which members were left out although they
+// WarnOfDropped tells in Warning headers and in the log which members were left out although they
 // look misspelled.
 func (r *Request) WarnOfDropped(w http.ResponseWriter, log *slog.Logger) {
 	for _, m := range r.dropped {
@@ -91,6 +91,7 @@ func (r *Request) WarnOfDropped(w http.ResponseWriter, log *slog.Logger) {
 // shownMembers are the members of what a GET answers: of an object those of its members, else nil.
 type shownMembers map[string]json.RawMessage
 
+// NewShownMembers returns the members of an example of an answer.
 func NewShownMembers(example any) (shownMembers, error) {
 	all := shownMembers{}
 	if example != nil {
