@@ -183,7 +183,23 @@ type Config struct {
 	// InputEditors join the catalog of input editors.
 	InputEditors []inputs.Editor
 
+	// Observer is told of requests, statements, jobs, runs of handlers, calls of models, scans and
+	// archives when they have ended, for metrics and traces: see docs/embed.md. nil costs nothing.
+	Observer entity.Observer
+
 	MaxBody int64 // bytes of a JSON body; default 1 MiB
+	// MaxHandlerBody is the most bytes of the body of a request to a handler of an app; default 10 MiB.
+	MaxHandlerBody int64
+	// Memory bounds what large answers, and large bodies, hold at once.
+	Memory httpapi.Memory
+	// Idle is how long a client may take or send nothing before its connection is cut; default 30
+	// seconds. After that it must take or send 1 KiB a second on average.
+	Idle time.Duration
+	// LastIdle replaces Idle once Drain is called; default 2 seconds.
+	LastIdle time.Duration
+	// Heartbeat is how often a stream of events sends something while nothing happens; default 15
+	// seconds.
+	Heartbeat time.Duration
 	// MaxUpload is the most bytes of an upload, and of each file of a library, also of one that comes in an archive; default
 	// 256 MiB. An archive that is staged as an upload, for POST /api/_restore-from-file {uploadId}, is bounded by it too.
 	MaxUpload int64
@@ -282,6 +298,9 @@ func Open(c Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Observer != nil {
+		c.DB, c.AI = c.DB.WithQueryHook(observedStatements{c.Observer}), observed(c.AI, c.Observer)
+	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -308,7 +327,8 @@ func Open(c Config) (*App, error) {
 		Handlers: app.deployments, Workspaces: app.workspaces, Quotas: app.quotas, SCIM: app.scim,
 		HostKinds: kinds(c.Entities), HostParents: comments.HostParents(c.Entities),
 		AI: c.AI, InTx: app.InTx, Ready: app.Ready, Writable: app.Writable, Failed: app.health.Saw, Visible: app.visible, Hidden: app.hidden,
-		BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Now: c.Now,
+		BaseURL: c.BaseURL, MaxBody: c.MaxBody, MaxHandlerBody: c.MaxHandlerBody, Log: c.Log, Now: c.Now,
+		Idle: c.Idle, LastIdle: c.LastIdle, Heartbeat: c.Heartbeat, Memory: c.Memory, Observer: c.Observer,
 		AppOrigin: c.AppOrigin, Authenticate: c.Authenticate, Resume: c.Resume, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies,
 	})
 	if err != nil {
@@ -341,7 +361,7 @@ func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err err
 		return err
 	}
 	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Changes: listeners, Now: c.Now})
-	app.queue = queue.New(queue.Options{Store: queuestore.New(c.DB), Node: c.Queue, Log: c.Log, Now: c.Now, NewID: c.NewID})
+	app.queue = queue.New(queue.Options{Store: queuestore.New(c.DB), Node: c.Queue, Observer: c.Observer, Log: c.Log, Now: c.Now, NewID: c.NewID})
 	removals := removal.New(removal.Options{DB: c.DB, Jobs: app.queue, Entities: app.registry, Now: c.Now})
 	app.Principals = principals.New(principals.Options{
 		Store: directory, Blobs: blobs, Content: app.registry, HostKinds: kinds(c.Entities), Removals: removals, KnownDomain: domains.Lookup{Store: logins}.Known,
@@ -381,7 +401,7 @@ func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err err
 		},
 	})
 	app.deployments = handlers.New(handlers.Options{
-		Store: handlerstore.New(c.DB).Notify(deployed.Bump), Runtime: scripts.Runtime, Changes: deployed.Of, DraftChanges: shown.Of, Check: checkWebhook, Now: c.Now,
+		Store: handlerstore.New(c.DB).Notify(deployed.Bump), Runtime: scripts.Runtime, Changes: deployed.Of, DraftChanges: shown.Of, Check: checkWebhook, Now: c.Now, Observer: c.Observer,
 		Files: func(ctx context.Context, draft handlers.App) (fs.FS, string, error) {
 			return app.Apps.Unchecked().HandlerFiles(ctx, draft.Tenant, draft.ID)
 		},
@@ -460,7 +480,7 @@ func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err err
 		Directories: dirsync.New(dirsync.Options{
 			Store: directory, Principals: app.Principals.Unchecked(), Now: c.Now, NewID: c.NewID,
 		}),
-		Drivers: drivers(c), Queue: app.queue, Log: c.Log, Changes: settings.Of, Now: c.Now,
+		Drivers: drivers(c), Queue: app.queue, Log: c.Log, Changes: settings.Of, Now: c.Now, Observer: c.Observer,
 	})
 	if err != nil {
 		return err
@@ -487,7 +507,7 @@ func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err err
 		Principals: app.Principals.Unchecked(), Content: app.registry,
 		Global:  []entity.Type{app.Colors.Unchecked().Type(), app.AIInstructions.Unchecked().Type()},
 		Drivers: c.BundleDrivers, Notify: app.Comments.Unchecked().NotifyUsers,
-		Limits: c.ArchiveLimits, Size: c.MaxArchive, Time: c.MaxImportTime, Now: c.Now, NewID: c.NewID,
+		Limits: c.ArchiveLimits, Size: c.MaxArchive, Time: c.MaxImportTime, Now: c.Now, NewID: c.NewID, Observer: c.Observer,
 	})
 	if err != nil {
 		return err

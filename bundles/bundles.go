@@ -178,6 +178,7 @@ type Principals interface {
 
 // Service implements the rules for bundles over a Store.
 type Service struct {
+	observer    entity.Observer
 	store       Store
 	tenants     Tenants
 	downloads   Downloads
@@ -212,6 +213,8 @@ type Options struct {
 	Time   time.Duration    // the longest that the transaction of an import, restore or deploy takes; default MaxTime
 	Now    func() time.Time // default time.Now
 	NewID  func() string    // default UUIDv7
+
+	Observer entity.Observer // is told of each export, import, restore and deploy; nil: nobody is
 }
 
 // MaxTime is how long the transaction of an import, restore or deploy takes at most by default. On SQLite nobody else writes meanwhile.
@@ -246,7 +249,7 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{
 		store: o.Store, tenants: o.Tenants, downloads: o.Downloads, principals: o.Principals, content: o.Content, drivers: drivers,
-		notify: o.Notify,
+		notify: o.Notify, observer: o.Observer,
 		limits: o.Limits.WithDefaults(), size: o.Size, time: o.Time, imports: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait}), now: o.Now, newID: o.NewID,
 	}
 	s.transferers, s.kinds = transferersOf(o.Content, drivers)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -134,7 +135,8 @@ func (s *Service) deployOwner(ctx context.Context, tenant, source string) (runAs
 	return runAs, nil
 }
 
-func (s *Service) deploy(ctx context.Context, a actor.Actor, e *Export, bundle string, tenants []string, o ImportOptions) ([]Deployed, error) {
+func (s *Service) deploy(ctx context.Context, a actor.Actor, e *Export, bundle string, tenants []string, o ImportOptions) (all []Deployed, err error) {
+	defer func(start time.Time) { s.observe(ctx, a.Tenant, "deploy", start, err) }(time.Now())
 	from := shipment{bundle: bundle}
 	in, end, err := s.spool(func(w io.Writer) (err error) {
 		from.dangling, err = e.write(ctx, w)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -59,8 +60,15 @@ func (e *Export) Filename() string {
 // the Limits, so that it could not be imported; w's own. After an error the bytes in w are no valid archive, as its end is
 // missing; over HTTP the connection is cut once a part of it has been sent.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
+	start := time.Now()
 	_, err := e.write(ctx, w)
+	e.s.observe(ctx, e.tenant, "export", start, err)
 	return err
+}
+
+// observe tells the Observer of an archive.
+func (s *Service) observe(ctx context.Context, tenant, kind string, start time.Time, err error) {
+	entity.Observe(ctx, s.observer, entity.Observation{Work: entity.ArchiveWork, Tenant: tenant, Kind: kind, Outcome: entity.Outcome(err), Start: start})
 }
 
 // write is like Write and returns the entries that refer to nothing any more.

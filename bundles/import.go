@@ -89,6 +89,11 @@ func (s *Service) Restore(ctx context.Context, r io.Reader, o ImportOptions) (Im
 }
 
 func (s *Service) importArchive(ctx context.Context, a actor.Actor, r io.Reader, o ImportOptions, restore bool) (report ImportResult, err error) {
+	kind := "import"
+	if restore {
+		kind = "restore"
+	}
+	defer func(start time.Time) { s.observe(ctx, a.Tenant, kind, start, err) }(time.Now())
 	if err := o.check(); err != nil {
 		return ImportResult{}, err
 	}

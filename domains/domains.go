@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
@@ -169,6 +170,8 @@ type Options struct {
 	// Changes returns how often this process has changed a tenant's settings or domains: the number grows when their stores commit. What
 	// Ways returns is kept in memory for up to a second while it stays the same. Default nil: it is read each time.
 	Changes func(tenant string) uint64
+	// Observer is told of each scan; nil: nobody is.
+	Observer entity.Observer
 }
 
 // Service implements the rules for domains over a Store.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
@@ -27,6 +28,10 @@ func (s *Service) scan(ctx context.Context, tenant, driver string, some []Domain
 	if info, _, ok := s.driver(driver); ok && info.ScanComponent == nil {
 		return nil, errs.New(errs.Invalid, "The driver %s has no directory to scan.", driver)
 	}
+	start := time.Now()
+	defer func() {
+		entity.Observe(ctx, s.o.Observer, entity.Observation{Work: entity.ScanWork, Tenant: tenant, Kind: driver, Outcome: entity.Outcome(err), Start: start})
+	}()
 	leave, err := s.takeScan(ctx, tenant, some, o.scheduled)
 	if err != nil {
 		return nil, err

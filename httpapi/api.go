@@ -152,6 +152,8 @@ type Config struct {
 	// ViewKey signs the view tokens of apps, at least 32 bytes that are for nothing else. All programs that serve one database must
 	// have the same one; default a random one.
 	ViewKey []byte
+	// Observer is told of each request; nil: nobody is.
+	Observer entity.Observer
 	// Now is the clock; default time.Now.
 	Now func() time.Time
 }
@@ -300,6 +302,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(ctx)
 	out.Header().Set("X-Request-Id", out.ID)
 	defer out.End()
+	if a.Observer != nil {
+		defer a.observe(out, r, time.Now())
+	}
 	defer a.finish(out, r)
 	if err := a.serve(out, r); err != nil {
 		a.fail(out, r, err)
@@ -378,6 +383,7 @@ func (a *api) serve(w *rest.Response, r *http.Request) error {
 	req := &all.Request
 	req.Begin(w, r, route, params, rest.Limits{MaxBody: a.MaxBody, Memory: a.Memory, Bodies: a.bodies, Spooled: a.spooled})
 	req.Extra = &all.visit
+	w.Who = &req.Who
 	if !route.Public {
 		if err := a.authorize(req, route); err != nil {
 			if page, ok := a.loginPage(req, route, err); ok {

@@ -50,6 +50,7 @@ func (a *api) fail(w *rest.Response, r *http.Request, err error) {
 	if errors.As(err, new(refusedLogin)) && status != http.StatusInternalServerError { // already logged
 		log = slog.New(slog.DiscardHandler)
 	}
+	w.Code = errs.CodeOf(err)
 	a.logFailure(log, w, r, status, err)
 	told := rest.Problem{StatusCode: status, Error: http.StatusText(status), Message: message}
 	var over viewEnded

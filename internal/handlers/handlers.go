@@ -165,6 +165,7 @@ type Options struct {
 	// DraftChanges is the same for the files of drafts.
 	DraftChanges func(tenant string) uint64
 	Now          func() time.Time // default time.Now
+	Observer     entity.Observer  // is told of each run; nil: nobody is
 }
 
 // Service builds, installs and runs handlers. It checks no rights.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 )
@@ -156,6 +157,22 @@ func (e *early) response() (Response, bool) {
 
 // call runs the program of a route, which is compiled again if it is of another engine.
 func (s *Service) call(ctx context.Context, app App, r Route, c jsvm.Call) (jsvm.Result, error) {
+	if s.o.Observer == nil {
+		return s.run(ctx, app, r, c)
+	}
+	start := time.Now()
+	result, err := s.run(ctx, app, r, c)
+	outcome := entity.Outcome(err)
+	if err == nil {
+		outcome = string(result.Outcome)
+	}
+	entity.Observe(ctx, s.o.Observer, entity.Observation{
+		Work: entity.HandlerWork, Tenant: app.Tenant, Kind: string(r.Area) + " " + r.Path, Outcome: outcome, Start: start,
+	})
+	return result, err
+}
+
+func (s *Service) run(ctx context.Context, app App, r Route, c jsvm.Call) (jsvm.Result, error) {
 	if r.program != nil {
 		return s.o.Runtime.Run(ctx, r.program, c)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
@@ -288,7 +289,9 @@ type Response struct {
 	Control http.ResponseController
 	Sender  *sender
 	Status  int
-	Failure error // why the answer was cut
+	Failure error        // why the answer was cut
+	Who     *actor.Actor // nil until the route is found
+	Code    errs.Code    // of the error that the answer tells of
 	Place   *place
 	HAL     bool // the client prefers application/hal+json
 

@@ -13,6 +13,8 @@ import (
 	"encoding/json"
 	"log/slog"
 	"time"
+
+	"github.com/tenantcontent/tenantcontent/entity"
 )
 
 // State is where a job is.
@@ -224,4 +226,6 @@ type Options struct {
 	Log   *slog.Logger     // default slog.Default
 	Now   func() time.Time // default time.Now
 	NewID func() string    // default UUIDv7
+
+	Observer entity.Observer // is told of each try; nil: nobody is
 }

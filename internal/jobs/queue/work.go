@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
@@ -167,12 +168,16 @@ func (s *Service) try(ctx context.Context, p *pool, jobs []Job) (n int, err erro
 	if p.DoBatch != nil {
 		n = len(jobs) // which of them has panicked is not known
 	}
+	start := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
 			j := jobs[0]
 			s.o.Log.Error("queue: a worker has panicked", "tenant", j.Tenant, "kind", j.Kind, "job", j.ID, "panic", r, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", r)
 		}
+		entity.Observe(ctx, s.o.Observer, entity.Observation{
+			Work: entity.JobWork, Tenant: jobs[0].Tenant, Kind: p.Kind, Outcome: entity.Outcome(err), Start: start,
+		})
 	}()
 	if p.DoBatch == nil {
 		return n, p.Do(ctx, jobs[0])

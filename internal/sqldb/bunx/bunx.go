@@ -55,7 +55,11 @@ func For(ctx context.Context, db *bun.DB, tenant string) (context.Context, Conn)
 	}
 	if r := transaction(ctx, db); r != nil {
 		r.tenant = tenant
-		return ctx, r.conn()
+		c := r.conn()
+		if r.db != db { // with the hooks of db
+			c.IDB, c.DB, c.fixed = sqlTx{DB: db, tx: r.tx}, db, withHooks(db, r.tx)
+		}
+		return ctx, c
 	}
 	return ctx, Conn{IDB: db, DB: db, fixed: withHooks(db, db.DB)}
 }
