@@ -21,6 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -58,7 +59,7 @@ func TestObserver(t *testing.T) {
 		is, db, seen := is.New(t), open(t), &recorder{}
 		ctx := actor.With(t.Context(), actor.Actor{Tenant: "ours", User: "admin", Superuser: true, AI: true})
 		app, err := tenantcontent.Open(tenantcontent.Config{
-			DB: db, SecretKey: tenantcontent.NewSecretKey(), Observer: seen,
+			DB: db, SecretKey: tenantcontent.NewSecretKey(), Observer: seen, DomainDrivers: []domains.Driver{ldap.LDAP{}},
 			AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 			Authenticate:  func(r *http.Request) (actor.Actor, error) { return actor.From(ctx) },
 		})

@@ -229,6 +229,8 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 			VALUES ($1, $2, $2, $2, 'manual', '{}', 0, '', 0, 0, 0, 0, '', 'pending', 0, $3, $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_agent_steps (tenant_id, run_id, n, kind, content, calls, input_tokens, output_tokens, call_id, tool, arguments, result, failed, log, started_at)
 			VALUES ($1, $2, 1, 'answer', '', '[]', 0, 0, '', '', '', '', $4, '', $3)`, []any{tenant, mark, later, false}},
+		{`INSERT INTO tc_changes (tenant_id, id, n, position, kind, entity_id, action, created_at) VALUES ($1, $2, 1, 1, 'color', $2, 'create', $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_change_feeds (tenant_id, feed, last, removed) VALUES ($1, $2, 1, 0)`, []any{tenant, mark}},
 		{`INSERT INTO tc_former_users (tenant_id, username, n) VALUES ($1, $2, 1)`, []any{tenant, mark}},
 		{`INSERT INTO tc_removals (tenant_id, kind, id, times, deleted_at) VALUES ($1, 'report', $2, 1, $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at) VALUES ($1, $2, $2, $3)`, []any{tenant, mark, later}},

@@ -18,6 +18,8 @@ CREATE TABLE tc_changes (
 CREATE INDEX tc_changes_position ON tc_changes (tenant_id, position) WHERE position IS NOT NULL;
 CREATE INDEX tc_changes_new ON tc_changes (tenant_id, n) WHERE position IS NULL;
 CREATE INDEX tc_changes_old ON tc_changes (created_at, tenant_id);
+CREATE INDEX tc_changes_user ON tc_changes (tenant_id, username);
+CREATE INDEX tc_changes_entity ON tc_changes (tenant_id, kind, entity_id);
 
 -- The last position of a feed of changes, and the last one that is not kept any more.
 CREATE TABLE tc_change_feeds (
