@@ -65,10 +65,11 @@ func (app *App) changeHooks(c Config) entity.Hooks {
 }
 
 // Changes returns the changes of a tenant after a position, in the order of their commits, if
-// Config.KeepChanges is on: at most limit, which is 1000 if it is 0. A reader begins with position 0,
-// which has all that are kept, or with -1, which has those to come, and goes on with Next; so it gets
-// each change at least once. A change is there as soon as its transaction has been committed, however
-// long that was open. It needs no actor. Errors: errs.Invalid for a limit that is negative or above 1000.
+// Config.KeepChanges is on: at most limit, which is 1000 if it is 0. A reader begins with position
+// 0, which has all that are kept, or with -1, which has those to come, and goes on with Next; so it
+// gets each change at least once. A change is there as soon as its transaction has been committed,
+// however long that was open. It needs no actor. Errors: errs.Invalid for a limit that is negative
+// or above 1000.
 func (app *App) Changes(ctx context.Context, tenant string, after int64, limit int) (entity.ChangePage, error) {
 	if limit < 0 || limit > mostChanges {
 		return entity.ChangePage{}, errs.New(errs.Invalid, "limit must be between 0 and %d", mostChanges)

@@ -33,7 +33,9 @@ func listening(t testing.TB, db *bun.DB, c tenantcontent.Config) *tenantcontent.
 }
 
 // changed returns the changes of a tenant after a position, in short.
-func changed(t testing.TB, app *tenantcontent.App, tenant string, after int64) (short []string, page entity.ChangePage) {
+func changed(
+	t testing.TB, app *tenantcontent.App, tenant string, after int64,
+) (short []string, page entity.ChangePage) {
 	t.Helper()
 	page, err := app.Changes(t.Context(), tenant, after, 0)
 	is.New(t).NoErr(err)
@@ -49,7 +51,9 @@ func TestChanges(t *testing.T) {
 		var heard []entity.Change
 		var app *tenantcontent.App
 		app = listening(t, opener(t), tenantcontent.Config{
-			Before: []func(ctx context.Context, c entity.Change) error{func(ctx context.Context, c entity.Change) error {
+			Before: []func(
+				ctx context.Context, c entity.Change,
+			) error{func(ctx context.Context, c entity.Change) error {
 				if strings.Contains(string(c.After), "#bad") {
 					return errs.New(errs.Invalid, "This color is not ours.")
 				}
@@ -57,7 +61,8 @@ func TestChanges(t *testing.T) {
 			}},
 			After: []func(ctx context.Context, c entity.Change){func(ctx context.Context, c entity.Change) {
 				heard = append(heard, c)
-				if c.ID == "b" && c.Action == entity.ActionCreate { // the transaction has ended, and a write is recorded
+				if c.ID == "b" && c.Action == entity.ActionCreate {
+					// the transaction has ended, and a write is recorded
 					_, err := app.Colors.Put(ctx, "c", "#ccc")
 					is.NoErr(err)
 				}
@@ -78,7 +83,10 @@ func TestChanges(t *testing.T) {
 		is.NoErr(app.Colors.Delete(ctx, "a")) // is not there any more
 		put(as(ctx, "evil"), "e", "#eee")
 
-		want := []string{"create color a by jo", "update color a by jo", "create color b by jo", "create color c by jo", "delete color a by jo"}
+		want := []string{
+			"create color a by jo", "update color a by jo", "create color b by jo", "create color c by jo",
+			"delete color a by jo",
+		}
 		got, page := changed(t, app, "acme", 0)
 		is.Equal(got, want)
 		is.Equal(page.Reset, false)
@@ -114,7 +122,8 @@ func TestChanges(t *testing.T) {
 	})
 }
 
-// TestSlowChangeIsNotSkipped: a reader reads on while a transaction is open for 5 seconds and 100 others of the tenant are committed, on SQLite after it.
+// TestSlowChangeIsNotSkipped: a reader reads on while a transaction is open for 5 seconds and 100
+// others of the tenant are committed, on SQLite after it.
 func TestSlowChangeIsNotSkipped(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, ctx := is.New(t), as(t.Context(), "acme")
@@ -184,7 +193,8 @@ func TestSlowChangeIsNotSkipped(t *testing.T) {
 	})
 }
 
-// TestChangesOfOneRowAreInOrder: of a row that many write at once, each change has as its After what stays, and the last one is the row's.
+// TestChangesOfOneRowAreInOrder: of a row that many write at once, each change has as its After
+// what stays, and the last one is the row's.
 func TestChangesOfOneRowAreInOrder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, ctx := is.New(t), as(t.Context(), "acme")
@@ -213,7 +223,9 @@ func TestChangesShowWhatAGetShows(t *testing.T) {
 		is, ctx := is.New(t), as(t.Context(), "acme")
 		caller, err := actor.From(ctx)
 		is.NoErr(err)
-		app := listening(t, opener(t), tenantcontent.Config{Authenticate: func(*http.Request) (actor.Actor, error) { return caller, nil }})
+		app := listening(t, opener(t), tenantcontent.Config{Authenticate: func(*http.Request) (actor.Actor, error) {
+			return caller, nil
+		}})
 		_, err = app.Principals.Unchecked().AddSuperuser(ctx, "acme", "jo", password)
 		is.NoErr(err)
 		get := func(path string) string {
@@ -238,7 +250,10 @@ func TestChangesShowWhatAGetShows(t *testing.T) {
 		color := get("/api/colors/a")
 
 		got, page := changed(t, app, "acme", 0)
-		is.Equal(got, []string{"create report " + e.ID + " by jo", "update report " + e.ID + " by jo", "delete report " + e.ID + " by jo", "create color a by jo"})
+		is.Equal(got, []string{
+			"create report " + e.ID + " by jo", "update report " + e.ID + " by jo",
+			"delete report " + e.ID + " by jo", "create color a by jo",
+		})
 		is.Equal(string(page.Rows[0].After), made)
 		is.Equal(string(page.Rows[1].Before), made)
 		is.Equal(string(page.Rows[1].After), edited)

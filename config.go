@@ -25,7 +25,10 @@ func (c Config) check() error {
 		}
 	}
 	if c.Resume != nil && c.Authenticate == nil {
-		return errs.New(errs.Invalid, "Config.Resume is set and Config.Authenticate is not: Resume returns the users whom Authenticate has returned. Set both, or neither")
+		return errs.New(
+			errs.Invalid,
+			"Config.Resume is set and Config.Authenticate is not: Resume returns the users whom Authenticate has returned. Set both, or neither",
+		)
 	}
 	return nil
 }
@@ -34,7 +37,9 @@ func (c Config) check() error {
 func checkField(name string, v reflect.Value, optional bool) error {
 	if network, ok := v.Interface().(netip.Prefix); ok {
 		if !network.IsValid() {
-			return errs.New(errs.Invalid, "%s is not a network: write it as netip.MustParsePrefix(\"10.0.0.0/8\")", name)
+			return errs.New(
+				errs.Invalid, "%s is not a network: write it as netip.MustParsePrefix(\"10.0.0.0/8\")", name,
+			)
 		}
 		return nil
 	}
@@ -44,11 +49,15 @@ func checkField(name string, v reflect.Value, optional bool) error {
 			return errs.New(errs.Invalid, "%s is nil: leave it out", name)
 		}
 		if in := v.Elem(); !v.IsNil() && in.Kind() == reflect.Pointer && in.IsNil() {
-			return errs.New(errs.Invalid, "%s is a nil %s: leave it out, or set it to one that is not nil", name, in.Type())
+			return errs.New(
+				errs.Invalid, "%s is a nil %s: leave it out, or set it to one that is not nil", name, in.Type(),
+			)
 		}
 	case reflect.Int, reflect.Int64: // time.Duration, too
 		if v.Int() < 0 {
-			return errs.New(errs.Invalid, "%s must not be negative: it is %v, and 0 is its default", name, v.Interface())
+			return errs.New(
+				errs.Invalid, "%s must not be negative: it is %v, and 0 is its default", name, v.Interface(),
+			)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {

@@ -52,20 +52,30 @@ func TestBadConfig(t *testing.T) {
 		want string
 	}{
 		{func(c *config) { c.DB = nil }, "Config.DB is required"},
-		{func(c *config) { c.BundleDrivers = []bundles.Driver{bundledriver.Recipes{}, nil} }, "Config.BundleDrivers[1] is nil"},
-		{func(c *config) { c.BundleDrivers = []bundles.Driver{(*nilDriver)(nil)} }, "Config.BundleDrivers[0] is a nil *tenantcontent_test.nilDriver"},
+		{func(c *config) {
+			c.BundleDrivers = []bundles.Driver{bundledriver.Recipes{}, nil}
+		}, "Config.BundleDrivers[1] is nil"},
+		{func(c *config) {
+			c.BundleDrivers = []bundles.Driver{(*nilDriver)(nil)}
+		}, "Config.BundleDrivers[0] is a nil *tenantcontent_test.nilDriver"},
 		{func(c *config) { c.DomainDrivers = []domains.Driver{nil} }, "Config.DomainDrivers[0] is nil"},
-		{func(c *config) { c.DomainDrivers = []domains.Driver{(*nilDomain)(nil)} }, "Config.DomainDrivers[0] is a nil *"},
+		{func(c *config) {
+			c.DomainDrivers = []domains.Driver{(*nilDomain)(nil)}
+		}, "Config.DomainDrivers[0] is a nil *"},
 		{func(c *config) { c.Datasets = (*nilSource)(nil) }, "Config.Datasets is a nil *"},
 		{func(c *config) { c.AI = (*nilModel)(nil) }, "Config.AI is a nil *"},
 		{func(c *config) { c.Scripts = (*nilScripts)(nil) }, "Config.Scripts is a nil *"},
 		{func(c *config) { c.Mail = (*nilMail)(nil) }, "Config.Mail is a nil *"},
 		{func(c *config) { c.Workspaces = (*nilWorkspaces)(nil) }, "Config.Workspaces is a nil *"},
-		{func(c *config) { c.Entities = []entity.Type{{Kind: "dish", Transferer: (*nilTransferer)(nil)}} }, "Config.Entities[0].Transferer is a nil *"},
+		{func(c *config) {
+			c.Entities = []entity.Type{{Kind: "dish", Transferer: (*nilTransferer)(nil)}}
+		}, "Config.Entities[0].Transferer is a nil *"},
 		{func(c *config) { c.Entities = []entity.Type{{}} }, "entity kind \"\" is empty"},
 		{func(c *config) { c.InputEditors = []inputs.Editor{{}} }, "An input editor needs an id."},
 		{func(c *config) { c.Workers = []queue.Worker{{Kind: "mine"}} }, "The worker for the kind mine must have"},
-		{func(c *config) { c.Workers = []queue.Worker{{Kind: "mine", Tries: -1}} }, "Config.Workers[0].Tries must not be negative: it is -1"},
+		{func(c *config) {
+			c.Workers = []queue.Worker{{Kind: "mine", Tries: -1}}
+		}, "Config.Workers[0].Tries must not be negative: it is -1"},
 		{func(c *config) { c.Queue.Grace = -time.Second }, "Config.Queue.Grace must not be negative: it is -1s"},
 		{func(c *config) { c.AllowNetworks = make([]netip.Prefix, 1) }, "Config.AllowNetworks[0] is not a network"},
 		{func(c *config) { c.DenyNetworks = make([]netip.Prefix, 1) }, "Config.DenyNetworks[0] is not a network"},
@@ -73,17 +83,33 @@ func TestBadConfig(t *testing.T) {
 		{func(c *config) {
 			c.Resume = func(context.Context, string, string) (actor.Actor, error) { return actor.Actor{}, nil }
 		}, "Config.Resume is set and Config.Authenticate is not"},
-		{func(c *config) { c.Entities = []entity.Type{dish("users")} }, `the Plural "users" of the kind "dish" is taken by the kind "user"`},
-		{func(c *config) { c.Entities = []entity.Type{dish("reports")} }, `the Plural "reports" of the kind "dish" is taken by the kind "report"`},
-		{func(c *config) { c.Entities = []entity.Type{dish("reports"), {Kind: "report"}} }, `the Plural "reports" of the kind "dish" is taken by the kind "report"`},
-		{func(c *config) { c.Entities = []entity.Type{dish("tags")} }, `the Plural "tags" of the kind "dish" is taken by the kind "tag"`},
-		{func(c *config) { c.Entities = []entity.Type{dish("apps")} }, `the Plural "apps" of the kind "dish" is taken by the kind "app"`},
-		{func(c *config) { c.Entities = []entity.Type{dish("colors")} }, `the Plural "colors" of the kind "dish" is taken by the route GET /api/colors`},
-		{func(c *config) { c.Entities = []entity.Type{dish("comments")} }, `the Plural "comments" of the kind "dish" is taken by the route `},
+		{func(c *config) {
+			c.Entities = []entity.Type{dish("users")}
+		}, `the Plural "users" of the kind "dish" is taken by the kind "user"`},
+		{func(c *config) {
+			c.Entities = []entity.Type{dish("reports")}
+		}, `the Plural "reports" of the kind "dish" is taken by the kind "report"`},
+		{func(c *config) {
+			c.Entities = []entity.Type{dish("reports"), {Kind: "report"}}
+		}, `the Plural "reports" of the kind "dish" is taken by the kind "report"`},
+		{func(c *config) {
+			c.Entities = []entity.Type{dish("tags")}
+		}, `the Plural "tags" of the kind "dish" is taken by the kind "tag"`},
+		{func(c *config) {
+			c.Entities = []entity.Type{dish("apps")}
+		}, `the Plural "apps" of the kind "dish" is taken by the kind "app"`},
+		{func(c *config) {
+			c.Entities = []entity.Type{dish("colors")}
+		}, `the Plural "colors" of the kind "dish" is taken by the route GET /api/colors`},
+		{func(c *config) {
+			c.Entities = []entity.Type{dish("comments")}
+		}, `the Plural "comments" of the kind "dish" is taken by the route `},
 		{func(c *config) {
 			c.Entities = []entity.Type{dish("meals"), {Kind: "meal", Commented: true, Lookup: lookup}}
 		}, `the Plural "meals" of the kind "meal" is taken by the kind "dish"`},
-		{func(c *config) { c.Entities = []entity.Type{{Kind: "color", Commented: true, Lookup: lookup}} }, `the Plural "colors" of the kind "color" is taken by`},
+		{func(c *config) {
+			c.Entities = []entity.Type{{Kind: "color", Commented: true, Lookup: lookup}}
+		}, `the Plural "colors" of the kind "color" is taken by`},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			is := is.New(t)
@@ -101,7 +127,10 @@ func TestBadConfig(t *testing.T) {
 		_, err := tenantcontent.Open(config{
 			DB: db, SecretKey: tenantcontent.NewSecretKey(), KeepActivities: -1,
 			Authenticate: func(*http.Request) (actor.Actor, error) { return actor.Actor{}, nil },
-			Entities:     []entity.Type{dish("dishes"), {Kind: "app", Commented: true, Lookup: lookup}, {Kind: "tag", Commented: true, Lookup: lookup}},
+			Entities: []entity.Type{
+				dish("dishes"), {Kind: "app", Commented: true, Lookup: lookup},
+				{Kind: "tag", Commented: true, Lookup: lookup},
+			},
 		})
 		is.NoErr(err)
 	})

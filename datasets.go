@@ -11,7 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// storedDatasets looks up datasets. Those of a host that keeps the kind itself have no data here: its Source has their rows.
+// storedDatasets looks up datasets. Those of a host that keeps the kind itself have no data here:
+// its Source has their rows.
 type storedDatasets struct {
 	app  *App
 	host bool
@@ -39,7 +40,8 @@ func (d storedDatasets) Dataset(ctx context.Context, id string) (datasets.Stored
 	return datasets.Stored{Ref: e.Ref(), Data: e.Data, Version: e.Version()}, nil
 }
 
-// seenEntities looks up what assistants refer to. Of a kind that a host keeps itself, the name is known.
+// seenEntities looks up what assistants refer to. Of a kind that a host keeps itself, the name is
+// known.
 type seenEntities struct {
 	app  *App
 	host []entity.Kind

@@ -8,7 +8,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
-// SetKeepAliveInterval sets how often an import is noted while it waits for its reader, until the test ends.
+// SetKeepAliveInterval sets how often an import is noted while it waits for its reader, until the
+// test ends.
 func SetKeepAliveInterval(t *testing.T, d time.Duration) {
 	was := keepAliveInterval
 	keepAliveInterval = d

@@ -22,7 +22,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// TestDeletedUserLeavesNoFiles: the files of a deleted user are nobody's at once, also when a user of the same name is made, and are swept.
+// TestDeletedUserLeavesNoFiles: the files of a deleted user are nobody's at once, also when a user
+// of the same name is made, and are swept.
 func TestDeletedUserLeavesNoFiles(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db := is.New(t), opener(t)
@@ -80,8 +81,9 @@ func TestDeletedContentLeavesNoComments(t *testing.T) {
 	})
 }
 
-// TestCommentsOfDeletedUserHaveNoAuthor: the comments of a user stay when the user is deleted, on its own, with the content reassigned or
-// by a restore, but whoever gets the name then is not their author.
+// TestCommentsOfDeletedUserHaveNoAuthor: the comments of a user stay when the user is deleted, on
+// its own, with the content reassigned or by a restore, but whoever gets the name then is not their
+// author.
 func TestCommentsOfDeletedUserHaveNoAuthor(t *testing.T) {
 	for name, remove := range map[string]func(ctx context.Context, app *tenantcontent.App) error{
 		"alone": func(ctx context.Context, app *tenantcontent.App) error {
@@ -102,7 +104,9 @@ func TestCommentsOfDeletedUserHaveNoAuthor(t *testing.T) {
 				for _, tenant := range []string{"acme", "evil"} {
 					_, err := app.Principals.Unchecked().AddSuperuser(root, tenant, "jo", password)
 					is.NoErr(err)
-					_, err = app.Principals.CreateUser(as(root, tenant), principals.User{Username: "mia", Enabled: true}, "")
+					_, err = app.Principals.CreateUser(
+						as(root, tenant), principals.User{Username: "mia", Enabled: true}, "",
+					)
 					is.NoErr(err)
 				}
 				made := map[string]string{}
@@ -137,7 +141,9 @@ func mia(ctx context.Context, tenant string) context.Context {
 // users is an archive that has of all users jo.
 func users(ctx context.Context, app *tenantcontent.App) io.Reader {
 	var packed bytes.Buffer
-	e, err := app.Bundles.ExportManifest(ctx, bundles.Manifest{Entries: []bundles.Entry{{Type: "user", EntityID: "jo"}}})
+	e, err := app.Bundles.ExportManifest(
+		ctx, bundles.Manifest{Entries: []bundles.Entry{{Type: "user", EntityID: "jo"}}},
+	)
 	if err == nil {
 		err = e.Write(ctx, &packed)
 	}

@@ -14,12 +14,18 @@ import (
 	"github.com/tenantcontent/tenantcontent/webhooks"
 )
 
-// owners returns what finds the owners of apps, as whom webhooks run. changes counts changes of users and teams, as cache.New has it.
-func (app *App) owners(c Config, changes func(tenant string) uint64) func(ctx context.Context, tenant, principal string) (webhooks.Owner, error) {
+// owners returns what finds the owners of apps, as whom webhooks run. changes counts changes of
+// users and teams, as cache.New has it.
+func (app *App) owners(
+	c Config, changes func(tenant string) uint64,
+) func(ctx context.Context, tenant, principal string) (webhooks.Owner, error) {
 	known := cache.New[webhooks.Owner](changes)
 	return func(ctx context.Context, tenant, principal string) (webhooks.Owner, error) {
 		if principal == "" {
-			return webhooks.Owner{}, errs.New(errs.Unauthenticated, "somebody else has passed the app on to its owner, who has not deployed it since")
+			return webhooks.Owner{}, errs.New(
+				errs.Unauthenticated,
+				"somebody else has passed the app on to its owner, who has not deployed it since",
+			)
 		}
 		return known.Get(ctx, tenant, principal, func() (webhooks.Owner, error) {
 			if _, isTeam := uuids.Parse(principal); isTeam {
@@ -30,9 +36,11 @@ func (app *App) owners(c Config, changes func(tenant string) uint64) func(ctx co
 	}
 }
 
-// agentOwners returns what finds the actors that the agents of apps run as: their owners, and for a team somebody who may use AI, as its members decide
-// what it does.
-func agentOwners(owner func(ctx context.Context, tenant, principal string) (webhooks.Owner, error)) func(ctx context.Context, tenant, principal string) (actor.Actor, error) {
+// agentOwners returns what finds the actors that the agents of apps run as: their owners, and for a
+// team somebody who may use AI, as its members decide what it does.
+func agentOwners(owner func(
+	ctx context.Context, tenant, principal string,
+) (webhooks.Owner, error)) func(ctx context.Context, tenant, principal string) (actor.Actor, error) {
 	return func(ctx context.Context, tenant, principal string) (actor.Actor, error) {
 		o, err := owner(ctx, tenant, principal)
 		if _, isTeam := o.Actor.Teams[o.Actor.User]; isTeam {
@@ -79,7 +87,14 @@ func (l listening) Listens(ctx context.Context, app, event string) (bool, error)
 
 // start starts what an event starts: agents of its app.
 func (app *App) start(ctx context.Context, e messages.Event) error {
-	return app.Agents.Unchecked().Emitted(ctx, agents.Event{Tenant: e.Tenant, ID: e.ID, App: e.App, Name: e.Name, Payload: e.Payload, Depth: e.Depth})
+	return app.Agents.Unchecked().Emitted(ctx, agents.Event{
+		Tenant:  e.Tenant,
+		ID:      e.ID,
+		App:     e.App,
+		Name:    e.Name,
+		Payload: e.Payload,
+		Depth:   e.Depth,
+	})
 }
 
 // agentApp returns an app whose agents run.
@@ -104,7 +119,8 @@ func (app *App) teamAsOwner(ctx context.Context, tenant, id string) (webhooks.Ow
 	return webhooks.Owner{Actor: a, User: handlers.User{ID: id, Type: "Team", Name: team.Name}}, nil
 }
 
-// userAsOwner returns a user with the rights of the moment: those of Config.Resume if the host authenticates its users itself.
+// userAsOwner returns a user with the rights of the moment: those of Config.Resume if the host
+// authenticates its users itself.
 func (app *App) userAsOwner(ctx context.Context, c Config, tenant, username string) (o webhooks.Owner, err error) {
 	switch {
 	case c.Authenticate == nil || c.KeepLogins && c.Resume == nil:
@@ -112,7 +128,9 @@ func (app *App) userAsOwner(ctx context.Context, c Config, tenant, username stri
 	case c.Resume != nil:
 		o.Actor, err = c.Resume(ctx, tenant, username)
 	default:
-		err = errs.New(errs.Unauthenticated, "the host does not say what the owner of the app may do: see Config.Resume")
+		err = errs.New(
+			errs.Unauthenticated, "the host does not say what the owner of the app may do: see Config.Resume",
+		)
 	}
 	if err != nil {
 		return webhooks.Owner{}, err
@@ -131,7 +149,8 @@ func (app *App) userAsOwner(ctx context.Context, c Config, tenant, username stri
 	return o, err
 }
 
-// checkWebhook returns errs.Invalid for a handler whose config no webhook can have, naming its file.
+// checkWebhook returns errs.Invalid for a handler whose config no webhook can have, naming its
+// file.
 func checkWebhook(_ context.Context, _ handlers.App, r handlers.Route) error {
 	if r.Area != handlers.Webhooks {
 		return nil

@@ -21,7 +21,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// TestHostHooks: a host's kind is told of what its rows belong to, and what belongs to its rows goes with them.
+// TestHostHooks: a host's kind is told of what its rows belong to, and what belongs to its rows
+// goes with them.
 func TestHostHooks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db, ctx := is.New(t), opener(t), as(t.Context(), "acme")
@@ -39,7 +40,9 @@ func TestHostHooks(t *testing.T) {
 				told = append(told, fmt.Sprint("deleted ", tenant, gone))
 				return nil
 			},
-			Dependents: func(_ context.Context, _ string, kind entity.Kind, ids []string, _ time.Time) ([]entity.Dependent, error) {
+			Dependents: func(
+				_ context.Context, _ string, kind entity.Kind, ids []string, _ time.Time,
+			) ([]entity.Dependent, error) {
 				if kind != bundledriver.Kind {
 					return nil, nil
 				}
@@ -51,7 +54,8 @@ func TestHostHooks(t *testing.T) {
 			},
 		}
 		app, err := tenantcontent.Open(tenantcontent.Config{
-			DB: db, SecretKey: tenantcontent.NewSecretKey(), Entities: []entity.Type{kind}, BundleDrivers: []bundles.Driver{recipes},
+			DB: db, SecretKey: tenantcontent.NewSecretKey(),
+			Entities: []entity.Type{kind}, BundleDrivers: []bundles.Driver{recipes},
 		})
 		is.NoErr(err)
 		_, err = app.Principals.Unchecked().AddSuperuser(ctx, "acme", "jo", password)
@@ -68,7 +72,10 @@ func TestHostHooks(t *testing.T) {
 		}
 		put("soup")
 		var archive bytes.Buffer
-		e, err := app.Bundles.ExportManifest(ctx, bundles.Manifest{Entries: []bundles.Entry{{Type: "recipe", EntityID: "soup"}}})
+		e, err := app.Bundles.ExportManifest(ctx, bundles.Manifest{Entries: []bundles.Entry{{
+			Type:     "recipe",
+			EntityID: "soup",
+		}}})
 		is.NoErr(err)
 		is.NoErr(e.Write(ctx, &archive))
 		put("stew")
@@ -76,7 +83,9 @@ func TestHostHooks(t *testing.T) {
 
 		r, err := app.Bundles.Restore(ctx, &archive, bundles.ImportOptions{})
 		is.NoErr(err)
-		is.Equal(r.Warnings, []string{"Lost with the content that is removed: 1 comment thread, 2 photos. The archive of what is replaced does not hold them."})
+		is.Equal(r.Warnings, []string{
+			"Lost with the content that is removed: 1 comment thread, 2 photos. The archive of what is replaced does not hold them.",
+		})
 		put("stew") // is another one: nobody said anything of it before
 		is.Equal([]int{comments("soup"), comments("stew")}, []int{1, 1})
 		is.NoErr(app.Deleted(ctx, "acme", entity.Key{Kind: bundledriver.Kind, ID: "stew"}))
@@ -84,13 +93,16 @@ func TestHostHooks(t *testing.T) {
 
 		addLDAP(t, app)
 		for _, name := range []string{"old", "new"} {
-			_, err := app.Principals.Unchecked().Admit(ctx, "acme", "ldap", "LDAP", principals.Identity{ID: "1", Username: name})
+			_, err := app.Principals.Unchecked().Admit(
+				ctx, "acme", "ldap", "LDAP", principals.Identity{ID: "1", Username: name},
+			)
 			is.NoErr(err)
 		}
 		is.NoErr(app.Principals.DeleteUser(ctx, "new", ""))
 		is.NoErr(app.Sweep(ctx))
 		is.Equal(told, []string{
-			"deleted acme[{recipe stew}]", "deleted acme[{recipe stew}]", "renamed acmemap[old:new]", "deleted acme[{user new}]", "sweep acme", "sweep evil",
+			"deleted acme[{recipe stew}]", "deleted acme[{recipe stew}]", "renamed acmemap[old:new]",
+			"deleted acme[{user new}]", "sweep acme", "sweep evil",
 		})
 	})
 }
@@ -102,15 +114,16 @@ func TestReassignHostKinds(t *testing.T) {
 		is, db := is.New(t), opener(t)
 		owners := map[string]string{"acme/soup": "jo", "acme/stew": "mia", "evil/soup": "jo"}
 		var fault error
-		dish := entity.Type{Kind: "dish", Reassign: func(_ context.Context, tenant, from, to string) (moved []entity.Ref, err error) {
-			for _, id := range []string{"soup", "stew"} {
-				if owners[tenant+"/"+id] == from && fault == nil {
-					owners[tenant+"/"+id] = to
-					moved = append(moved, entity.Ref{Kind: "dish", ID: id, Name: id, OwnerID: to})
+		dish := entity.Type{Kind: "dish",
+			Reassign: func(_ context.Context, tenant, from, to string) (moved []entity.Ref, err error) {
+				for _, id := range []string{"soup", "stew"} {
+					if owners[tenant+"/"+id] == from && fault == nil {
+						owners[tenant+"/"+id] = to
+						moved = append(moved, entity.Ref{Kind: "dish", ID: id, Name: id, OwnerID: to})
+					}
 				}
-			}
-			return moved, fault
-		}}
+				return moved, fault
+			}}
 		app, err := tenantcontent.Open(tenantcontent.Config{
 			DB: db, SecretKey: tenantcontent.NewSecretKey(), Entities: []entity.Type{dish, {Kind: "plate"}},
 		})
@@ -134,7 +147,8 @@ func TestReassignHostKinds(t *testing.T) {
 		moved, err := app.Principals.Reassign(ctx, "jo", "mia")
 		is.NoErr(err)
 		is.Equal(moved, []entity.Ref{
-			{Kind: "report", ID: report.ID, Name: "Sales", OwnerID: "mia"}, {Kind: "dish", ID: "soup", Name: "soup", OwnerID: "mia"},
+			{Kind: "report", ID: report.ID, Name: "Sales", OwnerID: "mia"},
+			{Kind: "dish", ID: "soup", Name: "soup", OwnerID: "mia"},
 		})
 		is.Equal(owners, map[string]string{"acme/soup": "mia", "acme/stew": "mia", "evil/soup": "jo"})
 	})

@@ -19,10 +19,11 @@ type inUse struct {
 	purpose string
 }
 
-// Lock marks the secrets of the database as in use by this process until Unlock: Rekey refuses meanwhile, and names it by
-// its purpose, such as the address it serves. Then it checks the secret key. Run does both for a program that does not
-// call it; one that calls it before it serves starts with nothing half done. On PostgreSQL the lock takes one connection of
-// the pool, which must have two. Errors: errs.Conflict while Rekey runs; those of CheckKeys.
+// Lock marks the secrets of the database as in use by this process until Unlock: Rekey refuses
+// meanwhile, and names it by its purpose, such as the address it serves. Then it checks the secret
+// key. Run does both for a program that does not call it; one that calls it before it serves starts
+// with nothing half done. On PostgreSQL the lock takes one connection of the pool, which must have
+// two. Errors: errs.Conflict while Rekey runs; those of CheckKeys.
 func (app *App) Lock(ctx context.Context, purpose string) error {
 	app.inUse.mu.Lock()
 	defer app.inUse.mu.Unlock()
@@ -55,14 +56,16 @@ func (u *inUse) release() error {
 	return lock.Release()
 }
 
-// lockChecks is how often a running program makes sure of its lock, and how long it waits for the answer.
+// lockChecks is how often a running program makes sure of its lock, and how long it waits for the
+// answer.
 const (
 	lockChecks = time.Second
 	lockAnswer = 5 * time.Second
 )
 
-// keepLock holds the lock until ctx ends, and takes it again when it was lost. It returns an error, at once, when the
-// secret key was changed meanwhile or is being changed: what this program encrypted from then on would be lost.
+// keepLock holds the lock until ctx ends, and takes it again when it was lost. It returns an error,
+// at once, when the secret key was changed meanwhile or is being changed: what this program
+// encrypted from then on would be lost.
 func (app *App) keepLock(ctx context.Context) error {
 	tick := time.NewTicker(lockChecks)
 	defer tick.Stop()
@@ -108,8 +111,9 @@ type visibility struct {
 	hidden atomic.Pointer[error] // nil while nothing is known to be hidden
 }
 
-// visible fails with errs.Unavailable when the database hides its rows from this program, or does not keep tenants apart for
-// it though it should (see EnableRowLevelSecurity). It asks at most once a second: it is asked before every 401.
+// visible fails with errs.Unavailable when the database hides its rows from this program, or does
+// not keep tenants apart for it though it should (see EnableRowLevelSecurity). It asks at most once
+// a second: it is asked before every 401.
 func (app *App) visible(ctx context.Context) error { return app.visibleWithin(ctx, time.Second) }
 
 // visibleWithin is visible for an answer that is younger than age.

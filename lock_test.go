@@ -15,7 +15,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// begin returns an App with a tenant of its own, in a database that is empty except for it, and its key.
+// begin returns an App with a tenant of its own, in a database that is empty except for it, and its
+// key.
 func begin(t *testing.T, db *bun.DB) (app *tenantcontent.App, key string) {
 	t.Helper()
 	is, key := is.New(t), tenantcontent.NewSecretKey()
@@ -30,11 +31,16 @@ func begin(t *testing.T, db *bun.DB) (app *tenantcontent.App, key string) {
 	return app, key
 }
 
-// cut ends the connection that holds the lock, as the server sees it, and returns how many there were.
+// cut ends the connection that holds the lock, as the server sees it, and returns how many there
+// were.
 func cut(t *testing.T, db *bun.DB, purpose string) int {
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), db, "")
-	n, err := c.Exec(ctx, `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name LIKE $1 || ' (%'`, purpose)
+	n, err := c.Exec(
+		ctx,
+		`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name LIKE $1 || ' (%'`,
+		purpose,
+	)
 	is.New(t).NoErr(err)
 	return n
 }
@@ -69,9 +75,12 @@ func TestLockIsTakenAgain(t *testing.T) {
 	go func() { ended <- app.Run(ctx) }()
 	is.Equal(cut(t, db, "again"), 1)
 	taken := 0
-	for deadline := time.Now().Add(20 * time.Second); taken == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); taken == 0 &&
+		time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		plain, c := bunx.For(t.Context(), db, "")
-		is.NoErr(c.Row(plain, `SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'again (%'`).Scan(&taken))
+		is.NoErr(c.Row(
+			plain, `SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'again (%'`,
+		).Scan(&taken))
 	}
 	is.Equal(taken, 1)
 	stop()
@@ -79,7 +88,9 @@ func TestLockIsTakenAgain(t *testing.T) {
 
 	is.NoErr(app.Lock(t.Context(), "lost"))
 	is.Equal(cut(t, db, "lost"), 1)
-	_, err := tenantcontent.Rekey(t.Context(), tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey() + "," + key})
+	_, err := tenantcontent.Rekey(
+		t.Context(), tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey() + "," + key},
+	)
 	is.NoErr(err)
 	is.Equal(errs.CodeOf(app.Run(t.Context())), errs.Invalid)
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// TestRunWritesLoginsThatWait: a log-in during which another process writes lasts when the server has stopped.
+// TestRunWritesLoginsThatWait: a log-in during which another process writes lasts when the server
+// has stopped.
 func TestRunWritesLoginsThatWait(t *testing.T) {
 	is, path := is.New(t), "sqlite:"+filepath.Join(t.TempDir(), "t.db")
 	pool := func() *bun.DB {

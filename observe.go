@@ -30,7 +30,8 @@ func (o observedStatements) AfterQuery(ctx context.Context, e *bun.QueryEvent) {
 		err = nil
 	}
 	entity.Observe(ctx, o.to, entity.Observation{
-		Work: entity.StatementWork, Tenant: bunx.Tenant(ctx), Kind: verb(e.Query), Outcome: entity.Outcome(bunx.Err(err, "")), Start: e.StartTime,
+		Work: entity.StatementWork, Tenant: bunx.Tenant(ctx),
+		Kind: verb(e.Query), Outcome: entity.Outcome(bunx.Err(err, "")), Start: e.StartTime,
 	})
 }
 
@@ -104,5 +105,11 @@ func (o observedImages) Image(ctx context.Context, r ai.ImageRequest) (ai.Image,
 
 func observeModel(ctx context.Context, to entity.Observer, kind string, start time.Time, err error) {
 	a, _ := actor.From(ctx) // there may be none
-	entity.Observe(ctx, to, entity.Observation{Work: entity.ModelWork, Tenant: a.Tenant, Kind: kind, Outcome: entity.Outcome(err), Start: start})
+	entity.Observe(ctx, to, entity.Observation{
+		Work:    entity.ModelWork,
+		Tenant:  a.Tenant,
+		Kind:    kind,
+		Outcome: entity.Outcome(err),
+		Start:   start,
+	})
 }

@@ -59,7 +59,8 @@ func TestObserver(t *testing.T) {
 		is, db, seen := is.New(t), open(t), &recorder{}
 		ctx := actor.With(t.Context(), actor.Actor{Tenant: "ours", User: "admin", Superuser: true, AI: true})
 		app, err := tenantcontent.Open(tenantcontent.Config{
-			DB: db, SecretKey: tenantcontent.NewSecretKey(), Observer: seen, DomainDrivers: []domains.Driver{ldap.LDAP{}},
+			DB: db, SecretKey: tenantcontent.NewSecretKey(),
+			Observer: seen, DomainDrivers: []domains.Driver{ldap.LDAP{}},
 			AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 			Authenticate:  func(r *http.Request) (actor.Actor, error) { return actor.From(ctx) },
 		})
@@ -83,8 +84,14 @@ func TestObserver(t *testing.T) {
 			}
 			return seen.take(entity.RequestWork)
 		}
-		is.Equal(serve("PUT", "/api/colors/"+canary, `{"color": "#ff0000"}`), []string{"ours PUT /api/colors/:key ok 200"})
-		is.Equal(serve("PUT", "/api/colors/"+canary, `{"color": "`+canary+`"}`), []string{"ours PUT /api/colors/:key invalid 400"})
+		is.Equal(
+			serve("PUT", "/api/colors/"+canary, `{"color": "#ff0000"}`),
+			[]string{"ours PUT /api/colors/:key ok 200"},
+		)
+		is.Equal(
+			serve("PUT", "/api/colors/"+canary, `{"color": "`+canary+`"}`),
+			[]string{"ours PUT /api/colors/:key invalid 400"},
+		)
 		is.Equal(serve("GET", "/api/"+canary, ""), []string{"  not_found 404"})
 
 		_, err = app.Colors.Get(ctx, canary)
@@ -116,7 +123,8 @@ func TestObserver(t *testing.T) {
 
 		name := "dir"
 		d, err := app.Domains.Create(ctx, domains.Domain{Name: &name, Type: "LDAP", Config: json.RawMessage(
-			`{"url": "ldap://127.0.0.1:1", "baseDN": "dc=example,dc=org", "bindDN": "cn=` + canary + `,dc=example,dc=org", "bindPassword": "` + canary + `"}`)})
+			`{"url": "ldap://127.0.0.1:1", "baseDN": "dc=example,dc=org", "bindDN": "cn=` + canary +
+				`,dc=example,dc=org", "bindPassword": "` + canary + `"}`)})
 		is.NoErr(err)
 		_, err = app.Domains.ScanDomain(ctx, d.ID, domains.ScanOptions{})
 		is.True(err != nil) // nobody listens there
@@ -181,6 +189,12 @@ func TestNoObserverCostsNothing(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	is.Equal(testing.AllocsPerRun(100, func() {
 		start := time.Now()
-		entity.Observe(ctx, nil, entity.Observation{Work: entity.JobWork, Tenant: "ours", Kind: "k", Outcome: entity.Outcome(nil), Start: start})
+		entity.Observe(ctx, nil, entity.Observation{
+			Work:    entity.JobWork,
+			Tenant:  "ours",
+			Kind:    "k",
+			Outcome: entity.Outcome(nil),
+			Start:   start,
+		})
 	}), 0.0)
 }

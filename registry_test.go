@@ -19,7 +19,8 @@ import (
 // globalKinds belong to nobody and are known to bundles alone.
 var globalKinds = []entity.Kind{colors.Kind}
 
-// hooksElsewhere are the packages whose Hooks are not of a service's Unchecked, each with how they are added.
+// hooksElsewhere are the packages whose Hooks are not of a service's Unchecked, each with how they
+// are added.
 var hooksElsewhere = map[string]string{
 	"internal/drafts/libraries": "libraryFiles.Hooks()",
 	"internal/workspaces":       "app.workspaces.Hooks()",
@@ -29,7 +30,8 @@ var hooksElsewhere = map[string]string{
 	"internal/jobs/removal": "removals.Hooks()",
 }
 
-// TestRegistryIsComplete: App.build adds the hooks of each package that has some, and the kinds of each service.
+// TestRegistryIsComplete: App.build adds the hooks of each package that has some, and the kinds of
+// each service.
 func TestRegistryIsComplete(t *testing.T) {
 	is := is.New(t)
 	added, packages := []string{}, map[string]bool{} // the arguments of AddHooks; who has hooks
@@ -46,7 +48,8 @@ func TestRegistryIsComplete(t *testing.T) {
 					}
 				}
 			case *ast.FuncDecl:
-				if r := n.Type.Results; n.Recv != nil && n.Name.Name == "Hooks" && r != nil && len(r.List) == 1 && repository.Selects(r.List[0].Type, "entity", "Hooks") {
+				if r := n.Type.Results; n.Recv != nil && n.Name.Name == "Hooks" && r != nil && len(r.List) == 1 &&
+					repository.Selects(r.List[0].Type, "entity", "Hooks") {
 					packages[f.Folder] = true
 				}
 			}
@@ -102,7 +105,8 @@ func TestRegistryIsComplete(t *testing.T) {
 	is.Equal(len(packages), len(hooksElsewhere))
 }
 
-// TestTenantHooks: what is counted of a tenant has its order, and a change of the key of the program reaches every secret that is kept.
+// TestTenantHooks: what is counted of a tenant has its order, and a change of the key of the
+// program reaches every secret that is kept.
 func TestTenantHooks(t *testing.T) {
 	is := is.New(t)
 	app, ctx, remove := exampletest.Open()
@@ -114,13 +118,16 @@ func TestTenantHooks(t *testing.T) {
 		of = append(of, c.Of)
 	}
 	is.Equal(of, []string{
-		"users", "teams", "items of content", "apps", "assistants", "bundles", "colors", "AI instructions", "comments", "files", "domains", "API tokens",
+		"users", "teams", "items of content", "apps", "assistants", "bundles",
+		"colors", "AI instructions", "comments", "files", "domains", "API tokens",
 	})
 	is.Equal(app.Registry().Sealed(), []entity.SealedColumn{
 		{Table: "tc_apps", Column: "env_sealed", Key: "id"}, {Table: "tc_apps", Column: "webhook_secret", Key: "id"},
 		{Table: "tc_assistants", Column: "secrets_sealed", Key: "id"},
-		{Table: "tc_tenants", Column: "key_check", Key: "tenant_id"}, {Table: "tc_domains", Column: "secrets", Key: "id"}, {Table: "tc_domains", Column: "keys_sealed", Key: "id"},
+		{Table: "tc_tenants", Column: "key_check", Key: "tenant_id"},
+		{Table: "tc_domains", Column: "secrets", Key: "id"}, {Table: "tc_domains", Column: "keys_sealed", Key: "id"},
 		{Table: "tc_provider_sessions", Column: "memory", Key: "session_id"},
-		{Table: "tc_workspaces", Column: "password", Key: "app_id"}, {Table: "tc_webhook_requests", Column: "key_sealed", Key: "id"},
+		{Table: "tc_workspaces", Column: "password", Key: "app_id"},
+		{Table: "tc_webhook_requests", Column: "key_sealed", Key: "id"},
 	})
 }

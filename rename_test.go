@@ -29,9 +29,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
-// noUsernames are, by table, the columns of text that no user's name is kept in, beside tenant_id: ids and names of other
-// things, keys, and what people or programs wrote, in which a name is but a word. A column that is not here, and not
-// renamed, fails TestRenameReachesAll: name it here, or rename it in its package's Hooks.
+// noUsernames are, by table, the columns of text that no user's name is kept in, beside tenant_id:
+// ids and names of other things, keys, and what people or programs wrote, in which a name is but a
+// word. A column that is not here, and not renamed, fails TestRenameReachesAll: name it here, or
+// rename it in its package's Hooks.
 var noUsernames = map[string]string{
 	"tc_activities":      "id type kind comment_id excerpt",
 	"tc_ai_instructions": "id slug search description content",
@@ -45,7 +46,8 @@ var noUsernames = map[string]string{
 	"tc_assistants": "id name label search slug description instructions welcome suggestions model_id data skills datasets refs secrets_sealed library_id editing_id base " +
 		"editing_session folder_id",
 	"tc_confirmations": "id assistant_id asked decision",
-	// What an index of searches has of a user who was renamed is not shown to anybody, and goes when the index is built again.
+	// What an index of searches has of a user who was renamed is not shown to anybody, and goes
+	// when the index is built again.
 	"tc_search_docs":         "list part block ids",
 	"tc_search_grams":        "list part gram docs",
 	"tc_search_lists":        "list part reached",
@@ -116,7 +118,8 @@ var ofReports = []string{"tc_entities", "tc_comments", "tc_comment_threads", "tc
 // column is a column of text.
 type column struct{ table, name string }
 
-// columnsOf returns all columns of the program's tables, with the statement's idea of something to put in.
+// columnsOf returns all columns of the program's tables, with the statement's idea of something to
+// put in.
 func columnsOf(t *testing.T, db *bun.DB) (text []column, filler map[column]string) {
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), db, "acme")
@@ -153,7 +156,8 @@ func columnsOf(t *testing.T, db *bun.DB) (text []column, filler map[column]strin
 	return text, filler
 }
 
-// seed puts a row into every table that refers to the user old-name of acme in every column that may.
+// seed puts a row into every table that refers to the user old-name of acme in every column that
+// may.
 func seed(t *testing.T, db *bun.DB) {
 	t.Helper()
 	text, filler := columnsOf(t, db)
@@ -197,7 +201,13 @@ func seed(t *testing.T, db *bun.DB) {
 				names, values = append(names, pair[0]), append(values, pair[1])
 			}
 			err := bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-				_, err := c.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(names, ", "), strings.Join(values, ", ")))
+				_, err := c.Exec(
+					ctx,
+					fmt.Sprintf(
+						"INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(names, ", "),
+						strings.Join(values, ", "),
+					),
+				)
 				return err
 			})
 			if last = err; err == nil {
@@ -217,7 +227,13 @@ func holding(t *testing.T, db *bun.DB, text string) (found []string) {
 			continue
 		}
 		var n int
-		is.New(t).NoErr(c.Row(ctx, fmt.Sprintf("SELECT count(*) FROM %s WHERE tenant_id = 'acme' AND %s LIKE '%%%s%%'", at.table, at.name, text)).Scan(&n))
+		is.New(t).NoErr(c.Row(
+			ctx,
+			fmt.Sprintf(
+				"SELECT count(*) FROM %s WHERE tenant_id = 'acme' AND %s LIKE '%%%s%%'", at.table, at.name,
+				text,
+			),
+		).Scan(&n))
 		if n > 0 {
 			found = append(found, at.table+"."+at.name)
 		}
@@ -233,7 +249,9 @@ func TestRenameReachesAll(t *testing.T) {
 		app := open(t, db, time.Now)
 		addLDAP(t, app)
 		admit := func(name string) {
-			_, err := app.Principals.Unchecked().Admit(t.Context(), "acme", "ldap", "LDAP", principals.Identity{ID: "1", Username: name})
+			_, err := app.Principals.Unchecked().Admit(
+				t.Context(), "acme", "ldap", "LDAP", principals.Identity{ID: "1", Username: name},
+			)
 			is.NoErr(err)
 		}
 		admit("old-name")
@@ -305,7 +323,9 @@ func TestRenamedUserKeepsAll(t *testing.T) {
 		scan("x", "y")
 		jo.check(t, "x")
 		mia.check(t, "y")
-		_, err = app.Principals.CreateUser(actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "root", Superuser: true}),
+		_, err = app.Principals.CreateUser(actor.With(
+			t.Context(), actor.Actor{Tenant: "acme", User: "root", Superuser: true},
+		),
 			principals.User{Username: "jo", Enabled: true}, password)
 		is.NoErr(err) // the old names are free, and nothing is behind them
 		ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"})
@@ -321,13 +341,22 @@ func TestRenamedUserKeepsAll(t *testing.T) {
 func settle(t *testing.T, app *tenantcontent.App, name string) *world {
 	t.Helper()
 	is, w := is.New(t), &world{app: app}
-	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: name, Teams: map[string]actor.Role{"t": actor.Designer}})
+	ctx := actor.With(t.Context(), actor.Actor{
+		Tenant: "acme",
+		User:   name,
+		Teams:  map[string]actor.Role{"t": actor.Designer},
+	})
 	var err error
 	_, w.token, err = app.Sessions.CreateToken(ctx, sessions.NewToken{})
 	is.NoErr(err)
 	w.report, err = app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Sales", Slug: &[]string{"sales"}[0]})
 	is.NoErr(err)
-	w.draft, err = app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Sales", Slug: &[]string{"sales"}[0], EditingID: &w.report.ID})
+	w.draft, err = app.Content.Create(ctx, content.Entity{
+		Kind:      "report",
+		Name:      "Sales",
+		Slug:      &[]string{"sales"}[0],
+		EditingID: &w.report.ID,
+	})
 	is.NoErr(err)
 	w.comment, err = app.Comments.Create(ctx, "report", w.report.ID, "@jo and @mia")
 	is.NoErr(err)
@@ -379,7 +408,8 @@ func TestRemovedDomainLeavesNothing(t *testing.T) {
 		_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "jo", password)
 		is.NoErr(err)
 		_, err = syncOf(app, db).Sync(t.Context(), "acme", "ldap", dirsync.Snapshot{
-			People: []principals.Identity{{ID: "1", Username: "jo.ldap"}, {ID: "2", Username: "mia"}}, Groups: []dirsync.Group{{ID: "g", Name: "Sales"}},
+			People: []principals.Identity{{ID: "1", Username: "jo.ldap"}, {ID: "2", Username: "mia"}},
+			Groups: []dirsync.Group{{ID: "g", Name: "Sales"}},
 		}, dirsync.SyncOptions{Source: "LDAP"})
 		is.NoErr(err)
 		mia := settle(t, app, "mia")
@@ -402,8 +432,8 @@ func TestRemovedDomainLeavesNothing(t *testing.T) {
 	})
 }
 
-// BenchmarkManyOfADomain renames 20,000 people who own 2,000 reports, as a company does that gives itself another name, and
-// removes them: go test . -run - -bench ManyOfADomain -benchtime 1x
+// BenchmarkManyOfADomain renames 20,000 people who own 2,000 reports, as a company does that gives
+// itself another name, and removes them: go test . -run - -bench ManyOfADomain -benchtime 1x
 func BenchmarkManyOfADomain(b *testing.B) {
 	for engine, opener := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(engine, func(b *testing.B) {
@@ -419,15 +449,24 @@ func BenchmarkManyOfADomain(b *testing.B) {
 				scan := func(host string) {
 					snap := dirsync.Snapshot{}
 					for n := range 20_000 {
-						snap.People = append(snap.People, principals.Identity{ID: fmt.Sprint(n), Username: fmt.Sprintf("user%d@%s", n, host)})
+						snap.People = append(
+							snap.People,
+							principals.Identity{ID: fmt.Sprint(n), Username: fmt.Sprintf("user%d@%s", n, host)},
+						)
 					}
 					if err == nil {
-						_, err = syncOf(app, db).Sync(b.Context(), "acme", "ldap", snap, dirsync.SyncOptions{Source: "LDAP"})
+						_, err = syncOf(app, db).Sync(
+							b.Context(), "acme", "ldap", snap, dirsync.SyncOptions{Source: "LDAP"},
+						)
 					}
 				}
 				scan("old.example")
 				for n := range 2_000 {
-					ctx := actor.With(b.Context(), actor.Actor{Tenant: "acme", User: fmt.Sprintf("user%d@old.example", n*10), Superuser: true})
+					ctx := actor.With(b.Context(), actor.Actor{
+						Tenant:    "acme",
+						User:      fmt.Sprintf("user%d@old.example", n*10),
+						Superuser: true,
+					})
 					if err == nil {
 						_, err = app.Content.Create(ctx, content.Entity{Kind: entity.Kind("report"), Name: "Sales"})
 					}

@@ -46,7 +46,10 @@ func fill(t *testing.T, app *tenantcontent.App, tenant string) {
 	is.NoErr(err)
 	_, err = app.Uploads.Create(ctx, "a.txt", "", strings.NewReader("a"))
 	is.NoErr(err)
-	_, err = app.Downloads.Create(ctx, "b.txt", "", func(w io.Writer) error { _, err := io.WriteString(w, "b"); return err })
+	_, err = app.Downloads.Create(ctx, "b.txt", "", func(w io.Writer) error {
+		_, err := io.WriteString(w, "b")
+		return err
+	})
 	is.NoErr(err)
 }
 
@@ -54,7 +57,9 @@ func fill(t *testing.T, app *tenantcontent.App, tenant string) {
 func rows(t *testing.T, db *bun.DB, tenant string) (n [6]int) {
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), db, tenant)
-	for i, table := range []string{"tc_sessions", "tc_uploads", "tc_downloads", "tc_blobs", "tc_blob_chunks", "tc_tokens"} {
+	for i, table := range []string{
+		"tc_sessions", "tc_uploads", "tc_downloads", "tc_blobs", "tc_blob_chunks", "tc_tokens",
+	} {
 		is.New(t).NoErr(c.Row(ctx, "SELECT count(*) FROM "+table+" WHERE tenant_id = $1", tenant).Scan(&n[i]))
 	}
 	return n
@@ -76,7 +81,8 @@ func TestSweepRemovesWhatHasExpiredAlone(t *testing.T) {
 		now = now.Add(13 * time.Hour)
 		fill(t, app, "acme")
 		is.NoErr(app.Sweep(t.Context()))
-		is.Equal(rows(t, db, "acme"), [6]int{1, 2, 2, 4, 4, 1}) // the old session is gone, the token is there to be seen
+		// the old session is gone, the token is there to be seen
+		is.Equal(rows(t, db, "acme"), [6]int{1, 2, 2, 4, 4, 1})
 		is.Equal(rows(t, db, "evil"), [6]int{0, 1, 1, 2, 2, 1})
 		now = now.Add(11 * time.Hour)
 		is.NoErr(app.Sweep(t.Context()))

@@ -18,8 +18,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestSweepsAreFoundByIndex checks that every ready sweep declares what is due, and that it is found by an index that begins with the time, whatever the number of
-// tenants. Ready jobs alone are read all: an index of theirs would cost every job.
+// TestSweepsAreFoundByIndex checks that every ready sweep declares what is due, and that it is
+// found by an index that begins with the time, whatever the number of tenants. Ready jobs alone are
+// read all: an index of theirs would cost every job.
 func TestSweepsAreFoundByIndex(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db := is.New(t), opener(t)
@@ -36,7 +37,8 @@ func TestSweepsAreFoundByIndex(t *testing.T) {
 				query := strings.NewReplacer("$1", bound, "$2", bound, "$3", `'acme'`).Replace(sweep.Query(due))
 				plan := explain(t, db, query)
 				indexed := regexp.MustCompile(`(?i)(Index Cond: .*|USING .*INDEX .*)\b` + due.Column + `\b`)
-				if !indexed.MatchString(plan) || strings.Contains(plan, "Sort") || strings.Contains(plan, "TEMP B-TREE") {
+				if !indexed.MatchString(plan) || strings.Contains(plan, "Sort") ||
+					strings.Contains(plan, "TEMP B-TREE") {
 					t.Errorf("%s:\n%s", query, plan)
 				}
 			}
@@ -55,7 +57,8 @@ func TestSweepsAreFoundByIndex(t *testing.T) {
 	})
 }
 
-// explain returns the plan of a statement. PostgreSQL would rather read tables that are empty from end to end.
+// explain returns the plan of a statement. PostgreSQL would rather read tables that are empty from
+// end to end.
 func explain(t *testing.T, db *bun.DB, query string) string {
 	t.Helper()
 	is := is.New(t)

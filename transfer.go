@@ -17,16 +17,19 @@ import (
 
 // TenantTransfer configures ExportTenant and ImportTenant.
 type TenantTransfer struct {
-	// Passphrase is what all of the export is encrypted under, with the secrets in it: at least 12 characters.
+	// Passphrase is what all of the export is encrypted under, with the secrets in it: at least 12
+	// characters.
 	Passphrase string
-	// WithoutWorkspaces leaves the SQL databases of apps behind. Without it a tenant, or an export, with some that cannot be moved is refused:
-	// those whose driver is no workspaces.Mover, such as in PostgreSQL, and those of another engine than the one of Config.Workspaces.
+	// WithoutWorkspaces leaves the SQL databases of apps behind. Without it a tenant, or an export,
+	// with some that cannot be moved is refused: those whose driver is no workspaces.Mover, such as
+	// in PostgreSQL, and those of another engine than the one of Config.Workspaces.
 	WithoutWorkspaces bool
 	// WithoutQuota has ImportTenant take a tenant that stores more than the server allows one. It
 	// can make room, and store nothing more until it has a larger quota
 	// (tenants.Unchecked.SetQuota).
 	WithoutQuota bool
-	// Progress, unless it is nil, is called with the number of rows that have been written since the last call.
+	// Progress, unless it is nil, is called with the number of rows that have been written since
+	// the last call.
 	Progress func(rows int)
 }
 
@@ -38,15 +41,22 @@ type TenantMoved struct {
 	Left       []string // sentences about what the tenant has, or had, that is not moved, and what to do about it
 }
 
-// deploymentTable has what deploys from other tenants have brought. It gives these a right to it, so no export has it: on another server, others may have their ids.
+// deploymentTable has what deploys from other tenants have brought. It gives these a right to it,
+// so no export has it: on another server, others may have their ids.
 const deploymentTable = "tc_deployments"
 
-// ExportTenant writes all that a tenant has at one time; the SQL databases of its apps follow, each as it is then. docs/operations.md has what is not in it.
-// Memory does not grow with the tenant. Errors: errs.NotFound; errs.Invalid for a short passphrase; errs.Conflict for a tenant with SQL databases of
-// apps that cannot be moved.
-func (app *App) ExportTenant(ctx context.Context, id string, w io.Writer, o TenantTransfer) (moved TenantMoved, err error) {
+// ExportTenant writes all that a tenant has at one time; the SQL databases of its apps follow, each
+// as it is then. docs/operations.md has what is not in it. Memory does not grow with the tenant.
+// Errors: errs.NotFound; errs.Invalid for a short passphrase; errs.Conflict for a tenant with SQL
+// databases of apps that cannot be moved.
+func (app *App) ExportTenant(
+	ctx context.Context, id string, w io.Writer, o TenantTransfer,
+) (moved TenantMoved, err error) {
 	if len(o.Passphrase) < 12 {
-		return moved, errs.New(errs.Invalid, "the passphrase needs at least 12 characters: everything that the tenant has is encrypted under it")
+		return moved, errs.New(
+			errs.Invalid,
+			"the passphrase needs at least 12 characters: everything that the tenant has is encrypted under it",
+		)
 	}
 	t, err := app.Tenants.Unchecked().Lookup(ctx, id)
 	if err != nil {
@@ -97,11 +107,18 @@ func (app *App) leftOfDeploys(ctx context.Context, t tenants.Tenant, left []stri
 		for i, f := range from {
 			ids[i] = f.Tenant
 		}
-		left = append(left, "the tenants that may deploy into it, "+strings.Join(ids, ", ")+": others may have their ids on another server; set deployFrom there again")
+		left = append(
+			left,
+			"the tenants that may deploy into it, "+strings.Join(ids, ", ")+
+				": others may have their ids on another server; set deployFrom there again",
+		)
 	}
 	n, err := bunx.Count(ctx, app.db, t.ID, deploymentTable)
 	if err == nil && n > 0 {
-		left = append(left, "the record of what deploys from other tenants brought: it is the tenant's own now, and later deploys leave it as it is")
+		left = append(
+			left,
+			"the record of what deploys from other tenants brought: it is the tenant's own now, and later deploys leave it as it is",
+		)
 	}
 	return left, err
 }
@@ -118,7 +135,11 @@ func (app *App) workspaceFiles(tenant string, moved *TenantMoved) *tenantrows.Fi
 			return there, err
 		},
 		Missing: func(key string) error {
-			return errs.New(errs.Conflict, "the SQL database of the app %s is not where workspaces are (TENANTCONTENT_WORKSPACES): put it there, publish the app again, or leave all of them behind (--without-workspaces)", key)
+			return errs.New(
+				errs.Conflict,
+				"the SQL database of the app %s is not where workspaces are (TENANTCONTENT_WORKSPACES): put it there, publish the app again, or leave all of them behind (--without-workspaces)",
+				key,
+			)
 		},
 		Import: func(ctx context.Context, key string, r io.Reader) error {
 			moved.Workspaces++
@@ -139,12 +160,14 @@ func (app *App) rowOptions(o TenantTransfer) tenantrows.Options {
 	}
 }
 
-// ImportTenant adds the tenant of an export, which ExportTenant has written at the same version, perhaps on another engine. Secrets are sealed under
-// the key of this program. The tenant is served when all of it has arrived and was found whole; when ImportTenant fails, what had arrived is
-// removed, and when the program is killed, by a sweep ten minutes later. Errors: errs.Invalid for a wrong passphrase, what is cut or changed, and
-// another version; errs.Conflict when there is a tenant with its id, and for SQL databases of apps of another engine; errs.TooLarge for one that is
-// larger than they may be here; errs.Full for a tenant that stores more than one may here: before
-// anything is written if the export tells how much that is, else when the quota is reached.
+// ImportTenant adds the tenant of an export, which ExportTenant has written at the same version,
+// perhaps on another engine. Secrets are sealed under the key of this program. The tenant is served
+// when all of it has arrived and was found whole; when ImportTenant fails, what had arrived is
+// removed, and when the program is killed, by a sweep ten minutes later. Errors: errs.Invalid for a
+// wrong passphrase, what is cut or changed, and another version; errs.Conflict when there is a
+// tenant with its id, and for SQL databases of apps of another engine; errs.TooLarge for one that
+// is larger than they may be here; errs.Full for a tenant that stores more than one may here:
+// before anything is written if the export tells how much that is, else when the quota is reached.
 func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer) (moved TenantMoved, err error) {
 	plain, err := tenantrows.Decrypt(r, o.Passphrase)
 	if err != nil {
@@ -174,9 +197,15 @@ func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer)
 	case in.Files() == "":
 		in.Without(workspaces.RowsTable)
 	case o.WithoutWorkspaces:
-		moved.Left = append(moved.Left, "the SQL databases of its apps: publish the apps again, which makes empty tables")
+		moved.Left = append(
+			moved.Left, "the SQL databases of its apps: publish the apps again, which makes empty tables",
+		)
 	case in.Files() != engine:
-		return moved, errs.New(errs.Conflict, "the export has SQL databases of apps that were made with %s, and workspaces here are not: name a place for them (TENANTCONTENT_WORKSPACES), or leave them out (--without-workspaces)", in.Files())
+		return moved, errs.New(
+			errs.Conflict,
+			"the export has SQL databases of apps that were made with %s, and workspaces here are not: name a place for them (TENANTCONTENT_WORKSPACES), or leave them out (--without-workspaces)",
+			in.Files(),
+		)
 	default:
 		in.SetFiles(app.workspaceFiles(t.ID, &moved))
 	}
@@ -257,7 +286,8 @@ func abandon(ctx context.Context, i *tenants.Import) error {
 	return i.Abandon(ctx)
 }
 
-// abandoned returns the error of an import, with what to do if what it has made could not be removed.
+// abandoned returns the error of an import, with what to do if what it has made could not be
+// removed.
 func abandoned(err, left error, id string) error {
 	if left == nil {
 		return err
@@ -266,5 +296,9 @@ func abandoned(err, left error, id string) error {
 	if text == "" {
 		text = err.Error()
 	}
-	return errs.Wrap(errs.CodeOf(err), fmt.Errorf("%w; %w", err, left), "%s. What had arrived of the tenant %s is hidden, and could not be removed: `tenant delete %s` removes it, or a running server in ten minutes", strings.TrimSuffix(text, "."), id, id)
+	return errs.Wrap(
+		errs.CodeOf(err), fmt.Errorf("%w; %w", err, left),
+		"%s. What had arrived of the tenant %s is hidden, and could not be removed: `tenant delete %s` removes it, or a running server in ten minutes",
+		strings.TrimSuffix(text, "."), id, id,
+	)
 }

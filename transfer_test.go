@@ -52,7 +52,11 @@ func stocked(t *testing.T, db *bun.DB, now func() time.Time) *tenantcontent.App 
 func stock(t *testing.T, app *tenantcontent.App, db *bun.DB) {
 	t.Helper()
 	is := is.New(t)
-	_, err := app.AddTenant(t.Context(), tenants.Tenant{ID: "mover", Name: "Mover & Sons", Settings: tenants.Settings{AI: true, DeployFrom: tenants.Sources("acme")}}, password)
+	_, err := app.AddTenant(t.Context(), tenants.Tenant{
+		ID:       "mover",
+		Name:     "Mover & Sons",
+		Settings: tenants.Settings{AI: true, DeployFrom: tenants.Sources("acme")},
+	}, password)
 	is.NoErr(err)
 	all, err := tenantrows.Tables(t.Context(), db)
 	is.NoErr(err)
@@ -69,7 +73,8 @@ func stock(t *testing.T, app *tenantcontent.App, db *bun.DB) {
 	}
 }
 
-// unfilled reports whether a table has what the database, or work in the background, makes of the rows of others.
+// unfilled reports whether a table has what the database, or work in the background, makes of the
+// rows of others.
 func unfilled(table string) bool {
 	return table == "tc_totals" || strings.HasPrefix(table, "tc_search_")
 }
@@ -77,7 +82,8 @@ func unfilled(table string) bool {
 // rich are columns of texts that mean nothing.
 var rich = []string{"name", "message", "title", "body", "description", "content", "excerpt", "instructions"}
 
-// fillTable adds rows to a table. The texts of the keys are the same in all tables, so that rows refer to rows.
+// fillTable adds rows to a table. The texts of the keys are the same in all tables, so that rows
+// refer to rows.
 func fillTable(t *testing.T, app *tenantcontent.App, db *bun.DB, table tenantrows.Table) error {
 	return bunx.Write(t.Context(), db, "mover", func(ctx context.Context, c bunx.Conn) error {
 		for n := range rowsEach {
@@ -88,7 +94,8 @@ func fillTable(t *testing.T, app *tenantcontent.App, db *bun.DB, table tenantrow
 				}
 				names, args = append(names, col.Name), append(args, filled(t, app, table, col, n))
 			}
-			if _, err := c.Exec(ctx, `INSERT INTO `+table.Name+` (`+strings.Join(names, ", ")+`) VALUES `+bunx.Values(1, len(names)), args...); err != nil {
+			if _, err := c.Exec(ctx, `INSERT INTO `+table.Name+` (`+strings.Join(names, ", ")+`) VALUES `+
+				bunx.Values(1, len(names)), args...); err != nil {
 				return fmt.Errorf("%s: %w", table.Name, err)
 			}
 		}
@@ -96,7 +103,14 @@ func fillTable(t *testing.T, app *tenantcontent.App, db *bun.DB, table tenantrow
 			return nil
 		}
 		for n := range rowsEach - 1 { // each refers to one that comes after it
-			if _, err := c.Exec(ctx, fmt.Sprintf(`UPDATE %s SET %s = $1 WHERE tenant_id = 'mover' AND %s = $2`, table.Name, table.Self, table.Key[0]), key("", n+1), key("", n)); err != nil {
+			if _, err := c.Exec(
+				ctx,
+				fmt.Sprintf(
+					`UPDATE %s SET %s = $1 WHERE tenant_id = 'mover' AND %s = $2`, table.Name, table.Self,
+					table.Key[0],
+				),
+				key("", n+1), key("", n),
+			); err != nil {
 				return err
 			}
 		}
@@ -104,7 +118,8 @@ func fillTable(t *testing.T, app *tenantcontent.App, db *bun.DB, table tenantrow
 	})
 }
 
-// key returns the text of the keys of a row. Those of teams are others than those of users, as both are principals.
+// key returns the text of the keys of a row. Those of teams are others than those of users, as both
+// are principals.
 func key(column string, n int) string {
 	if column == "team_id" {
 		return fmt.Sprint("team ", n)
@@ -148,7 +163,8 @@ func nullable(t *testing.T, db *bun.DB, table, column string) (null bool) {
 	return null
 }
 
-// dumped returns all rows of a tenant by table, with secrets opened, as both engines have them alike.
+// dumped returns all rows of a tenant by table, with secrets opened, as both engines have them
+// alike.
 func dumped(t *testing.T, app *tenantcontent.App, db *bun.DB, tenant string) map[string][]string {
 	t.Helper()
 	is := is.New(t)
@@ -156,7 +172,8 @@ func dumped(t *testing.T, app *tenantcontent.App, db *bun.DB, tenant string) map
 	is.NoErr(err)
 	dump := map[string][]string{}
 	for _, table := range append(all, tenantrows.Table{Name: "tc_tenants", Columns: []tenantrows.Column{
-		{Name: "name", Type: tenantrows.Text}, {Name: "settings", Type: tenantrows.Text}, {Name: "created_at", Type: tenantrows.Time}, {Name: "updated_at", Type: tenantrows.Time},
+		{Name: "name", Type: tenantrows.Text}, {Name: "settings", Type: tenantrows.Text},
+		{Name: "created_at", Type: tenantrows.Time}, {Name: "updated_at", Type: tenantrows.Time},
 	}}) {
 		columns := make([]string, len(table.Columns))
 		for i, c := range table.Columns {
@@ -242,13 +259,16 @@ func nothing(t *testing.T, app *tenantcontent.App, db *bun.DB) {
 func exported(t *testing.T, app *tenantcontent.App) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	_, err := app.ExportTenant(t.Context(), "mover", &file, tenantcontent.TenantTransfer{Passphrase: passphrase, WithoutWorkspaces: true})
+	_, err := app.ExportTenant(
+		t.Context(), "mover", &file,
+		tenantcontent.TenantTransfer{Passphrase: passphrase, WithoutWorkspaces: true},
+	)
 	is.New(t).NoErr(err)
 	return file.Bytes()
 }
 
-// TestImportQuota: a tenant that stores more than one may here is not imported, before anything of it
-// is there if the export tells how much that is, unless the operator says so.
+// TestImportQuota: a tenant that stores more than one may here is not imported, before anything of
+// it is there if the export tells how much that is, unless the operator says so.
 func TestImportQuota(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, from, to := is.New(t), open(t), open(t)
@@ -297,7 +317,10 @@ func TestImportQuota(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(u.Used(), u.Allowed+1)
 		is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "mover", nil))
-		_, err = target(used).ImportTenant(t.Context(), bytes.NewReader(file), tenantcontent.TenantTransfer{Passphrase: passphrase}) // it just fits
+		// it just fits
+		_, err = target(used).ImportTenant(
+			t.Context(), bytes.NewReader(file), tenantcontent.TenantTransfer{Passphrase: passphrase},
+		)
 		is.NoErr(err)
 	})
 }
@@ -309,7 +332,11 @@ func withWorkspaces(t *testing.T, db *bun.DB, folder string, quota int64) *tenan
 	driver, err := database.OpenWorkspaces(folder, "", quota)
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(driver.Close()) })
-	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), Workspaces: driver})
+	app, err := tenantcontent.Open(tenantcontent.Config{
+		DB:         db,
+		SecretKey:  tenantcontent.NewSecretKey(),
+		Workspaces: driver,
+	})
 	is.NoErr(err)
 	return app
 }
@@ -341,14 +368,20 @@ const (
 	emptyApp = "0192b2a0-0000-7000-8000-000000000002"
 )
 
-// TestTenantMovesBetweenEngines, with every row of every table and the SQL databases of apps, and back again.
+// TestTenantMovesBetweenEngines, with every row of every table and the SQL databases of apps, and
+// back again.
 func TestTenantMovesBetweenEngines(t *testing.T) {
 	dbtest.Server(t)
-	for name, engines := range map[string][2]dbtest.Opener{"sqlite to postgres": {dbtest.SQLite, dbtest.Postgres}, "postgres to sqlite": {dbtest.Postgres, dbtest.SQLite}} {
+	for name, engines := range map[string][2]dbtest.Opener{
+		"sqlite to postgres": {dbtest.SQLite, dbtest.Postgres},
+		"postgres to sqlite": {dbtest.Postgres, dbtest.SQLite},
+	} {
 		t.Run(name, func(t *testing.T) {
 			is, from, to := is.New(t), engines[0](t), engines[1](t)
 			folder := t.TempDir()
-			source, target := withWorkspaces(t, from, filepath.Join(folder, "from"), 0), withWorkspaces(t, to, filepath.Join(folder, "to"), 0)
+			source, target := withWorkspaces(
+				t, from, filepath.Join(folder, "from"), 0,
+			), withWorkspaces(t, to, filepath.Join(folder, "to"), 0)
 			_, err := source.Tenants.Unchecked().Rekey(t.Context())
 			is.NoErr(err)
 			_, err = target.Tenants.Unchecked().Rekey(t.Context())
@@ -365,8 +398,14 @@ func TestTenantMovesBetweenEngines(t *testing.T) {
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 
 			ofMover(t, from, `UPDATE tc_workspaces SET engine = 'sqlite' WHERE tenant_id = 'mover'`)
-			inWorkspace(t, source, movedApp, "CREATE TABLE things (id integer PRIMARY KEY, name text UNIQUE, bytes blob)")
-			inWorkspace(t, source, movedApp, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO things SELECT i, 'thing ' || i, randomblob(100) FROM n")
+			inWorkspace(
+				t, source, movedApp,
+				"CREATE TABLE things (id integer PRIMARY KEY, name text UNIQUE, bytes blob)",
+			)
+			inWorkspace(
+				t, source, movedApp,
+				"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO things SELECT i, 'thing ' || i, randomblob(100) FROM n",
+			)
 			inWorkspace(t, source, emptyApp, "SELECT 1")
 			_, err = source.ExportTenant(t.Context(), "mover", io.Discard, o)
 			is.Equal(errs.CodeOf(err), errs.Conflict) // the others are not where workspaces are
@@ -386,9 +425,12 @@ func TestTenantMovesBetweenEngines(t *testing.T) {
 			is.True(strings.HasPrefix(sent.Left[1], "the record of what deploys"))
 
 			before := dumped(t, target, to, "acme")
-			for _, other := range []*tenantcontent.App{open(t, to, time.Now), withWorkspaces(t, to, filepath.Join(folder, "small"), 64<<10)} {
+			for _, other := range []*tenantcontent.App{
+				open(t, to, time.Now), withWorkspaces(t, to, filepath.Join(folder, "small"), 64<<10),
+			} {
 				_, err = other.ImportTenant(t.Context(), bytes.NewReader(file.Bytes()), o)
-				is.True(errs.CodeOf(err) == errs.Conflict || errs.CodeOf(err) == errs.TooLarge) // without workspaces, or with small ones
+				// without workspaces, or with small ones
+				is.True(errs.CodeOf(err) == errs.Conflict || errs.CodeOf(err) == errs.TooLarge)
 				nothing(t, other, to)
 			}
 			left, err := filepath.Glob(filepath.Join(folder, "small", "*", "*"))
@@ -402,10 +444,19 @@ func TestTenantMovesBetweenEngines(t *testing.T) {
 				edit    func(t *testing.T, lines string) string
 				message string
 			}{
-				{withValue("tc_workspaces", "engine", `"postgres"`), "tc_workspaces.engine is not the sqlite of its header"},
+				{
+					withValue("tc_workspaces", "engine", `"postgres"`),
+					"tc_workspaces.engine is not the sqlite of its header",
+				},
 				{replaced(`"files":"sqlite"`, `"files":""`), "the export is damaged"},
-				{added(`{"file":"` + emptyApp + `"}` + "\n\"AAAA\"\n"), `the file of "` + emptyApp + `" comes twice, or without its row`},
-				{added(`{"file":"0192b2a0-0000-7000-8000-000000000003"}` + "\n\"AAAA\"\n"), "comes twice, or without its row"},
+				{
+					added(`{"file":"` + emptyApp + `"}` + "\n\"AAAA\"\n"),
+					`the file of "` + emptyApp + `" comes twice, or without its row`,
+				},
+				{
+					added(`{"file":"0192b2a0-0000-7000-8000-000000000003"}` + "\n\"AAAA\"\n"),
+					"comes twice, or without its row",
+				},
 			} {
 				made := rewritten(t, file.Bytes(), func(lines string) string { return c.edit(t, lines) })
 				_, err := target.ImportTenant(t.Context(), bytes.NewReader(made), o)
@@ -424,7 +475,9 @@ func TestTenantMovesBetweenEngines(t *testing.T) {
 			is.True(len(want) > 50)
 			delete(want, "tc_deployments") // acme is somebody else there
 			is.True(strings.Contains(want["tc_tenants"][0], `"deployFrom":["acme"]`))
-			want["tc_tenants"][0] = strings.Replace(want["tc_tenants"][0], `"deployFrom":["acme"]`, `"deployFrom":[]`, 1)
+			want["tc_tenants"][0] = strings.Replace(
+				want["tc_tenants"][0], `"deployFrom":["acme"]`, `"deployFrom":[]`, 1,
+			)
 			same(t, dumped(t, target, to, "mover"), want)
 			same(t, dumped(t, target, to, "acme"), before)
 			is.Equal(inWorkspace(t, target, movedApp, all), things)
@@ -453,7 +506,8 @@ func TestTenantMovesBetweenEngines(t *testing.T) {
 	}
 }
 
-// TestExportLosesNoWorkspace: it fails when the tenant is deleted meanwhile, and is without the workspace of an app that is.
+// TestExportLosesNoWorkspace: it fails when the tenant is deleted meanwhile, and is without the
+// workspace of an app that is.
 func TestExportLosesNoWorkspace(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db := is.New(t), opener(t)
@@ -481,12 +535,20 @@ func TestExportLosesNoWorkspace(t *testing.T) {
 // TestImportSaysWhatIsLeft, and how to remove it, when it fails and cannot remove it itself.
 func TestImportSaysWhatIsLeft(t *testing.T) {
 	is, db := is.New(t), dbtest.SQLite(t)
-	file := rewritten(t, exported(t, stocked(t, dbtest.SQLite(t), time.Now)), func(lines string) string { return lines + `{"table":"tc_tenants"}` + "\n" })
+	file := rewritten(t, exported(t, stocked(t, dbtest.SQLite(t), time.Now)), func(lines string) string {
+		return lines + `{"table":"tc_tenants"}` + "\n"
+	})
 	app := open(t, db, time.Now)
-	ofMover(t, db, `CREATE TRIGGER stays BEFORE DELETE ON tc_colors WHEN OLD.tenant_id = 'mover' BEGIN SELECT RAISE(ABORT, 'it stays'); END`)
+	ofMover(
+		t, db,
+		`CREATE TRIGGER stays BEFORE DELETE ON tc_colors WHEN OLD.tenant_id = 'mover' BEGIN SELECT RAISE(ABORT, 'it stays'); END`,
+	)
 	_, err := app.ImportTenant(t.Context(), bytes.NewReader(file), tenantcontent.TenantTransfer{Passphrase: passphrase})
 	is.Equal(errs.CodeOf(err), errs.Invalid)
-	is.Equal(errs.MessageOf(err), "the export is damaged. What had arrived of the tenant mover is hidden, and could not be removed: `tenant delete mover` removes it, or a running server in ten minutes")
+	is.Equal(
+		errs.MessageOf(err),
+		"the export is damaged. What had arrived of the tenant mover is hidden, and could not be removed: `tenant delete mover` removes it, or a running server in ten minutes",
+	)
 	is.True(strings.Contains(err.Error(), "it stays") && !strings.Contains(err.Error(), "\n"))
 	ofMover(t, db, `DROP TRIGGER stays`)
 	is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "mover", nil)) // at once
@@ -498,7 +560,10 @@ func TestExportNamesValueThatIsNone(t *testing.T) {
 	is, db := is.New(t), dbtest.SQLite(t)
 	app := stocked(t, db, time.Now)
 	ofMover(t, db, `UPDATE tc_colors SET created_at = 'x' WHERE tenant_id = 'mover'`)
-	_, err := app.ExportTenant(t.Context(), "mover", io.Discard, tenantcontent.TenantTransfer{Passphrase: passphrase, WithoutWorkspaces: true})
+	_, err := app.ExportTenant(
+		t.Context(), "mover", io.Discard,
+		tenantcontent.TenantTransfer{Passphrase: passphrase, WithoutWorkspaces: true},
+	)
 	is.Equal(errs.CodeOf(err), errs.Conflict)
 	is.Equal(errs.MessageOf(err), "tc_colors.created_at has a value that is no time: correct it, and export again")
 }
@@ -518,7 +583,10 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 			}
 		}
 		o := tenantcontent.TenantTransfer{Passphrase: passphrase}
-		fails(file, tenantcontent.TenantTransfer{Passphrase: "another passphrase"}, errs.Invalid, "the passphrase is not")
+		fails(
+			file, tenantcontent.TenantTransfer{Passphrase: "another passphrase"}, errs.Invalid,
+			"the passphrase is not",
+		)
 		fails([]byte("PK\x03\x04"), o, errs.Invalid, "no export of a tenant")
 		fails(file[:len(file)-1], o, errs.Invalid, "cut or changed")
 		changed := bytes.Clone(file)
@@ -527,7 +595,10 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 		nothing(t, app, db)
 
 		version := func(query string) {
-			is.NoErr(bunx.Write(t.Context(), db, "", func(ctx context.Context, c bunx.Conn) error { _, err := c.Exec(ctx, query); return err }))
+			is.NoErr(bunx.Write(t.Context(), db, "", func(ctx context.Context, c bunx.Conn) error {
+				_, err := c.Exec(ctx, query)
+				return err
+			}))
 		}
 		version(`INSERT INTO tc_migrations (name, migrated_at) VALUES ('9999_later', '')`)
 		fails(file, o, errs.Invalid, "without the migration 9999_later")
@@ -547,7 +618,8 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 		is.True(errors.Is(err, context.Canceled))
 		nothing(t, app, db)
 
-		_, err = app.Tenants.Unchecked().Begin(t.Context(), tenants.Tenant{ID: "mover", Name: "mover"}) // of one that is killed here
+		// of one that is killed here
+		_, err = app.Tenants.Unchecked().Begin(t.Context(), tenants.Tenant{ID: "mover", Name: "mover"})
 		is.NoErr(err)
 		o.Progress = nil
 		fails(file, o, errs.Conflict, "is being imported")
@@ -559,7 +631,10 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 		is.NoErr(app.Sweep(t.Context()))
 		nothing(t, app, db)
 
-		for _, table := range []string{"tc_totals", "tc_search_lists", "tc_principals", "tc_deployments", "tc_tenants", "tc_leases"} { // no export has them
+		for _, table := range []string{
+			"tc_totals", "tc_search_lists", "tc_principals", "tc_deployments", "tc_tenants", "tc_leases",
+		} {
+			// no export has them
 			plain, err := tenantrows.Decrypt(bytes.NewReader(file), passphrase)
 			is.NoErr(err)
 			text, err := io.ReadAll(plain)
@@ -643,7 +718,8 @@ func replaced(old, by string) func(t *testing.T, lines string) string {
 	}
 }
 
-// TestImportRefusesWhatNoExportHas, which an engine would take and others stumble over: nothing of it is left, and the queue of all tenants goes on.
+// TestImportRefusesWhatNoExportHas, which an engine would take and others stumble over: nothing of
+// it is left, and the queue of all tenants goes on.
 func TestImportRefusesWhatNoExportHas(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		db := opener(t)
@@ -654,35 +730,78 @@ func TestImportRefusesWhatNoExportHas(t *testing.T) {
 			edit    func(t *testing.T, lines string) string
 			message string
 		}{
-			"no time":                {withValue("tc_jobs", "wake_at", `"0garbage"`), "tc_jobs.wake_at " + clock},
-			"infinity":               {withValue("tc_jobs", "due_at", `"infinity"`), "tc_jobs.due_at " + clock},
-			"before the era":         {withValue("tc_users", "last_viewed_feed", `"0044-03-15 BC"`), "tc_users.last_viewed_feed " + clock},
-			"late":                   {withValue("tc_users", "created_at", `"294000-01-01T00:00:00Z"`), "tc_users.created_at " + clock},
-			"year 0":                 {withValue("tc_users", "created_at", `"0000-01-01T00:00:00.000000Z"`), "tc_users.created_at " + clock},
-			"year 10000 in UTC":      {withValue("tc_users", "created_at", `"9999-12-31T23:59:59-01:00"`), "tc_users.created_at " + clock},
-			"number as time":         {withValue("tc_users", "created_at", `1`), "tc_users.created_at has something else than a text"},
-			"header":                 {replaced(`"createdAt":"2`, `"createdAt":"x2`), "createdAt of its header " + clock},
-			"NUL":                    {withValue("tc_jobs", "kind", `"a\u0000b"`), "tc_jobs.kind has a text with NUL"},
-			"no UTF-8":               {withValue("tc_jobs", "kind", "\"a\xff\""), "tc_jobs.kind has a text with NUL, or that is no UTF-8"},
-			"text as number":         {withValue("tc_jobs", "tries", `"1"`), "tc_jobs.tries has something else than a whole number"},
-			"fraction":               {withValue("tc_jobs", "tries", `1.5`), "tc_jobs.tries has something else than a whole number"},
-			"array":                  {withValue("tc_jobs", "tries", `[1]`), "tc_jobs.tries has something else than a whole number"},
-			"object as text":         {withValue("tc_jobs", "kind", `{"a":1}`), "tc_jobs.kind has something else than a text"},
-			"column twice":           {replaced(`{"table":"tc_colors","columns":["key",`, `{"table":"tc_colors","columns":["key","key",`), `tc_colors has no column "key", or twice`},
-			"no column":              {replaced(`{"table":"tc_colors","columns":["key",`, `{"table":"tc_colors","columns":["`+"\u2028"+`\n",`), `tc_colors has no column "\u2028\n", or twice`},
-			"secret without its key": {replaced(`{"table":"tc_domains","columns":["id",`, `{"table":"tc_domains","columns":[`), "tc_domains lacks columns"},
-			"long line":              {func(_ *testing.T, lines string) string { return lines + "[" + strings.Repeat("1,", 33<<20) + "1]\n" }, "it has a line of more than 64 MiB"},
+			"no time":  {withValue("tc_jobs", "wake_at", `"0garbage"`), "tc_jobs.wake_at " + clock},
+			"infinity": {withValue("tc_jobs", "due_at", `"infinity"`), "tc_jobs.due_at " + clock},
+			"before the era": {
+				withValue("tc_users", "last_viewed_feed", `"0044-03-15 BC"`),
+				"tc_users.last_viewed_feed " + clock,
+			},
+			"late": {
+				withValue("tc_users", "created_at", `"294000-01-01T00:00:00Z"`), "tc_users.created_at " + clock,
+			},
+			"year 0": {
+				withValue("tc_users", "created_at", `"0000-01-01T00:00:00.000000Z"`),
+				"tc_users.created_at " + clock,
+			},
+			"year 10000 in UTC": {
+				withValue("tc_users", "created_at", `"9999-12-31T23:59:59-01:00"`),
+				"tc_users.created_at " + clock,
+			},
+			"number as time": {
+				withValue("tc_users", "created_at", `1`), "tc_users.created_at has something else than a text",
+			},
+			"header": {
+				replaced(`"createdAt":"2`, `"createdAt":"x2`), "createdAt of its header " + clock,
+			},
+			"NUL": {withValue("tc_jobs", "kind", `"a\u0000b"`), "tc_jobs.kind has a text with NUL"},
+			"no UTF-8": {
+				withValue("tc_jobs", "kind", "\"a\xff\""),
+				"tc_jobs.kind has a text with NUL, or that is no UTF-8",
+			},
+			"text as number": {
+				withValue("tc_jobs", "tries", `"1"`), "tc_jobs.tries has something else than a whole number",
+			},
+			"fraction": {
+				withValue("tc_jobs", "tries", `1.5`), "tc_jobs.tries has something else than a whole number",
+			},
+			"array": {
+				withValue("tc_jobs", "tries", `[1]`), "tc_jobs.tries has something else than a whole number",
+			},
+			"object as text": {
+				withValue("tc_jobs", "kind", `{"a":1}`), "tc_jobs.kind has something else than a text",
+			},
+			"column twice": {
+				replaced(`{"table":"tc_colors","columns":["key",`, `{"table":"tc_colors","columns":["key","key",`),
+				`tc_colors has no column "key", or twice`,
+			},
+			"no column": {
+				replaced(`{"table":"tc_colors","columns":["key",`, `{"table":"tc_colors","columns":["`+"\u2028"+`\n",`),
+				`tc_colors has no column "\u2028\n", or twice`,
+			},
+			"secret without its key": {
+				replaced(`{"table":"tc_domains","columns":["id",`, `{"table":"tc_domains","columns":[`),
+				"tc_domains lacks columns",
+			},
+			"long line": {func(_ *testing.T, lines string) string {
+				return lines + "[" + strings.Repeat("1,", 33<<20) + "1]\n"
+			}, "it has a line of more than 64 MiB"},
 			"more values than columns": {func(t *testing.T, lines string) string {
 				_, row := section(t, lines, "tc_jobs")
 				return strings.Replace(lines, row, strings.TrimSuffix(row, "]")+strings.Repeat(",1", 1<<20)+"]", 1)
 			}, "the export is damaged"},
-			"no base64": {withValue("tc_blob_chunks", "bytes", `"%"`), "tc_blob_chunks.bytes has a text that is no base64"},
+			"no base64": {
+				withValue("tc_blob_chunks", "bytes", `"%"`),
+				"tc_blob_chunks.bytes has a text that is no base64",
+			},
 		} {
 			t.Run(name, func(t *testing.T) {
 				is := is.New(t)
 				made := rewritten(t, file, func(lines string) string { return c.edit(t, lines) })
-				_, err := app.ImportTenant(t.Context(), bytes.NewReader(made), tenantcontent.TenantTransfer{Passphrase: passphrase})
-				if errs.CodeOf(err) != errs.Invalid || !strings.Contains(err.Error(), c.message) || strings.Contains(err.Error(), "\n") {
+				_, err := app.ImportTenant(
+					t.Context(), bytes.NewReader(made), tenantcontent.TenantTransfer{Passphrase: passphrase},
+				)
+				if errs.CodeOf(err) != errs.Invalid || !strings.Contains(err.Error(), c.message) ||
+					strings.Contains(err.Error(), "\n") {
 					t.Errorf("%v, want %s", err, c.message)
 				}
 				nothing(t, app, db)
@@ -691,7 +810,9 @@ func TestImportRefusesWhatNoExportHas(t *testing.T) {
 			})
 		}
 		is := is.New(t)
-		_, err := app.ImportTenant(t.Context(), bytes.NewReader(rewritten(t, file, func(lines string) string { return lines })), tenantcontent.TenantTransfer{Passphrase: passphrase})
+		_, err := app.ImportTenant(t.Context(), bytes.NewReader(rewritten(t, file, func(lines string) string {
+			return lines
+		})), tenantcontent.TenantTransfer{Passphrase: passphrase})
 		is.NoErr(err)
 	})
 }
@@ -702,7 +823,8 @@ type blocking struct {
 	blocked, resume chan struct{}
 }
 
-// block returns a reader of an export that stands still before its last bytes. Random bytes make it longer than what is read at once.
+// block returns a reader of an export that stands still before its last bytes. Random bytes make it
+// longer than what is read at once.
 func block(t *testing.T, file []byte) *blocking {
 	file = rewritten(t, file, func(lines string) string {
 		columns, row := section(t, lines, "tc_jobs")
@@ -711,7 +833,11 @@ func block(t *testing.T, file []byte) *blocking {
 		for n := range 10 {
 			_, _ = rand.Read(noise)
 			one := head + row + "\n"
-			for column, value := range map[string]string{"id": fmt.Sprintf(`"noise %d"`, n), "key": "null", "payload": fmt.Sprintf(`"%x"`, noise)} {
+			for column, value := range map[string]string{
+				"id":      fmt.Sprintf(`"noise %d"`, n),
+				"key":     "null",
+				"payload": fmt.Sprintf(`"%x"`, noise),
+			} {
 				one = withValue("tc_jobs", column, value)(t, one)
 			}
 			lines += strings.TrimPrefix(one, head)
@@ -736,7 +862,8 @@ func (b *blocking) Read(p []byte) (int, error) {
 	return b.behind.Read(p)
 }
 
-// TestImportThatStoodStillIsTakenOver: once a delete goes on with the tenant, the import adds nothing and does not end well.
+// TestImportThatStoodStillIsTakenOver: once a delete goes on with the tenant, the import adds
+// nothing and does not end well.
 func TestImportThatStoodStillIsTakenOver(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		file := exported(t, stocked(t, dbtest.SQLite(t), time.Now))
@@ -748,7 +875,10 @@ func TestImportThatStoodStillIsTakenOver(t *testing.T) {
 				if err := app.Tenants.Unchecked().Delete(t.Context(), "mover", nil); err != nil {
 					return err
 				}
-				_, err := app.ImportTenant(t.Context(), bytes.NewReader(file), tenantcontent.TenantTransfer{Passphrase: passphrase, Progress: progress})
+				_, err := app.ImportTenant(
+					t.Context(), bytes.NewReader(file),
+					tenantcontent.TenantTransfer{Passphrase: passphrase, Progress: progress},
+				)
 				return err
 			},
 			"sweep": func(app *tenantcontent.App, progress func(int)) error {
@@ -788,7 +918,8 @@ func TestImportThatStoodStillIsTakenOver(t *testing.T) {
 				case name == "delete, and import again":
 					is.Equal(len(rows["tc_jobs"]), rowsEach) // none of the other file
 				case name == "sweep" && err == nil: // it came too late
-					is.True(len(rows["tc_jobs"]) >= rowsEach+10) // more if the sweep found the tenant whole, and put some
+					// more if the sweep found the tenant whole, and put some
+					is.True(len(rows["tc_jobs"]) >= rowsEach+10)
 				default:
 					nothing(t, app, db)
 				}
@@ -816,11 +947,16 @@ func TestWaitingImportIsNotTakenOver(t *testing.T) {
 			clock.Add(9 * 60)
 			ctx, c := bunx.For(t.Context(), db, "mover")
 			for noted := false; !noted; {
-				is.NoErr(c.Row(ctx, `SELECT hidden_at >= $1 FROM tc_tenants WHERE tenant_id = 'mover'`, bunx.At(begin.Add(time.Duration(clock.Load())*time.Second))).Scan(&noted))
+				is.NoErr(c.Row(
+					ctx, `SELECT hidden_at >= $1 FROM tc_tenants WHERE tenant_id = 'mover'`,
+					bunx.At(begin.Add(time.Duration(clock.Load())*time.Second)),
+				).Scan(&noted))
 			}
 			err := app.Tenants.Unchecked().Delete(t.Context(), "mover", nil)
 			is.Equal(errs.CodeOf(err), errs.Conflict)
-			is.True(strings.Contains(err.Error(), clockText(begin.Add(time.Duration(clock.Load())*time.Second+10*time.Minute))))
+			is.True(strings.Contains(
+				err.Error(), clockText(begin.Add(time.Duration(clock.Load())*time.Second+10*time.Minute)),
+			))
 			is.NoErr(app.Sweep(t.Context()))
 		}
 		close(r.resume)
@@ -832,14 +968,18 @@ func TestWaitingImportIsNotTakenOver(t *testing.T) {
 
 func clockText(at time.Time) string { return at.UTC().Format(time.DateTime) + " UTC" }
 
-// TestDeleteEndsWithTheTenant: a second delete of a tenant at the same time removes nothing of a new tenant with the id, whether that was added or imported.
+// TestDeleteEndsWithTheTenant: a second delete of a tenant at the same time removes nothing of a
+// new tenant with the id, whether that was added or imported.
 func TestDeleteEndsWithTheTenant(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		file := exported(t, stocked(t, dbtest.SQLite(t), time.Now))
 		for name, again := range map[string]func(app *tenantcontent.App, db *bun.DB) error{
 			"added": func(app *tenantcontent.App, db *bun.DB) error { stock(t, app, db); return nil },
 			"imported": func(app *tenantcontent.App, _ *bun.DB) error {
-				_, err := app.ImportTenant(t.Context(), bytes.NewReader(file), tenantcontent.TenantTransfer{Passphrase: passphrase, WithoutWorkspaces: true})
+				_, err := app.ImportTenant(
+					t.Context(), bytes.NewReader(file),
+					tenantcontent.TenantTransfer{Passphrase: passphrase, WithoutWorkspaces: true},
+				)
 				return err
 			},
 		} {
@@ -865,7 +1005,8 @@ func TestDeleteEndsWithTheTenant(t *testing.T) {
 	})
 }
 
-// TestTenantIsDeletedInSteps: whenever that is interrupted, nothing of the tenant is served, and in the end nothing of it is there.
+// TestTenantIsDeletedInSteps: whenever that is interrupted, nothing of the tenant is served, and in
+// the end nothing of it is there.
 func TestTenantIsDeletedInSteps(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db, now := is.New(t), opener(t), time.Now()

@@ -38,7 +38,9 @@ func eachHost(t *testing.T, test func(t *testing.T, h host)) {
 		h.NoErr(err)
 		t.Cleanup(func() { _, _ = h.db.Exec(`DROP TABLE host_orders`) })
 		for _, tenant := range []string{"ours", "theirs"} {
-			_, err = h.app.AddTenant(t.Context(), tenants.Tenant{ID: tenant, Settings: tenants.Settings{AI: true}}, password)
+			_, err = h.app.AddTenant(
+				t.Context(), tenants.Tenant{ID: tenant, Settings: tenants.Settings{AI: true}}, password,
+			)
 			h.NoErr(err)
 		}
 		h.ctx = h.of(t.Context(), "ours")
@@ -68,7 +70,8 @@ func (h host) stored(ctx context.Context) [3]int {
 	return [3]int{colors.Total, users.Total, reports.Total}
 }
 
-// TestTransactionOfHost: what services of both tenants do in a transaction of the host, and what the host does itself, is there together or not at all.
+// TestTransactionOfHost: what services of both tenants do in a transaction of the host, and what
+// the host does itself, is there together or not at all.
 func TestTransactionOfHost(t *testing.T) {
 	eachHost(t, func(t *testing.T, h host) {
 		for _, commit := range []bool{false, true} {
@@ -114,7 +117,8 @@ func TestTransactionOfHost(t *testing.T) {
 	})
 }
 
-// TestTransactionSeesItsChanges: what is cached outside of a transaction is neither what is read in it nor read from it.
+// TestTransactionSeesItsChanges: what is cached outside of a transaction is neither what is read in
+// it nor read from it.
 func TestTransactionSeesItsChanges(t *testing.T) {
 	eachHost(t, func(t *testing.T, h host) {
 		allowed := func(ctx context.Context) bool {
@@ -166,14 +170,18 @@ func TestOutsideTransactions(t *testing.T) {
 		h.Equal(answer.Code, 401)
 		h.NoErr(tx.Rollback())
 		answer = httptest.NewRecorder()
-		h.app.ServeHTTP(answer, httptest.NewRequestWithContext(within, "GET", "/readyz", nil)) // the transaction has ended
+		// the transaction has ended
+		h.app.ServeHTTP(answer, httptest.NewRequestWithContext(within, "GET", "/readyz", nil))
 		h.Equal(answer.Code, 200)
 	})
 }
 
 // TestMigrateInTransaction makes the tables in a transaction of the host.
 func TestMigrateInTransaction(t *testing.T) {
-	for engine, url := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "empty.db"), "postgres": dbtest.PostgresURL(t)} {
+	for engine, url := range map[string]string{
+		"sqlite":   "sqlite:" + filepath.Join(t.TempDir(), "empty.db"),
+		"postgres": dbtest.PostgresURL(t),
+	} {
 		t.Run(engine, func(t *testing.T) {
 			is := is.New(t)
 			db, err := database.Open(url)

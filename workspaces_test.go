@@ -16,8 +16,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// TestWorkspaces: the workspaces of apps and drafts go with them, with their tenant, or when they are swept; and their passwords are
-// among the secrets that are encrypted again.
+// TestWorkspaces: the workspaces of apps and drafts go with them, with their tenant, or when they
+// are swept; and their passwords are among the secrets that are encrypted again.
 func TestWorkspaces(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, folder := is.New(t), t.TempDir()
@@ -28,7 +28,10 @@ func TestWorkspaces(t *testing.T) {
 		c := tenantcontent.Config{DB: opener(t), SecretKey: first, Workspaces: driver}
 		app, err := tenantcontent.Open(c)
 		is.NoErr(err)
-		_, err = app.AddTenant(t.Context(), tenants.Tenant{ID: "own", Settings: tenants.Settings{Licenses: []string{"apps"}}}, password)
+		_, err = app.AddTenant(
+			t.Context(), tenants.Tenant{ID: "own", Settings: tenants.Settings{Licenses: []string{"apps"}}},
+			password,
+		)
 		is.NoErr(err)
 		ctx := actor.With(t.Context(), actor.Actor{Tenant: "own", User: "admin", Superuser: true})
 		made := func(slug string) string {
@@ -54,7 +57,8 @@ func TestWorkspaces(t *testing.T) {
 		purged, kept := made("purged"), made("kept")
 		draft, err := app.Apps.Edit(ctx, kept, false)
 		is.NoErr(err)
-		for _, id := range []string{purged, kept, draft.ID, "0192b2a0-0000-7000-8000-000000000009"} { // the last one is no app
+		for _, id := range []string{purged, kept, draft.ID, "0192b2a0-0000-7000-8000-000000000009"} {
+			// the last one is no app
 			is.Equal(query(id, "CREATE TABLE t (k integer)"), "[]")
 		}
 		is.Equal(files(), 4)

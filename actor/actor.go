@@ -11,7 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Role is what a user may do in a team. Roles are ordered: a higher role may all that a lower one may.
+// Role is what a user may do in a team. Roles are ordered: a higher role may all that a lower one
+// may.
 type Role int
 
 // The roles, low to high. NoRole is the role of a user without a team.
@@ -52,10 +53,11 @@ type Actor struct {
 	Superuser bool            // passes every check inside its tenant, and none outside it
 	AI        bool            // holds the `ai` credential (globalPermissions.ai)
 	Teams     map[string]Role // team id to role in it
-	Wide      Role            // what Capped leaves of a superuser: a role over the whole tenant, in no team; NoRole of others
-	ReadOnly  bool            // a read-only API token: GET and HEAD alone
-	Token     string          // id of the API token that was used, "" for a session or a host's actor
-	Session   string          // id of the session that was used, "" for an API token or a host's actor
+	// what Capped leaves of a superuser: a role over the whole tenant, in no team; NoRole of others
+	Wide     Role
+	ReadOnly bool   // a read-only API token: GET and HEAD alone
+	Token    string // id of the API token that was used, "" for a session or a host's actor
+	Session  string // id of the session that was used, "" for an API token or a host's actor
 }
 
 // Role returns the highest role over all teams; tenant-wide rules use it.
@@ -102,7 +104,8 @@ const (
 	SuperuserRead Permission = "superuser:read"
 )
 
-// floors holds the lowest role that has a permission; one that is not in it belongs to superusers alone.
+// floors holds the lowest role that has a permission; one that is not in it belongs to superusers
+// alone.
 var floors = map[Permission]Role{ColorWrite: Designer, EntityWrite: Designer}
 
 // Can reports whether the actor has the permission in its tenant.
@@ -119,8 +122,9 @@ func (a Actor) Can(p Permission) bool {
 	return ok && a.Role() >= floor
 }
 
-// Owns reports whether the actor may do with a row of this owner what its owner may: it is the owner, a Designer in the
-// owning team, or a superuser. All of that is writing, which a read-only token never may.
+// Owns reports whether the actor may do with a row of this owner what its owner may: it is the
+// owner, a Designer in the owning team, or a superuser. All of that is writing, which a read-only
+// token never may.
 func (a Actor) Owns(ownerID string) bool {
 	return !a.ReadOnly && (a.Superuser || a.User == ownerID || a.Teams[ownerID] >= Designer)
 }
@@ -142,7 +146,10 @@ func (a Actor) Require(p Permission) error {
 // OnlyReads returns the errs.Forbidden of a write by an actor with ReadOnly.
 func (a Actor) OnlyReads() error {
 	if _, team := a.Teams[a.User]; team { // the owner of an app, as which its webhooks and agents run
-		return errs.New(errs.Forbidden, "The app belongs to a team, so its webhooks and agents can only read. Give it to a user, if they shall write.")
+		return errs.New(
+			errs.Forbidden,
+			"The app belongs to a team, so its webhooks and agents can only read. Give it to a user, if they shall write.",
+		)
 	}
 	return errs.New(errs.Forbidden, "This token can only read.")
 }
@@ -154,8 +161,8 @@ func With(ctx context.Context, a Actor) context.Context {
 	return context.WithValue(ctx, ctxKey{}, a)
 }
 
-// From returns the actor of a context. It fails closed, with errs.Unauthenticated: no actor, no tenant or no user
-// means no query.
+// From returns the actor of a context. It fails closed, with errs.Unauthenticated: no actor, no
+// tenant or no user means no query.
 func From(ctx context.Context) (Actor, error) {
 	a, ok := ctx.Value(ctxKey{}).(Actor)
 	if !ok || a.Tenant == "" || a.User == "" {
@@ -164,7 +171,8 @@ func From(ctx context.Context) (Actor, error) {
 	return a, nil
 }
 
-// Allowed returns the actor of a context when it has the permission. Errors: errs.Unauthenticated, errs.Forbidden.
+// Allowed returns the actor of a context when it has the permission. Errors: errs.Unauthenticated,
+// errs.Forbidden.
 func Allowed(ctx context.Context, p Permission) (Actor, error) {
 	a, err := From(ctx)
 	if err != nil {

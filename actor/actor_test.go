@@ -80,17 +80,34 @@ func TestRoleNames(t *testing.T) {
 func TestCapped(t *testing.T) {
 	is := is.New(t)
 	of := func(r actor.Role) actor.Actor { return actor.Actor{Teams: map[string]actor.Role{"x": r}} }
-	admin := actor.Actor{Tenant: "acme", User: "jo", AI: true, Session: "s", Teams: map[string]actor.Role{"a": actor.Admin, "b": actor.Member}}
+	admin := actor.Actor{
+		Tenant:  "acme",
+		User:    "jo",
+		AI:      true,
+		Session: "s",
+		Teams:   map[string]actor.Role{"a": actor.Admin, "b": actor.Member},
+	}
 	got := admin.Capped(of(actor.Designer))
-	is.Equal(got, actor.Actor{Tenant: "acme", User: "jo", Session: "s", Teams: map[string]actor.Role{"a": actor.Designer, "b": actor.Member}})
+	is.Equal(got, actor.Actor{
+		Tenant:  "acme",
+		User:    "jo",
+		Session: "s",
+		Teams:   map[string]actor.Role{"a": actor.Designer, "b": actor.Member},
+	})
 	is.Equal(admin.Teams["a"], actor.Admin) // it is a copy
 	is.Equal(got.Capped(of(actor.Admin)), got)
-	is.Equal(admin.Capped(actor.Actor{}).Teams, map[string]actor.Role{"a": actor.NoRole, "b": actor.NoRole}) // still memberships
+	// still memberships
+	is.Equal(admin.Capped(actor.Actor{}).Teams, map[string]actor.Role{"a": actor.NoRole, "b": actor.NoRole})
 	is.Equal(admin.Capped(actor.Actor{Superuser: true}), admin)
 
 	root := actor.Actor{Tenant: "acme", User: "root", Superuser: true, Teams: map[string]actor.Role{"a": actor.Member}}
 	got = root.Capped(of(actor.Publisher))
-	is.Equal(got, actor.Actor{Tenant: "acme", User: "root", Wide: actor.Publisher, Teams: map[string]actor.Role{"a": actor.Member}})
+	is.Equal(got, actor.Actor{
+		Tenant: "acme",
+		User:   "root",
+		Wide:   actor.Publisher,
+		Teams:  map[string]actor.Role{"a": actor.Member},
+	})
 	is.Equal(got.Role(), actor.Publisher)
 	is.True(!got.Owns("a") && !got.Owns("b") && got.Owns("root"))
 	is.Equal(got.Capped(of(actor.Member)).Role(), actor.Member)

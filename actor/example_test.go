@@ -9,7 +9,11 @@ import (
 
 // A service finds its caller in the context, and what the caller may do.
 func Example() {
-	ctx := actor.With(context.Background(), actor.Actor{Tenant: "acme", User: "jo", Teams: map[string]actor.Role{"design": actor.Designer}})
+	ctx := actor.With(context.Background(), actor.Actor{
+		Tenant: "acme",
+		User:   "jo",
+		Teams:  map[string]actor.Role{"design": actor.Designer},
+	})
 	jo, err := actor.From(ctx)
 	fmt.Println(jo.User, jo.Role(), jo.Can(actor.ColorWrite), err)
 	_, err = actor.From(context.Background())

@@ -5,14 +5,15 @@ import (
 	"net/netip"
 )
 
-// Origin is where a request comes from. It travels in the context beside the actor, and before there is one.
+// Origin is where a request comes from. It travels in the context beside the actor, and before
+// there is one.
 type Origin struct {
 	Address netip.Addr // of the client; the zero Addr if it is not known, as for calls without HTTP
 	Request string     // id of the request for the log; "" for none
 }
 
-// Network returns the client's network as failed logins are counted by: an IPv4 address, of an IPv6 address the first 64
-// bits, "" if the address is not known.
+// Network returns the client's network as failed logins are counted by: an IPv4 address, of an IPv6
+// address the first 64 bits, "" if the address is not known.
 func (o Origin) Network() string {
 	ip, bits := o.Address.Unmap().WithZone(""), 64
 	if ip.Is4() {

@@ -1,7 +1,8 @@
-// Package ai is the seam to language models: the interface that chats, assistants and agents call, and the values that it exchanges.
+// Package ai is the seam to language models: the interface that chats, assistants and agents call,
+// and the values that it exchanges.
 //
-// ai/openai implements it for servers with OpenAI's API, and internal/chat runs conversations with tools on it. A host can bring a Provider of
-// its own, which must pass aitest.TestProvider.
+// ai/openai implements it for servers with OpenAI's API, and internal/chat runs conversations with
+// tools on it. A host can bring a Provider of its own, which must pass aitest.TestProvider.
 package ai
 
 import (
@@ -17,12 +18,14 @@ import (
 
 // Provider runs language models. Its methods may be called by several goroutines at once.
 type Provider interface {
-	// Chat has a model continue a conversation, and calls emit with the parts of its answer as they come, one after the other. It returns
-	// an error of emit as it is, and the cause of ctx if that ends.
+	// Chat has a model continue a conversation, and calls emit with the parts of its answer as they
+	// come, one after the other. It returns an error of emit as it is, and the cause of ctx if that
+	// ends.
 	//
-	// Errors: errs.Invalid for a request that the model cannot answer, such as one that is too long, or for a model that there is not;
-	// errs.Unavailable if the answer did not come, or ended early, which an errs.RetryAfter can be wrapped in. Parts may have been emitted by
-	// then. No error has the key of the model's server in its text.
+	// Errors: errs.Invalid for a request that the model cannot answer, such as one that is too
+	// long, or for a model that there is not; errs.Unavailable if the answer did not come, or ended
+	// early, which an errs.RetryAfter can be wrapped in. Parts may have been emitted by then. No
+	// error has the key of the model's server in its text.
 	Chat(ctx context.Context, r Request, emit func(Part) error) (Answer, error)
 }
 
@@ -48,7 +51,8 @@ type Request struct {
 	User      string    // a Pseudonym of the user, for the provider's records of abuse; "" for none
 }
 
-// Pseudonym returns a name for Request.User that does not show what identifies the user: a digest of it.
+// Pseudonym returns a name for Request.User that does not show what identifies the user: a digest
+// of it.
 func Pseudonym(identity ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(identity, "\x00")))
 	return hex.EncodeToString(sum[:16])
@@ -94,7 +98,8 @@ type ToolCall struct {
 	Arguments string // as the model wrote them: mostly, but not always, a JSON object
 }
 
-// Object returns the arguments of a call, {} for none. It returns errs.Invalid for what is no JSON object.
+// Object returns the arguments of a call, {} for none. It returns errs.Invalid for what is no JSON
+// object.
 func (c ToolCall) Object() (json.RawMessage, error) {
 	text := cmp.Or(strings.TrimSpace(c.Arguments), "{}")
 	var members map[string]json.RawMessage
@@ -153,7 +158,10 @@ type None struct{}
 
 // Chat returns errs.Unavailable with a sentence about how to configure a provider.
 func (None) Chat(context.Context, Request, func(Part) error) (Answer, error) {
-	return Answer{}, errs.New(errs.Unavailable, "This server has no language model. Its operator configures one: Config.AI in a program, TENANTCONTENT_AI_URL, TENANTCONTENT_AI_KEY and TENANTCONTENT_AI_MODELS for the server.")
+	return Answer{}, errs.New(
+		errs.Unavailable,
+		"This server has no language model. Its operator configures one: Config.AI in a program, TENANTCONTENT_AI_URL, TENANTCONTENT_AI_KEY and TENANTCONTENT_AI_MODELS for the server.",
+	)
 }
 
 // Configured returns the error of None if there is no provider, else nil.

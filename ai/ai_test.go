@@ -21,7 +21,16 @@ func TestNone(t *testing.T) {
 }
 
 func TestObject(t *testing.T) {
-	for arguments, want := range map[string]string{"": "{}", " ": "{}", ` {"n": 1} `: `{"n": 1}`, "null": "", "[1]": "", `"a"`: "", "{": "", "{} {}": ""} {
+	for arguments, want := range map[string]string{
+		"":           "{}",
+		" ":          "{}",
+		` {"n": 1} `: `{"n": 1}`,
+		"null":       "",
+		"[1]":        "",
+		`"a"`:        "",
+		"{":          "",
+		"{} {}":      "",
+	} {
 		got, err := ai.ToolCall{Arguments: arguments}.Object()
 		is.New(t).Equal(string(got), want)
 		is.New(t).Equal(errors.Is(err, errs.Invalid), want == "")

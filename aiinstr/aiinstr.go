@@ -1,4 +1,5 @@
-// Package aiinstr manages the AI instructions of a tenant: prompt texts by slug, which other texts include as ${slug}.
+// Package aiinstr manages the AI instructions of a tenant: prompt texts by slug, which other texts
+// include as ${slug}.
 //
 // httpapi, the root and hosts import it; internal/store/aiinstr stores its rows.
 package aiinstr
@@ -36,27 +37,32 @@ func (i Instruction) Version() string {
 	return guard.Version(i.ID, i.Slug, i.Description, i.Content, i.OwnerID, i.CreatedAt, i.UpdatedAt)
 }
 
-// Permissions is what the caller may do with an instruction, or, of a list, with every instruction of the tenant.
+// Permissions is what the caller may do with an instruction, or, of a list, with every instruction
+// of the tenant.
 type Permissions struct {
 	Edit, Delete, Write, ChangeOwner, Copy bool
 }
 
-// Store keeps instructions. The tests beside its bun-backed store say what every implementation must do.
+// Store keeps instructions. The tests beside its bun-backed store say what every implementation
+// must do.
 type Store interface {
-	// Get finds an instruction by its id or, when key has no UUID form, by its slug. It fails with errs.NotFound.
+	// Get finds an instruction by its id or, when key has no UUID form, by its slug. It fails with
+	// errs.NotFound.
 	Get(ctx context.Context, tenant, key string) (Instruction, error)
 	// Page returns a page in the order of q.Sort: slug (the default), createdAt or updatedAt.
 	Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[Instruction], error)
-	// Contents returns the contents of the given slugs that exist. It fails with errs.Invalid when they have more
-	// than most bytes together, before it has read more.
+	// Contents returns the contents of the given slugs that exist. It fails with errs.Invalid when
+	// they have more than most bytes together, before it has read more.
 	Contents(ctx context.Context, tenant string, slugs []string, most int) (map[string]string, error)
-	// Insert fails with errs.Conflict when the slug is taken, and with errs.Forbidden when the owner is no user or team.
+	// Insert fails with errs.Conflict when the slug is taken, and with errs.Forbidden when the
+	// owner is no user or team.
 	Insert(ctx context.Context, tenant string, i Instruction) error
-	// Update calls edit with the stored instruction, found as by Get, and writes the result except for Tenant, ID, Slug,
-	// OwnerID and CreatedAt; no other write to it comes between. An error from edit is returned as is and writes nothing.
+	// Update calls edit with the stored instruction, found as by Get, and writes the result except
+	// for Tenant, ID, Slug, OwnerID and CreatedAt; no other write to it comes between. An error
+	// from edit is returned as is and writes nothing.
 	Update(ctx context.Context, tenant, key string, edit func(*Instruction) error) (Instruction, error)
-	// Delete calls may with the stored instruction, found as by Get, and removes it. An error from may is returned as is
-	// and removes nothing.
+	// Delete calls may with the stored instruction, found as by Get, and removes it. An error from
+	// may is returned as is and removes nothing.
 	Delete(ctx context.Context, tenant, key string, may func(Instruction) error) error
 
 	// IDs returns the ids of all instructions, ordered.
@@ -65,8 +71,9 @@ type Store interface {
 	Some(ctx context.Context, tenant string, ids []string) ([]Instruction, error)
 	// Slugs returns the ids of the instructions that have some slugs, by slug.
 	Slugs(ctx context.Context, tenant string, slugs []string) (map[string]string, error)
-	// PutAll adds instructions or overwrites those whose ids exist, all but CreatedAt. A slug must be free, or belong to
-	// one that is overwritten, whose id is then among yield. It fails with errs.Conflict.
+	// PutAll adds instructions or overwrites those whose ids exist, all but CreatedAt. A slug must
+	// be free, or belong to one that is overwritten, whose id is then among yield. It fails with
+	// errs.Conflict.
 	PutAll(ctx context.Context, tenant string, all []Instruction, yield []string) error
 	// Remove deletes instructions and returns the number of those that existed.
 	Remove(ctx context.Context, tenant string, ids []string) (int, error)
@@ -74,10 +81,11 @@ type Store interface {
 	Owned(ctx context.Context, tenant, owner string) (int, error)
 	// Owners returns the ids of all principals that own an instruction, each once.
 	Owners(ctx context.Context, tenant string) ([]string, error)
-	// RenameOwners replaces the owner ids of what principals own; names maps old ids to new ones, and no new one is an old one.
+	// RenameOwners replaces the owner ids of what principals own; names maps old ids to new ones,
+	// and no new one is an old one.
 	RenameOwners(ctx context.Context, tenant string, names map[string]string) error
-	// Reassign makes to the owner of everything that from owns, locking rows in the order of their ids, and returns what it
-	// moved, without descriptions and contents.
+	// Reassign makes to the owner of everything that from owns, locking rows in the order of their
+	// ids, and returns what it moved, without descriptions and contents.
 	Reassign(ctx context.Context, tenant, from, to string, at time.Time) ([]Instruction, error)
 
 	// InTx runs fn in one transaction, which all calls with its context join.
@@ -125,11 +133,19 @@ func New(o Options) *Service {
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	return &Service{store: o.Store, ai: o.Settings, directory: o.Directory, changes: o.Changes, now: o.Now, newID: o.NewID}
+	return &Service{
+		store:     o.Store,
+		ai:        o.Settings,
+		directory: o.Directory,
+		changes:   o.Changes,
+		now:       o.Now,
+		newID:     o.NewID,
+	}
 }
 
-// Allowed returns the actor if it may use AI instructions. Every method calls it first, and httpapi before it reads a request's
-// body. Errors: errs.Invalid "AI is not enabled on the system"; errs.Forbidden without the ai credential.
+// Allowed returns the actor if it may use AI instructions. Every method calls it first, and httpapi
+// before it reads a request's body. Errors: errs.Invalid "AI is not enabled on the system";
+// errs.Forbidden without the ai credential.
 func (s *Service) Allowed(ctx context.Context) (actor.Actor, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -143,13 +159,17 @@ func (s *Service) Allowed(ctx context.Context) (actor.Actor, error) {
 		return actor.Actor{}, errs.New(errs.Invalid, "AI is not enabled on the system")
 	}
 	if !a.AI && !a.Superuser {
-		return actor.Actor{}, errs.New(errs.Forbidden, "This needs the ai credential, which a superuser gives: PUT /api/users/{username} {\"globalPermissions\": {\"ai\": true}}.")
+		return actor.Actor{}, errs.New(
+			errs.Forbidden,
+			"This needs the ai credential, which a superuser gives: PUT /api/users/{username} {\"globalPermissions\": {\"ai\": true}}.",
+		)
 	}
 	return a, nil
 }
 
-// List returns a page of the instructions, sorted by slug (the default), createdAt or updatedAt; q searches slug and
-// description. Errors: as Allowed; errs.Invalid for a sort or cursor that does not fit.
+// List returns a page of the instructions, sorted by slug (the default), createdAt or updatedAt; q
+// searches slug and description. Errors: as Allowed; errs.Invalid for a sort or cursor that does
+// not fit.
 func (s *Service) List(ctx context.Context, q paging.Query) (paging.Page[Instruction], error) {
 	a, err := s.Allowed(ctx)
 	if err != nil {
@@ -170,11 +190,14 @@ func (s *Service) Get(ctx context.Context, key string) (Instruction, error) {
 	return s.store.Get(ctx, a.Tenant, key)
 }
 
-// Create adds an instruction of the caller's. Tenant, ID, OwnerID and times are ignored; a blank description is none.
+// Create adds an instruction of the caller's. Tenant, ID, OwnerID and times are ignored; a blank
+// description is none.
 // Errors: as Allowed; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, i Instruction) (Instruction, error) {
 	if of := (entity.Subject{Kind: Kind, ID: "", Action: entity.ActionCreate}); s.changes.Wanted(ctx, of) {
-		return entity.Record(ctx, s.changes, of, func(i Instruction) string { return i.ID }, func(ctx context.Context) (Instruction, error) { return s.Create(ctx, i) })
+		return entity.Record(ctx, s.changes, of, func(i Instruction) string {
+			return i.ID
+		}, func(ctx context.Context) (Instruction, error) { return s.Create(ctx, i) })
 	}
 	a, err := s.Allowed(ctx)
 	if err != nil {
@@ -191,12 +214,15 @@ func (s *Service) Create(ctx context.Context, i Instruction) (Instruction, error
 	return i, nil
 }
 
-// Update changes description and content of an instruction, found by id or slug. Changes of other fields are
-// ignored. It is for the owner and superusers.
-// Errors: as Allowed; errs.NotFound; errs.Forbidden; errs.Invalid naming the field; an error from edit as it is.
+// Update changes description and content of an instruction, found by id or slug. Changes of other
+// fields are ignored. It is for the owner and superusers.
+// Errors: as Allowed; errs.NotFound; errs.Forbidden; errs.Invalid naming the field; an error from
+// edit as it is.
 func (s *Service) Update(ctx context.Context, key string, edit func(*Instruction) error) (Instruction, error) {
 	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionUpdate}); s.changes.Wanted(ctx, of) {
-		return entity.Record(ctx, s.changes, of, func(i Instruction) string { return i.ID }, func(ctx context.Context) (Instruction, error) { return s.Update(ctx, key, edit) })
+		return entity.Record(ctx, s.changes, of, func(i Instruction) string {
+			return i.ID
+		}, func(ctx context.Context) (Instruction, error) { return s.Update(ctx, key, edit) })
 	}
 	a, err := s.Allowed(ctx)
 	if err != nil {
@@ -235,15 +261,16 @@ func (s *Service) Delete(ctx context.Context, key string) error {
 	return s.store.Delete(ctx, a.Tenant, key, func(i Instruction) error { return owned(a, i) })
 }
 
-// Permissions returns what an actor may do with an instruction: its owner and superusers everything; everybody who may use
-// AI can copy it, which means to create one with its text. A read-only token may do nothing.
+// Permissions returns what an actor may do with an instruction: its owner and superusers
+// everything; everybody who may use AI can copy it, which means to create one with its text. A
+// read-only token may do nothing.
 func (s *Service) Permissions(a actor.Actor, i Instruction) Permissions {
 	own := a.Owns(i.OwnerID)
 	return Permissions{Edit: own, Delete: own, Write: own, ChangeOwner: own, Copy: !a.ReadOnly}
 }
 
-// ListPermissions returns what an actor may do with the instructions of all owners: everybody who may use AI can write and copy,
-// superusers can do everything.
+// ListPermissions returns what an actor may do with the instructions of all owners: everybody who
+// may use AI can write and copy, superusers can do everything.
 func (s *Service) ListPermissions(a actor.Actor) Permissions {
 	writes := !a.ReadOnly
 	all := a.Superuser && writes

@@ -12,19 +12,20 @@ import (
 const (
 	maxDepth    = 10
 	maxExpanded = 1 << 20
-	// maxRead bounds what one expansion reads, the text included. References are short, so a result that fits
-	// maxExpanded practically never needs so much.
+	// maxRead bounds what one expansion reads, the text included. References are short, so a result
+	// that fits maxExpanded practically never needs so much.
 	maxRead = 4 * maxExpanded
 )
 
-// reference matches the slug in ${…}. One of UUID form names no instruction; it is reported as unknown.
+// reference matches the slug in ${…}. One of UUID form names no instruction; it is reported as
+// unknown.
 var reference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // part is a part of a text: literal text, or a reference when slug is not "".
 type part struct{ literal, slug string }
 
-// parse splits a text. "${slug}" is a reference and "$${slug}" the literal "${slug}", if the slug is valid; everything else is
-// literal.
+// parse splits a text. "${slug}" is a reference and "$${slug}" the literal "${slug}", if the slug
+// is valid; everything else is literal.
 func parse(text string) []part {
 	var parts []part
 	literal := func(s string) {
@@ -76,12 +77,13 @@ func slugAt(text string) string {
 	return text[2:end]
 }
 
-// Expand replaces each ${slug} in a text by the content of the instruction with that slug, in which references are
-// replaced as well. $${slug} is a literal ${slug}. A reference to no instruction stays as it is, and unknown has its slug
-// once, in the order they were met. It makes one query for each depth of references, not for each reference.
+// Expand replaces each ${slug} in a text by the content of the instruction with that slug, in which
+// references are replaced as well. $${slug} is a literal ${slug}. A reference to no instruction
+// stays as it is, and unknown has its slug once, in the order they were met. It makes one query for
+// each depth of references, not for each reference.
 //
-// Errors: as Allowed; errs.Invalid for a text of more than 4 MiB, for a result of more than 1 MiB, for references more
-// than 10 deep and for a cycle of references, naming it.
+// Errors: as Allowed; errs.Invalid for a text of more than 4 MiB, for a result of more than 1 MiB,
+// for references more than 10 deep and for a cycle of references, naming it.
 func (s *Service) Expand(ctx context.Context, text string) (expanded string, unknown []string, err error) {
 	a, err := s.Allowed(ctx)
 	if err != nil {
@@ -90,7 +92,12 @@ func (s *Service) Expand(ctx context.Context, text string) (expanded string, unk
 	if len(text) > maxRead {
 		return "", nil, tooLong()
 	}
-	e := expansion{texts: map[string][]part{"": parse(text)}, known: map[string]bool{}, asked: map[string]bool{}, nodes: map[string]*node{}}
+	e := expansion{
+		texts: map[string][]part{"": parse(text)},
+		known: map[string]bool{},
+		asked: map[string]bool{},
+		nodes: map[string]*node{},
+	}
 	read := len(text)
 	for wave, depth := e.ask(""), 1; len(wave) > 0; depth++ {
 		if depth > maxDepth+1 {
@@ -145,7 +152,8 @@ func (e *expansion) ask(slug string) (fresh []string) {
 	return fresh
 }
 
-// visit expands a text. Each text is expanded once, however often it is included, and none becomes longer than the limit.
+// visit expands a text. Each text is expanded once, however often it is included, and none becomes
+// longer than the limit.
 func (e *expansion) visit(slug string, path []string) (*node, error) {
 	if n, ok := e.nodes[slug]; ok {
 		if n == nil {

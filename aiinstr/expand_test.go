@@ -50,15 +50,21 @@ func expand(text string, bySlug map[string]string) (string, []string, error) {
 
 func TestExpand(t *testing.T) {
 	known := map[string]string{
-		"tone": "be kind", "style": "short, ${tone}", "deep": "<${style}|${tone}>", "lit": "$${tone}", "odd": "${ tone} ${} ${a b} $ ${",
+		"tone": "be kind", "style": "short, ${tone}",
+		"deep": "<${style}|${tone}>", "lit": "$${tone}", "odd": "${ tone} ${} ${a b} $ ${",
 		"unknowns": "${no} ${tone} ${other} ${no}", "A-1_z": "A", "dollar": "$",
 	}
 	for text, want := range map[string]string{
-		"": "", "plain": "plain", "${tone}": "be kind", "a ${tone}, ${tone}.": "a be kind, be kind.", "${style}": "short, be kind",
-		"${deep}": "<short, be kind|be kind>", "$${tone}": "${tone}", "${lit}": "${tone}", "$$${tone}": "$${tone}", "$$$${tone}": "$$${tone}",
-		"$${no}": "${no}", "${no}": "${no}", "${A-1_z}": "A", "${odd}": "${ tone} ${} ${a b} $ ${", "$": "$", "$$": "$$", "${": "${",
-		"$${": "$${", "${}": "${}", "${tone": "${tone", "${-x}": "${-x}", "$${-x}": "$${-x}", "${${tone}}": "${be kind}", "$tone": "$tone",
-		"${TONE}": "${TONE}", "${dollar}{tone}": "${tone}", "ü${tone}ü": "übe kindü", "${" + strings.Repeat("a", 128) + "}": "${" + strings.Repeat("a", 128) + "}",
+		"": "", "plain": "plain",
+		"${tone}": "be kind", "a ${tone}, ${tone}.": "a be kind, be kind.", "${style}": "short, be kind",
+		"${deep}": "<short, be kind|be kind>", "$${tone}": "${tone}",
+		"${lit}": "${tone}", "$$${tone}": "$${tone}", "$$$${tone}": "$$${tone}",
+		"$${no}": "${no}", "${no}": "${no}", "${A-1_z}": "A",
+		"${odd}": "${ tone} ${} ${a b} $ ${", "$": "$", "$$": "$$", "${": "${",
+		"$${": "$${", "${}": "${}", "${tone": "${tone",
+		"${-x}": "${-x}", "$${-x}": "$${-x}", "${${tone}}": "${be kind}", "$tone": "$tone",
+		"${TONE}": "${TONE}", "${dollar}{tone}": "${tone}",
+		"ü${tone}ü": "übe kindü", "${" + strings.Repeat("a", 128) + "}": "${" + strings.Repeat("a", 128) + "}",
 		"${" + strings.Repeat("a", 129) + "}": "${" + strings.Repeat("a", 129) + "}",
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -93,7 +99,11 @@ func TestExpandRefuses(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 
 	circles := map[string]string{"self": "x ${self}", "a": "${b}", "b": "${c} ${d}", "c": "ok", "d": "${a}"}
-	for text, circle := range map[string]string{"${self}": "self → self", "see ${a}": "a → b → d → a", "${c}${d}": "d → a → b → d"} {
+	for text, circle := range map[string]string{
+		"${self}":  "self → self",
+		"see ${a}": "a → b → d → a",
+		"${c}${d}": "d → a → b → d",
+	} {
 		_, _, err = expand(text, circles)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		is.Equal(errs.MessageOf(err), "The instructions refer to each other in a circle: "+circle)
@@ -126,7 +136,9 @@ func TestExpandAsksOncePerDepth(t *testing.T) {
 		fmt.Fprintf(&text, "${r%d} ", n)
 	}
 	s := aiinstr.New(aiinstr.Options{Store: c, Settings: on(true)})
-	_, _, err := s.Expand(actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", Superuser: true}), text.String())
+	_, _, err := s.Expand(
+		actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", Superuser: true}), text.String(),
+	)
 	is.NoErr(err)
 	is.Equal(c.asked, 2) // r0…r99; r100…r199 and leaf
 }
@@ -162,7 +174,9 @@ func model(text string, bySlug map[string]string, depth int) (string, error) {
 // TestExpandIsTheModel on any set of few instructions that refer to each other.
 func TestExpandIsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		piece := rapid.SampledFrom([]string{"${a}", "${b}", "${c}", "${d}", "$${a}", "$", "{", "}", "${", "x", "${no}", "$$", "ü"})
+		piece := rapid.SampledFrom([]string{
+			"${a}", "${b}", "${c}", "${d}", "$${a}", "$", "{", "}", "${", "x", "${no}", "$$", "ü",
+		})
 		text := rapid.Map(rapid.SliceOfN(piece, 0, 6), func(p []string) string { return strings.Join(p, "") })
 		bySlug := map[string]string{}
 		for _, slug := range []string{"a", "b", "c", "d"} {
@@ -192,7 +206,10 @@ func agree(t interface{ Fatalf(string, ...any) }, text string, bySlug map[string
 
 // FuzzExpand: whatever texts say, Expand ends, keeps its limits and does what the model does.
 func FuzzExpand(f *testing.F) {
-	for _, text := range []string{"", "${a}", "$${a}", "$$${a}", "${b}${a}", "${a", "${}", "${${a}}", "$", "\x00${a}\xff", "${a}${a}${a}", "$${", "${ü}"} {
+	for _, text := range []string{
+		"", "${a}", "$${a}", "$$${a}", "${b}${a}", "${a", "${}", "${${a}}", "$", "\x00${a}\xff", "${a}${a}${a}",
+		"$${", "${ü}",
+	} {
 		f.Add(text, "${b}", "x$${a}")
 		f.Add("${a}", text, text)
 	}

@@ -40,7 +40,8 @@ func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 func service(t testing.TB, open dbtest.Opener) *aiinstr.Service {
 	n := 0
 	return aiinstr.New(aiinstr.Options{
-		Store: bunstore.New(dbtest.People(t, open(t), "jo", "mia", "root")), Settings: switches{"acme": true, "evil": true}, Directory: people{"jo": true},
+		Store:    bunstore.New(dbtest.People(t, open(t), "jo", "mia", "root")),
+		Settings: switches{"acme": true, "evil": true}, Directory: people{"jo": true},
 		Now:   func() time.Time { return time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC) },
 		NewID: func() string { n++; return id(n) },
 	})
@@ -50,7 +51,8 @@ func as(t testing.TB, tenant, user string) context.Context {
 	return actor.With(t.Context(), actor.Actor{Tenant: tenant, User: user, AI: true})
 }
 
-// TestAIComesFirst: every method asks for the switch, then for the credential, before anything else.
+// TestAIComesFirst: every method asks for the switch, then for the credential, before anything
+// else.
 func TestAIComesFirst(t *testing.T) {
 	s := service(t, dbtest.SQLite)
 	for _, c := range []struct {
@@ -88,7 +90,14 @@ func TestRules(t *testing.T) {
 		is, s := is.New(t), service(t, open)
 		jo, mia := as(t, "acme", "jo"), as(t, "acme", "mia")
 		blank := " \t"
-		made, err := s.Create(jo, aiinstr.Instruction{Slug: "tone", Description: &blank, Content: " be kind ", OwnerID: "mia", Tenant: "evil", ID: id(9)})
+		made, err := s.Create(jo, aiinstr.Instruction{
+			Slug:        "tone",
+			Description: &blank,
+			Content:     " be kind ",
+			OwnerID:     "mia",
+			Tenant:      "evil",
+			ID:          id(9),
+		})
 		is.NoErr(err)
 		is.Equal(made.OwnerID+made.Tenant+made.ID, "joacme"+id(1))
 		is.Equal(made.Description, nil)
@@ -151,7 +160,8 @@ func TestTransferer(t *testing.T) {
 		is, s := is.New(t), service(t, open)
 		about := "a <b> & \u2028"
 		for _, i := range []aiinstr.Instruction{
-			{Slug: "tone", Description: &about, Content: "be <kind> & \"short\""}, {Slug: "style", Content: "${tone} $${x} ${style} ${none}"},
+			{Slug: "tone", Description: &about, Content: "be <kind> & \"short\""},
+			{Slug: "style", Content: "${tone} $${x} ${style} ${none}"},
 		} {
 			_, err := s.Create(as(t, "acme", "jo"), i)
 			is.NoErr(err)
@@ -168,7 +178,10 @@ func TestTransferer(t *testing.T) {
 		is.Equal(len(warnings), 0)
 		is.Equal(transfertest.Rows(t, p, "evil"), rows) // the same bytes
 
-		for rule, want := range map[entity.Rule]entity.ImportAction{entity.Skip: entity.Skipped, entity.Overwrite: entity.Updated} {
+		for rule, want := range map[entity.Rule]entity.ImportAction{
+			entity.Skip:      entity.Skipped,
+			entity.Overwrite: entity.Updated,
+		} {
 			actions, _, err = p.Import(ctx, "evil", rows[:1], entity.ImportOptions{Rule: rule, Owner: "eve"})
 			is.NoErr(err)
 			is.Equal(actions, []entity.ImportAction{want})
@@ -179,19 +192,31 @@ func TestTransferer(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(n, 2)
 
-		strange := entity.Row{Key: entity.Key{Kind: "aiInstruction", ID: id(5)}, JSON: []byte(`{"slug": "x", "content": "x", "ownerId": "ghost", "tenant": "acme"}`)}
-		_, warnings, err = p.Import(ctx, "evil", []entity.Row{strange}, entity.ImportOptions{Rule: entity.Skip, Owner: "eve"})
+		strange := entity.Row{
+			Key:  entity.Key{Kind: "aiInstruction", ID: id(5)},
+			JSON: []byte(`{"slug": "x", "content": "x", "ownerId": "ghost", "tenant": "acme"}`),
+		}
+		_, warnings, err = p.Import(
+			ctx, "evil", []entity.Row{strange}, entity.ImportOptions{Rule: entity.Skip, Owner: "eve"},
+		)
 		is.NoErr(err)
 		is.Equal(warnings, []string{"aiInstruction " + id(5) + ": its owner ghost is not known here; eve owns it now."})
 		strange.ID = id(6)
-		_, _, err = p.Import(ctx, "evil", []entity.Row{strange}, entity.ImportOptions{Rule: entity.Overwrite, Owner: "eve"})
+		_, _, err = p.Import(
+			ctx, "evil", []entity.Row{strange}, entity.ImportOptions{Rule: entity.Overwrite, Owner: "eve"},
+		)
 		is.Equal(errs.MessageOf(err), "aiInstruction "+id(6)+": the slug x belongs to "+id(5)+".")
 		for bad, want := range map[string]string{
-			`[]`: "is not a JSON object", `{"slug": 1}`: "slug must be a string", `{"slug": "a"}`: "content is required",
+			`[]`:          "is not a JSON object",
+			`{"slug": 1}`: "slug must be a string", `{"slug": "a"}`: "content is required",
 			`{"slug": "a", "content": "x", "createdAt": "soon"}`: "createdAt must be a time such as 2026-11-20T20:31:00.123456Z",
-			`{"slug": "a b", "content": "x"}`:                    "slug must be", `{"slug": "a", "content": "\u0000"}`: "content must not have NUL characters",
+			`{"slug": "a b", "content": "x"}`:                    "slug must be",
+			`{"slug": "a", "content": "\u0000"}`:                 "content must not have NUL characters",
 		} {
-			_, _, err := p.Import(ctx, "evil", []entity.Row{{Key: entity.Key{Kind: "aiInstruction", ID: id(8)}, JSON: []byte(bad)}}, entity.ImportOptions{Rule: entity.Skip})
+			_, _, err := p.Import(ctx, "evil", []entity.Row{{
+				Key:  entity.Key{Kind: "aiInstruction", ID: id(8)},
+				JSON: []byte(bad),
+			}}, entity.ImportOptions{Rule: entity.Skip})
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 			is.True(strings.HasPrefix(errs.MessageOf(err), "aiInstruction "+id(8)+": "+want))
 		}

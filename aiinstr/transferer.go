@@ -45,15 +45,16 @@ func toColumns(i Instruction) any {
 func (s *Service) readRow(tenant string, r entity.Row) (Instruction, error) {
 	c, now := transfer.ReadUUID(r), s.stamp()
 	i := Instruction{
-		Tenant: tenant, ID: r.ID, Slug: c.Text("slug"), Description: c.TextOrNull("description"), Content: c.Text("content"),
+		Tenant: tenant, ID: r.ID,
+		Slug: c.Text("slug"), Description: c.TextOrNull("description"), Content: c.Text("content"),
 		OwnerID: c.Text("ownerId"), CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
 	}
 	err := c.Accept(i.accept)
 	return i, err
 }
 
-// refs returns what some instructions need: those that their content refers to, at any depth once their own needs are asked
-// for.
+// refs returns what some instructions need: those that their content refers to, at any depth once
+// their own needs are asked for.
 func (s *Service) refs(ctx context.Context, tenant string, some []Instruction) (map[string][]entity.Key, error) {
 	slugs, parsed := []string{}, expansion{texts: map[string][]part{}, asked: map[string]bool{}}
 	for _, i := range some {

@@ -7,15 +7,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-// Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
-// program that builds the services and for its command line. Do not pass them what a request says before it has been checked.
+// Unchecked has the methods of a Service that check no permission: they need no actor and take any
+// tenant. They are for the program that builds the services and for its command line. Do not pass
+// them what a request says before it has been checked.
 type Unchecked struct{ s *Service }
 
 // Unchecked returns the methods that check no permission.
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
-// Type returns the entity type of instructions: they can be looked up, owned, reassigned and moved by bundles. Its functions
-// do not check whether AI is on, either.
+// Type returns the entity type of instructions: they can be looked up, owned, reassigned and moved
+// by bundles. Its functions do not check whether AI is on, either.
 func (u Unchecked) Type() entity.Type {
 	return entity.Type{
 		Kind: Kind,

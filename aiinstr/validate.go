@@ -15,7 +15,8 @@ const (
 	maxContent     = 256 << 10
 )
 
-// place returns the key by which the Store finds an instruction: an id in canonical form, or a slug. Errors: errs.NotFound.
+// place returns the key by which the Store finds an instruction: an id in canonical form, or a
+// slug. Errors: errs.NotFound.
 func place(key string) (string, error) {
 	if id, ok := uuids.Parse(key); ok {
 		return id, nil

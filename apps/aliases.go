@@ -30,7 +30,8 @@ type (
 	// DraftFields are the fields of an app that all drafts have.
 	DraftFields = drafts.Fields
 
-	// DraftStore has the methods that are the same for all nouns whose entities are edited in drafts.
+	// DraftStore has the methods that are the same for all nouns whose entities are edited in
+	// drafts.
 	DraftStore = drafts.Store[App]
 
 	// Lock tells who edits a draft.

@@ -1,7 +1,8 @@
-// Package apps manages apps: interactive applications made of files, which are changed in drafts, shared, and shown to their
-// viewers.
+// Package apps manages apps: interactive applications made of files, which are changed in drafts,
+// shared, and shown to their viewers.
 //
-// httpapi, the root and hosts import it; internal/store/apps stores its rows and libraries the files.
+// httpapi, the root and hosts import it; internal/store/apps stores its rows and libraries the
+// files.
 package apps
 
 import (
@@ -38,16 +39,19 @@ const (
 
 // App is one app, or the draft of one.
 type App struct {
-	Tenant        string
-	ID            string          // UUID, lower case; set by Create
-	Type          Tier            // an app can become Full and not go back
-	Name          string          // 1 to 255 characters, without control characters
-	Slug          *string         // [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per owner except for drafts and deleted apps; nil for none
-	Description   *string         // at most 16,384 characters; nil for none
-	OwnerID       string          // principal id
-	Defn          json.RawMessage // a JSON object of at most 1 MiB; the values of its member env are masks, see Sealed
-	Sealed        string          // the values of Defn's env, encrypted; "" for none. No route shows it
-	WebhookSecret string          // that signs the tokens of the app's webhooks, encrypted; "" for none. No route shows it
+	Tenant string
+	ID     string // UUID, lower case; set by Create
+	Type   Tier   // an app can become Full and not go back
+	Name   string // 1 to 255 characters, without control characters
+	// [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per owner except for drafts and
+	// deleted apps; nil for none
+	Slug        *string
+	Description *string         // at most 16,384 characters; nil for none
+	OwnerID     string          // principal id
+	Defn        json.RawMessage // a JSON object of at most 1 MiB; the values of its member env are masks, see Sealed
+	Sealed      string          // the values of Defn's env, encrypted; "" for none. No route shows it
+	// that signs the tokens of the app's webhooks, encrypted; "" for none. No route shows it
+	WebhookSecret string
 	Settings      json.RawMessage // a JSON object of at most 64 KiB
 	Origin        *string         // "deployed" for an app that came by a deploy; nil for none
 	LibraryID     string          // UUID of the library with the app's files
@@ -75,7 +79,8 @@ func (a App) Version() string {
 		a.inherit(App{})
 	}
 	return guard.Version(a.ID, string(a.Type), a.Name, a.Slug, a.Description, a.OwnerID, a.Defn, a.Sealed, a.WebhookSecret, a.Settings, a.Origin, a.LibraryID,
-		a.EditingID, a.Lock.Session, a.Lock.HeartbeatAt, a.Lock.LockedBy, a.Shared, a.IsManaged, a.FolderID, versionOf(a.Datasets), a.Tags, a.Source, a.SourceID,
+		a.EditingID, a.Lock.Session, a.Lock.HeartbeatAt, a.Lock.LockedBy, a.Shared,
+		a.IsManaged, a.FolderID, versionOf(a.Datasets), a.Tags, a.Source, a.SourceID,
 		a.DefnUpdatedAt, a.DeployedAt, a.AwaitsOwner, a.DeletedAt, a.CreatedAt, a.UpdatedAt)
 }
 
@@ -86,8 +91,10 @@ func (a *App) inherit(of App) {
 
 func (a *App) fields() DraftFields {
 	return DraftFields{
-		Tenant: &a.Tenant, ID: &a.ID, Name: &a.Name, Slug: &a.Slug, Description: &a.Description, OwnerID: &a.OwnerID, Sealed: &a.Sealed,
-		LibraryID: &a.LibraryID, EditingID: &a.EditingID, Base: &a.Base, Lock: &a.Lock, Shared: &a.Shared, FolderID: &a.FolderID,
+		Tenant: &a.Tenant, ID: &a.ID, Name: &a.Name,
+		Slug: &a.Slug, Description: &a.Description, OwnerID: &a.OwnerID, Sealed: &a.Sealed,
+		LibraryID: &a.LibraryID, EditingID: &a.EditingID, Base: &a.Base,
+		Lock: &a.Lock, Shared: &a.Shared, FolderID: &a.FolderID,
 		DeletedAt: &a.DeletedAt, CreatedAt: &a.CreatedAt, UpdatedAt: &a.UpdatedAt,
 	}
 }
@@ -132,11 +139,13 @@ type Lookup = drafts.Lookup
 // Viewer selects the apps of a list.
 type Viewer = drafts.Viewer
 
-// Store keeps apps, and their shares. What may be long of an app is Defn. The tests beside its bun-backed store say what every implementation must do.
+// Store keeps apps, and their shares. What may be long of an app is Defn. The tests beside its
+// bun-backed store say what every implementation must do.
 type Store interface {
 	DraftStore
 
-	// Using returns the ids of the apps, drafts and deleted ones too, that have one of some tags or use one of some datasets, ordered.
+	// Using returns the ids of the apps, drafts and deleted ones too, that have one of some tags or
+	// use one of some datasets, ordered.
 	Using(ctx context.Context, tenant string, tags, datasets []string) ([]string, error)
 
 	// AwaitOwner sets AwaitsOwner of some apps.
@@ -144,31 +153,38 @@ type Store interface {
 
 	// Favorites returns which of some apps are favorites of a user.
 	Favorites(ctx context.Context, tenant, username string, ids []string) (map[string]bool, error)
-	// SetFavorite adds an app, or the app of a draft, to the favorites of a user, or removes it. It fails with errs.NotFound
-	// when there is no such app, and with errs.Forbidden when there is no such user.
+	// SetFavorite adds an app, or the app of a draft, to the favorites of a user, or removes it. It
+	// fails with errs.NotFound when there is no such app, and with errs.Forbidden when there is no
+	// such user.
 	SetFavorite(ctx context.Context, tenant, username, id string, favorite bool, at time.Time) error
-	// AddViews adds to the views of apps. Those of users and apps that no longer exist are left out.
+	// AddViews adds to the views of apps. Those of users and apps that no longer exist are left
+	// out.
 	AddViews(ctx context.Context, tenant string, views map[View]Views) error
-	// Days returns how often an app was viewed on each day since one, without days of no views, ordered.
+	// Days returns how often an app was viewed on each day since one, without days of no views,
+	// ordered.
 	Days(ctx context.Context, tenant, id, since string) ([]Day, error)
-	// Recent returns the apps that a user viewed last and v sees, n at most, without drafts and deleted ones, newest view first; they come without Defn.
+	// Recent returns the apps that a user viewed last and v sees, n at most, without drafts and
+	// deleted ones, newest view first; they come without Defn.
 	Recent(ctx context.Context, tenant, username string, v Viewer, n int) ([]App, error)
 
 	// UsesOf counts what all users have of some apps. Those of the apps' drafts are none.
 	UsesOf(ctx context.Context, tenant string, ids []string) (Uses, error)
 	// UsesBy counts what some users have of apps.
 	UsesBy(ctx context.Context, tenant string, usernames []string) (Uses, error)
-	// RenameAccounts makes what users have of apps follow those who are renamed; names maps old names to new ones, and no new one is an old one.
+	// RenameAccounts makes what users have of apps follow those who are renamed; names maps old
+	// names to new ones, and no new one is an old one.
 	RenameAccounts(ctx context.Context, tenant string, names map[string]string) error
-	// RemoveAccount removes some n rows at most of what a deleted user had of apps in one transaction, and reports whether there may be more. account is
-	// the user's: see entity.Hooks.RemoveRest. Another user of the name has none of it.
+	// RemoveAccount removes some n rows at most of what a deleted user had of apps in one
+	// transaction, and reports whether there may be more. account is the user's: see
+	// entity.Hooks.RemoveRest. Another user of the name has none of it.
 	RemoveAccount(ctx context.Context, tenant, account string, n int) (more bool, err error)
 }
 
 // Directory looks up the principals of a tenant.
 type Directory = drafts.Directory
 
-// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring implements it.
+// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring
+// implements it.
 type Sealer = drafts.Sealer
 
 // Service implements the rules for apps over a Store.
@@ -194,7 +210,8 @@ type Service struct {
 type Options struct {
 	Store Store
 	Files *Files
-	// Deployed has the manifests of the apps' last deploys, in libraries of another kind than Files that have the ids of the apps'.
+	// Deployed has the manifests of the apps' last deploys, in libraries of another kind than Files
+	// that have the ids of the apps'.
 	Deployed  *Files
 	Manifests manifest.Reader
 	MaxFile   int64 // bytes of a file that PutFile writes; default 100 MiB
@@ -202,21 +219,25 @@ type Options struct {
 	Keys      Sealer
 	// Licensed reports whether a tenant has a license.
 	Licensed func(ctx context.Context, tenant, license string) (bool, error)
-	// Chats reports whether the caller may use language models, and whether there are some. Default: false.
+	// Chats reports whether the caller may use language models, and whether there are some.
+	// Default: false.
 	Chats func(ctx context.Context) (bool, error)
-	// Handlers and Workspaces do the work of a deploy; nil: nothing is done for handlers, or migrations.
+	// Handlers and Workspaces do the work of a deploy; nil: nothing is done for handlers, or
+	// migrations.
 	Handlers   Handlers
 	Agents     Agents // installs agents; nil: there are none
 	Workspaces Workspaces
-	// Registry has the kinds of tags and datasets, and the hooks that are called for purged apps; nil for none.
+	// Registry has the kinds of tags and datasets, and the hooks that are called for purged apps;
+	// nil for none.
 	Registry *entity.Registry
-	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only
-	// exact names are found.
+	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id,
+	// or the name as it is; nil: only exact names are found.
 	CanonicalName func(ctx context.Context, tenant, name string) (string, error)
 	Now           func() time.Time // default time.Now
 	NewID         func() string    // default UUIDv7
-	// Changes returns how often this process has changed a tenant's apps and their shares: the number grows when the Store commits.
-	// View and ViewFile look an app up once a second while it stays the same. Default nil: each time.
+	// Changes returns how often this process has changed a tenant's apps and their shares: the
+	// number grows when the Store commits. View and ViewFile look an app up once a second while it
+	// stays the same. Default nil: each time.
 	Changes func(tenant string) uint64
 }
 
@@ -234,13 +255,23 @@ func New(o Options) *Service {
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	s := &Service{store: o.Store, files: o.Files, deployed: o.Deployed, o: o, opened: cache.New[*opened](o.Changes), running: cache.New[Running](o.Changes),
-		manifests: cache.NewSized[manifestRead](maxManifests), reading: limiter.New(limiter.Options{Capacity: maxReading, PerKey: 1, Timeout: readingWait}), views: tally.New(Views.plus, func(ctx context.Context, tenant string, counted map[View]Views) error {
+	s := &Service{store: o.Store, files: o.Files, deployed: o.Deployed,
+		o: o, opened: cache.New[*opened](o.Changes), running: cache.New[Running](o.Changes),
+		manifests: cache.NewSized[manifestRead](maxManifests),
+		reading:   limiter.New(limiter.Options{Capacity: maxReading, PerKey: 1, Timeout: readingWait}),
+		views: tally.New(Views.plus, func(ctx context.Context, tenant string, counted map[View]Views) error {
 			return o.Store.AddViews(ctx, tenant, counted)
 		})}
-	s.env = drafts.Secrets{Keys: o.Keys, Table: sealedTable, Column: sealedColumn, Field: "defn.env", Things: "variables"}
+	s.env = drafts.Secrets{
+		Keys:   o.Keys,
+		Table:  sealedTable,
+		Column: sealedColumn,
+		Field:  "defn.env",
+		Things: "variables",
+	}
 	s.rules = drafts.NewRules(drafts.Options[App]{
-		Noun: s.noun(), Store: o.Store, Files: o.Files, MaxFile: o.MaxFile, Directory: o.Directory, Registry: o.Registry, CanonicalName: o.CanonicalName,
+		Noun: s.noun(), Store: o.Store, Files: o.Files,
+		MaxFile: o.MaxFile, Directory: o.Directory, Registry: o.Registry, CanonicalName: o.CanonicalName,
 		Now: o.Now, NewID: o.NewID,
 	})
 	s.presenter = drafts.NewPresenter(s.rules, s.show)

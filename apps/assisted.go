@@ -13,7 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Chat is what the author of an app has set for its chat, in the member chat of the settings. What is not as it must be is left out.
+// Chat is what the author of an app has set for its chat, in the member chat of the settings. What
+// is not as it must be is left out.
 type Chat struct {
 	Instructions string   // for the model: at most 64 KiB
 	Welcome      string   // for people: at most 4 KiB
@@ -44,13 +45,14 @@ func (a App) Chat() (c Chat) {
 	return c
 }
 
-// Chattable returns an app, or a draft, that the caller may run and so ask a model about, also with a token that can only read. Errors:
-// errs.NotFound; errs.Forbidden.
+// Chattable returns an app, or a draft, that the caller may run and so ask a model about, also with
+// a token that can only read. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Chattable(ctx context.Context, id string) (App, error) {
 	return s.getFor(ctx, id, toRun, true)
 }
 
-// Rewritable returns an app, or a draft, that the caller may change, without changing it. Errors: errs.NotFound; errs.Forbidden.
+// Rewritable returns an app, or a draft, that the caller may change, without changing it. Errors:
+// errs.NotFound; errs.Forbidden.
 func (s *Service) Rewritable(ctx context.Context, id string) (App, error) {
 	return s.getFor(ctx, id, toWrite, false)
 }
@@ -68,8 +70,9 @@ func (s *Service) getFor(ctx context.Context, id string, n need, reads bool) (Ap
 	return app, n.check(a, app, grant)
 }
 
-// ManifestFile returns the manifest of an app that the caller may change as it is written, with the path of its file, and the paths of the
-// app's first files. Without a manifest it returns the path that one has, and no text. Errors: as Rewritable; errs.TooLarge.
+// ManifestFile returns the manifest of an app that the caller may change as it is written, with the
+// path of its file, and the paths of the app's first files. Without a manifest it returns the path
+// that one has, and no text. Errors: as Rewritable; errs.TooLarge.
 func (s *Service) ManifestFile(ctx context.Context, id string) (path, text string, files []string, err error) {
 	app, err := s.Rewritable(ctx, id)
 	if err != nil {

@@ -8,11 +8,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 )
 
-var errInside = errs.New(errs.Forbidden, "This is for the owner of the app and for those who have a share with accessLevel 2.")
+var errInside = errs.New(
+	errs.Forbidden, "This is for the owner of the app and for those who have a share with accessLevel 2.",
+)
 
-// inside reports whether an actor sees the insides of an app: its files as they are written, its variables and its shares. That is for its
-// owner, the members of the owning team and those whose share lets them change it, whatever their roles. Who may only run it is
-// shown its pages.
+// inside reports whether an actor sees the insides of an app: its files as they are written, its
+// variables and its shares. That is for its owner, the members of the owning team and those whose
+// share lets them change it, whatever their roles. Who may only run it is shown its pages.
 func inside(a actor.Actor, app App, grant Grant) bool {
 	return a.Superuser || owns(a, app) || grant.Level >= shares.Write
 }
@@ -25,9 +27,10 @@ type Comparison struct {
 	MaxFile int64   // the most bytes of a file that PutFile writes
 }
 
-// Compare compares the files of an app with others: digests has the SHA-256 of each, in lower-case hexadecimal, by path. It is for those
-// who see the app's insides, and does not depend on files that the app does not have. Errors: errs.NotFound; errs.Forbidden;
-// errs.Invalid naming a path or digest, or for more than libraries.MaxCompared files.
+// Compare compares the files of an app with others: digests has the SHA-256 of each, in lower-case
+// hexadecimal, by path. It is for those who see the app's insides, and does not depend on files
+// that the app does not have. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming a path or
+// digest, or for more than libraries.MaxCompared files.
 func (s *Service) Compare(ctx context.Context, id string, digests map[string]string) (Comparison, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -57,7 +60,8 @@ func (s *Service) Compare(ctx context.Context, id string, digests map[string]str
 	return c, nil
 }
 
-// OfLibrary returns the app or draft that a library belongs to, if the caller sees it, without Defn. Errors: errs.NotFound.
+// OfLibrary returns the app or draft that a library belongs to, if the caller sees it, without
+// Defn. Errors: errs.NotFound.
 func (s *Service) OfLibrary(ctx context.Context, library string) (Shown, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

@@ -24,13 +24,15 @@ type Handlers interface {
 
 // Agents installs the agents of apps. agents.Unchecked implements it.
 type Agents interface {
-	// Check returns errs.Invalid, naming the agent, for agents of a manifest that cannot be installed with the tools of an app.
+	// Check returns errs.Invalid, naming the agent, for agents of a manifest that cannot be
+	// installed with the tools of an app.
 	Check(all []manifest.Agent, tools []Route) error
 	// Install makes the agents of a manifest those of an app, in the transaction in ctx.
 	Install(ctx context.Context, app HandlerApp, all []manifest.Agent, tools []Route) error
 }
 
-// Workspaces runs the migrations of apps: the pending ones of migrations/*.sql. *workspaces.Service implements it.
+// Workspaces runs the migrations of apps: the pending ones of migrations/*.sql. *workspaces.Service
+// implements it.
 type Workspaces interface {
 	Migrate(ctx context.Context, tenant, app string, files fs.FS) (applied []string, err error)
 	// Doubts returns sentences about migrations that were applied as other text, or are applied in
@@ -76,7 +78,8 @@ func runs(name string) bool {
 // installs reports whether a file can have to do with what a deploy installs.
 func installs(name string) bool { return runs(name) || slices.Contains(manifest.Files(), name) }
 
-// HandlerFiles returns the files of an app or draft, and a text that changes with those that can have to do with what it runs.
+// HandlerFiles returns the files of an app or draft, and a text that changes with those that can
+// have to do with what it runs.
 func (u Unchecked) HandlerFiles(ctx context.Context, tenant, id string) (fs.FS, string, error) {
 	app, err := u.s.store.Head(ctx, tenant, Lookup{ID: id})
 	if err != nil {
@@ -95,8 +98,11 @@ func deploys(name string) bool {
 	return folder == string(handlers.Server) || folder == string(handlers.Webhooks) || folder == "migrations"
 }
 
-// readableAgents returns the agents of a manifest, none if it cannot be read: force publishes that, and nobody views the app then.
-func (s *Service) readableAgents(ctx context.Context, tenant, library string) (all []manifest.Agent, readable bool, err error) {
+// readableAgents returns the agents of a manifest, none if it cannot be read: force publishes that,
+// and nobody views the app then.
+func (s *Service) readableAgents(
+	ctx context.Context, tenant, library string,
+) (all []manifest.Agent, readable bool, err error) {
 	m, err := s.nextManifest(ctx, tenant, library)
 	if errs.CodeOf(err) == errs.Conflict {
 		return nil, false, nil
@@ -106,7 +112,9 @@ func (s *Service) readableAgents(ctx context.Context, tenant, library string) (a
 
 // prepare compiles what an app is to run from the files of from, the app itself or its draft, and
 // runs the pending migrations. If there is something to do, it calls check before.
-func (s *Service) prepare(ctx context.Context, app, from App, o PublishOptions, check func() error) (p prepared, err error) {
+func (s *Service) prepare(
+	ctx context.Context, app, from App, o PublishOptions, check func() error,
+) (p prepared, err error) {
 	p.build = &Build{}
 	library, readable := from.LibraryID, true
 	if p.files, err = s.files.Snapshot(ctx, app.Tenant, library); err != nil {
@@ -127,7 +135,9 @@ func (s *Service) prepare(ctx context.Context, app, from App, o PublishOptions, 
 		p.Agents = append(p.Agents, a.Name)
 	}
 	if s.o.Handlers != nil {
-		if p.build, err = s.o.Handlers.Build(ctx, HandlerApp{Tenant: app.Tenant, ID: app.ID}, p.files, len(p.agents) > 0); err != nil {
+		if p.build, err = s.o.Handlers.Build(
+			ctx, HandlerApp{Tenant: app.Tenant, ID: app.ID}, p.files, len(p.agents) > 0,
+		); err != nil {
 			return p, err
 		}
 		p.Routes, p.Warnings = p.build.Routes, p.build.Warnings
@@ -170,7 +180,11 @@ func (s *Service) doubts(ctx context.Context, app, from App, routes []Route) (wa
 	for _, r := range routes {
 		for _, id := range r.Roles() {
 			if !m.HasRole(id) {
-				warnings = append(warnings, r.File+": config.roles has "+strconv.Quote(id)+", which is no role of the manifest, so nobody has it.")
+				warnings = append(
+					warnings,
+					r.File+": config.roles has "+strconv.Quote(id)+
+						", which is no role of the manifest, so nobody has it.",
+				)
 			}
 		}
 	}
@@ -179,7 +193,9 @@ func (s *Service) doubts(ctx context.Context, app, from App, routes []Route) (wa
 
 // migrate runs the pending migrations of an app, and returns what is doubtful about some. Strict
 // makes the first doubt an error.
-func (s *Service) migrate(ctx context.Context, app App, files *libraries.Snapshot, strict bool) (applied, doubts []string, err error) {
+func (s *Service) migrate(
+	ctx context.Context, app App, files *libraries.Snapshot, strict bool,
+) (applied, doubts []string, err error) {
 	if s.o.Workspaces == nil || !files.Has(func(name string) bool { return strings.HasPrefix(name, "migrations/") }) {
 		return nil, nil, nil
 	}
@@ -194,7 +210,8 @@ func (s *Service) migrate(ctx context.Context, app App, files *libraries.Snapsho
 	return applied, doubts, err
 }
 
-// install makes an app run what was prepared, if the files of the library are still the same. The app is locked.
+// install makes an app run what was prepared, if the files of the library are still the same. The
+// app is locked.
 func (s *Service) install(ctx context.Context, app App, library string, p prepared) error {
 	now, err := s.files.Snapshot(ctx, app.Tenant, library)
 	if err != nil {
@@ -215,11 +232,13 @@ func (s *Service) install(ctx context.Context, app App, library string, p prepar
 	return s.o.Agents.Install(ctx, of, p.agents, p.tools())
 }
 
-// Deploy compiles the handlers of an app, runs its pending migrations, and makes it run the handlers, with the manifest in its files, from
-// now on. When it fails the app runs what it ran before; a migration that fails leaves those before it applied. An app that came from another tenant becomes the caller's, as
-// whom its handlers run. It needs the permission write.
-// Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft, a manifest, a handler or a migration that is wrong, naming file and
-// line; errs.Conflict for files that change meanwhile; errs.Unavailable if too many scripts run.
+// Deploy compiles the handlers of an app, runs its pending migrations, and makes it run the
+// handlers, with the manifest in its files, from now on. When it fails the app runs what it ran
+// before; a migration that fails leaves those before it applied. An app that came from another
+// tenant becomes the caller's, as whom its handlers run. It needs the permission write.
+// Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft, a manifest, a handler or a
+// migration that is wrong, naming file and line; errs.Conflict for files that change meanwhile;
+// errs.Unavailable if too many scripts run.
 func (s *Service) Deploy(ctx context.Context, id string, o PublishOptions) (v Shown, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -264,9 +283,10 @@ func (s *Service) Deploy(ctx context.Context, id string, o PublishOptions) (v Sh
 	return v, err
 }
 
-// deployCopy deploys the copy of an app, of the caller, and returns it as it is then. An app that came from another tenant, or was never
-// deployed, has run nothing that somebody here has chosen to run, and its copy runs nothing either. Deployed is nil for a copy that has
-// nothing to deploy, and has a warning for one that is not deployed.
+// deployCopy deploys the copy of an app, of the caller, and returns it as it is then. An app that
+// came from another tenant, or was never deployed, has run nothing that somebody here has chosen to
+// run, and its copy runs nothing either. Deployed is nil for a copy that has nothing to deploy, and
+// has a warning for one that is not deployed.
 func (s *Service) deployCopy(ctx context.Context, of App, v Shown) Shown {
 	files, err := s.files.Snapshot(ctx, v.Tenant, v.LibraryID)
 	var agents []manifest.Agent
@@ -291,7 +311,10 @@ func (s *Service) deployCopy(ctx context.Context, of App, v Shown) Shown {
 		}
 		why = errs.MessageOf(err)
 	}
-	v.Deployed = &Deployed{Warnings: []string{"The copy runs no handlers and agents until it is deployed, with POST /api/apps/" + v.ID + "/_deploy. " + why}}
+	v.Deployed = &Deployed{
+		Warnings: []string{"The copy runs no handlers and agents until it is deployed, with POST /api/apps/" + v.ID +
+			"/_deploy. " + why},
+	}
 	return v
 }
 
@@ -340,7 +363,8 @@ type Running struct {
 	Env map[string]string // the values of the app's variables, in the clear: for the handlers alone
 }
 
-// Running returns what the handlers of an app or draft run with, as it was a second ago at most. Errors: errs.NotFound.
+// Running returns what the handlers of an app or draft run with, as it was a second ago at most.
+// Errors: errs.NotFound.
 func (u Unchecked) Running(ctx context.Context, tenant, id string) (Running, error) {
 	return u.s.running.Get(ctx, tenant, id, func() (Running, error) {
 		app, err := u.s.store.Head(ctx, tenant, Lookup{ID: id})

@@ -11,8 +11,8 @@ import (
 // Diff is what a draft changes.
 type Diff = drafts.Diff
 
-// Diff returns what the draft of an app changes. It is for those who may change the app. Errors: errs.NotFound, also for an app
-// without a draft; errs.Forbidden.
+// Diff returns what the draft of an app changes. It is for those who may change the app. Errors:
+// errs.NotFound, also for an app without a draft; errs.Forbidden.
 func (s *Service) Diff(ctx context.Context, id string) (Diff, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -47,14 +47,18 @@ func (s *Service) sameDefn(a, b App) (bool, error) {
 	return maps.Equal(one, other), err
 }
 
-// fieldDiffs returns the fields that a draft changes; a variable that is new, or one less, is in defn.
+// fieldDiffs returns the fields that a draft changes; a variable that is new, or one less, is in
+// defn.
 func (s *Service) fieldDiffs(app, d App) ([]drafts.FieldDiff, error) {
 	all, err := drafts.FieldDiffs([]drafts.Field{
 		{Name: "name", Before: app.Name, After: d.Name}, {Name: "slug", Before: app.Slug, After: d.Slug},
-		{Name: "description", Before: app.Description, After: d.Description}, {Name: "defn", Before: app.Defn, After: d.Defn},
-		{Name: "settings", Before: app.Settings, After: d.Settings}, {Name: "folderId", Before: app.FolderID, After: d.FolderID},
+		{Name: "description", Before: app.Description, After: d.Description},
+		{Name: "defn", Before: app.Defn, After: d.Defn},
+		{Name: "settings", Before: app.Settings, After: d.Settings},
+		{Name: "folderId", Before: app.FolderID, After: d.FolderID},
 		{Name: "datasets", Before: listed(app.Datasets), After: listed(d.Datasets)},
-		{Name: "source", Before: app.Source, After: d.Source}, {Name: "sourceId", Before: app.SourceID, After: d.SourceID},
+		{Name: "source", Before: app.Source, After: d.Source},
+		{Name: "sourceId", Before: app.SourceID, After: d.SourceID},
 	})
 	if err != nil {
 		return nil, err

@@ -9,15 +9,19 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
 
-// digest changes with everything of an app that a draft changes, but the files. Every change of a variable sets DefnUpdatedAt; the
-// encrypted values change with the key of the program, too.
+// digest changes with everything of an app that a draft changes, but the files. Every change of a
+// variable sets DefnUpdatedAt; the encrypted values change with the key of the program, too.
 func digest(app App) string {
-	return guard.Version(app.Name, app.Slug, app.Description, app.Defn, app.DefnUpdatedAt, app.Settings, app.FolderID, app.Source, app.SourceID, versionOf(app.Datasets))
+	return guard.Version(
+		app.Name, app.Slug, app.Description, app.Defn, app.DefnUpdatedAt, app.Settings, app.FolderID,
+		app.Source, app.SourceID, versionOf(app.Datasets),
+	)
 }
 
-// Commit publishes the draft of an app: the app gets its name, slug, description, definition, settings, folder, bindings, source and
-// files, all or nothing, and the draft is gone. It compiles the handlers of the draft and runs its pending migrations before, as Deploy does, and the
-// app runs these handlers from then on. o.Force publishes it over changes that were made to the app
+// Commit publishes the draft of an app: the app gets its name, slug, description, definition,
+// settings, folder, bindings, source and files, all or nothing, and the draft is gone. It compiles
+// the handlers of the draft and runs its pending migrations before, as Deploy does, and the app
+// runs these handlers from then on. o.Force publishes it over changes that were made to the app
 // since the draft began, and with a manifest that cannot be read, which closes the app to all
 // viewers. It needs the permission edit. Errors: errs.Invalid for a manifest that cannot be read, a
 // handler or a migration that is wrong, with file and line; errs.NotFound, also for an app without
@@ -32,7 +36,8 @@ func (s *Service) Commit(ctx context.Context, id string, o PublishOptions) (v Sh
 	if err != nil {
 		return Shown{}, err
 	}
-	p, err := s.prepare(ctx, App{Tenant: a.Tenant, ID: *d.EditingID}, d, o, func() error { // which may take seconds, and so comes before the transaction
+	p, err := s.prepare(ctx, App{Tenant: a.Tenant, ID: *d.EditingID}, d, o, func() error {
+		// which may take seconds, and so comes before the transaction
 		return s.store.InTx(ctx, func(ctx context.Context) error {
 			_, _, _, err := s.committable(ctx, a, id, o.Force)
 			return err
@@ -68,7 +73,9 @@ func (s *Service) Commit(ctx context.Context, id string, o PublishOptions) (v Sh
 }
 
 // committable is Committable for a draft whose manifest can be read, too.
-func (s *Service) committable(ctx context.Context, a actor.Actor, id string, force bool) (app App, grant Grant, d App, err error) {
+func (s *Service) committable(
+	ctx context.Context, a actor.Actor, id string, force bool,
+) (app App, grant Grant, d App, err error) {
 	if app, grant, d, err = s.rules.Committable(ctx, a, id, force); err != nil || force {
 		return app, grant, d, err
 	}
@@ -79,7 +86,11 @@ func (s *Service) committable(ctx context.Context, a actor.Actor, id string, for
 func (s *Service) checkManifest(ctx context.Context, d App) error {
 	_, err := s.nextManifest(ctx, d.Tenant, d.LibraryID)
 	if errs.CodeOf(err) == errs.Conflict {
-		return errs.New(errs.Invalid, "%s\nThe app could not be viewed with this manifest: correct it, or publish it as it is with _commit?force=true.", errs.MessageOf(err))
+		return errs.New(
+			errs.Invalid,
+			"%s\nThe app could not be viewed with this manifest: correct it, or publish it as it is with _commit?force=true.",
+			errs.MessageOf(err),
+		)
 	}
 	return err
 }

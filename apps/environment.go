@@ -14,8 +14,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
 )
 
-// The environment of an app is what its handlers get as env: names with secret values. The names are in the member env of the
-// definition, each with entity.Mask; the values are encrypted beside it, bound to the row.
+// The environment of an app is what its handlers get as env: names with secret values. The names
+// are in the member env of the definition, each with entity.Mask; the values are encrypted beside
+// it, bound to the row.
 
 // Where the values are sealed.
 const (
@@ -70,7 +71,8 @@ func acceptEntryPoint(was, is json.RawMessage) error {
 	return nil
 }
 
-// redefine changes the definition of an app; edit gets its members. DefnUpdatedAt is the time when something is different then.
+// redefine changes the definition of an app; edit gets its members. DefnUpdatedAt is the time when
+// something is different then.
 func (s *Service) redefine(app *App, edit func(defn map[string]json.RawMessage) error) error {
 	was, wasSealed := app.Defn, app.Sealed
 	defn, err := members("defn", app.Defn)
@@ -90,8 +92,8 @@ func (s *Service) redefine(app *App, edit func(defn map[string]json.RawMessage) 
 	return nil
 }
 
-// setEnv changes variables of an app, and their names in the members of its definition; nil removes one, and entity.Mask keeps its
-// value.
+// setEnv changes variables of an app, and their names in the members of its definition; nil removes
+// one, and entity.Mask keeps its value.
 func (s *Service) setEnv(app *App, defn map[string]json.RawMessage, vars map[string]*string) error {
 	env, err := s.env.Change(app.fields(), vars)
 	if err != nil {
@@ -183,13 +185,18 @@ func (s *Service) unset(app App, id string, m manifest.Manifest) (warnings []str
 	names, err := s.env.Names(app.fields())
 	for _, v := range m.Env {
 		if v.Required && !slices.Contains(names, v.Name) {
-			warnings = append(warnings, "The manifest requires the variable "+v.Name+", which has no value: set it with PUT /api/apps/"+id+"/environment/"+v.Name+".")
+			warnings = append(
+				warnings,
+				"The manifest requires the variable "+v.Name+", which has no value: set it with PUT /api/apps/"+id+
+					"/environment/"+v.Name+".",
+			)
 		}
 	}
 	return warnings, err
 }
 
-// SetVariable sets a variable of an app. It needs the permission write. Errors: errs.NotFound; errs.Forbidden; errs.Invalid.
+// SetVariable sets a variable of an app. It needs the permission write. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid.
 func (s *Service) SetVariable(ctx context.Context, id, name, value string) (Shown, error) {
 	return s.changeShown(ctx, id, toWrite, func(_ context.Context, _ drafts.Caller, app *App) error {
 		return s.redefine(app, func(defn map[string]json.RawMessage) error {
@@ -198,8 +205,8 @@ func (s *Service) SetVariable(ctx context.Context, id, name, value string) (Show
 	})
 }
 
-// RemoveVariable removes a variable of an app. It needs the permission write. Errors: errs.NotFound, also for one that is not there;
-// errs.Forbidden.
+// RemoveVariable removes a variable of an app. It needs the permission write. Errors:
+// errs.NotFound, also for one that is not there; errs.Forbidden.
 func (s *Service) RemoveVariable(ctx context.Context, id, name string) error {
 	return s.change(ctx, id, toWrite, func(_ context.Context, _ drafts.Caller, app *App) error {
 		return s.redefine(app, func(defn map[string]json.RawMessage) error {

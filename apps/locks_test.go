@@ -24,7 +24,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// counted returns a world on a database, and a Service over the same one whose statements are counted.
+// counted returns a world on a database, and a Service over the same one whose statements are
+// counted.
 func counted(t *testing.T, whole *bun.DB) (w *world, s *apps.Service, db *bun.DB, statements *dbtest.Counter) {
 	t.Helper()
 	w = newWorld(t, whole)
@@ -32,7 +33,8 @@ func counted(t *testing.T, whole *bun.DB) (w *world, s *apps.Service, db *bun.DB
 	return w, w.service(t, db), db, statements
 }
 
-// before returns a Service over a database that calls do once, before the first statement with a text.
+// before returns a Service over a database that calls do once, before the first statement with a
+// text.
 func before(t *testing.T, w *world, db *bun.DB, text string, do func()) *apps.Service {
 	t.Helper()
 	done := false
@@ -44,7 +46,8 @@ func before(t *testing.T, w *world, db *bun.DB, text string, do func()) *apps.Se
 	}))
 }
 
-// TestPurgeLeavesRestoredApp: an app that is restored while a purge looks at it either stays, or cannot be restored.
+// TestPurgeLeavesRestoredApp: an app that is restored while a purge looks at it either stays, or
+// cannot be restored.
 func TestPurgeLeavesRestoredApp(t *testing.T) {
 	is, db := is.New(t), dbtest.Postgres(t)
 	w := newWorld(t, db)
@@ -63,7 +66,8 @@ func TestPurgeLeavesRestoredApp(t *testing.T) {
 	is.Equal(errors.Is(err, errs.NotFound), purged == nil)
 }
 
-// TestCopyChecksLockedApp: nobody copies an app by a share that has ended, or the draft of an app as what it no longer is.
+// TestCopyChecksLockedApp: nobody copies an app by a share that has ended, or the draft of an app
+// as what it no longer is.
 func TestCopyChecksLockedApp(t *testing.T) {
 	is, db := is.New(t), dbtest.Postgres(t)
 	w := newWorld(t, db)
@@ -81,8 +85,8 @@ func TestCopyChecksLockedApp(t *testing.T) {
 	is.Equal(errs.MessageOf(err), "This is the draft of an app: copy the app itself.")
 }
 
-// TestPrincipalsAreHeldFirst: whoever renames or removes a principal locks that first and apps then, and an app before its shares. In
-// another order two transactions would wait for each other.
+// TestPrincipalsAreHeldFirst: whoever renames or removes a principal locks that first and apps
+// then, and an app before its shares. In another order two transactions would wait for each other.
 func TestPrincipalsAreHeldFirst(t *testing.T) {
 	is := is.New(t)
 	w, s, _, statements := counted(t, dbtest.Postgres(t))
@@ -103,13 +107,17 @@ func TestPrincipalsAreHeldFirst(t *testing.T) {
 	}{
 		{"PutShare", func() error { return second(s.PutShare(jo, v.ID, "mia", level(shares.None))) }},
 		{"DeleteShare", func() error { return s.DeleteShare(jo, v.ID, "mia") }},
-		{"Sharing", func() error { return s.Sharing(jo, v.ID, nil, func(context.Context, string) error { return nil }) }},
+		{"Sharing", func() error {
+			return s.Sharing(jo, v.ID, nil, func(context.Context, string) error { return nil })
+		}},
 		{"SetFavorite", func() error { return second(s.SetFavorite(jo, v.ID, true)) }},
 		{"SetFavorite false", func() error { return second(s.SetFavorite(jo, v.ID, false)) }},
 		{"Copy", func() error { return second(s.Copy(jo, v.ID, nil)) }},
 		{"Edit", func() error { return second(s.Edit(jo, v.ID, false)) }},
 		{"Import", func() error {
-			_, _, err := s.Unchecked().Type().Transferer.Import(jo, "acme", exported, entity.ImportOptions{Rule: entity.Overwrite, Owner: "jo"})
+			_, _, err := s.Unchecked().Type().Transferer.Import(
+				jo, "acme", exported, entity.ImportOptions{Rule: entity.Overwrite, Owner: "jo"},
+			)
 			return err
 		}},
 		{"SetOwner", func() error { return second(s.SetOwner(jo, v.ID, "mia")) }},
@@ -122,7 +130,10 @@ func TestPrincipalsAreHeldFirst(t *testing.T) {
 		held := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, "FOR KEY SHARE") })
 		locked := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, "FOR NO KEY UPDATE") })
 		if held < 0 || locked < 0 || locked < held {
-			t.Errorf("%s holds the principal with statement %d and locks the app with statement %d", c.name, held, locked)
+			t.Errorf(
+				"%s holds the principal with statement %d and locks the app with statement %d", c.name, held,
+				locked,
+			)
 		}
 	}
 
@@ -160,7 +171,11 @@ func TestFailedLookupIsNoMissingTag(t *testing.T) {
 	is.Equal(w.AddTag(jo, v.ID, id), fault)
 	_, err := w.Bind(jo, v.ID, "sales", func(d *apps.Dataset) { d.DatasetID = id })
 	is.Equal(err, fault)
-	_, err = w.Create(jo, apps.App{Type: apps.Report, Name: "x", Datasets: []apps.Dataset{{Alias: "sales", DatasetID: id}}})
+	_, err = w.Create(jo, apps.App{
+		Type:     apps.Report,
+		Name:     "x",
+		Datasets: []apps.Dataset{{Alias: "sales", DatasetID: id}},
+	})
 	is.Equal(err, fault)
 }
 
@@ -213,7 +228,8 @@ func TestReadsWithoutDefn(t *testing.T) {
 	}
 }
 
-// TestManagedApp: who may write an app that came from another tenant gets an error that names where to change it, and others one that names what they need.
+// TestManagedApp: who may write an app that came from another tenant gets an error that names where
+// to change it, and others one that names what they need.
 func TestManagedApp(t *testing.T) {
 	is, db := is.New(t), dbtest.SQLite(t)
 	w := newWorld(t, db)
@@ -233,7 +249,8 @@ func TestManagedApp(t *testing.T) {
 	}
 }
 
-// TestReassignLocksAppsFirst and then their drafts, as a commit does: in another order the two would wait for each other.
+// TestReassignLocksAppsFirst and then their drafts, as a commit does: in another order the two
+// would wait for each other.
 func TestReassignLocksAppsFirst(t *testing.T) {
 	is := is.New(t)
 	w, s, db, statements := counted(t, dbtest.Postgres(t))
@@ -255,7 +272,8 @@ func TestReassignLocksAppsFirst(t *testing.T) {
 	is.True(strings.Contains(locks[1], "editing_id IS NOT NULL"))
 }
 
-// TestViewsOfLockedApp are written while somebody changes the app. What cannot be written keeps nobody from reading.
+// TestViewsOfLockedApp are written while somebody changes the app. What cannot be written keeps
+// nobody from reading.
 func TestViewsOfLockedApp(t *testing.T) {
 	is, db := is.New(t), dbtest.Postgres(t)
 	w, store := newWorld(t, db), bunstore.New(db)
@@ -270,7 +288,10 @@ func TestViewsOfLockedApp(t *testing.T) {
 		is.Equal(len(all), 1)
 
 		ctx, c := bunx.For(ctx, db, "acme")
-		is.NoErr(c.One(ctx, "App", `SELECT id FROM tc_apps WHERE tenant_id = 'acme' AND id = $1 FOR UPDATE`, []any{other.ID}, new(string)))
+		is.NoErr(c.One(
+			ctx, "App", `SELECT id FROM tc_apps WHERE tenant_id = 'acme' AND id = $1 FOR UPDATE`,
+			[]any{other.ID}, new(string),
+		))
 		is.NoErr(w.Visit(jo, other.ID))
 		all, err = w.Recent(jo)
 		is.NoErr(err)
@@ -291,7 +312,10 @@ func TestDiscardManagedDraft(t *testing.T) {
 		v := w.create(t, jo)
 		_, err := w.Edit(jo, v.ID, false)
 		is.NoErr(err)
-		_, err = bunstore.New(db).Update(jo, "acme", apps.Lookup{ID: v.ID}, func(app *apps.App) error { app.IsManaged = true; return nil })
+		_, err = bunstore.New(db).Update(jo, "acme", apps.Lookup{ID: v.ID}, func(app *apps.App) error {
+			app.IsManaged = true
+			return nil
+		})
 		is.NoErr(err)
 		_, err = w.Commit(jo, v.ID, apps.PublishOptions{Force: true})
 		is.True(errors.Is(err, errs.Forbidden))
@@ -299,7 +323,8 @@ func TestDiscardManagedDraft(t *testing.T) {
 	})
 }
 
-// TestDraftPublishesSource: what a draft has of source and sourceId is in its diff and is published.
+// TestDraftPublishesSource: what a draft has of source and sourceId is in its diff and is
+// published.
 func TestDraftPublishesSource(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open(t))
@@ -314,7 +339,11 @@ func TestDraftPublishesSource(t *testing.T) {
 		diff, err := w.Diff(jo, v.ID)
 		is.NoErr(err)
 		is.Equal(len(diff.Fields), 2)
-		is.Equal(diff.Fields[0], drafts.FieldDiff{Name: "source", Before: json.RawMessage(`null`), After: json.RawMessage(`"github"`)})
+		is.Equal(diff.Fields[0], drafts.FieldDiff{
+			Name:   "source",
+			Before: json.RawMessage(`null`),
+			After:  json.RawMessage(`"github"`),
+		})
 		v, err = w.Commit(jo, v.ID, apps.PublishOptions{})
 		is.NoErr(err)
 		is.Equal(*v.Source+" "+*v.SourceID, "github acme/sales")

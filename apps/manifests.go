@@ -13,10 +13,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
-// An app that was deployed has the manifest of its last deploy: a file that is written waits for the
-// next one, as code does. It is a file in a library of its own kind, with the id of the app's: so
-// its bytes are shared with the app's files, and it travels and is counted as they are. An app that
-// was never deployed, and a draft, have the manifest in their files.
+// An app that was deployed has the manifest of its last deploy: a file that is written waits for
+// the next one, as code does. It is a file in a library of its own kind, with the id of the app's:
+// so its bytes are shared with the app's files, and it travels and is counted as they are. An app
+// that was never deployed, and a draft, have the manifest in their files.
 
 // manifestRead is what reading a manifest has led to.
 type manifestRead struct {
@@ -61,8 +61,11 @@ func (s *Service) manifestIn(ctx context.Context, files *Files, tenant, library 
 	return manifest.Manifest{}, nil
 }
 
-// readManifest returns the manifest in a file, or why it cannot be read. A content is read once, as it never changes.
-func (s *Service) readManifest(ctx context.Context, files *Files, tenant, library string, f File) (manifest.Manifest, error) {
+// readManifest returns the manifest in a file, or why it cannot be read. A content is read once, as
+// it never changes.
+func (s *Service) readManifest(
+	ctx context.Context, files *Files, tenant, library string, f File,
+) (manifest.Manifest, error) {
 	if m, ok := s.manifests.Get(tenant, f.Path+"/"+f.ContentID); ok {
 		return m.manifest, m.err
 	}

@@ -34,8 +34,8 @@ func (s *Service) Seen(ctx context.Context, ids []string) (map[string]Shown, err
 // may be long.
 func (s *Service) Drafts(ctx context.Context) ([]Shown, error) { return s.reader.Drafts(ctx) }
 
-// Draft returns the draft of an app, which may be named by either's id. It is for those who may change
-// the app. Errors: errs.NotFound; errs.Forbidden.
+// Draft returns the draft of an app, which may be named by either's id. It is for those who may
+// change the app. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Draft(ctx context.Context, id string) (Shown, error) {
 	return s.reader.Draft(ctx, id)
 }
@@ -67,9 +67,9 @@ func (s *Service) Ref(ctx context.Context, id string) (entity.Ref, error) {
 	return s.common.Ref(ctx, id)
 }
 
-// Files returns a page of the files of an app, sorted by path (the default) or updatedAt, to those who
-// see its insides. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a sort or cursor that
-// does not fit.
+// Files returns a page of the files of an app, sorted by path (the default) or updatedAt, to those
+// who see its insides. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a sort or cursor
+// that does not fit.
 func (s *Service) Files(ctx context.Context, id string, q paging.Query) (paging.Page[File], error) {
 	return s.common.Files(ctx, id, q)
 }
@@ -80,9 +80,9 @@ func (s *Service) OpenFile(ctx context.Context, id, path string) (File, io.ReadS
 	return s.common.OpenFile(ctx, id, path)
 }
 
-// PutFile writes a file of an app or a draft, over the one that has the path already. It is for those
-// who may edit it. Without a content type it gets that of the path's extension. The row of the app
-// stays as it is. After an error the file is as it was.
+// PutFile writes a file of an app or a draft, over the one that has the path already. It is for
+// those who may edit it. Without a content type it gets that of the path's extension. The row of
+// the app stays as it is. After an error the file is as it was.
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a bad path or content type; errs.Conflict
 // for a path that differs from another one only in case, or that is a folder, and for a draft that
 // somebody else edits; errs.TooLarge; content's own, as it is.
@@ -98,8 +98,8 @@ func (s *Service) DeleteFile(ctx context.Context, id, path string) error {
 	return s.common.DeleteFile(ctx, id, path)
 }
 
-// Shares returns the shares of an app, ordered by principal, to those who see its insides. A draft has
-// those of its app. Errors: errs.NotFound; errs.Forbidden.
+// Shares returns the shares of an app, ordered by principal, to those who see its insides. A draft
+// has those of its app. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Shares(ctx context.Context, id string) ([]Share, error) {
 	return s.common.Shares(ctx, id)
 }
@@ -110,8 +110,8 @@ func (s *Service) Share(ctx context.Context, id, principal string) (Share, error
 	return s.common.Share(ctx, id, principal)
 }
 
-// PutShare shares an app with a principal, or changes the share: edit gets the share that is there, or
-// one that grants nothing. It is for those who may share the app. A role that it adds must be
+// PutShare shares an app with a principal, or changes the share: edit gets the share that is there,
+// or one that grants nothing. It is for those who may share the app. A role that it adds must be
 // known. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also for an unknown
 // principal; errs.Conflict for roles that cannot be read.
 func (s *Service) PutShare(
@@ -126,8 +126,8 @@ func (s *Service) DeleteShare(ctx context.Context, id, principal string) error {
 	return s.common.DeleteShare(ctx, id, principal)
 }
 
-// Sharing calls do with the id of an app that the caller may share, in a transaction in which nobody
-// else changes or removes the app. Errors: those of do; errs.NotFound; errs.Forbidden;
+// Sharing calls do with the id of an app that the caller may share, in a transaction in which
+// nobody else changes or removes the app. Errors: those of do; errs.NotFound; errs.Forbidden;
 // errs.Invalid for a draft and for unknown roles; errs.Conflict for roles that cannot be read.
 func (s *Service) Sharing(
 	ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error,

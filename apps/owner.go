@@ -6,9 +6,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 )
 
-// RunsAs returns the principal as whom webhooks and agents of the app run, "" for nobody. It is the owner, whose rights they have. An app that
-// somebody else has passed on to its owner runs as nobody until the owner deploys it, or a superuser does: nobody gets the
-// rights of others by making them the owner of code.
+// RunsAs returns the principal as whom webhooks and agents of the app run, "" for nobody. It is the
+// owner, whose rights they have. An app that somebody else has passed on to its owner runs as
+// nobody until the owner deploys it, or a superuser does: nobody gets the rights of others by
+// making them the owner of code.
 func (a App) RunsAs() string {
 	if a.AwaitsOwner {
 		return ""
@@ -30,7 +31,8 @@ func (a *App) deployedBy(by actor.Actor) {
 	a.AwaitsOwner = a.AwaitsOwner && !speaks(by, a.Tenant, a.OwnerID)
 }
 
-// caller returns the actor in ctx, and a superuser of the tenant where there is none: the program itself.
+// caller returns the actor in ctx, and a superuser of the tenant where there is none: the program
+// itself.
 func caller(ctx context.Context, tenant string) actor.Actor {
 	a, err := actor.From(ctx)
 	if err != nil {

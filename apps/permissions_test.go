@@ -80,7 +80,12 @@ func TestPermissions(t *testing.T) {
 					reads.ReadOnly = true
 					is.Equal(granted(apps.PermissionsOf(reads, apps.App{Type: tier, OwnerID: c.owner}, c.grant)), "")
 					managed := strings.ReplaceAll(c.names, "Edit ", "")
-					is.Equal(granted(apps.PermissionsOf(jo, apps.App{Type: tier, OwnerID: c.owner, IsManaged: true}, c.grant)), managed)
+					is.Equal(
+						granted(apps.PermissionsOf(
+							jo, apps.App{Type: tier, OwnerID: c.owner, IsManaged: true}, c.grant,
+						)),
+						managed,
+					)
 				})
 			}
 		}
@@ -99,10 +104,15 @@ func only(names, one string) string {
 	return ""
 }
 
-// TestRoleInOwningTeam: at an app of a team the role in that team counts, and with a share the highest one over all teams.
+// TestRoleInOwningTeam: at an app of a team the role in that team counts, and with a share the
+// highest one over all teams.
 func TestRoleInOwningTeam(t *testing.T) {
 	is := is.New(t)
-	jo := actor.Actor{Tenant: "acme", User: "jo", Teams: map[string]actor.Role{team: actor.Member, "other": actor.Admin}}
+	jo := actor.Actor{
+		Tenant: "acme",
+		User:   "jo",
+		Teams:  map[string]actor.Role{team: actor.Member, "other": actor.Admin},
+	}
 	app := apps.App{Type: apps.Report, OwnerID: team}
 	is.Equal(granted(apps.PermissionsOf(jo, app, shares.Grant{})), "Bind Run")
 	is.True(apps.PermissionsOf(jo, app, shares.Grant{Level: shares.Write}).Write)

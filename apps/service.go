@@ -30,11 +30,16 @@ type Shown struct {
 	Favorite          bool       // the caller has marked the app, of a draft its app
 	Chats             bool       // the caller may use language models
 	Inside            bool       // the caller sees the insides: files as they are written, variables and shares
-	Examines          bool       // the caller sees what handlers have done: may change the app, also with a token that can only read
-	Deployed          *Deployed  // what Deploy, Commit or Copy has deployed; nil from all others, and from a Copy with nothing to deploy
+	// the caller sees what handlers have done: may change the app, also with a token that can only
+	// read
+	Examines bool
+	// what Deploy, Commit or Copy has deployed; nil from all others, and from a Copy with nothing
+	// to deploy
+	Deployed *Deployed
 }
 
-// Definition returns Defn as the caller may read it: the names of the variables are for those who see the insides.
+// Definition returns Defn as the caller may read it: the names of the variables are for those who
+// see the insides.
 func (v Shown) Definition() json.RawMessage {
 	if v.Inside || v.Sealed == "" {
 		return v.Defn
@@ -55,7 +60,8 @@ func canView(a actor.Actor, app App, grant Grant) bool {
 	return PermissionsOf(a, app, grant).Run
 }
 
-// canExport reports whether an actor may export an app, which is for superusers, as all archives are.
+// canExport reports whether an actor may export an app, which is for superusers, as all archives
+// are.
 func canExport(a actor.Actor, app App) bool {
 	return a.Superuser && !a.ReadOnly && app.EditingID == nil
 }
@@ -88,7 +94,9 @@ func (s *Service) show(ctx context.Context, a actor.Actor, all []App, grants map
 	for i, app := range all {
 		grant := grants[originals[i]]
 		v := Shown{
-			App: app, Permissions: PermissionsOf(a, app, grant), CanView: canView(a, app, grant), CanExport: canExport(a, app), Favorite: favorites[originals[i]], Chats: chats, Inside: inside(a, app, grant),
+			App: app, Permissions: PermissionsOf(a, app, grant), CanView: canView(a, app, grant),
+			CanExport: canExport(a, app), Favorite: favorites[originals[i]],
+			Chats: chats, Inside: inside(a, app, grant),
 			Examines: toWrite.has(PermissionsOf(reads, app, grant)),
 		}
 		if app.Lock.Lives(now) {
@@ -122,15 +130,23 @@ type need struct {
 }
 
 var (
-	toWrite = need{func(p Permissions) bool { return p.Write }, fmt.Sprintf("This needs the role %s at a report app and %s at a full app, and %s.",
+	toWrite = need{func(p Permissions) bool {
+		return p.Write
+	}, fmt.Sprintf("This needs the role %s at a report app and %s at a full app, and %s.",
 		writer(Report), writer(Full), accessToWrite), false}
-	toEdit        = need{func(p Permissions) bool { return p.Edit }, toWrite.what, true}
-	toRun         = need{func(p Permissions) bool { return p.Run }, needs(roleToRun, "to own the app or to have a share of it"), false}
-	toPurge       = need{func(p Permissions) bool { return p.Purge }, needs(roleToPurge, accessToWrite), false}
-	toShare       = need{func(p Permissions) bool { return p.Share }, needs(roleToShare, accessToWrite), false}
-	toTag         = need{func(p Permissions) bool { return p.AssignTags }, needs(roleToAssignTags, accessToWrite), false}
+	toEdit = need{func(p Permissions) bool { return p.Edit }, toWrite.what, true}
+	toRun  = need{func(p Permissions) bool {
+		return p.Run
+	}, needs(roleToRun, "to own the app or to have a share of it"), false}
+	toPurge = need{func(p Permissions) bool { return p.Purge }, needs(roleToPurge, accessToWrite), false}
+	toShare = need{func(p Permissions) bool { return p.Share }, needs(roleToShare, accessToWrite), false}
+	toTag   = need{func(p Permissions) bool {
+		return p.AssignTags
+	}, needs(roleToAssignTags, accessToWrite), false}
 	toBind        = need{func(p Permissions) bool { return p.Bind }, needs(roleToBind, accessToWrite), false}
-	toChangeOwner = need{func(p Permissions) bool { return p.ChangeOwner }, needs(roleToChangeOwner, accessToWrite), false}
+	toChangeOwner = need{func(p Permissions) bool {
+		return p.ChangeOwner
+	}, needs(roleToChangeOwner, accessToWrite), false}
 )
 
 const accessToWrite = "to own the app or to have a share with accessLevel 2"
@@ -155,20 +171,27 @@ func (n need) check(a actor.Actor, app App, grant Grant) error {
 	return errs.New(errs.Forbidden, "%s %s", n.what, actor.RoleHint)
 }
 
-// change changes an app whose caller has a permission. edit gets the caller and the stored app; what no edit sets is put back.
-func (s *Service) change(ctx context.Context, id string, n need, edit func(ctx context.Context, who drafts.Caller, app *App) error) error {
+// change changes an app whose caller has a permission. edit gets the caller and the stored app;
+// what no edit sets is put back.
+func (s *Service) change(
+	ctx context.Context, id string, n need, edit func(ctx context.Context, who drafts.Caller, app *App) error,
+) error {
 	_, _, err := s.rules.Change(ctx, id, n.check, edit)
 	return err
 }
 
 // changeBeside is change for what an app has beside its row: updatedAt stays.
-func (s *Service) changeBeside(ctx context.Context, id string, n need, edit func(ctx context.Context, who drafts.Caller, app *App) error) error {
+func (s *Service) changeBeside(
+	ctx context.Context, id string, n need, edit func(ctx context.Context, who drafts.Caller, app *App) error,
+) error {
 	_, _, err := s.rules.ChangeBeside(ctx, id, n.check, edit)
 	return err
 }
 
 // changeShown is change that returns the app as the caller sees it.
-func (s *Service) changeShown(ctx context.Context, id string, n need, edit func(ctx context.Context, who drafts.Caller, app *App) error) (Shown, error) {
+func (s *Service) changeShown(
+	ctx context.Context, id string, n need, edit func(ctx context.Context, who drafts.Caller, app *App) error,
+) (Shown, error) {
 	return s.presenter.Change(ctx, id, n.check, edit)
 }
 
@@ -190,14 +213,19 @@ func (s *Service) licensed(ctx context.Context, tenant string, t Tier) error {
 	}
 	ok, err := s.o.Licensed(ctx, tenant, License)
 	if err == nil && !ok {
-		err = errs.New(errs.Forbidden, "This tenant has no license for apps of the type app; those of the type report need none. The operator of this server adds it: tenantcontent tenant license %s --add %s", tenant, License)
+		err = errs.New(
+			errs.Forbidden,
+			"This tenant has no license for apps of the type app; those of the type report need none. The operator of this server adds it: tenantcontent tenant license %s --add %s",
+			tenant, License,
+		)
 	}
 	return err
 }
 
-// Create adds an app with an empty library. It takes Type, Name, Slug, Description, Defn, Settings, FolderID, Datasets, Source and
-// SourceID; the caller owns it. Values in the member env of Defn are secrets. It needs the role Designer, of a full app Admin and
-// the license. Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
+// Create adds an app with an empty library. It takes Type, Name, Slug, Description, Defn, Settings,
+// FolderID, Datasets, Source and SourceID; the caller owns it. Values in the member env of Defn are
+// secrets. It needs the role Designer, of a full app Admin and the license. Errors: errs.Forbidden;
+// errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -214,8 +242,10 @@ func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 	}
 	now := s.stamp()
 	app := App{
-		Tenant: a.Tenant, ID: s.rules.NewID(), Type: in.Type, Name: in.Name, Slug: in.Slug, Description: in.Description, OwnerID: a.User,
-		LibraryID: s.rules.NewID(), FolderID: in.FolderID, Datasets: in.Datasets, Source: in.Source, SourceID: in.SourceID,
+		Tenant: a.Tenant, ID: s.rules.NewID(), Type: in.Type,
+		Name: in.Name, Slug: in.Slug, Description: in.Description, OwnerID: a.User,
+		LibraryID: s.rules.NewID(), FolderID: in.FolderID,
+		Datasets: in.Datasets, Source: in.Source, SourceID: in.SourceID,
 		CreatedAt: now, UpdatedAt: now,
 	}
 	if err := s.define(&app, in.Defn); err != nil {
@@ -235,7 +265,15 @@ func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 		return Shown{}, err
 	}
 	chats, err := s.o.Chats(ctx)
-	return Shown{App: app, Permissions: PermissionsOf(a, app, Grant{}), CanView: canView(a, app, Grant{}), CanExport: canExport(a, app), Chats: chats, Inside: true, Examines: true}, err
+	return Shown{
+		App:         app,
+		Permissions: PermissionsOf(a, app, Grant{}),
+		CanView:     canView(a, app, Grant{}),
+		CanExport:   canExport(a, app),
+		Chats:       chats,
+		Inside:      true,
+		Examines:    true,
+	}, err
 }
 
 // Edit has the fields that an Update changes. A nil field stays as it is.
@@ -247,22 +285,25 @@ type Edit struct {
 	FolderID    **string
 	Source      **string
 	SourceID    **string
-	// Defn has the members of the definition that change, a JSON object: null removes one. Its member env has the variables that
-	// change, as texts: null removes one, and entity.Mask keeps its value.
+	// Defn has the members of the definition that change, a JSON object: null removes one. Its
+	// member env has the variables that change, as texts: null removes one, and entity.Mask keeps
+	// its value.
 	Defn json.RawMessage
 	// Settings has the members that change, a JSON object: null removes one.
 	Settings json.RawMessage
 }
 
-// definition reports whether the edit changes what only a draft or an app of this tenant may change.
+// definition reports whether the edit changes what only a draft or an app of this tenant may
+// change.
 func (e Edit) definition(was, is App) bool {
 	return string(was.Defn) != string(is.Defn) && e.Defn != nil && !onlyEnv(e.Defn)
 }
 
-// Update changes an app or a draft, found by id or natural id. It needs the permission write, for a change of the definition beyond
-// its env edit. A report app can become a full one, which needs the license and the role Admin; the other way is errs.Invalid.
-// Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug, and for a draft that
-// somebody else edits.
+// Update changes an app or a draft, found by id or natural id. It needs the permission write, for a
+// change of the definition beyond its env edit. A report app can become a full one, which needs the
+// license and the role Admin; the other way is errs.Invalid.
+// Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken
+// slug, and for a draft that somebody else edits.
 func (s *Service) Update(ctx context.Context, id string, edit Edit) (Shown, error) {
 	return s.changeShown(ctx, id, toWrite, func(ctx context.Context, who drafts.Caller, app *App) error {
 		was := *app
@@ -324,8 +365,9 @@ func (s *Service) retier(ctx context.Context, who drafts.Caller, app *App, to *T
 	return nil
 }
 
-// Delete marks an app, found by id or natural id, as deleted: no method but Restore and Purge finds it any more. A draft is not
-// deleted but discarded. It needs the permission delete. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
+// Delete marks an app, found by id or natural id, as deleted: no method but Restore and Purge finds
+// it any more. A draft is not deleted but discarded. It needs the permission delete. Errors:
+// errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) Delete(ctx context.Context, id string) error {
 	return s.change(ctx, id, toWrite, func(_ context.Context, _ drafts.Caller, app *App) error {
 		if app.EditingID != nil {
@@ -337,8 +379,9 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// Restore makes a deleted app, found by its id, an app as before; it loses its slug if another app of its owner has that now. It needs
-// the permission restore. Errors: errs.NotFound; errs.Forbidden; errs.Conflict if another app gets the slug at this moment.
+// Restore makes a deleted app, found by its id, an app as before; it loses its slug if another app
+// of its owner has that now. It needs the permission restore. Errors: errs.NotFound;
+// errs.Forbidden; errs.Conflict if another app gets the slug at this moment.
 func (s *Service) Restore(ctx context.Context, id string) (v Shown, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -386,7 +429,8 @@ func (s *Service) deleted(ctx context.Context, a actor.Actor, id string, n need)
 	return app, grant, n.check(a, app, grant)
 }
 
-// Purge removes a deleted app, found by its id, for good, with its draft, files, shares and tokens. It needs the permission purge.
+// Purge removes a deleted app, found by its id, for good, with its draft, files, shares and tokens.
+// It needs the permission purge.
 // Errors: errs.NotFound, also for an app that is not deleted; errs.Forbidden.
 func (s *Service) Purge(ctx context.Context, id string) error {
 	a, err := actor.From(ctx)
@@ -402,10 +446,12 @@ func (s *Service) Purge(ctx context.Context, id string) error {
 	})
 }
 
-// Copy adds an app of the caller with the definition, settings, bindings, tags and files of another one, and the name, "Copy of …"
-// when it is nil. It has no slug, no shares, and no values of its env, which are secrets. It is deployed if the other one was, unless that
-// came from another tenant; that it could not be is in the warnings of Shown.Deployed. It needs the permission copy, and what
-// Create needs. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a name and for a draft.
+// Copy adds an app of the caller with the definition, settings, bindings, tags and files of another
+// one, and the name, "Copy of …" when it is nil. It has no slug, no shares, and no values of its
+// env, which are secrets. It is deployed if the other one was, unless that came from another
+// tenant; that it could not be is in the warnings of Shown.Deployed. It needs the permission copy,
+// and what Create needs. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a name and for a
+// draft.
 func (s *Service) Copy(ctx context.Context, id string, name *string) (v Shown, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -431,8 +477,10 @@ func (s *Service) Copy(ctx context.Context, id string, name *string) (v Shown, e
 		}
 		now := s.stamp()
 		app := App{
-			Tenant: a.Tenant, ID: s.rules.NewID(), Type: of.Type, Name: shortened("Copy of " + of.Name), Description: of.Description,
-			OwnerID: a.User, Settings: of.Settings, LibraryID: s.rules.NewID(), FolderID: of.FolderID, Datasets: of.Datasets, Tags: of.Tags,
+			Tenant: a.Tenant, ID: s.rules.NewID(),
+			Type: of.Type, Name: shortened("Copy of " + of.Name), Description: of.Description,
+			OwnerID: a.User, Settings: of.Settings, LibraryID: s.rules.NewID(),
+			FolderID: of.FolderID, Datasets: of.Datasets, Tags: of.Tags,
 			CreatedAt: now, UpdatedAt: now,
 		}
 		set(&app.Name, name)
@@ -469,7 +517,8 @@ func (s *Service) Tags(ctx context.Context, id string) ([]string, error) {
 	return app.Tags, err
 }
 
-// Datasets returns the datasets that an app is bound to which the caller sees, ordered by alias. Errors: errs.NotFound.
+// Datasets returns the datasets that an app is bound to which the caller sees, ordered by alias.
+// Errors: errs.NotFound.
 func (s *Service) Datasets(ctx context.Context, id string) ([]Dataset, error) {
 	app, err := s.seen(ctx, id)
 	return app.Datasets, err
@@ -485,8 +534,8 @@ func (s *Service) seen(ctx context.Context, id string) (App, error) {
 	return app, err
 }
 
-// AddTag adds a tag to an app. It needs the permission assignTags. Errors: errs.NotFound, also for a tag that is not there;
-// errs.Forbidden; errs.Invalid for too many.
+// AddTag adds a tag to an app. It needs the permission assignTags. Errors: errs.NotFound, also for
+// a tag that is not there; errs.Forbidden; errs.Invalid for too many.
 func (s *Service) AddTag(ctx context.Context, id, tag string) error {
 	return s.changeBeside(ctx, id, toTag, func(ctx context.Context, who drafts.Caller, app *App) error {
 		if app.EditingID != nil {
@@ -499,7 +548,9 @@ func (s *Service) AddTag(ctx context.Context, id, tag string) error {
 		case len(app.Tags) == maxTags:
 			return errs.New(errs.Invalid, "an app has at most %d tags", maxTags)
 		}
-		if err := s.rules.Known(ctx, who.Tenant, entity.Key{Kind: kindTag, ID: key}); errs.CodeOf(err) == errs.NotFound {
+		if err := s.rules.Known(
+			ctx, who.Tenant, entity.Key{Kind: kindTag, ID: key},
+		); errs.CodeOf(err) == errs.NotFound {
 			return errTag
 		} else if err != nil {
 			return err
@@ -510,8 +561,8 @@ func (s *Service) AddTag(ctx context.Context, id, tag string) error {
 	})
 }
 
-// RemoveTag takes a tag off an app. It needs the permission assignTags. Errors: errs.NotFound, also for a tag that the app does not
-// have; errs.Forbidden.
+// RemoveTag takes a tag off an app. It needs the permission assignTags. Errors: errs.NotFound, also
+// for a tag that the app does not have; errs.Forbidden.
 func (s *Service) RemoveTag(ctx context.Context, id, tag string) error {
 	return s.changeBeside(ctx, id, toTag, func(ctx context.Context, _ drafts.Caller, app *App) error {
 		_, at, err := findTag(ctx, *app, tag)
@@ -528,8 +579,8 @@ func (s *Service) RemoveTag(ctx context.Context, id, tag string) error {
 
 var errTag = errs.New(errs.NotFound, "Tag not found.")
 
-// findTag returns the id of a tag in lower case and its place among those of an app, -1 for none, and checks the condition of a
-// write to it.
+// findTag returns the id of a tag in lower case and its place among those of an app, -1 for none,
+// and checks the condition of a write to it.
 func findTag(ctx context.Context, app App, tag string) (id string, at int, err error) {
 	id, ok := uuids.Parse(tag)
 	if !ok {
@@ -541,8 +592,9 @@ func findTag(ctx context.Context, app App, tag string) (id string, at int, err e
 	return id, at, guard.Check(ctx, "app-tag", Tag(id))
 }
 
-// Bind binds an alias of an app to a dataset: edit gets the binding that is there, or one with the alias alone. It needs the permission
-// bind. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also for a dataset that is not there.
+// Bind binds an alias of an app to a dataset: edit gets the binding that is there, or one with the
+// alias alone. It needs the permission bind. Errors: errs.NotFound; errs.Forbidden; errs.Invalid
+// naming the field, also for a dataset that is not there.
 func (s *Service) Bind(ctx context.Context, id, alias string, edit func(*Dataset)) (bound Dataset, err error) {
 	err = s.changeBeside(ctx, id, toBind, func(ctx context.Context, who drafts.Caller, app *App) error {
 		at, err := findDataset(ctx, *app, alias)
@@ -563,8 +615,8 @@ func (s *Service) Bind(ctx context.Context, id, alias string, edit func(*Dataset
 	return bound, err
 }
 
-// Unbind removes the binding of an alias of an app. It needs the permission bind. Errors: errs.NotFound, also for an alias that is not
-// bound; errs.Forbidden.
+// Unbind removes the binding of an alias of an app. It needs the permission bind. Errors:
+// errs.NotFound, also for an alias that is not bound; errs.Forbidden.
 func (s *Service) Unbind(ctx context.Context, id, alias string) error {
 	return s.changeBeside(ctx, id, toBind, func(ctx context.Context, _ drafts.Caller, app *App) error {
 		at, err := findDataset(ctx, *app, alias)
@@ -579,7 +631,8 @@ func (s *Service) Unbind(ctx context.Context, id, alias string) error {
 	})
 }
 
-// findDataset returns the place of the binding of an alias, -1 for none, and checks the condition of a write to it.
+// findDataset returns the place of the binding of an alias, -1 for none, and checks the condition
+// of a write to it.
 func findDataset(ctx context.Context, app App, alias string) (int, error) {
 	at := slices.IndexFunc(app.Datasets, func(d Dataset) bool { return d.Alias == alias })
 	if at < 0 {

@@ -71,7 +71,12 @@ func (w *world) service(t testing.TB, db *bun.DB) *apps.Service {
 	keys, err := keyring.Parse(keyring.Generate())
 	is.New(t).NoErr(err)
 	filesOf := func(kind entity.Kind) *libraries.Files {
-		return libraries.New(libraries.Options{Store: librarystore.New(db, kind), Blobs: blobstore.New(db), Limit: 1 << 20, Now: clock})
+		return libraries.New(libraries.Options{
+			Store: librarystore.New(db, kind),
+			Blobs: blobstore.New(db),
+			Limit: 1 << 20,
+			Now:   clock,
+		})
 	}
 	w.manifests = filesOf("app-manifest")
 	return apps.New(apps.Options{
@@ -138,8 +143,10 @@ func TestEntryPoint(t *testing.T) {
 		jo := as(t, "acme", "jo", actor.Designer)
 		v := w.create(t, jo)
 		for entryPoint, ok := range map[string]bool{
-			`"index.html"`: true, `"dist/ä b.html"`: true, `null`: true, `""`: false, `"/index.html"`: false, `"./index.html"`: false, `"../index.html"`: false, `"a/../b.html"`: false,
-			`"a//b.html"`: false, `"a/"`: false, `"."`: false, `".."`: false, `"a\\b.html"`: false, `"a\u0000.html"`: false, `"a\n.html"`: false, `"a\u0308.html"`: false,
+			`"index.html"`: true, `"dist/ä b.html"`: true, `null`: true, `""`: false,
+			`"/index.html"`: false, `"./index.html"`: false, `"../index.html"`: false, `"a/../b.html"`: false,
+			`"a//b.html"`: false, `"a/"`: false, `"."`: false, `".."`: false,
+			`"a\\b.html"`: false, `"a\u0000.html"`: false, `"a\n.html"`: false, `"a\u0308.html"`: false,
 			`"` + strings.Repeat("a", 1025) + `"`: false, `5`: false, `["a.html"]`: false, `{}`: false, `true`: false,
 		} {
 			defn := json.RawMessage(`{"entryPoint": ` + entryPoint + `}`)
@@ -162,7 +169,12 @@ func TestCreate(t *testing.T) {
 		is, w := is.New(t), newWorld(t, open(t))
 		jo := as(t, "acme", "jo", actor.Designer)
 		slug := "sales"
-		v, err := w.Create(jo, apps.App{Type: apps.Report, Name: " Sales ", Slug: &slug, Defn: json.RawMessage(`{"entryPoint": "index.html", "env": {"KEY": "geheim"}}`)})
+		v, err := w.Create(jo, apps.App{
+			Type: apps.Report,
+			Name: " Sales ",
+			Slug: &slug,
+			Defn: json.RawMessage(`{"entryPoint": "index.html", "env": {"KEY": "geheim"}}`),
+		})
 		is.NoErr(err)
 		is.Equal(v.Name, "Sales")
 		is.Equal(v.NaturalID(), "jo:sales")
@@ -184,32 +196,60 @@ func TestCreate(t *testing.T) {
 			{apps.App{Name: "x"}, actor.Admin, "type must be report or app"},
 			{apps.App{Type: "report"}, actor.Admin, "name must be 1 to 255 characters without control characters"},
 			{apps.App{Type: apps.Full, Name: "x"}, actor.Publisher, "This needs the role admin. " + actor.RoleHint},
-			{apps.App{Type: apps.Report, Name: "x"}, actor.Member, "This needs the role designer or a higher one. " + actor.RoleHint},
-			{apps.App{Type: apps.Report, Name: "x", Defn: json.RawMessage(`[]`)}, actor.Admin, "defn must be a JSON object"},
-			{apps.App{Type: apps.Report, Name: "x", Settings: json.RawMessage(`1`)}, actor.Admin, "settings must be a JSON object"},
-			{apps.App{Type: apps.Report, Name: "x", Defn: json.RawMessage(`{"env":{"A":1}}`)}, actor.Admin, "defn.env must be an object of texts"},
-			{apps.App{Type: apps.Report, Name: "x", Defn: json.RawMessage(`{"env":{"A":"********"}}`)}, actor.Admin, "defn.env.A: ******** stands for a value that is there already, and there is none"},
-			{apps.App{Type: apps.Report, Name: "x", Datasets: []apps.Dataset{{Alias: "1a", DatasetID: team}}}, actor.Admin, `datasets: alias "1a" must be 1 to 128 letters, digits and underscores and not begin with a digit`},
+			{
+				apps.App{Type: apps.Report, Name: "x"}, actor.Member,
+				"This needs the role designer or a higher one. " + actor.RoleHint,
+			},
+			{
+				apps.App{Type: apps.Report, Name: "x", Defn: json.RawMessage(`[]`)}, actor.Admin,
+				"defn must be a JSON object",
+			},
+			{
+				apps.App{Type: apps.Report, Name: "x", Settings: json.RawMessage(`1`)}, actor.Admin,
+				"settings must be a JSON object",
+			},
+			{
+				apps.App{Type: apps.Report, Name: "x", Defn: json.RawMessage(`{"env":{"A":1}}`)}, actor.Admin,
+				"defn.env must be an object of texts",
+			},
+			{
+				apps.App{Type: apps.Report, Name: "x", Defn: json.RawMessage(`{"env":{"A":"********"}}`)},
+				actor.Admin, "defn.env.A: ******** stands for a value that is there already, and there is none",
+			},
+			{
+				apps.App{Type: apps.Report, Name: "x", Datasets: []apps.Dataset{{Alias: "1a", DatasetID: team}}},
+				actor.Admin,
+				`datasets: alias "1a" must be 1 to 128 letters, digits and underscores and not begin with a digit`,
+			},
 		} {
 			_, err := w.Create(as(t, "acme", "jo", c.role), c.in)
 			is.Equal(errs.MessageOf(err), c.want)
 		}
 		w.licensed = false // which comes before the role
 		_, err = w.Create(as(t, "acme", "jo", actor.Member), apps.App{Type: apps.Full, Name: "x"})
-		is.Equal(errs.MessageOf(err), "This tenant has no license for apps of the type app; those of the type report need none. The operator of this server adds it: tenantcontent tenant license acme --add apps")
+		is.Equal(
+			errs.MessageOf(err),
+			"This tenant has no license for apps of the type app; those of the type report need none. The operator of this server adds it: tenantcontent tenant license acme --add apps",
+		)
 	})
 }
 
-// TestCreateFindsDatasetsAtOnce: one look-up is for all datasets; a draft is none that can be bound.
+// TestCreateFindsDatasetsAtOnce: one look-up is for all datasets; a draft is none that can be
+// bound.
 func TestCreateFindsDatasetsAtOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open(t))
 		first, second, draft, none := w.newID(), w.newID(), w.newID(), w.newID()
 		var asked [][]string
-		is.NoErr(w.registry.Add(entity.Type{Kind: "dataset", Find: func(_ context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
-			asked = append(asked, ids)
-			return map[string]entity.Ref{first: {ID: first}, second: {ID: second}, draft: {ID: draft, Draft: true}}, nil
-		}}))
+		is.NoErr(w.registry.Add(entity.Type{Kind: "dataset",
+			Find: func(_ context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
+				asked = append(asked, ids)
+				return map[string]entity.Ref{
+					first:  {ID: first},
+					second: {ID: second},
+					draft:  {ID: draft, Draft: true},
+				}, nil
+			}}))
 		jo := as(t, "acme", "jo", actor.Designer)
 		bound := func(ids ...string) apps.App {
 			in := apps.App{Type: apps.Report, Name: "x"}
@@ -228,7 +268,8 @@ func TestCreateFindsDatasetsAtOnce(t *testing.T) {
 	})
 }
 
-// TestVisible: an app is for its owner, the owning team, those it is shared with and superusers; for all others it is not there.
+// TestVisible: an app is for its owner, the owning team, those it is shared with and superusers;
+// for all others it is not there.
 func TestVisible(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open(t))
@@ -261,7 +302,9 @@ func TestVisible(t *testing.T) {
 		gone(mia)
 		gone(as(t, "evil", "jo", actor.Admin))
 		w.put(t, jo, v.ID, "informer.yaml", "roles: [viewer]")
-		_, err := w.PutShare(jo, v.ID, "mia", func(s *shares.Share) { s.Level, s.Roles = shares.Use, []string{"viewer"} })
+		_, err := w.PutShare(jo, v.ID, "mia", func(s *shares.Share) {
+			s.Level, s.Roles = shares.Use, []string{"viewer"}
+		})
 		is.NoErr(err)
 		seen, err := w.Get(mia, v.ID)
 		is.NoErr(err)
@@ -287,7 +330,9 @@ func TestEnvironment(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open(t))
 		jo := as(t, "acme", "jo", actor.Designer)
-		v := w.create(t, jo, func(a *apps.App) { a.Defn = json.RawMessage(`{"entryPoint":"a.html","env":{"A":"1","B":"2"}}`) })
+		v := w.create(t, jo, func(a *apps.App) {
+			a.Defn = json.RawMessage(`{"entryPoint":"a.html","env":{"A":"1","B":"2"}}`)
+		})
 		set := func(defn string) apps.Shown {
 			t.Helper()
 			w.now = w.now.Add(time.Minute)
@@ -298,8 +343,14 @@ func TestEnvironment(t *testing.T) {
 		same := set(`{"env":{"A":"********","B":"2"}}`)
 		is.Equal(same.Sealed, v.Sealed) // nothing is different
 		is.Equal(same.DefnUpdatedAt, nil)
-		is.Equal(string(set(`{"env":{"C":"3"}}`).Defn), `{"entryPoint":"a.html","env":{"A":"********","B":"********","C":"********"}}`)
-		is.Equal(string(set(`{"env":{"A":null},"x":1}`).Defn), `{"entryPoint":"a.html","env":{"B":"********","C":"********"},"x":1}`)
+		is.Equal(
+			string(set(`{"env":{"C":"3"}}`).Defn),
+			`{"entryPoint":"a.html","env":{"A":"********","B":"********","C":"********"}}`,
+		)
+		is.Equal(
+			string(set(`{"env":{"A":null},"x":1}`).Defn),
+			`{"entryPoint":"a.html","env":{"B":"********","C":"********"},"x":1}`,
+		)
 		is.Equal(string(set(`{"env":null,"x":null}`).Defn), `{"entryPoint":"a.html"}`)
 		value := "4"
 		_, err := w.SetVariable(jo, v.ID, "D", value)
@@ -311,7 +362,10 @@ func TestEnvironment(t *testing.T) {
 		is.True(errors.Is(err, errs.NotFound))
 		err = w.RemoveVariable(jo, v.ID, "D")
 		is.NoErr(err)
-		for _, bad := range []string{`{"env":{"":"x"}}`, `{"env":{"a b":"x"}}`, `{"env":{"A":"` + strings.Repeat("x", 64<<10+1) + `"}}`, `{"env":[]}`, `{"env":{"A":"\u0000"}}`} {
+		for _, bad := range []string{
+			`{"env":{"":"x"}}`, `{"env":{"a b":"x"}}`, `{"env":{"A":"` + strings.Repeat("x", 64<<10+1) + `"}}`,
+			`{"env":[]}`, `{"env":{"A":"\u0000"}}`,
+		} {
 			_, err := w.Update(jo, v.ID, apps.Edit{Defn: []byte(bad)})
 			is.True(errors.Is(err, errs.Invalid))
 		}
@@ -346,7 +400,10 @@ func TestDraft(t *testing.T) {
 		w.put(t, jo, d.ID, "new.js", "new")
 		is.NoErr(w.DeleteFile(jo, d.ID, "old.js"))
 		name := "Renamed"
-		_, err = w.Update(jo, d.ID, apps.Edit{Name: &name, Defn: []byte(`{"entryPoint":"index.html","env":{"KEY":"other"}}`)})
+		_, err = w.Update(jo, d.ID, apps.Edit{
+			Name: &name,
+			Defn: []byte(`{"entryPoint":"index.html","env":{"KEY":"other"}}`),
+		})
 		is.NoErr(err)
 		is.Equal(w.read(t, jo, v.ID, "index.html"), "one")
 		is.Equal(w.read(t, jo, v.ID, "new.js"), "")
@@ -362,9 +419,13 @@ func TestDraft(t *testing.T) {
 		}
 		is.Equal(changed, []string{
 			"modified index.html", "added new.js", "deleted old.js", `name "Sales" "Renamed"`,
-			`defn {"env":{"KEY":"********"}} {"entryPoint":"index.html","env":{"KEY":"********"}}`, `defn.env.KEY "********" "********"`,
+			`defn {"env":{"KEY":"********"}} {"entryPoint":"index.html","env":{"KEY":"********"}}`,
+			`defn.env.KEY "********" "********"`,
 		})
-		is.Equal(*diff.Files[0].Unified, "--- a/index.html\n+++ b/index.html\n@@ -1 +1 @@\n-one\n\\ No newline at end of file\n+two\n")
+		is.Equal(
+			*diff.Files[0].Unified,
+			"--- a/index.html\n+++ b/index.html\n@@ -1 +1 @@\n-one\n\\ No newline at end of file\n+two\n",
+		)
 
 		page, err := w.Page(jo, paging.Query{Limit: 10})
 		is.NoErr(err)
@@ -382,7 +443,10 @@ func TestDraft(t *testing.T) {
 		is.Equal(w.read(t, jo, v.ID, "index.html"), "two\n")
 		is.Equal(w.read(t, jo, v.ID, "new.js"), "new")
 		is.Equal(w.read(t, jo, v.ID, "old.js"), "")
-		for _, err := range []error{w.Discard(jo, v.ID), second(w.Commit(jo, v.ID, apps.PublishOptions{})), second(w.Get(jo, d.ID)), second(w.Diff(jo, v.ID))} {
+		for _, err := range []error{
+			w.Discard(jo, v.ID), second(w.Commit(jo, v.ID, apps.PublishOptions{})), second(w.Get(jo, d.ID)),
+			second(w.Diff(jo, v.ID)),
+		} {
 			is.True(errors.Is(err, errs.NotFound))
 		}
 	})
@@ -390,7 +454,8 @@ func TestDraft(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestLock: a draft belongs to the session that edits it, until that ends or is silent for five minutes.
+// TestLock: a draft belongs to the session that edits it, until that ends or is silent for five
+// minutes.
 func TestLock(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open(t))
@@ -409,8 +474,10 @@ func TestLock(t *testing.T) {
 			is.Equal(seen.EditLock, d.Lock) // it is shown, and stays
 			is.True(!seen.Held)
 			for _, err := range []error{
-				second(w.Update(ctx, d.ID, apps.Edit{Defn: []byte(`{"a":1}`)})), second(w.PutFile(ctx, d.ID, "x", "", strings.NewReader(""))),
-				w.DeleteFile(ctx, d.ID, "x"), second(w.Commit(ctx, v.ID, apps.PublishOptions{})), second(w.Commit(ctx, v.ID, apps.PublishOptions{Force: true})), w.Discard(ctx, v.ID),
+				second(w.Update(ctx, d.ID, apps.Edit{Defn: []byte(`{"a":1}`)})),
+				second(w.PutFile(ctx, d.ID, "x", "", strings.NewReader(""))),
+				w.DeleteFile(ctx, d.ID, "x"), second(w.Commit(ctx, v.ID, apps.PublishOptions{})),
+				second(w.Commit(ctx, v.ID, apps.PublishOptions{Force: true})), w.Discard(ctx, v.ID),
 			} {
 				is.True(errors.Is(err, errs.Conflict))
 			}
@@ -448,12 +515,23 @@ func TestStaleCommit(t *testing.T) {
 		v, name := w.create(t, jo), "github"
 		w.put(t, jo, v.ID, "a", "1")
 		for name, change := range map[string]func(){
-			"a file":       func() { w.put(t, jo, v.ID, "a", "2") },
-			"a new file":   func() { w.put(t, jo, v.ID, "b", "2") },
-			"the name":     func() { name := "Other"; _, err := w.Update(jo, v.ID, apps.Edit{Name: &name}); is.NoErr(err) },
-			"a variable":   func() { _, err := w.SetVariable(jo, v.ID, "A", "x"); is.NoErr(err) },
-			"the source":   func() { source := &name; _, err := w.Update(jo, v.ID, apps.Edit{Source: &source}); is.NoErr(err) },
-			"the settings": func() { _, err := w.Update(jo, v.ID, apps.Edit{Settings: []byte(`{"sandbox":true}`)}); is.NoErr(err) },
+			"a file":     func() { w.put(t, jo, v.ID, "a", "2") },
+			"a new file": func() { w.put(t, jo, v.ID, "b", "2") },
+			"the name": func() {
+				name := "Other"
+				_, err := w.Update(jo, v.ID, apps.Edit{Name: &name})
+				is.NoErr(err)
+			},
+			"a variable": func() { _, err := w.SetVariable(jo, v.ID, "A", "x"); is.NoErr(err) },
+			"the source": func() {
+				source := &name
+				_, err := w.Update(jo, v.ID, apps.Edit{Source: &source})
+				is.NoErr(err)
+			},
+			"the settings": func() {
+				_, err := w.Update(jo, v.ID, apps.Edit{Settings: []byte(`{"sandbox":true}`)})
+				is.NoErr(err)
+			},
 		} {
 			t.Run(name, func(t *testing.T) {
 				is := is.New(t)
@@ -473,7 +551,8 @@ func TestStaleCommit(t *testing.T) {
 	})
 }
 
-// TestCommitBrokenManifest: a draft whose manifest cannot be read is not published, unless it is forced.
+// TestCommitBrokenManifest: a draft whose manifest cannot be read is not published, unless it is
+// forced.
 func TestCommitBrokenManifest(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open(t))
@@ -530,7 +609,8 @@ func TestManifestOfLastDeploy(t *testing.T) {
 		is.Equal(roles(), "a")
 		is.NoErr(write(v.ID, "app.yaml", "roles: [b]"))
 		is.Equal(roles(), "a")
-		_, err := w.PutShare(jo, v.ID, "mia", func(s *shares.Share) { s.Level, s.Roles = 1, []string{"b"} }) // which the next deploy brings
+		// which the next deploy brings
+		_, err := w.PutShare(jo, v.ID, "mia", func(s *shares.Share) { s.Level, s.Roles = 1, []string{"b"} })
 		is.NoErr(err)
 		is.NoErr(write(v.ID, "informer.yaml", "roles: [c]"))
 		is.NoErr(write(v.ID, "app.yaml", "[")) // informer.yaml comes before it
@@ -592,8 +672,10 @@ func TestDeleteRestorePurge(t *testing.T) {
 		is.True(errors.Is(w.Purge(wizard, v.ID), errs.NotFound)) // it is not deleted
 		is.NoErr(w.Delete(jo, "jo:sales"))
 		for _, err := range []error{
-			w.Delete(jo, v.ID), second(w.Get(jo, v.ID)), second(w.Get(jo, "jo:sales")), second(w.Files(jo, v.ID, paging.Query{})),
-			second(w.Restore(as(t, "acme", "mia", actor.Admin), v.ID)), second(w.Restore(as(t, "evil", "jo", actor.Admin), v.ID)),
+			w.Delete(jo, v.ID), second(w.Get(jo, v.ID)),
+			second(w.Get(jo, "jo:sales")), second(w.Files(jo, v.ID, paging.Query{})),
+			second(w.Restore(as(t, "acme", "mia", actor.Admin), v.ID)),
+			second(w.Restore(as(t, "evil", "jo", actor.Admin), v.ID)),
 		} {
 			is.True(errors.Is(err, errs.NotFound))
 		}
@@ -638,8 +720,10 @@ func TestDraftOfDeletedApp(t *testing.T) {
 	is.NoErr(err)
 	is.NoErr(w.Delete(jo, v.ID))
 	for _, err := range []error{
-		second(w.Get(jo, d.ID)), second(w.Update(jo, d.ID, apps.Edit{})), second(w.PutFile(jo, d.ID, "a", "", strings.NewReader(""))),
-		second(w.Edit(jo, d.ID, true)), second(w.Commit(jo, d.ID, apps.PublishOptions{Force: true})), second(w.OfLibrary(jo, d.LibraryID)),
+		second(w.Get(jo, d.ID)),
+		second(w.Update(jo, d.ID, apps.Edit{})), second(w.PutFile(jo, d.ID, "a", "", strings.NewReader(""))),
+		second(w.Edit(jo, d.ID, true)),
+		second(w.Commit(jo, d.ID, apps.PublishOptions{Force: true})), second(w.OfLibrary(jo, d.LibraryID)),
 	} {
 		is.True(errors.Is(err, errs.NotFound))
 	}
@@ -652,7 +736,8 @@ func TestDraftOfDeletedApp(t *testing.T) {
 	is.NoErr(err)
 }
 
-// TestDraftOfFullApp: who may no more write an app after its upgrade may not write the draft either.
+// TestDraftOfFullApp: who may no more write an app after its upgrade may not write the draft
+// either.
 func TestDraftOfFullApp(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite(t))
 	jo, full := as(t, "acme", "jo", actor.Designer, "s1"), apps.Full
@@ -743,7 +828,8 @@ func TestDefinitionOfViewers(t *testing.T) {
 	is.Equal(string(seen.Definition()), `{"x":1}`)
 }
 
-// TestSharePrincipals: ids and names are found in any spelling, and roles are those of the manifest.
+// TestSharePrincipals: ids and names are found in any spelling, and roles are those of the
+// manifest.
 func TestSharePrincipals(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open(t))
@@ -804,7 +890,9 @@ func TestSetOwnerAndCopy(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open(t))
 		jo := as(t, "acme", "jo", actor.Admin)
-		v := w.create(t, jo, func(a *apps.App) { a.Defn = json.RawMessage(`{"entryPoint":"x","env":{"KEY":"geheim"}}`) })
+		v := w.create(t, jo, func(a *apps.App) {
+			a.Defn = json.RawMessage(`{"entryPoint":"x","env":{"KEY":"geheim"}}`)
+		})
 		w.put(t, jo, v.ID, "a", "1")
 		copied, err := w.Copy(jo, v.ID, nil)
 		is.NoErr(err)

@@ -8,8 +8,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// knownRoles returns errs.Invalid for a role that neither was there nor is one of the manifest of an app, of the one that its next deploy
-// gives it, or of that of its draft.
+// knownRoles returns errs.Invalid for a role that neither was there nor is one of the manifest of
+// an app, of the one that its next deploy gives it, or of that of its draft.
 func (s *Service) knownRoles(ctx context.Context, app App, roles, had []string) error {
 	added := slices.DeleteFunc(slices.Clone(roles), func(role string) bool { return slices.Contains(had, role) })
 	if len(added) == 0 {
@@ -41,8 +41,8 @@ func (s *Service) knownRoles(ctx context.Context, app App, roles, had []string) 
 	return nil
 }
 
-// Sharable returns the id of an app that the caller may share, also with a token that can only read. Errors: errs.NotFound;
-// errs.Forbidden; errs.Invalid for a draft.
+// Sharable returns the id of an app that the caller may share, also with a token that can only
+// read. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) Sharable(ctx context.Context, id string) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -64,7 +64,8 @@ func (s *Service) sharable(ctx context.Context, a actor.Actor, id string) (*open
 	return o, s.rules.Sharable(a, o.app, o.grant)
 }
 
-// Roles returns the roles of the manifest that the caller has by shares of an app, ordered. Errors: errs.NotFound.
+// Roles returns the roles of the manifest that the caller has by shares of an app, ordered. Errors:
+// errs.NotFound.
 func (s *Service) Roles(ctx context.Context, id string) ([]string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

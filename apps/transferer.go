@@ -25,7 +25,8 @@ type transferred struct {
 	managed *bool // of the row; nil for one without it
 }
 
-// columns are the columns of a row in an archive. Drafts, deleted apps and values of variables do not travel.
+// columns are the columns of a row in an archive. Drafts, deleted apps and values of variables do
+// not travel.
 type columns struct {
 	Type        Tier                   `json:"type"`
 	Name        string                 `json:"name"`
@@ -49,7 +50,8 @@ type columns struct {
 
 func toColumns(t transferred) any {
 	return columns{
-		t.Type, t.Name, t.Slug, t.Description, t.OwnerID, t.Defn, listed(t.env), t.Settings, t.FolderID, listed(t.Datasets), listed(t.Tags), drafts.SharesToColumns(t.shares),
+		t.Type, t.Name, t.Slug, t.Description, t.OwnerID, t.Defn,
+		listed(t.env), t.Settings, t.FolderID, listed(t.Datasets), listed(t.Tags), drafts.SharesToColumns(t.shares),
 		t.Source, t.SourceID, t.IsManaged, t.Origin, transfer.Time(t.CreatedAt), transfer.Time(t.UpdatedAt),
 	}
 }
@@ -137,7 +139,8 @@ func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 	c, now := transfer.ReadUUID(r), s.stamp()
 	t := transferred{App: App{
 		Tenant: tenant, ID: r.ID, Type: Tier(c.Text("type")), Name: c.Text("name"), Slug: c.TextOrNull("slug"),
-		Description: c.TextOrNull("description"), OwnerID: c.Text("ownerId"), Defn: c.JSON("defn"), Settings: c.JSON("settings"),
+		Description: c.TextOrNull("description"), OwnerID: c.Text("ownerId"),
+		Defn: c.JSON("defn"), Settings: c.JSON("settings"),
 		FolderID: c.TextOrNull("folderId"), Source: c.TextOrNull("source"), SourceID: c.TextOrNull("sourceId"),
 		CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
 	}}
@@ -206,7 +209,9 @@ func (s *Service) acceptLists(t *transferred) error {
 }
 
 // lockThere locks the given apps that exist.
-func (s *Service) lockThere(ctx context.Context, tenant string, all []transferred, l entity.ImportOptions) ([]transferred, error) {
+func (s *Service) lockThere(
+	ctx context.Context, tenant string, all []transferred, l entity.ImportOptions,
+) ([]transferred, error) {
 	var given []shares.Share
 	some := make([]App, len(all))
 	for i, t := range all {
@@ -220,7 +225,8 @@ func (s *Service) lockThere(ctx context.Context, tenant string, all []transferre
 	return there, err
 }
 
-// putAll writes the apps of a batch, with the values of variables that are here already, and their shares.
+// putAll writes the apps of a batch, with the values of variables that are here already, and their
+// shares.
 func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) error {
 	if err := s.licensedAll(ctx, b); err != nil {
 		return err
@@ -248,7 +254,8 @@ func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) er
 	return s.rules.ReplaceShares(ctx, b.Tenant, given, b.Warn)
 }
 
-// licensedAll returns errs.Forbidden for an app of a batch that becomes a full one in a tenant without the license.
+// licensedAll returns errs.Forbidden for an app of a batch that becomes a full one in a tenant
+// without the license.
 func (s *Service) licensedAll(ctx context.Context, b *transfer.Batch[transferred]) error {
 	for _, t := range b.Write {
 		if t.Type == b.There[t.ID].Type || t.Type != Full {
@@ -266,19 +273,26 @@ func (s *Service) licensedAll(ctx context.Context, b *transfer.Batch[transferred
 // deployed is the Origin of an app that came by a deploy from another tenant.
 const deployed = "deployed"
 
-// leaveUnknown removes from the apps of a batch the tags and datasets that the tenant does not have, and warns of them.
+// leaveUnknown removes from the apps of a batch the tags and datasets that the tenant does not
+// have, and warns of them.
 func (s *Service) leaveUnknown(ctx context.Context, b *transfer.Batch[transferred]) error {
 	unknown, failed := s.rules.Unknown(ctx, b.Tenant, nil, b.Warn)
 	for i := range b.Write {
 		t := &b.Write[i]
-		t.Datasets = slices.DeleteFunc(t.Datasets, func(d Dataset) bool { return unknown(t.ID, entity.Key{Kind: kindDataset, ID: d.DatasetID}) })
-		t.Tags = slices.DeleteFunc(t.Tags, func(id string) bool { return unknown(t.ID, entity.Key{Kind: kindTag, ID: id}) })
+		t.Datasets = slices.DeleteFunc(t.Datasets, func(d Dataset) bool {
+			return unknown(t.ID, entity.Key{Kind: kindDataset, ID: d.DatasetID})
+		})
+		t.Tags = slices.DeleteFunc(t.Tags, func(id string) bool {
+			return unknown(t.ID, entity.Key{Kind: kindTag, ID: id})
+		})
 	}
 	return failed()
 }
 
 // complete fills in an app of a batch with what the tenant has of it.
-func (s *Service) complete(ctx context.Context, b *transfer.Batch[transferred], t *transferred, old App, there bool) error {
+func (s *Service) complete(
+	ctx context.Context, b *transfer.Batch[transferred], t *transferred, old App, there bool,
+) error {
 	values := map[string]string{}
 	if there {
 		var err error
@@ -291,7 +305,10 @@ func (s *Service) complete(ctx context.Context, b *transfer.Batch[transferred], 
 	}
 	env, missing := s.env.Split(values, t.env)
 	if len(missing) > 0 {
-		b.Warn("app %s: its variables %s have no value here: set them with PUT /api/apps/%s/environment/{name}.", t.ID, strings.Join(missing, ", "), t.ID)
+		b.Warn(
+			"app %s: its variables %s have no value here: set them with PUT /api/apps/%s/environment/{name}.",
+			t.ID, strings.Join(missing, ", "), t.ID,
+		)
 	}
 	if old.Type == Full {
 		t.Type = Full // an app does not go back
@@ -319,8 +336,9 @@ func (s *Service) complete(ctx context.Context, b *transfer.Batch[transferred], 
 	return maskEnv(&t.App, env)
 }
 
-// deployable is the transferer of apps, which run files only once somebody has deployed them: whoever imports an app, or deploys it into
-// another tenant, does not decide what runs there, or what a deployed app may call.
+// deployable is the transferer of apps, which run files only once somebody has deployed them:
+// whoever imports an app, or deploys it into another tenant, does not decide what runs there, or
+// what a deployed app may call.
 type deployable struct {
 	entity.FileTransferer
 	store Store
@@ -345,5 +363,8 @@ func (d deployable) Undeployed(ctx context.Context, tenant, id, path string) (st
 	case isManifest: // an app that was never deployed has the one in its files
 		return "", nil
 	}
-	return fmt.Sprintf("app %s: %s once somebody deploys the app, with POST /api/apps/%s/_deploy. Until then it runs what was deployed before, if anything.", id, what, id), nil
+	return fmt.Sprintf(
+		"app %s: %s once somebody deploys the app, with POST /api/apps/%s/_deploy. Until then it runs what was deployed before, if anything.",
+		id, what, id,
+	), nil
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
-// program that builds the services and for its command line. Do not pass them what a request says before it has been checked.
+// Unchecked has the methods of a Service that check no permission: they need no actor and take any
+// tenant. They are for the program that builds the services and for its command line. Do not pass
+// them what a request says before it has been checked.
 type Unchecked struct{ s *Service }
 
 // Unchecked returns the methods that check no permission.
@@ -22,11 +23,13 @@ func (u Unchecked) Type() entity.Type {
 	return t
 }
 
-// Hooks returns what is done with apps and shares: shares follow users who are renamed, and go with the users and teams that are
-// deleted; apps are counted, and so are the drafts, favorites, visits and views that go with deleted apps and users; and the columns of secrets.
+// Hooks returns what is done with apps and shares: shares follow users who are renamed, and go with
+// the users and teams that are deleted; apps are counted, and so are the drafts, favorites, visits
+// and views that go with deleted apps and users; and the columns of secrets.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
-		Renamed: u.s.renameUsers, Deleted: u.s.removeReferences, RemoveRest: u.s.removeRest, Counts: entity.CountRows(35, "apps", u.s.store.Count),
+		Renamed: u.s.renameUsers, Deleted: u.s.removeReferences,
+		RemoveRest: u.s.removeRest, Counts: entity.CountRows(35, "apps", u.s.store.Count),
 		Dependents: u.s.dependents,
 		Sealed: []entity.SealedColumn{
 			{Table: sealedTable, Column: sealedColumn, Key: "id"},
@@ -51,9 +54,11 @@ func (s *Service) removeRest(ctx context.Context, tenant string, of entity.Key, 
 	return s.store.RemoveAccount(ctx, tenant, of.ID, n)
 }
 
-// dependents counts the drafts of apps, and the favorites, visits and views of apps or users. Views that are not written yet, of the
-// last second, do not count.
-func (s *Service) dependents(ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time) ([]entity.Dependent, error) {
+// dependents counts the drafts of apps, and the favorites, visits and views of apps or users. Views
+// that are not written yet, of the last second, do not count.
+func (s *Service) dependents(
+	ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time,
+) ([]entity.Dependent, error) {
 	var uses Uses
 	var drafted map[string]bool
 	var err error
@@ -69,7 +74,8 @@ func (s *Service) dependents(ctx context.Context, tenant string, kind entity.Kin
 		return entity.Dependent{Count: entity.Count{N: n, Of: of}, Rank: 7}
 	}
 	return []entity.Dependent{
-		count(len(drafted), "draft"), count(uses.Favorites, "favorite"), count(uses.Visits, "app visit"), count(uses.Views, "app view"),
+		count(len(drafted), "draft"), count(uses.Favorites, "favorite"),
+		count(uses.Visits, "app visit"), count(uses.Views, "app view"),
 	}, err
 }
 
@@ -92,7 +98,8 @@ const (
 	kindDataset entity.Kind = "dataset"
 )
 
-// removeReferences removes the shares of principals who are deleted, and what apps have of tags and datasets that are.
+// removeReferences removes the shares of principals who are deleted, and what apps have of tags and
+// datasets that are.
 func (s *Service) removeReferences(ctx context.Context, tenant string, gone ...entity.Key) error {
 	var tags, datasets []string
 	for _, k := range gone {
@@ -124,8 +131,12 @@ func (s *Service) unuse(ctx context.Context, tenant string, tags, datasets []str
 	}
 	for _, app := range locked {
 		_, err := s.store.Update(ctx, tenant, Lookup{ID: app.ID, Deleted: app.DeletedAt != nil}, func(app *App) error {
-			app.Tags = slices.DeleteFunc(slices.Clone(app.Tags), func(id string) bool { return slices.Contains(tags, id) })
-			app.Datasets = slices.DeleteFunc(slices.Clone(app.Datasets), func(d Dataset) bool { return slices.Contains(datasets, d.DatasetID) })
+			app.Tags = slices.DeleteFunc(slices.Clone(app.Tags), func(id string) bool {
+				return slices.Contains(tags, id)
+			})
+			app.Datasets = slices.DeleteFunc(slices.Clone(app.Datasets), func(d Dataset) bool {
+				return slices.Contains(datasets, d.DatasetID)
+			})
 			return nil
 		})
 		if err != nil {

@@ -79,7 +79,11 @@ func (a *App) acceptDatasets() error {
 	slices.SortFunc(a.Datasets, func(x, y Dataset) int { return strings.Compare(x.Alias, y.Alias) })
 	for i, d := range a.Datasets {
 		if !alias.MatchString(d.Alias) {
-			return errs.New(errs.Invalid, "datasets: alias %q must be 1 to 128 letters, digits and underscores and not begin with a digit", d.Alias)
+			return errs.New(
+				errs.Invalid,
+				"datasets: alias %q must be 1 to 128 letters, digits and underscores and not begin with a digit",
+				d.Alias,
+			)
 		}
 		if i > 0 && a.Datasets[i-1].Alias == d.Alias {
 			return errs.New(errs.Invalid, "datasets: alias %s is there twice", d.Alias)
@@ -90,7 +94,10 @@ func (a *App) acceptDatasets() error {
 		}
 		a.Datasets[i].DatasetID = id
 		if !escapes.StorableWithin(d.Label, fields.MaxName) {
-			return errs.New(errs.Invalid, "datasets: label of %s must be UTF-8 without NUL and have at most %d characters", d.Alias, fields.MaxName)
+			return errs.New(
+				errs.Invalid, "datasets: label of %s must be UTF-8 without NUL and have at most %d characters",
+				d.Alias, fields.MaxName,
+			)
 		}
 	}
 	return nil
@@ -117,7 +124,8 @@ func (s *Service) knownDatasets(ctx context.Context, tenant string, all []Datase
 	return nil
 }
 
-// merged returns a JSON object with the members that change: null removes one, the others stay. what names it in errors.
+// merged returns a JSON object with the members that change: null removes one, the others stay.
+// what names it in errors.
 func merged(what string, was, change json.RawMessage) (json.RawMessage, error) {
 	all, err := members(what, was)
 	if err != nil {

@@ -24,10 +24,11 @@ type Viewed struct {
 	Switch       bool     // the viewer may view the app as another role
 }
 
-// View returns an app, or a draft, as its pages are shown to the caller, who may run it. With a role, which the caller has or may
-// switch to, that is the only one. The entry page is the member entryPoint of the definition, else that of the manifest, else
-// index.html. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a role that the manifest does not have; errs.Conflict for
-// a manifest that cannot be read.
+// View returns an app, or a draft, as its pages are shown to the caller, who may run it. With a
+// role, which the caller has or may switch to, that is the only one. The entry page is the member
+// entryPoint of the definition, else that of the manifest, else index.html. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid for a role that the manifest does not have; errs.Conflict for a
+// manifest that cannot be read.
 func (s *Service) View(ctx context.Context, id, role string) (Viewed, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -51,9 +52,9 @@ func (s *Service) View(ctx context.Context, id, role string) (Viewed, error) {
 	return v, nil
 }
 
-// ViewOfVisitor returns an app as its pages are shown to visitors whom the caller, who may share it, has invited, with those of some
-// roles that its manifest has. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft; errs.Conflict for a manifest that
-// cannot be read.
+// ViewOfVisitor returns an app as its pages are shown to visitors whom the caller, who may share
+// it, has invited, with those of some roles that its manifest has. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid for a draft; errs.Conflict for a manifest that cannot be read.
 func (s *Service) ViewOfVisitor(ctx context.Context, id string, roles []string) (Viewed, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -66,8 +67,8 @@ func (s *Service) ViewOfVisitor(ctx context.Context, id string, roles []string) 
 	return s.shown(ctx, o, roles)
 }
 
-// Declared returns what an app that the caller sees declares in its manifest, with the caller's roles. Errors: errs.NotFound;
-// errs.Conflict for a manifest that cannot be read.
+// Declared returns what an app that the caller sees declares in its manifest, with the caller's
+// roles. Errors: errs.NotFound; errs.Conflict for a manifest that cannot be read.
 func (s *Service) Declared(ctx context.Context, id string) (Viewed, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -80,9 +81,10 @@ func (s *Service) Declared(ctx context.Context, id string) (Viewed, error) {
 	return s.viewed(ctx, a, newOpened(app, grant))
 }
 
-// ViewFile returns a file of an app that its pages may load, with its bytes, which the caller closes: to those who may run the app,
-// all but the manifest, what runs on the server (the folders server, webhooks, migrations and tools), and files and folders whose
-// names begin with a dot. Errors: errs.NotFound; errs.Forbidden.
+// ViewFile returns a file of an app that its pages may load, with its bytes, which the caller
+// closes: to those who may run the app, all but the manifest, what runs on the server (the folders
+// server, webhooks, migrations and tools), and files and folders whose names begin with a dot.
+// Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) ViewFile(ctx context.Context, id, path string) (File, io.ReadSeekCloser, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -98,8 +100,8 @@ func (s *Service) ViewFile(ctx context.Context, id, path string) (File, io.ReadS
 	return s.files.OpenCached(ctx, a.Tenant, o.app.LibraryID, path)
 }
 
-// opened is an app as its pages need it, with the grant of somebody who sees it. Requests share it: neither it nor what it points
-// to may be changed.
+// opened is an app as its pages need it, with the grant of somebody who sees it. Requests share it:
+// neither it nor what it points to may be changed.
 type opened struct {
 	app          App // without what may be long: Description, Defn, Settings and Sealed
 	grant        Grant
@@ -135,8 +137,9 @@ func (s *Service) run(ctx context.Context, a actor.Actor, id string) (*opened, e
 	return o, toRun.check(a, o.app, o.grant)
 }
 
-// open is find for the requests of pages, which load many files at once: the app and the grant, not what the actor may do with them,
-// may be those of a second ago if another process has changed them since.
+// open is find for the requests of pages, which load many files at once: the app and the grant, not
+// what the actor may do with them, may be those of a second ago if another process has changed them
+// since.
 func (s *Service) open(ctx context.Context, a actor.Actor, id string) (*opened, error) {
 	viewer := id + "\x00" + strings.Join(shares.Principals(a), "\x00")
 	o, err := s.opened.Get(ctx, a.Tenant, viewer, func() (*opened, error) {
@@ -180,7 +183,13 @@ func (s *Service) viewed(ctx context.Context, a actor.Actor, o *opened) (Viewed,
 // shown returns an app with its manifest, as somebody with some roles has it.
 func (s *Service) shown(ctx context.Context, o *opened, roles []string) (Viewed, error) {
 	m, err := s.manifest(ctx, o.app)
-	return Viewed{App: o.app, Manifest: m, Entry: entry(o.entryPoint, m.EntryPoint), PassDatasets: o.passDatasets, Roles: ofManifest(m, roles)}, err
+	return Viewed{
+		App:          o.app,
+		Manifest:     m,
+		Entry:        entry(o.entryPoint, m.EntryPoint),
+		PassDatasets: o.passDatasets,
+		Roles:        ofManifest(m, roles),
+	}, err
 }
 
 // hasAllRoles reports whether an actor has every role of an app's manifest without a share: its
@@ -189,7 +198,8 @@ func hasAllRoles(a actor.Actor, app App) bool {
 	return a.Superuser || a.User == app.OwnerID || a.Teams[app.OwnerID] >= actor.Publisher
 }
 
-// ofManifest returns the ids of the roles of a manifest that are among some, in the manifest's order.
+// ofManifest returns the ids of the roles of a manifest that are among some, in the manifest's
+// order.
 func ofManifest(m manifest.Manifest, some []string) (roles []string) {
 	for _, r := range m.Roles {
 		if slices.Contains(some, r.ID) {
@@ -207,7 +217,8 @@ func allOf(m manifest.Manifest) (roles []string) {
 	return roles
 }
 
-// entry returns the path of the page that opens with an app: the first one that is given, else index.html.
+// entry returns the path of the page that opens with an app: the first one that is given, else
+// index.html.
 func entry(given ...string) string {
 	for _, text := range given {
 		if text != "" {

@@ -50,8 +50,9 @@ type Uses struct {
 	Views     int
 }
 
-// SetFavorite adds an app to the favorites of the caller, or removes it. For a draft it is the app. It is for all who
-// see the app. Errors: errs.NotFound; errs.Forbidden for a caller who is no user of the tenant.
+// SetFavorite adds an app to the favorites of the caller, or removes it. For a draft it is the app.
+// It is for all who see the app. Errors: errs.NotFound; errs.Forbidden for a caller who is no user
+// of the tenant.
 func (s *Service) SetFavorite(ctx context.Context, id string, favorite bool) (v Shown, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -74,7 +75,8 @@ func (s *Service) SetFavorite(ctx context.Context, id string, favorite bool) (v 
 	return v, err
 }
 
-// Recent returns the apps that the caller visited last and still sees, 20 at most, newest visit first, without Defn.
+// Recent returns the apps that the caller visited last and still sees, 20 at most, newest visit
+// first, without Defn.
 func (s *Service) Recent(ctx context.Context) ([]Shown, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -91,15 +93,16 @@ func (s *Service) Recent(ctx context.Context) ([]Shown, error) {
 // flushTimeout is how long a read waits for views to be written.
 const flushTimeout = time.Second
 
-// flushViews writes the counted views of a tenant for a read. What cannot be written now stays counted, and the read goes without it.
+// flushViews writes the counted views of a tenant for a read. What cannot be written now stays
+// counted, and the read goes without it.
 func (s *Service) flushViews(ctx context.Context, tenant string) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	_ = s.views.Flush(ctx, tenant)
 }
 
-// Visit records a view of an app by the caller: it becomes the first of Recent, and the view is counted. For a draft it does nothing. Errors:
-// errs.NotFound.
+// Visit records a view of an app by the caller: it becomes the first of Recent, and the view is
+// counted. For a draft it does nothing. Errors: errs.NotFound.
 func (s *Service) Visit(ctx context.Context, id string) error {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -112,8 +115,8 @@ func (s *Service) Visit(ctx context.Context, id string) error {
 	return s.CountView(ctx, app)
 }
 
-// CountView is Visit of an app that the caller has got from this Service. It writes nothing: views are counted in memory, and
-// Unchecked.FlushAll writes them.
+// CountView is Visit of an app that the caller has got from this Service. It writes nothing: views
+// are counted in memory, and Unchecked.FlushAll writes them.
 func (s *Service) CountView(ctx context.Context, app App) error {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -126,9 +129,9 @@ func (s *Service) CountView(ctx context.Context, app App) error {
 	return nil
 }
 
-// Stats returns how often an app was viewed on each of the last 30 days, today among them, without days of no views, to those who
-// see its insides. A draft has the views of its app. Users who are deleted take their views with them. Errors: errs.NotFound;
-// errs.Forbidden.
+// Stats returns how often an app was viewed on each of the last 30 days, today among them, without
+// days of no views, to those who see its insides. A draft has the views of its app. Users who are
+// deleted take their views with them. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Stats(ctx context.Context, id string) ([]Day, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

@@ -112,7 +112,9 @@ func TestVisits(t *testing.T) {
 		visit(jo, all[0].ID)
 		days, err = w.Stats(jo, all[0].ID)
 		is.NoErr(err)
-		is.Equal(days, []apps.Day{{Day: first, Views: 3, Users: 2}, {Day: w.now.Format(time.DateOnly), Views: 1, Users: 1}})
+		is.Equal(days, []apps.Day{
+			{Day: first, Views: 3, Users: 2}, {Day: w.now.Format(time.DateOnly), Views: 1, Users: 1},
+		})
 		w.now = w.now.AddDate(0, 0, 1)
 		days, err = w.Stats(jo, all[0].ID)
 		is.NoErr(err)

@@ -16,8 +16,8 @@ const webhookColumn = "webhook_secret"
 // secretBytes is the size of the secret.
 const secretBytes = 32
 
-// Writable returns the id of an app that the caller may change, not with a token that can only read. Errors: errs.NotFound; errs.Forbidden;
-// errs.Invalid for a draft.
+// Writable returns the id of an app that the caller may change, not with a token that can only
+// read. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) Writable(ctx context.Context, id string) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -69,7 +69,8 @@ func (s *Service) noWebhooks() error {
 	return s.rules.IsDraft("webhooks and agents are those of the app itself")
 }
 
-// Writing calls do with the id of an app that the caller may change, in a transaction in which nobody else changes or removes the app.
+// Writing calls do with the id of an app that the caller may change, in a transaction in which
+// nobody else changes or removes the app.
 // Errors: those of do; errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) Writing(ctx context.Context, id string, do func(ctx context.Context, id string) error) error {
 	a, err := actor.From(ctx)
@@ -94,8 +95,9 @@ func (s *Service) Writing(ctx context.Context, id string, do func(ctx context.Co
 	})
 }
 
-// WebhookSecret returns the secret that signs the tokens of an app's webhooks, to those who may change the app. It is made when there is
-// none. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
+// WebhookSecret returns the secret that signs the tokens of an app's webhooks, to those who may
+// change the app. It is made when there is none. Errors: errs.NotFound; errs.Forbidden;
+// errs.Invalid for a draft.
 func (s *Service) WebhookSecret(ctx context.Context, id string) (secret []byte, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -120,8 +122,9 @@ func (s *Service) WebhookSecret(ctx context.Context, id string) (secret []byte, 
 	return secret, err
 }
 
-// RotateWebhookSecret replaces the secret of an app's webhooks: every key that was signed with the old one is worth nothing from then on.
-// It needs the permission write, and returns the id of the app. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
+// RotateWebhookSecret replaces the secret of an app's webhooks: every key that was signed with the
+// old one is worth nothing from then on. It needs the permission write, and returns the id of the
+// app. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) RotateWebhookSecret(ctx context.Context, id string) (string, error) {
 	app, _, err := s.rules.Change(ctx, id, toWrite.check, func(_ context.Context, _ drafts.Caller, app *App) error {
 		if app.EditingID != nil {
@@ -151,8 +154,9 @@ type Hooked struct {
 	Env    map[string]string
 }
 
-// Hooked returns an app by id or natural id. It runs one statement, and none for a text that cannot be an id. It returns errs.NotFound if
-// there is no such app, or it is deleted, a draft, or has no secret yet.
+// Hooked returns an app by id or natural id. It runs one statement, and none for a text that cannot
+// be an id. It returns errs.NotFound if there is no such app, or it is deleted, a draft, or has no
+// secret yet.
 func (u Unchecked) Hooked(ctx context.Context, tenant, id string) (Hooked, error) {
 	at, err := u.s.rules.Parse(id)
 	if err != nil {
@@ -173,7 +177,8 @@ func (u Unchecked) Hooked(ctx context.Context, tenant, id string) (Hooked, error
 	return h, err
 }
 
-// Manifest returns the manifest of an app that Running has returned. Errors: errs.Conflict for one that cannot be read.
+// Manifest returns the manifest of an app that Running has returned. Errors: errs.Conflict for one
+// that cannot be read.
 func (u Unchecked) Manifest(ctx context.Context, app App) (manifest.Manifest, error) {
 	return u.s.manifest(ctx, app)
 }

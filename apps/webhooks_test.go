@@ -13,7 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestWebhookSecret: it is made once, replaced by a rotation, and that of no other app, draft or copy.
+// TestWebhookSecret: it is made once, replaced by a rotation, and that of no other app, draft or
+// copy.
 func TestWebhookSecret(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open(t))
@@ -62,7 +63,12 @@ func TestWebhookSecret(t *testing.T) {
 
 		_, err = w.PutShare(as(t, "acme", "jo", actor.Publisher), v.ID, "mia", level(shares.Use))
 		is.NoErr(err)
-		readOnly := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", Teams: map[string]actor.Role{"crew": actor.Designer}, ReadOnly: true})
+		readOnly := actor.With(t.Context(), actor.Actor{
+			Tenant:   "acme",
+			User:     "jo",
+			Teams:    map[string]actor.Role{"crew": actor.Designer},
+			ReadOnly: true,
+		})
 		for _, test := range []struct {
 			ctx         context.Context
 			id          string
@@ -82,7 +88,9 @@ func TestWebhookSecret(t *testing.T) {
 			is.Equal(errs.CodeOf(err), test.write)
 			_, err = w.Writable(test.ctx, test.id)
 			is.Equal(errs.CodeOf(err), test.write)
-			is.Equal(errs.CodeOf(w.Writing(test.ctx, test.id, func(context.Context, string) error { return nil })), test.write)
+			is.Equal(errs.CodeOf(w.Writing(test.ctx, test.id, func(context.Context, string) error {
+				return nil
+			})), test.write)
 			_, err = w.Inspectable(test.ctx, test.id)
 			is.Equal(errs.CodeOf(err), test.read)
 		}

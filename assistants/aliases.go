@@ -23,7 +23,8 @@ type (
 	// DraftFields are the fields of an assistant that all drafts have.
 	DraftFields = drafts.Fields
 
-	// DraftStore has the methods that are the same for all nouns whose entities are edited in drafts.
+	// DraftStore has the methods that are the same for all nouns whose entities are edited in
+	// drafts.
 	DraftStore = drafts.Store[Assistant]
 
 	// Lock tells who edits a draft.

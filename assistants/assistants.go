@@ -1,6 +1,8 @@
-// Package assistants manages AI assistants: instructions, skills and knowledge, which are edited in drafts and shared.
+// Package assistants manages AI assistants: instructions, skills and knowledge, which are edited in
+// drafts and shared.
 //
-// httpapi, the root and hosts import it; internal/store/assistants stores its rows and libraries the files.
+// httpapi, the root and hosts import it; internal/store/assistants stores its rows and libraries
+// the files.
 package assistants
 
 import (
@@ -18,10 +20,12 @@ const Kind entity.Kind = "assistant"
 
 // Assistant is one assistant, or the draft of one.
 type Assistant struct {
-	Tenant       string
-	ID           string          // UUID, lower case; set by Create
-	Name         string          // 1 to 255 characters, without control characters
-	Slug         *string         // [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per owner except for drafts; nil for none
+	Tenant string
+	ID     string // UUID, lower case; set by Create
+	Name   string // 1 to 255 characters, without control characters
+	// [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per owner except for drafts; nil
+	// for none
+	Slug         *string
 	Description  *string         // at most 16,384 characters; nil for none
 	Instructions string          // at most 256 KiB; ${slug} refers to an AI instruction
 	Welcome      *string         // its first message, at most 16,384 characters; nil for nothing
@@ -46,7 +50,8 @@ type Assistant struct {
 	UpdatedAt    time.Time       // UTC, whole microseconds; a change of the files does not touch it
 }
 
-// Version changes with every change of the row. What a draft has from its assistant is no part of it.
+// Version changes with every change of the row. What a draft has from its assistant is no part of
+// it.
 func (a Assistant) Version() string {
 	if a.EditingID != nil {
 		a.inherit(Assistant{})
@@ -67,11 +72,14 @@ func (a Assistant) definition() string {
 	for _, r := range a.References {
 		lists = append(lists, r.EntityType, r.EntityID, r.Label)
 	}
-	return guard.Version(a.Instructions, a.Welcome, a.Dispatcher, a.ModelID, a.Embedded, a.Data, len(a.Suggestions), len(a.Skills), len(a.Datasets), lists)
+	return guard.Version(
+		a.Instructions, a.Welcome, a.Dispatcher, a.ModelID, a.Embedded, a.Data, len(a.Suggestions),
+		len(a.Skills), len(a.Datasets), lists,
+	)
 }
 
-// digest changes with everything of an assistant that a draft changes, but the files. Every change of a secret sets SecretsAt; the
-// encrypted values change with the key of the program, too.
+// digest changes with everything of an assistant that a draft changes, but the files. Every change
+// of a secret sets SecretsAt; the encrypted values change with the key of the program, too.
 func digest(a Assistant) string {
 	return guard.Version(a.Name, a.Slug, a.Description, a.definition(), a.FolderID, a.SecretsAt)
 }
@@ -82,8 +90,10 @@ func (a *Assistant) inherit(of Assistant) { a.OwnerID, a.Shared = of.OwnerID, of
 // Fields returns what drafts need of an assistant.
 func Fields(a *Assistant) DraftFields {
 	return DraftFields{
-		Tenant: &a.Tenant, ID: &a.ID, Name: &a.Name, Slug: &a.Slug, Description: &a.Description, OwnerID: &a.OwnerID, Sealed: &a.Sealed,
-		LibraryID: &a.LibraryID, EditingID: &a.EditingID, Base: &a.Base, Lock: &a.Lock, Shared: &a.Shared, FolderID: &a.FolderID,
+		Tenant: &a.Tenant, ID: &a.ID, Name: &a.Name,
+		Slug: &a.Slug, Description: &a.Description, OwnerID: &a.OwnerID, Sealed: &a.Sealed,
+		LibraryID: &a.LibraryID, EditingID: &a.EditingID, Base: &a.Base,
+		Lock: &a.Lock, Shared: &a.Shared, FolderID: &a.FolderID,
 		CreatedAt: &a.CreatedAt, UpdatedAt: &a.UpdatedAt,
 	}
 }
@@ -116,10 +126,12 @@ type SkillType struct {
 	Type        string `json:"type"`
 	Name        string `json:"name"`        // for people
 	Description string `json:"description"` // one sentence
-	// Accept checks the configuration of a skill, a JSON object. Errors: errs.Invalid naming the member. nil: there must be none.
+	// Accept checks the configuration of a skill, a JSON object. Errors: errs.Invalid naming the
+	// member. nil: there must be none.
 	Accept func(config json.RawMessage) error `json:"-"`
-	// Sends returns where a skill with a configuration sends secrets of its assistant, such as https://mcp.example.com:443, and their names. nil: none
-	// leaves. Who may change an assistant cannot have the secrets of others sent to another place.
+	// Sends returns where a skill with a configuration sends secrets of its assistant, such as
+	// https://mcp.example.com:443, and their names. nil: none leaves. Who may change an assistant
+	// cannot have the secrets of others sent to another place.
 	Sends func(config json.RawMessage) (to string, secrets []string) `json:"-"`
 }
 
@@ -136,9 +148,10 @@ const (
 
 // Dataset is a dataset that an assistant uses.
 type Dataset struct {
-	DatasetID string          `json:"datasetId"` // UUID
-	Mode      Mode            `json:"mode"`
-	Filter    json.RawMessage `json:"filter,omitempty"` // of Subset, and of Sampled if it is not nil: a JSON object as datasets.Query has it
+	DatasetID string `json:"datasetId"` // UUID
+	Mode      Mode   `json:"mode"`
+	// of Subset, and of Sampled if it is not nil: a JSON object as datasets.Query has it
+	Filter json.RawMessage `json:"filter,omitempty"`
 }
 
 // Version changes with every change of it.
@@ -159,13 +172,13 @@ func ReferenceKinds() []entity.Kind {
 	return []entity.Kind{Kind, "datasource", "file", "library", "query", "report", "template", "visual"}
 }
 
-// Store keeps assistants, and their shares. What may be long of one is Instructions, Skills and Data. Implementations must pass
-// assistantstest.TestStore.
+// Store keeps assistants, and their shares. What may be long of one is Instructions, Skills and
+// Data. Implementations must pass assistantstest.TestStore.
 type Store interface {
 	DraftStore
 
-	// Using returns the ids of the assistants, drafts too, that have one of some datasets or references, ordered. The kind of datasets is
-	// dataset.
+	// Using returns the ids of the assistants, drafts too, that have one of some datasets or
+	// references, ordered. The kind of datasets is dataset.
 	Using(ctx context.Context, tenant string, some []entity.Key) ([]string, error)
 }
 
@@ -188,17 +201,19 @@ type Options struct {
 	MaxFile   int64 // bytes of a file that PutFile writes; default 100 MiB
 	Directory Directory
 	Keys      Sealer
-	// Allowed returns errs.Invalid when AI is off in the caller's tenant, and errs.Forbidden for a caller without the ai credential.
+	// Allowed returns errs.Invalid when AI is off in the caller's tenant, and errs.Forbidden for a
+	// caller without the ai credential.
 	Allowed func(ctx context.Context) error
 	// Skills are what this server provides.
 	Skills []SkillType
-	// CheckFilter returns errs.Invalid for a filter that does not fit a dataset, and other errors for a dataset that the caller cannot read.
-	// nil: filters are not checked.
+	// CheckFilter returns errs.Invalid for a filter that does not fit a dataset, and other errors
+	// for a dataset that the caller cannot read. nil: filters are not checked.
 	CheckFilter func(ctx context.Context, dataset string, filter json.RawMessage) error
-	// Registry has the kinds of datasets and references, and the hooks that are called for deleted assistants; nil for none.
+	// Registry has the kinds of datasets and references, and the hooks that are called for deleted
+	// assistants; nil for none.
 	Registry *entity.Registry
-	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only
-	// exact names are found.
+	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id,
+	// or the name as it is; nil: only exact names are found.
 	CanonicalName func(ctx context.Context, tenant, name string) (string, error)
 	Now           func() time.Time // default time.Now
 	NewID         func() string    // default UUIDv7
@@ -217,10 +232,17 @@ func New(o Options) *Service {
 	}
 	s := &Service{
 		store: o.Store, files: o.Files, o: o,
-		secrets: drafts.Secrets{Keys: o.Keys, Table: sealedTable, Column: sealedColumn, Field: "secrets", Things: "secrets"},
+		secrets: drafts.Secrets{
+			Keys:   o.Keys,
+			Table:  sealedTable,
+			Column: sealedColumn,
+			Field:  "secrets",
+			Things: "secrets",
+		},
 	}
 	s.rules = drafts.NewRules(drafts.Options[Assistant]{
-		Noun: s.noun(), Store: o.Store, Files: o.Files, MaxFile: o.MaxFile, Directory: o.Directory, Registry: o.Registry,
+		Noun: s.noun(), Store: o.Store, Files: o.Files,
+		MaxFile: o.MaxFile, Directory: o.Directory, Registry: o.Registry,
 		CanonicalName: o.CanonicalName, Now: o.Now, NewID: o.NewID,
 	})
 	s.presenter = drafts.NewPresenter(s.rules, s.show)

@@ -11,10 +11,17 @@ import (
 func Example() {
 	app, ctx, remove := exampletest.Open()
 	defer remove()
-	if _, err := app.Tenants.Update(ctx, func(t *tenants.Tenant) error { t.Settings.AI = true; return nil }); err != nil {
+	if _, err := app.Tenants.Update(ctx, func(t *tenants.Tenant) error {
+		t.Settings.AI = true
+		return nil
+	}); err != nil {
 		panic(err)
 	}
-	helper, err := app.Assistants.Create(ctx, assistants.Assistant{Name: "Helper", Instructions: "Be kind.", Skills: []assistants.Skill{{Type: "query"}}})
+	helper, err := app.Assistants.Create(ctx, assistants.Assistant{
+		Name:         "Helper",
+		Instructions: "Be kind.",
+		Skills:       []assistants.Skill{{Type: "query"}},
+	})
 	if err != nil {
 		panic(err)
 	}

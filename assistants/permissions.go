@@ -12,16 +12,25 @@ type Permissions struct {
 	ChangeOwner, Chat, Delete, Edit, Share, Write bool
 }
 
-// PermissionsOf returns what an actor with a grant may do with an assistant. The owner and superusers may do everything, and so may
-// Designers and higher roles of the owning team; its other members may talk to the assistant. A share grants shares.Use to talk to it,
-// shares.Write to change it, and shares.Admin to share it, delete it and pass it on, too. A read-only token may do nothing.
+// PermissionsOf returns what an actor with a grant may do with an assistant. The owner and
+// superusers may do everything, and so may Designers and higher roles of the owning team; its other
+// members may talk to the assistant. A share grants shares.Use to talk to it, shares.Write to
+// change it, and shares.Admin to share it, delete it and pass it on, too. A read-only token may do
+// nothing.
 func PermissionsOf(a actor.Actor, as Assistant, grant Grant) Permissions {
 	if a.ReadOnly {
 		return Permissions{}
 	}
 	level := levelOf(a, as, grant)
 	write, admin := level >= shares.Write, level >= shares.Admin
-	return Permissions{ChangeOwner: admin, Chat: level >= shares.Use, Delete: admin, Edit: write, Share: admin, Write: write}
+	return Permissions{
+		ChangeOwner: admin,
+		Chat:        level >= shares.Use,
+		Delete:      admin,
+		Edit:        write,
+		Share:       admin,
+		Write:       write,
+	}
 }
 
 // levelOf returns the access of an actor, also with a token that can only read.
@@ -36,8 +45,8 @@ func levelOf(a actor.Actor, as Assistant, grant Grant) shares.Level {
 	return grant.Level
 }
 
-// ofDraft returns what is left of the permissions on an assistant for its draft: who it belongs to, who it is shared with and its life are
-// those of the assistant, where they are changed.
+// ofDraft returns what is left of the permissions on an assistant for its draft: who it belongs to,
+// who it is shared with and its life are those of the assistant, where they are changed.
 func (p Permissions) ofDraft() Permissions {
 	p.ChangeOwner, p.Delete, p.Share = false, false, false
 	return p
@@ -48,12 +57,16 @@ func Visible(a actor.Actor, as Assistant, grant Grant) bool {
 	return levelOf(a, as, grant) >= shares.Use
 }
 
-// inside reports whether an actor sees the insides of an assistant: its files, its shares and the names of its secrets.
+// inside reports whether an actor sees the insides of an assistant: its files, its shares and the
+// names of its secrets.
 func inside(a actor.Actor, as Assistant, grant Grant) bool {
 	return levelOf(a, as, grant) >= shares.Write
 }
 
-var errInside = errs.New(errs.Forbidden, "This is for those who may change the assistant: its owner, designers of the owning team, and those who have a share with accessLevel 2 or 3.")
+var errInside = errs.New(
+	errs.Forbidden,
+	"This is for those who may change the assistant: its owner, designers of the owning team, and those who have a share with accessLevel 2 or 3.",
+)
 
 // needs returns the access for a permission, with the sentence for those who do not have it.
 func needs(has func(Permissions) bool, sentence string) drafts.Access[Assistant] {
@@ -72,7 +85,8 @@ const whoWrites = "This needs to own the assistant, the role designer or a highe
 
 // The permissions that methods need.
 func toChat() drafts.Access[Assistant] {
-	return needs(func(p Permissions) bool { return p.Chat }, "This needs to see the assistant.") // which everybody does who sees it
+	// which everybody does who sees it
+	return needs(func(p Permissions) bool { return p.Chat }, "This needs to see the assistant.")
 }
 
 func toWrite() drafts.Access[Assistant] {

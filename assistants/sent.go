@@ -28,8 +28,8 @@ func (s *Service) sent(skills []Skill) map[sent]string {
 	return all
 }
 
-// redirected returns which secrets some skills send to another place than others did, and the names of these skills. moved reports whether it was sent
-// to some place before.
+// redirected returns which secrets some skills send to another place than others did, and the names
+// of these skills. moved reports whether it was sent to some place before.
 func (s *Service) redirected(skills, was []Skill) (all map[sent]string, moved func(sent) bool) {
 	before := s.sent(was)
 	all = s.sent(skills)
@@ -44,8 +44,9 @@ func (s *Service) redirected(skills, was []Skill) (all map[sent]string, moved fu
 	}
 }
 
-// keepSecrets returns errs.Invalid if a secret of an assistant would be sent to a new place: to another one than before, or, unless the caller may share
-// the assistant, to any. Secrets are never shown, and a place that the caller chooses would show them.
+// keepSecrets returns errs.Invalid if a secret of an assistant would be sent to a new place: to
+// another one than before, or, unless the caller may share the assistant, to any. Secrets are never
+// shown, and a place that the caller chooses would show them.
 func (s *Service) keepSecrets(who drafts.Caller, as *Assistant, was Assistant) error {
 	all, moved := s.redirected(as.Skills, was.Skills)
 	if len(all) == 0 || as.Sealed == "" {
@@ -56,9 +57,15 @@ func (s *Service) keepSecrets(who drafts.Caller, as *Assistant, was Assistant) e
 		return err
 	}
 	may := PermissionsOf(who.Actor, *as, who.Grant).Share
-	for _, one := range slices.SortedFunc(maps.Keys(all), func(a, b sent) int { return strings.Compare(a.secret+a.to, b.secret+b.to) }) {
+	for _, one := range slices.SortedFunc(maps.Keys(all), func(a, b sent) int {
+		return strings.Compare(a.secret+a.to, b.secret+b.to)
+	}) {
 		if _, there := values[one.secret]; there && (!may || moved(one)) {
-			return errs.New(errs.Invalid, "skills: %s: the secret %s would be sent to %s, where it was not sent before: remove it, change the skill, and set it again.", all[one], one.secret, one.to)
+			return errs.New(
+				errs.Invalid,
+				"skills: %s: the secret %s would be sent to %s, where it was not sent before: remove it, change the skill, and set it again.",
+				all[one], one.secret, one.to,
+			)
 		}
 	}
 	return nil

@@ -69,8 +69,9 @@ func (s *Service) SkillTypes(ctx context.Context) ([]SkillType, error) {
 	return slices.Clone(s.o.Skills), nil
 }
 
-// Talkable returns an assistant that the caller may talk to, or a draft that the caller may edit, found as by Get. If the caller stands for a
-// visitor whom the caller has invited, it can be one who only reads. Errors: errs.NotFound; errs.Forbidden.
+// Talkable returns an assistant that the caller may talk to, or a draft that the caller may edit,
+// found as by Get. If the caller stands for a visitor whom the caller has invited, it can be one
+// who only reads. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Talkable(ctx context.Context, id string, visitor bool) (Assistant, error) {
 	a, err := s.rules.Actor(ctx)
 	if err != nil {
@@ -84,10 +85,12 @@ func (s *Service) Talkable(ctx context.Context, id string, visitor bool) (Assist
 	return as, toChat()(a, as, grant)
 }
 
-// CanCreate reports whether an actor who passes Options.Allowed may create assistants: all may, but not with a token that can only read.
+// CanCreate reports whether an actor who passes Options.Allowed may create assistants: all may, but
+// not with a token that can only read.
 func (s *Service) CanCreate(a actor.Actor) bool { return !a.ReadOnly }
 
-// Create adds an assistant without files, which the caller owns. Tenant, ID, OwnerID, times and what the service keeps are ignored.
+// Create adds an assistant without files, which the caller owns. Tenant, ID, OwnerID, times and
+// what the service keeps are ignored.
 // Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, in Assistant) (Shown, error) {
 	a, err := s.rules.Actor(ctx)
@@ -97,7 +100,13 @@ func (s *Service) Create(ctx context.Context, in Assistant) (Shown, error) {
 	if !s.CanCreate(a) {
 		return Shown{}, a.OnlyReads()
 	}
-	as := Assistant{Tenant: a.Tenant, ID: s.rules.NewID(), OwnerID: a.User, LibraryID: s.rules.NewID(), CreatedAt: s.rules.Stamp()}
+	as := Assistant{
+		Tenant:    a.Tenant,
+		ID:        s.rules.NewID(),
+		OwnerID:   a.User,
+		LibraryID: s.rules.NewID(),
+		CreatedAt: s.rules.Stamp(),
+	}
 	as.UpdatedAt = as.CreatedAt
 	as.define(in)
 	if err := s.accept(ctx, a, &as, Assistant{}); err != nil {
@@ -116,8 +125,9 @@ func (a *Assistant) define(by Assistant) {
 	a.Skills, a.Datasets, a.References = by.Skills, by.Datasets, by.References
 }
 
-// Update changes an assistant or a draft, found by id or natural id. What edit sets beyond the fields of Create is put back. It needs the
-// permission write. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug, and for a draft
+// Update changes an assistant or a draft, found by id or natural id. What edit sets beyond the
+// fields of Create is put back. It needs the permission write. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug, and for a draft
 // that somebody else edits; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, id string, edit func(*Assistant) error) (Shown, error) {
 	return s.presenter.Change(ctx, id, toWrite(), func(ctx context.Context, who drafts.Caller, as *Assistant) error {
@@ -136,8 +146,9 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Assistant) e
 	})
 }
 
-// Delete removes an assistant, found by id or natural id, with its draft, files, shares, comments and tokens. A draft is not deleted but
-// discarded. It needs the permission delete. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
+// Delete removes an assistant, found by id or natural id, with its draft, files, shares, comments
+// and tokens. A draft is not deleted but discarded. It needs the permission delete. Errors:
+// errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) Delete(ctx context.Context, id string) error {
 	a, err := s.rules.Actor(ctx)
 	if err != nil {
@@ -161,10 +172,12 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// Commit publishes the draft of an assistant: the assistant gets the fields of Create, the secrets and the files of the draft, all or nothing,
-// and the draft is gone. force publishes it over changes that were made to the assistant since the draft began. It needs the permission
-// edit. Errors: errs.NotFound, also for an assistant without a draft; errs.Forbidden; errs.Conflict for a draft that somebody else edits,
-// for an assistant that has changed, and for a slug that is taken by now.
+// Commit publishes the draft of an assistant: the assistant gets the fields of Create, the secrets
+// and the files of the draft, all or nothing, and the draft is gone. force publishes it over
+// changes that were made to the assistant since the draft began. It needs the permission edit.
+// Errors: errs.NotFound, also for an assistant without a draft; errs.Forbidden; errs.Conflict for a
+// draft that somebody else edits, for an assistant that has changed, and for a slug that is taken
+// by now.
 func (s *Service) Commit(ctx context.Context, id string, force bool) (Shown, error) {
 	return s.presenter.InTx(ctx, func(ctx context.Context, a actor.Actor) (Assistant, Grant, error) {
 		as, grant, d, err := s.rules.Committable(ctx, a, id, force)
@@ -180,8 +193,8 @@ func (s *Service) Commit(ctx context.Context, id string, force bool) (Shown, err
 	})
 }
 
-// Diff returns what the draft of an assistant changes. It is for those who may change the assistant. Errors: errs.NotFound, also for an
-// assistant without a draft; errs.Forbidden.
+// Diff returns what the draft of an assistant changes. It is for those who may change the
+// assistant. Errors: errs.NotFound, also for an assistant without a draft; errs.Forbidden.
 func (s *Service) Diff(ctx context.Context, id string) (Diff, error) {
 	a, err := s.rules.Actor(ctx)
 	if err != nil {
@@ -214,12 +227,17 @@ func (s *Service) fieldDiffs(as, d Assistant) ([]drafts.FieldDiff, error) {
 	}
 	all, err := drafts.FieldDiffs([]drafts.Field{
 		{Name: "name", Before: as.Name, After: d.Name}, {Name: "slug", Before: as.Slug, After: d.Slug},
-		{Name: "description", Before: as.Description, After: d.Description}, {Name: "instructions", Before: as.Instructions, After: d.Instructions},
-		{Name: "welcome", Before: as.Welcome, After: d.Welcome}, {Name: "dispatcher", Before: as.Dispatcher, After: d.Dispatcher},
-		{Name: "suggestions", Before: listed(as.Suggestions), After: listed(d.Suggestions)}, {Name: "modelId", Before: as.ModelID, After: d.ModelID},
+		{Name: "description", Before: as.Description, After: d.Description},
+		{Name: "instructions", Before: as.Instructions, After: d.Instructions},
+		{Name: "welcome", Before: as.Welcome, After: d.Welcome},
+		{Name: "dispatcher", Before: as.Dispatcher, After: d.Dispatcher},
+		{Name: "suggestions", Before: listed(as.Suggestions), After: listed(d.Suggestions)},
+		{Name: "modelId", Before: as.ModelID, After: d.ModelID},
 		{Name: "embedded", Before: as.Embedded, After: d.Embedded}, {Name: "data", Before: as.Data, After: d.Data},
-		{Name: "folderId", Before: as.FolderID, After: d.FolderID}, {Name: "skills", Before: listed(as.Skills), After: listed(d.Skills)},
-		{Name: "datasets", Before: listed(as.Datasets), After: listed(d.Datasets)}, {Name: "references", Before: listed(as.References), After: listed(d.References)},
+		{Name: "folderId", Before: as.FolderID, After: d.FolderID},
+		{Name: "skills", Before: listed(as.Skills), After: listed(d.Skills)},
+		{Name: "datasets", Before: listed(as.Datasets), After: listed(d.Datasets)},
+		{Name: "references", Before: listed(as.References), After: listed(d.References)},
 		{Name: "secrets", Before: before, After: after},
 	})
 	if err != nil {
@@ -241,8 +259,9 @@ func (s *Service) masked(as Assistant) (map[string]string, error) {
 // listed returns an empty list for nil, which JSON has as null.
 func listed[T any](all []T) []T { return append([]T{}, all...) }
 
-// Secrets returns the names of an assistant's secrets, ordered; their values leave the service only to its skills. It is for those who may
-// change the assistant. Errors: errs.NotFound; errs.Forbidden.
+// Secrets returns the names of an assistant's secrets, ordered; their values leave the service only
+// to its skills. It is for those who may change the assistant. Errors: errs.NotFound;
+// errs.Forbidden.
 func (s *Service) Secrets(ctx context.Context, id string) ([]string, error) {
 	as, err := s.rules.Inside(ctx, id)
 	if err != nil {
@@ -251,16 +270,18 @@ func (s *Service) Secrets(ctx context.Context, id string) ([]string, error) {
 	return s.secrets.Names(Fields(&as))
 }
 
-// SetSecret sets a secret of an assistant; entity.Mask keeps its value. It needs the permission write. Errors: errs.NotFound;
-// errs.Forbidden; errs.Invalid; errs.Conflict for a draft that somebody else edits.
+// SetSecret sets a secret of an assistant; entity.Mask keeps its value. It needs the permission
+// write. Errors: errs.NotFound; errs.Forbidden; errs.Invalid; errs.Conflict for a draft that
+// somebody else edits.
 func (s *Service) SetSecret(ctx context.Context, id, name, value string) (Shown, error) {
 	return s.presenter.Change(ctx, id, toWrite(), func(_ context.Context, _ drafts.Caller, as *Assistant) error {
 		return s.setSecret(as, name, &value)
 	})
 }
 
-// RemoveSecret removes a secret of an assistant. It needs the permission write. Errors: errs.NotFound, also for one that is not there;
-// errs.Forbidden; errs.Conflict for a draft that somebody else edits.
+// RemoveSecret removes a secret of an assistant. It needs the permission write. Errors:
+// errs.NotFound, also for one that is not there; errs.Forbidden; errs.Conflict for a draft that
+// somebody else edits.
 func (s *Service) RemoveSecret(ctx context.Context, id, name string) error {
 	_, _, err := s.rules.Change(ctx, id, toWrite(), func(_ context.Context, _ drafts.Caller, as *Assistant) error {
 		values, err := s.secrets.Open(Fields(as))
@@ -287,43 +308,56 @@ func (s *Service) setSecret(as *Assistant, name string, value *string) error {
 	return nil
 }
 
-// PutSkill adds a skill to an assistant, or changes it: edit gets the skill that is there, or one with the name alone. It needs the
-// permission write. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also for a type that this server does not
-// provide; errs.Conflict for a draft that somebody else edits.
+// PutSkill adds a skill to an assistant, or changes it: edit gets the skill that is there, or one
+// with the name alone. It needs the permission write. Errors: errs.NotFound; errs.Forbidden;
+// errs.Invalid naming the field, also for a type that this server does not provide; errs.Conflict
+// for a draft that somebody else edits.
 func (s *Service) PutSkill(ctx context.Context, id, name string, edit func(*Skill)) (Skill, error) {
 	return put(ctx, s, id, "assistant-skill", skills, Skill{Name: name}, edit)
 }
 
-// RemoveSkill removes a skill from an assistant. It needs the permission write. Errors: errs.NotFound, also for a skill that the assistant does
-// not have; errs.Forbidden; errs.Conflict for a draft that somebody else edits.
+// RemoveSkill removes a skill from an assistant. It needs the permission write. Errors:
+// errs.NotFound, also for a skill that the assistant does not have; errs.Forbidden; errs.Conflict
+// for a draft that somebody else edits.
 func (s *Service) RemoveSkill(ctx context.Context, id, name string) error {
 	return remove(ctx, s, id, "assistant-skill", skills, Skill{Name: name})
 }
 
-// PutDataset adds a dataset to an assistant, or changes how it is used: edit gets what is there, or one with the id alone. It needs the
-// permission write. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also for a dataset that is not there;
-// errs.Conflict for a draft that somebody else edits.
+// PutDataset adds a dataset to an assistant, or changes how it is used: edit gets what is there, or
+// one with the id alone. It needs the permission write. Errors: errs.NotFound; errs.Forbidden;
+// errs.Invalid naming the field, also for a dataset that is not there; errs.Conflict for a draft
+// that somebody else edits.
 func (s *Service) PutDataset(ctx context.Context, id, dataset string, edit func(*Dataset)) (Dataset, error) {
 	return put(ctx, s, id, "assistant-dataset", datasets, Dataset{DatasetID: dataset}, edit)
 }
 
-// RemoveDataset removes a dataset from an assistant. It needs the permission write. Errors: errs.NotFound, also for one that the assistant
-// does not use; errs.Forbidden; errs.Conflict for a draft that somebody else edits.
+// RemoveDataset removes a dataset from an assistant. It needs the permission write. Errors:
+// errs.NotFound, also for one that the assistant does not use; errs.Forbidden; errs.Conflict for a
+// draft that somebody else edits.
 func (s *Service) RemoveDataset(ctx context.Context, id, dataset string) error {
 	return remove(ctx, s, id, "assistant-dataset", datasets, Dataset{DatasetID: dataset})
 }
 
-// PutReference adds a reference to an assistant, or changes it: edit gets the reference that is there, or one without a label. It needs the
-// permission write. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also for an entity that is not there;
+// PutReference adds a reference to an assistant, or changes it: edit gets the reference that is
+// there, or one without a label. It needs the permission write. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid naming the field, also for an entity that is not there;
 // errs.Conflict for a draft that somebody else edits.
-func (s *Service) PutReference(ctx context.Context, id string, to entity.Key, edit func(*Reference)) (Reference, error) {
-	return put(ctx, s, id, "assistant-reference", references, Reference{EntityType: string(to.Kind), EntityID: to.ID}, edit)
+func (s *Service) PutReference(
+	ctx context.Context, id string, to entity.Key, edit func(*Reference),
+) (Reference, error) {
+	return put(
+		ctx, s, id, "assistant-reference", references, Reference{EntityType: string(to.Kind), EntityID: to.ID},
+		edit,
+	)
 }
 
-// RemoveReference removes a reference from an assistant. It needs the permission write. Errors: errs.NotFound, also for one that the assistant
-// does not have; errs.Forbidden; errs.Conflict for a draft that somebody else edits.
+// RemoveReference removes a reference from an assistant. It needs the permission write. Errors:
+// errs.NotFound, also for one that the assistant does not have; errs.Forbidden; errs.Conflict for a
+// draft that somebody else edits.
 func (s *Service) RemoveReference(ctx context.Context, id string, to entity.Key) error {
-	return remove(ctx, s, id, "assistant-reference", references, Reference{EntityType: string(to.Kind), EntityID: to.ID})
+	return remove(
+		ctx, s, id, "assistant-reference", references, Reference{EntityType: string(to.Kind), EntityID: to.ID},
+	)
 }
 
 // element is an element of a list of an assistant.
@@ -359,12 +393,18 @@ func skills(a *Assistant) *[]Skill         { return &a.Skills }
 func datasets(a *Assistant) *[]Dataset     { return &a.Datasets }
 func references(a *Assistant) *[]Reference { return &a.References }
 
-// put adds an element to a list of an assistant, or changes it. row is the guard.Guard.Row of conditional writes to it.
-func put[E element[E]](ctx context.Context, s *Service, id, row string, list func(*Assistant) *[]E, key E, edit func(*E)) (E, error) {
+// put adds an element to a list of an assistant, or changes it. row is the guard.Guard.Row of
+// conditional writes to it.
+func put[E element[E]](
+	ctx context.Context, s *Service, id, row string, list func(*Assistant) *[]E, key E, edit func(*E),
+) (E, error) {
 	as, _, err := s.rules.Change(ctx, id, toWrite(), func(ctx context.Context, who drafts.Caller, as *Assistant) error {
 		var ok bool
 		if key, ok = key.canonical(); !ok {
-			return errs.New(errs.NotFound, "There is nothing with this id: it must be a UUID, as the member id has it, not owner:slug.")
+			return errs.New(
+				errs.NotFound,
+				"There is nothing with this id: it must be a UUID, as the member id has it, not owner:slug.",
+			)
 		}
 		was := *as
 		all := list(as)
@@ -409,8 +449,8 @@ func remove[E element[E]](ctx context.Context, s *Service, id, row string, list 
 	return err
 }
 
-// Sharable returns the id of an assistant that the caller may share, also with a token that can only read. Errors: errs.NotFound;
-// errs.Forbidden; errs.Invalid for a draft.
+// Sharable returns the id of an assistant that the caller may share, also with a token that can
+// only read. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) Sharable(ctx context.Context, id string) (string, error) {
 	a, err := s.rules.Actor(ctx)
 	if err != nil {

@@ -45,8 +45,10 @@ type columns struct {
 
 func toColumns(t transferred) any {
 	return columns{
-		t.Name, t.Slug, t.Description, t.Instructions, t.Welcome, t.Dispatcher, listed(t.Suggestions), t.ModelID, t.Embedded, t.Data, listed(t.Skills),
-		listed(t.Datasets), listed(t.References), listed(t.secrets), t.OwnerID, t.FolderID, drafts.SharesToColumns(t.shares),
+		t.Name, t.Slug, t.Description, t.Instructions, t.Welcome,
+		t.Dispatcher, listed(t.Suggestions), t.ModelID, t.Embedded, t.Data, listed(t.Skills),
+		listed(t.Datasets), listed(t.References), listed(t.secrets),
+		t.OwnerID, t.FolderID, drafts.SharesToColumns(t.shares),
 		transfer.Time(t.CreatedAt), transfer.Time(t.UpdatedAt),
 	}
 }
@@ -94,7 +96,8 @@ func (s *Service) exported(ctx context.Context, tenant string, ids []string) ([]
 	return all, err
 }
 
-// refs returns what assistants need: what they know of. Other assistants do not come along, as they may refer to each other.
+// refs returns what assistants need: what they know of. Other assistants do not come along, as they
+// may refer to each other.
 func refs(_ context.Context, _ string, some []transferred) (map[string][]entity.Key, error) {
 	needs := make(map[string][]entity.Key, len(some))
 	for _, t := range some {
@@ -116,9 +119,11 @@ func refs(_ context.Context, _ string, some []transferred) (map[string][]entity.
 func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 	c, now := transfer.ReadUUID(r), s.rules.Stamp()
 	t := transferred{Assistant: Assistant{
-		Tenant: tenant, ID: r.ID, Name: c.Text("name"), Slug: c.TextOrNull("slug"), Description: c.TextOrNull("description"),
+		Tenant: tenant, ID: r.ID,
+		Name: c.Text("name"), Slug: c.TextOrNull("slug"), Description: c.TextOrNull("description"),
 		Welcome: c.TextOrNull("welcome"), Dispatcher: c.Flag("dispatcher", false), ModelID: c.TextOrNull("modelId"),
-		Embedded: c.Flag("embedded", false), Data: c.JSON("data"), OwnerID: c.Text("ownerId"), FolderID: c.TextOrNull("folderId"),
+		Embedded: c.Flag("embedded", false), Data: c.JSON("data"),
+		OwnerID: c.Text("ownerId"), FolderID: c.TextOrNull("folderId"),
 		CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
 	}}
 	if c.JSON("instructions") != nil {
@@ -126,8 +131,10 @@ func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 	}
 	var given []drafts.SharedColumns
 	lists := []drafts.List{
-		{Name: "suggestions", Raw: c.JSON("suggestions"), To: &t.Suggestions}, {Name: "skills", Raw: c.JSON("skills"), To: &t.Skills},
-		{Name: "datasets", Raw: c.JSON("datasets"), To: &t.Datasets}, {Name: "references", Raw: c.JSON("references"), To: &t.References},
+		{Name: "suggestions", Raw: c.JSON("suggestions"), To: &t.Suggestions},
+		{Name: "skills", Raw: c.JSON("skills"), To: &t.Skills},
+		{Name: "datasets", Raw: c.JSON("datasets"), To: &t.Datasets},
+		{Name: "references", Raw: c.JSON("references"), To: &t.References},
 		{Name: "secrets", Raw: c.JSON("secrets"), To: &t.secrets}, {Name: "shares", Raw: c.JSON("shares"), To: &given},
 	}
 	err := c.Accept(func() error {
@@ -148,7 +155,9 @@ func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 }
 
 // there locks the given assistants that exist.
-func (s *Service) there(ctx context.Context, tenant string, all []transferred, l entity.ImportOptions) ([]transferred, error) {
+func (s *Service) there(
+	ctx context.Context, tenant string, all []transferred, l entity.ImportOptions,
+) ([]transferred, error) {
 	var given []shares.Share
 	some := make([]Assistant, len(all))
 	for i, t := range all {
@@ -162,7 +171,8 @@ func (s *Service) there(ctx context.Context, tenant string, all []transferred, l
 	return found, err
 }
 
-// putAll writes the assistants of a batch, with the values of secrets that are here already, and their shares.
+// putAll writes the assistants of a batch, with the values of secrets that are here already, and
+// their shares.
 func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) error {
 	if err := s.leaveUnknown(ctx, b); err != nil {
 		return err
@@ -187,7 +197,9 @@ func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) er
 }
 
 // complete fills in an assistant of a batch with what the tenant has of it.
-func (s *Service) complete(ctx context.Context, b *transfer.Batch[transferred], t *transferred, old Assistant, there bool) error {
+func (s *Service) complete(
+	ctx context.Context, b *transfer.Batch[transferred], t *transferred, old Assistant, there bool,
+) error {
 	values, now := map[string]string{}, s.rules.Stamp()
 	t.LibraryID, t.SecretsAt = old.LibraryID, &now
 	if !there {
@@ -203,12 +215,16 @@ func (s *Service) complete(ctx context.Context, b *transfer.Batch[transferred], 
 	}
 	kept, without := s.secrets.Split(values, t.secrets)
 	if len(without) > 0 {
-		b.Warn("assistant %s: its secrets %s have no value here: set them with PUT /api/assistants/%s/secrets/{key}.", t.ID, strings.Join(without, ", "), t.ID)
+		b.Warn(
+			"assistant %s: its secrets %s have no value here: set them with PUT /api/assistants/%s/secrets/{key}.",
+			t.ID, strings.Join(without, ", "), t.ID,
+		)
 	}
 	return s.secrets.Seal(Fields(&t.Assistant), kept)
 }
 
-// dropRedirected removes from the values of the secrets of an assistant that is there those that an imported one sends to another place.
+// dropRedirected removes from the values of the secrets of an assistant that is there those that an
+// imported one sends to another place.
 func (s *Service) dropRedirected(ctx context.Context, t *transferred, values map[string]string) error {
 	if len(values) == 0 || len(s.sent(t.Skills)) == 0 {
 		return nil
@@ -224,8 +240,8 @@ func (s *Service) dropRedirected(ctx context.Context, t *transferred, values map
 	return nil
 }
 
-// leaveUnknown removes from the assistants of a batch the skills that this server does not provide and what the tenant does not have, and
-// warns of them.
+// leaveUnknown removes from the assistants of a batch the skills that this server does not provide
+// and what the tenant does not have, and warns of them.
 func (s *Service) leaveUnknown(ctx context.Context, b *transfer.Batch[transferred]) error {
 	together := make([]entity.Key, len(b.Write))
 	for i, t := range b.Write {

@@ -11,8 +11,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
-// program that builds the services and for its command line. Do not pass them what a request says before it has been checked.
+// Unchecked has the methods of a Service that check no permission: they need no actor and take any
+// tenant. They are for the program that builds the services and for its command line. Do not pass
+// them what a request says before it has been checked.
 type Unchecked struct{ s *Service }
 
 // Unchecked returns the methods that check no permission.
@@ -49,24 +50,28 @@ func (u Unchecked) File(ctx context.Context, as Assistant, path string) (File, e
 	return u.s.files.Get(ctx, as.Tenant, as.LibraryID, path)
 }
 
-// OpenFile returns a file of an assistant with its bytes, which the caller closes, for its conversations alone. Errors: errs.NotFound.
+// OpenFile returns a file of an assistant with its bytes, which the caller closes, for its
+// conversations alone. Errors: errs.NotFound.
 func (u Unchecked) OpenFile(ctx context.Context, as Assistant, path string) (File, io.ReadCloser, error) {
 	return u.s.files.Open(ctx, as.Tenant, as.LibraryID, path)
 }
 
-// Hooks returns what is done with assistants and shares: shares follow users who are renamed, and go with the users and teams that are
-// deleted; what assistants have of entities goes with these; assistants are counted, and so are the drafts that go with them; and the
-// column of secrets.
+// Hooks returns what is done with assistants and shares: shares follow users who are renamed, and
+// go with the users and teams that are deleted; what assistants have of entities goes with these;
+// assistants are counted, and so are the drafts that go with them; and the column of secrets.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
-		Renamed: u.s.store.Shares().RenameUsers, Deleted: u.s.removeReferences, Counts: entity.CountRows(36, "assistants", u.s.store.Count),
+		Renamed: u.s.store.Shares().RenameUsers,
+		Deleted: u.s.removeReferences, Counts: entity.CountRows(36, "assistants", u.s.store.Count),
 		Dependents: u.s.dependents,
 		Sealed:     []entity.SealedColumn{{Table: sealedTable, Column: sealedColumn, Key: "id"}},
 	}
 }
 
 // dependents counts the drafts of assistants.
-func (s *Service) dependents(ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time) ([]entity.Dependent, error) {
+func (s *Service) dependents(
+	ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time,
+) ([]entity.Dependent, error) {
 	if kind != Kind {
 		return nil, nil
 	}
@@ -74,9 +79,12 @@ func (s *Service) dependents(ctx context.Context, tenant string, kind entity.Kin
 	return []entity.Dependent{{Count: entity.Count{N: len(drafted), Of: "draft"}, Rank: 7}}, err
 }
 
-// removeReferences removes the shares of principals who are deleted, and what assistants have of entities that are.
+// removeReferences removes the shares of principals who are deleted, and what assistants have of
+// entities that are.
 func (s *Service) removeReferences(ctx context.Context, tenant string, gone ...entity.Key) error {
-	known := slices.DeleteFunc(slices.Clone(gone), func(k entity.Key) bool { return k.Kind != kindDataset && !slices.Contains(ReferenceKinds(), k.Kind) })
+	known := slices.DeleteFunc(slices.Clone(gone), func(k entity.Key) bool {
+		return k.Kind != kindDataset && !slices.Contains(ReferenceKinds(), k.Kind)
+	})
 	if err := s.forget(ctx, tenant, known); err != nil {
 		return err
 	}
@@ -98,8 +106,12 @@ func (s *Service) forget(ctx context.Context, tenant string, gone []entity.Key) 
 	}
 	for _, as := range locked {
 		_, err := s.store.Update(ctx, tenant, drafts.Lookup{ID: as.ID}, func(as *Assistant) error {
-			as.Datasets = slices.DeleteFunc(slices.Clone(as.Datasets), func(d Dataset) bool { return slices.Contains(gone, d.key()) })
-			as.References = slices.DeleteFunc(slices.Clone(as.References), func(r Reference) bool { return slices.Contains(gone, r.key()) })
+			as.Datasets = slices.DeleteFunc(slices.Clone(as.Datasets), func(d Dataset) bool {
+				return slices.Contains(gone, d.key())
+			})
+			as.References = slices.DeleteFunc(slices.Clone(as.References), func(r Reference) bool {
+				return slices.Contains(gone, r.key())
+			})
 			as.UpdatedAt = s.rules.Stamp()
 			return nil
 		})

@@ -36,8 +36,8 @@ const kindDataset entity.Kind = "dataset"
 
 var skillName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
-// accept checks an assistant that an actor writes, which was another one before, and fills in what was left out. Errors: errs.Invalid
-// naming the field.
+// accept checks an assistant that an actor writes, which was another one before, and fills in what
+// was left out. Errors: errs.Invalid naming the field.
 func (s *Service) accept(ctx context.Context, a actor.Actor, as *Assistant, was Assistant) error {
 	if err := as.acceptFields(); err != nil {
 		return err
@@ -66,7 +66,8 @@ func (s *Service) accept(ctx context.Context, a actor.Actor, as *Assistant, was 
 	return nil
 }
 
-// acceptDataset checks that a dataset is there and that its filter fits, if the caller can read it, unless the same was there before.
+// acceptDataset checks that a dataset is there and that its filter fits, if the caller can read it,
+// unless the same was there before.
 func (s *Service) acceptDataset(ctx context.Context, tenant string, d Dataset, was []Dataset) error {
 	at := slices.IndexFunc(was, d.same)
 	if at < 0 {
@@ -95,8 +96,8 @@ func missing(err error, format string, args ...any) error {
 	return err
 }
 
-// provided returns errs.Invalid for a skill that the server does not provide, or whose configuration does not fit, unless it was there
-// before.
+// provided returns errs.Invalid for a skill that the server does not provide, or whose
+// configuration does not fit, unless it was there before.
 func (s *Service) provided(all, was []Skill) error {
 	for _, skill := range all {
 		if slices.ContainsFunc(was, func(w Skill) bool { return w.Version() == skill.Version() }) {
@@ -104,7 +105,11 @@ func (s *Service) provided(all, was []Skill) error {
 		}
 		at := slices.IndexFunc(s.o.Skills, func(t SkillType) bool { return t.Type == skill.Type })
 		if at < 0 {
-			return errs.New(errs.Invalid, "skills: nothing on this server provides %q, the type of the skill %s. It has %s.", skill.Type, skill.Name, s.skillTypes())
+			return errs.New(
+				errs.Invalid,
+				"skills: nothing on this server provides %q, the type of the skill %s. It has %s.", skill.Type,
+				skill.Name, s.skillTypes(),
+			)
 		}
 		err := error(nil)
 		switch check := s.o.Skills[at].Accept; {
@@ -144,13 +149,18 @@ func (a *Assistant) acceptFields() error {
 	case err != nil:
 		return err
 	case len(a.Instructions) > maxInstructions || !escapes.StorableWithin(a.Instructions, maxInstructions):
-		return errs.New(errs.Invalid, "instructions must be UTF-8 without NUL and have at most %d bytes", maxInstructions)
+		return errs.New(
+			errs.Invalid, "instructions must be UTF-8 without NUL and have at most %d bytes", maxInstructions,
+		)
 	case len(a.Suggestions) > maxSuggestions:
 		return errs.New(errs.Invalid, "suggestions must be at most %d", maxSuggestions)
 	}
 	for i, text := range a.Suggestions {
 		if text = strings.TrimSpace(text); text == "" || !escapes.StorableWithin(text, maxSuggestion) {
-			return errs.New(errs.Invalid, "suggestions[%d] must be UTF-8 without NUL and have 1 to %d characters", i, maxSuggestion)
+			return errs.New(
+				errs.Invalid, "suggestions[%d] must be UTF-8 without NUL and have 1 to %d characters", i,
+				maxSuggestion,
+			)
 		}
 		a.Suggestions[i] = text
 	}
@@ -188,13 +198,19 @@ func (a *Assistant) acceptSkills() error {
 		skill := &a.Skills[i]
 		skill.Name = cmp.Or(skill.Name, skill.Type)
 		if !skillName.MatchString(skill.Name) {
-			return errs.New(errs.Invalid, "skills: name %q must be 1 to 64 letters, digits, hyphens and underscores and begin with a letter", transfer.Short(skill.Name))
+			return errs.New(
+				errs.Invalid,
+				"skills: name %q must be 1 to 64 letters, digits, hyphens and underscores and begin with a letter",
+				transfer.Short(skill.Name),
+			)
 		}
 		if err := acceptObject("skills: config of "+skill.Name, &skill.Config, maxConfig); err != nil {
 			return err
 		}
 	}
-	return acceptList("skills", a.Skills, func(x, y Skill) int { return strings.Compare(x.Name, y.Name) }, func(s Skill) string { return s.Name })
+	return acceptList("skills", a.Skills, func(x, y Skill) int {
+		return strings.Compare(x.Name, y.Name)
+	}, func(s Skill) string { return s.Name })
 }
 
 func (a *Assistant) acceptDatasets() error {
@@ -222,27 +238,38 @@ func (a *Assistant) acceptDatasets() error {
 			}
 		}
 	}
-	return acceptList("datasets", a.Datasets, func(x, y Dataset) int { return strings.Compare(x.DatasetID, y.DatasetID) }, func(d Dataset) string { return d.DatasetID })
+	return acceptList("datasets", a.Datasets, func(x, y Dataset) int {
+		return strings.Compare(x.DatasetID, y.DatasetID)
+	}, func(d Dataset) string { return d.DatasetID })
 }
 
 func (a *Assistant) acceptReferences() error {
 	for i := range a.References {
 		r := &a.References[i]
 		if !slices.Contains(ReferenceKinds(), entity.Kind(r.EntityType)) {
-			return errs.New(errs.Invalid, "references: entityType %q must be one of %s", transfer.Short(r.EntityType), joined(ReferenceKinds()))
+			return errs.New(
+				errs.Invalid, "references: entityType %q must be one of %s", transfer.Short(r.EntityType),
+				joined(ReferenceKinds()),
+			)
 		}
 		id, ok := uuids.Parse(r.EntityID)
 		if !ok {
 			return errs.New(errs.Invalid, "references: entityId %q must be a UUID", transfer.Short(r.EntityID))
 		}
 		if r.EntityID = id; !escapes.StorableWithin(r.Label, fields.MaxName) {
-			return errs.New(errs.Invalid, "references: label of %s must be UTF-8 without NUL and have at most %d characters", id, fields.MaxName)
+			return errs.New(
+				errs.Invalid,
+				"references: label of %s must be UTF-8 without NUL and have at most %d characters", id,
+				fields.MaxName,
+			)
 		}
 	}
 	order := func(x, y Reference) int {
 		return cmp.Or(strings.Compare(x.EntityType, y.EntityType), strings.Compare(x.EntityID, y.EntityID))
 	}
-	return acceptList("references", a.References, order, func(r Reference) string { return r.EntityType + " " + r.EntityID })
+	return acceptList("references", a.References, order, func(r Reference) string {
+		return r.EntityType + " " + r.EntityID
+	})
 }
 
 func joined(kinds []entity.Kind) string {

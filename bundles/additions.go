@@ -13,8 +13,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-// spareAdditions takes out of a plan what the people of another tenant added something of their own to, and what that needs: a
-// deploy removes nothing that is theirs. The entities belong to the tenant from then on.
+// spareAdditions takes out of a plan what the people of another tenant added something of their own
+// to, and what that needs: a deploy removes nothing that is theirs. The entities belong to the
+// tenant from then on.
 func (l *importer) spareAdditions(ctx context.Context, going plan) error {
 	why := map[entity.Key]string{}
 	for _, kind := range l.s.kinds {
@@ -73,7 +74,8 @@ func (l *importer) spareNeeded(ctx context.Context, going plan, why map[entity.K
 	return nil
 }
 
-// additions notes in why which of some entities have something that the tenant's people added, and what.
+// additions notes in why which of some entities have something that the tenant's people added, and
+// what.
 func (l *importer) additions(ctx context.Context, kind entity.Kind, ids []string, why map[entity.Key]string) error {
 	if len(ids) == 0 {
 		return nil
@@ -110,7 +112,8 @@ func (l *importer) additions(ctx context.Context, kind entity.Kind, ids []string
 	return nil
 }
 
-// ownSecrets counts the secrets of entities that a deploy brought. None came with them, and no archive holds them.
+// ownSecrets counts the secrets of entities that a deploy brought. None came with them, and no
+// archive holds them.
 func (l *importer) ownSecrets(ctx context.Context, kind entity.Kind, ids []string) (map[string]int, error) {
 	n := map[string]int{}
 	for row, err := range l.s.present(ctx, l.tenant, kind, ids) {
@@ -155,7 +158,8 @@ func (l *importer) ownContent(ctx context.Context, principals []string) (map[str
 	return own, nil
 }
 
-// shippedFile is the kind of the deployments that note the files of an entity which a deploy wrote. Their fingerprints are digests.
+// shippedFile is the kind of the deployments that note the files of an entity which a deploy wrote.
+// Their fingerprints are digests.
 const shippedFile entity.Kind = "file of another tenant"
 
 // fileID is the id of a file among deployments.
@@ -164,9 +168,11 @@ func fileID(k entity.Key, path string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ownFiles returns the paths of an entity's files that no deploy of the source wrote, or that were changed since. Paths of the
-// archive are left out, and those that cannot be beside them.
-func (l *importer) ownFiles(ctx context.Context, p entity.FileTransferer, k entity.Key, archived []string) ([]string, error) {
+// ownFiles returns the paths of an entity's files that no deploy of the source wrote, or that were
+// changed since. Paths of the archive are left out, and those that cannot be beside them.
+func (l *importer) ownFiles(
+	ctx context.Context, p entity.FileTransferer, k entity.Key, archived []string,
+) ([]string, error) {
 	all, err := p.Files(ctx, l.tenant, k.ID)
 	if err != nil {
 		return nil, err
@@ -219,7 +225,8 @@ func newPaths(all []string) paths {
 	return p
 }
 
-// collides reports whether a file cannot be beside the archive's: they differ in case alone, or one is a folder of the other.
+// collides reports whether a file cannot be beside the archive's: they differ in case alone, or one
+// is a folder of the other.
 func (p paths) collides(path string) bool {
 	path = fold.Text(path)
 	within := false
@@ -236,7 +243,8 @@ func eachFolder(path string, f func(folder string)) {
 	}
 }
 
-// shippedFiles returns the deployments of the archive's files that this deploy or earlier ones of the source wrote.
+// shippedFiles returns the deployments of the archive's files that this deploy or earlier ones of
+// the source wrote.
 func (l *importer) shippedFiles(ctx context.Context) (all []Deployment, err error) {
 	for kind, ids := range l.index.ids {
 		if _, ok := l.s.transferers[kind].(entity.FileTransferer); !ok {

@@ -14,8 +14,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// TestDroppedStaysWithAdditions: what a deploy no longer ships stays where the tenant's people added something of their own to
-// it, which would be removed with it. The source is told that it stays, and nothing else.
+// TestDroppedStaysWithAdditions: what a deploy no longer ships stays where the tenant's people
+// added something of their own to it, which would be removed with it. The source is told that it
+// stays, and nothing else.
 func TestDroppedStaysWithAdditions(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
@@ -23,10 +24,14 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 		of := func(kind entity.Kind, name, data string) string { return w.make(t, "acme", kind, name, data) }
 		source := of("datasource", "Needed", `{}`)
 		ids := map[string]string{
-			"untouched team": team(), "team with a member": team(), "team with content": team(), "team with a comment": team(), "team with shipped content": team(),
-			"untouched report": of("report", "Untouched", `{}`), "report with a comment": of("report", "Commented", `{"datasourceId": "`+source+`"}`),
-			"needed datasource": source, "datasource with a secret": of("datasource", "Secret", `{"host": "x"}`),
-			"untouched library": of("library", "Untouched", `{}`), "library with a file": of("library", "Added", `{}`), "library with a changed file": of("library", "Changed", `{}`),
+			"untouched team": team(), "team with a member": team(),
+			"team with content": team(), "team with a comment": team(), "team with shipped content": team(),
+			"untouched report":      of("report", "Untouched", `{}`),
+			"report with a comment": of("report", "Commented", `{"datasourceId": "`+source+`"}`),
+			"needed datasource":     source, "datasource with a secret": of("datasource", "Secret", `{"host": "x"}`),
+			"untouched library":           of("library", "Untouched", `{}`),
+			"library with a file":         of("library", "Added", `{}`),
+			"library with a changed file": of("library", "Changed", `{}`),
 		}
 		entries := []string{"tagged " + of("tag", "Stays", `{}`)}
 		for name, id := range ids {
@@ -71,7 +76,9 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 		w.setData(t, "evil", "datasource", id("datasource with a secret"), `{"host":"x","password":"p"}`)
 		_, err = w.Content.PutFile(evil, id("library with a file"), "c.txt", "text/plain", strings.NewReader("evil's"))
 		is.NoErr(err)
-		_, err = w.Content.PutFile(evil, id("library with a changed file"), "dir/b.txt", "text/plain", strings.NewReader("evil's"))
+		_, err = w.Content.PutFile(
+			evil, id("library with a changed file"), "dir/b.txt", "text/plain", strings.NewReader("evil's"),
+		)
 		is.NoErr(err)
 
 		for _, entry := range entries[1:] {
@@ -111,8 +118,10 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 		is.NoErr(err)
 		told := w.told(t, "eve")
 		for name, want := range map[string]string{
-			"team with a member": "1 member", "team with content": "1 owned row", "team with a comment": "1 comment thread",
-			"report with a comment": "1 comment thread", "datasource with a secret": "1 secret", "library with a file": "1 file", "library with a changed file": "1 file",
+			"team with a member": "1 member",
+			"team with content":  "1 owned row", "team with a comment": "1 comment thread",
+			"report with a comment": "1 comment thread", "datasource with a secret": "1 secret",
+			"library with a file": "1 file", "library with a changed file": "1 file",
 			"needed datasource": "what stays needs it",
 		} {
 			is.True(strings.Contains(told, ids[name]+" stays, though acme does not ship it any more: "+want+"."))
@@ -122,8 +131,8 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 	})
 }
 
-// TestDeployKeepsAddedFiles: a deploy of a library replaces the files that it brought, and leaves those alone that the tenant's
-// people added.
+// TestDeployKeepsAddedFiles: a deploy of a library replaces the files that it brought, and leaves
+// those alone that the tenant's people added.
 func TestDeployKeepsAddedFiles(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
@@ -140,7 +149,10 @@ func TestDeployKeepsAddedFiles(t *testing.T) {
 			var done []bundles.Deployed
 			var err error
 			if manifest {
-				done, err = w.Bundles.DeployManifest(acme, bundles.Manifest{Entries: []bundles.Entry{{Type: "library", EntityID: library}}}, []string{"evil"}, bundles.ImportOptions{})
+				done, err = w.Bundles.DeployManifest(acme, bundles.Manifest{Entries: []bundles.Entry{{
+					Type:     "library",
+					EntityID: library,
+				}}}, []string{"evil"}, bundles.ImportOptions{})
 			} else {
 				done, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 			}

@@ -16,8 +16,8 @@ type fetched[T any] struct {
 	panic any
 }
 
-// ahead runs a sequence in a goroutine, one element ahead of its consumer. The goroutine ends with the sequence. It must not be
-// used in a transaction, which only one goroutine may use.
+// ahead runs a sequence in a goroutine, one element ahead of its consumer. The goroutine ends with
+// the sequence. It must not be used in a transaction, which only one goroutine may use.
 func ahead[T any](all iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		next, enough := make(chan fetched[T]), make(chan struct{})
@@ -70,7 +70,8 @@ func rowsOf(ids []string, export func(ids []string) iter.Seq2[entity.Row, error]
 // groupBytes is how many bytes a group of rows has at most, but for the row that passes it.
 const groupBytes = 512 << 10
 
-// aheadOf is ahead for rows, in groups that are neither long nor heavy: the consumer may wait for a slow client.
+// aheadOf is ahead for rows, in groups that are neither long nor heavy: the consumer may wait for a
+// slow client.
 func aheadOf(rows iter.Seq2[entity.Row, error]) iter.Seq2[entity.Row, error] {
 	return func(yield func(entity.Row, error) bool) {
 		for group, err := range ahead(groups(rows)) {
@@ -87,7 +88,8 @@ func aheadOf(rows iter.Seq2[entity.Row, error]) iter.Seq2[entity.Row, error] {
 	}
 }
 
-// groups returns rows in groups of at most rowBatch rows that end with the row that passes groupBytes.
+// groups returns rows in groups of at most rowBatch rows that end with the row that passes
+// groupBytes.
 func groups(rows iter.Seq2[entity.Row, error]) iter.Seq2[[]entity.Row, error] {
 	return func(yield func([]entity.Row, error) bool) {
 		var group []entity.Row
@@ -111,8 +113,8 @@ func groups(rows iter.Seq2[entity.Row, error]) iter.Seq2[[]entity.Row, error] {
 	}
 }
 
-// batches returns the rows of an archive as they are imported: each batch is of one kind. behind becomes the first file, if
-// there is one.
+// batches returns the rows of an archive as they are imported: each batch is of one kind. behind
+// becomes the first file, if there is one.
 func batches(r *archive.Reader, behind *archive.Member) iter.Seq2[[]entity.Row, error] {
 	return func(yield func([]entity.Row, error) bool) {
 		rows, size := []entity.Row{}, 0

@@ -54,7 +54,8 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestGroups: rows wait for their taker in groups that are neither long nor heavy, and an error comes behind those before it.
+// TestGroups: rows wait for their taker in groups that are neither long nor heavy, and an error
+// comes behind those before it.
 func TestGroups(t *testing.T) {
 	is, fault := is.New(t), errors.New("fault")
 	row := func(size int) entity.Row { return entity.Row{JSON: make([]byte, size)} }
@@ -92,10 +93,15 @@ func TestGroups(t *testing.T) {
 func TestBatches(t *testing.T) {
 	is := is.New(t)
 	row := func(kind entity.Kind, id, size int) entity.Row {
-		return entity.Row{Key: entity.Key{Kind: kind, ID: fmt.Sprint(id)}, JSON: fmt.Appendf(nil, `{"a":"%s"}`, strings.Repeat("x", size))}
+		return entity.Row{
+			Key:  entity.Key{Kind: kind, ID: fmt.Sprint(id)},
+			JSON: fmt.Appendf(nil, `{"a":"%s"}`, strings.Repeat("x", size)),
+		}
 	}
 	var file bytes.Buffer
-	w, err := archive.NewWriter(&file, archive.Header{Counts: map[entity.Kind]int{"few": 2, "heavy": 5, "many": rowBatch + 1}}, archive.Limits{})
+	w, err := archive.NewWriter(&file, archive.Header{
+		Counts: map[entity.Kind]int{"few": 2, "heavy": 5, "many": rowBatch + 1},
+	}, archive.Limits{})
 	is.NoErr(err)
 	for i := range rowBatch + 1 {
 		is.NoErr(w.Row(row("many", i, 0)))

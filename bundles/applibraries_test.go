@@ -18,8 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestNoArchiveTakesTheLibraryOfAnApp: neither an import, a restore nor a deploy from another tenant brings a library with the id of
-// that of an app or draft, or reaches its files.
+// TestNoArchiveTakesTheLibraryOfAnApp: neither an import, a restore nor a deploy from another
+// tenant brings a library with the id of that of an app or draft, or reaches its files.
 func TestNoArchiveTakesTheLibraryOfAnApp(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
@@ -31,7 +31,10 @@ func TestNoArchiveTakesTheLibraryOfAnApp(t *testing.T) {
 		app, err := w.Apps.Get(evil, id)
 		is.NoErr(err)
 		for of, library := range map[string]string{app.ID: app.LibraryID, draft.ID: draft.LibraryID} {
-			file := packed(t, map[string]string{"library " + library: `{"name": "Mine", "ownerId": "jo"}`, "file " + library + " server/secret.js": "taken"}, nil)
+			file := packed(t, map[string]string{
+				"library " + library:                    `{"name": "Mine", "ownerId": "jo"}`,
+				"file " + library + " server/secret.js": "taken",
+			}, nil)
 			for _, o := range []bundles.ImportOptions{
 				{Rule: entity.Skip}, {Rule: entity.Overwrite}, {Rule: entity.Fail}, {Rule: entity.Skip, DryRun: true},
 			} {
@@ -43,7 +46,10 @@ func TestNoArchiveTakesTheLibraryOfAnApp(t *testing.T) {
 
 			_, err = w.Bundles.Import(acme, bytes.NewReader(file), bundles.ImportOptions{}) // where no app has it
 			is.NoErr(err)
-			_, err = w.Bundles.DeployManifest(acme, bundles.Manifest{Entries: []bundles.Entry{{Type: "library", EntityID: library}}}, []string{"evil"}, bundles.ImportOptions{})
+			_, err = w.Bundles.DeployManifest(acme, bundles.Manifest{Entries: []bundles.Entry{{
+				Type:     "library",
+				EntityID: library,
+			}}}, []string{"evil"}, bundles.ImportOptions{})
 			is.True(errors.Is(err, errs.Conflict))
 
 			_, err = w.Content.Get(evil, content.Library, library)
@@ -58,8 +64,9 @@ func TestNoArchiveTakesTheLibraryOfAnApp(t *testing.T) {
 	})
 }
 
-// TestDeployLeavesOwnApp: an app that a tenant imports itself, after it has purged the one that came, is its own, and no deploy
-// overwrites it. One that comes back from an archive of the tenant is what it was.
+// TestDeployLeavesOwnApp: an app that a tenant imports itself, after it has purged the one that
+// came, is its own, and no deploy overwrites it. One that comes back from an archive of the tenant
+// is what it was.
 func TestDeployLeavesOwnApp(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
@@ -68,7 +75,10 @@ func TestDeployLeavesOwnApp(t *testing.T) {
 		is.NoErr(err)
 		deploy := func() bundles.Counts {
 			t.Helper()
-			done, err := w.Bundles.DeployManifest(acme, bundles.Manifest{Entries: []bundles.Entry{{Type: "app", EntityID: id}}}, []string{"evil"}, bundles.ImportOptions{})
+			done, err := w.Bundles.DeployManifest(
+				acme, bundles.Manifest{Entries: []bundles.Entry{{Type: "app", EntityID: id}}}, []string{"evil"},
+				bundles.ImportOptions{},
+			)
 			is.NoErr(err)
 			return done[0].Counts
 		}
@@ -101,14 +111,18 @@ func TestDeployLeavesOwnApp(t *testing.T) {
 	})
 }
 
-// TestImportLeavesUnknownTags: an app is imported without the datasets and tags that are neither in the archive nor in the tenant.
+// TestImportLeavesUnknownTags: an app is imported without the datasets and tags that are neither in
+// the archive nor in the tenant.
 func TestImportLeavesUnknownTags(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, evil := is.New(t), w.as(t, "evil")
 		set, tag := w.make(t, "evil", "dataset", "Sales", `{}`), w.make(t, "evil", "tag", "T", `{}`)
 		const id, none = "0198c2a0-0000-7000-8000-000000000001", "0198c2a0-0000-7000-8000-000000000002"
-		file := packed(t, map[string]string{"app " + id: `{"name": "Mine", "ownerId": "jo", "tags": ["` + tag + `", "` + none + `"], "datasets": [
-			{"alias": "a", "datasetId": "` + set + `", "label": ""}, {"alias": "b", "datasetId": "` + none + `", "label": ""}]}`}, nil)
+		file := packed(t, map[string]string{"app " + id: `{"name": "Mine", "ownerId": "jo", "tags": ["` + tag +
+			`", "` + none + `"], "datasets": [
+			{"alias": "a", "datasetId": "` + set + `", "label": ""}, {"alias": "b", "datasetId": "` + none +
+			`", "label": ""}]}`},
+			nil)
 		r, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(len(r.Warnings), 2)

@@ -15,11 +15,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
 )
 
-// Change is what an import did with one row: an entity.ImportAction, or one of the two actions below.
+// Change is what an import did with one row: an entity.ImportAction, or one of the two actions
+// below.
 type Change struct {
 	Action string
 	entity.Key
-	Name string // "" for a kind that cannot be looked up; in another tenant than the caller's what the archive says, else the id
+	// "" for a kind that cannot be looked up; in another tenant than the caller's what the archive
+	// says, else the id
+	Name string
 }
 
 const (
@@ -54,13 +57,14 @@ func (l *importer) before(ctx context.Context, kind entity.Kind) (map[string]jso
 	return l.stored(ctx, kind, ids)
 }
 
-// leaves reports whether identical rows are reported as unchanged and not imported: with the rule Skip, and in a dry run with
-// the rule Fail, which is to find the rows that differ.
+// leaves reports whether identical rows are reported as unchanged and not imported: with the rule
+// Skip, and in a dry run with the rule Fail, which is to find the rows that differ.
 func (l *importer) leaves() bool {
 	return l.list && !l.crossTenant && (l.into.Rule == entity.Skip || l.into.Rule == entity.Fail && l.dry)
 }
 
-// leaveIdentical removes the rows from the batch that are identical to stored ones, and records them as unchanged.
+// leaveIdentical removes the rows from the batch that are identical to stored ones, and records
+// them as unchanged.
 func (l *importer) leaveIdentical(ctx context.Context, kind entity.Kind, before map[string]json.RawMessage) error {
 	if !l.leaves() || len(before) == 0 {
 		return nil
@@ -82,7 +86,11 @@ func (l *importer) leaveIdentical(ctx context.Context, kind entity.Kind, before 
 		return err
 	}
 	for _, id := range identical {
-		if err := l.leave(ctx, Change{Action: unchanged, Key: entity.Key{Kind: kind, ID: id}, Name: names[id]}); err != nil {
+		if err := l.leave(ctx, Change{
+			Action: unchanged,
+			Key:    entity.Key{Kind: kind, ID: id},
+			Name:   names[id],
+		}); err != nil {
 			return err
 		}
 	}
@@ -90,8 +98,8 @@ func (l *importer) leaveIdentical(ctx context.Context, kind entity.Kind, before 
 	return nil
 }
 
-// identical reports whether overwriting with a row would change nothing. It ignores an unknown owner, who would be replaced, and
-// the createdAt of a user.
+// identical reports whether overwriting with a row would change nothing. It ignores an unknown
+// owner, who would be replaced, and the createdAt of a user.
 func (l *importer) identical(ctx context.Context, r entity.Row, there json.RawMessage) (bool, error) {
 	switch {
 	case there == nil || bytes.Equal(r.JSON, there):
@@ -166,7 +174,9 @@ func (l *importer) compareFile(ctx context.Context, k entity.Key, f entity.File,
 }
 
 // changes returns the changes of the rows in the batch.
-func (l *importer) changes(ctx context.Context, kind entity.Kind, actions []entity.ImportAction, before map[string]json.RawMessage) ([]Change, error) {
+func (l *importer) changes(
+	ctx context.Context, kind entity.Kind, actions []entity.ImportAction, before map[string]json.RawMessage,
+) ([]Change, error) {
 	all, ids, over := make([]Change, len(l.rows)), make([]string, len(l.rows)), []string{}
 	for i, r := range l.rows {
 		all[i], ids[i] = Change{Action: string(actions[i]), Key: r.Key}, r.ID
@@ -194,8 +204,8 @@ func (l *importer) changes(ctx context.Context, kind entity.Kind, actions []enti
 	return all, nil
 }
 
-// names returns the names of the given entities that exist, by id. In another tenant than the caller's they
-// are those in the rows of the batch, else the ids.
+// names returns the names of the given entities that exist, by id. In another tenant than the
+// caller's they are those in the rows of the batch, else the ids.
 func (l *importer) names(ctx context.Context, kind entity.Kind, ids []string) (map[string]string, error) {
 	if l.crossTenant {
 		return l.shippedNames(kind, ids), nil
@@ -237,7 +247,8 @@ type sameEntity struct {
 	files  map[string]entity.File
 }
 
-// comparePaths compares the paths of an entity's files with those in the archive, before files are removed.
+// comparePaths compares the paths of an entity's files with those in the archive, before files are
+// removed.
 func (l *importer) comparePaths(ctx context.Context, p entity.FileTransferer, c *Change) error {
 	if c.Action != unchanged {
 		return nil
@@ -270,7 +281,9 @@ func (l *importer) put(ctx context.Context, p entity.FileTransferer, k entity.Ke
 	return err
 }
 
-func (l *importer) putFile(ctx context.Context, p entity.FileTransferer, k entity.Key, f entity.File, r io.Reader) error {
+func (l *importer) putFile(
+	ctx context.Context, p entity.FileTransferer, k entity.Key, f entity.File, r io.Reader,
+) error {
 	has, ok := l.same[k]
 	if !ok {
 		if err := l.noteUndeployed(ctx, p, k, f.Path); err != nil {

@@ -19,12 +19,17 @@ import (
 func (w *world) diff(t *testing.T, tenant string, file []byte) (changes []string, counts bundles.Counts) {
 	t.Helper()
 	is := is.New(t)
-	r, err := w.Bundles.Import(w.as(t, tenant), bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite, DryRun: true, Changes: true})
+	r, err := w.Bundles.Import(
+		w.as(t, tenant), bytes.NewReader(file),
+		bundles.ImportOptions{Rule: entity.Overwrite, DryRun: true, Changes: true},
+	)
 	is.NoErr(err)
 	for _, c := range r.Changes {
 		changes = append(changes, fmt.Sprint(c.Action, " ", c.Kind, " ", c.Name))
 	}
-	done, err := w.Bundles.Import(w.as(t, tenant), bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite, DryRun: true})
+	done, err := w.Bundles.Import(
+		w.as(t, tenant), bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite, DryRun: true},
+	)
 	is.NoErr(err)
 	is.Equal(done.Updated, r.Updated+r.Unchanged) // who does not ask for changes gets no other counts
 	is.Equal(done.Unchanged, 0)
@@ -43,7 +48,9 @@ func TestUnchanged(t *testing.T) {
 		is.Equal(counts, bundles.Counts{Unchanged: len(changes)})
 		is.True(len(changes) > 20)
 		for _, rule := range []entity.Rule{entity.Skip, entity.Fail} { // and under every other rule
-			r, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.ImportOptions{Rule: rule, DryRun: true, Changes: true})
+			r, err := w.Bundles.Import(
+				evil, bytes.NewReader(file), bundles.ImportOptions{Rule: rule, DryRun: true, Changes: true},
+			)
 			is.NoErr(err)
 			for _, c := range r.Changes {
 				if c.Action != "unchanged" {
@@ -74,11 +81,15 @@ func TestUnknownOwnerIsUnchanged(t *testing.T) {
 		file := packed(t, map[string]string{"tag " + tag: stranger}, nil)
 		changes, _ := w.diff(t, "evil", file)
 		is.Equal(changes, []string{"updated tag T"})
-		_, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite})
+		_, err := w.Bundles.Import(
+			w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite},
+		)
 		is.NoErr(err)
 		changes, _ = w.diff(t, "evil", file)
 		is.Equal(changes, []string{"unchanged tag T"})
-		r, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{DryRun: true, Changes: true})
+		r, err := w.Bundles.Import(
+			w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{DryRun: true, Changes: true},
+		)
 		is.NoErr(err)
 		is.Equal(r.Counts, bundles.Counts{Unchanged: 1})
 	})
@@ -116,10 +127,15 @@ func TestChangedFiles(t *testing.T) {
 			if len(changes) != 1 || changes[0] != want || got != counts {
 				t.Errorf("%s: %v %v", name, changes, got)
 			}
-			skipped, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.ImportOptions{DryRun: true, Changes: true})
+			skipped, err := w.Bundles.Import(
+				acme, bytes.NewReader(file), bundles.ImportOptions{DryRun: true, Changes: true},
+			)
 			is.NoErr(err)
 			is.Equal(skipped.Counts, bundles.Counts{Unchanged: counts.Unchanged, Skipped: counts.Updated})
-			_, err = w.Bundles.Import(acme, bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Fail, DryRun: true, Changes: true})
+			_, err = w.Bundles.Import(
+				acme, bytes.NewReader(file),
+				bundles.ImportOptions{Rule: entity.Fail, DryRun: true, Changes: true},
+			)
 			is.Equal(err == nil, name == "unchanged")
 			_, err = w.Bundles.Import(acme, bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite})
 			is.NoErr(err)
@@ -145,7 +161,11 @@ func TestChangesAreNamed(t *testing.T) {
 		}
 		r, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.ImportOptions{Changes: true})
 		is.NoErr(err)
-		is.Equal(r.Changes, []bundles.Change{{Action: "unchanged", Key: entity.Key{Kind: "tag", ID: same}, Name: "Same"}})
+		is.Equal(r.Changes, []bundles.Change{{
+			Action: "unchanged",
+			Key:    entity.Key{Kind: "tag", ID: same},
+			Name:   "Same",
+		}})
 	})
 }
 
@@ -158,7 +178,9 @@ func TestDraftInTheWay(t *testing.T) {
 		is.NoErr(err)
 		file := packed(t, map[string]string{"report " + draft.ID: `{"name": "x", "ownerId": "jo"}`}, nil)
 		for _, changes := range []bool{false, true} {
-			_, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite, Changes: changes})
+			_, err := w.Bundles.Import(
+				acme, bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite, Changes: changes},
+			)
 			is.Equal(errs.CodeOf(err), errs.Conflict)
 		}
 	})
@@ -181,7 +203,10 @@ func TestChangesCost(t *testing.T) {
 			entries = append(entries, "global ")
 			file := w.export(t, tenant, "", entries...)
 			counter.Take()
-			r, err := w.Bundles.Import(w.as(t, tenant), bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite, Changes: true})
+			r, err := w.Bundles.Import(
+				w.as(t, tenant), bytes.NewReader(file),
+				bundles.ImportOptions{Rule: entity.Overwrite, Changes: true},
+			)
 			is.NoErr(err)
 			is.Equal(r.Unchanged, 2*n)
 			cost = append(cost, len(counter.Take()))

@@ -27,7 +27,9 @@ func (w *world) same(t *testing.T, name string) {
 	t.Helper()
 	for _, tenant := range []string{"acme", "evil"} {
 		email := name + "@" + tenant + ".example"
-		_, err := w.Principals.CreateUser(w.as(t, tenant), principals.User{Username: name, Enabled: true, Email: &email}, "")
+		_, err := w.Principals.CreateUser(
+			w.as(t, tenant), principals.User{Username: name, Enabled: true, Email: &email}, "",
+		)
 		is.New(t).NoErr(err)
 	}
 }
@@ -43,7 +45,10 @@ func (w *world) owner(t *testing.T, id string) string {
 // told returns what the notifications of a user of evil say.
 func (w *world) told(t *testing.T, username string) string {
 	t.Helper()
-	page, err := w.Comments.Notifications(actor.With(t.Context(), actor.Actor{Tenant: "evil", User: username}), comments.NotificationFilter{}, pageOf(100))
+	page, err := w.Comments.Notifications(
+		actor.With(t.Context(), actor.Actor{Tenant: "evil", User: username}), comments.NotificationFilter{},
+		pageOf(100),
+	)
 	is.New(t).NoErr(err)
 	var all []string
 	for _, n := range page.Rows {
@@ -52,8 +57,9 @@ func (w *world) told(t *testing.T, username string) string {
 	return strings.Join(all, "\n")
 }
 
-// TestDeployGivesNoRights to users of another tenant: no role, no profile and no content, whether a bundle or a manifest is
-// deployed, and whatever the rule. An import of the same archive by the tenant's own superuser gives them.
+// TestDeployGivesNoRights to users of another tenant: no role, no profile and no content, whether a
+// bundle or a manifest is deployed, and whatever the rule. An import of the same archive by the
+// tenant's own superuser gives them.
 func TestDeployGivesNoRights(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
@@ -61,7 +67,11 @@ func TestDeployGivesNoRights(t *testing.T) {
 		_, err := w.Principals.CreateUser(acme, principals.User{Username: "sam", Enabled: true}, "")
 		is.NoErr(err)
 		team := w.team(t)
-		for name, role := range map[string]actor.Role{"mallory": actor.Admin, "jo": actor.Member, "sam": actor.Publisher} {
+		for name, role := range map[string]actor.Role{
+			"mallory": actor.Admin,
+			"jo":      actor.Member,
+			"sam":     actor.Publisher,
+		} {
 			_, err := w.Principals.SetMember(acme, team, name, role)
 			is.NoErr(err)
 		}
@@ -98,7 +108,9 @@ func TestDeployGivesNoRights(t *testing.T) {
 		owners := "The owner of 2 new items did not come along: the tenant's own people own what is new there."
 		for i, rule := range []entity.Rule{entity.Overwrite, entity.Overwrite, entity.Skip} {
 			for _, dry := range []bool{true, false} {
-				done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{Rule: rule, DryRun: dry})
+				done, err := w.Bundles.Deploy(
+					acme, b.ID, []string{"evil"}, bundles.ImportOptions{Rule: rule, DryRun: dry},
+				)
 				is.NoErr(err)
 				is.Equal(done[0].ByKind["user"], bundles.Counts{Skipped: 2})
 				if i == 0 {
@@ -113,15 +125,24 @@ func TestDeployGivesNoRights(t *testing.T) {
 		is.NoErr(err)
 		check()
 		notified := w.told(t, "eve")
-		for _, want := range append(left, "What a deploy from the tenant acme did and left out", "The users left out: mallory, sam.", "team "+team+" is new here: T.") {
+		for _, want := range append(
+			left, "What a deploy from the tenant acme did and left out", "The users left out: mallory, sam.",
+			"team "+team+" is new here: T.",
+		) {
 			is.True(strings.Contains(notified, want))
 		}
 		is.Equal(w.told(t, "mallory"), "")
 
 		email := "changed@acme.example"
-		_, err = w.Principals.UpdateUser(acme, "mallory", func(u *principals.User) error { u.Email = &email; return nil })
+		_, err = w.Principals.UpdateUser(acme, "mallory", func(u *principals.User) error {
+			u.Email = &email
+			return nil
+		})
 		is.NoErr(err)
-		_, err = w.Bundles.Import(evil, strings.NewReader(string(w.export(t, "acme", b.ID))), bundles.ImportOptions{Rule: entity.Overwrite})
+		_, err = w.Bundles.Import(
+			evil, strings.NewReader(string(w.export(t, "acme", b.ID))),
+			bundles.ImportOptions{Rule: entity.Overwrite},
+		)
 		is.NoErr(err)
 		u, err := w.Principals.User(evil, "mallory")
 		is.NoErr(err)
@@ -133,13 +154,18 @@ func TestDeployGivesNoRights(t *testing.T) {
 	})
 }
 
-// TestDeployTellsNotWhoIsThere: the answers are the same, whoever is a user of the target, in whatever spelling.
+// TestDeployTellsNotWhoIsThere: the answers are the same, whoever is a user of the target, in
+// whatever spelling.
 func TestDeployTellsNotWhoIsThere(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
 		var answers []string
 		for _, name := range []string{"abel", "cain"} {
-			_, err := w.Principals.CreateUser(acme, principals.User{Username: name, Enabled: true, GlobalPermissions: principals.GlobalPermissions{AI: true}}, "")
+			_, err := w.Principals.CreateUser(acme, principals.User{
+				Username:          name,
+				Enabled:           true,
+				GlobalPermissions: principals.GlobalPermissions{AI: true},
+			}, "")
 			is.NoErr(err)
 			if name == "abel" {
 				_, err = w.Principals.CreateUser(evil, principals.User{Username: "Abel", Enabled: true}, "")
@@ -150,7 +176,9 @@ func TestDeployTellsNotWhoIsThere(t *testing.T) {
 			is.NoErr(err)
 			b := w.bundle(t, "Of "+name, "user "+name, "report "+report.ID)
 			answer := ""
-			for _, how := range []bundles.ImportOptions{{DryRun: true}, {Rule: entity.Fail}, {}, {Rule: entity.Skip}, {Changes: true}} {
+			for _, how := range []bundles.ImportOptions{
+				{DryRun: true}, {Rule: entity.Fail}, {}, {Rule: entity.Skip}, {Changes: true},
+			} {
 				done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, how)
 				is.NoErr(err)
 				r := done[0].ImportResult
@@ -172,7 +200,8 @@ func TestDeployTellsNotWhoIsThere(t *testing.T) {
 	})
 }
 
-// TestDeployLeavesTeamsAlone that no deploy made; it renames those that one made, and keeps the members that they have by now.
+// TestDeployLeavesTeamsAlone that no deploy made; it renames those that one made, and keeps the
+// members that they have by now.
 func TestDeployLeavesTeamsAlone(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
@@ -180,7 +209,9 @@ func TestDeployLeavesTeamsAlone(t *testing.T) {
 		made, err := w.Principals.CreateTeam(acme, principals.Team{Name: "Other"})
 		is.NoErr(err)
 		imported = made.ID
-		_, err = w.Bundles.Import(evil, strings.NewReader(string(w.export(t, "acme", "", "team "+imported))), bundles.ImportOptions{})
+		_, err = w.Bundles.Import(
+			evil, strings.NewReader(string(w.export(t, "acme", "", "team "+imported))), bundles.ImportOptions{},
+		)
 		is.NoErr(err)
 		b := w.bundle(t, "B", "team "+brought, "team "+imported)
 		deploy := func() bundles.Counts {
@@ -192,7 +223,10 @@ func TestDeployLeavesTeamsAlone(t *testing.T) {
 		_, err = w.Principals.SetMember(evil, brought, "jo", actor.Designer)
 		is.NoErr(err)
 		for _, id := range []string{brought, imported} {
-			_, err = w.Principals.UpdateTeam(acme, id, func(t *principals.Team) error { t.Name += " of acme"; return nil })
+			_, err = w.Principals.UpdateTeam(acme, id, func(t *principals.Team) error {
+				t.Name += " of acme"
+				return nil
+			})
 			is.NoErr(err)
 		}
 		is.Equal(deploy(), bundles.Counts{Updated: 1, Skipped: 1})
@@ -207,7 +241,8 @@ func TestDeployLeavesTeamsAlone(t *testing.T) {
 	})
 }
 
-// TestDeployLeavesOwnAlone: of rows that are there, a deploy overwrites those alone that its tenant's deploys brought.
+// TestDeployLeavesOwnAlone: of rows that are there, a deploy overwrites those alone that its
+// tenant's deploys brought.
 func TestDeployLeavesOwnAlone(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
@@ -224,7 +259,9 @@ func TestDeployLeavesOwnAlone(t *testing.T) {
 		_, err = w.Principals.Unchecked().AddSuperuser(other, "other", "olga", "open sesame")
 		is.NoErr(err)
 
-		report, library := w.make(t, "evil", "report", "Own", `{"of": "evil"}`), w.make(t, "evil", "library", "Own", `{"of": "evil"}`)
+		report, library := w.make(
+			t, "evil", "report", "Own", `{"of": "evil"}`,
+		), w.make(t, "evil", "library", "Own", `{"of": "evil"}`)
 		_, err = w.Content.PutFile(evil, library, "a.txt", "text/plain", strings.NewReader("evil's"))
 		is.NoErr(err)
 		_, err = w.Colors.Put(evil, "brand", "#00ff00")
@@ -242,21 +279,30 @@ func TestDeployLeavesOwnAlone(t *testing.T) {
 		is.NoErr(err)
 		_, err = w.Colors.Put(acme, "brand", "#ff0000")
 		is.NoErr(err)
-		_, err = w.AIInstructions.Update(acme, instruction.ID, func(i *aiinstr.Instruction) error { i.Content = "acme's"; return nil })
+		_, err = w.AIInstructions.Update(acme, instruction.ID, func(i *aiinstr.Instruction) error {
+			i.Content = "acme's"
+			return nil
+		})
 		is.NoErr(err)
 
 		b := w.bundle(t, "B", entries...)
 		before := w.dump(t, "evil")
 		for _, dry := range []bool{true, false} {
-			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{DryRun: dry, Changes: true})
+			done, err := w.Bundles.Deploy(
+				acme, b.ID, []string{"evil"}, bundles.ImportOptions{DryRun: dry, Changes: true},
+			)
 			is.NoErr(err)
 			is.Equal(done[0].Counts, bundles.Counts{Skipped: 4})
 			is.Equal(done[0].Warnings, []string{})
 			is.Equal(done[0].Archive, nil)
 		}
 		is.Equal(w.dump(t, "evil"), before)
-		for _, want := range []string{"color brand", "aiInstruction " + instruction.ID, "report " + report, "library " + library} {
-			is.True(strings.Contains(w.told(t, "eve"), want+" is your own and stays as it is: no deploy from acme brought it."))
+		for _, want := range []string{
+			"color brand", "aiInstruction " + instruction.ID, "report " + report, "library " + library,
+		} {
+			is.True(strings.Contains(
+				w.told(t, "eve"), want+" is your own and stays as it is: no deploy from acme brought it.",
+			))
 		}
 		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{Rule: entity.Fail})
 		is.Equal(errs.CodeOf(err), errs.Conflict)
@@ -295,14 +341,20 @@ func TestDeployLeavesDraftsAlone(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		report := w.make(t, "evil", "report", "R", `{}`)
-		_, err := w.Bundles.Import(acme, strings.NewReader(string(w.export(t, "evil", "", "report "+report))), bundles.ImportOptions{})
+		_, err := w.Bundles.Import(
+			acme, strings.NewReader(string(w.export(t, "evil", "", "report "+report))), bundles.ImportOptions{},
+		)
 		is.NoErr(err)
 		is.NoErr(bunx.Write(t.Context(), w.db, "evil", func(ctx ctx, c bunx.Conn) error {
 			_, err := c.Exec(ctx, `UPDATE tc_entities SET editing_id = $1 WHERE tenant_id = 'evil' AND id = $1`, report)
 			return err
 		}))
 		b := w.bundle(t, "B", "report "+report)
-		for rule, code := range map[entity.Rule]errs.Code{entity.Overwrite: "", entity.Skip: "", entity.Fail: errs.Conflict} {
+		for rule, code := range map[entity.Rule]errs.Code{
+			entity.Overwrite: "",
+			entity.Skip:      "",
+			entity.Fail:      errs.Conflict,
+		} {
 			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{Rule: rule})
 			if code != "" {
 				is.Equal(errs.CodeOf(err), code)
@@ -315,8 +367,9 @@ func TestDeployLeavesDraftsAlone(t *testing.T) {
 	})
 }
 
-// TestDeployClaimsNobodyOfADirectory: teams come without the ids that they have in a directory of the source, as one of the
-// target may have the same. Users do not come: the person of the target's directory who has the name gets a user at login.
+// TestDeployClaimsNobodyOfADirectory: teams come without the ids that they have in a directory of
+// the source, as one of the target may have the same. Users do not come: the person of the target's
+// directory who has the name gets a user at login.
 func TestDeployClaimsNobodyOfADirectory(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
@@ -325,7 +378,10 @@ func TestDeployClaimsNobodyOfADirectory(t *testing.T) {
 		team := w.team(t)
 		set := func(tenant, source string) {
 			is.NoErr(bunx.Write(t.Context(), w.db, tenant, func(ctx ctx, c bunx.Conn) error {
-				_, err := c.Exec(ctx, `UPDATE tc_teams SET source = $1, source_id = $1 WHERE tenant_id = $2 AND id = $3`, source, tenant, team)
+				_, err := c.Exec(
+					ctx, `UPDATE tc_teams SET source = $1, source_id = $1 WHERE tenant_id = $2 AND id = $3`,
+					source, tenant, team,
+				)
 				return err
 			}))
 		}
@@ -349,13 +405,16 @@ func TestDeployClaimsNobodyOfADirectory(t *testing.T) {
 	})
 }
 
-// TestDeployMakesSlugsUnique: a slug that something else of the target has is no conflict, which would tell that it has, but
-// gets a number. The target's superusers are told.
+// TestDeployMakesSlugsUnique: a slug that something else of the target has is no conflict, which
+// would tell that it has, but gets a number. The target's superusers are told.
 func TestDeployMakesSlugsUnique(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
 		for _, tenant := range []string{"acme", "evil"} {
-			_, err := w.Tenants.Update(w.as(t, tenant), func(s *tenants.Tenant) error { s.Settings.AI = true; return nil })
+			_, err := w.Tenants.Update(w.as(t, tenant), func(s *tenants.Tenant) error {
+				s.Settings.AI = true
+				return nil
+			})
 			is.NoErr(err)
 		}
 		own, err := w.Principals.CreateTeam(evil, principals.Team{Name: "T"})
@@ -393,13 +452,19 @@ func TestDeployMakesSlugsUnique(t *testing.T) {
 			is.NoErr(err)
 			is.NoErr(done[0].Err)
 			for _, warning := range done[0].Warnings { // the owners and nothing else
-				is.Equal(warning, "The owner of 3 new items did not come along: the tenant's own people own what is new there.")
+				is.Equal(
+					warning,
+					"The owner of 3 new items did not come along: the tenant's own people own what is new there.",
+				)
 			}
 			return done[0].Counts
 		}
 		is.Equal(deploy(entity.Fail), bundles.Counts{Created: 4})
 		is.Equal(slugs(), "t-2 tone-2 plan-2 plan-3")
-		is.True(strings.Contains(w.told(t, "eve"), "aiInstruction "+tone.ID+" has the slug tone-2 here: tone belongs to another one."))
+		is.True(strings.Contains(
+			w.told(t, "eve"),
+			"aiInstruction "+tone.ID+" has the slug tone-2 here: tone belongs to another one.",
+		))
 		is.Equal(deploy(entity.Overwrite), bundles.Counts{Updated: 4})
 		is.Equal(slugs(), "t-2 tone-2 plan-2 plan-3") // and keeps it
 		_, err = w.Principals.UpdateTeam(evil, own.ID, func(t *principals.Team) error { t.Slug = "other"; return nil })
@@ -421,7 +486,8 @@ func TestDeployMakesSlugsUnique(t *testing.T) {
 	})
 }
 
-// TestDeployKeepsOwners: a row that is there keeps its owner, and a new one belongs to the user whom deployFrom names.
+// TestDeployKeepsOwners: a row that is there keeps its owner, and a new one belongs to the user
+// whom deployFrom names.
 func TestDeployKeepsOwners(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
@@ -473,12 +539,15 @@ type recorder struct {
 	got *[]entity.ImportOptions
 }
 
-func (l recorder) Import(ctx ctx, tenant string, rows []entity.Row, into entity.ImportOptions) ([]entity.ImportAction, []string, error) {
+func (l recorder) Import(
+	ctx ctx, tenant string, rows []entity.Row, into entity.ImportOptions,
+) ([]entity.ImportAction, []string, error) {
 	*l.got = append(*l.got, into)
 	return l.FileTransferer.Import(ctx, tenant, rows, into)
 }
 
-// TestTransferersLearnOfOtherTenants: a host's own kind is told that a deploy comes from another tenant, and which principals did.
+// TestTransferersLearnOfOtherTenants: a host's own kind is told that a deploy comes from another
+// tenant, and which principals did.
 func TestTransferersLearnOfOtherTenants(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
@@ -494,8 +563,8 @@ func TestTransferersLearnOfOtherTenants(t *testing.T) {
 	})
 }
 
-// TestDeletedTenantLeavesNoRight: a tenant that is made with the id of a deleted one may not deploy where that one might, and
-// what that one brought is not its own.
+// TestDeletedTenantLeavesNoRight: a tenant that is made with the id of a deleted one may not deploy
+// where that one might, and what that one brought is not its own.
 func TestDeletedTenantLeavesNoRight(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, evil := is.New(t), w.as(t, "evil")
@@ -520,7 +589,10 @@ func TestDeletedTenantLeavesNoRight(t *testing.T) {
 		is.NoErr(err)
 		_, err = w.Bundles.Import(w.as(t, "acme"), strings.NewReader(string(archive)), bundles.ImportOptions{})
 		is.NoErr(err)
-		_, err = w.Principals.UpdateTeam(w.as(t, "acme"), team, func(t *principals.Team) error { t.Name = "Stolen"; return nil })
+		_, err = w.Principals.UpdateTeam(w.as(t, "acme"), team, func(t *principals.Team) error {
+			t.Name = "Stolen"
+			return nil
+		})
 		is.NoErr(err)
 		again := w.bundle(t, "B", "team "+team)
 		is.Equal(errs.CodeOf(deploy(again.ID)), errs.Forbidden)
@@ -528,7 +600,10 @@ func TestDeletedTenantLeavesNoRight(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(now.Settings.DeployFrom, tenants.Sources("other"))
 
-		_, err = w.Tenants.Update(evil, func(s *tenants.Tenant) error { s.Settings.DeployFrom = tenants.Sources("acme"); return nil })
+		_, err = w.Tenants.Update(evil, func(s *tenants.Tenant) error {
+			s.Settings.DeployFrom = tenants.Sources("acme")
+			return nil
+		})
 		is.NoErr(err)
 		is.NoErr(deploy(again.ID))
 		got, err := w.Principals.Team(evil, team)

@@ -29,7 +29,8 @@ func (m meddling) Export(ctx ctx, tenant string, ids []string) iter.Seq2[entity.
 	return m.FileTransferer.Export(ctx, tenant, ids)
 }
 
-// TestLeaveIsAskedAgain: a tenant that takes back its leave while the bundle is exported is not deployed to.
+// TestLeaveIsAskedAgain: a tenant that takes back its leave while the bundle is exported is not
+// deployed to.
 func TestLeaveIsAskedAgain(t *testing.T) {
 	for _, targets := range [][]string{{"evil"}, {"evil", "acme"}, {"acme", "evil"}} {
 		dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -37,10 +38,15 @@ func TestLeaveIsAskedAgain(t *testing.T) {
 			w := newWorld(t, db)
 			b := w.bundle(t, "B", "library "+w.make(t, "acme", "library", "L", `{}`))
 			revoke := sync.OnceFunc(func() {
-				_, err := w.Tenants.Update(w.as(t, "evil"), func(s *tenants.Tenant) error { s.Settings.DeployFrom = nil; return nil })
+				_, err := w.Tenants.Update(w.as(t, "evil"), func(s *tenants.Tenant) error {
+					s.Settings.DeployFrom = nil
+					return nil
+				})
 				is.NoErr(err)
 			})
-			s := opened(t, db, libraries(w, func(p entity.FileTransferer) entity.Transferer { return meddling{p, revoke} }))
+			s := opened(t, db, libraries(w, func(p entity.FileTransferer) entity.Transferer {
+				return meddling{p, revoke}
+			}))
 			before := w.dump(t, "evil")
 			done, err := s.Bundles.Deploy(w.as(t, "acme"), b.ID, targets, bundles.ImportOptions{})
 			is.Equal(w.dump(t, "evil"), before)
@@ -57,7 +63,8 @@ func TestLeaveIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestEntriesOfNothing: a deploy names the entries whose entities the source has no more, before it removes those of the target.
+// TestEntriesOfNothing: a deploy names the entries whose entities the source has no more, before it
+// removes those of the target.
 func TestEntriesOfNothing(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
@@ -68,7 +75,9 @@ func TestEntriesOfNothing(t *testing.T) {
 			is.NoErr(err)
 			return done[0].ImportResult
 		}
-		is.Equal(deploy(bundles.ImportOptions{}).Warnings, []string{"The owner of 2 new items did not come along: the tenant's own people own what is new there."})
+		is.Equal(deploy(bundles.ImportOptions{}).Warnings, []string{
+			"The owner of 2 new items did not come along: the tenant's own people own what is new there.",
+		})
 		is.NoErr(w.Content.Delete(acme, "report", goes))
 		for _, dry := range []bool{true, false} {
 			r := deploy(bundles.ImportOptions{DryRun: dry})
@@ -85,7 +94,10 @@ func TestTypesThatAreGone(t *testing.T) {
 		w := newWorld(t, db)
 		b := w.bundle(t, "B", "report "+w.make(t, "acme", "report", "R", `{}`))
 		ctx, c := bunx.For(t.Context(), db, "acme")
-		_, err := c.Exec(ctx, `UPDATE tc_bundle_entries SET type = 'gadget', entity_id = $1 WHERE tenant_id = $2`, "x-1", "acme")
+		_, err := c.Exec(
+			ctx, `UPDATE tc_bundle_entries SET type = 'gadget', entity_id = $1 WHERE tenant_id = $2`, "x-1",
+			"acme",
+		)
 		is.NoErr(err)
 		done, err := w.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.NoErr(err)
@@ -93,7 +105,8 @@ func TestTypesThatAreGone(t *testing.T) {
 	})
 }
 
-// TestUsersOfOthersAreNotReplaced and so need not be kept, by a deploy that comes to somebody with another one's name.
+// TestUsersOfOthersAreNotReplaced and so need not be kept, by a deploy that comes to somebody with
+// another one's name.
 func TestUsersOfOthersAreNotReplaced(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
@@ -106,8 +119,8 @@ func TestUsersOfOthersAreNotReplaced(t *testing.T) {
 	})
 }
 
-// TestImportOwnerInAnySpelling: the owner of an import is a user in any spelling of the name, or a team in either case of its
-// id, and is stored as the user or team is.
+// TestImportOwnerInAnySpelling: the owner of an import is a user in any spelling of the name, or a
+// team in either case of its id, and is stored as the user or team is.
 func TestImportOwnerInAnySpelling(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is := is.New(t)
@@ -124,7 +137,9 @@ func TestImportOwnerInAnySpelling(t *testing.T) {
 		}
 		foreign, err := w.Principals.CreateTeam(w.as(t, "acme"), principals.Team{Name: "T"})
 		is.NoErr(err)
-		_, err = w.Bundles.Import(evil, bytes.NewReader(file), bundles.ImportOptions{Owner: strings.ToUpper(foreign.ID)})
+		_, err = w.Bundles.Import(
+			evil, bytes.NewReader(file), bundles.ImportOptions{Owner: strings.ToUpper(foreign.ID)},
+		)
 		is.Equal(errs.MessageOf(err), "owner must be a user or team of the tenant")
 	})
 }

@@ -26,12 +26,16 @@ func (w *world) undo(t *testing.T, bundle, entityID string) {
 	}
 }
 
-// TestDeployTellsNothingOfUsers of the target: what they are called, who is a superuser, who is in which team, what they have.
+// TestDeployTellsNothingOfUsers of the target: what they are called, who is a superuser, who is in
+// which team, what they have.
 func TestDeployTellsNothingOfUsers(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
 		called := "Josephine"
-		_, err := w.Principals.UpdateUser(evil, "jo", func(u *principals.User) error { u.DisplayName = &called; return nil })
+		_, err := w.Principals.UpdateUser(evil, "jo", func(u *principals.User) error {
+			u.DisplayName = &called
+			return nil
+		})
 		is.NoErr(err)
 		for _, name := range []string{"eve", "sam"} {
 			_, err = w.Principals.CreateUser(acme, principals.User{Username: name, Enabled: true}, "")
@@ -86,9 +90,13 @@ func TestDeployTellsNothingOfUsers(t *testing.T) {
 		is.Equal(strings.Contains(strings.Join(r.Warnings, "\n"), "owned"), false)
 		is.Equal(r.Changes[0], bundles.Change{Action: "deleted", Key: entity.Key{Kind: "team", ID: team}, Name: team})
 
-		_, err = w.Principals.UpdateUser(acme, "jo", func(u *principals.User) error { u.DisplayName = &called; return nil })
+		_, err = w.Principals.UpdateUser(acme, "jo", func(u *principals.User) error {
+			u.DisplayName = &called
+			return nil
+		})
 		is.NoErr(err)
-		done, err := w.Bundles.Deploy(acme, b.ID, []string{"acme"}, bundles.ImportOptions{Changes: true}) // of one's own all is told
+		// of one's own all is told
+		done, err := w.Bundles.Deploy(acme, b.ID, []string{"acme"}, bundles.ImportOptions{Changes: true})
 		is.NoErr(err)
 		is.True(strings.Contains(fmt.Sprint(done[0].Changes), called))
 	})

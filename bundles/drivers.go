@@ -13,20 +13,23 @@ import (
 
 // Driver is one type of bundle entry. Implementations must pass drivertest.TestDriver.
 type Driver interface {
-	// Descriptor describes the type for clients. Its ID is stored with each entry, so it never changes.
+	// Descriptor describes the type for clients. Its ID is stored with each entry, so it never
+	// changes.
 	Descriptor() Descriptor
-	// Content returns what entries of the type ship: of a type with a Column one kind, with Lookup and Transferer, of which each
-	// entry ships one entity and all that it needs; of a type without, any number, and each entry ships all entities of all
-	// of them.
+	// Content returns what entries of the type ship: of a type with a Column one kind, with Lookup
+	// and Transferer, of which each entry ships one entity and all that it needs; of a type
+	// without, any number, and each entry ships all entities of all of them.
 	Content() []entity.Type
 }
 
 // Descriptor describes a Driver.
 type Descriptor struct {
-	ID     string // the entry's type
-	Name   string // i18n key
-	Label  string // English name of its builder, "" for a type without one
-	Column string // the entry's member that refers to the entity, such as "reportId"; "" for a type that refers to nothing
+	ID    string // the entry's type
+	Name  string // i18n key
+	Label string // English name of its builder, "" for a type without one
+	// the entry's member that refers to the entity, such as "reportId"; "" for a type that refers
+	// to nothing
+	Column string
 	Icon   Icon
 	Editor string // component that edits an entry's data
 }
@@ -59,15 +62,15 @@ var ready = []struct{ id, kind, column, icon, label string }{
 	{"integration", "integration", "integrationId", "extension", "Integration"},
 }
 
-// Columns returns the members of an entry that refer to an entity, in the order in which the API lists them. Exactly the one of the
-// entry's type is set.
+// Columns returns the members of an entry that refer to an entity, in the order in which the API
+// lists them. Exactly the one of the entry's type is set.
 func Columns() []string {
 	return strings.Fields("tagId reportId datasetId datasourceId queryId teamId jobId templateId letterheadId assistantId " +
 		"libraryId codeId appId toolkitId integrationId username")
 }
 
-// order is the order of kinds in an archive: each comes after those that its entities may need. A host's own kinds come last, in
-// the order of their registration.
+// order is the order of kinds in an archive: each comes after those that its entities may need. A
+// host's own kinds come last, in the order of their registration.
 var order = strings.Fields("user team tag color aiInstruction datasource dataset query visual template letterhead code library " +
 	"integration toolkit file assistant report app job")
 
@@ -80,7 +83,8 @@ type driver struct {
 func (d driver) Descriptor() Descriptor { return d.about }
 func (d driver) Content() []entity.Type { return d.content }
 
-// allDrivers returns the ready drivers with the host's: each in the place of the one with its id, or behind them.
+// allDrivers returns the ready drivers with the host's: each in the place of the one with its id,
+// or behind them.
 func allDrivers(content *entity.Registry, global []entity.Type, own []Driver) ([]Driver, error) {
 	all := make([]Driver, 0, len(ready)+len(own))
 	for _, r := range ready {
@@ -144,7 +148,8 @@ func CheckDriver(d Driver) error {
 	return nil
 }
 
-// transferersOf returns the Transferer of each kind, a driver's rather than the registry's, and the order of the kinds.
+// transferersOf returns the Transferer of each kind, a driver's rather than the registry's, and the
+// order of the kinds.
 func transferersOf(content *entity.Registry, drivers []Driver) (map[entity.Kind]entity.Transferer, []entity.Kind) {
 	transferers, kinds := map[entity.Kind]entity.Transferer{}, []entity.Kind{}
 	add := func(t entity.Type) {
@@ -172,7 +177,8 @@ func transferersOf(content *entity.Registry, drivers []Driver) (map[entity.Kind]
 	return transferers, kinds
 }
 
-// typeOf returns the entity.Type of a kind, a driver's rather than the registry's, as transferersOf.
+// typeOf returns the entity.Type of a kind, a driver's rather than the registry's, as
+// transferersOf.
 func (s *Service) typeOf(kind entity.Kind) entity.Type {
 	for _, d := range s.drivers {
 		for _, t := range d.Content() {
@@ -197,7 +203,8 @@ func (s *Service) Drivers(ctx context.Context) ([]Descriptor, error) {
 	return all, nil
 }
 
-// Driver returns one type of entries to any session. Errors: errs.Invalid for an id that is not registered.
+// Driver returns one type of entries to any session. Errors: errs.Invalid for an id that is not
+// registered.
 func (s *Service) Driver(ctx context.Context, id string) (Descriptor, error) {
 	if _, err := actor.From(ctx); err != nil {
 		return Descriptor{}, err

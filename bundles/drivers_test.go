@@ -31,7 +31,16 @@ func (d own) Content() []entity.Type         { return d.content }
 func good(w *world) own {
 	for _, kind := range w.Content.Unchecked().Types() {
 		if kind.Kind == "visual" {
-			return own{bundles.Descriptor{ID: "visual", Name: "host:visual", Column: "visualId", Icon: bundles.Icon{SVG: "<svg/>"}, Editor: "x"}, []entity.Type{kind}}
+			return own{
+				bundles.Descriptor{
+					ID:     "visual",
+					Name:   "host:visual",
+					Column: "visualId",
+					Icon:   bundles.Icon{SVG: "<svg/>"},
+					Editor: "x",
+				},
+				[]entity.Type{kind},
+			}
 		}
 	}
 	panic("no visuals")
@@ -54,7 +63,10 @@ func TestReadyDrivers(t *testing.T) {
 			columns = append(columns, d.Column)
 		}
 	}
-	is.Equal(strings.Join(ids, " "), "code global assistant dataset datasource query report tagged user team job template letterhead library app toolkit integration")
+	is.Equal(
+		strings.Join(ids, " "),
+		"code global assistant dataset datasource query report tagged user team job template letterhead library app toolkit integration",
+	)
 	is.Equal(builders, 16)
 	is.Equal(len(columns), len(bundles.Columns()))
 }
@@ -65,7 +77,12 @@ func TestHostDrivers(t *testing.T) {
 	db := dbtest.SQLite(t)
 	w := newWorld(t, db)
 	with := func(drivers ...bundles.Driver) (*tenantcontent.App, error) {
-		return tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: tenantcontent.NewSecretKey(), BundleDrivers: drivers})
+		return tenantcontent.Open(tenantcontent.Config{
+			Scripts:       javascript.New(javascript.Options{}),
+			DB:            db,
+			SecretKey:     tenantcontent.NewSecretKey(),
+			BundleDrivers: drivers,
+		})
 	}
 	replaced := good(w)
 	replaced.about.ID = "report"
@@ -163,11 +180,15 @@ func TestReadyTransferers(t *testing.T) {
 			t.Run(string(kind), func(t *testing.T) {
 				drivertest.TestTransferer(t, func(t *testing.T) drivertest.Fixture {
 					w, f := fixture(t, kind)
-					f.Transferer = principals.New(principals.Options{Store: bunstore.New(w.db)}).Unchecked().Types()[at].Transferer
+					f.Transferer = principals.New(
+						principals.Options{Store: bunstore.New(w.db)},
+					).Unchecked().Types()[at].Transferer
 					f.Make = func(t *testing.T, tenant string, n int) string {
 						name := strings.Repeat("n", n)
 						if kind == principals.KindUser {
-							_, err := w.Principals.CreateUser(w.as(t, tenant), principals.User{Username: name, Enabled: true}, "")
+							_, err := w.Principals.CreateUser(
+								w.as(t, tenant), principals.User{Username: name, Enabled: true}, "",
+							)
 							is.New(t).NoErr(err)
 							return name
 						}
@@ -178,7 +199,10 @@ func TestReadyTransferers(t *testing.T) {
 					if kind == principals.KindUser {
 						f.Free = &drivertest.Free{
 							Set: func(t *testing.T, tenant, id string, data json.RawMessage) {
-								_, err := w.Principals.UpdateUser(w.as(t, tenant), id, func(u *principals.User) error { u.UserFields = data; return nil })
+								_, err := w.Principals.UpdateUser(w.as(t, tenant), id, func(u *principals.User) error {
+									u.UserFields = data
+									return nil
+								})
 								is.New(t).NoErr(err)
 							},
 							Get: func(t *testing.T, tenant, id string) json.RawMessage {

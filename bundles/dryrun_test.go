@@ -16,8 +16,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// compared is a Service of which each import, restore and deploy of these tests is tried by a dry run before, which has to report and refuse
-// the same.
+// compared is a Service of which each import, restore and deploy of these tests is tried by a dry
+// run before, which has to report and refuse the same.
 type compared struct {
 	*bundles.Service
 	t testing.TB
@@ -31,19 +31,25 @@ func (c compared) Restore(ctx context.Context, r io.Reader, o bundles.ImportOpti
 	return c.archive(ctx, r, o, c.Service.Restore)
 }
 
-func (c compared) Deploy(ctx context.Context, key string, tenants []string, o bundles.ImportOptions) ([]bundles.Deployed, error) {
+func (c compared) Deploy(
+	ctx context.Context, key string, tenants []string, o bundles.ImportOptions,
+) ([]bundles.Deployed, error) {
 	return c.deploy(tenants, o, func(o bundles.ImportOptions) ([]bundles.Deployed, error) {
 		return c.Service.Deploy(ctx, key, tenants, o)
 	})
 }
 
-func (c compared) DeployManifest(ctx context.Context, m bundles.Manifest, tenants []string, o bundles.ImportOptions) ([]bundles.Deployed, error) {
+func (c compared) DeployManifest(
+	ctx context.Context, m bundles.Manifest, tenants []string, o bundles.ImportOptions,
+) ([]bundles.Deployed, error) {
 	return c.deploy(tenants, o, func(o bundles.ImportOptions) ([]bundles.Deployed, error) {
 		return c.Service.DeployManifest(ctx, m, tenants, o)
 	})
 }
 
-func (c compared) deploy(tenants []string, o bundles.ImportOptions, do func(bundles.ImportOptions) ([]bundles.Deployed, error)) ([]bundles.Deployed, error) {
+func (c compared) deploy(
+	tenants []string, o bundles.ImportOptions, do func(bundles.ImportOptions) ([]bundles.Deployed, error),
+) ([]bundles.Deployed, error) {
 	if !repeatable(o) || len(tenants) > 1 { // one target may change what the next one gets
 		return do(o)
 	}
@@ -56,7 +62,9 @@ func (c compared) deploy(tenants []string, o bundles.ImportOptions, do func(bund
 }
 
 func (c compared) archive(ctx context.Context, r io.Reader, o bundles.ImportOptions,
-	into func(context.Context, io.Reader, bundles.ImportOptions) (bundles.ImportResult, error)) (bundles.ImportResult, error) {
+	into func(
+		context.Context, io.Reader, bundles.ImportOptions,
+	) (bundles.ImportResult, error)) (bundles.ImportResult, error) {
 	file, ok := r.(*bytes.Reader)
 	if !ok || !repeatable(o) {
 		return into(ctx, r, o)
@@ -69,19 +77,23 @@ func (c compared) archive(ctx context.Context, r io.Reader, o bundles.ImportOpti
 	}, report)
 }
 
-// repeatable reports whether a dry run is to do the same: by design it does not fail for rows that exist if it lists the changes.
+// repeatable reports whether a dry run is to do the same: by design it does not fail for rows that
+// exist if it lists the changes.
 func repeatable(o bundles.ImportOptions) bool {
 	return !o.DryRun && (o.Rule != entity.Fail || !o.Changes)
 }
 
 // compare does something twice, first as a dry run.
-func compare[T any](t testing.TB, o bundles.ImportOptions, do func(bundles.ImportOptions) (T, error), text func(T) string) (T, error) {
+func compare[T any](
+	t testing.TB, o bundles.ImportOptions, do func(bundles.ImportOptions) (T, error), text func(T) string,
+) (T, error) {
 	t.Helper()
 	dry := o
 	dry.DryRun = true
 	planned, refused := do(dry)
 	done, err := do(o)
-	if got, want := text(planned), text(done); got != want || errs.CodeOf(refused) != errs.CodeOf(err) || errs.MessageOf(refused) != errs.MessageOf(err) {
+	if got, want := text(planned), text(done); got != want || errs.CodeOf(refused) != errs.CodeOf(err) ||
+		errs.MessageOf(refused) != errs.MessageOf(err) {
 		t.Errorf("the dry run: %s %v\nthe real one: %s %v", got, refused, want, err)
 	}
 	return done, err
@@ -99,7 +111,9 @@ func TestDryRunAndWriters(t *testing.T) {
 	w := newWorld(t, db)
 	file := w.export(t, "acme", "", "tagged "+w.make(t, "acme", "tag", "Red", `{}`))
 	is.NoErr(bunx.InTx(t.Context(), db, func(context.Context) error { // it has the writer
-		for _, do := range []func(context.Context, io.Reader, bundles.ImportOptions) (bundles.ImportResult, error){w.App.Bundles.Import, w.App.Bundles.Restore} {
+		for _, do := range []func(context.Context, io.Reader, bundles.ImportOptions) (bundles.ImportResult, error){
+			w.App.Bundles.Import, w.App.Bundles.Restore,
+		} {
 			r, err := do(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{DryRun: true})
 			is.NoErr(err)
 			is.Equal(r.Created, 1)

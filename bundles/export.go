@@ -19,13 +19,15 @@ const (
 	rowBatch = 250 // how many rows are read or written at once, as they may be long
 )
 
-// batchBytes ends a batch of rows early, so that few long rows need no more memory than many short ones.
+// batchBytes ends a batch of rows early, so that few long rows need no more memory than many short
+// ones.
 const batchBytes = 8 << 20
 
 // ContentType is the media type of an archive.
 const ContentType = archive.ContentType
 
-// Manifest is the content of an export without a bundle. Of entries only Type, EntityID (an id or natural id) and Data are used.
+// Manifest is the content of an export without a bundle. Of entries only Type, EntityID (an id or
+// natural id) and Data are used.
 type Manifest struct {
 	Name    string // default "Content"
 	Entries []Entry
@@ -50,15 +52,19 @@ func (e *Export) Filename() string {
 	return e.header.Bundle.Slug + ".tgz"
 }
 
-// Write finds everything that the entries need and writes the archive. It writes nothing if whole kinds, as in a backup, have too many
-// entities, and the first bytes before it searches for what the entities need. It holds no transaction and, while w is slow, no connection: a transaction would last as long as w is slow, which PostgreSQL ends
-// after a minute and which keeps SQLite's log from being copied back. So an export is no snapshot. Its entities are found first;
-// then each batch of at most 250 rows is read at one moment, the next one at a later moment. Entities that do not exist when they
-// are searched for are left out, and those that are created later are not exported.
+// Write finds everything that the entries need and writes the archive. It writes nothing if whole
+// kinds, as in a backup, have too many entities, and the first bytes before it searches for what
+// the entities need. It holds no transaction and, while w is slow, no connection: a transaction
+// would last as long as w is slow, which PostgreSQL ends after a minute and which keeps SQLite's
+// log from being copied back. So an export is no snapshot. Its entities are found first; then each
+// batch of at most 250 rows is read at one moment, the next one at a later moment. Entities that do
+// not exist when they are searched for are left out, and those that are created later are not
+// exported.
 //
-// Errors: errs.Conflict if an entity that was found is deleted before it is written; errs.Invalid if the archive would exceed
-// the Limits, so that it could not be imported; w's own. After an error the bytes in w are no valid archive, as its end is
-// missing; over HTTP the connection is cut once a part of it has been sent.
+// Errors: errs.Conflict if an entity that was found is deleted before it is written; errs.Invalid
+// if the archive would exceed the Limits, so that it could not be imported; w's own. After an error
+// the bytes in w are no valid archive, as its end is missing; over HTTP the connection is cut once
+// a part of it has been sent.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	start := time.Now()
 	_, err := e.write(ctx, w)
@@ -68,7 +74,13 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 
 // observe tells the Observer of an archive.
 func (s *Service) observe(ctx context.Context, tenant, kind string, start time.Time, err error) {
-	entity.Observe(ctx, s.observer, entity.Observation{Work: entity.ArchiveWork, Tenant: tenant, Kind: kind, Outcome: entity.Outcome(err), Start: start})
+	entity.Observe(ctx, s.observer, entity.Observation{
+		Work:    entity.ArchiveWork,
+		Tenant:  tenant,
+		Kind:    kind,
+		Outcome: entity.Outcome(err),
+		Start:   start,
+	})
 }
 
 // write is like Write and returns the entries that refer to nothing any more.
@@ -90,9 +102,10 @@ func (e *Export) write(ctx context.Context, w io.Writer) (dangling []Entry, err 
 	return e.s.dangling(p, e.entries), e.s.write(ctx, e.tenant, h, p, out, func(entity.Row) {})
 }
 
-// Export returns the export of a bundle, found by id or slug: what its entries refer to and everything that those need. It needs
-// a superuser. Errors: errs.Forbidden; errs.NotFound; errs.Invalid if its entries alone, including those that refer to nothing any
-// more, exceed the limits of an archive.
+// Export returns the export of a bundle, found by id or slug: what its entries refer to and
+// everything that those need. It needs a superuser. Errors: errs.Forbidden; errs.NotFound;
+// errs.Invalid if its entries alone, including those that refer to nothing any more, exceed the
+// limits of an archive.
 func (s *Service) Export(ctx context.Context, bundle string) (*Export, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -102,11 +115,13 @@ func (s *Service) Export(ctx context.Context, bundle string) (*Export, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.export(a.Tenant, archive.Bundle{ID: b.ID, Name: b.Name, Slug: b.Slug, Description: b.Description}, b.Entries)
+	return s.export(
+		a.Tenant, archive.Bundle{ID: b.ID, Name: b.Name, Slug: b.Slug, Description: b.Description}, b.Entries,
+	)
 }
 
-// ExportManifest is like Export for entries that are in no bundle. Errors: errs.Forbidden; errs.Invalid as AddEntry, for no
-// entries, and as Export; errs.Conflict naming a duplicate entry.
+// ExportManifest is like Export for entries that are in no bundle. Errors: errs.Forbidden;
+// errs.Invalid as AddEntry, for no entries, and as Export; errs.Conflict naming a duplicate entry.
 func (s *Service) ExportManifest(ctx context.Context, m Manifest) (*Export, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -159,7 +174,8 @@ func (s *Service) export(tenant string, b archive.Bundle, entries []Entry) (*Exp
 	return &Export{s: s, tenant: tenant, header: h, entries: entries}, s.fits(h, named)
 }
 
-// fits returns errs.Invalid for entries that cannot be exported, whatever they need. It is called before anything is sent.
+// fits returns errs.Invalid for entries that cannot be exported, whatever they need. It is called
+// before anything is sent.
 func (s *Service) fits(h archive.Header, named plan) error {
 	for kind, ids := range named {
 		slices.Sort(ids)
@@ -167,7 +183,10 @@ func (s *Service) fits(h archive.Header, named plan) error {
 	}
 	h.Counts = named.counts()
 	if err := h.Check(s.limits); err != nil {
-		return errs.Wrap(errs.CodeOf(err), err, "The entries do not fit into one archive: make several bundles of them. %s", errs.MessageOf(err))
+		return errs.Wrap(
+			errs.CodeOf(err), err, "The entries do not fit into one archive: make several bundles of them. %s",
+			errs.MessageOf(err),
+		)
 	}
 	return nil
 }
@@ -195,8 +214,8 @@ func (p plan) counts() map[entity.Kind]int {
 	return counts
 }
 
-// whole returns the ids of all entities of the kinds that entries without an id stand for. Errors: errs.Invalid if they are more than an
-// archive may have.
+// whole returns the ids of all entities of the kinds that entries without an id stand for. Errors:
+// errs.Invalid if they are more than an archive may have.
 func (s *Service) whole(ctx context.Context, tenant string, h archive.Header, entries []Entry) (plan, error) {
 	all := plan{}
 	for _, e := range entries {
@@ -217,7 +236,8 @@ func (s *Service) whole(ctx context.Context, tenant string, h archive.Header, en
 	return all, h.Check(s.limits)
 }
 
-// closure returns the entities of some entries, with those of whole for entries without an id, and all that they need, level by level. Each is visited once, so that cycles end.
+// closure returns the entities of some entries, with those of whole for entries without an id, and
+// all that they need, level by level. Each is visited once, so that cycles end.
 func (s *Service) closure(ctx context.Context, tenant string, entries []Entry, whole plan) (plan, error) {
 	wanted := map[entity.Kind][]string{}
 	seen := map[entity.Key]bool{}
@@ -271,7 +291,8 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry, w
 	return p, nil
 }
 
-// dangling returns the entries whose entities are not in a plan: they no longer exist, or their types are not registered.
+// dangling returns the entries whose entities are not in a plan: they no longer exist, or their
+// types are not registered.
 func (s *Service) dangling(p plan, entries []Entry) (gone []Entry) {
 	for _, e := range entries {
 		d, err := s.driver(e.Type)
@@ -283,8 +304,11 @@ func (s *Service) dangling(p plan, entries []Entry) (gone []Entry) {
 	return gone
 }
 
-// write writes the header, the entities of a plan and their files to an archive that was begun, and calls see with each row.
-func (s *Service) write(ctx context.Context, tenant string, h archive.Header, p plan, out *archive.Writer, see func(entity.Row)) error {
+// write writes the header, the entities of a plan and their files to an archive that was begun, and
+// calls see with each row.
+func (s *Service) write(
+	ctx context.Context, tenant string, h archive.Header, p plan, out *archive.Writer, see func(entity.Row),
+) error {
 	return changed(s.pack(ctx, tenant, h, p, out, see))
 }
 
@@ -296,7 +320,9 @@ func changed(err error) error {
 	return err
 }
 
-func (s *Service) pack(ctx context.Context, tenant string, h archive.Header, p plan, out *archive.Writer, see func(entity.Row)) error {
+func (s *Service) pack(
+	ctx context.Context, tenant string, h archive.Header, p plan, out *archive.Writer, see func(entity.Row),
+) error {
 	if err := s.checkFileIDs(p); err != nil {
 		return err
 	}
@@ -304,7 +330,9 @@ func (s *Service) pack(ctx context.Context, tenant string, h archive.Header, p p
 		return err
 	}
 	for _, kind := range s.kinds {
-		rows := rowsOf(p[kind], func(ids []string) iter.Seq2[entity.Row, error] { return s.transferers[kind].Export(ctx, tenant, ids) })
+		rows := rowsOf(p[kind], func(ids []string) iter.Seq2[entity.Row, error] {
+			return s.transferers[kind].Export(ctx, tenant, ids)
+		})
 		if !s.store.InTransaction(ctx) {
 			rows = aheadOf(rows)
 		}

@@ -20,8 +20,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// vanishing is a world in which the report of a bundle goes away while the library before it is exported, and is made
-// again by again.
+// vanishing is a world in which the report of a bundle goes away while the library before it is
+// exported, and is made again by again.
 func vanishing(t *testing.T, open dbtest.Opener) (s *world, b bundles.Bundle, again func()) {
 	db := open(t)
 	w := newWorld(t, db)
@@ -45,7 +45,8 @@ func vanishing(t *testing.T, open dbtest.Opener) (s *world, b bundles.Bundle, ag
 	}
 }
 
-// TestPieceGoesAway while it is exported: what was written has no end, and nobody takes it for an archive.
+// TestPieceGoesAway while it is exported: what was written has no end, and nobody takes it for an
+// archive.
 func TestPieceGoesAway(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -74,23 +75,31 @@ func TestPieceGoesAway(t *testing.T) {
 		res, err := http.DefaultClient.Do(req)
 		is.NoErr(err)
 		_, err = io.Copy(io.Discard, res.Body)
-		is.True(res.StatusCode == http.StatusConflict || err != nil) // the connection is cut when it took long to find out
+		// the connection is cut when it took long to find out
+		is.True(res.StatusCode == http.StatusConflict || err != nil)
 		is.NoErr(res.Body.Close())
 	})
 }
 
-// TestEntriesBeyondArchiveSize: entries that no archive takes, each as the API takes it, are refused before anything is written.
+// TestEntriesBeyondArchiveSize: entries that no archive takes, each as the API takes it, are
+// refused before anything is written.
 func TestEntriesBeyondArchiveSize(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		var m bundles.Manifest
 		for i := range 257 {
 			tag := w.make(t, "acme", "tag", fmt.Sprint("Tag ", i), `{}`)
-			m.Entries = append(m.Entries, bundles.Entry{Type: "tagged", EntityID: tag, Data: []byte(`{"a":"` + strings.Repeat("x", 65_500) + `"}`)})
+			m.Entries = append(m.Entries, bundles.Entry{
+				Type:     "tagged",
+				EntityID: tag,
+				Data:     []byte(`{"a":"` + strings.Repeat("x", 65_500) + `"}`),
+			})
 		}
 		_, err := w.Bundles.ExportManifest(acme, m)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
-		is.True(strings.HasPrefix(errs.MessageOf(err), "The entries do not fit into one archive: make several bundles of them. "))
+		is.True(strings.HasPrefix(
+			errs.MessageOf(err), "The entries do not fit into one archive: make several bundles of them. ",
+		))
 		is.True(strings.HasSuffix(errs.MessageOf(err), "bytes: at most 16777216 are allowed."))
 		_, err = w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.ImportOptions{})
 		is.Equal(errs.CodeOf(err), errs.Invalid)

@@ -20,7 +20,10 @@ func pageOf(n int) paging.Query { return paging.Query{Limit: n} }
 // circle changes what an entity's data says.
 func circle(t testing.TB, w *world, kind entity.Kind, id, data string) {
 	t.Helper()
-	_, err := w.Content.Update(w.as(t, "acme"), kind, id, func(e *content.Entity) error { e.Data = json.RawMessage(data); return nil })
+	_, err := w.Content.Update(w.as(t, "acme"), kind, id, func(e *content.Entity) error {
+		e.Data = json.RawMessage(data)
+		return nil
+	})
 	is.New(t).NoErr(err)
 }
 

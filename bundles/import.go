@@ -19,16 +19,19 @@ import (
 
 // ImportOptions has the options of an import.
 type ImportOptions struct {
-	Rule   entity.Rule // default Skip; Overwrite of a deploy
-	Owner  string      // principal id that gets the rows whose owner is not known here; default: the caller
-	DryRun bool        // do everything, and roll it back: on SQLite in a private copy of the database, for which no writer waits
-	// Changes lists each row in ImportResult.Changes, and distinguishes rows that exist with the same content. A dry run with the rule
-	// Fail does not fail for these then.
+	Rule  entity.Rule // default Skip; Overwrite of a deploy
+	Owner string      // principal id that gets the rows whose owner is not known here; default: the caller
+	// do everything, and roll it back: on SQLite in a private copy of the database, for which no
+	// writer waits
+	DryRun bool
+	// Changes lists each row in ImportResult.Changes, and distinguishes rows that exist with the
+	// same content. A dry run with the rule Fail does not fail for these then.
 	Changes bool
 }
 
-// Counts counts rows by what was done with them. Unchanged rows exist with the same content; they are counted only with
-// ImportOptions.Changes, and otherwise are among the updated ones or, with the rule Skip, the skipped ones.
+// Counts counts rows by what was done with them. Unchanged rows exist with the same content; they
+// are counted only with ImportOptions.Changes, and otherwise are among the updated ones or, with
+// the rule Skip, the skipped ones.
 type Counts struct {
 	Created, Updated, Unchanged, Skipped, Deleted int
 }
@@ -43,8 +46,8 @@ type ImportResult struct {
 }
 
 const (
-	// maxImports is how many archives are imported at once, each with a connection and another one to read an upload. Imports
-	// into one tenant would hold theirs while they wait for each other.
+	// maxImports is how many archives are imported at once, each with a connection and another one
+	// to read an upload. Imports into one tenant would hold theirs while they wait for each other.
 	maxImports = 4
 	maxWait    = 30 * time.Second
 )
@@ -54,15 +57,17 @@ const maxWarnings = 1000
 
 // Import reads an archive into the caller's tenant, in one transaction. It needs a superuser.
 //
-// The archive is read twice: first to check it to its end, then to import it. A reader that cannot seek, such as a request's
-// body, is copied to a temporary file first, so that a slow sender holds no transaction. On SQLite other writes wait until the
-// transaction ends, a second or two for 20,000 rows of a few KB; none waits for a dry run. Imports, restores and deploys into one
-// tenant wait for each other, up to 30 seconds, before their transactions begin, but not if the caller already has a
-// transaction.
+// The archive is read twice: first to check it to its end, then to import it. A reader that cannot
+// seek, such as a request's body, is copied to a temporary file first, so that a slow sender holds
+// no transaction. On SQLite other writes wait until the transaction ends, a second or two for
+// 20,000 rows of a few KB; none waits for a dry run. Imports, restores and deploys into one tenant
+// wait for each other, up to 30 seconds, before their transactions begin, but not if the caller
+// already has a transaction.
 //
 // Errors: errs.Forbidden; errs.Invalid for a bad archive, option or row, naming it; errs.TooLarge;
-// errs.Conflict naming the row, with the rule Fail, or when something else has its slug; errs.Unavailable when other imports
-// take too long; errs.TooLarge when it takes longer than Options.Time itself; r's own, as they are. After an error nothing is written.
+// errs.Conflict naming the row, with the rule Fail, or when something else has its slug;
+// errs.Unavailable when other imports take too long; errs.TooLarge when it takes longer than
+// Options.Time itself; r's own, as they are. After an error nothing is written.
 func (s *Service) Import(ctx context.Context, r io.Reader, o ImportOptions) (ImportResult, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -72,13 +77,16 @@ func (s *Service) Import(ctx context.Context, r io.Reader, o ImportOptions) (Imp
 	return s.importArchive(ctx, a, r, o, false)
 }
 
-// Restore replaces all rows of the caller's tenant of every kind that an archive has or counts: it imports the archive's rows
-// with the rule Overwrite and removes the others, except, with a warning, the caller's own user, the new owner of what the others
-// owned, and the last superuser. It first stores an archive of all rows of those kinds, and warns of what that archive cannot
-// restore: what is removed with the rows, such as passwords and comments, see entity.Hooks. It does not warn of password expiry,
-// locks, and what users have seen of their feeds. It waits as Import does, and needs a superuser. The stored archive is made in
-// the transaction, so that it has exactly what is removed and overwritten; on SQLite other writes wait for that, too.
-// Errors: as Import; errs.Invalid if the stored archive would exceed the Limits, so that it could not be restored.
+// Restore replaces all rows of the caller's tenant of every kind that an archive has or counts: it
+// imports the archive's rows with the rule Overwrite and removes the others, except, with a
+// warning, the caller's own user, the new owner of what the others owned, and the last superuser.
+// It first stores an archive of all rows of those kinds, and warns of what that archive cannot
+// restore: what is removed with the rows, such as passwords and comments, see entity.Hooks. It does
+// not warn of password expiry, locks, and what users have seen of their feeds. It waits as Import
+// does, and needs a superuser. The stored archive is made in the transaction, so that it has
+// exactly what is removed and overwritten; on SQLite other writes wait for that, too.
+// Errors: as Import; errs.Invalid if the stored archive would exceed the Limits, so that it could
+// not be restored.
 func (s *Service) Restore(ctx context.Context, r io.Reader, o ImportOptions) (ImportResult, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -88,7 +96,9 @@ func (s *Service) Restore(ctx context.Context, r io.Reader, o ImportOptions) (Im
 	return s.importArchive(ctx, a, r, o, true)
 }
 
-func (s *Service) importArchive(ctx context.Context, a actor.Actor, r io.Reader, o ImportOptions, restore bool) (report ImportResult, err error) {
+func (s *Service) importArchive(
+	ctx context.Context, a actor.Actor, r io.Reader, o ImportOptions, restore bool,
+) (report ImportResult, err error) {
 	kind := "import"
 	if restore {
 		kind = "restore"
@@ -140,9 +150,11 @@ func (o ImportOptions) check() error {
 	return nil
 }
 
-// transaction waits for other imports into the tenant and runs fn in a transaction, which is rolled back if it takes too long. Errors: fn's own;
-// errs.Unavailable; errs.TooLarge.
-func (s *Service) transaction(ctx context.Context, tenant string, o ImportOptions, fn func(context.Context) error) error {
+// transaction waits for other imports into the tenant and runs fn in a transaction, which is rolled
+// back if it takes too long. Errors: fn's own; errs.Unavailable; errs.TooLarge.
+func (s *Service) transaction(
+	ctx context.Context, tenant string, o ImportOptions, fn func(context.Context) error,
+) error {
 	if !s.store.InTransaction(ctx) {
 		leave, err := s.imports.Acquire(ctx, 1, tenant)
 		if err != nil {
@@ -169,8 +181,8 @@ func (s *Service) transaction(ctx context.Context, tenant string, o ImportOption
 	return err
 }
 
-// owner returns the owner for rows whose own owner the tenant does not have: the named one, else the caller or, if the caller is
-// no user of the tenant, its first superuser.
+// owner returns the owner for rows whose own owner the tenant does not have: the named one, else
+// the caller or, if the caller is no user of the tenant, its first superuser.
 func (s *Service) owner(ctx context.Context, tenant, caller, named string) (string, error) {
 	who := cmp.Or(named, caller)
 	if id, ok := uuids.Parse(named); ok {
@@ -200,7 +212,8 @@ func (s *Service) firstSuperuser(ctx context.Context, tenant, otherwise string) 
 	return supers[0], nil
 }
 
-// again returns a reader of an archive that can seek, copying it to a temporary file if necessary. end removes the file.
+// again returns a reader of an archive that can seek, copying it to a temporary file if necessary.
+// end removes the file.
 func (s *Service) again(r io.Reader) (in io.ReadSeeker, end func(), err error) {
 	if in, ok := r.(io.ReadSeeker); ok {
 		return in, func() {}, nil
@@ -258,7 +271,10 @@ func (s *Service) survey(in io.ReadSeeker) (survey, error) {
 	index := survey{header: r.Header(), ids: map[entity.Kind]map[string]bool{}, files: map[string][]string{}}
 	for kind := range index.header.Counts {
 		if s.transferers[kind] == nil {
-			return survey{}, errs.New(errs.Invalid, "The archive has rows of the kind %q, which is not known here.", short(string(kind)))
+			return survey{}, errs.New(
+				errs.Invalid, "The archive has rows of the kind %q, which is not known here.",
+				short(string(kind)),
+			)
 		}
 		index.ids[kind] = map[string]bool{}
 	}
@@ -271,21 +287,33 @@ func (s *Service) survey(in io.ReadSeeker) (survey, error) {
 		case err != nil:
 			return survey{}, err
 		case m.File == nil && early(&last, m.Kind):
-			return survey{}, errs.New(errs.Invalid, "The archive's rows of %s come after those of a kind that may need them: %s.", m.Kind, archive.Repack)
+			return survey{}, errs.New(
+				errs.Invalid, "The archive's rows of %s come after those of a kind that may need them: %s.",
+				m.Kind, archive.Repack,
+			)
 		case m.File != nil:
 			if s.fileKind(index, m.ID) == "" {
-				return survey{}, errs.New(errs.Invalid, "The archive's file %q of %q belongs to no row of it that has files.", short(m.File.Path), short(m.ID))
+				return survey{}, errs.New(
+					errs.Invalid, "The archive's file %q of %q belongs to no row of it that has files.",
+					short(m.File.Path), short(m.ID),
+				)
 			}
 			index.files[m.ID] = append(index.files[m.ID], m.File.Path)
 		case s.twoWithFiles(index, m.Key):
-			return survey{}, errs.New(errs.Invalid, "The archive's %s %s has the id of an item of another kind: it is not clear whose its files are.", m.Kind, short(m.ID))
+			return survey{}, errs.New(
+				errs.Invalid,
+				"The archive's %s %s has the id of an item of another kind: it is not clear whose its files are.",
+				m.Kind, short(m.ID),
+			)
 		default:
 			index.ids[m.Kind][m.ID] = true
 		}
 	}
 }
 
-func (s *Service) open(in io.ReadSeeker, read func(io.Reader, archive.Limits) (*archive.Reader, error)) (*archive.Reader, error) {
+func (s *Service) open(
+	in io.ReadSeeker, read func(io.Reader, archive.Limits) (*archive.Reader, error),
+) (*archive.Reader, error) {
 	if _, err := in.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}

@@ -27,12 +27,15 @@ type importer struct {
 	dry    bool
 	self   string // the caller's username
 
-	source      string              // crossTenant: the tenant that deploys
-	brought     map[entity.Key]bool // crossTenant: rows of the archive that are there and that deploys of the source brought
-	written     map[string]string   // crossTenant: digests of the files that were written, by fileID
-	crossTenant bool                // in another tenant than the caller's: what it answers must not tell of that one's users
-	people      entity.Warnings     // crossTenant: sums of the transferer of teams, for the tenant's own superusers alone
-	notice      []string            // crossTenant: warnings for the tenant's own superusers alone
+	source string // crossTenant: the tenant that deploys
+	// crossTenant: rows of the archive that are there and that deploys of the source brought
+	brought map[entity.Key]bool
+	written map[string]string // crossTenant: digests of the files that were written, by fileID
+	// in another tenant than the caller's: what it answers must not tell of that one's users
+	crossTenant bool
+	// crossTenant: sums of the transferer of teams, for the tenant's own superusers alone
+	people entity.Warnings
+	notice []string // crossTenant: warnings for the tenant's own superusers alone
 
 	rows    []entity.Row // that are being imported, of one kind
 	created map[entity.Key]bool
@@ -47,7 +50,13 @@ type importer struct {
 
 func (s *Service) importer(tenant string, index survey, o ImportOptions) *importer {
 	l := &importer{
-		s: s, tenant: tenant, index: index, into: entity.ImportOptions{Rule: o.Rule, Warnings: &entity.Warnings{}, OwnArchive: index.header.Tenant == tenant}, list: o.Changes, dry: o.DryRun,
+		s: s, tenant: tenant, index: index,
+		into: entity.ImportOptions{
+			Rule:       o.Rule,
+			Warnings:   &entity.Warnings{},
+			OwnArchive: index.header.Tenant == tenant,
+		},
+		list: o.Changes, dry: o.DryRun,
 		report:  ImportResult{ByKind: map[entity.Kind]Counts{}, Warnings: []string{}},
 		created: map[entity.Key]bool{}, skipped: map[entity.Key]bool{}, same: map[entity.Key]sameEntity{},
 		undeployed: map[entity.Key]bool{},
@@ -145,8 +154,9 @@ func (l *importer) flush(ctx context.Context) error {
 // maxNamed bounds the users that one sentence names.
 const maxNamed = 20
 
-// leaveUsers skips the users of a batch from another tenant, whether or not the tenant has users of these names. A user who came
-// along would hold the name against the person of the tenant's own directory who has it.
+// leaveUsers skips the users of a batch from another tenant, whether or not the tenant has users of
+// these names. A user who came along would hold the name against the person of the tenant's own
+// directory who has it.
 func (l *importer) leaveUsers() {
 	var names []string
 	for _, r := range l.rows {
@@ -154,7 +164,10 @@ func (l *importer) leaveUsers() {
 		l.count(Change{string(entity.Skipped), r.Key, r.ID})
 		names = append(names, transfer.Short(r.ID))
 	}
-	l.into.Warnings.Add("%s did not come along: a tenant's own people decide who its users are.", entity.Count{N: len(names), Of: "user"})
+	l.into.Warnings.Add(
+		"%s did not come along: a tenant's own people decide who its users are.",
+		entity.Count{N: len(names), Of: "user"},
+	)
 	sentence := "The users left out: " + strings.Join(names[:min(len(names), maxNamed)], ", ")
 	if more := len(names) - maxNamed; more > 0 {
 		sentence += fmt.Sprintf(" and %d more", more)
@@ -162,8 +175,9 @@ func (l *importer) leaveUsers() {
 	l.tell(sentence + ".")
 }
 
-// withhold passes the warnings of a Transferer, which may name users of the tenant and their rights, to the tenant's own superusers.
-// The caller is told how many they are, and nothing that depends on which users exist.
+// withhold passes the warnings of a Transferer, which may name users of the tenant and their
+// rights, to the tenant's own superusers. The caller is told how many they are, and nothing that
+// depends on which users exist.
 func (l *importer) withhold(kind entity.Kind, actions []entity.ImportAction, warnings []string) {
 	l.tell(warnings...)
 	l.warnOfRights(kind, actions)
@@ -173,7 +187,8 @@ func (l *importer) withhold(kind entity.Kind, actions []entity.ImportAction, war
 	}
 }
 
-// warnOfRights warns of roles and ownership in the rows of another tenant, which a deploy from there does not grant.
+// warnOfRights warns of roles and ownership in the rows of another tenant, which a deploy from
+// there does not grant.
 func (l *importer) warnOfRights(kind entity.Kind, actions []entity.ImportAction) {
 	members, owned := 0, 0
 	for i, r := range l.rows {
@@ -190,10 +205,16 @@ func (l *importer) warnOfRights(kind entity.Kind, actions []entity.ImportAction)
 		}
 	}
 	if members > 0 {
-		l.into.Warnings.Add("%s of teams did not come along: roles in a tenant are given by its own people.", entity.Count{N: members, Of: "member"})
+		l.into.Warnings.Add(
+			"%s of teams did not come along: roles in a tenant are given by its own people.",
+			entity.Count{N: members, Of: "member"},
+		)
 	}
 	if owned > 0 {
-		l.into.Warnings.Add("The owner of %s did not come along: the tenant's own people own what is new there.", entity.Count{N: owned, Of: "new item"})
+		l.into.Warnings.Add(
+			"The owner of %s did not come along: the tenant's own people own what is new there.",
+			entity.Count{N: owned, Of: "new item"},
+		)
 	}
 }
 
@@ -207,7 +228,8 @@ func memberCount(row json.RawMessage) (n int) {
 	return n
 }
 
-// warnStays warns that an entity of another tenant stays, without the reason, which the caller may not know. It does not name users.
+// warnStays warns that an entity of another tenant stays, without the reason, which the caller may
+// not know. It does not name users.
 func (l *importer) warnStays(kind entity.Kind, id string) {
 	sentence := fmt.Sprintf("%s %s stays as it is.", kind, id)
 	l.tell(sentence)
@@ -233,7 +255,8 @@ func (l *importer) warnOwn(sentence string) {
 // maxNotice bounds the lines of the notification of a deploy from another tenant.
 const maxNotice = 100
 
-// notify sends the tenant's superusers a notification of a deploy from another tenant: what was left out and what was done.
+// notify sends the tenant's superusers a notification of a deploy from another tenant: what was
+// left out and what was done.
 func (l *importer) notify(ctx context.Context, source string) error {
 	n := len(l.notice)
 	if n == 0 || l.s.notify == nil {
@@ -247,11 +270,15 @@ func (l *importer) notify(ctx context.Context, source string) error {
 	if n > maxNotice {
 		lines = append(lines, fmt.Sprintf("There are %d more warnings.", n-maxNotice))
 	}
-	return l.s.notify(ctx, l.tenant, supers, "What a deploy from the tenant "+source+" did and left out", strings.Join(lines, "\n"))
+	return l.s.notify(
+		ctx, l.tenant, supers, "What a deploy from the tenant "+source+" did and left out",
+		strings.Join(lines, "\n"),
+	)
 }
 
-// record records the change of a row. It removes the files of an overwritten entity that are not in the archive before new ones
-// are written: a path may differ from another one in case alone, or be a folder now.
+// record records the change of a row. It removes the files of an overwritten entity that are not in
+// the archive before new ones are written: a path may differ from another one in case alone, or be
+// a folder now.
 func (l *importer) record(ctx context.Context, c Change) error {
 	switch c.Action {
 	case string(entity.Created):
@@ -294,8 +321,9 @@ func (l *importer) file(ctx context.Context, m archive.Member, r io.Reader) erro
 	return l.put(ctx, l.s.transferers[k.Kind].(entity.FileTransferer), k, *m.File, r)
 }
 
-// noteUndeployed adds a warning, for the caller and in a deploy also for the tenant's superusers, if an entity does not run a file that was
-// written until somebody deploys it. There is one for each entity.
+// noteUndeployed adds a warning, for the caller and in a deploy also for the tenant's superusers,
+// if an entity does not run a file that was written until somebody deploys it. There is one for
+// each entity.
 func (l *importer) noteUndeployed(ctx context.Context, p entity.FileTransferer, k entity.Key, path string) error {
 	d, ok := p.(entity.Deployable)
 	if !ok || l.undeployed[k] {

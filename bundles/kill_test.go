@@ -26,8 +26,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// TestMain is also the other process of TestKilled: it restores the archive that the environment names, stops in the
-// middle of its second file and waits to be killed.
+// TestMain is also the other process of TestKilled: it restores the archive that the environment
+// names, stops in the middle of its second file and waits to be killed.
 func TestMain(m *testing.M) {
 	javascript.Child()
 	url := os.Getenv("BUNDLES_TEST_URL")
@@ -45,7 +45,11 @@ func restore(ctx context.Context, url, file string) error {
 	if err != nil {
 		return err
 	}
-	c := tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: tenantcontent.NewSecretKey()}
+	c := tenantcontent.Config{
+		Scripts:   javascript.New(javascript.Options{}),
+		DB:        db,
+		SecretKey: tenantcontent.NewSecretKey(),
+	}
 	app, err := tenantcontent.Open(c)
 	if err != nil {
 		return err
@@ -79,7 +83,8 @@ func (s stopping) PutFile(ctx ctx, tenant, id string, f entity.File, r io.Reader
 	return s.FileTransferer.PutFile(ctx, tenant, id, f, r)
 }
 
-// TestKilled: a process that is killed in the middle of a restore leaves the old state whole, and the next one works.
+// TestKilled: a process that is killed in the middle of a restore leaves the old state whole, and
+// the next one works.
 func TestKilled(t *testing.T) {
 	for engine, url := range map[string]func() string{
 		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "kill.db") },

@@ -32,7 +32,8 @@ func (a asking) Read(p []byte) (int, error) {
 	return a.ReadSeeker.Read(p[:min(len(p), 64)])
 }
 
-// TestImportsLeaveConnections: those that wait for each other do not hold the connections that the one which writes needs.
+// TestImportsLeaveConnections: those that wait for each other do not hold the connections that the
+// one which writes needs.
 func TestImportsLeaveConnections(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db := open(t)
@@ -44,8 +45,12 @@ func TestImportsLeaveConnections(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 6 {
 			all.Go(func() {
-				land := []func(context.Context, io.Reader, bundles.ImportOptions) (bundles.ImportResult, error){w.Bundles.Import, w.Bundles.Restore}[i%2]
-				if _, err := land(ctx, asking{bytes.NewReader(file), ctx, db}, bundles.ImportOptions{DryRun: i%3 == 0}); err != nil {
+				land := []func(context.Context, io.Reader, bundles.ImportOptions) (bundles.ImportResult, error){
+					w.Bundles.Import, w.Bundles.Restore,
+				}[i%2]
+				if _, err := land(
+					ctx, asking{bytes.NewReader(file), ctx, db}, bundles.ImportOptions{DryRun: i%3 == 0},
+				); err != nil {
 					t.Error(err)
 				}
 			})
@@ -69,7 +74,8 @@ func (h halting) Seek(offset int64, whence int) (int64, error) {
 	return h.Reader.Seek(offset, whence)
 }
 
-// TestLateImports of a tenant, and deploys into it, are told to try again, and have written nothing.
+// TestLateImports of a tenant, and deploys into it, are told to try again, and have written
+// nothing.
 func TestLateImports(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, evil := is.New(t), w.as(t, "evil")
@@ -106,7 +112,8 @@ func TestLateImports(t *testing.T) {
 			is.Equal(errs.MessageOf(err), "Other imports are under way. Try again.")
 		}
 		var err error
-		for wait := 3 * time.Second; wait < time.Minute && errs.CodeOf(err) != errs.Unavailable; wait *= 4 { // it exports first
+		for wait := 3 * time.Second; wait < time.Minute && errs.CodeOf(err) != errs.Unavailable; wait *= 4 {
+			// it exports first
 			late, cancel := context.WithTimeoutCause(w.as(t, "acme"), wait, limiter.ErrBusy)
 			_, err = w.App.Bundles.Deploy(late, b.ID, []string{"evil"}, bundles.ImportOptions{})
 			cancel()
@@ -116,14 +123,16 @@ func TestLateImports(t *testing.T) {
 		<-ended
 		is.NoErr(failed)
 		is.Equal(first.Created, 1)
-		done, err := w.App.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil", "acme"}, bundles.ImportOptions{}) // one after the other
+		// one after the other
+		done, err := w.App.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil", "acme"}, bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(len(done), 2)
 		is.NoErr(done[1].Err)
 	})
 }
 
-// TestImportsInOneTransaction of the caller's wait in no queue: it may hold what the others wait for.
+// TestImportsInOneTransaction of the caller's wait in no queue: it may hold what the others wait
+// for.
 func TestImportsInOneTransaction(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is := is.New(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
-// TestTightTenantSize: content that says the same 10,000 times over is exported, replaced, and restored from the archive that
-// was kept, whatever the expansion ratio.
+// TestTightTenantSize: content that says the same 10,000 times over is exported, replaced, and
+// restored from the archive that was kept, whatever the expansion ratio.
 func TestTightTenantSize(t *testing.T) {
 	for _, ratio := range []int64{0, 2} {
 		t.Run(fmt.Sprint(ratio), func(t *testing.T) {
@@ -35,14 +35,22 @@ func TestTightTenantSize(t *testing.T) {
 				_, err := w.Content.PutFile(acme, library, "zeros", "", zeros)
 				is.NoErr(err)
 				for i := range 5 {
-					w.make(t, "acme", "dataset", fmt.Sprint("Same ", i), `{"same": "`+strings.Repeat("same", 200_000)+`"}`)
+					w.make(
+						t, "acme", "dataset", fmt.Sprint("Same ", i),
+						`{"same": "`+strings.Repeat("same", 200_000)+`"}`,
+					)
 				}
 				whole := w.export(t, "acme", "", "library "+library)
 				before := contentOf(w, t)
-				done, err := w.Bundles.Restore(acme, bytes.NewReader(packed(t, nil, map[entity.Kind]int{"library": 0, "dataset": 0})), bundles.ImportOptions{})
+				done, err := w.Bundles.Restore(
+					acme, bytes.NewReader(packed(t, nil, map[entity.Kind]int{"library": 0, "dataset": 0})),
+					bundles.ImportOptions{},
+				)
 				is.NoErr(err)
 				is.Equal(done.Deleted, 6)
-				_, err = w.Bundles.Restore(acme, bytes.NewReader(w.fetch(t, "acme", done.Archive)), bundles.ImportOptions{})
+				_, err = w.Bundles.Restore(
+					acme, bytes.NewReader(w.fetch(t, "acme", done.Archive)), bundles.ImportOptions{},
+				)
 				is.NoErr(err)
 				is.Equal(contentOf(w, t), before)
 				_, err = w.Bundles.Import(acme, bytes.NewReader(whole), bundles.ImportOptions{Rule: entity.Overwrite})
@@ -57,7 +65,8 @@ func contentOf(w *world, t *testing.T) string {
 	return strings.Join(lines(w.dump(t, "acme"), "tc_blobs", "tc_downloads"), "\n")
 }
 
-// TestWhatCannotBeKeptStays: when the automatic archive would be one that cannot be sent in again, nothing is removed.
+// TestWhatCannotBeKeptStays: when the automatic archive would be one that cannot be sent in again,
+// nothing is removed.
 func TestWhatCannotBeKeptStays(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is := is.New(t)
@@ -75,19 +84,27 @@ func TestWhatCannotBeKeptStays(t *testing.T) {
 			deploys bool // one row is not too much
 		}{
 			"members": {func(c *tenantcontent.Config) { c.ArchiveLimits.Members = 10 }, "at most 10 members", true},
-			"bytes":   {func(c *tenantcontent.Config) { c.ArchiveLimits.Bytes = 50_000 }, "at most 50000 bytes when it is unpacked", false},
-			"row":     {func(c *tenantcontent.Config) { c.ArchiveLimits.Row = 50_000 }, "an archive takes at most 50000", false},
-			"packed":  {func(c *tenantcontent.Config) { c.MaxArchive = 20_000 }, "at most 20000 bytes", false},
+			"bytes": {func(c *tenantcontent.Config) {
+				c.ArchiveLimits.Bytes = 50_000
+			}, "at most 50000 bytes when it is unpacked", false},
+			"row": {func(c *tenantcontent.Config) {
+				c.ArchiveLimits.Row = 50_000
+			}, "an archive takes at most 50000", false},
+			"packed": {func(c *tenantcontent.Config) { c.MaxArchive = 20_000 }, "at most 20000 bytes", false},
 		} {
 			t.Run(name, func(t *testing.T) {
 				is := is.New(t)
 				narrow := opened(t, w.db, c.change)
 				_, restore := narrow.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(file), bundles.ImportOptions{})
-				_, rehearse := narrow.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(file), bundles.ImportOptions{DryRun: true})
+				_, rehearse := narrow.Bundles.Restore(
+					w.as(t, "acme"), bytes.NewReader(file), bundles.ImportOptions{DryRun: true},
+				)
 				_, deploy := narrow.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"acme"}, bundles.ImportOptions{})
 				for _, err := range []error{restore, rehearse} {
 					is.Equal(errs.CodeOf(err), errs.Invalid)
-					is.True(strings.HasPrefix(errs.MessageOf(err), "What the restore replaces cannot be kept, so nothing is done: "))
+					is.True(strings.HasPrefix(
+						errs.MessageOf(err), "What the restore replaces cannot be kept, so nothing is done: ",
+					))
 					is.True(strings.Contains(errs.MessageOf(err), c.message))
 				}
 				is.Equal(deploy == nil, c.deploys)
@@ -95,9 +112,15 @@ func TestWhatCannotBeKeptStays(t *testing.T) {
 			})
 		}
 		for _, bad := range []func(c *tenantcontent.Config){
-			func(c *tenantcontent.Config) { c.ArchiveLimits.Ratio = -1 }, func(c *tenantcontent.Config) { c.MaxArchive = -1 },
+			func(c *tenantcontent.Config) {
+				c.ArchiveLimits.Ratio = -1
+			}, func(c *tenantcontent.Config) { c.MaxArchive = -1 },
 		} {
-			c := tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: w.db, SecretKey: tenantcontent.NewSecretKey()}
+			c := tenantcontent.Config{
+				Scripts:   javascript.New(javascript.Options{}),
+				DB:        w.db,
+				SecretKey: tenantcontent.NewSecretKey(),
+			}
 			bad(&c)
 			_, err := tenantcontent.Open(c)
 			is.Equal(errs.CodeOf(err), errs.Invalid)
@@ -118,9 +141,14 @@ func random(n int) string {
 func TestLimitsOfAnImport(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite(t))
-	file := w.export(t, "acme", "", "tagged "+w.make(t, "acme", "tag", "One", `{"text": "`+strings.Repeat("text", 10_000)+`"}`), "user jo")
+	file := w.export(
+		t, "acme", "",
+		"tagged "+w.make(t, "acme", "tag", "One", `{"text": "`+strings.Repeat("text", 10_000)+`"}`), "user jo",
+	)
 	for limits, message := range map[bundles.Limits]string{
-		{}: "", {Members: 4}: "", {Members: 3}: "at most 3 members", {Bytes: 40_000}: "more than 40000 bytes", {Row: 40_000}: "at most 40000 are allowed",
+		{}: "", {Members: 4}: "",
+		{Members: 3}:    "at most 3 members",
+		{Bytes: 40_000}: "more than 40000 bytes", {Row: 40_000}: "at most 40000 are allowed",
 	} {
 		narrow := opened(t, w.db, func(c *tenantcontent.Config) { c.ArchiveLimits = limits })
 		_, err := narrow.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{})
@@ -129,7 +157,8 @@ func TestLimitsOfAnImport(t *testing.T) {
 	}
 }
 
-// TestNestedData: an entry's data is nested so deep and no deeper, so that its bundle always travels.
+// TestNestedData: an entry's data is nested so deep and no deeper, so that its bundle always
+// travels.
 func TestNestedData(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
@@ -144,19 +173,24 @@ func TestNestedData(t *testing.T) {
 		is.NoErr(err)
 		_, add := w.Bundles.AddEntry(acme, b.ID, "global", "", nested(65))
 		_, set := w.Bundles.SetData(acme, b.ID, e.ID, nested(65))
-		_, manifest := w.Bundles.ExportManifest(acme, bundles.Manifest{Entries: []bundles.Entry{{Type: "global", Data: nested(10_000)}}})
+		_, manifest := w.Bundles.ExportManifest(acme, bundles.Manifest{Entries: []bundles.Entry{{
+			Type: "global",
+			Data: nested(10_000),
+		}}})
 		for _, err := range []error{add, set, manifest} {
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 			is.True(strings.HasSuffix(errs.MessageOf(err), "data must not be nested more than 64 levels deep"))
 		}
 		circle(t, w, content.Library, w.make(t, "acme", "library", "L", `{}`), string(nested(500))) // rows may
-		_, err = w.Bundles.Restore(acme, bytes.NewReader(packed(t, nil, map[entity.Kind]int{"library": 0})), bundles.ImportOptions{})
+		_, err = w.Bundles.Restore(
+			acme, bytes.NewReader(packed(t, nil, map[entity.Kind]int{"library": 0})), bundles.ImportOptions{},
+		)
 		is.NoErr(err)
 	})
 }
 
-// TestEntriesOfABundle: how many a bundle has, and how much data they have together, is bounded, and what is over the bound
-// already can be made smaller.
+// TestEntriesOfABundle: how many a bundle has, and how much data they have together, is bounded,
+// and what is over the bound already can be made smaller.
 func TestEntriesOfABundle(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
@@ -223,8 +257,13 @@ func TestImportsThatTakeLong(t *testing.T) {
 		w := newWorld(t, open(t), func(c *tenantcontent.Config) { c.MaxImportTime = time.Millisecond })
 		file := opened(t, w.db).export(t, "acme", "", "tagged "+w.make(t, "acme", "tag", "T", `{}`))
 		for _, dry := range []bool{true, false} {
-			for _, do := range []func(context.Context, io.Reader, bundles.ImportOptions) (bundles.ImportResult, error){w.App.Bundles.Import, w.App.Bundles.Restore} {
-				_, err := do(w.as(t, "evil"), sleeping{bytes.NewReader(file), new(int)}, bundles.ImportOptions{DryRun: dry})
+			for _, do := range []func(context.Context, io.Reader, bundles.ImportOptions) (bundles.ImportResult, error){
+				w.App.Bundles.Import, w.App.Bundles.Restore,
+			} {
+				_, err := do(
+					w.as(t, "evil"), sleeping{bytes.NewReader(file), new(int)},
+					bundles.ImportOptions{DryRun: dry},
+				)
 				is.Equal(errs.CodeOf(err), errs.TooLarge)
 				is.True(strings.Contains(errs.MessageOf(err), "TENANTCONTENT_MAX_IMPORT_TIME"))
 			}

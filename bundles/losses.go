@@ -10,7 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// losses counts what a restore or deploy removes and the archive of what it replaces does not contain.
+// losses counts what a restore or deploy removes and the archive of what it replaces does not
+// contain.
 type losses struct {
 	users    int
 	secrets  int                // in rows, which archives mask
@@ -38,7 +39,9 @@ func (l *importer) countLosses(ctx context.Context, kind entity.Kind, ids []stri
 func (l *importer) warnOfLosses() {
 	lost := func(with string, all []entity.Count) {
 		if len(all) > 0 {
-			l.warnOwn(fmt.Sprintf("Lost with %s: %s. The archive of what is replaced does not hold them.", with, listed(all)))
+			l.warnOwn(fmt.Sprintf(
+				"Lost with %s: %s. The archive of what is replaced does not hold them.", with, listed(all),
+			))
 		}
 	}
 	content := entity.Counts(l.lost.ofOthers)

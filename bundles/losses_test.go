@@ -64,7 +64,9 @@ func (w *world) attach(t *testing.T, tenant string) (team string) {
 	is.NoErr(err)
 	_, err = w.Comments.Reply(actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo"}), on.ID, "of jo")
 	is.NoErr(err)
-	_, err = w.Principals.SetPicture(actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo"}), "jo", strings.NewReader("GIF89a"))
+	_, err = w.Principals.SetPicture(
+		actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo"}), "jo", strings.NewReader("GIF89a"),
+	)
 	is.NoErr(err)
 	report := w.make(t, tenant, "report", "Goes", `{"password": "x", "deep": [{"apiKey": "y"}]}`)
 	c, err := w.Comments.Create(super, "report", report, "one")
@@ -78,13 +80,17 @@ func (w *world) attach(t *testing.T, tenant string) (team string) {
 
 const notHeld = " The archive of what is replaced does not hold them."
 
-// TestRestoreSaysWhatIsLost before it is done, too: what hangs on users and content and is in no archive.
+// TestRestoreSaysWhatIsLost before it is done, too: what hangs on users and content and is in no
+// archive.
 func TestRestoreSaysWhatIsLost(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		team := w.attach(t, "acme")
 		w.attach(t, "evil") // is not counted
-		file := packed(t, map[string]string{"user newcomer": `{}`, "report 00000000-0000-7000-8000-000000000001": `{"name": "R", "ownerId": "admin"}`}, nil)
+		file := packed(t, map[string]string{
+			"user newcomer": `{}`,
+			"report 00000000-0000-7000-8000-000000000001": `{"name": "R", "ownerId": "admin"}`,
+		}, nil)
 		want := []string{
 			"The user admin stays: it is yours.",
 			"Lost with the content that is removed: 2 secrets, 2 comment threads." + notHeld,
@@ -111,13 +117,20 @@ func TestWhatStaysIsNotLost(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		for name, fields := range map[string]string{"admin": `{"token": "x", "apiKey": "y"}`, "jo": `{"token": "z"}`} {
-			_, err := w.Principals.UpdateUser(acme, name, func(u *principals.User) error { u.UserFields = []byte(fields); return nil })
+			_, err := w.Principals.UpdateUser(acme, name, func(u *principals.User) error {
+				u.UserFields = []byte(fields)
+				return nil
+			})
 			is.NoErr(err)
 		}
-		r, err := w.Bundles.Restore(acme, bytes.NewReader(packed(t, map[string]string{"user newcomer": `{}`}, nil)), bundles.ImportOptions{})
+		r, err := w.Bundles.Restore(
+			acme, bytes.NewReader(packed(t, map[string]string{"user newcomer": `{}`}, nil)),
+			bundles.ImportOptions{},
+		)
 		is.NoErr(err)
 		is.Equal(r.Warnings, []string{
-			"The user admin stays: it is yours.", "Lost with the content that is removed: 1 secret." + notHeld, "Lost with 1 user: 1 password." + notHeld,
+			"The user admin stays: it is yours.",
+			"Lost with the content that is removed: 1 secret." + notHeld, "Lost with 1 user: 1 password." + notHeld,
 		})
 		_, rows := unpacked(t, w.fetch(t, "acme", r.Archive))
 		is.Equal(len(rows), 2) // all that were there
@@ -132,9 +145,12 @@ func TestKindsInOrder(t *testing.T) {
 		is, acme := is.New(t), w.as(t, "acme")
 		team := w.attach(t, "acme")
 		rows := map[string]string{"team " + team: `{"name": "Design", "slug": "design"}`, "user newcomer": `{}`}
-		_, err := w.Bundles.Import(acme, bytes.NewReader(packedBy(t, []string{"team", "user"}, rows, nil)), bundles.ImportOptions{})
+		_, err := w.Bundles.Import(
+			acme, bytes.NewReader(packedBy(t, []string{"team", "user"}, rows, nil)), bundles.ImportOptions{},
+		)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
-		is.True(strings.Contains(errs.MessageOf(err), "rows of user come after") && strings.Contains(errs.MessageOf(err), archive.Repack))
+		is.True(strings.Contains(errs.MessageOf(err), "rows of user come after") &&
+			strings.Contains(errs.MessageOf(err), archive.Repack))
 	})
 }
 
@@ -142,12 +158,18 @@ func TestTeamsHoldMembers(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		team := w.attach(t, "acme")
-		file := packed(t, map[string]string{"team " + team: `{"name": "Design", "slug": "design"}`, "user newcomer": `{}`}, nil)
+		file := packed(t, map[string]string{
+			"team " + team:  `{"name": "Design", "slug": "design"}`,
+			"user newcomer": `{}`,
+		}, nil)
 		r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(len(r.Warnings), 3)
 		is.True(!strings.Contains(r.Warnings[2], "membership"))
-		is.True(strings.Contains(r.Warnings[1], "jo owned 1 item of content, which admin owns now. The archive of what is replaced does not give 1 of them back."))
+		is.True(strings.Contains(
+			r.Warnings[1],
+			"jo owned 1 item of content, which admin owns now. The archive of what is replaced does not give 1 of them back.",
+		))
 		_, err = w.Bundles.Restore(acme, bytes.NewReader(w.fetch(t, "acme", r.Archive)), bundles.ImportOptions{})
 		is.NoErr(err)
 		members, err := w.Principals.Members(acme, team, paging.Query{Limit: 10})
@@ -161,7 +183,10 @@ func TestOwnersAreHeld(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		tag := w.make(t, "acme", "tag", "Held", `{}`)
-		file := packed(t, map[string]string{"user newcomer": `{}`, "tag " + tag: `{"name": "Held", "ownerId": "jo"}`}, nil)
+		file := packed(t, map[string]string{
+			"user newcomer": `{}`,
+			"tag " + tag:    `{"name": "Held", "ownerId": "jo"}`,
+		}, nil)
 		r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(r.Warnings[1], "jo owned 1 item of content, which admin owns now.")
@@ -173,8 +198,8 @@ func TestOwnersAreHeld(t *testing.T) {
 	})
 }
 
-// TestDeployRemovesNoUser of another tenant whom a bundle had and ships no more: who has rights there is not for others to
-// remove. The tenant's superusers are told.
+// TestDeployRemovesNoUser of another tenant whom a bundle had and ships no more: who has rights
+// there is not for others to remove. The tenant's superusers are told.
 func TestDeployRemovesNoUser(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
@@ -219,7 +244,9 @@ func TestLossesAreCountedAtOnce(t *testing.T) {
 			is.Equal(r.Deleted, 2*n)
 			asked := 0
 			for _, q := range counter.Take() {
-				if strings.Contains(q, "total FROM tc_comment_threads ") || strings.Contains(q, "count(*) FROM tc_comments ") || strings.Contains(q, "count(*) FROM tc_tokens ") {
+				if strings.Contains(q, "total FROM tc_comment_threads ") ||
+					strings.Contains(q, "count(*) FROM tc_comments ") ||
+					strings.Contains(q, "count(*) FROM tc_tokens ") {
 					asked++
 				}
 			}
@@ -249,12 +276,20 @@ func TestRestoreSaysWhatAppsLose(t *testing.T) {
 		users := packed(t, map[string]string{"user newcomer": `{}`}, nil)
 		r, err := w.Bundles.Restore(acme, bytes.NewReader(users), bundles.ImportOptions{DryRun: true})
 		is.NoErr(err)
-		is.Equal(r.Warnings[len(r.Warnings)-1], "Lost with 1 user: 1 password, 1 favorite, 1 app visit, 2 app views."+notHeld)
+		is.Equal(
+			r.Warnings[len(r.Warnings)-1],
+			"Lost with 1 user: 1 password, 1 favorite, 1 app visit, 2 app views."+notHeld,
+		)
 
-		other := packed(t, map[string]string{"app 00000000-0000-7000-8000-000000000001": `{"name": "R", "ownerId": "admin", "type": "report"}`}, nil)
+		other := packed(t, map[string]string{
+			"app 00000000-0000-7000-8000-000000000001": `{"name": "R", "ownerId": "admin", "type": "report"}`,
+		}, nil)
 		r, err = w.Bundles.Restore(acme, bytes.NewReader(other), bundles.ImportOptions{})
 		is.NoErr(err)
-		is.Equal(r.Warnings[len(r.Warnings)-1], "Lost with the content that is removed: 1 draft, 2 favorites, 1 app visit, 2 app views."+notHeld)
+		is.Equal(
+			r.Warnings[len(r.Warnings)-1],
+			"Lost with the content that is removed: 1 draft, 2 favorites, 1 app visit, 2 app views."+notHeld,
+		)
 		r, err = w.Bundles.Restore(acme, bytes.NewReader(users), bundles.ImportOptions{DryRun: true})
 		is.NoErr(err)
 		is.Equal(r.Warnings[len(r.Warnings)-1], "Lost with 1 user: 1 password."+notHeld)

@@ -24,7 +24,8 @@ const (
 	maxData        = 64 * 1024 // bytes
 )
 
-// Page returns a page of bundles with their entries to any session, sorted by createdAt (the default), name or updatedAt.
+// Page returns a page of bundles with their entries to any session, sorted by createdAt (the
+// default), name or updatedAt.
 // Errors: errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Bundle], error) {
 	a, err := actor.From(ctx)
@@ -89,8 +90,9 @@ func bundleKey(id string) (string, error) {
 	return id, nil
 }
 
-// Create adds a bundle with a name, slug and description. It needs a superuser. An empty slug is made of the name, with
-// -2, -3… when that is taken. Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
+// Create adds a bundle with a name, slug and description. It needs a superuser. An empty slug is
+// made of the name, with -2, -3… when that is taken. Errors: errs.Forbidden; errs.Invalid naming
+// the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, b Bundle) (Bundle, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -137,9 +139,9 @@ func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, 
 	}
 }
 
-// Update changes the name, slug and description of a bundle, found by id or slug. It needs a superuser. Changes of other
-// fields are ignored. Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict for a taken
-// slug; an error from edit as it is.
+// Update changes the name, slug and description of a bundle, found by id or slug. It needs a
+// superuser. Changes of other fields are ignored. Errors: errs.Forbidden; errs.NotFound;
+// errs.Invalid naming the field; errs.Conflict for a taken slug; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, id string, edit func(*Bundle) error) (Bundle, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -159,7 +161,8 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Bundle) erro
 	})
 }
 
-// Delete removes a bundle, found by id or slug, with its entries; what they refer to stays. It needs a superuser.
+// Delete removes a bundle, found by id or slug, with its entries; what they refer to stays. It
+// needs a superuser.
 // Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) Delete(ctx context.Context, id string) error {
 	a, err := actor.Allowed(ctx, actor.Superuser)
@@ -179,10 +182,14 @@ func (b *Bundle) accept() error {
 	switch {
 	case b.Name == "":
 		return errs.New(errs.Invalid, "name is required")
-	case utf8.RuneCountInString(b.Name) > maxName || !escapes.Storable(b.Name) || strings.ContainsFunc(b.Name, unicode.IsControl):
+	case utf8.RuneCountInString(b.Name) > maxName || !escapes.Storable(b.Name) ||
+		strings.ContainsFunc(b.Name, unicode.IsControl):
 		return errs.New(errs.Invalid, "name must have at most %d characters, and no control characters", maxName)
 	case !slug.Valid(b.Slug):
-		return errs.New(errs.Invalid, "slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit, and be no UUID")
+		return errs.New(
+			errs.Invalid,
+			"slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit, and be no UUID",
+		)
 	}
 	if b.Description == nil {
 		return nil
@@ -195,8 +202,9 @@ func (b *Bundle) accept() error {
 	return nil
 }
 
-// Entries returns a page of a bundle's entries, with what they refer to, to any session, sorted by createdAt (the default),
-// type or updatedAt. Errors: errs.NotFound; errs.Invalid for a sort or cursor that does not fit.
+// Entries returns a page of a bundle's entries, with what they refer to, to any session, sorted by
+// createdAt (the default), type or updatedAt. Errors: errs.NotFound; errs.Invalid for a sort or
+// cursor that does not fit.
 func (s *Service) Entries(ctx context.Context, bundle string, q paging.Query) (paging.Page[Entry], error) {
 	b, err := s.found(ctx, bundle)
 	if err != nil {
@@ -209,7 +217,8 @@ func (s *Service) Entries(ctx context.Context, bundle string, q paging.Query) (p
 	return page, s.resolve(ctx, b.Tenant, page.Rows)
 }
 
-// Entry returns one entry of a bundle, with what it refers to, to any session. Errors: errs.NotFound.
+// Entry returns one entry of a bundle, with what it refers to, to any session. Errors:
+// errs.NotFound.
 func (s *Service) Entry(ctx context.Context, bundle, id string) (Entry, error) {
 	b, err := s.found(ctx, bundle)
 	if err != nil {
@@ -278,10 +287,11 @@ func lookup(ctx context.Context, d Driver, tenant, id string) (entity.Ref, error
 	return content[0].Lookup(ctx, tenant, id)
 }
 
-// AddEntry adds an entity, by its id or natural id, to a bundle. It needs a superuser. reference is ignored for
-// a type that refers to nothing; empty data is {}. Errors: errs.Forbidden; errs.NotFound for the bundle; errs.Invalid for
-// an unregistered type, a missing or unknown reference, a system job, bad data, or when the bundle has as many entries or as
-// much data as it may; errs.Conflict when the bundle has it.
+// AddEntry adds an entity, by its id or natural id, to a bundle. It needs a superuser. reference is
+// ignored for a type that refers to nothing; empty data is {}. Errors: errs.Forbidden;
+// errs.NotFound for the bundle; errs.Invalid for an unregistered type, a missing or unknown
+// reference, a system job, bad data, or when the bundle has as many entries or as much data as it
+// may; errs.Conflict when the bundle has it.
 func (s *Service) AddEntry(ctx context.Context, bundle, kind, reference string, data json.RawMessage) (Entry, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -303,7 +313,10 @@ func (s *Service) AddEntry(ctx context.Context, bundle, kind, reference string, 
 			return err
 		}
 		if n >= MaxEntries {
-			return errs.New(errs.Invalid, "A bundle must have at most %d entries: make another bundle for the rest.", MaxEntries)
+			return errs.New(
+				errs.Invalid, "A bundle must have at most %d entries: make another bundle for the rest.",
+				MaxEntries,
+			)
 		}
 		if err := dataFits(bytes + len(e.Data)); err != nil {
 			return err
@@ -316,10 +329,15 @@ func (s *Service) AddEntry(ctx context.Context, bundle, kind, reference string, 
 	return e, nil
 }
 
-// dataFits checks how many bytes the data of a bundle's entries has together. Bundles are read whole.
+// dataFits checks how many bytes the data of a bundle's entries has together. Bundles are read
+// whole.
 func dataFits(bytes int) error {
 	if bytes > MaxEntriesData {
-		return errs.New(errs.Invalid, "data of all entries of a bundle must have at most %d bytes together: make another bundle for the rest.", MaxEntriesData)
+		return errs.New(
+			errs.Invalid,
+			"data of all entries of a bundle must have at most %d bytes together: make another bundle for the rest.",
+			MaxEntriesData,
+		)
 	}
 	return nil
 }
@@ -352,8 +370,8 @@ func (s *Service) entry(ctx context.Context, tenant, kind, reference string, dat
 	return e, shippable(ref)
 }
 
-// SetData replaces the data of an entry; empty data is {}. It needs a superuser. Errors: errs.Forbidden; errs.NotFound;
-// errs.Invalid for bad data, or more of it than the bundle may have.
+// SetData replaces the data of an entry; empty data is {}. It needs a superuser. Errors:
+// errs.Forbidden; errs.NotFound; errs.Invalid for bad data, or more of it than the bundle may have.
 func (s *Service) SetData(ctx context.Context, bundle, id string, data json.RawMessage) (Entry, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -391,8 +409,8 @@ func (s *Service) SetData(ctx context.Context, bundle, id string, data json.RawM
 	return s.resolved(ctx)(e, err)
 }
 
-// DeleteEntry removes an entry from a bundle; what it refers to stays. It needs a superuser. Errors: errs.Forbidden;
-// errs.NotFound.
+// DeleteEntry removes an entry from a bundle; what it refers to stays. It needs a superuser.
+// Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) DeleteEntry(ctx context.Context, bundle, id string) error {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {

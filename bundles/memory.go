@@ -20,8 +20,9 @@ type deployedBefore struct {
 	gone  plan                // of this bundle alone, and no longer shipped
 }
 
-// loadDeployed returns what earlier deploys brought. An entity counts only if it is still the same one: one that was deleted and
-// created again with its id does not. bundle is "" for the entries of a manifest, which remove nothing.
+// loadDeployed returns what earlier deploys brought. An entity counts only if it is still the same
+// one: one that was deleted and created again with its id does not. bundle is "" for the entries of
+// a manifest, which remove nothing.
 func (l *importer) loadDeployed(ctx context.Context, source, bundle string) (deployedBefore, error) {
 	m := deployedBefore{stays: map[entity.Key]bool{}, gone: plan{}}
 	if bundle != "" {
@@ -84,9 +85,11 @@ func (l *importer) loadGone(ctx context.Context, source, bundle string, gone pla
 	return nil
 }
 
-// partition splits entities into those that still have their fingerprints and those that have others; one that does not exist is in
-// neither. Both are ordered.
-func (l *importer) partition(ctx context.Context, kind entity.Kind, fingerprints map[string]string) (same, others []string, err error) {
+// partition splits entities into those that still have their fingerprints and those that have
+// others; one that does not exist is in neither. Both are ordered.
+func (l *importer) partition(
+	ctx context.Context, kind entity.Kind, fingerprints map[string]string,
+) (same, others []string, err error) {
 	ids := slices.Sorted(maps.Keys(fingerprints))
 	now, err := l.s.fingerprints(ctx, l.tenant, kind, ids)
 	for _, id := range ids {
@@ -100,8 +103,9 @@ func (l *importer) partition(ctx context.Context, kind entity.Kind, fingerprints
 	return same, others, err
 }
 
-// saveDeployed records what the deploys of a bundle have brought: what this one made, and what was brought before and is
-// shipped again. For a manifest it records what its entries made in another tenant, so that they can be overwritten later.
+// saveDeployed records what the deploys of a bundle have brought: what this one made, and what was
+// brought before and is shipped again. For a manifest it records what its entries made in another
+// tenant, so that they can be overwritten later.
 func (l *importer) saveDeployed(ctx context.Context, source, bundle string, stays map[entity.Key]bool) error {
 	keep := l.s.store.SetDeployed
 	if bundle == "" {
@@ -146,9 +150,11 @@ func (l *importer) saveDeployed(ctx context.Context, source, bundle string, stay
 	return keep(ctx, l.tenant, source, bundle, all)
 }
 
-// fingerprints returns the fingerprints of the given entities that exist, by id. They distinguish an entity from a later one with its
-// id, such as a user's name or a color's key.
-func (s *Service) fingerprints(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]string, error) {
+// fingerprints returns the fingerprints of the given entities that exist, by id. They distinguish
+// an entity from a later one with its id, such as a user's name or a color's key.
+func (s *Service) fingerprints(
+	ctx context.Context, tenant string, kind entity.Kind, ids []string,
+) (map[string]string, error) {
 	fingerprints := map[string]string{}
 	for row, err := range s.present(ctx, tenant, kind, ids) {
 		if err != nil {
@@ -159,8 +165,9 @@ func (s *Service) fingerprints(ctx context.Context, tenant string, kind entity.K
 	return fingerprints, nil
 }
 
-// fingerprint returns the fingerprint of a row: a digest of its createdAt or, if it has none, of the whole row. What a tenant made its
-// own (isManaged is false) by importing a row of another one's archive is not what a deploy had brought.
+// fingerprint returns the fingerprint of a row: a digest of its createdAt or, if it has none, of
+// the whole row. What a tenant made its own (isManaged is false) by importing a row of another
+// one's archive is not what a deploy had brought.
 func fingerprint(row json.RawMessage) string {
 	digested := []byte(row)
 	if made := column(row, "createdAt"); made != "" {
@@ -176,7 +183,9 @@ func fingerprint(row json.RawMessage) string {
 }
 
 // present returns the rows of the given entities that exist, in their order.
-func (s *Service) present(ctx context.Context, tenant string, kind entity.Kind, ids []string) iter.Seq2[entity.Row, error] {
+func (s *Service) present(
+	ctx context.Context, tenant string, kind entity.Kind, ids []string,
+) iter.Seq2[entity.Row, error] {
 	return rowsOf(ids, func(some []string) iter.Seq2[entity.Row, error] {
 		return func(yield func(entity.Row, error) bool) {
 			needs, err := s.transferers[kind].Needs(ctx, tenant, some)

@@ -18,7 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// shipping is a world in which acme has a bundle of a user kim, a color and a recipe, which is the host's own kind.
+// shipping is a world in which acme has a bundle of a user kim, a color and a recipe, which is the
+// host's own kind.
 type shipping struct {
 	*world
 	t       *testing.T
@@ -98,12 +99,16 @@ func (s *shipping) deploy(how bundles.ImportOptions) bundles.ImportResult {
 	return done[0].ImportResult
 }
 
-// TestDroppedIsRemoved also by a deploy that overwrites nothing, and when the tenant has changed it meanwhile; but users stay.
+// TestDroppedIsRemoved also by a deploy that overwrites nothing, and when the tenant has changed it
+// meanwhile; but users stay.
 func TestDroppedIsRemoved(t *testing.T) {
 	for _, rule := range []entity.Rule{entity.Overwrite, entity.Skip, entity.Fail} {
 		eachShipping(t, func(is *is.I, s *shipping) {
 			is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{Updated: 2, Skipped: 1})
-			_, err := s.Principals.UpdateUser(s.as(s.t, "evil"), "kim", func(u *principals.User) error { u.Enabled = false; return nil })
+			_, err := s.Principals.UpdateUser(s.as(s.t, "evil"), "kim", func(u *principals.User) error {
+				u.Enabled = false
+				return nil
+			})
 			is.NoErr(err)
 			_, err = s.Colors.Put(s.as(s.t, "evil"), "brand", "#0000ff")
 			is.NoErr(err)
@@ -115,7 +120,8 @@ func TestDroppedIsRemoved(t *testing.T) {
 	}
 }
 
-// TestOwnInItsPlaceStays: what a tenant makes after it has deleted what came is its own, though it has the same key.
+// TestOwnInItsPlaceStays: what a tenant makes after it has deleted what came is its own, though it
+// has the same key.
 func TestOwnInItsPlaceStays(t *testing.T) {
 	eachShipping(t, func(is *is.I, s *shipping) {
 		s.delete("evil")
@@ -147,15 +153,22 @@ func TestOwnInItsPlaceHere(t *testing.T) {
 		is.NoErr(bunstore.New(w.db).SetDeployed(acme, "acme", "acme", b.ID, []bundles.Deployment{other}))
 		done, err := w.Bundles.Deploy(acme, b.ID, []string{"acme"}, bundles.ImportOptions{})
 		is.NoErr(err)
-		is.Equal(done[0].ImportResult.Warnings, []string{"color brand stays: it is not the one that the bundle brought."})
+		is.Equal(
+			done[0].ImportResult.Warnings,
+			[]string{"color brand stays: it is not the one that the bundle brought."},
+		)
 		_, err = w.Colors.Get(acme, "brand")
 		is.NoErr(err)
 	})
 }
 
-// TestSkippedOwnStays: a deploy that finds a tenant's own entities leaves them, and does not make them the bundle's.
+// TestSkippedOwnStays: a deploy that finds a tenant's own entities leaves them, and does not make
+// them the bundle's.
 func TestSkippedOwnStays(t *testing.T) {
-	for rule, counts := range map[entity.Rule]bundles.Counts{entity.Overwrite: {Skipped: 3}, entity.Skip: {Skipped: 3}} {
+	for rule, counts := range map[entity.Rule]bundles.Counts{
+		entity.Overwrite: {Skipped: 3},
+		entity.Skip:      {Skipped: 3},
+	} {
 		eachShipping(t, func(is *is.I, s *shipping) {
 			s.delete("evil")
 			s.own("evil", "evil's")
@@ -167,7 +180,8 @@ func TestSkippedOwnStays(t *testing.T) {
 	}
 }
 
-// TestDeployedAgain: what a tenant has deleted comes again with the next deploy, except users, and is the bundle's.
+// TestDeployedAgain: what a tenant has deleted comes again with the next deploy, except users, and
+// is the bundle's.
 func TestDeployedAgain(t *testing.T) {
 	eachShipping(t, func(is *is.I, s *shipping) {
 		s.delete("evil")
@@ -195,7 +209,8 @@ func TestDeletedIsNotCounted(t *testing.T) {
 	})
 }
 
-// TestDeployedAndRestored: an archive brings back the entity that it was. What a deploy removed is the tenant's own then.
+// TestDeployedAndRestored: an archive brings back the entity that it was. What a deploy removed is
+// the tenant's own then.
 func TestDeployedAndRestored(t *testing.T) {
 	eachShipping(t, func(is *is.I, s *shipping) {
 		evil := s.as(t, "evil")
@@ -229,11 +244,16 @@ func TestTwoBundlesShipIt(t *testing.T) {
 	})
 }
 
-// TestChangedHostPieceStays: nothing but its content tells an entity whose rows do not say when it was made.
+// TestChangedHostPieceStays: nothing but its content tells an entity whose rows do not say when it
+// was made.
 func TestChangedHostPieceStays(t *testing.T) {
 	eachShipping(t, func(is *is.I, s *shipping) {
 		ctx, conn := tenantcontent.Conn(s.as(t, "evil"), s.db, "evil")
-		_, err := conn.NewUpdate().Model(&bundledriver.Recipe{TenantID: "evil", ID: "dough", Title: "Changed"}).WherePK().Exec(ctx)
+		_, err := conn.NewUpdate().Model(&bundledriver.Recipe{
+			TenantID: "evil",
+			ID:       "dough",
+			Title:    "Changed",
+		}).WherePK().Exec(ctx)
 		is.NoErr(err)
 		s.drop()
 		is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{Deleted: 1})

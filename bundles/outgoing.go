@@ -29,7 +29,8 @@ func (c *capped) Write(p []byte) (int, error) {
 	return c.Writer.Write(p)
 }
 
-// checkFileIDs returns errs.Invalid if two entities with files have the same id, as an archive names files by the id alone.
+// checkFileIDs returns errs.Invalid if two entities with files have the same id, as an archive
+// names files by the id alone.
 func (s *Service) checkFileIDs(p plan) error {
 	seen := map[string]entity.Kind{}
 	for _, kind := range s.kinds {
@@ -38,7 +39,10 @@ func (s *Service) checkFileIDs(p plan) error {
 		}
 		for _, id := range p[kind] {
 			if other, ok := seen[id]; ok {
-				return errs.New(errs.Invalid, "The %s %s has the id of a %s: one archive cannot hold the files of both.", kind, short(id), other)
+				return errs.New(
+					errs.Invalid, "The %s %s has the id of a %s: one archive cannot hold the files of both.",
+					kind, short(id), other,
+				)
 			}
 			seen[id] = kind
 		}

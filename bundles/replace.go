@@ -16,17 +16,18 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
-// Backup is the archive of what a restore or deploy replaced: a download for the tenant's superusers, for a week. To undo a
-// restore, restore the archive. To undo a deploy, import it with the rule Overwrite, and remove what the deploy made; do not
-// restore it, as it has only the replaced rows of each kind, and a restore would remove all others. What it cannot restore is
+// Backup is the archive of what a restore or deploy replaced: a download for the tenant's
+// superusers, for a week. To undo a restore, restore the archive. To undo a deploy, import it with
+// the rule Overwrite, and remove what the deploy made; do not restore it, as it has only the
+// replaced rows of each kind, and a restore would remove all others. What it cannot restore is
 // among the warnings.
 type Backup = files.File
 
 // lifetime is how long such an archive is kept.
 const lifetime = 7 * 24 * time.Hour
 
-// clear removes all rows of the archive's kinds that are not in the archive, after it has stored an archive of all rows of these
-// kinds. It runs before the import, so that names and slugs are free.
+// clear removes all rows of the archive's kinds that are not in the archive, after it has stored an
+// archive of all rows of these kinds. It runs before the import, so that names and slugs are free.
 func (l *importer) clear(ctx context.Context) error {
 	there, others := plan{}, plan{}
 	for kind, incoming := range l.index.ids {
@@ -54,8 +55,9 @@ func (l *importer) clear(ctx context.Context) error {
 	return l.remove(ctx, going)
 }
 
-// replace removes what earlier deploys of a bundle brought and this one does not have, after it has stored an archive of that
-// and of what will be overwritten. It skips what no longer exists, or belongs to the system now.
+// replace removes what earlier deploys of a bundle brought and this one does not have, after it has
+// stored an archive of that and of what will be overwritten. It skips what no longer exists, or
+// belongs to the system now.
 func (l *importer) replace(ctx context.Context, gone plan) error {
 	old, going := plan{}, plan{}
 	for _, kind := range l.s.kinds {
@@ -104,7 +106,8 @@ func (l *importer) replace(ctx context.Context, gone plan) error {
 	return l.remove(ctx, going)
 }
 
-// leftAlone returns which rows of the archive are not overwritten, whatever the rule, if they exist.
+// leftAlone returns which rows of the archive are not overwritten, whatever the rule, if they
+// exist.
 func (l *importer) leftAlone(ctx context.Context, kind entity.Kind, over map[string]bool) (map[string]bool, error) {
 	switch {
 	case len(over) == 0:
@@ -124,7 +127,8 @@ func (l *importer) leftAlone(ctx context.Context, kind entity.Kind, over map[str
 	return transfer.Set(ids), err
 }
 
-// keep stores a download with some rows of the tenant, of which some are going to be removed. counts names kinds without rows.
+// keep stores a download with some rows of the tenant, of which some are going to be removed.
+// counts names kinds without rows.
 func (l *importer) keep(ctx context.Context, before string, p, going plan, counts map[entity.Kind]int) error {
 	if len(p) == 0 {
 		return nil
@@ -147,7 +151,10 @@ func (l *importer) keep(ctx context.Context, before string, p, going plan, count
 		})
 	})
 	if errs.CodeOf(err) == errs.Invalid {
-		err = errs.Wrap(errs.Invalid, err, "What the %s replaces cannot be kept, so nothing is done: %s", before, errs.MessageOf(err))
+		err = errs.Wrap(
+			errs.Invalid, err, "What the %s replaces cannot be kept, so nothing is done: %s", before,
+			errs.MessageOf(err),
+		)
 	}
 	l.report.Archive = &f
 	return err
@@ -156,8 +163,8 @@ func (l *importer) keep(ctx context.Context, before string, p, going plan, count
 // secretsOf returns how many secrets an entity has, of which its row has the masks.
 func secretsOf(row entity.Row) int { return bytes.Count(row.JSON, []byte(`"`+entity.Mask+`"`)) }
 
-// remove deletes entities, the kinds that need others first, after hold and keep. What deleted users and teams own passes to the importer's
-// owner.
+// remove deletes entities, the kinds that need others first, after hold and keep. What deleted
+// users and teams own passes to the importer's owner.
 func (l *importer) remove(ctx context.Context, p plan) error {
 	for _, kind := range slices.Backward(l.s.kinds) {
 		ids := p[kind]
@@ -179,8 +186,9 @@ func (l *importer) remove(ctx context.Context, p plan) error {
 	return nil
 }
 
-// hold returns a plan without the users and teams, and others that own content, that stay, and locks the others so that they get no more content. It comes
-// before anything is removed: a transaction that is creating content for them may need what is removed, and would deadlock with
+// hold returns a plan without the users and teams, and others that own content, that stay, and
+// locks the others so that they get no more content. It comes before anything is removed: a
+// transaction that is creating content for them may need what is removed, and would deadlock with
 // this one.
 func (l *importer) hold(ctx context.Context, p plan) (plan, error) {
 	p = maps.Clone(p)
@@ -227,8 +235,8 @@ func (l *importer) drop(ctx context.Context, kind entity.Kind, ids []string) err
 	return nil
 }
 
-// spare returns the users or teams to remove without those that stay, and warns of these: the owner of the import, and the users
-// whom spareUsers names.
+// spare returns the users or teams to remove without those that stay, and warns of these: the owner
+// of the import, and the users whom spareUsers names.
 func (l *importer) spare(ctx context.Context, kind entity.Kind, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -252,8 +260,8 @@ func (l *importer) spare(ctx context.Context, kind entity.Kind, ids []string) ([
 	}), nil
 }
 
-// spareUsers adds to why the users who are not removed, with the reason: the caller, and the last enabled superuser. In another
-// tenant no users are removed.
+// spareUsers adds to why the users who are not removed, with the reason: the caller, and the last
+// enabled superuser. In another tenant no users are removed.
 func (l *importer) spareUsers(ctx context.Context, ids []string, why map[string]string) error {
 	if l.crossTenant {
 		for _, name := range ids {
@@ -285,8 +293,13 @@ func (l *importer) passOn(ctx context.Context, ids []string) error {
 		if len(moved) == 0 {
 			continue
 		}
-		sentence := fmt.Sprintf("%s owned %s of content, which %s owns now.", id, entity.Count{N: len(moved), Of: "item"}, l.into.Owner)
-		lost := slices.DeleteFunc(moved, func(r entity.Ref) bool { return l.kept.has(entity.Key{Kind: r.Kind, ID: r.ID}) })
+		sentence := fmt.Sprintf(
+			"%s owned %s of content, which %s owns now.", id, entity.Count{N: len(moved), Of: "item"},
+			l.into.Owner,
+		)
+		lost := slices.DeleteFunc(moved, func(r entity.Ref) bool {
+			return l.kept.has(entity.Key{Kind: r.Kind, ID: r.ID})
+		})
 		if len(lost) > 0 {
 			sentence += fmt.Sprintf(" The archive of what is replaced does not give %d of them back.", len(lost))
 		}

@@ -42,7 +42,8 @@ func (w *world) names(t testing.TB, tenant string, kind entity.Kind) string {
 	return strings.Join(names, " ")
 }
 
-// TestRestore makes each kind of the archive exactly the archive's, leaves other kinds alone, and can be taken back.
+// TestRestore makes each kind of the archive exactly the archive's, leaves other kinds alone, and
+// can be taken back.
 func TestRestore(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
@@ -66,7 +67,10 @@ func TestRestore(t *testing.T) {
 		is.Equal(w.export(t, "acme", "", "tagged "+stays, "tagged "+goes, "library "+library), old)
 		is.Equal(w.names(t, "acme", "report"), "Untouched")
 		// All is as it was, except for the archive that was kept.
-		is.Equal(strings.Join(lines(w.dump(t, "acme"), "tc_blobs", "tc_downloads"), "\n"), strings.Join(lines(oldState, "tc_blobs", "tc_downloads"), "\n"))
+		is.Equal(
+			strings.Join(lines(w.dump(t, "acme"), "tc_blobs", "tc_downloads"), "\n"),
+			strings.Join(lines(oldState, "tc_blobs", "tc_downloads"), "\n"),
+		)
 
 		kept := w.fetch(t, "acme", r.Archive)
 		header, all := unpacked(t, kept)
@@ -105,7 +109,10 @@ func TestRestoreEmpties(t *testing.T) {
 		is := is.New(t)
 		w.make(t, "acme", "tag", "Goes", `{}`)
 		w.make(t, "acme", "report", "Stays", `{}`)
-		r, err := w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(packed(t, nil, map[entity.Kind]int{"tag": 0, "color": 0})), bundles.ImportOptions{})
+		r, err := w.Bundles.Restore(
+			w.as(t, "acme"), bytes.NewReader(packed(t, nil, map[entity.Kind]int{"tag": 0, "color": 0})),
+			bundles.ImportOptions{},
+		)
 		is.NoErr(err)
 		is.Equal(r.Deleted, 1)
 		is.Equal(w.names(t, "acme", "tag")+w.names(t, "acme", "report"), "Stays")
@@ -138,7 +145,10 @@ func TestRestoreOfUsers(t *testing.T) {
 		is.Equal(e.OwnerID, "admin")
 
 		host := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "a host", Superuser: true}) // is no user
-		r, err = w.Bundles.Restore(host, bytes.NewReader(packed(t, map[string]string{"user third": `{}`}, nil)), bundles.ImportOptions{})
+		r, err = w.Bundles.Restore(
+			host, bytes.NewReader(packed(t, map[string]string{"user third": `{}`}, nil)),
+			bundles.ImportOptions{},
+		)
 		is.NoErr(err)
 		is.Equal(r.Warnings, []string{"The user admin stays: it is the last superuser."})
 		is.Equal(r.Deleted, 1)
@@ -147,16 +157,22 @@ func TestRestoreOfUsers(t *testing.T) {
 
 		_, err = w.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "second", "open sesame")
 		is.NoErr(err)
-		r, err = w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(packed(t, map[string]string{"user second": `{}`}, nil)), bundles.ImportOptions{})
+		r, err = w.Bundles.Restore(
+			w.as(t, "acme"), bytes.NewReader(packed(t, map[string]string{"user second": `{}`}, nil)),
+			bundles.ImportOptions{},
+		)
 		is.NoErr(err)
-		is.Equal(r.Warnings, []string{"The user admin stays: it is yours.", "user second is a superuser here and stays as it is."})
+		is.Equal(r.Warnings, []string{
+			"The user admin stays: it is yours.", "user second is a superuser here and stays as it is.",
+		})
 		u, err := w.Principals.User(w.as(t, "acme"), "second")
 		is.NoErr(err)
 		is.True(u.Superuser) // as it was here
 	})
 }
 
-// TestDeploy brings a bundle into tenants that let it, removes what it brought and ships no more, and nothing else.
+// TestDeploy brings a bundle into tenants that let it, removes what it brought and ships no more,
+// and nothing else.
 func TestDeploy(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
@@ -204,7 +220,9 @@ func TestDeploy(t *testing.T) {
 		is.Equal(deploy().Counts, bundles.Counts{Updated: 1})
 
 		// What was there before the deploy is neither overwritten nor removed.
-		_, err = w.Bundles.Import(acme, bytes.NewReader(w.export(t, "evil", "", "tagged "+own)), bundles.ImportOptions{})
+		_, err = w.Bundles.Import(
+			acme, bytes.NewReader(w.export(t, "evil", "", "tagged "+own)), bundles.ImportOptions{},
+		)
 		is.NoErr(err)
 		mine, err := w.Bundles.AddEntry(acme, b.ID, "tagged", own, nil)
 		is.NoErr(err)
@@ -230,12 +248,15 @@ func TestDeploy(t *testing.T) {
 	})
 }
 
-// TestDeployManifest brings entries without a bundle: it overwrites what it brought before, and removes nothing.
+// TestDeployManifest brings entries without a bundle: it overwrites what it brought before, and
+// removes nothing.
 func TestDeployManifest(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		for _, name := range []string{"One", "Two"} {
-			m := bundles.Manifest{Entries: []bundles.Entry{{Type: "tagged", EntityID: w.make(t, "acme", "tag", name, `{}`)}}}
+			m := bundles.Manifest{
+				Entries: []bundles.Entry{{Type: "tagged", EntityID: w.make(t, "acme", "tag", name, `{}`)}},
+			}
 			done, err := w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.ImportOptions{})
 			is.NoErr(err)
 			is.Equal(done[0].Counts, bundles.Counts{Created: 1})
@@ -253,7 +274,12 @@ func TestDeployIsAsked(t *testing.T) {
 		is, acme := is.New(t), w.as(t, "acme")
 		b := w.bundle(t, "Tags", "tagged "+w.make(t, "acme", "tag", "One", `{}`))
 		before := w.dump(t, "evil")
-		for target, code := range map[string]errs.Code{"nobody": errs.Forbidden, "": errs.Forbidden, "EVIL": errs.Forbidden, "x\x00": errs.Forbidden} {
+		for target, code := range map[string]errs.Code{
+			"nobody": errs.Forbidden,
+			"":       errs.Forbidden,
+			"EVIL":   errs.Forbidden,
+			"x\x00":  errs.Forbidden,
+		} {
 			_, err := w.Bundles.Deploy(acme, b.ID, []string{"evil", target}, bundles.ImportOptions{})
 			is.Equal(errs.CodeOf(err), code)
 			is.Equal(w.dump(t, "evil"), before)
@@ -279,15 +305,22 @@ func (w *world) bundleIn(t testing.TB, tenant string) bundles.Bundle {
 	return b
 }
 
-// TestDeployFails in one tenant: the ones before keep it, and the answer says so; the first one's failure is the answer.
+// TestDeployFails in one tenant: the ones before keep it, and the answer says so; the first one's
+// failure is the answer.
 func TestDeployFails(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		b := w.bundle(t, "Tags", "tagged "+w.make(t, "acme", "tag", "One", `{}`))
-		_, err := w.Tenants.Unchecked().Add(t.Context(), tenants.Tenant{ID: "other", Settings: tenants.Settings{DeployFrom: tenants.Sources("acme")}})
+		_, err := w.Tenants.Unchecked().Add(t.Context(), tenants.Tenant{
+			ID:       "other",
+			Settings: tenants.Settings{DeployFrom: tenants.Sources("acme")},
+		})
 		is.NoErr(err)
 		_, err = w.Bundles.Deploy(acme, b.ID, []string{"other"}, bundles.ImportOptions{})
-		is.Equal(errs.MessageOf(err), `The tenant "other" has nobody to own what comes: it needs a superuser, or a user in its deployFrom.`)
+		is.Equal(
+			errs.MessageOf(err),
+			`The tenant "other" has nobody to own what comes: it needs a superuser, or a user in its deployFrom.`,
+		)
 		_, err = w.Principals.Unchecked().AddSuperuser(t.Context(), "other", "olga", "open sesame")
 		is.NoErr(err)
 		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
@@ -316,9 +349,16 @@ func TestNobodyElse(t *testing.T) {
 		entry := entries.Rows[0].ID
 		for actorCtx, code := range map[ctx]errs.Code{
 			t.Context(): errs.Unauthenticated,
-			actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", AI: true, Teams: map[string]actor.Role{"x": actor.Admin}}): errs.Forbidden,
+			actor.With(t.Context(), actor.Actor{
+				Tenant: "acme",
+				User:   "jo",
+				AI:     true,
+				Teams:  map[string]actor.Role{"x": actor.Admin},
+			}): errs.Forbidden,
 		} {
-			how, tenants, m := bundles.ImportOptions{}, []string{"acme"}, bundles.Manifest{Entries: []bundles.Entry{{Type: "global"}}}
+			how, tenants, m := bundles.ImportOptions{}, []string{"acme"}, bundles.Manifest{
+				Entries: []bundles.Entry{{Type: "global"}},
+			}
 			for n, call := range []func() error{
 				func() error { _, err := w.Bundles.Create(actorCtx, bundles.Bundle{Name: "x"}); return err },
 				func() error {
@@ -393,8 +433,16 @@ func TestSizeIsBounded(t *testing.T) {
 		file := w.export(t, "acme", "", "tagged "+w.make(t, "acme", "tag", "One", `{}`))
 		registry := entity.NewRegistry()
 		is.NoErr(registry.Add(w.Content.Unchecked().Types()...))
-		for size, code := range map[int64]errs.Code{int64(len(file)): errs.Unauthenticated, int64(len(file)) - 1: errs.TooLarge} {
-			s, err := bundles.New(bundles.Options{Content: registry, Size: size, Limits: archive.Limits{}, Store: panicking{}})
+		for size, code := range map[int64]errs.Code{
+			int64(len(file)):     errs.Unauthenticated,
+			int64(len(file)) - 1: errs.TooLarge,
+		} {
+			s, err := bundles.New(bundles.Options{
+				Content: registry,
+				Size:    size,
+				Limits:  archive.Limits{},
+				Store:   panicking{},
+			})
 			is.NoErr(err)
 			_, err = s.Import(w.as(t, "evil"), io.MultiReader(bytes.NewReader(file)), bundles.ImportOptions{})
 			is.Equal(errs.CodeOf(err), code)

@@ -24,12 +24,15 @@ func (w *world) data(t testing.TB, tenant string, kind entity.Kind, id string) s
 
 func (w *world) setData(t testing.TB, tenant string, kind entity.Kind, id, data string) {
 	t.Helper()
-	_, err := w.Content.Update(w.as(t, tenant), kind, id, func(e *content.Entity) error { e.Data = json.RawMessage(data); return nil })
+	_, err := w.Content.Update(w.as(t, tenant), kind, id, func(e *content.Entity) error {
+		e.Data = json.RawMessage(data)
+		return nil
+	})
 	is.New(t).NoErr(err)
 }
 
-// TestSecretsStay where they are: no archive has them, a deploy keeps those of the target, and a restore of what it
-// replaced keeps them too.
+// TestSecretsStay where they are: no archive has them, a deploy keeps those of the target, and a
+// restore of what it replaced keeps them too.
 func TestSecretsStay(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
@@ -54,16 +57,23 @@ func TestSecretsStay(t *testing.T) {
 			"The owner of 2 new items did not come along: the tenant's own people own what is new there.",
 			"2 secrets of 1 toolkit row did not travel: set them again here.",
 		})
-		is.Equal(w.data(t, "evil", "datasource", source)+w.data(t, "evil", "toolkit", app), `{"host":"a","port":5432}{"defn":{"env":{}}}`)
+		is.Equal(
+			w.data(t, "evil", "datasource", source)+w.data(t, "evil", "toolkit", app),
+			`{"host":"a","port":5432}{"defn":{"env":{}}}`,
+		)
 		w.setData(t, "evil", "datasource", source, `{"password":"evil-secret","host":"b"}`)
 		w.setData(t, "evil", "toolkit", app, `{"defn":{"env":{"KEY":"evil-secret","HOME":"/evil","MORE":"x"}}}`)
 		again := deploy()
 		is.Equal(again.Warnings, []string{
-			"1 secret of 1 datasource row got removed, since what is around them changed: set them again here.", // another host
+			// another host
+			"1 secret of 1 datasource row got removed, since what is around them changed: set them again here.",
 			"1 secret of 1 toolkit row got lost with what was replaced: set them again here.",
 			"2 secrets of 1 toolkit row got removed, since what is around them changed: set them again here.",
 		})
-		is.Equal(w.data(t, "evil", "datasource", source)+w.data(t, "evil", "toolkit", app), `{"host":"a","port":5432}{"defn":{"env":{}}}`)
+		is.Equal(
+			w.data(t, "evil", "datasource", source)+w.data(t, "evil", "toolkit", app),
+			`{"host":"a","port":5432}{"defn":{"env":{}}}`,
+		)
 		is.True(strings.Contains(w.told(t, "eve"), again.Warnings[0]))
 
 		kept := w.fetch(t, "evil", again.Archive)
@@ -83,24 +93,32 @@ func TestSecretsStay(t *testing.T) {
 	})
 }
 
-// TestSecretsThatGo with what overwrites them are told of, by kind, and before it is done: no archive has them.
+// TestSecretsThatGo with what overwrites them are told of, by kind, and before it is done: no
+// archive has them.
 func TestSecretsThatGo(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, rows := is.New(t), w.as(t, "acme"), map[string]string{}
 		for name, data := range map[string]string{
-			"All":    `{"password":"x","deep":[{"token":"y"},{"token":"z"}]}`, // all of it goes
-			"Some":   `{"password":"x","env":{"A":"1","B":"2"}}`,              // B goes
-			"Length": `{"a":[{"pwd":"x"},1]}`,                                 // an array of another length is another place
+			"All":  `{"password":"x","deep":[{"token":"y"},{"token":"z"}]}`, // all of it goes
+			"Some": `{"password":"x","env":{"A":"1","B":"2"}}`,              // B goes
+			// an array of another length is another place
+			"Length": `{"a":[{"pwd":"x"},1]}`,
 			"None":   `{"password":"x","n":1}`,
 			"Plain":  `{"n":1}`,
 		} {
 			new := map[string]string{
-				"All": `{"host":"a","password":""}`, "Some": `{"password":"********","env":{"A":"********"}}`, "Length": `{"a":[{}]}`,
+				"All":  `{"host":"a","password":""}`,
+				"Some": `{"password":"********","env":{"A":"********"}}`, "Length": `{"a":[{}]}`,
 				"None": `{"password":"********","n":1}`, "Plain": `{}`,
 			}[name]
-			rows["datasource "+w.make(t, "acme", "datasource", name, data)] = `{"name":"` + name + `","ownerId":"jo","data":` + new + `}`
+			rows["datasource "+w.make(
+				t, "acme", "datasource", name, data,
+			)] = `{"name":"` + name + `","ownerId":"jo","data":` + new + `}`
 		}
-		_, err := w.Principals.UpdateUser(acme, "jo", func(u *principals.User) error { u.UserFields = []byte(`{"pin":{"passcode":1}}`); return nil })
+		_, err := w.Principals.UpdateUser(acme, "jo", func(u *principals.User) error {
+			u.UserFields = []byte(`{"pin":{"passcode":1}}`)
+			return nil
+		})
 		is.NoErr(err)
 		rows["user jo"] = `{"domain":"local"}`
 		file := packed(t, rows, nil)
@@ -123,7 +141,9 @@ func TestOneWarningForAllRows(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		rows := map[string]string{}
 		for n := range 600 {
-			rows[fmt.Sprintf("dataset 01932e00-0000-7000-8000-%012d", n)] = `{"name": "x", "ownerId": "jo", "data": {"apiKey": "x", "a": [{"token": "y"}]}}`
+			rows[fmt.Sprintf(
+				"dataset 01932e00-0000-7000-8000-%012d", n,
+			)] = `{"name": "x", "ownerId": "jo", "data": {"apiKey": "x", "a": [{"token": "y"}]}}`
 		}
 		r, err := w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(packed(t, rows, nil)), bundles.ImportOptions{})
 		is.New(t).NoErr(err)
@@ -131,7 +151,8 @@ func TestOneWarningForAllRows(t *testing.T) {
 	})
 }
 
-// TestNobodyTakesOver a superuser through an archive, whatever way it comes in, nor gets more rights than before.
+// TestNobodyTakesOver a superuser through an archive, whatever way it comes in, nor gets more
+// rights than before.
 func TestNobodyTakesOver(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, mail := is.New(t), w.as(t, "acme"), "admin@acme.example"
@@ -152,14 +173,19 @@ func TestNobodyTakesOver(t *testing.T) {
 			r, err := bring()
 			is.NoErr(err)
 			is.Equal(r.Skipped, 1)
-			is.True(strings.Contains(strings.Join(r.Warnings, "\n"), "user admin is a superuser here and stays as it is."))
+			is.True(strings.Contains(
+				strings.Join(r.Warnings, "\n"), "user admin is a superuser here and stays as it is.",
+			))
 			after, err := w.Principals.User(acme, "admin")
 			is.NoErr(err)
 			is.Equal(after, before)
 			for name, enabled := range map[string]bool{"jo": true, "mallory": false} {
 				u, err := w.Principals.User(acme, name)
 				is.NoErr(err)
-				is.Equal([]any{u.Superuser, u.Enabled, u.GlobalPermissions}, []any{false, enabled, principals.GlobalPermissions{}})
+				is.Equal(
+					[]any{u.Superuser, u.Enabled, u.GlobalPermissions},
+					[]any{false, enabled, principals.GlobalPermissions{}},
+				)
 			}
 		}
 	})

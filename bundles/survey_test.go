@@ -63,7 +63,10 @@ func TestSurvey(t *testing.T) {
 	const id = "0190163d-8694-739b-aea5-966c26f8ad91"
 	row := `{"name": "x", "ownerId": "jo", "data": {"a": 1, "a": 2}}`
 	header := func(counts string) [2]string {
-		return [2]string{"bundle.json", `{"format": "tenantcontent-bundle", "version": 1, "tenant": "acme", "bundle": {"name": "x"}, "entries": [], "counts": {` + counts + `}}`}
+		return [2]string{
+			"bundle.json",
+			`{"format": "tenantcontent-bundle", "version": 1, "tenant": "acme", "bundle": {"name": "x"}, "entries": [], "counts": {` + counts + `}}`,
+		}
 	}
 	library, site := [2]string{"entities/library/" + id + ".json", row}, [2]string{"entities/site/" + id + ".json", row}
 	file := func(path string) [2]string { return [2]string{"files/" + id + "/" + path, "x"} }
@@ -75,15 +78,35 @@ func TestSurvey(t *testing.T) {
 		members []([2]string)
 		message string // "" when an import begins
 	}{
-		"whole":           {[]([2]string){header(`"library": 1`), library, file("a/b"), file("a-c"), file("a.d")}, ""},
-		"folder":          {[]([2]string){header(`"library": 1`), library, file("a"), file("a-c"), file("a/b")}, `"files/` + id + `/a" is a file, and a folder`},
-		"folder by case":  {[]([2]string){header(`"library": 1`), library, file("a/b/c"), file("A/B")}, `"files/` + id + `/A/B" is a file, and a folder`},
-		"case":            {[]([2]string){header(`"library": 1`), library, file("a"), file("A")}, `"files/` + id + `/A" is there twice`},
-		"two of one id":   {[]([2]string){header(`"library": 1, "site": 1`), library, site, file("a")}, "The archive's site " + id + " has the id of an item"},
-		"other way round": {[]([2]string){header(`"library": 1, "site": 1`), site, library}, "The archive's library " + id + " has the id of an item"},
-		"column twice": {[]([2]string){header(`"library": 1`), {library[0], `{"ownerId": "jo", "name": "x", "ownerId": "eve"}`}},
+		"whole": {[]([2]string){header(`"library": 1`), library, file("a/b"), file("a-c"), file("a.d")}, ""},
+		"folder": {
+			[]([2]string){header(`"library": 1`), library, file("a"), file("a-c"), file("a/b")},
+			`"files/` + id + `/a" is a file, and a folder`,
+		},
+		"folder by case": {
+			[]([2]string){header(`"library": 1`), library, file("a/b/c"), file("A/B")},
+			`"files/` + id + `/A/B" is a file, and a folder`,
+		},
+		"case": {
+			[]([2]string){header(`"library": 1`), library, file("a"), file("A")},
+			`"files/` + id + `/A" is there twice`,
+		},
+		"two of one id": {
+			[]([2]string){header(`"library": 1, "site": 1`), library, site, file("a")},
+			"The archive's site " + id + " has the id of an item",
+		},
+		"other way round": {
+			[]([2]string){header(`"library": 1, "site": 1`), site, library},
+			"The archive's library " + id + " has the id of an item",
+		},
+		"column twice": {[]([2]string){
+			header(`"library": 1`), {library[0], `{"ownerId": "jo", "name": "x", "ownerId": "eve"}`},
+		},
 			`"entities/library/` + id + `.json" gives "ownerId" twice`},
-		"column twice, escaped": {[]([2]string){header(`"library": 1`), {library[0], `{"name": "x", "n\u0061me": "y"}`}}, `gives "name" twice`},
+		"column twice, escaped": {
+			[]([2]string){header(`"library": 1`), {library[0], `{"name": "x", "n\u0061me": "y"}`}},
+			`gives "name" twice`,
+		},
 	} {
 		for _, call := range []func(ctx, *bytes.Reader) error{
 			func(ctx ctx, r *bytes.Reader) error { _, err := s.Import(ctx, r, bundles.ImportOptions{}); return err },
@@ -109,11 +132,20 @@ func TestTwoOfOneIDDoNotTravel(t *testing.T) {
 	site := types[len(types)-1]
 	host := opened(t, db, func(c *tenantcontent.Config) {
 		c.BundleDrivers = []bundles.Driver{own{
-			bundles.Descriptor{ID: "site", Name: "host:site", Column: "siteId", Icon: bundles.Icon{Name: "x"}, Editor: "x"}, []entity.Type{site},
+			bundles.Descriptor{
+				ID:     "site",
+				Name:   "host:site",
+				Column: "siteId",
+				Icon:   bundles.Icon{Name: "x"},
+				Editor: "x",
+			},
+			[]entity.Type{site},
 		}}
 	})
 	id := w.make(t, "acme", "library", "L", `{}`)
-	e, err := host.Bundles.ExportManifest(w.as(t, "acme"), bundles.Manifest{Entries: []bundles.Entry{{Type: "library", EntityID: id}, {Type: "site", EntityID: id}}})
+	e, err := host.Bundles.ExportManifest(w.as(t, "acme"), bundles.Manifest{
+		Entries: []bundles.Entry{{Type: "library", EntityID: id}, {Type: "site", EntityID: id}},
+	})
 	is.NoErr(err)
 	var b bytes.Buffer
 	err = e.Write(w.as(t, "acme"), &b)

@@ -19,7 +19,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// TestEveryTypeTravels from one tenant to another, and to the other engine and back: what arrives is what left.
+// TestEveryTypeTravels from one tenant to another, and to the other engine and back: what arrives
+// is what left.
 func TestEveryTypeTravels(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -29,7 +30,9 @@ func TestEveryTypeTravels(t *testing.T) {
 		is.Equal(w.export(t, "acme", "all"), first) // byte by byte
 		header, all := unpacked(t, first)
 		is.Equal(len(header.Entries), len(entries))
-		for _, kind := range []entity.Kind{"user", "team", "color", "aiInstruction", "datasource", "dataset", "library", "app", "tag"} {
+		for _, kind := range []entity.Kind{
+			"user", "team", "color", "aiInstruction", "datasource", "dataset", "library", "app", "tag",
+		} {
 			is.True(header.Counts[kind] > 0)
 		}
 		is.Equal(header.Counts["color"], 4)
@@ -44,7 +47,9 @@ func TestEveryTypeTravels(t *testing.T) {
 		_, there := unpacked(t, w.export(t, "evil", "", entries...))
 		is.Equal(without(there, "user jo"), without(all, "user jo"))
 
-		r, err = w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(first), bundles.ImportOptions{Rule: entity.Overwrite})
+		r, err = w.Bundles.Import(
+			w.as(t, "evil"), bytes.NewReader(first), bundles.ImportOptions{Rule: entity.Overwrite},
+		)
 		is.NoErr(err)
 		is.Equal([]int{r.Created, r.Updated, r.Skipped, r.Deleted}, []int{0, len(all) - 3, 0, 0})
 		_, there = unpacked(t, w.export(t, "evil", "", entries...))
@@ -57,7 +62,9 @@ func TestEveryTypeTravels(t *testing.T) {
 			dbtest.Server(t)
 		}
 		far := newWorld(t, other(t))
-		_, err = far.Bundles.Import(far.as(t, "acme"), bytes.NewReader(first), bundles.ImportOptions{Rule: entity.Overwrite})
+		_, err = far.Bundles.Import(
+			far.as(t, "acme"), bytes.NewReader(first), bundles.ImportOptions{Rule: entity.Overwrite},
+		)
 		is.NoErr(err)
 		back := far.export(t, "acme", "", entries...)
 		_, there = unpacked(t, back)
@@ -75,7 +82,8 @@ func without(all map[string]string, name string) map[string]string {
 	return all
 }
 
-// TestClosure ships what is needed, once, also in circles, and nothing else; what is gone is left out.
+// TestClosure ships what is needed, once, also in circles, and nothing else; what is gone is left
+// out.
 func TestClosure(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is := is.New(t)
@@ -96,7 +104,8 @@ func TestClosure(t *testing.T) {
 	})
 }
 
-// TestNothingSecretTravels: of users neither a password nor the right of a superuser goes out, and none comes in.
+// TestNothingSecretTravels: of users neither a password nor the right of a superuser goes out, and
+// none comes in.
 func TestNothingSecretTravels(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is := is.New(t)
@@ -109,7 +118,9 @@ func TestNothingSecretTravels(t *testing.T) {
 		}
 		hash := "$argon2id$v=19$m=8,t=1,p=1$YWFhYWFhYWE$YWFhYWFhYWE"
 		hostile := packed(t, map[string]string{"user mallory": `{"superuser": true, "enabled": true, "passwordHash": "` + hash + `", "password": "x",
-			"password_hash": "` + hash + `", "globalPermissions": {"superuser": true}}`, "user jo": `{"superuser": true}`}, nil)
+			"password_hash": "` + hash + `", "globalPermissions": {"superuser": true}}`,
+			"user jo": `{"superuser": true}`},
+			nil)
 		for _, how := range []bundles.ImportOptions{{}, {Rule: entity.Overwrite}} {
 			_, err := w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(hostile), how)
 			is.NoErr(err)
@@ -136,10 +147,15 @@ func TestRules(t *testing.T) {
 		tag := w.make(t, "acme", "tag", "Blue", `{}`)
 		file := w.export(t, "acme", "", "tagged "+tag)
 		_, rows := unpacked(t, file)
-		stranger := packed(t, map[string]string{"tag " + tag: strings.Replace(rows["tag "+tag], `"jo"`, `"stranger"`, 1)}, nil)
+		stranger := packed(t, map[string]string{
+			"tag " + tag: strings.Replace(rows["tag "+tag], `"jo"`, `"stranger"`, 1),
+		}, nil)
 		for _, owners := range [][2]string{{"jo", "jo"}, {"", "eve"}} {
 			owner, want := owners[0], owners[1]
-			r, err := w.Bundles.Import(evil, bytes.NewReader(stranger), bundles.ImportOptions{Owner: owner, Rule: entity.Overwrite, Changes: true})
+			r, err := w.Bundles.Import(
+				evil, bytes.NewReader(stranger),
+				bundles.ImportOptions{Owner: owner, Rule: entity.Overwrite, Changes: true},
+			)
 			is.NoErr(err)
 			is.Equal(len(r.Warnings), 1)
 			is.True(strings.Contains(r.Warnings[0], "stranger"))
@@ -153,7 +169,8 @@ func TestRules(t *testing.T) {
 		is.True(strings.Contains(errs.MessageOf(err), tag))
 		r, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.ImportOptions{Changes: true})
 		is.NoErr(err)
-		is.Equal(r.Changes, []bundles.Change{{Action: "skipped", Key: entity.Key{Kind: "tag", ID: tag}, Name: "Blue"}}) // eve's, not jo's
+		// eve's, not jo's
+		is.Equal(r.Changes, []bundles.Change{{Action: "skipped", Key: entity.Key{Kind: "tag", ID: tag}, Name: "Blue"}})
 		for _, how := range []bundles.ImportOptions{{Rule: "x"}, {Owner: "nobody"}, {Owner: "*"}} {
 			_, err = w.Bundles.Import(evil, bytes.NewReader(file), how)
 			is.Equal(errs.CodeOf(err), errs.Invalid)
@@ -197,10 +214,19 @@ func TestRefusedArchives(t *testing.T) {
 			"empty": nil, "text": []byte("hello"), "cut": file[:len(file)-20], "junk": append(bytes.Clone(file), 'x'),
 			"unknown kind":    packed(t, map[string]string{"color red": `{"color": "#fff"}`, "gadget x": `{}`}, nil),
 			"counted unknown": packed(t, map[string]string{}, map[entity.Kind]int{"gadget": 0}),
-			"bad row":         packed(t, map[string]string{"tag " + id: good, "color red": `{"color": "#fff"}`, "color x": `{"color": 7}`}, nil),
-			"bad id":          packed(t, map[string]string{"tag x": good}, nil),
-			"file of nobody":  packed(t, map[string]string{"tag " + id: good, "file " + id + " a": "x"}, nil),
-			"bad path":        packed(t, map[string]string{"library " + id: good, "file " + id + " a": "x", "file " + id + " e\u0301": "x"}, nil), // not NFC
+			"bad row": packed(t, map[string]string{
+				"tag " + id: good,
+				"color red": `{"color": "#fff"}`,
+				"color x":   `{"color": 7}`,
+			}, nil),
+			"bad id":         packed(t, map[string]string{"tag x": good}, nil),
+			"file of nobody": packed(t, map[string]string{"tag " + id: good, "file " + id + " a": "x"}, nil),
+			// not NFC
+			"bad path": packed(t, map[string]string{
+				"library " + id:           good,
+				"file " + id + " a":       "x",
+				"file " + id + " e\u0301": "x",
+			}, nil),
 		} {
 			for _, restore := range []bool{false, true} {
 				call := w.Bundles.Import
@@ -214,7 +240,10 @@ func TestRefusedArchives(t *testing.T) {
 			}
 		}
 		broken := errors.New("broken")
-		_, err := w.Bundles.Import(evil, io.MultiReader(bytes.NewReader(file[:5000]), iotest.ErrReader(broken)), bundles.ImportOptions{})
+		_, err := w.Bundles.Import(
+			evil, io.MultiReader(bytes.NewReader(file[:5000]), iotest.ErrReader(broken)),
+			bundles.ImportOptions{},
+		)
 		is.Equal(err, broken)
 		is.Equal(w.dump(t, "evil"), before)
 	})
@@ -234,7 +263,8 @@ func (f failing) PutFile(ctx ctx, tenant, id string, file entity.File, r io.Read
 	return f.FileTransferer.PutFile(ctx, tenant, id, file, r)
 }
 
-// TestFailingFile: when a file in the middle fails, nothing is left, not even the rows and files before it.
+// TestFailingFile: when a file in the middle fails, nothing is left, not even the rows and files
+// before it.
 func TestFailingFile(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, fault := is.New(t), errors.New("fault")
@@ -246,7 +276,9 @@ func TestFailingFile(t *testing.T) {
 		w.make(t, "evil", "library", "Old", `{}`)
 		before, here := w.dump(t, "evil"), w.dump(t, "acme")
 		for left := range 3 {
-			broken := opened(t, db, libraries(w, func(p entity.FileTransferer) entity.Transferer { return failing{p, &left, fault} }))
+			broken := opened(t, db, libraries(w, func(p entity.FileTransferer) entity.Transferer {
+				return failing{p, &left, fault}
+			}))
 			for _, call := range []func() error{
 				func() error {
 					_, err := broken.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{})
@@ -271,7 +303,8 @@ func TestFailingFile(t *testing.T) {
 	})
 }
 
-// TestFilesFollow: a library that is overwritten has the archive's files and no other, whatever lay in their way.
+// TestFilesFollow: a library that is overwritten has the archive's files and no other, whatever lay
+// in their way.
 func TestFilesFollow(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
@@ -298,7 +331,8 @@ func TestFilesFollow(t *testing.T) {
 	})
 }
 
-// TestStatements: a list costs the same number of statements however many bundles and entries it has.
+// TestStatements: a list costs the same number of statements however many bundles and entries it
+// has.
 func TestStatements(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -310,12 +344,17 @@ func TestStatements(t *testing.T) {
 		for _, n := range []int{1, 12} {
 			for i := range n {
 				tag := w.make(t, "acme", "tag", fmt.Sprint("t", n, "-", i), `{}`)
-				b = w.bundle(t, "B", "tagged "+tag, "report "+w.make(t, "acme", "report", fmt.Sprint("r", n, "-", i), `{}`), "user jo")
+				b = w.bundle(
+					t, "B", "tagged "+tag,
+					"report "+w.make(t, "acme", "report", fmt.Sprint("r", n, "-", i), `{}`), "user jo",
+				)
 				_, err := w.Bundles.AddEntry(acme, b.ID, "team", w.team(t), nil)
 				is.NoErr(err)
 			}
 			for i := range n {
-				_, err := w.Bundles.AddEntry(acme, b.ID, "tagged", w.make(t, "acme", "tag", fmt.Sprint("x", n, "-", i), `{}`), nil)
+				_, err := w.Bundles.AddEntry(
+					acme, b.ID, "tagged", w.make(t, "acme", "tag", fmt.Sprint("x", n, "-", i), `{}`), nil,
+				)
 				is.NoErr(err)
 			}
 			counter.Take()
@@ -330,8 +369,9 @@ func TestStatements(t *testing.T) {
 			}
 			entriesCost = append(entriesCost, len(counter.Take()))
 		}
-		is.Equal(bundlesCost, []int{2, 2})                 // bundles with their total, entries
-		is.Equal(entriesCost, []int{1 + 1 + 4, 1 + 1 + 4}) // the bundle, entries with their total, and one for each type
+		is.Equal(bundlesCost, []int{2, 2}) // bundles with their total, entries
+		// the bundle, entries with their total, and one for each type
+		is.Equal(entriesCost, []int{1 + 1 + 4, 1 + 1 + 4})
 	})
 }
 

@@ -34,8 +34,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// world is the whole service over a database with the tenants acme and evil, whose superusers are admin and eve. evil lets
-// acme deploy into it, and both know the user jo.
+// world is the whole service over a database with the tenants acme and evil, whose superusers are
+// admin and eve. evil lets acme deploy into it, and both know the user jo.
 type world struct {
 	*tenantcontent.App
 	Bundles compared
@@ -46,7 +46,10 @@ func newWorld(t testing.TB, db *bun.DB, change ...func(*tenantcontent.Config)) *
 	t.Helper()
 	is := is.New(t)
 	w := opened(t, db, change...)
-	cheap := principals.New(principals.Options{Store: bunstore.New(db), Cost: principals.Cost{Memory: 8, Time: 1, Threads: 1}})
+	cheap := principals.New(principals.Options{
+		Store: bunstore.New(db),
+		Cost:  principals.Cost{Memory: 8, Time: 1, Threads: 1},
+	})
 	for tenant, super := range map[string]string{"acme": "admin", "evil": "eve"} {
 		_, err := cheap.Unchecked().AddSuperuser(t.Context(), tenant, super, "open sesame")
 		is.NoErr(err)
@@ -55,7 +58,10 @@ func newWorld(t testing.TB, db *bun.DB, change ...func(*tenantcontent.Config)) *
 		_, err = cheap.CreateUser(w.as(t, tenant), principals.User{Username: "jo", Enabled: true}, "jo has a secret")
 		is.NoErr(err)
 	}
-	_, err := w.Tenants.Update(w.as(t, "evil"), func(s *tenants.Tenant) error { s.Settings.DeployFrom = tenants.Sources("acme"); return nil })
+	_, err := w.Tenants.Update(w.as(t, "evil"), func(s *tenants.Tenant) error {
+		s.Settings.DeployFrom = tenants.Sources("acme")
+		return nil
+	})
 	is.NoErr(err)
 	return w
 }
@@ -63,7 +69,11 @@ func newWorld(t testing.TB, db *bun.DB, change ...func(*tenantcontent.Config)) *
 // opened is the service over a database that may have been used before.
 func opened(t testing.TB, db *bun.DB, change ...func(*tenantcontent.Config)) *world {
 	t.Helper()
-	c := tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: tenantcontent.NewSecretKey()}
+	c := tenantcontent.Config{
+		Scripts:   javascript.New(javascript.Options{}),
+		DB:        db,
+		SecretKey: tenantcontent.NewSecretKey(),
+	}
 	for _, f := range change {
 		f(&c)
 	}
@@ -78,7 +88,12 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 
 // as is the context of a tenant's superuser.
 func (w *world) as(t testing.TB, tenant string) context.Context {
-	return actor.With(t.Context(), actor.Actor{Tenant: tenant, User: map[string]string{"acme": "admin", "evil": "eve"}[tenant], Superuser: true, AI: true})
+	return actor.With(t.Context(), actor.Actor{
+		Tenant:    tenant,
+		User:      map[string]string{"acme": "admin", "evil": "eve"}[tenant],
+		Superuser: true,
+		AI:        true,
+	})
 }
 
 // make adds an entity of a ready kind that jo owns.
@@ -98,7 +113,12 @@ func (w *world) make(t testing.TB, tenant string, kind entity.Kind, name, data s
 		is.New(t).NoErr(err)
 		return made.ID
 	case apps.Kind:
-		app, err := w.Apps.Create(ctx, apps.App{Type: apps.Report, Name: name, Slug: &named, Defn: json.RawMessage(data)})
+		app, err := w.Apps.Create(ctx, apps.App{
+			Type: apps.Report,
+			Name: name,
+			Slug: &named,
+			Defn: json.RawMessage(data),
+		})
 		is.New(t).NoErr(err)
 		return app.ID
 	}
@@ -121,7 +141,8 @@ func (w *world) bundle(t testing.TB, name string, entries ...string) bundles.Bun
 	return b
 }
 
-// everything fills a tenant with an entity of each kind, one of which needs others, and gives entries of all types.
+// everything fills a tenant with an entity of each kind, one of which needs others, and gives
+// entries of all types.
 func (w *world) everything(t testing.TB, tenant string) []string {
 	t.Helper()
 	is, ctx := is.New(t), w.as(t, tenant)
@@ -141,10 +162,19 @@ func (w *world) everything(t testing.TB, tenant string) []string {
 			continue
 		}
 		kind := entity.Kind(strings.Replace(d.ID, "tagged", "tag", 1))
-		entries = append(entries, d.ID+" "+w.make(t, tenant, kind, "The "+d.ID, `{"datasetId": "`+set+`", "n": [1, {"b": 1, "a": null}]}`))
+		entries = append(
+			entries,
+			d.ID+" "+w.make(t, tenant, kind, "The "+d.ID, `{"datasetId": "`+set+`", "n": [1, {"b": 1, "a": null}]}`),
+		)
 	}
-	library := strings.Fields(entries[slices.IndexFunc(entries, func(e string) bool { return strings.HasPrefix(e, "library") })])[1]
-	for path, content := range map[string]string{"README.md": "# Hello", "src/ü é.js": strings.Repeat("x", 3<<20), "empty": ""} {
+	library := strings.Fields(entries[slices.IndexFunc(entries, func(e string) bool {
+		return strings.HasPrefix(e, "library")
+	})])[1]
+	for path, content := range map[string]string{
+		"README.md":  "# Hello",
+		"src/ü é.js": strings.Repeat("x", 3<<20),
+		"empty":      "",
+	} {
 		_, err := w.Content.PutFile(ctx, library, path, "", strings.NewReader(content))
 		is.NoErr(err)
 	}
@@ -223,7 +253,9 @@ func packedBy(t testing.TB, order []string, rows map[string]string, counts map[e
 		}
 		return len(order)
 	}
-	names := slices.SortedFunc(maps.Keys(rows), func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(rows), func(a, b string) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+	})
 	for _, name := range names {
 		if kind, _, _ := strings.Cut(name, " "); kind != "file" {
 			h.Counts[entity.Kind(kind)]++
@@ -240,7 +272,9 @@ func packedBy(t testing.TB, order []string, rows map[string]string, counts map[e
 			case (kind == "file") != pass:
 			case pass:
 				id, path, _ := strings.Cut(id, " ")
-				is.NoErr(w.File(id, entity.File{Path: path, Size: int64(len(rows[name]))}, strings.NewReader(rows[name])))
+				is.NoErr(w.File(
+					id, entity.File{Path: path, Size: int64(len(rows[name]))}, strings.NewReader(rows[name]),
+				))
 			default:
 				is.NoErr(w.Row(entity.Row{Key: entity.Key{Kind: entity.Kind(kind), ID: id}, JSON: []byte(rows[name])}))
 			}
@@ -250,17 +284,22 @@ func packedBy(t testing.TB, order []string, rows map[string]string, counts map[e
 	return b.Bytes()
 }
 
-// dump is all that a tenant has of content, as text: what every transferer exports, users' rows, and the number of blobs.
+// dump is all that a tenant has of content, as text: what every transferer exports, users' rows,
+// and the number of blobs.
 func (w *world) dump(t testing.TB, tenant string) string {
 	t.Helper()
 	is := is.New(t)
 	var lines []string
 	ctx, c := bunx.For(t.Context(), w.db, tenant)
 	for table, columns := range map[string]string{
-		"tc_entities": "kind || id || name || owner_id || data", "tc_colors": "key || color", "tc_ai_instructions": "id || slug || content || owner_id",
-		"tc_users": "username || domain || coalesce(display_name, '') || coalesce(password_hash, '') || cast(superuser as text)",
-		"tc_teams": "id || name || slug", "tc_memberships": "team_id || username || cast(role as text)", "tc_library_files": "library_id || path || cast(size as text)",
-		"tc_deployments": "source_tenant || bundle_id || kind || entity_id", "tc_blobs": "cast(size as text)", "tc_downloads": "username || filename",
+		"tc_entities": "kind || id || name || owner_id || data",
+		"tc_colors":   "key || color", "tc_ai_instructions": "id || slug || content || owner_id",
+		"tc_users":         "username || domain || coalesce(display_name, '') || coalesce(password_hash, '') || cast(superuser as text)",
+		"tc_teams":         "id || name || slug",
+		"tc_memberships":   "team_id || username || cast(role as text)",
+		"tc_library_files": "library_id || path || cast(size as text)",
+		"tc_deployments":   "source_tenant || bundle_id || kind || entity_id",
+		"tc_blobs":         "cast(size as text)", "tc_downloads": "username || filename",
 	} {
 		rows, err := c.Rows(ctx, "SELECT "+columns+" FROM "+table+" WHERE tenant_id = $1", tenant)
 		is.NoErr(err)

@@ -1,4 +1,5 @@
-// Package colors manages the palette of a tenant: named colors that every session may read and designers may write.
+// Package colors manages the palette of a tenant: named colors that every session may read and
+// designers may write.
 //
 // httpapi, the root and hosts import it; internal/store/colors stores its rows.
 package colors
@@ -45,18 +46,21 @@ type Store interface {
 	Get(ctx context.Context, tenant, key string) (Color, error)
 	// Page returns a page in the order of q.Sort: key (the default), createdAt or updatedAt.
 	Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[Color], error)
-	// All returns the tenant's colors ordered by key, only those with this source when it is not "". It holds no
-	// connection while the caller works on a color, so the caller may take its time and write meanwhile.
+	// All returns the tenant's colors ordered by key, only those with this source when it is not
+	// "". It holds no connection while the caller works on a color, so the caller may take its time
+	// and write meanwhile.
 	All(ctx context.Context, tenant, source string) iter.Seq2[Color, error]
-	// Put adds a color or, when the key is taken, sets its Color and UpdatedAt alone. It returns the stored color.
+	// Put adds a color or, when the key is taken, sets its Color and UpdatedAt alone. It returns
+	// the stored color.
 	Put(ctx context.Context, tenant string, c Color) (Color, error)
-	// PutAll is like Put for many colors of different keys, and sets Source too where it is not nil.
+	// PutAll is like Put for many colors of different keys, and sets Source too where it is not
+	// nil.
 	PutAll(ctx context.Context, tenant string, all []Color) error
 	// Delete removes a color. A key that does not exist is no error.
 	Delete(ctx context.Context, tenant, key string) error
 	TransferStore
-	// Lock locks a tenant until the transaction in ctx ends: other callers of Lock wait. It fails with errs.NotFound if there is
-	// no such tenant.
+	// Lock locks a tenant until the transaction in ctx ends: other callers of Lock wait. It fails
+	// with errs.NotFound if there is no such tenant.
 	Lock(ctx context.Context, tenant string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
@@ -84,7 +88,12 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Service{store: o.Store, changes: o.Changes, now: o.Now, importing: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait})}
+	return &Service{
+		store:     o.Store,
+		changes:   o.Changes,
+		now:       o.Now,
+		importing: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait}),
+	}
 }
 
 // Get returns one color to any session. Errors: errs.NotFound.
@@ -96,7 +105,8 @@ func (s *Service) Get(ctx context.Context, key string) (Color, error) {
 	return s.store.Get(ctx, a.Tenant, key)
 }
 
-// Page returns a page of the palette to any session. Errors: errs.Invalid for a sort or cursor that does not fit.
+// Page returns a page of the palette to any session. Errors: errs.Invalid for a sort or cursor that
+// does not fit.
 func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Color], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -105,8 +115,8 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Color],
 	return s.store.Page(ctx, a.Tenant, q)
 }
 
-// All returns the whole palette to any session, ordered by key. A palette that changes meanwhile may be returned partly as it
-// was and partly as it is.
+// All returns the whole palette to any session, ordered by key. A palette that changes meanwhile
+// may be returned partly as it was and partly as it is.
 func (s *Service) All(ctx context.Context) iter.Seq2[Color, error] {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -119,11 +129,15 @@ func failed(err error) iter.Seq2[Color, error] {
 	return func(yield func(Color, error) bool) { yield(Color{}, err) }
 }
 
-// Put sets a color, and creates it if the key is new; its source does not change. It needs the role Designer.
-// Errors: errs.Forbidden; errs.Invalid for a bad key, or for a color that is no hex ("Invalid color format").
+// Put sets a color, and creates it if the key is new; its source does not change. It needs the role
+// Designer.
+// Errors: errs.Forbidden; errs.Invalid for a bad key, or for a color that is no hex ("Invalid color
+// format").
 func (s *Service) Put(ctx context.Context, key, color string) (Color, error) {
 	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionUpdate}); s.changes.Wanted(ctx, of) {
-		return entity.Record(ctx, s.changes, of, nil, func(ctx context.Context) (Color, error) { return s.Put(ctx, key, color) })
+		return entity.Record(ctx, s.changes, of, nil, func(ctx context.Context) (Color, error) {
+			return s.Put(ctx, key, color)
+		})
 	}
 	a, err := actor.Allowed(ctx, actor.ColorWrite)
 	if err != nil {
@@ -139,7 +153,8 @@ func (s *Service) Put(ctx context.Context, key, color string) (Color, error) {
 	return s.store.Put(ctx, a.Tenant, Color{Tenant: a.Tenant, Key: key, Color: color, CreatedAt: now, UpdatedAt: now})
 }
 
-// Delete removes a color; one that does not exist is no error. It needs the role Designer. Errors: errs.Forbidden.
+// Delete removes a color; one that does not exist is no error. It needs the role Designer. Errors:
+// errs.Forbidden.
 func (s *Service) Delete(ctx context.Context, key string) error {
 	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionDelete}); s.changes.Wanted(ctx, of) {
 		return s.changes.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, key) })
@@ -164,7 +179,8 @@ func (s *Service) Permissions(ctx context.Context, key string) (Permissions, err
 // stamp returns the time of a write, in the precision that every database can store.
 func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
-// validKey returns errs.Invalid for a key that is empty, longer than 255 characters, not UTF-8 or has control characters.
+// validKey returns errs.Invalid for a key that is empty, longer than 255 characters, not UTF-8 or
+// has control characters.
 func validKey(key string) error {
 	switch {
 	case key == "":

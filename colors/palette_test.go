@@ -44,11 +44,14 @@ func TestHex(t *testing.T) {
 		// accents in either case
 		"red:a100": "#ff8a80", "red:A100": "#ff8a80", "deep-purple:A700": "#6200ea",
 		// neither
-		"": "", "#": "", "#12": "", "#1234": "", "#12345": "", "#1234567": "", "#12345678": "", "#ggg": "", "#12345g": "",
-		"abc": "", "aabbcc": "", "#abc\n": "", "#aabbcc\n": "", " #abc": "", "#abc ": "", "#ab/": "", "#ab:": "", "#ab@": "",
+		"": "", "#": "", "#12": "", "#1234": "",
+		"#12345": "", "#1234567": "", "#12345678": "", "#ggg": "", "#12345g": "",
+		"abc": "", "aabbcc": "", "#abc\n": "", "#aabbcc\n": "",
+		" #abc": "", "#abc ": "", "#ab/": "", "#ab:": "", "#ab@": "",
 		"#ab`": "", "##ab": "", "#éa": "", "#\x00\x00\x00": "", "#-12": "",
 		"red:": "", ":500": "", ":": "", "red:55": "", "red:1000": "", "red:A300": "", "red:500:500": "", "red-500": "",
-		"red 500": "", "red:0500": "", "red:50 ": "", "red\n": "", "RED": "", "Red": "", "Blue-Grey": "", "BlueGrey": "",
+		"red 500": "", "red:0500": "", "red:50 ": "", "red\n": "",
+		"RED": "", "Red": "", "Blue-Grey": "", "BlueGrey": "",
 		"bluegrey": "", "blue_grey": "", "blue grey": "", "blue-gray": "", "gray": "", "blue-Grey": "",
 		"brown:a100": "", "grey:A100": "", "blueGrey:a700": "", "black": "", "white": "", "transparent": "",
 	} {
@@ -64,8 +67,10 @@ func TestHex(t *testing.T) {
 func TestNamed(t *testing.T) {
 	for hex, want := range map[string]string{
 		"#2196f3": "blue:500", "#2196F3": "blue:500", "#607D8B": "blue-grey:500", "#6200ea": "deep-purple:a700",
-		"#ffff00": "yellow:a200", "#ff0": "yellow:a200", "#FF0": "yellow:a200", "#a0f": "purple:a700", "#EEE": "grey:200",
-		"": "", "#000": "", "#fff": "", "#ffffff": "", "#2196f4": "", "2196f3": "", "#2196f3\n": "", "#2196f3ff": "", "#ff00": "",
+		"#ffff00": "yellow:a200", "#ff0": "yellow:a200",
+		"#FF0": "yellow:a200", "#a0f": "purple:a700", "#EEE": "grey:200",
+		"": "", "#000": "", "#fff": "", "#ffffff": "",
+		"#2196f4": "", "2196f3": "", "#2196f3\n": "", "#2196f3ff": "", "#ff00": "",
 		"blue": "", "blue:500": "", // a label is not a hex: resolve it with Hex first
 	} {
 		t.Run(fmt.Sprintf("%q", hex), func(t *testing.T) {
@@ -103,7 +108,8 @@ func TestShortHexes(t *testing.T) {
 	}
 }
 
-// TestPublishedValues has values known from elsewhere than the table: the 500 of every family and some of the rest.
+// TestPublishedValues has values known from elsewhere than the table: the 500 of every family and
+// some of the rest.
 func TestPublishedValues(t *testing.T) {
 	is := is.New(t)
 	for label, want := range map[string]string{
@@ -112,8 +118,10 @@ func TestPublishedValues(t *testing.T) {
 		"teal:500": "#009688", "green:500": "#4caf50", "light-green:500": "#8bc34a", "lime:500": "#cddc39",
 		"yellow:500": "#ffeb3b", "amber:500": "#ffc107", "orange:500": "#ff9800", "deep-orange:500": "#ff5722",
 		"brown:500": "#795548", "grey:500": "#9e9e9e", "blue-grey:500": "#607d8b",
-		"red:50": "#ffebee", "red:900": "#b71c1c", "pink:a200": "#ff4081", "indigo:700": "#303f9f", "blue:700": "#1976d2",
-		"teal:a700": "#00bfa5", "green:a400": "#00e676", "amber:a700": "#ffab00", "grey:50": "#fafafa", "grey:900": "#212121",
+		"red:50": "#ffebee", "red:900": "#b71c1c",
+		"pink:a200": "#ff4081", "indigo:700": "#303f9f", "blue:700": "#1976d2",
+		"teal:a700": "#00bfa5", "green:a400": "#00e676",
+		"amber:a700": "#ffab00", "grey:50": "#fafafa", "grey:900": "#212121",
 		"blue-grey:50": "#eceff1", "deep-purple:a200": "#7c4dff", "light-blue:900": "#01579b",
 	} {
 		is.Equal(colors.Hex(label), want)
@@ -131,7 +139,9 @@ func TestListAllocatesNothing(t *testing.T) {
 }
 
 func FuzzNames(f *testing.F) {
-	for _, seed := range []string{"", "#", "#abc", "#AABBCC", "#ff0", "red", "blueGrey:A100", "lightBlue:a100", "#abc\n", "é:500"} {
+	for _, seed := range []string{
+		"", "#", "#abc", "#AABBCC", "#ff0", "red", "blueGrey:A100", "lightBlue:a100", "#abc\n", "é:500",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, color string) {

@@ -25,8 +25,8 @@ const (
 	// maxElement is how many bytes an element may have, with what is read ahead of it.
 	maxElement = 256 << 10
 
-	// maxImports is how many imports write at once, each with a connection and another one to read its file. Imports of one
-	// tenant would hold theirs while they wait for each other.
+	// maxImports is how many imports write at once, each with a connection and another one to read
+	// its file. Imports of one tenant would hold theirs while they wait for each other.
 	maxImports = 4
 	maxWait    = 30 * time.Second
 )
@@ -37,8 +37,9 @@ type exported struct {
 	Color string `json:"color"`
 }
 
-// Export writes the palette as a JSON array of {key, color}, ordered by key, only the colors with this source when it is
-// not "". It needs the role Designer. Errors: errs.Forbidden, before the first byte.
+// Export writes the palette as a JSON array of {key, color}, ordered by key, only the colors with
+// this source when it is not "". It needs the role Designer. Errors: errs.Forbidden, before the
+// first byte.
 func (s *Service) Export(ctx context.Context, source string, w io.Writer) error {
 	a, err := actor.Allowed(ctx, actor.ColorWrite)
 	if err != nil {
@@ -65,15 +66,15 @@ func (s *Service) Export(ctx context.Context, source string, w io.Writer) error 
 	return out.Flush()
 }
 
-// Import reads a JSON array of {key, color, source?} and adds or overwrites the colors in one transaction; a key given
-// twice has the values of its last element, and a color keeps its source if no element has one. It returns the number of
-// distinct keys. It needs the role Designer.
+// Import reads a JSON array of {key, color, source?} and adds or overwrites the colors in one
+// transaction; a key given twice has the values of its last element, and a color keeps its source
+// if no element has one. It returns the number of distinct keys. It needs the role Designer.
 //
-// The file is read twice: once to check it, before a transaction begins, and once to write it. Both stream it, so that memory
-// grows with the number of keys and not with the size of the file. Imports into a tenant wait for each other, up to 30
-// seconds.
-// Errors: errs.Forbidden; errs.Invalid naming the first bad element and what is wrong with it, and nothing is written;
-// errs.Unavailable when other imports take too long.
+// The file is read twice: once to check it, before a transaction begins, and once to write it. Both
+// stream it, so that memory grows with the number of keys and not with the size of the file.
+// Imports into a tenant wait for each other, up to 30 seconds.
+// Errors: errs.Forbidden; errs.Invalid naming the first bad element and what is wrong with it, and
+// nothing is written; errs.Unavailable when other imports take too long.
 func (s *Service) Import(ctx context.Context, r io.ReadSeeker) (int, error) {
 	a, err := actor.Allowed(ctx, actor.ColorWrite)
 	if err != nil {
@@ -189,8 +190,8 @@ func elements(r io.Reader, one func(Color) error) error {
 	return nil
 }
 
-// element reads and checks {key, color, source?}. Names are matched exactly: encoding/json would take "KEY" for "key". Of a
-// name given twice the last one counts.
+// element reads and checks {key, color, source?}. Names are matched exactly: encoding/json would
+// take "KEY" for "key". Of a name given twice the last one counts.
 func element(raw json.RawMessage) (Color, error) {
 	var key, color, source json.RawMessage
 	object := rawjson.Each(raw, func(name string, value json.RawMessage) {
@@ -263,7 +264,8 @@ func short(s string) string {
 	return s
 }
 
-// source reads a file. It distinguishes an invalid file from one that could not be read, and limits the length of elements.
+// source reads a file. It distinguishes an invalid file from one that could not be read, and limits
+// the length of elements.
 type source struct {
 	r    io.Reader
 	err  error

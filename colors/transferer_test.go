@@ -48,7 +48,9 @@ func TestTransferer(t *testing.T) {
 		got, err := s.Get(actor.With(ctx, actor.Actor{Tenant: "evil", User: "eve"}), rows[0].ID)
 		is.NoErr(err)
 		is.Equal([]any{got.Color, got.Source == nil}, []any{"#fff", true}) // as the row says, without a source
-		for _, bad := range []string{`{}`, `{"color": "reddish"}`, `{"color": 1}`, `[]`, `{"color": "#fff", "source": 1}`} {
+		for _, bad := range []string{
+			`{}`, `{"color": "reddish"}`, `{"color": 1}`, `[]`, `{"color": "#fff", "source": 1}`,
+		} {
 			_, _, err := p.Import(ctx, "evil", one("new", bad), land)
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 			is.True(strings.HasPrefix(errs.MessageOf(err), "color new: "))

@@ -8,14 +8,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-// Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
-// program that builds the services and for its command line. Do not pass them what a request says before it has been checked.
+// Unchecked has the methods of a Service that check no permission: they need no actor and take any
+// tenant. They are for the program that builds the services and for its command line. Do not pass
+// them what a request says before it has been checked.
 type Unchecked struct{ s *Service }
 
 // Unchecked returns the methods that check no permission.
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
-// Type returns the entity type of colors: they can be looked up and moved by bundles, and have no owners.
+// Type returns the entity type of colors: they can be looked up and moved by bundles, and have no
+// owners.
 func (u Unchecked) Type() entity.Type {
 	return entity.Type{
 		Kind: Kind, Transferer: u.s.transferer(),

@@ -68,20 +68,21 @@ const TypeMention = "mention"
 
 // Queue accepts notifications for delivery.
 type Queue interface {
-	// Enqueue adds notifications in the transaction in ctx. One that its user has for the same comment and of the same
-	// type already is left out.
+	// Enqueue adds notifications in the transaction in ctx. One that its user has for the same
+	// comment and of the same type already is left out.
 	Enqueue(ctx context.Context, tenant string, all []Notification) error
 }
 
-// people are the users whom a comment concerns: its author, the owner of the content, who wrote what it replies to, and
-// who is mentioned.
+// people are the users whom a comment concerns: its author, the owner of the content, who wrote
+// what it replies to, and who is mentioned.
 type people struct {
 	author    string // what the author is called
 	mentions  []Mention
 	concerned []string // all but the author, without repetition
 }
 
-// people returns the users whom a comment concerns, with one statement. parent is nil for a comment that is no reply.
+// people returns the users whom a comment concerns, with one statement. parent is nil for a comment
+// that is no reply.
 func (s *Service) people(ctx context.Context, c Comment, about entity.Ref, parent *Comment) (people, error) {
 	spots := scan(c.Message)
 	names := []string{c.UserID}
@@ -111,11 +112,13 @@ func (s *Service) people(ctx context.Context, c Comment, about entity.Ref, paren
 	return all, nil
 }
 
-// tell creates or rebuilds a comment's activity, and queues a notification for each mentioned user who has none for it.
+// tell creates or rebuilds a comment's activity, and queues a notification for each mentioned user
+// who has none for it.
 func (s *Service) tell(ctx context.Context, c Comment, p people) error {
 	excerpt := Excerpt(c.Message)
 	err := s.store.PutActivity(ctx, c.Tenant, Activity{
-		Tenant: c.Tenant, ID: s.newID(), Type: string(c.Entity.Kind) + "AddedComment", Entity: c.Entity, CommentID: &c.ID,
+		Tenant: c.Tenant, ID: s.newID(),
+		Type: string(c.Entity.Kind) + "AddedComment", Entity: c.Entity, CommentID: &c.ID,
 		UserID: c.UserID, Excerpt: excerpt, CreatedAt: c.CreatedAt,
 	}, p.concerned)
 	if err != nil {
@@ -138,7 +141,8 @@ func (s *Service) tell(ctx context.Context, c Comment, p people) error {
 	return s.queue.Enqueue(ctx, c.Tenant, all)
 }
 
-// TypeNotice is the Type of a notification that the service itself sends, TypeApp of one that a handler of an app sends.
+// TypeNotice is the Type of a notification that the service itself sends, TypeApp of one that a
+// handler of an app sends.
 const (
 	TypeNotice = "notice"
 	TypeApp    = "app"
@@ -153,7 +157,8 @@ const keepFor = 400 * 24 * time.Hour
 // maxExcerpt is the most characters of an excerpt.
 const maxExcerpt = 200
 
-// Excerpt returns the first 200 characters of a message on one line, with single spaces between its words.
+// Excerpt returns the first 200 characters of a message on one line, with single spaces between its
+// words.
 func Excerpt(message string) string {
 	var b strings.Builder
 	n := 0

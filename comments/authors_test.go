@@ -28,7 +28,8 @@ func (f *fixture) again(t *testing.T, name string) {
 	is.NoErr(err)
 }
 
-// TestNextOfTheName: a user who gets the name of a deleted one has no more to do with what that one said than others.
+// TestNextOfTheName: a user who gets the name of a deleted one has no more to do with what that one
+// said than others.
 func TestNextOfTheName(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -65,7 +66,8 @@ func TestNextOfTheName(t *testing.T) {
 	})
 }
 
-// TestNextOfTheNameHears: of replies to what a deleted user said the next one hears nothing, and of mentions as anybody.
+// TestNextOfTheNameHears: of replies to what a deleted user said the next one hears nothing, and of
+// mentions as anybody.
 func TestNextOfTheNameHears(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -78,14 +80,18 @@ func TestNextOfTheNameHears(t *testing.T) {
 		text := "@jo @mia"
 		_, err = f.Update(by(t, "olga"), first.ID, comments.Edit{Message: &text})
 		is.NoErr(err)
-		is.Equal(f.notes(t, "jo", "mia"), "jo: jo mentioned you in a comment: @jo @mia; mia: jo mentioned you in a comment: @jo @mia")
+		is.Equal(
+			f.notes(t, "jo", "mia"),
+			"jo: jo mentioned you in a comment: @jo @mia; mia: jo mentioned you in a comment: @jo @mia",
+		)
 		feed, err = f.Feed(by(t, "jo"), "jo", paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(feed.Total, 1)
 	})
 }
 
-// TestManyMentions: of a message that mentions more than 100 users it keeps all that it says, and the first 100 hear of it.
+// TestManyMentions: of a message that mentions more than 100 users it keeps all that it says, and
+// the first 100 hear of it.
 func TestManyMentions(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -100,7 +106,10 @@ func TestManyMentions(t *testing.T) {
 		is.Equal(c.Message, message.String())
 		is.Equal(len(c.Mentions), 100)
 		for i, want := range map[int]int{0: 1, 99: 1, 100: 0, 119: 0} {
-			page, err := f.Notifications(by(t, fmt.Sprintf("first.last-%03d_x", i)), comments.NotificationFilter{}, paging.Query{Limit: 10})
+			page, err := f.Notifications(
+				by(t, fmt.Sprintf("first.last-%03d_x", i)), comments.NotificationFilter{},
+				paging.Query{Limit: 10},
+			)
 			is.NoErr(err)
 			is.Equal(page.Total, want)
 		}

@@ -1,5 +1,5 @@
-// Package comments manages comments on entities, with replies of any depth and mentions of users, and the activities, feeds and
-// notifications that result from them.
+// Package comments manages comments on entities, with replies of any depth and mentions of users,
+// and the activities, feeds and notifications that result from them.
 //
 // httpapi, the root and hosts import it; internal/store/comments stores its rows.
 package comments
@@ -39,8 +39,8 @@ type Comment struct {
 	UpdatedAt time.Time  // UTC, whole microseconds
 	EditedAt  *time.Time // when the message was last changed, by whomever; nil when it is as it was written
 
-	// AuthorGone reports whether the author has been deleted. A user with the name UserID is then another person, without the
-	// rights of an author. It stays set, even if the user is restored.
+	// AuthorGone reports whether the author has been deleted. A user with the name UserID is then
+	// another person, without the rights of an author. It stays set, even if the user is restored.
 	AuthorGone bool
 
 	May Permissions // of the caller; set by the Service on every answer
@@ -60,7 +60,10 @@ func (c Comment) Version() string {
 	for i, m := range c.Mentions {
 		mentioned[i] = m.Username
 	}
-	return guard.Version(c.ID, c.Message, c.Public, c.UserID, c.AuthorGone, c.ParentID, mentioned, c.CreatedAt, c.UpdatedAt, c.EditedAt)
+	return guard.Version(
+		c.ID, c.Message, c.Public, c.UserID, c.AuthorGone, c.ParentID, mentioned, c.CreatedAt, c.UpdatedAt,
+		c.EditedAt,
+	)
 }
 
 // Mention is one user that a message mentions, as the user was called then.
@@ -92,62 +95,78 @@ func (e Edit) apply(c *Comment, at time.Time) error {
 	return nil
 }
 
-// Store keeps comments, activities and notifications. The tests beside its bun-backed store say what every implementation must do.
+// Store keeps comments, activities and notifications. The tests beside its bun-backed store say
+// what every implementation must do.
 type Store interface {
 	// Get fails with errs.NotFound when the tenant has no comment with this id.
 	Get(ctx context.Context, tenant, id string) (Comment, error)
-	// Replies returns a page of the direct replies to a comment, newest first (-createdAt), or by createdAt. It costs the
-	// same in a thread of any length. It fails with errs.NotFound when the comment does not exist.
+	// Replies returns a page of the direct replies to a comment, newest first (-createdAt), or by
+	// createdAt. It costs the same in a thread of any length. It fails with errs.NotFound when the
+	// comment does not exist.
 	Replies(ctx context.Context, tenant, id string, q paging.Query) (paging.Page[Comment], error)
 	// List returns a page of the comments on an entity that reply to none, as Replies does.
 	List(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Comment], error)
-	// Insert adds a comment. It fails with errs.NotFound when the parent does not exist, or is about something else, and with
-	// errs.Forbidden when the author does not exist.
+	// Insert adds a comment. It fails with errs.NotFound when the parent does not exist, or is
+	// about something else, and with errs.Forbidden when the author does not exist.
 	Insert(ctx context.Context, tenant string, c Comment) error
-	// Update calls edit with the stored comment and writes its Message, Public, Mentions, UpdatedAt and EditedAt; no other write to
-	// this comment comes between. An error from edit is returned as is and writes nothing.
+	// Update calls edit with the stored comment and writes its Message, Public, Mentions, UpdatedAt
+	// and EditedAt; no other write to this comment comes between. An error from edit is returned as
+	// is and writes nothing.
 	Update(ctx context.Context, tenant, id string, edit func(*Comment) error) (Comment, error)
-	// Delete removes a comment with all replies below it, their activities and notifications, however deep. They are gone for all other methods
-	// at once; when there are more than MaxRows rows, these are left to RemoveRest and rest is true; at is the time. No reply that
-	// is added meanwhile is left without its parent. It fails with errs.NotFound.
+	// Delete removes a comment with all replies below it, their activities and notifications,
+	// however deep. They are gone for all other methods at once; when there are more than MaxRows
+	// rows, these are left to RemoveRest and rest is true; at is the time. No reply that is added
+	// meanwhile is left without its parent. It fails with errs.NotFound.
 	Delete(ctx context.Context, tenant, id string, at time.Time) (rest bool, err error)
-	// DeleteAll removes all comments on some entities of a kind, as Delete does, and returns those of the entities whose rows are left to RemoveRest. None is no
-	// error. Comments on the entities that are added later stay.
-	DeleteAll(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (later []string, err error)
-	// RemoveRest removes some n rows of removed comments on an entity in one transaction, and reports whether there are more.
+	// DeleteAll removes all comments on some entities of a kind, as Delete does, and returns those
+	// of the entities whose rows are left to RemoveRest. None is no error. Comments on the entities
+	// that are added later stay.
+	DeleteAll(
+		ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time,
+	) (later []string, err error)
+	// RemoveRest removes some n rows of removed comments on an entity in one transaction, and
+	// reports whether there are more.
 	RemoveRest(ctx context.Context, tenant string, of entity.Key, n int) (more bool, err error)
-	// RemoveAccount removes some n rows of the feed and notifications of a deleted user in one transaction, and reports whether there may be more.
-	// account is the user's: see bunx.Account. When the user was deleted, all comments of the user became AuthorGone, and the next one of the name
-	// has neither.
+	// RemoveAccount removes some n rows of the feed and notifications of a deleted user in one
+	// transaction, and reports whether there may be more. account is the user's: see bunx.Account.
+	// When the user was deleted, all comments of the user became AuthorGone, and the next one of
+	// the name has neither.
 	RemoveAccount(ctx context.Context, tenant, account string, n int) (more bool, err error)
-	// RenameUsers replaces usernames in comments, mentions and activities; names maps old ones to new ones, and no
-	// new one is an old one. Messages stay as they are, and so does what others said who had the names before and are gone.
-	// Feeds and notifications follow their users.
+	// RenameUsers replaces usernames in comments, mentions and activities; names maps old ones to
+	// new ones, and no new one is an old one. Messages stay as they are, and so does what others
+	// said who had the names before and are gone. Feeds and notifications follow their users.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
 
-	// PutActivity adds an activity, or rebuilds the one that its comment has, which keeps id and time; concerned are the
-	// users in whose feeds it is.
+	// PutActivity adds an activity, or rebuilds the one that its comment has, which keeps id and
+	// time; concerned are the users in whose feeds it is.
 	PutActivity(ctx context.Context, tenant string, a Activity, concerned []string) error
-	// Activities returns a page of the activities on an entity, or of all with the zero Key, newest first.
+	// Activities returns a page of the activities on an entity, or of all with the zero Key, newest
+	// first.
 	Activities(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Activity], error)
 	// Activity returns one activity. It fails with errs.NotFound.
 	Activity(ctx context.Context, tenant, id string) (Activity, error)
 	// Feed returns a page of the activities that concern a user, newest first.
 	Feed(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Activity], error)
 	// Notifications returns a page of a user's notifications, newest first.
-	Notifications(ctx context.Context, tenant, username string, f NotificationFilter, q paging.Query) (paging.Page[Notification], error)
+	Notifications(
+		ctx context.Context, tenant, username string, f NotificationFilter, q paging.Query,
+	) (paging.Page[Notification], error)
 	// Notification returns one of a user's notifications. It fails with errs.NotFound.
 	Notification(ctx context.Context, tenant, username, id string) (Notification, error)
-	// SetRead sets ReadAt, nil for unread, and UpdatedAt of one of a user's notifications, and returns it as it is then. One
-	// that is read, or unread, already stays as it is. It checks the guard in ctx. It fails with errs.NotFound.
+	// SetRead sets ReadAt, nil for unread, and UpdatedAt of one of a user's notifications, and
+	// returns it as it is then. One that is read, or unread, already stays as it is. It checks the
+	// guard in ctx. It fails with errs.NotFound.
 	SetRead(ctx context.Context, tenant, username, id string, read bool, at time.Time) (Notification, error)
 	// DeleteNotices removes the notifications about an entity that are of no comment.
 	DeleteNotices(ctx context.Context, tenant string, of entity.Key) error
-	// SweepNotices removes the delivered notifications of a type that were made before a time, and returns their number.
+	// SweepNotices removes the delivered notifications of a type that were made before a time, and
+	// returns their number.
 	SweepNotices(ctx context.Context, tenant, noticeType string, before time.Time) (int, error)
-	// SweepOld removes the activities, with what feeds have of them, and the notifications that were made before a time, and returns their number.
+	// SweepOld removes the activities, with what feeds have of them, and the notifications that
+	// were made before a time, and returns their number.
 	SweepOld(ctx context.Context, tenant string, before time.Time) (int, error)
-	// SetAllRead is like SetRead for all notifications of a user, and returns how many have changed.
+	// SetAllRead is like SetRead for all notifications of a user, and returns how many have
+	// changed.
 	SetAllRead(ctx context.Context, tenant, username string, read bool, at time.Time) (int, error)
 	// Unread returns how many of a user's notifications are unread.
 	Unread(ctx context.Context, tenant, username string) (int, error)
@@ -162,8 +181,8 @@ type Store interface {
 
 // Users are the people of a tenant. *principals.Service implements it.
 type Users interface {
-	// DisplayNames returns the users of the caller's tenant whose names are among these, ignoring case: the exact name of
-	// each with the display name, nil for none.
+	// DisplayNames returns the users of the caller's tenant whose names are among these, ignoring
+	// case: the exact name of each with the display name, nil for none.
 	DisplayNames(ctx context.Context, names []string) (map[string]*string, error)
 }
 
@@ -185,10 +204,12 @@ type Options struct {
 	Queue    Queue            // of notifications; the Store of internal/store/comments is one
 	Entities *entity.Registry // what can be commented
 	Users    Users
-	KeepFor  time.Duration    // how long activities and notifications are kept; default 400 days, for ever if it is negative
-	Now      func() time.Time // default time.Now
-	NewID    func() string    // default UUIDv7
-	Removals Removals         // for the rows of what many comments were removed with; nil leaves the rows where they are
+	// how long activities and notifications are kept; default 400 days, for ever if it is negative
+	KeepFor time.Duration
+	Now     func() time.Time // default time.Now
+	NewID   func() string    // default UUIDv7
+	// for the rows of what many comments were removed with; nil leaves the rows where they are
+	Removals Removals
 }
 
 // New returns a Service.
@@ -203,14 +224,16 @@ func New(o Options) *Service {
 		o.KeepFor = keepFor
 	}
 	return &Service{
-		store: o.Store, queue: o.Queue, entities: o.Entities, users: o.Users, keepFor: o.KeepFor, now: o.Now, newID: o.NewID, removals: o.Removals,
+		store: o.Store, queue: o.Queue, entities: o.Entities, users: o.Users,
+		keepFor: o.KeepFor, now: o.Now, newID: o.NewID, removals: o.Removals,
 	}
 }
 
 // stamp returns the time of a write, in the precision that every database can store.
 func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
-// canonicalID returns a UUID in the one form that ids have. Errors: errs.Invalid for any other text.
+// canonicalID returns a UUID in the one form that ids have. Errors: errs.Invalid for any other
+// text.
 func canonicalID(id string) (string, error) {
 	key, ok := uuids.Parse(id)
 	if !ok {
@@ -219,8 +242,8 @@ func canonicalID(id string) (string, error) {
 	return key, nil
 }
 
-// find finds an entity that can be commented, by id or natural id. Errors: errs.Invalid "Unknown entity type for
-// comment" when the kind cannot be; errs.NotFound.
+// find finds an entity that can be commented, by id or natural id. Errors: errs.Invalid "Unknown
+// entity type for comment" when the kind cannot be; errs.NotFound.
 func (s *Service) find(ctx context.Context, tenant string, kind entity.Kind, id string) (entity.Ref, error) {
 	if !s.takes(kind) {
 		return entity.Ref{}, errs.New(errs.Invalid, "Unknown entity type for comment")
@@ -240,7 +263,8 @@ func (s *Service) visible(ctx context.Context, kind entity.Kind, id string) erro
 	return t.Visible(ctx, id)
 }
 
-// gone returns an error for a comment or activity on an entity that the caller does not see: it is as if it were not there.
+// gone returns an error for a comment or activity on an entity that the caller does not see: it is
+// as if it were not there.
 func (s *Service) gone(ctx context.Context, of entity.Key, what string) error {
 	err := s.visible(ctx, of.Kind, of.ID)
 	switch errs.CodeOf(err) {
@@ -272,8 +296,8 @@ func (s *Service) see(ctx context.Context, a actor.Actor, all []Comment) error {
 
 func editsAll(a actor.Actor) bool { return a.Superuser || a.Role() >= actor.Admin }
 
-// show sets what the caller may do with comments on an entity with this owner. The author and superusers may do everything;
-// admins and the owner may edit. A read-only token may do nothing.
+// show sets what the caller may do with comments on an entity with this owner. The author and
+// superusers may do everything; admins and the owner may edit. A read-only token may do nothing.
 func show(a actor.Actor, all []Comment, owner string) {
 	editor := editsAll(a) || owner == a.User
 	for i := range all {

@@ -25,7 +25,8 @@ import (
 
 var monday = time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
 
-// fixture is a service over an empty database. The report sales of acme belongs to olga; its natural id is olga:sales.
+// fixture is a service over an empty database. The report sales of acme belongs to olga; its
+// natural id is olga:sales.
 type fixture struct {
 	*comments.Service
 	db     *bun.DB
@@ -56,26 +57,36 @@ func newFixture(t *testing.T, open dbtest.Opener) *fixture {
 	registry := entity.NewRegistry()
 	is.NoErr(registry.Add(
 		entity.Type{Kind: "report", Lookup: find, Commented: true}, entity.Type{Kind: "job", Lookup: find},
-		entity.Type{Kind: "recipe", Commented: true, Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
-			ref, err := find(ctx, tenant, id)
-			ref.Kind = "recipe"
-			return ref, err
-		}},
-		entity.Type{Kind: "diary", Commented: true, Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
-			ref, err := find(ctx, tenant, id)
-			ref.Kind = "diary"
-			return ref, err
-		}, Visible: func(ctx context.Context, _ string) error {
-			if a, _ := actor.From(ctx); a.User != "olga" {
-				return errs.New(errs.Forbidden, "This is private.")
-			}
-			return nil
-		}},
+		entity.Type{Kind: "recipe",
+			Commented: true, Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
+				ref, err := find(ctx, tenant, id)
+				ref.Kind = "recipe"
+				return ref, err
+			}},
+		entity.Type{Kind: "diary",
+			Commented: true, Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
+				ref, err := find(ctx, tenant, id)
+				ref.Kind = "diary"
+				return ref, err
+			}, Visible: func(ctx context.Context, _ string) error {
+				if a, _ := actor.From(ctx); a.User != "olga" {
+					return errs.New(errs.Forbidden, "This is private.")
+				}
+				return nil
+			}},
 	))
 	s := bunstore.New(f.db)
-	f.Service = comments.New(comments.Options{Store: s, Queue: s, Entities: registry, Users: f.people, Now: f.clock, NewID: f.newID})
+	f.Service = comments.New(comments.Options{
+		Store:    s,
+		Queue:    s,
+		Entities: registry,
+		Users:    f.people,
+		Now:      f.clock,
+		NewID:    f.newID,
+	})
 	for _, u := range []struct{ tenant, name, shown string }{
-		{"acme", "olga", "Olga O."}, {"acme", "jo", "Jo"}, {"acme", "mia", ""}, {"acme", "al", ""}, {"acme", "root", ""}, {"evil", "eve", ""}, {"evil", "jo", ""},
+		{"acme", "olga", "Olga O."}, {"acme", "jo", "Jo"}, {"acme", "mia", ""},
+		{"acme", "al", ""}, {"acme", "root", ""}, {"evil", "eve", ""}, {"evil", "jo", ""},
 	} {
 		_, err := f.people.CreateUser(as(t, actor.Actor{Tenant: u.tenant, User: "x", Superuser: true}),
 			principals.User{Username: u.name, DisplayName: &u.shown, Enabled: true}, "")
@@ -124,7 +135,8 @@ func (f *fixture) reply(t *testing.T, user, to, message string) comments.Comment
 	return c
 }
 
-// TestRepliesAreHiddenWithTheirEntity: who does not see what a comment is about does not learn whether it is there, whether it has replies or not.
+// TestRepliesAreHiddenWithTheirEntity: who does not see what a comment is about does not learn
+// whether it is there, whether it has replies or not.
 func TestRepliesAreHiddenWithTheirEntity(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -223,7 +235,13 @@ func TestUnknownEntityType(t *testing.T) {
 		s := bunstore.New(f.db) // from a time when the host knew these
 		for i, kind := range []entity.Kind{"job", "query", "old"} {
 			id := fmt.Sprintf("01932e00-0000-7000-9000-%012d", i)
-			is.NoErr(s.Insert(t.Context(), "acme", comments.Comment{ID: id, UserID: "jo", Entity: entity.Key{Kind: kind, ID: "sales"}, CreatedAt: monday, UpdatedAt: monday}))
+			is.NoErr(s.Insert(t.Context(), "acme", comments.Comment{
+				ID:        id,
+				UserID:    "jo",
+				Entity:    entity.Key{Kind: kind, ID: "sales"},
+				CreatedAt: monday,
+				UpdatedAt: monday,
+			}))
 			_, err := f.Reply(by(t, "mia"), id, "x")
 			is.Equal(code(err), errs.Invalid)
 			is.Equal(errs.MessageOf(err), unknown)
@@ -241,7 +259,8 @@ func TestIDs(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), root(t)
 		for id, want := range map[string]errs.Code{
-			"not-a-uuid": errs.Invalid, "": errs.Invalid, "1": errs.Invalid, "a\x00": errs.Invalid, "01932e00-0000-7000-8000-000000009999": errs.NotFound,
+			"not-a-uuid": errs.Invalid, "": errs.Invalid,
+			"1": errs.Invalid, "a\x00": errs.Invalid, "01932e00-0000-7000-8000-000000009999": errs.NotFound,
 		} {
 			_, get := f.Get(ctx, id)
 			_, replies := f.Replies(ctx, id, paging.Query{Limit: 1})
@@ -287,10 +306,16 @@ func TestPermissions(t *testing.T) {
 		}{
 			"author":    {user(actor.Actor{User: "jo"}), comments.Permissions{Edit: true, Delete: true}},
 			"superuser": {root(t), comments.Permissions{Edit: true, Delete: true}},
-			"admin":     {user(actor.Actor{User: "al", Teams: map[string]actor.Role{"t": actor.Admin}}), comments.Permissions{Edit: true}},
-			"owner":     {user(actor.Actor{User: "olga"}), comments.Permissions{Edit: true}},
-			"publisher": {user(actor.Actor{User: "al", Teams: map[string]actor.Role{"t": actor.Publisher}}), comments.Permissions{}},
-			"stranger":  {user(actor.Actor{User: "mia"}), comments.Permissions{}},
+			"admin": {
+				user(actor.Actor{User: "al", Teams: map[string]actor.Role{"t": actor.Admin}}),
+				comments.Permissions{Edit: true},
+			},
+			"owner": {user(actor.Actor{User: "olga"}), comments.Permissions{Edit: true}},
+			"publisher": {
+				user(actor.Actor{User: "al", Teams: map[string]actor.Role{"t": actor.Publisher}}),
+				comments.Permissions{},
+			},
+			"stranger": {user(actor.Actor{User: "mia"}), comments.Permissions{}},
 		} {
 			t.Run(name, func(t *testing.T) {
 				is := is.New(t)
@@ -353,7 +378,9 @@ func TestNobody(t *testing.T) {
 		_, activities := f.Activities(ctx, "", "", paging.Query{})
 		_, feed := f.Feed(ctx, "jo", paging.Query{})
 		_, notifications := f.Notifications(ctx, comments.NotificationFilter{}, paging.Query{})
-		for _, err := range []error{get, replies, top, create, reply, update, f.Delete(ctx, c.ID), activities, feed, notifications} {
+		for _, err := range []error{
+			get, replies, top, create, reply, update, f.Delete(ctx, c.ID), activities, feed, notifications,
+		} {
 			is.Equal(code(err), errs.Unauthenticated)
 		}
 	})
@@ -389,7 +416,9 @@ func (f *fixture) notes(t *testing.T, users ...string) string {
 	t.Helper()
 	var all []string
 	for _, user := range users {
-		page, err := f.Notifications(by(t, user), comments.NotificationFilter{}, paging.Query{Limit: 100, Sort: "createdAt"})
+		page, err := f.Notifications(
+			by(t, user), comments.NotificationFilter{}, paging.Query{Limit: 100, Sort: "createdAt"},
+		)
 		is.New(t).NoErr(err)
 		for _, n := range page.Rows {
 			is.New(t).Equal(n.State, comments.Pending)
@@ -404,7 +433,8 @@ func TestMentionsNotifyOnce(t *testing.T) {
 		is := is.New(t)
 		shown := "Jo"
 		c := f.create(t, "jo", "@MIA, @eve and @jo: look\nhere")
-		is.Equal(c.Mentions, []comments.Mention{{Username: "mia"}, {Username: "jo", DisplayName: &shown}}) // of the tenant alone
+		// of the tenant alone
+		is.Equal(c.Mentions, []comments.Mention{{Username: "mia"}, {Username: "jo", DisplayName: &shown}})
 		is.Equal(f.notes(t, "mia", "jo", "al"), "mia: Jo mentioned you in a comment: @MIA, @eve and @jo: look here")
 		edit := func(message string) {
 			t.Helper()
@@ -416,7 +446,10 @@ func TestMentionsNotifyOnce(t *testing.T) {
 		is.Equal(c.Mentions, nil)
 		edit("@mia @al.")
 		is.Equal(len(c.Mentions), 2)
-		is.Equal(f.notes(t, "mia", "jo", "al"), "mia: Jo mentioned you in a comment: @MIA, @eve and @jo: look here; al: Jo mentioned you in a comment: @mia @al.")
+		is.Equal(
+			f.notes(t, "mia", "jo", "al"),
+			"mia: Jo mentioned you in a comment: @MIA, @eve and @jo: look here; al: Jo mentioned you in a comment: @mia @al.",
+		)
 		f.reply(t, "mia", c.ID, "@al") // another comment
 		is.Equal(strings.Count(f.notes(t, "al"), "mentioned you"), 2)
 		is.True(strings.Contains(f.notes(t, "al"), "mia mentioned you in a comment: @al"))
@@ -524,9 +557,9 @@ func TestDeletedPeople(t *testing.T) {
 	})
 }
 
-// TestListsTakeOneStatement: the rows with the kept total; beside them stands at most the look-up of what they are about, which
-// is not of the store. httpapi adds one for all authors. A page without rows is two more: its
-// total, and the comment, which the caller has to see.
+// TestListsTakeOneStatement: the rows with the kept total; beside them stands at most the look-up
+// of what they are about, which is not of the store. httpapi adds one for all authors. A page
+// without rows is two more: its total, and the comment, which the caller has to see.
 func TestListsTakeOneStatement(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -556,8 +589,8 @@ func TestListsTakeOneStatement(t *testing.T) {
 	})
 }
 
-// TestRepliesAndDeleteAtOnce: a thread is deleted while people reply; nothing is left of it, and nobody gets another
-// error than that it is gone.
+// TestRepliesAndDeleteAtOnce: a thread is deleted while people reply; nothing is left of it, and
+// nobody gets another error than that it is gone.
 func TestRepliesAndDeleteAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)

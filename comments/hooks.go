@@ -11,9 +11,11 @@ import (
 
 // DependentStore is the part of a Store that counts what goes with entities and users.
 type DependentStore interface {
-	// Threads returns how many comments that reply to none some entities of a kind have, by id; those without any are left out.
+	// Threads returns how many comments that reply to none some entities of a kind have, by id;
+	// those without any are left out.
 	Threads(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]int, error)
-	// OfUsers returns how many notifications some users have, and of how many comments they are the authors.
+	// OfUsers returns how many notifications some users have, and of how many comments they are the
+	// authors.
 	OfUsers(ctx context.Context, tenant string, usernames []string) (notifications, comments int, err error)
 }
 
@@ -46,11 +48,14 @@ func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key
 	return s.removeLater(ctx, tenant, later...)
 }
 
-func (s *Service) dependents(ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time) ([]entity.Dependent, error) {
+func (s *Service) dependents(
+	ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time,
+) ([]entity.Dependent, error) {
 	if kind == entity.KindUser {
 		notifications, written, err := s.store.OfUsers(ctx, tenant, ids)
 		return []entity.Dependent{
-			{Count: entity.Count{N: notifications, Of: "notification"}, Rank: 2}, {Count: entity.Count{N: written, Of: "comment authorship"}, Rank: 6},
+			{Count: entity.Count{N: notifications, Of: "notification"}, Rank: 2},
+			{Count: entity.Count{N: written, Of: "comment authorship"}, Rank: 6},
 		}, err
 	}
 	threads, err := s.threads(ctx, tenant, kind, ids)
@@ -61,7 +66,9 @@ func (s *Service) dependents(ctx context.Context, tenant string, kind entity.Kin
 	return []entity.Dependent{sum}, err
 }
 
-func (s *Service) additions(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string][]entity.Dependent, error) {
+func (s *Service) additions(
+	ctx context.Context, tenant string, kind entity.Kind, ids []string,
+) (map[string][]entity.Dependent, error) {
 	threads, err := s.threads(ctx, tenant, kind, ids)
 	all := make(map[string][]entity.Dependent, len(threads))
 	for id, n := range threads {

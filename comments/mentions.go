@@ -17,7 +17,8 @@ const (
 	maxName       = 256 // bytes of a username
 )
 
-// notInNames are the visible characters that no username has (principals.ValidUsername; a test keeps both together).
+// notInNames are the visible characters that no username has (principals.ValidUsername; a test
+// keeps both together).
 const notInNames = "/\\:,;\"<>|"
 
 // spot is one place in a message that may be a mention: an @ at the start of a word.
@@ -54,9 +55,9 @@ func (s spot) names() []string {
 //
 // Code, addresses and npm's names, such as @scope/package, mention nobody.
 //
-// The first 100 spots of a message count, and of each the 16 shortest candidates, which are all of a username with up to
-// 15 such characters in it. So at most 100 users are mentioned and notified; any other @ is text, and the message is kept
-// as it is.
+// The first 100 spots of a message count, and of each the 16 shortest candidates, which are all of
+// a username with up to 15 such characters in it. So at most 100 users are mentioned and notified;
+// any other @ is text, and the message is kept as it is.
 func scan(message string) []spot {
 	if !strings.Contains(message, "@") {
 		return nil
@@ -126,7 +127,9 @@ func packageFollows(rest string) bool {
 
 // domainFollows reports whether rest, after @name, goes on as the name of a host does.
 func domainFollows(rest string) bool {
-	rest = strings.TrimLeftFunc(rest[:min(len(rest), maxName)], func(r rune) bool { return r < utf8.RuneSelf && (r == '-' || asciiWord(byte(r))) })
+	rest = strings.TrimLeftFunc(rest[:min(len(rest), maxName)], func(r rune) bool {
+		return r < utf8.RuneSelf && (r == '-' || asciiWord(byte(r)))
+	})
 	return len(rest) > 1 && rest[0] == '.' && asciiWord(rest[1])
 }
 
@@ -143,8 +146,9 @@ func spacedRune(r rune) bool { return wordRune(r) && !unspaced(r) }
 // unspaced reports whether r belongs to a script that is written without spaces between words, or
 // that joins particles to names.
 func unspaced(r rune) bool {
-	return r >= 0x0e00 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Hangul, unicode.Yi,
-		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan))
+	return r >= 0x0e00 && (r == 'ー' ||
+		unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Hangul, unicode.Yi,
+			unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan))
 }
 
 // nameRune reports whether a username may have r in it.
@@ -152,11 +156,12 @@ func nameRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r == ' ' || unicode.IsGraphic(r) && !strings.ContainsRune(notInNames, r)
 	}
-	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !fold.Invisible(r) && !strings.ContainsAny(norm.NFKC.String(string(r)), notInNames)
+	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !fold.Invisible(r) &&
+		!strings.ContainsAny(norm.NFKC.String(string(r)), notInNames)
 }
 
-// resolve returns the users that spots mention, each once, in order of appearance. users holds exact names and display names.
-// A spot inside a longer mention is part of it.
+// resolve returns the users that spots mention, each once, in order of appearance. users holds
+// exact names and display names. A spot inside a longer mention is part of it.
 func resolve(spots []spot, users map[string]*string) []Mention {
 	exact := make(map[string]string, len(users))
 	for name := range users {

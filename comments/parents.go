@@ -13,8 +13,9 @@ type Parent struct {
 	Plural string // of the kind's routes
 }
 
-// Parents returns the kinds of every host that can be commented, in the order of their members. Each comment has a member for
-// each of them; one on another kind, which is a host's own, has that of its kind, too.
+// Parents returns the kinds of every host that can be commented, in the order of their members.
+// Each comment has a member for each of them; one on another kind, which is a host's own, has that
+// of its kind, too.
 func Parents() []Parent { return slices.Clone(parents) }
 
 var parents = []Parent{

@@ -11,7 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Get returns one comment to any session. Errors: errs.Invalid for an id that is no UUID; errs.NotFound.
+// Get returns one comment to any session. Errors: errs.Invalid for an id that is no UUID;
+// errs.NotFound.
 func (s *Service) Get(ctx context.Context, id string) (Comment, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -36,9 +37,10 @@ func (s *Service) one(ctx context.Context, a actor.Actor, c Comment) (Comment, e
 	return all[0], err
 }
 
-// Replies returns a page of the direct replies to a comment to any session, newest first unless q says otherwise.
-// Errors: errs.Invalid for an id that is no UUID, and for a sort or cursor that does not fit; errs.NotFound, also for a comment that the caller does
-// not see.
+// Replies returns a page of the direct replies to a comment to any session, newest first unless q
+// says otherwise.
+// Errors: errs.Invalid for an id that is no UUID, and for a sort or cursor that does not fit;
+// errs.NotFound, also for a comment that the caller does not see.
 func (s *Service) Replies(ctx context.Context, id string, q paging.Query) (paging.Page[Comment], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -67,8 +69,9 @@ func (s *Service) Replies(ctx context.Context, id string, q paging.Query) (pagin
 	return page, s.see(ctx, a, page.Rows)
 }
 
-// List returns a page of the comments on an entity that reply to none, to any session, as Replies does. id is an id
-// or a natural id. Errors: errs.Invalid "Unknown entity type for comment", and as Replies; errs.NotFound.
+// List returns a page of the comments on an entity that reply to none, to any session, as Replies
+// does. id is an id or a natural id. Errors: errs.Invalid "Unknown entity type for comment", and as
+// Replies; errs.NotFound.
 func (s *Service) List(ctx context.Context, kind entity.Kind, id string, q paging.Query) (paging.Page[Comment], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -86,10 +89,13 @@ func (s *Service) List(ctx context.Context, kind entity.Kind, id string, q pagin
 	return page, nil
 }
 
-// Activities returns a page of the activities on an entity to any session, or of all of the tenant when kind and id
-// are "", newest first. id is an id or a natural id. Errors: errs.Invalid when only one of both is given, and for a sort
-// or cursor that does not fit; errs.NotFound. Those on entities that the caller does not see are left out of the page, and count in its total.
-func (s *Service) Activities(ctx context.Context, kind entity.Kind, id string, q paging.Query) (paging.Page[Activity], error) {
+// Activities returns a page of the activities on an entity to any session, or of all of the tenant
+// when kind and id are "", newest first. id is an id or a natural id. Errors: errs.Invalid when
+// only one of both is given, and for a sort or cursor that does not fit; errs.NotFound. Those on
+// entities that the caller does not see are left out of the page, and count in its total.
+func (s *Service) Activities(
+	ctx context.Context, kind entity.Kind, id string, q paging.Query,
+) (paging.Page[Activity], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return paging.Page[Activity]{}, err
@@ -142,8 +148,9 @@ func (s *Service) Activity(ctx context.Context, id string) (Activity, error) {
 	return v, s.gone(ctx, v.Entity, "Activity")
 }
 
-// Feed returns a page of the activities of others that concern a user, newest first: those on content that the user owned
-// when they happened, in reply to the user, and with a mention of the user. It is for the user and superusers.
+// Feed returns a page of the activities of others that concern a user, newest first: those on
+// content that the user owned when they happened, in reply to the user, and with a mention of the
+// user. It is for the user and superusers.
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Feed(ctx context.Context, username string, q paging.Query) (paging.Page[Activity], error) {
 	a, err := actor.From(ctx)
@@ -165,9 +172,11 @@ func (s *Service) Feed(ctx context.Context, username string, q paging.Query) (pa
 	return s.store.Feed(ctx, a.Tenant, username, q)
 }
 
-// Notifications returns a page of the caller's own notifications, newest first. Errors: errs.Invalid for a sort or cursor
-// that does not fit.
-func (s *Service) Notifications(ctx context.Context, f NotificationFilter, q paging.Query) (paging.Page[Notification], error) {
+// Notifications returns a page of the caller's own notifications, newest first. Errors:
+// errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Notifications(
+	ctx context.Context, f NotificationFilter, q paging.Query,
+) (paging.Page[Notification], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return paging.Page[Notification]{}, err
@@ -187,7 +196,8 @@ func (s *Service) Notification(ctx context.Context, id string) (Notification, er
 	return s.store.Notification(ctx, a.Tenant, a.User, id)
 }
 
-// SetRead notes that the caller has read one of their own notifications, or has not. Errors: errs.NotFound.
+// SetRead notes that the caller has read one of their own notifications, or has not. Errors:
+// errs.NotFound.
 func (s *Service) SetRead(ctx context.Context, id string, read bool) (Notification, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -199,7 +209,8 @@ func (s *Service) SetRead(ctx context.Context, id string, read bool) (Notificati
 	return s.store.SetRead(ctx, a.Tenant, a.User, id, read, s.stamp())
 }
 
-// SetAllRead is like SetRead for all of the caller's own notifications, and returns how many have changed.
+// SetAllRead is like SetRead for all of the caller's own notifications, and returns how many have
+// changed.
 func (s *Service) SetAllRead(ctx context.Context, read bool) (int, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 
 // Removals is what removes rows later: see Hooks.RemoveRest.
 type Removals interface {
-	// Later leaves to RemoveRest what Store.Delete or Store.DeleteAll has, in the transaction in ctx.
+	// Later leaves to RemoveRest what Store.Delete or Store.DeleteAll has, in the transaction in
+	// ctx.
 	Later(ctx context.Context, tenant string, gone ...entity.Key) error
 }
 

@@ -6,21 +6,32 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
-// program that builds the services and for its command line. Do not pass them what a request says before it has been checked.
+// Unchecked has the methods of a Service that check no permission: they need no actor and take any
+// tenant. They are for the program that builds the services and for its command line. Do not pass
+// them what a request says before it has been checked.
 type Unchecked struct{ s *Service }
 
 // Unchecked returns the methods that check no permission.
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
-// NotifyUsers queues a notification without a comment for some users. It joins the transaction in ctx.
+// NotifyUsers queues a notification without a comment for some users. It joins the transaction in
+// ctx.
 func (u Unchecked) NotifyUsers(ctx context.Context, tenant string, users []string, title, body string) error {
 	return u.notify(ctx, tenant, users, Notification{Type: TypeNotice, State: Pending, Title: title, Body: body})
 }
 
 // Deliver adds a notification by an app to those of some users. It joins the transaction in ctx.
-func (u Unchecked) Deliver(ctx context.Context, tenant string, app entity.Key, users []string, title, body string, path *string) error {
-	return u.notify(ctx, tenant, users, Notification{Type: TypeApp, State: Delivered, Title: title, Body: body, Entity: app, Path: path})
+func (u Unchecked) Deliver(
+	ctx context.Context, tenant string, app entity.Key, users []string, title, body string, path *string,
+) error {
+	return u.notify(ctx, tenant, users, Notification{
+		Type:   TypeApp,
+		State:  Delivered,
+		Title:  title,
+		Body:   body,
+		Entity: app,
+		Path:   path,
+	})
 }
 
 func (u Unchecked) notify(ctx context.Context, tenant string, users []string, n Notification) error {
@@ -34,25 +45,36 @@ func (u Unchecked) notify(ctx context.Context, tenant string, users []string, n 
 	return u.s.queue.Enqueue(ctx, tenant, all)
 }
 
-// Hooks returns what comments do when their entities or people change. With an entity all comments on it are removed. The comments of deleted
-// users stay, without an author: users who get their names later are not the authors. Renamed users keep their comments and
-// where they are mentioned; messages stay as they were written. Notifications of apps are removed with their app, and after 90 days;
-// Sweep also removes what is older than Options.KeepFor.
+// Hooks returns what comments do when their entities or people change. With an entity all comments
+// on it are removed. The comments of deleted users stay, without an author: users who get their
+// names later are not the authors. Renamed users keep their comments and where they are mentioned;
+// messages stay as they were written. Notifications of apps are removed with their app, and after
+// 90 days; Sweep also removes what is older than Options.KeepFor.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
-		Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, RemoveRest: u.s.removeRest, Dependents: u.s.dependents, Additions: u.s.additions,
+		Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted,
+		RemoveRest: u.s.removeRest, Dependents: u.s.dependents, Additions: u.s.additions,
 		Counts: entity.CountRows(70, "comments", u.s.store.Count),
 		Due:    u.s.due(), Sweep: u.s.sweep,
 	}
 }
 
-// due are the notifications of apps, which are kept for 90 days, and what is kept as long as Options says.
+// due are the notifications of apps, which are kept for 90 days, and what is kept as long as
+// Options says.
 func (s *Service) due() []entity.Due {
 	due := []entity.Due{
-		{Table: "tc_notifications", Column: "created_at", Where: "type = 'app' AND state = 'delivered'", Age: appNotices},
+		{
+			Table:  "tc_notifications",
+			Column: "created_at",
+			Where:  "type = 'app' AND state = 'delivered'",
+			Age:    appNotices,
+		},
 	}
 	if s.keepFor > 0 {
-		due = append(due, entity.Due{Table: "tc_activities", Column: "created_at", Age: s.keepFor}, entity.Due{Table: "tc_notifications", Column: "created_at", Age: s.keepFor})
+		due = append(
+			due, entity.Due{Table: "tc_activities", Column: "created_at", Age: s.keepFor},
+			entity.Due{Table: "tc_notifications", Column: "created_at", Age: s.keepFor},
+		)
 	}
 	return due
 }

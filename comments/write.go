@@ -20,7 +20,8 @@ func (s *Service) Create(ctx context.Context, kind entity.Kind, id, message stri
 }
 
 // Reply adds a reply to a comment, on the same entity. Any session may reply.
-// Errors: errs.Invalid for an id that is no UUID, for a bad message, and "Unknown entity type for comment"; errs.NotFound.
+// Errors: errs.Invalid for an id that is no UUID, for a bad message, and "Unknown entity type for
+// comment"; errs.NotFound.
 func (s *Service) Reply(ctx context.Context, id, message string) (Comment, error) {
 	return s.add(ctx, message, func(ctx context.Context, a actor.Actor) (entity.Ref, *Comment, error) {
 		id, err := canonicalID(id)
@@ -66,8 +67,8 @@ func (s *Service) add(ctx context.Context, message string,
 			return err
 		}
 		if parent == nil {
-			// What is commented may have been deleted since it was found. Its deletion removes its comments, and one of
-			// both has waited for the other in Insert.
+			// What is commented may have been deleted since it was found. Its deletion removes its
+			// comments, and one of both has waited for the other in Insert.
 			if _, err := s.find(ctx, a.Tenant, c.Entity.Kind, c.Entity.ID); err != nil {
 				return err
 			}
@@ -84,9 +85,11 @@ func (s *Service) add(ctx context.Context, message string,
 	return c, nil
 }
 
-// Update changes a comment's message and whether it is public, and rebuilds its activity. It is for the author,
-// superusers, admins, and who owns what the comment is about. Users who are mentioned for the first time are notified.
-// Errors: errs.Invalid for an id that is no UUID and for a bad message; errs.NotFound; errs.Forbidden.
+// Update changes a comment's message and whether it is public, and rebuilds its activity. It is for
+// the author, superusers, admins, and who owns what the comment is about. Users who are mentioned
+// for the first time are notified.
+// Errors: errs.Invalid for an id that is no UUID and for a bad message; errs.NotFound;
+// errs.Forbidden.
 func (s *Service) Update(ctx context.Context, id string, e Edit) (Comment, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -124,7 +127,10 @@ func (s *Service) edit(ctx context.Context, a actor.Actor, c *Comment, e Edit) (
 		return people{}, err
 	}
 	if !seen.May.Edit {
-		return people{}, errs.New(errs.Forbidden, "Only the author, an admin and the owner of the %s may edit this comment.", c.Entity.Kind)
+		return people{}, errs.New(
+			errs.Forbidden, "Only the author, an admin and the owner of the %s may edit this comment.",
+			c.Entity.Kind,
+		)
 	}
 	if err := e.apply(c, s.stamp()); err != nil {
 		return people{}, err

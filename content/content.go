@@ -1,5 +1,5 @@
-// Package content manages the built-in kinds of content that have no package of their own, such as reports, datasets and
-// libraries with their files. They share one table.
+// Package content manages the built-in kinds of content that have no package of their own, such as
+// reports, datasets and libraries with their files. They share one table.
 //
 // httpapi, the root and hosts import it; internal/store/content stores its rows.
 package content
@@ -31,14 +31,16 @@ type KindInfo struct {
 	Plural    string // as in /api/datasets
 	Commented bool   // can be commented
 	Limit     int    // rows of a page unless its query says otherwise
-	// DraftsEnd reports whether reassignment removes the drafts of the source principal instead of moving them.
+	// DraftsEnd reports whether reassignment removes the drafts of the source principal instead of
+	// moving them.
 	DraftsEnd bool
 	// Runs reports whether something runs by itself because of an entity, or follows it, with the
 	// rights of somebody: apps do not write it.
 	Runs bool
 }
 
-// Kinds returns the ready kinds in their order, which is also the order of locks: what depends on something comes after it.
+// Kinds returns the ready kinds in their order, which is also the order of locks: what depends on
+// something comes after it.
 func Kinds() []KindInfo {
 	return []KindInfo{
 		{Kind: "datasource", Plural: "datasources", Commented: true, Limit: 100},
@@ -60,11 +62,13 @@ func Kinds() []KindInfo {
 
 // Entity is one entity of a ready kind.
 type Entity struct {
-	Tenant      string
-	Kind        entity.Kind
-	ID          string          // UUID, lower case; set by Create
-	Name        string          // 1 to 255 characters, without control characters
-	Slug        *string         // [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per kind and owner except for drafts; nil for none
+	Tenant string
+	Kind   entity.Kind
+	ID     string // UUID, lower case; set by Create
+	Name   string // 1 to 255 characters, without control characters
+	// [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per kind and owner except for
+	// drafts; nil for none
+	Slug        *string
 	Description *string         // at most 16,384 characters; nil for none
 	OwnerID     string          // principal id
 	Data        json.RawMessage // a JSON object of at most 1 MiB without spaces around its parts
@@ -78,7 +82,10 @@ type Entity struct {
 
 // Version changes with every change of the row.
 func (e Entity) Version() string {
-	return guard.Version(e.ID, e.Name, e.Slug, e.Description, e.OwnerID, e.Data, e.EditingID, e.System, e.Source, e.SourceID, e.CreatedAt, e.UpdatedAt)
+	return guard.Version(
+		e.ID, e.Name, e.Slug, e.Description, e.OwnerID, e.Data, e.EditingID, e.System, e.Source, e.SourceID,
+		e.CreatedAt, e.UpdatedAt,
+	)
 }
 
 // NaturalID returns "<ownerId>:<slug>", or the id of a draft or an entity without a slug.
@@ -91,7 +98,14 @@ func (e Entity) NaturalID() string {
 
 // Ref returns a reference to the entity.
 func (e Entity) Ref() entity.Ref {
-	return entity.Ref{Kind: e.Kind, ID: e.ID, Name: e.Name, OwnerID: e.OwnerID, System: e.System, Draft: e.EditingID != nil}
+	return entity.Ref{
+		Kind:    e.Kind,
+		ID:      e.ID,
+		Name:    e.Name,
+		OwnerID: e.OwnerID,
+		System:  e.System,
+		Draft:   e.EditingID != nil,
+	}
 }
 
 // Permissions is what the caller may do with an entity.
@@ -102,50 +116,57 @@ type Permissions struct {
 // Lookup identifies an entity: by its id, or by owner and slug if ID is "".
 type Lookup struct{ ID, Owner, Slug string }
 
-// Store keeps the entities of all ready kinds. The tests beside its bun-backed store say what every implementation must do.
+// Store keeps the entities of all ready kinds. The tests beside its bun-backed store say what every
+// implementation must do.
 type Store interface {
 	// Get fails with errs.NotFound. Drafts are found by id alone.
 	Get(ctx context.Context, tenant string, kind entity.Kind, at Lookup) (Entity, error)
-	// Page returns a page without drafts in the order of q.Sort: name (the default, ignoring case), createdAt or updatedAt.
+	// Page returns a page without drafts in the order of q.Sort: name (the default, ignoring case),
+	// createdAt or updatedAt.
 	Page(ctx context.Context, tenant string, kind entity.Kind, q paging.Query) (paging.Page[Entity], error)
-	// Insert fails with errs.Conflict when the slug is taken, and with errs.Forbidden when the owner is no user or team.
+	// Insert fails with errs.Conflict when the slug is taken, and with errs.Forbidden when the
+	// owner is no user or team.
 	Insert(ctx context.Context, tenant string, e Entity) error
-	// Update calls edit with the stored entity and writes the result except for Tenant, Kind, ID and CreatedAt; no other write
-	// to it comes between. An error from edit is returned as is and writes nothing. It fails with errs.NotFound, and with
-	// errs.Conflict when the slug is taken.
+	// Update calls edit with the stored entity and writes the result except for Tenant, Kind, ID
+	// and CreatedAt; no other write to it comes between. An error from edit is returned as is and
+	// writes nothing. It fails with errs.NotFound, and with errs.Conflict when the slug is taken.
 	Update(ctx context.Context, tenant string, kind entity.Kind, at Lookup, edit func(*Entity) error) (Entity, error)
-	// Delete calls may with the stored entity, and removes it. An error from may is returned as is and removes nothing. It fails
-	// with errs.NotFound.
+	// Delete calls may with the stored entity, and removes it. An error from may is returned as is
+	// and removes nothing. It fails with errs.NotFound.
 	Delete(ctx context.Context, tenant string, kind entity.Kind, at Lookup, may func(Entity) error) error
 
 	// Owned counts what a principal owns of a kind, with drafts.
 	Owned(ctx context.Context, tenant string, kind entity.Kind, owner string) (int, error)
 	// Owners returns the ids of all who own something of a kind, drafts too, each once.
 	Owners(ctx context.Context, tenant string, kind entity.Kind) ([]string, error)
-	// RenameOwners replaces the owner ids of what principals own of a kind, drafts too; names maps old ids to new ones, and no
-	// new one is an old one or owns anything.
+	// RenameOwners replaces the owner ids of what principals own of a kind, drafts too; names maps
+	// old ids to new ones, and no new one is an old one or owns anything.
 	RenameOwners(ctx context.Context, tenant string, kind entity.Kind, names map[string]string) error
 	// DeleteDrafts removes an owner's drafts of a kind and returns their ids.
 	DeleteDrafts(ctx context.Context, tenant string, kind entity.Kind, owner string) ([]string, error)
-	// Reassign moves all that from owns of a kind to to, locking rows in the order of their ids, and returns what it moved,
-	// without Data. An entity whose slug to has already gets slug-2, slug-3…
+	// Reassign moves all that from owns of a kind to to, locking rows in the order of their ids,
+	// and returns what it moved, without Data. An entity whose slug to has already gets slug-2,
+	// slug-3…
 	Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, at time.Time) ([]Entity, error)
 
 	// IDs returns the ids of all entities of a kind but drafts and system entities, ordered.
 	IDs(ctx context.Context, tenant string, kind entity.Kind) ([]string, error)
-	// Some returns the given entities that exist, drafts too, in any order; of a paging.WithBatch perhaps the first alone.
+	// Some returns the given entities that exist, drafts too, in any order; of a paging.WithBatch
+	// perhaps the first alone.
 	Some(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
 	// Heads is like Some, without Data.
 	Heads(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
 	// LockSome is like Heads, and locks the rows.
 	LockSome(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
-	// Transferable returns the keys that name entities which are neither drafts nor system entities.
+	// Transferable returns the keys that name entities which are neither drafts nor system
+	// entities.
 	Transferable(ctx context.Context, tenant string, keys []entity.Key) (map[entity.Key]bool, error)
-	// Slugs returns the entities of a kind, but drafts, that have one of some owners and slugs, without Data.
+	// Slugs returns the entities of a kind, but drafts, that have one of some owners and slugs,
+	// without Data.
 	Slugs(ctx context.Context, tenant string, kind entity.Kind, at []Lookup) ([]Entity, error)
-	// PutAll adds entities of one kind with one statement, or overwrites those whose ids exist, all but CreatedAt,
-	// EditingID and System. A slug must be free, or belong to one that is overwritten, whose id is then among yield. It
-	// fails with errs.Conflict.
+	// PutAll adds entities of one kind with one statement, or overwrites those whose ids exist, all
+	// but CreatedAt, EditingID and System. A slug must be free, or belong to one that is
+	// overwritten, whose id is then among yield. It fails with errs.Conflict.
 	PutAll(ctx context.Context, tenant string, kind entity.Kind, all []Entity, yield []string) error
 	// Remove deletes entities, and returns the number of those that existed.
 	Remove(ctx context.Context, tenant string, kind entity.Kind, ids []string) (n int, err error)
@@ -181,18 +202,18 @@ type Options struct {
 	Store     Store
 	Files     *Files
 	Directory Directory
-	// Others are the kinds of other packages and the host. References to their entities in an entity's data are found by their
-	// Lookup. One with the name of a built-in kind replaces it.
+	// Others are the kinds of other packages and the host. References to their entities in an
+	// entity's data are found by their Lookup. One with the name of a built-in kind replaces it.
 	Others []entity.Type
 	// Registry has the hooks that are called for deleted entities; nil for none.
 	Registry *entity.Registry
 	// Changes is where what is written is announced; nil: nobody listens.
 	Changes *entity.Changes
-	// Reserved returns which of some ids are those of libraries that belong to something else, such as an app: no import brings a
-	// library with one of them. nil: none are.
+	// Reserved returns which of some ids are those of libraries that belong to something else, such
+	// as an app: no import brings a library with one of them. nil: none are.
 	Reserved func(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
-	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only
-	// exact names are found.
+	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id,
+	// or the name as it is; nil: only exact names are found.
 	CanonicalName func(ctx context.Context, tenant, name string) (string, error)
 	Now           func() time.Time // default time.Now
 	NewID         func() string    // default UUIDv7
@@ -207,13 +228,15 @@ func New(o Options) *Service {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
 	return &Service{
-		store: o.Store, files: o.Files, directory: o.Directory, canonicalName: o.CanonicalName, others: o.Others, registry: o.Registry,
+		store: o.Store, files: o.Files, directory: o.Directory,
+		canonicalName: o.CanonicalName, others: o.Others, registry: o.Registry,
 		changes: o.Changes, reserved: o.Reserved, now: o.Now, newID: o.NewID,
 	}
 }
 
-// Page returns a page of a kind's entities, but drafts, to any session, sorted by name (the default), createdAt or updatedAt;
-// q searches name, slug and description. Errors: errs.Invalid for a sort or cursor that does not fit.
+// Page returns a page of a kind's entities, but drafts, to any session, sorted by name (the
+// default), createdAt or updatedAt; q searches name, slug and description. Errors: errs.Invalid for
+// a sort or cursor that does not fit.
 func (s *Service) Page(ctx context.Context, kind entity.Kind, q paging.Query) (paging.Page[Entity], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -239,8 +262,8 @@ func (s *Service) find(ctx context.Context, tenant string, kind entity.Kind, id 
 	return e, err
 }
 
-// at calls do with the place that an id or natural id names. If nothing is there, it calls it again with the exact name of the
-// owner whom a natural id spells differently.
+// at calls do with the place that an id or natural id names. If nothing is there, it calls it again
+// with the exact name of the owner whom a natural id spells differently.
 func (s *Service) at(ctx context.Context, tenant string, kind entity.Kind, id string, do func(Lookup) error) error {
 	at, err := place(kind, id)
 	if err != nil {
@@ -258,12 +281,15 @@ func (s *Service) at(ctx context.Context, tenant string, kind entity.Kind, id st
 	return do(at)
 }
 
-// Create adds an entity of e.Kind, which its caller owns. It needs the role Designer. Tenant, ID, OwnerID and times are
-// ignored; EditingID and System are taken: no route sets them, so they are for library code.
+// Create adds an entity of e.Kind, which its caller owns. It needs the role Designer. Tenant, ID,
+// OwnerID and times are ignored; EditingID and System are taken: no route sets them, so they are
+// for library code.
 // Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
 	if of := (entity.Subject{Kind: e.Kind, ID: "", Action: entity.ActionCreate}); s.changes.Wanted(ctx, of) {
-		return entity.Record(ctx, s.changes, of, func(e Entity) string { return e.ID }, func(ctx context.Context) (Entity, error) { return s.Create(ctx, e) })
+		return entity.Record(ctx, s.changes, of, func(e Entity) string {
+			return e.ID
+		}, func(ctx context.Context) (Entity, error) { return s.Create(ctx, e) })
 	}
 	a, err := actor.Allowed(ctx, actor.EntityWrite)
 	if err != nil {
@@ -283,13 +309,16 @@ func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
 	return e, nil
 }
 
-// Update changes an entity, found by id or natural id. It is for its owner, the Designers of an owning team and
-// superusers; a system entity is nobody's. Kind, OwnerID, EditingID, System and what the service keeps are put back.
-// Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug; an error from
-// edit as it is.
+// Update changes an entity, found by id or natural id. It is for its owner, the Designers of an
+// owning team and superusers; a system entity is nobody's. Kind, OwnerID, EditingID, System and
+// what the service keeps are put back.
+// Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken
+// slug; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit func(*Entity) error) (Entity, error) {
 	if of := (entity.Subject{Kind: kind, ID: id, Action: entity.ActionUpdate}); s.changes.Wanted(ctx, of) {
-		return entity.Record(ctx, s.changes, of, func(e Entity) string { return e.ID }, func(ctx context.Context) (Entity, error) { return s.Update(ctx, kind, id, edit) })
+		return entity.Record(ctx, s.changes, of, func(e Entity) string {
+			return e.ID
+		}, func(ctx context.Context) (Entity, error) { return s.Update(ctx, kind, id, edit) })
 	}
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -312,7 +341,9 @@ func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit 
 	})
 }
 
-func (s *Service) update(ctx context.Context, tenant string, kind entity.Kind, id string, edit func(*Entity) error) (e Entity, err error) {
+func (s *Service) update(
+	ctx context.Context, tenant string, kind entity.Kind, id string, edit func(*Entity) error,
+) (e Entity, err error) {
 	err = s.at(ctx, tenant, kind, id, func(at Lookup) error {
 		e, err = s.store.Update(ctx, tenant, kind, at, edit)
 		return err
@@ -320,7 +351,8 @@ func (s *Service) update(ctx context.Context, tenant string, kind entity.Kind, i
 	return e, err
 }
 
-// Delete removes an entity, found by id or natural id, and a library's files with it. It is for those who may change it.
+// Delete removes an entity, found by id or natural id, and a library's files with it. It is for
+// those who may change it.
 // Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Delete(ctx context.Context, kind entity.Kind, id string) error {
 	if of := (entity.Subject{Kind: kind, ID: id, Action: entity.ActionDelete}); s.changes.Wanted(ctx, of) {
@@ -368,7 +400,10 @@ func may(a actor.Actor, e Entity) error {
 	case e.System:
 		return errs.New(errs.Forbidden, "This %s belongs to the system.", e.Kind)
 	case !a.Owns(e.OwnerID):
-		return errs.New(errs.Forbidden, "This needs the owner of the %s, a designer of the owning team or a superuser.", e.Kind)
+		return errs.New(
+			errs.Forbidden, "This needs the owner of the %s, a designer of the owning team or a superuser.",
+			e.Kind,
+		)
 	}
 	return nil
 }

@@ -15,10 +15,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-// refs returns what each of some entities needs: what its data names. That is, at any depth, a member "<kind>Id" with a string
-// or "<kind>Ids" with an array of strings, such as a report's "datasetId", whose text is the id of an entity of that kind
-// that exists and is neither a draft nor a system entity. Kinds are the ready ones and those of Options.Others. The
-// dependencies are ordered by kind, as in Kinds with the others behind, then by id.
+// refs returns what each of some entities needs: what its data names. That is, at any depth, a
+// member "<kind>Id" with a string or "<kind>Ids" with an array of strings, such as a report's
+// "datasetId", whose text is the id of an entity of that kind that exists and is neither a draft
+// nor a system entity. Kinds are the ready ones and those of Options.Others. The dependencies are
+// ordered by kind, as in Kinds with the others behind, then by id.
 func (s *Service) refs(ctx context.Context, tenant string, some []Entity) (map[string][]entity.Key, error) {
 	needs := make(map[string][]entity.Key, len(some))
 	var all []entity.Key
@@ -67,12 +68,14 @@ func (s *Service) there(ctx context.Context, tenant string, keys []entity.Key) (
 	return there, nil
 }
 
-// named returns what an entity's data names, whether it is there or not: each once, in the order of refs, and never itself.
+// named returns what an entity's data names, whether it is there or not: each once, in the order of
+// refs, and never itself.
 func (s *Service) named(e Entity) []entity.Key {
 	places := s.places()
 	found := map[entity.Key]bool{}
 	walk(e.Data, func(kind entity.Kind, id string) {
-		if _, ok := places[kind]; ok && (kind != e.Kind || id != e.ID) && escapes.StorableWithin(id, fields.MaxOwner) && id != "" {
+		if _, ok := places[kind]; ok && (kind != e.Kind || id != e.ID) &&
+			escapes.StorableWithin(id, fields.MaxOwner) && id != "" {
 			found[entity.Key{Kind: kind, ID: id}] = true
 		}
 	})
@@ -111,8 +114,9 @@ type level struct {
 	many   bool        // the member's name was "<kind>Ids"
 }
 
-// walk reads JSON without recursion and tells what its members name. It looks at structure and strings alone, ten times as
-// fast as json.Decoder: an export walks through all that it ships. The text must be valid.
+// walk reads JSON without recursion and tells what its members name. It looks at structure and
+// strings alone, ten times as fast as json.Decoder: an export walks through all that it ships. The
+// text must be valid.
 func walk(text []byte, tell func(kind entity.Kind, id string)) {
 	if !bytes.Contains(text, []byte("Id")) && bytes.IndexByte(text, '\\') < 0 { // no such name, nor one with escapes
 		return
@@ -128,7 +132,8 @@ func walk(text []byte, tell func(kind entity.Kind, id string)) {
 			switch {
 			case at.object && at.key:
 				at.kind, at.many = "", false
-				if bytes.HasSuffix(raw, []byte(`Id"`)) || bytes.HasSuffix(raw, []byte(`Ids"`)) || bytes.IndexByte(raw, '\\') >= 0 {
+				if bytes.HasSuffix(raw, []byte(`Id"`)) || bytes.HasSuffix(raw, []byte(`Ids"`)) ||
+					bytes.IndexByte(raw, '\\') >= 0 {
 					at.kind, at.many = kindOf(unquoted(raw))
 				}
 				at.key = false

@@ -52,7 +52,8 @@ var widget = entity.Type{Kind: "widget", Lookup: func(_ context.Context, _, id s
 func service(t testing.TB, db *bun.DB, others ...entity.Type) *content.Service {
 	n := 0
 	return content.New(content.Options{
-		Store: bunstore.New(dbtest.People(t, db, "jo", "mia", "root")), Files: inLibraries(db), Directory: people{"jo", id(77)}, Others: others,
+		Store: bunstore.New(dbtest.People(t, db, "jo", "mia", "root")), Files: inLibraries(db),
+		Directory: people{"jo", id(77)}, Others: others,
 		Now:   func() time.Time { return friday },
 		NewID: func() string { n++; return id(n) },
 	})
@@ -62,15 +63,24 @@ var friday = time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)
 
 // inLibraries keeps files of at most 3 MiB.
 func inLibraries(db *bun.DB) *libraries.Files {
-	return libraries.New(libraries.Options{Store: librarystore.New(db, content.Library), Blobs: blobstore.New(db), Limit: 3 << 20, Now: func() time.Time { return friday }})
+	return libraries.New(libraries.Options{Store: librarystore.New(db, content.Library), Blobs: blobstore.New(db),
+		Limit: 3 << 20, Now: func() time.Time {
+			return friday
+		}})
 }
 
 // jo is a designer of acme.
 func jo(t testing.TB) context.Context {
-	return actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", Teams: map[string]actor.Role{id(77): actor.Designer}})
+	return actor.With(t.Context(), actor.Actor{
+		Tenant: "acme",
+		User:   "jo",
+		Teams:  map[string]actor.Role{id(77): actor.Designer},
+	})
 }
 
-func create(t testing.TB, s *content.Service, kind entity.Kind, slug, data string, change ...func(*content.Entity)) content.Entity {
+func create(
+	t testing.TB, s *content.Service, kind entity.Kind, slug, data string, change ...func(*content.Entity),
+) content.Entity {
 	t.Helper()
 	e := content.Entity{Kind: kind, Name: "Name " + slug, Data: json.RawMessage(data)}
 	if slug != "" {
@@ -128,7 +138,10 @@ func TestLookup(t *testing.T) {
 		ref, err := report.Lookup(t.Context(), "acme", draft.ID)
 		is.NoErr(err)
 		is.True(ref.Draft)
-		for _, key := range []string{"jo:draft", "jo:none", "mia:sales", "sales", ":sales", "jo:", "jo", "", "jo:a b", "\xff:sales", "\x00:sales", id(99)} {
+		for _, key := range []string{
+			"jo:draft", "jo:none", "mia:sales", "sales", ":sales", "jo:", "jo", "", "jo:a b", "\xff:sales",
+			"\x00:sales", id(99),
+		} {
 			_, err := report.Lookup(t.Context(), "acme", key)
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 		}
@@ -145,24 +158,35 @@ func TestAccept(t *testing.T) {
 		e    content.Entity
 		want string
 	}{
-		{content.Entity{}, "name must"}, {content.Entity{Name: " "}, "name must"}, {content.Entity{Name: "a\nb"}, "name must"},
+		{content.Entity{}, "name must"},
+		{content.Entity{Name: " "}, "name must"}, {content.Entity{Name: "a\nb"}, "name must"},
 		{content.Entity{Name: strings.Repeat("x", 256)}, "name must"}, {content.Entity{Name: "a\xff"}, "name must"},
-		{content.Entity{Name: "x", Slug: text("a b")}, "slug must"}, {content.Entity{Name: "x", Slug: text(id(1))}, "slug must"},
-		{content.Entity{Name: "x", Description: text("\x00")}, "description must"}, {content.Entity{Name: "x", Source: text(strings.Repeat("x", 1025))}, "source must"},
-		{content.Entity{Name: "x", Data: json.RawMessage(`[]`)}, "data must"}, {content.Entity{Name: "x", Data: json.RawMessage(`{`)}, "data must"},
-		{content.Entity{Name: "x", Data: big}, "data must"}, {content.Entity{Name: "x", EditingID: text("x")}, "editingId must"},
+		{content.Entity{Name: "x", Slug: text("a b")}, "slug must"},
+		{content.Entity{Name: "x", Slug: text(id(1))}, "slug must"},
+		{content.Entity{Name: "x", Description: text("\x00")}, "description must"},
+		{content.Entity{Name: "x", Source: text(strings.Repeat("x", 1025))}, "source must"},
+		{content.Entity{Name: "x", Data: json.RawMessage(`[]`)}, "data must"},
+		{content.Entity{Name: "x", Data: json.RawMessage(`{`)}, "data must"},
+		{content.Entity{Name: "x", Data: big}, "data must"},
+		{content.Entity{Name: "x", EditingID: text("x")}, "editingId must"},
 	} {
 		c.e.Kind = "report"
 		_, err := s.Create(jo(t), c.e)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		is.True(strings.HasPrefix(errs.MessageOf(err), c.want))
 	}
-	e := create(t, s, "report", "", " { \"a\" : [ 1 ] } ", func(e *content.Entity) { e.Name, e.Slug, e.Description = " x ", text(""), text(" ") })
+	e := create(t, s, "report", "", " { \"a\" : [ 1 ] } ", func(e *content.Entity) {
+		e.Name, e.Slug, e.Description = " x ", text(""), text(" ")
+	})
 	is.Equal(e.Name+string(e.Data), `x{"a":[1]}`)
 	is.Equal(e.Slug, nil)
 	is.Equal(e.Description, nil)
 	is.Equal(e.NaturalID(), e.ID)
-	member := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "mia", Teams: map[string]actor.Role{"t": actor.Member}})
+	member := actor.With(t.Context(), actor.Actor{
+		Tenant: "acme",
+		User:   "mia",
+		Teams:  map[string]actor.Role{"t": actor.Member},
+	})
 	_, err := s.Create(member, content.Entity{Kind: "report", Name: "x"})
 	is.Equal(errs.CodeOf(err), errs.Forbidden)
 	_, err = s.Create(t.Context(), content.Entity{Kind: "report", Name: "x"})
@@ -180,7 +204,8 @@ func TestNeeds(t *testing.T) {
 		tag1, tag2 := create(t, s, "tag", "", "").ID, create(t, s, "tag", "", "").ID
 		data := fmt.Sprintf(`{"a": [{"b": {"datasetId": %q, "datasetIds": [%q, 7, [%q], {"tagId": %q}]}}], "tagIds": [%q, "x", null], "tag": %q,
 			"queryId": %q, "widgetId": "w1", "widgetIds": ["w1", "w2"], "blindId": "x", "unheardId": "x", "datasourceId": [%q], "visualIds": %q, "Id": "x", "Ids": ["x"],
-			"templateId": null, "jobId": {"datasourceId": "none"}, "codeId": ""}`, set, system, draft, tag2, tag1, source, set, source, set)
+			"templateId": null, "jobId": {"datasourceId": "none"}, "codeId": ""}`, set, system, draft, tag2,
+			tag1, source, set, source, set)
 		report := create(t, s, "report", "", data).ID
 		p := typeOf(t, s, "report").Transferer
 		needs, err := p.Needs(t.Context(), "acme", []string{report, id(99)})
@@ -202,7 +227,9 @@ func TestTransfererRoundTrip(t *testing.T) {
 		is, s := is.New(t), service(t, open(t))
 		text := "<b> & \u2028 \x7f"
 		for n := range 1203 { // several batches
-			create(t, s, "report", fmt.Sprintf("s%d", n), `{"n":"<&>","big":12345678901234567890.10}`, func(e *content.Entity) { e.Description, e.Source, e.SourceID = &text, &text, &text })
+			create(t, s, "report", fmt.Sprintf("s%d", n), `{"n":"<&>","big":12345678901234567890.10}`, func(e *content.Entity) {
+				e.Description, e.Source, e.SourceID = &text, &text, &text
+			})
 		}
 		p, ctx := typeOf(t, s, "report").Transferer, t.Context()
 		rows := transfertest.Rows(t, p, "acme")
@@ -257,19 +284,33 @@ func TestImportRules(t *testing.T) {
 		old := create(t, s, "report", "old", `{"a":1}`)
 		is.Equal(old.ID, id(1))
 		actions, warnings, err := p.Import(ctx, "acme", []entity.Row{
-			row(1, `{"name": "New", "slug": "new", "ownerId": "`+id(77)+`", "data": {}, "createdAt": "2020-01-01T00:00:00Z", "updatedAt": "2020-01-01T00:00:00.1234567+01:00"}`),
-			row(50, `{"name": "Ghost", "slug": "old", "ownerId": "ghost", "system": true, "editingId": "`+id(1)+`", "tenant": "evil", "id": "x", "NAME": 1}`),
+			row(
+				1,
+				`{"name": "New", "slug": "new", "ownerId": "`+id(77)+
+					`", "data": {}, "createdAt": "2020-01-01T00:00:00Z", "updatedAt": "2020-01-01T00:00:00.1234567+01:00"}`,
+			),
+			row(
+				50,
+				`{"name": "Ghost", "slug": "old", "ownerId": "ghost", "system": true, "editingId": "`+id(1)+
+					`", "tenant": "evil", "id": "x", "NAME": 1}`,
+			),
 			row(51, `{"name": "Nobody's"}`),
 		}, land)
 		is.NoErr(err)
 		is.Equal(actions, []entity.ImportAction{entity.Updated, entity.Created, entity.Created})
 		is.Equal(warnings, []string{"report " + id(50) + ": its owner ghost is not known here; jo owns it now."})
 		fresh := get(1)
-		is.Equal([]string{fresh.Name, *fresh.Slug, fresh.OwnerID, string(fresh.Data)}, []string{"New", "new", id(77), "{}"})
+		is.Equal(
+			[]string{fresh.Name, *fresh.Slug, fresh.OwnerID, string(fresh.Data)},
+			[]string{"New", "new", id(77), "{}"},
+		)
 		is.Equal(fresh.CreatedAt, old.CreatedAt) // stays
 		is.Equal(fresh.UpdatedAt, time.Date(2019, 12, 31, 23, 0, 0, 123456000, time.UTC))
 		ghost := get(50)
-		is.Equal([]any{ghost.System, ghost.EditingID == nil, ghost.OwnerID, ghost.Tenant}, []any{false, true, "jo", "acme"})
+		is.Equal(
+			[]any{ghost.System, ghost.EditingID == nil, ghost.OwnerID, ghost.Tenant},
+			[]any{false, true, "jo", "acme"},
+		)
 
 		_, err = s.Unchecked().SetSystem(ctx, "acme", "report", id(51), true)
 		is.NoErr(err)
@@ -285,21 +326,67 @@ func TestImportRules(t *testing.T) {
 			code errs.Code
 			want string
 		}{
-			"fail":            {[]entity.Row{row(60, `{"name": "x"}`), row(1, `{"name": "x"}`)}, entity.Fail, errs.Conflict, "report " + id(1) + " exists already."},
-			"slug":            {[]entity.Row{row(60, `{"name": "x"}`), row(61, `{"name": "x", "slug": "old", "ownerId": "jo"}`)}, entity.Skip, errs.Conflict, "report " + id(61) + ": the slug old belongs to " + id(50) + "."},
-			"slug in batch":   {[]entity.Row{row(60, `{"name": "x", "slug": "s"}`), row(61, `{"name": "x", "slug": "s"}`)}, entity.Skip, errs.Conflict, "report " + id(61) + ": the slug s belongs to " + id(60) + "."},
-			"rule":            {[]entity.Row{row(60, `{"name": "x"}`)}, "maybe", errs.Invalid, "updateRule must be one of skip, overwrite and fail"},
-			"twice":           {[]entity.Row{row(60, `{"name": "x"}`), row(60, `{"name": "x"}`)}, entity.Skip, errs.Invalid, "report " + id(60) + ": is given twice"},
-			"kind":            {[]entity.Row{{Key: entity.Key{Kind: "query", ID: id(60)}, JSON: []byte(`{"name": "x"}`)}}, entity.Skip, errs.Invalid, "query " + id(60) + ": is not of the kind report"},
-			"id":              {[]entity.Row{{Key: entity.Key{Kind: "report", ID: "x"}, JSON: []byte(`{"name": "x"}`)}}, entity.Skip, errs.Invalid, "report x: the id must be a UUID in lower case"},
-			"no object":       {[]entity.Row{row(60, `null`)}, entity.Skip, errs.Invalid, "report " + id(60) + ": is not a JSON object"},
-			"no name":         {[]entity.Row{row(60, `{}`)}, entity.Skip, errs.Invalid, "report " + id(60) + ": name must be 1 to 255 characters without control characters"},
-			"wrong type":      {[]entity.Row{row(60, `{"name": ["x"]}`)}, entity.Skip, errs.Invalid, "report " + id(60) + ": name must be a string"},
-			"data":            {[]entity.Row{row(60, `{"name": "x", "data": 7}`)}, entity.Skip, errs.Invalid, "report " + id(60) + ": data must be a JSON object of at most 1048576 bytes"},
-			"NUL":             {[]entity.Row{row(60, `{"name": "x\u0000"}`)}, entity.Skip, errs.Invalid, "report " + id(60) + ": name must not have NUL characters"},
-			"broken UTF-8":    {[]entity.Row{row(60, "{\"name\": \"\xff\"}")}, entity.Skip, errs.Invalid, "report " + id(60) + ": is not a JSON object"},
-			"no time":         {[]entity.Row{row(60, `{"name": "x", "createdAt": "0001-01-01T00:00:00.0000009Z"}`)}, entity.Skip, errs.Invalid, "report " + id(60) + ": createdAt must be later than 0001-01-01T00:00:00Z"},
-			"time out of all": {[]entity.Row{row(60, `{"name": "x", "createdAt": "9999-12-31T23:59:59-23:59"}`)}, entity.Skip, errs.Invalid, "report " + id(60) + ": createdAt must be of the years 1 to 9999"},
+			"fail": {
+				[]entity.Row{row(60, `{"name": "x"}`), row(1, `{"name": "x"}`)}, entity.Fail, errs.Conflict,
+				"report " + id(1) + " exists already.",
+			},
+			"slug": {
+				[]entity.Row{row(60, `{"name": "x"}`), row(61, `{"name": "x", "slug": "old", "ownerId": "jo"}`)},
+				entity.Skip, errs.Conflict, "report " + id(61) + ": the slug old belongs to " + id(50) + ".",
+			},
+			"slug in batch": {
+				[]entity.Row{row(60, `{"name": "x", "slug": "s"}`), row(61, `{"name": "x", "slug": "s"}`)},
+				entity.Skip, errs.Conflict, "report " + id(61) + ": the slug s belongs to " + id(60) + ".",
+			},
+			"rule": {
+				[]entity.Row{row(60, `{"name": "x"}`)}, "maybe", errs.Invalid,
+				"updateRule must be one of skip, overwrite and fail",
+			},
+			"twice": {
+				[]entity.Row{row(60, `{"name": "x"}`), row(60, `{"name": "x"}`)}, entity.Skip, errs.Invalid,
+				"report " + id(60) + ": is given twice",
+			},
+			"kind": {
+				[]entity.Row{{Key: entity.Key{Kind: "query", ID: id(60)}, JSON: []byte(`{"name": "x"}`)}},
+				entity.Skip, errs.Invalid, "query " + id(60) + ": is not of the kind report",
+			},
+			"id": {
+				[]entity.Row{{Key: entity.Key{Kind: "report", ID: "x"}, JSON: []byte(`{"name": "x"}`)}},
+				entity.Skip, errs.Invalid, "report x: the id must be a UUID in lower case",
+			},
+			"no object": {
+				[]entity.Row{row(60, `null`)}, entity.Skip, errs.Invalid,
+				"report " + id(60) + ": is not a JSON object",
+			},
+			"no name": {
+				[]entity.Row{row(60, `{}`)}, entity.Skip, errs.Invalid,
+				"report " + id(60) + ": name must be 1 to 255 characters without control characters",
+			},
+			"wrong type": {
+				[]entity.Row{row(60, `{"name": ["x"]}`)}, entity.Skip, errs.Invalid,
+				"report " + id(60) + ": name must be a string",
+			},
+			"data": {
+				[]entity.Row{row(60, `{"name": "x", "data": 7}`)}, entity.Skip, errs.Invalid,
+				"report " + id(60) + ": data must be a JSON object of at most 1048576 bytes",
+			},
+			"NUL": {
+				[]entity.Row{row(60, `{"name": "x\u0000"}`)}, entity.Skip, errs.Invalid,
+				"report " + id(60) + ": name must not have NUL characters",
+			},
+			"broken UTF-8": {
+				[]entity.Row{row(60, "{\"name\": \"\xff\"}")}, entity.Skip, errs.Invalid,
+				"report " + id(60) + ": is not a JSON object",
+			},
+			"no time": {
+				[]entity.Row{row(60, `{"name": "x", "createdAt": "0001-01-01T00:00:00.0000009Z"}`)},
+				entity.Skip, errs.Invalid,
+				"report " + id(60) + ": createdAt must be later than 0001-01-01T00:00:00Z",
+			},
+			"time out of all": {
+				[]entity.Row{row(60, `{"name": "x", "createdAt": "9999-12-31T23:59:59-23:59"}`)}, entity.Skip,
+				errs.Invalid, "report " + id(60) + ": createdAt must be of the years 1 to 9999",
+			},
 		} {
 			t.Run(name, func(t *testing.T) {
 				is := is.New(t)
@@ -312,17 +399,24 @@ func TestImportRules(t *testing.T) {
 		}
 		original := id(1)
 		draft := create(t, s, "report", "", "", func(e *content.Entity) { e.EditingID = &original })
-		_, _, err = p.Import(ctx, "acme", []entity.Row{{Key: entity.Key{Kind: "report", ID: draft.ID}, JSON: []byte(`{"name": "x"}`)}}, land)
+		_, _, err = p.Import(ctx, "acme", []entity.Row{{
+			Key:  entity.Key{Kind: "report", ID: draft.ID},
+			JSON: []byte(`{"name": "x"}`),
+		}}, land)
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 
 		// Slugs may pass from one to another within an import.
-		_, _, err = p.Import(ctx, "acme", []entity.Row{row(1, `{"name": "x", "slug": "old", "ownerId": "jo"}`), row(50, `{"name": "x", "slug": "new", "ownerId": "jo"}`)}, land)
+		_, _, err = p.Import(ctx, "acme", []entity.Row{
+			row(1, `{"name": "x", "slug": "old", "ownerId": "jo"}`),
+			row(50, `{"name": "x", "slug": "new", "ownerId": "jo"}`),
+		}, land)
 		is.NoErr(err)
 		is.Equal(*get(1).Slug+*get(50).Slug, "oldnew")
 	})
 }
 
-// TestSecrets stay behind in an export, and an import keeps those that the tenant has, in as many rows as there are.
+// TestSecrets stay behind in an export, and an import keeps those that the tenant has, in as many
+// rows as there are.
 func TestSecrets(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), service(t, open(t))
@@ -330,7 +424,10 @@ func TestSecrets(t *testing.T) {
 		land := entity.ImportOptions{Rule: entity.Overwrite, Owner: "jo"}
 		const apps = 70 // more than are read at once
 		data := func(n int) string {
-			return fmt.Sprintf(`{"defn":{"env":{"URL":"u%d","DEBUG":true}},"webhookSecret":"w%d","n":1.50,"mask":"********"}`, n, n)
+			return fmt.Sprintf(
+				`{"defn":{"env":{"URL":"u%d","DEBUG":true}},"webhookSecret":"w%d","n":1.50,"mask":"********"}`,
+				n, n,
+			)
 		}
 		for n := range apps {
 			create(t, s, "toolkit", "", data(n+1))
@@ -347,13 +444,18 @@ func TestSecrets(t *testing.T) {
 		is.Equal(len(warnings), 0)
 		sums := &entity.Warnings{}
 		for range 2 { // made, then overwritten: it has none yet
-			_, warnings, err = p.Import(ctx, "evil", rows, entity.ImportOptions{Rule: entity.Overwrite, Owner: "eve", Warnings: sums})
+			_, warnings, err = p.Import(
+				ctx, "evil", rows, entity.ImportOptions{Rule: entity.Overwrite, Owner: "eve", Warnings: sums},
+			)
 			is.NoErr(err)
 			is.Equal(len(warnings), 0)
 		}
 		is.Equal(sums.Warnings(), []string{"420 secrets of 140 toolkit rows did not travel: set them again here."})
 		for n := range apps {
-			for tenant, want := range map[string]string{"acme": data(n + 1), "evil": `{"defn":{"env":{}},"n":1.50,"mask":"********"}`} {
+			for tenant, want := range map[string]string{
+				"acme": data(n + 1),
+				"evil": `{"defn":{"env":{}},"n":1.50,"mask":"********"}`,
+			} {
 				e, err := s.Get(actor.With(ctx, actor.Actor{Tenant: tenant, User: "x"}), "toolkit", id(n+1))
 				is.NoErr(err)
 				is.Equal(string(e.Data), want)
@@ -362,8 +464,14 @@ func TestSecrets(t *testing.T) {
 
 		// An archive is believed no secret: neither one that is here nor a new one.
 		hostile := []entity.Row{
-			{Key: rows[0].Key, JSON: []byte(`{"name": "x", "data": {"webhookSecret": "mine", "defn": {"env": {"URL": "http://evil"}}}}`)},
-			{Key: entity.Key{Kind: "toolkit", ID: id(99)}, JSON: []byte(`{"name": "x", "data": {"webhookSecret": "mine"}}`)},
+			{
+				Key:  rows[0].Key,
+				JSON: []byte(`{"name": "x", "data": {"webhookSecret": "mine", "defn": {"env": {"URL": "http://evil"}}}}`),
+			},
+			{
+				Key:  entity.Key{Kind: "toolkit", ID: id(99)},
+				JSON: []byte(`{"name": "x", "data": {"webhookSecret": "mine"}}`),
+			},
 		}
 		_, warnings, err = p.Import(ctx, "acme", hostile, land)
 		is.NoErr(err)
@@ -438,12 +546,15 @@ func TestFileTransferer(t *testing.T) {
 			is.NoErr(err)
 		}
 		p, ctx := typeOf(t, s, "library").Transferer.(entity.FileTransferer), t.Context()
-		_, _, err := p.Import(ctx, "evil", transfertest.Rows(t, p, "acme"), entity.ImportOptions{Rule: entity.Fail, Owner: "eve"})
+		_, _, err := p.Import(
+			ctx, "evil", transfertest.Rows(t, p, "acme"), entity.ImportOptions{Rule: entity.Fail, Owner: "eve"},
+		)
 		is.NoErr(err)
 		files, err := p.Files(ctx, "acme", lib)
 		is.NoErr(err)
 		is.Equal(files, []entity.File{
-			{Path: "big", ContentType: "application/octet-stream", Size: 2 << 20}, {Path: "index.html", ContentType: "text/html", Size: 3},
+			{Path: "big", ContentType: "application/octet-stream", Size: 2 << 20},
+			{Path: "index.html", ContentType: "text/html", Size: 3},
 			{Path: "src/main.js", ContentType: "text/javascript", Size: 3},
 		})
 		for _, f := range files {
@@ -463,14 +574,26 @@ func TestFileTransferer(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(got, files[1:2])
 		for _, path := range []string{"../x", "/x", "a//b", "", "a\x00", "e\u0301"} {
-			is.Equal(errs.CodeOf(p.PutFile(ctx, "evil", lib, entity.File{Path: path}, strings.NewReader("x"))), errs.Invalid)
+			is.Equal(
+				errs.CodeOf(p.PutFile(ctx, "evil", lib, entity.File{Path: path}, strings.NewReader("x"))),
+				errs.Invalid,
+			)
 			_, err := p.OpenFile(ctx, "evil", lib, path)
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 		}
 		fault := errors.New("fault")
-		is.Equal(p.PutFile(ctx, "evil", lib, entity.File{Path: "f"}, io.MultiReader(strings.NewReader(big), broken{fault})), fault)
-		is.Equal(errs.CodeOf(p.PutFile(ctx, "evil", lib, entity.File{Path: "f"}, strings.NewReader(big+big))), errs.TooLarge)
-		is.Equal(errs.CodeOf(p.PutFile(ctx, "evil", id(99), entity.File{Path: "f"}, strings.NewReader(big))), errs.NotFound)
+		is.Equal(
+			p.PutFile(ctx, "evil", lib, entity.File{Path: "f"}, io.MultiReader(strings.NewReader(big), broken{fault})),
+			fault,
+		)
+		is.Equal(
+			errs.CodeOf(p.PutFile(ctx, "evil", lib, entity.File{Path: "f"}, strings.NewReader(big+big))),
+			errs.TooLarge,
+		)
+		is.Equal(
+			errs.CodeOf(p.PutFile(ctx, "evil", id(99), entity.File{Path: "f"}, strings.NewReader(big))),
+			errs.NotFound,
+		)
 
 		n, err := p.Remove(ctx, "evil", []string{lib})
 		is.NoErr(err)
@@ -478,7 +601,10 @@ func TestFileTransferer(t *testing.T) {
 		is.NoErr(s.DeleteFile(jo(t), lib, "big"))
 		is.NoErr(s.Delete(jo(t), "library", lib))
 		at := friday
-		later := libraries.New(libraries.Options{Store: librarystore.New(db, content.Library), Blobs: blobstore.New(db), Now: func() time.Time { return at }})
+		later := libraries.New(libraries.Options{Store: librarystore.New(db, content.Library),
+			Blobs: blobstore.New(db), Now: func() time.Time {
+				return at
+			}})
 		for _, tenant := range []string{"acme", "evil"} { // no bytes are left, of the failed ones neither
 			for range 2 {
 				at = at.Add(time.Hour)
@@ -499,7 +625,11 @@ func TestFilesOfNobodyElse(t *testing.T) {
 	is := is.New(t)
 	s := service(t, dbtest.SQLite(t))
 	lib := create(t, s, "library", "site", "").ID
-	mia := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "mia", Teams: map[string]actor.Role{"t": actor.Admin}})
+	mia := actor.With(t.Context(), actor.Actor{
+		Tenant: "acme",
+		User:   "mia",
+		Teams:  map[string]actor.Role{"t": actor.Admin},
+	})
 	_, err := s.PutFile(mia, lib, "a", "", strings.NewReader("x"))
 	is.Equal(errs.CodeOf(err), errs.Forbidden)
 	_, err = s.PutFile(jo(t), lib, "a", "", strings.NewReader("x"))

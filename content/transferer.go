@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-// transferer moves the entities of one kind between tenants. A draft does not exist for it; a system entity does, for whoever names it, and
-// no import overwrites it.
+// transferer moves the entities of one kind between tenants. A draft does not exist for it; a
+// system entity does, for whoever names it, and no import overwrites it.
 func (s *Service) transferer(kind entity.Kind) transfer.Transferer[Entity] {
 	return transfer.Transferer[Entity]{
 		Kind: kind, ID: func(e Entity) string { return e.ID },
@@ -56,7 +56,8 @@ func (s *Service) transferer(kind entity.Kind) transfer.Transferer[Entity] {
 	}
 }
 
-// columns are the columns of a row in an archive. Drafts do not travel, and no row makes a system entity.
+// columns are the columns of a row in an archive. Drafts do not travel, and no row makes a system
+// entity.
 type columns struct {
 	Name        string          `json:"name"`
 	Slug        *string         `json:"slug"`
@@ -70,15 +71,20 @@ type columns struct {
 }
 
 func toColumns(e Entity) any {
-	return columns{e.Name, e.Slug, e.Description, e.OwnerID, e.Data, e.Source, e.SourceID, transfer.Time(e.CreatedAt), transfer.Time(e.UpdatedAt)}
+	return columns{
+		e.Name, e.Slug, e.Description, e.OwnerID, e.Data, e.Source, e.SourceID, transfer.Time(e.CreatedAt),
+		transfer.Time(e.UpdatedAt),
+	}
 }
 
 // readRow checks a row of another tenant.
 func (s *Service) readRow(tenant string, kind entity.Kind, r entity.Row) (Entity, error) {
 	c, now := transfer.ReadUUID(r), s.stamp()
 	e := Entity{
-		Tenant: tenant, Kind: kind, ID: r.ID, Name: c.Text("name"), Slug: c.TextOrNull("slug"), Description: c.TextOrNull("description"),
-		OwnerID: c.Text("ownerId"), Data: c.JSON("data"), Source: c.TextOrNull("source"), SourceID: c.TextOrNull("sourceId"),
+		Tenant: tenant, Kind: kind, ID: r.ID,
+		Name: c.Text("name"), Slug: c.TextOrNull("slug"), Description: c.TextOrNull("description"),
+		OwnerID: c.Text("ownerId"), Data: c.JSON("data"),
+		Source: c.TextOrNull("source"), SourceID: c.TextOrNull("sourceId"),
 		CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
 	}
 	err := c.Accept(e.acceptRow)
@@ -93,9 +99,12 @@ func (s *Service) some(kind entity.Kind) transfer.Some[Entity] {
 	}
 }
 
-// heads locks the given entities that exist. It returns errs.Conflict for the id of a draft, but not in a deploy from another
-// tenant, whose caller must not learn of drafts, and for a library with the id of an app's.
-func (s *Service) heads(ctx context.Context, tenant string, kind entity.Kind, all []Entity, l entity.ImportOptions) ([]Entity, error) {
+// heads locks the given entities that exist. It returns errs.Conflict for the id of a draft, but
+// not in a deploy from another tenant, whose caller must not learn of drafts, and for a library
+// with the id of an app's.
+func (s *Service) heads(
+	ctx context.Context, tenant string, kind entity.Kind, all []Entity, l entity.ImportOptions,
+) ([]Entity, error) {
 	ids := transfer.IDs(all, func(e Entity) string { return e.ID })
 	if err := s.unreserved(ctx, tenant, kind, ids); err != nil {
 		return nil, err
@@ -117,14 +126,19 @@ func (s *Service) unreserved(ctx context.Context, tenant string, kind entity.Kin
 	reserved, err := s.reserved(ctx, tenant, ids)
 	for _, id := range ids {
 		if reserved[id] {
-			return errs.New(errs.Conflict, "%s %s: this id belongs to the library of an app: import it with another id.", kind, id)
+			return errs.New(
+				errs.Conflict, "%s %s: this id belongs to the library of an app: import it with another id.",
+				kind, id,
+			)
 		}
 	}
 	return err
 }
 
 // taken returns the ids of the entities with some natural ids by these.
-func (s *Service) taken(ctx context.Context, tenant string, kind entity.Kind, naturals []string) (map[string]string, error) {
+func (s *Service) taken(
+	ctx context.Context, tenant string, kind entity.Kind, naturals []string,
+) (map[string]string, error) {
 	at := make([]Lookup, len(naturals))
 	for i, natural := range naturals {
 		colon := strings.LastIndexByte(natural, ':')

@@ -31,7 +31,8 @@ func TestTravelsAtFullSize(t *testing.T) {
 	})
 }
 
-// eachTraveller calls test with a check that a dataset with these data arrives in another tenant as it is.
+// eachTraveller calls test with a check that a dataset with these data arrives in another tenant as
+// it is.
 func eachTraveller(t *testing.T, test func(t *testing.T, travels func(is.T, json.RawMessage))) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := service(t, open(t))
@@ -52,14 +53,18 @@ func eachTraveller(t *testing.T, test func(t *testing.T, travels func(is.T, json
 	})
 }
 
-// TestLongSecretsStay where the rest of the data is as long as it may be, and the entity travels on.
+// TestLongSecretsStay where the rest of the data is as long as it may be, and the entity travels
+// on.
 func TestLongSecretsStay(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), service(t, open(t))
 		p, long := typeOf(t, s, "toolkit").Transferer, strings.Repeat("x", 1<<20-20)
 		e := create(t, s, "toolkit", "", `{"password":"`+long+`"}`)
 		land := entity.ImportOptions{Rule: entity.Overwrite, Owner: "jo"}
-		row := []entity.Row{{Key: entity.Key{Kind: "toolkit", ID: e.ID}, JSON: []byte(`{"name":"x","ownerId":"jo","data":{"b":"` + long + `","password":"********"}}`)}}
+		row := []entity.Row{{
+			Key:  entity.Key{Kind: "toolkit", ID: e.ID},
+			JSON: []byte(`{"name":"x","ownerId":"jo","data":{"b":"` + long + `","password":"********"}}`),
+		}}
 		for range 2 {
 			_, warnings, err := p.Import(t.Context(), "acme", row, land)
 			is.NoErr(err)

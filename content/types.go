@@ -36,14 +36,18 @@ func (s *Service) entityType(k KindInfo) entity.Type {
 			return e.Ref(), nil
 		},
 		Find: func(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
-			return transfer.Find(ctx, tenant, ids, func(ctx context.Context, tenant string, ids []string) ([]Entity, error) {
+			return transfer.Find(ctx, tenant, ids, func(
+				ctx context.Context, tenant string, ids []string,
+			) ([]Entity, error) {
 				return s.store.Heads(ctx, tenant, k.Kind, ids)
 			}, Entity.Ref)
 		},
 		Owned: func(ctx context.Context, tenant, owner string) (int, error) {
 			return s.store.Owned(ctx, tenant, k.Kind, owner)
 		},
-		Owners: func(ctx context.Context, tenant string) ([]string, error) { return s.store.Owners(ctx, tenant, k.Kind) },
+		Owners: func(ctx context.Context, tenant string) ([]string, error) {
+			return s.store.Owners(ctx, tenant, k.Kind)
+		},
 		Rename: func(ctx context.Context, tenant string, names map[string]string) error {
 			return s.store.RenameOwners(ctx, tenant, k.Kind, names)
 		},

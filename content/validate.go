@@ -51,8 +51,8 @@ func (e *Entity) accept() error {
 	return err
 }
 
-// checkRows checks the fields and rows in the data of a dataset, unless the data are still those that it was stored with: what was imported, or
-// stored before there were rows, may be anything.
+// checkRows checks the fields and rows in the data of a dataset, unless the data are still those
+// that it was stored with: what was imported, or stored before there were rows, may be anything.
 func (e *Entity) checkRows(was json.RawMessage) error {
 	if e.Kind != Dataset || bytes.Equal(e.Data, was) {
 		return nil
@@ -60,8 +60,9 @@ func (e *Entity) checkRows(was json.RawMessage) error {
 	return datasets.Check(e.Data)
 }
 
-// acceptRow is accept for a row, whose data was found to be valid JSON when the row was read. What its secrets take does not
-// count: a mask may be longer than the secret was, and the ones that are here come from data that was accepted here.
+// acceptRow is accept for a row, whose data was found to be valid JSON when the row was read. What
+// its secrets take does not count: a mask may be longer than the secret was, and the ones that are
+// here come from data that was accepted here.
 func (e *Entity) acceptRow() error {
 	if err := e.acceptColumns(); err != nil {
 		return err
@@ -118,8 +119,8 @@ func object(raw json.RawMessage) (json.RawMessage, error) {
 
 var errData = errs.New(errs.Invalid, "data must be a JSON object of at most %d bytes", maxData)
 
-// valid is object, whatever the size, for JSON that is known to be valid. Most of what travels is long and has no spaces: it
-// stays as it is.
+// valid is object, whatever the size, for JSON that is known to be valid. Most of what travels is
+// long and has no spaces: it stays as it is.
 func valid(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}"), nil

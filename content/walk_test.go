@@ -23,7 +23,8 @@ func TestWalk(t *testing.T) {
 		`{"datasetIds":["a","b"]}`: `[dataset a dataset b]`, `{"datasetIds":"a"}`: `[]`, `{"datasetId":["a"]}`: `[]`,
 		`{"datasetIds":[{"x":"y"},"b",["c"],7]}`: `[dataset b]`, `{"a":[{"b":{"tagId":"x"}}],"c":"d"}`: `[tag x]`,
 		`{"x":"datasetId","y":"a"}`: `[]`, `{"datasetId":{"x":"y"},"z":"w"}`: `[]`, `{"datasetId":7,"y":"z"}`: `[]`,
-		`{"x":"\"datasetId\":\"a\"","tagId":"\\"}`: `[tag \]`, `{"\u0064atasetId":"\u0061\"b"}`: `[dataset a"b]`, `{"x\\":"y","tagId":"z"}`: `[tag z]`,
+		`{"x":"\"datasetId\":\"a\"","tagId":"\\"}`: `[tag \]`,
+		`{"\u0064atasetId":"\u0061\"b"}`:           `[dataset a"b]`, `{"x\\":"y","tagId":"z"}`: `[tag z]`,
 		`{"Id":"a","Ids":["b"]}`: `[ a]`, `{"x":"{[\"","tagId":"]}"}`: `[tag ]}]`,
 	} {
 		got := fmt.Sprint(named(text))
@@ -38,7 +39,10 @@ func TestWalk(t *testing.T) {
 func TestWalkFindsWhatIsThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name, id := rapid.String().Draw(t, "name"), rapid.String().Draw(t, "id")
-		text, err := json.Marshal([]any{rapid.String().Draw(t, "before"), map[string]any{name: id, "tagId": id}, rapid.Float64().Draw(t, "after")})
+		text, err := json.Marshal([]any{
+			rapid.String().Draw(t, "before"), map[string]any{name: id, "tagId": id},
+			rapid.Float64().Draw(t, "after"),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

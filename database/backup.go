@@ -26,12 +26,16 @@ type Files struct {
 	Workspaces string // folder of the SQL databases of apps; "": they are not in files
 }
 
-// FilesOf returns the files of an embedded server by the URL of its database and the place of its workspaces, as Open and
-// OpenWorkspaces take them. Workspaces in a PostgreSQL are not among the files. Errors: errs.Invalid if the database is a PostgreSQL.
+// FilesOf returns the files of an embedded server by the URL of its database and the place of its
+// workspaces, as Open and OpenWorkspaces take them. Workspaces in a PostgreSQL are not among the
+// files. Errors: errs.Invalid if the database is a PostgreSQL.
 func FilesOf(main, workspaces string) (Files, error) {
 	path, embedded := strings.CutPrefix(main, "sqlite:")
 	if !embedded || path == "" {
-		return Files{}, errs.New(errs.Invalid, "the database is no file. A PostgreSQL is backed up by pg_dump and restored by pg_restore: see docs/operations.md")
+		return Files{}, errs.New(
+			errs.Invalid,
+			"the database is no file. A PostgreSQL is backed up by pg_dump and restored by pg_restore: see docs/operations.md",
+		)
 	}
 	f := Files{Database: path, Workspaces: workspaces}
 	switch {
@@ -43,10 +47,12 @@ func FilesOf(main, workspaces string) (Files, error) {
 	return f, nil
 }
 
-// Progress is called with the phase of long work, such as "copying", and the number of bytes that are done, of all.
+// Progress is called with the phase of long work, such as "copying", and the number of bytes that
+// are done, of all.
 type Progress func(phase string, done, all int64)
 
-// A backup is a tar file with these names, and the files of workspaces. The checksums, as sha256sum prints them, come last.
+// A backup is a tar file with these names, and the files of workspaces. The checksums, as sha256sum
+// prints them, come last.
 const (
 	backupAbout     = "backup.json"
 	backupDatabase  = "database.sqlite"
@@ -72,10 +78,10 @@ func (e damagedError) Is(target error) bool { return target == ErrDamaged }
 // ErrDamaged is the cause of the errors of Backup and BackupFile for databases that are damaged.
 var ErrDamaged = errors.New("damaged")
 
-// Backup writes a copy of the files of an embedded server, which may run meanwhile, and writes into them: each database of the copy is the
-// state of one moment, first the service's own, then those of apps. The secret key is not in it.
-// The folder temp, "" for that of temporary files, holds the copy of one database at a time. What a
-// backup that was killed has left in this folder is removed.
+// Backup writes a copy of the files of an embedded server, which may run meanwhile, and writes into
+// them: each database of the copy is the state of one moment, first the service's own, then those
+// of apps. The secret key is not in it. The folder temp, "" for that of temporary files, holds the
+// copy of one database at a time. What a backup that was killed has left in this folder is removed.
 //
 // Each copy is checked. A backup with damaged databases is written to its end, for Salvage, and
 // then fails with ErrDamaged, saying what is wrong with which. Other errors: errs.Invalid for files
@@ -122,7 +128,10 @@ func BackupFile(ctx context.Context, from Files, file string, progress Progress)
 		if file, err = keepDamaged(part, file+".damaged"); err != nil {
 			return 0, errors.Join(damaged, err)
 		}
-		return info.Size(), fmt.Errorf("%w. The copy is kept in %s; `tenantcontent restore --salvage` takes what can be read of it", damaged, file)
+		return info.Size(), fmt.Errorf(
+			"%w. The copy is kept in %s; `tenantcontent restore --salvage` takes what can be read of it",
+			damaged, file,
+		)
 	}
 	return info.Size(), publish(part, file)
 }
@@ -150,7 +159,9 @@ func keepDamaged(whole, name string) (string, error) {
 }
 
 // writeBackup writes a backup. It is complete, with an error, if databases in it are damaged.
-func writeBackup(ctx context.Context, from Files, to io.Writer, folder *scratch, progress Progress) (complete bool, err error) {
+func writeBackup(
+	ctx context.Context, from Files, to io.Writer, folder *scratch, progress Progress,
+) (complete bool, err error) {
 	if progress == nil {
 		progress = func(string, int64, int64) {}
 	}
@@ -220,7 +231,10 @@ func (b *backup) copyOf(name, path string) error {
 	case b.ctx.Err() != nil:
 		return b.ctx.Err()
 	case sqlitesafe.Damaged(err):
-		return damagedError(fmt.Sprintf("%s is damaged so badly that it cannot be copied: %v. Keep the file, and restore the last good backup", path, err))
+		return damagedError(fmt.Sprintf(
+			"%s is damaged so badly that it cannot be copied: %v. Keep the file, and restore the last good backup",
+			path, err,
+		))
 	case err != nil:
 		return errs.Wrap(errs.Invalid, err, "%s cannot be copied: %v", path, err)
 	}

@@ -18,7 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
-// source returns the files of a database with one row, and of a workspace with one row that was just written.
+// source returns the files of a database with one row, and of a workspace with one row that was
+// just written.
 func source(t *testing.T) database.Files {
 	t.Helper()
 	is, url := is.New(t), "sqlite:"+filepath.Join(t.TempDir(), "data", "source.db")
@@ -64,7 +65,8 @@ func emptyPlace(t *testing.T) database.Files {
 	return to
 }
 
-// TestBackup: what is restored is what was there, in the database and in workspaces, while both are in use.
+// TestBackup: what is restored is what was there, in the database and in workspaces, while both are
+// in use.
 func TestBackup(t *testing.T) {
 	is, from, to := is.New(t), source(t), emptyPlace(t)
 	var phases []string
@@ -200,7 +202,10 @@ func TestBackupEnds(t *testing.T) {
 	is.True(errors.Is(err, context.Canceled))
 	nothing(t, to)
 
-	for _, name := range []string{to.Database + ".restoring", to.Database + ".restoring-journal", filepath.Join(to.Workspaces+".restoring", "x", "y.sqlite")} {
+	for _, name := range []string{
+		to.Database + ".restoring", to.Database + ".restoring-journal",
+		filepath.Join(to.Workspaces+".restoring", "x", "y.sqlite"),
+	} {
 		is.NoErr(os.MkdirAll(filepath.Dir(name), 0o700))
 		is.NoErr(os.WriteFile(name, []byte("half"), 0o600))
 	}

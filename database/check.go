@@ -26,14 +26,19 @@ func Check(ctx context.Context, db *bun.DB) error {
 		return bunx.Err(err, "")
 	}
 	if standby {
-		return errs.New(errs.Unavailable, "this PostgreSQL is a standby, which takes no writes: name the primary in the database URL, or promote this one")
+		return errs.New(
+			errs.Unavailable,
+			"this PostgreSQL is a standby, which takes no writes: name the primary in the database URL, or promote this one",
+		)
 	}
 	return checkSessions(ctx, db)
 }
 
 func checkSQLite(ctx context.Context, db *bun.DB) error {
 	var path string
-	if err := db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path); err != nil {
+	if err := db.QueryRowContext(
+		ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`,
+	).Scan(&path); err != nil {
 		return bunx.Err(err, "")
 	}
 	if err := sqlitesafe.Sample(ctx, db.DB); sqlitesafe.Damaged(err) {
@@ -47,10 +52,15 @@ func checkSQLite(ctx context.Context, db *bun.DB) error {
 // damagedFile returns the error for a SQLite file that is damaged.
 func damagedFile(path string, err error) error {
 	if sqlitesafe.NotDatabase(err) {
-		return errs.New(errs.Invalid, "the database file %s is not a SQLite database, or its beginning is damaged: %v. Name another file, or restore the last good backup", path, err)
+		return errs.New(
+			errs.Invalid,
+			"the database file %s is not a SQLite database, or its beginning is damaged: %v. Name another file, or restore the last good backup",
+			path, err,
+		)
 	}
 	return errs.New(errs.Unavailable, "the database file %s is damaged: %v. Restore the last good backup in an empty place, or what can be read: "+
-		"`tenantcontent backup FILE` fails and keeps a copy in FILE.damaged, of which `tenantcontent restore --salvage FILE.damaged` takes the rest", path, err)
+		"`tenantcontent backup FILE` fails and keeps a copy in FILE.damaged, of which `tenantcontent restore --salvage FILE.damaged` takes the rest",
+		path, err)
 }
 
 // sessionProbes is how often checkSessions looks. A pooler that others use gives the connections of
@@ -93,7 +103,9 @@ func checkSessions(ctx context.Context, db *bun.DB) error {
 func keepsSession(ctx context.Context, one, other *sql.Conn, value string) (bool, error) {
 	var before, between, after int
 	var setting string
-	if err := one.QueryRowContext(ctx, "SELECT pg_backend_pid() FROM set_config('tenantcontent.session', '"+value+"', false)").Scan(&before); err != nil {
+	if err := one.QueryRowContext(
+		ctx, "SELECT pg_backend_pid() FROM set_config('tenantcontent.session', '"+value+"', false)",
+	).Scan(&before); err != nil {
 		return false, err
 	}
 	tx, err := other.BeginTx(ctx, nil)
@@ -107,6 +119,8 @@ func keepsSession(ctx context.Context, one, other *sql.Conn, value string) (bool
 	if err := tx.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&between); err != nil || between == before {
 		return false, err
 	}
-	err = one.QueryRowContext(ctx, "SELECT pg_backend_pid(), coalesce(current_setting('tenantcontent.session', true), '')").Scan(&after, &setting)
+	err = one.QueryRowContext(
+		ctx, "SELECT pg_backend_pid(), coalesce(current_setting('tenantcontent.session', true), '')",
+	).Scan(&after, &setting)
 	return after == before && setting == value, err
 }

@@ -137,19 +137,25 @@ func TestDamagedBackup(t *testing.T) {
 	is.Equal(len(found.Notes)+len(found.Databases), 0) // nothing is damaged
 }
 
-// TestDamagedWorkspace: a backup checks the SQL databases of apps, those with indexes of times among
-// them, and what can be read of a damaged one is restored.
+// TestDamagedWorkspace: a backup checks the SQL databases of apps, those with indexes of times
+// among them, and what can be read of a damaged one is restored.
 func TestDamagedWorkspace(t *testing.T) {
 	is, folder, to := is.New(t), t.TempDir(), emptyPlace(t)
 	url := large(t, filepath.Join(folder, "a.db"))
 	d, err := database.OpenWorkspaces("", url, 0)
 	is.NoErr(err)
-	query(t, d, "CREATE TABLE orders (id INTEGER PRIMARY KEY, at TIMESTAMP, day DATE, note TEXT, CHECK (length(note) > 0))")
+	query(
+		t, d,
+		"CREATE TABLE orders (id INTEGER PRIMARY KEY, at TIMESTAMP, day DATE, note TEXT, CHECK (length(note) > 0))",
+	)
 	query(t, d, "CREATE INDEX orders_at ON orders (at)")
 	query(t, d, "CREATE UNIQUE INDEX orders_day ON orders (day, id)")
 	query(t, d, "CREATE TABLE kept (at TIMESTAMP UNIQUE)")
 	query(t, d, "INSERT INTO kept VALUES ('2026-11-26 10:00:00'), ('2026-11-26T11:00:00.000Z')")
-	query(t, d, "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 4000) INSERT INTO orders SELECT n, datetime(n, 'unixepoch'), date(n * 86400, 'unixepoch'), printf('note %0100d', n) FROM c")
+	query(
+		t, d,
+		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 4000) INSERT INTO orders SELECT n, datetime(n, 'unixepoch'), date(n * 86400, 'unixepoch'), printf('note %0100d', n) FROM c",
+	)
 	is.NoErr(d.Close())
 	files, err := database.FilesOf(url, "")
 	is.NoErr(err)
@@ -174,7 +180,13 @@ func TestDamagedWorkspace(t *testing.T) {
 	is.NoErr(err)
 	defer func() { is.NoErr(d.Close()) }()
 	is.Equal(query(t, d, "SELECT count(*) AS n FROM kept WHERE at = '2026-11-26T10:00:00.000Z'"), `[{"n":1}]`)
-	is.Equal(query(t, d, "SELECT count(*) BETWEEN 3000 AND 4000 AS n FROM orders INDEXED BY orders_at WHERE at >= '1970-01-01'"), `[{"n":1}]`)
+	is.Equal(
+		query(
+			t, d,
+			"SELECT count(*) BETWEEN 3000 AND 4000 AS n FROM orders INDEXED BY orders_at WHERE at >= '1970-01-01'",
+		),
+		`[{"n":1}]`,
+	)
 }
 
 // TestUncopyable: a database that cannot be copied leaves no backup.

@@ -1,7 +1,9 @@
-// Package database opens what tenantcontent runs on: a SQLite file, embedded, or PostgreSQL, by a URL.
+// Package database opens what tenantcontent runs on: a SQLite file, embedded, or PostgreSQL, by a
+// URL.
 //
-// It links both drivers, wrapped so that they are safe to use (internal/sqldb/sqlitesafe, internal/sqldb/pgsafe). cmd, examples,
-// tests and hosts import it; the library does not. A host may as well open its own *bun.DB.
+// It links both drivers, wrapped so that they are safe to use (internal/sqldb/sqlitesafe,
+// internal/sqldb/pgsafe). cmd, examples, tests and hosts import it; the library does not. A host
+// may as well open its own *bun.DB.
 package database
 
 import (
@@ -27,15 +29,17 @@ import (
 // Open opens the database that a URL names. It does not connect to a PostgreSQL yet.
 //
 //   - sqlite:<path> is a file, made with its folder when missing and readable by its owner alone;
-//   - postgres://user:password@host:port/name?sslmode=… is a PostgreSQL 14 or newer. Without sslmode the connection is
-//     plain on the loopback interface and a unix socket, and TLS with a checked certificate elsewhere. pool_max_conns=N
-//     bounds the pool (default 32). Several hosts (host1:5432,host2:5432) are tried in turn; target_session_attrs is that of libpq, and
-//     without it no connection is made to a standby. A server that is silent for read_timeout (default 10s) during a read outside of a
-//     transaction, write_timeout (30s) during a write or long_timeout (90s) during a statement of an import, restore, deploy
-//     or scan is given up: errs.Unavailable. row_level_security=on tells each statement's tenant to the server's policies.
+//   - postgres://user:password@host:port/name?sslmode=… is a PostgreSQL 14 or newer. Without
+//     sslmode the connection is plain on the loopback interface and a unix socket, and TLS with a
+//     checked certificate elsewhere. pool_max_conns=N bounds the pool (default 32). Several hosts
+//     (host1:5432,host2:5432) are tried in turn; target_session_attrs is that of libpq, and without
+//     it no connection is made to a standby. A server that is silent for read_timeout (default 10s)
+//     during a read outside of a transaction, write_timeout (30s) during a write or long_timeout
+//     (90s) during a statement of an import, restore, deploy or scan is given up: errs.Unavailable.
+//     row_level_security=on tells each statement's tenant to the server's policies.
 //
-// It makes no table: see tenantcontent.Migrate. The caller closes it. Errors: errs.Invalid for a URL it cannot read; no
-// error shows the password in it; errs.Unavailable for a file that is
+// It makes no table: see tenantcontent.Migrate. The caller closes it. Errors: errs.Invalid for a
+// URL it cannot read; no error shows the password in it; errs.Unavailable for a file that is
 // damaged (see Check); errs.Conflict where a restore was ended.
 func Open(text string) (*bun.DB, error) {
 	scheme, path, _ := strings.Cut(text, ":")
@@ -53,7 +57,11 @@ func openSQLite(path string) (*bun.DB, error) {
 		return nil, errs.New(errs.Invalid, "the database URL must name a file: sqlite:<path>")
 	}
 	if unfinished := path + restoringEnd; !exists(path) && exists(unfinished) {
-		return nil, errs.New(errs.Conflict, "there is no database at %s, and %s is what a restore that was ended has left: run `tenantcontent restore` again, or remove that file to begin with an empty database", path, unfinished)
+		return nil, errs.New(
+			errs.Conflict,
+			"there is no database at %s, and %s is what a restore that was ended has left: run `tenantcontent restore` again, or remove that file to begin with an empty database",
+			path, unfinished,
+		)
 	}
 	if err := private(path); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "the database file %s cannot be opened: %v", path, err)
@@ -61,7 +69,13 @@ func openSQLite(path string) (*bun.DB, error) {
 	if err := sqlitesafe.CheckHeader(path); sqlitesafe.Damaged(err) {
 		return nil, damagedFile(path, err)
 	}
-	db, err := sqlitesafe.Open(path, sqlitesafe.Options{Tenant: tenantOf, DryRun: bunx.IsDryRun, Brief: bunx.IsBrief, Hurried: hurried, Attached: new(bunx.Deferred)})
+	db, err := sqlitesafe.Open(path, sqlitesafe.Options{
+		Tenant:   tenantOf,
+		DryRun:   bunx.IsDryRun,
+		Brief:    bunx.IsBrief,
+		Hurried:  hurried,
+		Attached: new(bunx.Deferred),
+	})
 	if sqlitesafe.Damaged(err) {
 		return nil, damagedFile(path, err)
 	}
@@ -80,8 +94,9 @@ func tenantOf(ctx context.Context) string {
 	return a.Tenant
 }
 
-// hurried reports whether somebody waits for the end of a transaction who can try again: a request that is no long one itself. Background work, and
-// imports that wait for each other, have more time.
+// hurried reports whether somebody waits for the end of a transaction who can try again: a request
+// that is no long one itself. Background work, and imports that wait for each other, have more
+// time.
 func hurried(ctx context.Context) bool {
 	return actor.OriginOf(ctx).Request != "" && bunx.WorkOf(ctx) == bunx.Short
 }
@@ -104,8 +119,9 @@ func private(path string) error {
 	return f.Close()
 }
 
-// openPostgres takes row_level_security=on out of the URL: then each connection is told the tenant of its statement,
-// which costs a round trip whenever that changes (see tenantcontent.EnableRowLevelSecurity).
+// openPostgres takes row_level_security=on out of the URL: then each connection is told the tenant
+// of its statement, which costs a round trip whenever that changes (see
+// tenantcontent.EnableRowLevelSecurity).
 func openPostgres(text string) (*bun.DB, error) {
 	text, on, err := cutRowLevelSecurity(text)
 	if err != nil {
@@ -132,7 +148,9 @@ func cutRowLevelSecurity(text string) (rest string, on bool, err error) {
 		return text, false, nil // pgsafe refuses it, without the password
 	}
 	if len(values) != 1 || values[0] != "on" && values[0] != "off" {
-		return "", false, errs.New(errs.Invalid, "the database URL cannot be used: row_level_security must be on or off")
+		return "", false, errs.New(
+			errs.Invalid, "the database URL cannot be used: row_level_security must be on or off",
+		)
 	}
 	q.Del("row_level_security")
 	return address + "?" + q.Encode(), values[0] == "on", nil

@@ -17,12 +17,17 @@ import (
 func TestBadURLs(t *testing.T) {
 	for _, url := range []string{
 		"", "sqlite", "sqlite:", "sqlite::memory:", "mysql://u:hunter2@h/d", "hunter2", "file:hunter2", "postgres",
-		"postgres://u:hunter2%zz@h/d", "postgres://u:hunter2@h:port/d", "postgres://u:hunter2@h:99999/d", "postgres://u:hunter2@[::1/d",
-		"postgres://u:hunter2@h/d?pool_max_conns=hunter2", "postgres://u:hunter2@h/d?pool_max_conns=0", "postgres://u:hunter2@h/d?sslmode=hunter2",
-		"postgres://u:hunter2#x@h/d", "postgres:u:hunter2@h/d", "postgres://u:hun ter2@h/d\x00", "postgres://u:hunter2@h/d?connect_timeout=hunter2",
-		"postgres://u:x@h/d?password=hunter2&timezone=hunter2", "postgres://h/d?a;b=hunter2", "postgres://u:hunter2/x@h/d",
+		"postgres://u:hunter2%zz@h/d", "postgres://u:hunter2@h:port/d",
+		"postgres://u:hunter2@h:99999/d", "postgres://u:hunter2@[::1/d",
+		"postgres://u:hunter2@h/d?pool_max_conns=hunter2",
+		"postgres://u:hunter2@h/d?pool_max_conns=0", "postgres://u:hunter2@h/d?sslmode=hunter2",
+		"postgres://u:hunter2#x@h/d", "postgres:u:hunter2@h/d",
+		"postgres://u:hun ter2@h/d\x00", "postgres://u:hunter2@h/d?connect_timeout=hunter2",
+		"postgres://u:x@h/d?password=hunter2&timezone=hunter2",
+		"postgres://h/d?a;b=hunter2", "postgres://u:hunter2/x@h/d",
 		"postgres://u:hunter2@h/d?row_level_security=on&a%zz=1", " postgres://u:hunter2@h/d",
-		"postgres://u:hunter2@h/d?row_level_security=maybe", "postgres://u:hunter2@h/d?row_level_security=on&row_level_security=off",
+		"postgres://u:hunter2@h/d?row_level_security=maybe",
+		"postgres://u:hunter2@h/d?row_level_security=on&row_level_security=off",
 	} {
 		t.Run(url, func(t *testing.T) {
 			is := is.New(t)
@@ -99,12 +104,18 @@ func TestRowLevelSecurity(t *testing.T) {
 	dbtest.Server(t)
 	for _, value := range []string{"on", "off"} {
 		is := is.New(t)
-		db, err := database.Open(strings.Replace(dbtest.PostgresURL(t), "row_level_security=on", "row_level_security="+value, 1))
+		db, err := database.Open(strings.Replace(
+			dbtest.PostgresURL(t), "row_level_security=on", "row_level_security="+value, 1,
+		))
 		is.NoErr(err)
 		defer func() { _ = db.Close() }()
 		ctx, c := bunx.For(t.Context(), db, "acme")
 		var tenant, setting string
-		is.NoErr(c.One(ctx, "", "SELECT coalesce(current_setting('tenantcontent.tenant', true), ''), current_setting('row_security')", nil, &tenant, &setting))
+		is.NoErr(c.One(
+			ctx, "",
+			"SELECT coalesce(current_setting('tenantcontent.tenant', true), ''), current_setting('row_security')",
+			nil, &tenant, &setting,
+		))
 		is.Equal(tenant, map[string]string{"on": "acme", "off": ""}[value])
 		is.Equal(setting, "on")
 	}

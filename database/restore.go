@@ -17,9 +17,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/sqlitesafe"
 )
 
-// Restore makes the files of an embedded server from what Backup has written. Neither the database nor a workspace may be there. Nothing
-// is there either when it fails or is killed: the files get their names when all of them have been read and checked, the database last.
-// Errors: errs.Conflict for a place that is not empty; errs.Invalid for a backup that is cut, changed or of a newer program.
+// Restore makes the files of an embedded server from what Backup has written. Neither the database
+// nor a workspace may be there. Nothing is there either when it fails or is killed: the files get
+// their names when all of them have been read and checked, the database last.
+// Errors: errs.Conflict for a place that is not empty; errs.Invalid for a backup that is cut,
+// changed or of a newer program.
 func Restore(ctx context.Context, from io.Reader, to Files, progress Progress) error {
 	return restore(ctx, to, progress, func(r *restoring) error {
 		if err := r.read(tar.NewReader(from)); err != nil {
@@ -27,7 +29,14 @@ func Restore(ctx context.Context, from io.Reader, to Files, progress Progress) e
 		}
 		r.progress("checking "+backupDatabase, 0, 0)
 		if err := sqlitesafe.Finish(ctx, r.database); err != nil {
-			return errors.Join(ctx.Err(), errs.Wrap(errs.Invalid, err, "the database in the backup is damaged: %v. With --salvage, what can be read of it is restored", err))
+			return errors.Join(
+				ctx.Err(),
+				errs.Wrap(
+					errs.Invalid, err,
+					"the database in the backup is damaged: %v. With --salvage, what can be read of it is restored",
+					err,
+				),
+			)
 		}
 		return nil
 	})
@@ -61,14 +70,19 @@ func restore(ctx context.Context, to Files, progress Progress, fill func(*restor
 // restoringEnd is after the names of files that Restore has not finished.
 const restoringEnd = ".restoring"
 
-// databaseEnds are behind the name of a database in the names of its files. SQLite plays a journal that it finds back into the database.
+// databaseEnds are behind the name of a database in the names of its files. SQLite plays a journal
+// that it finds back into the database.
 var databaseEnds = []string{"", "-wal", "-shm", "-journal"}
 
 // empty returns an error if there is something at the place of a backup.
 func empty(to Files) error {
 	for _, end := range databaseEnds {
 		if _, err := os.Stat(to.Database + end); !errors.Is(err, fs.ErrNotExist) {
-			return errs.New(errs.Conflict, "there is a database at %s already, or what is left of one: restore into an empty place", to.Database+end)
+			return errs.New(
+				errs.Conflict,
+				"there is a database at %s already, or what is left of one: restore into an empty place",
+				to.Database+end,
+			)
 		}
 	}
 	if to.Workspaces == "" {
@@ -115,7 +129,8 @@ func (r *restoring) clear() error {
 	return err
 }
 
-// read reads all files of a backup. Errors: errs.Invalid unless all of them are there as they were written.
+// read reads all files of a backup. Errors: errs.Invalid unless all of them are there as they were
+// written.
 func (r *restoring) read(from *tar.Reader) error {
 	r.names = map[string]bool{}
 	for {
@@ -164,9 +179,14 @@ func (r *restoring) one(h *tar.Header, from io.Reader) error {
 		return r.file(h, from, r.database)
 	case backupWorkspace.MatchString(h.Name):
 		if r.workspaces == "" {
-			return errs.New(errs.Invalid, "the backup has SQL databases of apps in files: name a folder for them with --workspaces")
+			return errs.New(
+				errs.Invalid,
+				"the backup has SQL databases of apps in files: name a folder for them with --workspaces",
+			)
 		}
-		return r.file(h, from, filepath.Join(r.workspaces, filepath.FromSlash(strings.TrimPrefix(h.Name, "workspaces/"))))
+		return r.file(
+			h, from, filepath.Join(r.workspaces, filepath.FromSlash(strings.TrimPrefix(h.Name, "workspaces/"))),
+		)
 	}
 	return errs.New(errs.Invalid, "this is no backup: unexpected %q", h.Name)
 }
@@ -178,7 +198,11 @@ func (r *restoring) begin(text string) error {
 		return errs.Wrap(errs.Invalid, err, "this is no backup: %s is not JSON", backupAbout)
 	}
 	if a.Format != backupFormat {
-		return errs.New(errs.Invalid, "the backup has the format %d, and this program reads %d: use the program that made it, or a newer one", a.Format, backupFormat)
+		return errs.New(
+			errs.Invalid,
+			"the backup has the format %d, and this program reads %d: use the program that made it, or a newer one",
+			a.Format, backupFormat,
+		)
 	}
 	r.about = true
 	return nil

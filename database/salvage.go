@@ -52,8 +52,14 @@ func Salvage(ctx context.Context, from io.Reader, to Files, progress Progress) (
 		if err := r.read(tar.NewReader(from)); err != nil {
 			return err
 		}
-		if err := r.salvage(backupDatabase, r.database, &sqlitesafe.Rules{Derived: tenantrows.Derived, Adopt: adopt}); err != nil {
-			return errors.Join(ctx.Err(), errs.Wrap(errs.Invalid, err, "nothing of the database in the backup can be read: %v", err))
+		if err := r.salvage(backupDatabase, r.database, &sqlitesafe.Rules{
+			Derived: tenantrows.Derived,
+			Adopt:   adopt,
+		}); err != nil {
+			return errors.Join(
+				ctx.Err(),
+				errs.Wrap(errs.Invalid, err, "nothing of the database in the backup can be read: %v", err),
+			)
 		}
 		return r.salvageWorkspaces()
 	})
@@ -133,7 +139,8 @@ func adopt(ctx context.Context, db *sql.DB) error {
 	}
 	for _, name := range tables {
 		const superuser = `(SELECT username FROM tc_users u WHERE u.tenant_id = t.tenant_id AND u.superuser ORDER BY u.enabled DESC, u.username <> 'admin', u.username LIMIT 1)`
-		if _, err := db.ExecContext(ctx, `UPDATE `+name+` AS t SET owner_id = `+superuser+` WHERE `+superuser+` IS NOT NULL
+		if _, err := db.ExecContext(ctx, `UPDATE `+name+` AS t SET owner_id = `+superuser+` WHERE `+superuser+
+			` IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM tc_principals p WHERE p.tenant_id = t.tenant_id AND p.id = t.owner_id)`); err != nil {
 			return err
 		}

@@ -16,7 +16,10 @@ import (
 func TestOpenWorkspaces(t *testing.T) {
 	is, folder := is.New(t), t.TempDir()
 	file := filepath.Join(folder, "main.db")
-	for text, in := range map[string]string{"": file + ".workspaces", filepath.Join(folder, "a", "b"): filepath.Join(folder, "a", "b")} {
+	for text, in := range map[string]string{
+		"":                              file + ".workspaces",
+		filepath.Join(folder, "a", "b"): filepath.Join(folder, "a", "b"),
+	} {
 		d, err := database.OpenWorkspaces(text, "sqlite:"+file, 1<<20)
 		is.NoErr(err)
 		_, err = os.Stat(in)
@@ -34,7 +37,9 @@ func TestOpenWorkspaces(t *testing.T) {
 	is.True(none == nil)
 	is.NoErr(os.WriteFile(file, nil, 0o600))
 	for _, bad := range [][2]string{
-		{file, "sqlite:" + file}, {"mysql://localhost/x", "sqlite:" + file}, {"postgres://a:secret@db/main", "postgres://b:secret@db:5432/main?sslmode=require"}, {"postgres://a:secret@db:x/", ""},
+		{file, "sqlite:" + file}, {"mysql://localhost/x", "sqlite:" + file},
+		{"postgres://a:secret@db/main", "postgres://b:secret@db:5432/main?sslmode=require"},
+		{"postgres://a:secret@db:x/", ""},
 	} {
 		_, err := database.OpenWorkspaces(bad[0], bad[1], 0)
 		is.Equal(errs.CodeOf(err), errs.Invalid)

@@ -54,10 +54,11 @@ func sameSecrets(a, b members) bool {
 	return maps.EqualFunc(a, b, func(one, other json.RawMessage) bool { return bytes.Equal(one, other) })
 }
 
-// configure replaces a domain's configuration by the given one. A secret that is masked or left out keeps its stored value, an
-// empty one or null removes it. A mask is refused if no secret is stored, and if the stored one would be sent to another server
-// than before. configure checks the result with the driver. A given configuration of nil or null removes it all, with its
-// secrets. was is the stored domain.
+// configure replaces a domain's configuration by the given one. A secret that is masked or left out
+// keeps its stored value, an empty one or null removes it. A mask is refused if no secret is
+// stored, and if the stored one would be sent to another server than before. configure checks the
+// result with the driver. A given configuration of nil or null removes it all, with its secrets.
+// was is the stored domain.
 func (s *Service) configure(d *Domain, was Domain, info Info, driver Driver, given json.RawMessage) (change, error) {
 	c, stored, err := s.merge(d, was, info, driver, given)
 	if err == nil {
@@ -75,7 +76,9 @@ func (s *Service) configure(d *Domain, was Domain, info Info, driver Driver, giv
 }
 
 // merge returns what configure stores, and the secrets that are stored now.
-func (s *Service) merge(d *Domain, was Domain, info Info, driver Driver, given json.RawMessage) (c change, stored members, err error) {
+func (s *Service) merge(
+	d *Domain, was Domain, info Info, driver Driver, given json.RawMessage,
+) (c change, stored members, err error) {
 	if given = bytes.TrimSpace(given); len(given) == 0 || string(given) == "null" {
 		stored, err = s.secrets(*d)
 		if err != nil { // what cannot be read any more can be removed
@@ -100,7 +103,10 @@ func (s *Service) merge(d *Domain, was Domain, info Info, driver Driver, given j
 		masked := string(value) == `"`+Mask+`"`
 		switch {
 		case masked && stored[name] == nil:
-			return change{}, nil, errs.New(errs.Invalid, "config.%s is masked, but there is none to keep: send the secret itself, or leave it out", name)
+			return change{}, nil, errs.New(
+				errs.Invalid,
+				"config.%s is masked, but there is none to keep: send the secret itself, or leave it out", name,
+			)
 		case !there || masked:
 			if stored[name] != nil {
 				c.secrets[name] = stored[name]
@@ -134,8 +140,9 @@ func (s *Service) merge(d *Domain, was Domain, info Info, driver Driver, given j
 	return c, stored, nil
 }
 
-// staysWhereItWas returns errs.Invalid if stored secrets would be sent to another server than before. Whoever changes the
-// address must send the secrets again, so that nobody learns them by naming a server of their own.
+// staysWhereItWas returns errs.Invalid if stored secrets would be sent to another server than
+// before. Whoever changes the address must send the secrets again, so that nobody learns them by
+// naming a server of their own.
 func (s *Service) staysWhereItWas(was, now Domain, realm Realm, driver Driver, kept []string, secrets members) error {
 	if was.Type == now.Type && sameJSON(was.Config, now.Config) {
 		return nil
@@ -170,8 +177,9 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
 }
 
-// redirected returns the first member of a configuration that is not the same as before, "type" for another driver, and ""
-// for none. It compares all members of drivers, as only a driver knows which of them name the server that its secrets are sent to.
+// redirected returns the first member of a configuration that is not the same as before, "type" for
+// another driver, and "" for none. It compares all members of drivers, as only a driver knows which
+// of them name the server that its secrets are sent to.
 func redirected(was, now Domain) string {
 	if was.Type != now.Type {
 		return "type"
@@ -181,16 +189,17 @@ func redirected(was, now Domain) string {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
 	slices.Sort(names)
 	for _, name := range names {
-		if !sameJSON(before[name], after[name]) && !slices.Contains(signInMembers, name) && name != hiddenMember && name != scheduleMember {
+		if !sameJSON(before[name], after[name]) && !slices.Contains(signInMembers, name) && name != hiddenMember &&
+			name != scheduleMember {
 			return name
 		}
 	}
 	return ""
 }
 
-// SameServer returns the canonical form of an address: scheme and host in lower case, with the default port of the scheme, and
-// without a dot behind the host and a slash behind the path. ports has the default ports of the schemes. Drivers compare
-// addresses by this form.
+// SameServer returns the canonical form of an address: scheme and host in lower case, with the
+// default port of the scheme, and without a dot behind the host and a slash behind the path. ports
+// has the default ports of the schemes. Drivers compare addresses by this form.
 func SameServer(address string, ports map[string]string) string {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil {
@@ -200,11 +209,13 @@ func SameServer(address string, ports map[string]string) string {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		host = ip.Unmap().String()
 	}
-	return scheme + "://" + net.JoinHostPort(host, cmp.Or(u.Port(), ports[scheme])) + strings.TrimRight(u.EscapedPath(), "/")
+	return scheme + "://" + net.JoinHostPort(
+		host, cmp.Or(u.Port(), ports[scheme]),
+	) + strings.TrimRight(u.EscapedPath(), "/")
 }
 
-// readConfig reads a configuration. It refuses a member that differs from a secret's name in case alone: a driver may read it
-// as the secret, but it would not be masked.
+// readConfig reads a configuration. It refuses a member that differs from a secret's name in case
+// alone: a driver may read it as the secret, but it would not be masked.
 func readConfig(given json.RawMessage, secret []string) (members, error) {
 	if len(given) > maxConfig {
 		return nil, errs.New(errs.Invalid, "config must have at most %d bytes", maxConfig)
@@ -230,10 +241,15 @@ func (i Info) knows(open members) error {
 	}
 	for name, value := range open {
 		if !slices.Contains(i.Members, name) {
-			return errs.New(errs.Invalid, "config.%s is not known: the driver %s has %s", short(name), i.ID, cmp.Or(strings.Join(top(i.Members), ", "), "none"))
+			return errs.New(
+				errs.Invalid, "config.%s is not known: the driver %s has %s", short(name), i.ID,
+				cmp.Or(strings.Join(top(i.Members), ", "), "none"),
+			)
 		}
 		var inner members
-		if !slices.ContainsFunc(i.Members, func(m string) bool { return strings.HasPrefix(m, name+".") }) || json.Unmarshal(value, &inner) != nil {
+		if !slices.ContainsFunc(i.Members, func(m string) bool {
+			return strings.HasPrefix(m, name+".")
+		}) || json.Unmarshal(value, &inner) != nil {
 			continue // Members does not list its members, or it has none: the driver checks it
 		}
 		for member := range inner {
@@ -302,7 +318,8 @@ func together(object json.RawMessage, more members) (json.RawMessage, error) {
 	return json.Marshal(all)
 }
 
-// masked returns a domain with a mask for each stored secret, or for all secrets of the driver if the key does not open them.
+// masked returns a domain with a mask for each stored secret, or for all secrets of the driver if
+// the key does not open them.
 func (s *Service) masked(d Domain) Domain {
 	if d.Sealed != "" {
 		more := members{}
@@ -321,11 +338,12 @@ func (s *Service) masked(d Domain) Domain {
 	return d
 }
 
-// isAddress matches a text that a driver may read as an address, not a document with addresses in it.
+// isAddress matches a text that a driver may read as an address, not a document with addresses in
+// it.
 var isAddress = regexp.MustCompile(`^\s*[A-Za-z][A-Za-z0-9+.-]*://`)
 
-// withoutQueries returns a masked domain as it is shown to callers who may not change it: an address in its configuration may
-// have a key in its query.
+// withoutQueries returns a masked domain as it is shown to callers who may not change it: an
+// address in its configuration may have a key in its query.
 func withoutQueries(d Domain) Domain {
 	var all members
 	if d.Config == nil || json.Unmarshal(d.Config, &all) != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestSecrets: a secret is kept sealed, read as the mask, kept by a write that masks it or leaves it out, and gone with an
-// empty one.
+// TestSecrets: a secret is kept sealed, read as the mask, kept by a write that masks it or leaves
+// it out, and gone with an empty one.
 func TestSecrets(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -33,23 +33,32 @@ func TestSecrets(t *testing.T) {
 
 		put := func(config string) domains.Domain {
 			t.Helper()
-			d, err := w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
+			d, err := w.Update(root(t), "books", func(d *domains.Domain) error {
+				d.Config = json.RawMessage(config)
+				return nil
+			})
 			is.NoErr(err)
 			return d
 		}
 		put(`{"url": "ldap://x", "password": "********", "n": 1.5}`)
 		is.True(in("hush-hush"))
-		is.Equal(string(put(`{"url": "ldap://x", "n": 1.50}`).Config), `{"n":1.50,"password":"********","url":"ldap://x"}`)
+		is.Equal(
+			string(put(`{"url": "ldap://x", "n": 1.50}`).Config),
+			`{"n":1.50,"password":"********","url":"ldap://x"}`,
+		)
 		is.True(in("hush-hush"))
 		put(`{"url": "ldap://z", "password": "other"}`)
 		is.True(in("other") && !in("hush-hush"))
-		_, err := w.Update(root(t), "books", func(d *domains.Domain) error { return nil }) // what is read can be written
+		// what is read can be written
+		_, err := w.Update(root(t), "books", func(d *domains.Domain) error { return nil })
 		is.NoErr(err)
 		is.True(in("other"))
 
 		var stored []string
 		ctx, c := bunx.For(t.Context(), w.db, "acme")
-		is.NoErr(c.NewRaw(`SELECT coalesce(config, '') || coalesce(secrets, '') || search FROM tc_domains WHERE tenant_id = 'acme'`).Scan(ctx, &stored))
+		is.NoErr(
+			c.NewRaw(`SELECT coalesce(config, '') || coalesce(secrets, '') || search FROM tc_domains WHERE tenant_id = 'acme'`).Scan(ctx, &stored),
+		)
 		all := strings.Join(stored, " ")
 		is.True(!strings.Contains(all, "other") && !strings.Contains(all, "hush") && strings.Contains(all, "v1."))
 		for _, ctx := range []struct{ super bool }{{true}, {false}} {
@@ -64,20 +73,28 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
-// TestSecretsStayWhereTheyWere: a stored secret goes to no address that came without it, of a driver that does not say where
-// its secrets go, and the message says what to send.
+// TestSecretsStayWhereTheyWere: a stored secret goes to no address that came without it, of a
+// driver that does not say where its secrets go, and the message says what to send.
 func TestSecretsStayWhereTheyWere(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.add(t, "Books", "paper", `{"url": "ldap://x", "password": "hush-hush", "n": 1}`)
 	w.paper.all = []domains.Entry{person(1)}
 	for config, name := range map[string]string{
-		`{"url": "ldap://evil", "n": 1, "password": "********"}`: "url", `{"url": "ldap://evil", "n": 1}`: "url", `{"url": "ldap://x", "n": "ldap://evil"}`: "n",
-		`{"url": "ldap://x", "n": 2}`: "n", `{"url": "ldap://x"}`: "n", `{"url": "ldap://x", "n": 1, "map": {"uid": "evil"}}`: "map",
+		`{"url": "ldap://evil", "n": 1, "password": "********"}`: "url",
+		`{"url": "ldap://evil", "n": 1}`:                         "url", `{"url": "ldap://x", "n": "ldap://evil"}`: "n",
+		`{"url": "ldap://x", "n": 2}`: "n",
+		`{"url": "ldap://x"}`:         "n", `{"url": "ldap://x", "n": 1, "map": {"uid": "evil"}}`: "map",
 		`{"url": "LDAP://x", "n": 1}`: "url",
 	} {
-		_, err := w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
+		_, err := w.Update(root(t), "books", func(d *domains.Domain) error {
+			d.Config = json.RawMessage(config)
+			return nil
+		})
 		is.Equal(errs.CodeOf(err), errs.Invalid)
-		is.Equal(errs.MessageOf(err), "config.password must be sent again, or null to drop it: config."+name+" may change where it is sent")
+		is.Equal(
+			errs.MessageOf(err),
+			"config.password must be sent again, or null to drop it: config."+name+" may change where it is sent",
+		)
 	}
 	_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "hush-hush")
 	is.NoErr(err) // nothing was written
@@ -88,8 +105,13 @@ func TestSecretsStayWhereTheyWere(t *testing.T) {
 	is.NoErr(err)
 	_, err = w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "hush-hush")
 	is.NoErr(err)
-	for _, config := range []string{`{"url": "ldap://new", "password": "sent again"}`, `{"url": "ldap://newer", "password": null}`} {
-		_, err := w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
+	for _, config := range []string{
+		`{"url": "ldap://new", "password": "sent again"}`, `{"url": "ldap://newer", "password": null}`,
+	} {
+		_, err := w.Update(root(t), "books", func(d *domains.Domain) error {
+			d.Config = json.RawMessage(config)
+			return nil
+		})
 		is.NoErr(err)
 	}
 }
@@ -97,7 +119,10 @@ func TestSecretsStayWhereTheyWere(t *testing.T) {
 func TestSameServer(t *testing.T) {
 	ports := map[string]string{"https": "443", "ldap": "389"}
 	for _, same := range [][]string{
-		{"https://login.example.com", "HTTPS://Login.Example.COM:443/", "https://login.example.com.", " https://login.example.com:443 "},
+		{
+			"https://login.example.com", "HTTPS://Login.Example.COM:443/", "https://login.example.com.",
+			" https://login.example.com:443 ",
+		},
 		{"https://login.example.com/a", "https://login.example.com/a/"},
 		{"ldap://[2001:db8::1]:389", "ldap://[2001:DB8:0::1]"}, {"ldap://192.0.2.1", "ldap://[::ffff:192.0.2.1]/"},
 	} {
@@ -108,7 +133,10 @@ func TestSameServer(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	for _, address := range []string{"https://a", "http://a", "https://a:444", "https://b", "https://a/x", "https://a/X", "https://a/x%2Fy", "https://a/x/y"} {
+	for _, address := range []string{
+		"https://a", "http://a", "https://a:444", "https://b", "https://a/x", "https://a/X", "https://a/x%2Fy",
+		"https://a/x/y",
+	} {
 		form := domains.SameServer(address, ports)
 		if seen[form] {
 			t.Errorf("%s is the same as another one", address)
@@ -117,7 +145,8 @@ func TestSameServer(t *testing.T) {
 	}
 }
 
-// TestUnready: a domain that cannot work yet says why, and so does the refusal of a login there, for the log alone.
+// TestUnready: a domain that cannot work yet says why, and so does the refusal of a login there,
+// for the log alone.
 func TestUnready(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	d := w.add(t, "Books", "paper", `null`)
@@ -125,11 +154,17 @@ func TestUnready(t *testing.T) {
 	_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "jo", "x")
 	is.Equal(errs.MessageOf(err), "Unable to log in")
 	is.True(strings.Contains(err.Error(), "The domain books has no configuration."))
-	d, err = w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = json.RawMessage(`{"url": "ldap://x"}`); return nil })
+	d, err = w.Update(root(t), "books", func(d *domains.Domain) error {
+		d.Config = json.RawMessage(`{"url": "ldap://x"}`)
+		return nil
+	})
 	is.NoErr(err)
 	is.Equal(d.Unready, "")
 	ctx, c := bunx.For(t.Context(), w.db, "acme")
-	_, err = c.Exec(ctx, `UPDATE tc_domains SET config = '{"url": 1}', secrets = NULL WHERE tenant_id = 'acme' AND id = 'books'`)
+	_, err = c.Exec(
+		ctx,
+		`UPDATE tc_domains SET config = '{"url": 1}', secrets = NULL WHERE tenant_id = 'acme' AND id = 'books'`,
+	)
 	is.NoErr(err)
 	d, err = w.Get(root(t), "books")
 	is.NoErr(err)
@@ -156,7 +191,9 @@ func TestPaused(t *testing.T) {
 		d, err := w.Get(root(t), "books")
 		is.NoErr(err)
 		is.Equal(d.Unready, want)
-		for _, config := range []json.RawMessage{nil, []byte(`{"url": "x", "password": "********"}`), []byte(`{"url": "x", "password": "secret"}`)} {
+		for _, config := range []json.RawMessage{
+			nil, []byte(`{"url": "x", "password": "********"}`), []byte(`{"url": "x", "password": "secret"}`),
+		} {
 			steps, err := w.Test(root(t), domains.Trial{ID: "books", Config: config, Username: "user0001"},
 				func(string, string) domains.Endpoints { return domains.Endpoints{} })
 			is.NoErr(err)
@@ -193,16 +230,26 @@ func TestNothingBehindTheMask(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	put := func(config string) error {
 		t.Helper()
-		_, err := w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
+		_, err := w.Update(root(t), "books", func(d *domains.Domain) error {
+			d.Config = json.RawMessage(config)
+			return nil
+		})
 		return err
 	}
 	none := func(err error) {
 		t.Helper()
 		is.Equal(errs.CodeOf(err), errs.Invalid)
-		is.Equal(errs.MessageOf(err), "config.pin is masked, but there is none to keep: send the secret itself, or leave it out")
+		is.Equal(
+			errs.MessageOf(err),
+			"config.pin is masked, but there is none to keep: send the secret itself, or leave it out",
+		)
 	}
 	name := "Books"
-	_, err := w.Create(root(t), domains.Domain{Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "x", "pin": "********"}`)})
+	_, err := w.Create(root(t), domains.Domain{
+		Name:   &name,
+		Type:   "paper",
+		Config: json.RawMessage(`{"url": "x", "pin": "********"}`),
+	})
 	none(err)
 	w.add(t, name, "paper", `{"url": "x", "password": "hush-hush"}`)
 	none(put(`{"url": "x", "password": "********", "pin": "********"}`))
@@ -212,7 +259,8 @@ func TestNothingBehindTheMask(t *testing.T) {
 	none(put(`{"url": "x", "pin": "********"}`))
 }
 
-// TestTooMuchConfigurationSize: lists show all configurations of a tenant, so all together are bounded.
+// TestTooMuchConfigurationSize: lists show all configurations of a tenant, so all together are
+// bounded.
 func TestTooMuchConfigurationSize(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -222,13 +270,19 @@ func TestTooMuchConfigurationSize(t *testing.T) {
 		}
 		put := func(id, config string) error {
 			t.Helper()
-			_, err := w.Update(root(t), id, func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
+			_, err := w.Update(root(t), id, func(d *domains.Domain) error {
+				d.Config = json.RawMessage(config)
+				return nil
+			})
 			return err
 		}
 		tooLarge := func(err error) {
 			t.Helper()
 			is.Equal(errs.CodeOf(err), errs.Invalid)
-			is.True(strings.HasPrefix(errs.MessageOf(err), "config is too large: those of all domains of a tenant together may have 8388608 bytes"))
+			is.True(strings.HasPrefix(
+				errs.MessageOf(err),
+				"config is too large: those of all domains of a tenant together may have 8388608 bytes",
+			))
 		}
 		create := func(name, config string) error {
 			t.Helper()
@@ -244,15 +298,21 @@ func TestTooMuchConfigurationSize(t *testing.T) {
 		is.NoErr(put("empty", of(7)))
 		tooLarge(put("d0", of(511)))
 		tooLarge(put("empty", `{"url": "x", "password": "`+strings.Repeat("x", 20<<10)+`"}`)) // what is sealed counts
-		is.NoErr(w.store.Insert(t.Context(), "acme", domains.Domain{ID: "old", Type: "paper", Config: json.RawMessage(of(511)), CreatedAt: w.clock, UpdatedAt: w.clock}))
+		is.NoErr(w.store.Insert(t.Context(), "acme", domains.Domain{
+			ID:        "old",
+			Type:      "paper",
+			Config:    json.RawMessage(of(511)),
+			CreatedAt: w.clock,
+			UpdatedAt: w.clock,
+		}))
 		tooLarge(put("e0", of(8)))
 		is.NoErr(put("e0", of(7)))                  // what does not grow may stay, also in a tenant that has too much
 		w.addTo(t, "evil", "own", "paper", of(511)) // another tenant has its own
 	})
 }
 
-// TestOneChangeOfConfigurations: nobody adds to a tenant's configurations while somebody else does, so that both together
-// keep to the bound.
+// TestOneChangeOfConfigurations: nobody adds to a tenant's configurations while somebody else does,
+// so that both together keep to the bound.
 func TestOneChangeOfConfigurations(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -323,18 +383,26 @@ func TestBadDomains(t *testing.T) {
 	w.add(t, "Books", "paper", `{"url": "x"}`)
 	long, name := strings.Repeat("x", 256), "Other"
 	for field, d := range map[string]domains.Domain{
-		"name is":            {Type: "paper"},
-		"name must":          {Name: &long, Type: "paper"},
-		"type must be":       {Name: &name, Type: "Paper"},
-		"type must not":      {Name: &name, Type: "local"},
-		"config must":        {Name: &name, Type: "paper", Config: json.RawMessage(`[]`)},
-		"config.url is":      {Name: &name, Type: "paper", Config: json.RawMessage(`{}`)},
-		"config.url must":    {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": 1}`)},
-		"config.pasword is":  {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "x", "pasword": "open"}`)},
-		"config.map.pin is":  {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "x", "map": {"uid": "a", "pin": "open"}}`)},
+		"name is":           {Type: "paper"},
+		"name must":         {Name: &long, Type: "paper"},
+		"type must be":      {Name: &name, Type: "Paper"},
+		"type must not":     {Name: &name, Type: "local"},
+		"config must":       {Name: &name, Type: "paper", Config: json.RawMessage(`[]`)},
+		"config.url is":     {Name: &name, Type: "paper", Config: json.RawMessage(`{}`)},
+		"config.url must":   {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": 1}`)},
+		"config.pasword is": {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "x", "pasword": "open"}`)},
+		"config.map.pin is": {
+			Name:   &name,
+			Type:   "paper",
+			Config: json.RawMessage(`{"url": "x", "map": {"uid": "a", "pin": "open"}}`),
+		},
 		"config.PASSWORD mu": {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "x", "PASSWORD": "open"}`)},
 		"config must be":     {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "\u0000"}`)},
-		"config must have":   {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "` + strings.Repeat("x", 600<<10) + `"}`)},
+		"config must have": {
+			Name:   &name,
+			Type:   "paper",
+			Config: json.RawMessage(`{"url": "` + strings.Repeat("x", 600<<10) + `"}`),
+		},
 	} {
 		_, err := w.Create(root(t), d)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
@@ -349,7 +417,10 @@ func TestBadDomains(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	_, err = w.Update(root(t), "books", func(d *domains.Domain) error { d.Type = "local"; return nil })
 	is.Equal(errs.CodeOf(err), errs.Invalid)
-	_, err = w.Update(root(t), "local", func(d *domains.Domain) error { d.Config = json.RawMessage(`{"a":1}`); return nil })
+	_, err = w.Update(root(t), "local", func(d *domains.Domain) error {
+		d.Config = json.RawMessage(`{"a":1}`)
+		return nil
+	})
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	is.Equal(errs.MessageOf(err), "config.a is not known: the driver local has hidden")
 	is.Equal(errs.CodeOf(w.Delete(root(t), "local")), errs.Invalid)

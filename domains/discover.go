@@ -11,7 +11,8 @@ import (
 // SaveOption changes how Create and Update save a domain.
 type SaveOption int
 
-// Unasked saves a configuration whose provider is not there, such as one that is set up later: it is not asked.
+// Unasked saves a configuration whose provider is not there, such as one that is set up later: it
+// is not asked.
 const Unasked SaveOption = 1
 
 // discover has a provider be asked for what it publishes if a configuration is a changed one.
@@ -34,9 +35,12 @@ func (s *Service) discover(ctx context.Context, d Domain, c change, o []SaveOpti
 	return err
 }
 
-// discoverEdit calls discover for what an edit makes of a domain, and returns the change; the zero change if nobody was asked. keys are
-// those that the domain has then, as none should be made in a transaction.
-func (s *Service) discoverEdit(ctx context.Context, tenant, id string, edit func(*Domain) error, o []SaveOption) (c change, keys string, err error) {
+// discoverEdit calls discover for what an edit makes of a domain, and returns the change; the zero
+// change if nobody was asked. keys are those that the domain has then, as none should be made in a
+// transaction.
+func (s *Service) discoverEdit(
+	ctx context.Context, tenant, id string, edit func(*Domain) error, o []SaveOption,
+) (c change, keys string, err error) {
 	d, err := s.get(ctx, tenant, id)
 	if err != nil {
 		return change{}, "", err
@@ -57,7 +61,8 @@ func (s *Service) discoverEdit(ctx context.Context, tenant, id string, edit func
 	return c, d.SealedKeys, s.discover(ctx, d, c, nil)
 }
 
-// takeTrial takes the place of a superuser who saves a domain or tries one out. Errors: errs.Unavailable.
+// takeTrial takes the place of a superuser who saves a domain or tries one out. Errors:
+// errs.Unavailable.
 func (s *Service) takeTrial(ctx context.Context, tenant string) (leave func(), err error) {
 	leave, err = s.places.trials.Acquire(ctx, 1, tenant)
 	return leave, limiter.Unavailable(err, "Too many domains are saved or tried out at the moment. Try again.")

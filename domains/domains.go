@@ -1,8 +1,9 @@
-// Package domains manages the authentication domains of a tenant: where its people log in, and the directories that its users
-// and teams come from. A Driver implements one type of domain.
+// Package domains manages the authentication domains of a tenant: where its people log in, and the
+// directories that its users and teams come from. A Driver implements one type of domain.
 //
-// httpapi, the root, drivers and hosts import it; internal/store/domains stores its rows. It passes people who log in
-// to principals, and the content of directories to internal/directory/dirsync, which store them as users and teams.
+// httpapi, the root, drivers and hosts import it; internal/store/domains stores its rows. It passes
+// people who log in to principals, and the content of directories to internal/directory/dirsync,
+// which store them as users and teams.
 package domains
 
 import (
@@ -38,16 +39,16 @@ type Domain struct {
 	CreatedAt   time.Time       // UTC, whole microseconds
 	UpdatedAt   time.Time       // UTC, whole microseconds; scans do not change it
 
-	// Unready is the reason why nobody can log in yet, such as a missing configuration, "" for none. Methods of the Service
-	// that return one domain set it; it is not stored.
+	// Unready is the reason why nobody can log in yet, such as a missing configuration, "" for
+	// none. Methods of the Service that return one domain set it; it is not stored.
 	Unready string
 
-	// Sealed is the configuration's secrets, a JSON object, encrypted; "" for none. It is for the Store: the Service neither
-	// returns nor accepts it.
+	// Sealed is the configuration's secrets, a JSON object, encrypted; "" for none. It is for the
+	// Store: the Service neither returns nor accepts it.
 	Sealed string
 
-	// IDs are the attributes of the directory that the ids of users and teams come from. The Service sets
-	// them.
+	// IDs are the attributes of the directory that the ids of users and teams come from. The
+	// Service sets them.
 	IDs IDAttributes
 
 	// SealedKeys are the domain's Keys, encrypted; "" for none. As Sealed, it is for the Store.
@@ -59,7 +60,8 @@ func (d Domain) Version() string {
 	return guard.Version(d.ID, d.Name, d.Description, d.Type, d.CreatedAt, d.UpdatedAt)
 }
 
-// Mask replaces a secret in a configuration that is read. In one that is written, it keeps the stored secret.
+// Mask replaces a secret in a configuration that is read. In one that is written, it keeps the
+// stored secret.
 const Mask = "********"
 
 // The most that a tenant may have, as lists without pages read all of it.
@@ -72,8 +74,8 @@ const (
 type Store interface {
 	// Get fails with errs.NotFound when the tenant has no such domain.
 	Get(ctx context.Context, tenant, id string) (Domain, error)
-	// Page returns a page in the order of q.Sort: name (the default, ignoring case), id, createdAt or updatedAt. Config,
-	// Sealed and SealedKeys are left out.
+	// Page returns a page in the order of q.Sort: name (the default, ignoring case), id, createdAt
+	// or updatedAt. Config, Sealed and SealedKeys are left out.
 	Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[Domain], error)
 	// All returns every domain of a type, "" for all of them, ordered by id.
 	All(ctx context.Context, tenant, driver string) ([]Domain, error)
@@ -81,48 +83,57 @@ type Store interface {
 	Size(ctx context.Context, tenant string) (n, bytes int, err error)
 	// Insert fails with errs.Conflict when the id is taken.
 	Insert(ctx context.Context, tenant string, d Domain) error
-	// Update calls edit with the stored domain and writes the result except for Tenant, ID, ScannedAt and CreatedAt; no other
-	// write to it comes between. An error from edit is returned as is and writes nothing. It fails with errs.NotFound.
+	// Update calls edit with the stored domain and writes the result except for Tenant, ID,
+	// ScannedAt and CreatedAt; no other write to it comes between. An error from edit is returned
+	// as is and writes nothing. It fails with errs.NotFound.
 	Update(ctx context.Context, tenant, id string, edit func(*Domain) error) (Domain, error)
 	// Delete removes a domain with the records of its scan and logins. It fails with errs.NotFound.
 	Delete(ctx context.Context, tenant, id string) error
 
-	// UseLogin records that a login at a provider has been used; the record is kept until a time. It fails with errs.Conflict if
-	// the login was used before, so that of several callers one succeeds, and if the domain no longer exists.
+	// UseLogin records that a login at a provider has been used; the record is kept until a time.
+	// It fails with errs.Conflict if the login was used before, so that of several callers one
+	// succeeds, and if the domain no longer exists.
 	UseLogin(ctx context.Context, tenant, domain, id string, until time.Time) error
 	// LoginUsed reports whether there is a record of a login that has been used.
 	LoginUsed(ctx context.Context, tenant, id string) (bool, error)
-	// Sweep removes the records of logins that are kept until before a time, and returns their number.
+	// Sweep removes the records of logins that are kept until before a time, and returns their
+	// number.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
 
-	// BeginScan records a running scan. It fails with errs.Conflict while another one runs that has been updated since stale, and
-	// if the domain no longer exists. It waits for a transaction that has called LockScan.
+	// BeginScan records a running scan. It fails with errs.Conflict while another one runs that has
+	// been updated since stale, and if the domain no longer exists. It waits for a transaction that
+	// has called LockScan.
 	BeginScan(ctx context.Context, tenant, domain string, run ScanState, stale time.Time) error
-	// LockScan locks the record of a scan until the transaction in ctx ends. It fails with errs.Conflict if another scan has
-	// replaced it.
+	// LockScan locks the record of a scan until the transaction in ctx ends. It fails with
+	// errs.Conflict if another scan has replaced it.
 	LockScan(ctx context.Context, tenant, domain, id string) error
-	// UpdateScan updates the record of the scan run.ID. It does nothing if another scan has replaced it.
+	// UpdateScan updates the record of the scan run.ID. It does nothing if another scan has
+	// replaced it.
 	UpdateScan(ctx context.Context, tenant, domain string, run ScanState) error
 	// LastScan returns the record of the scan that runs or ran last, the zero Run for none.
 	LastScan(ctx context.Context, tenant, domain string) (ScanState, error)
 	// SetScanned sets ScannedAt.
 	SetScanned(ctx context.Context, tenant, domain string, at time.Time) error
-	// SetIDs sets those of IDs that are given and were not set, and returns IDs as they are then. It fails with errs.NotFound.
+	// SetIDs sets those of IDs that are given and were not set, and returns IDs as they are then.
+	// It fails with errs.NotFound.
 	SetIDs(ctx context.Context, tenant, domain string, ids IDAttributes) (IDAttributes, error)
 
-	// LockTenant locks a tenant until the transaction in ctx ends: other callers of LockTenant, in any package, wait. It fails
-	// with errs.NotFound. A transaction that locks other rows, too, calls it first.
+	// LockTenant locks a tenant until the transaction in ctx ends: other callers of LockTenant, in
+	// any package, wait. It fails with errs.NotFound. A transaction that locks other rows, too,
+	// calls it first.
 	LockTenant(ctx context.Context, tenant string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
-	// DryRun runs fn as InTx does and rolls back what it did. On SQLite no writer waits for it, nor it for one. Errors: fn's own; errs.Invalid, before
-	// fn runs, when ctx carries a transaction, which would keep it.
+	// DryRun runs fn as InTx does and rolls back what it did. On SQLite no writer waits for it, nor
+	// it for one. Errors: fn's own; errs.Invalid, before fn runs, when ctx carries a transaction,
+	// which would keep it.
 	DryRun(ctx context.Context, fn func(ctx context.Context) error) error
 	// Count returns how many domains a tenant has.
 	Count(ctx context.Context, tenant string) (int, error)
 }
 
-// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring implements it.
+// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring
+// implements it.
 type Sealer interface {
 	Seal(tenant, table, column, row string, plain []byte) (string, error)
 	Open(tenant, table, column, row, sealed string) ([]byte, error)
@@ -131,44 +142,58 @@ type Sealer interface {
 // Tenants stores each tenant's default domain. tenants.Unchecked implements it.
 type Tenants interface {
 	DefaultDomain(ctx context.Context, tenant string) (string, error)
-	// ForgetDomain makes Local the default domain of a tenant whose default is domain, in the transaction in ctx.
+	// ForgetDomain makes Local the default domain of a tenant whose default is domain, in the
+	// transaction in ctx.
 	ForgetDomain(ctx context.Context, tenant, domain string) error
 }
 
-// Principals logs in and removes the users of domains. principals.Unchecked implements it: see there.
+// Principals logs in and removes the users of domains. principals.Unchecked implements it: see
+// there.
 type Principals interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
-	LoginWith(ctx context.Context, tenant, domain, source, username string, check func(context.Context) (Identity, error)) (principals.User, error)
+	LoginWith(
+		ctx context.Context, tenant, domain, source, username string,
+		check func(context.Context) (Identity, error),
+	) (principals.User, error)
 	Admit(ctx context.Context, tenant, domain, source string, who Identity) (principals.User, error)
-	AdmitAs(ctx context.Context, tenant, domain string, who principals.Account, check func(ctx context.Context, u principals.User) error) (principals.User, error)
+	AdmitAs(
+		ctx context.Context, tenant, domain string, who principals.Account,
+		check func(ctx context.Context, u principals.User) error,
+	) (principals.User, error)
 	Accounts(ctx context.Context, tenant, domain, username string) (bool, error)
 	DomainContent(ctx context.Context, tenant string) (map[string]principals.DomainCounts, error)
 	RemoveDomain(ctx context.Context, tenant, domain, to string) error
 }
 
-// Directories updates the users and teams of a domain to the state of its directory. *dirsync.Service implements it: see there.
+// Directories updates the users and teams of a domain to the state of its directory.
+// *dirsync.Service implements it: see there.
 type Directories interface {
 	Sync(ctx context.Context, tenant, domain string, all Snapshot, o SyncOptions) (Report, error)
-	SyncPerson(ctx context.Context, tenant, domain, username string, groups []string, o PersonOptions) (warnings []string, err error)
+	SyncPerson(
+		ctx context.Context, tenant, domain, username string, groups []string, o PersonOptions,
+	) (warnings []string, err error)
 	UnknownTeams(ctx context.Context, tenant string, teams []string) (unknown []string, err error)
 }
 
-// Options configure a Service. Store, Principals, Directories, Tenants, Keys and Drivers are required.
+// Options configure a Service. Store, Principals, Directories, Tenants, Keys and Drivers are
+// required.
 type Options struct {
 	Store       Store
 	Principals  Principals
 	Directories Directories
 	Tenants     Tenants
 	Keys        Sealer
-	Drivers     []Driver         // in the order in which they are listed, each with its own id
-	Queue       Queue            // of scans by schedule; nil: no domain can have one
-	Log         *slog.Logger     // receives what a login could not do with a person's groups (info); default slog.Default
-	Now         func() time.Time // default time.Now
-	NewID       func() string    // of a scan; default UUIDv7
+	Drivers     []Driver // in the order in which they are listed, each with its own id
+	Queue       Queue    // of scans by schedule; nil: no domain can have one
+	// receives what a login could not do with a person's groups (info); default slog.Default
+	Log   *slog.Logger
+	Now   func() time.Time // default time.Now
+	NewID func() string    // of a scan; default UUIDv7
 	// NewSecret makes the random part of a login's state; default 12 random bytes in base64url.
 	NewSecret func() string
-	// Changes returns how often this process has changed a tenant's settings or domains: the number grows when their stores commit. What
-	// Ways returns is kept in memory for up to a second while it stays the same. Default nil: it is read each time.
+	// Changes returns how often this process has changed a tenant's settings or domains: the number
+	// grows when their stores commit. What Ways returns is kept in memory for up to a second while
+	// it stays the same. Default nil: it is read each time.
 	Changes func(tenant string) uint64
 	// Observer is told of each scan; nil: nobody is.
 	Observer entity.Observer
@@ -218,7 +243,8 @@ func New(o Options) (*Service, error) {
 		o.NewSecret = newSecret
 	}
 	s := &Service{
-		o: o, drivers: o.Drivers, running: map[place]*scanning{}, slow: map[string]bool{}, warned: map[warning]time.Time{}, places: newPlaces(),
+		o: o, drivers: o.Drivers, running: map[place]*scanning{},
+		slow: map[string]bool{}, warned: map[warning]time.Time{}, places: newPlaces(),
 		limits: limits{wait: maxWait, check: maxCheck, refusal: MinRefusal, read: maxRead, beat: beat, slow: slowRead},
 		realms: realms{opened: map[place]opened{}}, ways: cache.New[[]Way](o.Changes),
 	}

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Hurry shortens how long a login waits for its place and for a directory, and how long a scan may read and is silent.
+// Hurry shortens how long a login waits for its place and for a directory, and how long a scan may
+// read and is silent.
 func (s *Service) Hurry(wait, check, read, beat time.Duration) {
 	s.limits.wait, s.limits.check, s.limits.read, s.limits.beat = wait, check, read, beat
 }
@@ -55,7 +56,8 @@ func (one *Scanning) Beat(ctx context.Context) error {
 // End ends it.
 func (one *Scanning) End(ctx context.Context) { one.end(ctx, "", nil) }
 
-// KeepRealms keeps realms, each twice, whose settings have so many bytes, and returns how many are kept then, and their bytes.
+// KeepRealms keeps realms, each twice, whose settings have so many bytes, and returns how many are
+// kept then, and their bytes.
 func KeepRealms(n, bytes int) (kept, all int) {
 	r := realms{opened: map[place]opened{}}
 	for i := range 2 * n {

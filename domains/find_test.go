@@ -20,7 +20,9 @@ func TestKnows(t *testing.T) {
 	w.add(t, "Gate", "gate", `{}`)
 	w.stock(2)
 	w.paper.long = map[string]string{"one@example.com": "user0001"}
-	w.paper.all = append(w.paper.all, domains.Entry{Person: &domains.Identity{ID: "off", Username: "off", Disabled: true}})
+	w.paper.all = append(w.paper.all, domains.Entry{
+		Person: &domains.Identity{ID: "off", Username: "off", Disabled: true},
+	})
 	knows := func(domain, username, sourceID string) error {
 		return w.Unchecked().Knows(t.Context(), "acme", domain, username, sourceID)
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// silentServer returns the address of a server that takes connections and never says anything, and the most connections that
-// were open at once so far.
+// silentServer returns the address of a server that takes connections and never says anything, and
+// the most connections that were open at once so far.
 func silentServer(t *testing.T) (address string, most func() int) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,8 +59,8 @@ func silentServer(t *testing.T) (address string, most func() int) {
 	}
 }
 
-// TestHangingDirectory: many logins at a directory that does not answer hold up nobody else, and none of them waits for
-// long, whatever the configuration says.
+// TestHangingDirectory: many logins at a directory that does not answer hold up nobody else, and
+// none of them waits for long, whatever the configuration says.
 func TestHangingDirectory(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.Hurry(time.Second, 3*time.Second, time.Minute, time.Minute)
@@ -100,7 +100,8 @@ func TestHangingDirectory(t *testing.T) {
 	is.True(err != nil && time.Since(begun) < 20*time.Second) // who hangs up does not wait
 }
 
-// TestOneTenantHangs: the directories of a tenant, however many hang, take no places from another tenant.
+// TestOneTenantHangs: the directories of a tenant, however many hang, take no places from another
+// tenant.
 func TestOneTenantHangs(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.Hurry(50*time.Millisecond, time.Minute, time.Minute, time.Minute)
@@ -129,7 +130,8 @@ func TestOneTenantHangs(t *testing.T) {
 	is.Equal(w.Waiting(), 0)
 }
 
-// TestDomainIsFairToNetworks: however many from one network wait at a domain whose directory hangs, one from another network is next.
+// TestDomainIsFairToNetworks: however many from one network wait at a domain whose directory hangs,
+// one from another network is next.
 func TestDomainIsFairToNetworks(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	from := func(address string) context.Context {
@@ -169,8 +171,8 @@ func TestDomainIsFairToNetworks(t *testing.T) {
 	is.Equal(w.Waiting(), 0)
 }
 
-// TestLockedAndAway: who is locked here is told the same as everybody else, after the same time, also when the directory is
-// slow or away; it is not asked for them.
+// TestLockedAndAway: who is locked here is told the same as everybody else, after the same time,
+// also when the directory is slow or away; it is not asked for them.
 func TestLockedAndAway(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)

@@ -12,8 +12,8 @@ import (
 // people and groups would be new ones with ids of another attribute.
 type IDAttributes struct{ People, Groups string }
 
-// IDDriver is a Driver of directories whose entries may have several attributes with an id, of which
-// the account that reads sees more or fewer from one day to the next.
+// IDDriver is a Driver of directories whose entries may have several attributes with an id, of
+// which the account that reads sees more or fewer from one day to the next.
 type IDDriver interface {
 	Driver
 	// OpenWithIDs is as Open, with ids that come from the given attributes alone. It returns
@@ -58,7 +58,9 @@ func (s *Service) setIDs(ctx context.Context, d Domain, ids IDAttributes) error 
 
 // fits returns errs.Upstream if the attributes that are known of a domain are others.
 func (ids IDAttributes) fits(domain string, now IDAttributes) error {
-	for _, one := range []struct{ of, known, now string }{{"users", ids.People, now.People}, {"teams", ids.Groups, now.Groups}} {
+	for _, one := range []struct{ of, known, now string }{
+		{"users", ids.People, now.People}, {"teams", ids.Groups, now.Groups},
+	} {
 		if one.known != "" && one.now != "" && one.known != one.now {
 			return errs.New(errs.Upstream, "The ids of the %s of the domain %s come from %s, and the directory shows %s: the same entries would be new ones. "+
 				"Let the account that reads see %s, too.", one.of, domain, one.known, one.now, one.known)

@@ -34,7 +34,8 @@ func twoIDs(t *testing.T, seer string, rules ...string) (*slapd.Server, *slapd.T
 
 func idConfig(s *slapd.Server, changed map[string]any) json.RawMessage {
 	all := map[string]any{
-		"userFilter": "(objectClass=user)", "groupFilter": "(objectClass=group)", "attributes": map[string]any{"username": "sAMAccountName"},
+		"userFilter":  "(objectClass=user)",
+		"groupFilter": "(objectClass=group)", "attributes": map[string]any{"username": "sAMAccountName"},
 	}
 	for name, value := range changed {
 		all[name] = value
@@ -108,19 +109,27 @@ func TestIDsStay(t *testing.T) {
 
 				// The reader sees less.
 				is.NoErr(s.Set(seers, "member", slapd.BaseDN))
-				names(t, scan(domains.ScanOptions{}), errs.Upstream, "entryUUID", "only objectGUID", "may read entryUUID")
+				names(
+					t, scan(domains.ScanOptions{}), errs.Upstream, "entryUUID", "only objectGUID",
+					"may read entryUUID",
+				)
 				names(t, scan(domains.ScanOptions{DryRun: true}), errs.Upstream, "entryUUID", "only objectGUID")
 				is.Equal(errs.CodeOf(login("jo")), errs.Upstream)
 				step, err := w.test(t, domains.Trial{ID: "dir"})
 				is.NoErr(err)
 				is.True(!step.OK && step.Name == "person")
-				is.True(strings.Contains(step.Message, "no usable entryUUID") && strings.Contains(step.Message, "only objectGUID"))
+				is.True(strings.Contains(step.Message, "no usable entryUUID") &&
+					strings.Contains(step.Message, "only objectGUID"))
 				other := idConfig(s, map[string]any{"idAttribute": "objectGUID"})
-				names(t, w.configure(t, "dir", other), errs.Invalid, "config.idAttribute must be entryUUID", "objectGUID", "sourceId")
+				names(
+					t, w.configure(t, "dir", other), errs.Invalid, "config.idAttribute must be entryUUID",
+					"objectGUID", "sourceId",
+				)
 				_, err = w.test(t, domains.Trial{ID: "dir", Config: other})
 				names(t, err, errs.Invalid, "config.idAttribute must be entryUUID", "objectGUID")
 				is.NoErr(w.configure(t, "dir", idConfig(s, map[string]any{"idAttribute": "ENTRYUUID"}))) // the same one
-				is.NoErr(w.configure(t, "dir", idConfig(s, map[string]any{"pageSize": 7})))              // no matter of ids
+				// no matter of ids
+				is.NoErr(w.configure(t, "dir", idConfig(s, map[string]any{"pageSize": 7})))
 				is.Equal(*w.user(t, "jo").SourceID, before)
 
 				// It sees everything again.
@@ -146,7 +155,8 @@ func TestIDsStay(t *testing.T) {
 	})
 }
 
-// TestMoreIDs: an attribute that the reader sees later, and that comes first by default, changes no id.
+// TestMoreIDs: an attribute that the reader sees later, and that comes first by default, changes no
+// id.
 func TestMoreIDs(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -168,7 +178,10 @@ func TestMoreIDs(t *testing.T) {
 			is.NoErr(err)
 			is.True(step.OK)
 		}
-		names(t, w.configure(t, "dir", idConfig(s, map[string]any{"idAttribute": "entryUUID"})), errs.Invalid, "must be objectGUID", "entryUUID")
+		names(
+			t, w.configure(t, "dir", idConfig(s, map[string]any{"idAttribute": "entryUUID"})), errs.Invalid,
+			"must be objectGUID", "entryUUID",
+		)
 	})
 }
 

@@ -15,16 +15,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// KeyedDriver is a Driver whose realms sign what they send, or decrypt what they get, with key pairs of their domain. The Service
-// makes the keys when a domain is saved, and keeps them sealed.
+// KeyedDriver is a Driver whose realms sign what they send, or decrypt what they get, with key
+// pairs of their domain. The Service makes the keys when a domain is saved, and keeps them sealed.
 type KeyedDriver interface {
 	Driver
-	// OpenWithKeys is as Open, with the keys of the domain. A domain that was last saved before its driver wanted keys has none yet.
+	// OpenWithKeys is as Open, with the keys of the domain. A domain that was last saved before its
+	// driver wanted keys has none yet.
 	OpenWithKeys(config json.RawMessage, keys Keys) (Realm, error)
 }
 
-// Keys are the key pairs of a domain. Two calls of Service.RollKeys take the place of a key: the first one makes Next, which the
-// provider learns of, and the second one makes it Current.
+// Keys are the key pairs of a domain. Two calls of Service.RollKeys take the place of a key: the
+// first one makes Next, which the provider learns of, and the second one makes it Current.
 type Keys struct {
 	Current  *KeyPair // signs, and decrypts; nil: there are no keys yet
 	Next     *KeyPair // is published, and decrypts; nil for none
@@ -51,8 +52,8 @@ type KeyPair struct {
 // The column that the keys of domains are sealed for; the row is the domain's id.
 const keysColumn = "keys_sealed"
 
-// How keys are made: as large as those of the providers themselves, with certificates that outlast them, as these stop a login when
-// they end.
+// How keys are made: as large as those of the providers themselves, with certificates that outlast
+// them, as these stop a login when they end.
 const (
 	keyBits  = 2048
 	keyYears = 10
@@ -95,7 +96,8 @@ func (p *sealedPair) pair() (*KeyPair, error) {
 	return &KeyPair{own, certificate}, err
 }
 
-// newKeyPair makes a key for a domain. It takes a tenth of a second or more: call it in no transaction.
+// newKeyPair makes a key for a domain. It takes a tenth of a second or more: call it in no
+// transaction.
 func (s *Service) newKeyPair(d Domain) (*KeyPair, error) {
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
@@ -108,8 +110,9 @@ func (s *Service) newKeyPair(d Domain) (*KeyPair, error) {
 	template := &x509.Certificate{
 		SerialNumber: new(big.Int).SetBytes(serial[:]),
 		Subject:      pkix.Name{CommonName: clip(d.ID), Organization: []string{clip(d.Tenant)}},
-		NotBefore:    now.Add(-time.Hour).Truncate(time.Second), NotAfter: now.AddDate(keyYears, 0, 0).Truncate(time.Second),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+		NotBefore:    now.Add(-time.Hour).Truncate(time.Second),
+		NotAfter:     now.AddDate(keyYears, 0, 0).Truncate(time.Second),
+		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -135,7 +138,11 @@ func (s *Service) keys(d Domain) (k Keys, err error) {
 	if err := json.Unmarshal(plain, &stored); err != nil {
 		return k, err
 	}
-	for from, to := range map[*sealedPair]**KeyPair{stored.Current: &k.Current, stored.Next: &k.Next, stored.Previous: &k.Previous} {
+	for from, to := range map[*sealedPair]**KeyPair{
+		stored.Current:  &k.Current,
+		stored.Next:     &k.Next,
+		stored.Previous: &k.Previous,
+	} {
 		if from == nil {
 			continue
 		}
@@ -150,7 +157,11 @@ func (s *Service) keys(d Domain) (k Keys, err error) {
 func (s *Service) sealKeys(d Domain, k Keys) (string, error) {
 	var stored sealedKeys
 	var err error
-	for to, from := range map[**sealedPair]*KeyPair{&stored.Current: k.Current, &stored.Next: k.Next, &stored.Previous: k.Previous} {
+	for to, from := range map[**sealedPair]*KeyPair{
+		&stored.Current:  k.Current,
+		&stored.Next:     k.Next,
+		&stored.Previous: k.Previous,
+	} {
 		if *to, err = from.sealed(); err != nil {
 			return "", err
 		}
@@ -162,8 +173,9 @@ func (s *Service) sealKeys(d Domain, k Keys) (string, error) {
 	return s.o.Keys.Seal(d.Tenant, secretsTable, keysColumn, d.ID, plain)
 }
 
-// setKeys sets the keys of a domain that is saved: it keeps those that the domain has, generates missing ones for a KeyedDriver, and removes
-// those that another driver does not use. It opens the configuration of c with new keys. made are sealed keys to use as the new ones, "" for none.
+// setKeys sets the keys of a domain that is saved: it keeps those that the domain has, generates
+// missing ones for a KeyedDriver, and removes those that another driver does not use. It opens the
+// configuration of c with new keys. made are sealed keys to use as the new ones, "" for none.
 func (s *Service) setKeys(d *Domain, c *change, driver Driver, made string) error {
 	if !isKeyed(driver) {
 		d.SealedKeys = ""
@@ -224,7 +236,8 @@ func (k Keys) infos() []KeyInfo {
 	return all
 }
 
-// DomainKeys returns what is public of a domain's keys to a superuser: none before the domain is saved with a driver that wants some.
+// DomainKeys returns what is public of a domain's keys to a superuser: none before the domain is
+// saved with a driver that wants some.
 // Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) DomainKeys(ctx context.Context, id string) ([]KeyInfo, error) {
 	a, err := actor.Allowed(ctx, actor.SuperuserRead)
@@ -239,10 +252,12 @@ func (s *Service) DomainKeys(ctx context.Context, id string) ([]KeyInfo, error) 
 	return k.infos(), err
 }
 
-// RollKeys takes one step to another key of a domain, and returns the keys as DomainKeys does. It needs a superuser. The first call
-// adds the next key, which the provider has to learn of; the second one makes it the current one, and keeps the one before for what is
-// still encrypted for it. A domain without keys gets its first one.
-// Errors: errs.Forbidden; errs.NotFound; errs.Invalid for a driver that wants no keys; errs.Conflict if somebody else changes the keys.
+// RollKeys takes one step to another key of a domain, and returns the keys as DomainKeys does. It
+// needs a superuser. The first call adds the next key, which the provider has to learn of; the
+// second one makes it the current one, and keeps the one before for what is still encrypted for it.
+// A domain without keys gets its first one.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid for a driver that wants no keys;
+// errs.Conflict if somebody else changes the keys.
 func (s *Service) RollKeys(ctx context.Context, id string) ([]KeyInfo, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {

@@ -48,7 +48,10 @@ func TestKeys(t *testing.T) {
 		is.Equal(d.SealedKeys, "")
 		first := got.Current
 		is.True(first != nil && got.Next == nil && got.Previous == nil)
-		is.NoErr(first.Certificate.CheckSignature(first.Certificate.SignatureAlgorithm, first.Certificate.RawTBSCertificate, first.Certificate.Signature))
+		is.NoErr(first.Certificate.CheckSignature(
+			first.Certificate.SignatureAlgorithm, first.Certificate.RawTBSCertificate,
+			first.Certificate.Signature,
+		))
 		is.Equal(first.Certificate.Subject.CommonName, "entry")
 
 		use := func(all []domains.KeyInfo) (uses string) {
@@ -85,7 +88,8 @@ func TestKeys(t *testing.T) {
 		is.Equal(uses, "current previous ")
 		is.True(k.Previous.Key.Equal(second.Key))
 
-		// Edits keep them, also those that save the same; another service over the database opens them.
+		// Edits keep them, also those that save the same; another service over the database opens
+		// them.
 		before := k.Current.Key
 		for _, config := range []string{`{"url": "https://a"}`, `{"url": "https://b"}`} {
 			_, err := w.Update(root(t), "entry", func(d *domains.Domain) error {
@@ -102,7 +106,9 @@ func TestKeys(t *testing.T) {
 		// What is stored is sealed for its place.
 		var stored []string
 		ctx, c := bunx.For(t.Context(), w.db, "acme")
-		is.NoErr(c.NewRaw(`SELECT keys_sealed FROM tc_domains WHERE tenant_id = 'acme' AND keys_sealed IS NOT NULL`).Scan(ctx, &stored))
+		is.NoErr(
+			c.NewRaw(`SELECT keys_sealed FROM tc_domains WHERE tenant_id = 'acme' AND keys_sealed IS NOT NULL`).Scan(ctx, &stored),
+		)
 		is.Equal(len(stored), 1)
 		is.True(strings.HasPrefix(stored[0], "v1."))
 
@@ -121,8 +127,12 @@ func TestKeys(t *testing.T) {
 		retype("signer")
 		is.True(got.Current != nil && !got.Current.Key.Equal(before))
 
-		// A domain that was saved before there were keys has none until it is saved, or its keys are rolled.
-		_, err = w.store.Update(t.Context(), "acme", "entry", func(d *domains.Domain) error { d.SealedKeys = ""; return nil })
+		// A domain that was saved before there were keys has none until it is saved, or its keys
+		// are rolled.
+		_, err = w.store.Update(t.Context(), "acme", "entry", func(d *domains.Domain) error {
+			d.SealedKeys = ""
+			return nil
+		})
 		is.NoErr(err)
 		got = domains.Keys{Current: first}
 		_, err = w.Get(root(t), "entry")
@@ -136,7 +146,11 @@ func TestKeys(t *testing.T) {
 			tenant, user string
 			super        bool
 			want         errs.Code
-		}{"entry": {"acme", "jo", false, errs.Forbidden}, "none": {"acme", "root", true, errs.NotFound}, "local": {"acme", "root", true, errs.Invalid}} {
+		}{
+			"entry": {"acme", "jo", false, errs.Forbidden},
+			"none":  {"acme", "root", true, errs.NotFound},
+			"local": {"acme", "root", true, errs.Invalid},
+		} {
 			_, err := w.RollKeys(as(t, ctx.tenant, ctx.user, ctx.super), id)
 			is.Equal(errs.CodeOf(err), ctx.want)
 		}
@@ -147,7 +161,8 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestKeysRolledAtOnce: of two who roll at once, one succeeds, or both do one after the other; no key is lost without a word.
+// TestKeysRolledAtOnce: of two who roll at once, one succeeds, or both do one after the other; no
+// key is lost without a word.
 func TestKeysRolledAtOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)

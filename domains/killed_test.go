@@ -26,7 +26,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// killedNode is the environment variable of a process that scans until it is killed. It has a node as JSON.
+// killedNode is the environment variable of a process that scans until it is killed. It has a node
+// as JSON.
 const killedNode = "DOMAINS_TEST_NODE"
 
 // node is a process that scans by schedule.
@@ -37,8 +38,8 @@ type node struct {
 	At  string    // where it stops, and waits to be killed
 }
 
-// TestKilledWhileScanning: a node that scans by schedule is killed. Wherever that is, nothing is half written, and another node scans the domain when
-// the first one counts as gone.
+// TestKilledWhileScanning: a node that scans by schedule is killed. Wherever that is, nothing is
+// half written, and another node scans the domain when the first one counts as gone.
 func TestKilledWhileScanning(t *testing.T) {
 	if n := (node{}); os.Getenv(killedNode) != "" {
 		is.New(t).NoErr(json.Unmarshal([]byte(os.Getenv(killedNode)), &n))
@@ -124,7 +125,8 @@ func TestKilledWhileScanning(t *testing.T) {
 	}
 }
 
-// day has the directory be that of a day: each day a person leaves, ten people come, others have other names, and there is another group, of all.
+// day has the directory be that of a day: each day a person leaves, ten people come, others have
+// other names, and there is another group, of all.
 func (w *world) day(n int) {
 	w.paper.all = nil
 	var all []string
@@ -136,7 +138,9 @@ func (w *world) day(n int) {
 		w.paper.all, all = append(w.paper.all, p), append(all, p.Person.ID)
 	}
 	for i := range n + 1 {
-		w.paper.all = append(w.paper.all, domains.Entry{Group: &domains.Group{ID: fmt.Sprint("g", i), Name: fmt.Sprint("Readers ", i), Members: all}})
+		w.paper.all = append(w.paper.all, domains.Entry{
+			Group: &domains.Group{ID: fmt.Sprint("g", i), Name: fmt.Sprint("Readers ", i), Members: all},
+		})
 	}
 }
 
@@ -170,7 +174,11 @@ func nodeWorld(t *testing.T, url string, at time.Time) (w *world, now func() tim
 // work does jobs until something is so.
 func (w *world) work(t *testing.T, now func() time.Time, so func() bool) {
 	t.Helper()
-	jobs := queue.New(queue.Options{Store: queuestore.New(w.db), Now: now, Node: queue.Node{Poll: 20 * time.Millisecond}})
+	jobs := queue.New(queue.Options{
+		Store: queuestore.New(w.db),
+		Now:   now,
+		Node:  queue.Node{Poll: 20 * time.Millisecond},
+	})
 	is.New(t).NoErr(jobs.Add(w.Unchecked().Workers()...))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -230,11 +238,16 @@ func (n node) scan(t *testing.T) {
 		select {}
 	}
 	w, now := nodeWorld(t, n.URL, n.Now)
-	jobs := queue.New(queue.Options{Store: queuestore.New(w.db), Now: now, Node: queue.Node{Poll: 20 * time.Millisecond}})
+	jobs := queue.New(queue.Options{
+		Store: queuestore.New(w.db),
+		Now:   now,
+		Node:  queue.Node{Poll: 20 * time.Millisecond},
+	})
 	written, committed := false, false
 	w.db = dbtest.Watched(t, w.db, func(statement string) { // by the scan alone
 		switch members := strings.Contains(statement, "INSERT INTO tc_memberships"); {
-		case members && n.At == "writing", written && statement == "COMMIT" && n.At == "committing", committed && n.At == "written":
+		case members && n.At == "writing", written && statement == "COMMIT" && n.At == "committing",
+			committed && n.At == "written":
 			stop()
 		default:
 			committed = written && statement == "COMMIT"

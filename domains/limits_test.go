@@ -99,7 +99,8 @@ func (w *world) addTenant(t *testing.T, tenant string) {
 	}))
 }
 
-// TestTwoScansAtOnce: a third one would have a third directory in memory, and no tenant has both places.
+// TestTwoScansAtOnce: a third one would have a third directory in memory, and no tenant has both
+// places.
 func TestTwoScansAtOnce(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.addThird(t)
@@ -138,7 +139,8 @@ func TestTwoScansAtOnce(t *testing.T) {
 	}
 }
 
-// TestTakenOver: a scan that counted as dead, as the machine slept, goes on and ends beside the one that has taken its place.
+// TestTakenOver: a scan that counted as dead, as the machine slept, goes on and ends beside the one
+// that has taken its place.
 func TestTakenOver(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.add(t, "Books", "paper", `{"url": "x"}`)
@@ -178,14 +180,17 @@ type brokenStore struct {
 	then func(context.Context) error
 }
 
-func (s brokenStore) BeginScan(ctx context.Context, tenant, domain string, run domains.ScanState, stale time.Time) error {
+func (s brokenStore) BeginScan(
+	ctx context.Context, tenant, domain string, run domains.ScanState, stale time.Time,
+) error {
 	if err := s.Store.BeginScan(ctx, tenant, domain, run, stale); err != nil {
 		return err
 	}
 	return s.then(ctx)
 }
 
-// TestBrokenBegin: a scan that may have been noted, though it cannot begin, does not keep others from their own.
+// TestBrokenBegin: a scan that may have been noted, though it cannot begin, does not keep others
+// from their own.
 func TestBrokenBegin(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -219,7 +224,8 @@ func TestBrokenBegin(t *testing.T) {
 	})
 }
 
-// TestScanOfSeveral: while one domain is read, those that wait are heard of too; and when one fails, the others say so.
+// TestScanOfSeveral: while one domain is read, those that wait are heard of too; and when one
+// fails, the others say so.
 func TestScanOfSeveral(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -284,15 +290,17 @@ type tellingStore struct {
 	asked, noted chan struct{}
 }
 
-func (s tellingStore) BeginScan(ctx context.Context, tenant, domain string, run domains.ScanState, stale time.Time) error {
+func (s tellingStore) BeginScan(
+	ctx context.Context, tenant, domain string, run domains.ScanState, stale time.Time,
+) error {
 	close(s.asked)
 	err := s.Store.BeginScan(ctx, tenant, domain, run, stale)
 	close(s.noted)
 	return err
 }
 
-// TestDeleteMeetsScan: a scan that begins while its domain is being deleted neither stops the delete nor is stopped by it
-// in a deadlock.
+// TestDeleteMeetsScan: a scan that begins while its domain is being deleted neither stops the
+// delete nor is stopped by it in a deadlock.
 func TestDeleteMeetsScan(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)

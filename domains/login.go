@@ -20,8 +20,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// pending is a login in progress at a provider. It is kept in a cookie of its browser, sealed for its state, so that nothing is
-// stored for callers who have not logged in.
+// pending is a login in progress at a provider. It is kept in a cookie of its browser, sealed for
+// its state, so that nothing is stored for callers who have not logged in.
 type pending struct {
 	Domain   string    `json:"d"`
 	Memory   []byte    `json:"m"` // what the driver wants to know again
@@ -32,7 +32,8 @@ type pending struct {
 
 func (p pending) back() Return { return Return{To: p.ReturnTo, Errors: p.Errors} }
 
-// The table and column that a pending login is sealed for; the row is the state's hash. There is no such table.
+// The table and column that a pending login is sealed for; the row is the state's hash. There is no
+// such table.
 const (
 	pendingTable  = "cookie"
 	pendingColumn = "login"
@@ -44,7 +45,8 @@ const maxPending = 3800
 // loginTimeout is how long a login at a provider may take.
 const loginTimeout = 10 * time.Minute
 
-// kept is how long the record of a used login is stored after loginTimeout: longer than a statement may wait.
+// kept is how long the record of a used login is stored after loginTimeout: longer than a statement
+// may wait.
 const kept = time.Minute
 
 func newSecret() string {
@@ -72,16 +74,20 @@ const (
 	MinRefusal = 150 * time.Millisecond
 )
 
-// Authenticate checks a name and a password, for sessions: with principals for the domain local, and with the
-// domain's directory for others. The first login creates the user.
+// Authenticate checks a name and a password, for sessions: with principals for the domain local,
+// and with the domain's directory for others. The first login creates the user.
 //
-// A directory has 15 seconds to answer, whatever the configuration, and serves at most 8 logins of a domain and 12 of a tenant
-// at once. Every refusal takes 150 milliseconds at least, so that its duration does not reveal whether the domain or user
-// exists. For a user who is locked or disabled here the directory is not asked, so that attempts do not lock the person there.
+// A directory has 15 seconds to answer, whatever the configuration, and serves at most 8 logins of
+// a domain and 12 of a tenant at once. Every refusal takes 150 milliseconds at least, so that its
+// duration does not reveal whether the domain or user exists. For a user who is locked or disabled
+// here the directory is not asked, so that attempts do not lock the person there.
 //
-// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream if the directory cannot be
-// reached; errs.Unavailable after 30 seconds if too many other logins use it. An empty password is never sent to a directory.
-func (u Unchecked) Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error) {
+// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream if the
+// directory cannot be reached; errs.Unavailable after 30 seconds if too many other logins use it.
+// An empty password is never sent to a directory.
+func (u Unchecked) Authenticate(
+	ctx context.Context, tenant, domain, username, password string,
+) (principals.User, error) {
 	admitted := time.Now()
 	user, err := u.s.authenticate(ctx, tenant, domain, username, password, &admitted)
 	if errs.CodeOf(err) == errs.Unauthenticated {
@@ -95,7 +101,9 @@ func (u Unchecked) Authenticate(ctx context.Context, tenant, domain, username, p
 	return user, err
 }
 
-func (s *Service) authenticate(ctx context.Context, tenant, domain, username, password string, admitted *time.Time) (principals.User, error) {
+func (s *Service) authenticate(
+	ctx context.Context, tenant, domain, username, password string, admitted *time.Time,
+) (principals.User, error) {
 	if domain == Local {
 		return s.o.Principals.Authenticate(ctx, tenant, domain, username, password)
 	}
@@ -105,8 +113,8 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	if username == "" || password == "" || !plain(username) || !escapes.Storable(password) {
 		return principals.User{}, refusal(errors.New("the name or the password is empty, or not a text"))
 	}
-	// The place is held to the end: a thousand first logins at once also wait for each other in the database, and must not take
-	// every connection meanwhile.
+	// The place is held to the end: a thousand first logins at once also wait for each other in the
+	// database, and must not take every connection meanwhile.
 	leave, err := s.takePlace(ctx, place{tenant, domain})
 	if err != nil {
 		return principals.User{}, err
@@ -119,7 +127,8 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	}
 	asked, account := false, username
 	if names, ok := login.(AccountNames); ok {
-		account = cmp.Or(names.Account(username), username) // failures count against one user, whatever form of the name was typed
+		// failures count against one user, whatever form of the name was typed
+		account = cmp.Or(names.Account(username), username)
 	}
 	u, err := s.o.Principals.LoginWith(ctx, tenant, domain, d.Type, account, func(ctx context.Context) (Identity, error) {
 		asked = true
@@ -130,7 +139,8 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 		return who, err
 	})
 	if !asked && errs.CodeOf(err) == errs.Unauthenticated {
-		if _, failed := s.check(ctx, login, rand.Text(), rand.Text()); failed != nil && errs.CodeOf(failed) != errs.Unauthenticated {
+		if _, failed := s.check(ctx, login, rand.Text(), rand.Text()); failed != nil &&
+			errs.CodeOf(failed) != errs.Unauthenticated {
 			err = failed
 		}
 	}
@@ -173,7 +183,10 @@ func hidden(err error) error {
 	case errs.Unauthenticated:
 		return refusal(err)
 	case errs.Upstream:
-		return errs.Wrap(errs.Upstream, err, "The directory or provider of this domain cannot be asked at the moment. Try again.")
+		return errs.Wrap(
+			errs.Upstream, err,
+			"The directory or provider of this domain cannot be asked at the moment. Try again.",
+		)
 	}
 	return err
 }
@@ -187,7 +200,8 @@ type Started struct {
 	Ends     time.Time
 }
 
-// errNoSSO returns the error for every tenant and domain without a redirect login. The reason is logged.
+// errNoSSO returns the error for every tenant and domain without a redirect login. The reason is
+// logged.
 func errNoSSO(why error) error {
 	return errs.Wrap(errs.NotFound, why, "There is no single sign-on here.")
 }
@@ -221,8 +235,8 @@ type Return struct {
 	Errors bool   // also after a login that failed
 }
 
-// Begin starts a login at a domain's provider. Errors: errs.NotFound, the same for every reason; errs.Invalid for a back.To that is no path, and for one that is
-// too long; errs.Upstream.
+// Begin starts a login at a domain's provider. Errors: errs.NotFound, the same for every reason;
+// errs.Invalid for a back.To that is no path, and for one that is too long; errs.Upstream.
 func (u Unchecked) Begin(ctx context.Context, tenant, domain string, at Endpoints, back Return) (Started, error) {
 	if !IsPath(back.To) {
 		return Started{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
@@ -276,13 +290,15 @@ func IsPath(s string) bool {
 		s[0] == '/' && !strings.HasPrefix(s, "//") && !strings.Contains(s, `\`)
 }
 
-// newState returns the state of a login: when it began, so that one that comes back too late can be told from one whose browser has lost its cookie, and a
-// secret. The time is believed for that alone.
+// newState returns the state of a login: when it began, so that one that comes back too late can be
+// told from one whose browser has lost its cookie, and a secret. The time is believed for that
+// alone.
 func newState(at time.Time, secret string) string {
 	return strconv.FormatInt(at.Unix(), 36) + "." + secret
 }
 
-// begunAt returns when the login of a state began. It reports false for one that is not of newState.
+// begunAt returns when the login of a state began. It reports false for one that is not of
+// newState.
 func begunAt(state string) (at time.Time, ok bool) {
 	when, secret, found := strings.Cut(state, ".")
 	seconds, err := strconv.ParseInt(when, 36, 64)
@@ -292,8 +308,8 @@ func begunAt(state string) (at time.Time, ok bool) {
 // maxState is how many bytes a state has at most.
 const maxState = 255
 
-// Finished is a login that came back from a provider. Finish returns it also with an error, with what is known of it: of User the name alone that
-// the provider calls the person.
+// Finished is a login that came back from a provider. Finish returns it also with an error, with
+// what is known of it: of User the name alone that the provider calls the person.
 type Finished struct {
 	Tenant string
 	User   principals.User
@@ -303,7 +319,8 @@ type Finished struct {
 	Session ProviderSession
 }
 
-// Fault is why a login cannot be finished, where that is no matter of the person's rights: whoever logs in may be told.
+// Fault is why a login cannot be finished, where that is no matter of the person's rights: whoever
+// logs in may be told.
 type Fault string
 
 // The faults of a login.
@@ -313,13 +330,16 @@ const (
 	FaultUsed     Fault = "login_used"    // it has been finished before, whether it succeeded or not
 )
 
-// Finish completes a login that Begin started, after a check of what the provider sends. tenant and domain are those of
-// the address that the provider sent the browser to, and browser is what the browser has kept. The first login creates the user. A
-// login can be finished once, by its own browser, whether it succeeds or not. As with Authenticate, at most 8 of a domain and 12 of
-// a tenant run at once.
-// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream; errs.Unavailable if the login has
-// not been used and may be tried again.
-func (u Unchecked) Finish(ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values) (done Finished, err error) {
+// Finish completes a login that Begin started, after a check of what the provider sends. tenant and
+// domain are those of the address that the provider sent the browser to, and browser is what the
+// browser has kept. The first login creates the user. A login can be finished once, by its own
+// browser, whether it succeeds or not. As with Authenticate, at most 8 of a domain and 12 of a
+// tenant run at once.
+// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream;
+// errs.Unavailable if the login has not been used and may be tried again.
+func (u Unchecked) Finish(
+	ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values,
+) (done Finished, err error) {
 	p, fault, err := u.s.pending(ctx, tenant, domain, state, browser)
 	if done = (Finished{Tenant: tenant, Return: p.back(), Fault: fault}); err != nil {
 		return done, err
@@ -348,14 +368,18 @@ func (u Unchecked) Finish(ctx context.Context, tenant, domain string, at Endpoin
 }
 
 // pending opens the sealed login that a browser has kept.
-func (s *Service) pending(ctx context.Context, tenant, domain, state, browser string) (p pending, fault Fault, err error) {
+func (s *Service) pending(
+	ctx context.Context, tenant, domain, state, browser string,
+) (p pending, fault Fault, err error) {
 	begun, ours := begunAt(state)
 	switch {
 	case state == "":
 		return p, "", refusal(errors.New("an answer that nobody asked for: it has no state. Log-ins begin at this service, at /api/login/" + domain +
 			"/sso: make that the address of the tile or bookmark that people use"))
 	case !ours || len(browser) > maxPending:
-		return p, "", refusal(errors.New("an answer that nobody asked for: no login of this service has its state, or a cookie of its length"))
+		return p, "", refusal(
+			errors.New("an answer that nobody asked for: no login of this service has its state, or a cookie of its length"),
+		)
 	case browser == "":
 		return s.lost(ctx, tenant, state, begun)
 	}
@@ -364,13 +388,17 @@ func (s *Service) pending(ctx context.Context, tenant, domain, state, browser st
 		err = json.Unmarshal(plain, &p)
 	}
 	if err != nil {
-		err = fmt.Errorf("the cookie of the login does not open: the login is another tenant's, its cookie was changed, or it was begun with another secret key: %w", err)
+		err = fmt.Errorf(
+			"the cookie of the login does not open: the login is another tenant's, its cookie was changed, or it was begun with another secret key: %w",
+			err,
+		)
 		return pending{}, "", refusal(err)
 	}
 	return p, "", nil
 }
 
-// lost returns the fault and the error of a login without its cookie, which browsers remove when the login has been finished or has expired.
+// lost returns the fault and the error of a login without its cookie, which browsers remove when
+// the login has been finished or has expired.
 func (s *Service) lost(ctx context.Context, tenant, state string, begun time.Time) (pending, Fault, error) {
 	if !s.o.Now().Before(begun.Add(loginTimeout)) {
 		return pending{}, FaultExpired, refusal(errExpired)
@@ -391,27 +419,37 @@ var (
 
 // use makes a login used.
 func (s *Service) use(ctx context.Context, tenant, domain, state string, p pending) (Fault, error) {
-	if !s.o.Now().Before(p.Ends) { // checked after the wait: once it has expired, Sweep may have removed the record of its use
+	if !s.o.Now().Before(p.Ends) {
+		// checked after the wait: once it has expired, Sweep may have removed the record of its use
 		return FaultExpired, refusal(errExpired)
 	}
 	err := s.o.Store.UseLogin(ctx, tenant, p.Domain, hash(state), p.Ends.Add(kept))
 	switch {
 	case errs.CodeOf(err) == errs.Conflict:
 		if used, failed := s.o.Store.LoginUsed(ctx, tenant, hash(state)); failed != nil || !used {
-			return "", cmp.Or(failed, refusal(fmt.Errorf("the domain %s, where the login was begun, is not there any more", p.Domain)))
+			return "", cmp.Or(
+				failed,
+				refusal(fmt.Errorf("the domain %s, where the login was begun, is not there any more", p.Domain)),
+			)
 		}
 		return FaultUsed, refusal(errUsed)
 	case err != nil:
 		return "", err
 	case p.Domain != domain:
-		return "", refusal(fmt.Errorf("the login was begun at the domain %s, and its answer came to another one: register the address of each domain at its provider", p.Domain))
+		return "", refusal(fmt.Errorf(
+			"the login was begun at the domain %s, and its answer came to another one: register the address of each domain at its provider",
+			p.Domain,
+		))
 	}
 	return "", nil
 }
 
-// Metadata returns a document that describes this service to a domain's provider, which reads it by itself.
+// Metadata returns a document that describes this service to a domain's provider, which reads it by
+// itself.
 // Errors: errs.NotFound, the same for every reason.
-func (u Unchecked) Metadata(ctx context.Context, tenant, domain string, at Endpoints) (document []byte, contentType string, err error) {
+func (u Unchecked) Metadata(
+	ctx context.Context, tenant, domain string, at Endpoints,
+) (document []byte, contentType string, err error) {
 	_, login, err := u.s.redirects(ctx, tenant, domain)
 	if err != nil {
 		return nil, "", err

@@ -38,11 +38,16 @@ func TestPasswordLogin(t *testing.T) {
 
 		asked := w.paper.tries
 		for _, c := range [][4]string{
-			{"acme", "books", "user0001", "wrong"}, {"acme", "books", "user0002", "secret"}, {"acme", "books", "user0001", ""},
-			{"acme", "books", "", "secret"}, {"acme", "books", "a\x00b", "secret"}, {"acme", "books", "user0001", "se\x00cret"},
-			{"acme", "nowhere", "user0001", "secret"}, {"acme", "../books", "user0001", "secret"}, {"acme", "empty", "user0001", "secret"},
-			{"acme", "gate", "user0001", "secret"}, {"evil", "books", "user0001", "secret"}, {"nobody", "books", "user0001", "secret"},
-			{"acme", "local", "user0001", "secret"}, {"acme", "books", "root", "correct horse"}, {"a\x00", "books", "user0001", "secret"},
+			{"acme", "books", "user0001", "wrong"},
+			{"acme", "books", "user0002", "secret"}, {"acme", "books", "user0001", ""},
+			{"acme", "books", "", "secret"},
+			{"acme", "books", "a\x00b", "secret"}, {"acme", "books", "user0001", "se\x00cret"},
+			{"acme", "nowhere", "user0001", "secret"},
+			{"acme", "../books", "user0001", "secret"}, {"acme", "empty", "user0001", "secret"},
+			{"acme", "gate", "user0001", "secret"},
+			{"evil", "books", "user0001", "secret"}, {"nobody", "books", "user0001", "secret"},
+			{"acme", "local", "user0001", "secret"},
+			{"acme", "books", "root", "correct horse"}, {"a\x00", "books", "user0001", "secret"},
 		} {
 			_, err := w.Unchecked().Authenticate(t.Context(), c[0], c[1], c[2], c[3])
 			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
@@ -58,7 +63,8 @@ func TestPasswordLogin(t *testing.T) {
 	})
 }
 
-// TestDirectoryLock: ten wrong passwords lock a user of a directory, which is not asked for them any more then.
+// TestDirectoryLock: ten wrong passwords lock a user of a directory, which is not asked for them
+// any more then.
 func TestDirectoryLock(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
@@ -115,7 +121,8 @@ func TestRedirectLogin(t *testing.T) {
 		b = begin()
 		refused("gate", b.State, begin().Browser, code)
 		refused("gate", b.State, "", code)
-		_, err = w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code) // those did not use it up
+		// those did not use it up
+		_, err = w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code)
 		is.NoErr(err)
 		b = begin()
 		refused("other", b.State, b.Browser, code)
@@ -123,7 +130,8 @@ func TestRedirectLogin(t *testing.T) {
 		refused("gate", b.State, b.Browser, nil) // the provider's own refusal
 		refused("gate", b.State, b.Browser, code)
 		b = begin()
-		for _, tenant := range []string{"evil", "nobody", "", "a\x00"} { // where another tenant's provider sends browsers
+		for _, tenant := range []string{"evil", "nobody", "", "a\x00"} {
+			// where another tenant's provider sends browsers
 			_, err := w.Unchecked().Finish(t.Context(), tenant, "gate", at("gate"), b.State, b.Browser, code)
 			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 			is.Equal(errs.MessageOf(err), "Unable to log in")
@@ -150,11 +158,16 @@ func TestRedirectLogin(t *testing.T) {
 			_, err := w.Unchecked().Begin(t.Context(), tenant, "gate", at("gate"), domains.Return{})
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 		}
-		for _, bad := range []string{"https://evil.example", "//evil.example", `/\evil.example`, "x", "/a\nb", "javascript:alert(1)", "/" + strings.Repeat("x", 3000)} {
+		for _, bad := range []string{
+			"https://evil.example", "//evil.example", `/\evil.example`, "x", "/a\nb", "javascript:alert(1)",
+			"/" + strings.Repeat("x", 3000),
+		} {
 			_, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), domains.Return{To: bad})
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 		}
-		for _, long := range []string{"/" + strings.Repeat("<", 1023), "/" + strings.Repeat("&", 1023), "/" + strings.Repeat(`"`, 1023)} {
+		for _, long := range []string{
+			"/" + strings.Repeat("<", 1023), "/" + strings.Repeat("&", 1023), "/" + strings.Repeat(`"`, 1023),
+		} {
 			b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), domains.Return{To: long})
 			is.NoErr(err)
 			done, err := w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code)
@@ -178,8 +191,8 @@ func (w wordy) Begin(context.Context, domains.Endpoints, string) (string, []byte
 	return "https://provider.example/", make([]byte, w.memory), nil
 }
 
-// TestTooLongForTheCookie: when it is the path that makes a login too long for its cookie, its sender is told so; what a
-// driver alone makes too long is a fault.
+// TestTooLongForTheCookie: when it is the path that makes a login too long for its cookie, its
+// sender is told so; what a driver alone makes too long is a fault.
 func TestTooLongForTheCookie(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.add(t, "Gate", "gate", `{}`)
@@ -218,7 +231,10 @@ func TestBoundsOfTheCookie(t *testing.T) {
 			memory, _ := json.Marshal([]byte("memory of " + state))
 			o.Keys = allKeys{o.Keys, `{"d": "gate", "m": ` + string(memory) + `, "e": "2100-01-01T00:00:00Z"}`}
 		})
-		_, err := s.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), state, strings.Repeat("c", cookie), url.Values{"code": {"jo"}})
+		_, err := s.Unchecked().Finish(
+			t.Context(), "acme", "gate", at("gate"), state, strings.Repeat("c", cookie),
+			url.Values{"code": {"jo"}},
+		)
 		return errs.CodeOf(err)
 	}
 	is.Equal(finish(256, 10), errs.Unauthenticated)
@@ -238,7 +254,9 @@ func TestFinishAtOnce(t *testing.T) {
 		in := 0
 		for range 8 {
 			all.Go(func() {
-				_, err := w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}})
+				_, err := w.Unchecked().Finish(
+					t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}},
+				)
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -261,7 +279,9 @@ func TestFinishInACrowd(t *testing.T) {
 	b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), domains.Return{})
 	is.NoErr(err)
 	finish := func() error {
-		_, err := w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}})
+		_, err := w.Unchecked().Finish(
+			t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}},
+		)
 		return err
 	}
 	leave, err := w.Crowd(t.Context(), "acme", "gate", 8)
@@ -271,7 +291,8 @@ func TestFinishInACrowd(t *testing.T) {
 	is.NoErr(finish())
 }
 
-// TestFinishLogoutInACrowd: answers to logouts take the places of notices, as one browser may send its answer often.
+// TestFinishLogoutInACrowd: answers to logouts take the places of notices, as one browser may send
+// its answer often.
 func TestFinishLogoutInACrowd(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.Hurry(50*time.Millisecond, time.Minute, time.Minute, time.Minute)
@@ -279,7 +300,9 @@ func TestFinishLogoutInACrowd(t *testing.T) {
 	b, err := w.Unchecked().BeginLogout(t.Context(), "acme", "gate", at("gate"), nil, "/apps")
 	is.NoErr(err)
 	finish := func() (string, error) {
-		return w.Unchecked().FinishLogout(t.Context(), "acme", "gate", at("gate"), b.Browser, domains.Answer{State: b.State})
+		return w.Unchecked().FinishLogout(
+			t.Context(), "acme", "gate", at("gate"), b.Browser, domains.Answer{State: b.State},
+		)
 	}
 	leave, err := w.Crowd(t.Context(), "acme", "gate/logout", 8)
 	is.NoErr(err)
@@ -306,7 +329,8 @@ func (w *world) enter(t *testing.T, says func(*domains.SignedIn)) (domains.Finis
 // refused checks that a login was refused, for a reason that only the log has.
 func refused(t *testing.T, err error, why string) {
 	t.Helper()
-	if errs.CodeOf(err) != errs.Unauthenticated || errs.MessageOf(err) != "Unable to log in" || !strings.Contains(err.Error(), why) {
+	if errs.CodeOf(err) != errs.Unauthenticated || errs.MessageOf(err) != "Unable to log in" ||
+		!strings.Contains(err.Error(), why) {
 		t.Errorf("%v, want %s", err, why)
 	}
 }
@@ -314,7 +338,10 @@ func refused(t *testing.T, err error, why string) {
 // TestAllow: who is not allowed in is refused, and becomes no user.
 func TestAllow(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
-	w.add(t, "Gate", "gate", `{"allow": {"groups": ["a", "b"], "domains": ["example.com"], "claims": {"x": "1", "y": ["2", "3"]}}}`)
+	w.add(
+		t, "Gate", "gate",
+		`{"allow": {"groups": ["a", "b"], "domains": ["example.com"], "claims": {"x": "1", "y": ["2", "3"]}}}`,
+	)
 	fits := func(who *domains.SignedIn) {
 		who.Username, who.Email, who.EmailVerified, who.Groups = "anna", "anna@EXAMPLE.com", true, []string{"c", "b"}
 		who.Claims = map[string][]string{"x": {"0", "1"}, "y": {"3"}}
@@ -322,12 +349,14 @@ func TestAllow(t *testing.T) {
 	for why, change := range map[string]func(*domains.SignedIn){
 		"in none of these groups": func(who *domains.SignedIn) { who.Groups = []string{"B"} },
 		"says nothing of groups":  func(who *domains.SignedIn) { who.Groups = nil },
-		"has more than 200":       func(who *domains.SignedIn) { who.Groups, who.NoGroups = nil, "the person has more than 200" },
-		"is of none of":           func(who *domains.SignedIn) { who.Email = "anna@sub.example.com" },
-		"vouches for no":          func(who *domains.SignedIn) { who.EmailVerified = false },
-		"vouches for no e-mail":   func(who *domains.SignedIn) { who.Email = "" },
-		"config.allow.claims.x":   func(who *domains.SignedIn) { who.Claims["x"] = nil },
-		"config.allow.claims.y":   func(who *domains.SignedIn) { who.Claims["y"] = []string{"1"} },
+		"has more than 200": func(who *domains.SignedIn) {
+			who.Groups, who.NoGroups = nil, "the person has more than 200"
+		},
+		"is of none of":         func(who *domains.SignedIn) { who.Email = "anna@sub.example.com" },
+		"vouches for no":        func(who *domains.SignedIn) { who.EmailVerified = false },
+		"vouches for no e-mail": func(who *domains.SignedIn) { who.Email = "" },
+		"config.allow.claims.x": func(who *domains.SignedIn) { who.Claims["x"] = nil },
+		"config.allow.claims.y": func(who *domains.SignedIn) { who.Claims["y"] = []string{"1"} },
 	} {
 		done, err := w.enter(t, func(who *domains.SignedIn) { fits(who); change(who) })
 		refused(t, err, why)
@@ -339,14 +368,16 @@ func TestAllow(t *testing.T) {
 	is.Equal(done.User.Username, "anna")
 }
 
-// TestAccounts: users of a directory log in at a provider, which changes nothing of them and makes nobody.
+// TestAccounts: users of a directory log in at a provider, which changes nothing of them and makes
+// nobody.
 func TestAccounts(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
 		w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
 		const guid, inBase64 = "00112233-4455-6677-8899-aabbccddeeff", "MyIRAFVEd2aImaq7zN3u/w=="
 		for _, e := range []domains.Identity{
-			{ID: guid, Username: "Anna", DisplayName: "Anna", Email: "anna@example.com"}, {ID: "b", Username: "bob", Email: "shared@example.com"},
+			{ID: guid, Username: "Anna", DisplayName: "Anna", Email: "anna@example.com"},
+			{ID: "b", Username: "bob", Email: "shared@example.com"},
 			{ID: "c", Username: "cy", Email: "Shared@example.com"}, {ID: "d", Username: "dee"},
 		} {
 			w.paper.all = append(w.paper.all, domains.Entry{Person: &e})
@@ -400,7 +431,9 @@ func TestAccounts(t *testing.T) {
 		w.paper.err = nil
 		entry := w.paper.all[0].Person
 		for why, change := range map[string]func(){
-			"the directory has disabled or locked": func() { entry.Disabled = true }, "disabled or locked the person": func() { entry.Locked = true },
+			"the directory has disabled or locked": func() {
+				entry.Disabled = true
+			}, "disabled or locked the person": func() { entry.Locked = true },
 			"the name is that of another entry's user": func() { entry.ID = "another Anna" },
 		} {
 			was := *entry
@@ -427,7 +460,8 @@ func TestAccounts(t *testing.T) {
 		}
 		herself := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "Anna"})
 		anna(herself, "boss@example.com")
-		no(mailed("boss@example.com", true), "no user of the domain books has the e-mail address boss@example.com") // which she has typed herself
+		// which she has typed herself
+		no(mailed("boss@example.com", true), "no user of the domain books has the e-mail address boss@example.com")
 		no(mailed("anna@example.com", true), "no user of the domain books")
 		anna(root(t), "Chosen@example.com")
 		as(mailed("chosen@example.com", true))
@@ -441,7 +475,9 @@ func TestAccounts(t *testing.T) {
 		as(mailed("anna@example.com", true))
 		before := w.user(t, "Anna")
 		by("id")
-		for _, id := range []string{guid, strings.ToUpper(guid), "{" + guid + "}", strings.ReplaceAll(guid, "-", ""), inBase64} {
+		for _, id := range []string{
+			guid, strings.ToUpper(guid), "{" + guid + "}", strings.ReplaceAll(guid, "-", ""), inBase64,
+		} {
 			as(known(id))
 		}
 		no(known(""), "sends no id")
@@ -458,8 +494,12 @@ func TestAccounts(t *testing.T) {
 			}
 			as(anna("x"))
 			for why, change := range map[string]func(){
-				"the directory has disabled or locked": func() { entry.Disabled = true }, "disabled or locked the person": func() { entry.Locked = true },
-				"does not know the user Anna any more": func() { entry.ID = "another Anna" }, "or by another name": func() { entry.Username = "annette" },
+				"the directory has disabled or locked": func() {
+					entry.Disabled = true
+				}, "disabled or locked the person": func() { entry.Locked = true },
+				"does not know the user Anna any more": func() {
+					entry.ID = "another Anna"
+				}, "or by another name": func() { entry.Username = "annette" },
 			} {
 				was := *entry
 				change()
@@ -489,21 +529,27 @@ func TestAccounts(t *testing.T) {
 		edit(func(u *principals.User) { u.PasswordExpiresAt, u.Enabled = nil, false })
 		no(known(guid), "the user is disabled")
 		edit(func(u *principals.User) { u.Enabled = true })
-		no(func(who *domains.SignedIn) { who.AccountID, who.Disabled = guid, true }, "the provider has disabled the person")
+		no(func(who *domains.SignedIn) {
+			who.AccountID, who.Disabled = guid, true
+		}, "the provider has disabled the person")
 		as(known(guid))
 		_, err = w.Unchecked().Authenticate(t.Context(), "acme", "books", "Anna", "secret") // the other way in
 		is.NoErr(err)
 	})
 }
 
-// TestTeamsBesideADirectory: the groups that a provider sends for a user of a directory become teams
-// of the provider's domain. Those of the directory stay, and a scan of it leaves those of the provider.
+// TestTeamsBesideADirectory: the groups that a provider sends for a user of a directory become
+// teams of the provider's domain. Those of the directory stay, and a scan of it leaves those of the
+// provider.
 func TestTeamsBesideADirectory(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
 		w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
 		w.add(t, "Gate", "gate", `{"accounts": "books"}`)
-		w.paper.all = []domains.Entry{{Person: &domains.Identity{ID: "a", Username: "anna"}}, {Group: &domains.Group{ID: "g", Name: "Staff", Members: []string{"a"}}}}
+		w.paper.all = []domains.Entry{
+			{Person: &domains.Identity{ID: "a", Username: "anna"}},
+			{Group: &domains.Group{ID: "g", Name: "Staff", Members: []string{"a"}}},
+		}
 		scan := func() {
 			t.Helper()
 			_, err := w.Scan(root(t), "paper", domains.ScanOptions{})
@@ -547,7 +593,8 @@ func TestUsable(t *testing.T) {
 	w.add(t, "Empty", "paper", "")
 	w.add(t, "Gate", "gate", `{"accounts": "books"}`)
 	for id, want := range map[string]string{
-		"local": "", "books": "", "empty": "A user of the domain empty could not log in: The domain empty has no configuration.",
+		"local": "",
+		"books": "", "empty": "A user of the domain empty could not log in: The domain empty has no configuration.",
 		"gate": "A user of the domain gate could not log in: it logs in those of the domain books, so let the user be of that one",
 	} {
 		is.Equal(errs.MessageOf(w.Unchecked().Usable(t.Context(), "acme", id)), want)
@@ -555,7 +602,8 @@ func TestUsable(t *testing.T) {
 	is.Equal(errs.CodeOf(w.Unchecked().Usable(t.Context(), "acme", "none")), errs.NotFound)
 }
 
-// TestTeamsOfALogin: groups become teams at each log-in, and a provider that says nothing of them changes nothing, with one statement more.
+// TestTeamsOfALogin: groups become teams at each log-in, and a provider that says nothing of them
+// changes nothing, with one statement more.
 func TestTeamsOfALogin(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -600,7 +648,8 @@ func TestTeamsOfALogin(t *testing.T) {
 	})
 }
 
-// TestTrial: what is tried out is what would be saved, with the same rule for secrets, and nothing is written.
+// TestTrial: what is tried out is what would be saved, with the same rule for secrets, and nothing
+// is written.
 func TestTrial(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
@@ -625,8 +674,10 @@ func TestTrial(t *testing.T) {
 		trial domains.Trial
 		code  errs.Code
 	}{
-		{domains.Trial{ID: "none"}, errs.NotFound}, {domains.Trial{ID: "../x"}, errs.NotFound}, {domains.Trial{ID: "books"}, errs.Invalid},
-		{domains.Trial{Type: "none", Config: []byte(`{}`)}, errs.Invalid}, {domains.Trial{Type: "gate", Config: []byte(`null`)}, errs.Invalid},
+		{domains.Trial{ID: "none"}, errs.NotFound},
+		{domains.Trial{ID: "../x"}, errs.NotFound}, {domains.Trial{ID: "books"}, errs.Invalid},
+		{domains.Trial{Type: "none", Config: []byte(`{}`)}, errs.Invalid},
+		{domains.Trial{Type: "gate", Config: []byte(`null`)}, errs.Invalid},
 		{domains.Trial{Type: "gate", Config: []byte(`{"allow": []}`)}, errs.Invalid},
 		{domains.Trial{ID: "books", Type: "gate", Config: []byte(`{"key": "********"}`)}, errs.Invalid},
 	} {

@@ -16,10 +16,13 @@ const logoutColumn = "logout"
 // maxSessionMemory is the most bytes of ProviderSession.Memory.
 const maxSessionMemory = 16 << 10
 
-// BeginLogout starts a logout at a domain's provider. session is the ProviderSession.Memory of the login, and returnTo a path at this service where
-// the browser goes in the end, "" for none. Started.Location is "" if the domain or its provider has no logout. Errors: errs.Invalid for another returnTo,
-// and for one that is too long; errs.Upstream.
-func (u Unchecked) BeginLogout(ctx context.Context, tenant, domain string, at Endpoints, session []byte, returnTo string) (Started, error) {
+// BeginLogout starts a logout at a domain's provider. session is the ProviderSession.Memory of the
+// login, and returnTo a path at this service where the browser goes in the end, "" for none.
+// Started.Location is "" if the domain or its provider has no logout. Errors: errs.Invalid for
+// another returnTo, and for one that is too long; errs.Upstream.
+func (u Unchecked) BeginLogout(
+	ctx context.Context, tenant, domain string, at Endpoints, session []byte, returnTo string,
+) (Started, error) {
 	if !IsPath(returnTo) {
 		return Started{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
 	}
@@ -36,7 +39,8 @@ func (u Unchecked) BeginLogout(ctx context.Context, tenant, domain string, at En
 	}
 	begun := Started{State: u.s.o.NewSecret(), Ends: u.s.stamp().Add(loginTimeout)}
 	var memory []byte
-	if begun.Location, begun.Form, memory, err = beginLogout(ctx, realm, at, session, begun.State); err != nil || begun.Location == "" {
+	if begun.Location, begun.Form, memory, err = beginLogout(ctx, realm, at, session, begun.State); err != nil ||
+		begun.Location == "" {
 		return Started{}, hidden(err)
 	}
 	plain, err := json.Marshal(pending{Domain: d.ID, Memory: memory, ReturnTo: returnTo, Ends: begun.Ends})
@@ -52,8 +56,11 @@ func (u Unchecked) BeginLogout(ctx context.Context, tenant, domain string, at En
 	return begun, nil
 }
 
-// beginLogout begins a logout at a provider, by a form where the realm can and the provider wants one.
-func beginLogout(ctx context.Context, realm LogoutAtProvider, at Endpoints, session []byte, state string) (location string, form url.Values, memory []byte, err error) {
+// beginLogout begins a logout at a provider, by a form where the realm can and the provider wants
+// one.
+func beginLogout(
+	ctx context.Context, realm LogoutAtProvider, at Endpoints, session []byte, state string,
+) (location string, form url.Values, memory []byte, err error) {
 	if forms, ok := realm.(FormLogout); ok {
 		return forms.BeginFormLogout(ctx, at, session, state)
 	}
@@ -73,10 +80,13 @@ func (s *Service) pendingLogout(tenant, state, browser string) (p pending, err e
 	return p, err
 }
 
-// FinishLogout checks what the provider sends after a logout that BeginLogout started, and returns where the browser goes. answer.State and browser are as for
-// Finish. It returns errs.Unauthenticated with the reason for an answer that no logout of this browser waits for, and errs.Unavailable as
-// ReceiveLogout: the session has ended all the same.
-func (u Unchecked) FinishLogout(ctx context.Context, tenant, domain string, at Endpoints, browser string, answer Answer) (returnTo string, err error) {
+// FinishLogout checks what the provider sends after a logout that BeginLogout started, and returns
+// where the browser goes. answer.State and browser are as for Finish. It returns
+// errs.Unauthenticated with the reason for an answer that no logout of this browser waits for, and
+// errs.Unavailable as ReceiveLogout: the session has ended all the same.
+func (u Unchecked) FinishLogout(
+	ctx context.Context, tenant, domain string, at Endpoints, browser string, answer Answer,
+) (returnTo string, err error) {
 	p, err := u.s.pendingLogout(tenant, answer.State, browser)
 	switch {
 	case err != nil:
@@ -104,9 +114,11 @@ func (u Unchecked) FinishLogout(ctx context.Context, tenant, domain string, at E
 	return p.ReturnTo, realm.FinishLogout(ctx, at, p.Memory, answer)
 }
 
-// ReceiveLogout checks the notice of a domain's provider that a person has logged out there, and calls end with it in one transaction with the record of
-// its use, so that it is used once, by whichever process. At most 8 of a domain and 12 of a tenant run at once, beside logins. Errors:
-// errs.NotFound for a domain without such notices; errs.Unauthenticated with the reason; errs.Upstream; errs.Unavailable.
+// ReceiveLogout checks the notice of a domain's provider that a person has logged out there, and
+// calls end with it in one transaction with the record of its use, so that it is used once, by
+// whichever process. At most 8 of a domain and 12 of a tenant run at once, beside logins. Errors:
+// errs.NotFound for a domain without such notices; errs.Unauthenticated with the reason;
+// errs.Upstream; errs.Unavailable.
 func (u Unchecked) ReceiveLogout(ctx context.Context, tenant, domain string, at Endpoints, notice Answer,
 	end func(ctx context.Context, n LogoutNotice) error) (LogoutNotice, error) {
 	_, login, err := u.s.redirects(ctx, tenant, domain)
@@ -115,7 +127,9 @@ func (u Unchecked) ReceiveLogout(ctx context.Context, tenant, domain string, at 
 	}
 	realm, ok := login.(LogoutReceiver)
 	if !ok {
-		return LogoutNotice{}, errNoSSO(errs.New(errs.Invalid, "The provider of the domain %s sends no notices.", domain))
+		return LogoutNotice{}, errNoSSO(errs.New(
+			errs.Invalid, "The provider of the domain %s sends no notices.", domain,
+		))
 	}
 	leave, err := u.s.takePlace(ctx, place{tenant, domain + "/logout"}) // an id has no slash
 	if err != nil {

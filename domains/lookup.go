@@ -7,8 +7,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/slug"
 )
 
-// Lookup finds domains in a Store and checks no permission, as Unchecked does: packages need it whose services are built before the
-// Service of domains.
+// Lookup finds domains in a Store and checks no permission, as Unchecked does: packages need it
+// whose services are built before the Service of domains.
 type Lookup struct{ Store Store }
 
 // Known returns errs.Invalid if a tenant has no domain with an id.

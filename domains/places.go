@@ -20,17 +20,19 @@ const (
 	maxWait = 30 * time.Second // for a place, long enough for a thousand logins at once
 )
 
-// How many scans of one process run at once, as each has directories in memory. Others are refused at once.
+// How many scans of one process run at once, as each has directories in memory. Others are refused
+// at once.
 const (
 	maxScans   = 2
-	maxScansOf = 1            // of one tenant
-	maxSlow    = maxScans - 1 // of tenants whose directories were slow the last time, so that these never have all places
+	maxScansOf = 1 // of one tenant
+	// of tenants whose directories were slow the last time, so that these never have all places
+	maxSlow = maxScans - 1
 
 	slowRead = time.Minute // directories that are read for longer are slow
 )
 
-// How many domains are saved or tried out at once in one process. They do not take the places of logins, which are full when somebody mends the
-// configuration of a directory that hangs.
+// How many domains are saved or tried out at once in one process. They do not take the places of
+// logins, which are full when somebody mends the configuration of a directory that hangs.
 const (
 	maxTrials   = 16
 	maxTrialsOf = 3 // of one tenant
@@ -38,7 +40,8 @@ const (
 
 // places are the limiters of logins and scans.
 type places struct {
-	domain *limiter.Limiter // of logins, by domain and client network, so that no network keeps the others waiting there
+	// of logins, by domain and client network, so that no network keeps the others waiting there
+	domain *limiter.Limiter
 	logins *limiter.Limiter // by tenant and domain
 	scanOf *limiter.Limiter // of scans, by tenant
 	scan   *limiter.Limiter // of all scans
@@ -52,8 +55,14 @@ type places struct {
 func newPlaces() places {
 	return places{
 		domain: limiter.New(limiter.Options{PerKey: maxAskingAt, FairSubkeys: true, Timeout: maxWait}),
-		logins: limiter.New(limiter.Options{Capacity: maxAsking, PerKey: maxAskingOf, PerSubkey: maxAskingAt, Timeout: maxWait}),
-		scanOf: limiter.New(limiter.Options{PerKey: maxScansOf}), scan: limiter.New(limiter.Options{Capacity: maxScans}),
+		logins: limiter.New(limiter.Options{
+			Capacity:  maxAsking,
+			PerKey:    maxAskingOf,
+			PerSubkey: maxAskingAt,
+			Timeout:   maxWait,
+		}),
+		scanOf: limiter.New(limiter.Options{PerKey: maxScansOf}),
+		scan:   limiter.New(limiter.Options{Capacity: maxScans}),
 		slow:   limiter.New(limiter.Options{Capacity: maxSlow}),
 		trials: limiter.New(limiter.Options{Capacity: maxTrials, PerKey: maxTrialsOf, Timeout: maxWait}),
 
@@ -62,13 +71,15 @@ func newPlaces() places {
 	}
 }
 
-// takePlace waits for a place for a login at a domain, in turn by client network, and then by tenant.
+// takePlace waits for a place for a login at a domain, in turn by client network, and then by
+// tenant.
 // Errors: errs.Unavailable.
 func (s *Service) takePlace(ctx context.Context, at place) (leave func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.wait, limiter.ErrBusy)
 	defer cancel()
 	const busy = "Too many people log in at this domain, or in this tenant, at the moment. Try again."
-	here, err := s.places.domain.Acquire(ctx, 1, at.tenant+"/"+at.domain, actor.OriginOf(ctx).Network()) // a tenant's id has no slash
+	// a tenant's id has no slash
+	here, err := s.places.domain.Acquire(ctx, 1, at.tenant+"/"+at.domain, actor.OriginOf(ctx).Network())
 	if err != nil {
 		return nil, limiter.Unavailable(err, busy)
 	}
@@ -86,11 +97,16 @@ func (s *Service) takePlace(ctx context.Context, at place) (leave func(), err er
 // takeScan takes the place of a scan of some domains. One of other domains of the tenant is waited
 // for, but not by a schedule, which comes again. Errors: errs.Conflict while one of the domains is
 // scanned, and for a schedule while another one of the tenant is; errs.Unavailable.
-func (s *Service) takeScan(ctx context.Context, tenant string, some []Domain, scheduled bool) (leave func(), err error) {
+func (s *Service) takeScan(
+	ctx context.Context, tenant string, some []Domain, scheduled bool,
+) (leave func(), err error) {
 	own, err := s.places.scanOf.Acquire(ctx, 1, tenant)
 	for !scheduled && errors.Is(err, limiter.ErrBusy) {
 		if at := slices.IndexFunc(some, func(d Domain) bool { return s.scans(place{tenant, d.ID}) }); at >= 0 {
-			return nil, errs.New(errs.Conflict, "The domain %s is being scanned already: see /api/domains/%s/scan.", some[at].ID, some[at].ID)
+			return nil, errs.New(
+				errs.Conflict, "The domain %s is being scanned already: see /api/domains/%s/scan.", some[at].ID,
+				some[at].ID,
+			)
 		}
 		select {
 		case <-time.After(turnOfScan):
@@ -100,7 +116,9 @@ func (s *Service) takeScan(ctx context.Context, tenant string, some []Domain, sc
 		}
 	}
 	if errors.Is(err, limiter.ErrBusy) {
-		err = errs.New(errs.Conflict, "A domain of this tenant is being scanned already. Try again when that has ended.")
+		err = errs.New(
+			errs.Conflict, "A domain of this tenant is being scanned already. Try again when that has ended.",
+		)
 	}
 	if err != nil {
 		return nil, err
@@ -109,7 +127,10 @@ func (s *Service) takeScan(ctx context.Context, tenant string, some []Domain, sc
 	if s.isSlow(tenant) {
 		if slow, err = s.places.slow.Acquire(ctx, 1); err != nil {
 			own()
-			return nil, limiter.Unavailable(err, "The directories of this tenant are slow, and those of another one that are slow, too, are being scanned. Try again later.")
+			return nil, limiter.Unavailable(
+				err,
+				"The directories of this tenant are slow, and those of another one that are slow, too, are being scanned. Try again later.",
+			)
 		}
 	}
 	all, err := s.places.scan.Acquire(ctx, 1)
@@ -135,7 +156,8 @@ func (s *Service) scans(at place) bool {
 	return s.running[at] != nil
 }
 
-// isSlow reports whether reading the directories of a tenant took long the last time in this process.
+// isSlow reports whether reading the directories of a tenant took long the last time in this
+// process.
 func (s *Service) isSlow(tenant string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

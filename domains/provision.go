@@ -7,7 +7,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Inspectable returns the id of a domain to a superuser, also with a token that can only read. Errors: errs.Forbidden; errs.NotFound.
+// Inspectable returns the id of a domain to a superuser, also with a token that can only read.
+// Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) Inspectable(ctx context.Context, id string) (string, error) {
 	a, err := actor.Allowed(ctx, actor.SuperuserRead)
 	if err != nil {
@@ -17,8 +18,8 @@ func (s *Service) Inspectable(ctx context.Context, id string) (string, error) {
 	return d.ID, err
 }
 
-// Changing calls do with the id of a domain, in a transaction in which nobody else changes or removes it. It needs a superuser. Errors:
-// errs.Forbidden; errs.NotFound; those of do.
+// Changing calls do with the id of a domain, in a transaction in which nobody else changes or
+// removes it. It needs a superuser. Errors: errs.Forbidden; errs.NotFound; those of do.
 func (s *Service) Changing(ctx context.Context, id string, do func(ctx context.Context, id string) error) error {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -27,8 +28,8 @@ func (s *Service) Changing(ctx context.Context, id string, do func(ctx context.C
 	return s.changing(ctx, a.Tenant, id, func(ctx context.Context, d Domain) error { return do(ctx, d.ID) })
 }
 
-// Provisioning is Changing for a domain whose users a provider of identities may keep by SCIM. Errors: also errs.Invalid for the domain local;
-// errs.Conflict for one that is scanned.
+// Provisioning is Changing for a domain whose users a provider of identities may keep by SCIM.
+// Errors: also errs.Invalid for the domain local; errs.Conflict for one that is scanned.
 func (s *Service) Provisioning(ctx context.Context, id string, do func(ctx context.Context, id string) error) error {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -55,19 +56,27 @@ func (s *Service) changing(ctx context.Context, tenant, id string, do func(ctx c
 	})
 }
 
-// provisioned returns the reason why no provider of identities can keep the users of a domain, nil if there is none.
+// provisioned returns the reason why no provider of identities can keep the users of a domain, nil
+// if there is none.
 func (s *Service) provisioned(d Domain) error {
 	if d.ID == Local {
-		return errs.New(errs.Invalid, "The users of the domain %s are kept here: SCIM is for those of another one.", Local)
+		return errs.New(
+			errs.Invalid, "The users of the domain %s are kept here: SCIM is for those of another one.", Local,
+		)
 	}
 	if info, _ := s.Info(d.Type); info.ScanComponent != nil {
-		return errs.New(errs.Conflict, "The users of the domain %s are those of its directory (%s), which is scanned: SCIM would change what a scan changes back.", d.ID, d.Type)
+		return errs.New(
+			errs.Conflict,
+			"The users of the domain %s are those of its directory (%s), which is scanned: SCIM would change what a scan changes back.",
+			d.ID, d.Type,
+		)
 	}
 	return nil
 }
 
-// Provisioned returns the reason why no provider of identities can keep the users of a domain by SCIM, nil if there is none. Errors:
-// errs.NotFound; errs.Invalid for the domain local; errs.Conflict for one that is scanned.
+// Provisioned returns the reason why no provider of identities can keep the users of a domain by
+// SCIM, nil if there is none. Errors: errs.NotFound; errs.Invalid for the domain local;
+// errs.Conflict for one that is scanned.
 func (u Unchecked) Provisioned(ctx context.Context, tenant, id string) error {
 	d, err := u.s.get(ctx, tenant, id)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// realms caches opened realms, so that what one has fetched, such as a provider's keys, serves the next login.
+// realms caches opened realms, so that what one has fetched, such as a provider's keys, serves the
+// next login.
 type realms struct {
 	mu     sync.Mutex
 	opened map[place]opened
@@ -78,8 +79,8 @@ func (r *realms) forget(domain place) {
 	delete(r.opened, domain)
 }
 
-// open returns a domain's realm, from the cache if its configuration has not changed. It returns errs.Invalid if it has no
-// configuration, or one that its driver refuses.
+// open returns a domain's realm, from the cache if its configuration has not changed. It returns
+// errs.Invalid if it has no configuration, or one that its driver refuses.
 func (s *Service) open(d Domain) (Realm, error) {
 	o, err := s.openWithRules(d)
 	return o.realm, err
@@ -98,7 +99,8 @@ func (d Domain) settings() settings {
 	return settings{d.Type, string(d.Config), d.Sealed, d.SealedKeys, d.IDs}
 }
 
-// realm is open for a look: it adds nothing to the cache, from which strangers could displace the realms of others.
+// realm is open for a look: it adds nothing to the cache, from which strangers could displace the
+// realms of others.
 func (s *Service) realm(d Domain) (Realm, error) {
 	o, err := s.look(d)
 	return o.realm, err

@@ -14,9 +14,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
 
-// The members of a configuration that this package reads itself, whatever the driver: drivers do not know them.
+// The members of a configuration that this package reads itself, whatever the driver: drivers do
+// not know them.
 var signInMembers = []string{
-	"accounts", "accountsBy", "allow", "allow.groups", "allow.domains", "allow.claims", "teams", "teams.create", "teams.map",
+	"accounts", "accountsBy", "allow", "allow.groups",
+	"allow.domains", "allow.claims", "teams", "teams.create", "teams.map",
 }
 
 // hiddenMember is one more of them, of every driver.
@@ -25,7 +27,8 @@ const hiddenMember = "hidden"
 // redirects is the LoginMethod of a driver whose people log in at a provider.
 const redirects = "GET"
 
-// withOwnMembers adds the members to Info.Members that this package reads of the configurations of a driver.
+// withOwnMembers adds the members to Info.Members that this package reads of the configurations of
+// a driver.
 func withOwnMembers(i Info) Info {
 	if i.Members == nil {
 		return i
@@ -56,8 +59,9 @@ const (
 	byID       = "id"
 )
 
-// rules are the members of a configuration that this package reads. All but Hidden and Schedule are of domains whose people log in at a provider. The zero
-// value is that of a configuration without them.
+// rules are the members of a configuration that this package reads. All but Hidden and Schedule are
+// of domains whose people log in at a provider. The zero value is that of a configuration without
+// them.
 type rules struct {
 	Hidden bool `json:"hidden"` // log-in pages do not list the domain; of every driver
 
@@ -69,7 +73,8 @@ type rules struct {
 	Teams      teamRules `json:"teams"`
 }
 
-// allow restricts who may log in. A person must have one of the texts of each member that is not nil.
+// allow restricts who may log in. A person must have one of the texts of each member that is not
+// nil.
 type allow struct {
 	Groups  []string         `json:"groups"`
 	Domains []string         `json:"domains"` // of verified e-mail addresses, in lower case
@@ -104,7 +109,8 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]string)(t))
 }
 
-// readRules reads the rules of a configuration. Errors: errs.Invalid, with a message that begins with the member at fault.
+// readRules reads the rules of a configuration. Errors: errs.Invalid, with a message that begins
+// with the member at fault.
 func readRules(i Info, config json.RawMessage) (rules, error) {
 	var r rules
 	if config == nil {
@@ -154,7 +160,9 @@ func (r *rules) acceptAccounts() error {
 	case r.Accounts == "" && r.AccountsBy != "":
 		return errs.New(errs.Invalid, "accountsBy needs accounts, the domain whose users log in here")
 	case r.Accounts == Local:
-		return errs.New(errs.Invalid, "accounts must not be local: its users log in with passwords of this service alone")
+		return errs.New(
+			errs.Invalid, "accounts must not be local: its users log in with passwords of this service alone",
+		)
 	case r.AccountsBy == "":
 		r.AccountsBy = byUsername
 	case r.AccountsBy != byUsername && r.AccountsBy != byEmail && r.AccountsBy != byID:
@@ -211,8 +219,12 @@ func (t *teamRules) accept() error {
 	}
 	for i := range t.Map {
 		m := &t.Map[i]
-		if m.Group == "" || len(m.Group) > maxText || m.Team == "" || len(m.Team) > maxClaimName || !escapes.Storable(m.Team) {
-			return errs.New(errs.Invalid, "teams.map must have a group and a team, which is there already, in each of its members")
+		if m.Group == "" || len(m.Group) > maxText || m.Team == "" || len(m.Team) > maxClaimName ||
+			!escapes.Storable(m.Team) {
+			return errs.New(
+				errs.Invalid,
+				"teams.map must have a group and a team, which is there already, in each of its members",
+			)
 		}
 		role, err := actor.ParseRole(cmp.Or(m.Role, actor.Member.String()))
 		if err != nil {
@@ -224,7 +236,8 @@ func (t *teamRules) accept() error {
 	return nil
 }
 
-// checkRules checks what rules name against the tenant's rows, in the transaction in ctx. Errors: errs.Invalid naming the member.
+// checkRules checks what rules name against the tenant's rows, in the transaction in ctx. Errors:
+// errs.Invalid naming the member.
 func (s *Service) checkRules(ctx context.Context, d Domain, r rules) error {
 	if err := s.checkTeams(ctx, d.Tenant, r.Teams); err != nil || r.Accounts == "" {
 		return err
@@ -234,7 +247,9 @@ func (s *Service) checkRules(ctx context.Context, d Domain, r rules) error {
 	}
 	other, err := s.get(ctx, d.Tenant, r.Accounts)
 	if errs.CodeOf(err) == errs.NotFound {
-		return errs.New(errs.Invalid, "config.accounts must be the id of a domain of the tenant, whose users log in here")
+		return errs.New(
+			errs.Invalid, "config.accounts must be the id of a domain of the tenant, whose users log in here",
+		)
 	}
 	if err != nil {
 		return err
@@ -244,7 +259,10 @@ func (s *Service) checkRules(ctx context.Context, d Domain, r rules) error {
 	}
 	counts, err := s.o.Principals.DomainContent(ctx, d.Tenant)
 	if err == nil && counts[other.ID].Users == 0 {
-		err = errs.New(errs.Invalid, "config.accounts must be a directory, or have users: the domain %s has none", other.ID)
+		err = errs.New(
+			errs.Invalid, "config.accounts must be a directory, or have users: the domain %s has none",
+			other.ID,
+		)
 	}
 	return err
 }
@@ -260,21 +278,30 @@ func (s *Service) checkTeams(ctx context.Context, tenant string, t teamRules) er
 	}
 	unknown, err := s.o.Directories.UnknownTeams(ctx, tenant, teams)
 	if err == nil && len(unknown) > 0 {
-		err = errs.New(errs.Invalid, "config.teams.map has the team %s, which is not there: name the id or slug of a team of the tenant", short(unknown[0]))
+		err = errs.New(
+			errs.Invalid,
+			"config.teams.map has the team %s, which is not there: name the id or slug of a team of the tenant",
+			short(unknown[0]),
+		)
 	}
 	return err
 }
 
-// checkUnnamed returns errs.Conflict if the users of a domain log in at another one, which names it.
+// checkUnnamed returns errs.Conflict if the users of a domain log in at another one, which names
+// it.
 func (s *Service) checkUnnamed(ctx context.Context, tenant, id string) error {
 	named, err := s.naming(ctx, tenant, id, func(rules) bool { return true })
 	if err == nil && named != "" {
-		err = errs.New(errs.Conflict, "The domain %s logs in the users of this one: change its config.accounts first.", named)
+		err = errs.New(
+			errs.Conflict, "The domain %s logs in the users of this one: change its config.accounts first.",
+			named,
+		)
 	}
 	return err
 }
 
-// naming returns the id of a domain where the users of another one log in by rules for which is holds, "" for none.
+// naming returns the id of a domain where the users of another one log in by rules for which is
+// holds, "" for none.
 func (s *Service) naming(ctx context.Context, tenant, id string, is func(rules) bool) (string, error) {
 	all, err := s.o.Store.All(ctx, tenant, "")
 	for _, d := range all {

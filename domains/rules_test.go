@@ -17,7 +17,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// TestRules: the members that all drivers of single sign-on have are checked when a domain is saved, and shown as they were sent.
+// TestRules: the members that all drivers of single sign-on have are checked when a domain is
+// saved, and shown as they were sent.
 func TestRules(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -27,7 +28,10 @@ func TestRules(t *testing.T) {
 		is.NoErr(err)
 		w.add(t, "Gate", "gate", `{}`)
 		put := func(config string) (domains.Domain, error) {
-			return w.Update(root(t), "gate", func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
+			return w.Update(root(t), "gate", func(d *domains.Domain) error {
+				d.Config = json.RawMessage(config)
+				return nil
+			})
 		}
 		const all = `{"accounts":"books","accountsBy":"id","allow":{"groups":["a","b"],"domains":["Example.com"],"claims":{"x":"1","y":["2","3"]}},` +
 			`"key":"hush","teams":{"create":false,"map":[{"group":"a","team":"t","role":"admin"},{"group":"b","team":"t"}]}}`
@@ -66,7 +70,10 @@ func TestRules(t *testing.T) {
 				t.Errorf("%s: %v", config, err)
 			}
 		}
-		_, err = w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = []byte(`{"url": "x", "accounts": "gate"}`); return nil })
+		_, err = w.Update(root(t), "books", func(d *domains.Domain) error {
+			d.Config = []byte(`{"url": "x", "accounts": "gate"}`)
+			return nil
+		})
 		is.Equal(errs.CodeOf(err), errs.Invalid) // nobody logs in elsewhere at a directory
 		_, err = put(`{"allow": null, "teams": null, "accounts": ""}`)
 		is.NoErr(err)
@@ -86,7 +93,8 @@ func TestRules(t *testing.T) {
 	})
 }
 
-// TestDiscovery: a provider is asked outside of any transaction, when its configuration changes and then alone.
+// TestDiscovery: a provider is asked outside of any transaction, when its configuration changes and
+// then alone.
 func TestDiscovery(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -125,7 +133,8 @@ func TestDiscovery(t *testing.T) {
 		is.NoErr(put(func(d *domains.Domain) { d.Config = nil }))
 		is.Equal(w.gate.asked, 4)
 
-		// No transaction is open meanwhile: others write the domain. What was asked for is not what they have made of it.
+		// No transaction is open meanwhile: others write the domain. What was asked for is not what
+		// they have made of it.
 		is.NoErr(put(configure(`{"url": "z", "key": "old"}`)))
 		w.gate.meantime = func() {
 			w.gate.meantime = nil
@@ -145,8 +154,13 @@ func TestDiscovery(t *testing.T) {
 		// A condition is checked before anybody is asked, and again when the row is locked.
 		asked := w.gate.asked
 		stale := func(version string) error {
-			ctx := guard.With(root(t), &guard.Guard{Row: "domain", Fits: func(v string, exists bool) bool { return exists && v == version }})
-			_, err := w.Update(ctx, "gate", func(d *domains.Domain) error { d.Config = []byte(`{"url": "n"}`); return nil })
+			ctx := guard.With(root(t), &guard.Guard{Row: "domain", Fits: func(v string, exists bool) bool {
+				return exists && v == version
+			}})
+			_, err := w.Update(ctx, "gate", func(d *domains.Domain) error {
+				d.Config = []byte(`{"url": "n"}`)
+				return nil
+			})
 			return err
 		}
 		is.Equal(errs.CodeOf(stale("old")), errs.Stale)
@@ -164,7 +178,10 @@ func TestDiscovery(t *testing.T) {
 		w.Hurry(time.Second, 50*time.Millisecond, time.Minute, time.Minute)
 		w.gate.hangs = true
 		err = put(configure(`{"url": "slow"}`))
-		is.Equal(errs.MessageOf(err), "config: the provider has not answered in 50ms (check=false saves it all the same)")
+		is.Equal(
+			errs.MessageOf(err),
+			"config: the provider has not answered in 50ms (check=false saves it all the same)",
+		)
 		ctx, cancel := context.WithCancel(root(t))
 		cancel()
 		_, err = w.Update(ctx, "gate", func(d *domains.Domain) error { return nil })
@@ -185,7 +202,10 @@ func TestUnchangedConfigurationStays(t *testing.T) {
 	_, err := w.Update(root(t), "gate", func(d *domains.Domain) error { d.Name = new("Door"); return nil })
 	is.NoErr(err)
 	is.Equal(sealed(), before)
-	_, err = w.Update(root(t), "gate", func(d *domains.Domain) error { d.Config = []byte(`{"url": "x", "key": "other"}`); return nil })
+	_, err = w.Update(root(t), "gate", func(d *domains.Domain) error {
+		d.Config = []byte(`{"url": "x", "key": "other"}`)
+		return nil
+	})
 	is.NoErr(err)
 	is.True(sealed() != before)
 }

@@ -33,8 +33,8 @@ type ScanState struct {
 	Error          string     // sentence for people, of a scan that failed
 }
 
-// silence is after how long a scan of which nothing was heard counts as dead: its process has ended. While it writes, the
-// row itself is locked.
+// silence is after how long a scan of which nothing was heard counts as dead: its process has
+// ended. While it writes, the row itself is locked.
 const silence = 5 * time.Minute
 
 // live reports whether a scan runs.
@@ -59,15 +59,18 @@ type Scanned struct {
 	Duration time.Duration
 }
 
-// Scan reads the directories of all of the tenant's domains with a driver and makes their users and teams what those say:
-// see dirsync.Service.Sync. All directories are read before anything is written, and what is written is one
-// transaction. A scan of other domains of the tenant in this process is waited for. It ends with ctx. It needs a superuser.
+// Scan reads the directories of all of the tenant's domains with a driver and makes their users and
+// teams what those say: see dirsync.Service.Sync. All directories are read before anything is
+// written, and what is written is one transaction. A scan of other domains of the tenant in this
+// process is waited for. It ends with ctx. It needs a superuser.
 //
-// Errors: errs.Forbidden; errs.NotFound for the driver; errs.Invalid when it cannot scan, or has no domain with the id of
-// o.Domain; errs.Conflict while another scan of one of the domains runs, and, with the counts, when too many users would be
-// disabled, or memberships removed, and neither o.Force nor o.DryRun is set; errs.Upstream when a directory cannot be
-// read, not within 30 minutes, or has more than this service keeps in memory; errs.Unavailable while two other
-// tenants scan in this process, or one whose directories are slow and those of this tenant are, too. Nothing is written then.
+// Errors: errs.Forbidden; errs.NotFound for the driver; errs.Invalid when it cannot scan, or has no
+// domain with the id of o.Domain; errs.Conflict while another scan of one of the domains runs, and,
+// with the counts, when too many users would be disabled, or memberships removed, and neither
+// o.Force nor o.DryRun is set; errs.Upstream when a directory cannot be read, not within 30
+// minutes, or has more than this service keeps in memory; errs.Unavailable while two other tenants
+// scan in this process, or one whose directories are slow and those of this tenant are, too.
+// Nothing is written then.
 func (s *Service) Scan(ctx context.Context, driver string, o ScanOptions) ([]Scanned, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -103,8 +106,8 @@ func (s *Service) ScanDomain(ctx context.Context, id string, o ScanOptions) ([]S
 	return s.scan(ctx, a.Tenant, d.Type, []Domain{d}, o)
 }
 
-// ScanState returns the scan of a domain that runs, or ran last. It needs a superuser. A scan whose process has ended
-// shows as failed. Errors: errs.Forbidden; errs.NotFound.
+// ScanState returns the scan of a domain that runs, or ran last. It needs a superuser. A scan whose
+// process has ended shows as failed. Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) ScanState(ctx context.Context, id string) (ScanState, error) {
 	a, err := actor.Allowed(ctx, actor.SuperuserRead)
 	if err != nil {

@@ -21,7 +21,9 @@ func (w *world) stock(n int) {
 	for i := range n {
 		w.paper.all = append(w.paper.all, person(i))
 	}
-	w.paper.all = append(w.paper.all, domains.Entry{Group: &domains.Group{ID: "g", Name: "Readers", Members: []string{"id-0000", "id-0001"}}})
+	w.paper.all = append(w.paper.all, domains.Entry{
+		Group: &domains.Group{ID: "g", Name: "Readers", Members: []string{"id-0000", "id-0001"}},
+	})
 }
 
 func (w *world) count(t *testing.T, table string) (n int) {
@@ -31,7 +33,8 @@ func (w *world) count(t *testing.T, table string) (n int) {
 	return n
 }
 
-// TestScan: people and groups become users and teams, a dry run changes nothing, and every domain of the driver is read.
+// TestScan: people and groups become users and teams, a dry run changes nothing, and every domain
+// of the driver is read.
 func TestScan(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -127,7 +130,8 @@ func TestScanFails(t *testing.T) {
 	})
 }
 
-// TestScanRuns: its state can be read meanwhile, and another scan, a delete and a new configuration are refused or noticed.
+// TestScanRuns: its state can be read meanwhile, and another scan, a delete and a new configuration
+// are refused or noticed.
 func TestScanRuns(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -152,7 +156,10 @@ func TestScanRuns(t *testing.T) {
 		_, err := w.ScanDomain(root(t), "books", domains.ScanOptions{})
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 		is.Equal(errs.CodeOf(w.Delete(root(t), "books")), errs.Conflict)
-		_, err = w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = []byte(`{"url": "y"}`); return nil })
+		_, err = w.Update(root(t), "books", func(d *domains.Domain) error {
+			d.Config = []byte(`{"url": "y"}`)
+			return nil
+		})
 		is.NoErr(err)
 		close(w.paper.wait)
 		is.Equal(errs.CodeOf(<-ended), errs.Conflict) // it has read what is another directory now
@@ -183,7 +190,8 @@ func TestScanCanceled(t *testing.T) {
 	is.Equal(w.count(t, "tc_users"), 1)
 }
 
-// TestDeadScan: the scan of a process that has ended shows as failed, and the next one takes its place.
+// TestDeadScan: the scan of a process that has ended shows as failed, and the next one takes its
+// place.
 func TestDeadScan(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -214,13 +222,19 @@ func TestNoScan(t *testing.T) {
 		driver, domain string
 		want           errs.Code
 	}{
-		{"gate", "", errs.Invalid}, {"local", "", errs.Invalid}, {"nowhere", "", errs.NotFound}, {"paper", "gate", errs.Invalid},
+		{"gate", "", errs.Invalid}, {"local", "", errs.Invalid},
+		{"nowhere", "", errs.NotFound}, {"paper", "gate", errs.Invalid},
 		{"paper", "nowhere", errs.Invalid}, {"paper", "empty", errs.Invalid},
 	} {
 		_, err := w.Scan(root(t), c.driver, domains.ScanOptions{Domain: c.domain})
 		is.Equal(errs.CodeOf(err), c.want)
 	}
-	for domain, want := range map[string]errs.Code{"gate": errs.Invalid, "local": errs.Invalid, "empty": errs.Invalid, "nowhere": errs.NotFound} {
+	for domain, want := range map[string]errs.Code{
+		"gate":    errs.Invalid,
+		"local":   errs.Invalid,
+		"empty":   errs.Invalid,
+		"nowhere": errs.NotFound,
+	} {
 		_, err := w.ScanDomain(root(t), domain, domains.ScanOptions{})
 		is.Equal(errs.CodeOf(err), want)
 	}

@@ -24,13 +24,21 @@ type scanning struct {
 	result Scanned
 }
 
-func (s *Service) scan(ctx context.Context, tenant, driver string, some []Domain, o ScanOptions) (results []Scanned, err error) {
+func (s *Service) scan(
+	ctx context.Context, tenant, driver string, some []Domain, o ScanOptions,
+) (results []Scanned, err error) {
 	if info, _, ok := s.driver(driver); ok && info.ScanComponent == nil {
 		return nil, errs.New(errs.Invalid, "The driver %s has no directory to scan.", driver)
 	}
 	start := time.Now()
 	defer func() {
-		entity.Observe(ctx, s.o.Observer, entity.Observation{Work: entity.ScanWork, Tenant: tenant, Kind: driver, Outcome: entity.Outcome(err), Start: start})
+		entity.Observe(ctx, s.o.Observer, entity.Observation{
+			Work:    entity.ScanWork,
+			Tenant:  tenant,
+			Kind:    driver,
+			Outcome: entity.Outcome(err),
+			Start:   start,
+		})
 	}()
 	leave, err := s.takeScan(ctx, tenant, some, o.scheduled)
 	if err != nil {
@@ -101,8 +109,8 @@ func (s *Service) readAll(ctx context.Context, all []*scanning) (at string, err 
 // beat is how often a scan that reads tells other processes that it lives.
 const beat = 5 * time.Second
 
-// beatAll does so for all domains of a scan, also for those that wait for others, until ctx ends. A beat that cannot be
-// written is left out.
+// beatAll does so for all domains of a scan, also for those that wait for others, until ctx ends. A
+// beat that cannot be written is left out.
 func (s *Service) beatAll(ctx context.Context, all []*scanning) {
 	ticker := time.NewTicker(s.limits.beat)
 	defer ticker.Stop()
@@ -173,8 +181,8 @@ func (s *Service) beginScan(ctx context.Context, d Domain, o ScanOptions) (*scan
 	return one, nil
 }
 
-// begin notes that the scan runs. A caller who hangs up does not break the note off; one that may be there all the same is
-// ended, as nobody else would end it.
+// begin notes that the scan runs. A caller who hangs up does not break the note off; one that may
+// be there all the same is ended, as nobody else would end it.
 func (one *scanning) begin(ctx context.Context, stale time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -244,10 +252,12 @@ func (one *scanning) write(ctx context.Context, o ScanOptions) error {
 	return s.o.Store.SetScanned(ctx, d.Tenant, d.ID, at)
 }
 
-// settleTime is how long the note of a scan that begins or has ended may take, also after its caller has gone.
+// settleTime is how long the note of a scan that begins or has ended may take, also after its
+// caller has gone.
 const settleTime = 10 * time.Second
 
-// end notes how the scan ended; at is the domain that failed, "" for all. What cannot be noted counts as dead after a while.
+// end notes how the scan ended; at is the domain that failed, "" for all. What cannot be noted
+// counts as dead after a while.
 func (one *scanning) end(ctx context.Context, at string, failure error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()

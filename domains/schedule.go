@@ -13,7 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 )
 
-// JobScan is the kind of jobs that scan a domain by its schedule; the key of one is the domain's id.
+// JobScan is the kind of jobs that scan a domain by its schedule; the key of one is the domain's
+// id.
 const JobScan = "domain-scan"
 
 // Queue puts jobs at the times of schedules. *queue.Service implements it.
@@ -26,7 +27,8 @@ type Queue interface {
 // scheduleMember is the member of a configuration that says when a directory is scanned.
 const scheduleMember = "schedule"
 
-// zoned splits a cron expression from the time zone in front of it, such as "CRON_TZ=Europe/Berlin 0 3 * * *".
+// zoned splits a cron expression from the time zone in front of it, such as "CRON_TZ=Europe/Berlin
+// 0 3 * * *".
 func zoned(schedule string) (expression, zone string) {
 	for _, prefix := range []string{"CRON_TZ=", "TZ="} {
 		if rest, found := strings.CutPrefix(schedule, prefix); found {
@@ -81,7 +83,8 @@ func (s *Service) schedule(d Domain) string {
 // Schedule returns when a domain is scanned, as its configuration says, "" for never.
 func (u Unchecked) Schedule(d Domain) string { return u.s.schedule(d) }
 
-// reschedule changes the schedule of a domain, in the transaction in ctx. One that stays the same goes on.
+// reschedule changes the schedule of a domain, in the transaction in ctx. One that stays the same
+// goes on.
 func (s *Service) reschedule(ctx context.Context, d Domain, was, becomes string) error {
 	switch {
 	case was == becomes:
@@ -95,7 +98,8 @@ func (s *Service) reschedule(ctx context.Context, d Domain, was, becomes string)
 	return s.o.Queue.Schedule(ctx, Schedule{Tenant: d.Tenant, Kind: JobScan, Key: d.ID, Cron: expression, Zone: zone})
 }
 
-// NextScan returns when a domain is scanned next by its schedule, nil for never. It needs a superuser. Errors: errs.Forbidden.
+// NextScan returns when a domain is scanned next by its schedule, nil for never. It needs a
+// superuser. Errors: errs.Forbidden.
 func (s *Service) NextScan(ctx context.Context, id string) (*time.Time, error) {
 	a, err := actor.Allowed(ctx, actor.SuperuserRead)
 	if err != nil || s.o.Queue == nil {
@@ -108,7 +112,8 @@ func (s *Service) NextScan(ctx context.Context, id string) (*time.Time, error) {
 	return &found[0].Next, nil
 }
 
-// A scheduled scan is tried so often, and each try lasts so long at most: the directory is read for maxScheduled.
+// A scheduled scan is tried so often, and each try lasts so long at most: the directory is read for
+// maxScheduled.
 const (
 	scanTries    = 3
 	maxScheduled = 15 * time.Minute
@@ -127,7 +132,8 @@ func (u Unchecked) Workers() []Worker {
 	}}
 }
 
-// scanByJob scans a domain, never with Force. What keeps the scan from writing is the state of the scan, too, which ScanState returns.
+// scanByJob scans a domain, never with Force. What keeps the scan from writing is the state of the
+// scan, too, which ScanState returns.
 func (s *Service) scanByJob(ctx context.Context, j queue.Job) error {
 	d, err := s.get(ctx, j.Tenant, j.Key)
 	if errs.CodeOf(err) == errs.NotFound || err == nil && s.schedule(d) == "" {
@@ -159,7 +165,8 @@ func (s *Service) scanByJob(ctx context.Context, j queue.Job) error {
 	return err
 }
 
-// tooEarly returns how long the first try of a scheduled scan must wait, so that minInterval is between it and the scan before.
+// tooEarly returns how long the first try of a scheduled scan must wait, so that minInterval is
+// between it and the scan before.
 func (s *Service) tooEarly(ctx context.Context, j queue.Job) (time.Duration, error) {
 	if j.Tries > 1 {
 		return 0, nil

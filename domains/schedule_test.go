@@ -15,13 +15,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestSchedule: a directory is scanned by the queue, with the guard of every scan; what is the same already is not written.
+// TestSchedule: a directory is scanned by the queue, with the guard of every scan; what is the same
+// already is not written.
 func TestSchedule(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
 		put := func(config string) error {
 			t.Helper()
-			_, err := w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = []byte(config); return nil })
+			_, err := w.Update(root(t), "books", func(d *domains.Domain) error {
+				d.Config = []byte(config)
+				return nil
+			})
 			return err
 		}
 		schedules := func() []queue.Schedule {
@@ -56,7 +60,9 @@ func TestSchedule(t *testing.T) {
 		is.Equal(schedules()[0].Cron, "@daily")
 
 		try := func(n int) error {
-			return w.Unchecked().Workers()[0].Do(t.Context(), queue.Job{Tenant: "acme", Kind: domains.JobScan, Key: "books", Tries: n})
+			return w.Unchecked().Workers()[0].Do(
+				t.Context(), queue.Job{Tenant: "acme", Kind: domains.JobScan, Key: "books", Tries: n},
+			)
 		}
 		job := func() error { return try(2) }
 		state := func() domains.ScanState {
@@ -76,7 +82,8 @@ func TestSchedule(t *testing.T) {
 		is.Equal(state().Written, 0)
 		is.Equal(state().Total, 0)
 
-		// However often a schedule that was saved before wants it: ten minutes after the beginning of the last scan.
+		// However often a schedule that was saved before wants it: ten minutes after the beginning
+		// of the last scan.
 		last := state().ID
 		w.late.Add(int64(9 * time.Minute))
 		is.Equal(errs.CodeOf(try(1)), errs.Conflict)
@@ -97,7 +104,10 @@ func TestSchedule(t *testing.T) {
 		w.paper.err = nil
 		w.stock(20)
 		now := w.clock.Add(time.Duration(w.late.Load()))
-		is.NoErr(w.store.BeginScan(t.Context(), "acme", "books", domains.ScanState{ID: "other", Phase: domains.Reading, StartedAt: now, HeardAt: now}, now))
+		is.NoErr(w.store.BeginScan(
+			t.Context(), "acme", "books",
+			domains.ScanState{ID: "other", Phase: domains.Reading, StartedAt: now, HeardAt: now}, now,
+		))
 		err = job()
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 		w.late.Add(int64(6 * time.Minute))
@@ -115,7 +125,8 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// TestSlowDirectories: directories that hang do not keep all places of scans, by schedule or by hand, from another tenant.
+// TestSlowDirectories: directories that hang do not keep all places of scans, by schedule or by
+// hand, from another tenant.
 func TestSlowDirectories(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.addThird(t)
@@ -128,11 +139,17 @@ func TestSlowDirectories(t *testing.T) {
 	s := w.Service
 	for tenant, driver := range map[string]string{"acme": "paper", "evil": "paper", "third": "quick"} {
 		name := "Books"
-		_, err := s.Create(as(t, tenant, "root", true), domains.Domain{Name: &name, Type: driver, Config: []byte(`{"url": "x", "schedule": "@every 10m"}`)})
+		_, err := s.Create(as(t, tenant, "root", true), domains.Domain{
+			Name:   &name,
+			Type:   driver,
+			Config: []byte(`{"url": "x", "schedule": "@every 10m"}`),
+		})
 		is.NoErr(err)
 	}
 	job := func(ctx context.Context, tenant string) error {
-		return s.Unchecked().Workers()[0].Do(ctx, queue.Job{Tenant: tenant, Kind: domains.JobScan, Key: "books", Tries: 2})
+		return s.Unchecked().Workers()[0].Do(
+			ctx, queue.Job{Tenant: tenant, Kind: domains.JobScan, Key: "books", Tries: 2},
+		)
 	}
 
 	s.Hurry(time.Minute, time.Minute, 50*time.Millisecond, time.Minute)

@@ -47,8 +47,9 @@ func (s *Service) driver(id string) (Info, Driver, bool) {
 	return s.infos[i], s.drivers[i], true
 }
 
-// Page returns a page of the tenant's domains, without their configurations, to any session, sorted by name (the default), id,
-// createdAt or updatedAt; q searches id, name and description. Errors: errs.Invalid for a sort or cursor that does not fit.
+// Page returns a page of the tenant's domains, without their configurations, to any session, sorted
+// by name (the default), id, createdAt or updatedAt; q searches id, name and description. Errors:
+// errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Domain], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -57,7 +58,8 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Domain]
 	return s.o.Store.Page(ctx, a.Tenant, q)
 }
 
-// All returns every domain to any session, ordered by id; to others than superusers without the queries of addresses.
+// All returns every domain to any session, ordered by id; to others than superusers without the
+// queries of addresses.
 func (s *Service) All(ctx context.Context) ([]Domain, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -103,9 +105,9 @@ func (s *Service) unready(d Domain) string {
 	return errs.MessageOf(err)
 }
 
-// usable fails where nobody can log in at a domain, as far as that is known without asking its directory or provider. Errors:
-// those of open; errs.Invalid naming the member of the configuration; errs.Upstream while its realm
-// is Pausing.
+// usable fails where nobody can log in at a domain, as far as that is known without asking its
+// directory or provider. Errors: those of open; errs.Invalid naming the member of the
+// configuration; errs.Upstream while its realm is Pausing.
 func (s *Service) usable(d Domain) error {
 	realm, err := s.open(d)
 	if err != nil {
@@ -162,11 +164,12 @@ func (s *Service) Contents(ctx context.Context) ([]Content, error) {
 }
 
 // Create adds a domain. It needs a superuser. ID, made of the name, times and Tenant are ignored.
-// Errors: errs.Forbidden; errs.Invalid naming the field, also for the type local, and when all configurations of the tenant
-// together would have more than 8 MiB; errs.Conflict for a taken id, and in a tenant with 1,000 domains.
+// Errors: errs.Forbidden; errs.Invalid naming the field, also for the type local, and when all
+// configurations of the tenant together would have more than 8 MiB; errs.Conflict for a taken id,
+// and in a tenant with 1,000 domains.
 //
-// A provider is asked whether it is there before the domain is saved, in no transaction and for at most 15 seconds: errs.Invalid if not; see
-// Unasked. Do not call it inside a transaction.
+// A provider is asked whether it is there before the domain is saved, in no transaction and for at
+// most 15 seconds: errs.Invalid if not; see Unasked. Do not call it inside a transaction.
 func (s *Service) Create(ctx context.Context, d Domain, o ...SaveOption) (Domain, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -179,7 +182,9 @@ func (s *Service) Create(ctx context.Context, d Domain, o ...SaveOption) (Domain
 		return Domain{}, errs.New(errs.Invalid, "type must not be local: the one domain of that type is there already")
 	}
 	if slug.Of(*d.Name, "") == "" {
-		return Domain{}, errs.New(errs.Invalid, "name must have a letter or digit that an id can be made of: a to z, 0 to 9")
+		return Domain{}, errs.New(
+			errs.Invalid, "name must have a letter or digit that an id can be made of: a to z, 0 to 9",
+		)
 	}
 	given := d.Config
 	d.Tenant, d.ID, d.Config, d.Sealed, d.SealedKeys, d.ScannedAt = a.Tenant, slug.Of(*d.Name, "domain"), nil, "", "", nil
@@ -224,13 +229,15 @@ func (s *Service) Create(ctx context.Context, d Domain, o ...SaveOption) (Domain
 	return s.shown(d), nil
 }
 
-// Update changes name, description, type and configuration of a domain. It needs a superuser. edit gets the
-// configuration with its secrets masked; those that it leaves masked, or out, stay,
-// unless they would go to another server then: errs.Invalid naming the secret that must be sent again. While users or teams have ids of the directory,
-// these come from the same attributes: errs.Invalid for others.
-// A provider is asked as by Create if the configuration changes; edit is called once more before that. Do not call it inside a transaction.
-// Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field, also for another type of local, and as Create when
-// the configuration grows; errs.Conflict if it was changed while the provider was asked; an error from edit as it is.
+// Update changes name, description, type and configuration of a domain. It needs a superuser. edit
+// gets the configuration with its secrets masked; those that it leaves masked, or out, stay, unless
+// they would go to another server then: errs.Invalid naming the secret that must be sent again.
+// While users or teams have ids of the directory, these come from the same attributes: errs.Invalid
+// for others. A provider is asked as by Create if the configuration changes; edit is called once
+// more before that. Do not call it inside a transaction.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field, also for another type of
+// local, and as Create when the configuration grows; errs.Conflict if it was changed while the
+// provider was asked; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) error, o ...SaveOption) (Domain, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -298,7 +305,8 @@ func (s *Service) size(ctx context.Context, tenant string) (n, bytes int, err er
 // bytes is what a domain's configuration takes of maxConfigs.
 func (d Domain) bytes() int { return len(d.Config) + len(d.Sealed) }
 
-// fits refuses a configuration that grows beyond what those of a tenant may have together. All are bytes.
+// fits refuses a configuration that grows beyond what those of a tenant may have together. All are
+// bytes.
 func fits(now, before, others int) error {
 	if now > before && now+others > maxConfigs {
 		return errs.New(errs.Invalid, "config is too large: those of all domains of a tenant together may have %d bytes, and the others have %d",
@@ -307,8 +315,8 @@ func fits(now, before, others int) error {
 	return nil
 }
 
-// edit changes a domain as edit says and as it may be; all are the bytes of the tenant's configurations, and keys those that were made
-// for it, "" for none.
+// edit changes a domain as edit says and as it may be; all are the bytes of the tenant's
+// configurations, and keys those that were made for it, "" for none.
 func (s *Service) edit(d *Domain, edit func(*Domain) error, all int, keys string) (change, error) {
 	was := *d
 	*d = s.masked(*d)
@@ -329,9 +337,11 @@ func (s *Service) edit(d *Domain, edit func(*Domain) error, all int, keys string
 	return c, fits(d.bytes(), was.bytes(), all-was.bytes())
 }
 
-// Delete removes a domain with its users and teams; what they own passes to the caller, in one transaction. It needs a
-// superuser of another domain. Where it is the tenant's default domain, that is local from then on. Errors: errs.Forbidden; errs.NotFound; errs.Invalid for local; errs.Conflict when the
-// caller is of the domain, when the tenant would be left without an enabled superuser, when another domain logs in its users, or while a scan of it runs.
+// Delete removes a domain with its users and teams; what they own passes to the caller, in one
+// transaction. It needs a superuser of another domain. Where it is the tenant's default domain,
+// that is local from then on. Errors: errs.Forbidden; errs.NotFound; errs.Invalid for local;
+// errs.Conflict when the caller is of the domain, when the tenant would be left without an enabled
+// superuser, when another domain logs in its users, or while a scan of it runs.
 func (s *Service) Delete(ctx context.Context, id string) error {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -386,12 +396,15 @@ const (
 	maxConfig      = 512 << 10
 )
 
-// accept checks a domain and merges the configuration that was given into it. was is the domain as it is stored,
-// and keys are those that were made for it, "" for none.
+// accept checks a domain and merges the configuration that was given into it. was is the domain as
+// it is stored, and keys are those that were made for it, "" for none.
 func (s *Service) accept(d *Domain, was Domain, given json.RawMessage, keys string) (change, error) {
 	if d.Name != nil {
 		if strings.TrimSpace(*d.Name) == "" || utf8.RuneCountInString(*d.Name) > maxName || !plain(*d.Name) {
-			return change{}, errs.New(errs.Invalid, "name must have 1 to %d characters, not blanks alone, and no control characters", maxName)
+			return change{}, errs.New(
+				errs.Invalid, "name must have 1 to %d characters, not blanks alone, and no control characters",
+				maxName,
+			)
 		}
 	}
 	if d.Description != nil && (len(*d.Description) > maxDescription || !escapes.Storable(*d.Description)) {

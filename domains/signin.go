@@ -18,7 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// signIn returns the user of a person who has logged in at a domain's provider, by the domain's rules. It returns a refusal for who is not allowed in.
+// signIn returns the user of a person who has logged in at a domain's provider, by the domain's
+// rules. It returns a refusal for who is not allowed in.
 func (s *Service) signIn(ctx context.Context, d Domain, who SignedIn) (principals.User, error) {
 	o, err := s.openWithRules(d)
 	if err != nil {
@@ -58,14 +59,18 @@ func (s *Service) admit(ctx context.Context, d Domain, r rules, who SignedIn) (p
 // maxGroups is how many groups of a person become teams.
 const maxGroups = 1000
 
-// joinTeams has a user join the teams of the groups that the provider has reported, and leave others. If it has reported none, teams stay as they are.
+// joinTeams has a user join the teams of the groups that the provider has reported, and leave
+// others. If it has reported none, teams stay as they are.
 func (s *Service) joinTeams(ctx context.Context, d Domain, r teamRules, u principals.User, who SignedIn) error {
 	why := who.NoGroups
 	if len(who.Groups) > maxGroups {
 		why = fmt.Sprintf("the person has %d groups, and at most %d become teams", len(who.Groups), maxGroups)
 	}
 	if why != "" {
-		s.o.Log.InfoContext(ctx, "teams of a login stay as they are", "reason", why, "tenant", d.Tenant, "domain", d.ID, "username", u.Username)
+		s.o.Log.InfoContext(
+			ctx, "teams of a login stay as they are", "reason", why, "tenant", d.Tenant, "domain", d.ID,
+			"username", u.Username,
+		)
 		return nil
 	}
 	if who.Groups == nil {
@@ -80,7 +85,9 @@ func (s *Service) joinTeams(ctx context.Context, d Domain, r teamRules, u princi
 		if !s.isNews(warning{place{d.Tenant, d.ID}, w}) {
 			continue
 		}
-		s.o.Log.InfoContext(ctx, "teams of a login", "reason", w, "tenant", d.Tenant, "domain", d.ID, "username", u.Username)
+		s.o.Log.InfoContext(
+			ctx, "teams of a login", "reason", w, "tenant", d.Tenant, "domain", d.ID, "username", u.Username,
+		)
 	}
 	if errs.CodeOf(err) == errs.NotFound { // the domain, or the user, is just deleted
 		err = refusal(err)
@@ -152,12 +159,16 @@ func (s *Service) account(ctx context.Context, tenant string, r rules, who Signe
 	switch r.AccountsBy {
 	case byEmail:
 		if who.Email == "" || !who.EmailVerified {
-			return principals.Account{}, refusal(errors.New("config.accountsBy: the provider vouches for no e-mail address of the person"))
+			return principals.Account{}, refusal(
+				errors.New("config.accountsBy: the provider vouches for no e-mail address of the person"),
+			)
 		}
 		return principals.Account{Email: who.Email}, nil
 	case byID:
 		if who.AccountID == "" {
-			return principals.Account{}, refusal(errors.New("config.accountsBy: the provider sends no id: see attributes.id and claims.id"))
+			return principals.Account{}, refusal(
+				errors.New("config.accountsBy: the provider sends no id: see attributes.id and claims.id"),
+			)
 		}
 		return principals.Account{SourceIDs: sameIDs(who.AccountID)}, nil
 	}
@@ -166,7 +177,9 @@ func (s *Service) account(ctx context.Context, tenant string, r rules, who Signe
 	case err != nil:
 		return principals.Account{}, err
 	case known.Username == "":
-		return principals.Account{}, refusal(fmt.Errorf("config.accountsBy: %q is no name of the domain %s", who.Username, r.Accounts))
+		return principals.Account{}, refusal(fmt.Errorf(
+			"config.accountsBy: %q is no name of the domain %s", who.Username, r.Accounts,
+		))
 	case known.Disabled || known.Locked:
 		return principals.Account{}, refusal(errLockedThere)
 	}
@@ -230,7 +243,10 @@ func (s *Service) stillThere(ctx context.Context, tenant, domain string, u princ
 		}
 		return nil
 	}
-	return refusal(fmt.Errorf("the directory of the domain %s does not know the user %s any more, or by another name: scan it", d.ID, u.Username))
+	return refusal(fmt.Errorf(
+		"the directory of the domain %s does not know the user %s any more, or by another name: scan it", d.ID,
+		u.Username,
+	))
 }
 
 var errLockedThere = errors.New("the directory has disabled or locked the person")
@@ -242,16 +258,23 @@ func (s *Service) found(ctx context.Context, d Domain, directory Finder, name st
 	who, err := directory.Find(limited, name)
 	switch {
 	case errs.CodeOf(err) == errs.NotFound:
-		s.o.Log.InfoContext(ctx, "a name of single sign-on is nobody's in the directory", "tenant", d.Tenant, "domain", d.ID, "username", name, "reason", errs.MessageOf(err))
+		s.o.Log.InfoContext(
+			ctx, "a name of single sign-on is nobody's in the directory", "tenant", d.Tenant, "domain", d.ID,
+			"username", name, "reason", errs.MessageOf(err),
+		)
 		return Identity{}, nil
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
-		err = errs.Wrap(errs.Upstream, err, "The directory of the domain %s has not said in %v who %s is.", d.ID, s.limits.check, name)
+		err = errs.Wrap(
+			errs.Upstream, err, "The directory of the domain %s has not said in %v who %s is.", d.ID,
+			s.limits.check, name,
+		)
 	}
 	return who, err
 }
 
-// sameIDs returns the spellings of an id under which a directory may have stored it: as it is, and of a GUID all forms. A directory's GUID comes as
-// text, in either case and with or without braces, or as AD FS and Entra send it: the base64 of its bytes, of which the first three numbers are
+// sameIDs returns the spellings of an id under which a directory may have stored it: as it is, and
+// of a GUID all forms. A directory's GUID comes as text, in either case and with or without braces,
+// or as AD FS and Entra send it: the base64 of its bytes, of which the first three numbers are
 // little-endian.
 func sameIDs(id string) []string {
 	all := []string{id}

@@ -67,7 +67,8 @@ func (one *scanning) take(ctx context.Context) error {
 // textsOf counts the bytes of an entry. A member takes its place, too.
 func textsOf(e Entry) (n int) {
 	if p := e.Person; p != nil {
-		n += len(p.ID) + len(p.Username) + len(p.DisplayName) + len(p.GivenName) + len(p.MiddleName) + len(p.FamilyName) +
+		n += len(p.ID) + len(p.Username) + len(p.DisplayName) + len(p.GivenName) + len(p.MiddleName) +
+			len(p.FamilyName) +
 			len(p.Email) + len(p.Timezone)
 	}
 	if g := e.Group; g != nil {

@@ -22,12 +22,13 @@ type Trial struct {
 // maxTrial is how long one may take: a step of a directory with several hosts waits for each.
 const maxTrial = time.Minute
 
-// Test tries a configuration out: step by step, up to the first one that fails. It writes nothing, and holds no transaction. at returns the
-// addresses for the provider of a domain, "" for one that is not stored yet. It needs a superuser. As in Update, stored secrets are sent to no
-// other server than before.
+// Test tries a configuration out: step by step, up to the first one that fails. It writes nothing,
+// and holds no transaction. at returns the addresses for the provider of a domain, "" for one that
+// is not stored yet. It needs a superuser. As in Update, stored secrets are sent to no other server
+// than before.
 //
-// Errors: errs.Forbidden; errs.NotFound for the domain; errs.Invalid naming the field, and for a driver that is no Tester; errs.Unavailable while too
-// many domains are tried out.
+// Errors: errs.Forbidden; errs.NotFound for the domain; errs.Invalid naming the field, and for a
+// driver that is no Tester; errs.Unavailable while too many domains are tried out.
 func (s *Service) Test(ctx context.Context, t Trial, at func(tenant, domain string) Endpoints) ([]Step, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -102,8 +103,8 @@ func (s *Service) trial(d Domain, t Trial) (opened, error) {
 	return opened{settings{driver: d.Type}, c.realm, c.rules}, nil
 }
 
-// testAccounts returns the step accounts, which finds the user of another domain as whom a person would log in, for rules with Accounts; no
-// step for others.
+// testAccounts returns the step accounts, which finds the user of another domain as whom a person
+// would log in, for rules with Accounts; no step for others.
 func (s *Service) testAccounts(ctx context.Context, tenant string, r rules, username string) ([]Step, error) {
 	if r.Accounts == "" {
 		return nil, nil
@@ -116,7 +117,10 @@ func (s *Service) testAccounts(ctx context.Context, tenant string, r rules, user
 	case err != nil:
 		return nil, err
 	case r.AccountsBy != byUsername || username == "":
-		step.Message = fmt.Sprintf("The users of the domain %s log in here, found by %s. A log-in shows who somebody is.", r.Accounts, r.AccountsBy)
+		step.Message = fmt.Sprintf(
+			"The users of the domain %s log in here, found by %s. A log-in shows who somebody is.", r.Accounts,
+			r.AccountsBy,
+		)
 		return []Step{step}, nil
 	}
 	known, err := s.accountName(ctx, tenant, r.Accounts, username)
@@ -131,11 +135,17 @@ func (s *Service) testAccounts(ctx context.Context, tenant string, r rules, user
 	case err != nil:
 		return nil, err
 	case known.Disabled || known.Locked:
-		step.OK, step.Message = false, fmt.Sprintf("The directory of the domain %s has disabled or locked %s.", r.Accounts, short(username))
+		step.OK, step.Message = false, fmt.Sprintf(
+			"The directory of the domain %s has disabled or locked %s.", r.Accounts, short(username),
+		)
 	case !found:
-		step.OK, step.Message = false, fmt.Sprintf("No user of the domain %s has the name %s: scan it first.", r.Accounts, short(username))
+		step.OK, step.Message = false, fmt.Sprintf(
+			"No user of the domain %s has the name %s: scan it first.", r.Accounts, short(username),
+		)
 	default:
-		step.Message = fmt.Sprintf("%s would log in as the user %s of the domain %s.", short(username), known.Username, r.Accounts)
+		step.Message = fmt.Sprintf(
+			"%s would log in as the user %s of the domain %s.", short(username), known.Username, r.Accounts,
+		)
 	}
 	return []Step{step}, nil
 }

@@ -16,11 +16,14 @@ func IsState(text string) bool {
 	return ok
 }
 
-// FinishUnasked completes a login that has begun at a domain's provider: no browser has anything of it. back is what the provider wants
-// to be opened then; it counts if it is a path of this service. An answer serves one login, whatever node it comes to. Otherwise it is
-// as Finish. Errors: errs.Unauthenticated "Unable to log in", also where the domain does not allow such logins; errs.Upstream;
-// errs.Unavailable.
-func (u Unchecked) FinishUnasked(ctx context.Context, tenant, domain string, at Endpoints, back string, params url.Values) (done Finished, err error) {
+// FinishUnasked completes a login that has begun at a domain's provider: no browser has anything of
+// it. back is what the provider wants to be opened then; it counts if it is a path of this service.
+// An answer serves one login, whatever node it comes to. Otherwise it is as Finish. Errors:
+// errs.Unauthenticated "Unable to log in", also where the domain does not allow such logins;
+// errs.Upstream; errs.Unavailable.
+func (u Unchecked) FinishUnasked(
+	ctx context.Context, tenant, domain string, at Endpoints, back string, params url.Values,
+) (done Finished, err error) {
 	done.Tenant = tenant
 	if back != "" && IsPath(back) {
 		done.Return.To = back
@@ -56,10 +59,14 @@ func (u Unchecked) FinishUnasked(ctx context.Context, tenant, domain string, at 
 	return done, err
 }
 
-// settle logs in a person whose answer has been checked, and sets the user and the session at the provider in done.
+// settle logs in a person whose answer has been checked, and sets the user and the session at the
+// provider in done.
 func (s *Service) settle(ctx context.Context, d Domain, who SignedIn, done *Finished) (err error) {
 	if done.Session = who.Session; len(done.Session.Memory) > maxSessionMemory {
-		return fmt.Errorf("domains: the driver %s wants to know too much again at a logout: %d bytes", d.Type, len(done.Session.Memory))
+		return fmt.Errorf(
+			"domains: the driver %s wants to know too much again at a logout: %d bytes", d.Type,
+			len(done.Session.Memory),
+		)
 	}
 	if done.User, err = s.signIn(ctx, d, who); err != nil {
 		done.User = principals.User{Username: who.Username} // for the log
@@ -68,7 +75,9 @@ func (s *Service) settle(ctx context.Context, d Domain, who SignedIn, done *Fini
 }
 
 // begin starts a login at a provider, by a form where the realm can and the provider wants one.
-func begin(ctx context.Context, login RedirectLogin, at Endpoints, state string) (location string, form url.Values, memory []byte, err error) {
+func begin(
+	ctx context.Context, login RedirectLogin, at Endpoints, state string,
+) (location string, form url.Values, memory []byte, err error) {
 	if forms, ok := login.(FormLogin); ok {
 		return forms.BeginForm(ctx, at, state)
 	}

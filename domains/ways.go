@@ -14,7 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/slug"
 )
 
-// Way is one way to log in, as far as strangers may know it: nothing of where the directory or provider is, nor of what type.
+// Way is one way to log in, as far as strangers may know it: nothing of where the directory or
+// provider is, nor of what type.
 type Way struct {
 	Domain        string // id
 	Name          string // of the domain, for people
@@ -28,8 +29,9 @@ type Way struct {
 // localWay is all that strangers see of a tenant that does not exist.
 var localWay = Way{Domain: Local, Name: "Local", UsernameParam: "username", PasswordParam: "password", Default: true}
 
-// Ways returns how people log in at a tenant, the default domain first and the others ordered by name: all domains that are ready and not
-// hidden. A tenant that does not exist looks like one that has the domain local alone. What is returned may be a second old, and must not be changed.
+// Ways returns how people log in at a tenant, the default domain first and the others ordered by
+// name: all domains that are ready and not hidden. A tenant that does not exist looks like one that
+// has the domain local alone. What is returned may be a second old, and must not be changed.
 // Errors: errs.Busy when too many ask for it from the client's network, or of a tenant.
 func (u Unchecked) Ways(ctx context.Context, tenant string) ([]Way, error) {
 	if !slug.Valid(tenant) { // which no tenant is called
@@ -43,7 +45,8 @@ func (u Unchecked) Ways(ctx context.Context, tenant string) ([]Way, error) {
 	return u.s.ways.Get(ctx, tenant, "", func() ([]Way, error) { return u.s.readWays(ctx, tenant) })
 }
 
-// How many callers learn at once how to log in. Those of one tenant wait for each other, so that one of them reads and the others find it cached.
+// How many callers learn at once how to log in. Those of one tenant wait for each other, so that
+// one of them reads and the others find it cached.
 const (
 	maxLearning     = 8
 	maxLearningFrom = 64 // from one client network, also waiting
@@ -101,7 +104,8 @@ func (s *Service) readWays(ctx context.Context, tenant string) ([]Way, error) {
 	return ways, nil
 }
 
-// wayOf returns how people log in at a domain. It reports false if nobody can, or if the domain is hidden.
+// wayOf returns how people log in at a domain. It reports false if nobody can, or if the domain is
+// hidden.
 func (s *Service) wayOf(d Domain) (Way, bool) {
 	info, _ := s.Info(d.Type)
 	if r, err := readRules(info, d.Config); err != nil || r.Hidden {
@@ -126,7 +130,9 @@ func (s *Service) wayOf(d Domain) (Way, bool) {
 	case RedirectLogin:
 		w.Redirect = true
 	case PasswordLogin:
-		w.UsernameParam, w.PasswordParam = cmp.Or(info.UsernameParam, localWay.UsernameParam), cmp.Or(info.PasswordParam, localWay.PasswordParam)
+		w.UsernameParam, w.PasswordParam = cmp.Or(
+			info.UsernameParam, localWay.UsernameParam,
+		), cmp.Or(info.PasswordParam, localWay.PasswordParam)
 	default:
 		return Way{}, false
 	}

@@ -26,7 +26,8 @@ func (s slowly) All(ctx context.Context, tenant, driver string) ([]domains.Domai
 	return s.Store.All(ctx, tenant, driver)
 }
 
-// TestWaysOfACrowd: who asks from a network from which too many ask is refused at once, and others are not.
+// TestWaysOfACrowd: who asks from a network from which too many ask is refused at once, and others
+// are not.
 func TestWaysOfACrowd(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	store := slowly{w.store, make(chan struct{}, 100), make(chan struct{})}
@@ -61,7 +62,8 @@ func TestWaysOfACrowd(t *testing.T) {
 	}
 }
 
-// TestWaysWithoutADatabase: a failure is no answer, of a tenant that exists and of one that does not.
+// TestWaysWithoutADatabase: a failure is no answer, of a tenant that exists and of one that does
+// not.
 func TestWaysWithoutADatabase(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	s := w.with(t, func(o *domains.Options) { o.Store = away{w.store} })

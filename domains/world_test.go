@@ -30,7 +30,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// paper is a driver of a directory on paper: its people are what a test says, and their password is the configuration's.
+// paper is a driver of a directory on paper: its people are what a test says, and their password is
+// the configuration's.
 type paper struct {
 	mu     sync.Mutex
 	all    []domains.Entry
@@ -50,8 +51,10 @@ type paper struct {
 
 func (*paper) Info() domains.Info {
 	return domains.Info{
-		ID: "paper", Name: "Paper", Group: "Directories", LoginComponent: "password", LoginMethod: "POST", UsernameParam: "username",
-		PasswordParam: "password", ScanComponent: map[string]any{"scan": struct{}{}}, Secrets: []string{"password", "pin"},
+		ID: "paper", Name: "Paper", Group: "Directories",
+		LoginComponent: "password", LoginMethod: "POST", UsernameParam: "username",
+		PasswordParam: "password",
+		ScanComponent: map[string]any{"scan": struct{}{}}, Secrets: []string{"password", "pin"},
 		Members:  []string{"url", "password", "pin", "n", "map", "map.uid"},
 		Defaults: map[string]string{"username": "uid"},
 	}
@@ -140,7 +143,8 @@ func (d *desk) Find(ctx context.Context, username string) (domains.Identity, err
 	}
 	var found []domains.Identity
 	for _, e := range d.all {
-		if e.Person != nil && (strings.EqualFold(e.Person.Username, d.Account(username)) || d.long[username] == e.Person.Username) {
+		if e.Person != nil && (strings.EqualFold(e.Person.Username, d.Account(username)) ||
+			d.long[username] == e.Person.Username) {
 			found = append(found, *e.Person)
 		}
 	}
@@ -192,7 +196,8 @@ type provider struct {
 
 func (gate) Info() domains.Info {
 	return domains.Info{
-		ID: "gate", Name: "Gate", LoginMethod: "GET", LoginComponent: "redirect", Secrets: []string{"key"}, Members: []string{"url", "key"},
+		ID: "gate", Name: "Gate", LoginMethod: "GET",
+		LoginComponent: "redirect", Secrets: []string{"key"}, Members: []string{"url", "key"},
 	}
 }
 
@@ -222,14 +227,21 @@ func (g gate) Discover(ctx context.Context) error {
 }
 
 func (gate) Begin(_ context.Context, at domains.Endpoints, state string) (string, []byte, error) {
-	return "https://provider.example/?" + url.Values{"state": {state}, "back": {at.Callback}}.Encode(), []byte("memory of " + state), nil
+	return "https://provider.example/?" + url.Values{
+		"state": {state},
+		"back":  {at.Callback},
+	}.Encode(), []byte("memory of " + state), nil
 }
 
-func (g gate) Finish(_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer) (domains.SignedIn, error) {
+func (g gate) Finish(
+	_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer,
+) (domains.SignedIn, error) {
 	if string(memory) != "memory of "+a.State || a.Params.Get("code") == "" {
 		return domains.SignedIn{}, errs.New(errs.Unauthenticated, "not the one")
 	}
-	who := domains.SignedIn{Identity: domains.Identity{ID: a.Params.Get("code"), Username: "gate-" + a.Params.Get("code")}}
+	who := domains.SignedIn{
+		Identity: domains.Identity{ID: a.Params.Get("code"), Username: "gate-" + a.Params.Get("code")},
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.says != nil {
@@ -288,7 +300,11 @@ func (w *world) build(t *testing.T, now func() time.Time) {
 	w.store = bunstore.New(w.db)
 	users := people.New(w.db)
 	w.queue = queue.New(queue.Options{Store: queuestore.New(w.db), Now: now})
-	w.people = principals.New(principals.Options{Store: users, Now: now, Cost: principals.Cost{Memory: 8, Time: 1, Threads: 1}})
+	w.people = principals.New(principals.Options{
+		Store: users,
+		Now:   now,
+		Cost:  principals.Cost{Memory: 8, Time: 1, Threads: 1},
+	})
 	w.with = func(t *testing.T, change func(*domains.Options)) *domains.Service {
 		t.Helper()
 		o := domains.Options{
@@ -328,7 +344,9 @@ func (w *world) add(t testing.TB, name, driver, config string) domains.Domain {
 
 func (w *world) addTo(t testing.TB, tenant, name, driver, config string) domains.Domain {
 	t.Helper()
-	d, err := w.Create(as(t, tenant, "root", true), domains.Domain{Name: &name, Type: driver, Config: json.RawMessage(config)})
+	d, err := w.Create(
+		as(t, tenant, "root", true), domains.Domain{Name: &name, Type: driver, Config: json.RawMessage(config)},
+	)
 	is.New(t).NoErr(err)
 	return d
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestLoginsWaitForNoWriter: people whom a directory or a provider lets in need no place in the queue for SQLite's writer if nothing about
-// them has changed, and a login at a provider ends once all the same.
+// TestLoginsWaitForNoWriter: people whom a directory or a provider lets in need no place in the
+// queue for SQLite's writer if nothing about them has changed, and a login at a provider ends once
+// all the same.
 func TestLoginsWaitForNoWriter(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.add(t, "Gate", "gate", `{}`)
@@ -28,7 +29,9 @@ func TestLoginsWaitForNoWriter(t *testing.T) {
 		return b
 	}
 	finish := func(b domains.Started) error {
-		_, err := w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}})
+		_, err := w.Unchecked().Finish(
+			t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}},
+		)
 		return err
 	}
 	directory := func(password string) error {

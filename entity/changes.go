@@ -110,7 +110,10 @@ func (c *Changes) Wanted(ctx context.Context, of Subject) bool {
 
 // Record runs write in a transaction, and announces what it has changed. made returns the id of
 // what write has made; nil: it is that of the Subject.
-func Record[T any](ctx context.Context, c *Changes, of Subject, made func(T) string, write func(ctx context.Context) (T, error)) (v T, err error) {
+func Record[T any](
+	ctx context.Context, c *Changes, of Subject, made func(T) string,
+	write func(ctx context.Context) (T, error),
+) (v T, err error) {
 	who, err := actor.From(ctx)
 	if err != nil {
 		return v, err
@@ -119,7 +122,10 @@ func Record[T any](ctx context.Context, c *Changes, of Subject, made func(T) str
 }
 
 // RecordIn is Record for a tenant and a user, "" for the service itself.
-func RecordIn[T any](ctx context.Context, c *Changes, tenant, user string, of Subject, made func(T) string, write func(ctx context.Context) (T, error)) (v T, err error) {
+func RecordIn[T any](
+	ctx context.Context, c *Changes, tenant, user string, of Subject, made func(T) string,
+	write func(ctx context.Context) (T, error),
+) (v T, err error) {
 	err = c.o.InTx(ctx, func(ctx context.Context) error {
 		change := Change{Tenant: tenant, Kind: of.Kind, ID: of.ID, Action: of.Action, Actor: user}
 		key, missing := Key{Kind: of.Kind, ID: of.ID}, false

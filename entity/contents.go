@@ -13,10 +13,12 @@ type contents struct {
 	value    bool   // so may the value of a pair, unless the pair is that of a secret
 }
 
-// hasVariables reports whether an object or array with a name such as environments is an environment.
+// hasVariables reports whether an object or array with a name such as environments is an
+// environment.
 func (c contents) hasVariables() bool { return c.variable || c.value && !c.class.isSecret() }
 
-// contentsOf returns the contents of the objects and arrays of valid JSON, by where they begin. Most have none.
+// contentsOf returns the contents of the objects and arrays of valid JSON, by where they begin.
+// Most have none.
 func contentsOf(text []byte) map[int]contents {
 	all, open := map[int]contents{}, []int{}
 	var name []byte // of the value that comes next; nil for none
@@ -26,7 +28,8 @@ func contentsOf(text []byte) map[int]contents {
 			open = append(open, t.begin)
 		case closing:
 			last := len(open) - 1
-			if is := all[open[last]]; last > 0 && is.value && !is.class.isSecret() && text[open[last-1]] == '[' { // {"name": "A", "value": "x"}
+			if is := all[open[last]]; last > 0 && is.value && !is.class.isSecret() && text[open[last-1]] == '[' {
+				// {"name": "A", "value": "x"}
 				list := all[open[last-1]]
 				list.variable = true
 				all[open[last-1]] = list
@@ -48,11 +51,12 @@ func contentsOf(text []byte) map[int]contents {
 	return all
 }
 
-// with returns contents with one more text. name is that of its member, nil for an element of an array. Of two texts that name a
-// pair the one of the lower class counts.
+// with returns contents with one more text. name is that of its member, nil for an element of an
+// array. Of two texts that name a pair the one of the lower class counts.
 func (c contents) with(name, text []byte) contents {
 	own := classOf(name)
-	variable := isVariable(text) || name != nil && len(text) > 0 && own != pairName // a member is a variable, whatever its name is
+	// a member is a variable, whatever its name is
+	variable := isVariable(text) || name != nil && len(text) > 0 && own != pairName
 	switch {
 	case own == pairValue:
 		c.value = c.value || variable

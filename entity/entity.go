@@ -1,7 +1,8 @@
-// Package entity defines what bundles, comments and reassignment share: kinds of content, references to entities, and the
-// registry of the operations that each kind supports.
+// Package entity defines what bundles, comments and reassignment share: kinds of content,
+// references to entities, and the registry of the operations that each kind supports.
 //
-// Nouns import it and declare themselves in the registry, which the root makes and fills. It stores nothing.
+// Nouns import it and declare themselves in the registry, which the root makes and fills. It stores
+// nothing.
 package entity
 
 import (
@@ -17,14 +18,16 @@ import (
 // Kind names a kind of content, such as "report".
 type Kind string
 
-// The kinds of principals. They are fixed here, and no type declares itself to be one: what a deploy from another tenant may do with
-// people must not depend on what a host's type that replaces one of them forgets to say.
+// The kinds of principals. They are fixed here, and no type declares itself to be one: what a
+// deploy from another tenant may do with people must not depend on what a host's type that replaces
+// one of them forgets to say.
 const (
 	KindUser Kind = "user" // their ids are their usernames
 	KindTeam Kind = "team"
 )
 
-// KindMember is the kind of memberships in changes. Their ids are that of the team, a slash and the username.
+// KindMember is the kind of memberships in changes. Their ids are that of the team, a slash and the
+// username.
 const KindMember Kind = "member"
 
 // Ref points at one entity.
@@ -64,46 +67,54 @@ func IDs(keys []Key, kinds ...Kind) (ids []string) {
 	return ids
 }
 
-// Type has the operations of one kind. A nil field means that the kind does not support the operation.
+// Type has the operations of one kind. A nil field means that the kind does not support the
+// operation.
 type Type struct {
 	Kind Kind
 	// Lookup finds an entity by its id or its natural id ("owner:slug"). Errors: errs.NotFound.
 	Lookup func(ctx context.Context, tenant, id string) (Ref, error)
-	// Find finds many entities by their ids at once, and returns those that exist by id; see Refs. nil: they are looked up one by one.
+	// Find finds many entities by their ids at once, and returns those that exist by id; see Refs.
+	// nil: they are looked up one by one.
 	Find func(ctx context.Context, tenant string, ids []string) (map[string]Ref, error)
-	// Commented reports whether entities of the kind can be commented: with comments.Service, and at
-	// /api/{Plural}/{id}/comments, where id is any that Lookup accepts. It needs Lookup. A comment has the id of its entity in
-	// the member {Kind}Id. Whoever deletes an entity of the kind passes it to Registry.Deleted, which removes its comments.
+	// Commented reports whether entities of the kind can be commented: with comments.Service, and
+	// at /api/{Plural}/{id}/comments, where id is any that Lookup accepts. It needs Lookup. A
+	// comment has the id of its entity in the member {Kind}Id. Whoever deletes an entity of the
+	// kind passes it to Registry.Deleted, which removes its comments.
 	Commented bool
-	// Visible returns errs.NotFound, or why else, if the caller in ctx does not see an entity, whose id is any that Lookup accepts: then
-	// its comments are hidden, too. nil: every session sees all of them.
+	// Visible returns errs.NotFound, or why else, if the caller in ctx does not see an entity,
+	// whose id is any that Lookup accepts: then its comments are hidden, too. nil: every session
+	// sees all of them.
 	Visible func(ctx context.Context, id string) error
 	// Plural is the kind in the paths of its routes; default: the kind with an s. No other kind
 	// that can be commented and no other route of the API has it.
 	Plural string
 	// Owned counts what a principal owns.
 	Owned func(ctx context.Context, tenant, owner string) (int, error)
-	// Owners returns the ids of all principals that own something, each once. nil: they are asked one by one with Owned.
+	// Owners returns the ids of all principals that own something, each once. nil: they are asked
+	// one by one with Owned.
 	Owners func(ctx context.Context, tenant string) ([]string, error)
-	// Reassign makes to the owner of everything that from owns, and returns the moved entities. It joins the transaction in ctx.
+	// Reassign makes to the owner of everything that from owns, and returns the moved entities. It
+	// joins the transaction in ctx.
 	Reassign func(ctx context.Context, tenant, from, to string) ([]Ref, error)
-	// Rename replaces the owner ids of what principals own, drafts too; names maps old ids to new ones.
-	// No new id is an old one or owns anything, so the order does not matter. It joins the transaction in ctx. nil: Reassign
-	// does it.
+	// Rename replaces the owner ids of what principals own, drafts too; names maps old ids to new
+	// ones. No new id is an old one or owns anything, so the order does not matter. It joins the
+	// transaction in ctx. nil: Reassign does it.
 	Rename func(ctx context.Context, tenant string, names map[string]string) error
 	// Transferer moves entities of the kind between tenants.
 	Transferer Transferer
-	// Owns reports whether entities of the kind, such as teams, can own others: what one owns is passed on before a restore or
-	// deploy removes it, and Transferer.Remove passes the entities to Registry.Deleted itself, while they are still there.
+	// Owns reports whether entities of the kind, such as teams, can own others: what one owns is
+	// passed on before a restore or deploy removes it, and Transferer.Remove passes the entities to
+	// Registry.Deleted itself, while they are still there.
 	Owns bool
 	// Protected returns which of some entities no import overwrites, such as superusers. nil: none.
 	Protected func(ctx context.Context, tenant string, ids []string) ([]string, error)
-	// Hooks is what the kind does with its rows, or with others of its package, when what they belong to changes.
+	// Hooks is what the kind does with its rows, or with others of its package, when what they
+	// belong to changes.
 	Hooks Hooks
 }
 
-// Registry is where the packages of one program, and its host, declare themselves: their kinds and their hooks, in the order of
-// registration.
+// Registry is where the packages of one program, and its host, declare themselves: their kinds and
+// their hooks, in the order of registration.
 type Registry struct {
 	types []Type
 	hooks []Hooks
@@ -112,15 +123,17 @@ type Registry struct {
 // Path returns the kind as it is written in the paths of its routes.
 func (t Type) Path() string { return cmp.Or(t.Plural, string(t.Kind)+"s") }
 
-// commented matches kinds and plurals that can be commented, as they become parts of member names and of paths.
+// commented matches kinds and plurals that can be commented, as they become parts of member names
+// and of paths.
 var commented = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
 
 // NewRegistry returns an empty Registry. Services are built with it while Add and AddHooks fill it.
 func NewRegistry() *Registry { return &Registry{} }
 
-// Add adds kinds, with their hooks, behind those that are there. It belongs to the building of a program: not while the Registry is
-// in use. Errors: errs.Invalid for an empty kind or one that is there, and for a kind that can be commented but not be looked up, or
-// whose name or plural has more than letters and digits, or is that of another member of comments. Nothing is added then.
+// Add adds kinds, with their hooks, behind those that are there. It belongs to the building of a
+// program: not while the Registry is in use. Errors: errs.Invalid for an empty kind or one that is
+// there, and for a kind that can be commented but not be looked up, or whose name or plural has
+// more than letters and digits, or is that of another member of comments. Nothing is added then.
 func (r *Registry) Add(types ...Type) error {
 	seen := map[Kind]bool{}
 	for _, t := range types {
@@ -145,7 +158,8 @@ func (t Type) check() error {
 		return nil
 	case t.Lookup == nil:
 		return errs.New(errs.Invalid, "entity kind %q can be commented, so it needs Lookup", t.Kind)
-	case !commented.MatchString(string(t.Kind)) || !commented.MatchString(t.Path()) || t.Kind == "parent" || t.Kind == KindUser:
+	case !commented.MatchString(string(t.Kind)) || !commented.MatchString(t.Path()) || t.Kind == "parent" ||
+		t.Kind == KindUser:
 		return errs.New(errs.Invalid, "entity kind %q can be commented, so it and its plural %q must begin with a small letter, "+
 			"have only letters and digits of ASCII, and not be parent or user", t.Kind, t.Path())
 	}
@@ -171,7 +185,8 @@ func (r *Registry) Kinds() []Kind {
 	return kinds
 }
 
-// Lookup finds an entity of a kind by its id or natural id. Errors: errs.NotFound, also when the kind cannot be looked up.
+// Lookup finds an entity of a kind by its id or natural id. Errors: errs.NotFound, also when the
+// kind cannot be looked up.
 func (r *Registry) Lookup(ctx context.Context, tenant string, kind Kind, id string) (Ref, error) {
 	t, ok := r.Type(kind)
 	if !ok || t.Lookup == nil {
@@ -180,7 +195,8 @@ func (r *Registry) Lookup(ctx context.Context, tenant string, kind Kind, id stri
 	return t.Lookup(ctx, tenant, id)
 }
 
-// Refs returns the given entities of a kind that exist, by id; none of a kind that cannot be looked up.
+// Refs returns the given entities of a kind that exist, by id; none of a kind that cannot be looked
+// up.
 func (r *Registry) Refs(ctx context.Context, tenant string, kind Kind, ids []string) (map[string]Ref, error) {
 	t, _ := r.Type(kind)
 	return t.Refs(ctx, tenant, ids)
@@ -265,8 +281,8 @@ func (t Type) owners(ctx context.Context, tenant string, among []string) (owners
 	return owners, nil
 }
 
-// Rename replaces the names of users who are renamed: the owner ids of what they own, kind by kind in the order of registration
-// (see Type.Rename), then what Hooks.Renamed replaces.
+// Rename replaces the names of users who are renamed: the owner ids of what they own, kind by kind
+// in the order of registration (see Type.Rename), then what Hooks.Renamed replaces.
 func (r *Registry) Rename(ctx context.Context, tenant string, names map[string]string) error {
 	for _, t := range r.types {
 		if err := t.rename(ctx, tenant, names); err != nil {
@@ -299,8 +315,8 @@ func (t Type) rename(ctx context.Context, tenant string, names map[string]string
 	return nil
 }
 
-// Reassign moves all that from owns to to, kind by kind in the order of registration, so that two at once lock rows in
-// the same order. It joins the transaction in ctx.
+// Reassign moves all that from owns to to, kind by kind in the order of registration, so that two
+// at once lock rows in the same order. It joins the transaction in ctx.
 func (r *Registry) Reassign(ctx context.Context, tenant, from, to string) ([]Ref, error) {
 	return r.ReassignOnly(ctx, tenant, from, to, r.Kinds()...)
 }

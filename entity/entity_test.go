@@ -50,21 +50,29 @@ func TestRegistry(t *testing.T) {
 	moved, err := r.Reassign(t.Context(), "acme", "jo", "al")
 	is.NoErr(err)
 	is.Equal(moved, []entity.Ref{ // in the order of registration
-		{Kind: "report", Name: "acme jo", OwnerID: "al"}, {Kind: "app", Name: "acme jo", OwnerID: "al"}, {Kind: "none", Name: "acme jo", OwnerID: "al"},
+		{Kind: "report", Name: "acme jo", OwnerID: "al"},
+		{Kind: "app", Name: "acme jo", OwnerID: "al"}, {Kind: "none", Name: "acme jo", OwnerID: "al"},
 	})
 }
 
 // TestOwners asks kinds that cannot list their owners one by one.
 func TestOwners(t *testing.T) {
 	is, failed := is.New(t), errors.New("no")
-	one := entity.Type{Kind: "one", Owned: func(_ context.Context, _, owner string) (int, error) { return len(owner) - 2, nil }}
-	list := entity.Type{Kind: "list", Owners: func(context.Context, string) ([]string, error) { return []string{"al", "stranger"}, nil }}
+	one := entity.Type{Kind: "one", Owned: func(_ context.Context, _, owner string) (int, error) {
+		return len(owner) - 2, nil
+	}}
+	list := entity.Type{Kind: "list", Owners: func(context.Context, string) ([]string, error) {
+		return []string{"al", "stranger"}, nil
+	}}
 	r, err := registryOf(one, list, entity.Type{Kind: "plain"})
 	is.NoErr(err)
 	owners, err := r.Owners(t.Context(), "acme", []string{"jo", "al", "mia"})
 	is.NoErr(err)
 	is.Equal(owners, map[string]bool{"al": true, "mia": true})
-	for _, bad := range []entity.Type{kind("bad", 0, failed), {Kind: "bad", Owners: func(context.Context, string) ([]string, error) { return nil, failed }}} {
+	for _, bad := range []entity.Type{kind("bad", 0, failed),
+		{Kind: "bad", Owners: func(context.Context, string) ([]string, error) {
+			return nil, failed
+		}}} {
 		r, err := registryOf(one, bad)
 		is.NoErr(err)
 		_, err = r.Owners(t.Context(), "acme", []string{"jo"})
@@ -131,15 +139,19 @@ func TestWarningsAddUp(t *testing.T) {
 	sums.Add("%s came.", entity.Count{N: 0, Of: "user"})
 	is.Equal(sums.Warnings()[0], "1 secret of 1 dataset row stayed behind.")
 	sums.Add("%s of %s stayed behind.", entity.Count{N: 3, Of: "secret"}, entity.Count{N: 0, Of: "dataset row"})
-	is.Equal(sums.Warnings(), []string{"4 secrets of 1 dataset row stayed behind.", "2 secrets of 1 user row stayed behind.", "0 users came."})
+	is.Equal(sums.Warnings(), []string{
+		"4 secrets of 1 dataset row stayed behind.", "2 secrets of 1 user row stayed behind.", "0 users came.",
+	})
 	is.Equal(counts[0].N, 1) // the caller's own
 }
 
-// TestCommentedKindsFitPathsAndMembers: what a comment and its routes are called is made of the kind.
+// TestCommentedKindsFitPathsAndMembers: what a comment and its routes are called is made of the
+// kind.
 func TestCommentedKindsFitPathsAndMembers(t *testing.T) {
 	find := func(context.Context, string, string) (entity.Ref, error) { return entity.Ref{}, nil }
 	for _, bad := range []entity.Type{
-		{Kind: "recipe", Commented: true}, {Kind: "parent", Commented: true, Lookup: find}, {Kind: "user", Commented: true, Lookup: find},
+		{Kind: "recipe", Commented: true},
+		{Kind: "parent", Commented: true, Lookup: find}, {Kind: "user", Commented: true, Lookup: find},
 		{Kind: "Recipe", Commented: true, Lookup: find}, {Kind: "my recipe", Commented: true, Lookup: find},
 		{Kind: "recipe", Plural: "a/b", Commented: true, Lookup: find},
 	} {

@@ -9,50 +9,63 @@ import (
 	"time"
 )
 
-// Hooks is what one package, or a host, does with its rows when what they belong to changes. A nil field does nothing. All but
-// Removed and Sweep join the transaction in ctx, keep to the tenant they are given, and need no actor.
+// Hooks is what one package, or a host, does with its rows when what they belong to changes. A nil
+// field does nothing. All but Removed and Sweep join the transaction in ctx, keep to the tenant
+// they are given, and need no actor.
 type Hooks struct {
-	// Renamed replaces the names of users. names maps old ones to new ones; no new one is an old one, nor that of another user.
-	// The rows of users, and what their kinds' Rename does, have been changed before.
+	// Renamed replaces the names of users. names maps old ones to new ones; no new one is an old
+	// one, nor that of another user. The rows of users, and what their kinds' Rename does, have
+	// been changed before.
 	Renamed func(ctx context.Context, tenant string, names map[string]string) error
-	// Deleted removes what belongs to deleted entities, users and teams: comments on them, files, settings that name them. It is
-	// called in the transaction that deletes them, with users and teams while their rows are still there.
+	// Deleted removes what belongs to deleted entities, users and teams: comments on them, files,
+	// settings that name them. It is called in the transaction that deletes them, with users and
+	// teams while their rows are still there.
 	Deleted func(ctx context.Context, tenant string, gone ...Key) error
-	// RemoveRest removes some n rows at most, in one transaction, that the delete of an entity, user or team has left because they are too many, and
-	// reports whether there may be more. Nobody sees them any more. The ID of a user is the account: users of the name who come later have another one.
+	// RemoveRest removes some n rows at most, in one transaction, that the delete of an entity,
+	// user or team has left because they are too many, and reports whether there may be more.
+	// Nobody sees them any more. The ID of a user is the account: users of the name who come later
+	// have another one.
 	RemoveRest func(ctx context.Context, tenant string, of Key, n int) (more bool, err error)
-	// Disabled removes the credentials of users who have been disabled, in the transaction that disables them: enabling the users again does
-	// not bring them back.
+	// Disabled removes the credentials of users who have been disabled, in the transaction that
+	// disables them: enabling the users again does not bring them back.
 	Disabled func(ctx context.Context, tenant string, usernames []string) error
-	// Dependents counts what goes with some entities of a kind when they are deleted and is not in archives. at is the time: what
-	// has expired does not count. It asks of hundreds of entities at once.
+	// Dependents counts what goes with some entities of a kind when they are deleted and is not in
+	// archives. at is the time: what has expired does not count. It asks of hundreds of entities at
+	// once.
 	Dependents func(ctx context.Context, tenant string, kind Kind, ids []string, at time.Time) ([]Dependent, error)
-	// Additions counts what a tenant's people added to some entities of a kind, by id; those with nothing may be left out.
-	// A deploy does not remove an entity that has any.
+	// Additions counts what a tenant's people added to some entities of a kind, by id; those with
+	// nothing may be left out. A deploy does not remove an entity that has any.
 	Additions func(ctx context.Context, tenant string, kind Kind, ids []string) (map[string][]Dependent, error)
 	// Counts counts the rows of a tenant that people know by name, zeros included.
 	Counts func(ctx context.Context, tenant string) ([]TenantCount, error)
-	// TenantDeleted removes what a tenant has of another one that is being deleted, and perhaps nothing. It is called for the tenants of TenantsWith, each in a
-	// transaction, while the row of tenant is locked if it named the other as a source of deploys; and again if the deletion was interrupted.
+	// TenantDeleted removes what a tenant has of another one that is being deleted, and perhaps
+	// nothing. It is called for the tenants of TenantsWith, each in a transaction, while the row of
+	// tenant is locked if it named the other as a source of deploys; and again if the deletion was
+	// interrupted.
 	TenantDeleted func(ctx context.Context, tenant, deleted string) error
-	// TenantsWith returns the other tenants for which TenantDeleted has something to do; nil: it is called for all of them. It is not in the
-	// transaction, and finds them without looking at the tenants one by one.
+	// TenantsWith returns the other tenants for which TenantDeleted has something to do; nil: it is
+	// called for all of them. It is not in the transaction, and finds them without looking at the
+	// tenants one by one.
 	TenantsWith func(ctx context.Context, deleted string) ([]string, error)
-	// Removed removes what a tenant had outside of the database. It is called when the tenant's rows have been deleted, in no transaction; when
-	// it fails, the deletion does, and calls it again when it goes on.
+	// Removed removes what a tenant had outside of the database. It is called when the tenant's
+	// rows have been deleted, in no transaction; when it fails, the deletion does, and calls it
+	// again when it goes on.
 	Removed func(ctx context.Context, tenant string) error
-	// Sealed are the columns that hold secrets under the key of the program. A change of the key seals their values again.
+	// Sealed are the columns that hold secrets under the key of the program. A change of the key
+	// seals their values again.
 	Sealed []SealedColumn
-	// Sweep removes what a tenant has that has expired, in steps that are short on their own, and returns the number of rows. It is
-	// background work, and called for the tenants that Due finds; without Due it is called for all. It calls Step between two steps, and returns
-	// the error of it, so that the sweeps of all tenants take turns.
+	// Sweep removes what a tenant has that has expired, in steps that are short on their own, and
+	// returns the number of rows. It is background work, and called for the tenants that Due finds;
+	// without Due it is called for all. It calls Step between two steps, and returns the error of
+	// it, so that the sweeps of all tenants take turns.
 	Sweep func(ctx context.Context, tenant string) (int, error)
 	// Due are the rows by which the tenants are found that have something for Sweep.
 	Due []Due
 }
 
-// Due are rows of a table of the database that are due for a sweep by a time in one of their columns. An index begins with that column and
-// tenant_id, so that they are found without looking at the tenants one by one.
+// Due are rows of a table of the database that are due for a sweep by a time in one of their
+// columns. An index begins with that column and tenant_id, so that they are found without looking
+// at the tenants one by one.
 type Due struct {
 	Table  string
 	Column string        // a time; or text, for days
@@ -60,8 +73,8 @@ type Due struct {
 	Where  string        // the condition of the index, "" for none
 	Age    time.Duration // how old the rows are at least
 	Hidden bool          // rows of tenants that are being imported or deleted are due, too
-	// Since makes the rows due whose time has come since the sweep before, in place of old ones: for bounds on the number of rows, which
-	// nothing but a new one can pass.
+	// Since makes the rows due whose time has come since the sweep before, in place of old ones:
+	// for bounds on the number of rows, which nothing but a new one can pass.
 	Since bool
 }
 
@@ -79,14 +92,17 @@ type TenantCount struct {
 }
 
 // CountRows returns a Hooks.Counts for rows of one sort.
-func CountRows(rank int, of string, count func(ctx context.Context, tenant string) (int, error)) func(context.Context, string) ([]TenantCount, error) {
+func CountRows(
+	rank int, of string, count func(ctx context.Context, tenant string) (int, error),
+) func(context.Context, string) ([]TenantCount, error) {
 	return func(ctx context.Context, tenant string) ([]TenantCount, error) {
 		n, err := count(ctx, tenant)
 		return []TenantCount{{Of: of, N: n, Rank: rank}}, err
 	}
 }
 
-// SealedColumn is a column of text, perhaps null, whose values are sealed for their tenant, table, column and row.
+// SealedColumn is a column of text, perhaps null, whose values are sealed for their tenant, table,
+// column and row.
 type SealedColumn struct {
 	Table, Column string
 	Key           string // the column that tells the rows of a tenant apart, and that the value is sealed for
@@ -99,7 +115,8 @@ type Dependent struct {
 	Holder Key // an entity whose archive holds the rows, such as the team of memberships; zero for none
 }
 
-// Counts returns the sums of all counts that are not 0, one for each noun, in the order of their ranks.
+// Counts returns the sums of all counts that are not 0, one for each noun, in the order of their
+// ranks.
 func Counts(all []Dependent) []Count {
 	rank := func(d Dependent) int { return cmp.Or(d.Rank, math.MaxInt) }
 	all = slices.SortedStableFunc(slices.Values(all), func(a, b Dependent) int { return cmp.Compare(rank(a), rank(b)) })
@@ -116,12 +133,12 @@ func Counts(all []Dependent) []Count {
 	return sums
 }
 
-// AddHooks adds hooks behind those that are there. Like Add it belongs to the building of a program: not while the Registry is in
-// use.
+// AddHooks adds hooks behind those that are there. Like Add it belongs to the building of a
+// program: not while the Registry is in use.
 func (r *Registry) AddHooks(hooks ...Hooks) { r.hooks = append(r.hooks, hooks...) }
 
-// Deleted calls Hooks.Deleted of all, in the order of registration, for whoever deletes entities: see there. For none it does
-// nothing.
+// Deleted calls Hooks.Deleted of all, in the order of registration, for whoever deletes entities:
+// see there. For none it does nothing.
 func (r *Registry) Deleted(ctx context.Context, tenant string, gone ...Key) error {
 	if len(gone) == 0 {
 		return nil
@@ -137,7 +154,8 @@ func (r *Registry) Deleted(ctx context.Context, tenant string, gone ...Key) erro
 	return nil
 }
 
-// RemoveRest calls Hooks.RemoveRest of all, in the order of registration, until one reports that there may be more: see there.
+// RemoveRest calls Hooks.RemoveRest of all, in the order of registration, until one reports that
+// there may be more: see there.
 func (r *Registry) RemoveRest(ctx context.Context, tenant string, of Key, n int) (more bool, err error) {
 	for _, h := range r.hooks {
 		if h.RemoveRest == nil {
@@ -150,7 +168,8 @@ func (r *Registry) RemoveRest(ctx context.Context, tenant string, of Key, n int)
 	return false, nil
 }
 
-// Disabled calls Hooks.Disabled of all, in the order of registration, for whoever disables users: see there. For none it does nothing.
+// Disabled calls Hooks.Disabled of all, in the order of registration, for whoever disables users:
+// see there. For none it does nothing.
 func (r *Registry) Disabled(ctx context.Context, tenant string, usernames ...string) error {
 	if len(usernames) == 0 {
 		return nil
@@ -167,7 +186,9 @@ func (r *Registry) Disabled(ctx context.Context, tenant string, usernames ...str
 }
 
 // Dependents returns the counts of all Hooks.Dependents, in the order of registration.
-func (r *Registry) Dependents(ctx context.Context, tenant string, kind Kind, ids []string, at time.Time) ([]Dependent, error) {
+func (r *Registry) Dependents(
+	ctx context.Context, tenant string, kind Kind, ids []string, at time.Time,
+) ([]Dependent, error) {
 	var all []Dependent
 	for _, h := range r.hooks {
 		if h.Dependents == nil || len(ids) == 0 {
@@ -183,7 +204,9 @@ func (r *Registry) Dependents(ctx context.Context, tenant string, kind Kind, ids
 }
 
 // Additions returns the counts of all Hooks.Additions by id, in the order of registration.
-func (r *Registry) Additions(ctx context.Context, tenant string, kind Kind, ids []string) (map[string][]Dependent, error) {
+func (r *Registry) Additions(
+	ctx context.Context, tenant string, kind Kind, ids []string,
+) (map[string][]Dependent, error) {
 	all := map[string][]Dependent{}
 	for _, h := range r.hooks {
 		if h.Additions == nil || len(ids) == 0 {
@@ -217,8 +240,9 @@ func (r *Registry) TenantCounts(ctx context.Context, tenant string) ([]TenantCou
 	return all, nil
 }
 
-// TenantsWith returns the tenants for which one of the hooks has something to do when another tenant is deleted, in no order and perhaps some of them
-// twice. every is true if all tenants are to be asked.
+// TenantsWith returns the tenants for which one of the hooks has something to do when another
+// tenant is deleted, in no order and perhaps some of them twice. every is true if all tenants are
+// to be asked.
 func (r *Registry) TenantsWith(ctx context.Context, deleted string) (tenants []string, every bool, err error) {
 	for _, h := range r.hooks {
 		switch {
@@ -249,7 +273,8 @@ func (r *Registry) TenantDeleted(ctx context.Context, tenant, deleted string) er
 	return nil
 }
 
-// Removed calls Hooks.Removed of all. The failure of one of the hooks does not keep the others from it.
+// Removed calls Hooks.Removed of all. The failure of one of the hooks does not keep the others from
+// it.
 func (r *Registry) Removed(ctx context.Context, tenant string) error {
 	var failed []error
 	for _, h := range r.hooks {

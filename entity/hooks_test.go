@@ -22,24 +22,31 @@ func noted(name string, did *[]string, err error) entity.Hooks {
 	return entity.Hooks{
 		Renamed: func(_ context.Context, tenant string, names map[string]string) error { return note(tenant, names) },
 		Deleted: func(_ context.Context, tenant string, gone ...entity.Key) error { return note(tenant, gone) },
-		Dependents: func(_ context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) ([]entity.Dependent, error) {
+		Dependents: func(
+			_ context.Context, tenant string, kind entity.Kind, ids []string, at time.Time,
+		) ([]entity.Dependent, error) {
 			return counted, note(tenant, kind, ids, at.Year())
 		},
-		Additions: func(_ context.Context, tenant string, kind entity.Kind, ids []string) (map[string][]entity.Dependent, error) {
+		Additions: func(
+			_ context.Context, tenant string, kind entity.Kind, ids []string,
+		) (map[string][]entity.Dependent, error) {
 			return map[string][]entity.Dependent{ids[0]: counted}, note(tenant, kind, ids)
 		},
 		Counts: func(_ context.Context, tenant string) ([]entity.TenantCount, error) {
 			return []entity.TenantCount{{Of: name, N: 1, Rank: len(name)}}, note(tenant)
 		},
 		TenantDeleted: func(_ context.Context, tenant, deleted string) error { return note(tenant, deleted) },
-		TenantsWith:   func(_ context.Context, deleted string) ([]string, error) { return []string{name}, note(deleted) },
-		Removed:       func(_ context.Context, tenant string) error { return note(tenant) },
-		Sealed:        []entity.SealedColumn{{Table: name, Column: "secret", Key: "id"}},
-		Sweep:         func(_ context.Context, tenant string) (int, error) { return 1, note(tenant) },
+		TenantsWith: func(_ context.Context, deleted string) ([]string, error) {
+			return []string{name}, note(deleted)
+		},
+		Removed: func(_ context.Context, tenant string) error { return note(tenant) },
+		Sealed:  []entity.SealedColumn{{Table: name, Column: "secret", Key: "id"}},
+		Sweep:   func(_ context.Context, tenant string) (int, error) { return 1, note(tenant) },
 	}
 }
 
-// TestHooks are called in the order in which they were added, those of kinds when the kind is added; what is nil does nothing.
+// TestHooks are called in the order in which they were added, those of kinds when the kind is
+// added; what is nil does nothing.
 func TestHooks(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	var did []string
@@ -56,7 +63,9 @@ func TestHooks(t *testing.T) {
 	is.Equal(took(), nil)
 	counts, err := r.Dependents(ctx, "acme", "user", []string{"jo"}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	is.NoErr(err)
-	is.Equal(counts, []entity.Dependent{{Count: entity.Count{N: 1, Of: "recipe"}}, {Count: entity.Count{N: 1, Of: "files"}}})
+	is.Equal(counts, []entity.Dependent{
+		{Count: entity.Count{N: 1, Of: "recipe"}}, {Count: entity.Count{N: 1, Of: "files"}},
+	})
 	is.Equal(took(), []string{"recipe acmeuser[jo] 2026", "files acmeuser[jo] 2026"})
 	added, err := r.Additions(ctx, "acme", "team", []string{"t"})
 	is.NoErr(err)
@@ -83,7 +92,8 @@ func TestHooks(t *testing.T) {
 	is.Equal(with, []string{"recipe", "files"})
 	is.True(!every)
 	is.Equal(took(), []string{"recipe evil", "files evil"})
-	r.AddHooks(entity.Hooks{TenantDeleted: func(context.Context, string, string) error { return nil }}) // does not know with which tenants it has to do
+	// does not know with which tenants it has to do
+	r.AddHooks(entity.Hooks{TenantDeleted: func(context.Context, string, string) error { return nil }})
 	_, every, err = r.TenantsWith(ctx, "evil")
 	is.NoErr(err)
 	is.True(every)
@@ -92,7 +102,9 @@ func TestHooks(t *testing.T) {
 	is.Equal(took(), []string{"recipe acmeevil", "files acmeevil"})
 	is.NoErr(r.Removed(ctx, "acme"))
 	is.Equal(took(), []string{"recipe acme", "files acme"})
-	is.Equal(r.Sealed(), []entity.SealedColumn{{Table: "recipe", Column: "secret", Key: "id"}, {Table: "files", Column: "secret", Key: "id"}})
+	is.Equal(r.Sealed(), []entity.SealedColumn{
+		{Table: "recipe", Column: "secret", Key: "id"}, {Table: "files", Column: "secret", Key: "id"},
+	})
 }
 
 // TestHooksStopAtAnError, except for Removed, in which one failure is not the others'.
@@ -123,7 +135,12 @@ func TestCounts(t *testing.T) {
 		return entity.Dependent{Count: entity.Count{N: n, Of: what}, Rank: rank}
 	}
 	is.Equal(entity.Counts(nil), nil)
-	all := []entity.Dependent{of(1, "recipe", 0), of(2, "file", 5), of(0, "picture", 4), of(1, "password", 1), of(3, "file", 5), of(1, "note", 0)}
-	is.Equal(entity.Counts(all), []entity.Count{{N: 1, Of: "password"}, {N: 5, Of: "file"}, {N: 1, Of: "recipe"}, {N: 1, Of: "note"}})
+	all := []entity.Dependent{
+		of(1, "recipe", 0), of(2, "file", 5), of(0, "picture", 4), of(1, "password", 1), of(3, "file", 5),
+		of(1, "note", 0),
+	}
+	is.Equal(entity.Counts(all), []entity.Count{
+		{N: 1, Of: "password"}, {N: 5, Of: "file"}, {N: 1, Of: "recipe"}, {N: 1, Of: "note"},
+	})
 	is.Equal(all[0].Of, "recipe") // the caller's own
 }

@@ -36,8 +36,9 @@ type Observation struct {
 	Duration time.Duration
 }
 
-// Observer is told of work that has ended, for metrics and traces. Several goroutines call it, in the
-// way of the work: it returns fast and does not panic. ctx is that of the work, and may have ended.
+// Observer is told of work that has ended, for metrics and traces. Several goroutines call it, in
+// the way of the work: it returns fast and does not panic. ctx is that of the work, and may have
+// ended.
 type Observer interface {
 	Observe(ctx context.Context, o Observation)
 }

@@ -2,7 +2,8 @@ package entity
 
 import "bytes"
 
-// level is one object or array that findSecrets is in, and the member or element of it that it is at.
+// level is one object or array that findSecrets is in, and the member or element of it that it is
+// at.
 type level struct {
 	object   bool
 	contents contents
@@ -22,12 +23,13 @@ type place struct {
 	node       int
 }
 
-// findSecrets calls found with each secret of valid JSON, in their order, and the levels that it is in, and closed with each
-// object and array that is not in a secret, at its end. It reads the text twice, from the begin to the end: the contents of an
-// object decide about what comes before them.
+// findSecrets calls found with each secret of valid JSON, in their order, and the levels that it is
+// in, and closed with each object and array that is not in a secret, at its end. It reads the text
+// twice, from the begin to the end: the contents of an object decide about what comes before them.
 //
-// It is no recursion over decoded values, which would be shorter: what is not masked keeps its bytes, a text of some megabytes takes
-// many times its size when it is decoded, and nesting costs nothing here.
+// It is no recursion over decoded values, which would be shorter: what is not masked keeps its
+// bytes, a text of some megabytes takes many times its size when it is decoded, and nesting costs
+// nothing here.
 func findSecrets(text []byte, found func([]level, place), closed func(level)) {
 	all, levels := contentsOf(text), []level{{index: -1}} // the outermost level has the whole text for its element
 	var secret place
@@ -95,8 +97,8 @@ func (l *level) classOfValue() class {
 	return plain
 }
 
-// isSecret reports whether a value of a class is a secret. environ reports whether the value is an environment: if that is an
-// object, its members are secrets instead of the object.
+// isSecret reports whether a value of a class is a secret. environ reports whether the value is an
+// environment: if that is an object, its members are secrets instead of the object.
 func (t token) isSecret(text []byte, c class, environ bool) bool {
 	if c == plain {
 		return false

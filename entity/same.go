@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// SameJSON reports whether two JSON texts are equal, apart from the order of members and white space. The order of members with
-// the same name matters, since readers differ in which one counts, and numbers are compared as they are written. A text that is
-// not JSON equals no text.
+// SameJSON reports whether two JSON texts are equal, apart from the order of members and white
+// space. The order of members with the same name matters, since readers differ in which one counts,
+// and numbers are compared as they are written. A text that is not JSON equals no text.
 func SameJSON(a, b json.RawMessage) bool {
 	if !json.Valid(a) || !json.Valid(b) {
 		return false
@@ -25,7 +25,8 @@ func decoder(data json.RawMessage) *json.Decoder {
 	return d
 }
 
-// digest reads one value of valid JSON. It is of digests, so that deep nesting takes no more time than the text is long.
+// digest reads one value of valid JSON. It is of digests, so that deep nesting takes no more time
+// than the text is long.
 func digest(d *json.Decoder) [sha256.Size]byte {
 	type member struct {
 		name  string

@@ -8,29 +8,36 @@ import (
 // Mask replaces a secret of an entity in a row.
 const Mask = "********"
 
-// MaskSecrets returns free JSON, such as an entity's data, with a Mask for each of its secrets. It changes no other bytes. A
-// Transferer calls it for all JSON whose members its kind does not name itself.
+// MaskSecrets returns free JSON, such as an entity's data, with a Mask for each of its secrets. It
+// changes no other bytes. A Transferer calls it for all JSON whose members its kind does not name
+// itself.
 //
-// A secret is, at any depth, the value of a member with one of the names below; letters alone count, in either case, so that
-// "API-Key 2" is apikey. Names are secret that end with password(s), passwd, pwd, passphrase, passcode, secret(s), token,
-// apikey(s), accesskey, accountkey, clientkey, encryptionkey, hmackey, masterkey, privatekey(s), secretkey, sessionkey,
-// sharedkey, signingkey, sshkey, storagekey, credential(s), authorization, connectionstring, connstring,
-// sharedaccesssignature, with passwordhash, secrethash or tokenhash, or with accesstokens, apitokens, authtokens or
-// refreshtokens; those with one or two of base, confirm, confirmation, content, data, default, encoded, encrypted, json,
-// pem, string and value(s) behind that; and the names bearer, cookie(s), setcookie, databaseurl, dsn, jwt, otp, pass, dbpass,
-// smtppass, userpass, pin, pw and tokens. It is masked whatever it is, except for null, true, false, what is empty, and a number
-// under a plural, which is a count.
+// A secret is, at any depth, the value of a member with one of the names below; letters alone
+// count, in either case, so that "API-Key 2" is apikey. Names are secret that end with password(s),
+// passwd, pwd, passphrase, passcode, secret(s), token, apikey(s), accesskey, accountkey, clientkey,
+// encryptionkey, hmackey, masterkey, privatekey(s), secretkey, sessionkey, sharedkey, signingkey,
+// sshkey, storagekey, credential(s), authorization, connectionstring, connstring,
+// sharedaccesssignature, with passwordhash, secrethash or tokenhash, or with accesstokens,
+// apitokens, authtokens or refreshtokens; those with one or two of base, confirm, confirmation,
+// content, data, default, encoded, encrypted, json, pem, string and value(s) behind that; and the
+// names bearer, cookie(s), setcookie, databaseurl, dsn, jwt, otp, pass, dbpass, smtppass, userpass,
+// pin, pw and tokens. It is masked whatever it is, except for null, true, false, what is empty, and
+// a number under a plural, which is a count.
 //
-// What is in an environment is secret too, whatever it is except for null and what is empty: each member of an object, and a list
-// as a whole. An environment is the value of a member whose name is env, envvars, envvariables, environment, environmentvars or
-// environmentvariables, a text or number too. Where the name is environments, or only ends with one of these words, it is a
-// text that has an equals sign, as that of nodeEnv has none, a list with such a text, or a Mask, or with objects that have a
-// value which is no secret by the next paragraph, or an object with a text in it that is no secret by its own name.
+// What is in an environment is secret too, whatever it is except for null and what is empty: each
+// member of an object, and a list as a whole. An environment is the value of a member whose name is
+// env, envvars, envvariables, environment, environmentvars or environmentvariables, a text or
+// number too. Where the name is environments, or only ends with one of these words, it is a text
+// that has an equals sign, as that of nodeEnv has none, a list with such a text, or a Mask, or with
+// objects that have a value which is no secret by the next paragraph, or an object with a text in
+// it that is no secret by its own name.
 //
-// In an object whose member name, key, header or id is a text like one of these names, a member whose name ends with value(s)
-// or default is what it would be under that name: {"name": "Authorization", "value": "********"}.
+// In an object whose member name, key, header or id is a text like one of these names, a member
+// whose name ends with value(s) or default is what it would be under that name: {"name":
+// "Authorization", "value": "********"}.
 //
-// Secrets within a text, such as a password in a URL, are not found. It returns nil for malformed JSON that may have secrets.
+// Secrets within a text, such as a password in a URL, are not found. It returns nil for malformed
+// JSON that may have secrets.
 func MaskSecrets(data json.RawMessage) json.RawMessage {
 	switch {
 	case !mayHaveSecrets(data):
@@ -50,12 +57,14 @@ func MaskSecrets(data json.RawMessage) json.RawMessage {
 	return append(out, data[done:]...)
 }
 
-// KeepSecrets returns free JSON of an archive with the secrets that ours, the same JSON of the tenant's entity, has at the
-// same places; ours is nil if the tenant does not have the entity. Two places are the same if the names of the members above
-// them are equal, those that mark a value as secret, and the positions in arrays, which must have the same length. Secrets that
-// ours does not have are removed with their names; lost is their number. Secrets of the archive itself, masked or not, are
-// never used. A Transferer calls it for the JSON that it passes to MaskSecrets. It inserts at most as many bytes as ours has, so
-// that an archive which names one place a thousand times does not become large; the rest is lost.
+// KeepSecrets returns free JSON of an archive with the secrets that ours, the same JSON of the
+// tenant's entity, has at the same places; ours is nil if the tenant does not have the entity. Two
+// places are the same if the names of the members above them are equal, those that mark a value as
+// secret, and the positions in arrays, which must have the same length. Secrets that ours does not
+// have are removed with their names; lost is their number. Secrets of the archive itself, masked or
+// not, are never used. A Transferer calls it for the JSON that it passes to MaskSecrets. It inserts
+// at most as many bytes as ours has, so that an archive which names one place a thousand times does
+// not become large; the rest is lost.
 func KeepSecrets(data, ours json.RawMessage) (kept json.RawMessage, lost int) {
 	switch {
 	case !mayHaveSecrets(data):
@@ -129,7 +138,8 @@ const (
 
 func newTree() *tree { return &tree{nodes: []node{{same: true}}, steps: map[step]int{}} }
 
-// node returns the node of the innermost of some levels, or absent. It adds missing nodes if add is set.
+// node returns the node of the innermost of some levels, or absent. It adds missing nodes if add is
+// set.
 func (t *tree) node(levels []level, add bool) int {
 	known := len(levels) - 1
 	for levels[known].node == unknown {

@@ -52,21 +52,22 @@ func TestMaskSecrets(t *testing.T) {
 		`{"devEnv":[["A=b"],{"name":"A=b"},"x"],"testEnv":["A="]}`:                            `{"devEnv":[["A=b"],{"name":"A=b"},"x"],"testEnv":"********"}`,
 		`{"devEnv":{"A":{},"B":null,"C":""},"testEnv":3,"n":false}`:                           `{"devEnv":{"A":{},"B":null,"C":""},"testEnv":3,"n":false}`,
 		`{"h":[{"name":"Authorization","value":"x"},{"value":"y"}]}`:                          `{"h":[{"name":"Authorization","value":"********"},{"value":"y"}]}`,
-		`{"value" : {"a":1} , "KEY" : "API-Key", "x":1}`:                                      `{"value" : "********" , "KEY" : "API-Key", "x":1}`, // behind its value
-		`{"id":"pin","default":1234,"values":["x"],"label":"pin"}`:                            `{"id":"pin","default":"********","values":"********","label":"pin"}`,
-		`{"header":"env","value":{"A":"x"},"x":{"value":"y"}}`:                                `{"header":"env","value":{"A":"********"},"x":{"value":"y"}}`,
-		`{"n\u0061me":"passwor\u0064","v\u0061lue":"x"}`:                                      `{"n\u0061me":"passwor\u0064","v\u0061lue":"********"}`,
-		`{"id":"token","name":"tokens","value":3}`:                                            `{"id":"token","name":"tokens","value":"********"}`,
-		`{"name":"tokens","value":3,"a":{"name":"jwt"},"values":0}`:                           `{"name":"tokens","value":3,"a":{"name":"jwt"},"values":0}`,
-		`{"name":"password","value":true,"default":"","a":["pw"]}`:                            `{"name":"password","value":true,"default":"","a":["pw"]}`,
-		`{"name":["password"],"key":"key","id":1,"value":"x"}`:                                `{"name":["password"],"key":"key","id":1,"value":"x"}`,
-		`{"field":{"name":"password"},"label":"pin","value":"x"}`:                             `{"field":{"name":"password"},"label":"pin","value":"x"}`,
-		`[{"name":"pinned","value":"x"},"name",{"value":"secret"}]`:                           `[{"name":"pinned","value":"x"},"name",{"value":"secret"}]`,
-		`{"env":{},"environment":true,"ENV_VARS":{"A":""}}`:                                   `{"env":{},"environment":true,"ENV_VARS":{"A":""}}`,
-		`{"text":"the \"password\": x","passwordª":"x","ª":"x"}`:                              `{"text":"the \"password\": x","passwordª":"x","ª":"x"}`,
-		`{"headers":{"Authorization":"Bearer x","Cookie":"a=b"}}`:                             `{"headers":{"Authorization":"********","Cookie":"********"}}`,
-		`{"password":"********","x":{"env":{"PATH":"********"}}}`:                             `{"password":"********","x":{"env":{"PATH":"********"}}}`,
-		`{"a\"password":"x","b":1}`:                                                           `{"a\"password":"********","b":1}`,
+		// behind its value
+		`{"value" : {"a":1} , "KEY" : "API-Key", "x":1}`:            `{"value" : "********" , "KEY" : "API-Key", "x":1}`,
+		`{"id":"pin","default":1234,"values":["x"],"label":"pin"}`:  `{"id":"pin","default":"********","values":"********","label":"pin"}`,
+		`{"header":"env","value":{"A":"x"},"x":{"value":"y"}}`:      `{"header":"env","value":{"A":"********"},"x":{"value":"y"}}`,
+		`{"n\u0061me":"passwor\u0064","v\u0061lue":"x"}`:            `{"n\u0061me":"passwor\u0064","v\u0061lue":"********"}`,
+		`{"id":"token","name":"tokens","value":3}`:                  `{"id":"token","name":"tokens","value":"********"}`,
+		`{"name":"tokens","value":3,"a":{"name":"jwt"},"values":0}`: `{"name":"tokens","value":3,"a":{"name":"jwt"},"values":0}`,
+		`{"name":"password","value":true,"default":"","a":["pw"]}`:  `{"name":"password","value":true,"default":"","a":["pw"]}`,
+		`{"name":["password"],"key":"key","id":1,"value":"x"}`:      `{"name":["password"],"key":"key","id":1,"value":"x"}`,
+		`{"field":{"name":"password"},"label":"pin","value":"x"}`:   `{"field":{"name":"password"},"label":"pin","value":"x"}`,
+		`[{"name":"pinned","value":"x"},"name",{"value":"secret"}]`: `[{"name":"pinned","value":"x"},"name",{"value":"secret"}]`,
+		`{"env":{},"environment":true,"ENV_VARS":{"A":""}}`:         `{"env":{},"environment":true,"ENV_VARS":{"A":""}}`,
+		`{"text":"the \"password\": x","passwordª":"x","ª":"x"}`:    `{"text":"the \"password\": x","passwordª":"x","ª":"x"}`,
+		`{"headers":{"Authorization":"Bearer x","Cookie":"a=b"}}`:   `{"headers":{"Authorization":"********","Cookie":"********"}}`,
+		`{"password":"********","x":{"env":{"PATH":"********"}}}`:   `{"password":"********","x":{"env":{"PATH":"********"}}}`,
+		`{"a\"password":"x","b":1}`:                                 `{"a\"password":"********","b":1}`,
 	} {
 		got := string(entity.MaskSecrets([]byte(text)))
 		if got != want {
@@ -112,7 +113,8 @@ func TestKeepSecrets(t *testing.T) {
 	}{
 		{`{"password":"********","a":2}`, `{"a":1,"password":"x"}`, `{"password":"x","a":2}`, 0},
 		{`{"password":"********"}`, ``, `{}`, 1},
-		{`{"password":"mine"}`, `{"password":{"b":[1.0]}}`, `{"password":{"b":[1.0]}}`, 0}, // an archive is believed no secret
+		// an archive is believed no secret
+		{`{"password":"mine"}`, `{"password":{"b":[1.0]}}`, `{"password":{"b":[1.0]}}`, 0},
 		{`{"password":"mine"}`, `{}`, `{}`, 1},
 		{`{"password":""}`, `{"password":"x"}`, `{"password":""}`, 0},
 		{`{"password":"********"}`, `{"password":""}`, `{}`, 1},
@@ -120,25 +122,40 @@ func TestKeepSecrets(t *testing.T) {
 		{`{"token":1,"a":2,"pwd":3,"jwt":4,"b":5}`, `{"pwd":"x"}`, `{"a":2,"pwd":"x","b":5}`, 2},
 		{`{ "token" : 1 , "pwd" : 2 , "a" : 3 , "jwt" : 4 }`, ``, `{ "a" : 3  }`, 3},
 		{`{ "token" : 1 , "pwd" : 2 }`, ``, `{ }`, 2},
-		{`{"a":[{"pwd":"m","n":1},{"pwd":"m"}]}`, `{"a":[{"pwd":"x"},{"pwd":"y"}]}`, `{"a":[{"pwd":"x","n":1},{"pwd":"y"}]}`, 0},
+		{
+			`{"a":[{"pwd":"m","n":1},{"pwd":"m"}]}`, `{"a":[{"pwd":"x"},{"pwd":"y"}]}`,
+			`{"a":[{"pwd":"x","n":1},{"pwd":"y"}]}`, 0,
+		},
 		{`{"a":[{"pwd":"m","n":1},{"pwd":"m"}]}`, `{"a":[{"pwd":"x"}]}`, `{"a":[{"n":1},{}]}`, 2},
 		{`{"a":[{"pwd":"m"}]}`, `{"a":[{"pwd":"x"},7]}`, `{"a":[{}]}`, 1},
-		{`{"a":[[{"pwd":"m"}],[{"pwd":"m"}]]}`, `{"a":[[{"pwd":"x"}],[{"pwd":"y"},1]]}`, `{"a":[[{"pwd":"x"}],[{}]]}`, 1},
+		{
+			`{"a":[[{"pwd":"m"}],[{"pwd":"m"}]]}`, `{"a":[[{"pwd":"x"}],[{"pwd":"y"},1]]}`,
+			`{"a":[[{"pwd":"x"}],[{}]]}`, 1,
+		},
 		{`{"a":[{"pwd":"m"}]}`, `{"a":{"0":{"pwd":"x"}}}`, `{"a":[{}]}`, 1},
 		{`{"a":{"":{"pwd":"m"}}}`, `{"a":[{"pwd":"x"}]}`, `{"a":{"":{}}}`, 1},
 		{`{"env":{"A":"m","B":"m","C":"m"}}`, `{"env":{"B":"b","A":{"x":[1]}}}`, `{"env":{"A":{"x":[1]},"B":"b"}}`, 1},
 		{`{"env":["m","m"]}`, `{"env":["a",{"b":1}]}`, `{"env":["a",{"b":1}]}`, 0},
 		{`{"env":["m","m"]}`, `{"env":["a"]}`, `{"env":["a"]}`, 0}, // a list is one secret
 		{`{"env":["m","m"]}`, `{"env":[]}`, `{}`, 1},
-		{`{"a":[{"name":"pwd","value":"m"},{"name":"x","value":"y"}]}`, `{"a":[{"name":"pwd","value":"s"},{"name":"x","value":"t"}]}`,
+		{`{"a":[{"name":"pwd","value":"m"},{"name":"x","value":"y"}]}`,
+			`{"a":[{"name":"pwd","value":"s"},{"name":"x","value":"t"}]}`,
 			`{"a":[{"name":"pwd","value":"s"},{"name":"x","value":"y"}]}`, 0},
 		{`[{"name":"pwd","value":"m"}]`, `[{"value":"s","name":"pwd","n":1}]`, `[{"name":"pwd","value":"s"}]`, 0},
 		{`[{"name":"pwd","value":"m"}]`, `[{"name":"jwt","value":"s"}]`, `[{"name":"pwd"}]`, 1}, // of another name
 		{`[{"name":"pwd","value":"m"}]`, `[{"name":"x","value":"s"}]`, `[{"name":"pwd"}]`, 1},
 		{`{"value":{"A":"m"},"key":"env"}`, `{"key":"env","value":{"A":"s"}}`, `{"value":{"A":"s"},"key":"env"}`, 0},
 		{`{"value":{"A":"m"},"key":"env"}`, `{"key":"devEnv","value":{"A":"s"}}`, `{"value":{},"key":"env"}`, 1},
-		{`{"extraEnv":"********","devEnv":"A=m","nodeEnv":"x"}`, `{"extraEnv":"A=s","devEnv":["B=s"],"nodeEnv":"A=s"}`, `{"extraEnv":"A=s","devEnv":["B=s"],"nodeEnv":"x"}`, 0},
-		{`{"extraEnv":{"A":"********"},"keyPem":"x","secretPem":"m"}`, `{"extraEnv":{"A":"s="},"secretPem":"t"}`, `{"extraEnv":{"A":"s="},"keyPem":"x","secretPem":"t"}`, 0},
+		{
+			`{"extraEnv":"********","devEnv":"A=m","nodeEnv":"x"}`,
+			`{"extraEnv":"A=s","devEnv":["B=s"],"nodeEnv":"A=s"}`,
+			`{"extraEnv":"A=s","devEnv":["B=s"],"nodeEnv":"x"}`, 0,
+		},
+		{
+			`{"extraEnv":{"A":"********"},"keyPem":"x","secretPem":"m"}`,
+			`{"extraEnv":{"A":"s="},"secretPem":"t"}`, `{"extraEnv":{"A":"s="},"keyPem":"x","secretPem":"t"}`,
+			0,
+		},
 		{`{"env":"m"}`, `{"env":{"A":"x"}}`, `{}`, 1},
 		{`{"env":{"A":"m"}}`, `{"env":"x"}`, `{"env":{}}`, 1},
 		{`{"p\u0077d":"m"}`, `{"\u0070wd":"x"}`, `{"p\u0077d":"x"}`, 0},
@@ -182,7 +199,8 @@ func TestLongTitles(t *testing.T) {
 	is.Equal(lost, 4000) // of another title
 }
 
-// TestDeepSecretsSize: neither depth nor number makes it slow, as their product would be, which is minutes here.
+// TestDeepSecretsSize: neither depth nor number makes it slow, as their product would be, which is
+// minutes here.
 func TestDeepSecretsSize(t *testing.T) {
 	is := is.New(t)
 	nested := func(open, close string) string {
@@ -190,9 +208,12 @@ func TestDeepSecretsSize(t *testing.T) {
 	}
 	begin := time.Now()
 	for _, text := range []string{
-		nested(`{"a":[`, `]}`), nested(`{"token":"x","env":["y"],"a":[`, `]}`), nested(`{"value":[`, `],"name":"x"}`), nested(`{"key":"x","default":{"value":`, `}}`),
-		nested(`{"devEnv":[`, `,"A=b"]}`), nested(`{"devEnv":{"environments":`, `}}`), nested(`{"devEnv":{"A":"=","nodeEnv":`, `}}`),
-		`[` + strings.Repeat(`{"pwd":"x"},`, 80_000) + `7]`, `[` + strings.Repeat(`{"value":"x","name":"pwd"},`, 80_000) + `7]`,
+		nested(`{"a":[`, `]}`), nested(`{"token":"x","env":["y"],"a":[`, `]}`),
+		nested(`{"value":[`, `],"name":"x"}`), nested(`{"key":"x","default":{"value":`, `}}`),
+		nested(`{"devEnv":[`, `,"A=b"]}`),
+		nested(`{"devEnv":{"environments":`, `}}`), nested(`{"devEnv":{"A":"=","nodeEnv":`, `}}`),
+		`[` + strings.Repeat(`{"pwd":"x"},`, 80_000) + `7]`,
+		`[` + strings.Repeat(`{"value":"x","name":"pwd"},`, 80_000) + `7]`,
 		`"` + strings.Repeat(`\":`, 300_000) + `"`, `{"` + strings.Repeat(`password\":`, 90_000) + `":1}`,
 	} {
 		masked := entity.MaskSecrets([]byte(text))
@@ -220,10 +241,13 @@ func TestMaskedSecretsAreKept(t *testing.T) {
 // FuzzSecrets compares with what a plain program makes of the decoded JSON.
 func FuzzSecrets(f *testing.F) {
 	for _, s := range []string{
-		`{"password":"x","a":[1.0,{"env":{"A":1,"b":[]}}]}`, `{ "token" : {"a":1} , "x":[[]], "env":[1,null,"",[2]]}`, `{"a\"pwd\\":"x","\u0070wd":"","tokens":3}`,
+		`{"password":"x","a":[1.0,{"env":{"A":1,"b":[]}}]}`,
+		`{ "token" : {"a":1} , "x":[[]], "env":[1,null,"",[2]]}`, `{"a\"pwd\\":"x","\u0070wd":"","tokens":3}`,
 		`{"a":[{"name":"pin","value":1},{"values":["x"],"KEY":"devEnv"},{"id":"jwt","default":{"a":"b"}}],"x_env":{"a":1},"env_json":"A=x"}`,
 		`{"devEnv":{"value":"a=b","c":1,"name":"pin","password":"="},"testEnv":[["="],"="],"x":[{"environments":{"a":{"b":"="},"c":["="]}},{"x_env":{"value":"=","d":[]}}]}`,
-		`[{"env":"x","jwt":true},{"jwt":{}}]`, `"\"pwd\":1"`, `{"env":{"env":{"a":1}},"pwd":{"pwd":1}}`, "{\"pw\x7fd\":1}", `{"passwordª":1,"a":":"}`, `{`, `}`, `]]`, `{"a`, `"\`,
+		`[{"env":"x","jwt":true},{"jwt":{}}]`, `"\"pwd\":1"`,
+		`{"env":{"env":{"a":1}},"pwd":{"pwd":1}}`, "{\"pw\x7fd\":1}", `{"passwordª":1,"a":":"}`,
+		`{`, `}`, `]]`, `{"a`, `"\`,
 	} {
 		f.Add([]byte(s), []byte(s))
 	}
@@ -441,17 +465,19 @@ const endings = "(base|confirm|confirmation|content|data|default|encoded|encrypt
 
 var (
 	environments = regexp.MustCompile("^(env|envvars|envvariables|environment|environmentvars|environmentvariables)$")
-	someOfThem   = regexp.MustCompile("(env|envvars|envvariables|environments?|environmentvars|environmentvariables)" + endings)
-	names        = regexp.MustCompile("^(bearer|cookies?|setcookie|databaseurl|dsn|jwt|otp|pass|dbpass|smtppass|userpass|pin|pw|tokens)$")
-	values       = regexp.MustCompile("(values?|default)$")
-	titles       = regexp.MustCompile("^(header|id|key|name)$")
-	ends         = regexp.MustCompile("(passwords?|passwd|pwd|passphrase|passcode|secrets?|token|apikeys?|(access|account|client|encryption|hmac|master|secret|" +
+	someOfThem   = regexp.MustCompile(
+		"(env|envvars|envvariables|environments?|environmentvars|environmentvariables)" + endings,
+	)
+	names  = regexp.MustCompile("^(bearer|cookies?|setcookie|databaseurl|dsn|jwt|otp|pass|dbpass|smtppass|userpass|pin|pw|tokens)$")
+	values = regexp.MustCompile("(values?|default)$")
+	titles = regexp.MustCompile("^(header|id|key|name)$")
+	ends   = regexp.MustCompile("(passwords?|passwd|pwd|passphrase|passcode|secrets?|token|apikeys?|(access|account|client|encryption|hmac|master|secret|" +
 		"session|shared|signing|ssh|storage)key|privatekeys?|credentials?|authorization|connectionstring|connstring|sharedaccesssignature|" +
 		"(password|secret|token)hash|(access|api|auth|refresh)tokens)" + endings)
 )
 
-// called returns what a name is: "env", "envs" when that is but its end, "secret", "secrets" when it is a plural, "value" of a
-// pair, "title" of that, "" for none of these.
+// called returns what a name is: "env", "envs" when that is but its end, "secret", "secrets" when
+// it is a plural, "value" of a pair, "title" of that, "" for none of these.
 func called(name string) string {
 	letters := strings.Map(func(r rune) rune {
 		switch {
@@ -484,11 +510,17 @@ func called(name string) string {
 }
 
 // plainJSON is 1 MiB that has no secrets.
-var plainJSON = `{"fields":[` + strings.Repeat(`{"field":"column_1","label":"Column 1","description":"","width":200,"formula":"3f9a8b7c6d5e4f30"},`, 10_000) + `1]}`
+var plainJSON = `{"fields":[` + strings.Repeat(
+	`{"field":"column_1","label":"Column 1","description":"","width":200,"formula":"3f9a8b7c6d5e4f30"},`,
+	10_000,
+) + `1]}`
 
 // BenchmarkMaskSecrets of 1 MiB, as an export does with all data: without secrets, and with one.
 func BenchmarkMaskSecrets(b *testing.B) {
-	for name, text := range map[string]string{"none": plainJSON, "one": plainJSON[:len(plainJSON)-1] + `,"password":"x"}`} {
+	for name, text := range map[string]string{
+		"none": plainJSON,
+		"one":  plainJSON[:len(plainJSON)-1] + `,"password":"x"}`,
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
@@ -500,7 +532,8 @@ func BenchmarkMaskSecrets(b *testing.B) {
 	}
 }
 
-// BenchmarkDecode decodes the same text with encoding/json, as a plain walk of the decoded values would have to.
+// BenchmarkDecode decodes the same text with encoding/json, as a plain walk of the decoded values
+// would have to.
 func BenchmarkDecode(b *testing.B) {
 	b.SetBytes(int64(len(plainJSON)))
 	for b.Loop() {

@@ -27,8 +27,8 @@ type token struct {
 	begin, end int
 }
 
-// tokens returns the tokens of valid JSON. They are places in the text, whose bytes must stay as they are: that, and its speed, is
-// what a json.Decoder does not offer.
+// tokens returns the tokens of valid JSON. They are places in the text, whose bytes must stay as
+// they are: that, and its speed, is what a json.Decoder does not offer.
 func tokens(text []byte) iter.Seq[token] {
 	return func(yield func(token) bool) {
 		for i := 0; i < len(text); {

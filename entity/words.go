@@ -28,7 +28,8 @@ type word struct {
 	whole   bool // it is all of a name
 }
 
-// words are the names of secrets, and their suffixes, by their last two letters. MaskSecrets documents them.
+// words are the names of secrets, and their suffixes, by their last two letters. MaskSecrets
+// documents them.
 var words = func() (by [26 * 26][]word) {
 	add := func(of class, whole bool, all string) {
 		for _, letters := range strings.Fields(all) {
@@ -44,7 +45,10 @@ var words = func() (by [26 * 26][]word) {
 		"clientkey encryptionkey hmackey masterkey privatekey privatekeys secretkey sessionkey sharedkey signingkey sshkey storagekey "+
 		"credential credentials authorization connectionstring connstring sharedaccesssignature passwordhash secrethash tokenhash "+
 		"accesstokens apitokens authtokens refreshtokens")
-	add(secret, true, "bearer cookie cookies setcookie databaseurl dsn jwt otp pass dbpass smtppass userpass pin pw tokens")
+	add(
+		secret, true,
+		"bearer cookie cookies setcookie databaseurl dsn jwt otp pass dbpass smtppass userpass pin pw tokens",
+	)
 	add(environment, true, "env envvars envvariables environment environmentvars environmentvariables")
 	add(environments, false, "env envvars envvariables environment environments environmentvars environmentvariables")
 	add(pairName, true, "header id key name")
@@ -58,7 +62,8 @@ func tail(a, b byte) int { return int(a|0x20-'a')*26 + int(b|0x20-'a') }
 
 func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// classOf returns the class of a name without escapes. It goes from the end to the begin: a word may have anything before it.
+// classOf returns the class of a name without escapes. It goes from the end to the begin: a word
+// may have anything before it.
 func classOf(name []byte) class {
 	var buffer [48]byte // longer than a word with two suffixes
 	at := len(buffer)
@@ -86,7 +91,8 @@ func classOf(name []byte) class {
 	return last.class
 }
 
-// wordOf returns the word that letters end with, a plain one if there is none. whole reports whether letters are all of the name.
+// wordOf returns the word that letters end with, a plain one if there is none. whole reports
+// whether letters are all of the name.
 func wordOf(letters []byte, whole bool) word {
 	n := len(letters)
 	if n < 2 || letters[n-1] >= 0x80 || letters[n-2] >= 0x80 {
@@ -101,9 +107,9 @@ func wordOf(letters []byte, whole bool) word {
 	return word{}
 }
 
-// mayHaveSecrets reports false for JSON, valid or not, without a name that could be a secret's. Exports ask it of all data, most of
-// which has none: it looks at the last letters of names alone, and is ten times faster than encoding/json decodes
-// (BenchmarkMaskSecrets, BenchmarkDecode).
+// mayHaveSecrets reports false for JSON, valid or not, without a name that could be a secret's.
+// Exports ask it of all data, most of which has none: it looks at the last letters of names alone,
+// and is ten times faster than encoding/json decodes (BenchmarkMaskSecrets, BenchmarkDecode).
 func mayHaveSecrets(text []byte) bool {
 	names, values := false, false // that could be those of pairs
 	for i := 0; ; i++ {
@@ -121,7 +127,8 @@ func mayHaveSecrets(text []byte) bool {
 		}
 		begin := bytes.LastIndexByte(text[:quote], '"') + 1
 		name := text[begin:quote]
-		if bytes.IndexByte(name, '\\') >= 0 || begin > 1 && text[begin-2] == '\\' { // it has escapes, perhaps of a quote
+		if bytes.IndexByte(name, '\\') >= 0 || begin > 1 && text[begin-2] == '\\' {
+			// it has escapes, perhaps of a quote
 			return true
 		}
 		switch c := classOf(name); {
@@ -148,8 +155,9 @@ func mayNameSecret(value []byte) bool {
 	return bytes.IndexByte(name, '\\') >= 0 || classOf(name).isSecret()
 }
 
-// endsLikeNoWord reports whether a name ends with two letters that no word ends with. Neither may be a part of an escape, as the
-// f in authorizati\u006fn is. An escape that the last letter but one is a part of begins at most seven bytes before the end.
+// endsLikeNoWord reports whether a name ends with two letters that no word ends with. Neither may
+// be a part of an escape, as the f in authorizati\u006fn is. An escape that the last letter but one
+// is a part of begins at most seven bytes before the end.
 func endsLikeNoWord(name []byte) bool {
 	n := len(name)
 	return n > 1 && letter(name[n-1]) && letter(name[n-2]) && words[tail(name[n-2], name[n-1])] == nil &&

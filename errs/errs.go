@@ -1,7 +1,8 @@
-// Package errs is the one error vocabulary of tenantcontent: a code for programs and a sentence for people.
+// Package errs is the one error vocabulary of tenantcontent: a code for programs and a sentence for
+// people.
 //
-// Every package may import it; it imports none of ours. A cause wrapped in an error is for the log alone: only
-// MessageOf ever leaves the process.
+// Every package may import it; it imports none of ours. A cause wrapped in an error is for the log
+// alone: only MessageOf ever leaves the process.
 package errs
 
 import (
@@ -10,7 +11,8 @@ import (
 	"time"
 )
 
-// Code is the kind of a failure. httpapi maps each code to one HTTP status. A Code is an error, too, for errors.Is:
+// Code is the kind of a failure. httpapi maps each code to one HTTP status. A Code is an error,
+// too, for errors.Is:
 //
 //	if errors.Is(err, errs.NotFound) { … }
 type Code string
@@ -31,12 +33,14 @@ const (
 	TooLarge         Code = "too_large"          // 413: more bytes than allowed
 	Unsupported      Code = "unsupported"        // 415: a content type that the route does not read
 	Unprocessable    Code = "unprocessable"      // 422: colors-list, whatever its failure is
-	Upstream         Code = "upstream"           // 502: a server that this one asks, such as a directory, is away or refuses
-	Busy             Code = "busy"               // 429: too much at once from this caller; try again later
-	Unavailable      Code = "unavailable"        // 503: the database is away or too slow; try again
-	Unconfirmed      Code = "unconfirmed"        // 503 without Retry-After: a write was sent and its answer not read, it may have been made
-	Full             Code = "full"               // 507: a quota or a disk has no room
-	Canceled         Code = "canceled"           // 499 in the log: the caller's context ended before anything was sent
+	// 502: a server that this one asks, such as a directory, is away or refuses
+	Upstream    Code = "upstream"
+	Busy        Code = "busy"        // 429: too much at once from this caller; try again later
+	Unavailable Code = "unavailable" // 503: the database is away or too slow; try again
+	// 503 without Retry-After: a write was sent and its answer not read, it may have been made
+	Unconfirmed Code = "unconfirmed"
+	Full        Code = "full"     // 507: a quota or a disk has no room
+	Canceled    Code = "canceled" // 499 in the log: the caller's context ended before anything was sent
 )
 
 // Error is an error with a code, a sentence that may be shown to anybody, and a cause that may not.
@@ -65,13 +69,14 @@ func New(code Code, format string, args ...any) error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Wrap makes an error that hides cause behind a sentence for people. The cause is logged, never shown.
+// Wrap makes an error that hides cause behind a sentence for people. The cause is logged, never
+// shown.
 func Wrap(code Code, cause error, format string, args ...any) error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...), Cause: cause}
 }
 
-// CodeOf returns the code of the outermost Error in err's chain, Internal if there is none, and "" for nil. errors.Is also finds
-// the codes of the causes.
+// CodeOf returns the code of the outermost Error in err's chain, Internal if there is none, and ""
+// for nil. errors.Is also finds the codes of the causes.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -90,7 +95,8 @@ func MessageOf(err error) string {
 	return ""
 }
 
-// ErrDatabaseBusy is the cause of an Unavailable when another transaction held the database for too long. Nothing was written.
+// ErrDatabaseBusy is the cause of an Unavailable when another transaction held the database for too
+// long. Nothing was written.
 var ErrDatabaseBusy = errors.New("others are changing the database")
 
 // RetryAfter is the cause of an Unavailable: another try is of use after this time.

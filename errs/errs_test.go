@@ -32,5 +32,8 @@ func TestForeignErrorIsInternal(t *testing.T) {
 
 func TestNewFormats(t *testing.T) {
 	is := is.New(t)
-	is.Equal(errs.MessageOf(errs.New(errs.Conflict, "A color named %q exists already.", "red")), `A color named "red" exists already.`)
+	is.Equal(
+		errs.MessageOf(errs.New(errs.Conflict, "A color named %q exists already.", "red")),
+		`A color named "red" exists already.`,
+	)
 }

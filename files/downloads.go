@@ -10,12 +10,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Superusers is the Username of a download that the service itself made: it is for all superusers of the tenant. No user
-// can be called so.
+// Superusers is the Username of a download that the service itself made: it is for all superusers
+// of the tenant. No user can be called so.
 const Superusers = "*"
 
-// Downloads are the files that were made for a user, such as an export. A download is for its creator alone, or for the
-// superusers of its tenant, until it expires.
+// Downloads are the files that were made for a user, such as an export. A download is for its
+// creator alone, or for the superusers of its tenant, until it expires.
 type Downloads struct{ files *Service }
 
 // NewDownloads returns Downloads. It sets what tells downloads from other files: Noun and Table.
@@ -24,11 +24,14 @@ func NewDownloads(o Options) *Downloads {
 	return &Downloads{New(o)}
 }
 
-// Create creates a download with the bytes that write writes. write runs in this goroutine, and may read in the transaction in
-// ctx; it must close its rows before it writes. After an error or a panic there is no download; an error from write is returned
-// as it is. The name is the last part of the path filename, "download" if that is empty; contentType may be "" for
+// Create creates a download with the bytes that write writes. write runs in this goroutine, and may
+// read in the transaction in ctx; it must close its rows before it writes. After an error or a
+// panic there is no download; an error from write is returned as it is. The name is the last part
+// of the path filename, "download" if that is empty; contentType may be "" for
 // application/octet-stream. Errors: errs.Invalid for a bad name or content type.
-func (s *Downloads) Create(ctx context.Context, filename, contentType string, write func(io.Writer) error) (File, error) {
+func (s *Downloads) Create(
+	ctx context.Context, filename, contentType string, write func(io.Writer) error,
+) (File, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return File{}, err
@@ -36,8 +39,8 @@ func (s *Downloads) Create(ctx context.Context, filename, contentType string, wr
 	return s.files.Create(ctx, a.Tenant, Draft{Username: a.User, Filename: filename, ContentType: contentType}, write)
 }
 
-// Get returns a download: the caller's own or, for a superuser, one that is for all superusers. Errors: errs.NotFound, also
-// for another user's, superuser or not, and an expired one.
+// Get returns a download: the caller's own or, for a superuser, one that is for all superusers.
+// Errors: errs.NotFound, also for another user's, superuser or not, and an expired one.
 func (s *Downloads) Get(ctx context.Context, id string) (File, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -46,9 +49,9 @@ func (s *Downloads) Get(ctx context.Context, id string) (File, error) {
 	return s.files.Get(ctx, a.Tenant, id, ofDownloads(a))
 }
 
-// Page returns a page of what Get returns: the caller's downloads and, for a superuser, those that are for all superusers. The
-// newest are first, or the oldest when it is sorted by createdAt. Errors: errs.Invalid for a sort or cursor that does not
-// fit.
+// Page returns a page of what Get returns: the caller's downloads and, for a superuser, those that
+// are for all superusers. The newest are first, or the oldest when it is sorted by createdAt.
+// Errors: errs.Invalid for a sort or cursor that does not fit.
 func (s *Downloads) Page(ctx context.Context, q paging.Query) (paging.Page[File], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -61,7 +64,8 @@ func (s *Downloads) Page(ctx context.Context, q paging.Query) (paging.Page[File]
 	return s.files.Page(ctx, a.Tenant, users, q)
 }
 
-// Open returns a download with its bytes, which can be read from any place and which the caller closes.
+// Open returns a download with its bytes, which can be read from any place and which the caller
+// closes.
 // Errors: errs.NotFound, as Get.
 func (s *Downloads) Open(ctx context.Context, id string) (File, io.ReadSeekCloser, error) {
 	a, err := actor.From(ctx)
@@ -75,14 +79,16 @@ func ofDownloads(a actor.Actor) func(File) bool {
 	return func(d File) bool { return d.Username == a.User || d.Username == Superusers && a.Superuser }
 }
 
-// UncheckedDownloads has the methods of Downloads that check no permission: they need no actor and take any tenant. They are
-// for the program that builds the services. Do not pass them what a request says before it has been checked.
+// UncheckedDownloads has the methods of Downloads that check no permission: they need no actor and
+// take any tenant. They are for the program that builds the services. Do not pass them what a
+// request says before it has been checked.
 type UncheckedDownloads struct{ s *Downloads }
 
 // Unchecked returns the methods that check no permission.
 func (s *Downloads) Unchecked() UncheckedDownloads { return UncheckedDownloads{s} }
 
-// CreateForSuperusers creates a download, as Downloads.Create does, for the superusers of a tenant and with a lifetime of its own.
+// CreateForSuperusers creates a download, as Downloads.Create does, for the superusers of a tenant
+// and with a lifetime of its own.
 func (u UncheckedDownloads) CreateForSuperusers(
 	ctx context.Context, tenant, filename, contentType string, lifetime time.Duration, write func(io.Writer) error,
 ) (File, error) {
@@ -90,5 +96,6 @@ func (u UncheckedDownloads) CreateForSuperusers(
 	return u.s.files.Create(ctx, tenant, draft, write)
 }
 
-// Hooks returns what is done with downloads when users are renamed or deleted, and with expired ones: see Service.Hooks.
+// Hooks returns what is done with downloads when users are renamed or deleted, and with expired
+// ones: see Service.Hooks.
 func (u UncheckedDownloads) Hooks() entity.Hooks { return u.s.files.Hooks() }

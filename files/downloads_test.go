@@ -56,7 +56,9 @@ func TestDownloadIsForItsCreatorAlone(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(d.Filename+" "+d.ContentType+" "+d.Username, "a.txt text/plain jo")
 	checkDownload(t, as(t, "acme", "jo"), s, d, "")
-	for _, ctx := range []context.Context{as(t, "acme", "mo"), as(t, "acme", "root"), as(t, "evil", "jo"), as(t, "evil", "root")} {
+	for _, ctx := range []context.Context{
+		as(t, "acme", "mo"), as(t, "acme", "root"), as(t, "evil", "jo"), as(t, "evil", "root"),
+	} {
 		checkDownload(t, ctx, s, d, errs.NotFound)
 	}
 	checkDownload(t, t.Context(), s, d, errs.Unauthenticated)
@@ -71,7 +73,9 @@ func TestDownloadForSuperusers(t *testing.T) {
 	now := time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
 	o.Now = func() time.Time { return now }
 	s := files.NewDownloads(o)
-	d, err := s.Unchecked().CreateForSuperusers(t.Context(), "acme", "before.tgz", "application/gzip", 7*24*time.Hour, some)
+	d, err := s.Unchecked().CreateForSuperusers(
+		t.Context(), "acme", "before.tgz", "application/gzip", 7*24*time.Hour, some,
+	)
 	is.NoErr(err)
 	is.Equal(d.ExpiresAt, now.Add(7*24*time.Hour))
 	checkDownload(t, as(t, "acme", "jo"), s, d, errs.NotFound)

@@ -1,7 +1,8 @@
-// Package files stores files until they expire. A file is a row with its name, type, owner and expiry, and a blob with its bytes.
+// Package files stores files until they expire. A file is a row with its name, type, owner and
+// expiry, and a blob with its bytes.
 //
-// Uploads are what users staged for another request, Downloads what was made for a user. httpapi, the root and hosts import it;
-// internal/store/files stores the rows and a blobs.Store the bytes.
+// Uploads are what users staged for another request, Downloads what was made for a user. httpapi,
+// the root and hosts import it; internal/store/files stores the rows and a blobs.Store the bytes.
 package files
 
 import (
@@ -38,27 +39,35 @@ func (f File) Version() string {
 	return guard.Version(f.ID, f.Filename, f.ContentType, f.Size, f.Username, f.CreatedAt, f.ExpiresAt)
 }
 
-// Store keeps the rows of files. The tests beside its bun-backed store say what every implementation must do.
+// Store keeps the rows of files. The tests beside its bun-backed store say what every
+// implementation must do.
 type Store interface {
-	// Insert adds a file. Errors: errs.Conflict for a taken id; errs.Forbidden when its user does not exist.
+	// Insert adds a file. Errors: errs.Conflict for a taken id; errs.Forbidden when its user does
+	// not exist.
 	Insert(ctx context.Context, tenant string, f File) error
 	// Get returns a file, expired or not. Errors: errs.NotFound.
 	Get(ctx context.Context, tenant, id string) (File, error)
-	// Expired returns the ids of at most limit files that expire at this time or before, the oldest first.
+	// Expired returns the ids of at most limit files that expire at this time or before, the oldest
+	// first.
 	Expired(ctx context.Context, tenant string, at time.Time, limit int) ([]string, error)
-	// Page returns a page of the files of some users, at least one, that have not expired by then, in the order of q.Sort:
-	// createdAt, the newest first unless it says otherwise.
-	Page(ctx context.Context, tenant string, usernames []string, at time.Time, q paging.Query) (paging.Page[File], error)
-	// Forget sets some n files at most of a deleted user to belong to nobody and to expire at a time, and reports whether there may be more; account
-	// is the user's: see entity.Hooks.RemoveRest. It neither reads nor writes their bytes. From the delete on they are no other user's, nor in a list.
+	// Page returns a page of the files of some users, at least one, that have not expired by then,
+	// in the order of q.Sort: createdAt, the newest first unless it says otherwise.
+	Page(
+		ctx context.Context, tenant string, usernames []string, at time.Time, q paging.Query,
+	) (paging.Page[File], error)
+	// Forget sets some n files at most of a deleted user to belong to nobody and to expire at a
+	// time, and reports whether there may be more; account is the user's: see
+	// entity.Hooks.RemoveRest. It neither reads nor writes their bytes. From the delete on they are
+	// no other user's, nor in a list.
 	Forget(ctx context.Context, tenant, account string, at time.Time, n int) (more bool, err error)
 	// CountOfUsers returns how many files of some users have not expired at a time.
 	CountOfUsers(ctx context.Context, tenant string, usernames []string, at time.Time) (int, error)
-	// RenameUsers replaces the usernames of files; names maps old ones to new ones, and no new one is an old
-	// one.
+	// RenameUsers replaces the usernames of files; names maps old ones to new ones, and no new one
+	// is an old one.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
-	// UsedBytes returns the bytes of all files of a user. It costs the same for any number of files. In a transaction that has inserted a file of the
-	// user it is exact until that ends: others that insert one wait.
+	// UsedBytes returns the bytes of all files of a user. It costs the same for any number of
+	// files. In a transaction that has inserted a file of the user it is exact until that ends:
+	// others that insert one wait.
 	UsedBytes(ctx context.Context, tenant, username string) (int64, error)
 	// Delete removes a file's row. One that does not exist is no error.
 	Delete(ctx context.Context, tenant, id string) error
@@ -66,8 +75,9 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Service stores the files of one noun, such as uploads. It checks no permission: its methods take the tenant, and those that
-// read take a function, visible, that reports whether the caller may see a file.
+// Service stores the files of one noun, such as uploads. It checks no permission: its methods take
+// the tenant, and those that read take a function, visible, that reports whether the caller may see
+// a file.
 type Service struct{ o Options }
 
 // Options configure a Service. Store, Blobs and Noun are required.
@@ -111,8 +121,8 @@ type Draft struct {
 	Lifetime    time.Duration // default the Service's
 }
 
-// Create creates a file with the bytes that fill writes. fill runs in this goroutine. After an error or a panic nothing of the
-// file remains; an error from fill is returned as it is.
+// Create creates a file with the bytes that fill writes. fill runs in this goroutine. After an
+// error or a panic nothing of the file remains; an error from fill is returned as it is.
 // Errors: errs.Invalid for a bad name or content type; errs.TooLarge for a file beyond
 // Options.Limit; errs.Full for what the user's files, or the tenant's storage, have no room for:
 // before fill runs if the size is known (blobs.WithSize).
@@ -223,7 +233,8 @@ func (s *Service) Used(ctx context.Context, tenant, user string) (used, allowed 
 	return used, s.o.Quota, err
 }
 
-// Get returns a file that has not expired and whose user was not deleted, if it is visible. Errors: errs.NotFound, also for an id that is no UUID.
+// Get returns a file that has not expired and whose user was not deleted, if it is visible. Errors:
+// errs.NotFound, also for an id that is no UUID.
 func (s *Service) Get(ctx context.Context, tenant, id string, visible func(File) bool) (File, error) {
 	key, ok := uuids.Parse(id)
 	if !ok {
@@ -255,9 +266,11 @@ func (s *Service) Open(ctx context.Context, tenant, id string, visible func(File
 	return f, r, nil
 }
 
-// Page returns a page of the files of some users, at least one, that have not expired. Errors: errs.Invalid for a sort or cursor
-// that does not fit.
-func (s *Service) Page(ctx context.Context, tenant string, usernames []string, q paging.Query) (paging.Page[File], error) {
+// Page returns a page of the files of some users, at least one, that have not expired. Errors:
+// errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Page(
+	ctx context.Context, tenant string, usernames []string, q paging.Query,
+) (paging.Page[File], error) {
 	return s.o.Store.Page(ctx, tenant, usernames, s.o.Now(), q)
 }
 

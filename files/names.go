@@ -12,7 +12,8 @@ import (
 // maxName is how many characters a filename may have, and how many bytes a content type.
 const maxName = 255
 
-// cleanName returns the last part of a filename, of a path of any system; noun in lower case when there is none.
+// cleanName returns the last part of a filename, of a path of any system; noun in lower case when
+// there is none.
 // Errors: errs.Invalid for more than 255 characters, no UTF-8, or control characters.
 func cleanName(name, noun string) (string, error) {
 	name = strings.TrimSpace(name[strings.LastIndexAny(name, `/\`)+1:])
@@ -29,7 +30,8 @@ func cleanName(name, noun string) (string, error) {
 	return name, nil
 }
 
-// cleanType returns a media type in its normal form, application/octet-stream for "". Errors: errs.Invalid.
+// cleanType returns a media type in its normal form, application/octet-stream for "". Errors:
+// errs.Invalid.
 func cleanType(contentType string) (string, error) {
 	if contentType == "" {
 		return "application/octet-stream", nil

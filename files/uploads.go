@@ -16,15 +16,15 @@ const (
 	defaultQuota = 2 << 30
 )
 
-// Uploads are the files that users staged for another request, such as an import. An upload is for its uploader and the
-// tenant's superusers alone, until it expires.
+// Uploads are the files that users staged for another request, such as an import. An upload is for
+// its uploader and the tenant's superusers alone, until it expires.
 type Uploads struct {
 	files *Service
 	limit int64
 }
 
-// NewUploads returns Uploads. An upload has at most 256 MiB, and all of a user have 2 GiB, unless o has other limits. It sets
-// what tells uploads from other files: Noun and Table.
+// NewUploads returns Uploads. An upload has at most 256 MiB, and all of a user have 2 GiB, unless o
+// has other limits. It sets what tells uploads from other files: Noun and Table.
 func NewUploads(o Options) *Uploads {
 	o.Noun, o.Table = "Upload", "tc_uploads"
 	o.Limit = cmp.Or(o.Limit, defaultLimit)
@@ -32,8 +32,9 @@ func NewUploads(o Options) *Uploads {
 	return &Uploads{files: New(o), limit: o.Limit}
 }
 
-// Create streams r into a new upload; after an error there is none. The name is the last part of the path filename, "upload" if
-// that is empty; contentType may be "" for application/octet-stream. An error of r is returned as it is.
+// Create streams r into a new upload; after an error there is none. The name is the last part of
+// the path filename, "upload" if that is empty; contentType may be "" for application/octet-stream.
+// An error of r is returned as it is.
 // Errors: errs.Invalid for a bad name or content type; errs.TooLarge; errs.Full for what the
 // caller's uploads, or the tenant's storage, have no room for: before r is read if the size is
 // known (blobs.WithSize).
@@ -67,7 +68,8 @@ func (s *Uploads) Get(ctx context.Context, id string) (File, error) {
 	return s.files.Get(ctx, a.Tenant, id, ofUploads(a))
 }
 
-// Open returns an upload with its bytes, which can be read from any place and which the caller closes.
+// Open returns an upload with its bytes, which can be read from any place and which the caller
+// closes.
 // Errors: errs.NotFound, as Get.
 func (s *Uploads) Open(ctx context.Context, id string) (File, io.ReadSeekCloser, error) {
 	a, err := actor.From(ctx)
@@ -97,14 +99,16 @@ func ofUploads(a actor.Actor) func(File) bool {
 	return func(u File) bool { return u.Username == a.User || a.Superuser }
 }
 
-// UncheckedUploads has the methods of Uploads that check no permission: they need no actor and take any tenant. They are for
-// the program that builds the services. Do not pass them what a request says before it has been checked.
+// UncheckedUploads has the methods of Uploads that check no permission: they need no actor and take
+// any tenant. They are for the program that builds the services. Do not pass them what a request
+// says before it has been checked.
 type UncheckedUploads struct{ s *Uploads }
 
 // Unchecked returns the methods that check no permission.
 func (s *Uploads) Unchecked() UncheckedUploads { return UncheckedUploads{s} }
 
-// Hooks returns what is done with uploads when users are renamed or deleted, and with expired ones: see Service.Hooks.
+// Hooks returns what is done with uploads when users are renamed or deleted, and with expired ones:
+// see Service.Hooks.
 func (u UncheckedUploads) Hooks() entity.Hooks { return u.s.files.Hooks() }
 
 // Limit returns how many bytes an upload has at most.

@@ -14,7 +14,10 @@ func ExampleResource() {
 			Key string `json:"key"`
 		}{"red"},
 	}
-	page := hal.Collection(hal.Self("https://content.example/api/colors"), hal.Page{Count: 1, Total: 1}, "inf:color", []hal.Resource{red}, nil)
+	page := hal.Collection(
+		hal.Self("https://content.example/api/colors"), hal.Page{Count: 1, Total: 1}, "inf:color",
+		[]hal.Resource{red}, nil,
+	)
 	text, err := json.MarshalIndent(page, "", "  ")
 	fmt.Println(string(text), err)
 	// Output:

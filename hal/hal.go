@@ -1,6 +1,7 @@
 // Package hal encodes resources, collections and detective collections as the API writes them.
 //
-// httpapi and hosts with routes of their own import it. It knows no noun and no request: links come in absolute.
+// httpapi and hosts with routes of their own import it. It knows no noun and no request: links come
+// in absolute.
 package hal
 
 import (
@@ -17,7 +18,8 @@ import (
 type Link struct {
 	Href      string `json:"href"`
 	Templated bool   `json:"templated,omitempty"`
-	// All are the links of a relation that has an array of them, which have no All; nil for one link.
+	// All are the links of a relation that has an array of them, which have no All; nil for one
+	// link.
 	All []Link `json:"-"`
 }
 
@@ -36,16 +38,17 @@ func (l Links) With(rel, href string) Links {
 // Embedded are resources inside a resource, by relation.
 type Embedded map[string]any
 
-// Resource is one resource: the members of Value, which must encode to a JSON object, with its links and what is
-// embedded in it.
+// Resource is one resource: the members of Value, which must encode to a JSON object, with its
+// links and what is embedded in it.
 type Resource struct {
 	Links    Links
 	Value    any
 	Last     *Member // one more member, behind those of Value; nil for none
 	Embedded Embedded
 
-	// Row is the row that the resource shows, nil for none; its version is the first part of the tag. Beside is what Value and Embedded have
-	// beside the row, such as permissions; nil means that it cannot be told from the row. See Tag.
+	// Row is the row that the resource shows, nil for none; its version is the first part of the
+	// tag. Beside is what Value and Embedded have beside the row, such as permissions; nil means
+	// that it cannot be told from the row. See Tag.
 	Row    interface{ Version() string }
 	Beside any
 	// List reports whether the resource is a collection, which has no tag.
@@ -58,8 +61,8 @@ type Member struct {
 	Rows Rows
 }
 
-// Appender is a value that appends itself as JSON, faster than encoding/json by reflection. Answers that are read often
-// have one.
+// Appender is a value that appends itself as JSON, faster than encoding/json by reflection. Answers
+// that are read often have one.
 type Appender interface {
 	AppendJSON(dst []byte) ([]byte, error)
 }
@@ -138,7 +141,8 @@ type Page struct {
 	Total int `json:"total"`
 }
 
-// Collection is a page of resources of one relation, with further members from Extra when it is not nil.
+// Collection is a page of resources of one relation, with further members from Extra when it is not
+// nil.
 func Collection[T any](links Links, page Page, rel string, rows []T, extra map[string]any) Resource {
 	if rows == nil {
 		rows = []T{} // an empty page is [], not null
@@ -152,8 +156,8 @@ func Collection[T any](links Links, page Page, rel string, rows []T, extra map[s
 
 // Detective is a detective collection of all values.
 //
-// The opaque identifier of a value is its place, so that the same catalog has the same identifiers and responses can be
-// cached and compared.
+// The opaque identifier of a value is its place, so that the same catalog has the same identifiers
+// and responses can be cached and compared.
 func Detective[T any](links Links, values []T) Resource {
 	type item struct {
 		Detective string `json:"detective"`
@@ -171,9 +175,10 @@ func Detective[T any](links Links, values []T) Resource {
 	}{items, Page{Count: len(items), Total: len(items)}}}
 }
 
-// Href joins path segments to an API path, each escaped so that it is one segment again when it is read:
-// Href("colors", "brand/primary 100%") is /api/colors/brand%2Fprimary%20100%25. The ":" of a natural id is spelled %3A,
-// and the segments "." and ".." have their dots escaped, because clients resolve them. (Browsers resolve them even so.)
+// Href joins path segments to an API path, each escaped so that it is one segment again when it is
+// read: Href("colors", "brand/primary 100%") is /api/colors/brand%2Fprimary%20100%25. The ":" of a
+// natural id is spelled %3A, and the segments "." and ".." have their dots escaped, because clients
+// resolve them. (Browsers resolve them even so.)
 func Href(segments ...string) string {
 	var b strings.Builder
 	b.WriteString("/api")

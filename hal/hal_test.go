@@ -27,7 +27,11 @@ func TestResource(t *testing.T) {
 	}
 	is.Equal(encode(t, hal.Resource{Links: hal.Self("http://x/api/colors/red"), Value: color{"red"}}),
 		`{"_links":{"self":{"href":"http://x/api/colors/red"}},"key":"red"}`)
-	is.Equal(encode(t, hal.Resource{Links: hal.Self("s").With("a", "b"), Value: struct{}{}, Embedded: hal.Embedded{"r": []int{}}}),
+	is.Equal(encode(t, hal.Resource{
+		Links:    hal.Self("s").With("a", "b"),
+		Value:    struct{}{},
+		Embedded: hal.Embedded{"r": []int{}},
+	}),
 		`{"_links":{"a":{"href":"b"},"self":{"href":"s"}},"_embedded":{"r":[]}}`)
 	_, err := json.Marshal(hal.Resource{Value: []int{1}})
 	is.True(err != nil) // no object, no resource
@@ -37,7 +41,10 @@ func TestCollectionOfNothingIsEmptyArray(t *testing.T) {
 	is := is.New(t)
 	is.Equal(encode(t, hal.Collection[int](hal.Self("s"), hal.Page{Start: 3, Total: 9}, "inf:color", nil, nil)),
 		`{"_links":{"self":{"href":"s"}},"count":0,"start":3,"total":9,"_embedded":{"inf:color":[]}}`)
-	is.Equal(encode(t, hal.Collection(hal.Self("s"), hal.Page{Count: 1, Total: 1}, "r", []int{7}, map[string]any{"permissions": 1})),
+	is.Equal(encode(
+		t,
+		hal.Collection(hal.Self("s"), hal.Page{Count: 1, Total: 1}, "r", []int{7}, map[string]any{"permissions": 1}),
+	),
 		`{"_links":{"self":{"href":"s"}},"count":1,"permissions":1,"start":0,"total":1,"_embedded":{"r":[7]}}`)
 }
 
@@ -78,7 +85,10 @@ func TestTime(t *testing.T) {
 	is.Equal(encode(t, hal.OrNull(nil)), `null`)
 	is.Equal(encode(t, hal.OrNull(&at)), `"2026-11-20T20:31:00.123Z"`)
 	rapid.Check(t, func(t *rapid.T) {
-		at := time.Unix(rapid.Int64Range(-62135596800, 253402300799).Draw(t, "s"), rapid.Int64Range(0, 999999999).Draw(t, "ns"))
+		at := time.Unix(
+			rapid.Int64Range(-62135596800, 253402300799).Draw(t, "s"),
+			rapid.Int64Range(0, 999999999).Draw(t, "ns"),
+		)
 		if got, want := string(hal.AppendTime(nil, at)), at.UTC().Format(`"2006-01-02T15:04:05.000Z"`); got != want {
 			t.Fatalf("%s is not %s", got, want)
 		}

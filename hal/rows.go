@@ -12,8 +12,8 @@ type Rows iter.Seq[Resource]
 // MarshalJSON implements json.Marshaler.
 func (r Rows) MarshalJSON() ([]byte, error) { return r.stream(nil, nil) }
 
-// Stream appends v as Append does, but calls flush after each of the Rows that are in it: flush may write dst and return it
-// emptied.
+// Stream appends v as Append does, but calls flush after each of the Rows that are in it: flush may
+// write dst and return it emptied.
 func Stream(dst []byte, v any, flush func(dst []byte) ([]byte, error)) ([]byte, error) {
 	if r, ok := v.(Resource); ok {
 		return r.stream(dst, flush)

@@ -14,14 +14,20 @@ import (
 func TestMediaType(t *testing.T) {
 	const plain, hal = "application/json; charset=utf-8", "application/hal+json"
 	for accept, want := range map[string]string{
-		"": plain, "*/*": plain, "application/*": plain, "application/json": plain, "application/hal+json": hal, "APPLICATION/HAL+JSON": hal,
+		"": plain, "*/*": plain, "application/*": plain,
+		"application/json": plain, "application/hal+json": hal, "APPLICATION/HAL+JSON": hal,
 		"application/hal+json, application/json": plain, "application/hal+json, application/json;q=0.9": hal,
-		"application/hal+json, */*;q=0.1": hal, "application/hal+json;q=0.1, */*": plain, "application/json;q=0, */*": hal,
-		"application/hal+json;q=0, */*": plain, "text/html, application/*;q=0.2": plain, "text/html": "", "text/*, image/png": "",
+		"application/hal+json, */*;q=0.1": hal,
+		"application/hal+json;q=0.1, */*": plain, "application/json;q=0, */*": hal,
+		"application/hal+json;q=0, */*": plain, "text/html, application/*;q=0.2": plain,
+		"text/html": "", "text/*, image/png": "",
 		"*/*;q=0": "", "application/*;q=0, */*": "", "application/json;q=0, application/hal+json;q=0": "",
-		`application/hal+json;profile="a,b;q=0"`: hal, "application/hal+json;q=2": plain, "nonsense": plain, ",": plain, "*/json": plain,
-		"text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8": plain, "application/vnd.api+json": "",
-		"application/json ; q=0.5 , application/hal+json ; q=0.6": hal, "application/json;q=NaN": plain, `text/html;a="`: "",
+		`application/hal+json;profile="a,b;q=0"`: hal, "application/hal+json;q=2": plain,
+		"nonsense": plain, ",": plain, "*/json": plain,
+		"text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8": plain,
+		"application/vnd.api+json":                                "",
+		"application/json ; q=0.5 , application/hal+json ; q=0.6": hal,
+		"application/json;q=NaN":                                  plain, `text/html;a="`: "",
 	} {
 		header := http.Header{}
 		if accept != "" {
@@ -37,7 +43,8 @@ func TestMediaType(t *testing.T) {
 	is.New(t).Equal(got, hal)
 }
 
-// TestNotAcceptable: no route that answers JSON does anything for a client that accepts neither of its media types.
+// TestNotAcceptable: no route that answers JSON does anything for a client that accepts neither of
+// its media types.
 func TestNotAcceptable(t *testing.T) {
 	s := stocked(t, dbtest.SQLite)
 	for _, r := range httpapi.Routes() {
@@ -56,7 +63,8 @@ func TestNotAcceptable(t *testing.T) {
 			continue
 		}
 		a := s.call(t, who(r), r, "Accept: application/hal+json")
-		if a.status != 200 || a.header.Get("Content-Type") != "application/hal+json" || a.header.Get("Vary") != "Accept" {
+		if a.status != 200 || a.header.Get("Content-Type") != "application/hal+json" ||
+			a.header.Get("Vary") != "Accept" {
 			t.Errorf("%s: %d %v", r.Name, a.status, a.header)
 		}
 	}

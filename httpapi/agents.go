@@ -23,17 +23,75 @@ func (a agentRoutes) routes() []rest.Route {
 	}
 	const all, one, runs, run = "/api/apps/:id/agents", "/api/apps/:id/agents/:agent", "/api/apps/:id/agents/:agent/runs", "/api/apps/:id/agents/:agent/runs/:runId"
 	return []rest.Route{
-		{Method: get, Pattern: all, Name: "listAgents", Grants: programs, Heavy: rest.Brief, Query: none, Summary: "The agents of an app", Handle: a.listAgents},
-		{Method: get, Pattern: one, Name: "getAgent", Grants: programs, Summary: "One agent of an app", Handle: a.getAgent},
-		{Method: put, Pattern: one, Name: "putAgent", Grants: programs, Row: "agent", Writes: rest.InTx, Summary: "Override what the manifest has for an agent", Handle: a.putAgent},
-		{Method: post, Pattern: one + "/_trigger", Name: "triggerAgent", Grants: programs, Writes: rest.InTx, Summary: "Start an agent", Handle: a.triggerAgent},
-		{Method: get, Pattern: runs, Name: "listAgentRuns", Grants: programs, Query: append(slices.Clone(paged), "state", "trigger"), Summary: "The runs of an agent", Handle: a.listAgentRuns},
-		{Method: get, Pattern: run, Name: "getAgentRun", Grants: programs, Summary: "One run of an agent with its steps", Handle: a.getAgentRun},
-		{Method: post, Pattern: run + "/_cancel", Name: "cancelAgentRun", Grants: programs, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "End a run of an agent", Handle: a.cancelAgentRun},
+		{
+			Method:  get,
+			Pattern: all,
+			Name:    "listAgents",
+			Grants:  programs,
+			Heavy:   rest.Brief,
+			Query:   none,
+			Summary: "The agents of an app",
+			Handle:  a.listAgents,
+		},
+		{
+			Method:  get,
+			Pattern: one,
+			Name:    "getAgent",
+			Grants:  programs,
+			Summary: "One agent of an app",
+			Handle:  a.getAgent,
+		},
+		{
+			Method:  put,
+			Pattern: one,
+			Name:    "putAgent",
+			Grants:  programs,
+			Row:     "agent",
+			Writes:  rest.InTx,
+			Summary: "Override what the manifest has for an agent",
+			Handle:  a.putAgent,
+		},
+		{
+			Method:  post,
+			Pattern: one + "/_trigger",
+			Name:    "triggerAgent",
+			Grants:  programs,
+			Writes:  rest.InTx,
+			Summary: "Start an agent",
+			Handle:  a.triggerAgent,
+		},
+		{
+			Method:  get,
+			Pattern: runs,
+			Name:    "listAgentRuns",
+			Grants:  programs,
+			Query:   append(slices.Clone(paged), "state", "trigger"),
+			Summary: "The runs of an agent",
+			Handle:  a.listAgentRuns,
+		},
+		{
+			Method:  get,
+			Pattern: run,
+			Name:    "getAgentRun",
+			Grants:  programs,
+			Summary: "One run of an agent with its steps",
+			Handle:  a.getAgentRun,
+		},
+		{
+			Method:  post,
+			Pattern: run + "/_cancel",
+			Name:    "cancelAgentRun",
+			Grants:  programs,
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "End a run of an agent",
+			Handle:  a.cancelAgentRun,
+		},
 	}
 }
 
-// agentSettings are what the manifest has for an agent, its overrides, or what it runs with, as the API writes them.
+// agentSettings are what the manifest has for an agent, its overrides, or what it runs with, as the
+// API writes them.
 type agentSettings struct {
 	Enabled      *bool    `json:"enabled"`
 	Model        *string  `json:"model"`
@@ -70,14 +128,19 @@ type agentStatus struct {
 
 func (a agentRoutes) agent(who actor.Actor, v agents.Shown) hal.Resource {
 	self, of := a.href("apps", v.App, "agents", v.Name), v.Settings()
-	links := hal.Self(self).With("inf:app-agents", a.href("apps", v.App, "agents")).With("inf:app", a.href("apps", v.App)).
+	links := hal.Self(self).With(
+		"inf:app-agents", a.href("apps", v.App, "agents"),
+	).With("inf:app", a.href("apps", v.App)).
 		With("inf:app-agent-runs", self+"/runs")
 	links = whenWriting(who, links, hal.Links{"inf:trigger": {Href: self + "/_trigger"}})
 	o := v.Overrides
 	body := agentBody{
-		Tenant: v.Tenant, AppID: v.App, Name: v.Name, Description: v.Definition.Description, Enabled: of.Enabled, Model: of.Model, Instructions: of.Instructions,
-		Tools: listed(v.Definition.Tools), On: listed(v.Definition.On), Cron: listed(of.Cron), Zone: of.Zone, OnFailure: orNull(v.Definition.OnFailure),
-		Overrides: agentSettings{o.Enabled, o.Model, o.Instructions, o.Cron, o.Zone}, CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt),
+		Tenant: v.Tenant, AppID: v.App, Name: v.Name,
+		Description: v.Definition.Description, Enabled: of.Enabled, Model: of.Model, Instructions: of.Instructions,
+		Tools: listed(v.Definition.Tools), On: listed(v.Definition.On),
+		Cron: listed(of.Cron), Zone: of.Zone, OnFailure: orNull(v.Definition.OnFailure),
+		Overrides: agentSettings{o.Enabled, o.Model, o.Instructions, o.Cron, o.Zone},
+		CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt),
 	}
 	status := agentStatus{NextAt: hal.OrNull(v.Next), Runs: map[string]int{}}
 	for _, state := range agents.States() {
@@ -123,16 +186,21 @@ type runBody struct {
 
 func newRunBody(r agents.Run) runBody {
 	return runBody{
-		ID: r.ID, AppID: r.App, Agent: r.Agent, Trigger: string(r.Trigger), EventID: r.EventID, RunID: r.RunID, UserID: r.UserID, Input: r.Input, Depth: r.Depth,
-		State: string(r.State), Attempts: r.Attempts, Error: r.Error, Result: r.Result, Model: orNull(r.Model), Answers: r.Steps,
+		ID: r.ID, AppID: r.App, Agent: r.Agent, Trigger: string(r.Trigger),
+		EventID: r.EventID, RunID: r.RunID, UserID: r.UserID, Input: r.Input, Depth: r.Depth,
+		State: string(r.State), Attempts: r.Attempts, Error: r.Error,
+		Result: r.Result, Model: orNull(r.Model), Answers: r.Steps,
 		InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens,
-		CreatedAt: hal.Time(r.CreatedAt), UpdatedAt: hal.Time(r.UpdatedAt), StartedAt: hal.OrNull(r.StartedAt), EndedAt: hal.OrNull(r.EndedAt),
+		CreatedAt: hal.Time(r.CreatedAt), UpdatedAt: hal.Time(r.UpdatedAt),
+		StartedAt: hal.OrNull(r.StartedAt), EndedAt: hal.OrNull(r.EndedAt),
 	}
 }
 
 func (a agentRoutes) runLinks(who actor.Actor, r agents.Run) hal.Links {
 	of := a.href("apps", r.App, "agents", r.Agent)
-	links := hal.Self(of+"/runs/"+hal.Segment(r.ID)).With("inf:app-agent", of).With("inf:app-agent-runs", of+"/runs").With("inf:app", a.href("apps", r.App))
+	links := hal.Self(of+"/runs/"+hal.Segment(r.ID)).With("inf:app-agent", of).With(
+		"inf:app-agent-runs", of+"/runs",
+	).With("inf:app", a.href("apps", r.App))
 	if !r.State.Ended() {
 		links = whenWriting(who, links, hal.Links{"inf:cancel": {Href: of + "/runs/" + hal.Segment(r.ID) + "/_cancel"}})
 	}
@@ -165,7 +233,13 @@ type stepBody struct {
 }
 
 func newStepBody(s agents.Step) stepBody {
-	b := stepBody{N: s.N, Kind: string(s.Kind), Failed: s.Failed, StartedAt: hal.Time(s.StartedAt), EndedAt: hal.OrNull(s.EndedAt)}
+	b := stepBody{
+		N:         s.N,
+		Kind:      string(s.Kind),
+		Failed:    s.Failed,
+		StartedAt: hal.Time(s.StartedAt),
+		EndedAt:   hal.OrNull(s.EndedAt),
+	}
 	if s.Kind == agents.ToolStep {
 		b.CallID, b.Tool, b.Arguments, b.Log = &s.CallID, &s.Tool, &s.Arguments, &s.Log
 		if s.EndedAt != nil {
@@ -192,8 +266,9 @@ func (a agentRoutes) runWithSteps(who actor.Actor, r agents.Run, steps []agents.
 	}{newRunBody(r), all}}
 }
 
-// listAgents serves GET /api/apps/{id}/agents: 200 and the agents that the app has deployed, ordered by name, each as getAgent answers it. A draft has
-// none. 403 for those who may only run the app; 404.
+// listAgents serves GET /api/apps/{id}/agents: 200 and the agents that the app has deployed,
+// ordered by name, each as getAgent answers it. A draft has none. 403 for those who may only run
+// the app; 404.
 func (a agentRoutes) listAgents(r *rest.Request) (rest.Reply, error) {
 	app, all, err := a.Agents.List(r.Context(), r.Param("id"))
 	if err != nil {
@@ -207,8 +282,9 @@ func (a agentRoutes) listAgents(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-agent", rows, nil))
 }
 
-// getAgent serves GET /api/apps/{id}/agents/{agent}: 200 and what the agent runs with, what of it overrides the manifest, when its schedule starts it
-// next, its last run, and how many runs are in each state; 403; 404.
+// getAgent serves GET /api/apps/{id}/agents/{agent}: 200 and what the agent runs with, what of it
+// overrides the manifest, when its schedule starts it next, its last run, and how many runs are in
+// each state; 403; 404.
 func (a agentRoutes) getAgent(r *rest.Request) (rest.Reply, error) {
 	v, err := a.Agents.Get(r.Context(), r.Param("id"), r.Param("agent"))
 	if err != nil {
@@ -217,9 +293,10 @@ func (a agentRoutes) getAgent(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.agent(r.Who, v))
 }
 
-// putAgent serves PUT /api/apps/{id}/agents/{agent} {enabled?, model?, instructions?, cron?, zone?}: 200 and the agent. A member that is there overrides
-// what the manifest has, null takes that back, and a deploy keeps it; cron is an expression or a list of them. 400 naming the field, and for a draft;
-// 403 for those who may not change the app; 404.
+// putAgent serves PUT /api/apps/{id}/agents/{agent} {enabled?, model?, instructions?, cron?,
+// zone?}: 200 and the agent. A member that is there overrides what the manifest has, null takes
+// that back, and a deploy keeps it; cron is an expression or a list of them. 400 naming the field,
+// and for a draft; 403 for those who may not change the app; 404.
 func (a agentRoutes) putAgent(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[struct {
 		Enabled      rest.Field[bool]            `json:"enabled"`
@@ -296,9 +373,10 @@ func (in triggerInput) input() (input json.RawMessage, err error) {
 	return agents.EventInput(*in.Event, payload)
 }
 
-// triggerAgent serves POST /api/apps/{id}/agents/{agent}/_trigger {input?}: 201 and the run, which a node begins when it has room. input is any JSON of at
-// most 64 KiB. 400 for a draft and where AI is off; 403 for those who may not change the app; 404; 409 for an agent that is disabled; 429 if too many
-// runs of the app wait; 503 without a language model.
+// triggerAgent serves POST /api/apps/{id}/agents/{agent}/_trigger {input?}: 201 and the run, which
+// a node begins when it has room. input is any JSON of at most 64 KiB. 400 for a draft and where AI
+// is off; 403 for those who may not change the app; 404; 409 for an agent that is disabled; 429 if
+// too many runs of the app wait; 503 without a language model.
 func (a agentRoutes) triggerAgent(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[triggerInput](r)
 	if err != nil {
@@ -316,8 +394,10 @@ func (a agentRoutes) triggerAgent(r *rest.Request) (rest.Reply, error) {
 	return rest.Created(res.Links["self"].Href, res)
 }
 
-// listAgentRuns serves GET /api/apps/{id}/agents/{agent}/runs: 200 and a page of its runs, 100 unless limit says otherwise, newest first unless sort says
-// otherwise (createdAt); state and trigger select. An agent that is gone has its runs still. 400 for a state or trigger that there is not; 403; 404.
+// listAgentRuns serves GET /api/apps/{id}/agents/{agent}/runs: 200 and a page of its runs, 100
+// unless limit says otherwise, newest first unless sort says otherwise (createdAt); state and
+// trigger select. An agent that is gone has its runs still. 400 for a state or trigger that there
+// is not; 403; 404.
 func (a agentRoutes) listAgentRuns(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
@@ -332,11 +412,13 @@ func (a agentRoutes) listAgentRuns(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:app-agent-run", nil, func(run agents.Run) hal.Resource { return a.agentRun(r.Who, run) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:app-agent-run", nil, func(run agents.Run) hal.Resource {
+		return a.agentRun(r.Who, run)
+	}))
 }
 
-// getAgentRun serves GET /api/apps/{id}/agents/{agent}/runs/{runId}: 200 and the run with its steps: the answers of the model and the calls of tools; 403;
-// 404.
+// getAgentRun serves GET /api/apps/{id}/agents/{agent}/runs/{runId}: 200 and the run with its
+// steps: the answers of the model and the calls of tools; 403; 404.
 func (a agentRoutes) getAgentRun(r *rest.Request) (rest.Reply, error) {
 	run, steps, err := a.Agents.Run(r.Context(), r.Param("id"), r.Param("agent"), r.Param("runId"))
 	if err != nil {
@@ -345,8 +427,9 @@ func (a agentRoutes) getAgentRun(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.runWithSteps(r.Who, run, steps))
 }
 
-// cancelAgentRun serves POST /api/apps/{id}/agents/{agent}/runs/{runId}/_cancel: 200 and the run, which is canceled. A tool that works is stopped; what it
-// has done stays. 400 for a draft; 403 for those who may not change the app; 404; 409 for a run that has ended.
+// cancelAgentRun serves POST /api/apps/{id}/agents/{agent}/runs/{runId}/_cancel: 200 and the run,
+// which is canceled. A tool that works is stopped; what it has done stays. 400 for a draft; 403 for
+// those who may not change the app; 404; 409 for a run that has ended.
 func (a agentRoutes) cancelAgentRun(r *rest.Request) (rest.Reply, error) {
 	run, steps, err := a.Agents.Cancel(r.Context(), r.Param("id"), r.Param("agent"), r.Param("runId"))
 	if err != nil {

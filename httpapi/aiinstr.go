@@ -16,11 +16,60 @@ type instructionRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a instructionRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/ai-instructions", Name: "listInstructions", Grants: nothing, Query: searched, Summary: "The AI instructions", Guard: a.needsAI, Handle: a.listInstructions},
-		{Method: post, Pattern: "/api/ai-instructions", Name: "createInstruction", Drops: true, Grants: programs, Writes: rest.InTx, Summary: "Add an AI instruction", Guard: a.needsAI, Handle: a.createInstruction},
-		{Method: get, Pattern: "/api/ai-instructions/:id", Name: "getInstruction", Grants: nothing, Summary: "One AI instruction", Guard: a.needsAI, Handle: a.getInstruction},
-		{Method: put, Pattern: "/api/ai-instructions/:id", Name: "putInstruction", Drops: true, Grants: programs, Row: "ai-instruction", Writes: rest.InTx, Summary: "Change an AI instruction", Guard: a.needsAI, Handle: a.putInstruction},
-		{Method: del, Pattern: "/api/ai-instructions/:id", Name: "deleteInstruction", Grants: programs, Row: "ai-instruction", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove an AI instruction", Guard: a.needsAI, Handle: a.deleteInstruction},
+		{
+			Method:  get,
+			Pattern: "/api/ai-instructions",
+			Name:    "listInstructions",
+			Grants:  nothing,
+			Query:   searched,
+			Summary: "The AI instructions",
+			Guard:   a.needsAI,
+			Handle:  a.listInstructions,
+		},
+		{
+			Method:  post,
+			Pattern: "/api/ai-instructions",
+			Name:    "createInstruction",
+			Drops:   true,
+			Grants:  programs,
+			Writes:  rest.InTx,
+			Summary: "Add an AI instruction",
+			Guard:   a.needsAI,
+			Handle:  a.createInstruction,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/ai-instructions/:id",
+			Name:    "getInstruction",
+			Grants:  nothing,
+			Summary: "One AI instruction",
+			Guard:   a.needsAI,
+			Handle:  a.getInstruction,
+		},
+		{
+			Method:  put,
+			Pattern: "/api/ai-instructions/:id",
+			Name:    "putInstruction",
+			Drops:   true,
+			Grants:  programs,
+			Row:     "ai-instruction",
+			Writes:  rest.InTx,
+			Summary: "Change an AI instruction",
+			Guard:   a.needsAI,
+			Handle:  a.putInstruction,
+		},
+		{
+			Method:  del,
+			Pattern: "/api/ai-instructions/:id",
+			Name:    "deleteInstruction",
+			Grants:  programs,
+			Row:     "ai-instruction",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Remove an AI instruction",
+			Guard:   a.needsAI,
+			Handle:  a.deleteInstruction,
+		},
 	}
 }
 
@@ -47,7 +96,9 @@ type instructionPermissionsBody struct {
 
 func (a instructionRoutes) instruction(who actor.Actor, i aiinstr.Instruction) hal.Resource {
 	may := instructionPermissionsBody(a.AIInstructions.Permissions(who, i))
-	links := a.owned(hal.Self(a.href("ai-instructions", i.Slug)), i.OwnerID).With("inf:ai-instructions", a.href("ai-instructions"))
+	links := a.owned(
+		hal.Self(a.href("ai-instructions", i.Slug)), i.OwnerID,
+	).With("inf:ai-instructions", a.href("ai-instructions"))
 	return hal.Resource{Links: links, Row: i, Beside: may, Value: instructionBody{
 		Tenant: i.Tenant, ID: i.ID, Slug: i.Slug, Description: i.Description, Content: i.Content, OwnerID: i.OwnerID,
 		CreatedAt: hal.Time(i.CreatedAt), UpdatedAt: hal.Time(i.UpdatedAt),
@@ -55,15 +106,17 @@ func (a instructionRoutes) instruction(who actor.Actor, i aiinstr.Instruction) h
 	}}
 }
 
-// needsAI guards the AI routes: AI has to be on in the tenant (400), and the caller has to hold the ai credential (403).
+// needsAI guards the AI routes: AI has to be on in the tenant (400), and the caller has to hold the
+// ai credential (403).
 func (a *api) needsAI(r *rest.Request) error {
 	_, err := a.AIInstructions.Allowed(r.Context())
 	return err
 }
 
-// listInstructions serves GET /api/ai-instructions: 200 and a page of instructions, 100 unless limit says otherwise,
-// ordered by slug unless sort says otherwise (slug, createdAt, updatedAt); q searches slug and description. The
-// permissions beside the page are those for the instructions of all owners.
+// listInstructions serves GET /api/ai-instructions: 200 and a page of instructions, 100 unless
+// limit says otherwise, ordered by slug unless sort says otherwise (slug, createdAt, updatedAt); q
+// searches slug and description. The permissions beside the page are those for the instructions of
+// all owners.
 func (a instructionRoutes) listInstructions(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
@@ -79,8 +132,9 @@ func (a instructionRoutes) listInstructions(r *rest.Request) (rest.Reply, error)
 	}))
 }
 
-// createInstruction serves POST /api/ai-instructions: 201 and the instruction, with Location at its slug; a description
-// that is blank or null counts as left out. 400 without slug or content; 409 for a taken slug.
+// createInstruction serves POST /api/ai-instructions: 201 and the instruction, with Location at its
+// slug; a description that is blank or null counts as left out. 400 without slug or content; 409
+// for a taken slug.
 func (a instructionRoutes) createInstruction(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[struct {
 		Slug        string             `json:"slug"`
@@ -90,14 +144,19 @@ func (a instructionRoutes) createInstruction(r *rest.Request) (rest.Reply, error
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	i, err := a.AIInstructions.Create(r.Context(), aiinstr.Instruction{Slug: in.Slug, Description: in.Description.Value, Content: in.Content})
+	i, err := a.AIInstructions.Create(r.Context(), aiinstr.Instruction{
+		Slug:        in.Slug,
+		Description: in.Description.Value,
+		Content:     in.Content,
+	})
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.Created(a.href("ai-instructions", i.Slug), a.instruction(r.Who, i))
 }
 
-// getInstruction serves GET /api/ai-instructions/{id}, an id or a slug: 200 and the instruction; 404.
+// getInstruction serves GET /api/ai-instructions/{id}, an id or a slug: 200 and the instruction;
+// 404.
 func (a instructionRoutes) getInstruction(r *rest.Request) (rest.Reply, error) {
 	i, err := a.AIInstructions.Get(r.Context(), r.Param("id"))
 	if err != nil {
@@ -106,9 +165,9 @@ func (a instructionRoutes) getInstruction(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.instruction(r.Who, i))
 }
 
-// putInstruction serves PUT /api/ai-instructions/{id}: 200 and the instruction with the new content; a description that is
-// blank or null counts as left out, and then the old one stays. A slug is passed over. 403 for others than the owner and
-// superusers.
+// putInstruction serves PUT /api/ai-instructions/{id}: 200 and the instruction with the new
+// content; a description that is blank or null counts as left out, and then the old one stays. A
+// slug is passed over. 403 for others than the owner and superusers.
 func (a instructionRoutes) putInstruction(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[struct {
 		Description rest.Field[string] `json:"description"`
@@ -130,7 +189,8 @@ func (a instructionRoutes) putInstruction(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.instruction(r.Who, i))
 }
 
-// deleteInstruction serves DELETE /api/ai-instructions/{id}: 200; 404; 403 for others than the owner and superusers.
+// deleteInstruction serves DELETE /api/ai-instructions/{id}: 200; 404; 403 for others than the
+// owner and superusers.
 func (a instructionRoutes) deleteInstruction(r *rest.Request) (rest.Reply, error) {
 	if err := a.AIInstructions.Delete(r.Context(), r.Param("id")); err != nil {
 		return rest.Reply{}, err

@@ -1,6 +1,9 @@
-// Package httpapi adapts the services to the documented routes: it decodes, calls one service and encodes.
+// Package httpapi adapts the services to the documented routes: it decodes, calls one service and
+// encodes.
 //
-// A noun has a type, such as colorRoutes, with its rows of the route table above their handlers; routes.go lists the types. The root imports the package; a host uses it through tenantcontent.App.
+// A noun has a type, such as colorRoutes, with its rows of the route table above their handlers;
+// routes.go lists the types. The root imports the package; a host uses it through
+// tenantcontent.App.
 package httpapi
 
 import (
@@ -89,7 +92,8 @@ type Config struct {
 	Quotas *tenants.Quotas
 	// SCIM keeps users and groups for providers of identities, which httpapi checks.
 	SCIM *scim.Service
-	// HostKinds are the ready kinds of content that the host keeps itself: they have no plain routes here.
+	// HostKinds are the ready kinds of content that the host keeps itself: they have no plain
+	// routes here.
 	HostKinds []entity.Kind
 	// HostParents are the host's own kinds that can be commented: they have routes for that here.
 	HostParents []comments.Parent
@@ -102,15 +106,17 @@ type Config struct {
 	// Failed is called with the errors of requests that are not served. It reports whether the log
 	// tells of the cause already. nil: it does not.
 	Failed func(err error) bool
-	// Visible returns an error if the database hides its rows from this program, so that every credential looks wrong. It is
-	// called before a 401 is sent, and its error is sent instead. The default always returns nil.
+	// Visible returns an error if the database hides its rows from this program, so that every
+	// credential looks wrong. It is called before a 401 is sent, and its error is sent instead. The
+	// default always returns nil.
 	Visible func(ctx context.Context) error
-	// Hidden is what Visible last found, without asking the database: every request below /api is refused with it. Default:
-	// nothing is refused.
+	// Hidden is what Visible last found, without asking the database: every request below /api is
+	// refused with it. Default: nothing is refused.
 	Hidden func() error
-	// BaseURL starts every link; default http://127.0.0.1:8080. It may have a path, such as https://example.com/content:
-	// requests are then served below /content, and also without it, for a proxy or an http.StripPrefix that takes it away.
-	// No link ever comes from a request's Host or X-Forwarded headers.
+	// BaseURL starts every link; default http://127.0.0.1:8080. It may have a path, such as
+	// https://example.com/content: requests are then served below /content, and also without it,
+	// for a proxy or an http.StripPrefix that takes it away. No link ever comes from a request's
+	// Host or X-Forwarded headers.
 	BaseURL string
 	// MaxBody bounds a JSON body in bytes; default 1 MiB.
 	MaxBody int64
@@ -118,39 +124,44 @@ type Config struct {
 	MaxHandlerBody int64
 	// Log receives one line for each request (debug) and every failure; default slog.Default.
 	Log *slog.Logger
-	// Authenticate returns the caller of a request; default: that of the session cookie or bearer token. It returns
-	// errs.Unauthenticated if there is none.
+	// Authenticate returns the caller of a request; default: that of the session cookie or bearer
+	// token. It returns errs.Unauthenticated if there is none.
 	Authenticate func(r *http.Request) (actor.Actor, error)
-	// Resume returns the actor of a user whom Authenticate has returned before, with the rights of now: see tenantcontent.Config.
+	// Resume returns the actor of a user whom Authenticate has returned before, with the rights of
+	// now: see tenantcontent.Config.
 	Resume func(ctx context.Context, tenant, username string) (actor.Actor, error)
 	// Owner returns the owner of an app, a user or a team, with the rights of now, or
 	// errs.Unauthenticated or errs.NotFound if nobody may act as the owner. Apps have no more
 	// tenant-wide rights than this actor, and those of a member without one. Default: there is
 	// none.
 	Owner func(ctx context.Context, tenant, principal string) (actor.Actor, error)
-	// TrustedProxies are the networks of the proxies whose X-Forwarded-For or Forwarded header names the client; default:
-	// none, the client is at the other end of the connection.
+	// TrustedProxies are the networks of the proxies whose X-Forwarded-For or Forwarded header
+	// names the client; default: none, the client is at the other end of the connection.
 	TrustedProxies []netip.Prefix
-	// KeepLogins keeps the routes below /api/login beside Authenticate. Without it they do not exist.
+	// KeepLogins keeps the routes below /api/login beside Authenticate. Without it they do not
+	// exist.
 	KeepLogins bool
-	// Idle is how long a client may take or send nothing before its connection is cut; default 30 seconds. After that it
-	// must take or send 1 KiB a second on average.
+	// Idle is how long a client may take or send nothing before its connection is cut; default 30
+	// seconds. After that it must take or send 1 KiB a second on average.
 	Idle time.Duration
 	// LastIdle replaces Idle once Drain is called; default 2 seconds.
 	LastIdle time.Duration
 	// Memory bounds what large answers, and large bodies, hold at once.
 	Memory Memory
-	// Markdown returns a text in Markdown as safe HTML, and Extract the text of a document, for handlers: see jsvm.Parts.
+	// Markdown returns a text in Markdown as safe HTML, and Extract the text of a document, for
+	// handlers: see jsvm.Parts.
 	Markdown func(ctx context.Context, text string) (html string, err error)
 	Extract  func(ctx context.Context, contentType, name string, data []byte) (text string, err error)
 	// AI runs language models for chats and suggestions; default ai.None.
 	AI ai.Provider
-	// Heartbeat is how often a stream of events sends something while nothing happens; default 15 seconds.
+	// Heartbeat is how often a stream of events sends something while nothing happens; default 15
+	// seconds.
 	Heartbeat time.Duration
-	// AppOrigin is where each app has an origin of its own, such as https://{app}.apps.example.com; default: none has.
+	// AppOrigin is where each app has an origin of its own, such as https://{app}.apps.example.com;
+	// default: none has.
 	AppOrigin string
-	// ViewKey signs the view tokens of apps, at least 32 bytes that are for nothing else. All programs that serve one database must
-	// have the same one; default a random one.
+	// ViewKey signs the view tokens of apps, at least 32 bytes that are for nothing else. All
+	// programs that serve one database must have the same one; default a random one.
 	ViewKey []byte
 	// Observer is told of each request; nil: nobody is.
 	Observer entity.Observer
@@ -161,16 +172,19 @@ type Config struct {
 // Handler serves the routes.
 type Handler interface {
 	http.Handler
-	// Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do
-	// then. From its call on, clients that take or send nothing for Config.LastIdle are cut.
+	// Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of
+	// ctx if some still do then. From its call on, clients that take or send nothing for
+	// Config.LastIdle are cut.
 	Drain(ctx context.Context) error
-	// BindTool sets what a tool of an agent can call, as the actor in ctx, who is the owner of its app, and returns what must be called when the tool has
-	// ended.
+	// BindTool sets what a tool of an agent can call, as the actor in ctx, who is the owner of its
+	// app, and returns what must be called when the tool has ended.
 	BindTool(ctx context.Context, in *handlers.Invocation, t handlers.ToolCall) (end func(), err error)
-	// Show returns the JSON that a GET of an entity shows a superuser of a tenant, and its own id; nothing for a kind without a GET. row is the entity if
-	// it has just been written, else nil. Errors: errs.NotFound.
+	// Show returns the JSON that a GET of an entity shows a superuser of a tenant, and its own id;
+	// nothing for a kind without a GET. row is the entity if it has just been written, else nil.
+	// Errors: errs.NotFound.
 	Show(ctx context.Context, tenant string, of entity.Key, row any) (id string, shown json.RawMessage, err error)
-	// ModelCall waits for a place among those of chats for a request that a language model works on. Errors: errs.Busy.
+	// ModelCall waits for a place among those of chats for a request that a language model works
+	// on. Errors: errs.Busy.
 	ModelCall(ctx context.Context, tenant, user string) (leave func(), err error)
 }
 
@@ -198,10 +212,10 @@ type api struct {
 	spooled      *limiter.Limiter // the same of those that are being received, in temporary files
 }
 
-// The writes of a tenant mostly wait for each other in the database, each with a connection of its own. So that a tenant
-// that sends many does not take the connections of all, few of them are there at once. With its log-ins (domains,
-// principals), imports and scans, which have bounds of their own, a tenant has less than the 32 connections of package
-// database.
+// The writes of a tenant mostly wait for each other in the database, each with a connection of its
+// own. So that a tenant that sends many does not take the connections of all, few of them are there
+// at once. With its log-ins (domains, principals), imports and scans, which have bounds of their
+// own, a tenant has less than the 32 connections of package database.
 const (
 	maxWriting = 8
 )
@@ -261,11 +275,13 @@ func New(c Config) (Handler, error) {
 	a := &api{
 		origin: origin, origins: origins,
 		viewTokens: viewTokens,
-		Config:     c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(origin, "https:"), mount: mount,
-		logins:  c.Authenticate == nil || c.KeepLogins,
-		proxies: proxies,
-		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: rest.MaxWait}), modelCalls: newModelCalls(modelCallWait),
-		answers: c.Memory.Answers(), bodies: c.Memory.Limiter(c.Memory.All / 3), spooled: c.Memory.Disk().Limiter(0),
+		Config:     c, crossOrigin: http.NewCrossOriginProtection(),
+		secureCookie: strings.HasPrefix(origin, "https:"), mount: mount,
+		logins:     c.Authenticate == nil || c.KeepLogins,
+		proxies:    proxies,
+		writing:    limiter.New(limiter.Options{PerKey: maxWriting, Timeout: rest.MaxWait}),
+		modelCalls: newModelCalls(modelCallWait),
+		answers:    c.Memory.Answers(), bodies: c.Memory.Limiter(c.Memory.All / 3), spooled: c.Memory.Disk().Limiter(0),
 	}
 	a.transfers.Start(c.Idle, c.LastIdle)
 	a.heavy = rest.NewHeavy(&a.transfers)
@@ -288,7 +304,8 @@ func New(c Config) (Handler, error) {
 	return a, err
 }
 
-// ServeHTTP serves one request: it finds the route and the caller, calls the handler and writes its reply.
+// ServeHTTP serves one request: it finds the route and the caller, calls the handler and writes its
+// reply.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.transfers.Running.Add(1)
 	defer a.transfers.Running.Add(-1)
@@ -381,7 +398,12 @@ func (a *api) serve(w *rest.Response, r *http.Request) error {
 		visit
 	}{visit: visit{view: at}}
 	req := &all.Request
-	req.Begin(w, r, route, params, rest.Limits{MaxBody: a.MaxBody, Memory: a.Memory, Bodies: a.bodies, Spooled: a.spooled})
+	req.Begin(w, r, route, params, rest.Limits{
+		MaxBody: a.MaxBody,
+		Memory:  a.Memory,
+		Bodies:  a.bodies,
+		Spooled: a.spooled,
+	})
 	req.Extra = &all.visit
 	w.Who = &req.Who
 	if !route.Public {
@@ -396,12 +418,16 @@ func (a *api) serve(w *rest.Response, r *http.Request) error {
 	if !route.AnyType && r.Method != http.MethodDelete { // whose answer is empty
 		name, acceptable := rest.MediaType(r.Header)
 		if !acceptable {
-			return rest.Failure{Status: http.StatusNotAcceptable, Message: "This route answers application/json or application/hal+json: name one of them in the header Accept."}
+			return rest.Failure{
+				Status:  http.StatusNotAcceptable,
+				Message: "This route answers application/json or application/hal+json: name one of them in the header Accept.",
+			}
 		}
 		w.HAL = name == rest.TypeHAL
 		w.Header().Add("Vary", "Accept")
 	}
-	if req.Conditions, err = rest.NewConditions(r.Header); err != nil && !route.AnyType { // http.ServeContent reads those of files
+	if req.Conditions, err = rest.NewConditions(r.Header); err != nil && !route.AnyType {
+		// http.ServeContent reads those of files
 		return err
 	}
 	w.Conditions, w.Secret = req.Conditions, route.Secret
@@ -429,8 +455,9 @@ func (a *api) serve(w *rest.Response, r *http.Request) error {
 	return a.answer(w, route, req)
 }
 
-// resolveUsername replaces the path parameter username by the exact spelling of the user it names, and reports whether that is another
-// one: usernames that are the same without case and after Unicode's NFKC name one user. A read looks only when it finds nobody.
+// resolveUsername replaces the path parameter username by the exact spelling of the user it names,
+// and reports whether that is another one: usernames that are the same without case and after
+// Unicode's NFKC name one user. A read looks only when it finds nobody.
 func (a *api) resolveUsername(r *rest.Request) (changed bool, err error) {
 	i := slices.IndexFunc(r.Params, func(p httprouter.Param) bool { return p.Key == "username" })
 	if i < 0 || r.Who.User == "" {
@@ -463,15 +490,16 @@ func (a *api) authorize(r *rest.Request, route *rest.Route) error {
 	return who.Require(route.Permission)
 }
 
-// writeSlot waits for one of the slots for writes of the caller's tenant: call does as Route.Writes says, a handler that first
-// waits for its client or another server when it has done so. Errors: errs.Unavailable.
+// writeSlot waits for one of the slots for writes of the caller's tenant: call does as Route.Writes
+// says, a handler that first waits for its client or another server when it has done so. Errors:
+// errs.Unavailable.
 func (a *api) writeSlot(r *rest.Request) (leave func(), err error) {
 	leave, err = a.writing.Acquire(r.Context(), 1, r.Who.Tenant)
 	return leave, limiter.Unavailable(err, "Too much is written in this tenant at the moment. Try again.")
 }
 
-// call runs the handler, in one transaction if the route is transactional. The reply is written after the commit, so that a
-// 2xx means that the change is stored.
+// call runs the handler, in one transaction if the route is transactional. The reply is written
+// after the commit, so that a 2xx means that the change is stored.
 func (a *api) call(route *rest.Route, r *rest.Request) (rest.Reply, error) {
 	var err error
 	if route.Options != nil {
@@ -523,10 +551,12 @@ func (a *api) inTx(r *rest.Request, do func() (rest.Reply, error)) (answer rest.
 	})
 }
 
-// handleGuarded runs the handler of a conditional write in the transaction in ctx, if it has one. A write that no store has
-// checked wrote to a row that does not exist, which is for the condition to decide too; without a transaction the store
-// itself decides that.
-func (a *api) handleGuarded(ctx context.Context, route *rest.Route, r *rest.Request, g *guard.Guard) (rest.Reply, error) {
+// handleGuarded runs the handler of a conditional write in the transaction in ctx, if it has one. A
+// write that no store has checked wrote to a row that does not exist, which is for the condition to
+// decide too; without a transaction the store itself decides that.
+func (a *api) handleGuarded(
+	ctx context.Context, route *rest.Route, r *rest.Request, g *guard.Guard,
+) (rest.Reply, error) {
 	if err := a.nameEntities(r); err != nil {
 		return rest.Reply{}, err
 	}
@@ -543,8 +573,9 @@ func (a *api) handleGuarded(ctx context.Context, route *rest.Route, r *rest.Requ
 	return answer, g.Missing()
 }
 
-// answer calls the handler and writes its reply. If there is no memory for the large answer to a read, answer waits for some,
-// with neither memory nor a database connection, and calls the handler again.
+// answer calls the handler and writes its reply. If there is no memory for the large answer to a
+// read, answer waits for some, with neither memory nor a database connection, and calls the handler
+// again.
 func (a *api) answer(w *rest.Response, route *rest.Route, r *rest.Request) error {
 	r.Answer = &w.Memory
 	r.Count(r.Who.Tenant, r.Who.User)

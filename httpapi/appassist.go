@@ -25,19 +25,71 @@ import (
 // appAssistRoutes serves chats and suggestions about an app.
 type appAssistRoutes struct{ *api }
 
-// routes returns the rows of what a language model does for apps, unless the host keeps apps itself.
+// routes returns the rows of what a language model does for apps, unless the host keeps apps
+// itself.
 func (a appAssistRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
 	const one = "/api/apps/:id"
 	return []rest.Route{
-		{Method: get, Pattern: one + "/chat", Name: "getAppChat", Grants: programs, Summary: "What the chat of an app offers", Guard: a.needsModel, Handle: a.getAppChat},
-		{Method: post, Pattern: one + "/chat", Name: "chatWithApp", Grants: programs, AnyType: true, Summary: "Ask a language model about an app", Guard: a.needsModel, Handle: a.chatWithApp},
-		{Method: get, Pattern: one + "/suggestions", Name: "getAppSuggestions", Grants: programs, Summary: "Questions that can be asked about an app", Guard: a.needsModel, Handle: a.getAppSuggestions},
-		{Method: get, Pattern: one + "/suggestions-ai", Name: "suggestAboutApp", Grants: programs, Summary: "Questions about an app that a language model suggests", Guard: a.needsModel, Handle: a.suggestAboutApp},
-		{Method: post, Pattern: one + "/_suggest-icon", Name: "suggestAppIcon", Grants: programs, Options: rest.NoOptions{}, Summary: "Icons for an app that a language model suggests", Guard: a.needsModel, Handle: a.suggestAppIcon},
-		{Method: post, Pattern: one + "/_modernize-manifest", Name: "modernizeAppManifest", Grants: programs, Options: rest.NoOptions{}, Summary: "The manifest of an app in the format of today", Guard: a.needsModel, Handle: a.modernizeAppManifest},
+		{
+			Method:  get,
+			Pattern: one + "/chat",
+			Name:    "getAppChat",
+			Grants:  programs,
+			Summary: "What the chat of an app offers",
+			Guard:   a.needsModel,
+			Handle:  a.getAppChat,
+		},
+		{
+			Method:  post,
+			Pattern: one + "/chat",
+			Name:    "chatWithApp",
+			Grants:  programs,
+			AnyType: true,
+			Summary: "Ask a language model about an app",
+			Guard:   a.needsModel,
+			Handle:  a.chatWithApp,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/suggestions",
+			Name:    "getAppSuggestions",
+			Grants:  programs,
+			Summary: "Questions that can be asked about an app",
+			Guard:   a.needsModel,
+			Handle:  a.getAppSuggestions,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/suggestions-ai",
+			Name:    "suggestAboutApp",
+			Grants:  programs,
+			Summary: "Questions about an app that a language model suggests",
+			Guard:   a.needsModel,
+			Handle:  a.suggestAboutApp,
+		},
+		{
+			Method:  post,
+			Pattern: one + "/_suggest-icon",
+			Name:    "suggestAppIcon",
+			Grants:  programs,
+			Options: rest.NoOptions{},
+			Summary: "Icons for an app that a language model suggests",
+			Guard:   a.needsModel,
+			Handle:  a.suggestAppIcon,
+		},
+		{
+			Method:  post,
+			Pattern: one + "/_modernize-manifest",
+			Name:    "modernizeAppManifest",
+			Grants:  programs,
+			Options: rest.NoOptions{},
+			Summary: "The manifest of an app in the format of today",
+			Guard:   a.needsModel,
+			Handle:  a.modernizeAppManifest,
+		},
 	}
 }
 
@@ -59,7 +111,13 @@ const (
 )
 
 func newModelCalls(wait time.Duration) *limiter.Limiter {
-	return limiter.New(limiter.Options{Capacity: maxModelCalls, PerKey: maxModelCallsOfTenant, PerSubkey: maxModelCallsOfUser, Timeout: wait, QueuePerKey: maxModelCallsOfTenant})
+	return limiter.New(limiter.Options{
+		Capacity:    maxModelCalls,
+		PerKey:      maxModelCallsOfTenant,
+		PerSubkey:   maxModelCallsOfUser,
+		Timeout:     wait,
+		QueuePerKey: maxModelCallsOfTenant,
+	})
 }
 
 // modelCall waits for a place for a request that a model works on. Errors: errs.Busy.
@@ -71,7 +129,10 @@ func (a *api) modelCall(r *rest.Request) (leave func(), err error) {
 func (a *api) ModelCall(ctx context.Context, tenant, user string) (leave func(), err error) {
 	leave, err = a.modelCalls.Acquire(ctx, 1, tenant, user)
 	if errors.Is(err, limiter.ErrBusy) {
-		return nil, errs.New(errs.Busy, "Too many answers of language models are under way for you or in this tenant. Wait for them, or end one.")
+		return nil, errs.New(
+			errs.Busy,
+			"Too many answers of language models are under way for you or in this tenant. Wait for them, or end one.",
+		)
 	}
 	return leave, err
 }
@@ -130,7 +191,8 @@ func (a *api) models() []string {
 	return []string{}
 }
 
-// chatModel returns the model of an app's chat: that of its settings if there is one with the name, else the default one.
+// chatModel returns the model of an app's chat: that of its settings if there is one with the name,
+// else the default one.
 func (a appAssistRoutes) chatModel(app apps.App) string {
 	models := a.models()
 	if set := app.Chat().Model; set != "" && (len(models) == 0 || slices.Contains(models, set)) {
@@ -187,7 +249,8 @@ func (d appDatasets) id(alias string) (string, error) {
 	return id, nil
 }
 
-// suggestionsOf returns what can be asked about an app: what its author suggests, else what its datasets suggest.
+// suggestionsOf returns what can be asked about an app: what its author suggests, else what its
+// datasets suggest.
 func suggestionsOf(app apps.App, told assist.App) []string {
 	if set := app.Chat().Suggestions; len(set) > 0 {
 		return set
@@ -195,19 +258,28 @@ func suggestionsOf(app apps.App, told assist.App) []string {
 	return told.Suggestions()
 }
 
-// getAppChat serves GET /api/apps/{id}/chat: 200 and what its chat offers: a welcome, suggestions, models and tools. 403 for those who may
-// not run the app; 404.
+// getAppChat serves GET /api/apps/{id}/chat: 200 and what its chat offers: a welcome, suggestions,
+// models and tools. 403 for those who may not run the app; 404.
 func (a appAssistRoutes) getAppChat(r *rest.Request) (rest.Reply, error) {
 	app, told, err := a.chattable(r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	body := appChatBody{AppID: app.ID, Welcome: app.Chat().Welcome, Suggestions: suggestionsOf(app, told), Model: a.chatModel(app), Models: a.models(), Tools: []string{}}
+	body := appChatBody{
+		AppID:       app.ID,
+		Welcome:     app.Chat().Welcome,
+		Suggestions: suggestionsOf(app, told),
+		Model:       a.chatModel(app),
+		Models:      a.models(),
+		Tools:       []string{},
+	}
 	for _, t := range told.Tools(nil) {
 		body.Tools = append(body.Tools, t.Name)
 	}
 	self := a.href("apps", app.ID)
-	links := hal.Self(self+"/chat").With("inf:app", self).With("inf:app-suggestions", self+"/suggestions").With("inf:app-suggestions-ai", self+"/suggestions-ai")
+	links := hal.Self(self+"/chat").With("inf:app", self).With(
+		"inf:app-suggestions", self+"/suggestions",
+	).With("inf:app-suggestions-ai", self+"/suggestions-ai")
 	return rest.OK(hal.Resource{Links: links, Value: body})
 }
 
@@ -238,12 +310,16 @@ func chatMessages(in []chatMessage) ([]ai.Message, error) {
 			return nil, errs.New(errs.Invalid, "messages[%d].content must not be empty", i)
 		}
 		if size += len(m.Content); size > maxChatText {
-			return nil, errs.New(errs.Invalid, "messages must have at most %d bytes of text: leave old ones out", maxChatText)
+			return nil, errs.New(
+				errs.Invalid, "messages must have at most %d bytes of text: leave old ones out", maxChatText,
+			)
 		}
 		out[i] = ai.Message{Role: role, Content: m.Content}
 	}
 	if out[len(out)-1].Role != ai.User {
-		return nil, errs.New(errs.Invalid, "messages[%d].role must be user: the last message is the question", len(in)-1)
+		return nil, errs.New(
+			errs.Invalid, "messages[%d].role must be user: the last message is the question", len(in)-1,
+		)
 	}
 	return out, nil
 }
@@ -254,7 +330,8 @@ type chatInput struct {
 	Model    rest.Field[string] `json:"model"`
 }
 
-// conversation returns the messages that a client has sent, and the model that it has named, "" for none. Errors: errs.Invalid.
+// conversation returns the messages that a client has sent, and the model that it has named, "" for
+// none. Errors: errs.Invalid.
 func (a *api) conversation(in chatInput) (messages []ai.Message, model string, err error) {
 	if messages, err = chatMessages(in.Messages); err != nil {
 		return nil, "", err
@@ -266,9 +343,9 @@ func (a *api) conversation(in chatInput) (messages []ai.Message, model string, e
 	return messages, model, nil
 }
 
-// chatWithApp serves POST /api/apps/{id}/chat: 200 and the answer of a model as server-sent events, see chatEvents. messages is the whole
-// conversation, as nothing of it is kept. 400 for a model that there is not; 403 for those who may not run the app; 404; 429 for too many at
-// once.
+// chatWithApp serves POST /api/apps/{id}/chat: 200 and the answer of a model as server-sent events,
+// see chatEvents. messages is the whole conversation, as nothing of it is kept. 400 for a model
+// that there is not; 403 for those who may not run the app; 404; 429 for too many at once.
 func (a appAssistRoutes) chatWithApp(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[chatInput](r)
 	if err != nil {
@@ -292,7 +369,11 @@ func (a appAssistRoutes) chatWithApp(r *rest.Request) (rest.Reply, error) {
 	}
 	o := chat.Options{
 		Provider: a.AI, Tools: told.Tools(bound),
-		Request: ai.Request{Model: model, User: modelUser(r), Messages: append([]ai.Message{{Role: ai.System, Content: told.System()}}, messages...)},
+		Request: ai.Request{
+			Model:    model,
+			User:     modelUser(r),
+			Messages: append([]ai.Message{{Role: ai.System, Content: told.System()}}, messages...),
+		},
 	}
 	return a.chatEvents(r, func(context.Context) (chat.Options, func(), error) { return o, func() {}, nil }, "")
 }
@@ -331,11 +412,14 @@ type (
 	}
 )
 
-// chatEvents replies with the conversation that begin returns, as server-sent events: text, tool-call, confirm, tool-result, image and assistant
-// as they happen, then usage and done, or error. What begin returns as end is called at the end, also after an error. Calls that must be
-// confirmed are those of a conversation with an assistant, "" for none: nothing is confirmed there. Errors: errs.Busy; those of the
-// conversation, until it has begun.
-func (a *api) chatEvents(r *rest.Request, begin func(ctx context.Context) (o chat.Options, end func(), err error), assistant string) (rest.Reply, error) {
+// chatEvents replies with the conversation that begin returns, as server-sent events: text,
+// tool-call, confirm, tool-result, image and assistant as they happen, then usage and done, or
+// error. What begin returns as end is called at the end, also after an error. Calls that must be
+// confirmed are those of a conversation with an assistant, "" for none: nothing is confirmed there.
+// Errors: errs.Busy; those of the conversation, until it has begun.
+func (a *api) chatEvents(
+	r *rest.Request, begin func(ctx context.Context) (o chat.Options, end func(), err error), assistant string,
+) (rest.Reply, error) {
 	return a.streamEvents(func(ctx context.Context, send func(name string, data any) error) error {
 		place, err := a.takePlace(r)
 		if err != nil {
@@ -367,7 +451,10 @@ func (a *api) chatEvents(r *rest.Request, begin func(ctx context.Context) (o cha
 			case e.Call != nil:
 				return send("tool-call", callEvent{e.Call.ID, e.Call.Name, e.Call.Arguments})
 			case e.Result != nil:
-				return send("tool-result", resultEvent{e.Result.CallID, e.Result.Name, e.Result.Content, e.Result.Failed})
+				return send(
+					"tool-result",
+					resultEvent{e.Result.CallID, e.Result.Name, e.Result.Content, e.Result.Failed},
+				)
 			}
 			return send("text", textEvent{e.Text})
 		})
@@ -386,8 +473,9 @@ type suggestionsBody struct {
 	Suggestions []string `json:"suggestions"`
 }
 
-// getAppSuggestions serves GET /api/apps/{id}/suggestions: 200 and questions that can be asked about the app: those of its settings, else
-// some about its datasets. No model is asked. 403 for those who may not run the app; 404.
+// getAppSuggestions serves GET /api/apps/{id}/suggestions: 200 and questions that can be asked
+// about the app: those of its settings, else some about its datasets. No model is asked. 403 for
+// those who may not run the app; 404.
 func (a appAssistRoutes) getAppSuggestions(r *rest.Request) (rest.Reply, error) {
 	app, told, err := a.chattable(r)
 	if err != nil {
@@ -398,10 +486,14 @@ func (a appAssistRoutes) getAppSuggestions(r *rest.Request) (rest.Reply, error) 
 
 func (a appAssistRoutes) suggestions(app apps.App, route string, all []string) hal.Resource {
 	self := a.href("apps", app.ID)
-	return hal.Resource{Links: hal.Self(self+"/"+route).With("inf:app", self).With("inf:app-chat", self+"/chat"), Value: suggestionsBody{all}}
+	return hal.Resource{
+		Links: hal.Self(self+"/"+route).With("inf:app", self).With("inf:app-chat", self+"/chat"),
+		Value: suggestionsBody{all},
+	}
 }
 
-// ask waits for a place for a request that a model works on, and calls do with a context that bounds its time. Errors: errs.Busy; those of do.
+// ask waits for a place for a request that a model works on, and calls do with a context that
+// bounds its time. Errors: errs.Busy; those of do.
 func (a *api) ask(r *rest.Request, do func(ctx context.Context) error) error {
 	leave, err := a.modelCall(r)
 	if err != nil {
@@ -410,13 +502,15 @@ func (a *api) ask(r *rest.Request, do func(ctx context.Context) error) error {
 	defer leave()
 	ctx, stop := stoppable(&a.transfers, r.Context())
 	defer stop(nil)
-	ctx, cancel := context.WithTimeoutCause(ctx, suggestTimeout, errs.New(errs.Unavailable, "The model takes too long. Try again."))
+	ctx, cancel := context.WithTimeoutCause(
+		ctx, suggestTimeout, errs.New(errs.Unavailable, "The model takes too long. Try again."),
+	)
 	defer cancel()
 	return do(ctx)
 }
 
-// suggestAboutApp serves GET /api/apps/{id}/suggestions-ai: 200 and questions that a model suggests, as getAppSuggestions; 429 for too
-// many at once; 502 if the model's answer has none.
+// suggestAboutApp serves GET /api/apps/{id}/suggestions-ai: 200 and questions that a model
+// suggests, as getAppSuggestions; 429 for too many at once; 502 if the model's answer has none.
 func (a appAssistRoutes) suggestAboutApp(r *rest.Request) (rest.Reply, error) {
 	app, told, err := a.chattable(r)
 	if err != nil {
@@ -432,8 +526,9 @@ func (a appAssistRoutes) suggestAboutApp(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.suggestions(app, "suggestions-ai", all))
 }
 
-// suggestAppIcon serves POST /api/apps/{id}/_suggest-icon: 200 and the names of Google's Material Icons that a model finds fitting, the best
-// one first; nothing is written. 403 for those who may not change the app; 404; 429; 502.
+// suggestAppIcon serves POST /api/apps/{id}/_suggest-icon: 200 and the names of Google's Material
+// Icons that a model finds fitting, the best one first; nothing is written. 403 for those who may
+// not change the app; 404; 429; 502.
 func (a appAssistRoutes) suggestAppIcon(r *rest.Request) (rest.Reply, error) {
 	app, err := a.Apps.Rewritable(r.Context(), r.Param("id"))
 	if err != nil {
@@ -456,9 +551,10 @@ func (a appAssistRoutes) suggestAppIcon(r *rest.Request) (rest.Reply, error) {
 	}{icons[0], icons})
 }
 
-// modernizeAppManifest serves POST /api/apps/{id}/_modernize-manifest: 200 and the manifest as it is and in the format of today, which can
-// be read; nothing is written. added has the calls that it allows and the old one does not. 403 for those who may not change the app; 404;
-// 413; 429; 502 if the model's answer is no manifest.
+// modernizeAppManifest serves POST /api/apps/{id}/_modernize-manifest: 200 and the manifest as it
+// is and in the format of today, which can be read; nothing is written. added has the calls that it
+// allows and the old one does not. 403 for those who may not change the app; 404; 413; 429; 502 if
+// the model's answer is no manifest.
 func (a appAssistRoutes) modernizeAppManifest(r *rest.Request) (rest.Reply, error) {
 	path, old, files, err := a.Apps.ManifestFile(r.Context(), r.Param("id"))
 	if err != nil {

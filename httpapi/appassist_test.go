@@ -30,7 +30,12 @@ import (
 
 // models are the language models of all worlds: see talk.
 var models = sync.OnceValues(func() (ai.Provider, error) {
-	return openai.New(openai.Options{URL: aitest.NewReplier(talk).URL, Models: []openai.Model{{Name: "fast"}, {Name: "smart"}}, ImageModel: "flux", Log: slog.New(slog.DiscardHandler)})
+	return openai.New(openai.Options{
+		URL:        aitest.NewReplier(talk).URL,
+		Models:     []openai.Model{{Name: "fast"}, {Name: "smart"}},
+		ImageModel: "flux",
+		Log:        slog.New(slog.DiscardHandler),
+	})
 })
 
 // talk answers by what the last message has in it.
@@ -46,7 +51,10 @@ func talk(r aitest.Request) aitest.Turn {
 	switch {
 	case strings.HasPrefix(text, "call ") && last.Role == "user": // a tool with its arguments
 		name, arguments, _ := strings.Cut(text[len("call "):], " ")
-		return aitest.Turn{Calls: []ai.ToolCall{{ID: "call_1", Name: name, Arguments: arguments}}, Usage: ai.Usage{InputTokens: 50, OutputTokens: 5}}
+		return aitest.Turn{
+			Calls: []ai.ToolCall{{ID: "call_1", Name: name, Arguments: arguments}},
+			Usage: ai.Usage{InputTokens: 50, OutputTokens: 5},
+		}
 	case strings.Contains(text, "Suggest up to"):
 		return say(`{"suggestions": ["Which region sold most?", "  ", "How did sales grow?"]}`)
 	case strings.Contains(text, "five icons"):
@@ -58,13 +66,30 @@ func talk(r aitest.Request) aitest.Turn {
 	case last.Role == "tool":
 		return say("The tool has answered: ", text, ".")
 	case strings.Contains(text, "rows") && len(r.Tools) > 0:
-		return aitest.Turn{Text: []string{"Let me count."}, Calls: []ai.ToolCall{{ID: "call_1", Name: "dataset_count", Arguments: `{"dataset": "sales"}`}}, Usage: ai.Usage{InputTokens: 50, OutputTokens: 5}}
+		return aitest.Turn{
+			Text:  []string{"Let me count."},
+			Calls: []ai.ToolCall{{ID: "call_1", Name: "dataset_count", Arguments: `{"dataset": "sales"}`}},
+			Usage: ai.Usage{InputTokens: 50, OutputTokens: 5},
+		}
 	case strings.Contains(text, "everything"):
-		return aitest.Turn{Calls: []ai.ToolCall{{ID: "call_1", Name: "dataset_rows", Arguments: `{"dataset": "sales", "sort": "-amount", "filter": {"amount": {"gt": 1}}}`}, {ID: "call_2", Name: "dataset_rows", Arguments: `{"dataset": "salaries"}`}}}
+		return aitest.Turn{
+			Calls: []ai.ToolCall{
+				{
+					ID:        "call_1",
+					Name:      "dataset_rows",
+					Arguments: `{"dataset": "sales", "sort": "-amount", "filter": {"amount": {"gt": 1}}}`,
+				},
+				{ID: "call_2", Name: "dataset_rows", Arguments: `{"dataset": "salaries"}`},
+			},
+		}
 	case strings.Contains(text, "fail late"):
 		return aitest.Turn{Text: []string{"I "}, Cut: true}
 	case strings.Contains(text, "fail"):
-		return aitest.Turn{Status: 429, Header: map[string]string{"Retry-After": "7"}, Body: `{"error": {"message": "quota of organization org-1"}}`}
+		return aitest.Turn{
+			Status: 429,
+			Header: map[string]string{"Retry-After": "7"},
+			Body:   `{"error": {"message": "quota of organization org-1"}}`,
+		}
 	case strings.Contains(text, "instructions"):
 		return say(r.Messages[0].Text())
 	}
@@ -82,7 +107,11 @@ func withModel(t testing.TB, script ...aitest.Turn) (*aitest.Server, ai.Provider
 // modelAt returns a provider whose model is at a server.
 func modelAt(t testing.TB, s *aitest.Server) ai.Provider {
 	t.Helper()
-	p, err := openai.New(openai.Options{URL: s.URL, Models: []openai.Model{{Name: "fast"}}, Log: slog.New(slog.DiscardHandler)})
+	p, err := openai.New(openai.Options{
+		URL:    s.URL,
+		Models: []openai.Model{{Name: "fast"}},
+		Log:    slog.New(slog.DiscardHandler),
+	})
 	is.New(t).NoErr(err)
 	return p
 }
@@ -90,7 +119,12 @@ func modelAt(t testing.TB, s *aitest.Server) ai.Provider {
 // imagesAt returns a provider that also makes images.
 func imagesAt(t testing.TB, s *aitest.Server) ai.Provider {
 	t.Helper()
-	p, err := openai.New(openai.Options{URL: s.URL, Models: []openai.Model{{Name: "fast"}}, ImageModel: "flux", Log: slog.New(slog.DiscardHandler)})
+	p, err := openai.New(openai.Options{
+		URL:        s.URL,
+		Models:     []openai.Model{{Name: "fast"}},
+		ImageModel: "flux",
+		Log:        slog.New(slog.DiscardHandler),
+	})
 	is.New(t).NoErr(err)
 	return p
 }
@@ -104,7 +138,9 @@ func withAI(p ai.Provider) func(*tenantcontent.Config) {
 func chatApp(t testing.TB, w *world) string {
 	t.Helper()
 	w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"ai": {"enabled": true}}}`)
-	return "/api/apps/" + read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`)).ID + "/chat"
+	return "/api/apps/" + read[struct{ ID string }](
+		t, w.must(t, "admin", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`),
+	).ID + "/chat"
 }
 
 const hello = `{"messages": [{"role": "user", "content": "Hello"}]}`
@@ -132,7 +168,9 @@ func readEvent(r *bufio.Reader) (e event, err error) {
 }
 
 // stream begins a chat over a connection.
-func stream(ctx context.Context, t testing.TB, w *world, server *httptest.Server, path string) (*http.Response, *bufio.Reader) {
+func stream(
+	ctx context.Context, t testing.TB, w *world, server *httptest.Server, path string,
+) (*http.Response, *bufio.Reader) {
 	t.Helper()
 	is := is.New(t)
 	r, err := http.NewRequestWithContext(ctx, "POST", server.URL+path, strings.NewReader(hello))
@@ -145,7 +183,8 @@ func stream(ctx context.Context, t testing.TB, w *world, server *httptest.Server
 	return res, bufio.NewReader(res.Body)
 }
 
-// TestChatStreams: an event is there as soon as the model has sent it, and nothing between may hold it back.
+// TestChatStreams: an event is there as soon as the model has sent it, and nothing between may hold
+// it back.
 func TestChatStreams(t *testing.T) {
 	is := is.New(t)
 	wait := make(chan struct{})
@@ -162,7 +201,10 @@ func TestChatStreams(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(e, event{"text", `{"text":"He"}`})
 	close(wait)
-	for _, want := range []event{{"text", `{"text":"llo\n\ndata: x"}`}, {"usage", `{"model":"fast","inputTokens":0,"outputTokens":0}`}, {"done", `{"finish":"stop"}`}} {
+	for _, want := range []event{
+		{"text", `{"text":"llo\n\ndata: x"}`}, {"usage", `{"model":"fast","inputTokens":0,"outputTokens":0}`},
+		{"done", `{"finish":"stop"}`},
+	} {
 		e, err := readEvent(events)
 		is.NoErr(err)
 		is.Equal(e, want)
@@ -203,11 +245,14 @@ func TestChatOfStoppingServer(t *testing.T) {
 	go func() { drained <- w.http.(httpapi.Handler).Drain(t.Context()) }()
 	e, err := readEvent(events)
 	is.NoErr(err)
-	is.Equal(e, event{"error", `{"statusCode":503,"error":"Service Unavailable","message":"The server stops. Ask again."}`})
+	is.Equal(e, event{
+		"error", `{"statusCode":503,"error":"Service Unavailable","message":"The server stops. Ask again."}`,
+	})
 	is.NoErr(<-drained)
 }
 
-// TestHeartbeat: a stream whose model says nothing sends comments, so that no proxy takes it for dead.
+// TestHeartbeat: a stream whose model says nothing sends comments, so that no proxy takes it for
+// dead.
 func TestHeartbeat(t *testing.T) {
 	is := is.New(t)
 	wait := make(chan struct{})
@@ -217,7 +262,11 @@ func TestHeartbeat(t *testing.T) {
 		return aitest.Turn{Status: 500}
 	})
 	defer s.Close()
-	p, err := openai.New(openai.Options{URL: s.URL, Models: []openai.Model{{Name: "fast"}}, Log: slog.New(slog.DiscardHandler)})
+	p, err := openai.New(openai.Options{
+		URL:    s.URL,
+		Models: []openai.Model{{Name: "fast"}},
+		Log:    slog.New(slog.DiscardHandler),
+	})
 	is.NoErr(err)
 	w := newWorld(t, dbtest.SQLite)
 	path := chatApp(t, w)
@@ -252,7 +301,9 @@ func TestStuckClient(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	server.Client().Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+	server.Client().Transport.(*http.Transport).DialContext = func(
+		ctx context.Context, network, address string,
+	) (net.Conn, error) {
 		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		if err == nil {
 			err = c.(*net.TCPConn).SetReadBuffer(4 << 10)
@@ -297,13 +348,17 @@ func TestTooManyChats(t *testing.T) {
 	until(t, "the end of the chat", func() bool { return w.do(t, "admin", "POST", path, hello).status == 200 })
 }
 
-// TestWithoutModel: the routes tell how to get one, the gate comes first, and no app has a link to them.
+// TestWithoutModel: the routes tell how to get one, the gate comes first, and no app has a link to
+// them.
 func TestWithoutModel(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.AI = nil })
 	path := chatApp(t, w)
 	one := strings.TrimSuffix(path, "/chat")
-	for _, r := range [][2]string{{"GET", "/chat"}, {"POST", "/chat"}, {"GET", "/suggestions"}, {"GET", "/suggestions-ai"}, {"POST", "/_suggest-icon"}, {"POST", "/_modernize-manifest"}} {
+	for _, r := range [][2]string{
+		{"GET", "/chat"}, {"POST", "/chat"}, {"GET", "/suggestions"}, {"GET", "/suggestions-ai"},
+		{"POST", "/_suggest-icon"}, {"POST", "/_modernize-manifest"},
+	} {
 		a := w.do(t, "admin", r[0], one+r[1], "")
 		is.Equal(a.status, 503)
 		is.True(strings.Contains(a.message(t), "TENANTCONTENT_AI_URL"))
@@ -332,8 +387,9 @@ func TestChatConversations(t *testing.T) {
 		`{"messages": [{"role": "user", "CONTENT": "Hello"}]}`:                                    "unknown member messages[0].CONTENT: did you mean messages[0].content?",
 		`{"messages": [{"role": "user", "content": " "}]}`:                                        "messages[0].content must not be empty",
 		`{"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]}`: "messages[1].role must be user: the last message is the question",
-		`{"messages": [{"role": "user", "content": "` + strings.Repeat("x", 600<<10) + `"}]}`:     "messages must have at most 524288 bytes of text: leave old ones out",
-		`{"messages": [{"role": "user", "content": "x"}], "model": "gpt-none"}`:                   "model must be one of fast, smart",
+		`{"messages": [{"role": "user", "content": "` + strings.Repeat("x", 600<<10) +
+			`"}]}`: "messages must have at most 524288 bytes of text: leave old ones out",
+		`{"messages": [{"role": "user", "content": "x"}], "model": "gpt-none"}`: "model must be one of fast, smart",
 	} {
 		a := w.do(t, "admin", "POST", path, body)
 		if a.status != 400 || a.message(t) != want {
@@ -341,12 +397,16 @@ func TestChatConversations(t *testing.T) {
 		}
 	}
 	for _, model := range []string{"smart", ""} {
-		a := w.must(t, "admin", "POST", path, fmt.Sprintf(`{"messages": [{"role": "user", "content": "x"}], "model": %q}`, model))
+		a := w.must(
+			t, "admin", "POST", path,
+			fmt.Sprintf(`{"messages": [{"role": "user", "content": "x"}], "model": %q}`, model),
+		)
 		is.New(t).True(strings.Contains(a.body, `"model":"`+map[string]string{"smart": "smart", "": "fast"}[model]+`"`))
 	}
 }
 
-// TestChatReadsWithTheCallersRights: a dataset of which the caller has no sight is none to the model.
+// TestChatReadsWithTheCallersRights: a dataset of which the caller has no sight is none to the
+// model.
 func TestChatReadsWithTheCallersRights(t *testing.T) {
 	is := is.New(t)
 	s, model := withModel(t, aitest.Turn{Text: []string{"Hi"}})
@@ -354,11 +414,20 @@ func TestChatReadsWithTheCallersRights(t *testing.T) {
 	w.must(t, "admin", "PUT", "/api/users/mia", `{"globalPermissions": {"ai": true}}`)
 	path := chatApp(t, w)
 	one := strings.TrimSuffix(path, "/chat")
-	dataset := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/datasets", `{"name": "Sales", "data": {"fields": [{"name": "amount", "type": "numeric"}], "rows": [{"amount": 5}]}}`)).ID
+	dataset := read[struct{ ID string }](
+		t,
+		w.must(
+			t, "admin", "POST", "/api/datasets",
+			`{"name": "Sales", "data": {"fields": [{"name": "amount", "type": "numeric"}], "rows": [{"amount": 5}]}}`,
+		),
+	).ID
 	w.must(t, "admin", "PUT", one+"/dependencies/sales", `{"datasetId": "`+dataset+`"}`)
 	is.Equal(w.do(t, "mia", "POST", path, hello).status, 404)
 	w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": 1}`)
-	w.must(t, "admin", "PUT", one, `{"settings": {"chat": {"instructions": "Be ${tone}.", "welcome": "Hi there", "suggestions": ["How much?", 5, ""], "model": "none"}}}`)
+	w.must(
+		t, "admin", "PUT", one,
+		`{"settings": {"chat": {"instructions": "Be ${tone}.", "welcome": "Hi there", "suggestions": ["How much?", 5, ""], "model": "none"}}}`,
+	)
 	w.must(t, "admin", "POST", "/api/ai-instructions", `{"slug": "tone", "content": "polite"}`)
 	w.must(t, "mia", "POST", path, hello)
 	system := s.Requests()[0].Messages[0]
@@ -398,8 +467,14 @@ func TestChatWithoutOneOfItsDatasets(t *testing.T) {
 	s, model := withModel(t, aitest.Turn{Text: []string{"Hi"}})
 	w := newWorld(t, dbtest.SQLite, withAI(model), func(c *tenantcontent.Config) { c.Datasets = awayTable{} })
 	path := chatApp(t, w)
-	for alias, body := range map[string]string{"away": `{"name": "Hosted"}`, "sales": `{"name": "Sales", "data": {"fields": [{"name": "amount", "type": "numeric"}], "rows": []}}`} {
-		w.must(t, "admin", "PUT", strings.TrimSuffix(path, "/chat")+"/dependencies/"+alias, `{"datasetId": "`+added(t, w, "datasets", body)+`"}`)
+	for alias, body := range map[string]string{
+		"away":  `{"name": "Hosted"}`,
+		"sales": `{"name": "Sales", "data": {"fields": [{"name": "amount", "type": "numeric"}], "rows": []}}`,
+	} {
+		w.must(
+			t, "admin", "PUT", strings.TrimSuffix(path, "/chat")+"/dependencies/"+alias,
+			`{"datasetId": "`+added(t, w, "datasets", body)+`"}`,
+		)
 	}
 	w.must(t, "admin", "POST", path, hello)
 	is.True(strings.Contains(told(t, s, 0), "Dataset sales") && !strings.Contains(told(t, s, 0), "Dataset away"))
@@ -408,11 +483,15 @@ func TestChatWithoutOneOfItsDatasets(t *testing.T) {
 // TestModelNonsense: a model that does not answer as it must is another server's failure.
 func TestModelNonsense(t *testing.T) {
 	is := is.New(t)
-	nonsense := []aitest.Turn{{Text: []string{"Sure!"}}, {Text: []string{`{"icons": []}`}}, {Text: []string{`{"suggestions": 5}`}}}
+	nonsense := []aitest.Turn{
+		{Text: []string{"Sure!"}}, {Text: []string{`{"icons": []}`}}, {Text: []string{`{"suggestions": 5}`}},
+	}
 	s, model := withModel(t, append(append(nonsense, nonsense...), nonsense...)...)
 	w := newWorld(t, dbtest.SQLite, withAI(model))
 	one := strings.TrimSuffix(chatApp(t, w), "/chat")
-	for i, r := range [][2]string{{"GET", "/suggestions-ai"}, {"POST", "/_suggest-icon"}, {"POST", "/_modernize-manifest"}} {
+	for i, r := range [][2]string{
+		{"GET", "/suggestions-ai"}, {"POST", "/_suggest-icon"}, {"POST", "/_modernize-manifest"},
+	} {
 		a := w.do(t, "admin", r[0], one+r[1], "")
 		is.Equal(a.status, 502)
 		is.Equal(a.message(t), "The model has not answered as it must. Try again, or use another model.")

@@ -23,11 +23,51 @@ func (a appDeployRoutes) routes() []rest.Route {
 		return nil
 	}
 	return []rest.Route{
-		{Method: post, Pattern: one + "/_deploy", Name: "deployApp", Grants: programs, Heavy: rest.Brief, Writes: rest.InSlot, Options: strictInput{}, Summary: "Compile the handlers of an app, and run them from now on", Handle: a.deployApp},
-		{Method: post, Pattern: one + "/_migrate", Name: "migrateApp", Grants: programs, Heavy: rest.Brief, Options: strictInput{}, Summary: "Run the pending migrations of an app", Handle: a.migrateApp},
-		{Method: get, Pattern: one + "/stats/tables", Name: "getAppTables", Grants: programs, Summary: "The tables of an app's database", Handle: a.getAppTables},
-		{Method: get, Pattern: one + "/stats/api", Name: "getAppCalls", Grants: programs, Summary: "How often the handlers of an app and the calls of its pages ran", Handle: a.getAppCalls},
-		{Method: get, Pattern: one + "/stats/api/:invocationId", Name: "getAppCall", Grants: programs, Summary: "One call of an app's server route with its log", Handle: a.getAppCall},
+		{
+			Method:  post,
+			Pattern: one + "/_deploy",
+			Name:    "deployApp",
+			Grants:  programs,
+			Heavy:   rest.Brief,
+			Writes:  rest.InSlot,
+			Options: strictInput{},
+			Summary: "Compile the handlers of an app, and run them from now on",
+			Handle:  a.deployApp,
+		},
+		{
+			Method:  post,
+			Pattern: one + "/_migrate",
+			Name:    "migrateApp",
+			Grants:  programs,
+			Heavy:   rest.Brief,
+			Options: strictInput{},
+			Summary: "Run the pending migrations of an app",
+			Handle:  a.migrateApp,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/stats/tables",
+			Name:    "getAppTables",
+			Grants:  programs,
+			Summary: "The tables of an app's database",
+			Handle:  a.getAppTables,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/stats/api",
+			Name:    "getAppCalls",
+			Grants:  programs,
+			Summary: "How often the handlers of an app and the calls of its pages ran",
+			Handle:  a.getAppCalls,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/stats/api/:invocationId",
+			Name:    "getAppCall",
+			Grants:  programs,
+			Summary: "One call of an app's server route with its log",
+			Handle:  a.getAppCall,
+		},
 	}
 }
 
@@ -49,7 +89,10 @@ type routeBody struct {
 }
 
 func newDeployedBody(d apps.Deployed) deployedBody {
-	body := deployedBody{make([]routeBody, len(d.Routes)), append([]string{}, d.Agents...), append([]string{}, d.Migrations...), append([]string{}, d.Warnings...)}
+	body := deployedBody{
+		make([]routeBody, len(d.Routes)), append([]string{}, d.Agents...), append([]string{}, d.Migrations...),
+		append([]string{}, d.Warnings...),
+	}
 	for i, r := range d.Routes {
 		body.Routes[i] = newRouteBody(r)
 	}
@@ -60,12 +103,14 @@ func newRouteBody(r handlers.Route) routeBody {
 	return routeBody{string(r.Area), r.Path, r.File, r.Methods, r.Config}
 }
 
-// deployApp serves POST /api/apps/{id}/_deploy: 200 and the app with deployed: {routes, agents, migrations, warnings}: the handlers and tools that it
-// runs and the agents that it has now, the migrations that were applied, and what is wrong with files that are no routes. An app that came from another tenant becomes the
-// caller's. 400 naming file and line for a handler or migration that is wrong, for an unreadable manifest, and for a draft; 404; 403; 409
-// when files change meanwhile; 503 when too many scripts run. What the app ran before goes on then.
-// With strict=true a migration that has changed since it was applied, or comes before one that was
-// applied, is 400 and not a warning.
+// deployApp serves POST /api/apps/{id}/_deploy: 200 and the app with deployed: {routes, agents,
+// migrations, warnings}: the handlers and tools that it runs and the agents that it has now, the
+// migrations that were applied, and what is wrong with files that are no routes. An app that came
+// from another tenant becomes the caller's. 400 naming file and line for a handler or migration
+// that is wrong, for an unreadable manifest, and for a draft; 404; 403; 409 when files change
+// meanwhile; 503 when too many scripts run. What the app ran before goes on then. With strict=true
+// a migration that has changed since it was applied, or comes before one that was applied, is 400
+// and not a warning.
 func (a appDeployRoutes) deployApp(r *rest.Request) (rest.Reply, error) {
 	strict, err := strictOf(r)
 	if err != nil {
@@ -99,14 +144,18 @@ func (a appDeployRoutes) migrateApp(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(hal.Resource{Links: hal.Self(a.href("apps", r.Param("id"), "_migrate")).With("inf:app", a.href("apps", r.Param("id"))), Value: struct {
-		Migrations []string `json:"migrations"`
-		Warnings   []string `json:"warnings"`
-	}{append([]string{}, applied...), append([]string{}, warnings...)}})
+	return rest.OK(hal.Resource{Links: hal.Self(a.href(
+		"apps", r.Param("id"), "_migrate",
+	)).With("inf:app", a.href("apps", r.Param("id"))),
+		Value: struct {
+			Migrations []string `json:"migrations"`
+			Warnings   []string `json:"warnings"`
+		}{append([]string{}, applied...), append([]string{}, warnings...)}})
 }
 
-// getAppTables serves GET /api/apps/{id}/stats/tables: 200 and {bytes, limit, tables: [{name, rows, bytes, columns: [{name, type}]}]}, the SQL
-// database of an app or draft, for those who see the insides of the app; 404; 403; 503 where there are no such databases.
+// getAppTables serves GET /api/apps/{id}/stats/tables: 200 and {bytes, limit, tables: [{name, rows,
+// bytes, columns: [{name, type}]}]}, the SQL database of an app or draft, for those who see the
+// insides of the app; 404; 403; 503 where there are no such databases.
 func (a appDeployRoutes) getAppTables(r *rest.Request) (rest.Reply, error) {
 	app, err := a.Apps.Inside(r.Context(), r.Param("id"))
 	if err != nil {
@@ -120,7 +169,10 @@ func (a appDeployRoutes) getAppTables(r *rest.Request) (rest.Reply, error) {
 		stats.Tables = []workspaces.Table{}
 	}
 	self := a.href("apps", app, "stats", "tables")
-	return rest.OK(hal.Resource{Links: hal.Self(self).With("inf:app", a.href("apps", app)).With("inf:app-stats", a.href("apps", app, "stats")), Value: stats})
+	return rest.OK(hal.Resource{
+		Links: hal.Self(self).With("inf:app", a.href("apps", app)).With("inf:app-stats", a.href("apps", app, "stats")),
+		Value: stats,
+	})
 }
 
 // callsBody is the calls of one route on one day, as the API writes it.
@@ -134,11 +186,12 @@ type callsBody struct {
 	AvgMS  int64  `json:"averageMs"`
 }
 
-// getAppCalls serves GET /api/apps/{id}/stats/api: 200 and {calls: [{day, area, method, path, calls, failed, averageMs}]} of the last 30 days,
-// for those who see the insides of the app: area server has the calls of its handlers, area api those of its pages that the manifest
-// allows, path being the pattern of the route or rule. Failed are those with a status from 500. recent has the last 50 calls of handlers that
-// failed or have logged something, newest first, for those who may change the app, and is null for
-// others. 404; 403.
+// getAppCalls serves GET /api/apps/{id}/stats/api: 200 and {calls: [{day, area, method, path,
+// calls, failed, averageMs}]} of the last 30 days, for those who see the insides of the app: area
+// server has the calls of its handlers, area api those of its pages that the manifest allows, path
+// being the pattern of the route or rule. Failed are those with a status from 500. recent has the
+// last 50 calls of handlers that failed or have logged something, newest first, for those who may
+// change the app, and is null for others. 404; 403.
 func (a appDeployRoutes) getAppCalls(r *rest.Request) (rest.Reply, error) {
 	app, err := a.Apps.Inside(r.Context(), r.Param("id"))
 	if err != nil {
@@ -174,8 +227,8 @@ func (a appDeployRoutes) getAppCalls(r *rest.Request) (rest.Reply, error) {
 	}{rows, recent}})
 }
 
-// getAppCall serves GET /api/apps/{id}/stats/api/{invocationId}: 200 and one of the recent calls of an app's or draft's handlers with its log,
-// for those who may change the app; 404; 403.
+// getAppCall serves GET /api/apps/{id}/stats/api/{invocationId}: 200 and one of the recent calls of
+// an app's or draft's handlers with its log, for those who may change the app; 404; 403.
 func (a appDeployRoutes) getAppCall(r *rest.Request) (rest.Reply, error) {
 	v, err := a.Webhooks.ServedCall(r.Context(), r.Param("id"), r.Param("invocationId"))
 	if err != nil {

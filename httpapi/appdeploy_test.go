@@ -31,11 +31,16 @@ type deployed struct {
 	}
 }
 
-// TestCopyIsDeployed: the copy of an app that is deployed runs, as its owner's; of what cannot run the answer says why.
+// TestCopyIsDeployed: the copy of an app that is deployed runs, as its owner's; of what cannot run
+// the answer says why.
 func TestCopyIsDeployed(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
-		app := shop(t, w, map[string]string{"server/a.js": whoami, "server/n.js": "export const GET = ({ query }) => query('SELECT n FROM t')", "migrations/1.sql": "CREATE TABLE t (n integer); INSERT INTO t VALUES (5)"})
+		app := shop(t, w, map[string]string{
+			"server/a.js":      whoami,
+			"server/n.js":      "export const GET = ({ query }) => query('SELECT n FROM t')",
+			"migrations/1.sql": "CREATE TABLE t (n integer); INSERT INTO t VALUES (5)",
+		})
 		one := "/api/apps/" + app
 		a := w.must(t, "tim", "POST", "/api/apps", `{"type": "report", "name": "Empty"}`)
 		plain := w.must(t, "tim", "POST", "/api/apps/"+read[deployed](t, a).ID+"/_copy", "")
@@ -47,7 +52,8 @@ func TestCopyIsDeployed(t *testing.T) {
 		c := read[deployed](t, a)
 		is.Equal(a.header.Get("Location"), baseURL+"/api/apps/"+c.ID)
 		is.Equal(fmt.Sprint(*c.Deployed), "{[{server/a.js} {server/n.js}] [1.sql] []}")
-		is.Equal(w.do(t, "dana", "GET", "/api/apps/"+c.ID+"/view/api/_server/n", "").body, `[{"n":5}]`) // a database of its own
+		// a database of its own
+		is.Equal(w.do(t, "dana", "GET", "/api/apps/"+c.ID+"/view/api/_server/n", "").body, `[{"n":5}]`)
 
 		put(t, w, app, map[string]string{"server/a.js": "export const GET = ("})
 		c = read[deployed](t, w.must(t, "dana", "POST", one+"/_copy", ""))
@@ -60,7 +66,8 @@ func TestCopyIsDeployed(t *testing.T) {
 	})
 }
 
-// TestImportsRunNothing: what an archive brings runs after somebody of the tenant has deployed it, as who that is.
+// TestImportsRunNothing: what an archive brings runs after somebody of the tenant has deployed it,
+// as who that is.
 func TestImportsRunNothing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -68,15 +75,28 @@ func TestImportsRunNothing(t *testing.T) {
 		one := "/api/apps/" + app
 		get := func(user string) string { return w.do(t, user, "GET", one+"/view/api/_server/a", "").body }
 		type imported struct{ Warnings []string }
-		sentence := " once somebody deploys the app, with POST /api/apps/" + app + "/_deploy. Until then it runs what was deployed before, if anything."
-		count := func(a answer) int { return strings.Count(strings.Join(read[imported](t, a).Warnings, "\n"), sentence) }
+		sentence := " once somebody deploys the app, with POST /api/apps/" + app +
+			"/_deploy. Until then it runs what was deployed before, if anything."
+		count := func(a answer) int {
+			return strings.Count(strings.Join(read[imported](t, a).Warnings, "\n"), sentence)
+		}
 
-		put(t, w, app, map[string]string{"server/a.js": "export const GET = () => 2", "server/b.js": "export const GET = () => 2"})
+		put(t, w, app, map[string]string{
+			"server/a.js": "export const GET = () => 2",
+			"server/b.js": "export const GET = () => 2",
+		})
 		archive := w.must(t, "admin", "POST", one+"/_export", "").body
 		is.Equal(get("mia"), "1")
-		is.Equal(count(w.must(t, "admin", "POST", "/api/_import-bundle?updateRule=overwrite&changes=true", archive)), 0) // all of it is here
+		// all of it is here
+		is.Equal(count(w.must(t, "admin", "POST", "/api/_import-bundle?updateRule=overwrite&changes=true", archive)), 0)
 		put(t, w, app, map[string]string{"server/a.js": "export const GET = () => 3"})
-		is.Equal(count(w.must(t, "admin", "POST", "/api/_import-bundle?updateRule=overwrite&changes=true&dryRun=true", archive)), 1)
+		is.Equal(
+			count(w.must(
+				t, "admin", "POST", "/api/_import-bundle?updateRule=overwrite&changes=true&dryRun=true",
+				archive,
+			)),
+			1,
+		)
 		is.Equal(count(w.must(t, "admin", "POST", "/api/_import-bundle?updateRule=overwrite", archive)), 1)
 		is.Equal(count(w.must(t, "admin", "POST", "/api/_import-bundle?updateRule=skip", archive)), 0)
 		is.Equal(get("mia"), "1")
@@ -89,11 +109,16 @@ func TestImportsRunNothing(t *testing.T) {
 
 		w.must(t, "eve", "PUT", "/api/tenant", `{"settings": {"deployFrom": ["acme"]}}`)
 		bring := func() answer {
-			return w.must(t, "admin", "POST", "/api/_bundle-deploy?updateRule=overwrite", `{"entries": [{"type": "app", "appId": "`+app+`"}], "tenants": ["evil"]}`)
+			return w.must(
+				t, "admin", "POST", "/api/_bundle-deploy?updateRule=overwrite",
+				`{"entries": [{"type": "app", "appId": "`+app+`"}], "tenants": ["evil"]}`,
+			)
 		}
 		is.Equal(strings.Count(bring().body, "with POST /api/apps/"+app+"/_deploy"), 1)
 		is.Equal(w.do(t, "eve", "GET", one+"/view/api/_server/a", "").status, 404)
-		is.True(strings.Contains(w.must(t, "eve", "GET", "/api/notifications", "").body, "with POST /api/apps/"+app+"/_deploy"))
+		is.True(strings.Contains(
+			w.must(t, "eve", "GET", "/api/notifications", "").body, "with POST /api/apps/"+app+"/_deploy",
+		))
 		c := read[deployed](t, w.must(t, "eve", "POST", one+"/_copy", "")) // copying it is no way around
 		is.True(strings.HasSuffix(c.Deployed.Warnings[0], "The app that it is a copy of came from another tenant."))
 		is.Equal(w.do(t, "eve", "GET", "/api/apps/"+c.ID+"/view/api/_server/a", "").status, 404)
@@ -106,8 +131,9 @@ func TestImportsRunNothing(t *testing.T) {
 	})
 }
 
-// TestManifestWaitsForDeploy: what a deployed app may call is what its last deploy says, whatever is
-// written or imported since, and an open page goes on; a manifest that cannot be read is refused.
+// TestManifestWaitsForDeploy: what a deployed app may call is what its last deploy says, whatever
+// is written or imported since, and an open page goes on; a manifest that cannot be read is
+// refused.
 func TestManifestWaitsForDeploy(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -122,22 +148,34 @@ func TestManifestWaitsForDeploy(t *testing.T) {
 			t.Helper()
 			is.Equal(w.do(t, "", "GET", base+"api/colors", "").status, colors)
 			is.Equal(w.do(t, "", "GET", base+"api/users", "").status, users)
-			is.Equal(strings.Contains(w.must(t, "dana", "GET", one+"/data-access", "").body, `"path":"users"`), users == 200)
+			is.Equal(
+				strings.Contains(w.must(t, "dana", "GET", one+"/data-access", "").body, `"path":"users"`),
+				users == 200,
+			)
 		}
 		holds(200, 403)
 		archive := w.must(t, "admin", "POST", one+"/_export", "").body
 		put(t, w, app, map[string]string{"informer.yaml": "access: [users]\nroles: [boss]\n"})
 		holds(200, 403)
 		is.True(strings.Contains(w.must(t, "dana", "GET", one+"/roles", "").body, `"id":"clerk"`))
-		is.Equal(w.must(t, "dana", "POST", one+"/view/api/_server/call", `{"method": "GET", "path": "colors"}`).body, "200")
-		is.Equal(w.do(t, "dana", "POST", one+"/view/api/_server/call", `{"method": "GET", "path": "users"}`).status, 500)
+		is.Equal(
+			w.must(t, "dana", "POST", one+"/view/api/_server/call", `{"method": "GET", "path": "colors"}`).body,
+			"200",
+		)
+		is.Equal(
+			w.do(t, "dana", "POST", one+"/view/api/_server/call", `{"method": "GET", "path": "users"}`).status,
+			500,
+		)
 
 		bad := "access: [colors]\nrolls: 1\n"
 		a := w.do(t, "dana", "PUT", one+"/contents/informer.yaml", bad, "Content-Type: text/plain")
 		is.Equal(a.status, 400)
 		is.True(strings.Contains(a.body, "informer.yaml:2:1: rolls"))
 		for user, status := range map[string]int{"mia": 403, "nora": 404, "eve": 404} {
-			is.Equal(w.do(t, user, "PUT", one+"/contents/informer.yaml", bad, "Content-Type: text/plain").status, status)
+			is.Equal(
+				w.do(t, user, "PUT", one+"/contents/informer.yaml", bad, "Content-Type: text/plain").status,
+				status,
+			)
 		}
 		draft := read[struct{ ID string }](t, w.must(t, "dana", "POST", one+"/_edit", "")).ID
 		w.must(t, "dana", "PUT", "/api/apps/"+draft+"/contents/informer.yaml", bad, "Content-Type: text/plain")
@@ -149,7 +187,13 @@ func TestManifestWaitsForDeploy(t *testing.T) {
 		holds(403, 200)
 
 		brought := w.must(t, "admin", "POST", "/api/_import-bundle?updateRule=overwrite", archive)
-		is.Equal(strings.Count(brought.body, "the manifest, handlers, agents and migrations that came along count once somebody deploys the app"), 1)
+		is.Equal(
+			strings.Count(
+				brought.body,
+				"the manifest, handlers, agents and migrations that came along count once somebody deploys the app",
+			),
+			1,
+		)
 		holds(403, 200)
 		w.must(t, "dana", "POST", one+"/_deploy", "")
 		base = opened(t, w, "dana", app)
@@ -157,8 +201,8 @@ func TestManifestWaitsForDeploy(t *testing.T) {
 	})
 }
 
-// TestWhatAppsRunGoesWithThem: the SQL database of a draft goes when it is published or discarded, that of an app and its handlers when it is
-// purged.
+// TestWhatAppsRunGoesWithThem: the SQL database of a draft goes when it is published or discarded,
+// that of an app and its handlers when it is purged.
 func TestWhatAppsRunGoesWithThem(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, folder := is.New(t), t.TempDir()
@@ -184,7 +228,9 @@ func TestWhatAppsRunGoesWithThem(t *testing.T) {
 			f, r, h := left()
 			is.Equal(fmt.Sprint(f, r, h), fmt.Sprint(files, files, handlers))
 		}
-		app := shop(t, w, map[string]string{"server/a.js": "export const GET = ({ query }) => query('SELECT * FROM t')"})
+		app := shop(t, w, map[string]string{
+			"server/a.js": "export const GET = ({ query }) => query('SELECT * FROM t')",
+		})
 		one := "/api/apps/" + app
 		limit := read[struct{ Bytes, Limit int }](t, w.must(t, "dana", "GET", one+"/stats/tables", ""))
 		is.Equal(limit.Limit, 256<<20) // before there is a database
@@ -210,7 +256,8 @@ func TestWhatAppsRunGoesWithThem(t *testing.T) {
 	})
 }
 
-// withPostgresWorkspaces keeps the SQL databases of apps where the service's is PostgreSQL in another database of the same server.
+// withPostgresWorkspaces keeps the SQL databases of apps where the service's is PostgreSQL in
+// another database of the same server.
 func withPostgresWorkspaces(t *testing.T) func(*tenantcontent.Config) {
 	return func(c *tenantcontent.Config) {
 		if c.DB.Dialect().Name() != dialect.PG {
@@ -267,7 +314,10 @@ func TestWebhookFunctions(t *testing.T) {
 		w.must(t, "dana", "PUT", h.path("/environment/KEY"), `{"value": "key"}`)
 		const body = `{"id": "o1", "document": "PHA+SGk="}`
 		is.Equal(h.call(t, "POST", "all", body, "X-Signature: 00").status, 401)
-		a := h.call(t, "POST", "all", body, "X-Signature: sha256=9df88cd5763e522e822a15aa95656370a22914d117b84587a0479c12a5910a39")
+		a := h.call(
+			t, "POST", "all", body,
+			"X-Signature: sha256=9df88cd5763e522e822a15aa95656370a22914d117b84587a0479c12a5910a39",
+		)
 		is.Equal(a.status, 200)
 		is.Equal(a.body, `{"order":{"id":"o1","total":2.5,"paid_at":"2026-11-20T20:31:00.000Z"},"twice":"conflict","forbidden":"forbidden","color":200,"fields":["amount"],"rows":[{"amount":7}],`+
 			`"count":1,"event":"order.paid","note":["id"],"mails":1,"html":"<p><strong>o1</strong></p>\n","text":"Hi\n","plain":"<p>Hi","user":"dana","roles":[]}`)
@@ -280,12 +330,15 @@ func TestWebhookFunctions(t *testing.T) {
 	})
 }
 
-// TestDocumentedHandlers: the examples of files in docs/handlers.md can be deployed, and the first one does what is written there.
+// TestDocumentedHandlers: the examples of files in docs/handlers.md can be deployed, and the first
+// one does what is written there.
 func TestDocumentedHandlers(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	text, err := os.ReadFile("../docs/handlers.md")
 	is.NoErr(err)
-	files := map[string]string{"migrations/1.sql": "CREATE TABLE orders (id text PRIMARY KEY, total real); CREATE TABLE calls (body text); INSERT INTO orders VALUES ('5', 2)"}
+	files := map[string]string{
+		"migrations/1.sql": "CREATE TABLE orders (id text PRIMARY KEY, total real); CREATE TABLE calls (body text); INSERT INTO orders VALUES ('5', 2)",
+	}
 	for i, block := range regexp.MustCompile("(?s)```js\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		script := block[1]
 		if path := regexp.MustCompile(`^// (server/\S+)`).FindStringSubmatch(script); path != nil {

@@ -20,12 +20,23 @@ func (a appExportRoutes) routes() []rest.Route {
 		return nil
 	}
 	return []rest.Route{
-		{Method: post, Pattern: "/api/apps/:id/_export", Name: "exportApp", Grants: programs, Heavy: rest.Brief, Permission: actor.Superuser, AnyType: true, Options: rest.NoOptions{}, Summary: "The archive of an app", Handle: a.exportApp},
+		{
+			Method:     post,
+			Pattern:    "/api/apps/:id/_export",
+			Name:       "exportApp",
+			Grants:     programs,
+			Heavy:      rest.Brief,
+			Permission: actor.Superuser,
+			AnyType:    true,
+			Options:    rest.NoOptions{},
+			Summary:    "The archive of an app",
+			Handle:     a.exportApp,
+		},
 	}
 }
 
-// exportApp serves POST /api/apps/{id}/_export: 200 and the archive of the app with what it needs, as POST /api/_bundle makes it,
-// streamed; 404; 400 for a draft; 403.
+// exportApp serves POST /api/apps/{id}/_export: 200 and the archive of the app with what it needs,
+// as POST /api/_bundle makes it, streamed; 404; 400 for a draft; 403.
 func (a appExportRoutes) exportApp(r *rest.Request) (rest.Reply, error) {
 	ref, err := a.Apps.Ref(r.Context(), r.Param("id"))
 	if err != nil {
@@ -34,6 +45,9 @@ func (a appExportRoutes) exportApp(r *rest.Request) (rest.Reply, error) {
 	if ref.Draft {
 		return rest.Reply{}, errs.New(errs.Invalid, "This is the draft of an app: export the app itself.")
 	}
-	e, err := a.Bundles.ExportManifest(r.Context(), bundles.Manifest{Name: ref.Name, Entries: []bundles.Entry{{Type: string(apps.Kind), EntityID: ref.ID}}})
+	e, err := a.Bundles.ExportManifest(r.Context(), bundles.Manifest{
+		Name:    ref.Name,
+		Entries: []bundles.Entry{{Type: string(apps.Kind), EntityID: ref.ID}},
+	})
 	return streamedArchive(r, e, err)
 }

@@ -53,7 +53,10 @@ func (a *api) issuedUnder(ctx context.Context, claims view.Claims, v apps.Viewed
 		return err
 	}
 	if claims.App != v.ID || claims.Tenant != v.Tenant || claims.Under != now {
-		return a.ended(errs.New(errs.Unauthenticated, "The app has changed since it was opened: open it again."), v.ID, claims)
+		return a.ended(
+			errs.New(errs.Unauthenticated, "The app has changed since it was opened: open it again."), v.ID,
+			claims,
+		)
 	}
 	return nil
 }

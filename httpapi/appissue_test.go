@@ -29,14 +29,24 @@ func TestTokenIsNotWidened(t *testing.T) {
 		app := shop(t, w, map[string]string{"informer.yaml": "access: []\nroles: [clerk]\n"})
 		stolen := opened(t, w, "admin", app)
 		is.Equal(w.do(t, "", "GET", stolen+"index.html", "").status, 200)
-		put(t, w, app, map[string]string{"informer.yaml": "access: ['PUT assistants/**', 'GET colors']\n", "server/x.js": callJS})
+		put(t, w, app, map[string]string{
+			"informer.yaml": "access: ['PUT assistants/**', 'GET colors']\n",
+			"server/x.js":   callJS,
+		})
 		w.must(t, "dana", "POST", "/api/apps/"+app+"/_deploy", "")
 		for _, c := range []struct{ method, path string }{
-			{"POST", "api/_server/x"}, {"POST", "api/_server/none"}, {"GET", "api/colors"}, {"GET", "api/tokens"}, {"GET", "index.html"}, {"GET", "none"},
+			{"POST", "api/_server/x"}, {"POST", "api/_server/none"}, {"GET", "api/colors"},
+			{"GET", "api/tokens"}, {"GET", "index.html"}, {"GET", "none"},
 		} {
-			a := w.do(t, "", c.method, stolen+c.path, `{"method": "PUT", "path": "colors/red", "body": {"color": "#ff0000"}}`, "Origin: null")
+			a := w.do(
+				t, "", c.method, stolen+c.path,
+				`{"method": "PUT", "path": "colors/red", "body": {"color": "#ff0000"}}`, "Origin: null",
+			)
 			is.Equal(a.status, http.StatusUnauthorized)
-			is.Equal(read[endedBody](t, a), endedBody{401, "The app has changed since it was opened: open it again.", baseURL + "/api/apps/" + app + "/view"})
+			is.Equal(read[endedBody](t, a), endedBody{
+				401, "The app has changed since it was opened: open it again.",
+				baseURL + "/api/apps/" + app + "/view",
+			})
 			is.Equal(a.header.Get("Access-Control-Allow-Origin"), "null") // the page can read it
 		}
 		again := opened(t, w, "admin", app)
@@ -52,9 +62,13 @@ func TestWhatEndsTokens(t *testing.T) {
 		is, w := is.New(t), newWorld(t, open)
 		manifest := "access: [colors, 'GET users/*']\nroles: [clerk, boss]\n"
 		app := shop(t, w, map[string]string{
-			"informer.yaml": manifest, "server/a.js": "import n from '../lib/n.js'\nexport const GET = () => n", "lib/n.js": "export default 1", "a.js": "1",
+			"informer.yaml": manifest, "server/a.js": "import n from '../lib/n.js'\nexport const GET = () => n",
+			"lib/n.js": "export default 1", "a.js": "1",
 		})
-		dataset, err := w.app.Content.Create(actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "dana", Superuser: true}), content.Entity{Kind: content.Dataset, Name: "Rows"})
+		dataset, err := w.app.Content.Create(
+			actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "dana", Superuser: true}),
+			content.Entity{Kind: content.Dataset, Name: "Rows"},
+		)
 		is.NoErr(err)
 		one := "/api/apps/" + app
 		w.must(t, "dana", "PUT", one+"/dependencies/old", `{"datasetId": "`+dataset.ID+`"}`)
@@ -77,17 +91,25 @@ func TestWhatEndsTokens(t *testing.T) {
 			{"a page", deploy(map[string]string{"index.html": "<head></head>2", "a.js": "2"}), false},
 			{"a page in a draft", commit("a.js", "3"), false},
 			{"a webhook", deploy(map[string]string{"webhooks/in.js": "export const POST = () => 1"}), false},
-			{"a role and texts", deploy(map[string]string{"informer.yaml": manifest + "entryPoint: index.html\n"}), false},
+			{
+				"a role and texts",
+				deploy(map[string]string{"informer.yaml": manifest + "entryPoint: index.html\n"}), false,
+			},
 			{"the name", func() { w.must(t, "dana", "PUT", one, `{"name": "Other"}`) }, false},
 			{"an import", deploy(map[string]string{"lib/n.js": "export default 2"}), true},
 			{"a handler", deploy(map[string]string{"server/a.js": "export const GET = () => 3"}), true},
 			{"a handler in a draft", commit("server/a.js", "export const GET = () => 4"), true},
 			{"a new handler", deploy(map[string]string{"server/b/[id].js": "export const GET = () => 3"}), true},
-			{"fewer handlers", func() { w.must(t, "dana", "DELETE", one+"/contents/server/a.js", ""); deploy(nil)() }, true},
+			{"fewer handlers", func() {
+				w.must(t, "dana", "DELETE", one+"/contents/server/a.js", "")
+				deploy(nil)()
+			}, true},
 			{"fewer calls", deploy(map[string]string{"informer.yaml": "access: [colors]\n"}), true},
 			{"more calls", deploy(map[string]string{"informer.yaml": "access: [colors, 'GET,PUT colors/*']\n"}), true},
 			{"more calls in a draft", commit("informer.yaml", "access: [colors, users]\n"), true},
-			{"a binding", func() { w.must(t, "dana", "PUT", one+"/dependencies/rows", `{"datasetId": "`+dataset.ID+`"}`) }, true},
+			{"a binding", func() {
+				w.must(t, "dana", "PUT", one+"/dependencies/rows", `{"datasetId": "`+dataset.ID+`"}`)
+			}, true},
 			{"no binding", func() { w.must(t, "dana", "DELETE", one+"/dependencies/rows", "") }, true},
 		} {
 			base := opened(t, w, "mia", app)
@@ -124,10 +146,18 @@ func TestTokenEndsAfterTwelveHours(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := shop(t, w, nil)
 	key := "Authorization: Bearer " + read[struct{ Key string }](t, w.must(t, "mia", "POST", "/api/tokens", "{}")).Key
-	share := "/api/apps/" + app + "/share?token=" + read[struct{ Key string }](t, w.must(t, "admin", "POST", "/api/apps/"+app+"/tokens", "{}")).Key
-	viewer, chosen := baseIn(t, w.must(t, "", "GET", "/api/apps/"+app+"/view", "", key)), baseIn(t, w.must(t, "", "GET", "/api/apps/"+app+"/view?role=clerk", "", key))
+	share := "/api/apps/" + app + "/share?token=" + read[struct{ Key string }](
+		t, w.must(t, "admin", "POST", "/api/apps/"+app+"/tokens", "{}"),
+	).Key
+	viewer, chosen := baseIn(
+		t, w.must(t, "", "GET", "/api/apps/"+app+"/view", "", key),
+	), baseIn(t, w.must(t, "", "GET", "/api/apps/"+app+"/view?role=clerk", "", key))
 	visitor := baseIn(t, w.must(t, "", "GET", share, ""))
-	all := map[string]string{viewer: baseURL + "/api/apps/" + app + "/view", chosen: baseURL + "/api/apps/" + app + "/view?role=clerk", visitor: ""}
+	all := map[string]string{
+		viewer:  baseURL + "/api/apps/" + app + "/view",
+		chosen:  baseURL + "/api/apps/" + app + "/view?role=clerk",
+		visitor: "",
+	}
 	used := func() {
 		for base := range all {
 			is.Equal(w.do(t, "", "GET", base+"api/colors", "").status, 200)
@@ -162,7 +192,10 @@ func TestTokenEndsWithoutUse(t *testing.T) {
 	w.pass(view.Idle)
 	for _, path := range []string{"index.html", "api/colors", "api/_server/x"} {
 		a := w.do(t, "", "GET", base+path, "")
-		is.Equal(read[endedBody](t, a), endedBody{401, "The view of the app was not used for an hour: open the app again.", baseURL + "/api/apps/" + app + "/view"})
+		is.Equal(read[endedBody](t, a), endedBody{
+			401, "The view of the app was not used for an hour: open the app again.",
+			baseURL + "/api/apps/" + app + "/view",
+		})
 	}
 }
 
@@ -180,7 +213,10 @@ func TestTokenAtOriginEndsWithoutUse(t *testing.T) {
 	w.pass(view.Idle)
 	for _, path := range []string{"/api/colors", "/a.js"} {
 		a := b.get(t, origin+path)
-		is.Equal(read[endedBody](t, a), endedBody{401, "The view of the app was not used for an hour: open the app again.", baseURL + "/api/apps/" + app + "/view"})
+		is.Equal(read[endedBody](t, a), endedBody{
+			401, "The view of the app was not used for an hour: open the app again.",
+			baseURL + "/api/apps/" + app + "/view",
+		})
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 // appMessageRoutes serves the messages that apps send.
 type appMessageRoutes struct{ *api }
 
-// routes returns the rows of what handlers of apps have emitted and sent, unless the host keeps apps itself.
+// routes returns the rows of what handlers of apps have emitted and sent, unless the host keeps
+// apps itself.
 func (a appMessageRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
@@ -22,10 +23,40 @@ func (a appMessageRoutes) routes() []rest.Route {
 	const sent, emitted = "/api/apps/:id/messages", "/api/apps/:id/events"
 	filtered := append(slices.Clone(searched), "state")
 	return []rest.Route{
-		{Method: get, Pattern: sent, Name: "listAppMessages", Grants: programs, Query: append(slices.Clone(filtered), "type"), Summary: "The notifications and e-mails that an app has sent", Handle: a.listAppMessages},
-		{Method: get, Pattern: sent + "/:messageId", Name: "getAppMessage", Grants: programs, Summary: "One notification or e-mail that an app has sent", Handle: a.getAppMessage},
-		{Method: get, Pattern: emitted, Name: "listAppEvents", Grants: programs, Query: filtered, Summary: "The events that an app has emitted", Handle: a.listAppEvents},
-		{Method: get, Pattern: emitted + "/:eventId", Name: "getAppEvent", Grants: programs, Summary: "One event that an app has emitted", Handle: a.getAppEvent},
+		{
+			Method:  get,
+			Pattern: sent,
+			Name:    "listAppMessages",
+			Grants:  programs,
+			Query:   append(slices.Clone(filtered), "type"),
+			Summary: "The notifications and e-mails that an app has sent",
+			Handle:  a.listAppMessages,
+		},
+		{
+			Method:  get,
+			Pattern: sent + "/:messageId",
+			Name:    "getAppMessage",
+			Grants:  programs,
+			Summary: "One notification or e-mail that an app has sent",
+			Handle:  a.getAppMessage,
+		},
+		{
+			Method:  get,
+			Pattern: emitted,
+			Name:    "listAppEvents",
+			Grants:  programs,
+			Query:   filtered,
+			Summary: "The events that an app has emitted",
+			Handle:  a.listAppEvents,
+		},
+		{
+			Method:  get,
+			Pattern: emitted + "/:eventId",
+			Name:    "getAppEvent",
+			Grants:  programs,
+			Summary: "One event that an app has emitted",
+			Handle:  a.getAppEvent,
+		},
 	}
 }
 
@@ -61,10 +92,14 @@ type messageBody struct {
 }
 
 func (a appMessageRoutes) message(m messages.Message) hal.Resource {
-	links := hal.Self(a.href("apps", m.App, "messages", m.ID)).With("inf:app-messages", a.href("apps", m.App, "messages")).With("inf:app", a.href("apps", m.App))
+	links := hal.Self(a.href(
+		"apps", m.App, "messages", m.ID,
+	)).With("inf:app-messages", a.href("apps", m.App, "messages")).With("inf:app", a.href("apps", m.App))
 	return hal.Resource{Links: links, Row: m, Value: messageBody{
-		Tenant: m.Tenant, ID: m.ID, AppID: m.App, Type: string(m.Type), Recipient: m.Recipient, UserID: m.UserID, Title: m.Title, Body: m.Body, HTML: m.HTML,
-		From: m.From, Path: m.Path, Data: m.Data, progressBody: newProgress(m.Progress), CreatedAt: hal.Time(m.CreatedAt), UpdatedAt: hal.Time(m.UpdatedAt),
+		Tenant: m.Tenant, ID: m.ID, AppID: m.App, Type: string(m.Type),
+		Recipient: m.Recipient, UserID: m.UserID, Title: m.Title, Body: m.Body, HTML: m.HTML,
+		From: m.From, Path: m.Path, Data: m.Data,
+		progressBody: newProgress(m.Progress), CreatedAt: hal.Time(m.CreatedAt), UpdatedAt: hal.Time(m.UpdatedAt),
 	}}
 }
 
@@ -82,9 +117,12 @@ type eventBody struct {
 }
 
 func (a appMessageRoutes) event(e messages.Event) hal.Resource {
-	links := hal.Self(a.href("apps", e.App, "events", e.ID)).With("inf:app-events", a.href("apps", e.App, "events")).With("inf:app", a.href("apps", e.App))
+	links := hal.Self(a.href(
+		"apps", e.App, "events", e.ID,
+	)).With("inf:app-events", a.href("apps", e.App, "events")).With("inf:app", a.href("apps", e.App))
 	return hal.Resource{Links: links, Row: e, Value: eventBody{
-		Tenant: e.Tenant, ID: e.ID, AppID: e.App, Name: e.Name, Payload: e.Payload, UserID: e.UserID, progressBody: newProgress(e.Progress),
+		Tenant: e.Tenant, ID: e.ID, AppID: e.App,
+		Name: e.Name, Payload: e.Payload, UserID: e.UserID, progressBody: newProgress(e.Progress),
 		CreatedAt: hal.Time(e.CreatedAt), UpdatedAt: hal.Time(e.UpdatedAt),
 	}}
 }
@@ -95,10 +133,11 @@ func messageFilter(r *rest.Request) (messages.Filter, error) {
 	return messages.Filter{State: messages.State(query.Get("state")), Type: messages.Type(query.Get("type"))}, err
 }
 
-// listAppMessages serves GET /api/apps/{id}/messages: 200 and a page of the notifications and e-mails that handlers of the app have sent, 100 unless
-// limit says otherwise, newest first unless sort says otherwise (createdAt). q finds titles and recipients; state and type select; 400 for others than
-// there are; 403 for those who may not change the app; 404. summary is how many of all its messages
-// are in each state, by type.
+// listAppMessages serves GET /api/apps/{id}/messages: 200 and a page of the notifications and
+// e-mails that handlers of the app have sent, 100 unless limit says otherwise, newest first unless
+// sort says otherwise (createdAt). q finds titles and recipients; state and type select; 400 for
+// others than there are; 403 for those who may not change the app; 404. summary is how many of all
+// its messages are in each state, by type.
 func (a appMessageRoutes) listAppMessages(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
@@ -112,7 +151,9 @@ func (a appMessageRoutes) listAppMessages(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:app-message", map[string]any{"summary": summaryBody(summary)}, a.message))
+	return rest.OK(rest.Collection(
+		a.BaseURL, r, q, page, "inf:app-message", map[string]any{"summary": summaryBody(summary)}, a.message,
+	))
 }
 
 // summaryBody returns a Summary with all types and states.

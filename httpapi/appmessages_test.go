@@ -8,7 +8,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestHandlersSendAndRead: a handler emits, notifies, sends e-mails and reads the datasets of its app, with the rights of who calls it.
+// TestHandlersSendAndRead: a handler emits, notifies, sends e-mails and reads the datasets of its
+// app, with the rights of who calls it.
 func TestHandlersSendAndRead(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	h := hook(t, w, "admin", map[string]string{
@@ -26,7 +27,9 @@ func TestHandlersSendAndRead(t *testing.T) {
 		}`,
 	})
 	dataset := func(data string) string {
-		return read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/datasets", `{"name": "D", "data": `+data+`}`)).ID
+		return read[struct{ ID string }](
+			t, w.must(t, "admin", "POST", "/api/datasets", `{"name": "D", "data": `+data+`}`),
+		).ID
 	}
 	orders := dataset(`{"fields": [{"name": "amount", "type": "numeric"}], "rows": [{"amount": 3}, {"amount": 7}, {"amount": 9}]}`)
 	gone := dataset(`{}`)
@@ -50,6 +53,8 @@ func TestHandlersSendAndRead(t *testing.T) {
 	w.must(t, "admin", "POST", h.path("/_purge"), "")
 	is.Equal(read[page](t, w.must(t, "mia", "GET", "/api/notifications", "")).Total, 0)
 	var left int
-	is.NoErr(w.db.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM tc_events) + (SELECT count(*) FROM tc_messages)").Scan(&left))
+	is.NoErr(w.db.QueryRowContext(
+		t.Context(), "SELECT (SELECT count(*) FROM tc_events) + (SELECT count(*) FROM tc_messages)",
+	).Scan(&left))
 	is.Equal(left, 0)
 }

@@ -20,10 +20,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
-// With Config.AppOrigin each app has an origin of its own, where its pages have a history, cookies and a storage. The service's session
-// never comes there. A page that is opened at the service goes to /.open of the app's origin, which puts a random verifier into a
-// cookie and goes back to the service with its challenge; the service answers with a code that is for this verifier, and /.open
-// changes the code into a cookie with a view token. All of that are redirects, none with something in its URL that serves anybody else.
+// With Config.AppOrigin each app has an origin of its own, where its pages have a history, cookies
+// and a storage. The service's session never comes there. A page that is opened at the service goes
+// to /.open of the app's origin, which puts a random verifier into a cookie and goes back to the
+// service with its challenge; the service answers with a code that is for this verifier, and /.open
+// changes the code into a cookie with a view token. All of that are redirects, none with something
+// in its URL that serves anybody else.
 
 // appOrigins are the origins of apps.
 type appOrigins struct {
@@ -44,12 +46,14 @@ func parseAppOrigin(text, service string) (*appOrigins, error) {
 	switch {
 	case !strings.Contains(text, placeholder):
 		return refuse("must have {app} where the name of an app comes")
-	case scheme != "https" && scheme != "http" || !strings.HasPrefix(host, placeholder+".") || strings.Count(text, placeholder) > 1:
+	case scheme != "https" && scheme != "http" || !strings.HasPrefix(host, placeholder+".") ||
+		strings.Count(text, placeholder) > 1:
 		return refuse("must be https://, {app} and a domain")
 	}
 	domain := strings.TrimPrefix(host, placeholder)
 	u, err := url.Parse(scheme + "://a" + domain)
-	if err != nil || u.Host != "a"+domain || u.Hostname() == "a" || net.ParseIP(u.Hostname()[1:]) != nil || strings.ToLower(domain) != domain ||
+	if err != nil || u.Host != "a"+domain || u.Hostname() == "a" || net.ParseIP(u.Hostname()[1:]) != nil ||
+		strings.ToLower(domain) != domain ||
 		strings.HasSuffix(u.Hostname(), ".") || strings.Contains(domain, "..") || strings.HasSuffix(u.Host, ":") {
 		return refuse("must be https://, {app} and a domain in lower case, without a path")
 	}
@@ -67,7 +71,8 @@ func parseAppOrigin(text, service string) (*appOrigins, error) {
 	}
 	name := strings.ToLower(base.Hostname())
 	if strings.HasSuffix(name, "."+parent) || name == parent && !local {
-		return refuse("must be at another domain than the base URL " + service + ", whose cookies the apps could change there")
+		return refuse("must be at another domain than the base URL " + service +
+			", whose cookies the apps could change there")
 	}
 	return &appOrigins{scheme, domain}, nil
 }
@@ -75,7 +80,8 @@ func parseAppOrigin(text, service string) (*appOrigins, error) {
 // appLabelSize is how many characters a label has: no more than DNS allows.
 const appLabelSize = 36 + 1 + 26
 
-// appLabel returns the name of an app in DNS: no other app of any tenant has it. Tenants may have apps with the same id.
+// appLabel returns the name of an app in DNS: no other app of any tenant has it. Tenants may have
+// apps with the same id.
 func appLabel(tenant, app string) string {
 	sum := sha256.Sum256([]byte(tenant))
 	return app + "-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
@@ -86,7 +92,8 @@ func (o *appOrigins) of(tenant, app string) string { return o.at(appLabel(tenant
 
 func (o *appOrigins) at(label string) string { return o.scheme + "://" + label + o.domain }
 
-// find reports whether a Host header is that of an app, or of none at the domain of apps, and returns its label and the app's id.
+// find reports whether a Host header is that of an app, or of none at the domain of apps, and
+// returns its label and the app's id.
 // Errors: errs.NotFound for no app's.
 func (o *appOrigins) find(host string) (label, app string, found bool, err error) {
 	if o == nil {
@@ -121,10 +128,12 @@ func originOf(ctx context.Context) *atOrigin {
 	return o
 }
 
-// openPath is where viewers enter the origin of an app. No file of an app has a name that begins with a dot.
+// openPath is where viewers enter the origin of an app. No file of an app has a name that begins
+// with a dot.
 const openPath = "/.open"
 
-// serveApp serves a request at the origin of an app: its files and, below /api/, the calls that its manifest allows.
+// serveApp serves a request at the origin of an app: its files and, below /api/, the calls that its
+// manifest allows.
 func (a *api) serveApp(w *rest.Response, r *http.Request, label, app string) error {
 	origin := a.origins.at(label)
 	for name, value := range view.Headers("application/json", view.Policy(origin+"/", a.origin), true) {
@@ -138,7 +147,8 @@ func (a *api) serveApp(w *rest.Response, r *http.Request, label, app string) err
 	}
 	visits := r.Header.Get("Sec-Fetch-Mode") == "navigate"
 	switch site := r.Header.Get("Sec-Fetch-Site"); {
-	case !visits && (site == "same-site" || site == "cross-site") && !strings.HasPrefix(r.URL.Path, "/api/_server"): // where callServer decides
+	case !visits && (site == "same-site" || site == "cross-site") && !strings.HasPrefix(r.URL.Path, "/api/_server"):
+		// where callServer decides
 		return errs.New(errs.Forbidden, "This request came from a page of another origin.")
 	case r.Header.Get("Service-Worker") != "": // it would see the codes
 		return errs.New(errs.Forbidden, "An app cannot have a service worker.")
@@ -206,8 +216,8 @@ func (a *api) mayGoOn(r *http.Request, claims view.Claims) error {
 	return a.issuedUnder(ctx, claims, v)
 }
 
-// originCookie returns the name of a cookie of the service at the origin of an app. With the prefix, browsers take it from this origin
-// alone, and not from a neighbour.
+// originCookie returns the name of a cookie of the service at the origin of an app. With the
+// prefix, browsers take it from this origin alone, and not from a neighbour.
 func (a *api) originCookie(name string) string {
 	if a.origins.scheme == "https" {
 		return "__Host-" + name
@@ -222,8 +232,9 @@ func (a *api) setOriginCookie(w http.ResponseWriter, name, value string, maxAge 
 	})
 }
 
-// openApp serves GET /.open at the origin of an app: 303 to the service for a code, and with one to the page that was asked for.
-// 401 for a code that is not for this browser, that was used or that has expired.
+// openApp serves GET /.open at the origin of an app: 303 to the service for a code, and with one to
+// the page that was asked for. 401 for a code that is not for this browser, that was used or that
+// has expired.
 func (a *api) openApp(w *rest.Response, r *http.Request, label, app string) error {
 	query, err := rest.ParseQuery(r)
 	if err != nil {
@@ -251,7 +262,8 @@ func (a *api) openApp(w *rest.Response, r *http.Request, label, app string) erro
 	return seeOther(a.origins.at(label)+pathOf(query.Get("path"))).Write(w, r)
 }
 
-// begin sends a browser from the origin of an app to the service, with the challenge of a verifier that the browser gets.
+// begin sends a browser from the origin of an app to the service, with the challenge of a verifier
+// that the browser gets.
 func (a *api) begin(w *rest.Response, r *http.Request, label, app, path, role string) error {
 	verifier := ""
 	if c, err := r.Cookie(a.originCookie("open")); err == nil && view.ValidChallenge(c.Value) { // that of another tab
@@ -269,8 +281,8 @@ func (a *api) begin(w *rest.Response, r *http.Request, label, app, path, role st
 	return seeOther(a.href("apps", app, "view")+"?"+query.Encode()).Write(w, r)
 }
 
-// openAtOrigin replies to a browser that opens an app at the service: it sends it to the origin of the app, with a code if it comes
-// from there with a challenge.
+// openAtOrigin replies to a browser that opens an app at the service: it sends it to the origin of
+// the app, with a code if it comes from there with a challenge.
 func (a *api) openAtOrigin(r *rest.Request, v apps.Viewed, query url.Values) (rest.Reply, error) {
 	challenge, path := query.Get("challenge"), pathOf(query.Get("path"))
 	if print := query.Get("print"); print != "" {
@@ -304,13 +316,15 @@ func seeOther(to string) rest.Reply {
 // pathOf returns a path of an app with its query, as it stands in a URL, and / for what is none.
 func pathOf(text string) string {
 	u, err := url.Parse(text)
-	if err != nil || len(text) > 2048 || !strings.HasPrefix(text, "/") || u.Host != "" || u.Scheme != "" || u.Path == openPath {
+	if err != nil || len(text) > 2048 || !strings.HasPrefix(text, "/") || u.Host != "" || u.Scheme != "" ||
+		u.Path == openPath {
 		return "/"
 	}
 	return u.RequestURI()
 }
 
-// fromOwnOrigin reports whether a request that may change something comes from a page of an app's own origin, or from no page.
+// fromOwnOrigin reports whether a request that may change something comes from a page of an app's
+// own origin, or from no page.
 func fromOwnOrigin(r *http.Request, origin string) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"
@@ -319,7 +333,8 @@ func fromOwnOrigin(r *http.Request, origin string) bool {
 	return from == "" || from == origin
 }
 
-// viewerAtOrigin returns the viewer of an app at its own origin, who can only read, but for routes of the app's server.
+// viewerAtOrigin returns the viewer of an app at its own origin, who can only read, but for routes
+// of the app's server.
 func (a *api) viewerAtOrigin(r *rest.Request, o *atOrigin) (actor.Actor, error) {
 	who, err := a.viewerOf(r, o.claims)
 	if err != nil {

@@ -88,8 +88,8 @@ func (b *browser) open(t *testing.T, address string) (at string, a answer) {
 
 func withAppOrigin(c *tenantcontent.Config) { c.AppOrigin = "https://{app}.apps.example.net" }
 
-// TestAppOrigin: an app that is opened at the service has an origin of its own, with its files and the calls that its manifest allows,
-// and nothing else of the service.
+// TestAppOrigin: an app that is opened at the service has an origin of its own, with its files and
+// the calls that its manifest allows, and nothing else of the service.
 func TestAppOrigin(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open, withAppOrigin)
@@ -104,7 +104,8 @@ func TestAppOrigin(t *testing.T) {
 		c := contextOf(t, a)
 		is.Equal([]string{c.Base, c.API, c.User.Username}, []string{origin + "/", origin + "/api/", "mia"})
 		csp := a.header.Get("Content-Security-Policy")
-		is.True(strings.Contains(csp, " allow-same-origin;") && strings.Contains(csp, "default-src "+origin+"/ ") && strings.Contains(csp, "frame-ancestors "+baseURL+";"))
+		is.True(strings.Contains(csp, " allow-same-origin;") && strings.Contains(csp, "default-src "+origin+"/ ") &&
+			strings.Contains(csp, "frame-ancestors "+baseURL+";"))
 		is.True(!strings.Contains(csp, "allow-top-navigation"))
 		is.Equal(a.header.Get("Access-Control-Allow-Origin"), "")
 		is.Equal(a.header.Get("Cross-Origin-Resource-Policy"), "same-origin")
@@ -122,7 +123,12 @@ func TestAppOrigin(t *testing.T) {
 		is.Equal(b.get(t, origin+"/a.js", "If-None-Match: "+js.header.Get("Etag")).status, 304)
 		is.Equal(b.get(t, origin+"/a.js", "Range: bytes=0-5").body, "export")
 		is.Equal(b.get(t, origin+"/nothing.js").status, 404)
-		for path, base := range map[string]string{"/": "/", "/orders/5?x=1": "/", "/index.html": "/", "/sub/page.html": "/sub/"} {
+		for path, base := range map[string]string{
+			"/":              "/",
+			"/orders/5?x=1":  "/",
+			"/index.html":    "/",
+			"/sub/page.html": "/sub/",
+		} {
 			at, a := b.open(t, origin+path)
 			is.Equal(at, origin+path) // no redirect any more
 			is.True(strings.Contains(a.body, `<base href="`+origin+base+`">`))
@@ -130,8 +136,10 @@ func TestAppOrigin(t *testing.T) {
 		w.must(t, "dana", "PUT", "/api/colors/red", `{"color": "#ff0000"}`)
 		is.Equal(read[page](t, b.get(t, origin+"/api/colors?limit=1")).Total, 1)
 		for path, status := range map[string]int{
-			"/api/users": 403, "/api/session": 403, "/api/tokens": 403, "/api": 404, "/api/../api/session": 403, "/healthz": 404,
-			"/informer.yaml": 404, "/server/a.js": 404, "/.env": 404, "/sub/.git/config": 404, "/%00": 400, "/%zz": 400, "/~x/a.js": 200,
+			"/api/users": 403, "/api/session": 403, "/api/tokens": 403,
+			"/api": 404, "/api/../api/session": 403, "/healthz": 404,
+			"/informer.yaml": 404, "/server/a.js": 404, "/.env": 404,
+			"/sub/.git/config": 404, "/%00": 400, "/%zz": 400, "/~x/a.js": 200,
 		} {
 			u, err := url.Parse(origin)
 			is.NoErr(err)
@@ -148,7 +156,9 @@ func TestAppOrigin(t *testing.T) {
 			}
 		}
 		for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
-			r := b.w.request(t, "", method, origin+"/api/colors", "", "Cookie: __Host-view="+b.cookies[host]["__Host-view"])
+			r := b.w.request(
+				t, "", method, origin+"/api/colors", "", "Cookie: __Host-view="+b.cookies[host]["__Host-view"],
+			)
 			is.Equal(w.send(r).status, 405)
 		}
 
@@ -161,12 +171,16 @@ func TestAppOrigin(t *testing.T) {
 		at, a = newBrowser(t, w, "mia").open(t, baseURL+"/api/apps/"+app+"/view?print=landscape")
 		is.Equal(at, origin+"/?print=landscape")
 		is.True(strings.Contains(a.body, "@page{size:landscape}"))
-		is.Equal(newBrowser(t, w, "mia").get(t, baseURL+"/api/apps/"+app+"/view?role=approver", navigation...).status, 403)
+		is.Equal(
+			newBrowser(t, w, "mia").get(t, baseURL+"/api/apps/"+app+"/view?role=approver", navigation...).status,
+			403,
+		)
 		is.True(!strings.Contains(w.log.String(), "code=") && !strings.Contains(w.log.String(), "challenge"))
 	})
 }
 
-// TestAppOriginRefuses: a code is for one browser, once and for seconds; a cookie for one app, as long as its viewer may run it.
+// TestAppOriginRefuses: a code is for one browser, once and for seconds; a cookie for one app, as
+// long as its viewer may run it.
 func TestAppOriginRefuses(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open, withAppOrigin)
@@ -211,7 +225,8 @@ func TestAppOriginRefuses(t *testing.T) {
 		is.Equal(b.get(t, origin+"/a.js").status, 200)
 
 		for _, from := range [][]string{
-			{"Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: no-cors"}, {"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: cors"},
+			{"Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: no-cors"},
+			{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: cors"},
 			{"Sec-Fetch-Site: same-origin", "Service-Worker: script"},
 		} {
 			is.Equal(b.get(t, origin+"/a.js", from...).status, 403)
@@ -220,7 +235,8 @@ func TestAppOriginRefuses(t *testing.T) {
 
 		label := strings.TrimPrefix(host[:strings.Index(host, ".")], app)
 		for _, none := range []string{
-			"x.apps.example.net", ".apps.example.net", "a." + host, host + ".", host + ":444", strings.ToUpper(app) + ".apps.example.net",
+			"x.apps.example.net", ".apps.example.net", "a." + host,
+			host + ".", host + ":444", strings.ToUpper(app) + ".apps.example.net",
 			app + ".apps.example.net", "00000000-0000-0000-0000-00000000000g" + label + ".apps.example.net",
 		} {
 			r := httptest.NewRequest("GET", "/api/session", nil)
@@ -230,7 +246,8 @@ func TestAppOriginRefuses(t *testing.T) {
 				t.Errorf("%s: %d", none, got)
 			}
 		}
-		wrong := strings.Replace(origin, label, "-aaaaaaaaaaaaaaaaaaaaaaaaaa", 1) // of a tenant that is not the viewer's
+		// of a tenant that is not the viewer's
+		wrong := strings.Replace(origin, label, "-aaaaaaaaaaaaaaaaaaaaaaaaaa", 1)
 		w2 := newBrowser(t, w, "mia")
 		landed, a := w2.open(t, wrong+"/x")
 		is.Equal(a.status, 401)
@@ -240,7 +257,10 @@ func TestAppOriginRefuses(t *testing.T) {
 		for _, bad := range []string{"", "x", strings.Repeat("A", 44)} {
 			is.Equal(newBrowser(t, w, "mia").get(t, view+"?challenge="+bad).status, 400)
 		}
-		for _, path := range []string{"https://evil.example/", "//evil.example", "evil", `\\evil.example`, "/.open?x", "", "/%zz", strings.Repeat("/x", 2000)} {
+		for _, path := range []string{
+			"https://evil.example/", "//evil.example", "evil", `\\evil.example`, "/.open?x", "", "/%zz",
+			strings.Repeat("/x", 2000),
+		} {
 			landed, _ := newBrowser(t, w, "mia").open(t, view+"?path="+url.QueryEscape(path))
 			if landed != origin+"/" {
 				t.Errorf("%.30q led to %s", path, landed)
@@ -280,7 +300,10 @@ func TestAppOriginConfig(t *testing.T) {
 		{"ftp://{app}.apps.example.com", "https://content.example.com", "must be https://"},
 		{"https://x{app}.apps.example.com", "https://content.example.com", "must be https://"},
 		{"https://{app}.{app}.example.com", "https://content.example.com", "must be https://"},
-		{"http://{app}.apps.example.com", "https://content.example.com", "must be https://: only names below localhost"},
+		{
+			"http://{app}.apps.example.com", "https://content.example.com",
+			"must be https://: only names below localhost",
+		},
 		{"https://{app}.apps.example.com/", "https://content.example.com", "without a path"},
 		{"https://{app}.apps.example.com?x", "https://content.example.com", "without a path"},
 		{"https://{app}.APPS.example.com", "https://content.example.com", "in lower case"},
@@ -292,10 +315,16 @@ func TestAppOriginConfig(t *testing.T) {
 		{"https://{app}.example.com", "https://example.com/content", "another domain than the base URL"},
 		{"https://{app}.com", "https://content.example.com", "another domain than the base URL"},
 	} {
-		_, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), BaseURL: c.base, AppOrigin: c.origin})
+		_, err := tenantcontent.Open(tenantcontent.Config{
+			DB:        db,
+			SecretKey: tenantcontent.NewSecretKey(),
+			BaseURL:   c.base,
+			AppOrigin: c.origin,
+		})
 		switch {
 		case c.says == "" && err == nil:
-		case c.says == "" || err == nil || errs.CodeOf(err) != errs.Invalid || !strings.Contains(errs.MessageOf(err), c.says):
+		case c.says == "" || err == nil || errs.CodeOf(err) != errs.Invalid ||
+			!strings.Contains(errs.MessageOf(err), c.says):
 			t.Errorf("%s with %s: %v", c.origin, c.base, err)
 		}
 	}

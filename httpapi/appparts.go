@@ -23,22 +23,116 @@ func (a appPartRoutes) routes() []rest.Route {
 	const one = "/api/apps/:id"
 	n := drafted{a.api, "apps", string(apps.Kind), "contents", a.Apps}
 	return []rest.Route{
-		{Method: get, Pattern: one + "/environment", Name: "getAppEnvironment", Grants: programs, Summary: "The names of an app's variables", Handle: n.getAppEnvironment},
-		{Method: put, Pattern: one + "/environment/:key", Name: "putAppVariable", Grants: programs, Row: "app", Writes: rest.InTx, Summary: "Set a variable of an app", Handle: a.putAppVariable},
-		{Method: del, Pattern: one + "/environment/:key", Name: "deleteAppVariable", Grants: programs, Row: "app", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a variable of an app", Handle: a.deleteAppVariable},
-		{Method: get, Pattern: one + "/dependencies", Name: "listAppDependencies", Grants: programs, Query: none, Summary: "The datasets that an app uses", Handle: a.listAppDependencies},
-		{Method: get, Pattern: one + "/dependencies/:name", Name: "getAppDependency", Grants: programs, Summary: "What an alias of an app is bound to", Handle: a.getAppDependency},
-		{Method: put, Pattern: one + "/dependencies/:name", Name: "putAppDependency", Grants: programs, Row: "app-dependency", Writes: rest.InTx, Summary: "Bind an alias of an app to a dataset", Handle: a.putAppDependency},
-		{Method: del, Pattern: one + "/dependencies/:name", Name: "deleteAppDependency", Grants: programs, Row: "app-dependency", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Unbind an alias of an app", Handle: a.deleteAppDependency},
-		{Method: get, Pattern: one + "/tags", Name: "listAppTags", Grants: programs, Query: none, Summary: "The tags of an app", Handle: a.listAppTags},
-		{Method: get, Pattern: one + "/tags/:tagId", Name: "getAppTag", Grants: programs, Summary: "One tag of an app", Handle: a.getAppTag},
-		{Method: put, Pattern: one + "/tags/:tagId", Name: "putAppTag", Grants: programs, Row: "app-tag", Writes: rest.InTx, Summary: "Tag an app", Handle: a.putAppTag},
-		{Method: del, Pattern: one + "/tags/:tagId", Name: "deleteAppTag", Grants: programs, Row: "app-tag", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Take a tag off an app", Handle: a.deleteAppTag},
+		{
+			Method:  get,
+			Pattern: one + "/environment",
+			Name:    "getAppEnvironment",
+			Grants:  programs,
+			Summary: "The names of an app's variables",
+			Handle:  n.getAppEnvironment,
+		},
+		{
+			Method:  put,
+			Pattern: one + "/environment/:key",
+			Name:    "putAppVariable",
+			Grants:  programs,
+			Row:     "app",
+			Writes:  rest.InTx,
+			Summary: "Set a variable of an app",
+			Handle:  a.putAppVariable,
+		},
+		{
+			Method:  del,
+			Pattern: one + "/environment/:key",
+			Name:    "deleteAppVariable",
+			Grants:  programs,
+			Row:     "app",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Remove a variable of an app",
+			Handle:  a.deleteAppVariable,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/dependencies",
+			Name:    "listAppDependencies",
+			Grants:  programs,
+			Query:   none,
+			Summary: "The datasets that an app uses",
+			Handle:  a.listAppDependencies,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/dependencies/:name",
+			Name:    "getAppDependency",
+			Grants:  programs,
+			Summary: "What an alias of an app is bound to",
+			Handle:  a.getAppDependency,
+		},
+		{
+			Method:  put,
+			Pattern: one + "/dependencies/:name",
+			Name:    "putAppDependency",
+			Grants:  programs,
+			Row:     "app-dependency",
+			Writes:  rest.InTx,
+			Summary: "Bind an alias of an app to a dataset",
+			Handle:  a.putAppDependency,
+		},
+		{
+			Method:  del,
+			Pattern: one + "/dependencies/:name",
+			Name:    "deleteAppDependency",
+			Grants:  programs,
+			Row:     "app-dependency",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Unbind an alias of an app",
+			Handle:  a.deleteAppDependency,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/tags",
+			Name:    "listAppTags",
+			Grants:  programs,
+			Query:   none,
+			Summary: "The tags of an app",
+			Handle:  a.listAppTags,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/tags/:tagId",
+			Name:    "getAppTag",
+			Grants:  programs,
+			Summary: "One tag of an app",
+			Handle:  a.getAppTag,
+		},
+		{
+			Method:  put,
+			Pattern: one + "/tags/:tagId",
+			Name:    "putAppTag",
+			Grants:  programs,
+			Row:     "app-tag",
+			Writes:  rest.InTx,
+			Summary: "Tag an app",
+			Handle:  a.putAppTag,
+		},
+		{
+			Method:  del,
+			Pattern: one + "/tags/:tagId",
+			Name:    "deleteAppTag",
+			Grants:  programs,
+			Row:     "app-tag",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Take a tag off an app",
+			Handle:  a.deleteAppTag,
+		},
 	}
 }
 
-// getAppEnvironment serves GET /api/apps/{id}/environment: 200 and {env: {name: mask}}, with null in
-// place of the mask for a variable that the manifest declares and that has no value; 404; 403.
+// getAppEnvironment serves GET /api/apps/{id}/environment: 200 and {env: {name: mask}}, with null
+// in place of the mask for a variable that the manifest declares and that has no value; 404; 403.
 func (n drafted) getAppEnvironment(r *rest.Request) (rest.Reply, error) {
 	all, err := n.Apps.Environment(r.Context(), r.Param("id"))
 	if err != nil {
@@ -55,7 +149,8 @@ func (n drafted) getAppEnvironment(r *rest.Request) (rest.Reply, error) {
 	return n.secretNames(r, "environment", "env", "inf:app-environment-var", names, unset)
 }
 
-// putAppVariable serves PUT /api/apps/{id}/environment/{key} {value}: 200 and the app; 400 for a bad name or value; 404; 403.
+// putAppVariable serves PUT /api/apps/{id}/environment/{key} {value}: 200 and the app; 400 for a
+// bad name or value; 404; 403.
 func (a appPartRoutes) putAppVariable(r *rest.Request) (rest.Reply, error) {
 	value, err := secretValueOf(r)
 	if err != nil {
@@ -81,8 +176,15 @@ type dependencyBody struct {
 }
 
 func (a appPartRoutes) dependency(app string, d apps.Dataset) hal.Resource {
-	links := hal.Self(a.href("apps", app, "dependencies", d.Alias)).With("inf:app", a.href("apps", app)).With("inf:dataset", a.href("datasets", d.DatasetID))
-	return hal.Resource{Links: links, Row: d, Beside: struct{}{}, Value: dependencyBody{d.Alias, "dataset", d.DatasetID, d.Label}}
+	links := hal.Self(a.href(
+		"apps", app, "dependencies", d.Alias,
+	)).With("inf:app", a.href("apps", app)).With("inf:dataset", a.href("datasets", d.DatasetID))
+	return hal.Resource{
+		Links:  links,
+		Row:    d,
+		Beside: struct{}{},
+		Value:  dependencyBody{d.Alias, "dataset", d.DatasetID, d.Label},
+	}
 }
 
 func (a appPartRoutes) dependencies(app string, all []apps.Dataset) hal.Resource {
@@ -94,7 +196,8 @@ func (a appPartRoutes) dependencies(app string, all []apps.Dataset) hal.Resource
 	return hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-dependency", rows, nil)
 }
 
-// listAppDependencies serves GET /api/apps/{id}/dependencies: 200 and the datasets that the app's aliases are bound to; 404.
+// listAppDependencies serves GET /api/apps/{id}/dependencies: 200 and the datasets that the app's
+// aliases are bound to; 404.
 func (a appPartRoutes) listAppDependencies(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Apps.Datasets(r.Context(), r.Param("id"))
 	if err != nil {
@@ -116,8 +219,8 @@ func (a appPartRoutes) getAppDependency(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.dependency(r.Param("id"), all[at]))
 }
 
-// putAppDependency serves PUT /api/apps/{id}/dependencies/{name} {datasetId, label?}: 200 and the binding; 400 for an unknown dataset;
-// 404; 403 without the permission bind.
+// putAppDependency serves PUT /api/apps/{id}/dependencies/{name} {datasetId, label?}: 200 and the
+// binding; 400 for an unknown dataset; 404; 403 without the permission bind.
 func (a appPartRoutes) putAppDependency(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[struct {
 		DatasetID string             `json:"datasetId"`
@@ -153,7 +256,9 @@ type tagBody struct {
 }
 
 func (a appPartRoutes) appTag(app, id string) hal.Resource {
-	links := hal.Self(a.href("apps", app, "tags", id)).With("inf:app", a.href("apps", app)).With("inf:tag", a.href("tags", id))
+	links := hal.Self(a.href("apps", app, "tags", id)).With(
+		"inf:app", a.href("apps", app),
+	).With("inf:tag", a.href("tags", id))
 	return hal.Resource{Links: links, Row: apps.Tag(id), Beside: struct{}{}, Value: tagBody{id}}
 }
 
@@ -175,7 +280,8 @@ func (a appPartRoutes) listAppTags(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.appTags(r.Param("id"), tags))
 }
 
-// getAppTag serves GET /api/apps/{id}/tags/{tagId}: 200 and the id of the tag; 404 for one that the app does not have.
+// getAppTag serves GET /api/apps/{id}/tags/{tagId}: 200 and the id of the tag; 404 for one that the
+// app does not have.
 func (a appPartRoutes) getAppTag(r *rest.Request) (rest.Reply, error) {
 	tags, err := a.Apps.Tags(r.Context(), r.Param("id"))
 	if err != nil {
@@ -188,7 +294,8 @@ func (a appPartRoutes) getAppTag(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.appTag(r.Param("id"), id))
 }
 
-// putAppTag serves PUT /api/apps/{id}/tags/{tagId}: 200 and the tag of the app; 404, also for an unknown tag; 403.
+// putAppTag serves PUT /api/apps/{id}/tags/{tagId}: 200 and the tag of the app; 404, also for an
+// unknown tag; 403.
 func (a appPartRoutes) putAppTag(r *rest.Request) (rest.Reply, error) {
 	if err := r.NoBody(tagBody{}); err != nil {
 		return rest.Reply{}, err

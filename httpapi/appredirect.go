@@ -31,7 +31,11 @@ func (a *api) checkRedirect(r *rest.Request, v apps.Viewed, route handlers.Route
 		from, own = at.origin+"/", at.origin
 	}
 	refuse := func(where, why string) error {
-		return errs.New(errs.Upstream, "%s redirects to %s, %s. Let it redirect to a relative path in the app, or list the host in config.redirects.", route.File, where, why)
+		return errs.New(
+			errs.Upstream,
+			"%s redirects to %s, %s. Let it redirect to a relative path in the app, or list the host in config.redirects.",
+			route.File, where, why,
+		)
 	}
 	u, err := browserTarget(from, to)
 	if err != nil {

@@ -52,7 +52,10 @@ func TestAppIsCappedAtItsOwner(t *testing.T) {
 					may                      bool
 				}{
 					{"tenant-wide rule", "PUT", "colors/red", `{"color": "#ff0000"}`, viewer != "mia" && designs},
-					{"row of a team", "PUT", "datasets/" + ofTeam, `{"description": "x"}`, viewer == "tim" && designs || viewer == "admin" && owner == "admin"},
+					{
+						"row of a team", "PUT", "datasets/" + ofTeam, `{"description": "x"}`,
+						viewer == "tim" && designs || viewer == "admin" && owner == "admin",
+					},
 					{"row of the viewer", "PUT", "datasets/" + of[viewer], `{"description": "x"}`, true},
 					{"ai", "GET", "ai-instructions", `null`, viewer != "mia" && designs},
 				} {
@@ -80,7 +83,10 @@ func TestCapIsAskedAtEachCall(t *testing.T) {
 	app := shop(t, w, map[string]string{"server/call.js": callJS})
 	base := opened(t, w, "admin", app)
 	red := func() string {
-		return w.must(t, "", "POST", base+"api/_server/call", `{"method": "PUT", "path": "colors/red", "body": {"color": "#ff0000"}}`).body
+		return w.must(
+			t, "", "POST", base+"api/_server/call",
+			`{"method": "PUT", "path": "colors/red", "body": {"color": "#ff0000"}}`,
+		).body
 	}
 	owner := func(by, id string) {
 		w.must(t, by, "PUT", "/api/apps/"+app+"/owner", `{"ownerId": "`+id+`"}`)
@@ -150,16 +156,26 @@ func TestCapHoldsAtOrigins(t *testing.T) {
 func TestRecordsOfHandlersNeedWrite(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
-		app := shop(t, w, map[string]string{"server/log.js": `export const POST = async ({ log, notify }) => { log("secret"); await notify("dana", { title: "secret" }) }`})
+		app := shop(t, w, map[string]string{
+			"server/log.js": `export const POST = async ({ log, notify }) => { log("secret"); await notify("dana", { title: "secret" }) }`,
+		})
 		w.must(t, "admin", "DELETE", "/api/apps/"+app+"/shares/mia", "")
 		w.must(t, "admin", "PUT", "/api/apps/"+app+"/owner", `{"ownerId": "`+teamID+`"}`)
 		w.must(t, "dana", "POST", "/api/apps/"+app+"/view/api/_server/log", "{}")
 		calls := "/api/apps/" + app + "/stats/api"
 		recent := read[struct{ Recent []struct{ ID string } }](t, w.must(t, "dana", "GET", calls, "")).Recent
 		is.Equal(len(recent), 1)
-		message := read[page](t, w.must(t, "dana", "GET", "/api/apps/"+app+"/messages", "")).Embedded["inf:app-message"][0]["id"].(string)
-		readOnly := "Authorization: Bearer " + read[struct{ Key string }](t, w.must(t, "dana", "POST", "/api/tokens", `{"readOnly": true}`)).Key
-		for _, path := range []string{calls + "/" + recent[0].ID, "/api/apps/" + app + "/messages", "/api/apps/" + app + "/messages/" + message, "/api/apps/" + app + "/webhooks/invocations/" + recent[0].ID} {
+		message := read[page](
+			t, w.must(t, "dana", "GET", "/api/apps/"+app+"/messages", ""),
+		).Embedded["inf:app-message"][0]["id"].(string)
+		readOnly := "Authorization: Bearer " + read[struct{ Key string }](
+			t, w.must(t, "dana", "POST", "/api/tokens", `{"readOnly": true}`),
+		).Key
+		for _, path := range []string{
+			calls + "/" + recent[0].ID, "/api/apps/" + app + "/messages",
+			"/api/apps/" + app + "/messages/" + message,
+			"/api/apps/" + app + "/webhooks/invocations/" + recent[0].ID,
+		} {
 			is.Equal(w.do(t, "dana", "GET", path, "").status, 200)
 			is.Equal(w.do(t, "", "GET", path, "", readOnly).status, 200)
 			is.Equal(w.do(t, "mia", "GET", path, "").status, 403)

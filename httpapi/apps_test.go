@@ -15,54 +15,81 @@ import (
 )
 
 var appFields = []string{
-	"type string", "name string", "slug string?", "description string?", "defn object", "settings object", "folderId string?", "source string?", "sourceId string?",
+	"type string", "name string", "slug string?", "description string?",
+	"defn object", "settings object", "folderId string?", "source string?", "sourceId string?",
 }
 
 // withApps adds the samples of apps.
 func withApps(samples map[string]sample) map[string]sample {
 	for name, s := range map[string]sample{
-		"createApp":           {body: `{"type": "report", "name": "New", "slug": "new"}`, fields: append([]string{"datasets array?"}, appFields...)},
-		"putApp":              {body: `{"name": "Other"}`, fields: appFields},
-		"deleteApp":           {last: "admin:gone"},
-		"restoreApp":          {last: "trashed"},
-		"purgeApp":            {last: "purged"},
-		"copyApp":             {body: `{"name": "Twin"}`, fields: []string{"name string"}},
-		"putAppOwner":         {last: "drafted", body: `{"ownerId": "dana"}`, fields: []string{"ownerId string"}},
-		"getAppTag":           {last: "assigned"},
-		"editApp":             {body: `{"force": true}`, fields: []string{"force bool"}},
-		"getAppDraft":         {last: "drafted"},
-		"getAppDraftDiff":     {last: "drafted"},
-		"commitAppDraft":      {last: "drafted", body: `{"force": true}`, fields: []string{"force bool"}},
-		"deleteAppDraft":      {last: "discarded"},
-		"compareApp":          {body: `{"files": {"index.html": "` + strings.Repeat("0", 64) + `"}}`, fields: []string{"files object"}},
-		"putAppFile":          {body: `{"content": "y"}`},
-		"deleteAppFile":       {last: "gone.txt"},
-		"putAppShare":         {last: "dana", body: `{"accessLevel": 1}`, fields: []string{"accessLevel number", "roles strings?"}},
-		"deleteAppShare":      {},
-		"putAppVariable":      {last: "TOKEN", body: `{"value": "new"}`, fields: []string{"value string"}},
-		"deleteAppVariable":   {},
-		"putAppDependency":    {last: "more", body: `{"datasetId": "DATASET"}`, fields: []string{"datasetId string", "label string?"}},
+		"createApp": {
+			body:   `{"type": "report", "name": "New", "slug": "new"}`,
+			fields: append([]string{"datasets array?"}, appFields...),
+		},
+		"putApp":          {body: `{"name": "Other"}`, fields: appFields},
+		"deleteApp":       {last: "admin:gone"},
+		"restoreApp":      {last: "trashed"},
+		"purgeApp":        {last: "purged"},
+		"copyApp":         {body: `{"name": "Twin"}`, fields: []string{"name string"}},
+		"putAppOwner":     {last: "drafted", body: `{"ownerId": "dana"}`, fields: []string{"ownerId string"}},
+		"getAppTag":       {last: "assigned"},
+		"editApp":         {body: `{"force": true}`, fields: []string{"force bool"}},
+		"getAppDraft":     {last: "drafted"},
+		"getAppDraftDiff": {last: "drafted"},
+		"commitAppDraft":  {last: "drafted", body: `{"force": true}`, fields: []string{"force bool"}},
+		"deleteAppDraft":  {last: "discarded"},
+		"compareApp": {
+			body:   `{"files": {"index.html": "` + strings.Repeat("0", 64) + `"}}`,
+			fields: []string{"files object"},
+		},
+		"putAppFile":    {body: `{"content": "y"}`},
+		"deleteAppFile": {last: "gone.txt"},
+		"putAppShare": {
+			last:   "dana",
+			body:   `{"accessLevel": 1}`,
+			fields: []string{"accessLevel number", "roles strings?"},
+		},
+		"deleteAppShare":    {},
+		"putAppVariable":    {last: "TOKEN", body: `{"value": "new"}`, fields: []string{"value string"}},
+		"deleteAppVariable": {},
+		"putAppDependency": {
+			last:   "more",
+			body:   `{"datasetId": "DATASET"}`,
+			fields: []string{"datasetId string", "label string?"},
+		},
 		"deleteAppDependency": {},
 		"putAppTag":           {last: "tags"},
 		"deleteAppTag":        {last: "assigned"},
 		"putAppFavorite":      {},
 		"deleteAppFavorite":   {},
 		"exportApp":           {},
-		"createAppToken":      {body: `{"notes": "new"}`, fields: []string{"type string", "roles strings?", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
-		"getAppToken":         {last: "shown"},
-		"deleteAppToken":      {last: "shown"},
-		"getAppSharePage":     {query: "?token=KEY"},
-		"deployApp":           {},
-		"putAgent":            {body: `{"enabled": true, "model": "fast"}`, fields: []string{"enabled bool?", "model string?", "instructions string?", "zone string?"}},
-		"triggerAgent":        {body: `{"input": {"order": 5}}`},
-		"cancelAgentRun":      {last: "canceled-run"},
-		"migrateApp":          {},
-		"postToAppServer":     {last: "_server/a", body: `{"x": 1}`},
-		"putToAppServer":      {last: "_server/a", body: `{"x": 1}`},
-		"patchAtAppServer":    {last: "_server/a", body: `{"x": 1}`},
-		"deleteAtAppServer":   {last: "_server/a"},
+		"createAppToken": {
+			body: `{"notes": "new"}`,
+			fields: []string{
+				"type string", "roles strings?", "notes string?", "restrict string?", "cidr string?",
+				"expiresAt time?",
+			},
+		},
+		"getAppToken":     {last: "shown"},
+		"deleteAppToken":  {last: "shown"},
+		"getAppSharePage": {query: "?token=KEY"},
+		"deployApp":       {},
+		"putAgent": {
+			body:   `{"enabled": true, "model": "fast"}`,
+			fields: []string{"enabled bool?", "model string?", "instructions string?", "zone string?"},
+		},
+		"triggerAgent":      {body: `{"input": {"order": 5}}`},
+		"cancelAgentRun":    {last: "canceled-run"},
+		"migrateApp":        {},
+		"postToAppServer":   {last: "_server/a", body: `{"x": 1}`},
+		"putToAppServer":    {last: "_server/a", body: `{"x": 1}`},
+		"patchAtAppServer":  {last: "_server/a", body: `{"x": 1}`},
+		"deleteAtAppServer": {last: "_server/a"},
 
-		"chatWithApp":          {body: `{"messages": [{"role": "user", "content": "Hello"}]}`, fields: []string{"messages array?", "model string?"}},
+		"chatWithApp": {
+			body:   `{"messages": [{"role": "user", "content": "Hello"}]}`,
+			fields: []string{"messages array?", "model string?"},
+		},
 		"suggestAppIcon":       {},
 		"modernizeAppManifest": {},
 
@@ -71,7 +98,11 @@ func withApps(samples map[string]sample) map[string]sample {
 		"replayAppInvocation": {app: "hooked", last: "invocation"},
 		"getAppCall":          {app: "hooked", last: "served"},
 		"listWebhookTokens":   {last: "hooked"},
-		"createWebhookToken":  {last: "hooked", body: `{"notes": "new"}`, fields: []string{"type string", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
+		"createWebhookToken": {
+			last:   "hooked",
+			body:   `{"notes": "new"}`,
+			fields: []string{"type string", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"},
+		},
 		"getWebhookToken":     {app: "hooked", last: "webhook-token"},
 		"deleteWebhookToken":  {app: "hooked", last: "webhook-token"},
 		"rotateWebhookSecret": {last: "unused"},
@@ -87,11 +118,15 @@ func withApps(samples map[string]sample) map[string]sample {
 	return samples
 }
 
-// stockApps makes an app with one of everything, one that may be deleted, two that are, and two with a draft.
+// stockApps makes an app with one of everything, one that may be deleted, two that are, and two
+// with a draft.
 func stockApps(t testing.TB, w *world, param map[string]string) {
 	id := func(name string) string {
 		t.Helper()
-		return read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/apps", `{"type": "report", "name": "`+name+`", "slug": "`+name+`"}`)).ID
+		return read[struct{ ID string }](
+			t,
+			w.must(t, "admin", "POST", "/api/apps", `{"type": "report", "name": "`+name+`", "slug": "`+name+`"}`),
+		).ID
 	}
 	id("gone")
 	for _, name := range []string{"trashed", "purged"} {
@@ -107,7 +142,10 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 	one := "/api/apps/" + app
 	for _, f := range [][3]string{
 		{"dir/a.txt", "text/plain", "x"}, {"gone.txt", "text/plain", "x"}, {"index.html", "text/html", "<p>Hi"},
-		{"informer.yaml", "application/yaml", "access: [colors]\nroles: [editor, viewer]\nagents: {clerk: {instructions: Work., on: order.sent, cron: '0 0 1 1 *'}}\n"},
+		{
+			"informer.yaml", "application/yaml",
+			"access: [colors]\nroles: [editor, viewer]\nagents: {clerk: {instructions: Work., on: order.sent, cron: '0 0 1 1 *'}}\n",
+		},
 	} {
 		w.must(t, "admin", "PUT", one+"/contents/"+f[0], f[2], "Content-Type: "+f[1])
 	}
@@ -116,10 +154,17 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 	is.New(t).NoErr(err)
 	event, err := w.app.Messages.Emit(admin, app, "order.paid", json.RawMessage(`{"order": 5}`))
 	is.New(t).NoErr(err)
-	sent, err := w.app.Messages.Email(admin, app, []string{"ann@example.com", "bob@example.com"}, messages.Email{Subject: "Paid", Text: "Thanks"})
+	sent, err := w.app.Messages.Email(
+		admin, app, []string{"ann@example.com", "bob@example.com"},
+		messages.Email{Subject: "Paid", Text: "Thanks"},
+	)
 	is.New(t).NoErr(err)
 	param["events"], param["messages"] = event.ID, sent[0].ID
-	w.must(t, "admin", "PUT", one+"/contents/server/a.js", "export const GET = ({ query }) => query('SELECT 1 AS n')\nexport const POST = GET, PUT = GET, PATCH = GET, DELETE = GET", "Content-Type: text/javascript")
+	w.must(
+		t, "admin", "PUT", one+"/contents/server/a.js",
+		"export const GET = ({ query }) => query('SELECT 1 AS n')\nexport const POST = GET, PUT = GET, PATCH = GET, DELETE = GET",
+		"Content-Type: text/javascript",
+	)
 	w.must(t, "admin", "POST", one+"/_deploy", "")
 	for _, name := range []string{"runs", "canceled-run"} {
 		param[name] = read[struct{ ID string }](t, w.must(t, "admin", "POST", one+"/agents/clerk/_trigger", "")).ID
@@ -137,22 +182,29 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 	param["apps"], param["shares"], param["environment"], param["dependencies"], param["assigned"] = app, "mia", "KEY", "sales", tag
 }
 
-// stockWebhooks makes an app with webhooks, a token of it that is used and one that is not, a call that can be run again, and one of a
-// server route.
+// stockWebhooks makes an app with webhooks, a token of it that is used and one that is not, a call
+// that can be run again, and one of a server route.
 func stockWebhooks(t testing.TB, w *world, param map[string]string) {
 	h := hook(t, w, "admin", map[string]string{
-		"webhooks/index.js": echoAll, "webhooks/echo.js": "export const config = {keep: true}\nexport const GET = ({ query }) => query('SELECT 1 AS n'), POST = GET, PUT = GET\n",
-		"server/log.js": "export const GET = ({ log }) => log('x')",
+		"webhooks/index.js": echoAll,
+		"webhooks/echo.js":  "export const config = {keep: true}\nexport const GET = ({ query }) => query('SELECT 1 AS n'), POST = GET, PUT = GET\n",
+		"server/log.js":     "export const GET = ({ log }) => log('x')",
 	})
-	param["webhook-token"] = read[struct{ ID string }](t, w.must(t, "admin", "POST", h.path("/webhook-tokens"), `{}`)).ID
-	param["unused"] = read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/apps", `{"type": "report", "name": "Unused"}`)).ID
+	param["webhook-token"] = read[struct{ ID string }](
+		t, w.must(t, "admin", "POST", h.path("/webhook-tokens"), `{}`),
+	).ID
+	param["unused"] = read[struct{ ID string }](
+		t, w.must(t, "admin", "POST", "/api/apps", `{"type": "report", "name": "Unused"}`),
+	).ID
 	param["hooked"], param["hook"] = h.app, h.key
 	if a := h.call(t, "POST", "echo", "{}"); a.status != 200 {
 		t.Fatal(a.body)
 	}
 	param["invocation"] = h.last(t, "admin").ID
 	w.must(t, "admin", "GET", h.path("/view/api/_server/log"), "")
-	param["served"] = read[struct{ Recent []struct{ ID string } }](t, w.must(t, "admin", "GET", h.path("/stats/api"), "")).Recent[0].ID
+	param["served"] = read[struct{ Recent []struct{ ID string } }](
+		t, w.must(t, "admin", "GET", h.path("/stats/api"), ""),
+	).Recent[0].ID
 	w.must(t, "admin", "GET", h.path("/webhook-tokens"), "") // which writes how often they were used
 }
 
@@ -160,16 +212,25 @@ const echoAll = "export const GET = () => 'x', POST = GET, PUT = GET\n"
 
 // markApps makes an app that has a mark wherever one fits, and a draft of it.
 func (w *world) markApps(t testing.TB, superuser, mark string) {
-	a := w.must(t, superuser, "POST", "/api/apps", `{"type": "report", "name": "`+mark+`", "slug": "`+mark+`", "defn": {"m": "`+mark+`", "env": {"`+mark+`": "x"}}}`)
+	a := w.must(
+		t, superuser, "POST", "/api/apps",
+		`{"type": "report", "name": "`+mark+`", "slug": "`+mark+`", "defn": {"m": "`+mark+`", "env": {"`+mark+
+			`": "x"}}}`,
+	)
 	app := read[struct{ ID, Tenant string }](t, a)
 	one := "/api/apps/" + app.ID
 	w.must(t, superuser, "PUT", one+"/favorite", "")
 	is := is.New(t)
-	is.NoErr(w.app.Apps.Visit(actor.With(t.Context(), actor.Actor{Tenant: app.Tenant, User: superuser, Superuser: true}), app.ID))
+	is.NoErr(w.app.Apps.Visit(
+		actor.With(t.Context(), actor.Actor{Tenant: app.Tenant, User: superuser, Superuser: true}), app.ID,
+	))
 	is.NoErr(w.app.Apps.Unchecked().FlushAll(t.Context()))
 	w.must(t, superuser, "PUT", one+"/contents/"+mark, "x", "Content-Type: text/plain")
 	w.must(t, superuser, "PUT", one+"/contents/informer.yaml", "roles: ["+mark+"]", "Content-Type: application/yaml")
-	w.must(t, superuser, "PUT", one+"/contents/server/"+mark+".js", "export const GET = () => '"+mark+"'", "Content-Type: text/javascript")
+	w.must(
+		t, superuser, "PUT", one+"/contents/server/"+mark+".js", "export const GET = () => '"+mark+"'",
+		"Content-Type: text/javascript",
+	)
 	w.must(t, superuser, "POST", one+"/_deploy", "")
 	is.Equal(w.must(t, superuser, "GET", one+"/view/api/_server/"+mark, "").body, `"`+mark+`"`)
 	w.must(t, superuser, "GET", one+"/stats/api", "") // which writes the call
@@ -191,7 +252,9 @@ func TestHostKeepsApps(t *testing.T) {
 func TestLibraryOfApp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
-		app := read[struct{ ID, LibraryID string }](t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`))
+		app := read[struct{ ID, LibraryID string }](
+			t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`),
+		)
 		library := "/api/libraries/" + app.LibraryID
 		w.must(t, "dana", "PUT", library+"/contents/a.txt", "x", "Content-Type: text/plain")
 		is.Equal(w.must(t, "dana", "GET", "/api/apps/"+app.ID+"/contents/a.txt", "").body, "x")
@@ -200,7 +263,8 @@ func TestLibraryOfApp(t *testing.T) {
 		w.must(t, "dana", "GET", library+"/contents", "")
 		for _, user := range []string{"mia", "nora", "eve"} {
 			for _, call := range [][2]string{
-				{"GET", library}, {"PUT", library}, {"DELETE", library}, {"GET", library + "/contents"}, {"GET", library + "/contents/a.txt"},
+				{"GET", library}, {"PUT", library},
+				{"DELETE", library}, {"GET", library + "/contents"}, {"GET", library + "/contents/a.txt"},
 				{"PUT", library + "/contents/a.txt"}, {"DELETE", library + "/contents/a.txt"},
 			} {
 				body := ""
@@ -220,15 +284,17 @@ func TestLibraryOfApp(t *testing.T) {
 			is.Equal(w.do(t, "dana", method, library, body).status, 403)
 		}
 		w.must(t, "admin", "PUT", "/api/apps/"+app.ID+"/shares/mia", `{"accessLevel": 1}`)
-		is.Equal(w.do(t, "mia", "GET", library+"/contents/a.txt", "").status, 403) // who may run it does not read its sources
+		// who may run it does not read its sources
+		is.Equal(w.do(t, "mia", "GET", library+"/contents/a.txt", "").status, 403)
 		is.Equal(w.do(t, "mia", "PUT", library+"/contents/a.txt", "y", "Content-Type: text/plain").status, 403)
 		w.must(t, "dana", "DELETE", library+"/contents/a.txt", "")
 		is.Equal(w.do(t, "dana", "GET", library+"/contents/a.txt", "").status, 404)
 	})
 }
 
-// TestPagesReachNoLibraryOfAnApp: the page of an app reads libraries that its manifest names, and no file of an app as it is written.
-// Who does not see the insides of an app does not learn its library.
+// TestPagesReachNoLibraryOfAnApp: the page of an app reads libraries that its manifest names, and
+// no file of an app as it is written. Who does not see the insides of an app does not learn its
+// library.
 func TestPagesReachNoLibraryOfAnApp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -238,12 +304,18 @@ func TestPagesReachNoLibraryOfAnApp(t *testing.T) {
 			Links     map[string]any `json:"_links"`
 		}
 		page := read[app](t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "Page"}`))
-		w.must(t, "dana", "PUT", "/api/apps/"+page.ID+"/contents/informer.yaml", "access: [libraries/**]", "Content-Type: application/yaml")
+		w.must(
+			t, "dana", "PUT", "/api/apps/"+page.ID+"/contents/informer.yaml", "access: [libraries/**]",
+			"Content-Type: application/yaml",
+		)
 		other := read[app](t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "Private"}`))
 		draft := read[app](t, w.must(t, "dana", "POST", "/api/apps/"+other.ID+"/_edit", ""))
 		library := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/libraries", `{"name": "Images"}`)).ID
 		for _, id := range []string{*page.LibraryID, *other.LibraryID, *draft.LibraryID, library} {
-			w.must(t, "dana", "PUT", "/api/libraries/"+id+"/contents/server/x.js", "secret", "Content-Type: text/javascript")
+			w.must(
+				t, "dana", "PUT", "/api/libraries/"+id+"/contents/server/x.js", "secret",
+				"Content-Type: text/javascript",
+			)
 			for _, path := range []string{"", "/contents", "/contents/server/x.js"} {
 				want := 403
 				if id == library {
@@ -261,7 +333,8 @@ func TestPagesReachNoLibraryOfAnApp(t *testing.T) {
 	})
 }
 
-// TestCompareApp: a draft is compared by its own files, and named to those who may change the app alone.
+// TestCompareApp: a draft is compared by its own files, and named to those who may change the app
+// alone.
 func TestCompareApp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -277,23 +350,56 @@ func TestCompareApp(t *testing.T) {
 			t.Helper()
 			return read[comparison](t, w.must(t, user, "POST", "/api/apps/"+id+"/_compare", `{"files": `+files+`}`))
 		}
-		app := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`)).ID
+		app := read[struct{ ID string }](
+			t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`),
+		).ID
 		one := "/api/apps/" + app
 		w.must(t, "dana", "PUT", one+"/contents/a.txt", "x", "Content-Type: text/plain")
 		const x = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 		none, nothing := map[string]string{}, []string{}
-		is.Equal(compare("dana", app, `{}`), comparison{ID: app, Missing: nothing, Differs: nothing, Extra: []string{"a.txt"}, Tenant: "acme", Digests: map[string]string{"a.txt": x}})
-		is.Equal(compare("dana", app, `{"a.txt": "`+strings.Repeat("0", 64)+`"}`).Digests, map[string]string{"a.txt": x})
+		is.Equal(compare("dana", app, `{}`), comparison{
+			ID:      app,
+			Missing: nothing,
+			Differs: nothing,
+			Extra:   []string{"a.txt"},
+			Tenant:  "acme",
+			Digests: map[string]string{"a.txt": x},
+		})
+		is.Equal(
+			compare("dana", app, `{"a.txt": "`+strings.Repeat("0", 64)+`"}`).Digests,
+			map[string]string{"a.txt": x},
+		)
 		draft := read[struct{ ID string }](t, w.must(t, "dana", "POST", one+"/_edit", "")).ID
 		w.must(t, "dana", "PUT", "/api/apps/"+draft+"/contents/b.txt", "x", "Content-Type: text/plain")
 
 		files := `{"a.txt": "` + x + `", "b.txt": "` + x + `"}`
-		is.Equal(compare("dana", app, files), comparison{ID: app, DraftID: &draft, Unchanged: 1, Missing: []string{"b.txt"}, Differs: nothing, Extra: nothing, Tenant: "acme", Digests: none})
-		is.Equal(compare("dana", draft, files), comparison{ID: draft, EditingID: &app, Unchanged: 2, Missing: nothing, Differs: nothing, Extra: nothing, Tenant: "acme", Digests: none})
+		is.Equal(compare("dana", app, files), comparison{
+			ID:        app,
+			DraftID:   &draft,
+			Unchanged: 1,
+			Missing:   []string{"b.txt"},
+			Differs:   nothing,
+			Extra:     nothing,
+			Tenant:    "acme",
+			Digests:   none,
+		})
+		is.Equal(compare("dana", draft, files), comparison{
+			ID:        draft,
+			EditingID: &app,
+			Unchanged: 2,
+			Missing:   nothing,
+			Differs:   nothing,
+			Extra:     nothing,
+			Tenant:    "acme",
+			Digests:   none,
+		})
 
 		for _, level := range []string{"1", "2"} { // mia is a member, and may change nothing
 			w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": `+level+`}`)
-			is.Equal(w.do(t, "mia", "POST", one+"/_compare", `{"files": {}}`).status, map[string]int{"1": 403, "2": 200}[level])
+			is.Equal(
+				w.do(t, "mia", "POST", one+"/_compare", `{"files": {}}`).status,
+				map[string]int{"1": 403, "2": 200}[level],
+			)
 		}
 		is.Equal(compare("mia", app, files).DraftID, nil)
 		is.Equal(w.do(t, "mia", "POST", "/api/apps/"+draft+"/_compare", `{"files": {}}`).status, 404)
@@ -308,7 +414,10 @@ func TestAppsLoseWhatIsDeleted(t *testing.T) {
 			return read[struct{ ID string }](t, w.must(t, "admin", "POST", path, body)).ID
 		}
 		tag, dataset := newID("/api/tags", `{"name": "T"}`), newID("/api/datasets", `{"name": "D"}`)
-		app := "/api/apps/" + newID("/api/apps", `{"type": "report", "name": "A", "datasets": [{"datasetId": "`+dataset+`", "alias": "d", "label": ""}]}`)
+		app := "/api/apps/" + newID(
+			"/api/apps",
+			`{"type": "report", "name": "A", "datasets": [{"datasetId": "`+dataset+`", "alias": "d", "label": ""}]}`,
+		)
 		w.must(t, "admin", "PUT", app+"/tags/"+tag, "")
 		draft := read[struct{ ID string }](t, w.must(t, "admin", "POST", app+"/_edit", "")).ID
 		w.must(t, "admin", "DELETE", "/api/tags/"+tag, "")
@@ -331,7 +440,10 @@ func TestImportOfFullApp(t *testing.T) {
 	w.must(t, "admin", "POST", "/api/apps/"+full+"/_purge", "")
 	a := w.do(t, "admin", "POST", "/api/_import-bundle", archive)
 	is.Equal(a.status, 403)
-	is.Equal(a.message(t), "app "+full+": This tenant has no license for apps of the type app; those of the type report need none. The operator of this server adds it: tenantcontent tenant license acme --add apps")
+	is.Equal(
+		a.message(t),
+		"app "+full+": This tenant has no license for apps of the type app; those of the type report need none. The operator of this server adds it: tenantcontent tenant license acme --add apps",
+	)
 	w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"licenses": ["apps"]}}`)
 	w.must(t, "admin", "POST", "/api/_import-bundle", archive)
 	w.must(t, "admin", "GET", "/api/apps/"+full, "")

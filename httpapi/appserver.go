@@ -16,28 +16,34 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 )
 
-// The files in the folder server of an app are routes below view/api/_server/: for callers with a session or API token there, for pages
-// below their view token, view/-/~token/api/_server/, and at an app's own origin below /api/_server/.
+// The files in the folder server of an app are routes below view/api/_server/: for callers with a
+// session or API token there, for pages below their view token, view/-/~token/api/_server/, and at
+// an app's own origin below /api/_server/.
 
 // appServerRoutes serves the calls of an app's handlers.
 type appServerRoutes struct{ *api }
 
-// routes returns the rows of the methods but GET below a view, of which only those of an app's server exist.
+// routes returns the rows of the methods but GET below a view, of which only those of an app's
+// server exist.
 func (a appServerRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
 	var routes []rest.Route
-	for _, m := range []struct{ method, name string }{{http.MethodPost, "postToAppServer"}, {http.MethodPut, "putToAppServer"}, {http.MethodPatch, "patchAtAppServer"}, {http.MethodDelete, "deleteAtAppServer"}} {
+	for _, m := range []struct{ method, name string }{
+		{http.MethodPost, "postToAppServer"}, {http.MethodPut, "putToAppServer"},
+		{http.MethodPatch, "patchAtAppServer"}, {http.MethodDelete, "deleteAtAppServer"},
+	} {
 		routes = append(routes, rest.Route{
-			Method: m.method, Pattern: "/api/apps/:id/view/api/*path", Name: m.name, Grants: programs, AnyType: true, AnyQuery: true, View: true, Slashes: true, Summary: "A route of an app's server", Handle: a.callAppServer,
+			Method: m.method, Pattern: "/api/apps/:id/view/api/*path", Name: m.name, Grants: programs, AnyType: true,
+			AnyQuery: true, View: true, Slashes: true, Summary: "A route of an app's server", Handle: a.callAppServer,
 		})
 	}
 	return routes
 }
 
-// server returns the path of a route of the app's server, still escaped, and whether the address is that of one. own reports whether it is
-// one at the app's own origin.
+// server returns the path of a route of the app's server, still escaped, and whether the address is
+// that of one. own reports whether it is one at the app's own origin.
 func (at viewAddress) server(own bool) (path string, ok bool) {
 	call := at.below
 	if at.files {
@@ -52,8 +58,9 @@ func (at viewAddress) server(own bool) (path string, ok bool) {
 	return strings.CutPrefix(call, "_server/")
 }
 
-// callAppServer serves POST, PUT, PATCH and DELETE /api/apps/{id}/view/api/_server/{path} and the same behind the view token of a page: what
-// the handler of the app answers, see callServer. 405 for other paths below view/api.
+// callAppServer serves POST, PUT, PATCH and DELETE /api/apps/{id}/view/api/_server/{path} and the
+// same behind the view token of a page: what the handler of the app answers, see callServer. 405
+// for other paths below view/api.
 func (a appServerRoutes) callAppServer(r *rest.Request) (rest.Reply, error) {
 	if path, ok := serverPathOf(r); ok {
 		return a.callServer(r, path)
@@ -66,8 +73,9 @@ func serverPathOf(r *rest.Request) (path string, ok bool) {
 	return visitOf(r).view.server(originOf(r.Context()) != nil)
 }
 
-// callServer replies with what the handler of a server route answers: GET, HEAD and the methods that its file exports. The handler runs with the
-// rights of the viewer. Errors: errs.NotFound; a handlers.NotAllowed; errs.Forbidden for a viewer with none of the roles that the route is for;
+// callServer replies with what the handler of a server route answers: GET, HEAD and the methods
+// that its file exports. The handler runs with the rights of the viewer. Errors: errs.NotFound; a
+// handlers.NotAllowed; errs.Forbidden for a viewer with none of the roles that the route is for;
 // errs.Conflict for a manifest that cannot be read, and for a draft whose handlers cannot be
 // compiled; errs.TooLarge; errs.Upstream for a redirect elsewhere; errs.Unavailable.
 func (a *api) callServer(r *rest.Request, path string) (rest.Reply, error) {
@@ -76,14 +84,19 @@ func (a *api) callServer(r *rest.Request, path string) (rest.Reply, error) {
 		return rest.Reply{}, err
 	}
 	route, params, err := a.Handlers.Match(r.Context(), handlersApp(v.App), handlers.Server, r.Method, "/"+path)
-	if refused := a.issuedUnder(r.Context(), visitOf(r).claims, v); refused != nil { // after Match, which may have found a new program
+	if refused := a.issuedUnder(r.Context(), visitOf(r).claims, v); refused != nil {
+		// after Match, which may have found a new program
 		return rest.Reply{}, refused
 	}
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	if roles := route.Roles(); len(roles) > 0 && !slices.ContainsFunc(roles, func(id string) bool { return slices.Contains(v.Roles, id) }) {
-		return rest.Reply{}, errs.New(errs.Forbidden, "This route of the app is for the roles %s.", strings.Join(roles, ", "))
+	if roles := route.Roles(); len(roles) > 0 && !slices.ContainsFunc(roles, func(id string) bool {
+		return slices.Contains(v.Roles, id)
+	}) {
+		return rest.Reply{}, errs.New(
+			errs.Forbidden, "This route of the app is for the roles %s.", strings.Join(roles, ", "),
+		)
 	}
 	if !route.CrossSite() {
 		if err := a.fromOtherSite(r); err != nil {
@@ -100,7 +113,17 @@ func (a *api) callServer(r *rest.Request, path string) (rest.Reply, error) {
 	}
 	in.Roles = v.Roles
 	began := time.Now()
-	answer, err := a.runHandler(r.Context(), handlerCall{app: app, access: v.Manifest, who: r.Who, viewed: true, route: route, request: in, readOnly: r.Who.ReadOnly, byCookie: rest.IsRead(r.Method) && byCookie(r), send: slices.Equal(in.Query["send"], []string{"true"})})
+	answer, err := a.runHandler(r.Context(), handlerCall{
+		app:      app,
+		access:   v.Manifest,
+		who:      r.Who,
+		viewed:   true,
+		route:    route,
+		request:  in,
+		readOnly: r.Who.ReadOnly,
+		byCookie: rest.IsRead(r.Method) && byCookie(r),
+		send:     slices.Equal(in.Query["send"], []string{"true"}),
+	})
 	if err == nil {
 		err = a.checkRedirect(r, v, route, answer)
 	}
@@ -146,7 +169,8 @@ func (a *api) fromOtherSite(r *rest.Request) error {
 	return nil
 }
 
-// countCall counts a call of a page that a rule of the manifest allows. Those of drafts are not counted.
+// countCall counts a call of a page that a rule of the manifest allows. Those of drafts are not
+// counted.
 func (a *api) countCall(v apps.Viewed, rule manifest.Rule, status int, err error, took time.Duration) {
 	if v.EditingID != nil {
 		return

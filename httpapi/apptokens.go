@@ -18,7 +18,8 @@ import (
 // appTokenRoutes serves the tokens of apps and the pages that they open.
 type appTokenRoutes struct{ *api }
 
-// routes returns the rows of the tokens that show apps to visitors, unless the host keeps apps itself.
+// routes returns the rows of the tokens that show apps to visitors, unless the host keeps apps
+// itself.
 func (a appTokenRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
@@ -26,10 +27,46 @@ func (a appTokenRoutes) routes() []rest.Route {
 	const all = "/api/apps/:id/tokens"
 	n := a.appTokens()
 	return []rest.Route{
-		{Method: get, Pattern: all, Name: "listAppTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens that show an app to visitors", Handle: n.list},
-		{Method: post, Pattern: all, Name: "createAppToken", Grants: credentials, Secret: true, Writes: rest.InTx, Summary: "Make a token that shows an app to visitors", Handle: a.createAppToken},
-		{Method: get, Pattern: all + "/:tokenId", Name: "getAppToken", Grants: credentials, Secret: true, Summary: "One token that shows an app to visitors", Handle: n.get},
-		{Method: del, Pattern: all + "/:tokenId", Name: "deleteAppToken", Grants: credentials, Row: "app-token", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Revoke a token that shows an app to visitors", Handle: n.remove},
+		{
+			Method:  get,
+			Pattern: all,
+			Name:    "listAppTokens",
+			Grants:  credentials,
+			Secret:  true,
+			Query:   paged,
+			Summary: "The tokens that show an app to visitors",
+			Handle:  n.list,
+		},
+		{
+			Method:  post,
+			Pattern: all,
+			Name:    "createAppToken",
+			Grants:  credentials,
+			Secret:  true,
+			Writes:  rest.InTx,
+			Summary: "Make a token that shows an app to visitors",
+			Handle:  a.createAppToken,
+		},
+		{
+			Method:  get,
+			Pattern: all + "/:tokenId",
+			Name:    "getAppToken",
+			Grants:  credentials,
+			Secret:  true,
+			Summary: "One token that shows an app to visitors",
+			Handle:  n.get,
+		},
+		{
+			Method:  del,
+			Pattern: all + "/:tokenId",
+			Name:    "deleteAppToken",
+			Grants:  credentials,
+			Row:     "app-token",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Revoke a token that shows an app to visitors",
+			Handle:  n.remove,
+		},
 	}
 }
 
@@ -43,7 +80,9 @@ type tokened struct {
 }
 
 func (a appTokenRoutes) appTokens() tokened {
-	return tokened{a.api, "apps", string(apps.Kind), a.Sessions.AppTokens, a.Sessions.AppToken, a.Sessions.DeleteAppToken}
+	return tokened{
+		a.api, "apps", string(apps.Kind), a.Sessions.AppTokens, a.Sessions.AppToken, a.Sessions.DeleteAppToken,
+	}
 }
 
 func (n tokened) token(who actor.Actor, t sessions.Token) hal.Resource {
@@ -51,11 +90,15 @@ func (n tokened) token(who actor.Actor, t sessions.Token) hal.Resource {
 }
 
 func (n tokened) links(t sessions.Token) hal.Links {
-	return hal.Self(n.href(n.plural, t.Entity.ID, "tokens", t.ID)).With("inf:"+n.kind+"-tokens", n.href(n.plural, t.Entity.ID, "tokens")).With("inf:"+n.kind, n.href(n.plural, t.Entity.ID))
+	return hal.Self(n.href(
+		n.plural, t.Entity.ID, "tokens", t.ID,
+	)).With(
+		"inf:"+n.kind+"-tokens", n.href(n.plural, t.Entity.ID, "tokens"),
+	).With("inf:"+n.kind, n.href(n.plural, t.Entity.ID))
 }
 
-// list serves GET /api/{plural}/{id}/tokens: 200 and a page of the tokens, newest first, without their keys; 400 for a draft; 403 without
-// the permission share; 404.
+// list serves GET /api/{plural}/{id}/tokens: 200 and a page of the tokens, newest first, without
+// their keys; 400 for a draft; 403 without the permission share; 404.
 func (n tokened) list(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
@@ -65,10 +108,13 @@ func (n tokened) list(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(n.BaseURL, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource { return n.token(r.Who, t) }))
+	return rest.OK(rest.Collection(n.BaseURL, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource {
+		return n.token(r.Who, t)
+	}))
 }
 
-// get serves GET /api/{plural}/{id}/tokens/{tokenId}: 200 and the token without its key; 400 for a draft; 403; 404.
+// get serves GET /api/{plural}/{id}/tokens/{tokenId}: 200 and the token without its key; 400 for a
+// draft; 403; 404.
 func (n tokened) get(r *rest.Request) (rest.Reply, error) {
 	t, err := n.one(r.Context(), r.Param("id"), r.Param("tokenId"))
 	if err != nil {
@@ -77,8 +123,8 @@ func (n tokened) get(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(n.token(r.Who, t))
 }
 
-// remove serves DELETE /api/{plural}/{id}/tokens/{tokenId}: 200; the token and what was opened with it are worth nothing from now on; 400
-// for a draft; 403; 404.
+// remove serves DELETE /api/{plural}/{id}/tokens/{tokenId}: 200; the token and what was opened with
+// it are worth nothing from now on; 400 for a draft; 403; 404.
 func (n tokened) remove(r *rest.Request) (rest.Reply, error) {
 	if err := n.revoke(r.Context(), r.Param("id"), r.Param("tokenId")); err != nil {
 		return rest.Reply{}, err
@@ -87,7 +133,9 @@ func (n tokened) remove(r *rest.Request) (rest.Reply, error) {
 }
 
 // made encodes a new token with its key and the entity that it is for.
-func (n tokened) made(r *rest.Request, t sessions.Token, key string, of entity.Ref, links hal.Links) (rest.Reply, error) {
+func (n tokened) made(
+	r *rest.Request, t sessions.Token, key string, of entity.Ref, links hal.Links,
+) (rest.Reply, error) {
 	creator, err := n.tokenCreator(r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -97,11 +145,12 @@ func (n tokened) made(r *rest.Request, t sessions.Token, key string, of entity.R
 	}})
 }
 
-// createAppToken serves POST /api/apps/{id}/tokens {roles, notes, expiresAt, restrict, cidr}: 201 and the token with its key, which
-// cannot be read again; data has the roles, and the calls that the manifest allows now, which
-// are the most that the link ever allows. _links.share is the complete link for
-// visitors. 400 for a member that is not known, for a role that the app's manifest does not have, and for a draft; 403 without the
-// permission share, and for a caller with a token; 404; 409 for a manifest that cannot be read.
+// createAppToken serves POST /api/apps/{id}/tokens {roles, notes, expiresAt, restrict, cidr}: 201
+// and the token with its key, which cannot be read again; data has the roles, and the calls that
+// the manifest allows now, which are the most that the link ever allows. _links.share is the
+// complete link for visitors. 400 for a member that is not known, for a role that the app's
+// manifest does not have, and for a draft; 403 without the permission share, and for a caller with
+// a token; 404; 409 for a manifest that cannot be read.
 func (a appTokenRoutes) createAppToken(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[struct {
 		tokenInput
@@ -129,7 +178,10 @@ func (a appTokenRoutes) createAppToken(r *rest.Request) (rest.Reply, error) {
 		return rest.Reply{}, err
 	}
 	n := a.appTokens()
-	return n.made(r, t, key, app, n.links(t).With("share", a.href("apps", t.Entity.ID, "share")+"?token="+url.QueryEscape(key)))
+	return n.made(
+		r, t, key, app,
+		n.links(t).With("share", a.href("apps", t.Entity.ID, "share")+"?token="+url.QueryEscape(key)),
+	)
 }
 
 // accessOf returns the rules of the manifest that an app has now, which its sharers keep in tokens.

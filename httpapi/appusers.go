@@ -13,18 +13,60 @@ import (
 // appUserRoutes serves the users of apps.
 type appUserRoutes struct{ *api }
 
-// routes returns the rows of what users have of apps, and of their statistics, unless the host keeps apps itself.
+// routes returns the rows of what users have of apps, and of their statistics, unless the host
+// keeps apps itself.
 func (a appUserRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
 	const favorite = "/api/apps/:id/favorite"
 	return []rest.Route{
-		{Method: get, Pattern: "/api/apps/recent", Name: "listRecentApps", Grants: programs, Query: none, Summary: "The apps that the caller visited last", Handle: a.listRecentApps},
-		{Method: get, Pattern: favorite, Name: "getAppFavorite", Grants: programs, Summary: "Whether an app is a favorite of the caller", Handle: a.getAppFavorite},
-		{Method: put, Pattern: favorite, Name: "putAppFavorite", Grants: programs, Row: "app", Writes: rest.InTx, Summary: "Make an app a favorite of the caller", Handle: a.putAppFavorite},
-		{Method: del, Pattern: favorite, Name: "deleteAppFavorite", Grants: programs, Row: "app", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Make an app no favorite of the caller any more", Handle: a.deleteAppFavorite},
-		{Method: get, Pattern: "/api/apps/:id/stats", Name: "getAppStats", Grants: programs, Summary: "How often an app was viewed", Handle: a.getAppStats},
+		{
+			Method:  get,
+			Pattern: "/api/apps/recent",
+			Name:    "listRecentApps",
+			Grants:  programs,
+			Query:   none,
+			Summary: "The apps that the caller visited last",
+			Handle:  a.listRecentApps,
+		},
+		{
+			Method:  get,
+			Pattern: favorite,
+			Name:    "getAppFavorite",
+			Grants:  programs,
+			Summary: "Whether an app is a favorite of the caller",
+			Handle:  a.getAppFavorite,
+		},
+		{
+			Method:  put,
+			Pattern: favorite,
+			Name:    "putAppFavorite",
+			Grants:  programs,
+			Row:     "app",
+			Writes:  rest.InTx,
+			Summary: "Make an app a favorite of the caller",
+			Handle:  a.putAppFavorite,
+		},
+		{
+			Method:  del,
+			Pattern: favorite,
+			Name:    "deleteAppFavorite",
+			Grants:  programs,
+			Row:     "app",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Make an app no favorite of the caller any more",
+			Handle:  a.deleteAppFavorite,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/apps/:id/stats",
+			Name:    "getAppStats",
+			Grants:  programs,
+			Summary: "How often an app was viewed",
+			Handle:  a.getAppStats,
+		},
 	}
 }
 
@@ -43,7 +85,8 @@ func (a appUserRoutes) favorite(id string, v apps.Shown, err error) (rest.Reply,
 	return rest.OK(hal.Resource{Links: links, Row: v, Beside: body, Value: body})
 }
 
-// getAppFavorite serves GET /api/apps/{id}/favorite: 200 and {favorite}; 404. A draft is a favorite when its app is.
+// getAppFavorite serves GET /api/apps/{id}/favorite: 200 and {favorite}; 404. A draft is a favorite
+// when its app is.
 func (a appUserRoutes) getAppFavorite(r *rest.Request) (rest.Reply, error) {
 	v, err := a.Apps.Get(r.Context(), r.Param("id"))
 	return a.favorite(r.Param("id"), v, err)
@@ -70,8 +113,9 @@ func (a appUserRoutes) deleteAppFavorite(r *rest.Request) (rest.Reply, error) {
 	return rest.Done()
 }
 
-// listRecentApps serves GET /api/apps/recent: 200 and an array of the 20 apps that the caller visited last and still sees, newest visit
-// first. To view an app is a visit, to read it here is none.
+// listRecentApps serves GET /api/apps/recent: 200 and an array of the 20 apps that the caller
+// visited last and still sees, newest visit first. To view an app is a visit, to read it here is
+// none.
 func (a appUserRoutes) listRecentApps(r *rest.Request) (rest.Reply, error) {
 	recent, err := a.Apps.Recent(r.Context())
 	if err != nil {
@@ -91,8 +135,9 @@ type dayBody struct {
 	Users int      `json:"users"`
 }
 
-// getAppStats serves GET /api/apps/{id}/stats: 200 and {days: [{day, views, users}], total}, the views of the last 30 days, in UTC,
-// without days of no views, and their sum; 404; 403 for those who do not see the app's insides.
+// getAppStats serves GET /api/apps/{id}/stats: 200 and {days: [{day, views, users}], total}, the
+// views of the last 30 days, in UTC, without days of no views, and their sum; 404; 403 for those
+// who do not see the app's insides.
 func (a appUserRoutes) getAppStats(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Apps.Stats(r.Context(), r.Param("id"))
 	if err != nil {

@@ -27,9 +27,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
-// A page of an app runs at an opaque origin, so its scripts, images and fetches bring no cookie. It is served with a base that ends
-// in a view token, view/-/~token/: what it loads by relative URLs has the token in its path, which stands for the viewer. Below it
-// are the app's files and, in api/, the calls that the app's manifest allows. The same routes work with a session and no token.
+// A page of an app runs at an opaque origin, so its scripts, images and fetches bring no cookie. It
+// is served with a base that ends in a view token, view/-/~token/: what it loads by relative URLs
+// has the token in its path, which stands for the viewer. Below it are the app's files and, in
+// api/, the calls that the app's manifest allows. The same routes work with a session and no token.
 
 // appViewRoutes serves the pages of apps.
 type appViewRoutes struct{ *api }
@@ -41,11 +42,55 @@ func (a appViewRoutes) routes() []rest.Route {
 		return nil
 	}
 	return []rest.Route{
-		{Method: get, Pattern: one + "/view", Name: "getAppView", Grants: programs, AnyType: true, View: true, Page: true, Summary: "The page of an app", Handle: a.getAppView},
-		{Method: get, Pattern: one + "/view/-/*path", Name: "getAppViewFile", Grants: programs, AnyType: true, View: true, Slashes: true, Summary: "A file for the pages of an app", Handle: a.getAppViewFile},
-		{Method: get, Pattern: one + "/view/api/*path", Name: "callFromAppView", Grants: programs, AnyType: true, View: true, Slashes: true, Summary: "A call that the manifest of an app allows", Handle: a.callFromAppView},
-		{Method: get, Pattern: one + "/roles", Name: "getAppRoles", Grants: programs, Summary: "The roles of an app, and which ones the caller has", Handle: a.getAppRoles},
-		{Method: get, Pattern: one + "/data-access", Name: "getAppDataAccess", Grants: programs, Summary: "What the manifest of an app lets it do", Handle: a.getAppDataAccess},
+		{
+			Method:  get,
+			Pattern: one + "/view",
+			Name:    "getAppView",
+			Grants:  programs,
+			AnyType: true,
+			View:    true,
+			Page:    true,
+			Summary: "The page of an app",
+			Handle:  a.getAppView,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/view/-/*path",
+			Name:    "getAppViewFile",
+			Grants:  programs,
+			AnyType: true,
+			View:    true,
+			Slashes: true,
+			Summary: "A file for the pages of an app",
+			Handle:  a.getAppViewFile,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/view/api/*path",
+			Name:    "callFromAppView",
+			Grants:  programs,
+			AnyType: true,
+			View:    true,
+			Slashes: true,
+			Summary: "A call that the manifest of an app allows",
+			Handle:  a.callFromAppView,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/roles",
+			Name:    "getAppRoles",
+			Grants:  programs,
+			Summary: "The roles of an app, and which ones the caller has",
+			Handle:  a.getAppRoles,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/data-access",
+			Name:    "getAppDataAccess",
+			Grants:  programs,
+			Summary: "What the manifest of an app lets it do",
+			Handle:  a.getAppDataAccess,
+		},
 	}
 }
 
@@ -54,8 +99,9 @@ type viewerKey struct{}
 // fromApp reports whether a request is the call of a page or handler of an app.
 func fromApp(ctx context.Context) bool { return ctx.Value(viewerKey{}) != nil }
 
-// callerOf returns the caller of a request: in a call of an app's page its viewer, below a view token whom that names, and otherwise
-// whom Authenticate returns. The first two can only read, but for routes of the app's server.
+// callerOf returns the caller of a request: in a call of an app's page its viewer, below a view
+// token whom that names, and otherwise whom Authenticate returns. The first two can only read, but
+// for routes of the app's server.
 func (a *api) callerOf(r *rest.Request, route *rest.Route) (actor.Actor, error) {
 	if who, ok := r.Context().Value(viewerKey{}).(actor.Actor); ok {
 		return who, nil
@@ -103,11 +149,12 @@ func notViewer() error {
 	return errs.New(errs.Unauthenticated, "The link to the app's files is not valid: open the app again.")
 }
 
-// getAppView serves GET /api/apps/{id}/view: 200 and the entry page of an app, with the base and the context of a viewer in it,
-// for those who may run the app. With role= it is shown as that role of the manifest alone, to those who have it or may change
-// the app; with print=portrait or print=landscape it is printed on such sheets. A browser without a session gets 401 and a form
-// for logging in. An app without an entry page has one with what to do. 303 to the app's own origin if it has one; 404; 403; 409
-// for a manifest that cannot be read.
+// getAppView serves GET /api/apps/{id}/view: 200 and the entry page of an app, with the base and
+// the context of a viewer in it, for those who may run the app. With role= it is shown as that role
+// of the manifest alone, to those who have it or may change the app; with print=portrait or
+// print=landscape it is printed on such sheets. A browser without a session gets 401 and a form for
+// logging in. An app without an entry page has one with what to do. 303 to the app's own origin if
+// it has one; 404; 403; 409 for a manifest that cannot be read.
 func (a appViewRoutes) getAppView(r *rest.Request) (rest.Reply, error) {
 	if originOf(r.Context()) != nil {
 		return a.visitedPage(r, libraries.File{}, nil)
@@ -147,7 +194,8 @@ func (a *api) countView(r *rest.Request, v apps.Viewed) error {
 	return a.Apps.CountView(r.Context(), v.App)
 }
 
-// entryPage returns the page that opens with an app. Where there is none it is a page with what to do.
+// entryPage returns the page that opens with an app. Where there is none it is a page with what to
+// do.
 func (a *api) entryPage(ctx context.Context, v apps.Viewed) (libraries.File, io.ReadSeekCloser, error) {
 	f, content, err := a.Apps.ViewFile(ctx, v.ID, v.Entry)
 	if errs.CodeOf(err) != errs.NotFound {
@@ -159,7 +207,11 @@ func (a *api) entryPage(ctx context.Context, v apps.Viewed) (libraries.File, io.
 	}
 	text := fmt.Sprintf("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>No page</title></head><body><h1>This app has no page yet</h1><p>"+
 		missing+"</p></body></html>", html.EscapeString(v.Entry))
-	return libraries.File{Path: "index.html", ContentType: "text/html", Size: int64(len(text))}, unread{strings.NewReader(text)}, nil
+	return libraries.File{
+		Path:        "index.html",
+		ContentType: "text/html",
+		Size:        int64(len(text)),
+	}, unread{strings.NewReader(text)}, nil
 }
 
 // unread is a page that is no file.
@@ -194,9 +246,13 @@ type datasetShown struct {
 	Fields json.RawMessage `json:"fields"`
 }
 
-// appPage replies with a page of an app, which f and content are: with a base, the page's context and the headers of a page. Below a
-// view token the page goes on with that one, and is not shown for longer.
-func (a *api) appPage(r *rest.Request, v apps.Viewed, role string, print view.Orientation, f libraries.File, content io.ReadSeekCloser) (rest.Reply, error) {
+// appPage replies with a page of an app, which f and content are: with a base, the page's context
+// and the headers of a page. Below a view token the page goes on with that one, and is not shown
+// for longer.
+func (a *api) appPage(
+	r *rest.Request, v apps.Viewed, role string, print view.Orientation, f libraries.File,
+	content io.ReadSeekCloser,
+) (rest.Reply, error) {
 	closed := func(err error) (rest.Reply, error) {
 		_ = content.Close()
 		return rest.Reply{}, err
@@ -229,10 +285,11 @@ func (a *api) appPage(r *rest.Request, v apps.Viewed, role string, print view.Or
 		header = view.Headers(pageType(f.ContentType), view.Policy(root, ""), true)
 	}
 	maps.Copy(header, varyByVisit)
-	return rest.Reply{Status: http.StatusOK, Header: header, Holds: min(f.Size, blobs.ChunkSize), Stream: func(w io.Writer) error {
-		defer func() { _ = content.Close() }()
-		return view.Inject(content, w, base, data, print)
-	}}, nil
+	return rest.Reply{Status: http.StatusOK, Header: header,
+		Holds: min(f.Size, blobs.ChunkSize), Stream: func(w io.Writer) error {
+			defer func() { _ = content.Close() }()
+			return view.Inject(content, w, base, data, print)
+		}}, nil
 }
 
 // pageType returns the media type of a page: that of its file if it is HTML.
@@ -305,14 +362,16 @@ func (a *api) passedDatasets(r *rest.Request, v apps.Viewed) (map[string]dataset
 	return all, nil
 }
 
-// getAppViewFile serves GET /api/apps/{id}/view/-/{path} and GET /api/apps/{id}/view/-/~{token}/{path}: 200 and the bytes of a file,
-// 206 for a range of them, for those who may run the app. A browser that goes to a page gets it with its base and context, and the
-// entry page where there is no file. Below a token, api/{path} is a call as below view/api. 404; 403; 401 for a token that has
-// expired or is not that of this app, or whose session has ended. A browser that goes to a folder
-// gets its index.html, and one that goes to a path without an extension the page that has it with
-// .html.
+// getAppViewFile serves GET /api/apps/{id}/view/-/{path} and GET
+// /api/apps/{id}/view/-/~{token}/{path}: 200 and the bytes of a file, 206 for a range of them, for
+// those who may run the app. A browser that goes to a page gets it with its base and context, and
+// the entry page where there is no file. Below a token, api/{path} is a call as below view/api.
+// 404; 403; 401 for a token that has expired or is not that of this app, or whose session has
+// ended. A browser that goes to a folder gets its index.html, and one that goes to a path without
+// an extension the page that has it with .html.
 func (a appViewRoutes) getAppViewFile(r *rest.Request) (rest.Reply, error) {
-	if call, ok := strings.CutPrefix(visitOf(r).view.rest, "api/"); ok && (visitOf(r).token != "" || originOf(r.Context()) != nil) {
+	if call, ok := strings.CutPrefix(visitOf(r).view.rest, "api/"); ok && (visitOf(r).token != "" ||
+		originOf(r.Context()) != nil) {
 		if hasEmptySegment(call) {
 			return rest.Reply{}, errs.New(errs.NotFound, "There is no such route.")
 		}
@@ -397,8 +456,8 @@ func (a appViewRoutes) visitedPage(r *rest.Request, f libraries.File, content io
 // varyByVisit is the header of an answer that depends on visitsPage.
 var varyByVisit = map[string]string{"Vary": "Accept, Sec-Fetch-Mode"}
 
-// visitsPage reports whether a request is a browser's navigation to a page: its Sec-Fetch-Mode is navigate or, without one, it accepts
-// HTML.
+// visitsPage reports whether a request is a browser's navigation to a page: its Sec-Fetch-Mode is
+// navigate or, without one, it accepts HTML.
 func visitsPage(h http.Header) bool {
 	if mode := h.Get("Sec-Fetch-Mode"); mode != "" {
 		return mode == "navigate"
@@ -406,8 +465,9 @@ func visitsPage(h http.Header) bool {
 	return strings.Contains(strings.ToLower(h.Get("Accept")), "text/html")
 }
 
-// callFromAppView serves GET /api/apps/{id}/view/api/{path}: what GET /api/{path} answers to the caller, if the manifest of the app
-// allows that call. 403 if it does not, and for an answer that is a redirect; 404; 409 for a manifest that cannot be read.
+// callFromAppView serves GET /api/apps/{id}/view/api/{path}: what GET /api/{path} answers to the
+// caller, if the manifest of the app allows that call. 403 if it does not, and for an answer that
+// is a redirect; 404; 409 for a manifest that cannot be read.
 func (a appViewRoutes) callFromAppView(r *rest.Request) (rest.Reply, error) {
 	if path, ok := serverPathOf(r); ok {
 		return a.callServer(r, path)
@@ -421,7 +481,8 @@ func (a appViewRoutes) callFromAppView(r *rest.Request) (rest.Reply, error) {
 	return a.callOfPage(r, visitOf(r).view.below)
 }
 
-// callOfPage replies with what a route answers to the viewer of a page, who can only read there. The path is escaped.
+// callOfPage replies with what a route answers to the viewer of a page, who can only read there.
+// The path is escaped.
 func (a appViewRoutes) callOfPage(r *rest.Request, path string) (rest.Reply, error) {
 	v, err := a.viewed(r, "")
 	if err != nil {
@@ -466,9 +527,9 @@ type roleBody struct {
 	Assigned    bool   `json:"assigned"` // to the caller
 }
 
-// getAppRoles serves GET /api/apps/{id}/roles: 200 and {roles: [{id, name, description, assigned}], switchRoles}, the roles of the
-// manifest, which of them the caller has, and whether the caller may view the app as another one. 404; 409 for a manifest that cannot
-// be read.
+// getAppRoles serves GET /api/apps/{id}/roles: 200 and {roles: [{id, name, description, assigned}],
+// switchRoles}, the roles of the manifest, which of them the caller has, and whether the caller may
+// view the app as another one. 404; 409 for a manifest that cannot be read.
 func (a appViewRoutes) getAppRoles(r *rest.Request) (rest.Reply, error) {
 	v, err := a.Apps.Declared(r.Context(), r.Param("id"))
 	if err != nil {
@@ -502,9 +563,9 @@ type needBody struct {
 	DatasetID   *string `json:"datasetId"` // null: none is bound to the alias
 }
 
-// getAppDataAccess serves GET /api/apps/{id}/data-access: 200 and {access: [{methods, path, description}], datasets: [{alias,
-// description, datasetId}]}, the calls that the app's manifest allows and the datasets that it declares; 404; 409 for a manifest that
-// cannot be read.
+// getAppDataAccess serves GET /api/apps/{id}/data-access: 200 and {access: [{methods, path,
+// description}], datasets: [{alias, description, datasetId}]}, the calls that the app's manifest
+// allows and the datasets that it declares; 404; 409 for a manifest that cannot be read.
 func (a appViewRoutes) getAppDataAccess(r *rest.Request) (rest.Reply, error) {
 	v, err := a.Apps.Declared(r.Context(), r.Param("id"))
 	if err != nil {

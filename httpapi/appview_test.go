@@ -19,12 +19,18 @@ var manifestOfSales = "access: [colors, 'users/:name', 'principals/*']\nroles: [
 // sales makes an app of dana's, which mia may run, and returns its id.
 func sales(t *testing.T, w *world, name string) string {
 	t.Helper()
-	app := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "`+name+`"}`)).ID
+	app := read[struct{ ID string }](
+		t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "`+name+`"}`),
+	).ID
 	for _, f := range [][3]string{
-		{"index.html", "text/html", "<head><title>x</title></head>"}, {"a.js", "text/javascript", "export default 1"}, {"sub/page.html", "text/html", "<p>sub"},
-		{"informer.yaml", "application/yaml", manifestOfSales}, {"server/a.js", "text/javascript", "// secret"}, {"webhooks/a.js", "text/javascript", "// secret"},
-		{"migrations/1.sql", "text/plain", "-- secret\nCREATE TABLE secret (id integer)"}, {"tools/a.js", "text/javascript", "secret"}, {"app.yaml", "text/plain", "secret"},
-		{".env", "text/plain", "secret"}, {"sub/.git/config", "text/plain", "secret"}, {"bin.zip", "application/zip", "PK"}, {"api/colors", "text/plain", "file"},
+		{"index.html", "text/html", "<head><title>x</title></head>"},
+		{"a.js", "text/javascript", "export default 1"}, {"sub/page.html", "text/html", "<p>sub"},
+		{"informer.yaml", "application/yaml", manifestOfSales},
+		{"server/a.js", "text/javascript", "// secret"}, {"webhooks/a.js", "text/javascript", "// secret"},
+		{"migrations/1.sql", "text/plain", "-- secret\nCREATE TABLE secret (id integer)"},
+		{"tools/a.js", "text/javascript", "secret"}, {"app.yaml", "text/plain", "secret"},
+		{".env", "text/plain", "secret"}, {"sub/.git/config", "text/plain", "secret"},
+		{"bin.zip", "application/zip", "PK"}, {"api/colors", "text/plain", "file"},
 	} {
 		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/"+f[0], f[2], "Content-Type: "+f[1])
 	}
@@ -34,7 +40,8 @@ func sales(t *testing.T, w *world, name string) string {
 
 var baseOf = regexp.MustCompile(`<base href="` + baseURL + `([^"]*/view/-/~[^"/]*/)`)
 
-// opened returns the path below which the page of an app has all that is its own, for somebody who opens it.
+// opened returns the path below which the page of an app has all that is its own, for somebody who
+// opens it.
 func opened(t *testing.T, w *world, user, app string) string {
 	t.Helper()
 	a := w.must(t, user, "GET", "/api/apps/"+app+"/view", "")
@@ -67,7 +74,8 @@ func contextOf(t *testing.T, a answer) (c struct {
 	return c
 }
 
-// TestAppView: the page has a base with a token, below which its files and calls are without any other credential.
+// TestAppView: the page has a base with a token, below which its files and calls are without any
+// other credential.
 func TestAppView(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -102,7 +110,12 @@ func TestAppView(t *testing.T) {
 		is.Equal(get("nothing").status, 404)
 
 		visit := "Accept: text/html,application/xhtml+xml,*/*;q=0.8"
-		for path, from := range map[string]string{"": base, "index.html": base, "deep/route": base, "sub/page.html": base + "sub/"} {
+		for path, from := range map[string]string{
+			"":              base,
+			"index.html":    base,
+			"deep/route":    base,
+			"sub/page.html": base + "sub/",
+		} {
 			a := get(path, visit)
 			is.Equal(a.status, 200)
 			is.True(strings.Contains(a.body, `<base href="`+baseURL+from+`">`)) // the same token
@@ -119,13 +132,16 @@ func TestAppView(t *testing.T) {
 		is.Equal(get("api/principals/mia").header.Get("Location"), "")
 		is.Equal(w.must(t, "mia", "GET", "/api/apps/"+app+"/view/-/api/colors", "").body, "file")
 
-		for _, path := range []string{"", "a.js", "nothing", "api/colors", "api/users", "api/principals/mia", "server/a.js"} {
+		for _, path := range []string{
+			"", "a.js", "nothing", "api/colors", "api/users", "api/principals/mia", "server/a.js",
+		} {
 			h := get(path).header
 			is.Equal(h.Get("Access-Control-Allow-Origin"), "null")
 			is.Equal(h.Get("X-Content-Type-Options"), "nosniff")
 			is.Equal(h.Get("Referrer-Policy"), "no-referrer")
 			csp := h.Get("Content-Security-Policy")
-			is.True(strings.HasPrefix(csp, "sandbox allow-scripts ") && strings.Contains(csp, "default-src "+baseURL+base+" 'unsafe-inline'"))
+			is.True(strings.HasPrefix(csp, "sandbox allow-scripts ") &&
+				strings.Contains(csp, "default-src "+baseURL+base+" 'unsafe-inline'"))
 			is.True(!strings.Contains(csp, "allow-same-origin"))
 		}
 		for _, method := range []string{"POST", "PUT", "DELETE", "PATCH"} {
@@ -140,13 +156,25 @@ func TestAppView(t *testing.T) {
 func TestAppViewFolders(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := sales(t, w, "Sales")
-	for path, content := range map[string]string{"docs/index.html": "<title>docs</title>", "about.html": "<title>about</title>", "docs/guide.html": "<title>guide</title>", "plain": "<title>plain</title>", "plain.html": "no", "server/index.html": "secret"} {
-		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/"+path, content, "Content-Type: "+map[bool]string{true: "text/html", false: "text/plain"}[strings.HasSuffix(path, ".html")])
+	for path, content := range map[string]string{
+		"docs/index.html":   "<title>docs</title>",
+		"about.html":        "<title>about</title>",
+		"docs/guide.html":   "<title>guide</title>",
+		"plain":             "<title>plain</title>",
+		"plain.html":        "no",
+		"server/index.html": "secret",
+	} {
+		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/"+path, content, "Content-Type: "+map[bool]string{
+			true:  "text/html",
+			false: "text/plain",
+		}[strings.HasSuffix(path, ".html")])
 	}
 	base := opened(t, w, "mia", app)
 	for path, want := range map[string]string{
-		"docs/": "docs", "about": "about", "about.html": "about", "docs/guide": "guide", "docs": "x", "docs/index": "docs", "orders/5": "x", "orders/5/": "x", "./": "x", "": "x",
-		"about/": "x", "docs/other/": "x", "docs//": "x", "/docs/": "x", "about.pdf": "x", "server/": "x", "server/index": "x", ".git/": "x", "api/": "403", "api/colors/": "404", "api//colors": "404",
+		"docs/": "docs", "about": "about", "about.html": "about", "docs/guide": "guide", "docs": "x",
+		"docs/index": "docs", "orders/5": "x", "orders/5/": "x", "./": "x", "": "x",
+		"about/": "x", "docs/other/": "x", "docs//": "x", "/docs/": "x", "about.pdf": "x",
+		"server/": "x", "server/index": "x", ".git/": "x", "api/": "403", "api/colors/": "404", "api//colors": "404",
 	} {
 		for _, at := range []string{base + path, "/api/apps/" + app + "/view/-/" + path} {
 			if strings.HasPrefix(path, "api/") && at != base+path { // there they are files, which are missing
@@ -163,16 +191,21 @@ func TestAppViewFolders(t *testing.T) {
 			if title != want && (path != "" || at == base) {
 				t.Errorf("%s: %s, not %s", at, title, want)
 			}
-			if path != "plain" && path != "about.html" && path != "" && !strings.HasPrefix(path, "api") && w.do(t, user, "GET", at, "").status != 404 {
+			if path != "plain" && path != "about.html" && path != "" && !strings.HasPrefix(path, "api") &&
+				w.do(t, user, "GET", at, "").status != 404 {
 				t.Errorf("%s is there without a visit", at)
 			}
 		}
 	}
-	is.True(strings.Contains(w.do(t, "", "GET", base+"docs/", "", "Accept: text/html").body, `<base href="`+baseURL+base+`docs/">`))
-	is.Equal(w.do(t, "", "GET", base+"plain", "", "Accept: text/html").body, "<title>plain</title>") // the file itself, which is no page
+	is.True(strings.Contains(
+		w.do(t, "", "GET", base+"docs/", "", "Accept: text/html").body, `<base href="`+baseURL+base+`docs/">`,
+	))
+	// the file itself, which is no page
+	is.Equal(w.do(t, "", "GET", base+"plain", "", "Accept: text/html").body, "<title>plain</title>")
 }
 
-// TestAppViewRefuses: nothing but the app's own is below its token, for as long as the viewer may run it.
+// TestAppViewRefuses: nothing but the app's own is below its token, for as long as the viewer may
+// run it.
 func TestAppViewRefuses(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -182,9 +215,12 @@ func TestAppViewRefuses(t *testing.T) {
 		get := func(target string) answer { return w.do(t, "", "GET", target, "") }
 
 		for _, path := range []string{
-			"server/a.js", "SERVER/a.js", "webhooks/a.js", "migrations/1.sql", "tools/a.js", "informer.yaml", "INFORMER.YAML", "app.yaml", ".env", "sub/.git/config",
-			"../contents/informer.yaml", "..%2Fcontents%2Finformer.yaml", "%2e%2e/%2e%2e/contents/a.js", "./informer.yaml", "sub/../informer.yaml",
-			"sub%2F..%2Finformer.yaml", "server%2Fa.js", "%73erver/a.js", "a.js%5C..%5Cserver", "sub//page.html", "/a.js", "a.js/",
+			"server/a.js", "SERVER/a.js", "webhooks/a.js", "migrations/1.sql", "tools/a.js",
+			"informer.yaml", "INFORMER.YAML", "app.yaml", ".env", "sub/.git/config",
+			"../contents/informer.yaml", "..%2Fcontents%2Finformer.yaml",
+			"%2e%2e/%2e%2e/contents/a.js", "./informer.yaml", "sub/../informer.yaml",
+			"sub%2F..%2Finformer.yaml", "server%2Fa.js", "%73erver/a.js",
+			"a.js%5C..%5Cserver", "sub//page.html", "/a.js", "a.js/",
 		} {
 			for _, target := range []string{base + path, "/api/apps/" + app + "/view/-/" + path} {
 				user := map[bool]string{true: "", false: "mia"}[strings.HasPrefix(target, base)]
@@ -195,7 +231,8 @@ func TestAppViewRefuses(t *testing.T) {
 			}
 		}
 		for _, path := range []string{
-			"api/tokens", "api/session", "api/apps", "api/apps/" + other, "api/users", "api/users/mia/password", "api/colors/red", "api/colors%2Fred", "api/colors/..", "api/../apps",
+			"api/tokens", "api/session", "api/apps", "api/apps/" + other, "api/users",
+			"api/users/mia/password", "api/colors/red", "api/colors%2Fred", "api/colors/..", "api/../apps",
 			"api/%2e%2e/apps", "api/users/..%2F..%2Ftokens", "api/Colors", "api/colors/", "api/_server/a",
 		} {
 			if a := get(base + path); a.status != 403 && a.status != 404 {
@@ -205,8 +242,12 @@ func TestAppViewRefuses(t *testing.T) {
 
 		stranger := newWorld(t, dbtest.SQLite)
 		forged := map[string]string{
-			"of another app": "/api/apps/" + other + "/view/-/" + token, "changed": base[:len(base)-2] + "x", "empty": "/api/apps/" + app + "/view/-/~",
-			"no MAC": "/api/apps/" + app + "/view/-/" + token[:strings.Index(token, ".")], "of another key": "/api/apps/" + app + "/view/-/" + strings.Split(opened(t, stranger, "mia", sales(t, stranger, "Sales")), "/")[6],
+			"of another app": "/api/apps/" + other + "/view/-/" + token,
+			"changed":        base[:len(base)-2] + "x", "empty": "/api/apps/" + app + "/view/-/~",
+			"no MAC": "/api/apps/" + app + "/view/-/" + token[:strings.Index(token, ".")],
+			"of another key": "/api/apps/" + app + "/view/-/" + strings.Split(
+				opened(t, stranger, "mia", sales(t, stranger, "Sales")), "/",
+			)[6],
 		}
 		for name, prefix := range forged {
 			for _, path := range []string{"/a.js", "/api/colors"} {
@@ -219,7 +260,10 @@ func TestAppViewRefuses(t *testing.T) {
 		is.Equal(w.do(t, "mia", "GET", "/api/apps/"+app+"/view/api/"+token+"/colors", "").status, 404)
 		is.Equal(w.do(t, "", "GET", "/api/colors", "", "Authorization: Bearer "+token).status, 401) // it is no session
 		is.Equal(w.do(t, "", "GET", "/api/apps/"+app+"/view", "", "Cookie: sid="+token).status, 401)
-		is.Equal(w.do(t, "mia", "GET", "/api/apps/"+app+"/view/-/a.js", "").header.Get("Access-Control-Allow-Origin"), "")
+		is.Equal(
+			w.do(t, "mia", "GET", "/api/apps/"+app+"/view/-/a.js", "").header.Get("Access-Control-Allow-Origin"),
+			"",
+		)
 		for _, user := range []string{"nora", "eve"} { // who do not see the app
 			for _, path := range []string{"view", "view/-/a.js", "view/api/colors", "roles", "data-access"} {
 				is.Equal(w.do(t, user, "GET", "/api/apps/"+app+"/"+path, "").status, 404)
@@ -242,10 +286,16 @@ func TestAppViewRefuses(t *testing.T) {
 		still(404)
 		w.must(t, "admin", "PUT", "/api/apps/"+app+"/shares/mia", `{"accessLevel": 1}`)
 		still(200)
-		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/informer.yaml", "access: [teams]", "Content-Type: application/yaml")
+		w.must(
+			t, "dana", "PUT", "/api/apps/"+app+"/contents/informer.yaml", "access: [teams]",
+			"Content-Type: application/yaml",
+		)
 		is.Equal(get(base+"api/colors").status, 401) // the page was opened under another list
 		is.Equal(get(opened(t, w, "mia", app)+"api/colors").status, 403)
-		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/informer.yaml", manifestOfSales, "Content-Type: application/yaml")
+		w.must(
+			t, "dana", "PUT", "/api/apps/"+app+"/contents/informer.yaml", manifestOfSales,
+			"Content-Type: application/yaml",
+		)
 		w.must(t, "admin", "PUT", "/api/users/mia", `{"enabled": false}`)
 		still(401)
 		w.must(t, "admin", "PUT", "/api/users/mia", `{"enabled": true}`)
@@ -268,7 +318,8 @@ func TestAppViewRefuses(t *testing.T) {
 	})
 }
 
-// TestAppViewOfToken: with an API token that can only read, an app is viewed for as long as the token lives.
+// TestAppViewOfToken: with an API token that can only read, an app is viewed for as long as the
+// token lives.
 func TestAppViewOfToken(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := sales(t, w, "Sales")
@@ -292,12 +343,19 @@ func TestAppViewOfDraft(t *testing.T) {
 	is.Equal(w.do(t, "", "GET", strings.Replace(opened(t, w, "dana", app), app, draft, 1)+"a.js", "").status, 401)
 }
 
-// TestAppViewContext: the definition comes before the manifest, a page in a folder has its own base, and settings pass datasets.
+// TestAppViewContext: the definition comes before the manifest, a page in a folder has its own
+// base, and settings pass datasets.
 func TestAppViewContext(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := sales(t, w, "Sales")
 	one := "/api/apps/" + app
-	dataset := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/datasets", `{"name": "Orders", "data": {"fields": [{"name": "day", "type": "date", "label": "Day"}]}}`)).ID
+	dataset := read[struct{ ID string }](
+		t,
+		w.must(
+			t, "dana", "POST", "/api/datasets",
+			`{"name": "Orders", "data": {"fields": [{"name": "day", "type": "date", "label": "Day"}]}}`,
+		),
+	).ID
 	w.must(t, "dana", "PUT", one+"/dependencies/orders", `{"datasetId": "`+dataset+`", "label": "All orders"}`)
 	w.must(t, "dana", "PUT", one, `{"defn": {"entryPoint": "sub/page.html"}, "settings": {"passDatasets": true}}`)
 	a := w.must(t, "mia", "GET", one+"/view?print=landscape", "")
@@ -307,7 +365,9 @@ func TestAppViewContext(t *testing.T) {
 	is.Equal(c.Datasets["orders"].Label, "All orders")
 	is.Equal(c.Datasets["orders"].Fields[0]["name"], "day")
 	w.must(t, "dana", "PUT", one, `{"defn": {"entryPoint": "server/a.js"}}`)
-	is.True(strings.Contains(w.must(t, "mia", "GET", one+"/view", "").body, "Pages cannot be at <code>server/a.js</code>"))
+	is.True(strings.Contains(
+		w.must(t, "mia", "GET", one+"/view", "").body, "Pages cannot be at <code>server/a.js</code>",
+	))
 	w.must(t, "dana", "PUT", one, `{"defn": {"entryPoint": "<b>.html"}}`)
 	none := w.must(t, "mia", "GET", one+"/view", "")
 	is.True(strings.Contains(none.body, "There is no file <code>&lt;b&gt;.html</code>: add it"))
@@ -319,8 +379,8 @@ func TestAppViewContext(t *testing.T) {
 	is.Equal(w.do(t, "mia", "GET", one+"/view?print=x", "").status, http.StatusBadRequest)
 }
 
-// TestAppViewIsFresh: pages load what was written last, and nobody loads what is closed to them now, though what they load is kept
-// in memory.
+// TestAppViewIsFresh: pages load what was written last, and nobody loads what is closed to them
+// now, though what they load is kept in memory.
 func TestAppViewIsFresh(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -330,18 +390,27 @@ func TestAppViewIsFresh(t *testing.T) {
 		first := get()
 		is.Equal(first.body, "export default 1")
 		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/a.js", "export default 2", "Content-Type: text/javascript")
-		is.Equal(w.do(t, "", "GET", base+"a.js", "", "If-None-Match: "+first.header.Get("Etag")).body, "export default 2")
+		is.Equal(
+			w.do(t, "", "GET", base+"a.js", "", "If-None-Match: "+first.header.Get("Etag")).body,
+			"export default 2",
+		)
 		w.must(t, "dana", "DELETE", "/api/apps/"+app+"/contents/a.js", "")
 		is.Equal(get().status, 404)
 		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/a.js", "export default 3", "Content-Type: text/javascript")
 		is.Equal(get().body, "export default 3")
 
-		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/informer.yaml", "roles: [viewer]\n", "Content-Type: application/yaml")
+		w.must(
+			t, "dana", "PUT", "/api/apps/"+app+"/contents/informer.yaml", "roles: [viewer]\n",
+			"Content-Type: application/yaml",
+		)
 		is.Equal(w.do(t, "", "GET", base+"api/colors", "").status, 401)
 		base = opened(t, w, "mia", app)
 		is.Equal(w.do(t, "", "GET", base+"api/colors", "").status, 403)
 		draft := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/apps/"+app+"/_edit", "")).ID
-		w.must(t, "dana", "PUT", "/api/apps/"+draft+"/contents/a.js", "export default 4", "Content-Type: text/javascript")
+		w.must(
+			t, "dana", "PUT", "/api/apps/"+draft+"/contents/a.js", "export default 4",
+			"Content-Type: text/javascript",
+		)
 		is.Equal(get().body, "export default 3")
 		w.must(t, "dana", "POST", "/api/apps/"+app+"/draft/_commit", "")
 		is.Equal(get().body, "export default 4")

@@ -23,13 +23,93 @@ type archiveRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a archiveRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: post, Pattern: "/api/bundles/:id/_export", Name: "exportBundle", Grants: programs, Heavy: rest.Brief, Permission: actor.Superuser, AnyType: true, Options: rest.NoOptions{}, Summary: "The archive of a bundle", Handle: a.exportBundle},
-		{Method: post, Pattern: "/api/bundles/:id/_deploy", Name: "deployBundle", Grants: programs, Heavy: rest.Long, Permission: actor.Superuser, Writes: rest.ByService, Options: deployInput{}, Summary: "Bring a bundle into other tenants", Handle: a.deployBundle},
-		{Method: post, Pattern: "/api/_import-bundle", Name: "importBundle", Grants: programs, Heavy: rest.Long, Permission: actor.Superuser, Writes: rest.ByService, Options: importInput{}, File: true, Summary: "Import an archive", Handle: a.importBundle},
-		{Method: post, Pattern: "/api/_bundle", Name: "exportEntries", Grants: programs, Heavy: rest.Brief, Permission: actor.Superuser, AnyType: true, Options: manifestInput{}, Summary: "The archive of entries without a bundle", Handle: a.exportEntries},
-		{Method: post, Pattern: "/api/_bundle-deploy", Name: "deployEntries", Grants: programs, Heavy: rest.Long, Permission: actor.Superuser, Writes: rest.ByService, Options: deployEntriesInput{}, Summary: "Bring entries without a bundle into other tenants", Handle: a.deployEntries},
-		{Method: post, Pattern: "/api/_restore", Name: "restoreArchive", Grants: programs, Heavy: rest.Long, Permission: actor.Superuser, Writes: rest.ByService, Options: importInput{}, File: true, Summary: "Replace content by an archive's", Handle: a.restoreArchive},
-		{Method: post, Pattern: "/api/_restore-from-file", Name: "restoreFile", Grants: programs, Heavy: rest.Long, Permission: actor.Superuser, Writes: rest.ByService, Options: restoreInput{}, File: true, Summary: "Replace content by a staged archive's", Handle: a.restoreFile},
+		{
+			Method:     post,
+			Pattern:    "/api/bundles/:id/_export",
+			Name:       "exportBundle",
+			Grants:     programs,
+			Heavy:      rest.Brief,
+			Permission: actor.Superuser,
+			AnyType:    true,
+			Options:    rest.NoOptions{},
+			Summary:    "The archive of a bundle",
+			Handle:     a.exportBundle,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/bundles/:id/_deploy",
+			Name:       "deployBundle",
+			Grants:     programs,
+			Heavy:      rest.Long,
+			Permission: actor.Superuser,
+			Writes:     rest.ByService,
+			Options:    deployInput{},
+			Summary:    "Bring a bundle into other tenants",
+			Handle:     a.deployBundle,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/_import-bundle",
+			Name:       "importBundle",
+			Grants:     programs,
+			Heavy:      rest.Long,
+			Permission: actor.Superuser,
+			Writes:     rest.ByService,
+			Options:    importInput{},
+			File:       true,
+			Summary:    "Import an archive",
+			Handle:     a.importBundle,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/_bundle",
+			Name:       "exportEntries",
+			Grants:     programs,
+			Heavy:      rest.Brief,
+			Permission: actor.Superuser,
+			AnyType:    true,
+			Options:    manifestInput{},
+			Summary:    "The archive of entries without a bundle",
+			Handle:     a.exportEntries,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/_bundle-deploy",
+			Name:       "deployEntries",
+			Grants:     programs,
+			Heavy:      rest.Long,
+			Permission: actor.Superuser,
+			Writes:     rest.ByService,
+			Options:    deployEntriesInput{},
+			Summary:    "Bring entries without a bundle into other tenants",
+			Handle:     a.deployEntries,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/_restore",
+			Name:       "restoreArchive",
+			Grants:     programs,
+			Heavy:      rest.Long,
+			Permission: actor.Superuser,
+			Writes:     rest.ByService,
+			Options:    importInput{},
+			File:       true,
+			Summary:    "Replace content by an archive's",
+			Handle:     a.restoreArchive,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/_restore-from-file",
+			Name:       "restoreFile",
+			Grants:     programs,
+			Heavy:      rest.Long,
+			Permission: actor.Superuser,
+			Writes:     rest.ByService,
+			Options:    restoreInput{},
+			File:       true,
+			Summary:    "Replace content by a staged archive's",
+			Handle:     a.restoreFile,
+		},
 	}
 }
 
@@ -37,7 +117,8 @@ func (a archiveRoutes) routes() []rest.Route {
 type countsBody struct {
 	Created int `json:"created"`
 	Updated int `json:"updated"`
-	// Unchanged counts rows that an update leaves as they are; they are not among the updated. It is nil without the option changes.
+	// Unchanged counts rows that an update leaves as they are; they are not among the updated. It
+	// is nil without the option changes.
 	Unchanged *int `json:"unchanged,omitempty"`
 	Skipped   int  `json:"skipped"`
 	Deleted   int  `json:"deleted"`
@@ -98,24 +179,27 @@ func (a archiveRoutes) backup(k *bundles.Backup) *backupBody {
 	return &backupBody{k.ID, k.Filename, k.Size, hal.Time(k.ExpiresAt), a.href("downloads", k.ID)}
 }
 
-// exportBundle serves POST /api/bundles/{id}/_export: 200 and the archive of what the bundle refers to and all that it
-// needs, streamed; 400 naming what does not fit into an archive, 404, 409 with "The content was changed meanwhile: try
-// again." when an entity has been deleted since it was found. It takes no body. An error after 100 ms, when a part of the
-// archive may have been sent, cuts the connection and is logged.
+// exportBundle serves POST /api/bundles/{id}/_export: 200 and the archive of what the bundle refers
+// to and all that it needs, streamed; 400 naming what does not fit into an archive, 404, 409 with
+// "The content was changed meanwhile: try again." when an entity has been deleted since it was
+// found. It takes no body. An error after 100 ms, when a part of the archive may have been sent,
+// cuts the connection and is logged.
 func (a archiveRoutes) exportBundle(r *rest.Request) (rest.Reply, error) {
 	e, err := a.Bundles.Export(r.Context(), r.Param("id"))
 	return streamedArchive(r, e, err)
 }
 
-// exportHolds is about how many bytes an export holds while its client receives nothing: rows, and the state of the
-// compression.
+// exportHolds is about how many bytes an export holds while its client receives nothing: rows, and
+// the state of the compression.
 const exportHolds = 4 << 20
 
 func streamedArchive(r *rest.Request, e *bundles.Export, err error) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	answer, err := attachment(e.Filename(), bundles.ContentType, func(w io.Writer) error { return e.Write(r.Context(), w) })
+	answer, err := attachment(e.Filename(), bundles.ContentType, func(w io.Writer) error {
+		return e.Write(r.Context(), w)
+	})
 	answer.Holds = exportHolds
 	answer.Early = true // finding what is needed may take a while
 	return answer, err
@@ -139,12 +223,14 @@ func (in deployInput) options() bundles.ImportOptions {
 	return o
 }
 
-// deployBundle serves POST /api/bundles/{id}/_deploy: 200 and what was done in each tenant; 403 naming a tenant that does
-// not let the caller's deploy, and nothing is deployed anywhere; 404. Rows that exist are overwritten unless updateRule
-// says otherwise; what an earlier deploy brought and the bundle ships no more is removed, whatever updateRule says. Entries
-// that refer to nothing any more are among the warnings. When the first tenant fails, its failure is the answer and nothing
-// is deployed anywhere; when a later one does, it is left as it was, its result has an error, and the others are deployed
-// to. A failure may be 503 with "Other imports are under way. Try again." With changes each row is listed.
+// deployBundle serves POST /api/bundles/{id}/_deploy: 200 and what was done in each tenant; 403
+// naming a tenant that does not let the caller's deploy, and nothing is deployed anywhere; 404.
+// Rows that exist are overwritten unless updateRule says otherwise; what an earlier deploy brought
+// and the bundle ships no more is removed, whatever updateRule says. Entries that refer to nothing
+// any more are among the warnings. When the first tenant fails, its failure is the answer and
+// nothing is deployed anywhere; when a later one does, it is left as it was, its result has an
+// error, and the others are deployed to. A failure may be 503 with "Other imports are under way.
+// Try again." With changes each row is listed.
 func (a archiveRoutes) deployBundle(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[deployInput](r)
 	if err != nil {
@@ -154,8 +240,8 @@ func (a archiveRoutes) deployBundle(r *rest.Request) (rest.Reply, error) {
 	return a.deployed(results, err)
 }
 
-// deployed encodes the results of a deploy. A tenant that failed when others had been deployed to has an error, in the
-// shape of all errors, and counts of 0.
+// deployed encodes the results of a deploy. A tenant that failed when others had been deployed to
+// has an error, in the shape of all errors, and counts of 0.
 func (a archiveRoutes) deployed(results []bundles.Deployed, err error) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
@@ -177,10 +263,11 @@ func (a archiveRoutes) deployed(results []bundles.Deployed, err error) (rest.Rep
 	return rest.OK(map[string]any{"results": rows})
 }
 
-// importBundle serves POST /api/_import-bundle, the multipart field file or the raw archive: 200 and what became of the
-// rows; 400 naming what is wrong with the archive, 409 naming a row, 415 for JSON or text, 503 with "Other imports are under
-// way. Try again.", and nothing is written. Options: updateRule (skip, overwrite or fail; default skip),
-// owner, dryRun, and changes, which lists each row with its name, and tells updated rows from unchanged ones.
+// importBundle serves POST /api/_import-bundle, the multipart field file or the raw archive: 200
+// and what became of the rows; 400 naming what is wrong with the archive, 409 naming a row, 415 for
+// JSON or text, 503 with "Other imports are under way. Try again.", and nothing is written.
+// Options: updateRule (skip, overwrite or fail; default skip), owner, dryRun, and changes, which
+// lists each row with its name, and tells updated rows from unchanged ones.
 func (a archiveRoutes) importBundle(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[importInput](r)
 	if err != nil {
@@ -193,7 +280,8 @@ func (a archiveRoutes) importBundle(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(report(done))
 }
 
-// archive returns the archive that a request brings, to be read once. Of a form it is the last field.
+// archive returns the archive that a request brings, to be read once. Of a form it is the last
+// field.
 func archiveOf(r *rest.Request) io.Reader {
 	if r.Part != nil {
 		return r.FormFile()
@@ -262,8 +350,8 @@ func (a archiveRoutes) manifest(r *rest.Request, in manifestInput) (bundles.Mani
 	return m, r.RefuseUnknown(unknown, nil)
 }
 
-// exportEntries serves POST /api/_bundle: 200 and the archive of some entries, which no bundle has, streamed; 400 and 409 as
-// for the entries of a bundle, naming the one, and 409 as for _export.
+// exportEntries serves POST /api/_bundle: 200 and the archive of some entries, which no bundle has,
+// streamed; 400 and 409 as for the entries of a bundle, naming the one, and 409 as for _export.
 func (a archiveRoutes) exportEntries(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[manifestInput](r)
 	if err != nil {
@@ -296,10 +384,11 @@ func (a archiveRoutes) deployEntries(r *rest.Request) (rest.Reply, error) {
 	return a.deployed(a.Bundles.DeployManifest(r.Context(), m, in.Tenants, in.options()))
 }
 
-// restoreArchive serves POST /api/_restore, the archive as body: 200 and what became of the rows. For every kind in the
-// archive the tenant's rows become exactly the archive's; 415 for JSON or text, 503 as for an import. What was there is
-// kept for a week as the download that archive names; the warnings, of a dry run too, say what that cannot bring back.
-// The options are dryRun, owner and changes, and updateRule, which is overwrite if anything.
+// restoreArchive serves POST /api/_restore, the archive as body: 200 and what became of the rows.
+// For every kind in the archive the tenant's rows become exactly the archive's; 415 for JSON or
+// text, 503 as for an import. What was there is kept for a week as the download that archive names;
+// the warnings, of a dry run too, say what that cannot bring back. The options are dryRun, owner
+// and changes, and updateRule, which is overwrite if anything.
 func (a archiveRoutes) restoreArchive(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[importInput](r)
 	if err != nil {
@@ -308,8 +397,9 @@ func (a archiveRoutes) restoreArchive(r *rest.Request) (rest.Reply, error) {
 	return a.restore(r, archiveOf(r), in.options())
 }
 
-// restoreFile serves POST /api/_restore-from-file: as _restore, with the archive as the multipart field file, as the
-// body, or as the option uploadId of a staged one, which then is all that the request brings.
+// restoreFile serves POST /api/_restore-from-file: as _restore, with the archive as the multipart
+// field file, as the body, or as the option uploadId of a staged one, which then is all that the
+// request brings.
 func (a archiveRoutes) restoreFile(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[restoreInput](r)
 	if err != nil {
@@ -319,7 +409,9 @@ func (a archiveRoutes) restoreFile(r *rest.Request) (rest.Reply, error) {
 	if brings := r.ContentLength != 0 && !rest.IsJSON(kind); brings && !in.UploadID.Set {
 		return a.restore(r, archiveOf(r), in.options())
 	} else if brings {
-		return rest.Reply{}, errs.New(errs.Invalid, "uploadId names a file beside the one that is sent: leave one of them out")
+		return rest.Reply{}, errs.New(
+			errs.Invalid, "uploadId names a file beside the one that is sent: leave one of them out",
+		)
 	}
 	var id string
 	in.UploadID.Apply(&id)

@@ -14,7 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/chat"
 )
 
-// assistantChatRoutes serves what a language model answers for an assistant. Holders of a token of an assistant call them, too.
+// assistantChatRoutes serves what a language model answers for an assistant. Holders of a token of
+// an assistant call them, too.
 type assistantChatRoutes struct{ *api }
 
 // routes returns the rows of the route table, unless the host keeps assistants itself.
@@ -23,20 +24,43 @@ func (a assistantChatRoutes) routes() []rest.Route {
 		return nil
 	}
 	return []rest.Route{
-		{Method: post, Pattern: "/api/assistants/:id/_chat", Name: "chatWithAssistant", Grants: nothing, AnyType: true, Chatter: true, Summary: "Talk to an assistant", Guard: a.needsModel, Handle: a.chatWithAssistant},
-		{Method: post, Pattern: "/api/assistants/:id/_image", Name: "makeAssistantImage", Grants: nothing, AnyType: true, Chatter: true, Options: imageInput{}, Summary: "Make an image", Guard: a.needsImages, Handle: a.makeAssistantImage},
+		{
+			Method:  post,
+			Pattern: "/api/assistants/:id/_chat",
+			Name:    "chatWithAssistant",
+			Grants:  nothing,
+			AnyType: true,
+			Chatter: true,
+			Summary: "Talk to an assistant",
+			Guard:   a.needsModel,
+			Handle:  a.chatWithAssistant,
+		},
+		{
+			Method:  post,
+			Pattern: "/api/assistants/:id/_image",
+			Name:    "makeAssistantImage",
+			Grants:  nothing,
+			AnyType: true,
+			Chatter: true,
+			Options: imageInput{},
+			Summary: "Make an image",
+			Guard:   a.needsImages,
+			Handle:  a.makeAssistantImage,
+		},
 	}
 }
 
-// talkable returns the assistant of a request, or a draft, that the caller or visitor may talk to. Errors: errs.NotFound; errs.Forbidden.
+// talkable returns the assistant of a request, or a draft, that the caller or visitor may talk to.
+// Errors: errs.NotFound; errs.Forbidden.
 func (a *api) talkable(r *rest.Request) (assistants.Assistant, error) {
 	return a.Assistants.Talkable(r.Context(), r.Param("id"), visitOf(r).visitor != nil)
 }
 
-// chatWithAssistant serves POST /api/assistants/{id}/_chat {messages, model?}: 200 and the answer of the assistant as server-sent events, see
-// chatEvents. messages is the whole conversation, as nothing of it is kept. What the assistant knows and its tools have the rights of the
-// caller. A draft answers those who may change it. 400 for a model that there is not, and for instructions that cannot be expanded; 403; 404;
-// 429 for too many at once.
+// chatWithAssistant serves POST /api/assistants/{id}/_chat {messages, model?}: 200 and the answer
+// of the assistant as server-sent events, see chatEvents. messages is the whole conversation, as
+// nothing of it is kept. What the assistant knows and its tools have the rights of the caller. A
+// draft answers those who may change it. 400 for a model that there is not, and for instructions
+// that cannot be expanded; 403; 404; 429 for too many at once.
 func (a assistantChatRoutes) chatWithAssistant(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[chatInput](r)
 	if err != nil {
@@ -51,11 +75,18 @@ func (a assistantChatRoutes) chatWithAssistant(r *rest.Request) (rest.Reply, err
 		return rest.Reply{}, err
 	}
 	return a.chatEvents(r, func(ctx context.Context) (chat.Options, func(), error) {
-		return a.Conversations.Begin(ctx, as, conversation.Input{Messages: messages, Model: model, Models: a.models(), User: modelUser(r), Visitor: visitOf(r).visitor != nil})
+		return a.Conversations.Begin(ctx, as, conversation.Input{
+			Messages: messages,
+			Model:    model,
+			Models:   a.models(),
+			User:     modelUser(r),
+			Visitor:  visitOf(r).visitor != nil,
+		})
 	}, as.ID)
 }
 
-// needsImages guards the routes that a model answers with images: see needsAI; 503 without such a model.
+// needsImages guards the routes that a model answers with images: see needsAI; 503 without such a
+// model.
 func (a assistantChatRoutes) needsImages(r *rest.Request) error {
 	if err := a.needsAI(r); err != nil {
 		return err
@@ -69,8 +100,9 @@ type imageInput struct {
 	Size   rest.Field[string] `json:"size"`
 }
 
-// makeAssistantImage serves POST /api/assistants/{id}/_image {prompt, size?}: 200 and an image, of at most 8 MiB, with its content type; it is not
-// kept. 400 naming the field; 403; 404; 429 for too many at once; 502 for an image that is too large.
+// makeAssistantImage serves POST /api/assistants/{id}/_image {prompt, size?}: 200 and an image, of
+// at most 8 MiB, with its content type; it is not kept. 400 naming the field; 403; 404; 429 for too
+// many at once; 502 for an image that is too large.
 func (a assistantChatRoutes) makeAssistantImage(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[imageInput](r)
 	if err != nil {
@@ -91,8 +123,9 @@ func (a assistantChatRoutes) makeAssistantImage(r *rest.Request) (rest.Reply, er
 	}); err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.Reply{Status: http.StatusOK, Header: map[string]string{"Content-Type": image.ContentType}, Holds: int64(len(image.Data)), Stream: func(w io.Writer) error {
-		_, err := w.Write(image.Data)
-		return err
-	}}, nil
+	return rest.Reply{Status: http.StatusOK, Header: map[string]string{"Content-Type": image.ContentType},
+		Holds: int64(len(image.Data)), Stream: func(w io.Writer) error {
+			_, err := w.Write(image.Data)
+			return err
+		}}, nil
 }

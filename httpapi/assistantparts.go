@@ -16,10 +16,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
-// assistantPartRoutes serves what assistants know and can do: skills, secrets, datasets and references.
+// assistantPartRoutes serves what assistants know and can do: skills, secrets, datasets and
+// references.
 type assistantPartRoutes struct{ *api }
 
-// routes returns the rows of the route table, unless the host keeps assistants itself. needsAI comes before everything else.
+// routes returns the rows of the route table, unless the host keeps assistants itself. needsAI
+// comes before everything else.
 func (a assistantPartRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, assistants.Kind) {
 		return nil
@@ -27,33 +29,166 @@ func (a assistantPartRoutes) routes() []rest.Route {
 	const one = "/api/assistants/:id"
 	n := drafted{a.api, "assistants", string(assistants.Kind), "files", a.Assistants}
 	return guarded(a.needsAI, []rest.Route{
-		{Method: get, Pattern: one + "/skills", Name: "listAssistantSkills", Grants: nothing, Query: none, Summary: "What an assistant can do", Handle: a.listAssistantSkills},
-		{Method: get, Pattern: one + "/skills/:name", Name: "getAssistantSkill", Grants: nothing, Summary: "One skill of an assistant", Handle: a.getAssistantSkill},
-		{Method: put, Pattern: one + "/skills/:name", Name: "putAssistantSkill", Grants: programs, Row: "assistant-skill", Writes: rest.InTx, Summary: "Add or change a skill of an assistant", Handle: a.putAssistantSkill},
-		{Method: del, Pattern: one + "/skills/:name", Name: "deleteAssistantSkill", Grants: programs, Row: "assistant-skill", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Take a skill off an assistant", Handle: a.deleteAssistantSkill},
-		{Method: get, Pattern: one + "/secrets", Name: "getAssistantSecrets", Grants: credentials, Summary: "The names of an assistant's secrets", Handle: n.getAssistantSecrets},
-		{Method: put, Pattern: one + "/secrets/:key", Name: "putAssistantSecret", Grants: credentials, Row: "assistant", Writes: rest.InTx, Summary: "Set a secret of an assistant", Handle: a.putAssistantSecret},
-		{Method: del, Pattern: one + "/secrets/:key", Name: "deleteAssistantSecret", Grants: credentials, Row: "assistant", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a secret of an assistant", Handle: a.deleteAssistantSecret},
-		{Method: get, Pattern: one + "/datasets", Name: "listAssistantDatasets", Grants: nothing, Query: none, Summary: "The datasets that an assistant knows", Handle: a.listAssistantDatasets},
-		{Method: get, Pattern: one + "/datasets/:datasetId", Name: "getAssistantDataset", Grants: nothing, Summary: "What an assistant knows of a dataset", Handle: a.getAssistantDataset},
-		{Method: put, Pattern: one + "/datasets/:datasetId", Name: "putAssistantDataset", Grants: programs, Row: "assistant-dataset", Writes: rest.InTx, Summary: "Let an assistant know a dataset", Handle: a.putAssistantDataset},
-		{Method: del, Pattern: one + "/datasets/:datasetId", Name: "deleteAssistantDataset", Grants: programs, Row: "assistant-dataset", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Take a dataset off an assistant", Handle: a.deleteAssistantDataset},
-		{Method: get, Pattern: one + "/references", Name: "listAssistantReferences", Grants: nothing, Query: none, Summary: "The entities that an assistant knows", Handle: a.listAssistantReferences},
-		{Method: get, Pattern: one + "/references/:entityType/:entityId", Name: "getAssistantReference", Grants: nothing, Summary: "One reference of an assistant", Handle: a.getAssistantReference},
-		{Method: put, Pattern: one + "/references/:entityType/:entityId", Name: "putAssistantReference", Grants: programs, Row: "assistant-reference", Writes: rest.InTx, Summary: "Let an assistant know an entity", Handle: a.putAssistantReference},
-		{Method: del, Pattern: one + "/references/:entityType/:entityId", Name: "deleteAssistantReference", Grants: programs, Row: "assistant-reference", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Take a reference off an assistant", Handle: a.deleteAssistantReference},
+		{
+			Method:  get,
+			Pattern: one + "/skills",
+			Name:    "listAssistantSkills",
+			Grants:  nothing,
+			Query:   none,
+			Summary: "What an assistant can do",
+			Handle:  a.listAssistantSkills,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/skills/:name",
+			Name:    "getAssistantSkill",
+			Grants:  nothing,
+			Summary: "One skill of an assistant",
+			Handle:  a.getAssistantSkill,
+		},
+		{
+			Method:  put,
+			Pattern: one + "/skills/:name",
+			Name:    "putAssistantSkill",
+			Grants:  programs,
+			Row:     "assistant-skill",
+			Writes:  rest.InTx,
+			Summary: "Add or change a skill of an assistant",
+			Handle:  a.putAssistantSkill,
+		},
+		{
+			Method:  del,
+			Pattern: one + "/skills/:name",
+			Name:    "deleteAssistantSkill",
+			Grants:  programs,
+			Row:     "assistant-skill",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Take a skill off an assistant",
+			Handle:  a.deleteAssistantSkill,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/secrets",
+			Name:    "getAssistantSecrets",
+			Grants:  credentials,
+			Summary: "The names of an assistant's secrets",
+			Handle:  n.getAssistantSecrets,
+		},
+		{
+			Method:  put,
+			Pattern: one + "/secrets/:key",
+			Name:    "putAssistantSecret",
+			Grants:  credentials,
+			Row:     "assistant",
+			Writes:  rest.InTx,
+			Summary: "Set a secret of an assistant",
+			Handle:  a.putAssistantSecret,
+		},
+		{
+			Method:  del,
+			Pattern: one + "/secrets/:key",
+			Name:    "deleteAssistantSecret",
+			Grants:  credentials,
+			Row:     "assistant",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Remove a secret of an assistant",
+			Handle:  a.deleteAssistantSecret,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/datasets",
+			Name:    "listAssistantDatasets",
+			Grants:  nothing,
+			Query:   none,
+			Summary: "The datasets that an assistant knows",
+			Handle:  a.listAssistantDatasets,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/datasets/:datasetId",
+			Name:    "getAssistantDataset",
+			Grants:  nothing,
+			Summary: "What an assistant knows of a dataset",
+			Handle:  a.getAssistantDataset,
+		},
+		{
+			Method:  put,
+			Pattern: one + "/datasets/:datasetId",
+			Name:    "putAssistantDataset",
+			Grants:  programs,
+			Row:     "assistant-dataset",
+			Writes:  rest.InTx,
+			Summary: "Let an assistant know a dataset",
+			Handle:  a.putAssistantDataset,
+		},
+		{
+			Method:  del,
+			Pattern: one + "/datasets/:datasetId",
+			Name:    "deleteAssistantDataset",
+			Grants:  programs,
+			Row:     "assistant-dataset",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Take a dataset off an assistant",
+			Handle:  a.deleteAssistantDataset,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/references",
+			Name:    "listAssistantReferences",
+			Grants:  nothing,
+			Query:   none,
+			Summary: "The entities that an assistant knows",
+			Handle:  a.listAssistantReferences,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/references/:entityType/:entityId",
+			Name:    "getAssistantReference",
+			Grants:  nothing,
+			Summary: "One reference of an assistant",
+			Handle:  a.getAssistantReference,
+		},
+		{
+			Method:  put,
+			Pattern: one + "/references/:entityType/:entityId",
+			Name:    "putAssistantReference",
+			Grants:  programs,
+			Row:     "assistant-reference",
+			Writes:  rest.InTx,
+			Summary: "Let an assistant know an entity",
+			Handle:  a.putAssistantReference,
+		},
+		{
+			Method:  del,
+			Pattern: one + "/references/:entityType/:entityId",
+			Name:    "deleteAssistantReference",
+			Grants:  programs,
+			Row:     "assistant-reference",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Take a reference off an assistant",
+			Handle:  a.deleteAssistantReference,
+		},
 	})
 }
 
 // known encodes an element of a list of an assistant.
 func (a assistantPartRoutes) known(id string, value guard.Versioned, path ...string) hal.Resource {
-	links := hal.Self(a.href(append([]string{"assistants", id}, path...)...)).With("inf:assistant", a.href("assistants", id)).
+	links := hal.Self(a.href(append([]string{"assistants", id}, path...)...)).With(
+		"inf:assistant", a.href("assistants", id),
+	).
 		With("inf:assistant-"+path[0], a.href("assistants", id, path[0]))
 	return hal.Resource{Links: links, Row: value, Beside: struct{}{}, Value: value}
 }
 
 // listKnown replies with a list of an assistant: 200 and all elements.
-func listKnown[E any](a *api, r *rest.Request, plural, rel string, list func(assistants.Assistant) []E, encode func(id string, e E) hal.Resource) (rest.Reply, error) {
+func listKnown[E any](
+	a *api, r *rest.Request, plural, rel string, list func(assistants.Assistant) []E,
+	encode func(id string, e E) hal.Resource,
+) (rest.Reply, error) {
 	v, err := a.Assistants.Get(r.Context(), r.Param("id"))
 	if err != nil {
 		return rest.Reply{}, err
@@ -62,12 +197,17 @@ func listKnown[E any](a *api, r *rest.Request, plural, rel string, list func(ass
 	for _, e := range list(v.Assistant) {
 		rows = append(rows, encode(r.Param("id"), e))
 	}
-	links := hal.Self(a.href("assistants", r.Param("id"), plural)).With("inf:assistant", a.href("assistants", r.Param("id")))
+	links := hal.Self(a.href(
+		"assistants", r.Param("id"), plural,
+	)).With("inf:assistant", a.href("assistants", r.Param("id")))
 	return rest.OK(hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, rel, rows, nil))
 }
 
 // oneKnown replies with an element of a list of an assistant: 200; 404.
-func oneKnown[E any](a *api, r *rest.Request, what string, list func(assistants.Assistant) []E, is func(E) bool, encode func(id string, e E) hal.Resource) (rest.Reply, error) {
+func oneKnown[E any](
+	a *api, r *rest.Request, what string, list func(assistants.Assistant) []E, is func(E) bool,
+	encode func(id string, e E) hal.Resource,
+) (rest.Reply, error) {
 	v, err := a.Assistants.Get(r.Context(), r.Param("id"))
 	if err != nil {
 		return rest.Reply{}, err
@@ -110,18 +250,22 @@ func (a assistantPartRoutes) reference(id string, ref assistants.Reference) hal.
 	return res
 }
 
-// listAssistantSkills serves GET /api/assistants/{id}/skills: 200 and the skills, ordered by name; 404.
+// listAssistantSkills serves GET /api/assistants/{id}/skills: 200 and the skills, ordered by name;
+// 404.
 func (a assistantPartRoutes) listAssistantSkills(r *rest.Request) (rest.Reply, error) {
 	return listKnown(a.api, r, "skills", "inf:assistant-skill", skillsOf, a.skill)
 }
 
 // getAssistantSkill serves GET /api/assistants/{id}/skills/{name}: 200 and the skill; 404.
 func (a assistantPartRoutes) getAssistantSkill(r *rest.Request) (rest.Reply, error) {
-	return oneKnown(a.api, r, "Skill", skillsOf, func(s assistants.Skill) bool { return s.Name == r.Param("name") }, a.skill)
+	return oneKnown(a.api, r, "Skill", skillsOf, func(s assistants.Skill) bool {
+		return s.Name == r.Param("name")
+	}, a.skill)
 }
 
-// putAssistantSkill serves PUT /api/assistants/{id}/skills/{name} {type?, config?}: 200 and the skill, whose type is its name unless type
-// says otherwise; 400 for a type that this server does not provide; 404; 403; 409 for a draft that somebody else edits.
+// putAssistantSkill serves PUT /api/assistants/{id}/skills/{name} {type?, config?}: 200 and the
+// skill, whose type is its name unless type says otherwise; 400 for a type that this server does
+// not provide; 404; 403; 409 for a draft that somebody else edits.
 func (a assistantPartRoutes) putAssistantSkill(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[struct {
 		Type   *string                     `json:"type"`
@@ -147,7 +291,8 @@ func (a assistantPartRoutes) putAssistantSkill(r *rest.Request) (rest.Reply, err
 	return rest.OK(a.skill(r.Param("id"), s))
 }
 
-// deleteAssistantSkill serves DELETE /api/assistants/{id}/skills/{name}: 200; 404; 403; 409 as for a PUT.
+// deleteAssistantSkill serves DELETE /api/assistants/{id}/skills/{name}: 200; 404; 403; 409 as for
+// a PUT.
 func (a assistantPartRoutes) deleteAssistantSkill(r *rest.Request) (rest.Reply, error) {
 	if err := a.Assistants.RemoveSkill(r.Context(), r.Param("id"), r.Param("name")); err != nil {
 		return rest.Reply{}, err
@@ -163,7 +308,8 @@ func objectOrNull(name string, f rest.Field[json.RawMessage]) error {
 	return nil
 }
 
-// getAssistantSecrets serves GET /api/assistants/{id}/secrets: 200 and {secrets: {name: mask}}; 404; 403.
+// getAssistantSecrets serves GET /api/assistants/{id}/secrets: 200 and {secrets: {name: mask}};
+// 404; 403.
 func (n drafted) getAssistantSecrets(r *rest.Request) (rest.Reply, error) {
 	names, err := n.Assistants.Secrets(r.Context(), r.Param("id"))
 	if err != nil {
@@ -172,17 +318,21 @@ func (n drafted) getAssistantSecrets(r *rest.Request) (rest.Reply, error) {
 	return n.secretNames(r, "secrets", "secrets", "inf:assistant-secret", names, nil)
 }
 
-// putAssistantSecret serves PUT /api/assistants/{id}/secrets/{key} {value}: 200 and the assistant; a mask keeps the value that is there; 400
-// for a bad name or value; 404; 403; 409 for a draft that somebody else edits.
+// putAssistantSecret serves PUT /api/assistants/{id}/secrets/{key} {value}: 200 and the assistant;
+// a mask keeps the value that is there; 400 for a bad name or value; 404; 403; 409 for a draft that
+// somebody else edits.
 func (a assistantPartRoutes) putAssistantSecret(r *rest.Request) (rest.Reply, error) {
 	value, err := secretValueOf(r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return assistantRoutes{a.api}.shownAssistant(a.Assistants.SetSecret(r.Context(), r.Param("id"), r.Param("key"), value))
+	return assistantRoutes{a.api}.shownAssistant(a.Assistants.SetSecret(
+		r.Context(), r.Param("id"), r.Param("key"), value,
+	))
 }
 
-// deleteAssistantSecret serves DELETE /api/assistants/{id}/secrets/{key}: 200; 404; 403; 409 as for a PUT.
+// deleteAssistantSecret serves DELETE /api/assistants/{id}/secrets/{key}: 200; 404; 403; 409 as for
+// a PUT.
 func (a assistantPartRoutes) deleteAssistantSecret(r *rest.Request) (rest.Reply, error) {
 	if err := a.Assistants.RemoveSecret(r.Context(), r.Param("id"), r.Param("key")); err != nil {
 		return rest.Reply{}, err
@@ -190,7 +340,8 @@ func (a assistantPartRoutes) deleteAssistantSecret(r *rest.Request) (rest.Reply,
 	return rest.Done()
 }
 
-// listAssistantDatasets serves GET /api/assistants/{id}/datasets: 200 and {datasetId, mode, filter} of all, ordered by datasetId; 404.
+// listAssistantDatasets serves GET /api/assistants/{id}/datasets: 200 and {datasetId, mode, filter}
+// of all, ordered by datasetId; 404.
 func (a assistantPartRoutes) listAssistantDatasets(r *rest.Request) (rest.Reply, error) {
 	return listKnown(a.api, r, "datasets", "inf:assistant-dataset", datasetsOf, a.knownDataset)
 }
@@ -198,12 +349,15 @@ func (a assistantPartRoutes) listAssistantDatasets(r *rest.Request) (rest.Reply,
 // getAssistantDataset serves GET /api/assistants/{id}/datasets/{datasetId}: 200; 404.
 func (a assistantPartRoutes) getAssistantDataset(r *rest.Request) (rest.Reply, error) {
 	id, _ := uuids.Parse(r.Param("datasetId"))
-	return oneKnown(a.api, r, "Dataset", datasetsOf, func(d assistants.Dataset) bool { return d.DatasetID == id }, a.knownDataset)
+	return oneKnown(a.api, r, "Dataset", datasetsOf, func(d assistants.Dataset) bool {
+		return d.DatasetID == id
+	}, a.knownDataset)
 }
 
-// putAssistantDataset serves PUT /api/assistants/{id}/datasets/{datasetId} {mode?, filter?}: 200 and the dataset; the mode of a new one is
-// full unless mode says otherwise: full, subset, schema or sampled. subset needs a filter, as handlers have it, and sampled may have one. 400
-// for an unknown dataset; 404; 403; 409 for a draft that somebody else edits.
+// putAssistantDataset serves PUT /api/assistants/{id}/datasets/{datasetId} {mode?, filter?}: 200
+// and the dataset; the mode of a new one is full unless mode says otherwise: full, subset, schema
+// or sampled. subset needs a filter, as handlers have it, and sampled may have one. 400 for an
+// unknown dataset; 404; 403; 409 for a draft that somebody else edits.
 func (a assistantPartRoutes) putAssistantDataset(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[struct {
 		Mode   *string                     `json:"mode"`
@@ -231,7 +385,8 @@ func (a assistantPartRoutes) putAssistantDataset(r *rest.Request) (rest.Reply, e
 	return rest.OK(a.knownDataset(r.Param("id"), d))
 }
 
-// deleteAssistantDataset serves DELETE /api/assistants/{id}/datasets/{datasetId}: 200; 404; 403; 409 as for a PUT.
+// deleteAssistantDataset serves DELETE /api/assistants/{id}/datasets/{datasetId}: 200; 404; 403;
+// 409 as for a PUT.
 func (a assistantPartRoutes) deleteAssistantDataset(r *rest.Request) (rest.Reply, error) {
 	if err := a.Assistants.RemoveDataset(r.Context(), r.Param("id"), r.Param("datasetId")); err != nil {
 		return rest.Reply{}, err
@@ -239,7 +394,8 @@ func (a assistantPartRoutes) deleteAssistantDataset(r *rest.Request) (rest.Reply
 	return rest.Done()
 }
 
-// listAssistantReferences serves GET /api/assistants/{id}/references: 200 and {entityType, entityId, label} of all, ordered by both; 404.
+// listAssistantReferences serves GET /api/assistants/{id}/references: 200 and {entityType,
+// entityId, label} of all, ordered by both; 404.
 func (a assistantPartRoutes) listAssistantReferences(r *rest.Request) (rest.Reply, error) {
 	return listKnown(a.api, r, "references", "inf:assistant-reference", referencesOf, a.reference)
 }
@@ -249,7 +405,8 @@ func referenced(r *rest.Request) entity.Key {
 	return entity.Key{Kind: entity.Kind(r.Param("entityType")), ID: strings.ToLower(r.Param("entityId"))}
 }
 
-// getAssistantReference serves GET /api/assistants/{id}/references/{entityType}/{entityId}: 200; 404.
+// getAssistantReference serves GET /api/assistants/{id}/references/{entityType}/{entityId}: 200;
+// 404.
 func (a assistantPartRoutes) getAssistantReference(r *rest.Request) (rest.Reply, error) {
 	to := referenced(r)
 	return oneKnown(a.api, r, "Reference", referencesOf, func(ref assistants.Reference) bool {
@@ -257,9 +414,10 @@ func (a assistantPartRoutes) getAssistantReference(r *rest.Request) (rest.Reply,
 	}, a.reference)
 }
 
-// putAssistantReference serves PUT /api/assistants/{id}/references/{entityType}/{entityId} {label?}: 200 and the reference. A dispatcher
-// hands over to the assistants among its references. 400 for an unknown entity and for a kind that assistants cannot know; 404; 403; 409 for a
-// draft that somebody else edits.
+// putAssistantReference serves PUT /api/assistants/{id}/references/{entityType}/{entityId}
+// {label?}: 200 and the reference. A dispatcher hands over to the assistants among its references.
+// 400 for an unknown entity and for a kind that assistants cannot know; 404; 403; 409 for a draft
+// that somebody else edits.
 func (a assistantPartRoutes) putAssistantReference(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[struct {
 		Label rest.Field[string] `json:"label"`
@@ -267,14 +425,17 @@ func (a assistantPartRoutes) putAssistantReference(r *rest.Request) (rest.Reply,
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	ref, err := a.Assistants.PutReference(r.Context(), r.Param("id"), referenced(r), func(ref *assistants.Reference) { in.Label.Apply(&ref.Label) })
+	ref, err := a.Assistants.PutReference(r.Context(), r.Param("id"), referenced(r), func(ref *assistants.Reference) {
+		in.Label.Apply(&ref.Label)
+	})
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.OK(a.reference(r.Param("id"), ref))
 }
 
-// deleteAssistantReference serves DELETE /api/assistants/{id}/references/{entityType}/{entityId}: 200; 404; 403; 409 as for a PUT.
+// deleteAssistantReference serves DELETE /api/assistants/{id}/references/{entityType}/{entityId}:
+// 200; 404; 403; 409 as for a PUT.
 func (a assistantPartRoutes) deleteAssistantReference(r *rest.Request) (rest.Reply, error) {
 	if err := a.Assistants.RemoveReference(r.Context(), r.Param("id"), referenced(r)); err != nil {
 		return rest.Reply{}, err

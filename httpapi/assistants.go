@@ -18,7 +18,8 @@ import (
 // assistantRoutes serves assistants with their drafts, files and shares.
 type assistantRoutes struct{ *api }
 
-// routes returns the rows of assistants, unless the host keeps them itself. needsAI comes before everything else.
+// routes returns the rows of assistants, unless the host keeps them itself. needsAI comes before
+// everything else.
 func (a assistantRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, assistants.Kind) {
 		return nil
@@ -27,36 +28,263 @@ func (a assistantRoutes) routes() []rest.Route {
 	n := drafted{a.api, "assistants", string(assistants.Kind), "files", a.Assistants}
 	t := a.assistantTokens()
 	return guarded(a.needsAI, []rest.Route{
-		{Method: get, Pattern: "/api/assistants", Name: "listAssistants", Grants: nothing, Query: searched, Summary: "The assistants that the caller sees", Handle: a.listAssistants},
-		{Method: post, Pattern: "/api/assistants", Name: "createAssistant", Grants: programs, Writes: rest.InTx, Summary: "Add an assistant", Handle: a.createAssistant},
-		{Method: get, Pattern: "/api/assistants-list", Name: "listAllAssistants", Grants: nothing, Heavy: rest.Brief, Query: none, Summary: "All assistants that the caller sees, in short", Handle: a.listAllAssistants},
-		{Method: get, Pattern: "/api/assistants/drafts", Name: "listAssistantDrafts", Grants: nothing, Query: none, Summary: "The drafts of the assistants that the caller may change", Handle: a.listAssistantDrafts},
-		{Method: get, Pattern: "/api/assistants/skills", Name: "listSkillTypes", Grants: nothing, Query: none, Summary: "The skills that this server provides", Handle: a.listSkillTypes},
-		{Method: get, Pattern: one, Name: "getAssistant", Grants: nothing, Summary: "One assistant", Handle: a.getAssistant},
-		{Method: put, Pattern: one, Name: "putAssistant", Grants: programs, Row: "assistant", Writes: rest.InTx, Summary: "Change an assistant", Handle: a.putAssistant},
-		{Method: del, Pattern: one, Name: "deleteAssistant", Grants: programs, Row: "assistant", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove an assistant with its draft and files", Handle: a.deleteAssistant},
-		{Method: put, Pattern: one + "/owner", Name: "putAssistantOwner", Grants: rights, Row: "assistant", Writes: rest.InTx, Summary: "Pass an assistant on to another owner", Handle: a.putAssistantOwner},
+		{
+			Method:  get,
+			Pattern: "/api/assistants",
+			Name:    "listAssistants",
+			Grants:  nothing,
+			Query:   searched,
+			Summary: "The assistants that the caller sees",
+			Handle:  a.listAssistants,
+		},
+		{
+			Method:  post,
+			Pattern: "/api/assistants",
+			Name:    "createAssistant",
+			Grants:  programs,
+			Writes:  rest.InTx,
+			Summary: "Add an assistant",
+			Handle:  a.createAssistant,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/assistants-list",
+			Name:    "listAllAssistants",
+			Grants:  nothing,
+			Heavy:   rest.Brief,
+			Query:   none,
+			Summary: "All assistants that the caller sees, in short",
+			Handle:  a.listAllAssistants,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/assistants/drafts",
+			Name:    "listAssistantDrafts",
+			Grants:  nothing,
+			Query:   none,
+			Summary: "The drafts of the assistants that the caller may change",
+			Handle:  a.listAssistantDrafts,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/assistants/skills",
+			Name:    "listSkillTypes",
+			Grants:  nothing,
+			Query:   none,
+			Summary: "The skills that this server provides",
+			Handle:  a.listSkillTypes,
+		},
+		{
+			Method:  get,
+			Pattern: one,
+			Name:    "getAssistant",
+			Grants:  nothing,
+			Summary: "One assistant",
+			Handle:  a.getAssistant,
+		},
+		{
+			Method:  put,
+			Pattern: one,
+			Name:    "putAssistant",
+			Grants:  programs,
+			Row:     "assistant",
+			Writes:  rest.InTx,
+			Summary: "Change an assistant",
+			Handle:  a.putAssistant,
+		},
+		{
+			Method:  del,
+			Pattern: one,
+			Name:    "deleteAssistant",
+			Grants:  programs,
+			Row:     "assistant",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Remove an assistant with its draft and files",
+			Handle:  a.deleteAssistant,
+		},
+		{
+			Method:  put,
+			Pattern: one + "/owner",
+			Name:    "putAssistantOwner",
+			Grants:  rights,
+			Row:     "assistant",
+			Writes:  rest.InTx,
+			Summary: "Pass an assistant on to another owner",
+			Handle:  a.putAssistantOwner,
+		},
 
-		{Method: post, Pattern: one + "/_edit", Name: "editAssistant", Grants: programs, Heavy: rest.Brief, Writes: rest.InTx, Options: forceInput{}, Summary: "Begin a draft of an assistant, or go on with it", Handle: a.editAssistant},
-		{Method: get, Pattern: one + "/draft", Name: "getAssistantDraft", Grants: nothing, Summary: "The draft of an assistant", Handle: a.getAssistantDraft},
-		{Method: del, Pattern: one + "/draft", Name: "deleteAssistantDraft", Grants: programs, Row: "assistant", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Discard the draft of an assistant", Handle: n.deleteDraft},
-		{Method: get, Pattern: one + "/draft/diff", Name: "getAssistantDraftDiff", Grants: nothing, Heavy: rest.Brief, Summary: "What the draft of an assistant changes", Handle: n.getDiff},
-		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAssistantDraft", Grants: programs, Heavy: rest.Brief, Writes: rest.InTx, Options: forceInput{}, Summary: "Publish the draft of an assistant", Handle: a.commitAssistantDraft},
+		{
+			Method:  post,
+			Pattern: one + "/_edit",
+			Name:    "editAssistant",
+			Grants:  programs,
+			Heavy:   rest.Brief,
+			Writes:  rest.InTx,
+			Options: forceInput{},
+			Summary: "Begin a draft of an assistant, or go on with it",
+			Handle:  a.editAssistant,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/draft",
+			Name:    "getAssistantDraft",
+			Grants:  nothing,
+			Summary: "The draft of an assistant",
+			Handle:  a.getAssistantDraft,
+		},
+		{
+			Method:  del,
+			Pattern: one + "/draft",
+			Name:    "deleteAssistantDraft",
+			Grants:  programs,
+			Row:     "assistant",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Discard the draft of an assistant",
+			Handle:  n.deleteDraft,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/draft/diff",
+			Name:    "getAssistantDraftDiff",
+			Grants:  nothing,
+			Heavy:   rest.Brief,
+			Summary: "What the draft of an assistant changes",
+			Handle:  n.getDiff,
+		},
+		{
+			Method:  post,
+			Pattern: one + "/draft/_commit",
+			Name:    "commitAssistantDraft",
+			Grants:  programs,
+			Heavy:   rest.Brief,
+			Writes:  rest.InTx,
+			Options: forceInput{},
+			Summary: "Publish the draft of an assistant",
+			Handle:  a.commitAssistantDraft,
+		},
 
-		{Method: get, Pattern: one + "/files", Name: "listAssistantFiles", Grants: nothing, Query: paged, Summary: "The files of an assistant", Handle: n.listFiles},
-		{Method: get, Pattern: one + "/files/*path", Name: "getAssistantFile", Grants: nothing, Heavy: rest.Brief, AnyType: true, Summary: "The bytes of an assistant's file", Handle: n.getFile},
-		{Method: put, Pattern: one + "/files/*path", Name: "putAssistantFile", Grants: programs, Row: "library-file", Heavy: rest.Brief, Summary: "Write a file of an assistant", Handle: n.putFile},
-		{Method: del, Pattern: one + "/files/*path", Name: "deleteAssistantFile", Grants: programs, Row: "library-file", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a file of an assistant", Handle: n.deleteFile},
+		{
+			Method:  get,
+			Pattern: one + "/files",
+			Name:    "listAssistantFiles",
+			Grants:  nothing,
+			Query:   paged,
+			Summary: "The files of an assistant",
+			Handle:  n.listFiles,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/files/*path",
+			Name:    "getAssistantFile",
+			Grants:  nothing,
+			Heavy:   rest.Brief,
+			AnyType: true,
+			Summary: "The bytes of an assistant's file",
+			Handle:  n.getFile,
+		},
+		{
+			Method:  put,
+			Pattern: one + "/files/*path",
+			Name:    "putAssistantFile",
+			Grants:  programs,
+			Row:     "library-file",
+			Heavy:   rest.Brief,
+			Summary: "Write a file of an assistant",
+			Handle:  n.putFile,
+		},
+		{
+			Method:  del,
+			Pattern: one + "/files/*path",
+			Name:    "deleteAssistantFile",
+			Grants:  programs,
+			Row:     "library-file",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Remove a file of an assistant",
+			Handle:  n.deleteFile,
+		},
 
-		{Method: get, Pattern: one + "/shares", Name: "listAssistantShares", Grants: rights, Query: none, Summary: "With whom an assistant is shared", Handle: n.listShares},
-		{Method: get, Pattern: one + "/shares/:principalId", Name: "getAssistantShare", Grants: rights, Summary: "The share of one principal", Handle: n.getShare},
-		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAssistantShare", Grants: rights, Row: "assistant-share", Writes: rest.InTx, Summary: "Share an assistant, or change a share", Handle: n.putShare},
-		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAssistantShare", Grants: rights, Row: "assistant-share", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "End a share", Handle: n.deleteShare},
+		{
+			Method:  get,
+			Pattern: one + "/shares",
+			Name:    "listAssistantShares",
+			Grants:  rights,
+			Query:   none,
+			Summary: "With whom an assistant is shared",
+			Handle:  n.listShares,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/shares/:principalId",
+			Name:    "getAssistantShare",
+			Grants:  rights,
+			Summary: "The share of one principal",
+			Handle:  n.getShare,
+		},
+		{
+			Method:  put,
+			Pattern: one + "/shares/:principalId",
+			Name:    "putAssistantShare",
+			Grants:  rights,
+			Row:     "assistant-share",
+			Writes:  rest.InTx,
+			Summary: "Share an assistant, or change a share",
+			Handle:  n.putShare,
+		},
+		{
+			Method:  del,
+			Pattern: one + "/shares/:principalId",
+			Name:    "deleteAssistantShare",
+			Grants:  rights,
+			Row:     "assistant-share",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "End a share",
+			Handle:  n.deleteShare,
+		},
 
-		{Method: get, Pattern: one + "/tokens", Name: "listAssistantTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens of an assistant", Handle: t.list},
-		{Method: post, Pattern: one + "/tokens", Name: "createAssistantToken", Grants: credentials, Secret: true, Writes: rest.InTx, Summary: "Make a token of an assistant", Handle: a.createAssistantToken},
-		{Method: get, Pattern: one + "/tokens/:tokenId", Name: "getAssistantToken", Grants: credentials, Secret: true, Summary: "One token of an assistant", Handle: t.get},
-		{Method: del, Pattern: one + "/tokens/:tokenId", Name: "deleteAssistantToken", Grants: credentials, Row: "assistant-token", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Revoke a token of an assistant", Handle: t.remove},
+		{
+			Method:  get,
+			Pattern: one + "/tokens",
+			Name:    "listAssistantTokens",
+			Grants:  credentials,
+			Secret:  true,
+			Query:   paged,
+			Summary: "The tokens of an assistant",
+			Handle:  t.list,
+		},
+		{
+			Method:  post,
+			Pattern: one + "/tokens",
+			Name:    "createAssistantToken",
+			Grants:  credentials,
+			Secret:  true,
+			Writes:  rest.InTx,
+			Summary: "Make a token of an assistant",
+			Handle:  a.createAssistantToken,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/tokens/:tokenId",
+			Name:    "getAssistantToken",
+			Grants:  credentials,
+			Secret:  true,
+			Summary: "One token of an assistant",
+			Handle:  t.get,
+		},
+		{
+			Method:  del,
+			Pattern: one + "/tokens/:tokenId",
+			Name:    "deleteAssistantToken",
+			Grants:  credentials,
+			Row:     "assistant-token",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Revoke a token of an assistant",
+			Handle:  t.remove,
+		},
 	})
 }
 
@@ -109,23 +337,33 @@ func (a assistantRoutes) assistant(v assistants.Shown) hal.Resource {
 		Shared           bool
 	}
 	may := assistantPermissionsBody(v.Permissions)
-	return hal.Resource{Links: a.assistantLinks(v), Row: v, Beside: beside{may, v.HasDraft, v.Inside, v.EditLock.LockedBy, v.Held, v.OwnerID, v.Shared}, Value: assistantBody{
-		Tenant: v.Tenant, ID: v.ID, Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description, Instructions: v.Instructions,
-		Welcome: v.Welcome, Dispatcher: v.Dispatcher, Suggestions: append([]string{}, v.Suggestions...), ModelID: v.ModelID, Shared: v.Shared,
-		Embedded: v.Embedded, Data: v.Data, Skills: append([]assistants.Skill{}, v.Skills...), OwnerID: v.OwnerID, FolderID: v.FolderID, EditingID: v.EditingID,
-		EditingSession: v.EditLock.Session, EditingHeartbeatAt: hal.OrNull(v.EditLock.HeartbeatAt), EditingLockedBy: v.EditLock.LockedBy, EditingHeld: v.Held,
-		CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt), Permissions: may,
-	}}
+	return hal.Resource{Links: a.assistantLinks(v), Row: v,
+		Beside: beside{may, v.HasDraft, v.Inside, v.EditLock.LockedBy, v.Held, v.OwnerID, v.Shared},
+		Value: assistantBody{
+			Tenant: v.Tenant, ID: v.ID, Name: v.Name,
+			Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description, Instructions: v.Instructions,
+			Welcome: v.Welcome, Dispatcher: v.Dispatcher,
+			Suggestions: append([]string{}, v.Suggestions...), ModelID: v.ModelID, Shared: v.Shared,
+			Embedded: v.Embedded, Data: v.Data, Skills: append([]assistants.Skill{}, v.Skills...),
+			OwnerID: v.OwnerID, FolderID: v.FolderID, EditingID: v.EditingID,
+			EditingSession: v.EditLock.Session, EditingHeartbeatAt: hal.OrNull(v.EditLock.HeartbeatAt),
+			EditingLockedBy: v.EditLock.LockedBy, EditingHeld: v.Held,
+			CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt), Permissions: may,
+		}}
 }
 
 func (a *api) assistantLinks(v assistants.Shown) hal.Links {
 	self := a.href("assistants", v.ID)
 	links := a.owned(hal.Self(self), v.OwnerID).
-		With("inf:assistants", a.href("assistants")).With("inf:assistants-list", a.href("assistants-list")).With("inf:assistant-skills", self+"/skills").
+		With(
+			"inf:assistants", a.href("assistants"),
+		).With("inf:assistants-list", a.href("assistants-list")).With("inf:assistant-skills", self+"/skills").
 		With("inf:assistant-datasets", self+"/datasets").With("inf:assistant-references", self+"/references")
 	switch {
 	case v.EditingID != nil:
-		links.With("inf:assistant", a.href("assistants", *v.EditingID)).With("inf:draft", self).With("inf:assistant-draft-diff", a.href("assistants", *v.EditingID, "draft", "diff"))
+		links.With(
+			"inf:assistant", a.href("assistants", *v.EditingID),
+		).With("inf:draft", self).With("inf:assistant-draft-diff", a.href("assistants", *v.EditingID, "draft", "diff"))
 	default:
 		links.With("inf:comments", self+"/comments")
 	}
@@ -133,7 +371,9 @@ func (a *api) assistantLinks(v assistants.Shown) hal.Links {
 		links.With("inf:draft", self+"/draft").With("inf:assistant-draft-diff", self+"/draft/diff")
 	}
 	if v.Inside {
-		links.With("inf:assistant-files", self+"/files").With("inf:assistant-secrets", self+"/secrets").With("inf:assistant-shares", self+"/shares")
+		links.With(
+			"inf:assistant-files", self+"/files",
+		).With("inf:assistant-secrets", self+"/secrets").With("inf:assistant-shares", self+"/shares")
 		links["inf:assistant-share"] = hal.Link{Href: self + "/shares/{principalId}", Templated: true}
 	}
 	if v.Permissions.Chat && ai.Configured(a.AI) == nil {
@@ -159,8 +399,9 @@ func (a assistantRoutes) shownAssistant(v assistants.Shown, err error) (rest.Rep
 	return rest.OK(a.assistant(v))
 }
 
-// listAssistants serves GET /api/assistants: 200 and a page of the assistants that the caller sees, without drafts, 20 unless limit says
-// otherwise, ordered by name unless sort says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
+// listAssistants serves GET /api/assistants: 200 and a page of the assistants that the caller sees,
+// without drafts, 20 unless limit says otherwise, ordered by name unless sort says otherwise (name,
+// createdAt, updatedAt); q searches name, slug and description.
 func (a assistantRoutes) listAssistants(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(20)
 	if err != nil {
@@ -196,12 +437,14 @@ type assistantRow struct {
 
 func newAssistantRow(v assistants.Shown) assistantRow {
 	return assistantRow{
-		v.ID, v.NaturalID(), v.Name, v.Slug, v.Description, v.Dispatcher, v.ModelID, v.Embedded, v.OwnerID, v.Shared, v.FolderID, v.EditingID,
+		v.ID, v.NaturalID(), v.Name, v.Slug, v.Description, v.Dispatcher,
+		v.ModelID, v.Embedded, v.OwnerID, v.Shared, v.FolderID, v.EditingID,
 		v.EditLock.LockedBy, hal.Time(v.CreatedAt), hal.Time(v.UpdatedAt), assistantPermissionsBody(v.Permissions),
 	}
 }
 
-// listAllAssistants serves GET /api/assistants-list: 200 and an array of all assistants that the caller sees, in short, ordered by name.
+// listAllAssistants serves GET /api/assistants-list: 200 and an array of all assistants that the
+// caller sees, in short, ordered by name.
 func (a assistantRoutes) listAllAssistants(r *rest.Request) (rest.Reply, error) {
 	return rest.Streamed(func(w io.Writer) error {
 		return rest.WriteArray(w, a.Assistants.All(r.Context()), func(dst []byte, v assistants.Shown) []byte {
@@ -211,7 +454,8 @@ func (a assistantRoutes) listAllAssistants(r *rest.Request) (rest.Reply, error) 
 	})
 }
 
-// listAssistantDrafts serves GET /api/assistants/drafts: 200 and an array of the drafts of the assistants that the caller may change.
+// listAssistantDrafts serves GET /api/assistants/drafts: 200 and an array of the drafts of the
+// assistants that the caller may change.
 func (a assistantRoutes) listAssistantDrafts(r *rest.Request) (rest.Reply, error) {
 	drafts, err := a.Assistants.Drafts(r.Context())
 	if err != nil {
@@ -224,7 +468,8 @@ func (a assistantRoutes) listAssistantDrafts(r *rest.Request) (rest.Reply, error
 	return rest.OK(rows)
 }
 
-// listSkillTypes serves GET /api/assistants/skills: 200 and an array {type, name, description} of the skills that this server provides.
+// listSkillTypes serves GET /api/assistants/skills: 200 and an array {type, name, description} of
+// the skills that this server provides.
 func (a assistantRoutes) listSkillTypes(r *rest.Request) (rest.Reply, error) {
 	types, err := a.Assistants.SkillTypes(r.Context())
 	if err != nil {
@@ -287,8 +532,8 @@ func (in assistantInput) apply(as *assistants.Assistant) {
 	}
 }
 
-// createAssistant serves POST /api/assistants: 201 and the assistant, which the caller owns; 400 for a skill that this server does not
-// provide; 409 for a slug that the caller has used.
+// createAssistant serves POST /api/assistants: 201 and the assistant, which the caller owns; 400
+// for a skill that this server does not provide; 409 for a slug that the caller has used.
 func (a assistantRoutes) createAssistant(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[assistantInput](r)
 	if err != nil {
@@ -303,14 +548,16 @@ func (a assistantRoutes) createAssistant(r *rest.Request) (rest.Reply, error) {
 	return rest.Created(a.href("assistants", v.ID), a.assistant(v))
 }
 
-// getAssistant serves GET /api/assistants/{id}, an id or a natural id: 200 and the assistant; 404 for one that the caller does not see. A
-// draft is found by its id, by those who may change the assistant.
+// getAssistant serves GET /api/assistants/{id}, an id or a natural id: 200 and the assistant; 404
+// for one that the caller does not see. A draft is found by its id, by those who may change the
+// assistant.
 func (a assistantRoutes) getAssistant(r *rest.Request) (rest.Reply, error) {
 	return a.shownAssistant(a.Assistants.Get(r.Context(), r.Param("id")))
 }
 
-// putAssistant serves PUT /api/assistants/{id}: 200 and the changed assistant or draft; what the body leaves out stays. 400 for a skill that
-// this server does not provide; 403 without the permission write; 409 for a taken slug, and for a draft that somebody else edits.
+// putAssistant serves PUT /api/assistants/{id}: 200 and the changed assistant or draft; what the
+// body leaves out stays. 400 for a skill that this server does not provide; 403 without the
+// permission write; 409 for a taken slug, and for a draft that somebody else edits.
 func (a assistantRoutes) putAssistant(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[assistantInput](r, assistantBody{})
 	if err != nil {
@@ -322,8 +569,8 @@ func (a assistantRoutes) putAssistant(r *rest.Request) (rest.Reply, error) {
 	}))
 }
 
-// deleteAssistant serves DELETE /api/assistants/{id}: 200, and the draft, files, shares, tokens and comments go too; 404; 403; 400 for a
-// draft.
+// deleteAssistant serves DELETE /api/assistants/{id}: 200, and the draft, files, shares, tokens and
+// comments go too; 404; 403; 400 for a draft.
 func (a assistantRoutes) deleteAssistant(r *rest.Request) (rest.Reply, error) {
 	if err := a.Assistants.Delete(r.Context(), r.Param("id")); err != nil {
 		return rest.Reply{}, err
@@ -331,7 +578,8 @@ func (a assistantRoutes) deleteAssistant(r *rest.Request) (rest.Reply, error) {
 	return rest.Done()
 }
 
-// putAssistantOwner serves PUT /api/assistants/{id}/owner {ownerId}: 200 and the assistant; 400 for an unknown principal; 404; 403.
+// putAssistantOwner serves PUT /api/assistants/{id}/owner {ownerId}: 200 and the assistant; 400 for
+// an unknown principal; 404; 403.
 func (a assistantRoutes) putAssistantOwner(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[struct {
 		OwnerID string `json:"ownerId"`
@@ -345,8 +593,9 @@ func (a assistantRoutes) putAssistantOwner(r *rest.Request) (rest.Reply, error) 
 	return a.shownAssistant(a.Assistants.SetOwner(r.Context(), r.Param("id"), in.OwnerID))
 }
 
-// editAssistant serves POST /api/assistants/{id}/_edit: 200 and the draft, whose lock the caller's session has now, or another one that
-// editingLockedBy names; with force=true the caller's in any case. 404; 403.
+// editAssistant serves POST /api/assistants/{id}/_edit: 200 and the draft, whose lock the caller's
+// session has now, or another one that editingLockedBy names; with force=true the caller's in any
+// case. 404; 403.
 func (a assistantRoutes) editAssistant(r *rest.Request) (rest.Reply, error) {
 	force, err := forceOf(r)
 	if err != nil {
@@ -360,8 +609,9 @@ func (a assistantRoutes) getAssistantDraft(r *rest.Request) (rest.Reply, error) 
 	return a.shownAssistant(a.Assistants.Draft(r.Context(), r.Param("id")))
 }
 
-// commitAssistantDraft serves POST /api/assistants/{id}/draft/_commit: 200 and the assistant as it is published; 404; 403; 409 while
-// somebody else edits the draft, or when the assistant has changed since the draft began, unless force=true.
+// commitAssistantDraft serves POST /api/assistants/{id}/draft/_commit: 200 and the assistant as it
+// is published; 404; 403; 409 while somebody else edits the draft, or when the assistant has
+// changed since the draft began, unless force=true.
 func (a assistantRoutes) commitAssistantDraft(r *rest.Request) (rest.Reply, error) {
 	force, err := forceOf(r)
 	if err != nil {
@@ -371,12 +621,15 @@ func (a assistantRoutes) commitAssistantDraft(r *rest.Request) (rest.Reply, erro
 }
 
 func (a assistantRoutes) assistantTokens() tokened {
-	return tokened{a.api, "assistants", string(assistants.Kind), a.Sessions.AssistantTokens, a.Sessions.AssistantToken, a.Sessions.DeleteAssistantToken}
+	return tokened{
+		a.api, "assistants", string(assistants.Kind), a.Sessions.AssistantTokens, a.Sessions.AssistantToken,
+		a.Sessions.DeleteAssistantToken,
+	}
 }
 
-// createAssistantToken serves POST /api/assistants/{id}/tokens {notes, expiresAt, restrict, cidr}: 201 and the token with its key, which
-// cannot be read again. 400 for a member that is not known, and for a draft; 403 without the permission share, and for a caller with a token;
-// 404.
+// createAssistantToken serves POST /api/assistants/{id}/tokens {notes, expiresAt, restrict, cidr}:
+// 201 and the token with its key, which cannot be read again. 400 for a member that is not known,
+// and for a draft; 403 without the permission share, and for a caller with a token; 404.
 func (a assistantRoutes) createAssistantToken(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[tokenInput](r)
 	if err != nil {

@@ -20,23 +20,36 @@ import (
 )
 
 var assistantFields = []string{
-	"name string", "slug string?", "description string?", "instructions string?", "welcome string?", "dispatcher bool", "suggestions strings?", "modelId string?",
+	"name string", "slug string?", "description string?", "instructions string?",
+	"welcome string?", "dispatcher bool", "suggestions strings?", "modelId string?",
 	"embedded bool", "data object?", "folderId string?", "skills array?",
 }
 
 // withAssistants adds the samples of assistants.
 func withAssistants(samples map[string]sample) map[string]sample {
 	for name, s := range map[string]sample{
-		"createAssistant":          {body: `{"name": "New", "slug": "new"}`, fields: assistantFields},
-		"putAssistant":             {body: `{"name": "Other"}`, fields: assistantFields},
-		"deleteAssistant":          {last: "admin:gone"},
-		"putAssistantOwner":        {last: "drafted-assistant", body: `{"ownerId": "dana"}`, fields: []string{"ownerId string"}},
-		"editAssistant":            {body: `{"force": true}`, fields: []string{"force bool"}},
-		"getAssistantDraft":        {last: "drafted-assistant"},
-		"getAssistantDraftDiff":    {last: "drafted-assistant"},
-		"commitAssistantDraft":     {last: "drafted-assistant", body: `{"force": true}`, fields: []string{"force bool"}},
-		"deleteAssistantDraft":     {last: "discarded-assistant"},
-		"putAssistantSkill":        {last: "code", body: `{"config": {}}`, fields: []string{"type string", "config object?"}},
+		"createAssistant": {body: `{"name": "New", "slug": "new"}`, fields: assistantFields},
+		"putAssistant":    {body: `{"name": "Other"}`, fields: assistantFields},
+		"deleteAssistant": {last: "admin:gone"},
+		"putAssistantOwner": {
+			last:   "drafted-assistant",
+			body:   `{"ownerId": "dana"}`,
+			fields: []string{"ownerId string"},
+		},
+		"editAssistant":         {body: `{"force": true}`, fields: []string{"force bool"}},
+		"getAssistantDraft":     {last: "drafted-assistant"},
+		"getAssistantDraftDiff": {last: "drafted-assistant"},
+		"commitAssistantDraft": {
+			last:   "drafted-assistant",
+			body:   `{"force": true}`,
+			fields: []string{"force bool"},
+		},
+		"deleteAssistantDraft": {last: "discarded-assistant"},
+		"putAssistantSkill": {
+			last:   "code",
+			body:   `{"config": {}}`,
+			fields: []string{"type string", "config object?"},
+		},
 		"deleteAssistantSkill":     {},
 		"putAssistantSecret":       {last: "TOKEN", body: `{"value": "new"}`, fields: []string{"value string"}},
 		"deleteAssistantSecret":    {},
@@ -47,14 +60,27 @@ func withAssistants(samples map[string]sample) map[string]sample {
 		"getAssistantFile":         {last: "notes.txt"},
 		"putAssistantFile":         {last: "notes.txt", body: `{"content": "y"}`},
 		"deleteAssistantFile":      {last: "gone.txt"},
-		"putAssistantShare":        {last: "dana", body: `{"accessLevel": 3}`, fields: []string{"accessLevel number", "roles strings?"}},
-		"deleteAssistantShare":     {},
-		"createAssistantToken":     {body: `{"notes": "new"}`, fields: []string{"type string", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
-		"getAssistantToken":        {last: "chat"},
-		"deleteAssistantToken":     {last: "chat"},
-		"chatWithAssistant":        {body: `{"messages": [{"role": "user", "content": "Hello"}]}`, fields: []string{"messages array?", "model string?"}},
-		"confirmAssistantCall":     {body: `{"confirmationId": "waiting", "approve": true}`, fields: []string{"confirmationId string", "approve bool"}},
-		"makeAssistantImage":       {body: `{"prompt": "A chair"}`, fields: []string{"prompt string", "size string?"}},
+		"putAssistantShare": {
+			last:   "dana",
+			body:   `{"accessLevel": 3}`,
+			fields: []string{"accessLevel number", "roles strings?"},
+		},
+		"deleteAssistantShare": {},
+		"createAssistantToken": {
+			body:   `{"notes": "new"}`,
+			fields: []string{"type string", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"},
+		},
+		"getAssistantToken":    {last: "chat"},
+		"deleteAssistantToken": {last: "chat"},
+		"chatWithAssistant": {
+			body:   `{"messages": [{"role": "user", "content": "Hello"}]}`,
+			fields: []string{"messages array?", "model string?"},
+		},
+		"confirmAssistantCall": {
+			body:   `{"confirmationId": "waiting", "approve": true}`,
+			fields: []string{"confirmationId string", "approve bool"},
+		},
+		"makeAssistantImage": {body: `{"prompt": "A chair"}`, fields: []string{"prompt string", "size string?"}},
 	} {
 		samples[name] = s
 	}
@@ -73,11 +99,14 @@ func waitAgain(t testing.TB, w *world, assistant string) {
 	}, 1, w.now()))
 }
 
-// stockAssistants makes an assistant with one of everything, one that may be deleted, and two with a draft.
+// stockAssistants makes an assistant with one of everything, one that may be deleted, and two with
+// a draft.
 func stockAssistants(t testing.TB, w *world, param map[string]string) {
 	id := func(slug string) string {
 		t.Helper()
-		return read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/assistants", `{"name": "Kept", "slug": "`+slug+`"}`)).ID
+		return read[struct{ ID string }](
+			t, w.must(t, "admin", "POST", "/api/assistants", `{"name": "Kept", "slug": "`+slug+`"}`),
+		).ID
 	}
 	id("gone")
 	for _, slug := range []string{"drafted-assistant", "discarded-assistant"} {
@@ -114,8 +143,8 @@ func (w *world) markAssistants(t testing.TB, superuser, mark string) {
 	w.must(t, superuser, "POST", one+"/_edit", "")
 }
 
-// TestAIGate: on every route of AI the switch of the tenant comes first, whoever calls, then the ai credential, before anything that the
-// request has.
+// TestAIGate: on every route of AI the switch of the tenant comes first, whoever calls, then the ai
+// credential, before anything that the request has.
 func TestAIGate(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite)
 	gated := 0
@@ -127,12 +156,15 @@ func TestAIGate(t *testing.T) {
 			}
 			gated++
 			target := strings.NewReplacer(":", "x", "*", "x").Replace(r.Pattern)
-			if a := w.do(t, user, r.Method, target+"?misspelled=1", `{`, headers...); a.status != status || a.message(t) != message {
+			if a := w.do(t, user, r.Method, target+"?misspelled=1", `{`, headers...); a.status != status ||
+				a.message(t) != message {
 				t.Errorf("%s of %s: %d %s", r.Name, user, a.status, a.body)
 			}
 		}
 	}
-	readOnly := "Authorization: Bearer " + read[struct{ Key string }](t, w.must(t, "mia", "POST", "/api/tokens", `{"readOnly": true}`)).Key
+	readOnly := "Authorization: Bearer " + read[struct{ Key string }](
+		t, w.must(t, "mia", "POST", "/api/tokens", `{"readOnly": true}`),
+	).Key
 	for _, user := range []string{"admin", "mia"} {
 		each(user, "AI is not enabled on the system", 400)
 	}
@@ -152,7 +184,8 @@ func (w *world) withAI(t testing.TB, users ...string) {
 	}
 }
 
-// TestAssistantShares: what each level of a share lets do, and what the members of an owning team may.
+// TestAssistantShares: what each level of a share lets do, and what the members of an owning team
+// may.
 func TestAssistantShares(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -164,10 +197,14 @@ func TestAssistantShares(t *testing.T) {
 			method, path, body string
 			least              int // level
 		}{
-			{"GET", "", "", 1}, {"GET", "/skills", "", 1}, {"GET", "/datasets", "", 1}, {"GET", "/references", "", 1}, {"GET", "/comments", "", 1},
-			{"GET", "/files", "", 2}, {"GET", "/shares", "", 2}, {"GET", "/secrets", "", 2}, {"PUT", "", `{"welcome": "Hi"}`, 2},
-			{"PUT", "/skills/code", `{}`, 2}, {"PUT", "/secrets/A", `{"value": "x"}`, 2}, {"POST", "/_edit", "", 2}, {"GET", "/draft", "", 2},
-			{"GET", "/draft/diff", "", 2}, {"POST", "/draft/_commit", "", 2}, {"PUT", "/shares/nora", `{"accessLevel": 1}`, 3}, {"GET", "/tokens", "", 3},
+			{"GET", "", "", 1}, {"GET", "/skills", "", 1},
+			{"GET", "/datasets", "", 1}, {"GET", "/references", "", 1}, {"GET", "/comments", "", 1},
+			{"GET", "/files", "", 2}, {"GET", "/shares", "", 2},
+			{"GET", "/secrets", "", 2}, {"PUT", "", `{"welcome": "Hi"}`, 2},
+			{"PUT", "/skills/code", `{}`, 2}, {"PUT", "/secrets/A", `{"value": "x"}`, 2},
+			{"POST", "/_edit", "", 2}, {"GET", "/draft", "", 2},
+			{"GET", "/draft/diff", "", 2}, {"POST", "/draft/_commit", "", 2},
+			{"PUT", "/shares/nora", `{"accessLevel": 1}`, 3}, {"GET", "/tokens", "", 3},
 			{"POST", "/tokens", `{}`, 3}, {"PUT", "/owner", `{"ownerId": "dana"}`, 3},
 		}
 		check := func(user string, level int) {
@@ -194,11 +231,20 @@ func TestAssistantShares(t *testing.T) {
 			w.must(t, "dana", "PUT", one+"/shares/mia", fmt.Sprintf(`{"accessLevel": %d}`, level))
 			check("mia", level)
 			is.Equal(listed("mia"), min(level, 1))
-			is.Equal(w.do(t, "mia", "GET", "/api/comments/"+comment, "").status, map[bool]int{true: 404, false: 200}[level == 0])
+			is.Equal(
+				w.do(t, "mia", "GET", "/api/comments/"+comment, "").status,
+				map[bool]int{true: 404, false: 200}[level == 0],
+			)
 			is.Equal(strings.Contains(activities("mia"), "private"), level > 0)
 		}
-		is.Equal(w.do(t, "mia", "PUT", one+"/shares/nora", `{"accessLevel": 4}`).message(t), "accessLevel must be a number from 0 to 3")
-		is.Equal(w.do(t, "mia", "PUT", one+"/shares/nora", `{"accessLevel": 1, "roles": ["x"]}`).message(t), "roles: an assistant has no roles")
+		is.Equal(
+			w.do(t, "mia", "PUT", one+"/shares/nora", `{"accessLevel": 4}`).message(t),
+			"accessLevel must be a number from 0 to 3",
+		)
+		is.Equal(
+			w.do(t, "mia", "PUT", one+"/shares/nora", `{"accessLevel": 1, "roles": ["x"]}`).message(t),
+			"roles: an assistant has no roles",
+		)
 		w.must(t, "dana", "DELETE", one+"/shares/mia", "")
 		w.must(t, "dana", "DELETE", one+"/shares/nora", "")
 		w.must(t, "dana", "PUT", one+"/owner", `{"ownerId": "`+teamID+`"}`)

@@ -19,9 +19,36 @@ type avatarRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a avatarRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/users/:username/avatar", Name: "getAvatar", Grants: nothing, AnyType: true, Summary: "A user's picture", Handle: a.getAvatar},
-		{Method: put, Pattern: "/api/users/:username/avatar", Name: "putAvatar", Grants: profiles, Row: "avatar", Query: []string{"filename"}, Summary: "Set a user's picture", Handle: a.putAvatar},
-		{Method: del, Pattern: "/api/users/:username/avatar", Name: "deleteAvatar", Grants: profiles, Row: "avatar", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a user's picture", Handle: a.deleteAvatar},
+		{
+			Method:  get,
+			Pattern: "/api/users/:username/avatar",
+			Name:    "getAvatar",
+			Grants:  nothing,
+			AnyType: true,
+			Summary: "A user's picture",
+			Handle:  a.getAvatar,
+		},
+		{
+			Method:  put,
+			Pattern: "/api/users/:username/avatar",
+			Name:    "putAvatar",
+			Grants:  profiles,
+			Row:     "avatar",
+			Query:   []string{"filename"},
+			Summary: "Set a user's picture",
+			Handle:  a.putAvatar,
+		},
+		{
+			Method:  del,
+			Pattern: "/api/users/:username/avatar",
+			Name:    "deleteAvatar",
+			Grants:  profiles,
+			Row:     "avatar",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Remove a user's picture",
+			Handle:  a.deleteAvatar,
+		},
 	}
 }
 
@@ -50,12 +77,13 @@ func (a *api) userAvatar(u principals.User) avatarBody {
 	return b
 }
 
-// pictures lists the content types that an avatar may have, as detected from its bytes. SVG is not one of them: it can
-// carry scripts.
+// pictures lists the content types that an avatar may have, as detected from its bytes. SVG is not
+// one of them: it can carry scripts.
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// putAvatar serves PUT /api/users/{username}/avatar, the picture as the raw body or the multipart field file: 200 and the
-// user, with the ETag of the picture; 413 past 1 MiB; 415 for anything but a PNG, JPEG, GIF or WebP. One's own, or a superuser anybody's.
+// putAvatar serves PUT /api/users/{username}/avatar, the picture as the raw body or the multipart
+// field file: 200 and the user, with the ETag of the picture; 413 past 1 MiB; 415 for anything but
+// a PNG, JPEG, GIF or WebP. One's own, or a superuser anybody's.
 func (a avatarRoutes) putAvatar(r *rest.Request) (rest.Reply, error) {
 	_, _, content, err := r.File("avatar")
 	if err != nil {

@@ -24,7 +24,8 @@ func TestUpdatedAtOfApps(t *testing.T) {
 		}
 		before := updated()
 		for _, call := range [][3]string{
-			{"PUT", "/tags/" + tag, ""}, {"PUT", "/dependencies/sales", `{"datasetId": "` + dataset + `"}`}, {"DELETE", "/dependencies/sales", ""}, {"DELETE", "/tags/" + tag, ""},
+			{"PUT", "/tags/" + tag, ""}, {"PUT", "/dependencies/sales", `{"datasetId": "` + dataset + `"}`},
+			{"DELETE", "/dependencies/sales", ""}, {"DELETE", "/tags/" + tag, ""},
 			{"PUT", "/tags/" + tag, ""}, {"PUT", "/dependencies/sales", `{"datasetId": "` + dataset + `"}`},
 		} {
 			w.pass(1e9)
@@ -44,14 +45,20 @@ func TestOwnerIsRequired(t *testing.T) {
 	is, s := is.New(t), stocked(t, dbtest.SQLite)
 	for _, path := range []string{"/api/apps/" + s.param["apps"], "/api/assistants/" + s.param["assistants"]} {
 		for _, body := range []string{`{}`, ``, `{"ownerId": ""}`} {
-			is.Equal(s.do(t, "admin", "PUT", path+"/owner", body).message(t), "ownerId is required: a username, or the id of a team")
+			is.Equal(
+				s.do(t, "admin", "PUT", path+"/owner", body).message(t),
+				"ownerId is required: a username, or the id of a team",
+			)
 		}
 	}
 }
 
 func TestMethodsOfWebhookFiles(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
-	app := shop(t, w, map[string]string{"webhooks/a.js": "export const POST = () => 1\nexport const DELETE = () => 2", "webhooks/b.js": "export const PATCH = () => 2"})
+	app := shop(t, w, map[string]string{
+		"webhooks/a.js": "export const POST = () => 1\nexport const DELETE = () => 2",
+		"webhooks/b.js": "export const PATCH = () => 2",
+	})
 	deployed := w.must(t, "dana", "POST", "/api/apps/"+app+"/_deploy", "").body
 	for _, warning := range []string{
 		"webhooks/a.js:2:1: it exports DELETE, which no call of a webhook has: use GET, POST or PUT.",

@@ -18,8 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// eachBody calls test with every route that reads a JSON body. The samples succeed as often as they are sent, or answer 409.
-// Decoding is the same on both databases: it runs on the stricter one.
+// eachBody calls test with every route that reads a JSON body. The samples succeed as often as they
+// are sent, or answer 409. Decoding is the same on both databases: it runs on the stricter one.
 func eachBody(t *testing.T, test func(t *testing.T, s stock, r httpapi.Route)) {
 	eachBodyWith(t, func(*httpapi.Config) {}, test)
 }
@@ -118,7 +118,8 @@ func foldings(path string) []string {
 	name := path[at:]
 	var all []string
 	for _, other := range []string{
-		strings.ToUpper(name), string(unicode.ToUpper(rune(name[0]))) + name[1:], strings.ReplaceAll(name, "k", "\u212a"),
+		strings.ToUpper(name),
+		string(unicode.ToUpper(rune(name[0]))) + name[1:], strings.ReplaceAll(name, "k", "\u212a"),
 		strings.ReplaceAll(name, "s", "\u017f"),
 	} {
 		if other != name {
@@ -133,8 +134,10 @@ func foldings(path string) []string {
 func TestServerOwnedFields(t *testing.T) {
 	const value = "2001-01-01T00:00:00Z"
 	names := []string{
-		"id", "tenant", "createdAt", "updatedAt", "ownerId", "username", "key", "user", "userId", "teamId", "naturalId", "passwordHash",
-		"secretHash", "password_hash", "passwordSetAt", "lockedAt", "tenant_id", "tenantId", "host", "expires", "created", "size", "chunks", "_links", "_embedded",
+		"id", "tenant", "createdAt", "updatedAt", "ownerId", "username",
+		"key", "user", "userId", "teamId", "naturalId", "passwordHash",
+		"secretHash", "password_hash", "passwordSetAt", "lockedAt", "tenant_id", "tenantId",
+		"host", "expires", "created", "size", "chunks", "_links", "_embedded",
 	}
 	eachBody(t, func(t *testing.T, s stock, r httpapi.Route) {
 		fields := []string{}
@@ -147,7 +150,8 @@ func TestServerOwnedFields(t *testing.T) {
 			}
 			a := s.sendBody(t, r, merged(t, s.body(r), fmt.Sprintf(`{%q: %q}`, name, value)))
 			refused := refusal(r) != "" && a.status == 400 && strings.HasPrefix(a.message(t), refusal(r)+name)
-			if shown := refusal(r) == "" || r.Method == "PUT"; !refused && !(shown && a.taken()) || strings.Contains(a.body, "2001-01-01") {
+			if shown := refusal(r) == "" || r.Method == "PUT"; !refused && !(shown && a.taken()) ||
+				strings.Contains(a.body, "2001-01-01") {
 				t.Errorf("%s: %d %s", name, a.status, a.body)
 			}
 		}
@@ -164,15 +168,18 @@ func TestMalformedBodies(t *testing.T) {
 	eachBody(t, func(t *testing.T, s stock, r httpapi.Route) {
 		name := strings.Fields(samples[r.Name].fields[0])[0]
 		for body, message := range map[string]string{
-			`{`: notJSON, `{"a":}`: notJSON, `{} x`: notJSON, `{}{}`: notJSON, `{'a': 1}`: notJSON, `{"a": 01}`: notJSON, "{\"a\": \"\n\"}": notJSON,
-			`{"a": NaN}`: notJSON, `{"a": "\ud800x`: notJSON, "\xef\xbb\xbf\xef\xbb\xbf{}": notJSON, " \xef\xbb\xbf{}": notJSON, "{\"a\": \"\x00\"}": notJSON, "\x00": notJSON,
+			`{`: notJSON, `{"a":}`: notJSON, `{} x`: notJSON,
+			`{}{}`: notJSON, `{'a': 1}`: notJSON, `{"a": 01}`: notJSON, "{\"a\": \"\n\"}": notJSON,
+			`{"a": NaN}`: notJSON, `{"a": "\ud800x`: notJSON, "\xef\xbb\xbf\xef\xbb\xbf{}": notJSON,
+			" \xef\xbb\xbf{}": notJSON, "{\"a\": \"\x00\"}": notJSON, "\x00": notJSON,
 			strings.Repeat("[", 20_000): notJSON, strings.Repeat(`{"a":`, 20_000): notJSON,
 			`{"a": ` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`: notJSON,
 			`[]`: notObject, `[{}]`: notObject, `"x"`: notObject, `null`: notObject, `7`: notObject, `true`: notObject,
-			`{"` + name + `": "a\u0000b"}`: "The body must not have NUL characters or halves of surrogate pairs.", `{"a\u0000": 1}`: "The body must not have NUL characters or halves of surrogate pairs.",
-			`{"a": "\\\u0000"}`:         "The body must not have NUL characters or halves of surrogate pairs.",
-			"{\"a\": \"\xff\"}":         "The body must be UTF-8.",
-			"{\"a\": \"\xed\xa0\x80\"}": "The body must be UTF-8.",
+			`{"` + name + `": "a\u0000b"}`: "The body must not have NUL characters or halves of surrogate pairs.",
+			`{"a\u0000": 1}`:               "The body must not have NUL characters or halves of surrogate pairs.",
+			`{"a": "\\\u0000"}`:            "The body must not have NUL characters or halves of surrogate pairs.",
+			"{\"a\": \"\xff\"}":            "The body must be UTF-8.",
+			"{\"a\": \"\xed\xa0\x80\"}":    "The body must be UTF-8.",
 		} {
 			if r.Name == "putColor" && message == notObject {
 				message = "Invalid color format"
@@ -182,7 +189,8 @@ func TestMalformedBodies(t *testing.T) {
 				t.Errorf("%.60q: %d %s", body, a.status, a.body)
 			}
 		}
-		if a := s.sendBody(t, r, merged(t, s.body(r), `{"nothing": "\\u0000"}`)); a.taken() != (refusal(r) == "") { // a backslash and u0000
+		if a := s.sendBody(t, r, merged(t, s.body(r), `{"nothing": "\\u0000"}`)); a.taken() != (refusal(r) == "") {
+			// a backslash and u0000
 			t.Errorf("%d %s", a.status, a.body)
 		}
 		if a := s.sendBody(t, r, "\xef\xbb\xbf"+s.body(r)); !a.taken() {
@@ -196,8 +204,10 @@ func TestContentTypes(t *testing.T) {
 		for kind, fits := range map[string]bool{
 			"application/json": true, "application/json; charset=utf-8": true, "APPLICATION/JSON;charset=UTF-8": true,
 			"application/hal+json": true, "application/problem+json; charset=utf-8": true,
-			"text/plain": false, "text/json": false, "multipart/form-data; boundary=x": false, "application/octet-stream": false,
-			"application/jsonp": false, "application/xml": false, "nonsense": false, "application/json; charset": false, "*/*": false,
+			"text/plain": false, "text/json": false,
+			"multipart/form-data; boundary=x": false, "application/octet-stream": false,
+			"application/jsonp": false, "application/xml": false,
+			"nonsense": false, "application/json; charset": false, "*/*": false,
 			"application/x-www-form-urlencoded": r.Name == "login",
 		} {
 			body := s.body(r)
@@ -229,7 +239,8 @@ func TestBodySize(t *testing.T) {
 	})
 }
 
-// TestCommits: what a transactional route did is gone when its commit fails, and the answer is no success.
+// TestCommits: what a transactional route did is gone when its commit fails, and the answer is no
+// success.
 func TestCommits(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)
@@ -253,7 +264,8 @@ func TestCommits(t *testing.T) {
 				continue // one statement: there is no commit to fail alone
 			}
 			s.http = failing
-			if a := s.call(t, "admin", r); a.status != 503 || a.message(t) != "The commit fails." || a.header.Get("Set-Cookie") != "" {
+			if a := s.call(t, "admin", r); a.status != 503 || a.message(t) != "The commit fails." ||
+				a.header.Get("Set-Cookie") != "" {
 				t.Errorf("%s: %d %s", r.Name, a.status, a.body)
 			}
 			if s.dump(t, "acme") != before {
@@ -268,20 +280,30 @@ func TestCommits(t *testing.T) {
 	})
 }
 
-// TestTransactionalRoutes: every route that writes runs in one transaction, and none that reads does.
+// TestTransactionalRoutes: every route that writes runs in one transaction, and none that reads
+// does.
 func TestTransactionalRoutes(t *testing.T) {
 	outside := []string{
 		"testDomain", "testNewDomain", // they write nothing
-		"migrateApp",                                                                 // another database
-		"postToAppServer", "putToAppServer", "patchAtAppServer", "deleteAtAppServer", // what the handler does, each call of it by itself
+		"migrateApp", // another database
+		// what the handler does, each call of it by itself
+		"postToAppServer", "putToAppServer", "patchAtAppServer", "deleteAtAppServer",
 		"replayAppInvocation", "postWebhookRoot", "postWebhook", "putWebhookRoot", "putWebhook",
-		"exportColors", "exportBundle", "exportEntries", "exportApp", "compareApp", "searchSCIMUsers", "searchSCIMGroups", // they read
-		"chatWithApp", "suggestAppIcon", "modernizeAppManifest", "chatWithAssistant", "makeAssistantImage", // so do they, and a model takes its time
-		"createUpload", "putAvatar", "putLibraryFile", "putAppFile", "putAssistantFile", // the bytes arrive before the transaction, which their service begins
-		"putUser",                                                                             // a directory is asked before the transaction, which the service begins
-		"putDomain",                                                                           // a provider is asked before the transaction, which the service begins
-		"rollDomainKeys",                                                                      // a key is made before it
-		"login", "finishSAML", "receiveLogout", "singleLogoutByForm", "logout", "putPassword", // their service writes step by step: a failed attempt is counted
+		// they read
+		"exportColors", "exportBundle", "exportEntries",
+		"exportApp", "compareApp", "searchSCIMUsers", "searchSCIMGroups",
+		// so do they, and a model takes its time
+		"chatWithApp", "suggestAppIcon", "modernizeAppManifest", "chatWithAssistant", "makeAssistantImage",
+		// the bytes arrive before the transaction, which their service begins
+		"createUpload", "putAvatar", "putLibraryFile", "putAppFile", "putAssistantFile",
+		// a directory is asked before the transaction, which the service begins
+		"putUser",
+		// a provider is asked before the transaction, which the service begins
+		"putDomain",
+		// a key is made before it
+		"rollDomainKeys",
+		// their service writes step by step: a failed attempt is counted
+		"login", "finishSAML", "receiveLogout", "singleLogoutByForm", "logout", "putPassword",
 	}
 	for _, r := range httpapi.Routes() {
 		if want := r.Method != "GET" && !slices.Contains(outside, r.Name); (r.Writes != httpapi.Unbound) != want {
@@ -300,7 +322,11 @@ func TestSlowSender(t *testing.T) {
 		conn, err := net.Dial("tcp", server.Listener.Addr().String())
 		is.NoErr(err)
 		defer func() { _ = conn.Close() }()
-		_, err = fmt.Fprintf(conn, "PUT /api/users/mia HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", s.token(t, "mia"))
+		_, err = fmt.Fprintf(
+			conn,
+			"PUT /api/users/mia HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{",
+			s.token(t, "mia"),
+		)
 		is.NoErr(err)
 		time.Sleep(50 * time.Millisecond) // it is being read by now
 		start := time.Now()

@@ -24,20 +24,146 @@ type bundleRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a bundleRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/bundle-drivers", Name: "listBundleDrivers", Grants: programs, Query: window, Summary: "The types of bundle entries", Handle: a.listBundleDrivers},
-		{Method: get, Pattern: "/api/bundle-drivers/:id", Name: "getBundleDriver", Grants: programs, Summary: "One type of bundle entries", Handle: a.getBundleDriver},
-		{Method: get, Pattern: "/api/bundle-templates", Name: "listBundleTemplates", Grants: programs, Query: none, Summary: "The builders of bundle entries", Handle: a.listBundleTemplates},
-		{Method: get, Pattern: "/api/bundle-list", Name: "listAllBundles", Grants: programs, Heavy: rest.Brief, Query: none, Summary: "All bundles without entries", Handle: a.listAllBundles},
-		{Method: get, Pattern: "/api/bundles", Name: "listBundles", Grants: programs, Query: searched, Summary: "The bundles with their entries", Handle: a.listBundles},
-		{Method: post, Pattern: "/api/bundles", Name: "createBundle", Drops: true, Grants: programs, Permission: actor.Superuser, Writes: rest.InTx, Summary: "Add a bundle", Handle: a.createBundle},
-		{Method: get, Pattern: "/api/bundles/:id", Name: "getBundle", Grants: programs, Summary: "One bundle with its entries", Handle: a.getBundle},
-		{Method: put, Pattern: "/api/bundles/:id", Name: "putBundle", Drops: true, Grants: programs, Row: "bundle", Permission: actor.Superuser, Writes: rest.InTx, Summary: "Change a bundle", Handle: a.putBundle},
-		{Method: del, Pattern: "/api/bundles/:id", Name: "deleteBundle", Grants: programs, Row: "bundle", Permission: actor.Superuser, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a bundle", Handle: a.deleteBundle},
-		{Method: get, Pattern: "/api/bundles/:id/entries", Name: "listBundleEntries", Grants: programs, Query: paged, Summary: "The entries of a bundle with what they refer to", Handle: a.listBundleEntries},
-		{Method: post, Pattern: "/api/bundles/:id/entries", Name: "createBundleEntry", Drops: true, Grants: programs, Permission: actor.Superuser, Writes: rest.InTx, Summary: "Add an entry to a bundle", Handle: a.createBundleEntry},
-		{Method: get, Pattern: "/api/bundles/:id/entries/:entry", Name: "getBundleEntry", Grants: programs, Summary: "One entry of a bundle", Handle: a.getBundleEntry},
-		{Method: put, Pattern: "/api/bundles/:id/entries/:entry", Name: "putBundleEntry", Drops: true, Grants: programs, Row: "bundle-entry", Permission: actor.Superuser, Writes: rest.InTx, Summary: "Change the data of an entry", Handle: a.putBundleEntry},
-		{Method: del, Pattern: "/api/bundles/:id/entries/:entry", Name: "deleteBundleEntry", Grants: programs, Row: "bundle-entry", Permission: actor.Superuser, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Take an entry out of a bundle", Handle: a.deleteBundleEntry},
+		{
+			Method:  get,
+			Pattern: "/api/bundle-drivers",
+			Name:    "listBundleDrivers",
+			Grants:  programs,
+			Query:   window,
+			Summary: "The types of bundle entries",
+			Handle:  a.listBundleDrivers,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/bundle-drivers/:id",
+			Name:    "getBundleDriver",
+			Grants:  programs,
+			Summary: "One type of bundle entries",
+			Handle:  a.getBundleDriver,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/bundle-templates",
+			Name:    "listBundleTemplates",
+			Grants:  programs,
+			Query:   none,
+			Summary: "The builders of bundle entries",
+			Handle:  a.listBundleTemplates,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/bundle-list",
+			Name:    "listAllBundles",
+			Grants:  programs,
+			Heavy:   rest.Brief,
+			Query:   none,
+			Summary: "All bundles without entries",
+			Handle:  a.listAllBundles,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/bundles",
+			Name:    "listBundles",
+			Grants:  programs,
+			Query:   searched,
+			Summary: "The bundles with their entries",
+			Handle:  a.listBundles,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/bundles",
+			Name:       "createBundle",
+			Drops:      true,
+			Grants:     programs,
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Summary:    "Add a bundle",
+			Handle:     a.createBundle,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/bundles/:id",
+			Name:    "getBundle",
+			Grants:  programs,
+			Summary: "One bundle with its entries",
+			Handle:  a.getBundle,
+		},
+		{
+			Method:     put,
+			Pattern:    "/api/bundles/:id",
+			Name:       "putBundle",
+			Drops:      true,
+			Grants:     programs,
+			Row:        "bundle",
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Summary:    "Change a bundle",
+			Handle:     a.putBundle,
+		},
+		{
+			Method:     del,
+			Pattern:    "/api/bundles/:id",
+			Name:       "deleteBundle",
+			Grants:     programs,
+			Row:        "bundle",
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Options:    rest.NoOptions{},
+			Summary:    "Remove a bundle",
+			Handle:     a.deleteBundle,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/bundles/:id/entries",
+			Name:    "listBundleEntries",
+			Grants:  programs,
+			Query:   paged,
+			Summary: "The entries of a bundle with what they refer to",
+			Handle:  a.listBundleEntries,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/bundles/:id/entries",
+			Name:       "createBundleEntry",
+			Drops:      true,
+			Grants:     programs,
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Summary:    "Add an entry to a bundle",
+			Handle:     a.createBundleEntry,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/bundles/:id/entries/:entry",
+			Name:    "getBundleEntry",
+			Grants:  programs,
+			Summary: "One entry of a bundle",
+			Handle:  a.getBundleEntry,
+		},
+		{
+			Method:     put,
+			Pattern:    "/api/bundles/:id/entries/:entry",
+			Name:       "putBundleEntry",
+			Drops:      true,
+			Grants:     programs,
+			Row:        "bundle-entry",
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Summary:    "Change the data of an entry",
+			Handle:     a.putBundleEntry,
+		},
+		{
+			Method:     del,
+			Pattern:    "/api/bundles/:id/entries/:entry",
+			Name:       "deleteBundleEntry",
+			Grants:     programs,
+			Row:        "bundle-entry",
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Options:    rest.NoOptions{},
+			Summary:    "Take an entry out of a bundle",
+			Handle:     a.deleteBundleEntry,
+		},
 	}
 }
 
@@ -55,16 +181,25 @@ type bundleBody struct {
 
 // bundle encodes a bundle. Its entries, which can be many, are made when they are written.
 func (a bundleRoutes) bundle(who actor.Actor, b bundles.Bundle) hal.Resource {
-	links := hal.Self(a.href("bundles", b.ID)).With("inf:entries", a.href("bundles", b.ID, "entries")).With("inf:bundles", a.href("bundles"))
+	links := hal.Self(a.href("bundles", b.ID)).With(
+		"inf:entries", a.href("bundles", b.ID, "entries"),
+	).With("inf:bundles", a.href("bundles"))
 	whenWriting(who, links, hal.Links{
-		"inf:download": {Href: a.href("bundles", b.ID, "_export")}, "inf:deploy": {Href: a.href("bundles", b.ID, "_deploy")},
+		"inf:download": {Href: a.href("bundles", b.ID, "_export")},
+		"inf:deploy":   {Href: a.href("bundles", b.ID, "_deploy")},
 	})
 	return hal.Resource{
 		Links: links, Row: b, Beside: versions(b.Entries),
-		Value: bundleBody{b.Tenant, b.ID, b.Name, b.Slug, b.NaturalID(), b.Description, hal.Time(b.CreatedAt), hal.Time(b.UpdatedAt)},
+		Value: bundleBody{
+			b.Tenant, b.ID, b.Name, b.Slug, b.NaturalID(), b.Description, hal.Time(b.CreatedAt),
+			hal.Time(b.UpdatedAt),
+		},
 		Last: &hal.Member{Name: "entries", Rows: func(yield func(hal.Resource) bool) {
 			for _, e := range b.Entries {
-				if !yield(hal.Resource{Links: a.entryLinks(e), Value: entryBody{Entry: e, column: a.Bundles.Column(e.Type)}}) {
+				if !yield(hal.Resource{
+					Links: a.entryLinks(e),
+					Value: entryBody{Entry: e, column: a.Bundles.Column(e.Type)},
+				}) {
 					return
 				}
 			}
@@ -83,7 +218,8 @@ func (v versions) AppendJSON(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// entryBody is a BundleEntry as the API writes it, with every reference column. Only the column of its type is set.
+// entryBody is a BundleEntry as the API writes it, with every reference column. Only the column of
+// its type is set.
 type entryBody struct {
 	bundles.Entry
 	column string        // of the type
@@ -93,7 +229,8 @@ type entryBody struct {
 
 // resolvedKinds are the kinds that a resolved entry has a member for, null for all but its own.
 var resolvedKinds = []entity.Kind{
-	"report", "dataset", "query", "datasource", "team", "user", "job", "template", "assistant", "library", "letterhead", "code",
+	"report", "dataset", "query", "datasource", "team", "user",
+	"job", "template", "assistant", "library", "letterhead", "code",
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -147,8 +284,8 @@ type foundBody struct {
 	Permissions any    `json:"permissions"`
 }
 
-// found encodes the entity that an entry refers to, with the links and permissions that the routes of its kind show; nil for an app
-// or assistant that is not among those which the caller sees.
+// found encodes the entity that an entry refers to, with the links and permissions that the routes
+// of its kind show; nil for an app or assistant that is not among those which the caller sees.
 func (a bundleRoutes) found(who actor.Actor, ref entity.Ref, seen seenEntities) *hal.Resource {
 	links, may := hal.Links{}, any(nil)
 	kind := ref.Kind
@@ -176,14 +313,18 @@ func (a bundleRoutes) found(who actor.Actor, ref entity.Ref, seen seenEntities) 
 		allowed := a.Principals.UserPermissions(who, u)
 		links, may = a.userLinks(who, ref.ID, allowed), userPermissionsBody(allowed)
 	case principals.KindTeam:
-		links, may = a.teamLinks(ref.ID), teamPermissionsBody(a.Principals.TeamPermissions(who, principals.Team{Tenant: who.Tenant, ID: ref.ID}))
+		links, may = a.teamLinks(ref.ID), teamPermissionsBody(a.Principals.TeamPermissions(
+			who, principals.Team{Tenant: who.Tenant, ID: ref.ID},
+		))
 	default:
 		if _, served := a.plurals[ref.Kind]; served {
 			ready := content.Kinds()
 			k := slices.IndexFunc(ready, func(k content.KindInfo) bool { return k.Kind == ref.Kind })
 			links = entityKind{a.api, ready[k]}.links(ref.ID, ref.OwnerID)
 		}
-		may = entityPermissionsBody(a.Content.Permissions(who, content.Entity{Kind: ref.Kind, OwnerID: ref.OwnerID, System: ref.System}))
+		may = entityPermissionsBody(a.Content.Permissions(
+			who, content.Entity{Kind: ref.Kind, OwnerID: ref.OwnerID, System: ref.System},
+		))
 	}
 	return &hal.Resource{Links: links, Value: foundBody{ID: ref.ID, Name: ref.Name, Permissions: may}}
 }
@@ -213,7 +354,8 @@ func (a bundleRoutes) seen(r *rest.Request, entries ...bundles.Entry) (seen seen
 	return seen, err
 }
 
-// entry encodes one entry with its driver and what it refers to. seen has the apps and assistants: see seen.
+// entry encodes one entry with its driver and what it refers to. seen has the apps and assistants:
+// see seen.
 func (a bundleRoutes) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor, seen seenEntities) hal.Resource {
 	body := entryBody{Entry: e, column: d.Column, looked: true}
 	embedded := hal.Embedded{}
@@ -241,7 +383,10 @@ func (a bundleRoutes) entryLinks(e bundles.Entry) hal.Links {
 func (a bundleRoutes) bundleDriver(d bundles.Descriptor) hal.Resource {
 	value := map[string]any{"id": d.ID, "name": d.Name, "editor": component(d)}
 	iconHint(value, d.Icon)
-	return hal.Resource{Links: hal.Self(a.href("bundle-drivers", d.ID)).With("inf:bundle-drivers", a.href("bundle-drivers")), Value: value}
+	return hal.Resource{
+		Links: hal.Self(a.href("bundle-drivers", d.ID)).With("inf:bundle-drivers", a.href("bundle-drivers")),
+		Value: value,
+	}
 }
 
 func component(d bundles.Descriptor) map[string]any {
@@ -257,7 +402,8 @@ func iconHint(value map[string]any, i bundles.Icon) {
 	}
 }
 
-// listBundleDrivers serves GET /api/bundle-drivers: 200 and all drivers in the order of registration.
+// listBundleDrivers serves GET /api/bundle-drivers: 200 and all drivers in the order of
+// registration.
 func (a bundleRoutes) listBundleDrivers(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Bundles.Drivers(r.Context())
 	if err != nil {
@@ -266,7 +412,8 @@ func (a bundleRoutes) listBundleDrivers(r *rest.Request) (rest.Reply, error) {
 	return catalog(a.api, r, all, "inf:bundle-driver", a.bundleDriver)
 }
 
-// getBundleDriver serves GET /api/bundle-drivers/{id}: 200 and the driver; 400 for an id that is not registered.
+// getBundleDriver serves GET /api/bundle-drivers/{id}: 200 and the driver; 400 for an id that is
+// not registered.
 func (a bundleRoutes) getBundleDriver(r *rest.Request) (rest.Reply, error) {
 	d, err := a.Bundles.Driver(r.Context(), r.Param("id"))
 	if err != nil {
@@ -275,7 +422,8 @@ func (a bundleRoutes) getBundleDriver(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.bundleDriver(d))
 }
 
-// listBundleTemplates serves GET /api/bundle-templates: 200 and a builder for each type that has one.
+// listBundleTemplates serves GET /api/bundle-templates: 200 and a builder for each type that has
+// one.
 func (a bundleRoutes) listBundleTemplates(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Bundles.Drivers(r.Context())
 	if err != nil {
@@ -295,7 +443,8 @@ func (a bundleRoutes) listBundleTemplates(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(hal.Detective(hal.Self(a.href("bundle-templates")), items))
 }
 
-// listAllBundles serves GET /api/bundle-list: 200 and all bundles without entries as a plain array, oldest first.
+// listAllBundles serves GET /api/bundle-list: 200 and all bundles without entries as a plain array,
+// oldest first.
 func (a bundleRoutes) listAllBundles(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Bundles.All(r.Context())
 	if err != nil {
@@ -316,8 +465,9 @@ func (a bundleRoutes) listAllBundles(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(rows)
 }
 
-// listBundles serves GET /api/bundles: 200 and a page of bundles with their entries, 20 unless limit says otherwise,
-// oldest first unless sort says otherwise (createdAt, name, updatedAt); q searches name, slug and description.
+// listBundles serves GET /api/bundles: 200 and a page of bundles with their entries, 20 unless
+// limit says otherwise, oldest first unless sort says otherwise (createdAt, name, updatedAt); q
+// searches name, slug and description.
 func (a bundleRoutes) listBundles(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(20)
 	if err != nil {
@@ -327,7 +477,9 @@ func (a bundleRoutes) listBundles(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:bundle", nil, func(b bundles.Bundle) hal.Resource { return a.bundle(r.Who, b) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:bundle", nil, func(b bundles.Bundle) hal.Resource {
+		return a.bundle(r.Who, b)
+	}))
 }
 
 // bundleInput is the body of a write to a bundle. A field that is left out stays as it is.
@@ -343,8 +495,8 @@ func (in bundleInput) apply(b *bundles.Bundle) {
 	in.Description.ApplyOrNull(&b.Description)
 }
 
-// createBundle serves POST /api/bundles: 201 and the bundle; 400 without a name; 409 for a taken slug, which comes from
-// the name when left out. Location has the slug.
+// createBundle serves POST /api/bundles: 201 and the bundle; 400 without a name; 409 for a taken
+// slug, which comes from the name when left out. Location has the slug.
 func (a bundleRoutes) createBundle(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[bundleInput](r)
 	if err != nil {
@@ -358,7 +510,8 @@ func (a bundleRoutes) createBundle(r *rest.Request) (rest.Reply, error) {
 	return rest.Created(a.href("bundles", b.Slug), a.bundle(r.Who, b))
 }
 
-// getBundle serves GET /api/bundles/{id}, an id or a slug: 200 and the bundle with its entries; 404.
+// getBundle serves GET /api/bundles/{id}, an id or a slug: 200 and the bundle with its entries;
+// 404.
 func (a bundleRoutes) getBundle(r *rest.Request) (rest.Reply, error) {
 	b, err := a.Bundles.Get(r.Context(), r.Param("id"))
 	if err != nil {
@@ -367,7 +520,8 @@ func (a bundleRoutes) getBundle(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.bundle(r.Who, b))
 }
 
-// putBundle serves PUT /api/bundles/{id}: 200 and the changed bundle with its entries; what the body leaves out stays.
+// putBundle serves PUT /api/bundles/{id}: 200 and the changed bundle with its entries; what the
+// body leaves out stays.
 func (a bundleRoutes) putBundle(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[bundleInput](r, bundleBody{})
 	if err != nil {
@@ -380,7 +534,8 @@ func (a bundleRoutes) putBundle(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.bundle(r.Who, b))
 }
 
-// deleteBundle serves DELETE /api/bundles/{id}: 200; 404. The entries go with it, what they refer to stays.
+// deleteBundle serves DELETE /api/bundles/{id}: 200; 404. The entries go with it, what they refer
+// to stays.
 func (a bundleRoutes) deleteBundle(r *rest.Request) (rest.Reply, error) {
 	if err := a.Bundles.Delete(r.Context(), r.Param("id")); err != nil {
 		return rest.Reply{}, err
@@ -388,9 +543,9 @@ func (a bundleRoutes) deleteBundle(r *rest.Request) (rest.Reply, error) {
 	return rest.Done()
 }
 
-// listBundleEntries serves GET /api/bundles/{id}/entries: 200 and a page of entries with their drivers and what they refer
-// to, 100 unless limit says otherwise, in the order in which they were added unless sort says otherwise (createdAt, type,
-// updatedAt); 404.
+// listBundleEntries serves GET /api/bundles/{id}/entries: 200 and a page of entries with their
+// drivers and what they refer to, 100 unless limit says otherwise, in the order in which they were
+// added unless sort says otherwise (createdAt, type, updatedAt); 404.
 func (a bundleRoutes) listBundleEntries(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
@@ -412,12 +567,15 @@ func (a bundleRoutes) listBundleEntries(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:bundle-entry", nil, func(e bundles.Entry) hal.Resource { return a.entry(r.Who, e, byID[e.Type], seen) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:bundle-entry", nil, func(e bundles.Entry) hal.Resource {
+		return a.entry(r.Who, e, byID[e.Type], seen)
+	}))
 }
 
-// createBundleEntry serves POST /api/bundles/{id}/entries: 201 and the entry; 400 for an unregistered type, for a
-// reference that is missing or names nothing, and for a system job; 404; 409 when the bundle has it already. The reference
-// is in the column of the type, and those of other types are dropped.
+// createBundleEntry serves POST /api/bundles/{id}/entries: 201 and the entry; 400 for an
+// unregistered type, for a reference that is missing or names nothing, and for a system job; 404;
+// 409 when the bundle has it already. The reference is in the column of the type, and those of
+// other types are dropped.
 func (a bundleRoutes) createBundleEntry(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[map[string]json.RawMessage](r)
 	if err != nil {
@@ -442,7 +600,9 @@ var emptyEntry = entryBody{Entry: bundles.Entry{Data: json.RawMessage("{}")}, lo
 
 // entryInput reads an entry from a body, and returns the members that no entry has. path names it
 // in messages.
-func (a *api) entryInput(r *rest.Request, in map[string]json.RawMessage, path string) (e bundles.Entry, unknown []rest.UnknownMember, err error) {
+func (a *api) entryInput(
+	r *rest.Request, in map[string]json.RawMessage, path string,
+) (e bundles.Entry, unknown []rest.UnknownMember, err error) {
 	var by rest.Filler
 	read := func(name string, into any) (bool, error) {
 		raw, given := in[name]
@@ -503,8 +663,8 @@ func (a bundleRoutes) entryReply(r *rest.Request, e bundles.Entry, isNew bool) (
 	return rest.OK(body)
 }
 
-// getBundleEntry serves GET /api/bundles/{id}/entries/{entry}: 200 and the entry; 404 when the bundle or the entry is not
-// there.
+// getBundleEntry serves GET /api/bundles/{id}/entries/{entry}: 200 and the entry; 404 when the
+// bundle or the entry is not there.
 func (a bundleRoutes) getBundleEntry(r *rest.Request) (rest.Reply, error) {
 	e, err := a.Bundles.Entry(r.Context(), r.Param("id"), r.Param("entry"))
 	if err != nil {
@@ -513,7 +673,8 @@ func (a bundleRoutes) getBundleEntry(r *rest.Request) (rest.Reply, error) {
 	return a.entryReply(r, e, false)
 }
 
-// putBundleEntry serves PUT /api/bundles/{id}/entries/{entry}: 200 and the entry with other data; 404.
+// putBundleEntry serves PUT /api/bundles/{id}/entries/{entry}: 200 and the entry with other data;
+// 404.
 func (a bundleRoutes) putBundleEntry(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[struct {
 		Data rest.Field[json.RawMessage] `json:"data"`
@@ -541,7 +702,8 @@ func (a bundleRoutes) putBundleEntry(r *rest.Request) (rest.Reply, error) {
 	return a.entryReply(r, e, false)
 }
 
-// deleteBundleEntry serves DELETE /api/bundles/{id}/entries/{entry}: 200; 404. What it refers to stays.
+// deleteBundleEntry serves DELETE /api/bundles/{id}/entries/{entry}: 200; 404. What it refers to
+// stays.
 func (a bundleRoutes) deleteBundleEntry(r *rest.Request) (rest.Reply, error) {
 	if err := a.Bundles.DeleteEntry(r.Context(), r.Param("id"), r.Param("entry")); err != nil {
 		return rest.Reply{}, err

@@ -24,8 +24,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
-// withBundles adds the samples of bundles and archives. ARCHIVE stands for the bytes of an archive, STAGED for the id of
-// one that is staged.
+// withBundles adds the samples of bundles and archives. ARCHIVE stands for the bytes of an archive,
+// STAGED for the id of one that is staged.
 func withBundles(samples map[string]sample) map[string]sample {
 	bundle := []string{"name string?", "slug string?", "description string?"}
 	deploy := []string{"tenants strings?", "updateRule string?", "dryRun bool", "changes bool"}
@@ -40,22 +40,28 @@ func withBundles(samples map[string]sample) map[string]sample {
 		"deployBundle":      {body: `{"tenants": ["acme"]}`, fields: deploy},
 		"importBundle":      {body: "ARCHIVE"},
 		"exportEntries":     {body: `{"entries": [{"type": "global"}]}`, fields: []string{"name string?"}},
-		"deployEntries":     {body: `{"tenants": ["acme"], "entries": [{"type": "global"}]}`, fields: append([]string{"name string?"}, deploy...)},
-		"restoreArchive":    {body: "ARCHIVE"},
-		"restoreFile":       {body: `{"uploadId": "STAGED"}`},
+		"deployEntries": {
+			body:   `{"tenants": ["acme"], "entries": [{"type": "global"}]}`,
+			fields: append([]string{"name string?"}, deploy...),
+		},
+		"restoreArchive": {body: "ARCHIVE"},
+		"restoreFile":    {body: `{"uploadId": "STAGED"}`},
 	} {
 		samples[name] = s
 	}
 	return samples
 }
 
-// stockBundles makes two bundles, of which one may be deleted and the other has an entry, and an archive of colors.
+// stockBundles makes two bundles, of which one may be deleted and the other has an entry, and an
+// archive of colors.
 func stockBundles(t testing.TB, w *world, param map[string]string) {
 	id := func(a answer) string { return read[struct{ ID string }](t, a).ID }
 	w.must(t, "admin", "POST", "/api/bundles", `{"name": "Gone"}`)
 	param["bundles"] = id(w.must(t, "admin", "POST", "/api/bundles", `{"name": "Kept"}`))
 	param["bundle-drivers"] = "tagged"
-	param["entries"] = id(w.must(t, "admin", "POST", "/api/bundles/kept/entries", `{"type": "user", "username": "mia"}`))
+	param["entries"] = id(w.must(
+		t, "admin", "POST", "/api/bundles/kept/entries", `{"type": "user", "username": "mia"}`,
+	))
 	param["archive"] = colorArchive(t, map[string]string{"gone": "#ff0000", "red": "#ff0000", "sky": "blue"})
 	param["staged"] = w.upload(t, "admin", param["archive"])
 }
@@ -65,7 +71,11 @@ func colorArchive(t testing.TB, colors map[string]string) string {
 	t.Helper()
 	is := is.New(t)
 	var b bytes.Buffer
-	h := archive.Header{Tenant: "far", Bundle: archive.Bundle{Name: "Colors"}, Counts: map[entity.Kind]int{"color": len(colors)}}
+	h := archive.Header{
+		Tenant: "far",
+		Bundle: archive.Bundle{Name: "Colors"},
+		Counts: map[entity.Kind]int{"color": len(colors)},
+	}
 	w, err := archive.NewWriter(&b, h, archive.Limits{})
 	is.NoErr(err)
 	for key, color := range colors {
@@ -100,7 +110,8 @@ func (s *script) archive(t testing.TB, packed string) string {
 	}
 }
 
-// TestSlowArchive: a sender who stands still in the middle of an archive keeps nobody from writing, and leaves nothing.
+// TestSlowArchive: a sender who stands still in the middle of an archive keeps nobody from writing,
+// and leaves nothing.
 func TestSlowArchive(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -124,14 +135,17 @@ func TestSlowArchive(t *testing.T) {
 	})
 }
 
-// TestArchiveContentType: what says that it is JSON or text is no archive; what says nothing, or anything else, may be one.
+// TestArchiveContentType: what says that it is JSON or text is no archive; what says nothing, or
+// anything else, may be one.
 func TestArchiveContentType(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
 	packed := colorArchive(t, map[string]string{"red": "#ff0000"})
 	for kind, status := range map[string]int{
-		"application/json": 415, "Application/JSON; charset=utf-8": 415, "application/hal+json": 415, "text/plain": 415, "text/html; charset=utf-8": 415,
-		"application/gzip": 200, "application/x-tar": 200, "application/octet-stream": 200, "application/x-www-form-urlencoded": 200, "": 200, "/": 400,
+		"application/json": 415, "Application/JSON; charset=utf-8": 415,
+		"application/hal+json": 415, "text/plain": 415, "text/html; charset=utf-8": 415,
+		"application/gzip": 200, "application/x-tar": 200, "application/octet-stream": 200,
+		"application/x-www-form-urlencoded": 200, "": 200, "/": 400,
 	} {
 		for _, target := range []string{"/api/_import-bundle", "/api/_restore", "/api/_restore-from-file"} {
 			want := status
@@ -159,14 +173,16 @@ func TestArchiveSize(t *testing.T) {
 	w.must(t, "admin", "POST", "/api/_import-bundle", body, "Content-Type: "+kind)
 	body, kind = form(t, "a.tgz", s.param["archive"]+"x")
 	for _, a := range []answer{
-		w.do(t, "admin", "POST", "/api/_import-bundle", s.param["archive"]+"x"), w.do(t, "admin", "POST", "/api/_restore", body, "Content-Type: "+kind),
+		w.do(t, "admin", "POST", "/api/_import-bundle", s.param["archive"]+"x"),
+		w.do(t, "admin", "POST", "/api/_restore", body, "Content-Type: "+kind),
 	} {
 		is.Equal(a.status, 413)
 		is.Equal(a.message(t), fmt.Sprintf("The archive must have at most %d bytes.", size))
 	}
 }
 
-// TestExportRefused: what is known to fit into no archive is refused before anything of one is sent.
+// TestExportRefused: what is known to fit into no archive is refused before anything of one is
+// sent.
 func TestExportRefused(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.ArchiveLimits.Members = 2 })
@@ -178,7 +194,10 @@ func TestExportRefused(t *testing.T) {
 	} {
 		a := w.do(t, "admin", "POST", path, body)
 		is.Equal(a.status, 400)
-		is.Equal(a.message(t), "The entries do not fit into one archive: make several bundles of them. An archive must have at most 2 members, and this one has 3: the operator sets the limit by TENANTCONTENT_MAX_ARCHIVE_MEMBERS.")
+		is.Equal(
+			a.message(t),
+			"The entries do not fit into one archive: make several bundles of them. An archive must have at most 2 members, and this one has 3: the operator sets the limit by TENANTCONTENT_MAX_ARCHIVE_MEMBERS.",
+		)
 		is.Equal(a.header.Get("Content-Disposition"), "")
 	}
 	for i := range 300 { // an archive of them is longer than what is held back
@@ -189,7 +208,8 @@ func TestExportRefused(t *testing.T) {
 	is.True(strings.HasPrefix(a.message(t), "An archive must have at most 2 members, and this one has 302"))
 }
 
-// TestClientGone: who hangs up before the answer leaves one line at info, with the status 499, and none of an error.
+// TestClientGone: who hangs up before the answer leaves one line at info, with the status 499, and
+// none of an error.
 func TestClientGone(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -213,8 +233,8 @@ func TestClientGone(t *testing.T) {
 	})
 }
 
-// TestExportCut: what turns out to fit into no archive when a part of it has been sent is cut, and the log says why under
-// the request's id.
+// TestExportCut: what turns out to fit into no archive when a part of it has been sent is cut, and
+// the log says why under the request's id.
 func TestExportCut(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.MaxArchive = 150_000 })
@@ -222,7 +242,10 @@ func TestExportCut(t *testing.T) {
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	w.must(t, "admin", "POST", "/api/bundles", `{"name": "B"}`)
 	a := w.must(t, "admin", "POST", "/api/datasets", fmt.Sprintf(`{"name": "Noise", "data": {"noise": "%x"}}`, noise))
-	w.must(t, "admin", "POST", "/api/bundles/b/entries", fmt.Sprintf(`{"type": "dataset", "datasetId": %q}`, read[struct{ ID string }](t, a).ID))
+	w.must(
+		t, "admin", "POST", "/api/bundles/b/entries",
+		fmt.Sprintf(`{"type": "dataset", "datasetId": %q}`, read[struct{ ID string }](t, a).ID),
+	)
 	server := httptest.NewServer(w.http)
 	defer server.Close()
 	res, body, err := w.fetch(t, server, "POST", "/api/bundles/b/_export", "X-Request-Id: the-one")

@@ -19,7 +19,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// largeBundle makes a bundle with as many entries as one may have, and returns the id of the first of them.
+// largeBundle makes a bundle with as many entries as one may have, and returns the id of the first
+// of them.
 func largeBundle(t testing.TB, w *world, name string) string {
 	t.Helper()
 	is := is.New(t)
@@ -35,8 +36,9 @@ func largeBundle(t testing.TB, w *world, name string) string {
 	return fmt.Sprintf("%s%d", prefix, 100000000000+1+1000000*len(name))
 }
 
-// TestLargeBundlesSize: a page of bundles ends before its limit when their entries fill it, with one bundle at least, and is two statements; nothing that is done
-// with one entry, nor its tag, reads the others.
+// TestLargeBundlesSize: a page of bundles ends before its limit when their entries fill it, with
+// one bundle at least, and is two statements; nothing that is done with one entry, nor its tag,
+// reads the others.
 func TestLargeBundlesSize(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -63,7 +65,9 @@ func TestLargeBundlesSize(t *testing.T) {
 		for next, pages := "/api/bundles", 0; next != ""; pages++ {
 			count.Take()
 			p := read[large](t, w.must(t, "admin", "GET", next, ""))
-			is.Equal(len(slices.DeleteFunc(count.Take(), func(s string) bool { return !strings.Contains(s, "tc_bundle") })), 2)
+			is.Equal(len(slices.DeleteFunc(count.Take(), func(s string) bool {
+				return !strings.Contains(s, "tc_bundle")
+			})), 2)
 			is.Equal(p.Total, 3)
 			is.Equal(len(p.Embedded.Bundles), []int{2, 1}[pages])
 			for _, b := range p.Embedded.Bundles {
@@ -87,7 +91,8 @@ func TestLargeBundlesSize(t *testing.T) {
 			count.Take()
 			w.must(t, "admin", call[0], call[1], call[2])
 			for _, statement := range count.Statements() {
-				one := strings.Contains(statement.Text, "AND id = ") || strings.HasPrefix(statement.Text, "INSERT") || strings.Contains(statement.Text, "WHERE tenant_id = $3 AND id = $4")
+				one := strings.Contains(statement.Text, "AND id = ") || strings.HasPrefix(statement.Text, "INSERT") ||
+					strings.Contains(statement.Text, "WHERE tenant_id = $3 AND id = $4")
 				if strings.Contains(statement.Text, "tc_bundle_entries") && !one {
 					t.Errorf("%s %s: %s", call[0], call[1], statement.Text)
 				}

@@ -14,9 +14,30 @@ type inputRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a inputRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/input-editors", Name: "listInputEditors", Grants: nothing, Summary: "The input editors", Handle: a.listInputEditors},
-		{Method: get, Pattern: "/api/input-editors/:id", Name: "getInputEditor", Grants: nothing, Summary: "One input editor", Handle: a.getInputEditor},
-		{Method: get, Pattern: "/api/input-templates", Name: "listInputTemplates", Grants: nothing, Summary: "The suggested inputs of each value type", Handle: a.listInputTemplates},
+		{
+			Method:  get,
+			Pattern: "/api/input-editors",
+			Name:    "listInputEditors",
+			Grants:  nothing,
+			Summary: "The input editors",
+			Handle:  a.listInputEditors,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/input-editors/:id",
+			Name:    "getInputEditor",
+			Grants:  nothing,
+			Summary: "One input editor",
+			Handle:  a.getInputEditor,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/input-templates",
+			Name:    "listInputTemplates",
+			Grants:  nothing,
+			Summary: "The suggested inputs of each value type",
+			Handle:  a.listInputTemplates,
+		},
 	}
 }
 
@@ -34,7 +55,10 @@ func (a inputRoutes) listInputEditors(r *rest.Request) (rest.Reply, error) {
 }
 
 func (a inputRoutes) inputEditor(e inputs.Editor) hal.Resource {
-	return hal.Resource{Links: hal.Self(a.href("input-editors", e.ID)).With("inf:input-editors", a.href("input-editors")), Value: e}
+	return hal.Resource{
+		Links: hal.Self(a.href("input-editors", e.ID)).With("inf:input-editors", a.href("input-editors")),
+		Value: e,
+	}
 }
 
 // getInputEditor serves GET /api/input-editors/{id}: 200 and the editor; 404.

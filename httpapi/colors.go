@@ -18,18 +18,92 @@ type colorRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a colorRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/colors", Name: "listColors", Grants: nothing, Query: searched, Summary: "The palette, page by page", Handle: a.listColors},
-		{Method: get, Pattern: "/api/colors-list", Name: "listAllColors", Grants: nothing, Heavy: rest.Brief, Summary: "The whole palette with hex and palette name", Handle: a.listAllColors},
-		{Method: get, Pattern: "/api/colors/:key", Name: "getColor", Grants: nothing, Summary: "One color", Handle: a.getColor},
-		{Method: put, Pattern: "/api/colors/:key", Name: "putColor", Grants: nothing, Row: "color", Permission: actor.ColorWrite, Writes: rest.InSlot, Summary: "Set a color", Handle: a.putColor},
-		{Method: del, Pattern: "/api/colors/:key", Name: "deleteColor", Grants: nothing, Row: "color", Permission: actor.ColorWrite, Writes: rest.InSlot, Options: rest.NoOptions{}, Summary: "Remove a color", Handle: a.deleteColor},
-		{Method: get, Pattern: "/api/colors/:key/permissions", Name: "getColorPermissions", Grants: nothing, Summary: "What the caller may do with a color", Handle: a.getColorPermissions},
-		{Method: post, Pattern: "/api/colors-export", Name: "exportColors", Grants: nothing, Heavy: rest.Brief, Permission: actor.ColorWrite, AnyType: true, Options: exportColorsInput{}, Summary: "Export the palette to a file", Handle: a.exportColors},
-		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Grants: nothing, Heavy: rest.Long, Permission: actor.ColorWrite, Writes: rest.ByService, Options: importColorsInput{}, Summary: "Import colors from an uploaded file", Handle: a.importColors},
+		{
+			Method:  get,
+			Pattern: "/api/colors",
+			Name:    "listColors",
+			Grants:  nothing,
+			Query:   searched,
+			Summary: "The palette, page by page",
+			Handle:  a.listColors,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/colors-list",
+			Name:    "listAllColors",
+			Grants:  nothing,
+			Heavy:   rest.Brief,
+			Summary: "The whole palette with hex and palette name",
+			Handle:  a.listAllColors,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/colors/:key",
+			Name:    "getColor",
+			Grants:  nothing,
+			Summary: "One color",
+			Handle:  a.getColor,
+		},
+		{
+			Method:     put,
+			Pattern:    "/api/colors/:key",
+			Name:       "putColor",
+			Grants:     nothing,
+			Row:        "color",
+			Permission: actor.ColorWrite,
+			Writes:     rest.InSlot,
+			Summary:    "Set a color",
+			Handle:     a.putColor,
+		},
+		{
+			Method:     del,
+			Pattern:    "/api/colors/:key",
+			Name:       "deleteColor",
+			Grants:     nothing,
+			Row:        "color",
+			Permission: actor.ColorWrite,
+			Writes:     rest.InSlot,
+			Options:    rest.NoOptions{},
+			Summary:    "Remove a color",
+			Handle:     a.deleteColor,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/colors/:key/permissions",
+			Name:    "getColorPermissions",
+			Grants:  nothing,
+			Summary: "What the caller may do with a color",
+			Handle:  a.getColorPermissions,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/colors-export",
+			Name:       "exportColors",
+			Grants:     nothing,
+			Heavy:      rest.Brief,
+			Permission: actor.ColorWrite,
+			AnyType:    true,
+			Options:    exportColorsInput{},
+			Summary:    "Export the palette to a file",
+			Handle:     a.exportColors,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/colors-import",
+			Name:       "importColors",
+			Grants:     nothing,
+			Heavy:      rest.Long,
+			Permission: actor.ColorWrite,
+			Writes:     rest.ByService,
+			Options:    importColorsInput{},
+			Summary:    "Import colors from an uploaded file",
+			Handle:     a.importColors,
+		},
 	}
 }
 
-// colorBody is a Color as the API writes it. It is encoded by hand because it is read often, and a palette may be long.
+// colorBody is a Color as the API writes it. It is encoded by hand because it is read often, and a
+// palette may be long.
 type colorBody colors.Color
 
 // AppendJSON implements hal.Appender.
@@ -44,15 +118,18 @@ func (c colorBody) AppendJSON(dst []byte) ([]byte, error) {
 }
 
 func (a colorRoutes) color(c colors.Color) hal.Resource {
-	links := hal.Self(a.href("colors", c.Key)).With("inf:permissions", a.href("colors", c.Key, "permissions")).With("inf:colors", a.href("colors"))
+	links := hal.Self(a.href("colors", c.Key)).With(
+		"inf:permissions", a.href("colors", c.Key, "permissions"),
+	).With("inf:colors", a.href("colors"))
 	return hal.Resource{Links: links, Value: colorBody(c), Row: c, Beside: hal.Nothing{}}
 }
 
 // href returns the absolute link to an API path.
 func (a *api) href(segments ...string) string { return a.BaseURL + hal.Href(segments...) }
 
-// listColors serves GET /api/colors: 200 and a page of the palette, 100 colors unless limit says otherwise, ordered by
-// key unless sort says otherwise (key, createdAt, updatedAt); q searches the keys.
+// listColors serves GET /api/colors: 200 and a page of the palette, 100 colors unless limit says
+// otherwise, ordered by key unless sort says otherwise (key, createdAt, updatedAt); q searches the
+// keys.
 func (a colorRoutes) listColors(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
@@ -65,8 +142,8 @@ func (a colorRoutes) listColors(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:color", nil, a.color))
 }
 
-// listAllColors serves GET /api/colors-list: 200 and the whole palette as a plain array, ordered by key. Any failure is
-// 422.
+// listAllColors serves GET /api/colors-list: 200 and the whole palette as a plain array, ordered by
+// key. Any failure is 422.
 func (a colorRoutes) listAllColors(r *rest.Request) (rest.Reply, error) {
 	return rest.Streamed(func(w io.Writer) error {
 		err := rest.WriteArray(w, a.Colors.All(r.Context()), appendColor)
@@ -95,8 +172,8 @@ func (a colorRoutes) getColor(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.color(c))
 }
 
-// putColor serves PUT /api/colors/{key}: 200 and the color, which is made when the key is new; 400 "Invalid color
-// format" for all JSON but an object whose color is a hex.
+// putColor serves PUT /api/colors/{key}: 200 and the color, which is made when the key is new; 400
+// "Invalid color format" for all JSON but an object whose color is a hex.
 func (a colorRoutes) putColor(r *rest.Request) (rest.Reply, error) {
 	raw, err := r.JsonBody()
 	if err != nil {
@@ -133,11 +210,14 @@ func (a colorRoutes) getColorPermissions(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(hal.Resource{Links: hal.Self(a.href("colors", key, "permissions")).With("inf:color", a.href("colors", key)), Value: struct {
-		Edit   bool `json:"edit"`
-		Delete bool `json:"delete"`
-		Write  bool `json:"write"`
-	}(p)})
+	return rest.OK(hal.Resource{Links: hal.Self(a.href(
+		"colors", key, "permissions",
+	)).With("inf:color", a.href("colors", key)),
+		Value: struct {
+			Edit   bool `json:"edit"`
+			Delete bool `json:"delete"`
+			Write  bool `json:"write"`
+		}(p)})
 }
 
 // exportColorsInput are the options of an export of the palette.
@@ -147,8 +227,9 @@ type exportColorsInput struct {
 	Download bool    `json:"download"`
 }
 
-// exportColors serves POST /api/colors-export: 201 and a download of colors.json; with download=true 200 and the file
-// itself. source restricts it to the colors with that source; progress is taken and has no effect.
+// exportColors serves POST /api/colors-export: 201 and a download of colors.json; with
+// download=true 200 and the file itself. source restricts it to the colors with that source;
+// progress is taken and has no effect.
 func (a colorRoutes) exportColors(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[exportColorsInput](r)
 	if err != nil {
@@ -181,8 +262,8 @@ type importColorsInput struct {
 	UploadID string `json:"uploadId"`
 }
 
-// importColors serves POST /api/colors-import: 200 and the number of colors; 400 for a bad file, which changes nothing;
-// 503 when other imports take too long.
+// importColors serves POST /api/colors-import: 200 and the number of colors; 400 for a bad file,
+// which changes nothing; 503 when other imports take too long.
 func (a colorRoutes) importColors(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[importColorsInput](r)
 	if err != nil {

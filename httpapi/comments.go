@@ -25,20 +25,87 @@ type commentRoutes struct{ *api }
 // routes returns the rows of the route table, but those of ofEntities.
 func (a commentRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/comments/:id", Name: "getComment", Grants: nothing, Summary: "One comment with its author", Handle: a.getComment},
-		{Method: get, Pattern: "/api/comments/:id/replies", Name: "listReplies", Grants: nothing, Query: paged, Summary: "The replies to a comment", Handle: a.listReplies},
-		{Method: post, Pattern: "/api/comments/:id/replies", Name: "createReply", Drops: true, Grants: nothing, Writes: rest.InTx, Summary: "Reply to a comment", Handle: a.createReply},
-		{Method: put, Pattern: "/api/comments/:id", Name: "putComment", Drops: true, Grants: nothing, Row: "comment", Writes: rest.InTx, Summary: "Change a comment", Handle: a.putComment},
-		{Method: del, Pattern: "/api/comments/:id", Name: "deleteComment", Grants: nothing, Row: "comment", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a comment with its replies", Handle: a.deleteComment},
-		{Method: get, Pattern: "/api/activities", Name: "listActivities", Grants: nothing, Query: append(slices.Clone(paged), "entityType", "entityId"), Summary: "What happened to content", Handle: a.listActivities},
-		{Method: get, Pattern: "/api/activities/:id", Name: "getActivity", Grants: nothing, Summary: "One activity", Handle: a.getActivity},
-		{Method: get, Pattern: "/api/users/:username/feed", Name: "listFeed", Grants: nothing, Query: paged, Summary: "What others did that concerns a user", Handle: a.listFeed},
+		{
+			Method:  get,
+			Pattern: "/api/comments/:id",
+			Name:    "getComment",
+			Grants:  nothing,
+			Summary: "One comment with its author",
+			Handle:  a.getComment,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/comments/:id/replies",
+			Name:    "listReplies",
+			Grants:  nothing,
+			Query:   paged,
+			Summary: "The replies to a comment",
+			Handle:  a.listReplies,
+		},
+		{
+			Method:  post,
+			Pattern: "/api/comments/:id/replies",
+			Name:    "createReply",
+			Drops:   true,
+			Grants:  nothing,
+			Writes:  rest.InTx,
+			Summary: "Reply to a comment",
+			Handle:  a.createReply,
+		},
+		{
+			Method:  put,
+			Pattern: "/api/comments/:id",
+			Name:    "putComment",
+			Drops:   true,
+			Grants:  nothing,
+			Row:     "comment",
+			Writes:  rest.InTx,
+			Summary: "Change a comment",
+			Handle:  a.putComment,
+		},
+		{
+			Method:  del,
+			Pattern: "/api/comments/:id",
+			Name:    "deleteComment",
+			Grants:  nothing,
+			Row:     "comment",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Remove a comment with its replies",
+			Handle:  a.deleteComment,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/activities",
+			Name:    "listActivities",
+			Grants:  nothing,
+			Query:   append(slices.Clone(paged), "entityType", "entityId"),
+			Summary: "What happened to content",
+			Handle:  a.listActivities,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/activities/:id",
+			Name:    "getActivity",
+			Grants:  nothing,
+			Summary: "One activity",
+			Handle:  a.getActivity,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/users/:username/feed",
+			Name:    "listFeed",
+			Grants:  nothing,
+			Query:   paged,
+			Summary: "What others did that concerns a user",
+			Handle:  a.listFeed,
+		},
 	}
 }
 
-// ofEntities returns GET and POST /api/{plural}/{id}/comments for each kind that can be commented; id is an id or a natural
-// id. GET returns 200 and a page of the comments that reply to none, as listReplies does; POST {message?} returns 201 and the
-// comment, as createReply does.
+// ofEntities returns GET and POST /api/{plural}/{id}/comments for each kind that can be commented;
+// id is an id or a natural id. GET returns 200 and a page of the comments that reply to none, as
+// listReplies does; POST {message?} returns 201 and the comment, as createReply does.
 func (a commentRoutes) ofEntities() (all []rest.Route) {
 	for _, p := range slices.Concat(commentParents, a.HostParents) {
 		pattern := commentsPattern(p)
@@ -55,8 +122,26 @@ func (a commentRoutes) ofEntities() (all []rest.Route) {
 			guard = a.needsAI
 		}
 		all = append(all,
-			rest.Route{Method: get, Pattern: pattern, Name: "list" + title + "Comments", Grants: reads, Query: paged, Summary: "The comments on a " + string(p.Kind), Guard: guard, Handle: a.listCommentsOf(p.Kind)},
-			rest.Route{Method: post, Pattern: pattern, Name: "create" + title + "Comment", Grants: writes, Writes: rest.InTx, Summary: "Comment on a " + string(p.Kind), Guard: guard, Handle: a.createCommentOn(p.Kind)},
+			rest.Route{
+				Method:  get,
+				Pattern: pattern,
+				Name:    "list" + title + "Comments",
+				Grants:  reads,
+				Query:   paged,
+				Summary: "The comments on a " + string(p.Kind),
+				Guard:   guard,
+				Handle:  a.listCommentsOf(p.Kind),
+			},
+			rest.Route{
+				Method:  post,
+				Pattern: pattern,
+				Name:    "create" + title + "Comment",
+				Grants:  writes,
+				Writes:  rest.InTx,
+				Summary: "Comment on a " + string(p.Kind),
+				Guard:   guard,
+				Handle:  a.createCommentOn(p.Kind),
+			},
 		)
 	}
 	return all
@@ -136,10 +221,16 @@ func (a commentRoutes) comment(c comments.Comment, author json.RawMessage) hal.R
 	if c.ParentID != nil {
 		links.With("inf:parent", a.href("comments", *c.ParentID))
 	}
-	return hal.Resource{Links: links, Value: commentBody{Comment: c}, Row: c, Beside: besideComment{c.May, c.Mentions, author}}
+	return hal.Resource{
+		Links:  links,
+		Value:  commentBody{Comment: c},
+		Row:    c,
+		Beside: besideComment{c.May, c.Mentions, author},
+	}
 }
 
-// authors returns the authors of comments by name, each encoded once for the caller. It runs one statement.
+// authors returns the authors of comments by name, each encoded once for the caller. It runs one
+// statement.
 func (a commentRoutes) authors(ctx context.Context, all ...comments.Comment) (map[string]json.RawMessage, error) {
 	who, err := actor.From(ctx)
 	if err != nil || len(all) == 0 {
@@ -164,7 +255,8 @@ func (a commentRoutes) authors(ctx context.Context, all ...comments.Comment) (ma
 	return encoded, nil
 }
 
-// authorOf returns the author of a comment, null if the author was deleted, even if another user has the name now.
+// authorOf returns the author of a comment, null if the author was deleted, even if another user
+// has the name now.
 func authorOf(c comments.Comment, authors map[string]json.RawMessage) json.RawMessage {
 	if author, ok := authors[c.UserID]; ok && !c.AuthorGone {
 		return author
@@ -180,8 +272,11 @@ func (a commentRoutes) signed(c comments.Comment, authors map[string]json.RawMes
 	return res
 }
 
-// commentList encodes a page of comments with their authors: the page's rows and all of its authors are one statement each.
-func (a commentRoutes) commentList(r *rest.Request, page func(q paging.Query) (paging.Page[comments.Comment], error)) (rest.Reply, error) {
+// commentList encodes a page of comments with their authors: the page's rows and all of its authors
+// are one statement each.
+func (a commentRoutes) commentList(
+	r *rest.Request, page func(q paging.Query) (paging.Page[comments.Comment], error),
+) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
 		return rest.Reply{}, err
@@ -194,11 +289,15 @@ func (a commentRoutes) commentList(r *rest.Request, page func(q paging.Query) (p
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(a.BaseURL, r, q, rows, "inf:comment", nil, func(c comments.Comment) hal.Resource { return a.signed(c, authors) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, rows, "inf:comment", nil, func(c comments.Comment) hal.Resource {
+		return a.signed(c, authors)
+	}))
 }
 
 // createdComment encodes a new comment: 201 and the comment with its author.
-func (a commentRoutes) createdComment(r *rest.Request, create func(message string) (comments.Comment, error)) (rest.Reply, error) {
+func (a commentRoutes) createdComment(
+	r *rest.Request, create func(message string) (comments.Comment, error),
+) (rest.Reply, error) {
 	in, err := rest.Decode[struct {
 		Message string `json:"message"`
 	}](r)
@@ -216,9 +315,10 @@ func (a commentRoutes) createdComment(r *rest.Request, create func(message strin
 	return rest.Created(a.href("comments", c.ID), a.signed(c, authors))
 }
 
-// getComment serves GET /api/comments/{id}: 200 and the comment with its author; 400 for an id that is no UUID; 404. Here
-// and wherever a comment has its author, one who has been deleted is null: userId alone says who it was. A user who gets
-// that name later is somebody else: neither shown as the author nor let to edit or delete the comment.
+// getComment serves GET /api/comments/{id}: 200 and the comment with its author; 400 for an id that
+// is no UUID; 404. Here and wherever a comment has its author, one who has been deleted is null:
+// userId alone says who it was. A user who gets that name later is somebody else: neither shown as
+// the author nor let to edit or delete the comment.
 func (a commentRoutes) getComment(r *rest.Request) (rest.Reply, error) {
 	c, err := a.Comments.Get(r.Context(), r.Param("id"))
 	if err != nil {
@@ -231,25 +331,28 @@ func (a commentRoutes) getComment(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.signed(c, authors))
 }
 
-// listReplies serves GET /api/comments/{id}/replies: 200 and a page of the direct replies with their authors, 100 unless
-// limit says otherwise, newest first unless sort says otherwise (createdAt).
+// listReplies serves GET /api/comments/{id}/replies: 200 and a page of the direct replies with
+// their authors, 100 unless limit says otherwise, newest first unless sort says otherwise
+// (createdAt).
 func (a commentRoutes) listReplies(r *rest.Request) (rest.Reply, error) {
 	return a.commentList(r, func(q paging.Query) (paging.Page[comments.Comment], error) {
 		return a.Comments.Replies(r.Context(), r.Param("id"), q)
 	})
 }
 
-// createReply serves POST /api/comments/{id}/replies {message?}: 201 and the reply with its author; 400 "Unknown entity
-// type for comment" when what the comment is about cannot be looked up. No message is an empty one. The first 100 places
-// of it that may be an @mention are looked at; what comes after them is kept as text, and mentions nobody.
+// createReply serves POST /api/comments/{id}/replies {message?}: 201 and the reply with its author;
+// 400 "Unknown entity type for comment" when what the comment is about cannot be looked up. No
+// message is an empty one. The first 100 places of it that may be an @mention are looked at; what
+// comes after them is kept as text, and mentions nobody.
 func (a commentRoutes) createReply(r *rest.Request) (rest.Reply, error) {
 	return a.createdComment(r, func(message string) (comments.Comment, error) {
 		return a.Comments.Reply(r.Context(), r.Param("id"), message)
 	})
 }
 
-// putComment serves PUT /api/comments/{id} {message?, public?}: 200 and the changed comment with its author under user; what
-// the body leaves out stays. For the author, superusers, admins, and who owns what the comment is about.
+// putComment serves PUT /api/comments/{id} {message?, public?}: 200 and the changed comment with
+// its author under user; what the body leaves out stays. For the author, superusers, admins, and
+// who owns what the comment is about.
 func (a commentRoutes) putComment(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[struct {
 		Message *string `json:"message"`
@@ -272,7 +375,8 @@ func (a commentRoutes) putComment(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(res)
 }
 
-// deleteComment serves DELETE /api/comments/{id}: 200, and all replies below it go too. For the author and superusers.
+// deleteComment serves DELETE /api/comments/{id}: 200, and all replies below it go too. For the
+// author and superusers.
 func (a commentRoutes) deleteComment(r *rest.Request) (rest.Reply, error) {
 	if err := a.Comments.Delete(r.Context(), r.Param("id")); err != nil {
 		return rest.Reply{}, err
@@ -332,7 +436,8 @@ func (a commentRoutes) createCommentOn(kind entity.Kind) func(r *rest.Request) (
 	}
 }
 
-// activityBody is an Activity as the API writes it. It is encoded by hand because feeds are read often.
+// activityBody is an Activity as the API writes it. It is encoded by hand because feeds are read
+// often.
 type activityBody comments.Activity
 
 // AppendJSON implements hal.Appender.
@@ -350,7 +455,9 @@ func (v activityBody) AppendJSON(dst []byte) ([]byte, error) {
 }
 
 func (a commentRoutes) activity(v comments.Activity) hal.Resource {
-	links := a.about(v.Entity, v.CommentID).With("self", a.href("activities", v.ID)).With("inf:activities", a.href("activities"))
+	links := a.about(v.Entity, v.CommentID).With(
+		"self", a.href("activities", v.ID),
+	).With("inf:activities", a.href("activities"))
 	return hal.Resource{Links: links, Value: activityBody(v)}
 }
 
@@ -375,9 +482,10 @@ func (a commentRoutes) getActivity(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.activity(v))
 }
 
-// listActivities serves GET /api/activities?entityType=&entityId=: 200 and a page of the activities on an entity,
-// whose entityId is an id or a natural id, or of all of the tenant without both, 100 unless limit says otherwise, newest
-// first unless sort says otherwise (createdAt); 400 for one of both alone; 404.
+// listActivities serves GET /api/activities?entityType=&entityId=: 200 and a page of the activities
+// on an entity, whose entityId is an id or a natural id, or of all of the tenant without both, 100
+// unless limit says otherwise, newest first unless sort says otherwise (createdAt); 400 for one of
+// both alone; 404.
 func (a commentRoutes) listActivities(r *rest.Request) (rest.Reply, error) {
 	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
@@ -388,16 +496,18 @@ func (a commentRoutes) listActivities(r *rest.Request) (rest.Reply, error) {
 	})
 }
 
-// listFeed serves GET /api/users/{username}/feed: 200 and a page of the activities of others that concern the user: on
-// content that the user owned when they happened, in reply to the user, or with a mention of the user. Paged as
-// listActivities. For the user and superusers; 404.
+// listFeed serves GET /api/users/{username}/feed: 200 and a page of the activities of others that
+// concern the user: on content that the user owned when they happened, in reply to the user, or
+// with a mention of the user. Paged as listActivities. For the user and superusers; 404.
 func (a commentRoutes) listFeed(r *rest.Request) (rest.Reply, error) {
 	return a.activityList(r, func(q paging.Query) (paging.Page[comments.Activity], error) {
 		return a.Comments.Feed(r.Context(), r.Param("username"), q)
 	})
 }
 
-func (a commentRoutes) activityList(r *rest.Request, page func(q paging.Query) (paging.Page[comments.Activity], error)) (rest.Reply, error) {
+func (a commentRoutes) activityList(
+	r *rest.Request, page func(q paging.Query) (paging.Page[comments.Activity], error),
+) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
 		return rest.Reply{}, err

@@ -11,8 +11,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestCommentListStatements: a page of 100 comments with their embedded authors takes two statements, one for the rows with
-// their total and one for all authors, however many they are. Beside them stands at most the look-up of what it is about.
+// TestCommentListStatements: a page of 100 comments with their embedded authors takes two
+// statements, one for the rows with their total and one for all authors, however many they are.
+// Beside them stands at most the look-up of what it is about.
 func TestCommentListStatements(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -21,7 +22,9 @@ func TestCommentListStatements(t *testing.T) {
 			db, count = dbtest.Counted(t, open)
 			return db
 		})
-		root := read[struct{ ID string }](t, w.must(t, "mia", "POST", "/api/teams/design/comments", `{"message": "root"}`)).ID
+		root := read[struct{ ID string }](
+			t, w.must(t, "mia", "POST", "/api/teams/design/comments", `{"message": "root"}`),
+		).ID
 		names := []string{"mia", "dana", "nora", "tim", "admin"}
 		for i := range 110 {
 			for _, target := range []string{"/api/teams/design/comments", "/api/comments/" + root + "/replies"} {
@@ -29,7 +32,8 @@ func TestCommentListStatements(t *testing.T) {
 			}
 		}
 		for target, lookups := range map[string]map[string]int{
-			"/api/comments/" + root + "/replies": {"admin": 0, "nora": 1}, // nora may edit what is hers: who owns the team?
+			// nora may edit what is hers: who owns the team?
+			"/api/comments/" + root + "/replies": {"admin": 0, "nora": 1},
 			"/api/teams/design/comments":         {"admin": 1, "nora": 1}, // the team, with its owner
 		} {
 			for user, lookups := range lookups {

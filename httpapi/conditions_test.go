@@ -25,10 +25,13 @@ func single(r httpapi.Route) bool {
 
 // isFile reports whether a route is the GET of a file.
 func isFile(r httpapi.Route) bool {
-	return slices.Contains([]string{"getAvatar", "getLibraryFile", "getAppFile", "getAssistantFile", "getAppViewFile", "getDownloadContent"}, r.Name)
+	return slices.Contains([]string{
+		"getAvatar", "getLibraryFile", "getAppFile", "getAssistantFile", "getAppViewFile", "getDownloadContent",
+	}, r.Name)
 }
 
-// TestFileTags: the tag of a file changes with its bytes, whatever the clock says, and conditions and ranges follow it.
+// TestFileTags: the tag of a file changes with its bytes, whatever the clock says, and conditions
+// and ranges follow it.
 func TestFileTags(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)
@@ -39,7 +42,8 @@ func TestFileTags(t *testing.T) {
 			target := s.target(r)
 			whole := s.must(t, "admin", "GET", target, "")
 			tag := whole.header.Get("ETag")
-			if !regexp.MustCompile(`^"[A-Za-z0-9_-]{16}"$`).MatchString(tag) || whole.header.Get("Cache-Control") != "private, no-cache" {
+			if !regexp.MustCompile(`^"[A-Za-z0-9_-]{16}"$`).MatchString(tag) ||
+				whole.header.Get("Cache-Control") != "private, no-cache" {
 				t.Errorf("%s: %v", r.Name, whole.header)
 			}
 			for _, c := range []struct {
@@ -61,16 +65,21 @@ func TestFileTags(t *testing.T) {
 				if a.status != c.status || c.body != "" && a.body != c.body {
 					t.Errorf("%s with %q: %d %q", r.Name, c.headers, a.status, a.body)
 				}
-				if bad := a.status >= 400; bad != (a.header.Get("ETag") == "") || bad != (a.header.Get("Cache-Control") == "no-store") {
+				if bad := a.status >= 400; bad != (a.header.Get("ETag") == "") ||
+					bad != (a.header.Get("Cache-Control") == "no-store") {
 					t.Errorf("%s with %q: %v", r.Name, c.headers, a.header)
 				}
 			}
 			if r.Name == "getDownloadContent" || r.Name == "getAppViewFile" { // which nobody writes there
 				continue
 			}
-			for _, headers := range [][]string{{`If-Match: "x"`}, {"If-None-Match: *"}, {"If-None-Match: " + tag}, {"If-Match: W/" + tag}} {
+			for _, headers := range [][]string{
+				{`If-Match: "x"`}, {"If-None-Match: *"}, {"If-None-Match: " + tag}, {"If-Match: W/" + tag},
+			} {
 				for method, body := range map[string]string{"PUT": gif + "2", "DELETE": ""} {
-					if a := s.do(t, "admin", method, target, body, append(headers, "Content-Type: application/octet-stream")...); a.status != 412 {
+					if a := s.do(t, "admin", method, target, body, append(
+						headers, "Content-Type: application/octet-stream",
+					)...); a.status != 412 {
 						t.Errorf("%s %s with %q: %d %s", method, target, headers, a.status, a.body)
 					}
 				}
@@ -78,13 +87,18 @@ func TestFileTags(t *testing.T) {
 			if now := s.must(t, "admin", "GET", target, ""); now.body != whole.body || now.header.Get("ETag") != tag {
 				t.Errorf("%s was written though the condition does not hold", target)
 			}
-			put := s.must(t, "admin", "PUT", target, gif+"2", "If-Match: "+tag, "Content-Type: application/octet-stream")
+			put := s.must(
+				t, "admin", "PUT", target, gif+"2", "If-Match: "+tag, "Content-Type: application/octet-stream",
+			)
 			now := s.must(t, "admin", "GET", target, "", "If-None-Match: "+tag)
-			if now.body != gif+"2" || now.header.Get("ETag") == tag || put.header.Get("ETag") != now.header.Get("ETag") {
+			if now.body != gif+"2" || now.header.Get("ETag") == tag ||
+				put.header.Get("ETag") != now.header.Get("ETag") {
 				t.Errorf("%s: PUT answers the tag %s, and GET %v", target, put.header.Get("ETag"), now.header)
 			}
 			s.must(t, "admin", "DELETE", target, "", "If-Match: "+now.header.Get("ETag"))
-			if a := s.do(t, "admin", "PUT", target, gif, "If-Match: *", "Content-Type: application/octet-stream"); a.status != 412 {
+			if a := s.do(
+				t, "admin", "PUT", target, gif, "If-Match: *", "Content-Type: application/octet-stream",
+			); a.status != 412 {
 				t.Errorf("PUT %s where nothing is: %d %s", target, a.status, a.body)
 			}
 			if a := s.do(t, "admin", "GET", target, ""); a.status != 404 {
@@ -95,7 +109,8 @@ func TestFileTags(t *testing.T) {
 	})
 }
 
-// TestCreatedTags: an answer with 201 has the tag that a GET of what was made has, unless it shows a secret once.
+// TestCreatedTags: an answer with 201 has the tag that a GET of what was made has, unless it shows
+// a secret once.
 func TestCreatedTags(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)
@@ -114,7 +129,10 @@ func TestCreatedTags(t *testing.T) {
 			n++
 			made := s.must(t, who(r), "GET", strings.TrimPrefix(a.header.Get("Location"), baseURL), "")
 			if tag := a.header.Get("ETag"); r.Secret != (tag == "") || !r.Secret && tag != made.header.Get("ETag") {
-				t.Errorf("%s answers the tag %s, and GET has %s:\n%s\n%s", r.Name, tag, made.header.Get("ETag"), a.body, made.body)
+				t.Errorf(
+					"%s answers the tag %s, and GET has %s:\n%s\n%s", r.Name, tag, made.header.Get("ETag"),
+					a.body, made.body,
+				)
 			}
 		}
 		if n < 10 {
@@ -130,7 +148,8 @@ func TestTags(t *testing.T) {
 		for _, r := range httpapi.Routes() {
 			if !single(r) {
 				a := s.call(t, who(r), r)
-				if r.Method == http.MethodGet && !isFile(r) && !r.SCIM && (a.header.Get("ETag") != "" || a.header.Get("Cache-Control") != "no-store") {
+				if r.Method == http.MethodGet && !isFile(r) && !r.SCIM && (a.header.Get("ETag") != "" ||
+					a.header.Get("Cache-Control") != "no-store") {
 					t.Errorf("%s: %v", r.Name, a.header)
 				}
 				continue
@@ -144,15 +163,20 @@ func TestTags(t *testing.T) {
 				t.Errorf("%s: ETag %q", r.Name, tag)
 			}
 			for given, status := range map[string]int{
-				tag: 304, "W/" + tag: 304, `"x", ` + tag: 304, "*": 304, `"x"`: 200, `W/"x"`: 200, strings.ToUpper(tag): 200, `"` + tag[1:len(tag)-2] + `"`: 200,
-				tag[1:]: 400, `"x" "y"`: 400, "": 400, "x": 400, `*, "x"`: 400, `"a b"`: 400, `w/"x"`: 400, `"`: 400, ",": 400,
+				tag: 304, "W/" + tag: 304, `"x", ` + tag: 304, "*": 304,
+				`"x"`: 200, `W/"x"`: 200, strings.ToUpper(tag): 200, `"` + tag[1:len(tag)-2] + `"`: 200,
+				tag[1:]: 400, `"x" "y"`: 400, "": 400, "x": 400,
+				`*, "x"`: 400, `"a b"`: 400, `w/"x"`: 400, `"`: 400, ",": 400,
 			} {
 				a := s.call(t, who(r), r, "If-None-Match: "+given)
-				if got := a.header.Get("Cache-Control"); status != 400 && got != cached || status == 400 && (got != "no-store" || a.header.Get("ETag") != "") {
+				if got := a.header.Get("Cache-Control"); status != 400 && got != cached || status == 400 &&
+					(got != "no-store" || a.header.Get("ETag") != "") {
 					t.Errorf("%s with If-None-Match: %s: %v", r.Name, given, a.header)
 				}
-				if a.status != status || status == 304 && (a.body != "" || a.header.Get("ETag") != tag || a.header.Get("Content-Type") != "") ||
-					status == 200 && (a.body != whole.body || a.header.Get("ETag") != tag) || status == 400 && !strings.Contains(a.message(t), "If-None-Match") {
+				if a.status != status || status == 304 && (a.body != "" || a.header.Get("ETag") != tag ||
+					a.header.Get("Content-Type") != "") ||
+					status == 200 && (a.body != whole.body || a.header.Get("ETag") != tag) || status == 400 &&
+					!strings.Contains(a.message(t), "If-None-Match") {
 					t.Errorf("%s with If-None-Match: %s: %d %v %s", r.Name, given, a.status, a.header, a.body)
 				}
 			}
@@ -160,8 +184,8 @@ func TestTags(t *testing.T) {
 	})
 }
 
-// TestConditionalWrites: each write to a resource with a tag obeys If-Match and If-None-Match, and a PUT answers with the
-// tag that a GET has afterwards.
+// TestConditionalWrites: each write to a resource with a tag obeys If-Match and If-None-Match, and
+// a PUT answers with the tag that a GET has afterwards.
 func TestConditionalWrites(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)
@@ -190,7 +214,8 @@ func TestConditionalWrites(t *testing.T) {
 			before := s.dump(t, "acme")
 			tag := was.header.Get("ETag")
 			for _, header := range []string{
-				`If-Match: "x"`, "If-Match: W/" + tag, `If-Match: "x", "y"`, "If-None-Match: *", "If-None-Match: " + tag, "If-None-Match: W/" + tag,
+				`If-Match: "x"`, "If-Match: W/" + tag, `If-Match: "x", "y"`,
+				"If-None-Match: *", "If-None-Match: " + tag, "If-None-Match: W/" + tag,
 			} {
 				a := s.call(t, user, r, header)
 				if a.status != 412 || !strings.Contains(a.message(t), "If-Match") {
@@ -219,8 +244,8 @@ func TestConditionalWrites(t *testing.T) {
 	})
 }
 
-// TestVersions: every change of a row has another version, also when the clock stands still; what is beside the row changes
-// the second part of the tag alone.
+// TestVersions: every change of a row has another version, also when the clock stands still; what
+// is beside the row changes the second part of the tag alone.
 func TestVersions(t *testing.T) {
 	is := is.New(t)
 	s := stocked(t, dbtest.SQLite)
@@ -246,8 +271,8 @@ func TestVersions(t *testing.T) {
 	is.True(before[1] != after[1]) // loginAttempts
 }
 
-// TestVersionOfUserStays: reading the feed and a new picture change the second part of a user's tag alone, so that the edit of
-// an admin who has read the user before goes on.
+// TestVersionOfUserStays: reading the feed and a new picture change the second part of a user's tag
+// alone, so that the edit of an admin who has read the user before goes on.
 func TestVersionOfUserStays(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -256,13 +281,15 @@ func TestVersionOfUserStays(t *testing.T) {
 		first := w.must(t, "admin", "GET", mia, "")
 		tag, version := first.header.Get("ETag"), func(tag string) string { return strings.Split(tag, ".")[0] }
 		for _, change := range []struct{ method, target, body string }{
-			{"PUT", mia + "/viewed-feed", ""}, {"PUT", mia + "/avatar", gif}, {"PUT", mia + "/avatar", gif + "2"}, {"DELETE", mia + "/avatar", ""},
+			{"PUT", mia + "/viewed-feed", ""}, {"PUT", mia + "/avatar", gif},
+			{"PUT", mia + "/avatar", gif + "2"}, {"DELETE", mia + "/avatar", ""},
 		} {
 			w.pass(time.Minute)
 			was := w.must(t, "admin", "GET", mia, "")
 			w.must(t, "mia", change.method, change.target, change.body)
 			now := w.must(t, "admin", "GET", mia, "")
-			is.Equal(now.header.Get("ETag") == was.header.Get("ETag"), now.body == was.body) // the second part follows what is shown
+			// the second part follows what is shown
+			is.Equal(now.header.Get("ETag") == was.header.Get("ETag"), now.body == was.body)
 			is.Equal(version(now.header.Get("ETag")), version(tag))
 			is.Equal(read[map[string]any](t, now)["updatedAt"], read[map[string]any](t, first)["updatedAt"])
 		}
@@ -299,7 +326,9 @@ func TestOneWriterWins(t *testing.T) {
 			var wg sync.WaitGroup
 			got := map[int]int{}
 			for i := range 20 {
-				body := strings.ReplaceAll(strings.ReplaceAll(c.body, "%06d", fmt.Sprintf("%06d", i)), "%d", fmt.Sprint(i))
+				body := strings.ReplaceAll(
+					strings.ReplaceAll(c.body, "%06d", fmt.Sprintf("%06d", i)), "%d", fmt.Sprint(i),
+				)
 				r := s.request(t, "admin", c.method, c.target, body, condition)
 				wg.Go(func() {
 					a := s.send(r)
@@ -315,11 +344,14 @@ func TestOneWriterWins(t *testing.T) {
 	})
 }
 
-// TestConditionsComeAfterRights: who may not write learns nothing of the row, and what does not exist does not come to be.
+// TestConditionsComeAfterRights: who may not write learns nothing of the row, and what does not
+// exist does not come to be.
 func TestConditionsComeAfterRights(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)
-		report := "/api/reports/" + read[struct{ ID string }](t, s.must(t, "dana", "POST", "/api/reports", `{"name": "R"}`)).ID
+		report := "/api/reports/" + read[struct{ ID string }](
+			t, s.must(t, "dana", "POST", "/api/reports", `{"name": "R"}`),
+		).ID
 		for _, c := range []struct {
 			user, method, target, body, condition string
 			status                                int
@@ -338,8 +370,14 @@ func TestConditionsComeAfterRights(t *testing.T) {
 			{"admin", "GET", "/api/colors/missing", "", "If-None-Match: *", 404},
 			{"", "PUT", "/api/colors/red", `{"color": "#fff"}`, "If-Match: x", 401},
 			{"admin", "PUT", "/api/users/mia/password", `{"password": "long enough"}`, `If-Match: "x"`, 412},
-			{"admin", "PUT", "/api/bundles/" + s.param["bundles"] + "/entries/" + s.param["entries"], `{}`, `If-Match: "x"`, 412},
-			{"admin", "PUT", "/api/bundles/" + s.param["bundles"] + "/entries/" + s.param["entries"], `{}`, "If-Match: *", 200},
+			{
+				"admin", "PUT", "/api/bundles/" + s.param["bundles"] + "/entries/" + s.param["entries"], `{}`,
+				`If-Match: "x"`, 412,
+			},
+			{
+				"admin", "PUT", "/api/bundles/" + s.param["bundles"] + "/entries/" + s.param["entries"], `{}`,
+				"If-Match: *", 200,
+			},
 			{"admin", "GET", "/api/colors/missing", "", "", 404}, // none of these made it
 			{"admin", "PUT", "/api/colors/missing", `{"color": "#fff"}`, "If-None-Match: *", 200},
 		} {

@@ -39,7 +39,8 @@ func (p *modelPlace) free() {
 	}
 }
 
-// back takes a place again, for which it waits longer than a new conversation: until a time. Errors: errs.Busy.
+// back takes a place again, for which it waits longer than a new conversation: until a time.
+// Errors: errs.Busy.
 func (p *modelPlace) back(ctx context.Context, until time.Time) (err error) {
 	for {
 		p.leave, err = p.a.modelCall(p.r)
@@ -63,7 +64,8 @@ type confirmEvent struct {
 	ExpiresAt      hal.Time `json:"expiresAt"`
 }
 
-// person returns who makes a request, as a text: the caller, or the visitor with this token, and not the user who made it.
+// person returns who makes a request, as a text: the caller, or the visitor with this token, and
+// not the user who made it.
 func person(r *rest.Request) string {
 	if visitOf(r).visitor != nil {
 		return "visitor " + visitOf(r).visitor.Token
@@ -71,9 +73,13 @@ func person(r *rest.Request) string {
 	return "user " + r.Who.User
 }
 
-// confirm asks the caller of a conversation with an assistant to confirm a call, with the event confirm, and waits for the decision at
-// decideCall. The conversation has no place meanwhile. A conversation that gets none after the decision ends with end, its call undone.
-func (a *api) confirm(ctx context.Context, r *rest.Request, assistant string, place *modelPlace, call ai.ToolCall, send func(string, any) error, end context.CancelCauseFunc) (bool, error) {
+// confirm asks the caller of a conversation with an assistant to confirm a call, with the event
+// confirm, and waits for the decision at decideCall. The conversation has no place meanwhile. A
+// conversation that gets none after the decision ends with end, its call undone.
+func (a *api) confirm(
+	ctx context.Context, r *rest.Request, assistant string, place *modelPlace, call ai.ToolCall,
+	send func(string, any) error, end context.CancelCauseFunc,
+) (bool, error) {
 	until := time.Time{}
 	approved, err := a.Confirmations.Ask(ctx, assistant, person(r), func(c confirmations.Confirmation) error {
 		until = c.ExpiresAt
@@ -104,12 +110,24 @@ func (a confirmationRoutes) routes() []rest.Route {
 		return nil
 	}
 	return []rest.Route{
-		{Method: post, Pattern: "/api/assistants/:id/_chat/_confirm", Name: "confirmAssistantCall", Grants: decisions, Chatter: true, Writes: rest.InTx, Options: confirmInput{}, Summary: "Allow or decline a call that an assistant waits with", Guard: a.needsAI, Handle: a.confirmCall},
+		{
+			Method:  post,
+			Pattern: "/api/assistants/:id/_chat/_confirm",
+			Name:    "confirmAssistantCall",
+			Grants:  decisions,
+			Chatter: true,
+			Writes:  rest.InTx,
+			Options: confirmInput{},
+			Summary: "Allow or decline a call that an assistant waits with",
+			Guard:   a.needsAI,
+			Handle:  a.confirmCall,
+		},
 	}
 }
 
-// confirmCall serves POST /api/assistants/{id}/_chat/_confirm {confirmationId, approve}: 200, and the conversation that waits with the event confirm
-// goes on, whichever server has it: the call is done, or declined. 404 for whom the event was not sent to, and once it is decided or over.
+// confirmCall serves POST /api/assistants/{id}/_chat/_confirm {confirmationId, approve}: 200, and
+// the conversation that waits with the event confirm goes on, whichever server has it: the call is
+// done, or declined. 404 for whom the event was not sent to, and once it is decided or over.
 func (a confirmationRoutes) confirmCall(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[confirmInput](r)
 	if err != nil {

@@ -41,7 +41,11 @@ func newShop(t testing.TB) *remoteShop {
 	t.Helper()
 	s, server := &remoteShop{}, sdk.NewServer(&sdk.Implementation{Name: "shop", Version: "1"}, nil)
 	for _, name := range []string{"look", "order", "secret"} {
-		server.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(`{"type": "object"}`), Annotations: &sdk.ToolAnnotations{ReadOnlyHint: name == "look"}},
+		server.AddTool(&sdk.Tool{
+			Name:        name,
+			InputSchema: json.RawMessage(`{"type": "object"}`),
+			Annotations: &sdk.ToolAnnotations{ReadOnlyHint: name == "look"},
+		},
 			func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
@@ -71,14 +75,16 @@ func (s *remoteShop) done() []string {
 	return append([]string{}, s.calls...)
 }
 
-// sent returns the headers of the requests so far. Connections are ended behind the end of a conversation.
+// sent returns the headers of the requests so far. Connections are ended behind the end of a
+// conversation.
 func (s *remoteShop) sent() []http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]http.Header{}, s.headers...)
 }
 
-// caller is a model that calls a tool for each question "tool arguments", and has the result answered.
+// caller is a model that calls a tool for each question "tool arguments", and has the result
+// answered.
 func caller(r aitest.Request) aitest.Turn {
 	if r.Last().Role == "tool" {
 		return aitest.Turn{Text: []string{"Done."}}
@@ -87,9 +93,11 @@ func caller(r aitest.Request) aitest.Turn {
 	return calls(name, arguments)
 }
 
-// withShop returns a world whose assistants can have tools of MCP servers on this machine, and the path of one that has a shop, which mia
-// may talk to, too. model is at the server.
-func withShop(t testing.TB, open dbtest.Opener, model ai.Provider, s *remoteShop, change ...func(*tenantcontent.Config)) (*world, string) {
+// withShop returns a world whose assistants can have tools of MCP servers on this machine, and the
+// path of one that has a shop, which mia may talk to, too. model is at the server.
+func withShop(
+	t testing.TB, open dbtest.Opener, model ai.Provider, s *remoteShop, change ...func(*tenantcontent.Config),
+) (*world, string) {
 	t.Helper()
 	local := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	w := newWorld(t, open, append([]func(*tenantcontent.Config){withAI(model), func(c *tenantcontent.Config) {
@@ -97,7 +105,10 @@ func withShop(t testing.TB, open dbtest.Opener, model ai.Provider, s *remoteShop
 	}}, change...)...)
 	w.withAI(t, "mia")
 	one := "/api/assistants/" + added(t, w, "assistants", `{"name": "Helper"}`)
-	w.must(t, "admin", "PUT", one+"/skills/shop", fmt.Sprintf(`{"type": "mcp", "config": {"url": %q, "tools": ["look", "order"]}}`, s.URL))
+	w.must(
+		t, "admin", "PUT", one+"/skills/shop",
+		fmt.Sprintf(`{"type": "mcp", "config": {"url": %q, "tools": ["look", "order"]}}`, s.URL),
+	)
 	w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": 1}`)
 	return w, one
 }
@@ -158,8 +169,8 @@ func waiting(t testing.TB, w *world) (n int) {
 	return n
 }
 
-// TestConfirmedCalls: a call that changes something waits for the person, and for no one else, and for one decision, which may come to another
-// server.
+// TestConfirmedCalls: a call that changes something waits for the person, and for no one else, and
+// for one decision, which may come to another server.
 func TestConfirmedCalls(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), newShop(t)
@@ -176,26 +187,42 @@ func TestConfirmedCalls(t *testing.T) {
 		const declined = `{"id":"c","name":"shop_order","content":"Error: The user has declined this call.","failed":true}`
 
 		events := ask(t.Context(), t, server, one, admin, `shop_look {"n": 1}`) // reads, so at once
-		is.Equal(eventNamed(t, events, "tool-result"), `{"id":"c","name":"shop_look","content":"look is done","failed":false}`)
+		is.Equal(
+			eventNamed(t, events, "tool-result"),
+			`{"id":"c","name":"shop_look","content":"look is done","failed":false}`,
+		)
 		is.Equal(s.done(), []string{`look {"n":1}`})
 		events = ask(t.Context(), t, server, one, admin, `shop_secret {}`) // is not in the list
-		is.Equal(eventNamed(t, events, "tool-result"), `{"id":"c","name":"shop_secret","content":"Error: There is no tool shop_secret.","failed":true}`)
+		is.Equal(
+			eventNamed(t, events, "tool-result"),
+			`{"id":"c","name":"shop_secret","content":"Error: There is no tool shop_secret.","failed":true}`,
+		)
 
 		for _, approve := range []bool{true, false} {
 			before := len(s.done())
 			events = ask(t.Context(), t, server, one, admin, `shop_order {"n": 2}`)
 			a := confirmed(t, events)
-			is.Equal(a, asked{CallID: "c", Name: "shop_order", Arguments: `{"n": 2}`, ConfirmationID: a.ConfirmationID, ExpiresAt: w.now().Add(10 * time.Minute)})
+			is.Equal(a, asked{
+				CallID:         "c",
+				Name:           "shop_order",
+				Arguments:      `{"n": 2}`,
+				ConfirmationID: a.ConfirmationID,
+				ExpiresAt:      w.now().Add(10 * time.Minute),
+			})
 			is.Equal(len(s.done()), before)
-			for user, status := range map[string]int{"mia": 404, "eve": 400, "tim": 403, "": 401} { // eve's tenant has no AI, tim no credential for it
+			for user, status := range map[string]int{"mia": 404, "eve": 400, "tim": 403, "": 401} {
+				// eve's tenant has no AI, tim no credential for it
 				is.Equal(w.do(t, user, "POST", one+"/_chat/_confirm", decision(a.ConfirmationID, true)).status, status)
 			}
 			for body, message := range map[string]string{
 				`{}`:                "confirmationId is required: the event confirm has it",
 				`{"approve": true}`: "confirmationId is required: the event confirm has it",
-				`{"confirmationId": "` + a.ConfirmationID + `"}`:                                   "approve is required: true or false",
-				`{"confirmationId": "` + a.ConfirmationID + `", "approve": null}`:                  "approve must not be null",
-				`{"confirmationId": "` + a.ConfirmationID + `", "approve": "yes"}`:                 "approve must be true or false",
+				`{"confirmationId": "` + a.ConfirmationID +
+					`"}`: "approve is required: true or false",
+				`{"confirmationId": "` + a.ConfirmationID +
+					`", "approve": null}`: "approve must not be null",
+				`{"confirmationId": "` + a.ConfirmationID +
+					`", "approve": "yes"}`: "approve must be true or false",
 				`{"confirmationId": "` + a.ConfirmationID + `", "approve": true, "arguments": {}}`: "arguments",
 			} {
 				refused := w.do(t, "admin", "POST", one+"/_chat/_confirm", body)
@@ -210,7 +237,10 @@ func TestConfirmedCalls(t *testing.T) {
 			w.must(t, "admin", "POST", one+"/_chat/_confirm", decision(a.ConfirmationID, approve))
 			again := w.do(t, "admin", "POST", one+"/_chat/_confirm", decision(a.ConfirmationID, true))
 			is.Equal(again.status, 404)
-			is.Equal(again.message(t), "Nothing waits for this confirmation: it is decided already, its time is over, or the conversation has ended.")
+			is.Equal(
+				again.message(t),
+				"Nothing waits for this confirmation: it is decided already, its time is over, or the conversation has ended.",
+			)
 			w.http = first
 			is.Equal(eventNamed(t, events, "tool-result"), map[bool]string{true: result, false: declined}[approve])
 			eventNamed(t, events, "done")
@@ -235,7 +265,8 @@ func TestConfirmedCalls(t *testing.T) {
 	})
 }
 
-// TestVisitorsConfirm: of two visitors, and who has invited them, each decides on the calls of their own conversation.
+// TestVisitorsConfirm: of two visitors, and who has invited them, each decides on the calls of
+// their own conversation.
 func TestVisitorsConfirm(t *testing.T) {
 	is, s := is.New(t), newShop(t)
 	model := aitest.NewReplier(caller)
@@ -265,12 +296,14 @@ func TestVisitorsConfirm(t *testing.T) {
 	is.Equal(confirm("", mine, a.ConfirmationID), 404)
 	events = ask(t.Context(), t, server, one, w.token(t, "mia"), `shop_order {"n": 3}`)
 	a = confirmed(t, events)
-	w.must(t, "admin", "PUT", "/api/users/mia", `{"globalPermissions": {"ai": false}}`) // who may not talk to it any more decides nothing
+	// who may not talk to it any more decides nothing
+	w.must(t, "admin", "PUT", "/api/users/mia", `{"globalPermissions": {"ai": false}}`)
 	is.Equal(confirm("mia", "", a.ConfirmationID), 403)
 	is.Equal(len(s.done()), 1)
 }
 
-// TestWaitingCalls: conversations that wait for a person leave the models to others, and each person has a number of them.
+// TestWaitingCalls: conversations that wait for a person leave the models to others, and each
+// person has a number of them.
 func TestWaitingCalls(t *testing.T) {
 	is, s := is.New(t), newShop(t)
 	model := aitest.NewReplier(caller)
@@ -287,7 +320,10 @@ func TestWaitingCalls(t *testing.T) {
 		all[confirmed(t, events).ConfirmationID] = events
 	}
 	events := ask(t.Context(), t, server, one, w.token(t, "admin"), `shop_order {}`)
-	is.Equal(eventNamed(t, events, "tool-result"), `{"id":"c","name":"shop_order","content":"Error: 16 calls wait for your confirmation. Decide on one, or wait until it is over.","failed":true}`)
+	is.Equal(
+		eventNamed(t, events, "tool-result"),
+		`{"id":"c","name":"shop_order","content":"Error: 16 calls wait for your confirmation. Decide on one, or wait until it is over.","failed":true}`,
+	)
 	is.Equal(len(s.done()), 0)
 	for id := range all { // all go on in the end, although there are not places for all at once
 		w.must(t, "admin", "POST", one+"/_chat/_confirm", decision(id, true))
@@ -298,7 +334,8 @@ func TestWaitingCalls(t *testing.T) {
 	is.Equal(len(s.done()), confirmations.MaxWaiting)
 }
 
-// TestMCPServersInConversations: what is wrong with a server is told, the conversation goes on, and secrets reach it alone.
+// TestMCPServersInConversations: what is wrong with a server is told, the conversation goes on, and
+// secrets reach it alone.
 func TestMCPServersInConversations(t *testing.T) {
 	is, s, thief := is.New(t), newShop(t), newShop(t)
 	model := aitest.NewReplier(caller)
@@ -306,16 +343,27 @@ func TestMCPServersInConversations(t *testing.T) {
 	w, one := withShop(t, dbtest.SQLite, modelAt(t, model), s)
 	const secret = "hunter2hunter2"
 	configure := func(url, tools string) {
-		w.must(t, "admin", "PUT", one+"/skills/shop", fmt.Sprintf(`{"type": "mcp", "config": {"url": %q, "tools": %s, "headers": {"Authorization": "Bearer ${KEY}"}}}`, url, tools))
+		w.must(
+			t, "admin", "PUT", one+"/skills/shop",
+			fmt.Sprintf(
+				`{"type": "mcp", "config": {"url": %q, "tools": %s, "headers": {"Authorization": "Bearer ${KEY}"}}}`,
+				url, tools,
+			),
+		)
 	}
 	chat := func(question string) (body, prompt string) {
 		before := len(model.Requests())
-		body = w.must(t, "admin", "POST", one+"/_chat", `{"messages": [{"role": "user", "content": "`+question+`"}]}`).body
+		body = w.must(
+			t, "admin", "POST", one+"/_chat", `{"messages": [{"role": "user", "content": "`+question+`"}]}`,
+		).body
 		return body, told(t, model, before)
 	}
 	configure(s.URL, `["look"]`)
 	_, prompt := chat("shop_look {}")
-	is.True(strings.Contains(prompt, "Your skill shop is not complete: The assistant has no secret KEY, which the header Authorization needs."))
+	is.True(strings.Contains(
+		prompt,
+		"Your skill shop is not complete: The assistant has no secret KEY, which the header Authorization needs.",
+	))
 	w.must(t, "admin", "PUT", one+"/secrets/KEY", `{"value": "`+secret+`"}`)
 
 	configure(s.URL, `["look", "gone"]`)
@@ -337,7 +385,9 @@ func TestMCPServersInConversations(t *testing.T) {
 	s.Close()
 	body, prompt = chat("shop_look {}")
 	is.True(strings.Contains(body, "event: done"))
-	is.True(strings.Contains(prompt, "Your skill shop is not complete: The MCP server did not list its tools: it cannot be reached."))
+	is.True(strings.Contains(
+		prompt, "Your skill shop is not complete: The MCP server did not list its tools: it cannot be reached.",
+	))
 	is.True(strings.Contains(w.log.String(), "an MCP server failed"))
 	for _, r := range model.Requests() {
 		is.True(!strings.Contains(r.Body, secret))
@@ -355,7 +405,8 @@ func TestMCPServersInConversations(t *testing.T) {
 	}
 }
 
-// TestNameOfPrivateAddress: a name that resolves to an address of this machine is refused when it is called.
+// TestNameOfPrivateAddress: a name that resolves to an address of this machine is refused when it
+// is called.
 func TestNameOfPrivateAddress(t *testing.T) {
 	is, s := is.New(t), newShop(t)
 	tls := httptest.NewTLSServer(s.Config.Handler)
@@ -370,18 +421,24 @@ func TestNameOfPrivateAddress(t *testing.T) {
 	url := "https://localhost" + tls.URL[strings.LastIndex(tls.URL, ":"):]
 	w.must(t, "admin", "PUT", one+"/skills/shop", `{"type": "mcp", "config": {"url": "`+url+`", "tools": ["look"]}}`)
 	w.must(t, "admin", "POST", one+"/_chat", `{"messages": [{"role": "user", "content": "shop_look {}"}]}`)
-	is.True(strings.Contains(told(t, model, 0), "connections to its address are denied by the configuration of this server."))
+	is.True(strings.Contains(
+		told(t, model, 0), "connections to its address are denied by the configuration of this server.",
+	))
 	is.Equal(len(s.headers), 0)
 }
 
-// TestSecretsKeepTheirPlace: who may change an assistant does not get its secrets by having them sent elsewhere, at once, in two steps, or in a draft.
+// TestSecretsKeepTheirPlace: who may change an assistant does not get its secrets by having them
+// sent elsewhere, at once, in two steps, or in a draft.
 func TestSecretsKeepTheirPlace(t *testing.T) {
 	is, s, thief := is.New(t), newShop(t), newShop(t)
 	model := aitest.NewReplier(caller)
 	t.Cleanup(model.Close)
 	w, one := withShop(t, dbtest.SQLite, modelAt(t, model), s)
 	skill := func(url, secret string) string {
-		return fmt.Sprintf(`{"type": "mcp", "config": {"url": %q, "tools": ["look"], "headers": {"X-Key": "k ${%s}"}}}`, url, secret)
+		return fmt.Sprintf(
+			`{"type": "mcp", "config": {"url": %q, "tools": ["look"], "headers": {"X-Key": "k ${%s}"}}}`, url,
+			secret,
+		)
 	}
 	w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": 2}`)
 	w.must(t, "admin", "PUT", one+"/secrets/KEY", `{"value": "hunter2hunter2"}`)
@@ -395,8 +452,18 @@ func TestSecretsKeepTheirPlace(t *testing.T) {
 			}
 			a := w.do(t, user, "PUT", at+"/skills/shop", skill(thief.URL, "KEY"))
 			is.Equal(a.status, 400)
-			is.Equal(a.message(t), "skills: shop: the secret KEY would be sent to "+thief.URL+", where it was not sent before: remove it, change the skill, and set it again.")
-			is.Equal(w.do(t, user, "PUT", at, `{"skills": [`+strings.Replace(skill(thief.URL, "KEY"), `{`, `{"name": "shop",`, 1)+`]}`).status, 400)
+			is.Equal(
+				a.message(t),
+				"skills: shop: the secret KEY would be sent to "+thief.URL+
+					", where it was not sent before: remove it, change the skill, and set it again.",
+			)
+			is.Equal(
+				w.do(
+					t, user, "PUT", at,
+					`{"skills": [`+strings.Replace(skill(thief.URL, "KEY"), `{`, `{"name": "shop",`, 1)+`]}`,
+				).status,
+				400,
+			)
 			is.Equal(w.do(t, user, "PUT", at+"/skills/second", skill(thief.URL, "KEY")).status, 400)
 		}
 		w.must(t, "mia", "DELETE", at+"/skills/shop", "")
@@ -421,17 +488,23 @@ func TestSecretsKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// TestImportedSkillGetsNoSecrets: an import that changes where a skill sends a secret leaves the secret without its value, another import keeps it.
+// TestImportedSkillGetsNoSecrets: an import that changes where a skill sends a secret leaves the
+// secret without its value, another import keeps it.
 func TestImportedSkillGetsNoSecrets(t *testing.T) {
 	is, s, thief := is.New(t), newShop(t), newShop(t)
 	model := aitest.NewReplier(caller)
 	t.Cleanup(model.Close)
 	w, one := withShop(t, dbtest.SQLite, modelAt(t, model), s)
 	skill := func(url string) string {
-		return fmt.Sprintf(`{"type": "mcp", "config": {"url": %q, "tools": ["look"], "headers": {"X-Key": "${KEY}"}}}`, url)
+		return fmt.Sprintf(
+			`{"type": "mcp", "config": {"url": %q, "tools": ["look"], "headers": {"X-Key": "${KEY}"}}}`, url,
+		)
 	}
 	export := func() string {
-		return w.must(t, "admin", "POST", "/api/_bundle", `{"entries": [{"type": "assistant", "assistantId": "`+one[len("/api/assistants/"):]+`"}]}`).body
+		return w.must(
+			t, "admin", "POST", "/api/_bundle",
+			`{"entries": [{"type": "assistant", "assistantId": "`+one[len("/api/assistants/"):]+`"}]}`,
+		).body
 	}
 	w.must(t, "admin", "PUT", one+"/skills/shop", skill(thief.URL))
 	w.must(t, "admin", "PUT", one+"/secrets/KEY", `{"value": "thief's own"}`)

@@ -16,16 +16,26 @@ import (
 var readsTenant = regexp.MustCompile(`(?m)^SCAN (\w+)(?: USING .*)?$|^SEARCH (\w+) USING .*\(tenant_id=\?\)$`)
 
 // found are names of what statements have found so far, and no tables.
-var found = map[string]bool{"CONSTANT": true, "named": true, "up": true, "thread": true, "t": true, "few": true, "gone": true}
+var found = map[string]bool{
+	"CONSTANT": true,
+	"named":    true,
+	"up":       true,
+	"thread":   true,
+	"t":        true,
+	"few":      true,
+	"gone":     true,
+}
 
-// whole are the tables that are read as a whole, and why. tc_users_superusers has the superusers alone, and the delete of a domain looks for all that its people have.
+// whole are the tables that are read as a whole, and why. tc_users_superusers has the superusers
+// alone, and the delete of a domain looks for all that its people have.
 var whole = map[string]string{
 	"tc_apps":       "their references to what is deleted are in JSON: those of all apps that have some are read",
 	"tc_assistants": "as those of apps",
 }
 
-// TestDeletesSearchIndexes: whatever a DELETE asks for and changes is found by more of an index than the tenant, so that it costs the same in a tenant of any
-// size. SQLite's plans do not depend on sizes, and both engines have the same indexes.
+// TestDeletesSearchIndexes: whatever a DELETE asks for and changes is found by more of an index
+// than the tenant, so that it costs the same in a tenant of any size. SQLite's plans do not depend
+// on sizes, and both engines have the same indexes.
 func TestDeletesSearchIndexes(t *testing.T) {
 	db, count := dbtest.Counted(t, func(t testing.TB) *bun.DB { return dbtest.SQLite(t) })
 	s := stocked(t, func(testing.TB) *bun.DB { return db })
@@ -58,7 +68,8 @@ func TestDeletesSearchIndexes(t *testing.T) {
 			}
 			_ = rows.Close()
 			for _, m := range readsTenant.FindAllStringSubmatch(plan.String(), -1) {
-				if name := m[1] + m[2]; !found[name] && name != "tc_tenants" && whole[name] == "" && !strings.Contains(m[0], "tc_users_superusers") && r.Name != "deleteDomain" {
+				if name := m[1] + m[2]; !found[name] && name != "tc_tenants" && whole[name] == "" &&
+					!strings.Contains(m[0], "tc_users_superusers") && r.Name != "deleteDomain" {
 					t.Errorf("%s: %s\n%s", r.Name, m[0], statement.Text)
 				}
 			}

@@ -19,7 +19,9 @@ import (
 // its end: it ends one that goes on after its answer when drainTime is over, and one that has not
 // answered shortly before Drain returns, with errStopping.
 func (a *api) detached(
-	ctx context.Context, goesOn bool, run func(ctx context.Context, respond func(handlers.Response)) (handlers.Response, error),
+	ctx context.Context, goesOn bool, run func(
+		ctx context.Context, respond func(handlers.Response),
+	) (handlers.Response, error),
 ) (handlers.Response, error) {
 	type result struct {
 		answer handlers.Response
@@ -33,7 +35,9 @@ func (a *api) detached(
 	}
 	answered := make(chan struct{})
 	answer := sync.OnceFunc(func() { close(answered) })
-	stopDraining := context.AfterFunc(a.transfers.Stopping, func() { endHandler(&a.transfers, running, cancel, answered) })
+	stopDraining := context.AfterFunc(a.transfers.Stopping, func() {
+		endHandler(&a.transfers, running, cancel, answered)
+	})
 	early, done := make(chan handlers.Response, 1), make(chan result, 1)
 	a.transfers.Running.Add(1)
 	go func() {

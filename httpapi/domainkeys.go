@@ -18,8 +18,25 @@ type domainKeyRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a domainKeyRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/domains/:id/keys", Name: "getDomainKeys", Grants: settings, Permission: actor.SuperuserRead, Summary: "The certificates of a domain's keys", Handle: a.getDomainKeys},
-		{Method: post, Pattern: "/api/domains/:id/keys/_roll", Name: "rollDomainKeys", Grants: settings, Permission: actor.Superuser, Options: rest.NoOptions{}, Summary: "Take a step to another key of a domain", Handle: a.rollDomainKeys},
+		{
+			Method:     get,
+			Pattern:    "/api/domains/:id/keys",
+			Name:       "getDomainKeys",
+			Grants:     settings,
+			Permission: actor.SuperuserRead,
+			Summary:    "The certificates of a domain's keys",
+			Handle:     a.getDomainKeys,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/domains/:id/keys/_roll",
+			Name:       "rollDomainKeys",
+			Grants:     settings,
+			Permission: actor.Superuser,
+			Options:    rest.NoOptions{},
+			Summary:    "Take a step to another key of a domain",
+			Handle:     a.rollDomainKeys,
+		},
 	}
 }
 
@@ -34,15 +51,18 @@ type domainKeyBody struct {
 	Certificate string   `json:"certificate"` // PEM
 }
 
-// getDomainKeys serves GET /api/domains/{id}/keys: 200 and the certificates of the domain's keys, for superusers: none where its driver
-// wants none, and before the domain is saved. Private keys are never shown. 404.
+// getDomainKeys serves GET /api/domains/{id}/keys: 200 and the certificates of the domain's keys,
+// for superusers: none where its driver wants none, and before the domain is saved. Private keys
+// are never shown. 404.
 func (a domainKeyRoutes) getDomainKeys(r *rest.Request) (rest.Reply, error) {
 	return a.domainKeysReply(r)(a.Domains.DomainKeys(r.Context(), r.Param("id")))
 }
 
-// rollDomainKeys serves POST /api/domains/{id}/keys/_roll: 200 and the keys. The first call adds the next key, for the provider to read in
-// the domain's metadata; the second one makes it the current one and keeps the one before for what is still encrypted for it. A domain
-// without keys gets its first one. 400 where the domain's driver wants none; 404; 409 when somebody else changes the keys.
+// rollDomainKeys serves POST /api/domains/{id}/keys/_roll: 200 and the keys. The first call adds
+// the next key, for the provider to read in the domain's metadata; the second one makes it the
+// current one and keeps the one before for what is still encrypted for it. A domain without keys
+// gets its first one. 400 where the domain's driver wants none; 404; 409 when somebody else changes
+// the keys.
 func (a domainKeyRoutes) rollDomainKeys(r *rest.Request) (rest.Reply, error) {
 	return a.domainKeysReply(r)(a.Domains.RollKeys(r.Context(), r.Param("id")))
 }
@@ -56,12 +76,15 @@ func (a domainKeyRoutes) domainKeysReply(r *rest.Request) func([]domains.KeyInfo
 		for i, k := range all {
 			sum := sha256.Sum256(k.Certificate.Raw)
 			rows[i] = domainKeyBody{
-				k.Use, "RSA", k.Bits, hex.EncodeToString(sum[:]), hal.Time(k.Certificate.NotBefore), hal.Time(k.Certificate.NotAfter),
+				k.Use, "RSA", k.Bits,
+				hex.EncodeToString(sum[:]), hal.Time(k.Certificate.NotBefore), hal.Time(k.Certificate.NotAfter),
 				string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: k.Certificate.Raw})),
 			}
 		}
 		return rest.OK(hal.Resource{
-			Links: hal.Self(a.href("domains", r.Param("id"), "keys")).With("inf:domain", a.href("domains", r.Param("id"))),
+			Links: hal.Self(a.href(
+				"domains", r.Param("id"), "keys",
+			)).With("inf:domain", a.href("domains", r.Param("id"))),
 			Value: map[string][]domainKeyBody{"keys": rows},
 		})
 	}

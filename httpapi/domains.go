@@ -20,22 +20,167 @@ type domainRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a domainRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/domain-templates", Name: "listDomainTemplates", Grants: settings, Query: none, Summary: "The kinds of new domains", Handle: a.listDomainTemplates},
-		{Method: get, Pattern: "/api/domain-drivers", Name: "listDomainDrivers", Grants: settings, Query: window, Summary: "The domain drivers", Handle: a.listDomainDrivers},
-		{Method: get, Pattern: "/api/domain-drivers/:id", Name: "getDomainDriver", Grants: settings, Permission: actor.SuperuserRead, Summary: "One domain driver", Handle: a.getDomainDriver},
-		{Method: post, Pattern: "/api/domain-drivers/:id/_scan", Name: "scanDriver", Grants: settings, Heavy: rest.Scan, Permission: actor.Superuser, Writes: rest.ByService, Options: scanInput{}, Summary: "Scan the directories of a driver's domains", Handle: a.scanDriver},
-		{Method: get, Pattern: "/api/domains", Name: "listDomains", Grants: settings, Query: searched, Summary: "The domains, page by page", Handle: a.listDomains},
-		{Method: get, Pattern: "/api/domains-content", Name: "listDomainContents", Grants: settings, Query: none, Summary: "How many users and teams each domain has", Handle: a.listDomainContents},
-		{Method: get, Pattern: "/api/domains-list", Name: "listAllDomains", Grants: settings, Query: none, Summary: "All domains but local", Handle: a.listAllDomains},
-		{Method: get, Pattern: "/api/domains/:id", Name: "getDomain", Grants: settings, Permission: actor.SuperuserRead, Summary: "One domain", Handle: a.getDomain},
-		{Method: get, Pattern: "/api/domains/:id/driver", Name: "getDriverOfDomain", Grants: settings, Permission: actor.SuperuserRead, Summary: "The driver of a domain", Handle: a.getDriverOfDomain},
-		{Method: post, Pattern: "/api/domains", Name: "createDomain", Drops: true, Grants: settings, Permission: actor.Superuser, Writes: rest.ByService, Query: []string{"check"}, Summary: "Add a domain", Handle: a.createDomain},
-		{Method: put, Pattern: "/api/domains/:id", Name: "putDomain", Drops: true, Grants: settings, Row: "domain", Permission: actor.Superuser, Query: []string{"check"}, Summary: "Change a domain", Handle: a.putDomain},
-		{Method: del, Pattern: "/api/domains/:id", Name: "deleteDomain", Grants: settings, Row: "domain", Permission: actor.Superuser, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a domain with its users and teams", Handle: a.deleteDomain},
-		{Method: post, Pattern: "/api/domains/:id/driver/_scan", Name: "scanDomain", Grants: settings, Heavy: rest.Scan, Permission: actor.Superuser, Writes: rest.ByService, Options: scanInput{}, Summary: "Scan the directory of one domain", Handle: a.scanDomain},
-		{Method: post, Pattern: "/api/domains/_test", Name: "testNewDomain", Grants: settings, Permission: actor.Superuser, Options: newTestInput{}, Summary: "Try out a configuration before it is saved", Handle: a.testNewDomain},
-		{Method: post, Pattern: "/api/domains/:id/_test", Name: "testDomain", Grants: settings, Permission: actor.Superuser, Options: testInput{}, Summary: "Try out a domain", Handle: a.testDomain},
-		{Method: get, Pattern: "/api/domains/:id/scan", Name: "getScan", Grants: settings, Permission: actor.SuperuserRead, Summary: "How far the scan of a domain is", Handle: a.getScan},
+		{
+			Method:  get,
+			Pattern: "/api/domain-templates",
+			Name:    "listDomainTemplates",
+			Grants:  settings,
+			Query:   none,
+			Summary: "The kinds of new domains",
+			Handle:  a.listDomainTemplates,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/domain-drivers",
+			Name:    "listDomainDrivers",
+			Grants:  settings,
+			Query:   window,
+			Summary: "The domain drivers",
+			Handle:  a.listDomainDrivers,
+		},
+		{
+			Method:     get,
+			Pattern:    "/api/domain-drivers/:id",
+			Name:       "getDomainDriver",
+			Grants:     settings,
+			Permission: actor.SuperuserRead,
+			Summary:    "One domain driver",
+			Handle:     a.getDomainDriver,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/domain-drivers/:id/_scan",
+			Name:       "scanDriver",
+			Grants:     settings,
+			Heavy:      rest.Scan,
+			Permission: actor.Superuser,
+			Writes:     rest.ByService,
+			Options:    scanInput{},
+			Summary:    "Scan the directories of a driver's domains",
+			Handle:     a.scanDriver,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/domains",
+			Name:    "listDomains",
+			Grants:  settings,
+			Query:   searched,
+			Summary: "The domains, page by page",
+			Handle:  a.listDomains,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/domains-content",
+			Name:    "listDomainContents",
+			Grants:  settings,
+			Query:   none,
+			Summary: "How many users and teams each domain has",
+			Handle:  a.listDomainContents,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/domains-list",
+			Name:    "listAllDomains",
+			Grants:  settings,
+			Query:   none,
+			Summary: "All domains but local",
+			Handle:  a.listAllDomains,
+		},
+		{
+			Method:     get,
+			Pattern:    "/api/domains/:id",
+			Name:       "getDomain",
+			Grants:     settings,
+			Permission: actor.SuperuserRead,
+			Summary:    "One domain",
+			Handle:     a.getDomain,
+		},
+		{
+			Method:     get,
+			Pattern:    "/api/domains/:id/driver",
+			Name:       "getDriverOfDomain",
+			Grants:     settings,
+			Permission: actor.SuperuserRead,
+			Summary:    "The driver of a domain",
+			Handle:     a.getDriverOfDomain,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/domains",
+			Name:       "createDomain",
+			Drops:      true,
+			Grants:     settings,
+			Permission: actor.Superuser,
+			Writes:     rest.ByService,
+			Query:      []string{"check"},
+			Summary:    "Add a domain",
+			Handle:     a.createDomain,
+		},
+		{
+			Method:     put,
+			Pattern:    "/api/domains/:id",
+			Name:       "putDomain",
+			Drops:      true,
+			Grants:     settings,
+			Row:        "domain",
+			Permission: actor.Superuser,
+			Query:      []string{"check"},
+			Summary:    "Change a domain",
+			Handle:     a.putDomain,
+		},
+		{
+			Method:     del,
+			Pattern:    "/api/domains/:id",
+			Name:       "deleteDomain",
+			Grants:     settings,
+			Row:        "domain",
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Options:    rest.NoOptions{},
+			Summary:    "Remove a domain with its users and teams",
+			Handle:     a.deleteDomain,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/domains/:id/driver/_scan",
+			Name:       "scanDomain",
+			Grants:     settings,
+			Heavy:      rest.Scan,
+			Permission: actor.Superuser,
+			Writes:     rest.ByService,
+			Options:    scanInput{},
+			Summary:    "Scan the directory of one domain",
+			Handle:     a.scanDomain,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/domains/_test",
+			Name:       "testNewDomain",
+			Grants:     settings,
+			Permission: actor.Superuser,
+			Options:    newTestInput{},
+			Summary:    "Try out a configuration before it is saved",
+			Handle:     a.testNewDomain,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/domains/:id/_test",
+			Name:       "testDomain",
+			Grants:     settings,
+			Permission: actor.Superuser,
+			Options:    testInput{},
+			Summary:    "Try out a domain",
+			Handle:     a.testDomain,
+		},
+		{
+			Method:     get,
+			Pattern:    "/api/domains/:id/scan",
+			Name:       "getScan",
+			Grants:     settings,
+			Permission: actor.SuperuserRead,
+			Summary:    "How far the scan of a domain is",
+			Handle:     a.getScan,
+		},
 	}
 }
 
@@ -53,7 +198,8 @@ type domainBody struct {
 	UpdatedAt   hal.Time        `json:"updatedAt"`
 }
 
-// publicBody is the part of a domain that login pages may show; for single sign-on, it has the address where a login starts.
+// publicBody is the part of a domain that login pages may show; for single sign-on, it has the
+// address where a login starts.
 type publicBody struct {
 	SSO    string `json:"sso,omitempty"`
 	Ready  *bool  `json:"ready,omitempty"`  // whether people can log in; of a domain alone
@@ -70,7 +216,8 @@ func (a domainRoutes) public(d domains.Domain) publicBody {
 // unready returns the reason why nobody can log in at a domain, "" for none.
 func (a domainRoutes) unready(d domains.Domain) string {
 	if info, _ := a.Domains.Info(d.Type); d.Unready == "" && info.AnswersByForm && !a.secureCookie {
-		return "A log-in needs this server to be at https, and its base URL is " + a.BaseURL + ": with the form of a provider, browsers bring the cookie of a login only over https."
+		return "A log-in needs this server to be at https, and its base URL is " + a.BaseURL +
+			": with the form of a provider, browsers bring the cookie of a login only over https."
 	}
 	return d.Unready
 }
@@ -81,8 +228,10 @@ func (a domainRoutes) domain(r *rest.Request, d domains.Domain) hal.Resource {
 	ready := public.Reason == ""
 	public.Ready = &ready
 	return hal.Resource{Links: a.domainLinks(r, d), Embedded: a.embeddedDriver(r, d), Row: d, Value: domainBody{
-		Tenant: d.Tenant, ID: d.ID, Name: d.Name, Description: d.Description, Type: d.Type, Config: orNullJSON(d.Config),
-		ScannedAt: hal.OrNull(d.ScannedAt), Public: public, CreatedAt: hal.Time(d.CreatedAt), UpdatedAt: hal.Time(d.UpdatedAt),
+		Tenant: d.Tenant, ID: d.ID, Name: d.Name,
+		Description: d.Description, Type: d.Type, Config: orNullJSON(d.Config),
+		ScannedAt: hal.OrNull(d.ScannedAt), Public: public,
+		CreatedAt: hal.Time(d.CreatedAt), UpdatedAt: hal.Time(d.UpdatedAt),
 	}}
 }
 
@@ -102,7 +251,8 @@ func orNullJSON(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// embeddedDriver returns the driver of a domain as an embedded resource. It is empty if the type is no longer registered.
+// embeddedDriver returns the driver of a domain as an embedded resource. It is empty if the type is
+// no longer registered.
 func (a domainRoutes) embeddedDriver(r *rest.Request, d domains.Domain) hal.Embedded {
 	info, ok := a.Domains.Info(d.Type)
 	if !ok {
@@ -137,7 +287,8 @@ func (a domainRoutes) domainDriver(i domains.Info, links hal.Links) hal.Resource
 	}}
 }
 
-// listDomainTemplates serves GET /api/domain-templates: 200 and a template for each driver that has one.
+// listDomainTemplates serves GET /api/domain-templates: 200 and a template for each driver that has
+// one.
 func (a domainRoutes) listDomainTemplates(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Domains.Drivers(r.Context())
 	if err != nil {
@@ -161,8 +312,8 @@ func (a domainRoutes) listDomainTemplates(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(hal.Detective(hal.Self(a.href("domain-templates")), items))
 }
 
-// listDomainDrivers serves GET /api/domain-drivers: 200 and a page of drivers in the order of registration,
-// 100 unless limit says otherwise.
+// listDomainDrivers serves GET /api/domain-drivers: 200 and a page of drivers in the order of
+// registration, 100 unless limit says otherwise.
 func (a domainRoutes) listDomainDrivers(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Domains.Drivers(r.Context())
 	if err != nil {
@@ -182,8 +333,9 @@ func (a domainRoutes) getDomainDriver(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.registeredDriver(r, d))
 }
 
-// listDomains serves GET /api/domains: 200 and a page of domains, also local, 100 unless limit says otherwise, ordered by
-// name unless sort says otherwise (name, id, createdAt, updatedAt); q searches id, name and description.
+// listDomains serves GET /api/domains: 200 and a page of domains, also local, 100 unless limit says
+// otherwise, ordered by name unless sort says otherwise (name, id, createdAt, updatedAt); q
+// searches id, name and description.
 func (a domainRoutes) listDomains(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
@@ -206,7 +358,8 @@ func (a domainRoutes) listDomains(r *rest.Request) (rest.Reply, error) {
 	}))
 }
 
-// listDomainContents serves GET /api/domains-content: 200 and how many users and teams each domain has, as a plain array.
+// listDomainContents serves GET /api/domains-content: 200 and how many users and teams each domain
+// has, as a plain array.
 func (a domainRoutes) listDomainContents(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Domains.Contents(r.Context())
 	if err != nil {
@@ -224,8 +377,8 @@ func (a domainRoutes) listDomainContents(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(rows)
 }
 
-// listAllDomains serves GET /api/domains-list: 200 and every domain but local as a plain array, its secrets masked.
-// default says whether it is the tenant's default domain.
+// listAllDomains serves GET /api/domains-list: 200 and every domain but local as a plain array, its
+// secrets masked. default says whether it is the tenant's default domain.
 func (a domainRoutes) listAllDomains(r *rest.Request) (rest.Reply, error) {
 	all, err := a.Domains.All(r.Context())
 	if err != nil {
@@ -257,7 +410,8 @@ func (a domainRoutes) listAllDomains(r *rest.Request) (rest.Reply, error) {
 	for _, d := range all {
 		if d.Type != domains.Local {
 			rows = append(rows, row{
-				d.ID, d.Name, d.Description, d.Type, orNullJSON(d.Config), hal.Time(d.CreatedAt), hal.OrNull(d.ScannedAt),
+				d.ID, d.Name, d.Description,
+				d.Type, orNullJSON(d.Config), hal.Time(d.CreatedAt), hal.OrNull(d.ScannedAt),
 				hal.Time(d.UpdatedAt), d.ID == first, permissions(a.Domains.Permissions(r.Who, d)),
 			})
 		}
@@ -265,9 +419,10 @@ func (a domainRoutes) listAllDomains(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(rows)
 }
 
-// createDomain serves POST /api/domains: 200 and the domain, whose id is made of the name; 400 naming a field, also one of
-// config, and when those of all domains together would have more than 8 MiB; 409 for a taken id. 400, too, when a provider that is to
-// log people in cannot be read now: ?check=false saves its config all the same.
+// createDomain serves POST /api/domains: 200 and the domain, whose id is made of the name; 400
+// naming a field, also one of config, and when those of all domains together would have more than 8
+// MiB; 409 for a taken id. 400, too, when a provider that is to log people in cannot be read now:
+// ?check=false saves its config all the same.
 func (a domainRoutes) createDomain(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[struct {
 		Name        string                      `json:"name"`
@@ -288,7 +443,8 @@ func (a domainRoutes) createDomain(r *rest.Request) (rest.Reply, error) {
 	return a.domainReply(r)(a.Domains.Create(r.Context(), d, o...))
 }
 
-// saveOptions reads the query parameter check: with false, a provider is not asked when its configuration is saved.
+// saveOptions reads the query parameter check: with false, a provider is not asked when its
+// configuration is saved.
 func saveOptionsOf(r *rest.Request) ([]domains.SaveOption, error) {
 	check, err := r.Flag("check", true)
 	if check || err != nil {
@@ -304,21 +460,25 @@ func (a domainRoutes) domainReply(r *rest.Request) func(domains.Domain, error) (
 			return rest.Reply{}, err
 		}
 		if reason := a.unready(d); reason != d.Unready && r.Method != http.MethodGet {
-			a.Log.WarnContext(r.Context(), "nobody can log in at a domain", "tenant", d.Tenant, "domain", d.ID, "reason", reason)
+			a.Log.WarnContext(
+				r.Context(), "nobody can log in at a domain", "tenant", d.Tenant, "domain", d.ID, "reason",
+				reason,
+			)
 		}
 		return rest.OK(a.domain(r, d))
 	}
 }
 
-// getDomain serves GET /api/domains/{id}: 200 and the domain, its secrets masked, for superusers; 404. public.ready is false
-// while nobody can log in, with the reason.
+// getDomain serves GET /api/domains/{id}: 200 and the domain, its secrets masked, for superusers;
+// 404. public.ready is false while nobody can log in, with the reason.
 func (a domainRoutes) getDomain(r *rest.Request) (rest.Reply, error) {
 	return a.domainReply(r)(a.Domains.Get(r.Context(), r.Param("id")))
 }
 
-// putDomain serves PUT /api/domains/{id}: 200 and the changed domain. The body needs id, which changes nothing, and type;
-// a config takes the place of the one before, except for secrets that are masked or left out. 400 as createDomain, also for a
-// mask where there is no secret, and for one that is masked or left out where the config sends it to another server than before.
+// putDomain serves PUT /api/domains/{id}: 200 and the changed domain. The body needs id, which
+// changes nothing, and type; a config takes the place of the one before, except for secrets that
+// are masked or left out. 400 as createDomain, also for a mask where there is no secret, and for
+// one that is masked or left out where the config sends it to another server than before.
 func (a domainRoutes) putDomain(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[struct {
 		ID     string                      `json:"id"`
@@ -346,8 +506,9 @@ func (a domainRoutes) putDomain(r *rest.Request) (rest.Reply, error) {
 	}, o...))
 }
 
-// deleteDomain serves DELETE /api/domains/{id}: 200. Its users and teams go with it, and what they own passes to the
-// caller; 400 for local; 409 when the caller is one of them, or no superuser would be left.
+// deleteDomain serves DELETE /api/domains/{id}: 200. Its users and teams go with it, and what they
+// own passes to the caller; 400 for local; 409 when the caller is one of them, or no superuser
+// would be left.
 func (a domainRoutes) deleteDomain(r *rest.Request) (rest.Reply, error) {
 	if err := a.Domains.Delete(r.Context(), r.Param("id")); err != nil {
 		return rest.Reply{}, err
@@ -365,19 +526,27 @@ func (a domainRoutes) getDriverOfDomain(r *rest.Request) (rest.Reply, error) {
 	if !known {
 		return rest.Reply{}, errs.New(errs.NotFound, "Domain driver not found.")
 	}
-	return rest.OK(a.domainDriver(info, a.scannable(r, hal.Self(a.href("domains", d.ID, "driver")).With("inf:domain", a.href("domains", d.ID)), "domains", d.ID, "driver")))
+	return rest.OK(a.domainDriver(
+		info,
+		a.scannable(
+			r, hal.Self(a.href("domains", d.ID, "driver")).With("inf:domain", a.href("domains", d.ID)),
+			"domains", d.ID, "driver",
+		),
+	))
 }
 
-// scannable adds the link that starts a scan below a path, for every session that may write, whether or not the driver can
-// scan.
+// scannable adds the link that starts a scan below a path, for every session that may write,
+// whether or not the driver can scan.
 func (a domainRoutes) scannable(r *rest.Request, links hal.Links, path ...string) hal.Links {
 	return whenWriting(r.Who, links, hal.Links{"inf:scan": {Href: a.href(append(path, "_scan")...)}})
 }
 
-// scanDriver serves POST /api/domain-drivers/{id}/_scan: 200 and what the scan of every domain with the driver did, of one
-// with ?domain=. dryRun=true writes nothing; force=true disables many users, or removes many memberships, too. 400 for a driver
-// that cannot scan; 404; 409 while another scan of the tenant runs, or with the counts when many would be; 502 when a directory
-// cannot be read, or not in 30 minutes; 503 while two other tenants scan. A client that hangs up ends the scan; getScan shows how far it is.
+// scanDriver serves POST /api/domain-drivers/{id}/_scan: 200 and what the scan of every domain with
+// the driver did, of one with ?domain=. dryRun=true writes nothing; force=true disables many users,
+// or removes many memberships, too. 400 for a driver that cannot scan; 404; 409 while another scan
+// of the tenant runs, or with the counts when many would be; 502 when a directory cannot be read,
+// or not in 30 minutes; 503 while two other tenants scan. A client that hangs up ends the scan;
+// getScan shows how far it is.
 func (a domainRoutes) scanDriver(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[scanInput](r)
 	if err != nil {
@@ -386,7 +555,8 @@ func (a domainRoutes) scanDriver(r *rest.Request) (rest.Reply, error) {
 	return scanReply(a.Domains.Scan(r.Context(), r.Param("id"), in.options()))
 }
 
-// scanDomain serves POST /api/domains/{id}/driver/_scan: as scanDriver, for one domain, which is all that domain may name.
+// scanDomain serves POST /api/domains/{id}/driver/_scan: as scanDriver, for one domain, which is
+// all that domain may name.
 func (a domainRoutes) scanDomain(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[scanInput](r)
 	if err != nil {
@@ -457,10 +627,12 @@ type newTestInput struct {
 	ID string `json:"id"`
 }
 
-// testDomain serves POST /api/domains/{id}/_test {type?, config?, username?}: 200 {ok, steps: [{name, ok, message, person?, groups?}]}, what a
-// login and a scan need, tried in turn up to the first step that fails; nothing is written. It tries what is stored, or another type and config, whose masked
-// secrets are the stored ones if they go to the same server as before. username looks for that person. 400 for a driver that has no test; 404; 503
-// while too many domains are tried out.
+// testDomain serves POST /api/domains/{id}/_test {type?, config?, username?}: 200 {ok, steps:
+// [{name, ok, message, person?, groups?}]}, what a login and a scan need, tried in turn up to the
+// first step that fails; nothing is written. It tries what is stored, or another type and config,
+// whose masked secrets are the stored ones if they go to the same server as before. username looks
+// for that person. 400 for a driver that has no test; 404; 503 while too many domains are tried
+// out.
 func (a domainRoutes) testDomain(r *rest.Request) (rest.Reply, error) {
 	if r.Param("id") == "" { // which would be a new one
 		return rest.Reply{}, errs.New(errs.NotFound, "Domain not found.")
@@ -472,8 +644,10 @@ func (a domainRoutes) testDomain(r *rest.Request) (rest.Reply, error) {
 	return a.testReply(r, domains.Trial{ID: r.Param("id"), Type: in.Type, Config: in.Config, Username: in.Username})
 }
 
-// testNewDomain serves POST /api/domains/_test {type, config, username?, id?}: as testDomain, before a domain is saved. id is that of a stored one
-// whose secrets are masked in the config. Without it, addresses to register at a provider have DOMAIN in place of the id that the domain gets.
+// testNewDomain serves POST /api/domains/_test {type, config, username?, id?}: as testDomain,
+// before a domain is saved. id is that of a stored one whose secrets are masked in the config.
+// Without it, addresses to register at a provider have DOMAIN in place of the id that the domain
+// gets.
 func (a domainRoutes) testNewDomain(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[newTestInput](r)
 	switch {
@@ -528,7 +702,8 @@ func (a domainRoutes) testReply(r *rest.Request, t domains.Trial) (rest.Reply, e
 		row := step{Name: tried.Name, OK: tried.OK, Message: tried.Message}
 		if p := tried.Person; p != nil {
 			row.Person = &person{
-				p.ID, p.Username, orNull(p.DisplayName), orNull(p.GivenName), orNull(p.MiddleName), orNull(p.FamilyName), orNull(p.Email),
+				p.ID, p.Username, orNull(p.DisplayName),
+				orNull(p.GivenName), orNull(p.MiddleName), orNull(p.FamilyName), orNull(p.Email),
 				orNull(p.Timezone), p.Disabled,
 			}
 		}
@@ -541,8 +716,9 @@ func (a domainRoutes) testReply(r *rest.Request, t domains.Trial) (rest.Reply, e
 	return rest.OK(said)
 }
 
-// getScan serves GET /api/domains/{id}/scan: 200 and the scan of the domain that runs, or ran last: phase (reading,
-// writing, done, failed; null for none), what was read and written so far, when, the last error, and when its schedule scans it next; 404.
+// getScan serves GET /api/domains/{id}/scan: 200 and the scan of the domain that runs, or ran last:
+// phase (reading, writing, done, failed; null for none), what was read and written so far, when,
+// the last error, and when its schedule scans it next; 404.
 func (a domainRoutes) getScan(r *rest.Request) (rest.Reply, error) {
 	run, err := a.Domains.ScanState(r.Context(), r.Param("id"))
 	if err != nil {
@@ -556,16 +732,22 @@ func (a domainRoutes) getScan(r *rest.Request) (rest.Reply, error) {
 	if !run.StartedAt.IsZero() {
 		started = hal.OrNull(&run.StartedAt)
 	}
-	return rest.OK(hal.Resource{Links: hal.Self(a.href("domains", r.Param("id"), "scan")).With("inf:domain", a.href("domains", r.Param("id"))), Value: struct {
-		Phase      *string   `json:"phase"`
-		DryRun     bool      `json:"dryRun"`
-		Users      int       `json:"users"`
-		Groups     int       `json:"groups"`
-		Written    int       `json:"written"`
-		Total      int       `json:"total"`
-		StartedAt  *hal.Time `json:"startedAt"`
-		FinishedAt *hal.Time `json:"finishedAt"`
-		LastError  *string   `json:"lastError"`
-		NextScanAt *hal.Time `json:"nextScanAt"`
-	}{orNull(string(run.Phase)), run.DryRun, run.Users, run.Groups, run.Written, run.Total, started, hal.OrNull(run.FinishedAt), orNull(run.Error), hal.OrNull(next)}})
+	return rest.OK(hal.Resource{Links: hal.Self(a.href(
+		"domains", r.Param("id"), "scan",
+	)).With("inf:domain", a.href("domains", r.Param("id"))),
+		Value: struct {
+			Phase      *string   `json:"phase"`
+			DryRun     bool      `json:"dryRun"`
+			Users      int       `json:"users"`
+			Groups     int       `json:"groups"`
+			Written    int       `json:"written"`
+			Total      int       `json:"total"`
+			StartedAt  *hal.Time `json:"startedAt"`
+			FinishedAt *hal.Time `json:"finishedAt"`
+			LastError  *string   `json:"lastError"`
+			NextScanAt *hal.Time `json:"nextScanAt"`
+		}{
+			orNull(string(run.Phase)), run.DryRun, run.Users, run.Groups, run.Written, run.Total, started,
+			hal.OrNull(run.FinishedAt), orNull(run.Error), hal.OrNull(next),
+		}})
 }

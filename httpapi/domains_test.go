@@ -19,13 +19,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// paper is a host's driver of a directory with one person, whose password is the configuration's, and one group.
+// paper is a host's driver of a directory with one person, whose password is the configuration's,
+// and one group.
 type paper struct{ Secret string }
 
 func (paper) Info() domains.Info {
 	return domains.Info{
 		ID: "paper", Name: "Paper", Group: "Directories", LoginComponent: "password", LoginMethod: "POST",
-		UsernameParam: "username", PasswordParam: "password", ScanComponent: map[string]any{"scan": struct{}{}}, Secrets: []string{"secret"},
+		UsernameParam: "username", PasswordParam: "password",
+		ScanComponent: map[string]any{"scan": struct{}{}}, Secrets: []string{"secret"},
 	}
 }
 
@@ -63,12 +65,23 @@ func (p paper) Test(_ context.Context, _ domains.Endpoints, username string) []d
 	if p.Secret == "away" {
 		return []domains.Step{{Name: "connect", Message: "The directory cannot be reached: see its address."}}
 	}
-	found := domains.Step{Name: "person", OK: username == "" || username == zoe.Username, Message: "One person was looked for."}
+	found := domains.Step{
+		Name:    "person",
+		OK:      username == "" || username == zoe.Username,
+		Message: "One person was looked for.",
+	}
 	if found.OK {
 		found.Person = &zoe
 	}
 	return []domains.Step{
-		{Name: "connect", OK: true, Message: "The directory answers."}, found, {Name: "groups", OK: found.OK, Message: "There is one group.", Groups: []domains.Group{{ID: "g1", Name: "Readers"}}},
+		{Name: "connect", OK: true, Message: "The directory answers."},
+		found,
+		{
+			Name:    "groups",
+			OK:      found.OK,
+			Message: "There is one group.",
+			Groups:  []domains.Group{{ID: "g1", Name: "Readers"}},
+		},
 	}
 }
 
@@ -97,7 +110,13 @@ func (p paper) Entries(context.Context) iter.Seq2[domains.Entry, error] {
 type gate struct{}
 
 func (gate) Info() domains.Info {
-	return domains.Info{ID: "gate", Name: "Gate", Group: "Single sign-on", LoginComponent: "redirect", LoginMethod: "GET"}
+	return domains.Info{
+		ID:             "gate",
+		Name:           "Gate",
+		Group:          "Single sign-on",
+		LoginComponent: "redirect",
+		LoginMethod:    "GET",
+	}
 }
 
 func (gate) Open(json.RawMessage) (domains.Realm, error) { return gate{}, nil }
@@ -112,9 +131,12 @@ var _ domains.RedirectLogin = gate{}
 
 func (gate) Finish(_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer) (domains.SignedIn, error) {
 	if problem := a.Params.Get("error"); problem != "" {
-		return domains.SignedIn{}, errs.Wrap(errs.Unauthenticated, errors.New("the provider says "+problem), "Unable to log in")
+		return domains.SignedIn{}, errs.Wrap(
+			errs.Unauthenticated, errors.New("the provider says "+problem), "Unable to log in",
+		)
 	}
-	code, ours := a.Params.Get("code"), a.Params.Has("state") && a.Params.Has("tenant") // which no provider adds to a query
+	// which no provider adds to a query
+	code, ours := a.Params.Get("code"), a.Params.Has("state") && a.Params.Has("tenant")
 	if code == "" || ours || string(memory) != a.State {
 		return domains.SignedIn{}, errs.New(errs.Unauthenticated, "no")
 	}
@@ -148,9 +170,15 @@ func (gate) ReceiveLogout(_ context.Context, _ domains.Endpoints, notice domains
 	if !params.Has("who") {
 		return domains.LogoutNotice{}, errs.Wrap(errs.Unauthenticated, errors.New("it says nobody"), "Unable to log in")
 	}
-	n := domains.LogoutNotice{Subject: params.Get("who"), Sessions: params["session"], ID: params.Get("id"), Until: time.Now().AddDate(1, 0, 0)}
+	n := domains.LogoutNotice{
+		Subject:  params.Get("who"),
+		Sessions: params["session"],
+		ID:       params.Get("id"),
+		Until:    time.Now().AddDate(1, 0, 0),
+	}
 	if params.Has("SAMLRequest") {
-		n.Location = "https://provider.example/slo?SAMLResponse=done&RelayState=" + url.QueryEscape(params.Get("RelayState"))
+		n.Location = "https://provider.example/slo?SAMLResponse=done&RelayState=" +
+			url.QueryEscape(params.Get("RelayState"))
 	}
 	return n, nil
 }
@@ -173,7 +201,10 @@ func stockDomains(t testing.TB, w *world, param map[string]string) {
 
 func withDomains(all map[string]sample) map[string]sample {
 	for name, s := range map[string]sample{
-		"createDomain": {body: `{"name": "Guests", "type": "paper"}`, fields: []string{"name string", "type string", "description string?", "config object?"}},
+		"createDomain": {
+			body:   `{"name": "Guests", "type": "paper"}`,
+			fields: []string{"name string", "type string", "description string?", "config object?"},
+		},
 		"putDomain": {body: `{"id": "books", "type": "paper", "name": "Books & Co"}`,
 			fields: []string{"id string", "type string", "name string?", "config object?"}},
 		"deleteDomain":        {last: "gone"},
@@ -197,14 +228,19 @@ func withDomains(all map[string]sample) map[string]sample {
 	return all
 }
 
-// handshake begins a login at the provider and returns the parameters and the cookie that come back.
+// handshake begins a login at the provider and returns the parameters and the cookie that come
+// back.
 func (w *world) handshake(t testing.TB, state, code string) (params string, cookie string) {
 	t.Helper()
 	a := w.must(t, "", "GET", "/api/login/gate/sso?tenant=acme", "")
 	to, err := url.Parse(a.header.Get("Location"))
 	is.New(t).NoErr(err)
 	cookie, _, _ = strings.Cut(a.header.Get("Set-Cookie"), ";")
-	return url.Values{state: {to.Query().Get("state")}, "code": {code}, "tenant": {"acme"}}.Encode(), "Cookie: " + cookie
+	return url.Values{
+		state:    {to.Query().Get("state")},
+		"code":   {code},
+		"tenant": {"acme"},
+	}.Encode(), "Cookie: " + cookie
 }
 
 const urlencoded = "Content-Type: application/x-www-form-urlencoded"
@@ -225,7 +261,8 @@ func TestSSO(t *testing.T) {
 		is.NoErr(err)
 		back := "/api/login/gate/callback?tenant=acme&code=jo&state=" + to.Query().Get("state")
 		cookie, _, _ = strings.Cut(cookie, ";")
-		elsewhere := strings.Replace(back, "tenant=acme", "tenant=evil", 1) // where the provider of another tenant sends browsers
+		// where the provider of another tenant sends browsers
+		elsewhere := strings.Replace(back, "tenant=acme", "tenant=evil", 1)
 		is.Equal(w.do(t, "", "GET", elsewhere, "", "Cookie: "+strings.SplitN(cookie, ";", 2)[0]).status, 401)
 		is.Equal(w.do(t, "", "GET", back, "").status, 401) // another browser, which does not use it up
 		is.Equal(w.do(t, "", "HEAD", back, "").status, 401)
@@ -234,35 +271,49 @@ func TestSSO(t *testing.T) {
 		is.Equal(a.header.Get("Location"), baseURL+"/apps?x=1")
 		is.Equal(a.body, "")
 		cookies := strings.Join(a.header.Values("Set-Cookie"), "\n")
-		is.True(strings.Contains(cookies, "sid=tcs.acme.") && strings.Contains(cookies, strings.SplitN(cookie, "=", 2)[0]+"=;"))
+		is.True(strings.Contains(cookies, "sid=tcs.acme.") &&
+			strings.Contains(cookies, strings.SplitN(cookie, "=", 2)[0]+"=;"))
 		session, _, _ := strings.Cut(strings.TrimPrefix(cookies, "sid="), ";")
-		is.Equal(read[struct{ User string }](t, w.must(t, "", "GET", "/api/session", "", "Authorization: Bearer "+session)).User, "jo")
+		is.Equal(
+			read[struct{ User string }](
+				t, w.must(t, "", "GET", "/api/session", "", "Authorization: Bearer "+session),
+			).User,
+			"jo",
+		)
 		is.Equal(w.do(t, "", "GET", back, "", "Cookie: "+cookie).message(t), "Unable to log in")
 
 		params, cookie := w.handshake(t, "RelayState", "sam") // a form of the provider's page
-		a = w.do(t, "", "POST", "/api/login/gate/acs?tenant=acme", params, urlencoded, cookie, "Sec-Fetch-Site: cross-site", "Origin: https://provider.example")
+		a = w.do(
+			t, "", "POST", "/api/login/gate/acs?tenant=acme", params, urlencoded, cookie,
+			"Sec-Fetch-Site: cross-site", "Origin: https://provider.example",
+		)
 		is.Equal(a.status, 200)
 		is.Equal(read[struct{ Tenant string }](t, a).Tenant, "acme")
 		is.Equal(w.do(t, "", "POST", "/api/login/gate/acs?tenant=acme", params, urlencoded, cookie).status, 401)
 		is.Equal(w.do(t, "", "POST", "/api/login/gate/acs", `{}`).status, 415)
-		is.Equal(w.do(t, "", "POST", "/api/login/local", `{}`, "Sec-Fetch-Site: cross-site").status, 403) // no other route is open to them
+		// no other route is open to them
+		is.Equal(w.do(t, "", "POST", "/api/login/local", `{}`, "Sec-Fetch-Site: cross-site").status, 403)
 		a = w.must(t, "", "GET", "/api/login/gate/metadata?tenant=acme", "")
 		is.Equal(a.body, "<here>"+baseURL+"/api/login/gate/acs?tenant=acme</here>")
-		for _, path := range []string{"/api/login/local/sso?tenant=acme", "/api/login/gate/sso?tenant=evil", "/api/login/gate/sso", "/api/login/books/metadata?tenant=acme", "/api/login/gate/metadata?tenant=x%20y"} {
+		for _, path := range []string{
+			"/api/login/local/sso?tenant=acme", "/api/login/gate/sso?tenant=evil", "/api/login/gate/sso",
+			"/api/login/books/metadata?tenant=acme", "/api/login/gate/metadata?tenant=x%20y",
+		} {
 			is.Equal(w.do(t, "", "GET", path, "").message(t), "There is no single sign-on here.")
 		}
 		is.Equal(w.do(t, "", "GET", "/api/login/gate/sso?tenant=acme&returnTo=//evil.example", "").status, 400)
 	})
 }
 
-// TestTenantOfSSO: who begins says the tenant as elsewhere, the header before the query; who comes back, in the query alone,
-// as it stands in the address that the provider knows.
+// TestTenantOfSSO: who begins says the tenant as elsewhere, the header before the query; who comes
+// back, in the query alone, as it stands in the address that the provider knows.
 func TestTenantOfSSO(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite, withDrivers)
 	stockDomains(t, w, map[string]string{})
 	for _, path := range []string{"/api/login/gate/sso", "/api/login/gate/metadata"} {
 		for query, want := range map[[2]string]bool{
-			{"acme", ""}: true, {"acme", "evil"}: true, {"", "acme"}: true, {"evil", "acme"}: false, {"", "evil"}: false, {"evil", ""}: false,
+			{"acme", ""}: true, {"acme", "evil"}: true, {"", "acme"}: true,
+			{"evil", "acme"}: false, {"", "evil"}: false, {"evil", ""}: false,
 		} {
 			var header []string
 			if query[0] != "" {
@@ -283,7 +334,10 @@ func TestTenantOfSSO(t *testing.T) {
 			if method == "POST" {
 				path, body = "/api/login/gate/acs?", params
 			}
-			is.Equal(w.do(t, "", method, path+"tenant="+c.query, body, urlencoded, cookie, "X-Tenant: "+c.header).status, c.want)
+			is.Equal(
+				w.do(t, "", method, path+"tenant="+c.query, body, urlencoded, cookie, "X-Tenant: "+c.header).status,
+				c.want,
+			)
 		}
 	}
 }
@@ -322,10 +376,16 @@ func TestDirectoryOverHTTP(t *testing.T) {
 		is.Equal(read[map[string]any](t, w.must(t, "admin", "GET", "/api/users/zoe", ""))["managesPassword"], false)
 
 		login := func(domain, name, password string) answer {
-			return w.do(t, "", "POST", "/api/login/"+domain, `{"tenant": "acme", "username": "`+name+`", "password": "`+password+`"}`)
+			return w.do(
+				t, "", "POST", "/api/login/"+domain,
+				`{"tenant": "acme", "username": "`+name+`", "password": "`+password+`"}`,
+			)
 		}
 		is.Equal(login("books", "zoe", "hush-hush").status, 200)
-		for _, c := range [][3]string{{"books", "zoe", "wrong"}, {"books", "zoe", ""}, {"books", "nobody", "hush-hush"}, {"local", "zoe", "hush-hush"}, {"nowhere", "zoe", "hush-hush"}, {"gate", "zoe", "hush-hush"}} {
+		for _, c := range [][3]string{
+			{"books", "zoe", "wrong"}, {"books", "zoe", ""}, {"books", "nobody", "hush-hush"},
+			{"local", "zoe", "hush-hush"}, {"nowhere", "zoe", "hush-hush"}, {"gate", "zoe", "hush-hush"},
+		} {
 			is.Equal(login(c[0], c[1], c[2]).message(t), "Unable to log in")
 		}
 		w.must(t, "admin", "PUT", "/api/domains/books", `{"id": "x", "type": "paper", "config": {"secret": "away"}}`)
@@ -335,10 +395,15 @@ func TestDirectoryOverHTTP(t *testing.T) {
 		a = w.do(t, "admin", "POST", "/api/domain-drivers/paper/_scan", "")
 		is.Equal(a.status, 502)
 		is.Equal(a.message(t), "The directory ldap://10.0.0.1 cannot be reached.")
-		is.Equal(read[map[string]any](t, w.must(t, "admin", "GET", "/api/domains/books/scan", ""))["lastError"], "The directory ldap://10.0.0.1 cannot be reached.")
+		is.Equal(
+			read[map[string]any](t, w.must(t, "admin", "GET", "/api/domains/books/scan", ""))["lastError"],
+			"The directory ldap://10.0.0.1 cannot be reached.",
+		)
 		for path, status := range map[string]int{
-			"/api/domain-drivers/gate/_scan": 400, "/api/domain-drivers/local/_scan": 400, "/api/domain-drivers/x/_scan": 404,
-			"/api/domain-drivers/paper/_scan?domain=gate": 400, "/api/domain-drivers/paper/_scan?force=maybe": 400, "/api/domains/x/driver/_scan": 404,
+			"/api/domain-drivers/gate/_scan":  400,
+			"/api/domain-drivers/local/_scan": 400, "/api/domain-drivers/x/_scan": 404,
+			"/api/domain-drivers/paper/_scan?domain=gate": 400,
+			"/api/domain-drivers/paper/_scan?force=maybe": 400, "/api/domains/x/driver/_scan": 404,
 		} {
 			is.Equal(w.do(t, "admin", "POST", path, "").status, status)
 		}

@@ -13,26 +13,72 @@ import (
 // domainTokenRoutes serves the tokens of domains, for SCIM.
 type domainTokenRoutes struct{ *api }
 
-// routes returns the rows of the tokens with which providers of identities keep the users of domains: see scimRoutes.
+// routes returns the rows of the tokens with which providers of identities keep the users of
+// domains: see scimRoutes.
 func (a domainTokenRoutes) routes() []rest.Route {
 	const all = "/api/domains/:id/tokens"
 	n := a.domainTokens()
 	return []rest.Route{
-		{Method: get, Pattern: all, Name: "listDomainTokens", Grants: credentials, Secret: true, Permission: actor.SuperuserRead, Query: paged, Summary: "The tokens of a domain for SCIM", Handle: n.list},
-		{Method: post, Pattern: all, Name: "createDomainToken", Grants: credentials, Secret: true, Permission: actor.Superuser, Writes: rest.InTx, Summary: "Make a token of a domain for SCIM", Handle: a.createDomainToken},
-		{Method: get, Pattern: all + "/:tokenId", Name: "getDomainToken", Grants: credentials, Secret: true, Permission: actor.SuperuserRead, Summary: "One token of a domain for SCIM", Handle: n.get},
-		{Method: del, Pattern: all + "/:tokenId", Name: "deleteDomainToken", Grants: credentials, Row: "domain-token", Permission: actor.Superuser, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Revoke a token of a domain for SCIM", Handle: n.remove},
+		{
+			Method:     get,
+			Pattern:    all,
+			Name:       "listDomainTokens",
+			Grants:     credentials,
+			Secret:     true,
+			Permission: actor.SuperuserRead,
+			Query:      paged,
+			Summary:    "The tokens of a domain for SCIM",
+			Handle:     n.list,
+		},
+		{
+			Method:     post,
+			Pattern:    all,
+			Name:       "createDomainToken",
+			Grants:     credentials,
+			Secret:     true,
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Summary:    "Make a token of a domain for SCIM",
+			Handle:     a.createDomainToken,
+		},
+		{
+			Method:     get,
+			Pattern:    all + "/:tokenId",
+			Name:       "getDomainToken",
+			Grants:     credentials,
+			Secret:     true,
+			Permission: actor.SuperuserRead,
+			Summary:    "One token of a domain for SCIM",
+			Handle:     n.get,
+		},
+		{
+			Method:     del,
+			Pattern:    all + "/:tokenId",
+			Name:       "deleteDomainToken",
+			Grants:     credentials,
+			Row:        "domain-token",
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Options:    rest.NoOptions{},
+			Summary:    "Revoke a token of a domain for SCIM",
+			Handle:     n.remove,
+		},
 	}
 }
 
 func (a domainTokenRoutes) domainTokens() tokened {
-	return tokened{a.api, "domains", string(sessions.DomainKind), a.Sessions.DomainTokens, a.Sessions.DomainToken, a.Sessions.DeleteDomainToken}
+	return tokened{
+		a.api, "domains", string(sessions.DomainKind), a.Sessions.DomainTokens, a.Sessions.DomainToken,
+		a.Sessions.DeleteDomainToken,
+	}
 }
 
-// createDomainToken serves POST /api/domains/{id}/tokens {type: "scim", notes, expiresAt, restrict, cidr}: 201 and the token with its key, which
-// cannot be read again. A provider of identities keeps the users and groups of the domain with it, below /api/scim/v2, and nothing else. A domain can
-// have several, so that one can take the place of another. 400 for a member that is not known, and for the domain local; 403 for a caller with a
-// token; 404; 409 for a domain whose directory is scanned.
+// createDomainToken serves POST /api/domains/{id}/tokens {type: "scim", notes, expiresAt, restrict,
+// cidr}: 201 and the token with its key, which cannot be read again. A provider of identities keeps
+// the users and groups of the domain with it, below /api/scim/v2, and nothing else. A domain can
+// have several, so that one can take the place of another. 400 for a member that is not known, and
+// for the domain local; 403 for a caller with a token; 404; 409 for a domain whose directory is
+// scanned.
 func (a domainTokenRoutes) createDomainToken(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[tokenInput](r)
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// drafted is the receiver of the handlers that are the same for all nouns whose entities are edited in drafts.
+// drafted is the receiver of the handlers that are the same for all nouns whose entities are edited
+// in drafts.
 type drafted struct {
 	*api
 	plural, kind string
@@ -65,8 +66,8 @@ func secretValueOf(r *rest.Request) (string, error) {
 	return *in.Value, nil
 }
 
-// secretNames replies with the names of an entity's secrets, and those that have no value: 200 and {member: {name: mask or null}}. self is the route, and key the name of the link to
-// one of them.
+// secretNames replies with the names of an entity's secrets, and those that have no value: 200 and
+// {member: {name: mask or null}}. self is the route, and key the name of the link to one of them.
 func (n drafted) secretNames(r *rest.Request, self, member, key string, names, unset []string) (rest.Reply, error) {
 	masks := make(map[string]*string, len(names)+len(unset))
 	for _, name := range names {
@@ -81,7 +82,8 @@ func (n drafted) secretNames(r *rest.Request, self, member, key string, names, u
 	return rest.OK(hal.Resource{Links: links, Value: map[string]any{member: masks}})
 }
 
-// deleteDraft serves DELETE /api/{plural}/{id}/draft: 200; 404; 403; 409 while somebody else edits it.
+// deleteDraft serves DELETE /api/{plural}/{id}/draft: 200; 404; 403; 409 while somebody else edits
+// it.
 func (n drafted) deleteDraft(r *rest.Request) (rest.Reply, error) {
 	if err := n.service.Discard(r.Context(), r.Param("id")); err != nil {
 		return rest.Reply{}, err
@@ -109,8 +111,9 @@ type fieldDiffBody struct {
 	After  json.RawMessage `json:"after"`
 }
 
-// getDiff serves GET /api/{plural}/{id}/draft/diff: 200 and {files: [{path, status, before, after, diff}], fields: [{name,
-// before, after}]}. Texts are null for files that are no text or too long. 404; 403.
+// getDiff serves GET /api/{plural}/{id}/draft/diff: 200 and {files: [{path, status, before, after,
+// diff}], fields: [{name, before, after}]}. Texts are null for files that are no text or too long.
+// 404; 403.
 func (n drafted) getDiff(r *rest.Request) (rest.Reply, error) {
 	diff, err := n.service.Diff(r.Context(), r.Param("id"))
 	if err != nil {
@@ -123,17 +126,25 @@ func (n drafted) getDiff(r *rest.Request) (rest.Reply, error) {
 	for i, f := range diff.Fields {
 		body.Fields[i] = fieldDiffBody(f)
 	}
-	return rest.OK(hal.Resource{Links: hal.Self(n.href(n.plural, r.Param("id"), "draft", "diff")).With("inf:draft", n.href(n.plural, r.Param("id"), "draft")), Value: body})
+	return rest.OK(hal.Resource{
+		Links: hal.Self(n.href(
+			n.plural, r.Param("id"), "draft", "diff",
+		)).With("inf:draft", n.href(n.plural, r.Param("id"), "draft")),
+		Value: body,
+	})
 }
 
 func (n drafted) file(id string, f libraries.File) hal.Resource {
 	href := n.href(append([]string{n.plural, id, n.files}, strings.Split(f.Path, "/")...)...)
-	links := hal.Self(href).With("inf:"+n.kind, n.href(n.plural, id)).With("inf:contents", n.href(n.plural, id, n.files))
+	links := hal.Self(href).With(
+		"inf:"+n.kind, n.href(n.plural, id),
+	).With("inf:contents", n.href(n.plural, id, n.files))
 	return hal.Resource{Links: links, Value: fileBody(f)}
 }
 
-// listFiles serves GET /api/{plural}/{id}/{files}: 200 and a page of the files of an entity or draft, 100 unless limit says otherwise,
-// ordered by path unless sort says otherwise (path, updatedAt); 404; 403 for those who do not see the insides.
+// listFiles serves GET /api/{plural}/{id}/{files}: 200 and a page of the files of an entity or
+// draft, 100 unless limit says otherwise, ordered by path unless sort says otherwise (path,
+// updatedAt); 404; 403 for those who do not see the insides.
 func (n drafted) listFiles(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
@@ -143,11 +154,13 @@ func (n drafted) listFiles(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(n.BaseURL, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource { return n.file(r.Param("id"), f) }))
+	return rest.OK(rest.Collection(n.BaseURL, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource {
+		return n.file(r.Param("id"), f)
+	}))
 }
 
-// getFile serves GET /api/{plural}/{id}/{files}/{path}: 200 and the bytes, 206 for a range of them, always as a file to keep; 404;
-// 403.
+// getFile serves GET /api/{plural}/{id}/{files}/{path}: 200 and the bytes, 206 for a range of them,
+// always as a file to keep; 404; 403.
 func (n drafted) getFile(r *rest.Request) (rest.Reply, error) {
 	f, content, err := n.service.OpenFile(r.Context(), r.Param("id"), r.Param("path"))
 	if err != nil {
@@ -156,8 +169,9 @@ func (n drafted) getFile(r *rest.Request) (rest.Reply, error) {
 	return rest.File(f.Version(), f.ContentType, path.Base(f.Path), f.UpdatedAt, content)
 }
 
-// putFile serves PUT /api/{plural}/{id}/{files}/{path}: 200 and the file, with a body as for the files of libraries; 403 without the
-// permission edit; 409 for a path that differs from another one in case alone, and for a draft that somebody else edits; 413.
+// putFile serves PUT /api/{plural}/{id}/{files}/{path}: 200 and the file, with a body as for the
+// files of libraries; 403 without the permission edit; 409 for a path that differs from another one
+// in case alone, and for a draft that somebody else edits; 413.
 func (n drafted) putFile(r *rest.Request) (rest.Reply, error) {
 	content, contentType, err := fileContentOf(r)
 	if err != nil {
@@ -192,7 +206,9 @@ type shareBody struct {
 }
 
 func (n drafted) share(id string, s shares.Share) hal.Resource {
-	links := hal.Self(n.href(n.plural, id, "shares", s.PrincipalID)).With("inf:"+n.kind, n.href(n.plural, id)).With("inf:"+n.kind+"-shares", n.href(n.plural, id, "shares"))
+	links := hal.Self(n.href(
+		n.plural, id, "shares", s.PrincipalID,
+	)).With("inf:"+n.kind, n.href(n.plural, id)).With("inf:"+n.kind+"-shares", n.href(n.plural, id, "shares"))
 	if s.PrincipalID != shares.Everyone {
 		links.With("inf:principal", n.href("principals", s.PrincipalID))
 	}
@@ -201,8 +217,8 @@ func (n drafted) share(id string, s shares.Share) hal.Resource {
 	}}
 }
 
-// listShares serves GET /api/{plural}/{id}/shares: 200 and all shares, ordered by principal; 404; 403 for those who do not see the
-// insides.
+// listShares serves GET /api/{plural}/{id}/shares: 200 and all shares, ordered by principal; 404;
+// 403 for those who do not see the insides.
 func (n drafted) listShares(r *rest.Request) (rest.Reply, error) {
 	all, err := n.service.Shares(r.Context(), r.Param("id"))
 	if err != nil {
@@ -213,7 +229,9 @@ func (n drafted) listShares(r *rest.Request) (rest.Reply, error) {
 		rows[i] = n.share(r.Param("id"), s)
 	}
 	links := hal.Self(n.href(n.plural, r.Param("id"), "shares")).With("inf:"+n.kind, n.href(n.plural, r.Param("id")))
-	return rest.OK(hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:"+n.kind+"-share", rows, nil))
+	return rest.OK(hal.Collection(
+		links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:"+n.kind+"-share", rows, nil,
+	))
 }
 
 // getShare serves GET /api/{plural}/{id}/shares/{principalId}: 200 and the share; 404; 403.
@@ -225,9 +243,10 @@ func (n drafted) getShare(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(n.share(r.Param("id"), s))
 }
 
-// putShare serves PUT /api/{plural}/{id}/shares/{principalId} {accessLevel, roles?}: 200 and the share. The principal is a username, the id
-// of a team, or * for everyone; accessLevel is 0 for nothing, 1 to run the app, 2 to change it; roles that are left out stay.
-// 400 for an unknown principal and for a role that the manifest does not have; 404; 403.
+// putShare serves PUT /api/{plural}/{id}/shares/{principalId} {accessLevel, roles?}: 200 and the
+// share. The principal is a username, the id of a team, or * for everyone; accessLevel is 0 for
+// nothing, 1 to run the app, 2 to change it; roles that are left out stay. 400 for an unknown
+// principal and for a role that the manifest does not have; 404; 403.
 func (n drafted) putShare(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[struct {
 		AccessLevel *int                 `json:"accessLevel"`

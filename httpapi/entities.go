@@ -40,18 +40,97 @@ func (a entityRoutes) routes() []rest.Route {
 			writes = programs
 		}
 		routes = append(routes,
-			rest.Route{Method: get, Pattern: all, Name: many, Grants: nothing, Query: searched, Summary: "The " + k.Plural, Handle: e.list},
-			rest.Route{Method: post, Pattern: all, Name: "create" + name, Grants: writes, Permission: actor.EntityWrite, Writes: rest.InTx, Summary: "Add " + content.WithArticle(k.Kind), Handle: e.create},
-			rest.Route{Method: get, Pattern: one, Name: "get" + name, Grants: nothing, Summary: "One " + string(k.Kind), Handle: e.get},
-			rest.Route{Method: put, Pattern: one, Name: "put" + name, Grants: writes, Row: string(k.Kind), Writes: rest.InTx, Summary: "Change " + content.WithArticle(k.Kind), Handle: e.put},
-			rest.Route{Method: del, Pattern: one, Name: "delete" + name, Grants: writes, Row: string(k.Kind), Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove " + content.WithArticle(k.Kind), Handle: e.remove},
+			rest.Route{
+				Method:  get,
+				Pattern: all,
+				Name:    many,
+				Grants:  nothing,
+				Query:   searched,
+				Summary: "The " + k.Plural,
+				Handle:  e.list,
+			},
+			rest.Route{
+				Method:     post,
+				Pattern:    all,
+				Name:       "create" + name,
+				Grants:     writes,
+				Permission: actor.EntityWrite,
+				Writes:     rest.InTx,
+				Summary:    "Add " + content.WithArticle(k.Kind),
+				Handle:     e.create,
+			},
+			rest.Route{
+				Method:  get,
+				Pattern: one,
+				Name:    "get" + name,
+				Grants:  nothing,
+				Summary: "One " + string(k.Kind),
+				Handle:  e.get,
+			},
+			rest.Route{
+				Method:  put,
+				Pattern: one,
+				Name:    "put" + name,
+				Grants:  writes,
+				Row:     string(k.Kind),
+				Writes:  rest.InTx,
+				Summary: "Change " + content.WithArticle(k.Kind),
+				Handle:  e.put,
+			},
+			rest.Route{
+				Method:  del,
+				Pattern: one,
+				Name:    "delete" + name,
+				Grants:  writes,
+				Row:     string(k.Kind),
+				Writes:  rest.InTx,
+				Options: rest.NoOptions{},
+				Summary: "Remove " + content.WithArticle(k.Kind),
+				Handle:  e.remove,
+			},
 		)
 		if k.Kind == content.Library {
 			routes = append(routes,
-				rest.Route{Method: get, Pattern: one + "/contents", Name: "listLibraryFiles", Grants: nothing, Query: paged, Summary: "The files of a library", Handle: a.listLibraryFiles},
-				rest.Route{Method: get, Pattern: one + "/contents/*path", Name: "getLibraryFile", Grants: nothing, Heavy: rest.Brief, AnyType: true, Summary: "The bytes of a library's file", Handle: a.getLibraryFile},
-				rest.Route{Method: put, Pattern: one + "/contents/*path", Name: "putLibraryFile", Grants: nothing, Row: "library-file", Heavy: rest.Brief, Summary: "Write a file of a library", Handle: a.putLibraryFile},
-				rest.Route{Method: del, Pattern: one + "/contents/*path", Name: "deleteLibraryFile", Grants: nothing, Row: "library-file", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a file of a library", Handle: a.deleteLibraryFile},
+				rest.Route{
+					Method:  get,
+					Pattern: one + "/contents",
+					Name:    "listLibraryFiles",
+					Grants:  nothing,
+					Query:   paged,
+					Summary: "The files of a library",
+					Handle:  a.listLibraryFiles,
+				},
+				rest.Route{
+					Method:  get,
+					Pattern: one + "/contents/*path",
+					Name:    "getLibraryFile",
+					Grants:  nothing,
+					Heavy:   rest.Brief,
+					AnyType: true,
+					Summary: "The bytes of a library's file",
+					Handle:  a.getLibraryFile,
+				},
+				rest.Route{
+					Method:  put,
+					Pattern: one + "/contents/*path",
+					Name:    "putLibraryFile",
+					Grants:  nothing,
+					Row:     "library-file",
+					Heavy:   rest.Brief,
+					Summary: "Write a file of a library",
+					Handle:  a.putLibraryFile,
+				},
+				rest.Route{
+					Method:  del,
+					Pattern: one + "/contents/*path",
+					Name:    "deleteLibraryFile",
+					Grants:  nothing,
+					Row:     "library-file",
+					Writes:  rest.InTx,
+					Options: rest.NoOptions{},
+					Summary: "Remove a file of a library",
+					Handle:  a.deleteLibraryFile,
+				},
 			)
 		}
 	}
@@ -64,7 +143,8 @@ type entityKind struct {
 	content.KindInfo
 }
 
-// entityBody is an entity of a ready kind as the API writes it. It is encoded by hand because lists of entities are read often.
+// entityBody is an entity of a ready kind as the API writes it. It is encoded by hand because lists
+// of entities are read often.
 type entityBody struct {
 	content.Entity
 	may entityPermissionsBody
@@ -119,8 +199,8 @@ func (e entityKind) links(id, ownerID string) hal.Links {
 	return links
 }
 
-// entityInput is the body of a write to an entity. A field that is left out stays as it is. A body cannot set the owner, or
-// make an entity a draft or a system entity.
+// entityInput is the body of a write to an entity. A field that is left out stays as it is. A body
+// cannot set the owner, or make an entity a draft or a system entity.
 type entityInput struct {
 	Name        *string                     `json:"name"`
 	Slug        rest.Field[string]          `json:"slug"`
@@ -141,8 +221,9 @@ func (in entityInput) apply(v *content.Entity) {
 	in.SourceID.ApplyOrNull(&v.SourceID)
 }
 
-// list serves GET /api/{plural}: 200 and a page without drafts, 100 (assistants 20) unless limit says otherwise,
-// ordered by name unless sort says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
+// list serves GET /api/{plural}: 200 and a page without drafts, 100 (assistants 20) unless limit
+// says otherwise, ordered by name unless sort says otherwise (name, createdAt, updatedAt); q
+// searches name, slug and description.
 func (e entityKind) list(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(e.Limit)
 	if err != nil {
@@ -152,10 +233,14 @@ func (e entityKind) list(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(e.BaseURL, r, q, page, "inf:"+string(e.Kind), nil, func(v content.Entity) hal.Resource { return e.resource(r.Who, v) }))
+	return rest.OK(rest.Collection(e.BaseURL, r, q, page, "inf:"+
+		string(e.Kind), nil, func(v content.Entity) hal.Resource {
+		return e.resource(r.Who, v)
+	}))
 }
 
-// create serves POST /api/{plural}: 201 and the entity, which the caller owns; 409 for a slug that the caller has used.
+// create serves POST /api/{plural}: 201 and the entity, which the caller owns; 409 for a slug that
+// the caller has used.
 func (e entityKind) create(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[entityInput](r)
 	if err != nil {
@@ -169,7 +254,8 @@ func (e entityKind) create(r *rest.Request) (rest.Reply, error) {
 	return rest.Created(e.href(e.Plural, v.ID), e.resource(r.Who, v))
 }
 
-// get serves GET /api/{plural}/{id}, an id or a natural id: 200 and the entity; 404. A draft is found by its id alone.
+// get serves GET /api/{plural}/{id}, an id or a natural id: 200 and the entity; 404. A draft is
+// found by its id alone.
 func (e entityKind) get(r *rest.Request) (rest.Reply, error) {
 	var of apps.Shown
 	v, err := e.orAppLibrary(r, func() (content.Entity, error) {
@@ -179,7 +265,9 @@ func (e entityKind) get(r *rest.Request) (rest.Reply, error) {
 		return e.reply(r)(v, err)
 	}
 	library := e.resource(r.Who, v)
-	library.Links = e.owned(hal.Self(e.href("libraries", v.ID)), v.OwnerID).With("inf:libraries", e.href("libraries")).With("inf:app", e.href("apps", of.ID))
+	library.Links = e.owned(
+		hal.Self(e.href("libraries", v.ID)), v.OwnerID,
+	).With("inf:libraries", e.href("libraries")).With("inf:app", e.href("apps", of.ID))
 	if of.Inside {
 		library.Links.With("inf:contents", e.href("libraries", v.ID, "contents"))
 	}
@@ -196,8 +284,9 @@ func (e entityKind) reply(r *rest.Request) func(content.Entity, error) (rest.Rep
 	}
 }
 
-// put serves PUT /api/{plural}/{id}: 200 and the changed entity; what the body leaves out stays. For the owner, designers of
-// an owning team and superusers, and for nobody when it belongs to the system.
+// put serves PUT /api/{plural}/{id}: 200 and the changed entity; what the body leaves out stays.
+// For the owner, designers of an owning team and superusers, and for nobody when it belongs to the
+// system.
 func (e entityKind) put(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[entityInput](r, entityBody{Entity: content.Entity{Data: json.RawMessage("{}")}})
 	if err != nil {
@@ -211,7 +300,8 @@ func (e entityKind) put(r *rest.Request) (rest.Reply, error) {
 	}, refuseAppLibrary))
 }
 
-// remove serves DELETE /api/{plural}/{id}: 200; 404; 403 as for a PUT. A library's files go with it.
+// remove serves DELETE /api/{plural}/{id}: 200; 404; 403 as for a PUT. A library's files go with
+// it.
 func (e entityKind) remove(r *rest.Request) (rest.Reply, error) {
 	_, err := e.orAppLibrary(r, func() (none content.Entity, err error) {
 		return none, e.Content.Delete(r.Context(), e.Kind, r.Param("id"))
@@ -222,8 +312,11 @@ func (e entityKind) remove(r *rest.Request) (rest.Reply, error) {
 	return rest.Done()
 }
 
-// orAppLibrary is inLibrary for the entities of a kind, of which only libraries may be those of apps.
-func (e entityKind) orAppLibrary(r *rest.Request, own func() (content.Entity, error), app func(apps.Shown) (content.Entity, error)) (content.Entity, error) {
+// orAppLibrary is inLibrary for the entities of a kind, of which only libraries may be those of
+// apps.
+func (e entityKind) orAppLibrary(
+	r *rest.Request, own func() (content.Entity, error), app func(apps.Shown) (content.Entity, error),
+) (content.Entity, error) {
 	if e.Kind != content.Library {
 		return own()
 	}
@@ -231,7 +324,9 @@ func (e entityKind) orAppLibrary(r *rest.Request, own func() (content.Entity, er
 }
 
 func refuseAppLibrary(app apps.Shown) (content.Entity, error) {
-	return content.Entity{}, errs.New(errs.Forbidden, "This is the library of the app %s: change its files, or the app.", app.ID)
+	return content.Entity{}, errs.New(
+		errs.Forbidden, "This is the library of the app %s: change its files, or the app.", app.ID,
+	)
 }
 
 // libraryFileBody is a library's file as the API writes it.
@@ -246,7 +341,9 @@ type libraryFileBody struct {
 
 func (a entityRoutes) libraryFile(library string, f libraries.File) hal.Resource {
 	href := a.href(append([]string{"libraries", library, "contents"}, strings.Split(f.Path, "/")...)...)
-	links := hal.Self(href).With("inf:library", a.href("libraries", library)).With("inf:contents", a.href("libraries", library, "contents"))
+	links := hal.Self(href).With(
+		"inf:library", a.href("libraries", library),
+	).With("inf:contents", a.href("libraries", library, "contents"))
 	return hal.Resource{Links: links, Value: fileBody(f)}
 }
 
@@ -257,8 +354,9 @@ func fileBody(f libraries.File) libraryFileBody {
 	}
 }
 
-// listLibraryFiles serves GET /api/libraries/{id}/contents: 200 and a page of the library's files, 100 unless limit says
-// otherwise, ordered by path unless sort says otherwise (path, updatedAt); 404.
+// listLibraryFiles serves GET /api/libraries/{id}/contents: 200 and a page of the library's files,
+// 100 unless limit says otherwise, ordered by path unless sort says otherwise (path, updatedAt);
+// 404.
 func (a entityRoutes) listLibraryFiles(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
@@ -272,11 +370,14 @@ func (a entityRoutes) listLibraryFiles(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource { return a.libraryFile(r.Param("id"), f) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource {
+		return a.libraryFile(r.Param("id"), f)
+	}))
 }
 
-// getLibraryFile serves GET /api/libraries/{id}/contents/{path}: 200 and the bytes, 206 for a range of them, always as a
-// file to keep: what tenants write shall not run as a page of this origin; 404.
+// getLibraryFile serves GET /api/libraries/{id}/contents/{path}: 200 and the bytes, 206 for a range
+// of them, always as a file to keep: what tenants write shall not run as a page of this origin;
+// 404.
 func (a entityRoutes) getLibraryFile(r *rest.Request) (rest.Reply, error) {
 	type opened struct {
 		libraries.File
@@ -295,10 +396,11 @@ func (a entityRoutes) getLibraryFile(r *rest.Request) (rest.Reply, error) {
 	return rest.File(f.Version(), f.ContentType, path.Base(f.Path), f.UpdatedAt, f.content)
 }
 
-// putLibraryFile serves PUT /api/libraries/{id}/contents/{path}: 200 and the file. The body is the file's bytes, or with
-// the content type application/json {content, contentType?, encoding?}, where encoding "base64" says how content is
-// written. Without a content type the file has that of its ending; a JSON file is sent as application/octet-stream or in
-// content. For those who may change the library; 409 for a path that differs from another one in case alone.
+// putLibraryFile serves PUT /api/libraries/{id}/contents/{path}: 200 and the file. The body is the
+// file's bytes, or with the content type application/json {content, contentType?, encoding?}, where
+// encoding "base64" says how content is written. Without a content type the file has that of its
+// ending; a JSON file is sent as application/octet-stream or in content. For those who may change
+// the library; 409 for a path that differs from another one in case alone.
 func (a entityRoutes) putLibraryFile(r *rest.Request) (rest.Reply, error) {
 	content, contentType, err := fileContentOf(r)
 	if err != nil {
@@ -319,7 +421,8 @@ func (a entityRoutes) putLibraryFile(r *rest.Request) (rest.Reply, error) {
 	return answer, err
 }
 
-// fileContent returns the bytes in the body of a PUT and their content type, "" if it follows from the path's extension.
+// fileContent returns the bytes in the body of a PUT and their content type, "" if it follows from
+// the path's extension.
 func fileContentOf(r *rest.Request) (content io.Reader, contentType string, err error) {
 	given := r.Header.Get("Content-Type")
 	mediaType, _, err := mime.ParseMediaType(given)
@@ -371,8 +474,9 @@ func (a entityRoutes) deleteLibraryFile(r *rest.Request) (rest.Reply, error) {
 	return rest.Done()
 }
 
-// inLibrary calls content, and for a library that it does not find app with the app whose library it is, if the caller sees the app:
-// its library is read and written by the app's rights alone. Apps reach the library of no app.
+// inLibrary calls content, and for a library that it does not find app with the app whose library
+// it is, if the caller sees the app: its library is read and written by the app's rights alone.
+// Apps reach the library of no app.
 func inLibrary[T any](a *api, r *rest.Request, content func() (T, error), app func(apps.Shown) (T, error)) (T, error) {
 	v, err := content()
 	if errs.CodeOf(err) != errs.NotFound || slices.Contains(a.HostKinds, apps.Kind) {
@@ -385,15 +489,20 @@ func inLibrary[T any](a *api, r *rest.Request, content func() (T, error), app fu
 	case missing != nil:
 		return v, missing
 	case fromApp(r.Context()):
-		return v, errs.New(errs.Forbidden, "No app may call %s, as this is the library of an app%s.", r.URL.Path, which(programs))
+		return v, errs.New(
+			errs.Forbidden, "No app may call %s, as this is the library of an app%s.", r.URL.Path,
+			which(programs),
+		)
 	}
 	return app(of)
 }
 
-// appLibrary returns the library of an app, as the routes of libraries show it. Nobody changes it but by its app.
+// appLibrary returns the library of an app, as the routes of libraries show it. Nobody changes it
+// but by its app.
 func appLibrary(app apps.Shown) content.Entity {
 	return content.Entity{
-		Tenant: app.Tenant, Kind: content.Library, ID: app.LibraryID, Name: app.Name, OwnerID: app.OwnerID, Data: json.RawMessage("{}"), System: true,
+		Tenant: app.Tenant, Kind: content.Library, ID: app.LibraryID,
+		Name: app.Name, OwnerID: app.OwnerID, Data: json.RawMessage("{}"), System: true,
 		CreatedAt: app.CreatedAt, UpdatedAt: app.UpdatedAt,
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 )
 
-// fail writes the answer to a request that failed. An error that has no code of package errs is logged and answered with a
-// plain 500.
+// fail writes the answer to a request that failed. An error that has no code of package errs is
+// logged and answered with a plain 500.
 func (a *api) fail(w *rest.Response, r *http.Request, err error) {
 	if errs.CodeOf(err) == errs.Unauthenticated && a.Visible != nil {
 		if hidden := a.Visible(r.Context()); hidden != nil { // the credential may well be right
@@ -111,21 +111,34 @@ func (a *api) logFailure(log *slog.Logger, w *rest.Response, r *http.Request, st
 	if a.Failed != nil && a.Failed(err) {
 		level = slog.LevelDebug
 	}
-	log.Log(r.Context(), level, message, "request", w.ID, "method", r.Method, "path", loggedPath(r.URL.Path), "err", err)
+	log.Log(
+		r.Context(), level, message, "request", w.ID, "method", r.Method, "path", loggedPath(r.URL.Path), "err",
+		err,
+	)
 }
 
 // finish logs the request and turns a panic of a handler into a 500.
 func (a *api) finish(w *rest.Response, r *http.Request) {
 	p := recover()
 	switch {
-	case p == http.ErrAbortHandler && (rest.ClientGone(r) || errors.Is(w.Failure, syscall.EPIPE) || errors.Is(w.Failure, syscall.ECONNRESET)):
-		a.Log.InfoContext(r.Context(), "client gone", "request", w.ID, "method", r.Method, "path", loggedPath(r.URL.Path), "status", rest.StatusClientGone, "err", w.Failure)
+	case p == http.ErrAbortHandler && (rest.ClientGone(r) || errors.Is(w.Failure, syscall.EPIPE) ||
+		errors.Is(w.Failure, syscall.ECONNRESET)):
+		a.Log.InfoContext(
+			r.Context(), "client gone", "request", w.ID, "method", r.Method, "path", loggedPath(r.URL.Path),
+			"status", rest.StatusClientGone, "err", w.Failure,
+		)
 		panic(p)
 	case p == http.ErrAbortHandler:
-		a.Log.WarnContext(r.Context(), "answer cut", "request", w.ID, "method", r.Method, "path", loggedPath(r.URL.Path), "err", w.Failure)
+		a.Log.WarnContext(
+			r.Context(), "answer cut", "request", w.ID, "method", r.Method, "path", loggedPath(r.URL.Path),
+			"err", w.Failure,
+		)
 		panic(p)
 	case p != nil && (w.Status != 0 || rest.ClientGone(r)):
-		a.Log.ErrorContext(r.Context(), "panic in the middle of an answer", "request", w.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		a.Log.ErrorContext(
+			r.Context(), "panic in the middle of an answer", "request", w.ID, "panic", fmt.Sprint(p), "stack",
+			string(debug.Stack()),
+		)
 		panic(http.ErrAbortHandler)
 	case p != nil:
 		a.fail(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
@@ -133,5 +146,8 @@ func (a *api) finish(w *rest.Response, r *http.Request) {
 	if !a.Log.Enabled(r.Context(), slog.LevelDebug) {
 		return
 	}
-	a.Log.DebugContext(r.Context(), "request", "request", w.ID, "client", clientOf(r), "method", r.Method, "path", loggedPath(r.URL.Path), "status", w.Status)
+	a.Log.DebugContext(
+		r.Context(), "request", "request", w.ID, "client", clientOf(r), "method", r.Method, "path",
+		loggedPath(r.URL.Path), "status", w.Status,
+	)
 }

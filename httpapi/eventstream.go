@@ -13,20 +13,25 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// defaultHeartbeat is how often a stream of events sends something: proxies cut connections that are silent for a minute.
+// defaultHeartbeat is how often a stream of events sends something: proxies cut connections that
+// are silent for a minute.
 const defaultHeartbeat = 15 * time.Second
 
 // errStopping ends the streams of a server that stops.
 var errStopping = errs.New(errs.Unavailable, "The server stops. Ask again.")
 
-// streamEvents replies with server-sent events, which run sends: their name and what is encoded as their data. send waits until the client's
-// connection has taken the event, and fails when the client has gone; the context of run ends then, and a while after the server begins to
-// stop. An error of run before the first event, and before the first heartbeat, is an ordinary answer; a later one is the event error,
-// whose data are the body of such an answer.
-func (a *api) streamEvents(run func(ctx context.Context, send func(name string, data any) error) error) (rest.Reply, error) {
+// streamEvents replies with server-sent events, which run sends: their name and what is encoded as
+// their data. send waits until the client's connection has taken the event, and fails when the
+// client has gone; the context of run ends then, and a while after the server begins to stop. An
+// error of run before the first event, and before the first heartbeat, is an ordinary answer; a
+// later one is the event error, whose data are the body of such an answer.
+func (a *api) streamEvents(run func(
+	ctx context.Context, send func(name string, data any) error,
+) error) (rest.Reply, error) {
 	header := map[string]string{
-		"Content-Type":  "text/event-stream",
-		"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no", // proxies neither pack the stream nor hold it back
+		"Content-Type": "text/event-stream",
+		// proxies neither pack the stream nor hold it back
+		"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no",
 	}
 	return rest.Reply{Status: http.StatusOK, Serve: func(w *rest.Response, r *http.Request) error {
 		ctx, cancel := stoppable(&a.transfers, r.Context())
@@ -48,12 +53,14 @@ func (a *api) streamEvents(run func(ctx context.Context, send func(name string, 
 		}
 		status, message := rest.PlainProblem(err)
 		a.logFailure(a.Log, w, r, status, err)
-		_ = s.send("error", rest.Problem{StatusCode: status, Error: http.StatusText(status), Message: message}) // a client that has gone needs none
+		// a client that has gone needs none
+		_ = s.send("error", rest.Problem{StatusCode: status, Error: http.StatusText(status), Message: message})
 		return nil
 	}}, nil
 }
 
-// stoppable returns a context that also ends, with errStopping, a while after the server begins to stop: Config.LastIdle.
+// stoppable returns a context that also ends, with errStopping, a while after the server begins to
+// stop: Config.LastIdle.
 func stoppable(t *rest.Transfers, ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(t.Stopping, func() { time.AfterFunc(t.Drained, func() { cancel(errStopping) }) })

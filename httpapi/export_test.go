@@ -55,7 +55,8 @@ func OneHeavyPlace(h http.Handler, timeout time.Duration) {
 	a.heavy = rest.Heavy{Brief: limiter.New(o), Long: limiter.New(o), Transfers: &a.transfers}
 }
 
-// TakeHeavyPlaces waits for the places of both sorts as a tenant's requests do, and returns the function that frees them.
+// TakeHeavyPlaces waits for the places of both sorts as a tenant's requests do, and returns the
+// function that frees them.
 func TakeHeavyPlaces(ctx context.Context, h http.Handler, tenant string) (leave func(), err error) {
 	r := &rest.Request{Request: &http.Request{}, Ctx: ctx, Who: actor.Actor{Tenant: tenant}}
 	one, err := h.(*api).heavy.Place(r, rest.Brief)

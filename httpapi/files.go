@@ -17,12 +17,62 @@ type fileRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a fileRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: post, Pattern: "/api/uploads", Name: "createUpload", Grants: nothing, Heavy: rest.Brief, Query: []string{"filename"}, Summary: "Stage a file", Handle: a.createUpload},
-		{Method: get, Pattern: "/api/uploads/:id", Name: "getUpload", Grants: nothing, Summary: "A staged file", Handle: a.getUpload},
-		{Method: del, Pattern: "/api/uploads/:id", Name: "deleteUpload", Grants: nothing, Row: "upload", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a staged file", Handle: a.deleteUpload},
-		{Method: get, Pattern: "/api/downloads", Name: "listDownloads", Grants: nothing, Query: paged, Summary: "The files made for the caller", Handle: a.listDownloads},
-		{Method: get, Pattern: "/api/downloads/:id", Name: "getDownload", Grants: nothing, Summary: "A file made for the caller", Handle: a.getDownload},
-		{Method: get, Pattern: "/api/downloads/:id/content", Name: "getDownloadContent", Grants: nothing, Heavy: rest.Brief, AnyType: true, Summary: "The bytes of a download", Handle: a.getDownloadContent},
+		{
+			Method:  post,
+			Pattern: "/api/uploads",
+			Name:    "createUpload",
+			Grants:  nothing,
+			Heavy:   rest.Brief,
+			Query:   []string{"filename"},
+			Summary: "Stage a file",
+			Handle:  a.createUpload,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/uploads/:id",
+			Name:    "getUpload",
+			Grants:  nothing,
+			Summary: "A staged file",
+			Handle:  a.getUpload,
+		},
+		{
+			Method:  del,
+			Pattern: "/api/uploads/:id",
+			Name:    "deleteUpload",
+			Grants:  nothing,
+			Row:     "upload",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Remove a staged file",
+			Handle:  a.deleteUpload,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/downloads",
+			Name:    "listDownloads",
+			Grants:  nothing,
+			Query:   paged,
+			Summary: "The files made for the caller",
+			Handle:  a.listDownloads,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/downloads/:id",
+			Name:    "getDownload",
+			Grants:  nothing,
+			Summary: "A file made for the caller",
+			Handle:  a.getDownload,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/downloads/:id/content",
+			Name:    "getDownloadContent",
+			Grants:  nothing,
+			Heavy:   rest.Brief,
+			AnyType: true,
+			Summary: "The bytes of a download",
+			Handle:  a.getDownloadContent,
+		},
 	}
 }
 
@@ -55,15 +105,17 @@ type downloadBody struct {
 }
 
 func (a *api) download(d files.File) hal.Resource {
-	links := hal.Self(a.href("downloads", d.ID)).With("inf:content", a.href("downloads", d.ID, "content")).With("inf:downloads", a.href("downloads"))
+	links := hal.Self(a.href("downloads", d.ID)).With(
+		"inf:content", a.href("downloads", d.ID, "content"),
+	).With("inf:downloads", a.href("downloads"))
 	return hal.Resource{Links: links, Value: downloadBody{
 		Type: "download", ID: d.ID, Filename: d.Filename, Size: d.Size, Chunks: d.Chunks, User: d.Username,
 		Created: d.CreatedAt.UnixMilli(),
 	}}
 }
 
-// createUpload serves POST /api/uploads: 201 and the upload, from the multipart field file or, with ?filename=, from the
-// raw body. 413 when it has too many bytes.
+// createUpload serves POST /api/uploads: 201 and the upload, from the multipart field file or, with
+// ?filename=, from the raw body. 413 when it has too many bytes.
 func (a fileRoutes) createUpload(r *rest.Request) (rest.Reply, error) {
 	name, contentType, content, err := r.File("")
 	if err != nil {
@@ -93,7 +145,8 @@ func (a fileRoutes) deleteUpload(r *rest.Request) (rest.Reply, error) {
 	return rest.Done()
 }
 
-// staged opens an upload that a body names. It returns errs.Invalid, not errs.NotFound, if there is no such upload.
+// staged opens an upload that a body names. It returns errs.Invalid, not errs.NotFound, if there is
+// no such upload.
 func (a *api) staged(ctx context.Context, uploadID string) (io.ReadSeekCloser, error) {
 	if uploadID == "" {
 		return nil, errs.New(errs.Invalid, "uploadId is required")
@@ -105,9 +158,9 @@ func (a *api) staged(ctx context.Context, uploadID string) (io.ReadSeekCloser, e
 	return file, err
 }
 
-// listDownloads serves GET /api/downloads: the caller's downloads and, for a superuser, those that are kept for all
-// superusers of the tenant, such as what a deploy from another tenant has replaced. The newest are first; sort is
-// createdAt or -createdAt.
+// listDownloads serves GET /api/downloads: the caller's downloads and, for a superuser, those that
+// are kept for all superusers of the tenant, such as what a deploy from another tenant has
+// replaced. The newest are first; sort is createdAt or -createdAt.
 func (a fileRoutes) listDownloads(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
@@ -129,8 +182,8 @@ func (a fileRoutes) getDownload(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.download(d))
 }
 
-// getDownloadContent serves GET /api/downloads/{id}/content: 200 and the bytes, 206 for a range of them; 404; 416 for a
-// range outside of them.
+// getDownloadContent serves GET /api/downloads/{id}/content: 200 and the bytes, 206 for a range of
+// them; 404; 416 for a range outside of them.
 func (a fileRoutes) getDownloadContent(r *rest.Request) (rest.Reply, error) {
 	d, content, err := a.Downloads.Open(r.Context(), r.Param("id"))
 	if err != nil {

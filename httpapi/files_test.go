@@ -22,10 +22,14 @@ import (
 
 // filenames says what is kept of a filename; "" is 400.
 var filenames = map[string]string{
-	"a.txt": "a.txt", "a b.txt": "a b.txt", " a ": "a", "grün.csv": "grün.csv", "報告.pdf": "報告.pdf", "😀": "😀", `qu"ote.txt`: `qu"ote.txt`,
-	"semi;colon=1.txt": "semi;colon=1.txt", "100%25.txt": "100%25.txt", "../../etc/passwd": "passwd", `C:\dir\a.txt`: "a.txt", "/": "upload",
-	"..": "upload", ".": "upload", "a/..": "upload", ".hidden": ".hidden", "CON": "CON", "<script>.html": "<script>.html",
-	strings.Repeat("é", 255): strings.Repeat("é", 255), strings.Repeat("a", 256): "", "a\nb": "", "a\r\nX-Evil: 1": "", "a\x7fb": "",
+	"a.txt": "a.txt", "a b.txt": "a b.txt", " a ": "a",
+	"grün.csv": "grün.csv", "報告.pdf": "報告.pdf", "😀": "😀", `qu"ote.txt`: `qu"ote.txt`,
+	"semi;colon=1.txt": "semi;colon=1.txt", "100%25.txt": "100%25.txt",
+	"../../etc/passwd": "passwd", `C:\dir\a.txt`: "a.txt", "/": "upload",
+	"..": "upload", ".": "upload", "a/..": "upload",
+	".hidden": ".hidden", "CON": "CON", "<script>.html": "<script>.html",
+	strings.Repeat("é", 255): strings.Repeat("é", 255), strings.Repeat("a", 256): "",
+	"a\nb": "", "a\r\nX-Evil: 1": "", "a\x7fb": "",
 }
 
 func TestFilenames(t *testing.T) {
@@ -61,7 +65,10 @@ func form(t testing.TB, filename, content string) (body, contentType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	h := textproto.MIMEHeader{}
-	h.Set("Content-Disposition", mime.FormatMediaType("form-data", map[string]string{"name": "file", "filename": filename}))
+	h.Set(
+		"Content-Disposition",
+		mime.FormatMediaType("form-data", map[string]string{"name": "file", "filename": filename}),
+	)
 	h.Set("Content-Type", "text/plain")
 	part, err := w.CreatePart(h)
 	is.New(t).NoErr(err)
@@ -105,7 +112,10 @@ func TestRangesSize(t *testing.T) {
 		want := make([]byte, 3<<20)
 		_, _ = rand.NewChaCha8([32]byte{}).Read(want)
 		ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin"})
-		d, err := s.app.Downloads.Create(ctx, "big", "", func(w io.Writer) error { _, err := w.Write(want); return err })
+		d, err := s.app.Downloads.Create(ctx, "big", "", func(w io.Writer) error {
+			_, err := w.Write(want)
+			return err
+		})
 		is.NoErr(err)
 		server := httptest.NewServer(s.http)
 		defer server.Close()
@@ -115,7 +125,9 @@ func TestRangesSize(t *testing.T) {
 		is.True(bytes.Equal(body, want))
 		is.Equal(res.Header.Get("Accept-Ranges"), "bytes")
 		is.Equal(res.Header.Get("X-Content-Type-Options"), "nosniff")
-		for _, r := range [][2]int{{0, 0}, {0, 9}, {1048570, 1048590}, {2097151, 2097152}, {3145727, 3145727}, {100, 3000000}} {
+		for _, r := range [][2]int{
+			{0, 0}, {0, 9}, {1048570, 1048590}, {2097151, 2097152}, {3145727, 3145727}, {100, 3000000},
+		} {
 			res, body, err := s.fetch(t, server, "GET", target, fmt.Sprintf("Range: bytes=%d-%d", r[0], r[1]))
 			is.NoErr(err)
 			is.Equal(res.StatusCode, 206)
@@ -127,13 +139,19 @@ func TestRangesSize(t *testing.T) {
 			status int
 			header string // Content-Range
 		}{
-			"bytes=3145728-": {416, "bytes */3145728"}, "bytes=-0": {416, "bytes */3145728"}, "bytes=" + far + "-": {416, "bytes */3145728"},
+			"bytes=3145728-": {416, "bytes */3145728"},
+			"bytes=-0":       {416, "bytes */3145728"}, "bytes=" + far + "-": {416, "bytes */3145728"},
 			"bytes=" + far + "-" + far: {416, "bytes */3145728"}, "bytes=-0,3145728-": {416, "bytes */3145728"},
-			"bytes=3145720-" + far: {206, "bytes 3145720-3145727/3145728"}, "bytes=-" + far: {206, "bytes 0-3145727/3145728"},
-			"bytes=-99999999": {206, "bytes 0-3145727/3145728"}, "Bytes=0-0": {206, "bytes 0-0/3145728"}, "bytes= 0-0 ,": {206, "bytes 0-0/3145728"},
-			"bytes=-0,0-0": {206, "bytes 0-0/3145728"}, "bytes=007-8": {206, "bytes 7-8/3145728"}, "bytes=0-0,2-2": {206, ""},
-			"": {200, ""}, "bytes=x": {200, ""}, "bytes=5-1": {200, ""}, "bytes=0-1,5-2": {200, ""}, "lines=1-2": {200, ""}, "bytes=-": {200, ""},
-			"bytes": {200, ""}, "bytes=": {200, ""}, "bytes=,": {200, ""}, "bytes=+1-2": {200, ""}, "bytes=--1": {200, ""}, "bytes=1-2-3": {200, ""},
+			"bytes=3145720-" + far: {206, "bytes 3145720-3145727/3145728"},
+			"bytes=-" + far:        {206, "bytes 0-3145727/3145728"},
+			"bytes=-99999999":      {206, "bytes 0-3145727/3145728"},
+			"Bytes=0-0":            {206, "bytes 0-0/3145728"}, "bytes= 0-0 ,": {206, "bytes 0-0/3145728"},
+			"bytes=-0,0-0": {206, "bytes 0-0/3145728"},
+			"bytes=007-8":  {206, "bytes 7-8/3145728"}, "bytes=0-0,2-2": {206, ""},
+			"": {200, ""}, "bytes=x": {200, ""}, "bytes=5-1": {200, ""},
+			"bytes=0-1,5-2": {200, ""}, "lines=1-2": {200, ""}, "bytes=-": {200, ""},
+			"bytes": {200, ""}, "bytes=": {200, ""}, "bytes=,": {200, ""},
+			"bytes=+1-2": {200, ""}, "bytes=--1": {200, ""}, "bytes=1-2-3": {200, ""},
 			"bytes=0 - 1": {200, ""}, "bytes 0-1": {200, ""}, "bytes=" + strings.Repeat("0-0,", 9): {200, ""},
 		} {
 			a := s.do(t, "admin", "GET", target, "", "Range: "+value)

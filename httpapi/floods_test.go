@@ -12,7 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestWebhookPage: a page that a webhook answers is at the origin of the service, and can do nothing there.
+// TestWebhookPage: a page that a webhook answers is at the origin of the service, and can do
+// nothing there.
 func TestWebhookPage(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	h := hook(t, w, "dana", map[string]string{"webhooks/page.js": `export const GET = () => ({status: 200, body: '<script>alert(1)</script>', headers: {
@@ -40,15 +41,20 @@ func TestBodiesOfWebhooks(t *testing.T) {
 		"webhooks/slow.js":  "export async function POST() { await new Promise(r => setTimeout(r, 1500)) }",
 		"webhooks/quick.js": "export const POST = () => 1",
 	})
-	length := hook(t, w, "eve", map[string]string{"webhooks/length.js": "export const POST = ({request}) => request.rawBody.length"})
+	length := hook(t, w, "eve", map[string]string{
+		"webhooks/length.js": "export const POST = ({request}) => request.rawBody.length",
+	})
 	body, done := strings.Repeat("x", 90<<10), make(chan answer)
 	go func() { done <- slow.call(t, "POST", "slow", body, "Content-Type: text/plain") }()
-	until(t, "the first body holds the memory", func() bool { return slow.call(t, "POST", "quick", body).status == http.StatusServiceUnavailable })
+	until(t, "the first body holds the memory", func() bool {
+		return slow.call(t, "POST", "quick", body).status == http.StatusServiceUnavailable
+	})
 	is.Equal(length.call(t, "POST", "length", body, "Content-Type: text/plain").body, "92160")
 	is.Equal((<-done).status, http.StatusNoContent)
 }
 
-// TestAnswersOfHandlers: large answers count while they are sent, and what a handler reads after it has answered does not count for ever.
+// TestAnswersOfHandlers: large answers count while they are sent, and what a handler reads after it
+// has answered does not count for ever.
 func TestAnswersOfHandlers(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.fill(t, "dana")
@@ -58,7 +64,13 @@ func TestAnswersOfHandlers(t *testing.T) {
 		"webhooks/behind.js": "export async function GET({respond, fetch, log}) { respond('x'); await new Promise(r => setTimeout(r, 50)); log((await fetch('reports?limit=1000')).status) }",
 	})
 	w.rebuilt(t, func(c *httpapi.Config) {
-		c.Memory = httpapi.Memory{User: 200 << 10, Tenant: 200 << 10, All: 1 << 20, Wait: time.Millisecond, Page: 100 << 10}
+		c.Memory = httpapi.Memory{
+			User:   200 << 10,
+			Tenant: 200 << 10,
+			All:    1 << 20,
+			Wait:   time.Millisecond,
+			Page:   100 << 10,
+		}
 	})
 	for range 2 {
 		is.Equal(h.call(t, "GET", "behind", "").body, `"x"`)

@@ -15,7 +15,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// raw sends a request that httptest.NewRequest would refuse to build; sent is false when net/http would, too.
+// raw sends a request that httptest.NewRequest would refuse to build; sent is false when net/http
+// would, too.
 func (w *world) raw(t testing.TB, user, method, target, body string) (a answer, sent bool) {
 	u, err := url.ParseRequestURI(target)
 	if err != nil {
@@ -27,12 +28,14 @@ func (w *world) raw(t testing.TB, user, method, target, body string) (a answer, 
 	return w.send(r), true
 }
 
-// FuzzColorKey: any text is either refused with 400 or is a key, which a PUT makes, its own link finds and a DELETE
-// removes.
+// FuzzColorKey: any text is either refused with 400 or is a key, which a PUT makes, its own link
+// finds and a DELETE removes.
 func FuzzColorKey(f *testing.F) {
 	for _, key := range []string{
-		"red", "", " ", ".", "..", "a/b", "brand/primary 100%", "%2F", "%", "+", "?", "#", "a?b=c", ":", "owner:slug", ";", "permissions", "é", "e\u0301",
-		"😀", "\u2028", "\x00", "\n", "\x7f", "\u0085", "\xff", "\xed\xa0\x80", strings.Repeat("é", 255), strings.Repeat("a", 256), "\\", "'", `"`, "<b>", "$1", "?0",
+		"red", "", " ", ".", "..", "a/b", "brand/primary 100%", "%2F", "%",
+		"+", "?", "#", "a?b=c", ":", "owner:slug", ";", "permissions", "é", "e\u0301",
+		"😀", "\u2028", "\x00", "\n", "\x7f", "\u0085", "\xff", "\xed\xa0\x80",
+		strings.Repeat("é", 255), strings.Repeat("a", 256), "\\", "'", `"`, "<b>", "$1", "?0",
 	} {
 		f.Add(key)
 	}
@@ -40,7 +43,8 @@ func FuzzColorKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key string) {
 		target := hal.Href("colors", key)
 		put, _ := w.raw(t, "dana", "PUT", target, `{"color": "#a1b2c3"}`)
-		valid := key != "" && utf8.ValidString(key) && utf8.RuneCountInString(key) <= 255 && !strings.ContainsFunc(key, unicode.IsControl)
+		valid := key != "" && utf8.ValidString(key) && utf8.RuneCountInString(key) <= 255 &&
+			!strings.ContainsFunc(key, unicode.IsControl)
 		if !valid {
 			if put.status != 400 && (key != "" || put.status != 404) { // without a key it is no route
 				t.Fatalf("PUT %q: %d %s", key, put.status, put.body)
@@ -64,14 +68,22 @@ func FuzzColorKey(f *testing.F) {
 	})
 }
 
-// FuzzDecode: no body makes the decoder panic or answer 500, and none fills a field by another spelling of its name.
+// FuzzDecode: no body makes the decoder panic or answer 500, and none fills a field by another
+// spelling of its name.
 func FuzzDecode(f *testing.F) {
 	for _, body := range []string{
-		"", " ", "{}", "null", "[]", `{"color": "#a1b2c3"}`, `{"COLOR": "#a1b2c3"}`, `{"color": null}`, `{"color": "#fff", "color": 1}`, `{"colo\u0072": "#fff"}`,
-		`{"key": 1, "\u212aey": 2}`, `{"color": "\u0000"}`, `{"color": "\\u0000"}`, "{\"color\": \"\xff\"}", `{"displayName": "x", "DisplayName": 1}`, `{"data": {"a": [1e999]}}`,
-		`{"globalPermissions": {"AI": true}}`, `{"settings": {"ai": {"enabled": true}}}`, "[[[[", `{"a":`, `{"name": "\ud800"}`, `{"passwordExpiresAt": "9999-12-31T23:59:59.999999999Z"}`,
-		`{"passwordExpiresAt": "0000-01-01T00:00:00Z"}`, `{"passwordExpiresAt": "0000-01-01T00:00:00+23:59"}`, `{"expiresAt": "9999-12-31T23:59:59-23:59"}`,
-		`{"passwordExpiresAt": "9999-12-31T23:59:59-23:59"}`, `{"passwordExpiresAt": "0001-01-01T00:00:00Z"}`, `{"expiresAt": "2026-11-21T00:00:00+23:59"}`, `{"notes": "\ufeff"}`, `{"timezone": "../../etc/passwd"}`, `{"email": "a@b"}`,
+		"", " ", "{}", "null", "[]",
+		`{"color": "#a1b2c3"}`, `{"COLOR": "#a1b2c3"}`,
+		`{"color": null}`, `{"color": "#fff", "color": 1}`, `{"colo\u0072": "#fff"}`,
+		`{"key": 1, "\u212aey": 2}`, `{"color": "\u0000"}`, `{"color": "\\u0000"}`,
+		"{\"color\": \"\xff\"}", `{"displayName": "x", "DisplayName": 1}`, `{"data": {"a": [1e999]}}`,
+		`{"globalPermissions": {"AI": true}}`, `{"settings": {"ai": {"enabled": true}}}`, "[[[[",
+		`{"a":`, `{"name": "\ud800"}`, `{"passwordExpiresAt": "9999-12-31T23:59:59.999999999Z"}`,
+		`{"passwordExpiresAt": "0000-01-01T00:00:00Z"}`,
+		`{"passwordExpiresAt": "0000-01-01T00:00:00+23:59"}`, `{"expiresAt": "9999-12-31T23:59:59-23:59"}`,
+		`{"passwordExpiresAt": "9999-12-31T23:59:59-23:59"}`,
+		`{"passwordExpiresAt": "0001-01-01T00:00:00Z"}`, `{"expiresAt": "2026-11-21T00:00:00+23:59"}`,
+		`{"notes": "\ufeff"}`, `{"timezone": "../../etc/passwd"}`, `{"email": "a@b"}`,
 	} {
 		f.Add(body)
 	}
@@ -85,7 +97,8 @@ func FuzzDecode(f *testing.F) {
 
 func decodeSafely(t *testing.T, w *world, body string) {
 	for _, route := range [][2]string{
-		{"PUT", "/api/colors/x"}, {"PUT", "/api/users/mia"}, {"PUT", "/api/teams/design"}, {"PUT", "/api/tenant"}, {"POST", "/api/tokens"},
+		{"PUT", "/api/colors/x"}, {"PUT", "/api/users/mia"},
+		{"PUT", "/api/teams/design"}, {"PUT", "/api/tenant"}, {"POST", "/api/tokens"},
 		{"POST", "/api/colors-import"}, {"PUT", "/api/teams/design/members/mia"},
 	} {
 		a, _ := w.raw(t, "admin", route[0], route[1], body)
@@ -109,13 +122,17 @@ func FuzzPaging(f *testing.F) {
 	w.paint(f, 30)
 	next := read[page](f, w.must(f, "admin", "GET", "/api/colors?limit=10&sort=-createdAt", "")).next()
 	for _, query := range []string{
-		"", next[strings.Index(next, "?")+1:], "start=1&limit=2&sort=-updatedAt&q=c", "start=-1", "limit=1001", "limit=0", "start=99999999999999999999",
-		"sort=-", "sort=key;drop", "q=%25_%5C", "q=%00", "q=%FF", "cursor=", "cursor=e30", "cursor=bnVsbA", "a=%zz", "a;b", "start=1&start=x", "q=%F0%9F%98%80",
+		"", next[strings.Index(next, "?")+1:], "start=1&limit=2&sort=-updatedAt&q=c",
+		"start=-1", "limit=1001", "limit=0", "start=99999999999999999999",
+		"sort=-", "sort=key;drop", "q=%25_%5C", "q=%00", "q=%FF", "cursor=",
+		"cursor=e30", "cursor=bnVsbA", "a=%zz", "a;b", "start=1&start=x", "q=%F0%9F%98%80",
 	} {
 		f.Add(query)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		for _, path := range []string{"/api/colors", "/api/users", "/api/teams", "/api/tokens", "/api/colors-list", "/api/input-editors"} {
+		for _, path := range []string{
+			"/api/colors", "/api/users", "/api/teams", "/api/tokens", "/api/colors-list", "/api/input-editors",
+		} {
 			a, sent := w.raw(t, "admin", "GET", path+"?"+query, "")
 			switch {
 			case !sent || a.status == 200 && strings.HasPrefix(a.body, "["):
@@ -124,7 +141,8 @@ func FuzzPaging(f *testing.F) {
 			case a.status != 200:
 				t.Fatalf("%s?%s: %d %s", path, query, a.status, a.body)
 			default:
-				if p := read[page](t, a); p.Count > 1000 || p.Start+p.Count > p.Total && p.Count > 0 || p.next() != "" && p.Start+p.Count >= p.Total {
+				if p := read[page](t, a); p.Count > 1000 || p.Start+p.Count > p.Total && p.Count > 0 ||
+					p.next() != "" && p.Start+p.Count >= p.Total {
 					t.Fatalf("%s?%s: %s", path, query, a.body)
 				}
 			}
@@ -132,9 +150,13 @@ func FuzzPaging(f *testing.F) {
 	})
 }
 
-// FuzzCursor: a cursor is the client's to change, and nothing it says makes a 500, on either database.
+// FuzzCursor: a cursor is the client's to change, and nothing it says makes a 500, on either
+// database.
 func FuzzCursor(f *testing.F) {
-	for _, v := range []string{"", "x", "2026-11-20T20:31:00.000000Z", "0000-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z", "2026-13-01T00:00:00.000000Z", "\x00", "\xff", "'", "infinity"} {
+	for _, v := range []string{
+		"", "x", "2026-11-20T20:31:00.000000Z", "0000-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000Z",
+		"9999-12-31T23:59:59.999999Z", "2026-13-01T00:00:00.000000Z", "\x00", "\xff", "'", "infinity",
+	} {
 		f.Add("-createdAt", v, "k")
 		f.Add("updatedAt", v, v)
 		f.Add("", v, v)

@@ -30,7 +30,10 @@ func closedToApps(route *rest.Route) error {
 	if route.Grants == nothing {
 		return nil
 	}
-	return errs.New(errs.Forbidden, "No app may call %s %s%s.", route.Method, rest.TemplateOf(route.Pattern), which(route.Grants))
+	return errs.New(
+		errs.Forbidden, "No app may call %s %s%s.", route.Method, rest.TemplateOf(route.Pattern),
+		which(route.Grants),
+	)
 }
 
 // which returns the end of a sentence about a route that is closed to apps.
@@ -83,6 +86,7 @@ func meets(rule []string, pattern string) bool {
 		rule = rule[:min(len(rule), len(route))]
 	}
 	return slices.EqualFunc(rule, route, func(s, of string) bool {
-		return s == "*" || rest.IsParam(s) || rest.IsParam(of) || rest.IsCatchAll(of) || strings.EqualFold(strings.TrimRight(s, ". "), of)
+		return s == "*" || rest.IsParam(s) || rest.IsParam(of) || rest.IsCatchAll(of) ||
+			strings.EqualFold(strings.TrimRight(s, ". "), of)
 	})
 }

@@ -24,12 +24,18 @@ var (
 // writesOfApps are the writes that apps may make: a new one is added here by who has thought about
 // what it gives away.
 var writesOfApps = []string{
-	"chatWithAssistant", "createAssistantComment", "createCode", "createDataset", "createDatasetComment", "createDatasource",
-	"createDatasourceComment", "createFile", "createJobComment", "createLetterhead", "createLibrary", "createLibraryComment",
-	"createQuery", "createQueryComment", "createReply", "createReport", "createReportComment", "createTag", "createTemplate",
-	"createTemplateComment", "createUpload", "createVisual", "deleteCode", "deleteColor", "deleteComment", "deleteDataset",
-	"deleteDatasource", "deleteFile", "deleteLetterhead", "deleteLibrary", "deleteLibraryFile", "deleteQuery", "deleteReport",
-	"deleteTag", "deleteTemplate", "deleteUpload", "deleteVisual", "exportColors", "importColors", "makeAssistantImage", "putCode",
+	"chatWithAssistant", "createAssistantComment", "createCode",
+	"createDataset", "createDatasetComment", "createDatasource",
+	"createDatasourceComment", "createFile", "createJobComment",
+	"createLetterhead", "createLibrary", "createLibraryComment",
+	"createQuery", "createQueryComment", "createReply",
+	"createReport", "createReportComment", "createTag", "createTemplate",
+	"createTemplateComment", "createUpload", "createVisual",
+	"deleteCode", "deleteColor", "deleteComment", "deleteDataset",
+	"deleteDatasource", "deleteFile", "deleteLetterhead",
+	"deleteLibrary", "deleteLibraryFile", "deleteQuery", "deleteReport",
+	"deleteTag", "deleteTemplate", "deleteUpload", "deleteVisual",
+	"exportColors", "importColors", "makeAssistantImage", "putCode",
 	"putColor", "putComment", "putDataset", "putDatasource", "putFile", "putLetterhead", "putLibrary", "putLibraryFile",
 	"putNotification", "putNotifications", "putQuery", "putReport", "putTag", "putTemplate", "putVisual",
 }
@@ -46,7 +52,8 @@ func TestEveryRouteGrants(t *testing.T) {
 		if !below || path == "" || r.Grants != "nothing" {
 			continue
 		}
-		if everClosed.MatchString(path) || everClosedSegments.MatchString("/"+path) || r.Method != "GET" && everRead.MatchString(path) {
+		if everClosed.MatchString(path) || everClosedSegments.MatchString("/"+path) || r.Method != "GET" &&
+			everRead.MatchString(path) {
 			t.Errorf("%s %s has been closed to apps", r.Method, r.Pattern)
 		}
 		if r.Method != "GET" {
@@ -61,26 +68,37 @@ func TestEveryRouteGrants(t *testing.T) {
 func TestClosedRulesOfRoutes(t *testing.T) {
 	m := httpapi.Manifests()
 	for _, rule := range []string{
-		"GET tokens", "POST tokens", "GET tokens/*", "GET session", "POST login/*", "GET login/:domain/sso", "POST logout", "PUT users/*/password",
-		"PUT users/*/superuser", "PUT users/*", "POST users", "DELETE users/jo", "PUT teams/*/members/*", "DELETE teams/*", "POST principals/*/_reassign",
-		"GET tenant", "PUT tenant", "GET domains", "GET domains/**", "PUT domains/*", "POST domain-drivers/*/_scan", "GET domains-list", "GET apps",
-		"GET apps-list", "GET apps/**", "PUT apps/*/shares/*", "POST apps/*/_deploy", "GET bundles/*", "POST bundles/*/_deploy", "GET bundle-list",
-		"POST _restore", "POST _restore-from-file", "POST _import-bundle", "POST _bundle", "GET scim/v2/Users", "GET assistants/*/secrets",
-		"GET assistants/*/tokens", "PUT assistants/*/shares/*", "GET Tokens", "GET TENANT", "GET tokens.", "PUT assistants/*/owner",
-		"PUT assistants/a/owner", "POST assistants/*/_chat/_confirm", "PUT assistants/*/skills/*", "PUT assistants/*/files/a/b", "PUT assistants/*",
-		"POST assistants", "PUT assistants/*/files/**/x", "PUT toolkits/*", "POST integrations", "DELETE jobs/*", "POST ai-instructions",
+		"GET tokens", "POST tokens", "GET tokens/*", "GET session",
+		"POST login/*", "GET login/:domain/sso", "POST logout", "PUT users/*/password",
+		"PUT users/*/superuser", "PUT users/*", "POST users",
+		"DELETE users/jo", "PUT teams/*/members/*", "DELETE teams/*", "POST principals/*/_reassign",
+		"GET tenant", "PUT tenant", "GET domains", "GET domains/**",
+		"PUT domains/*", "POST domain-drivers/*/_scan", "GET domains-list", "GET apps",
+		"GET apps-list", "GET apps/**", "PUT apps/*/shares/*",
+		"POST apps/*/_deploy", "GET bundles/*", "POST bundles/*/_deploy", "GET bundle-list",
+		"POST _restore", "POST _restore-from-file", "POST _import-bundle",
+		"POST _bundle", "GET scim/v2/Users", "GET assistants/*/secrets",
+		"GET assistants/*/tokens", "PUT assistants/*/shares/*", "GET Tokens",
+		"GET TENANT", "GET tokens.", "PUT assistants/*/owner",
+		"PUT assistants/a/owner", "POST assistants/*/_chat/_confirm",
+		"PUT assistants/*/skills/*", "PUT assistants/*/files/a/b", "PUT assistants/*",
+		"POST assistants", "PUT assistants/*/files/**/x", "PUT toolkits/*",
+		"POST integrations", "DELETE jobs/*", "POST ai-instructions",
 		"PUT users/*/avatar", "PUT users/*/viewed-feed", "GET apps/*/contents/a/b/**",
 	} {
 		is := is.New(t)
 		_, err := m.Read("app.yaml", []byte("access:\n  - "+rule))
-		if err == nil || !strings.Contains(err.Error(), "no app may call") && !strings.Contains(err.Error(), "** can only be") {
+		if err == nil || !strings.Contains(err.Error(), "no app may call") &&
+			!strings.Contains(err.Error(), "** can only be") {
 			t.Errorf("%s: %v", rule, err)
 		}
 		is.True(err != nil)
 	}
 	for _, rule := range []string{
-		"GET users/**", "PUT users/**", "PUT assistants/**", "POST assistants/*/_chat", "GET assistants/*/*", "GET libraries/*/contents/a/b/**",
-		"PUT libraries/*/contents/**", "GET nothing/like/*", "GET toolkits/**", "GET Datasets/*", "POST queries/:id/_run", "PUT colors/password",
+		"GET users/**", "PUT users/**", "PUT assistants/**",
+		"POST assistants/*/_chat", "GET assistants/*/*", "GET libraries/*/contents/a/b/**",
+		"PUT libraries/*/contents/**", "GET nothing/like/*", "GET toolkits/**",
+		"GET Datasets/*", "POST queries/:id/_run", "PUT colors/password",
 	} {
 		_, err := m.Read("app.yaml", []byte("access:\n  - "+rule))
 		is.New(t).NoErr(err)
@@ -106,7 +124,10 @@ func TestNoAppCallsClosedRoutes(t *testing.T) {
 				manifest += "  - GET,POST,PUT,PATCH,DELETE " + area + "/**\n"
 			}
 		}
-		app := shop(t, s.world, map[string]string{"informer.yaml": manifest, "server/call.js": `export const POST = ({ request: { body: { path, method } }, fetch }) => fetch(path, { method }).then(answer => ({ answer }))`})
+		app := shop(t, s.world, map[string]string{
+			"informer.yaml":  manifest,
+			"server/call.js": `export const POST = ({ request: { body: { path, method } }, fetch }) => fetch(path, { method }).then(answer => ({ answer }))`,
+		})
 		s.must(t, "admin", "PUT", "/api/apps/"+app+"/owner", `{"ownerId": "admin"}`)
 		base := opened(t, s.world, "admin", app)
 		handled := func(method, path string) (answer, string) {
@@ -131,7 +152,8 @@ func TestNoAppCallsClosedRoutes(t *testing.T) {
 			}
 			closed++
 			a, message := handled(r.Method, target)
-			if a.status != 403 || !strings.HasPrefix(message, "No app may call "+r.Method+" /api/") || !strings.HasSuffix(message, ", which grants "+string(r.Grants)+".") {
+			if a.status != 403 || !strings.HasPrefix(message, "No app may call "+r.Method+" /api/") ||
+				!strings.HasSuffix(message, ", which grants "+string(r.Grants)+".") {
 				t.Errorf("%s: %d %s", r.Name, a.status, message)
 			}
 			if r.Method == "GET" {
@@ -169,5 +191,8 @@ func TestUselessRules(t *testing.T) {
 	app := shop(t, w, map[string]string{"server/x.js": "export const GET = () => 1"})
 	put(t, w, app, map[string]string{"informer.yaml": "access: ['PUT assistants/**', 'GET users/**']"})
 	a := w.must(t, "dana", "POST", "/api/apps/"+app+"/_deploy", "")
-	is.True(strings.Contains(a.body, `"warnings":["The rule PUT assistants/** in access allows nothing: no app may make these calls, which grant `))
+	is.True(strings.Contains(
+		a.body,
+		`"warnings":["The rule PUT assistants/** in access allows nothing: no app may make these calls, which grant `,
+	))
 }

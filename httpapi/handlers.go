@@ -54,11 +54,19 @@ func handlersApp(app apps.App) handlers.App {
 // drainTime is how long a handler that goes on after its answer has when the server stops.
 const drainTime = 3 * time.Second
 
-// runHandler runs a handler and returns its answer, as soon as there is one: the handler can go on behind it. Errors: errs.Unavailable if too
-// many scripts run; what the handler does wrong is none.
+// runHandler runs a handler and returns its answer, as soon as there is one: the handler can go on
+// behind it. Errors: errs.Unavailable if too many scripts run; what the handler does wrong is none.
 func (a *api) runHandler(ctx context.Context, c handlerCall) (handlers.Response, error) {
-	return a.detached(ctx, false, func(running context.Context, respond func(handlers.Response)) (handlers.Response, error) {
-		in := handlers.Invocation{App: handlersApp(c.app.App), Route: c.route, Request: c.request, Env: c.app.Env, Respond: respond}
+	return a.detached(ctx, false, func(
+		running context.Context, respond func(handlers.Response),
+	) (handlers.Response, error) {
+		in := handlers.Invocation{
+			App:     handlersApp(c.app.App),
+			Route:   c.route,
+			Request: c.request,
+			Env:     c.app.Env,
+			Respond: respond,
+		}
 		defer a.bind(c, &in)()
 		out, err := a.Webhooks.Unchecked().Serve(actor.With(running, c.who), in)
 		if err == nil && out.Result.Outcome == jsvm.Canceled && ctx.Err() != nil {
@@ -82,7 +90,8 @@ func (a *api) bind(c handlerCall, in *handlers.Invocation) (end func()) {
 	}
 	w := &workspace{of: a.Workspaces, tenant: c.app.Tenant, app: c.app.ID, readOnly: c.readOnly}
 	in.Functions = map[string]jsvm.Function{
-		"query": w.query, "fetch": a.fetchOf(c), "dataset": a.Datasets.Function(datasets), "markdown": a.toHTML, "extractText": a.toText,
+		"query": w.query, "fetch": a.fetchOf(c),
+		"dataset": a.Datasets.Function(datasets), "markdown": a.toHTML, "extractText": a.toText,
 	}
 	made := effects{}
 	draft := c.app.EditingID != nil
@@ -117,8 +126,8 @@ type effects struct {
 	times map[string]int
 }
 
-// key returns the key of a call of a function. When the tool is called again with its key, the same call has the same one, also if its calls are made in
-// another order.
+// key returns the key of a call of a function. When the tool is called again with its key, the same
+// call has the same one, also if its calls are made in another order.
 func (e *effects) key(tool, function string, args json.RawMessage) string {
 	sum := sha256.Sum256([]byte(function + string(args)))
 	of := hex.EncodeToString(sum[:])
@@ -131,7 +140,8 @@ func (e *effects) key(tool, function string, args json.RawMessage) string {
 	return fmt.Sprintf("%s/%s/%d", tool, of, e.times[of])
 }
 
-// handled replies with the answer of a handler. A large one is sent from memory as far as that is free, else from a temporary file.
+// handled replies with the answer of a handler. A large one is sent from memory as far as that is
+// free, else from a temporary file.
 func handled(r handlers.Response) rest.Reply {
 	return rest.Reply{Status: r.Status, Header: r.Headers, Serve: func(w *rest.Response, _ *http.Request) error {
 		body := r.Body
@@ -150,7 +160,8 @@ func handled(r handlers.Response) rest.Reply {
 	}}
 }
 
-// workspace is the SQL database of an app in one call of a handler: one connection, made for the first query.
+// workspace is the SQL database of an app in one call of a handler: one connection, made for the
+// first query.
 type workspace struct {
 	of          *workspaces.Service
 	tenant, app string
@@ -243,14 +254,20 @@ func (a *api) toText(ctx context.Context, args json.RawMessage) (json.RawMessage
 		}
 		var by rest.Filler
 		if err := by.Fill(list[i], &d, ""); err != nil || !bytes.HasPrefix(list[i], []byte("{")) {
-			return nil, errs.New(errs.Invalid, "extractText: %s must have content, encoding, contentType and filename, which are strings", what)
+			return nil, errs.New(
+				errs.Invalid,
+				"extractText: %s must have content, encoding, contentType and filename, which are strings",
+				what,
+			)
 		}
 		if err := by.RefuseOptions("extractText"); err != nil {
 			return nil, err
 		}
 	}
 	if d.Content == nil {
-		return nil, errs.New(errs.Invalid, "extractText: the first argument must be a string, bytes, or an object with content")
+		return nil, errs.New(
+			errs.Invalid, "extractText: the first argument must be a string, bytes, or an object with content",
+		)
 	}
 	var encoding, contentType, filename string
 	d.Encoding.Apply(&encoding)
@@ -301,8 +318,8 @@ type fetched struct {
 	Headers  map[string]string `json:"headers"`
 }
 
-// fetchOf returns the function fetch(path, {method, body, headers}) of a handler: a call of this service, in process, with the rights of
-// the caller, that the manifest allows.
+// fetchOf returns the function fetch(path, {method, body, headers}) of a handler: a call of this
+// service, in process, with the rights of the caller, that the manifest allows.
 func (a *api) fetchOf(c handlerCall) jsvm.Function {
 	return func(ctx context.Context, args json.RawMessage) (_ json.RawMessage, err error) {
 		c := c // each call has its own
@@ -365,14 +382,26 @@ func (a *api) fetchRequest(ctx context.Context, c handlerCall, args json.RawMess
 		return nil, err
 	}
 	if c.byCookie && !rest.IsRead(method) {
-		return nil, errs.New(errs.Forbidden, "fetch: a GET that a browser makes with its cookie can only read: export POST for %s %s, and let the page call that.", method, path)
+		return nil, errs.New(
+			errs.Forbidden,
+			"fetch: a GET that a browser makes with its cookie can only read: export POST for %s %s, and let the page call that.",
+			method, path,
+		)
 	}
 	plain, err := url.PathUnescape(path)
 	if err != nil {
 		return refuse("the path is not properly escaped")
 	}
 	at := &url.URL{Path: a.mount + "/api/" + plain, RawPath: a.mount + "/api/" + path, RawQuery: query}
-	r := (&http.Request{Method: method, URL: at, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody}).
+	r := (&http.Request{
+		Method:     method,
+		URL:        at,
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     http.Header{},
+		Body:       http.NoBody,
+	}).
 		WithContext(context.WithValue(ctx, viewerKey{}, c.who))
 	if c.tool.IdempotencyKey != "" {
 		r.Header.Set("Idempotency-Key", c.tool.IdempotencyKey)
@@ -403,16 +432,22 @@ func allowedCall(m manifest.Manifest, method, path string) error {
 	if m.Allows(method, path) {
 		return nil
 	}
-	return errs.New(errs.Forbidden, "The manifest of the app does not allow %s %s: add it to access in %s.", method, path, manifest.Files()[0])
+	return errs.New(
+		errs.Forbidden, "The manifest of the app does not allow %s %s: add it to access in %s.", method, path,
+		manifest.Files()[0],
+	)
 }
 
-// callInside serves a request in process and returns its answer. Errors: errs.TooLarge for a long one; errs.Unavailable for one that ends
-// in the middle.
+// callInside serves a request in process and returns its answer. Errors: errs.TooLarge for a long
+// one; errs.Unavailable for one that ends in the middle.
 func (a *api) callInside(r *http.Request) (answer fetched, err error) {
 	rec := &recorder{header: http.Header{}}
 	defer func() {
 		if p := recover(); p != nil { // what ServeHTTP lets net/http do: cut the connection
-			err = errs.Wrap(errs.Unavailable, fmt.Errorf("panic: %v", p), "fetch: the call failed in the middle of its answer.")
+			err = errs.Wrap(
+				errs.Unavailable, fmt.Errorf("panic: %v", p),
+				"fetch: the call failed in the middle of its answer.",
+			)
 		}
 	}()
 	out := a.newResponse(rec)
@@ -429,7 +464,9 @@ func (a *api) callInside(r *http.Request) (answer fetched, err error) {
 		return fetched{}, errs.New(errs.TooLarge, "fetch: the answer has more than %d MiB.", maxFetched>>20)
 	}
 	answer = fetched{Status: rec.status, Headers: map[string]string{}}
-	for _, name := range []string{"Content-Type", "Etag", "Location", "Last-Modified", "Content-Disposition", "Retry-After", "Allow"} {
+	for _, name := range []string{
+		"Content-Type", "Etag", "Location", "Last-Modified", "Content-Disposition", "Retry-After", "Allow",
+	} {
 		if value := rec.header.Get(name); value != "" {
 			answer.Headers[strings.ToLower(name)] = value
 		}
@@ -470,7 +507,8 @@ func (r *recorder) WriteHeader(status int) {
 	}
 }
 
-// Write implements io.Writer. It fails beyond maxFetched, so that the answer is not made to its end.
+// Write implements io.Writer. It fails beyond maxFetched, so that the answer is not made to its
+// end.
 func (r *recorder) Write(b []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	if len(r.body)+len(b) > maxFetched {

@@ -14,8 +14,26 @@ type healthRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a healthRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/healthz", Name: "health", Grants: nothing, Public: true, AnyType: true, Summary: "The process runs", Handle: a.health},
-		{Method: get, Pattern: "/readyz", Name: "ready", Grants: nothing, Public: true, AnyType: true, Summary: "The database answers and is migrated", Handle: a.ready},
+		{
+			Method:  get,
+			Pattern: "/healthz",
+			Name:    "health",
+			Grants:  nothing,
+			Public:  true,
+			AnyType: true,
+			Summary: "The process runs",
+			Handle:  a.health,
+		},
+		{
+			Method:  get,
+			Pattern: "/readyz",
+			Name:    "ready",
+			Grants:  nothing,
+			Public:  true,
+			AnyType: true,
+			Summary: "The database answers and is migrated",
+			Handle:  a.ready,
+		},
 	}
 }
 
@@ -37,7 +55,12 @@ func (a healthRoutes) notReady(r *rest.Request, err error) rest.Reply {
 	if status == http.StatusInsufficientStorage { // 507 is an answer to a write
 		status = http.StatusServiceUnavailable
 	}
-	return rest.Reply{Status: status, Body: notReady{rest.Problem{StatusCode: status, Error: http.StatusText(status), Message: message}, false, message}}
+	return rest.Reply{
+		Status: status,
+		Body: notReady{
+			rest.Problem{StatusCode: status, Error: http.StatusText(status), Message: message}, false, message,
+		},
+	}
 }
 
 // ready serves GET /readyz: 200 when the database answers, is migrated and takes writes, else 503

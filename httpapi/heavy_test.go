@@ -66,7 +66,8 @@ func crowded(t *testing.T, timeout time.Duration) *world {
 	return w
 }
 
-// TestLightRequestsPassHeavyOnes: while all places are taken, light requests are served, and heavy ones told when to try again.
+// TestLightRequestsPassHeavyOnes: while all places are taken, light requests are served, and heavy
+// ones told when to try again.
 func TestLightRequestsPassHeavyOnes(t *testing.T) {
 	is, w := is.New(t), crowded(t, time.Millisecond)
 	leave, err := httpapi.TakeHeavyPlaces(t.Context(), w.http, "evil")
@@ -74,7 +75,10 @@ func TestLightRequestsPassHeavyOnes(t *testing.T) {
 	w.must(t, "dana", "GET", "/api/colors/red", "")
 	w.must(t, "dana", "GET", "/api/colors?limit=20", "")
 	w.must(t, "admin", "PUT", "/api/colors/blue", `{"color": "#0000ff"}`)
-	for _, target := range []string{"GET /api/colors?q=r", "GET /api/colors?limit=1000", "POST /api/_restore", "POST /api/uploads?filename=x"} {
+	for _, target := range []string{
+		"GET /api/colors?q=r", "GET /api/colors?limit=1000", "POST /api/_restore",
+		"POST /api/uploads?filename=x",
+	} {
 		method, path, _ := strings.Cut(target, " ")
 		a := w.do(t, "admin", method, path, "", "Content-Type: application/gzip")
 		is.Equal(a.status, http.StatusServiceUnavailable)
@@ -87,7 +91,8 @@ func TestLightRequestsPassHeavyOnes(t *testing.T) {
 	is.Equal(httpapi.HeavyTenants(w.http), 0)
 }
 
-// TestHeavyRequestsAreFairToTenants: a tenant with one heavy request waits for one of a tenant with many, not for all.
+// TestHeavyRequestsAreFairToTenants: a tenant with one heavy request waits for one of a tenant with
+// many, not for all.
 func TestHeavyRequestsAreFairToTenants(t *testing.T) {
 	is, w := is.New(t), crowded(t, time.Minute)
 	leave, err := httpapi.TakeHeavyPlaces(t.Context(), w.http, "first")
@@ -136,7 +141,8 @@ func (p slowPaper) Entries(ctx context.Context) iter.Seq2[domains.Entry, error] 
 	return p.paper.Entries(ctx)
 }
 
-// TestScansTakeTheirPlaceLate: a scan has no place while it waits for its directory, and waits for one before it writes.
+// TestScansTakeTheirPlaceLate: a scan has no place while it waits for its directory, and waits for
+// one before it writes.
 func TestScansTakeTheirPlaceLate(t *testing.T) {
 	is := is.New(t)
 	slow := slowPaper{asked: make(chan struct{}), goOn: make(chan struct{})}
@@ -175,7 +181,8 @@ func (s stalled) Write(p []byte) (int, error) {
 	return s.ResponseRecorder.Write(p)
 }
 
-// TestSlowFormsHoldNoPlace: who sends a form slowly, before its file or in it, keeps nobody of any tenant waiting.
+// TestSlowFormsHoldNoPlace: who sends a form slowly, before its file or in it, keeps nobody of any
+// tenant waiting.
 func TestSlowFormsHoldNoPlace(t *testing.T) {
 	for _, target := range []string{"/api/_restore-from-file", "/api/_import-bundle", "/api/uploads"} {
 		t.Run(target, func(t *testing.T) {
@@ -202,7 +209,8 @@ func TestSlowFormsHoldNoPlace(t *testing.T) {
 	}
 }
 
-// TestFormTakesItsPlace: an archive in a form has a place from the end of the form on, also when the body has not ended.
+// TestFormTakesItsPlace: an archive in a form has a place from the end of the form on, also when
+// the body has not ended.
 func TestFormTakesItsPlace(t *testing.T) {
 	is, w := is.New(t), crowded(t, time.Minute)
 	whole, kind := formOf(t, "file=no archive")
@@ -227,7 +235,8 @@ func TestFormTakesItsPlace(t *testing.T) {
 	is.NoErr(sent.Close())
 }
 
-// TestTurnedAwayAfterTheBody: who sends all of a large body before the answer is read gets the whole 503.
+// TestTurnedAwayAfterTheBody: who sends all of a large body before the answer is read gets the
+// whole 503.
 func TestTurnedAwayAfterTheBody(t *testing.T) {
 	is, w := is.New(t), crowded(t, time.Millisecond)
 	leave, err := httpapi.TakeHeavyPlaces(t.Context(), w.http, "evil")
@@ -241,7 +250,9 @@ func TestTurnedAwayAfterTheBody(t *testing.T) {
 	is.NoErr(conn.(*net.TCPConn).SetWriteBuffer(64 << 10))
 	answers := bufio.NewReader(conn)
 	for range 2 { // and the connection stays
-		r := w.request(t, "admin", "POST", "/api/_restore", strings.Repeat("x", 8<<20), "Content-Type: application/gzip")
+		r := w.request(
+			t, "admin", "POST", "/api/_restore", strings.Repeat("x", 8<<20), "Content-Type: application/gzip",
+		)
 		is.NoErr(r.Write(conn)) // all of it was taken
 		res, err := http.ReadResponse(answers, r)
 		is.NoErr(err)
@@ -285,7 +296,8 @@ func TestSlowClientsHoldNoPlace(t *testing.T) {
 	is.Equal(httpapi.HeavyTenants(w.http), 0)
 }
 
-// TestUploadBehindAWriter: an upload that waits for SQLite's one writer keeps nobody from searching.
+// TestUploadBehindAWriter: an upload that waits for SQLite's one writer keeps nobody from
+// searching.
 func TestUploadBehindAWriter(t *testing.T) {
 	is, w := is.New(t), crowded(t, time.Minute)
 	for _, user := range []string{"dana", "mia", "eve"} {
@@ -301,7 +313,9 @@ func TestUploadBehindAWriter(t *testing.T) {
 	}()
 	<-writing
 	uploaded := make(chan answer)
-	upload := w.request(t, "dana", "POST", "/api/uploads?filename=x", strings.Repeat("x", 1<<20+1), "Content-Type: text/plain")
+	upload := w.request(
+		t, "dana", "POST", "/api/uploads?filename=x", strings.Repeat("x", 1<<20+1), "Content-Type: text/plain",
+	)
 	reading := make(chan struct{})
 	upload.Body = &begun{ReadCloser: upload.Body, reading: reading}
 	go func() { uploaded <- w.send(upload) }()
@@ -315,7 +329,8 @@ func TestUploadBehindAWriter(t *testing.T) {
 	is.Equal(httpapi.HeavyTenants(w.http), 0)
 }
 
-// TestFileTakesWriteSlot: a file of a library needs a slot to write after it has been received, not before.
+// TestFileTakesWriteSlot: a file of a library needs a slot to write after it has been received, not
+// before.
 func TestFileTakesWriteSlot(t *testing.T) {
 	is, w := is.New(t), crowded(t, time.Minute)
 	w.must(t, "dana", "POST", "/api/libraries", `{"name": "L", "slug": "l"}`)
@@ -363,7 +378,8 @@ func (b *begun) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestEpilogue: an import waits for its place at the end of the form, also when the body goes on behind it.
+// TestEpilogue: an import waits for its place at the end of the form, also when the body goes on
+// behind it.
 func TestEpilogue(t *testing.T) {
 	is, w := is.New(t), crowded(t, time.Minute)
 	form, kind := formOf(t, "file=\x1f\x8bno archive")

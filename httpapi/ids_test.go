@@ -56,7 +56,10 @@ func TestIDsHaveOneSpelling(t *testing.T) {
 		}
 		is.New(t).True(checked > 50)
 		for _, bad := range misspelled(teamID) {
-			for _, target := range []string{"/api/principals/%", "/api/reports/%%3Aa", "/api/bundles/%", "/api/ai-instructions/%", "/api/users/%"} {
+			for _, target := range []string{
+				"/api/principals/%", "/api/reports/%%3Aa", "/api/bundles/%", "/api/ai-instructions/%",
+				"/api/users/%",
+			} {
 				a := s.do(t, "admin", "GET", strings.Replace(target, "%", inPath(bad), 1), "")
 				is.New(t).Equal(a.status, 404)
 			}
@@ -90,14 +93,18 @@ func TestIDsIgnoreCase(t *testing.T) {
 	}
 }
 
-// TestSlugsThatContainIDs: such a slug is a slug like any other, and what is called by it is nothing else.
+// TestSlugsThatContainIDs: such a slug is a slug like any other, and what is called by it is
+// nothing else.
 func TestSlugsThatContainIDs(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), stocked(t, open)
 		for path, body := range map[string]string{
-			"/api/bundles": `{"name": "B", "slug": "SLUG"}`, "/api/ai-instructions": `{"slug": "SLUG", "content": "c"}`, "/api/teams": `{"name": "T", "slug": "SLUG"}`,
+			"/api/bundles":         `{"name": "B", "slug": "SLUG"}`,
+			"/api/ai-instructions": `{"slug": "SLUG", "content": "c"}`, "/api/teams": `{"name": "T", "slug": "SLUG"}`,
 		} {
-			victim := read[struct{ ID string }](t, s.must(t, "admin", "POST", path, strings.ReplaceAll(body, "SLUG", "victim"))).ID
+			victim := read[struct{ ID string }](
+				t, s.must(t, "admin", "POST", path, strings.ReplaceAll(body, "SLUG", "victim")),
+			).ID
 			for _, slug := range []string{"a" + victim + "b", strings.ReplaceAll(victim, "-", ""), victim + "-x"} {
 				made := s.must(t, "admin", "POST", path, strings.ReplaceAll(body, "SLUG", slug))
 				own := read[struct{ ID string }](t, made).ID

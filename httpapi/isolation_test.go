@@ -41,14 +41,16 @@ type column struct{ name, kind string }
 
 func named(name string) func(column) bool { return func(c column) bool { return c.name == name } }
 
-// dump is all rows of a tenant as text, except for its sessions and networks of logins, which come and go with these.
+// dump is all rows of a tenant as text, except for its sessions and networks of logins, which come
+// and go with these.
 func (w *world) dump(t testing.TB, tenant string) string {
 	t.Helper()
 	is := is.New(t)
 	if w.dumping == "" {
 		var tables []string
 		for table, columns := range w.tables(t) {
-			if slices.ContainsFunc(columns, named("tenant_id")) && table != "tc_sessions" && table != "tc_login_networks" {
+			if slices.ContainsFunc(columns, named("tenant_id")) && table != "tc_sessions" &&
+				table != "tc_login_networks" {
 				tables = append(tables, w.rowsAsText(table, columns))
 			}
 		}
@@ -85,8 +87,8 @@ func (w *world) rowsAsText(table string, columns []column) string {
 	return "SELECT " + row + " FROM " + from + " WHERE tenant_id = $1"
 }
 
-// unmarked are, by table, the columns of texts that cannot hold just any, beside tenant_id and times: keys, what logins
-// need, and JSON.
+// unmarked are, by table, the columns of texts that cannot hold just any, beside tenant_id and
+// times: keys, what logins need, and JSON.
 var unmarked = map[string]string{
 	"tc_activities":       "id type kind entity_id comment_id user_id",
 	"tc_ai_instructions":  "id slug search owner_id",
@@ -154,13 +156,17 @@ var unmarked = map[string]string{
 	"tc_handler_routes":      "app_id area path methods config hash",
 }
 
-// mark writes a tenant's mark into every column of its rows that takes one, and makes things whose keys have it.
+// mark writes a tenant's mark into every column of its rows that takes one, and makes things whose
+// keys have it.
 func (s stock) mark(t testing.TB, tenant, superuser string) {
 	t.Helper()
 	is := is.New(t)
 	mark := strings.ToUpper(tenant) + "MARK"
 	s.must(t, superuser, "PUT", "/api/colors/"+mark, `{"color": "#ff0000"}`)
-	s.must(t, superuser, "POST", "/api/users", `{"username": "`+mark+`", "data": {"m": "`+mark+`"}, "userFields": {"m": "`+mark+`"}}`)
+	s.must(
+		t, superuser, "POST", "/api/users",
+		`{"username": "`+mark+`", "data": {"m": "`+mark+`"}, "userFields": {"m": "`+mark+`"}}`,
+	)
 	team := read[struct{ ID string }](t, s.must(t, superuser, "POST", "/api/teams", `{"name": "`+mark+`"}`)).ID
 	s.must(t, superuser, "PUT", "/api/teams/"+team+"/members/"+mark, `{"role": "member"}`)
 	s.must(t, superuser, "POST", "/api/teams/"+team+"/comments", `{"message": "@`+mark+`"}`)
@@ -170,7 +176,10 @@ func (s stock) mark(t testing.TB, tenant, superuser string) {
 	s.must(t, superuser, "POST", "/api/colors-export", `{}`)
 	s.markContent(t, superuser, mark)
 	s.must(t, superuser, "POST", "/api/bundles", `{"name": "`+mark+`"}`)
-	s.must(t, superuser, "POST", "/api/bundles/"+strings.ToLower(mark)+"/entries", `{"type": "global", "data": {"m": "`+mark+`"}}`)
+	s.must(
+		t, superuser, "POST", "/api/bundles/"+strings.ToLower(mark)+"/entries",
+		`{"type": "global", "data": {"m": "`+mark+`"}}`,
+	)
 	s.markRows(t, tenant, mark)
 	every := s.tables(t)
 	for table, columns := range unmarked {
@@ -188,18 +197,22 @@ func (s stock) mark(t testing.TB, tenant, superuser string) {
 			t.Errorf("%s has no row of %s to look for (%v): add one in mark", table, tenant, err)
 		}
 		for _, c := range columns {
-			if c.kind != "text" || c.name == "tenant_id" || strings.HasSuffix(c.name, "_at") || slices.Contains(strings.Fields(unmarked[table]), c.name) {
+			if c.kind != "text" || c.name == "tenant_id" || strings.HasSuffix(c.name, "_at") ||
+				slices.Contains(strings.Fields(unmarked[table]), c.name) {
 				continue
 			}
 			is.NoErr(bunx.Write(t.Context(), s.db, tenant, func(ctx context.Context, db bunx.Conn) error {
-				_, err := db.Exec(ctx, "UPDATE "+table+" SET "+c.name+" = $1 WHERE tenant_id = $2", mark+" "+c.name, tenant)
+				_, err := db.Exec(
+					ctx, "UPDATE "+table+" SET "+c.name+" = $1 WHERE tenant_id = $2", mark+" "+c.name, tenant,
+				)
 				return err
 			}))
 		}
 	}
 }
 
-// markRows adds rows to the tables that only a directory, a provider, another tenant or a later sweep fills or empties.
+// markRows adds rows to the tables that only a directory, a provider, another tenant or a later
+// sweep fills or empties.
 func (s stock) markRows(t testing.TB, tenant, mark string) {
 	t.Helper()
 	later := bunx.At(time.Now().AddDate(1, 0, 0))
@@ -207,40 +220,99 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 		query string
 		args  []any
 	}{
-		{`INSERT INTO tc_deployments (tenant_id, source_tenant, bundle_id, kind, entity_id) VALUES ($1, $2, $2, 'color', $2)`, []any{tenant, mark}},
-		{`INSERT INTO tc_domain_logins (tenant_id, id, domain_id, expires_at) VALUES ($1, $2, 'local', $3)`, []any{tenant, mark, later}},
-		{`INSERT INTO tc_sessions (tenant_id, id, username, created_at, expires_at) VALUES ($1, $2, $2, $3, $3)`, []any{tenant, mark, later}},
-		{`INSERT INTO tc_provider_sessions (tenant_id, session_id, domain_id, subject, provider_id, memory) VALUES ($1, $2, 'local', $2, $2, $2)`, []any{tenant, mark}},
+		{
+			`INSERT INTO tc_deployments (tenant_id, source_tenant, bundle_id, kind, entity_id) VALUES ($1, $2, $2, 'color', $2)`,
+			[]any{tenant, mark},
+		},
+		{
+			`INSERT INTO tc_domain_logins (tenant_id, id, domain_id, expires_at) VALUES ($1, $2, 'local', $3)`,
+			[]any{tenant, mark, later},
+		},
+		{
+			`INSERT INTO tc_sessions (tenant_id, id, username, created_at, expires_at) VALUES ($1, $2, $2, $3, $3)`,
+			[]any{tenant, mark, later},
+		},
+		{
+			`INSERT INTO tc_provider_sessions (tenant_id, session_id, domain_id, subject, provider_id, memory) VALUES ($1, $2, 'local', $2, $2, $2)`,
+			[]any{tenant, mark},
+		},
 		{`INSERT INTO tc_domain_scans (tenant_id, domain_id, id, phase, users, groups, written, total, dry_run, error, started_at, heard_at, finished_at)
 			VALUES ($1, 'local', $2, 'done', 0, 0, 0, 0, false, '', $3, $3, $3)`, []any{tenant, mark, later}},
-		{`INSERT INTO tc_webhook_days (tenant_id, app_id, day, method, path, calls, errors, duration) VALUES ($1, $2, '2026-11-20', 'GET', '/', 1, 0, 0)`, []any{tenant, mark}},
+		{
+			`INSERT INTO tc_webhook_days (tenant_id, app_id, day, method, path, calls, errors, duration) VALUES ($1, $2, '2026-11-20', 'GET', '/', 1, 0, 0)`,
+			[]any{tenant, mark},
+		},
 		{`INSERT INTO tc_webhook_invocations (tenant_id, app_id, id, method, path, started_at, duration, status, memory, error, logs, logs_dropped)
 			VALUES ($1, $2, $2, 'GET', '/', $3, 0, 200, 0, '', '[]', 0)`, []any{tenant, mark, later}},
-		{`INSERT INTO tc_webhook_requests (tenant_id, app_id, id, received_at, size, key_sealed, request) VALUES ($1, $2, $2, $3, 0, '', $4)`, []any{tenant, mark, later, []byte(mark)}},
+		{
+			`INSERT INTO tc_webhook_requests (tenant_id, app_id, id, received_at, size, key_sealed, request) VALUES ($1, $2, $2, $3, 0, '', $4)`,
+			[]any{tenant, mark, later, []byte(mark)},
+		},
 		{`INSERT INTO tc_events (tenant_id, id, app_id, name, search, payload, size, state, attempts, created_at, updated_at)
 			VALUES ($1, $2, $2, '', '', '{}', 0, 'pending', 0, $3, $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_messages (tenant_id, id, app_id, type, recipient, search, title, size, state, attempts, created_at, updated_at)
 			VALUES ($1, $2, $2, 'email', '', '', '', 0, 'pending', 0, $3, $3)`, []any{tenant, mark, later}},
-		{`INSERT INTO tc_jobs (tenant_id, id, kind, payload, state, tries, due_at, created_at) VALUES ($1, $2, 'cron', 'null', 'dead', 0, $3, $3)`, []any{tenant, mark, later}},
-		{`INSERT INTO tc_job_schedules (tenant_id, kind, key, cron, zone, payload, next_at) VALUES ($1, 'cron', $2, '@daily', '', 'null', $3)`, []any{tenant, mark, later}},
-		{`INSERT INTO tc_confirmations (tenant_id, id, assistant_id, asked, decision, expires_at) VALUES ($1, $2, $2, $2, '', $3)`, []any{tenant, mark, later}},
-		{`INSERT INTO tc_agents (tenant_id, app_id, name, definition, overrides, created_at, updated_at) VALUES ($1, $2, $2, '{}', '{}', $3, $3)`, []any{tenant, mark, later}},
+		{
+			`INSERT INTO tc_jobs (tenant_id, id, kind, payload, state, tries, due_at, created_at) VALUES ($1, $2, 'cron', 'null', 'dead', 0, $3, $3)`,
+			[]any{tenant, mark, later},
+		},
+		{
+			`INSERT INTO tc_job_schedules (tenant_id, kind, key, cron, zone, payload, next_at) VALUES ($1, 'cron', $2, '@daily', '', 'null', $3)`,
+			[]any{tenant, mark, later},
+		},
+		{
+			`INSERT INTO tc_confirmations (tenant_id, id, assistant_id, asked, decision, expires_at) VALUES ($1, $2, $2, $2, '', $3)`,
+			[]any{tenant, mark, later},
+		},
+		{
+			`INSERT INTO tc_agents (tenant_id, app_id, name, definition, overrides, created_at, updated_at) VALUES ($1, $2, $2, '{}', '{}', $3, $3)`,
+			[]any{tenant, mark, later},
+		},
 		{`INSERT INTO tc_agent_runs (tenant_id, id, app_id, agent, started_by, input, depth, model, steps, input_tokens, output_tokens, size, lease, state, attempts, created_at, updated_at)
-			VALUES ($1, $2, $2, $2, 'manual', '{}', 0, '', 0, 0, 0, 0, '', 'pending', 0, $3, $3)`, []any{tenant, mark, later}},
+			VALUES ($1, $2, $2, $2, 'manual', '{}', 0, '', 0, 0, 0, 0, '', 'pending', 0, $3, $3)`,
+			[]any{tenant, mark, later}},
 		{`INSERT INTO tc_agent_steps (tenant_id, run_id, n, kind, content, calls, input_tokens, output_tokens, call_id, tool, arguments, result, failed, log, started_at)
-			VALUES ($1, $2, 1, 'answer', '', '[]', 0, 0, '', '', '', '', $4, '', $3)`, []any{tenant, mark, later, false}},
-		{`INSERT INTO tc_changes (tenant_id, id, n, position, kind, entity_id, action, created_at) VALUES ($1, $2, 1, 1, 'color', $2, 'create', $3)`, []any{tenant, mark, later}},
+			VALUES ($1, $2, 1, 'answer', '', '[]', 0, 0, '', '', '', '', $4, '', $3)`,
+			[]any{tenant, mark, later, false}},
+		{
+			`INSERT INTO tc_changes (tenant_id, id, n, position, kind, entity_id, action, created_at) VALUES ($1, $2, 1, 1, 'color', $2, 'create', $3)`,
+			[]any{tenant, mark, later},
+		},
 		{`INSERT INTO tc_change_feeds (tenant_id, feed, last, removed) VALUES ($1, $2, 1, 0)`, []any{tenant, mark}},
 		{`INSERT INTO tc_former_users (tenant_id, username, n) VALUES ($1, $2, 1)`, []any{tenant, mark}},
-		{`INSERT INTO tc_removals (tenant_id, kind, id, times, deleted_at) VALUES ($1, 'report', $2, 1, $3)`, []any{tenant, mark, later}},
-		{`INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at) VALUES ($1, $2, $2, $3)`, []any{tenant, mark, later}},
-		{`INSERT INTO tc_scim_users (tenant_id, username, id, external_id, gone, changed_at) VALUES ($1, $2, $2, $2, $4, $3)`, []any{tenant, mark, later, false}},
+		{
+			`INSERT INTO tc_removals (tenant_id, kind, id, times, deleted_at) VALUES ($1, 'report', $2, 1, $3)`,
+			[]any{tenant, mark, later},
+		},
+		{
+			`INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at) VALUES ($1, $2, $2, $3)`,
+			[]any{tenant, mark, later},
+		},
+		{
+			`INSERT INTO tc_scim_users (tenant_id, username, id, external_id, gone, changed_at) VALUES ($1, $2, $2, $2, $4, $3)`,
+			[]any{tenant, mark, later, false},
+		},
 		{`INSERT INTO tc_search_lists (tenant_id, list, part) VALUES ($1, $2, $2)`, []any{tenant, mark}},
-		{`INSERT INTO tc_search_noted (tenant_id, list, part, id, tx) VALUES ($1, $2, $2, $2, $2)`, []any{tenant, mark}},
-		{`INSERT INTO tc_search_segments (tenant_id, list, part, segment, docs, state) VALUES ($1, $2, $2, 1, 1, $2)`, []any{tenant, mark}},
-		{`INSERT INTO tc_search_docs (tenant_id, list, part, block, segment, ids) VALUES ($1, $2, $2, $2, 1, $2)`, []any{tenant, mark}},
-		{`INSERT INTO tc_search_grams (tenant_id, list, part, gram, segment, n, docs) VALUES ($1, $2, $2, $2, 1, 1, $2)`, []any{tenant, mark}},
-		{`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ($1, $2, 'sqlite', 'sealed', $3)`, []any{tenant, mark, later}},
+		{
+			`INSERT INTO tc_search_noted (tenant_id, list, part, id, tx) VALUES ($1, $2, $2, $2, $2)`,
+			[]any{tenant, mark},
+		},
+		{
+			`INSERT INTO tc_search_segments (tenant_id, list, part, segment, docs, state) VALUES ($1, $2, $2, 1, 1, $2)`,
+			[]any{tenant, mark},
+		},
+		{
+			`INSERT INTO tc_search_docs (tenant_id, list, part, block, segment, ids) VALUES ($1, $2, $2, $2, 1, $2)`,
+			[]any{tenant, mark},
+		},
+		{
+			`INSERT INTO tc_search_grams (tenant_id, list, part, gram, segment, n, docs) VALUES ($1, $2, $2, $2, 1, 1, $2)`,
+			[]any{tenant, mark},
+		},
+		{
+			`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ($1, $2, 'sqlite', 'sealed', $3)`,
+			[]any{tenant, mark, later},
+		},
 	} {
 		is.New(t).NoErr(bunx.Write(t.Context(), s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 			_, err := c.Exec(ctx, row.query, row.args...)
@@ -249,8 +321,9 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 	}
 }
 
-// TestTenantsAreApart: a superuser of one tenant calls every route with ids of the other one. It gets 404, or, where keys
-// are free, its own row; sees nothing of the other tenant; and changes nothing of it.
+// TestTenantsAreApart: a superuser of one tenant calls every route with ids of the other one. It
+// gets 404, or, where keys are free, its own row; sees nothing of the other tenant; and changes
+// nothing of it.
 func TestTenantsAreApart(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -269,8 +342,10 @@ func TestTenantsAreApart(t *testing.T) {
 				continue
 			}
 			a := s.call(t, "eve", r)
-			own := r.Name == "putColor" || r.Name == "deleteColor" || r.Name == "getBundleDriver" || r.Name == "getInputEditor" ||
-				r.Name == "getDomainDriver" || r.Name == "getSCIMType" || r.Name == "getSCIMSchema" || r.Name == "scanDriver" || !strings.Contains(r.Pattern, ":")
+			own := r.Name == "putColor" || r.Name == "deleteColor" || r.Name == "getBundleDriver" ||
+				r.Name == "getInputEditor" ||
+				r.Name == "getDomainDriver" || r.Name == "getSCIMType" || r.Name == "getSCIMSchema" ||
+				r.Name == "scanDriver" || !strings.Contains(r.Pattern, ":")
 			switch {
 			case r.Name == "importColors" || r.Name == "restoreFile":
 				is.Equal(a.status, 400) // the upload does not exist
@@ -291,7 +366,8 @@ func TestTenantsAreApart(t *testing.T) {
 
 		for _, r := range httpapi.Routes() { // the other way round, on what everybody can list
 			if r.Method == "GET" {
-				if a := s.call(t, "admin", r); strings.Contains(a.body, "EVILMARK") || strings.Contains(a.body, "evil") {
+				if a := s.call(t, "admin", r); strings.Contains(a.body, "EVILMARK") ||
+					strings.Contains(a.body, "evil") {
 					t.Errorf("%s shows %s", r.Name, a.body)
 				}
 			}

@@ -55,7 +55,9 @@ func TestWebhookRunsLater(t *testing.T) {
 		w.workOff(t)
 		got := record()
 		is.Equal(got["statusCode"], 201.0)
-		is.True(strings.Contains(string(h.must(t, "admin", "GET", h.path("/webhooks/invocations/"+id), "").body), "5 admin"))
+		is.True(strings.Contains(
+			string(h.must(t, "admin", "GET", h.path("/webhooks/invocations/"+id), "").body), "5 admin",
+		))
 		is.Equal(h.do(t, "mia", "GET", h.path("/webhooks/invocations/"+id), "").status/100, 4)
 	})
 }

@@ -22,7 +22,14 @@ type limitRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a limitRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/limits", Name: "getLimits", Grants: nothing, Summary: "The limits in force", Handle: a.getLimits},
+		{
+			Method:  get,
+			Pattern: "/api/limits",
+			Name:    "getLimits",
+			Grants:  nothing,
+			Summary: "The limits in force",
+			Handle:  a.getLimits,
+		},
 	}
 }
 
@@ -160,24 +167,32 @@ func (a limitRoutes) getLimits(r *rest.Request) (rest.Reply, error) {
 	archive, size, longest := a.Bundles.Unchecked().Limits()
 	hooks := a.Webhooks.Unchecked().Limits()
 	body := limitsBody{
-		Bodies:   bodyLimits{a.MaxBody, a.MaxHandlerBody, hooks.Body},
-		Lists:    listLimits{paging.MaxLimit, paging.MaxBytes},
-		Files:    fileLimits{a.Uploads.Unchecked().Limit(), a.Apps.Unchecked().MaxFile(), blobs.ChunkSize},
-		Archives: archiveLimits{size, archive.Members, archive.Bytes, archive.Row, archive.Ratio, longest.Milliseconds()},
-		Scripts:  a.scriptLimits(r.Who),
-		Storage:  stored,
+		Bodies: bodyLimits{a.MaxBody, a.MaxHandlerBody, hooks.Body},
+		Lists:  listLimits{paging.MaxLimit, paging.MaxBytes},
+		Files:  fileLimits{a.Uploads.Unchecked().Limit(), a.Apps.Unchecked().MaxFile(), blobs.ChunkSize},
+		Archives: archiveLimits{
+			size, archive.Members, archive.Bytes, archive.Row, archive.Ratio, longest.Milliseconds(),
+		},
+		Scripts: a.scriptLimits(r.Who),
+		Storage: stored,
 		Webhooks: webhookLimits{
-			hooks.Recent, hooks.Days, days(hooks.Retention), hooks.Served, hooks.Refusals, hooks.HourBytes, hooks.Kept, hooks.KeptBytes, days(hooks.KeptFor), drainTime.Milliseconds(),
+			hooks.Recent, hooks.Days, days(hooks.Retention), hooks.Served, hooks.Refusals,
+			hooks.HourBytes, hooks.Kept, hooks.KeptBytes, days(hooks.KeptFor), drainTime.Milliseconds(),
 		},
 	}
-	body.Chats = chatLimits{maxChatMessages, maxChatText, chat.DefaultSteps, chat.DefaultResult, maxModelCallsOfUser, maxModelCallsOfTenant}
+	body.Chats = chatLimits{
+		maxChatMessages, maxChatText, chat.DefaultSteps, chat.DefaultResult, maxModelCallsOfUser,
+		maxModelCallsOfTenant,
+	}
 	of := a.Agents.Unchecked().Limits()
 	body.Agents = agentLimits{
-		agents.MaxSteps, agents.MaxDepth, agents.MaxInput, agents.MaxAnswer, agents.MaxCalls, agents.MaxResult, of.RunBytes, agents.MaxSchedules, of.Waiting, of.Kept, of.Bytes, of.AtOnce, of.Tenant,
+		agents.MaxSteps, agents.MaxDepth, agents.MaxInput, agents.MaxAnswer, agents.MaxCalls, agents.MaxResult,
+		of.RunBytes, agents.MaxSchedules, of.Waiting, of.Kept, of.Bytes, of.AtOnce, of.Tenant,
 	}
 	if b, there := a.Workspaces.Bounds(); there {
 		body.Workspaces = &workspaceLimits{
-			b.Size, b.Result.Rows, b.Result.Bytes, b.Time.Milliseconds(), b.Tokens, workspaces.MaxMigration, b.Connections, b.PerTenant, b.PerWorkspace,
+			b.Size, b.Result.Rows, b.Result.Bytes, b.Time.Milliseconds(),
+			b.Tokens, workspaces.MaxMigration, b.Connections, b.PerTenant, b.PerWorkspace,
 		}
 	}
 	return rest.OK(hal.Resource{Links: hal.Self(a.href("limits")), Value: body})
@@ -202,7 +217,8 @@ func (a limitRoutes) scriptLimits(who actor.Actor) scriptLimits {
 		of := s.Shares()
 		used, apps := s.CPUTime(who.Tenant)
 		l.Shares = &scriptShares{
-			of.Scripts, of.OfTenant, of.OfKey, of.Computing, of.Slice.Milliseconds(), of.Window.Milliseconds(), of.TenantCPU.Milliseconds(), of.KeyCPU.Milliseconds(),
+			of.Scripts, of.OfTenant, of.OfKey, of.Computing,
+			of.Slice.Milliseconds(), of.Window.Milliseconds(), of.TenantCPU.Milliseconds(), of.KeyCPU.Milliseconds(),
 			used.Milliseconds(), nil,
 		}
 		if who.Superuser {

@@ -10,7 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/rest"
 )
 
-// pluralsOf returns the first path segment of the routes of each kind whose entities have a route of their own.
+// pluralsOf returns the first path segment of the routes of each kind whose entities have a route
+// of their own.
 func pluralsOf(byName map[string]*rest.Route) map[entity.Kind]string {
 	all := map[entity.Kind]string{"user": "users", "team": "teams"}
 	for _, k := range content.Kinds() {

@@ -48,12 +48,13 @@ var everySession = []string{"inf:download", "inf:deploy", "inf:scan"}
 
 // onlyAlone are links of an app that its rows in lists do not have.
 var onlyAlone = []string{
-	"inf:library", "inf:library-contents", "inf:app-dependencies", "inf:app-dependency", "inf:app-environment", "inf:app-environment-var", "inf:app-draft-diff",
+	"inf:library", "inf:library-contents", "inf:app-dependencies",
+	"inf:app-dependency", "inf:app-environment", "inf:app-environment-var", "inf:app-draft-diff",
 	"inf:entrypoint", "inf:app-suggest-icon", "inf:app-modernize-manifest",
 }
 
-// TestLinks follows every link from the root: each leads to something that this caller may use, each embedded row has a
-// self, and has the same links there as alone.
+// TestLinks follows every link from the root: each leads to something that this caller may use,
+// each embedded row has a self, and has the same links there as alone.
 func TestLinks(t *testing.T) {
 	is := is.New(t)
 	s := stocked(t, dbtest.SQLite)
@@ -65,7 +66,16 @@ func TestLinks(t *testing.T) {
 	}
 	least := map[string]int{"admin": 60, "mia": 50, "": 60}
 	for user, pages := range least {
-		c := &crawler{stock: s, t: t, user: user, routes: routes, seen: map[string]bool{}, rows: map[string][]string{}, alone: map[string][]string{}, selves: map[string]bool{}}
+		c := &crawler{
+			stock:  s,
+			t:      t,
+			user:   user,
+			routes: routes,
+			seen:   map[string]bool{},
+			rows:   map[string][]string{},
+			alone:  map[string][]string{},
+			selves: map[string]bool{},
+		}
 		if user == "" {
 			c.header = []string{"Authorization: Bearer " + key}
 		}
@@ -130,7 +140,8 @@ func (c *crawler) write(rel, target string) {
 		if name == "" {
 			continue
 		}
-		if c.user == "" || c.routes[name].Permission != "" && c.user != "admin" && (c.user != "dana" || !strings.HasPrefix(name, "importColors") && name != "exportColors") && !slices.Contains(everySession, rel) {
+		if c.user == "" || c.routes[name].Permission != "" && c.user != "admin" && (c.user != "dana" ||
+			!strings.HasPrefix(name, "importColors") && name != "exportColors") && !slices.Contains(everySession, rel) {
 			c.t.Errorf("%q has the link %s to %s", c.user, rel, target)
 		}
 		return
@@ -144,7 +155,8 @@ func (c *crawler) visit(target string) {
 		c.follow("Location", link{Href: baseURL + strings.TrimPrefix(a.header.Get("Location"), baseURL)})
 		return
 	}
-	if name := httpapi.RouteOf("GET", target); a.status == 403 && (name == "getDomain" || name == "getDomainDriver") && c.user == "mia" && c.selves[target] {
+	if name := httpapi.RouteOf("GET", target); a.status == 403 && (name == "getDomain" ||
+		name == "getDomainDriver") && c.user == "mia" && c.selves[target] {
 		return // every session sees these rows in their list, and only superusers read them alone: see docs/api.md
 	}
 	if a.status != 200 {
@@ -152,7 +164,8 @@ func (c *crawler) visit(target string) {
 		return
 	}
 	var v any
-	if !strings.HasPrefix(a.header.Get("Content-Type"), "application/json") || json.Unmarshal([]byte(a.body), &v) != nil {
+	if !strings.HasPrefix(a.header.Get("Content-Type"), "application/json") ||
+		json.Unmarshal([]byte(a.body), &v) != nil {
 		return
 	}
 	c.walk(target, v, false)
@@ -176,7 +189,8 @@ func (c *crawler) walk(from string, v any, embedded bool) {
 		if embedded {
 			if links["self"].Href == "" {
 				c.t.Errorf("%s embeds a row without a self: %v", from, v)
-			} else if _, brief := v["permissions"]; !brief || v["tenant"] != nil { // except for the brief rows of entries
+			} else if _, brief := v["permissions"]; !brief || v["tenant"] != nil {
+				// except for the brief rows of entries
 				c.rows[links["self"].Href] = slices.Sorted(maps.Keys(links))
 			}
 		}

@@ -14,8 +14,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// A login at a provider takes a browser through routes of this service. When it fails there, a program gets the failure as everywhere,
-// a person a page, and a page of the host that has asked for it an error in its query.
+// A login at a provider takes a browser through routes of this service. When it fails there, a
+// program gets the failure as everywhere, a person a page, and a page of the host that has asked
+// for it an error in its query.
 
 // attempt is a login, as far as it is known.
 type attempt struct {
@@ -36,7 +37,9 @@ func backOf(query url.Values) (domains.Return, error) {
 	case "return":
 		back.Errors = true
 	default:
-		return domains.Return{}, errs.New(errs.Invalid, "errors must be page, or return: then returnTo gets what went wrong")
+		return domains.Return{}, errs.New(
+			errs.Invalid, "errors must be page, or return: then returnTo gets what went wrong",
+		)
 	}
 	if back.Errors && back.To == "" {
 		return domains.Return{}, errs.New(errs.Invalid, "errors=return needs returnTo")
@@ -66,14 +69,18 @@ func withQuery(address string, query url.Values) string {
 	return address + "?" + query.Encode()
 }
 
-// failedLogin replies to a browser in whose way a login has failed: it goes back to the page that has asked for errors, or gets a page.
-// It reports false for a program.
-func (a *api) failedLogin(w *rest.Response, r *http.Request, status int, message string, err error) (answer rest.Reply, ok bool) {
+// failedLogin replies to a browser in whose way a login has failed: it goes back to the page that
+// has asked for errors, or gets a page. It reports false for a program.
+func (a *api) failedLogin(
+	w *rest.Response, r *http.Request, status int, message string, err error,
+) (answer rest.Reply, ok bool) {
 	var failed refusedLogin
 	errors.As(err, &failed)
 	switch {
 	case failed.attempt.back.Errors:
-		return seeOther(a.BaseURL + withError(failed.attempt.back.To, errorWord(status, failed.attempt.fault), w.ID)), true
+		return seeOther(a.BaseURL + withError(
+			failed.attempt.back.To, errorWord(status, failed.attempt.fault), w.ID,
+		)), true
 	case visitsPage(r.Header):
 		return noticePage(status, a.loginNotice(failed.attempt, status, message, w.ID)), true
 	}
@@ -111,7 +118,8 @@ func errorWord(status int, fault domains.Fault) string {
 	return "invalid_request"
 }
 
-// loginNotice tells a person why a login has failed, as far as it tells a stranger nothing about people.
+// loginNotice tells a person why a login has failed, as far as it tells a stranger nothing about
+// people.
 func (a *api) loginNotice(t attempt, status int, message, request string) notice {
 	n := notice{Title: "You could not be logged in", Request: request}
 	if t.domain != "" && status != http.StatusNotFound && !t.password {

@@ -22,7 +22,8 @@ import (
 // html is the header of a browser that goes to a page.
 const html = "Accept: text/html,application/xhtml+xml,*/*;q=0.8"
 
-// begun begins a login at the provider and returns the query and the cookie with which a browser comes back to the callback.
+// begun begins a login at the provider and returns the query and the cookie with which a browser
+// comes back to the callback.
 func (w *world) begun(t testing.TB, query string) (back url.Values, cookie string) {
 	t.Helper()
 	a := w.must(t, "", "GET", "/api/login/gate/sso?tenant=acme"+query, "")
@@ -32,8 +33,8 @@ func (w *world) begun(t testing.TB, query string) (back url.Values, cookie strin
 	return url.Values{"tenant": {"acme"}, "code": {"jo"}, "state": {to.Query().Get("state")}}, "Cookie: " + cookie
 }
 
-// TestCausesOfRefusedLogins: each has a sentence of its own in the log, and words for the person where they tell nothing about people. A
-// program reads the same for all.
+// TestCausesOfRefusedLogins: each has a sentence of its own in the log, and words for the person
+// where they tell nothing about people. A program reads the same for all.
 func TestCausesOfRefusedLogins(t *testing.T) {
 	const refused = "The log-in was refused."
 	for name, c := range map[string]struct {
@@ -45,11 +46,13 @@ func TestCausesOfRefusedLogins(t *testing.T) {
 			func(t *testing.T, w *world, back url.Values, _, header string) answer {
 				return w.do(t, "", "GET", "/api/login/gate/callback?"+back.Encode(), "", header)
 			}},
-		"another browser": {"brought others, so the login was begun in another browser", "has not brought back the cookie", false,
+		"another browser": {"brought others, so the login was begun in another browser",
+			"has not brought back the cookie", false,
 			func(t *testing.T, w *world, back url.Values, _, header string) answer {
 				return w.do(t, "", "GET", "/api/login/gate/callback?"+back.Encode(), "", header, "Cookie: theme=dark")
 			}},
-		"a form over http": {"browsers bring it only over https, and the base URL is http://content.example", "has not brought back the cookie", true,
+		"a form over http": {"browsers bring it only over https, and the base URL is http://content.example",
+			"has not brought back the cookie", true,
 			func(t *testing.T, w *world, back url.Values, _, header string) answer {
 				back.Set("RelayState", back.Get("state"))
 				return w.do(t, "", "POST", "/api/login/gate/acs?tenant=acme", back.Encode(), urlencoded, header)
@@ -118,7 +121,8 @@ func TestCausesOfRefusedLogins(t *testing.T) {
 				is.Equal(a.status, 401)
 				is.Equal(len(a.header.Values("Set-Cookie")), 0)
 				lines := w.lines(from)
-				if last := lines[len(lines)-1]; !strings.Contains(last, `msg="login refused"`) || !strings.Contains(last, c.reason) {
+				if last := lines[len(lines)-1]; !strings.Contains(last, `msg="login refused"`) ||
+					!strings.Contains(last, c.reason) {
 					t.Errorf("%q", last)
 				}
 				if header != html {
@@ -129,7 +133,8 @@ func TestCausesOfRefusedLogins(t *testing.T) {
 				is.Equal(a.header.Get("Referrer-Policy"), "no-referrer") // its address has the code
 				is.True(strings.Contains(a.body, c.page))
 				is.True(strings.Contains(a.body, "<code>"+a.header.Get("X-Request-Id")+"</code>"))
-				is.True(strings.Contains(a.body, "Try again</a>") && strings.Contains(a.body, "Other ways to log in</a>"))
+				is.True(strings.Contains(a.body, "Try again</a>") &&
+					strings.Contains(a.body, "Other ways to log in</a>"))
 				for _, secret := range []string{back.Get("state"), cookie, "access_denied", "Second"} {
 					is.True(!strings.Contains(a.body, secret))
 				}
@@ -138,7 +143,8 @@ func TestCausesOfRefusedLogins(t *testing.T) {
 	}
 }
 
-// TestFailuresGoBack: a login that was begun so leads back to its page also when it fails, with what went wrong, and nowhere else.
+// TestFailuresGoBack: a login that was begun so leads back to its page also when it fails, with
+// what went wrong, and nowhere else.
 func TestFailuresGoBack(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite, withDrivers)
 	stockDomains(t, w, map[string]string{})
@@ -152,7 +158,8 @@ func TestFailuresGoBack(t *testing.T) {
 	is.Equal(len(a.header.Values("Set-Cookie")), 0)
 	a = w.do(t, "", "GET", "/api/login/gate/callback?"+back.Encode(), "", "X-Request-Id: r-8", cookie) // again
 	is.Equal(a.header.Get("Location"), baseURL+"/hello?a=1&error=login_used&request=r-8#there")
-	is.Equal(w.do(t, "", "GET", "/api/login/gate/callback?"+back.Encode(), "").status, 401) // without the cookie nothing is known
+	// without the cookie nothing is known
+	is.Equal(w.do(t, "", "GET", "/api/login/gate/callback?"+back.Encode(), "").status, 401)
 	back, cookie = w.begun(t, to)
 	w.pass(11 * time.Minute)
 	a = w.do(t, "", "GET", "/api/login/gate/callback?"+back.Encode(), "", "X-Request-Id: r-9", cookie)
@@ -163,7 +170,10 @@ func TestFailuresGoBack(t *testing.T) {
 	a = w.do(t, "", "GET", "/api/login/gate/callback?"+back.Encode(), "", cookie)
 	is.Equal(a.header.Get("Location"), baseURL+"/hello?a=1&error=old#there") // where it has asked for, when it works
 
-	for _, bad := range []string{"&errors=return", "&errors=x", "&errors=return&returnTo=//evil.example", "&errors=return&returnTo=https://evil.example", `&errors=return&returnTo=/\evil.example`} {
+	for _, bad := range []string{
+		"&errors=return", "&errors=x", "&errors=return&returnTo=//evil.example",
+		"&errors=return&returnTo=https://evil.example", `&errors=return&returnTo=/\evil.example`,
+	} {
 		a := w.do(t, "", "GET", "/api/login/gate/sso?tenant=acme"+bad, "", html)
 		is.Equal(a.status, 400)
 		is.Equal(a.header.Get("Location"), "")
@@ -174,22 +184,31 @@ func TestFailuresGoBack(t *testing.T) {
 	is.Equal(w.do(t, "", "GET", "/api/login/gate/callback?"+back.Encode(), "", cookie).status, 401)
 }
 
-// TestPagesOfFailedLogins: a browser gets a page for every failure on its way to a provider and back, and can try again as before.
+// TestPagesOfFailedLogins: a browser gets a page for every failure on its way to a provider and
+// back, and can try again as before.
 func TestPagesOfFailedLogins(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite, withDrivers)
 	stockDomains(t, w, map[string]string{})
-	w.must(t, "admin", "POST", "/api/domains?check=false", `{"name": "Away", "type": "OIDC", "config": {"issuer": "http://127.0.0.1:1", "clientID": "x"}}`)
+	w.must(
+		t, "admin", "POST", "/api/domains?check=false",
+		`{"name": "Away", "type": "OIDC", "config": {"issuer": "http://127.0.0.1:1", "clientID": "x"}}`,
+	)
 	for target, want := range map[string]struct {
 		status int
 		text   string
 		again  string
 	}{
-		"GET /api/login/nowhere/sso?tenant=acme":               {404, "There is no log-in at this address", ""},
-		"GET /api/login/local/sso?tenant=acme":                 {404, "There is no log-in at this address", ""},
-		"GET /api/login/gate/sso?tenant=nowhere":               {404, "There is no log-in at this address", ""},
-		"GET /api/login/away/sso?tenant=acme&returnTo=/x%3Fy":  {502, "cannot be reached", `href="` + baseURL + `/api/login/away/sso?returnTo=%2Fx%3Fy&amp;tenant=acme"`},
-		"GET /api/login/gate/sso?tenant=acme&returnTo=//x.com": {400, "returnTo must be a path", `href="` + baseURL + `/api/login/gate/sso?tenant=acme"`},
-		"POST /api/login/gate/acs?tenant=acme":                 {415, "The Content-Type must be", ""},
+		"GET /api/login/nowhere/sso?tenant=acme": {404, "There is no log-in at this address", ""},
+		"GET /api/login/local/sso?tenant=acme":   {404, "There is no log-in at this address", ""},
+		"GET /api/login/gate/sso?tenant=nowhere": {404, "There is no log-in at this address", ""},
+		"GET /api/login/away/sso?tenant=acme&returnTo=/x%3Fy": {
+			502, "cannot be reached",
+			`href="` + baseURL + `/api/login/away/sso?returnTo=%2Fx%3Fy&amp;tenant=acme"`,
+		},
+		"GET /api/login/gate/sso?tenant=acme&returnTo=//x.com": {
+			400, "returnTo must be a path", `href="` + baseURL + `/api/login/gate/sso?tenant=acme"`,
+		},
+		"POST /api/login/gate/acs?tenant=acme": {415, "The Content-Type must be", ""},
 	} {
 		t.Run(target, func(t *testing.T) {
 			is := is.New(t)
@@ -200,7 +219,8 @@ func TestPagesOfFailedLogins(t *testing.T) {
 			is.True(strings.Contains(a.header.Get("Content-Security-Policy"), "default-src 'none'"))
 			is.Equal(a.header.Get("Cache-Control"), "no-store")
 			is.Equal(a.header.Get("Vary"), "Accept, Sec-Fetch-Mode")
-			if !strings.Contains(a.body, want.text) || !strings.Contains(a.body, want.again) || strings.Contains(a.body, "127.0.0.1") {
+			if !strings.Contains(a.body, want.text) || !strings.Contains(a.body, want.again) ||
+				strings.Contains(a.body, "127.0.0.1") {
 				t.Error(a.body)
 			}
 			a = w.do(t, "", method, path, "", html, "Sec-Fetch-Mode: cors") // a script
@@ -230,19 +250,26 @@ func (o out) Begin(context.Context, domains.Endpoints, string) (string, []byte, 
 	return "", nil, o.err
 }
 
-// TestPagesWhenABusyServerRefuses: a person reads when to try again, and a page of the host learns the word.
+// TestPagesWhenABusyServerRefuses: a person reads when to try again, and a page of the host learns
+// the word.
 func TestPagesWhenABusyServerRefuses(t *testing.T) {
 	drivers := []domains.Driver{
 		out{id: "crowd", err: errs.New(errs.Busy, "Too many people log in at the moment. Try again later.")},
-		out{id: "queue", err: errs.New(errs.Unavailable, "Too many people log in at this domain at the moment. Try again.")},
+		out{
+			id:  "queue",
+			err: errs.New(errs.Unavailable, "Too many people log in at this domain at the moment. Try again."),
+		},
 		out{id: "broken", err: errors.New("dial 10.1.2.3: secret")},
 	}
-	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.DomainDrivers = append(c.DomainDrivers, drivers...) })
+	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) {
+		c.DomainDrivers = append(c.DomainDrivers, drivers...)
+	})
 	for id, want := range map[string]struct {
 		status            int
 		text, word, retry string
 	}{
-		"crowd": {429, "Too many people log in at the moment", "busy", "5"}, "queue": {503, "Too many people log in at this domain", "busy", "1"},
+		"crowd":  {429, "Too many people log in at the moment", "busy", "5"},
+		"queue":  {503, "Too many people log in at this domain", "busy", "1"},
 		"broken": {500, "Something went wrong at this server", "server_error", ""},
 	} {
 		t.Run(id, func(t *testing.T) {
@@ -262,15 +289,22 @@ func TestPagesWhenABusyServerRefuses(t *testing.T) {
 	}
 }
 
-// TestFormOfADirectoryThatIsAway: a person who has sent a password gets a page, which leads back to the form.
+// TestFormOfADirectoryThatIsAway: a person who has sent a password gets a page, which leads back to
+// the form.
 func TestFormOfADirectoryThatIsAway(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
-	w.must(t, "admin", "POST", "/api/domains", `{"name": "Away", "type": "LDAP", "config": {"url": "ldap://127.0.0.1:1", "baseDN": "dc=x"}}`)
+	w.must(
+		t, "admin", "POST", "/api/domains",
+		`{"name": "Away", "type": "LDAP", "config": {"url": "ldap://127.0.0.1:1", "baseDN": "dc=x"}}`,
+	)
 	const form = "username=jo&password=hush-hush&tenant=acme&returnTo=/hello"
 	a := w.do(t, "", "POST", "/api/login/away", form, urlencoded, html)
 	is.Equal(a.status, 502)
 	is.True(strings.Contains(a.body, "cannot be reached at the moment"))
-	is.True(strings.Contains(a.body, `<a href="`+baseURL+`/api/login?domain=away&amp;returnTo=%2Fhello&amp;tenant=acme">Try again</a>`))
+	is.True(strings.Contains(
+		a.body,
+		`<a href="`+baseURL+`/api/login?domain=away&amp;returnTo=%2Fhello&amp;tenant=acme">Try again</a>`,
+	))
 	is.True(!strings.Contains(a.body, "hush-hush") && !strings.Contains(a.body, "127.0.0.1"))
 	w.do(t, "", "POST", "/api/login/away", form, urlencoded).message(t) // a program
 }

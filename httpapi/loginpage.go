@@ -12,11 +12,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// loginPage is the reply to a browser that goes to a page without a session: 401 and a form for logging in, which leads back to the
-// page. It reports whether the failure of a request is one for it; all other failures are JSON. Beside the loopback address of the
-// base URL, where no app's origin finds the session again, it is 303 to that one.
+// loginPage is the reply to a browser that goes to a page without a session: 401 and a form for
+// logging in, which leads back to the page. It reports whether the failure of a request is one for
+// it; all other failures are JSON. Beside the loopback address of the base URL, where no app's
+// origin finds the session again, it is 303 to that one.
 func (a *api) loginPage(r *rest.Request, route *rest.Route, err error) (page rest.Reply, ok bool) {
-	if !route.Page || !a.logins || errs.CodeOf(err) != errs.Unauthenticated || r.Method != http.MethodGet || !visitsPage(r.Header) ||
+	if !route.Page || !a.logins || errs.CodeOf(err) != errs.Unauthenticated || r.Method != http.MethodGet ||
+		!visitsPage(r.Header) ||
 		r.Header.Get("Authorization") != "" || originOf(r.Context()) != nil || fromApp(r.Context()) || a.hidden(r) {
 		return rest.Reply{}, false
 	}
@@ -27,7 +29,11 @@ func (a *api) loginPage(r *rest.Request, route *rest.Route, err error) (page res
 	if err != nil {
 		return rest.Reply{}, false
 	}
-	form := loginForm{Tenant: query.Get("tenant"), Domain: query.Get("domain"), Back: domains.Return{To: r.URL.EscapedPath()}}
+	form := loginForm{
+		Tenant: query.Get("tenant"),
+		Domain: query.Get("domain"),
+		Back:   domains.Return{To: r.URL.EscapedPath()},
+	}
 	for _, name := range []string{"tenant", "domain", "challenge"} { // a challenge is for a minute
 		query.Del(name)
 	}
@@ -52,7 +58,8 @@ func isLoopback(name string) bool {
 	return name == "localhost" || net.ParseIP(name).IsLoopback()
 }
 
-// askToLogin replies 401 with the page of a login, with a form for the domain local alone when too many ask how to log in.
+// askToLogin replies 401 with the page of a login, with a form for the domain local alone when too
+// many ask how to log in.
 func (a *api) askToLogin(r *rest.Request, form loginForm) rest.Reply {
 	tenant, err := a.Sessions.Unchecked().Tenant(r.Context(), form.Tenant)
 	var ways []domains.Way

@@ -23,19 +23,30 @@ func TestLoginPage(t *testing.T) {
 	is.True(strings.Contains(page.body, `name="returnTo" value="`+at+`?print=portrait"`))
 	is.True(strings.Contains(page.body, `name="tenant" value="acme"`))
 	is.True(strings.HasPrefix(w.do(t, "", "GET", at, "").header.Get("Content-Type"), "application/json"))
-	is.True(strings.HasPrefix(w.do(t, "", "GET", at, "", browser, "Authorization: Bearer x").header.Get("Content-Type"), "application/json"))
+	is.True(strings.HasPrefix(
+		w.do(t, "", "GET", at, "", browser, "Authorization: Bearer x").header.Get("Content-Type"),
+		"application/json",
+	))
 
 	refused := w.do(t, "", "POST", "/api/login/local", "username=mia&password=wrong&tenant=acme&returnTo="+at, form)
 	is.Equal(refused.status, 401)
 	is.True(strings.Contains(refused.body, "Unable to log in"))
 	is.Equal(refused.header.Get("Set-Cookie"), "")
 	for _, bad := range []string{"//evil.example", "https://evil.example", "x", `/\evil.example`} {
-		is.Equal(w.do(t, "", "POST", "/api/login/local", "username=mia&password=x&tenant=acme&returnTo="+bad, form).message(t),
+		is.Equal(w.do(
+			t, "", "POST", "/api/login/local", "username=mia&password=x&tenant=acme&returnTo="+bad, form,
+		).message(t),
 			"returnTo must be a path of this service, such as /apps")
 	}
 	in := w.do(t, "", "POST", "/api/login/local", "username=mia&password=open+sesame&tenant=acme&returnTo="+at, form)
 	is.Equal(in.status, 303)
 	is.Equal(in.header.Get("Location"), at)
 	is.True(strings.Contains(in.header.Get("Set-Cookie"), "sid="))
-	is.Equal(w.do(t, "", "POST", "/api/login/local", "username=mia&password=x&returnTo="+at, form, "Origin: https://evil.example").status, 403)
+	is.Equal(
+		w.do(
+			t, "", "POST", "/api/login/local", "username=mia&password=x&returnTo="+at, form,
+			"Origin: https://evil.example",
+		).status,
+		403,
+	)
 }

@@ -20,13 +20,27 @@ type loginWayRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a loginWayRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/login", Name: "listLogins", Grants: logins, Public: true, Login: true, Browser: true, AnyType: true, Query: []string{"tenant", "domain", "returnTo", "errors", "start", "limit"}, Summary: "The ways to log in at a tenant", Handle: a.listLogins},
+		{
+			Method:  get,
+			Pattern: "/api/login",
+			Name:    "listLogins",
+			Grants:  logins,
+			Public:  true,
+			Login:   true,
+			Browser: true,
+			AnyType: true,
+			Query:   []string{"tenant", "domain", "returnTo", "errors", "start", "limit"},
+			Summary: "The ways to log in at a tenant",
+			Handle:  a.listLogins,
+		},
 	}
 }
 
-// listLogins serves GET /api/login: 200 and a page of the ways to log in at a tenant, so that a log-in page can be built; for a browser, the page
-// itself, which tells who is logged in already. The default domain comes first, the others by name: those that are ready and not hidden. A tenant that does not exist
-// looks like one with the domain local alone. returnTo and errors become those of the links that lead to providers. 400 for them as beginSSO; 429 when too many ask.
+// listLogins serves GET /api/login: 200 and a page of the ways to log in at a tenant, so that a
+// log-in page can be built; for a browser, the page itself, which tells who is logged in already.
+// The default domain comes first, the others by name: those that are ready and not hidden. A tenant
+// that does not exist looks like one with the domain local alone. returnTo and errors become those
+// of the links that lead to providers. 400 for them as beginSSO; 429 when too many ask.
 func (a loginWayRoutes) listLogins(r *rest.Request) (rest.Reply, error) {
 	query, tenant, err := a.anonymous(r)
 	if err != nil {
@@ -36,7 +50,8 @@ func (a loginWayRoutes) listLogins(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	named := cmp.Or(r.Header.Get("X-Tenant"), query.Get("tenant")) // whoever does not name it does not learn what it is called
+	// whoever does not name it does not learn what it is called
+	named := cmp.Or(r.Header.Get("X-Tenant"), query.Get("tenant"))
 	ways, err := a.ways(r, tenant)
 	if err != nil {
 		return rest.Reply{}, err
@@ -75,7 +90,8 @@ func (a *api) ways(r *rest.Request, tenant string) ([]domains.Way, error) {
 	return slices.DeleteFunc(slices.Clone(all), func(w domains.Way) bool { return w.AnswersByForm }), nil
 }
 
-// visitLogin replies 200 with the page of a login, which leads back to itself if it is not to lead elsewhere.
+// visitLogin replies 200 with the page of a login, which leads back to itself if it is not to lead
+// elsewhere.
 func (a loginWayRoutes) visitLogin(r *rest.Request, form loginForm, ways []domains.Way) (rest.Reply, error) {
 	who, err := a.Authenticate(r.Request)
 	switch {
@@ -112,8 +128,9 @@ type loginForm struct {
 	next string      // the path where that caller goes on
 }
 
-// loginFormPage replies with the page of a login: a form for a password, and links to the other ways to log in. The form comes back to this
-// service and then leads to the page or, with origins of apps, to one of these.
+// loginFormPage replies with the page of a login: a form for a password, and links to the other
+// ways to log in. The form comes back to this service and then leads to the page or, with origins
+// of apps, to one of these.
 func (a *api) loginFormPage(status int, form loginForm, ways []domains.Way) rest.Reply {
 	if form.Back.To == "" {
 		form.Back.To = loginAddress(form.Tenant, "", "")
@@ -138,12 +155,17 @@ func (a *api) loginFormPage(status int, form loginForm, ways []domains.Way) rest
 	for _, w := range ways {
 		switch {
 		case w.Redirect:
-			view.Providers = append(view.Providers, pageLink{a.sso(attempt{tenant: form.Tenant, domain: w.Domain, back: form.Back}), w.Name})
+			view.Providers = append(view.Providers, pageLink{
+				a.sso(attempt{tenant: form.Tenant, domain: w.Domain, back: form.Back}), w.Name,
+			})
 		case w.Domain != form.Domain:
-			view.Passwords = append(view.Passwords, pageLink{a.BaseURL + loginAddress(form.Tenant, w.Domain, form.Back.To), w.Name})
+			view.Passwords = append(view.Passwords, pageLink{
+				a.BaseURL + loginAddress(form.Tenant, w.Domain, form.Back.To), w.Name,
+			})
 		}
 	}
-	view.loginForm, view.Action, view.Page, view.Logout = form, a.mount+"/api/login/"+url.PathEscape(form.Domain), a.mount+"/api/login", a.mount+"/api/logout"
+	view.loginForm, view.Action, view.Page, view.Logout = form, a.mount+"/api/login/"+
+		url.PathEscape(form.Domain), a.mount+"/api/login", a.mount+"/api/logout"
 	to := "'self' " + a.origin
 	if a.origins != nil {
 		to += " " + a.origins.scheme + "://*" + a.origins.domain

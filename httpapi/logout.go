@@ -23,18 +23,70 @@ type logoutRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a logoutRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/login/:domain/loggedout", Name: "loggedOut", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "Come back from a logout at the provider", Handle: a.loggedOut},
-		{Method: get, Pattern: "/api/login/:domain/slo", Name: "singleLogoutByQuery", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "A SAML provider's request or answer about a logout", Handle: a.singleLogoutByQuery},
-		{Method: post, Pattern: "/api/login/:domain/slo", Name: "singleLogoutByForm", Grants: logins, Public: true, Login: true, Foreign: true, AnyType: true, Summary: "The same as a form", Handle: a.singleLogoutByForm},
-		{Method: post, Pattern: "/api/login/:domain/backchannel-logout", Name: "receiveLogout", Grants: logins, Public: true, Login: true, AnyType: true, Summary: "A provider's notice of a logout", Handle: a.receiveLogout},
-		{Method: post, Pattern: "/api/logout", Name: "logout", Grants: logins, Query: []string{"provider", "returnTo"}, AnyType: true, Summary: "End the session", Handle: a.logout},
+		{
+			Method:  get,
+			Pattern: "/api/login/:domain/loggedout",
+			Name:    "loggedOut",
+			Grants:  logins,
+			Public:  true,
+			Login:   true,
+			AnyType: true,
+			Summary: "Come back from a logout at the provider",
+			Handle:  a.loggedOut,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/login/:domain/slo",
+			Name:    "singleLogoutByQuery",
+			Grants:  logins,
+			Public:  true,
+			Login:   true,
+			AnyType: true,
+			Summary: "A SAML provider's request or answer about a logout",
+			Handle:  a.singleLogoutByQuery,
+		},
+		{
+			Method:  post,
+			Pattern: "/api/login/:domain/slo",
+			Name:    "singleLogoutByForm",
+			Grants:  logins,
+			Public:  true,
+			Login:   true,
+			Foreign: true,
+			AnyType: true,
+			Summary: "The same as a form",
+			Handle:  a.singleLogoutByForm,
+		},
+		{
+			Method:  post,
+			Pattern: "/api/login/:domain/backchannel-logout",
+			Name:    "receiveLogout",
+			Grants:  logins,
+			Public:  true,
+			Login:   true,
+			AnyType: true,
+			Summary: "A provider's notice of a logout",
+			Handle:  a.receiveLogout,
+		},
+		{
+			Method:  post,
+			Pattern: "/api/logout",
+			Name:    "logout",
+			Grants:  logins,
+			Query:   []string{"provider", "returnTo"},
+			AnyType: true,
+			Summary: "End the session",
+			Handle:  a.logout,
+		},
 	}
 }
 
-// logout serves POST /api/logout: 200; the session ends, and its cookie. With provider=true, in the query or a form, it also says where the browser
-// logs out at the provider of the session's domain: 200 {"location": an address, or null where there is none}, with "form" if fields have to be posted
-// there; and for a form 303 to that address, or 200 and a page that posts. The browser comes back from there to loggedOut or singleLogout, and goes on to
-// the path in returnTo. 400 for another returnTo, and the session stays.
+// logout serves POST /api/logout: 200; the session ends, and its cookie. With provider=true, in the
+// query or a form, it also says where the browser logs out at the provider of the session's domain:
+// 200 {"location": an address, or null where there is none}, with "form" if fields have to be
+// posted there; and for a form 303 to that address, or 200 and a page that posts. The browser comes
+// back from there to loggedOut or singleLogout, and goes on to the path in returnTo. 400 for
+// another returnTo, and the session stays.
 func (a logoutRoutes) logout(r *rest.Request) (rest.Reply, error) {
 	form, options, err := logoutOptionsOf(r)
 	if err != nil {
@@ -89,7 +141,8 @@ func flat(form url.Values) map[string]string {
 	return fields
 }
 
-// logoutOptions returns the options of a logout, from the query and a form, and whether there is a form.
+// logoutOptions returns the options of a logout, from the query and a form, and whether there is a
+// form.
 func logoutOptionsOf(r *rest.Request) (form bool, options url.Values, err error) {
 	if options, err = rest.ParseQuery(r.Request); err != nil {
 		return false, nil, err
@@ -130,8 +183,8 @@ func onlyFields(form url.Values, known ...string) error {
 	return nil
 }
 
-// beginLogout begins the logout at the provider that the caller's session began with. Where there is none, or it cannot be reached, the location is "":
-// the session ends here all the same.
+// beginLogout begins the logout at the provider that the caller's session began with. Where there
+// is none, or it cannot be reached, the location is "": the session ends here all the same.
 func (a logoutRoutes) beginLogout(r *rest.Request, returnTo string) (domains.Started, error) {
 	if !domains.IsPath(returnTo) {
 		return domains.Started{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
@@ -143,7 +196,9 @@ func (a logoutRoutes) beginLogout(r *rest.Request, returnTo string) (domains.Sta
 	if err != nil {
 		return domains.Started{}, err
 	}
-	begun, err := a.Domains.Unchecked().BeginLogout(r.Context(), r.Who.Tenant, at.Domain, a.endpoints(r.Who.Tenant, at.Domain), at.Memory, returnTo)
+	begun, err := a.Domains.Unchecked().BeginLogout(
+		r.Context(), r.Who.Tenant, at.Domain, a.endpoints(r.Who.Tenant, at.Domain), at.Memory, returnTo,
+	)
 	if errs.CodeOf(err) == errs.Upstream {
 		a.logLogout(r, "no logout at the provider", r.Who.Tenant, at.Domain, err)
 		return domains.Started{}, nil
@@ -151,7 +206,8 @@ func (a logoutRoutes) beginLogout(r *rest.Request, returnTo string) (domains.Sta
 	return begun, err
 }
 
-// afterLogout returns where a browser goes after a logout: to a path of this service, or to the page of loggedOut.
+// afterLogout returns where a browser goes after a logout: to a path of this service, or to the
+// page of loggedOut.
 func (a logoutRoutes) afterLogout(returnTo string) string {
 	if returnTo == "" {
 		return a.href("login", "local", "loggedout")
@@ -168,8 +224,9 @@ func (a logoutRoutes) logLogout(r *rest.Request, message, tenant, domain string,
 		"request", actor.OriginOf(r.Context()).Request, "client", clientOf(r.Request))
 }
 
-// loggedOut serves GET /api/login/{domain}/loggedout, where a browser comes back from a logout at the domain's provider: 303 to the path that the
-// logout was begun with, and otherwise 200 and a page that says that nobody is logged in any more. It ends no session: that has ended before.
+// loggedOut serves GET /api/login/{domain}/loggedout, where a browser comes back from a logout at
+// the domain's provider: 303 to the path that the logout was begun with, and otherwise 200 and a
+// page that says that nobody is logged in any more. It ends no session: that has ended before.
 func (a logoutRoutes) loggedOut(r *rest.Request) (rest.Reply, error) {
 	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
@@ -187,7 +244,9 @@ func (a logoutRoutes) finishLogout(r *rest.Request, tenant string, answer domain
 	if err != nil {
 		return page, nil
 	}
-	returnTo, err := a.Domains.Unchecked().FinishLogout(r.Context(), tenant, domain, a.endpoints(tenant, domain), kept.Value, answer)
+	returnTo, err := a.Domains.Unchecked().FinishLogout(
+		r.Context(), tenant, domain, a.endpoints(tenant, domain), kept.Value, answer,
+	)
 	if err != nil {
 		a.logLogout(r, "logout at the provider not confirmed", tenant, domain, err)
 		returnTo = ""
@@ -199,9 +258,11 @@ func (a logoutRoutes) finishLogout(r *rest.Request, tenant string, answer domain
 	return page, nil
 }
 
-// receiveLogout serves POST /api/login/{domain}/backchannel-logout, where the domain's OpenID provider tells by itself that a person has logged out there
-// (OpenID Connect Back-Channel Logout 1.0): 200, and the sessions that began there have ended, with the views of apps that they opened; 400 {error,
-// error_description} for a notice that is not good, or was used before; 404 for a domain whose provider sends none; 503 when too many arrive at once.
+// receiveLogout serves POST /api/login/{domain}/backchannel-logout, where the domain's OpenID
+// provider tells by itself that a person has logged out there (OpenID Connect Back-Channel Logout
+// 1.0): 200, and the sessions that began there have ended, with the views of apps that they opened;
+// 400 {error, error_description} for a notice that is not good, or was used before; 404 for a
+// domain whose provider sends none; 503 when too many arrive at once.
 func (a logoutRoutes) receiveLogout(r *rest.Request) (rest.Reply, error) {
 	_, tenant, err := a.anonymous(r)
 	if err != nil {
@@ -229,17 +290,22 @@ func (a logoutRoutes) receiveLogout(r *rest.Request) (rest.Reply, error) {
 	return rest.Reply{}, err
 }
 
-// singleLogoutByQuery serves GET /api/login/{domain}/slo, where a SAML provider sends browsers by HTTP-Redirect: see singleLogout.
+// singleLogoutByQuery serves GET /api/login/{domain}/slo, where a SAML provider sends browsers by
+// HTTP-Redirect: see singleLogout.
 func (a logoutRoutes) singleLogoutByQuery(r *rest.Request) (rest.Reply, error) {
 	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return a.singleLogout(r, query.Get("tenant"), domains.Answer{Params: query, Query: r.URL.RawQuery, State: query.Get("RelayState")})
+	return a.singleLogout(
+		r, query.Get("tenant"),
+		domains.Answer{Params: query, Query: r.URL.RawQuery, State: query.Get("RelayState")},
+	)
 }
 
-// singleLogoutByForm serves POST /api/login/{domain}/slo, where a SAML provider sends browsers by HTTP-POST: see singleLogout. The route is open to
-// forms of other origins: that is where they come from.
+// singleLogoutByForm serves POST /api/login/{domain}/slo, where a SAML provider sends browsers by
+// HTTP-POST: see singleLogout. The route is open to forms of other origins: that is where they come
+// from.
 func (a logoutRoutes) singleLogoutByForm(r *rest.Request) (rest.Reply, error) {
 	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != rest.FormType {
 		return rest.Reply{}, errs.New(errs.Unsupported, "The Content-Type must be application/x-www-form-urlencoded.")
@@ -255,10 +321,11 @@ func (a logoutRoutes) singleLogoutByForm(r *rest.Request) (rest.Reply, error) {
 	return a.singleLogout(r, query.Get("tenant"), domains.Answer{Params: form, State: form.Get("RelayState")})
 }
 
-// singleLogout replies to what a SAML provider sends about a logout. SAMLResponse is the answer to a logout that has begun here: as loggedOut. SAMLRequest
-// tells of one at the provider: the sessions that began there have ended, with the views of apps that they opened, and the browser goes back with the answer:
-// 303, or 200 and a page that posts it. It is 400 if it is not good or was used before, 404 for a domain whose provider sends none, 503 when too many arrive at
-// once.
+// singleLogout replies to what a SAML provider sends about a logout. SAMLResponse is the answer to
+// a logout that has begun here: as loggedOut. SAMLRequest tells of one at the provider: the
+// sessions that began there have ended, with the views of apps that they opened, and the browser
+// goes back with the answer: 303, or 200 and a page that posts it. It is 400 if it is not good or
+// was used before, 404 for a domain whose provider sends none, 503 when too many arrive at once.
 func (a logoutRoutes) singleLogout(r *rest.Request, tenant string, answer domains.Answer) (rest.Reply, error) {
 	switch request, response := answer.Params.Has("SAMLRequest"), answer.Params.Has("SAMLResponse"); {
 	case request == response:
@@ -272,7 +339,9 @@ func (a logoutRoutes) singleLogout(r *rest.Request, tenant string, answer domain
 	switch errs.CodeOf(err) {
 	case errs.Unauthenticated, errs.Upstream:
 		a.logLogout(r, "notice of a logout refused", tenant, domain, err)
-		err = errs.New(errs.Invalid, "The provider's request to log out is not good, or cannot be checked at the moment.")
+		err = errs.New(
+			errs.Invalid, "The provider's request to log out is not good, or cannot be checked at the moment.",
+		)
 		if visitsPage(r.Header) {
 			return noticePage(http.StatusBadRequest, notice{
 				Title: "You are still logged in", Text: []string{errs.MessageOf(err) + " Log out here."},
@@ -293,7 +362,9 @@ func (a logoutRoutes) singleLogout(r *rest.Request, tenant string, answer domain
 }
 
 // endNotified ends the sessions that a provider's notice of a logout names.
-func (a logoutRoutes) endNotified(r *rest.Request, tenant, domain string, notice domains.Answer) (domains.LogoutNotice, error) {
+func (a logoutRoutes) endNotified(
+	r *rest.Request, tenant, domain string, notice domains.Answer,
+) (domains.LogoutNotice, error) {
 	return a.Domains.Unchecked().ReceiveLogout(r.Context(), tenant, domain, a.endpoints(tenant, domain), notice,
 		func(ctx context.Context, n domains.LogoutNotice) error {
 			_, err := a.Sessions.Unchecked().EndProviderSessions(ctx, tenant, domain, n.Subject, n.Sessions)

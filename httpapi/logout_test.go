@@ -24,7 +24,8 @@ func (w *world) alive(t testing.TB, token string) bool {
 	return w.do(t, "", "GET", "/api/session", "", "Authorization: Bearer "+token).status == 200
 }
 
-// TestLogoutAtProvider: whoever logged in at a provider logs out there, too, and comes back to where they like.
+// TestLogoutAtProvider: whoever logged in at a provider logs out there, too, and comes back to
+// where they like.
 func TestLogoutAtProvider(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open, withDrivers)
@@ -32,7 +33,9 @@ func TestLogoutAtProvider(t *testing.T) {
 		type answer struct{ Location *string }
 		out := func(token, query, body string, headers ...string) (*url.URL, []*http.Cookie, int) {
 			t.Helper()
-			a := w.do(t, "", "POST", "/api/logout"+query, body, append(headers, "Cookie: sid="+token, "Sec-Fetch-Site: same-origin")...)
+			a := w.do(t, "", "POST", "/api/logout"+query, body, append(
+				headers, "Cookie: sid="+token, "Sec-Fetch-Site: same-origin",
+			)...)
 			to := a.header.Get("Location")
 			if a.status == 200 && a.body != "" {
 				if l := read[answer](t, a).Location; l != nil {
@@ -49,7 +52,9 @@ func TestLogoutAtProvider(t *testing.T) {
 			if len(cookies) > 0 {
 				header = append(header, "Cookie: "+cookies[len(cookies)-1].Name+"="+cookies[len(cookies)-1].Value)
 			}
-			a := w.must(t, "", "GET", strings.TrimPrefix(to.Query().Get("back"), baseURL)+"&state="+to.Query().Get("state")+more, "", header...)
+			a := w.must(t, "", "GET", strings.TrimPrefix(
+				to.Query().Get("back"), baseURL,
+			)+"&state="+to.Query().Get("state")+more, "", header...)
 			return a.header.Get("Location"), a.body
 		}
 
@@ -64,7 +69,8 @@ func TestLogoutAtProvider(t *testing.T) {
 		is.True(cookies[1].HttpOnly && cookies[1].Secure && cookies[1].Path == "/api/login/")
 		where, _ := back(to, cookies, "")
 		is.Equal(where, baseURL+"/apps?x=1")
-		for _, lost := range [][]*http.Cookie{nil, {{Name: cookies[1].Name, Value: "x"}}} { // another browser, and one that invents a cookie
+		for _, lost := range [][]*http.Cookie{nil, {{Name: cookies[1].Name, Value: "x"}}} {
+			// another browser, and one that invents a cookie
 			where, page := back(to, lost, "")
 			is.Equal(where, "")
 			is.True(strings.Contains(page, "<h1>You are logged out</h1>"))
@@ -99,7 +105,9 @@ func TestLogoutAtProvider(t *testing.T) {
 		is.Equal(len(cookies), 1)
 		is.Equal(status, 200)
 		is.True(!w.alive(t, nell))
-		is.True(strings.Contains(w.log.String(), `msg="no logout at the provider" reason="The provider is away.: it is off"`))
+		is.True(strings.Contains(
+			w.log.String(), `msg="no logout at the provider" reason="The provider is away.: it is off"`,
+		))
 		mia := w.token(t, "mia")
 		to, _, status = out(mia, "?provider=true", "provider=true", urlencoded)
 		is.Equal(status, 303)
@@ -117,11 +125,20 @@ func TestLogoutAtProvider(t *testing.T) {
 
 		// What is refused ends nothing.
 		sue = w.enter(t, "sue")
-		for _, bad := range []string{"?provider=yes", "?provider=true&returnTo=//evil.example", "?provider=true&returnTo=https://evil.example/", "?provider=true&returnTo=x"} {
+		for _, bad := range []string{
+			"?provider=yes", "?provider=true&returnTo=//evil.example",
+			"?provider=true&returnTo=https://evil.example/", "?provider=true&returnTo=x",
+		} {
 			_, _, status = out(sue, bad, "")
 			is.Equal(status, 400)
 		}
-		is.Equal(w.do(t, "", "POST", "/api/logout?provider=true", "", "Cookie: sid="+sue, "Sec-Fetch-Site: cross-site").status, 403)
+		is.Equal(
+			w.do(
+				t, "", "POST", "/api/logout?provider=true", "", "Cookie: sid="+sue,
+				"Sec-Fetch-Site: cross-site",
+			).status,
+			403,
+		)
 		is.Equal(w.do(t, "", "POST", "/api/logout?provider=true", "").status, 401)
 		is.True(w.alive(t, sue))
 		_, cookies, status = out(sue, "?provider=false", "")
@@ -131,7 +148,8 @@ func TestLogoutAtProvider(t *testing.T) {
 	})
 }
 
-// TestNoticeOfLogout: a provider that says so ends the sessions that began there with all that hangs on them, once, and no others.
+// TestNoticeOfLogout: a provider that says so ends the sessions that began there with all that
+// hangs on them, once, and no others.
 func TestNoticeOfLogout(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open, withDrivers)
@@ -150,7 +168,9 @@ func TestNoticeOfLogout(t *testing.T) {
 			is.Equal(body, "")
 		}
 		sue, other, tom := w.enter(t, "sue"), w.enter(t, "sue"), w.enter(t, "tom")
-		key := read[struct{ Key string }](t, w.must(t, "", "POST", "/api/tokens", `{}`, "Authorization: Bearer "+sue)).Key
+		key := read[struct{ Key string }](
+			t, w.must(t, "", "POST", "/api/tokens", `{}`, "Authorization: Bearer "+sue),
+		).Key
 		app := sales(t, w, "Sales")
 		w.must(t, "admin", "PUT", "/api/teams/"+teamID+"/members/sue", `{"role": "member"}`)
 		w.must(t, "admin", "PUT", "/api/apps/"+app+"/shares/sue", `{"accessLevel": 1, "roles": ["viewer"]}`)
@@ -162,9 +182,14 @@ func TestNoticeOfLogout(t *testing.T) {
 		for _, bad := range []string{"", "id=2", "logout_token=x"} {
 			status, body := notice("?tenant=acme", bad)
 			is.Equal(status, 400)
-			is.Equal(body, `{"error":"invalid_request","error_description":"The logout token is not good, or cannot be checked at the moment."}`)
+			is.Equal(
+				body,
+				`{"error":"invalid_request","error_description":"The logout token is not good, or cannot be checked at the moment."}`,
+			)
 		}
-		is.True(strings.Contains(w.log.String(), `msg="notice of a logout refused" reason="it says nobody" tenant=acme domain=gate`))
+		is.True(strings.Contains(
+			w.log.String(), `msg="notice of a logout refused" reason="it says nobody" tenant=acme domain=gate`,
+		))
 		status, _ := notice("?tenant=evil", "who=sue&id=1") // which has such a domain, but not her
 		is.Equal(status, 200)
 		ends("who=&id=2") // nobody
@@ -184,19 +209,29 @@ func TestNoticeOfLogout(t *testing.T) {
 		is.True(w.alive(t, sue) && !w.alive(t, tom))
 
 		for _, path := range []string{"/api/login/local/", "/api/login/books/", "/api/login/none/"} {
-			is.Equal(w.do(t, "", "POST", path+"backchannel-logout?tenant=acme", "who=sue&id=9", urlencoded).message(t), "There is no single sign-on here.")
+			is.Equal(
+				w.do(t, "", "POST", path+"backchannel-logout?tenant=acme", "who=sue&id=9", urlencoded).message(t),
+				"There is no single sign-on here.",
+			)
 		}
 	})
 }
 
-// TestDeletedProvider: who has logged in at a domain's provider is logged out when the domain is deleted, also a user of another one.
+// TestDeletedProvider: who has logged in at a domain's provider is logged out when the domain is
+// deleted, also a user of another one.
 func TestDeletedProvider(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open, withDrivers)
 		stockDomains(t, w, map[string]string{})
 		w.must(t, "eve", "POST", "/api/domains", `{"name": "Gate", "type": "gate", "config": {}}`)
-		zoe := read[struct{ Token string }](t, w.must(t, "", "POST", "/api/login/books", `{"tenant": "acme", "username": "zoe", "password": "hush-hush"}`)).Token
-		w.must(t, "admin", "PUT", "/api/domains/gate", `{"id": "gate", "type": "gate", "config": {"accounts": "books"}}`)
+		zoe := read[struct{ Token string }](
+			t,
+			w.must(t, "", "POST", "/api/login/books", `{"tenant": "acme", "username": "zoe", "password": "hush-hush"}`),
+		).Token
+		w.must(
+			t, "admin", "PUT", "/api/domains/gate",
+			`{"id": "gate", "type": "gate", "config": {"accounts": "books"}}`,
+		)
 		byGate := w.enter(t, "zoe")
 		is.True(w.alive(t, zoe) && w.alive(t, byGate))
 		w.must(t, "eve", "DELETE", "/api/domains/gate", "") // of another tenant

@@ -21,8 +21,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestEveryPageIsBounded: each list of the route table that has a limit ends its pages when the rows pass the bound in
-// bytes, which any row does here; following next leads through all of them.
+// TestEveryPageIsBounded: each list of the route table that has a limit ends its pages when the
+// rows pass the bound in bytes, which any row does here; following next leads through all of them.
 func TestEveryPageIsBounded(t *testing.T) {
 	s := stocked(t, dbtest.SQLite)
 	for _, r := range httpapi.Routes() { // a second row for lists that have one
@@ -81,7 +81,8 @@ func (w *world) serve(t *testing.T) *httptest.Server {
 	return server
 }
 
-// stall asks a server for something large, with GET unless target begins with a method, and reads nothing of it but the status.
+// stall asks a server for something large, with GET unless target begins with a method, and reads
+// nothing of it but the status.
 func (w *world) stall(t *testing.T, server *httptest.Server, user, target string) net.Conn {
 	t.Helper()
 	is := is.New(t)
@@ -119,8 +120,8 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestStalledReaders: who never reads a large page keeps others of the tenant from more memory than it may have, and nobody
-// else from anything; when the server stops they are cut.
+// TestStalledReaders: who never reads a large page keeps others of the tenant from more memory than
+// it may have, and nobody else from anything; when the server stops they are cut.
 func TestStalledReaders(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
@@ -128,7 +129,13 @@ func TestStalledReaders(t *testing.T) {
 	w.fill(t, "eve")
 	const target = "/api/reports?limit=1000"
 	w.rebuilt(t, func(c *httpapi.Config) {
-		c.Memory = httpapi.Memory{User: 1400 << 10, Tenant: 2800 << 10, All: 5600 << 10, Wait: time.Millisecond, Page: 1 << 20}
+		c.Memory = httpapi.Memory{
+			User:   1400 << 10,
+			Tenant: 2800 << 10,
+			All:    5600 << 10,
+			Wait:   time.Millisecond,
+			Page:   1 << 20,
+		}
 		c.LastIdle = 50 * time.Millisecond
 	})
 	first := read[page](t, w.must(t, "dana", "GET", target, ""))
@@ -163,7 +170,8 @@ func noise(n int) string {
 	return string(b)
 }
 
-// TestStalledDownloads: files and archives that nobody reads hold memory as large answers do, and no connection to the database.
+// TestStalledDownloads: files and archives that nobody reads hold memory as large answers do, and
+// no connection to the database.
 func TestStalledDownloads(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -204,7 +212,8 @@ func TestStalledDownloads(t *testing.T) {
 	})
 }
 
-// TestWaitingReadersOfAStoppingServer: a server that stops ends the waits for memory and in queues at once, with an error to try again.
+// TestWaitingReadersOfAStoppingServer: a server that stops ends the waits for memory and in queues
+// at once, with an error to try again.
 func TestWaitingReadersOfAStoppingServer(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
@@ -266,7 +275,10 @@ func TestStalledSenderIsCut(t *testing.T) {
 	for _, route := range []string{"POST /api/reports", "POST /api/uploads?filename=x"} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
 		is.NoErr(err)
-		_, err = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", route, w.token(t, "dana"))
+		_, err = fmt.Fprintf(
+			conn, "%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", route,
+			w.token(t, "dana"),
+		)
 		is.NoErr(err)
 		open[route] = conn
 	}
@@ -280,8 +292,11 @@ func TestStalledSenderIsCut(t *testing.T) {
 	}
 }
 
-// sending sends the beginning of a body and returns how to send the rest, which ends it when closed, and the answer.
-func (w *world) sending(t *testing.T, user, method, target, body string, headers ...string) (*io.PipeWriter, <-chan answer) {
+// sending sends the beginning of a body and returns how to send the rest, which ends it when
+// closed, and the answer.
+func (w *world) sending(
+	t *testing.T, user, method, target, body string, headers ...string,
+) (*io.PipeWriter, <-chan answer) {
 	t.Helper()
 	in, sent := io.Pipe()
 	r := w.request(t, user, method, target, "", headers...)
@@ -319,8 +334,8 @@ func TestFormFields(t *testing.T) {
 	is.Equal(w.do(t, "admin", "PUT", "/api/users/admin", largeUser).status, http.StatusOK)
 }
 
-// TestSlowSenders: a large body holds no memory before it has been received, and those that are being received hold some disk
-// space at most. None waits for another.
+// TestSlowSenders: a large body holds no memory before it has been received, and those that are
+// being received hold some disk space at most. None waits for another.
 func TestSlowSenders(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
@@ -333,9 +348,11 @@ func TestSlowSenders(t *testing.T) {
 	begin := `{"displayName": "Ada", "_links": {"notes": "` + strings.Repeat("x", 380<<10)
 	first, one := put("dana", begin)
 	second, two := put("tim", begin)
-	is.Equal(w.do(t, "dana", "PUT", "/api/users/dana", largeUser).status, http.StatusServiceUnavailable) // disk space of the tenant
+	// disk space of the tenant
+	is.Equal(w.do(t, "dana", "PUT", "/api/users/dana", largeUser).status, http.StatusServiceUnavailable)
 	is.Equal(w.do(t, "eve", "PUT", "/api/users/eve", largeUser).status, http.StatusOK)
-	is.Equal(w.do(t, "dana", "PUT", "/api/users/dana", `{"displayName": "Ada"}`).status, http.StatusOK) // small ones do not count
+	// small ones do not count
+	is.Equal(w.do(t, "dana", "PUT", "/api/users/dana", `{"displayName": "Ada"}`).status, http.StatusOK)
 	_, err := io.WriteString(first, `"}}`)
 	is.NoErr(err)
 	is.NoErr(first.Close())
@@ -359,7 +376,8 @@ func TestNoTemporaryFolder(t *testing.T) {
 	is.Equal(w.do(t, "dana", "PUT", "/api/users/dana", `{"displayName": "Ada"}`).status, http.StatusOK)
 }
 
-// TestAnswerOfWrite: a write whose large answer exceeds the limit has been done, and the answer comes whole.
+// TestAnswerOfWrite: a write whose large answer exceeds the limit has been done, and the answer
+// comes whole.
 func TestAnswerOfWrite(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)

@@ -14,8 +14,8 @@ import (
 
 const kindDataset entity.Kind = "dataset"
 
-// namedKinds are the parameters of paths that name an entity beside the one that the path is of, with
-// its kind. entityId has the kind that entityType names.
+// namedKinds are the parameters of paths that name an entity beside the one that the path is of,
+// with its kind. entityId has the kind that entityType names.
 var namedKinds = map[string]entity.Kind{"datasetId": kindDataset, "tagId": "tag"}
 
 // nameEntities replaces natural ids in such parameters by ids, before a handler reads them.
@@ -35,7 +35,8 @@ func (a *api) nameEntities(r *rest.Request) error {
 }
 
 // entityID returns the id of an entity that is named by its natural id, such as jo:sales. Any other
-// text is returned as it is, also the natural id of nothing: what takes an id says that there is none.
+// text is returned as it is, also the natural id of nothing: what takes an id says that there is
+// none.
 func (a *api) entityID(ctx context.Context, kind entity.Kind, named string) (string, error) {
 	if kind == "" || !strings.Contains(named, ":") {
 		return named, nil

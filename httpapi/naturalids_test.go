@@ -22,7 +22,8 @@ func (s stock) naturals(t *testing.T) map[string]string {
 		if r.Method != "GET" || len(parts) != 4 || !uuids.Valid(parts[3]) {
 			continue
 		}
-		if a := s.do(t, "admin", "GET", strings.Join(parts, "/"), ""); a.status == 200 && strings.HasPrefix(a.body, "{") {
+		if a := s.do(t, "admin", "GET", strings.Join(parts, "/"), ""); a.status == 200 &&
+			strings.HasPrefix(a.body, "{") {
 			if one := read[struct{ ID, NaturalID string }](t, a); one.NaturalID != "" && one.NaturalID != one.ID {
 				all[parts[3]] = one.NaturalID
 			}
@@ -37,9 +38,11 @@ func TestNaturalIDs(t *testing.T) {
 		s := stocked(t, open)
 		names := s.naturals(t)
 		routes := slices.Clone(httpapi.Routes())
-		slices.SortStableFunc(routes, func(a, b httpapi.Route) int { // what removes something comes last, and what is within first
+		slices.SortStableFunc(routes, func(a, b httpapi.Route) int {
+			// what removes something comes last, and what is within first
 			removes := func(r httpapi.Route) int {
-				if r.Method == "DELETE" || strings.HasSuffix(r.Pattern, "/_purge") || strings.HasSuffix(r.Pattern, "/_commit") {
+				if r.Method == "DELETE" || strings.HasSuffix(r.Pattern, "/_purge") ||
+					strings.HasSuffix(r.Pattern, "/_commit") {
 					return 1
 				}
 				return 0
@@ -63,11 +66,17 @@ func TestNaturalIDs(t *testing.T) {
 					continue
 				}
 				if want := s.do(t, who(r), r.Method, target+"?"+query, s.body(r)); got.status != want.status {
-					t.Errorf("%s %s with %q: %d %s, and with the id %d", r.Method, r.Pattern, natural, got.status, got.body, want.status)
+					t.Errorf(
+						"%s %s with %q: %d %s, and with the id %d", r.Method, r.Pattern, natural, got.status,
+						got.body, want.status,
+					)
 				}
 			}
 		}
-		for _, at := range []string{"apps/:id", "assistants/:id", "datasets/:id", "datasets/:datasetId", "tags/:tagId", "libraries/:id", "reports/:id", "teams/:id", "bundles/:id"} {
+		for _, at := range []string{
+			"apps/:id", "assistants/:id", "datasets/:id", "datasets/:datasetId", "tags/:tagId", "libraries/:id",
+			"reports/:id", "teams/:id", "bundles/:id",
+		} {
 			if !checked[at] {
 				t.Errorf("%s was not checked: %v", at, checked)
 			}
@@ -91,24 +100,32 @@ func TestNaturalIDsBeside(t *testing.T) {
 		other, helper := make("assistants", `{"name": "H", "slug": "helper"}`)
 		is.Equal(sales, "admin:sales")
 		for path, body := range map[string]string{
-			"/api/apps/" + app + "/dependencies/rows":                                  `{"datasetId": "` + sales + `"}`,
+			"/api/apps/" + app + "/dependencies/rows": `{"datasetId": "` + sales +
+				`"}`,
 			"/api/assistants/" + assistant + "/datasets/" + inPath(sales):              `{}`,
 			"/api/assistants/" + assistant + "/references/assistant/" + inPath(helper): `{}`,
 			"/api/apps/" + app + "/tags/" + inPath(blue):                               ``,
 		} {
 			for range 2 { // made, and changed
 				a := w.must(t, "admin", "PUT", path, body)
-				is.True(strings.Contains(a.body, dataset) || strings.Contains(a.body, tag) || strings.Contains(a.body, other))
+				is.True(strings.Contains(a.body, dataset) || strings.Contains(a.body, tag) ||
+					strings.Contains(a.body, other))
 			}
 			w.must(t, "admin", "GET", path, "")
 			w.must(t, "admin", "DELETE", path, "")
 			is.Equal(w.do(t, "admin", "GET", path, "").status, 404)
 		}
-		app, _ = make("apps", `{"name": "Bound", "type": "report", "datasets": [{"alias": "rows", "datasetId": "`+sales+`"}]}`)
+		app, _ = make(
+			"apps",
+			`{"name": "Bound", "type": "report", "datasets": [{"alias": "rows", "datasetId": "`+sales+`"}]}`,
+		)
 		bound := w.must(t, "admin", "GET", "/api/apps/"+app+"/dependencies/rows", "")
 		is.True(strings.Contains(bound.body, dataset))
 		for _, none := range []string{"admin:none", ":", "admin:", "nobody:sales"} {
-			is.Equal(w.do(t, "admin", "PUT", "/api/apps/"+app+"/dependencies/rows", `{"datasetId": "`+none+`"}`).status, 400)
+			is.Equal(
+				w.do(t, "admin", "PUT", "/api/apps/"+app+"/dependencies/rows", `{"datasetId": "`+none+`"}`).status,
+				400,
+			)
 			is.Equal(w.do(t, "admin", "PUT", "/api/apps/"+app+"/tags/"+inPath(none), "").status, 404)
 		}
 	})

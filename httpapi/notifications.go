@@ -18,10 +18,43 @@ type notificationRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a notificationRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/notifications", Name: "listNotifications", Grants: nothing, Query: append(slices.Clone(paged), "state", "since"), Summary: "The caller's notifications", Handle: a.listNotifications},
-		{Method: put, Pattern: "/api/notifications", Name: "putNotifications", Grants: nothing, Query: none, Writes: rest.InTx, Summary: "Mark all of the caller's notifications as read or unread", Handle: a.putNotifications},
-		{Method: get, Pattern: "/api/notifications/:id", Name: "getNotification", Grants: nothing, Summary: "One of the caller's notifications", Handle: a.getNotification},
-		{Method: put, Pattern: "/api/notifications/:id", Name: "putNotification", Grants: nothing, Row: "notification", Writes: rest.InTx, Summary: "Mark a notification as read or unread", Handle: a.putNotification},
+		{
+			Method:  get,
+			Pattern: "/api/notifications",
+			Name:    "listNotifications",
+			Grants:  nothing,
+			Query:   append(slices.Clone(paged), "state", "since"),
+			Summary: "The caller's notifications",
+			Handle:  a.listNotifications,
+		},
+		{
+			Method:  put,
+			Pattern: "/api/notifications",
+			Name:    "putNotifications",
+			Grants:  nothing,
+			Query:   none,
+			Writes:  rest.InTx,
+			Summary: "Mark all of the caller's notifications as read or unread",
+			Handle:  a.putNotifications,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/notifications/:id",
+			Name:    "getNotification",
+			Grants:  nothing,
+			Summary: "One of the caller's notifications",
+			Handle:  a.getNotification,
+		},
+		{
+			Method:  put,
+			Pattern: "/api/notifications/:id",
+			Name:    "putNotification",
+			Grants:  nothing,
+			Row:     "notification",
+			Writes:  rest.InTx,
+			Summary: "Mark a notification as read or unread",
+			Handle:  a.putNotification,
+		},
 	}
 }
 
@@ -31,7 +64,8 @@ const (
 	stateUnread = "unread"
 )
 
-// notificationBody is a Notification as the API writes it. It is encoded by hand because it is read often.
+// notificationBody is a Notification as the API writes it. It is encoded by hand because it is read
+// often.
 type notificationBody comments.Notification
 
 // AppendJSON implements hal.Appender.
@@ -50,7 +84,8 @@ func (n notificationBody) AppendJSON(dst []byte) ([]byte, error) {
 	dst = hal.AppendString(append(dst, `,"username":`...), n.Username)
 	dst = hal.AppendString(append(dst, `,"state":`...), state)
 	dst = hal.AppendTimeOrNull(append(dst, `,"readAt":`...), n.ReadAt)
-	dst = hal.AppendString(append(dst, `,"delivery":`...), string(n.State)) // how far it was sent: pending, dispatched, delivered, failed or dead
+	// how far it was sent: pending, dispatched, delivered, failed or dead
+	dst = hal.AppendString(append(dst, `,"delivery":`...), string(n.State))
 	dst = hal.AppendString(append(dst, `,"title":`...), n.Title)
 	dst = hal.AppendString(append(dst, `,"body":`...), n.Body)
 	dst = hal.AppendStringOrNull(append(dst, `,"entityType":`...), kind)
@@ -63,13 +98,16 @@ func (n notificationBody) AppendJSON(dst []byte) ([]byte, error) {
 }
 
 func (a notificationRoutes) notification(n comments.Notification) hal.Resource {
-	links := a.about(n.Entity, n.CommentID).With("self", a.href("notifications", n.ID)).With("inf:notifications", a.href("notifications"))
+	links := a.about(n.Entity, n.CommentID).With(
+		"self", a.href("notifications", n.ID),
+	).With("inf:notifications", a.href("notifications"))
 	return hal.Resource{Links: links, Value: notificationBody(n), Row: n}
 }
 
-// listNotifications serves GET /api/notifications: 200 and a page of the caller's own notifications, 100 unless limit says
-// otherwise, newest first unless sort says otherwise (createdAt). state=read or state=unread admits those alone, since=
-// those that were made at that time or later. unread is how many of all of the caller's are unread.
+// listNotifications serves GET /api/notifications: 200 and a page of the caller's own
+// notifications, 100 unless limit says otherwise, newest first unless sort says otherwise
+// (createdAt). state=read or state=unread admits those alone, since= those that were made at that
+// time or later. unread is how many of all of the caller's are unread.
 func (a notificationRoutes) listNotifications(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
@@ -91,7 +129,9 @@ func (a notificationRoutes) listNotifications(r *rest.Request) (rest.Reply, erro
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:notification", map[string]any{"unread": unread}, a.notification))
+	return rest.OK(rest.Collection(
+		a.BaseURL, r, q, page, "inf:notification", map[string]any{"unread": unread}, a.notification,
+	))
 }
 
 func notificationFilter(query url.Values) (f comments.NotificationFilter, err error) {
@@ -112,7 +152,8 @@ func notificationFilter(query url.Values) (f comments.NotificationFilter, err er
 	return f, nil
 }
 
-// readState reports whether a state is read. Errors: errs.Invalid for what is neither read nor unread.
+// readState reports whether a state is read. Errors: errs.Invalid for what is neither read nor
+// unread.
 func readState(state string) (bool, error) {
 	if state != stateRead && state != stateUnread {
 		return false, errs.New(errs.Invalid, "state must be read or unread")
@@ -120,7 +161,8 @@ func readState(state string) (bool, error) {
 	return state == stateRead, nil
 }
 
-// getNotification serves GET /api/notifications/{id}: 200 and one of the caller's own notifications; 404.
+// getNotification serves GET /api/notifications/{id}: 200 and one of the caller's own
+// notifications; 404.
 func (a notificationRoutes) getNotification(r *rest.Request) (rest.Reply, error) {
 	n, err := a.Comments.Notification(r.Context(), r.Param("id"))
 	if err != nil {
@@ -145,8 +187,8 @@ func readStateOf(r *rest.Request) (bool, error) {
 	return readState(in.State)
 }
 
-// putNotification serves PUT /api/notifications/{id} {state}: 200 and the notification, which is read or unread from then on;
-// 400 for another state; 404.
+// putNotification serves PUT /api/notifications/{id} {state}: 200 and the notification, which is
+// read or unread from then on; 400 for another state; 404.
 func (a notificationRoutes) putNotification(r *rest.Request) (rest.Reply, error) {
 	read, err := readStateOf(r)
 	if err != nil {
@@ -159,8 +201,8 @@ func (a notificationRoutes) putNotification(r *rest.Request) (rest.Reply, error)
 	return rest.OK(a.notification(n))
 }
 
-// putNotifications serves PUT /api/notifications {state}: 200, how many of the caller's notifications have changed, and how many
-// are unread then in total; 400 for another state.
+// putNotifications serves PUT /api/notifications {state}: 200, how many of the caller's
+// notifications have changed, and how many are unread then in total; 400 for another state.
 func (a notificationRoutes) putNotifications(r *rest.Request) (rest.Reply, error) {
 	read, err := readStateOf(r)
 	if err != nil {

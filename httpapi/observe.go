@@ -12,7 +12,12 @@ import (
 
 // observe tells the Observer of a request that has been answered, or whose client is gone.
 func (a *api) observe(w *rest.Response, r *http.Request, start time.Time) {
-	o := entity.Observation{Work: entity.RequestWork, Status: w.Status, Outcome: cmp.Or(string(w.Code), entity.OK), Start: start}
+	o := entity.Observation{
+		Work:    entity.RequestWork,
+		Status:  w.Status,
+		Outcome: cmp.Or(string(w.Code), entity.OK),
+		Start:   start,
+	}
 	if w.Route != nil {
 		o.Kind = w.Route.Method + " " + w.Route.Pattern
 	}

@@ -15,10 +15,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// isAction reports whether a route replaces, imports, deploys, scans, reassigns, exports or deletes. The parameters of an app's own routes are its own, and so
-// is what its agents are started with.
+// isAction reports whether a route replaces, imports, deploys, scans, reassigns, exports or
+// deletes. The parameters of an app's own routes are its own, and so is what its agents are started
+// with.
 func isAction(r httpapi.Route) bool {
-	return r.Method == "DELETE" && r.Name != "deleteAtAppServer" || strings.Contains(r.Pattern, "/_") && !strings.Contains(r.Pattern, "/_hook") && !strings.HasSuffix(r.Pattern, "/_chat") && !strings.HasSuffix(r.Pattern, "/_trigger") || strings.HasPrefix(r.Pattern, "/api/colors-") && r.Method == "POST"
+	return r.Method == "DELETE" && r.Name != "deleteAtAppServer" || strings.Contains(r.Pattern, "/_") &&
+		!strings.Contains(r.Pattern, "/_hook") && !strings.HasSuffix(r.Pattern, "/_chat") &&
+		!strings.HasSuffix(r.Pattern, "/_trigger") || strings.HasPrefix(r.Pattern, "/api/colors-") && r.Method == "POST"
 }
 
 func TestActionRoutesDeclareOptions(t *testing.T) {
@@ -41,7 +44,8 @@ func optionNames(v reflect.Type) (names []string) {
 	return names
 }
 
-// formOf is a form of fields in their order, "name=value" each, and its content type. The file is the field file.
+// formOf is a form of fields in their order, "name=value" each, and its content type. The file is
+// the field file.
 func formOf(t testing.TB, fields ...string) (body, kind string) {
 	t.Helper()
 	is := is.New(t)
@@ -70,7 +74,8 @@ func withQuery(target, query string) string {
 	return target + "?" + query
 }
 
-// TestUnknownOptions: an action route refuses an option that it does not know wherever that stands, and does nothing.
+// TestUnknownOptions: an action route refuses an option that it does not know wherever that stands,
+// and does nothing.
 func TestUnknownOptions(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)
@@ -94,7 +99,10 @@ func TestUnknownOptions(t *testing.T) {
 					if object == "" {
 						object = "{}"
 					}
-					refused(r, "body", option, s.do(t, "admin", r.Method, s.target(r), merged(t, object, `{"`+option+`": true}`)))
+					refused(
+						r, "body", option,
+						s.do(t, "admin", r.Method, s.target(r), merged(t, object, `{"`+option+`": true}`)),
+					)
 				}
 				if r.File {
 					form, kind := formOf(t, option+"=true", "file="+s.param["archive"])
@@ -102,7 +110,10 @@ func TestUnknownOptions(t *testing.T) {
 				}
 			}
 			for _, option := range optionNames(reflect.TypeOf(r.Options)) { // bare texts and JSON at once
-				a := s.do(t, "admin", r.Method, withQuery(s.target(r), fmt.Sprintf("%s=[\"1\"]&%[1]s=[\"2\"]", option)), body)
+				a := s.do(
+					t, "admin", r.Method,
+					withQuery(s.target(r), fmt.Sprintf("%s=[\"1\"]&%[1]s=[\"2\"]", option)), body,
+				)
 				if a.status != 400 || !strings.HasPrefix(a.message(t), option) {
 					t.Errorf("%s, %s twice: %d %s", r.Name, option, a.status, a.body)
 				}
@@ -207,7 +218,9 @@ func TestOptionsEverywhere(t *testing.T) {
 				body, kind = form("archive=" + content)
 				a := send(path, body, kind)
 				is.Equal(a.status, 400)
-				is.True(strings.HasPrefix(a.message(t), "unknown option archive: this route has changes, dryRun, owner, updateRule"))
+				is.True(strings.HasPrefix(
+					a.message(t), "unknown option archive: this route has changes, dryRun, owner, updateRule",
+				))
 				is.True(strings.HasSuffix(a.message(t), "; the file must be the field file"))
 			}
 		}
@@ -226,36 +239,50 @@ func TestOptionsEverywhere(t *testing.T) {
 			is.Equal(a.status, 400)
 			is.Equal(a.message(t), message)
 		}
-		is.Equal(send("/api/bundles/kept/_deploy?dryRun=maybe", `{"tenants": ["acme"]}`).message(t), "dryRun must be true or false")
+		is.Equal(
+			send("/api/bundles/kept/_deploy?dryRun=maybe", `{"tenants": ["acme"]}`).message(t),
+			"dryRun must be true or false",
+		)
 		is.Equal(send("/api/bundles/kept/_deploy?tenants=evil", `{"tenants": ["acme"]}`).status, 400)
 		is.Equal(send(`/api/_bundle-deploy?dryRun=true&tenants=acme&entries=x`, "").message(t), "entries must be JSON")
 		is.Equal(send("/api/_restore-from-file?uploadId="+staged, archive).status, 400)
 		is.Equal(send("/api/_import-bundle", `{"dryRun": true}`).status, 415)
 		is.Equal(send("/api/principals/mia/_reassign?to=dana", `{"to": "tim"}`).status, 400)
-		is.Equal(send("/api/bundles/kept/_export", `{"nonsense": 1}`).message(t), "unknown option nonsense: this route has none")
-		is.Equal(s.do(t, "admin", "DELETE", "/api/users/mia?reassignto=dana", "").message(t), "unknown option reassignto: did you mean reassignTo?")
+		is.Equal(
+			send("/api/bundles/kept/_export", `{"nonsense": 1}`).message(t),
+			"unknown option nonsense: this route has none",
+		)
+		is.Equal(
+			s.do(t, "admin", "DELETE", "/api/users/mia?reassignto=dana", "").message(t),
+			"unknown option reassignto: did you mean reassignTo?",
+		)
 		is.Equal(s.do(t, "admin", "DELETE", "/api/colors/red", `{"dryRun": true}`).status, 400)
 		is.Equal(s.dump(t, "acme"), before)
 
 		is.Equal(send("/api/principals/mia/_reassign?to=dana", `{"to": "dana"}`).status, 200)
 		is.Equal(s.do(t, "admin", "DELETE", "/api/users/mia", `{"reassignTo": "dana"}`).status, 200)
-		is.Equal(send("/api/colors-export", `{"download": true, "source": "x"}`).header.Get("Content-Disposition"), "attachment; filename=colors.json")
+		is.Equal(
+			send("/api/colors-export", `{"download": true, "source": "x"}`).header.Get("Content-Disposition"),
+			"attachment; filename=colors.json",
+		)
 	})
 }
 
-// TestUnknownParameters: a list and a write name the query parameter that they do not know; reads of single resources, the flat
-// list of colors and the input catalogs take any.
+// TestUnknownParameters: a list and a write name the query parameter that they do not know; reads
+// of single resources, the flat list of colors and the input catalogs take any.
 func TestUnknownParameters(t *testing.T) {
 	s := stocked(t, dbtest.SQLite)
 	lists := 0
 	for _, r := range httpapi.Routes() {
-		if r.Public || r.Options != nil || r.AnyQuery || r.Name == "callFromAppView" { // which answers what another route does
+		if r.Public || r.Options != nil || r.AnyQuery || r.Name == "callFromAppView" {
+			// which answers what another route does
 			continue
 		}
 		list := false
 		if r.Method == "GET" && !r.AnyType {
 			a := s.must(t, "admin", "GET", s.target(r), "")
-			list = strings.HasPrefix(a.body, "[") || strings.Contains(a.body, `"total":`) && strings.Contains(a.body, `"start":`)
+			list = strings.HasPrefix(a.body, "[") || strings.Contains(a.body, `"total":`) &&
+				strings.Contains(a.body, `"start":`)
 		}
 		if strings.HasPrefix(r.Pattern, "/api/input-") || r.Name == "listAllColors" {
 			list = false
@@ -281,8 +308,14 @@ func TestUnknownParameters(t *testing.T) {
 	}
 	is := is.New(t)
 	is.True(lists > 100)
-	is.Equal(s.do(t, "admin", "GET", "/api/colors?Limit=3", "").message(t), "unknown query parameter Limit: did you mean limit?")
-	is.Equal(s.do(t, "admin", "GET", "/api/tokens?name=x", "").message(t), "unknown query parameter name: this route has start, limit, sort, cursor")
+	is.Equal(
+		s.do(t, "admin", "GET", "/api/colors?Limit=3", "").message(t),
+		"unknown query parameter Limit: did you mean limit?",
+	)
+	is.Equal(
+		s.do(t, "admin", "GET", "/api/tokens?name=x", "").message(t),
+		"unknown query parameter name: this route has start, limit, sort, cursor",
+	)
 	is.Equal(s.do(t, "admin", "GET", "/api/tokens?q=x", "").status, 400)
 }
 
@@ -305,7 +338,8 @@ func TestAIBeforeBody(t *testing.T) {
 func TestColorBodies(t *testing.T) {
 	is, s := is.New(t), stocked(t, dbtest.SQLite)
 	for _, body := range []string{
-		`null`, `7`, `[]`, `["#ffffff"]`, `"#ffffff"`, `true`, `{}`, `{"color": null}`, `{"color": 7}`, `{"color": ["#ffffff"]}`, `{"color": {}}`,
+		`null`, `7`, `[]`, `["#ffffff"]`, `"#ffffff"`,
+		`true`, `{}`, `{"color": null}`, `{"color": 7}`, `{"color": ["#ffffff"]}`, `{"color": {}}`,
 		`{"color": "red"}`, ``,
 	} {
 		a := s.do(t, "dana", "PUT", "/api/colors/red", body)
@@ -317,7 +351,10 @@ func TestColorBodies(t *testing.T) {
 // TestCatalogPages: the lists of drivers are paged as other lists are.
 func TestCatalogPages(t *testing.T) {
 	is, s := is.New(t), stocked(t, dbtest.SQLite)
-	for path, rel := range map[string]string{"/api/bundle-drivers": "inf:bundle-driver", "/api/domain-drivers": "inf:domain-driver"} {
+	for path, rel := range map[string]string{
+		"/api/bundle-drivers": "inf:bundle-driver",
+		"/api/domain-drivers": "inf:domain-driver",
+	} {
 		all := read[page](t, s.must(t, "nora", "GET", path, ""))
 		is.Equal(all.Count, all.Total)
 		is.Equal(all.next(), "")
@@ -345,8 +382,10 @@ func TestPrevFromBeyondTheEnd(t *testing.T) {
 	total := read[page](t, s.must(t, "nora", "GET", "/api/bundle-drivers", "")).Total
 	is.Equal(total, 17)
 	for target, want := range map[string]string{
-		"start=1000&limit=5": "limit=5&start=15", "start=17&limit=5": "limit=5&start=15", "start=20&limit=17": "limit=17&start=0",
-		"start=16&limit=5": "limit=5&start=11", "start=3&limit=5": "limit=5&start=0", "start=18&limit=1": "limit=1&start=16",
+		"start=1000&limit=5": "limit=5&start=15",
+		"start=17&limit=5":   "limit=5&start=15", "start=20&limit=17": "limit=17&start=0",
+		"start=16&limit=5": "limit=5&start=11",
+		"start=3&limit=5":  "limit=5&start=0", "start=18&limit=1": "limit=1&start=16",
 	} {
 		p := read[page](t, s.must(t, "nora", "GET", "/api/bundle-drivers?"+target, ""))
 		prev := strings.TrimPrefix(p.Links["prev"].Href, baseURL)

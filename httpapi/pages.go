@@ -11,13 +11,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/rest"
 )
 
-// The pages for people are plain HTML in one frame and one style, without scripts, but for one that posts a form, and without anything from elsewhere.
+// The pages for people are plain HTML in one frame and one style, without scripts, but for one that
+// posts a form, and without anything from elsewhere.
 
 const pageStyle = `body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}` +
 	`a{color:#0b57d0}code{background:#f1f3f4}label,button{display:block;margin:.75rem 0}input{display:block;font:inherit}button{font:inherit}` +
 	`@media(prefers-color-scheme:dark){body{color:#e8eaed;background:#202124}a{color:#8ab4f8}code{background:#3c4043}}`
 
-var pageFrame = template.Must(template.New("frame").Funcs(template.FuncMap{"style": func() template.CSS { return pageStyle }}).Parse(`<!DOCTYPE html>
+var pageFrame = template.Must(template.New("frame").Funcs(template.FuncMap{"style": func() template.CSS {
+	return pageStyle
+}}).Parse(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -40,8 +43,9 @@ func newPage(body string) *template.Template {
 	return t
 }
 
-// pageReply replies with a page. forms are the sources of its policy that its forms may be sent to. With forms, the browser has to say
-// where they come from; without, it tells nobody, as the address of the page may have a credential.
+// pageReply replies with a page. forms are the sources of its policy that its forms may be sent to.
+// With forms, the browser has to say where they come from; without, it tells nobody, as the address
+// of the page may have a credential.
 func pageReply(status int, page *template.Template, forms string, data any) rest.Reply {
 	referrer := "no-referrer"
 	if forms != noForms {
@@ -76,7 +80,8 @@ type notice struct {
 // pageLink is where a page leads on.
 type pageLink struct{ Href, Text string }
 
-// noticePage replies with a page that tells a person something. The same address has another answer for programs.
+// noticePage replies with a page that tells a person something. The same address has another answer
+// for programs.
 func noticePage(status int, n notice) rest.Reply {
 	answer := pageReply(status, noticeTemplate, noForms, n)
 	answer.Header["Vary"] = varyByVisit["Vary"]
@@ -90,8 +95,8 @@ var noticeTemplate = newPage(`{{range .Text}}<p role="status">{{.}}</p>
 {{end}}{{with .Request}}<p>When you ask for help, name this request: <code>{{.}}</code></p>
 {{end}}`)
 
-// postPage replies with a page that posts a form to an address elsewhere, by itself where the browser runs its script. Where the form leads from
-// there is not said, as providers pass it on.
+// postPage replies with a page that posts a form to an address elsewhere, by itself where the
+// browser runs its script. Where the form leads from there is not said, as providers pass it on.
 func postPage(title, to string, fields url.Values) rest.Reply {
 	answer := pageReply(http.StatusOK, postTemplate, "*", struct {
 		Title, To string

@@ -106,7 +106,9 @@ func TestPrev(t *testing.T) {
 		}
 		is.Equal(starts, []int{25, 15, 5, 0})
 		is.Equal(len(keys), 30) // each once, also on the first page, which has 5
-		for i, row := range read[page](t, w.must(t, "mia", "GET", "/api/colors?q=C&sort="+sort, "")).Embedded["inf:color"] {
+		for i, row := range read[page](
+			t, w.must(t, "mia", "GET", "/api/colors?q=C&sort="+sort, ""),
+		).Embedded["inf:color"] {
 			is.Equal(row["key"], keys[29-i])
 		}
 	}
@@ -118,9 +120,11 @@ func TestPageEdges(t *testing.T) {
 	w.paint(t, 1005)
 	for target, want := range map[string][2]int{ // count, total
 		"/api/colors": {100, 1005}, "/api/colors?limit=0": {0, 1005}, "/api/colors?limit=1000": {1000, 1005},
-		"/api/colors?start=1005": {0, 1005}, "/api/colors?start=1004": {1, 1005}, "/api/colors?start=9223372036854775807": {0, 1005},
+		"/api/colors?start=1005": {0, 1005},
+		"/api/colors?start=1004": {1, 1005}, "/api/colors?start=9223372036854775807": {0, 1005},
 		"/api/colors?sort=&q=&cursor=": {100, 1005}, "/api/colors?q=C10000": {10, 10}, "/api/colors?q=%25": {0, 0},
-		"/api/colors?q=c_0": {0, 0}, "/api/colors?q=%5C": {0, 0}, "/api/colors?q=%27": {0, 0}, "/api/users": {5, 5}, "/api/teams": {1, 1},
+		"/api/colors?q=c_0": {0, 0}, "/api/colors?q=%5C": {0, 0},
+		"/api/colors?q=%27": {0, 0}, "/api/users": {5, 5}, "/api/teams": {1, 1},
 	} {
 		p := read[page](t, w.must(t, "mia", "GET", target, ""))
 		is.Equal([2]int{p.Count, p.Total}, want)
@@ -134,7 +138,10 @@ func TestPageEdges(t *testing.T) {
 	is.Equal(read[page](t, w.must(t, "mia", "GET", "/api/users", "")).Count, 20) // the default of users and teams
 	is.Equal(read[page](t, w.must(t, "mia", "GET", "/api/teams", "")).Count, 20)
 	is.Equal(w.do(t, "mia", "GET", "/api/colors?q="+strings.Repeat("x", 1000), "").status, 200)
-	is.Equal(w.do(t, "mia", "GET", "/api/colors?q="+strings.Repeat("x", 1001), "").message(t), "q must have at most 1000 bytes")
+	is.Equal(
+		w.do(t, "mia", "GET", "/api/colors?q="+strings.Repeat("x", 1001), "").message(t),
+		"q must have at most 1000 bytes",
+	)
 }
 
 // TestLinksKeepParameters: what filters and orders a list goes on.
@@ -164,15 +171,18 @@ func TestForeignCursor(t *testing.T) {
 		is.NoErr(err)
 		cursor := "&cursor=" + u.Query().Get("cursor")
 		for _, target := range []string{
-			"/api/colors?start=11&limit=10&q=c", "/api/colors?limit=10&q=c", "/api/colors?start=10&limit=10", "/api/colors?start=10&limit=10&q=C",
-			"/api/colors?start=10&limit=10&q=c&sort=-key", "/api/colors?start=10&limit=10&q=c&sort=createdAt", "/api/users?start=10&limit=10&q=c",
+			"/api/colors?start=11&limit=10&q=c", "/api/colors?limit=10&q=c",
+			"/api/colors?start=10&limit=10", "/api/colors?start=10&limit=10&q=C",
+			"/api/colors?start=10&limit=10&q=c&sort=-key",
+			"/api/colors?start=10&limit=10&q=c&sort=createdAt", "/api/users?start=10&limit=10&q=c",
 		} {
 			a := w.do(t, "mia", "GET", target+cursor, "")
 			is.Equal(a.status, 400)
 			is.True(strings.HasPrefix(a.message(t), "cursor does not fit"))
 		}
 		is.Equal(w.must(t, "mia", "GET", "/api/colors?start=10&limit=3&q=c"+cursor, "").status, 200) // limit may change
-		stranger := read[page](t, w.must(t, "eve", "GET", next, ""))                                 // a place, not a right
+		// a place, not a right
+		stranger := read[page](t, w.must(t, "eve", "GET", next, ""))
 		is.Equal(stranger.Count+stranger.Total, 0)
 	})
 }

@@ -16,11 +16,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestPartitions: no statement of a request is planned over more than one partition of a table, where each has four.
+// TestPartitions: no statement of a request is planned over more than one partition of a table,
+// where each has four.
 func TestPartitions(t *testing.T) {
 	is := is.New(t)
 	var sent *dbtest.Counter
-	s := stocked(t, counted(&sent, func(ctx context.Context, db *bun.DB) error { return tenantcontent.MigratePartitioned(ctx, db, 4) }))
+	s := stocked(t, counted(&sent, func(ctx context.Context, db *bun.DB) error {
+		return tenantcontent.MigratePartitioned(ctx, db, 4)
+	}))
 	for _, user := range []string{"admin", "nora"} {
 		s.token(t, user)
 	}

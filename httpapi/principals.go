@@ -18,16 +18,46 @@ type principalRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a principalRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/principal-list", Name: "listPrincipals", Grants: nothing, Heavy: rest.Brief, Query: none, Summary: "Every user and team", Handle: a.listPrincipals},
-		{Method: get, Pattern: "/api/principals/:id", Name: "resolvePrincipal", Grants: nothing, AnyType: true, Summary: "Redirect to the user or team", Handle: a.resolvePrincipal},
-		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Grants: rights, Heavy: rest.Long, Writes: rest.InSlot, Options: reassignInput{}, Summary: "Give a principal's content to another one", Handle: a.reassignPrincipal},
+		{
+			Method:  get,
+			Pattern: "/api/principal-list",
+			Name:    "listPrincipals",
+			Grants:  nothing,
+			Heavy:   rest.Brief,
+			Query:   none,
+			Summary: "Every user and team",
+			Handle:  a.listPrincipals,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/principals/:id",
+			Name:    "resolvePrincipal",
+			Grants:  nothing,
+			AnyType: true,
+			Summary: "Redirect to the user or team",
+			Handle:  a.resolvePrincipal,
+		},
+		{
+			Method:  post,
+			Pattern: "/api/principals/:id/_reassign",
+			Name:    "reassignPrincipal",
+			Grants:  rights,
+			Heavy:   rest.Long,
+			Writes:  rest.InSlot,
+			Options: reassignInput{},
+			Summary: "Give a principal's content to another one",
+			Handle:  a.reassignPrincipal,
+		},
 	}
 }
 
-// listPrincipals serves GET /api/principal-list: 200 and every user and team as a plain array, ordered by name.
+// listPrincipals serves GET /api/principal-list: 200 and every user and team as a plain array,
+// ordered by name.
 func (a principalRoutes) listPrincipals(r *rest.Request) (rest.Reply, error) {
 	return rest.Streamed(func(w io.Writer) error {
-		return rest.WriteArray(w, a.Principals.Principals(r.Context()), func(dst []byte, p principals.Principal) []byte {
+		return rest.WriteArray(w, a.Principals.Principals(r.Context()), func(
+			dst []byte, p principals.Principal,
+		) []byte {
 			return a.appendPrincipal(dst, r.Who.Tenant, p)
 		})
 	})
@@ -71,8 +101,8 @@ type reassignInput struct {
 	To string `json:"to"`
 }
 
-// reassignPrincipal serves POST /api/principals/{id}/_reassign: 200 and what has a new owner, as a plain array; 400 when to
-// is unknown, * or the principal itself; 401 for callers who may not; 404.
+// reassignPrincipal serves POST /api/principals/{id}/_reassign: 200 and what has a new owner, as a
+// plain array; 400 when to is unknown, * or the principal itself; 401 for callers who may not; 404.
 func (a principalRoutes) reassignPrincipal(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[reassignInput](r)
 	if err != nil {
@@ -105,8 +135,8 @@ func (a principalRoutes) reassignPrincipal(r *rest.Request) (rest.Reply, error) 
 	})
 }
 
-// resolvePrincipal serves GET /api/principals/{id}: 302 to the user or the team, a path below that of the base
-// URL, with an empty body; 404.
+// resolvePrincipal serves GET /api/principals/{id}: 302 to the user or the team, a path below that
+// of the base URL, with an empty body; 404.
 func (a principalRoutes) resolvePrincipal(r *rest.Request) (rest.Reply, error) {
 	p, err := a.Principals.Resolve(r.Context(), r.Param("id"))
 	if err != nil {
@@ -116,5 +146,8 @@ func (a principalRoutes) resolvePrincipal(r *rest.Request) (rest.Reply, error) {
 	if p.Type == principals.TypeTeam {
 		kind = "teams"
 	}
-	return rest.Reply{Status: http.StatusFound, Header: map[string]string{"Location": a.mount + hal.Href(kind, p.ID)}}, nil
+	return rest.Reply{
+		Status: http.StatusFound,
+		Header: map[string]string{"Location": a.mount + hal.Href(kind, p.ID)},
+	}, nil
 }

@@ -22,9 +22,10 @@ import (
 
 const queriesFile = "testdata/queries.txt"
 
-// TestQueries: what each route asks of PostgreSQL is what testdata/queries.txt says, so that a query in a loop, or one more
-// on a hot path, is seen in review. Who calls is left out: that is one more statement, or none when it was asked a moment
-// ago. Other look-ups are kept for a second, too, which a busy machine may take for one request: a route that differs is asked again in
+// TestQueries: what each route asks of PostgreSQL is what testdata/queries.txt says, so that a
+// query in a loop, or one more on a hot path, is seen in review. Who calls is left out: that is one
+// more statement, or none when it was asked a moment ago. Other look-ups are kept for a second,
+// too, which a busy machine may take for one request: a route that differs is asked again in
 // another world, and must do as the file says once.
 func TestQueries(t *testing.T) {
 	is := is.New(t)
@@ -85,7 +86,8 @@ func verb(statement string) string {
 	return strings.ToUpper(verb)
 }
 
-// counted returns a dbtest.Opener of a PostgreSQL without row-level security, and sets the Counter of its statements.
+// counted returns a dbtest.Opener of a PostgreSQL without row-level security, and sets the Counter
+// of its statements.
 func counted(sent **dbtest.Counter, migrate func(ctx context.Context, db *bun.DB) error) dbtest.Opener {
 	return func(t testing.TB) *bun.DB {
 		t.Helper()

@@ -20,8 +20,10 @@ var growing = []string{
 	"createBundle", "createBundleEntry", "putBundleEntry", "importBundle", "restoreArchive", "restoreFile",
 	"createInstruction", "putInstruction",
 	"createReply", "putComment",
-	"createApp", "putApp", "copyApp", "editApp", "commitAppDraft", "deployApp", "migrateApp", "putAppVariable", "putAgent", "triggerAgent", "replayAppInvocation",
-	"createAssistant", "putAssistant", "editAssistant", "commitAssistantDraft", "putAssistantSkill", "putAssistantSecret",
+	"createApp", "putApp", "copyApp", "editApp", "commitAppDraft",
+	"deployApp", "migrateApp", "putAppVariable", "putAgent", "triggerAgent", "replayAppInvocation",
+	"createAssistant", "putAssistant", "editAssistant",
+	"commitAssistantDraft", "putAssistantSkill", "putAssistantSecret",
 }
 
 // takingFile are the routes that store the file in their body.
@@ -33,8 +35,11 @@ func grows(route *rest.Route) bool {
 	if noun == route.Name {
 		verb, noun = "put", strings.TrimPrefix(route.Name, "put")
 	}
-	ofContent := slices.ContainsFunc(content.Kinds(), func(k content.KindInfo) bool { return noun == content.Noun(k.Kind) })
-	return slices.Contains(growing, route.Name) || slices.Contains(takingFile, route.Name) || ofContent || verb == "create" && strings.HasSuffix(noun, "Comment")
+	ofContent := slices.ContainsFunc(content.Kinds(), func(k content.KindInfo) bool {
+		return noun == content.Noun(k.Kind)
+	})
+	return slices.Contains(growing, route.Name) || slices.Contains(takingFile, route.Name) || ofContent ||
+		verb == "create" && strings.HasSuffix(noun, "Comment")
 }
 
 // formOverhead is how many bytes of a form are not the file.
@@ -73,7 +78,10 @@ type storageBody struct {
 }
 
 func storage(u tenants.Usage) storageBody {
-	return storageBody{u.Used(), u.Allowed, u.Uploads, u.Downloads, u.Libraries(), u.Records, u.Workspaces, u.Count, u.MaxCount}
+	return storageBody{
+		u.Used(), u.Allowed, u.Uploads, u.Downloads, u.Libraries(), u.Records, u.Workspaces, u.Count,
+		u.MaxCount,
+	}
 }
 
 // storageLimits are those of what the caller's tenant, and the caller, store.

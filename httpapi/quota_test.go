@@ -25,14 +25,20 @@ import (
 // and settings, exports (whose file is refused if there is no room for it), or is for other
 // tenants.
 var small = []string{
-	"putColor", "exportColors", "exportBundle", "exportEntries", "deployBundle", "deployEntries", "putBundle", "putNotifications", "putNotification",
-	"scanDriver", "createDomain", "putDomain", "scanDomain", "testNewDomain", "testDomain", "rollDomainKeys", "createDomainToken",
-	"finishSAML", "singleLogoutByForm", "receiveLogout", "login", "logout", "reassignPrincipal", "putTenant", "createToken",
+	"putColor", "exportColors", "exportBundle", "exportEntries",
+	"deployBundle", "deployEntries", "putBundle", "putNotifications", "putNotification",
+	"scanDriver", "createDomain", "putDomain", "scanDomain",
+	"testNewDomain", "testDomain", "rollDomainKeys", "createDomainToken",
+	"finishSAML", "singleLogoutByForm", "receiveLogout", "login",
+	"logout", "reassignPrincipal", "putTenant", "createToken",
 	"createUser", "putUser", "putPassword", "putSuperuser", "putViewedFeed", "createTeam", "putTeam", "putMember",
-	"searchSCIMUsers", "createSCIMUser", "putSCIMUser", "patchSCIMUser", "searchSCIMGroups", "createSCIMGroup", "putSCIMGroup", "patchSCIMGroup",
-	"restoreApp", "purgeApp", "putAppOwner", "compareApp", "putAppShare", "putAppDependency", "putAppTag", "putAppFavorite", "exportApp",
+	"searchSCIMUsers", "createSCIMUser", "putSCIMUser", "patchSCIMUser",
+	"searchSCIMGroups", "createSCIMGroup", "putSCIMGroup", "patchSCIMGroup",
+	"restoreApp", "purgeApp", "putAppOwner", "compareApp",
+	"putAppShare", "putAppDependency", "putAppTag", "putAppFavorite", "exportApp",
 	"heartbeatAppDraft", "createAppToken", "chatWithApp", "suggestAppIcon", "modernizeAppManifest", "cancelAgentRun",
-	"createWebhookToken", "rotateWebhookSecret", "chatWithAssistant", "confirmAssistantCall", "makeAssistantImage", "putAssistantOwner", "putAssistantDataset",
+	"createWebhookToken", "rotateWebhookSecret", "chatWithAssistant",
+	"confirmAssistantCall", "makeAssistantImage", "putAssistantOwner", "putAssistantDataset",
 	"putAssistantReference", "putAssistantShare", "createAssistantToken",
 }
 
@@ -40,11 +46,15 @@ var small = []string{
 // full, or is among those that go on.
 func TestRoutesThatGrow(t *testing.T) {
 	for _, r := range httpapi.Routes() {
-		if r.Method == "GET" || r.Method == "DELETE" || strings.Contains(r.Pattern, "/view/api") || strings.Contains(r.Pattern, "/_hook") {
+		if r.Method == "GET" || r.Method == "DELETE" || strings.Contains(r.Pattern, "/view/api") ||
+			strings.Contains(r.Pattern, "/_hook") {
 			continue
 		}
 		if httpapi.Grows(r) == slices.Contains(small, r.Name) {
-			t.Errorf("%s %s (%s): name it in growing of quota.go if it stores more, or else in small here", r.Method, r.Pattern, r.Name)
+			t.Errorf(
+				"%s %s (%s): name it in growing of quota.go if it stores more, or else in small here", r.Method,
+				r.Pattern, r.Name,
+			)
 		}
 	}
 }
@@ -62,10 +72,14 @@ func (u notTaken) Read([]byte) (int, error) {
 func TestFullTenant(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		const allowed = 64 << 10
-		is, w := is.New(t), newWorld(t, open, func(c *tenantcontent.Config) { c.TenantQuota, c.UserQuota = allowed, 40<<10 })
+		is, w := is.New(t), newWorld(t, open, func(c *tenantcontent.Config) {
+			c.TenantQuota, c.UserQuota = allowed, 40<<10
+		})
 		big := func(n int) string { return strings.Repeat("x", n) }
 		library := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/libraries", `{"name": "Files"}`)).ID
-		kept := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/reports", `{"name": "Kept", "slug": "kept"}`)).ID
+		kept := read[struct{ ID string }](
+			t, w.must(t, "admin", "POST", "/api/reports", `{"name": "Kept", "slug": "kept"}`),
+		).ID
 		w.pass(2 * time.Second) // a measure is valid for a second
 		file := "/api/libraries/" + library + "/contents/a.txt"
 
@@ -92,12 +106,26 @@ func TestFullTenant(t *testing.T) {
 		is.Equal(unknown("admin", "PUT", file, 20<<10).status/100, 2)
 		upload := read[struct{ ID string }](t, unknown("mia", "POST", "/api/uploads?filename=a", 40<<10)).ID
 		is.Equal(unknown("mia", "POST", "/api/uploads?filename=b", 1).status, 507)
-		is.Equal(w.do(t, "dana", "POST", "/api/datasets", `{"name": "D", "slug": "d", "data": {"x": "`+big(8<<10)+`"}}`).status, 507) // larger than what is left
+		// larger than what is left
+		is.Equal(
+			w.do(
+				t, "dana", "POST", "/api/datasets",
+				`{"name": "D", "slug": "d", "data": {"x": "`+big(8<<10)+`"}}`,
+			).status,
+			507,
+		)
 		w.pass(2 * time.Second)
 
 		var form bytes.Buffer
-		form.WriteString("--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.bin\"\r\n\r\n" + big(8<<10) + "\r\n--b--\r\n")
-		is.Equal(w.do(t, "dana", "POST", "/api/uploads", form.String(), "Content-Type: multipart/form-data; boundary=b").status, 507)
+		form.WriteString("--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.bin\"\r\n\r\n" +
+			big(8<<10) + "\r\n--b--\r\n")
+		is.Equal(
+			w.do(
+				t, "dana", "POST", "/api/uploads", form.String(),
+				"Content-Type: multipart/form-data; boundary=b",
+			).status,
+			507,
+		)
 
 		used := func(user string) (total, own [2]int64) {
 			l := read[struct {
@@ -110,7 +138,9 @@ func TestFullTenant(t *testing.T) {
 			}](t, w.must(t, user, "GET", "/api/tenant", "")).Storage
 			is.Equal([]int64{of.UsedBytes, of.AllowedBytes}, []int64{l.Tenant.UsedBytes, l.Tenant.AllowedBytes})
 			is.Equal(of.UsedBytes, of.UploadBytes+of.LibraryBytes+of.RecordBytes)
-			return [2]int64{l.Tenant.UsedBytes, l.Tenant.AllowedBytes}, [2]int64{l.UserUploads.UsedBytes, l.UserUploads.AllowedBytes}
+			return [2]int64{
+				l.Tenant.UsedBytes, l.Tenant.AllowedBytes,
+			}, [2]int64{l.UserUploads.UsedBytes, l.UserUploads.AllowedBytes}
 		}
 		total, own := used("mia")
 		is.True(total[0] > 60<<10 && total[0] <= allowed)
@@ -126,20 +156,26 @@ func TestFullTenant(t *testing.T) {
 		_, err := w.app.Tenants.Unchecked().SetQuota(t.Context(), "acme", tenants.Quota{Bytes: &few})
 		is.NoErr(err)
 		w.pass(2 * time.Second)
-		_, err = w.app.Tenants.Update(w.as(t, "acme"), func(t *tenants.Tenant) error { t.Quota = tenants.Quota{}; return nil })
+		_, err = w.app.Tenants.Update(w.as(t, "acme"), func(t *tenants.Tenant) error {
+			t.Quota = tenants.Quota{}
+			return nil
+		})
 		is.NoErr(err)
 		total, _ = used("admin")
 		is.Equal(total[1], few)
 		for _, c := range [][3]string{
-			{"PUT", file, "x"}, {"POST", "/api/reports", `{"name": "New"}`}, {"PUT", "/api/reports/" + kept, `{"name": "New"}`}, {"POST", "/api/apps", `{"name": "App"}`},
-			{"POST", "/api/reports/" + kept + "/comments", `{"message": "Hi"}`}, {"PUT", "/api/users/admin/avatar", gif}, {"POST", "/api/colors-export", `{}`},
+			{"PUT", file, "x"}, {"POST", "/api/reports", `{"name": "New"}`},
+			{"PUT", "/api/reports/" + kept, `{"name": "New"}`}, {"POST", "/api/apps", `{"name": "App"}`},
+			{"POST", "/api/reports/" + kept + "/comments", `{"message": "Hi"}`},
+			{"PUT", "/api/users/admin/avatar", gif}, {"POST", "/api/colors-export", `{}`},
 		} {
 			a := w.do(t, "admin", c[0], c[1], c[2])
 			is.Equal(a.status, 507)
 			is.True(strings.Contains(a.message(t), "of the 100 bytes that it may have"))
 		}
 		for _, c := range [][3]string{
-			{"GET", file, ""}, {"PUT", "/api/users/mia", `{"displayName": "M"}`}, {"PUT", "/api/tenant", `{"name": "Acme Inc."}`}, {"DELETE", "/api/reports/" + kept, ""},
+			{"GET", file, ""}, {"PUT", "/api/users/mia", `{"displayName": "M"}`},
+			{"PUT", "/api/tenant", `{"name": "Acme Inc."}`}, {"DELETE", "/api/reports/" + kept, ""},
 			{"DELETE", file, ""}, {"PUT", "/api/colors/red", `{"color": "#ff0000"}`},
 		} {
 			is.True(w.do(t, "admin", c[0], c[1], c[2]).status < 300)
@@ -184,8 +220,8 @@ func databases(t *testing.T, postgresToo bool) workspaces.Driver {
 }
 
 // TestFullBySQL: what the SQL of apps stores counts some seconds later at most, not when the minute
-// of the next measure is over. A tenant that is full by it is refused what stores more, until it has
-// removed some; another one goes on.
+// of the next measure is over. A tenant that is full by it is refused what stores more, until it
+// has removed some; another one goes on.
 func TestFullBySQL(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		const allowed = 4 << 20
@@ -224,7 +260,13 @@ func TestFullBySQL(t *testing.T) {
 		is.True(used() > allowed/2)
 		is.Equal(w.do(t, "dana", "POST", route, "{}").status, 507)
 		is.Equal(w.do(t, "dana", "GET", route, "").status, 200)
-		is.Equal(w.do(t, "admin", "POST", "/api/uploads?filename=a", strings.Repeat("x", 3<<20), "Content-Type: text/plain").status, 507)
+		is.Equal(
+			w.do(
+				t, "admin", "POST", "/api/uploads?filename=a", strings.Repeat("x", 3<<20),
+				"Content-Type: text/plain",
+			).status,
+			507,
+		)
 		w.must(t, "eve", "POST", "/api/uploads?filename=a", strings.Repeat("x", 3<<20), "Content-Type: text/plain")
 
 		w.must(t, "dana", "DELETE", route, "")

@@ -12,14 +12,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestReassign: the content of the eleven kinds moves, and no other; drafts of datasets, reports, queries and apps go with what
-// hangs on them, other drafts move.
+// TestReassign: the content of the eleven kinds moves, and no other; drafts of datasets, reports,
+// queries and apps go with what hangs on them, other drafts move.
 func TestReassign(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
 		kinds := map[string]string{
-			"dataset": "datasets", "datasource": "datasources", "report": "reports", "query": "queries", "file": "files", "job": "jobs",
-			"visual": "visuals", "assistant": "assistants", "library": "libraries", "template": "templates", "app": "apps", "tag": "tags",
+			"dataset": "datasets", "datasource": "datasources", "report": "reports",
+			"query": "queries", "file": "files", "job": "jobs",
+			"visual": "visuals", "assistant": "assistants", "library": "libraries",
+			"template": "templates", "app": "apps", "tag": "tags",
 			"letterhead": "letterheads", "code": "codes", "toolkit": "toolkits", "integration": "integrations",
 		}
 		w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"ai": {"enabled": true}}}`)
@@ -29,7 +31,9 @@ func TestReassign(t *testing.T) {
 		for kind, plural := range kinds {
 			for _, draft := range []bool{false, true} {
 				if draft && (kind == "app" || kind == "assistant") {
-					drafts[kind] = read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/"+plural+"/"+made[kind]+"/_edit", "")).ID
+					drafts[kind] = read[struct{ ID string }](
+						t, w.must(t, "dana", "POST", "/api/"+plural+"/"+made[kind]+"/_edit", ""),
+					).ID
 					continue
 				}
 				body := `{"name": "A ` + kind + `"}`
@@ -46,7 +50,10 @@ func TestReassign(t *testing.T) {
 					w.must(t, "mia", "POST", "/api/reports/"+id+"/comments", `{"message": "On a draft"}`)
 				}
 				is.NoErr(bunx.Write(t.Context(), w.db, "acme", func(ctx context.Context, c bunx.Conn) error {
-					_, err := c.Exec(ctx, `UPDATE tc_entities SET editing_id = $1 WHERE tenant_id = 'acme' AND id = $2`, made[kind], id)
+					_, err := c.Exec(
+						ctx, `UPDATE tc_entities SET editing_id = $1 WHERE tenant_id = 'acme' AND id = $2`,
+						made[kind], id,
+					)
 					return err
 				}))
 			}
@@ -78,7 +85,9 @@ func TestReassign(t *testing.T) {
 		}
 		var comments int
 		ctx, c := bunx.For(t.Context(), w.db, "acme")
-		is.NoErr(c.One(ctx, "Comment", `SELECT count(*) FROM tc_comments WHERE tenant_id = $1`, []any{"acme"}, &comments))
+		is.NoErr(c.One(
+			ctx, "Comment", `SELECT count(*) FROM tc_comments WHERE tenant_id = $1`, []any{"acme"}, &comments,
+		))
 		is.Equal(comments, 0) // the draft's went with it
 		is.Equal(w.must(t, "dana", "POST", "/api/principals/dana/_reassign", `{"to": "mia"}`).body, "[]")
 		is.Equal(w.do(t, "admin", "POST", "/api/principals/dana/_reassign", `{}`).message(t), "to is required")

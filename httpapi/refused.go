@@ -20,15 +20,17 @@ type refusedLogin struct {
 
 func (r refusedLogin) Unwrap() error { return r.error }
 
-// refuseLogin logs why a login failed, as one line, and returns the error for the answer, which does not tell the reason.
-// username is "" if it is not known, as after a login at a provider. Internal errors are logged by fail instead.
+// refuseLogin logs why a login failed, as one line, and returns the error for the answer, which
+// does not tell the reason. username is "" if it is not known, as after a login at a provider.
+// Internal errors are logged by fail instead.
 func (a *api) refuseLogin(r *rest.Request, tenant, domain, username string, err error) error {
 	reason := err
 	if e := new(errs.Error); errors.As(err, &e) && e.Code == errs.Unauthenticated && e.Cause != nil {
 		reason = e.Cause
 	}
 	a.Log.InfoContext(r.Context(), "login refused", "reason", logged(reason.Error(), 512), "tenant", logged(tenant, 256), "domain", logged(domain, 256),
-		"username", logged(username, 256), "request", actor.OriginOf(r.Context()).Request, "client", clientOf(r.Request))
+		"username", logged(username, 256), "request",
+		actor.OriginOf(r.Context()).Request, "client", clientOf(r.Request))
 	return refusedLogin{error: err}
 }
 

@@ -20,28 +20,56 @@ type rootRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a rootRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api", Name: "getRoot", Grants: nothing, Public: true, Summary: "The root: a link to everything that the caller may use", Handle: a.getRoot},
-		{Method: get, Pattern: "/api/", Name: "getRootSlash", Grants: nothing, Public: true, Summary: "The root, with a slash", Handle: a.getRoot},
-		{Method: get, Pattern: "/", Name: "getPage", Grants: nothing, Public: true, AnyType: true, Summary: "A page for people who come with a browser", Handle: a.getPage},
+		{
+			Method:  get,
+			Pattern: "/api",
+			Name:    "getRoot",
+			Grants:  nothing,
+			Public:  true,
+			Summary: "The root: a link to everything that the caller may use",
+			Handle:  a.getRoot,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/",
+			Name:    "getRootSlash",
+			Grants:  nothing,
+			Public:  true,
+			Summary: "The root, with a slash",
+			Handle:  a.getRoot,
+		},
+		{
+			Method:  get,
+			Pattern: "/",
+			Name:    "getPage",
+			Grants:  nothing,
+			Public:  true,
+			AnyType: true,
+			Summary: "A page for people who come with a browser",
+			Handle:  a.getPage,
+		},
 	}
 }
 
 // relation is a link of the root: a relation and the route that it leads to.
 type relation struct{ rel, route string }
 
-// relations are the links of the root for a session, except those of the kinds of content. A route that the caller may
-// not use has no link.
+// relations are the links of the root for a session, except those of the kinds of content. A route
+// that the caller may not use has no link.
 var relations = []relation{
 	{"inf:colors", "listColors"}, {"inf:colors-list", "listAllColors"}, {"inf:color", "getColor"},
 	{"inf:colors-export", "exportColors"}, {"inf:colors-import", "importColors"},
 	{"inf:bundle-drivers", "listBundleDrivers"}, {"inf:bundle-driver", "getBundleDriver"},
 	{"inf:bundle-templates", "listBundleTemplates"}, {"inf:bundle-list", "listAllBundles"},
 	{"inf:bundles", "listBundles"}, {"inf:bundle", "getBundle"},
-	{"inf:import-bundle", "importBundle"}, {"inf:export-entries", "exportEntries"}, {"inf:deploy-entries", "deployEntries"},
+	{"inf:import-bundle", "importBundle"},
+	{"inf:export-entries", "exportEntries"}, {"inf:deploy-entries", "deployEntries"},
 	{"inf:restore", "restoreArchive"}, {"inf:restore-from-file", "restoreFile"},
 	{"inf:ai-instructions", "listInstructions"}, {"inf:ai-instruction", "getInstruction"},
-	{"inf:apps", "listApps"}, {"inf:apps-list", "listAllApps"}, {"inf:apps-drafts", "listAppDrafts"}, {"inf:apps-recent", "listRecentApps"}, {"inf:app", "getApp"},
-	{"inf:assistants", "listAssistants"}, {"inf:assistants-list", "listAllAssistants"}, {"inf:assistants-drafts", "listAssistantDrafts"},
+	{"inf:apps", "listApps"}, {"inf:apps-list", "listAllApps"},
+	{"inf:apps-drafts", "listAppDrafts"}, {"inf:apps-recent", "listRecentApps"}, {"inf:app", "getApp"},
+	{"inf:assistants", "listAssistants"},
+	{"inf:assistants-list", "listAllAssistants"}, {"inf:assistants-drafts", "listAssistantDrafts"},
 	{"inf:assistants-skills", "listSkillTypes"}, {"inf:assistant", "getAssistant"},
 	{"inf:comment", "getComment"}, {"inf:activities", "listActivities"}, {"inf:notifications", "listNotifications"},
 	{"inf:notification", "getNotification"},
@@ -50,7 +78,8 @@ var relations = []relation{
 	{"inf:domain-templates", "listDomainTemplates"}, {"inf:domain-drivers", "listDomainDrivers"},
 	{"inf:domain-driver", "getDomainDriver"}, {"inf:domains", "listDomains"}, {"inf:domain", "getDomain"},
 	{"inf:domains-content-count", "listDomainContents"}, {"inf:domains-list", "listAllDomains"},
-	{"inf:principal-list", "listPrincipals"}, {"inf:principal", "resolvePrincipal"}, {"inf:reassign", "reassignPrincipal"},
+	{"inf:principal-list", "listPrincipals"},
+	{"inf:principal", "resolvePrincipal"}, {"inf:reassign", "reassignPrincipal"},
 	{"inf:session", "getSession"}, {"inf:logout", "logout"}, {"inf:tenant", "getTenant"}, {"inf:limits", "getLimits"},
 	{"inf:tokens", "listTokens"}, {"inf:token", "getToken"},
 	{"inf:users", "listUsers"}, {"inf:user", "getUser"}, {"inf:teams", "listTeams"}, {"inf:team", "getTeam"},
@@ -58,16 +87,18 @@ var relations = []relation{
 	{"inf:downloads", "listDownloads"}, {"inf:download", "getDownload"},
 }
 
-// parameters are the query parameters of links whose routes do not declare them in Query, or take more in a body.
+// parameters are the query parameters of links whose routes do not declare them in Query, or take
+// more in a body.
 var parameters = map[string][]string{"beginSSO": {"tenant", "returnTo", "errors"}, "exportColors": {"download"}}
 
 // loginRelations are the links of the root without a session.
 var loginRelations = []relation{{"inf:logins", "listLogins"}, {"inf:login", "login"}, {"inf:sso", "beginSSO"}}
 
-// getRoot serves GET /api and /api/: 200 and a link to each collection and route that the caller may use, templated where
-// it takes parameters, and in total how many of the caller's notifications are unread. Without a session it has the links
-// for logging in, also when the cookie of a session that has ended is sent: browsers send it by themselves. 401 for a header
-// Authorization that is refused.
+// getRoot serves GET /api and /api/: 200 and a link to each collection and route that the caller
+// may use, templated where it takes parameters, and in total how many of the caller's notifications
+// are unread. Without a session it has the links for logging in, also when the cookie of a session
+// that has ended is sent: browsers send it by themselves. 401 for a header Authorization that is
+// refused.
 func (a rootRoutes) getRoot(r *rest.Request) (rest.Reply, error) {
 	self := hal.Self(a.href())
 	who, err := a.Authenticate(r.Request)
@@ -85,7 +116,10 @@ func (a rootRoutes) getRoot(r *rest.Request) (rest.Reply, error) {
 		all = relations
 	}
 	for _, k := range content.Kinds() {
-		all = append(all, relation{"inf:" + k.Plural, "list" + content.Noun(entity.Kind(k.Plural))}, relation{"inf:" + string(k.Kind), "get" + content.Noun(k.Kind)})
+		all = append(
+			all, relation{"inf:" + k.Plural, "list" + content.Noun(entity.Kind(k.Plural))},
+			relation{"inf:" + string(k.Kind), "get" + content.Noun(k.Kind)},
+		)
 	}
 	links := a.linksTo(self, all, who)
 	links.With("inf:feed", a.href("users", who.User, "feed"))
@@ -119,7 +153,8 @@ func (a rootRoutes) linkTo(route *rest.Route) hal.Link {
 	l := hal.Link{Href: a.BaseURL + path, Templated: strings.Contains(path, "{")}
 	query := parameters[route.Name]
 	for _, name := range route.Query {
-		if name != "cursor" && route.Name != "logout" { // which only next and prev links have; clients follow the link of a logout as it is
+		if name != "cursor" && route.Name != "logout" {
+			// which only next and prev links have; clients follow the link of a logout as it is
 			query = append(query, name)
 		}
 	}
@@ -136,7 +171,8 @@ func (a rootRoutes) getPage(*rest.Request) (rest.Reply, error) {
 		login = a.href("login")
 	}
 	return pageReply(http.StatusOK, page, noForms, map[string]any{
-		"Login": login, "Title": "Content service", "Root": a.href(), "Session": a.href("session"), "Ready": a.BaseURL + "/readyz",
+		"Login": login, "Title": "Content service",
+		"Root": a.href(), "Session": a.href("session"), "Ready": a.BaseURL + "/readyz",
 	}), nil
 }
 

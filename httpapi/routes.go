@@ -7,8 +7,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/rest"
 )
 
-// routes is the route table: the routes of each noun, content first. A noun's type has its rows above its handlers, in the
-// file that is named for it. The router, the 401, 404 and 405 answers and several tests are made from the table.
+// routes is the route table: the routes of each noun, content first. A noun's type has its rows
+// above its handlers, in the file that is named for it. The router, the 401, 404 and 405 answers
+// and several tests are made from the table.
 func (a *api) routes() []rest.Route {
 	return slices.Concat(
 		colorRoutes{a}.routes(),

@@ -29,11 +29,14 @@ func (unread) Close() error { return nil }
 func TestWithoutCredentials(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)
-		token := read[struct{ ID, Key string }](t, s.must(t, "dana", "POST", "/api/tokens", `{"expiresAt": "2026-11-20T21:00:00Z"}`))
+		token := read[struct{ ID, Key string }](
+			t, s.must(t, "dana", "POST", "/api/tokens", `{"expiresAt": "2026-11-20T21:00:00Z"}`),
+		)
 		session := s.token(t, "dana")
 		s.must(t, "mia", "POST", "/api/logout", "")
 		bad := []string{
-			"", "Authorization: Bearer", "Authorization: Bearer x", "Authorization: Bearer tcs.acme.x", "Authorization: Bearer tcs..",
+			"", "Authorization: Bearer",
+			"Authorization: Bearer x", "Authorization: Bearer tcs.acme.x", "Authorization: Bearer tcs..",
 			"Authorization: Bearer tct.acme.x.y", "Authorization: Bearer " + token.Key + "x",
 			"Authorization: Bearer " + token.Key,                                                // expired by then
 			"Authorization: Bearer " + session,                                                  // too
@@ -43,7 +46,8 @@ func TestWithoutCredentials(t *testing.T) {
 			"Authorization: Bearer tct.acme." + token.ID + "." + strings.Split(session, ".")[2], // of another kind
 			"Authorization: Bearer tcs.acme." + strings.Split(token.Key, ".")[3],                // too
 			"Authorization: Bearer tcs.acme\x00.x", "Authorization: Bearer tcs.ac\xffme.x",
-			"Authorization: Basic ZGFuYTpvcGVuIHNlc2FtZQ==", "Authorization: " + session, "Cookie: sid=x", "Cookie: sid=",
+			"Authorization: Basic ZGFuYTpvcGVuIHNlc2FtZQ==", "Authorization: " + session,
+			"Cookie: sid=x", "Cookie: sid=",
 			"Cookie: sid=" + session,
 		}
 		s.pass(13 * time.Hour)
@@ -103,7 +107,8 @@ func TestReadOnlyToken(t *testing.T) {
 				continue
 			}
 			a := s.call(t, "", r, "Authorization: Bearer "+key)
-			if reads := r.Method == http.MethodGet; reads != (a.status < 400) || !reads && a.message(t) != "This token can only read." {
+			if reads := r.Method == http.MethodGet; reads != (a.status < 400) || !reads &&
+				a.message(t) != "This token can only read." {
 				t.Errorf("%s: %d %s", r.Name, a.status, a.body)
 			}
 		}
@@ -123,7 +128,9 @@ func TestMethods(t *testing.T) {
 		}
 		slices.Sort(methods)
 		allowed[r.Pattern] = methods
-		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", "FOO"} {
+		for _, method := range []string{
+			"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", "FOO",
+		} {
 			if slices.Contains(methods, method) {
 				continue
 			}
@@ -143,7 +150,8 @@ func TestPaths(t *testing.T) {
 	s := stocked(t, dbtest.SQLite)
 	for _, r := range httpapi.Routes() {
 		path, _, _ := strings.Cut(s.target(r), "?")
-		if path == "/" || path == "/api" || path == "/api/" { // the root is spelled in two ways, and the page has no segment
+		if path == "/" || path == "/api" || path == "/api/" {
+			// the root is spelled in two ways, and the page has no segment
 			continue
 		}
 		last := path[strings.LastIndex(path, "/")+1:]
@@ -180,7 +188,10 @@ func TestPaths(t *testing.T) {
 			a.message(t)
 		}
 	}
-	for _, target := range []string{"//", "/api/..", "/api/../api/colors", "/api/colors/../colors", "/api/colors/red/..", "/api//", "/API", "/%61pi", "/api/nothing", "/healthz/", "/api/healthz", "/favicon.ico", "/api/colors/red/permissions/x"} {
+	for _, target := range []string{
+		"//", "/api/..", "/api/../api/colors", "/api/colors/../colors", "/api/colors/red/..", "/api//", "/API",
+		"/%61pi", "/api/nothing", "/healthz/", "/api/healthz", "/favicon.ico", "/api/colors/red/permissions/x",
+	} {
 		a := s.do(t, "admin", "GET", target, "")
 		is.New(t).Equal(a.message(t), "There is no such route.")
 		is.New(t).Equal(a.status, 404)
@@ -218,7 +229,8 @@ func TestRequestID(t *testing.T) {
 	made := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 	long := strings.Repeat("a", 128)
 	for given, kept := range map[string]bool{
-		"abc": true, "A-b_c.d:9": true, long: true, "": false, long + "a": false, "a b": false, "a\nb": false, "ä": false,
+		"abc": true, "A-b_c.d:9": true, long: true, "": false,
+		long + "a": false, "a b": false, "a\nb": false, "ä": false,
 		"<script>": false, "a\x00": false, "a%0A": false,
 	} {
 		for _, target := range []string{"/api/session", "/healthz", "/nothing"} {
@@ -236,12 +248,16 @@ func TestRequestID(t *testing.T) {
 func TestBadPages(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)
-		for _, path := range []string{"/api/colors", "/api/tokens", "/api/users", "/api/teams", "/api/activities", "/api/notifications", "/api/users/mia/feed",
+		for _, path := range []string{"/api/colors", "/api/tokens", "/api/users",
+			"/api/teams", "/api/activities", "/api/notifications", "/api/users/mia/feed",
 			"/api/teams/design/comments", "/api/comments/" + s.param["comments"] + "/replies"} {
 			for name, values := range map[string][]string{
-				"start":  {"-1", "x", "1.5", "1e3", "9223372036854775808", "%20", "0x1", "%D9%A1", ""},
-				"limit":  {"-1", "1001", "x", "1.0", "9223372036854775808", "%20", ""},
-				"sort":   {"x", "-", "--createdAt", "CREATEDAT", "created_at", "createdAt,id", "tenant_id", "passwordHash", "%27", "1"},
+				"start": {"-1", "x", "1.5", "1e3", "9223372036854775808", "%20", "0x1", "%D9%A1", ""},
+				"limit": {"-1", "1001", "x", "1.0", "9223372036854775808", "%20", ""},
+				"sort": {
+					"x", "-", "--createdAt", "CREATEDAT", "created_at", "createdAt,id", "tenant_id",
+					"passwordHash", "%27", "1",
+				},
 				"cursor": {"x", "e30", "%25", "bnVsbA", "W10", "eyJsIjoiIn0"},
 			} {
 				for _, v := range values {

@@ -14,18 +14,22 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// sample is a call of a route that succeeds in a stocked world. Called in the order of the table, all of them do.
+// sample is a call of a route that succeeds in a stocked world. Called in the order of the table,
+// all of them do.
 type sample struct {
-	user   string   // who may; admin when empty
-	app    string   // the path's first parameter, when it is not that of stock.param and there are several
-	last   string   // the path's last parameter, when it is not that of stock.param; a name in stock.param stands for what it has
+	user string // who may; admin when empty
+	app  string // the path's first parameter, when it is not that of stock.param and there are several
+	// the path's last parameter, when it is not that of stock.param; a name in stock.param stands
+	// for what it has
+	last   string
 	query  string   // with its ?
 	body   string   // JSON
 	fields []string // what its body knows: "name kind", with ? for a field that may be null
 }
 
 var userFields = []string{
-	"domain string?", "displayName string?", "familyName string?", "givenName string?", "middleName string?", "email string?",
+	"domain string?", "displayName string?", "familyName string?",
+	"givenName string?", "middleName string?", "email string?",
 	"timezone string?", "data object?", "userFields object?", "superuser bool", "enabled bool", "locked bool",
 	"aiConsent bool", "source string?", "sourceId string?", "passwordExpiresAt time?", "globalPermissions object",
 	"globalPermissions.ai bool", "globalPermissions.jobCreation bool", "globalPermissions.viewAllTeams bool",
@@ -40,10 +44,14 @@ var teamFields = []string{
 // saySomething is the sample of a comment on any kind.
 var saySomething = sample{body: `{"message": "Look, @mia"}`, fields: []string{"message string"}}
 
-// samples has every route that does more than answer a GET. UPLOAD stands for the id of a staged file.
+// samples has every route that does more than answer a GET. UPLOAD stands for the id of a staged
+// file.
 var samples = withSCIM(withAssistants(withApps(withDomains(withBundles(withContent(map[string]sample{
-	"putColor":      {body: `{"color": "#123456"}`, fields: []string{"color string"}},
-	"exportColors":  {body: `{"source": "atlas"}`, fields: []string{"source string", "progress string", "download bool"}},
+	"putColor": {body: `{"color": "#123456"}`, fields: []string{"color string"}},
+	"exportColors": {
+		body:   `{"source": "atlas"}`,
+		fields: []string{"source string", "progress string", "download bool"},
+	},
 	"importColors":  {body: `{"uploadId": "UPLOAD"}`, fields: []string{"uploadId string"}},
 	"deleteColor":   {last: "gone"},
 	"createReply":   {body: `{"message": "Hi @mia"}`, fields: []string{"message string"}},
@@ -57,27 +65,51 @@ var samples = withSCIM(withAssistants(withApps(withDomains(withBundles(withConte
 	"createQueryComment": saySomething, "createTeamComment": saySomething, "createJobComment": saySomething,
 	"createTemplateComment": saySomething, "createAssistantComment": saySomething, "createLibraryComment": saySomething,
 
-	"login":             {body: `{"username": "dana", "password": "open sesame", "tenant": "acme"}`, fields: []string{"username string", "password string", "tenant string"}},
-	"logout":            {user: "nora"},
-	"putTenant":         {body: `{"name": "Acme Inc."}`, fields: []string{"name string", "settings object", "settings.ai object", "settings.ai.enabled bool", "settings.licenses strings?", "settings.defaultDomain string?", "settings.deployFrom array?"}},
-	"createToken":       {body: `{"notes": "new"}`, fields: []string{"type string", "readOnly bool", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
-	"deleteToken":       {},
-	"createUser":        {body: `{"username": "ana"}`, fields: append([]string{"username string", "password string?"}, userFields...)},
-	"putUser":           {body: `{"displayName": "Mia W."}`, fields: userFields},
-	"deleteUser":        {last: "gone"},
-	"putPassword":       {body: `{"password": "long enough"}`, fields: []string{"password string", "currentPassword string"}},
-	"putSuperuser":      {body: `{"superuser": true}`, fields: []string{"superuser bool"}},
-	"putViewedFeed":     {},
-	"putAvatar":         {body: gif},
-	"deleteAvatar":      {},
-	"createTeam":        {body: `{"name": "Sales", "slug": "sales"}`, fields: teamFields},
-	"putTeam":           {body: `{"name": "Design & Co"}`, fields: teamFields},
-	"deleteTeam":        {last: "spare"},
-	"putMember":         {last: "nora", body: `{"role": "designer"}`, fields: []string{"role string"}},
-	"deleteMember":      {last: "dana"},
-	"createUpload":      {query: "?filename=f.json", body: `[]`},
-	"deleteUpload":      {},
-	"createInstruction": {body: `{"slug": "style", "content": "short"}`, fields: []string{"slug string", "description string?", "content string"}},
+	"login": {
+		body:   `{"username": "dana", "password": "open sesame", "tenant": "acme"}`,
+		fields: []string{"username string", "password string", "tenant string"},
+	},
+	"logout": {user: "nora"},
+	"putTenant": {
+		body: `{"name": "Acme Inc."}`,
+		fields: []string{
+			"name string", "settings object", "settings.ai object", "settings.ai.enabled bool",
+			"settings.licenses strings?", "settings.defaultDomain string?", "settings.deployFrom array?",
+		},
+	},
+	"createToken": {
+		body: `{"notes": "new"}`,
+		fields: []string{
+			"type string", "readOnly bool", "notes string?", "restrict string?", "cidr string?",
+			"expiresAt time?",
+		},
+	},
+	"deleteToken": {},
+	"createUser": {
+		body:   `{"username": "ana"}`,
+		fields: append([]string{"username string", "password string?"}, userFields...),
+	},
+	"putUser":    {body: `{"displayName": "Mia W."}`, fields: userFields},
+	"deleteUser": {last: "gone"},
+	"putPassword": {
+		body:   `{"password": "long enough"}`,
+		fields: []string{"password string", "currentPassword string"},
+	},
+	"putSuperuser":  {body: `{"superuser": true}`, fields: []string{"superuser bool"}},
+	"putViewedFeed": {},
+	"putAvatar":     {body: gif},
+	"deleteAvatar":  {},
+	"createTeam":    {body: `{"name": "Sales", "slug": "sales"}`, fields: teamFields},
+	"putTeam":       {body: `{"name": "Design & Co"}`, fields: teamFields},
+	"deleteTeam":    {last: "spare"},
+	"putMember":     {last: "nora", body: `{"role": "designer"}`, fields: []string{"role string"}},
+	"deleteMember":  {last: "dana"},
+	"createUpload":  {query: "?filename=f.json", body: `[]`},
+	"deleteUpload":  {},
+	"createInstruction": {
+		body:   `{"slug": "style", "content": "short"}`,
+		fields: []string{"slug string", "description string?", "content string"},
+	},
 	"putInstruction":    {body: `{"content": "short"}`, fields: []string{"description string?", "content string"}},
 	"deleteInstruction": {last: "gone"},
 	"reassignPrincipal": {body: `{"to": "dana"}`, fields: []string{"to string"}},
@@ -139,11 +171,16 @@ func (s stock) target(r httpapi.Route) string {
 	if sample.last != "" {
 		parts[last] = cmp.Or(s.param[sample.last], sample.last)
 	}
-	return strings.Join(parts, "/") + strings.NewReplacer("KEY", s.param["key"], "HOOK", s.param["hook"]).Replace(sample.query)
+	return strings.Join(parts, "/") + strings.NewReplacer(
+		"KEY", s.param["key"], "HOOK", s.param["hook"],
+	).Replace(sample.query)
 }
 
 func (s stock) body(r httpapi.Route) string {
-	return strings.NewReplacer("UPLOAD", s.param["uploads"], "STAGED", s.param["staged"], "ARCHIVE", s.param["archive"], "DATASET", s.param["datasets"]).Replace(samples[r.Name].body)
+	return strings.NewReplacer(
+		"UPLOAD", s.param["uploads"], "STAGED", s.param["staged"], "ARCHIVE", s.param["archive"], "DATASET",
+		s.param["datasets"],
+	).Replace(samples[r.Name].body)
 }
 
 // call calls a route with its sample as somebody.
@@ -181,7 +218,8 @@ func who(r httpapi.Route) string {
 // decodes reports whether a route reads a JSON body.
 func decodes(r httpapi.Route) bool { return samples[r.Name].fields != nil }
 
-// TestSamples makes sure that the samples fit the table, so that the tests made from them mean something.
+// TestSamples makes sure that the samples fit the table, so that the tests made from them mean
+// something.
 func TestSamples(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)

@@ -29,37 +29,170 @@ const (
 // notInSCIM are the errors of RFC 7644 for endpoints that it lets a service leave out. A token of a
 // domain is nobody's.
 var notInSCIM = map[string]rest.Failure{
-	scimRoot + "/Me":   {Status: http.StatusNotImplemented, Message: "There is no user behind this token: name one, at /api/scim/v2/Users/{id}."},
-	scimRoot + "/Bulk": {Status: http.StatusNotImplemented, Message: "Bulk requests are not supported, see /api/scim/v2/ServiceProviderConfig: send one request for each operation."},
+	scimRoot + "/Me": {
+		Status:  http.StatusNotImplemented,
+		Message: "There is no user behind this token: name one, at /api/scim/v2/Users/{id}.",
+	},
+	scimRoot + "/Bulk": {
+		Status:  http.StatusNotImplemented,
+		Message: "Bulk requests are not supported, see /api/scim/v2/ServiceProviderConfig: send one request for each operation.",
+	},
 }
 
 // scimRoutes serves SCIM.
 type scimRoutes struct{ *api }
 
-// routes returns the rows of SCIM 2.0 (RFC 7644), for the providers of identities that hold a token of a domain.
+// routes returns the rows of SCIM 2.0 (RFC 7644), for the providers of identities that hold a token
+// of a domain.
 func (a scimRoutes) routes() []rest.Route {
 	const patch = http.MethodPatch
 	const users, groups = scimRoot + "/Users", scimRoot + "/Groups"
 	routes := []rest.Route{
-		{Method: get, Pattern: scimRoot + "/ServiceProviderConfig", Name: "getSCIMConfig", Summary: "What this service supports of SCIM", Handle: a.getSCIMConfig},
-		{Method: get, Pattern: scimRoot + "/ResourceTypes", Name: "listSCIMTypes", Summary: "The types of resources of SCIM", Handle: a.listSCIMTypes},
-		{Method: get, Pattern: scimRoot + "/ResourceTypes/:id", Name: "getSCIMType", Summary: "One type of resources of SCIM", Handle: a.getSCIMType},
-		{Method: get, Pattern: scimRoot + "/Schemas", Name: "listSCIMSchemas", Summary: "The schemas of SCIM", Handle: a.listSCIMSchemas},
-		{Method: get, Pattern: scimRoot + "/Schemas/:id", Name: "getSCIMSchema", Summary: "One schema of SCIM", Handle: a.getSCIMSchema},
-		{Method: get, Pattern: users, Name: "listSCIMUsers", Heavy: rest.Brief, Summary: "The users of a domain", Handle: a.listSCIMUsers},
-		{Method: post, Pattern: users + "/.search", Name: "searchSCIMUsers", Heavy: rest.Brief, Summary: "The users of a domain, asked for in a body", Handle: a.listSCIMUsers},
-		{Method: post, Pattern: users, Name: "createSCIMUser", Writes: rest.InTx, Summary: "Add a user to a domain", Handle: a.createSCIMUser},
-		{Method: get, Pattern: users + "/:id", Name: "getSCIMUser", Summary: "One user of a domain", Handle: a.getSCIMUser},
-		{Method: put, Pattern: users + "/:id", Name: "putSCIMUser", Writes: rest.InTx, Summary: "Replace a user of a domain", Handle: a.putSCIMUser},
-		{Method: patch, Pattern: users + "/:id", Name: "patchSCIMUser", Writes: rest.InTx, Summary: "Change or disable a user of a domain", Handle: a.patchSCIMUser},
-		{Method: del, Pattern: users + "/:id", Name: "deleteSCIMUser", Writes: rest.InTx, Summary: "Disable a user of a domain for good", Handle: a.deleteSCIMUser},
-		{Method: get, Pattern: groups, Name: "listSCIMGroups", Heavy: rest.Brief, Summary: "The groups of a domain", Handle: a.listSCIMGroups},
-		{Method: post, Pattern: groups + "/.search", Name: "searchSCIMGroups", Heavy: rest.Brief, Summary: "The groups of a domain, asked for in a body", Handle: a.listSCIMGroups},
-		{Method: post, Pattern: groups, Name: "createSCIMGroup", Writes: rest.InTx, Summary: "Add a group to a domain", Handle: a.createSCIMGroup},
-		{Method: get, Pattern: groups + "/:id", Name: "getSCIMGroup", Summary: "One group of a domain", Handle: a.getSCIMGroup},
-		{Method: put, Pattern: groups + "/:id", Name: "putSCIMGroup", Writes: rest.InTx, Summary: "Replace a group of a domain", Handle: a.putSCIMGroup},
-		{Method: patch, Pattern: groups + "/:id", Name: "patchSCIMGroup", Writes: rest.InTx, Summary: "Change a group of a domain and its members", Handle: a.patchSCIMGroup},
-		{Method: del, Pattern: groups + "/:id", Name: "deleteSCIMGroup", Writes: rest.InTx, Summary: "Remove a group of a domain", Handle: a.deleteSCIMGroup},
+		{
+			Method:  get,
+			Pattern: scimRoot + "/ServiceProviderConfig",
+			Name:    "getSCIMConfig",
+			Summary: "What this service supports of SCIM",
+			Handle:  a.getSCIMConfig,
+		},
+		{
+			Method:  get,
+			Pattern: scimRoot + "/ResourceTypes",
+			Name:    "listSCIMTypes",
+			Summary: "The types of resources of SCIM",
+			Handle:  a.listSCIMTypes,
+		},
+		{
+			Method:  get,
+			Pattern: scimRoot + "/ResourceTypes/:id",
+			Name:    "getSCIMType",
+			Summary: "One type of resources of SCIM",
+			Handle:  a.getSCIMType,
+		},
+		{
+			Method:  get,
+			Pattern: scimRoot + "/Schemas",
+			Name:    "listSCIMSchemas",
+			Summary: "The schemas of SCIM",
+			Handle:  a.listSCIMSchemas,
+		},
+		{
+			Method:  get,
+			Pattern: scimRoot + "/Schemas/:id",
+			Name:    "getSCIMSchema",
+			Summary: "One schema of SCIM",
+			Handle:  a.getSCIMSchema,
+		},
+		{
+			Method:  get,
+			Pattern: users,
+			Name:    "listSCIMUsers",
+			Heavy:   rest.Brief,
+			Summary: "The users of a domain",
+			Handle:  a.listSCIMUsers,
+		},
+		{
+			Method:  post,
+			Pattern: users + "/.search",
+			Name:    "searchSCIMUsers",
+			Heavy:   rest.Brief,
+			Summary: "The users of a domain, asked for in a body",
+			Handle:  a.listSCIMUsers,
+		},
+		{
+			Method:  post,
+			Pattern: users,
+			Name:    "createSCIMUser",
+			Writes:  rest.InTx,
+			Summary: "Add a user to a domain",
+			Handle:  a.createSCIMUser,
+		},
+		{
+			Method:  get,
+			Pattern: users + "/:id",
+			Name:    "getSCIMUser",
+			Summary: "One user of a domain",
+			Handle:  a.getSCIMUser,
+		},
+		{
+			Method:  put,
+			Pattern: users + "/:id",
+			Name:    "putSCIMUser",
+			Writes:  rest.InTx,
+			Summary: "Replace a user of a domain",
+			Handle:  a.putSCIMUser,
+		},
+		{
+			Method:  patch,
+			Pattern: users + "/:id",
+			Name:    "patchSCIMUser",
+			Writes:  rest.InTx,
+			Summary: "Change or disable a user of a domain",
+			Handle:  a.patchSCIMUser,
+		},
+		{
+			Method:  del,
+			Pattern: users + "/:id",
+			Name:    "deleteSCIMUser",
+			Writes:  rest.InTx,
+			Summary: "Disable a user of a domain for good",
+			Handle:  a.deleteSCIMUser,
+		},
+		{
+			Method:  get,
+			Pattern: groups,
+			Name:    "listSCIMGroups",
+			Heavy:   rest.Brief,
+			Summary: "The groups of a domain",
+			Handle:  a.listSCIMGroups,
+		},
+		{
+			Method:  post,
+			Pattern: groups + "/.search",
+			Name:    "searchSCIMGroups",
+			Heavy:   rest.Brief,
+			Summary: "The groups of a domain, asked for in a body",
+			Handle:  a.listSCIMGroups,
+		},
+		{
+			Method:  post,
+			Pattern: groups,
+			Name:    "createSCIMGroup",
+			Writes:  rest.InTx,
+			Summary: "Add a group to a domain",
+			Handle:  a.createSCIMGroup,
+		},
+		{
+			Method:  get,
+			Pattern: groups + "/:id",
+			Name:    "getSCIMGroup",
+			Summary: "One group of a domain",
+			Handle:  a.getSCIMGroup,
+		},
+		{
+			Method:  put,
+			Pattern: groups + "/:id",
+			Name:    "putSCIMGroup",
+			Writes:  rest.InTx,
+			Summary: "Replace a group of a domain",
+			Handle:  a.putSCIMGroup,
+		},
+		{
+			Method:  patch,
+			Pattern: groups + "/:id",
+			Name:    "patchSCIMGroup",
+			Writes:  rest.InTx,
+			Summary: "Change a group of a domain and its members",
+			Handle:  a.patchSCIMGroup,
+		},
+		{
+			Method:  del,
+			Pattern: groups + "/:id",
+			Name:    "deleteSCIMGroup",
+			Writes:  rest.InTx,
+			Summary: "Remove a group of a domain",
+			Handle:  a.deleteSCIMGroup,
+		},
 	}
 	for i := range routes {
 		routes[i].Grants, routes[i].SCIM, routes[i].AnyType, routes[i].AnyQuery = profiles, true, true, true
@@ -67,8 +200,9 @@ func (a scimRoutes) routes() []rest.Route {
 	return routes
 }
 
-// provisionerOf sets the provider of identities that sends a request, by its token of a domain, and returns an actor without a user, who may do
-// nothing elsewhere. Errors: errs.Unauthenticated, the same for every reason; errs.Conflict for a domain that is scanned.
+// provisionerOf sets the provider of identities that sends a request, by its token of a domain, and
+// returns an actor without a user, who may do nothing elsewhere. Errors: errs.Unauthenticated, the
+// same for every reason; errs.Conflict for a domain that is scanned.
 func (a *api) provisionerOf(r *rest.Request) (actor.Actor, error) {
 	p, err := a.Sessions.Unchecked().Provisioner(r.Context(), bearer(r.Request), actor.OriginOf(r.Context()).Address)
 	if err != nil {
@@ -91,7 +225,8 @@ func scimClientOf(r *rest.Request) scim.Client {
 	return scim.Client{Tenant: p.Tenant, Domain: p.Domain, Token: p.Token}
 }
 
-// isSCIM reports whether a request is for the routes of SCIM, whose errors have a form of their own.
+// isSCIM reports whether a request is for the routes of SCIM, whose errors have a form of their
+// own.
 func (a *api) isSCIM(r *http.Request) bool {
 	return strings.HasPrefix(rest.Unmounted(r, a.mount).URL.Path, scimRoot+"/")
 }
@@ -137,7 +272,9 @@ func (s scimResource) tag() string { return `W/"` + s.version + `"` }
 func (s scimResource) reply(a *api, r *rest.Request, status int, of scim.Selection) (rest.Reply, error) {
 	header := map[string]string{"Content-Type": typeSCIM, "Etag": s.tag(), "Location": a.scimHref(s.kind, s.id)}
 	if rest.IsRead(r.Method) && r.Conditions != nil && r.Conditions.NoneMatch != nil &&
-		(r.Conditions.NoneMatch.Any || slices.ContainsFunc(r.Conditions.NoneMatch.List, func(t string) bool { return weakly(t) == s.version })) {
+		(r.Conditions.NoneMatch.Any || slices.ContainsFunc(r.Conditions.NoneMatch.List, func(t string) bool {
+			return weakly(t) == s.version
+		})) {
 		return rest.Reply{Status: http.StatusNotModified, Header: header}, nil
 	}
 	of.Apply(s.body)
@@ -147,7 +284,8 @@ func (s scimResource) reply(a *api, r *rest.Request, status int, of scim.Selecti
 // weakly returns what is in the quotes of an entity tag.
 func weakly(tag string) string { return strings.Trim(strings.TrimPrefix(tag, "W/"), `"`) }
 
-// scimCondition returns the condition of a write. The versions of SCIM are weak entity tags, and If-Match compares them all the same.
+// scimCondition returns the condition of a write. The versions of SCIM are weak entity tags, and
+// If-Match compares them all the same.
 func scimConditionOf(r *rest.Request) scim.Condition {
 	c := r.Conditions
 	if c == nil || c.Match == nil || c.Match.Any {
@@ -164,7 +302,8 @@ func scimConditionOf(r *rest.Request) scim.Condition {
 // meta describes a resource.
 func (a scimRoutes) meta(of, plural, id, version string, created, modified hal.Time) map[string]any {
 	return map[string]any{
-		"resourceType": of, "created": created, "lastModified": modified, "location": a.scimHref(plural, id), "version": `W/"` + version + `"`,
+		"resourceType": of, "created": created,
+		"lastModified": modified, "location": a.scimHref(plural, id), "version": `W/"` + version + `"`,
 	}
 }
 
@@ -175,7 +314,12 @@ func (a scimRoutes) scimUser(u scim.User) scimResource {
 	}
 	setTexts(body, map[string]string{"externalId": u.ExternalID, "displayName": u.DisplayName, "timezone": u.Timezone})
 	name := map[string]any{}
-	setTexts(name, map[string]string{"formatted": u.Formatted(), "givenName": u.GivenName, "middleName": u.MiddleName, "familyName": u.FamilyName})
+	setTexts(name, map[string]string{
+		"formatted":  u.Formatted(),
+		"givenName":  u.GivenName,
+		"middleName": u.MiddleName,
+		"familyName": u.FamilyName,
+	})
 	if len(name) > 0 {
 		body["name"] = name
 	}
@@ -250,7 +394,8 @@ func scimQueryOf(r *rest.Request) (q scimQuery, err error) {
 		return q, err
 	}
 	q = scimQuery{
-		Attributes: query["attributes"], ExcludedAttributes: query["excludedAttributes"], Filter: query.Get("filter"), SortBy: query.Get("sortBy"),
+		Attributes: query["attributes"], ExcludedAttributes: query["excludedAttributes"],
+		Filter: query.Get("filter"), SortBy: query.Get("sortBy"),
 		SortOrder: query.Get("sortOrder"),
 	}
 	if q.StartIndex, err = scimNumber(query, "startIndex"); err == nil {
@@ -278,9 +423,18 @@ func (q scimQuery) read() (scim.Query, scim.Selection, error) {
 	}
 	order := strings.ToLower(q.SortOrder)
 	if order != "" && order != "ascending" && order != "descending" {
-		return scim.Query{}, of, &scim.Error{Type: scim.InvalidValue, Err: errs.New(errs.Invalid, "sortOrder must be ascending or descending")}
+		return scim.Query{}, of, &scim.Error{
+			Type: scim.InvalidValue,
+			Err:  errs.New(errs.Invalid, "sortOrder must be ascending or descending"),
+		}
 	}
-	all := scim.Query{Filter: q.Filter, SortBy: q.SortBy, Descending: order == "descending", Start: 1, Count: scim.DefaultCount}
+	all := scim.Query{
+		Filter:     q.Filter,
+		SortBy:     q.SortBy,
+		Descending: order == "descending",
+		Start:      1,
+		Count:      scim.DefaultCount,
+	}
 	if q.StartIndex != nil {
 		all.Start = *q.StartIndex
 	}
@@ -301,11 +455,13 @@ func scimSelectionOf(r *rest.Request) (scim.Selection, error) {
 
 func scimPage[T any](all []T, total, start int) map[string]any {
 	return map[string]any{
-		"schemas": []string{scim.ListMessage}, "totalResults": total, "startIndex": start, "itemsPerPage": len(all), "Resources": all,
+		"schemas": []string{scim.ListMessage}, "totalResults": total,
+		"startIndex": start, "itemsPerPage": len(all), "Resources": all,
 	}
 }
 
-// scimKind is one type of resources: how the Service reads and writes them. T is a resource, and C a change of one.
+// scimKind is one type of resources: how the Service reads and writes them. T is a resource, and C
+// a change of one.
 type scimKind[T, C any] struct {
 	of         *api
 	apart      string // the attribute that the Service reads only where it is asked for
@@ -322,14 +478,16 @@ type scimKind[T, C any] struct {
 
 func (a scimRoutes) scimUsers() scimKind[scim.User, scim.UserChange] {
 	return scimKind[scim.User, scim.UserChange]{
-		of: a.api, apart: "groups", list: a.SCIM.Users, get: a.SCIM.User, create: a.SCIM.CreateUser, update: a.SCIM.UpdateUser, remove: a.SCIM.DeleteUser,
+		of: a.api, apart: "groups", list: a.SCIM.Users,
+		get: a.SCIM.User, create: a.SCIM.CreateUser, update: a.SCIM.UpdateUser, remove: a.SCIM.DeleteUser,
 		replace: scim.ReplaceUser, patch: scim.PatchUser, encode: a.scimUser,
 	}
 }
 
 func (a scimRoutes) scimGroups() scimKind[scim.Group, scim.GroupChange] {
 	return scimKind[scim.Group, scim.GroupChange]{
-		of: a.api, apart: "members", quietPatch: true, list: a.SCIM.Groups, get: a.SCIM.Group, create: a.SCIM.CreateGroup, update: a.SCIM.UpdateGroup,
+		of: a.api, apart: "members", quietPatch: true,
+		list: a.SCIM.Groups, get: a.SCIM.Group, create: a.SCIM.CreateGroup, update: a.SCIM.UpdateGroup,
 		remove: a.SCIM.DeleteGroup, replace: scim.ReplaceGroup, patch: scim.PatchGroup, encode: a.scimGroup,
 	}
 }
@@ -391,7 +549,9 @@ func (k scimKind[T, C]) updated(r *rest.Request) func(change C, apart bool) (T, 
 }
 
 // write reads a change, and answers with the resource that store returns.
-func (k scimKind[T, C]) write(r *rest.Request, status int, read func(raw []byte) (C, error), store func(change C, apart bool) (T, error)) (rest.Reply, error) {
+func (k scimKind[T, C]) write(
+	r *rest.Request, status int, read func(raw []byte) (C, error), store func(change C, apart bool) (T, error),
+) (rest.Reply, error) {
 	selected, err := scimSelectionOf(r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -423,66 +583,74 @@ func (k scimKind[T, C]) drop(r *rest.Request) (rest.Reply, error) {
 	return rest.Reply{Status: http.StatusNoContent}, nil
 }
 
-// listSCIMUsers serves GET /api/scim/v2/Users?filter=&sortBy=&sortOrder=&startIndex=&count=&attributes=&excludedAttributes= and POST
-// /api/scim/v2/Users/.search with these in its body: 200 and a page of the users of the token's domain, 100 unless count says otherwise, 200 at
-// most; 400 invalidFilter; 400 tooMany for a filter or an order that has to look at too many.
+// listSCIMUsers serves GET
+// /api/scim/v2/Users?filter=&sortBy=&sortOrder=&startIndex=&count=&attributes=&excludedAttributes=
+// and POST /api/scim/v2/Users/.search with these in its body: 200 and a page of the users of the
+// token's domain, 100 unless count says otherwise, 200 at most; 400 invalidFilter; 400 tooMany for
+// a filter or an order that has to look at too many.
 func (a scimRoutes) listSCIMUsers(r *rest.Request) (rest.Reply, error) { return a.scimUsers().page(r) }
 
 // getSCIMUser serves GET /api/scim/v2/Users/{id}: 200 and a user of the token's domain; 304; 404.
 func (a scimRoutes) getSCIMUser(r *rest.Request) (rest.Reply, error) { return a.scimUsers().one(r) }
 
-// createSCIMUser serves POST /api/scim/v2/Users: 201 and the new user of the token's domain, who has no password and no rights, or one whom the
-// provider has deleted before; 400 invalidValue naming the attribute; 409 uniqueness for a userName that another user of the tenant has.
+// createSCIMUser serves POST /api/scim/v2/Users: 201 and the new user of the token's domain, who
+// has no password and no rights, or one whom the provider has deleted before; 400 invalidValue
+// naming the attribute; 409 uniqueness for a userName that another user of the tenant has.
 func (a scimRoutes) createSCIMUser(r *rest.Request) (rest.Reply, error) { return a.scimUsers().add(r) }
 
-// putSCIMUser serves PUT /api/scim/v2/Users/{id}: 200 and the user; what the body leaves out is removed, but for active; 400; 404; 409 for a
-// userName that another user has, and for the last enabled superuser of the tenant, who stays; 412.
+// putSCIMUser serves PUT /api/scim/v2/Users/{id}: 200 and the user; what the body leaves out is
+// removed, but for active; 400; 404; 409 for a userName that another user has, and for the last
+// enabled superuser of the tenant, who stays; 412.
 func (a scimRoutes) putSCIMUser(r *rest.Request) (rest.Reply, error) { return a.scimUsers().put(r) }
 
-// patchSCIMUser serves PATCH /api/scim/v2/Users/{id}: 200 and the user. Operations as RFC 7644, Entra and Okta have them, 1,000 at most; all are made
-// or none. active false disables the user, and ends the sessions and tokens. 400; 404; 409 and 412 as a PUT.
+// patchSCIMUser serves PATCH /api/scim/v2/Users/{id}: 200 and the user. Operations as RFC 7644,
+// Entra and Okta have them, 1,000 at most; all are made or none. active false disables the user,
+// and ends the sessions and tokens. 400; 404; 409 and 412 as a PUT.
 func (a scimRoutes) patchSCIMUser(r *rest.Request) (rest.Reply, error) {
 	return a.scimUsers().patched(r)
 }
 
-// deleteSCIMUser serves DELETE /api/scim/v2/Users/{id}: 204; the user is disabled, out of the provider's groups, and 404 here from now on. The row
-// stays, with what it owns; a POST with the same userName brings it back. 404; 409 for the last enabled superuser of the tenant; 412.
+// deleteSCIMUser serves DELETE /api/scim/v2/Users/{id}: 204; the user is disabled, out of the
+// provider's groups, and 404 here from now on. The row stays, with what it owns; a POST with the
+// same userName brings it back. 404; 409 for the last enabled superuser of the tenant; 412.
 func (a scimRoutes) deleteSCIMUser(r *rest.Request) (rest.Reply, error) { return a.scimUsers().drop(r) }
 
-// listSCIMGroups serves GET /api/scim/v2/Groups and POST /api/scim/v2/Groups/.search as listSCIMUsers does: 200 and a page of the groups of the
-// token's domain, which ends early when they have more than 20,000 members together: excludedAttributes=members shows them all.
+// listSCIMGroups serves GET /api/scim/v2/Groups and POST /api/scim/v2/Groups/.search as
+// listSCIMUsers does: 200 and a page of the groups of the token's domain, which ends early when
+// they have more than 20,000 members together: excludedAttributes=members shows them all.
 func (a scimRoutes) listSCIMGroups(r *rest.Request) (rest.Reply, error) {
 	return a.scimGroups().page(r)
 }
 
-// getSCIMGroup serves GET /api/scim/v2/Groups/{id}: 200 and a group of the token's domain; 304; 400 tooMany for one with more than 100,000 members,
-// unless excludedAttributes=members; 404.
+// getSCIMGroup serves GET /api/scim/v2/Groups/{id}: 200 and a group of the token's domain; 304; 400
+// tooMany for one with more than 100,000 members, unless excludedAttributes=members; 404.
 func (a scimRoutes) getSCIMGroup(r *rest.Request) (rest.Reply, error) { return a.scimGroups().one(r) }
 
-// createSCIMGroup serves POST /api/scim/v2/Groups: 201 and the new group, a team of the token's domain whose members have the role member; 400
-// invalidValue naming the attribute, also for a member that is no user of the domain; 409 uniqueness for the name of another group of the domain.
+// createSCIMGroup serves POST /api/scim/v2/Groups: 201 and the new group, a team of the token's
+// domain whose members have the role member; 400 invalidValue naming the attribute, also for a
+// member that is no user of the domain; 409 uniqueness for the name of another group of the domain.
 func (a scimRoutes) createSCIMGroup(r *rest.Request) (rest.Reply, error) {
 	return a.scimGroups().add(r)
 }
 
-// putSCIMGroup serves PUT /api/scim/v2/Groups/{id}: 200 and the group, whose members are those of the body; members who stay keep their roles. 400;
-// 404; 409; 412.
+// putSCIMGroup serves PUT /api/scim/v2/Groups/{id}: 200 and the group, whose members are those of
+// the body; members who stay keep their roles. 400; 404; 409; 412.
 func (a scimRoutes) putSCIMGroup(r *rest.Request) (rest.Reply, error) { return a.scimGroups().put(r) }
 
-// patchSCIMGroup serves PATCH /api/scim/v2/Groups/{id}: 204, or with attributes 200 and these. Adding and removing members reads none of the others.
-// 400; 404; 409; 412.
+// patchSCIMGroup serves PATCH /api/scim/v2/Groups/{id}: 204, or with attributes 200 and these.
+// Adding and removing members reads none of the others. 400; 404; 409; 412.
 func (a scimRoutes) patchSCIMGroup(r *rest.Request) (rest.Reply, error) {
 	return a.scimGroups().patched(r)
 }
 
-// deleteSCIMGroup serves DELETE /api/scim/v2/Groups/{id}: 204; the users of the domain leave the team, which stays with what it owns and is 404
-// here from now on. 404; 412.
+// deleteSCIMGroup serves DELETE /api/scim/v2/Groups/{id}: 204; the users of the domain leave the
+// team, which stays with what it owns and is 404 here from now on. 404; 412.
 func (a scimRoutes) deleteSCIMGroup(r *rest.Request) (rest.Reply, error) {
 	return a.scimGroups().drop(r)
 }
 
-// getSCIMConfig serves GET /api/scim/v2/ServiceProviderConfig: 200 and what is supported: PATCH, filters, sorting and versions, but no bulk
-// requests and no passwords.
+// getSCIMConfig serves GET /api/scim/v2/ServiceProviderConfig: 200 and what is supported: PATCH,
+// filters, sorting and versions, but no bulk requests and no passwords.
 func (a scimRoutes) getSCIMConfig(*rest.Request) (rest.Reply, error) {
 	type supported struct {
 		Supported bool `json:"supported"`
@@ -496,7 +664,10 @@ func (a scimRoutes) getSCIMConfig(*rest.Request) (rest.Reply, error) {
 			"type": "oauthbearertoken", "name": "Bearer token", "primary": true,
 			"description": "A token of a domain, which a superuser makes: POST /api/domains/{id}/tokens",
 		}},
-		"meta": map[string]any{"resourceType": "ServiceProviderConfig", "location": a.scimHref("ServiceProviderConfig")},
+		"meta": map[string]any{
+			"resourceType": "ServiceProviderConfig",
+			"location":     a.scimHref("ServiceProviderConfig"),
+		},
 	})
 }
 
@@ -543,7 +714,8 @@ func (a scimRoutes) listSCIMTypes(*rest.Request) (rest.Reply, error) {
 // getSCIMType serves GET /api/scim/v2/ResourceTypes/{id}: 200; 404.
 func (a scimRoutes) getSCIMType(r *rest.Request) (rest.Reply, error) { return oneOf(r, a.scimTypes()) }
 
-// listSCIMSchemas serves GET /api/scim/v2/Schemas: 200 and the attributes of users and groups that this service keeps.
+// listSCIMSchemas serves GET /api/scim/v2/Schemas: 200 and the attributes of users and groups that
+// this service keeps.
 func (a scimRoutes) listSCIMSchemas(*rest.Request) (rest.Reply, error) {
 	all := a.scimSchemas()
 	return scimReply(http.StatusOK, scimPage(all, len(all), 1))

@@ -32,24 +32,33 @@ func scimPatch(operations ...string) string {
 // provider makes a token of a domain for SCIM, and has user call with it.
 func (w *world) provider(t testing.TB, superuser, domain, user string) (key string) {
 	t.Helper()
-	key = read[struct{ Key string }](t, w.must(t, superuser, "POST", "/api/domains/"+domain+"/tokens", `{"type": "scim"}`)).Key
+	key = read[struct{ Key string }](
+		t, w.must(t, superuser, "POST", "/api/domains/"+domain+"/tokens", `{"type": "scim"}`),
+	).Key
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sessions[user] = key
 	return key
 }
 
-// stockSCIM adds users and a group to the domain gate of acme, and the callers provider and, of another tenant, rival.
+// stockSCIM adds users and a group to the domain gate of acme, and the callers provider and, of
+// another tenant, rival.
 func stockSCIM(t testing.TB, w *world, param map[string]string) {
 	t.Helper()
 	w.must(t, "eve", "POST", "/api/domains", `{"name": "Lair", "type": "gate", "config": {}}`)
 	w.provider(t, "admin", "gate", "provider")
 	w.provider(t, "eve", "lair", "rival")
 	id := func(a answer) string { return read[struct{ ID string }](t, a).ID }
-	param["Users"] = id(w.must(t, "provider", "POST", "/api/scim/v2/Users", scimUser("paul", `, "displayName": "Paul Mann"`)))
+	param["Users"] = id(w.must(
+		t, "provider", "POST", "/api/scim/v2/Users", scimUser("paul", `, "displayName": "Paul Mann"`),
+	))
 	param["scimGone"] = id(w.must(t, "provider", "POST", "/api/scim/v2/Users", scimUser("quit", "")))
-	param["Groups"] = id(w.must(t, "provider", "POST", "/api/scim/v2/Groups", `{"schemas": ["`+groupURN+`"], "displayName": "Pilots", "members": [{"value": "`+param["Users"]+`"}]}`))
-	is.New(t).NoErr(w.app.Sessions.Unchecked().FlushAll(t.Context())) // so that no read writes how often the tokens were used
+	param["Groups"] = id(w.must(
+		t, "provider", "POST", "/api/scim/v2/Groups",
+		`{"schemas": ["`+groupURN+`"], "displayName": "Pilots", "members": [{"value": "`+param["Users"]+`"}]}`,
+	))
+	// so that no read writes how often the tokens were used
+	is.New(t).NoErr(w.app.Sessions.Unchecked().FlushAll(t.Context()))
 	param["ResourceTypes"], param["Schemas"], param["gateDomain"] = "User", userURN, "gate"
 	param["scimToken"] = id(w.must(t, "admin", "POST", "/api/domains/gate/tokens", `{}`))
 }
@@ -76,7 +85,8 @@ func withSCIM(all map[string]sample) map[string]sample {
 	return all
 }
 
-// TestSCIMTokens: at the routes of SCIM a token of a domain is the only credential, and it is one nowhere else.
+// TestSCIMTokens: at the routes of SCIM a token of a domain is the only credential, and it is one
+// nowhere else.
 func TestSCIMTokens(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)
@@ -88,7 +98,10 @@ func TestSCIMTokens(t *testing.T) {
 			}
 			keys := []string{s.token(t, "provider")}
 			if r.SCIM {
-				keys = []string{s.token(t, "admin"), personal, foreign, s.token(t, "provider") + "x", strings.Replace(s.token(t, "provider"), "tcp", "tct", 1)}
+				keys = []string{
+					s.token(t, "admin"), personal, foreign, s.token(t, "provider") + "x",
+					strings.Replace(s.token(t, "provider"), "tcp", "tct", 1),
+				}
 			}
 			for _, key := range keys {
 				target, _, _ := strings.Cut(s.target(r), "?")
@@ -99,7 +112,10 @@ func TestSCIMTokens(t *testing.T) {
 				}
 			}
 			if r.SCIM { // nor the cookie of a session
-				if a := s.do(t, "", r.Method, s.target(r), "", "Cookie: sid="+s.token(t, "admin"), "Sec-Fetch-Site: same-origin"); a.status != http.StatusUnauthorized {
+				if a := s.do(
+					t, "", r.Method, s.target(r), "", "Cookie: sid="+s.token(t, "admin"),
+					"Sec-Fetch-Site: same-origin",
+				); a.status != http.StatusUnauthorized {
 					t.Errorf("%s with a cookie: %d %s", r.Name, a.status, a.body)
 				}
 			}
@@ -150,7 +166,8 @@ func TestSCIMVersions(t *testing.T) {
 	})
 }
 
-// TestSCIMTokenEnds: with its creator's rights, its time, its domain, and when it is revoked; that of another domain sees nothing.
+// TestSCIMTokenEnds: with its creator's rights, its time, its domain, and when it is revoked; that
+// of another domain sees nothing.
 func TestSCIMTokenEnds(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), stocked(t, open)
@@ -159,7 +176,10 @@ func TestSCIMTokenEnds(t *testing.T) {
 		s.provider(t, "admin", "side", "side")
 		is.Equal(s.do(t, "side", "GET", "/api/scim/v2/Users/"+s.param["Users"], "").status, 404)
 		is.Equal(s.do(t, "side", "DELETE", "/api/scim/v2/Groups/"+s.param["Groups"], "").status, 404)
-		a := s.do(t, "side", "POST", "/api/scim/v2/Groups", `{"schemas": ["`+groupURN+`"], "displayName": "Thieves", "members": [{"value": "`+s.param["Users"]+`"}]}`)
+		a := s.do(
+			t, "side", "POST", "/api/scim/v2/Groups",
+			`{"schemas": ["`+groupURN+`"], "displayName": "Thieves", "members": [{"value": "`+s.param["Users"]+`"}]}`,
+		)
 		is.Equal(a.status, 400) // a member of another domain
 		is.Equal(s.do(t, "side", "POST", "/api/scim/v2/Users", scimUser("PAUL", "")).status, 409)
 		is.Equal(s.do(t, "side", "POST", "/api/scim/v2/Users", scimUser("admin", "")).status, 409)

@@ -16,7 +16,10 @@ func TestLoginAfterTheClockWentBack(t *testing.T) {
 		is, w := is.New(t), newWorld(t, open)
 		login := func() string {
 			t.Helper()
-			a := w.do(t, "", "POST", "/api/login/local", `{"tenant": "acme", "username": "dana", "password": "`+password+`"}`)
+			a := w.do(
+				t, "", "POST", "/api/login/local",
+				`{"tenant": "acme", "username": "dana", "password": "`+password+`"}`,
+			)
 			is.Equal(a.status, 200)
 			return "Authorization: Bearer " + read[struct{ Token string }](t, a).Token
 		}

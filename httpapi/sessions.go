@@ -23,16 +23,36 @@ type sessionRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a sessionRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: post, Pattern: "/api/login/:domain", Name: "login", Grants: logins, Secret: true, Public: true, Login: true, Browser: true, Summary: "Log in with a password", Handle: a.login},
-		{Method: get, Pattern: "/api/session", Name: "getSession", Grants: logins, Secret: true, Summary: "Who the caller is", Handle: a.getSession},
+		{
+			Method:  post,
+			Pattern: "/api/login/:domain",
+			Name:    "login",
+			Grants:  logins,
+			Secret:  true,
+			Public:  true,
+			Login:   true,
+			Browser: true,
+			Summary: "Log in with a password",
+			Handle:  a.login,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/session",
+			Name:    "getSession",
+			Grants:  logins,
+			Secret:  true,
+			Summary: "Who the caller is",
+			Handle:  a.getSession,
+		},
 	}
 }
 
 // cookieName is the session cookie.
 const cookieName = "sid"
 
-// sessionCookie returns the name of the session cookie. Where apps have origins of their own, which may be at the same site, the prefix
-// has browsers take it from the host of the service alone; a cookie for a path cannot have it.
+// sessionCookie returns the name of the session cookie. Where apps have origins of their own, which
+// may be at the same site, the prefix has browsers take it from the host of the service alone; a
+// cookie for a path cannot have it.
 func (a *api) sessionCookie() string {
 	if a.origins != nil && a.secureCookie && a.mount == "" {
 		return "__Host-" + cookieName
@@ -47,10 +67,11 @@ type loginBody struct {
 	Tenant   string  `json:"tenant"`
 }
 
-// login serves POST /api/login/{domain}: 200 with the session's token, also as a cookie; 401 "Unable to log in" for every reason
-// alike; 303 to the path in the field returnTo of a form, and its 401 is the form again; for a browser's form without it, 303 to the page of a login, and
-// other failures are pages, too; 400 naming username or password where it
-// is missing; 429 when too many log in at the tenant or from the client's network; 502 when the domain's directory cannot be
+// login serves POST /api/login/{domain}: 200 with the session's token, also as a cookie; 401
+// "Unable to log in" for every reason alike; 303 to the path in the field returnTo of a form, and
+// its 401 is the form again; for a browser's form without it, 303 to the page of a login, and other
+// failures are pages, too; 400 naming username or password where it is missing; 429 when too many
+// log in at the tenant or from the client's network; 502 when the domain's directory cannot be
 // asked. Each refusal is a line in the log with its reason.
 func (a sessionRoutes) login(r *rest.Request) (rest.Reply, error) {
 	in, returnTo, err := loginBodyOf(r)
@@ -67,10 +88,20 @@ func (a sessionRoutes) login(r *rest.Request) (rest.Reply, error) {
 	}
 	l, err := a.Sessions.Login(r.Context(), tenant, r.Param("domain"), *in.Username, *in.Password)
 	if err != nil {
-		tried := attempt{tenant: in.Tenant, domain: r.Param("domain"), back: domains.Return{To: returnTo}, password: true}
+		tried := attempt{
+			tenant:   in.Tenant,
+			domain:   r.Param("domain"),
+			back:     domains.Return{To: returnTo},
+			password: true,
+		}
 		err = refusedLogin{a.refuseLogin(r, tenant, tried.domain, *in.Username, err), tried}
 		if (returnTo != "" || visits) && errs.CodeOf(err) == errs.Unauthenticated && !a.hidden(r) {
-			return a.askToLogin(r, loginForm{Tenant: in.Tenant, Domain: tried.domain, Back: tried.back, Problem: errs.MessageOf(err)}), nil
+			return a.askToLogin(r, loginForm{
+				Tenant:  in.Tenant,
+				Domain:  tried.domain,
+				Back:    tried.back,
+				Problem: errs.MessageOf(err),
+			}), nil
 		}
 		return rest.Reply{}, err
 	}
@@ -100,8 +131,9 @@ func (a *api) loggedIn(l sessions.Login) rest.Reply {
 	}
 }
 
-// loginBody reads the body of a login, and the path where a form leads, "" for none. Errors: errs.Invalid naming username or password where it is missing;
-// errs.Unsupported for another content type than JSON and that of a form.
+// loginBody reads the body of a login, and the path where a form leads, "" for none. Errors:
+// errs.Invalid naming username or password where it is missing; errs.Unsupported for another
+// content type than JSON and that of a form.
 func loginBodyOf(r *rest.Request) (in loginBody, returnTo string, err error) {
 	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t == rest.FormType {
 		in, returnTo, err = loginFormOf(r)
@@ -110,7 +142,10 @@ func loginBodyOf(r *rest.Request) (in loginBody, returnTo string, err error) {
 	}
 	switch {
 	case errs.CodeOf(err) == errs.Unsupported:
-		err = errs.New(errs.Unsupported, "The body must be JSON or a form: send the header Content-Type: application/json, or application/x-www-form-urlencoded.")
+		err = errs.New(
+			errs.Unsupported,
+			"The body must be JSON or a form: send the header Content-Type: application/json, or application/x-www-form-urlencoded.",
+		)
 	case err != nil:
 	case in.Username == nil:
 		err = errs.New(errs.Invalid, "username is required")
@@ -137,7 +172,8 @@ func loginFormOf(r *rest.Request) (in loginBody, returnTo string, err error) {
 	return in, returnTo, nil
 }
 
-// cookie carries a session's token; maxAge -1 takes it away. It ends with the browser; the session ends by itself.
+// cookie carries a session's token; maxAge -1 takes it away. It ends with the browser; the session
+// ends by itself.
 func (a *api) cookie(token string, maxAge int) *http.Cookie {
 	return &http.Cookie{
 		Name: a.sessionCookie(), Value: token, Path: cmp.Or(a.mount, "/"), MaxAge: maxAge,
@@ -145,15 +181,19 @@ func (a *api) cookie(token string, maxAge int) *http.Cookie {
 	}
 }
 
-// getSession serves GET /api/session: 200 and who the caller is, with the highest role over all teams.
-// The permissions of a read-only token are all false, also ai: it reads what AI users read.
+// getSession serves GET /api/session: 200 and who the caller is, with the highest role over all
+// teams. The permissions of a read-only token are all false, also ai: it reads what AI users read.
 func (a sessionRoutes) getSession(r *rest.Request) (rest.Reply, error) {
 	permissions := map[string]bool{"ai": r.Who.AI && !r.Who.ReadOnly}
 	for _, p := range actor.Permissions() {
 		permissions[string(p)] = r.Who.Can(p)
 	}
-	links := hal.Self(a.href("session")).With("inf:user", a.href("users", r.Who.User)).With("inf:tenant", a.href("tenant")).
-		With("inf:tokens", a.href("tokens")).With("inf:notifications", a.href("notifications")).With("inf:root", a.href())
+	links := hal.Self(a.href("session")).With(
+		"inf:user", a.href("users", r.Who.User),
+	).With("inf:tenant", a.href("tenant")).
+		With(
+			"inf:tokens", a.href("tokens"),
+		).With("inf:notifications", a.href("notifications")).With("inf:root", a.href())
 	whenWriting(r.Who, links, hal.Links{"inf:logout": {Href: a.href("logout")}})
 	return rest.OK(hal.Resource{Links: links, Value: struct {
 		Tenant      string          `json:"tenant"`
@@ -172,8 +212,8 @@ func orNull(s string) *string {
 	return &s
 }
 
-// hasBearer reports whether a request has a bearer token, which no browser adds by itself. Any other credential, including
-// one for a host's own Authenticate, may be one that a browser adds.
+// hasBearer reports whether a request has a bearer token, which no browser adds by itself. Any
+// other credential, including one for a host's own Authenticate, may be one that a browser adds.
 func hasBearer(r *http.Request) bool {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.EqualFold(scheme, "Bearer")
@@ -188,8 +228,8 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// oneAuthorization returns errs.Invalid for a request with several Authorization headers: a proxy may believe another one than
-// this service.
+// oneAuthorization returns errs.Invalid for a request with several Authorization headers: a proxy
+// may believe another one than this service.
 func oneAuthorization(r *http.Request) error {
 	if len(r.Header.Values("Authorization")) > 1 {
 		return errs.New(errs.Invalid, "The request has several Authorization headers: send one.")
@@ -197,7 +237,8 @@ func oneAuthorization(r *http.Request) error {
 	return nil
 }
 
-// authenticate reads the bearer token or, without one, the session cookie. It refuses session cookies with different values.
+// authenticate reads the bearer token or, without one, the session cookie. It refuses session
+// cookies with different values.
 func (a *api) authenticate(r *http.Request) (actor.Actor, error) {
 	credential := ""
 	if header := r.Header.Get("Authorization"); header != "" {
@@ -209,11 +250,15 @@ func (a *api) authenticate(r *http.Request) (actor.Actor, error) {
 	} else if all := r.CookiesNamed(a.sessionCookie()); len(all) > 0 {
 		credential = all[0].Value
 		if slices.ContainsFunc(all, func(c *http.Cookie) bool { return c.Value != credential }) {
-			return actor.Actor{}, errs.New(errs.Unauthenticated, "The cookie %s is there with different values: send one.", a.sessionCookie())
+			return actor.Actor{}, errs.New(
+				errs.Unauthenticated, "The cookie %s is there with different values: send one.",
+				a.sessionCookie(),
+			)
 		}
 	}
 	if !escapes.Storable(credential) {
 		return actor.Actor{}, errs.New(errs.Unauthenticated, "Log in first.")
 	}
-	return a.Sessions.Authenticate(r.Context(), credential, actor.OriginOf(r.Context()).Address) // a zero address is in no range
+	// a zero address is in no range
+	return a.Sessions.Authenticate(r.Context(), credential, actor.OriginOf(r.Context()).Address)
 }

@@ -31,7 +31,8 @@ func (w *world) cookie(t testing.TB) *http.Cookie {
 	return c
 }
 
-// TestPasswordAndTokens: a new password leaves API tokens alive and says how many, or revokes them at once.
+// TestPasswordAndTokens: a new password leaves API tokens alive and says how many, or revokes them
+// at once.
 func TestPasswordAndTokens(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
@@ -41,7 +42,9 @@ func TestPasswordAndTokens(t *testing.T) {
 		secret = read[map[string]any](t, w.must(t, "dana", "POST", "/api/tokens", `{"notes": "CLI"}`))["key"].(string)
 	}
 	put := func(query string) answer {
-		return read[answer](t, w.must(t, "admin", "PUT", "/api/users/dana/password"+query, `{"password": "a new password"}`))
+		return read[answer](
+			t, w.must(t, "admin", "PUT", "/api/users/dana/password"+query, `{"password": "a new password"}`),
+		)
 	}
 	before := put("")
 	is.Equal(before.RevokedTokens, 0)
@@ -54,7 +57,8 @@ func TestPasswordAndTokens(t *testing.T) {
 	is.Equal(refused.status, 400)
 }
 
-// TestDisabledUsersAreLoggedOut: what a user was logged in with ends with the user, and does not come back.
+// TestDisabledUsersAreLoggedOut: what a user was logged in with ends with the user, and does not
+// come back.
 func TestDisabledUsersAreLoggedOut(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -81,12 +85,21 @@ func TestDisabledUsersAreLoggedOut(t *testing.T) {
 func TestMoves(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open, withDrivers)
-		w.must(t, "admin", "POST", "/api/domains", `{"name": "Books", "type": "paper", "config": {"secret": "hush-hush"}}`)
-		w.must(t, "admin", "POST", "/api/domains", `{"name": "More", "type": "paper", "config": {"secret": "more-hush"}}`)
+		w.must(
+			t, "admin", "POST", "/api/domains",
+			`{"name": "Books", "type": "paper", "config": {"secret": "hush-hush"}}`,
+		)
+		w.must(
+			t, "admin", "POST", "/api/domains",
+			`{"name": "More", "type": "paper", "config": {"secret": "more-hush"}}`,
+		)
 		w.must(t, "admin", "POST", "/api/domains", `{"name": "Empty", "type": "gate"}`)
 		w.must(t, "admin", "POST", "/api/domains", `{"name": "Door", "type": "gate", "config": {"accounts": "books"}}`)
 		enter := func(domain, password string) int {
-			return w.do(t, "", "POST", "/api/login/"+domain, fmt.Sprintf(`{"tenant": "acme", "username": "zoe", "password": %q}`, password)).status
+			return w.do(
+				t, "", "POST", "/api/login/"+domain,
+				fmt.Sprintf(`{"tenant": "acme", "username": "zoe", "password": %q}`, password),
+			).status
 		}
 		is.Equal(enter("books", "hush-hush"), 200)
 		type user struct {
@@ -94,13 +107,20 @@ func TestMoves(t *testing.T) {
 			Source, SourceID *string
 		}
 		move := func(body string) answer { return w.do(t, "admin", "PUT", "/api/users/zoe", body) }
-		moved := read[user](t, move(`{"domain": "more", "source": "paper", "sourceId": "z1"}`)) // what was read is sent back
+		// what was read is sent back
+		moved := read[user](t, move(`{"domain": "more", "source": "paper", "sourceId": "z1"}`))
 		is.Equal(moved, user{Domain: "more"})
 		is.Equal(enter("books", "hush-hush"), 401)
 		is.Equal(enter("more", "more-hush"), 200)
-		is.Equal(w.do(t, "admin", "PUT", "/api/users/zoe", `{"domain": "books", "sourceId": "z1-of-books"}`).status, 409)
-		anyway := func(who, body string) answer { return w.do(t, "admin", "PUT", "/api/users/"+who+"?check=false", body) }
-		is.Equal(read[user](t, anyway("zoe", `{"domain": "books", "sourceId": "z1-of-books"}`)).SourceID != nil, true) // a tie that is set stays
+		is.Equal(
+			w.do(t, "admin", "PUT", "/api/users/zoe", `{"domain": "books", "sourceId": "z1-of-books"}`).status,
+			409,
+		)
+		anyway := func(who, body string) answer {
+			return w.do(t, "admin", "PUT", "/api/users/"+who+"?check=false", body)
+		}
+		// a tie that is set stays
+		is.Equal(read[user](t, anyway("zoe", `{"domain": "books", "sourceId": "z1-of-books"}`)).SourceID != nil, true)
 		is.Equal(enter("books", "hush-hush"), 401)
 		w.must(t, "admin", "PUT", "/api/users/zoe", `{"sourceId": null}`)
 		is.Equal(enter("books", "hush-hush"), 200)
@@ -120,7 +140,10 @@ func TestMoves(t *testing.T) {
 		w.must(t, "admin", "POST", "/api/domains", `{"name": "Away", "type": "paper", "config": {"secret": "away"}}`)
 		unknown := w.do(t, "admin", "PUT", "/api/users/dana", `{"domain": "books"}`)
 		is.Equal(unknown.status, 409)
-		is.True(strings.Contains(unknown.body, "The directory of the domain books does not know dana: no entry has this name. With check=false the user moves all the same."))
+		is.True(strings.Contains(
+			unknown.body,
+			"The directory of the domain books does not know dana: no entry has this name. With check=false the user moves all the same.",
+		))
 		is.Equal(w.do(t, "admin", "PUT", "/api/users/dana", `{"domain": "away"}`).status, 502)
 		is.Equal(w.do(t, "admin", "PUT", "/api/users/dana?check=no", `{"domain": "books"}`).status, 400)
 		is.Equal(w.do(t, "dana", "PUT", "/api/users/dana", `{"domain": "books"}`).status, 403) // and asks nobody
@@ -130,10 +153,31 @@ func TestMoves(t *testing.T) {
 		is.Equal(w.do(t, "admin", "POST", "/api/users", `{"username": "new", "domain": "door"}`).status, 409)
 		w.must(t, "admin", "POST", "/api/users", `{"username": "new", "domain": "books"}`)
 
-		is.Equal(w.do(t, "dana", "PUT", "/api/users/zoe/password", `{"domain": "local", "password": "a new password"}`).status, 403)
-		is.Equal(w.do(t, "admin", "PUT", "/api/users/zoe/password", `{"domain": "more", "password": "a new password"}`).status, 400)
-		is.Equal(w.do(t, "admin", "PUT", "/api/users/zoe/password", `{"domain": "local", "password": "short"}`).status, 400)
-		is.Equal(w.do(t, "admin", "PUT", "/api/users/dana/password", `{"domain": "local", "password": "a new password"}`).status, 400)
+		is.Equal(
+			w.do(
+				t, "dana", "PUT", "/api/users/zoe/password",
+				`{"domain": "local", "password": "a new password"}`,
+			).status,
+			403,
+		)
+		is.Equal(
+			w.do(
+				t, "admin", "PUT", "/api/users/zoe/password",
+				`{"domain": "more", "password": "a new password"}`,
+			).status,
+			400,
+		)
+		is.Equal(
+			w.do(t, "admin", "PUT", "/api/users/zoe/password", `{"domain": "local", "password": "short"}`).status,
+			400,
+		)
+		is.Equal(
+			w.do(
+				t, "admin", "PUT", "/api/users/dana/password",
+				`{"domain": "local", "password": "a new password"}`,
+			).status,
+			400,
+		)
 		is.Equal(enter("books", "hush-hush"), 200)
 		w.must(t, "admin", "PUT", "/api/users/zoe/password", `{"domain": "local", "password": "a new password"}`)
 		is.Equal(enter("books", "hush-hush"), 401)
@@ -142,16 +186,26 @@ func TestMoves(t *testing.T) {
 	})
 }
 
-// TestTiedEmail: where people log in as the user who has their e-mail address, users cannot take the one of somebody else.
+// TestTiedEmail: where people log in as the user who has their e-mail address, users cannot take
+// the one of somebody else.
 func TestTiedEmail(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open, withDrivers)
-		w.must(t, "admin", "POST", "/api/domains", `{"name": "Books", "type": "paper", "config": {"secret": "hush-hush"}}`)
+		w.must(
+			t, "admin", "POST", "/api/domains",
+			`{"name": "Books", "type": "paper", "config": {"secret": "hush-hush"}}`,
+		)
 		w.must(t, "admin", "POST", "/api/domains", `{"name": "Door", "type": "gate", "config": {"accounts": "books"}}`)
-		w.sessions["zoe"] = read[struct{ Token string }](t, w.must(t, "", "POST", "/api/login/books", `{"tenant": "acme", "username": "zoe", "password": "hush-hush"}`)).Token
+		w.sessions["zoe"] = read[struct{ Token string }](
+			t,
+			w.must(t, "", "POST", "/api/login/books", `{"tenant": "acme", "username": "zoe", "password": "hush-hush"}`),
+		).Token
 		change := func(who, body string) int { return w.do(t, who, "PUT", "/api/users/"+who, body).status }
 		is.Equal(change("zoe", `{"email": "zoe@example.com"}`), 200)
-		w.must(t, "admin", "PUT", "/api/domains/door", `{"id": "door", "type": "gate", "config": {"accounts": "books", "accountsBy": "email"}}`)
+		w.must(
+			t, "admin", "PUT", "/api/domains/door",
+			`{"id": "door", "type": "gate", "config": {"accounts": "books", "accountsBy": "email"}}`,
+		)
 		is.Equal(change("zoe", `{"email": "boss@example.com"}`), 403)
 		is.Equal(change("zoe", `{"email": null}`), 403)
 		is.Equal(change("zoe", `{"email": "zoe@example.com", "timezone": "Europe/Berlin"}`), 200)
@@ -160,7 +214,8 @@ func TestTiedEmail(t *testing.T) {
 	})
 }
 
-// TestAuthorizations: a request with several Authorization headers is nobody's, whichever of them is right.
+// TestAuthorizations: a request with several Authorization headers is nobody's, whichever of them
+// is right.
 func TestAuthorizations(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
@@ -188,7 +243,8 @@ func TestCookie(t *testing.T) {
 	is.True(c.Secure) // the base URL is https
 	header := "Cookie: other=1; sid=" + c.Value
 	is.Equal(read[map[string]any](t, w.must(t, "", "GET", "/api/session", "", header))["user"], "dana")
-	is.Equal(read[map[string]any](t, w.must(t, "mia", "GET", "/api/session", "", header))["user"], "mia") // a token comes first
+	// a token comes first
+	is.Equal(read[map[string]any](t, w.must(t, "mia", "GET", "/api/session", "", header))["user"], "mia")
 	is.Equal(w.do(t, "", "GET", "/api/session", "", header+"; sid="+c.Value).status, 200)
 	for _, two := range []string{header + "; sid=x", "Cookie: sid=x; sid=" + c.Value, header + "; sid="} {
 		a := w.do(t, "", "GET", "/api/session", "", two)
@@ -205,17 +261,22 @@ func TestCookie(t *testing.T) {
 
 	plain := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.BaseURL = "http://localhost:8080/" })
 	is.True(!plain.cookie(t).Secure)
-	below := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.BaseURL = "http://localhost:8080/a/content/" })
+	below := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) {
+		c.BaseURL = "http://localhost:8080/a/content/"
+	})
 	is.Equal(below.cookie(t).Path, "/a/content") // and not the cookie of what else is at the host
 }
 
-// TestMounted: a service below a path serves that path, and what a proxy has taken it away from, and nothing beside it.
+// TestMounted: a service below a path serves that path, and what a proxy has taken it away from,
+// and nothing beside it.
 func TestMounted(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.BaseURL = "https://example.com/content" })
 	for target, status := range map[string]int{
-		"/content/healthz": 200, "/healthz": 200, "/content/api/colors": 200, "/api/colors": 200, "/content/api/colors/a%2Fb%20c": 404,
-		"/contentapi/colors": 404, "/contents/api/colors": 404, "/content/content/api/colors": 404, "/content": 200, "/content/": 200, "/content/api": 200, "/contents": 404,
+		"/content/healthz": 200, "/healthz": 200,
+		"/content/api/colors": 200, "/api/colors": 200, "/content/api/colors/a%2Fb%20c": 404,
+		"/contentapi/colors": 404, "/contents/api/colors": 404, "/content/content/api/colors": 404,
+		"/content": 200, "/content/": 200, "/content/api": 200, "/contents": 404,
 		"/%63ontent/api/colors/a%2Fb": 404, "/other/api/colors": 404,
 	} {
 		a := w.do(t, "dana", "GET", target, "")
@@ -224,9 +285,16 @@ func TestMounted(t *testing.T) {
 		}
 	}
 	w.must(t, "dana", "PUT", "/content/api/colors/a%2Fb", `{"color": "#ff0000"}`)
-	is.Equal(read[page](t, w.must(t, "dana", "GET", "/content/api/colors?limit=1", "")).Links["self"].Href, "https://example.com/content/api/colors?limit=1")
-	is.True(strings.Contains(w.must(t, "dana", "GET", "/api/colors/a%2Fb", "").body, `"https://example.com/content/api/colors/a%2Fb"`))
-	is.Equal(w.do(t, "", "POST", "/content/api/login/local", login, "Origin: https://example.com").status, 200) // the origin has no path
+	is.Equal(
+		read[page](t, w.must(t, "dana", "GET", "/content/api/colors?limit=1", "")).Links["self"].Href,
+		"https://example.com/content/api/colors?limit=1",
+	)
+	is.True(strings.Contains(
+		w.must(t, "dana", "GET", "/api/colors/a%2Fb", "").body,
+		`"https://example.com/content/api/colors/a%2Fb"`,
+	))
+	// the origin has no path
+	is.Equal(w.do(t, "", "POST", "/content/api/login/local", login, "Origin: https://example.com").status, 200)
 	team := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/content/api/teams", `{"name": "Moved"}`)).ID
 	for id, at := range map[string]string{"dana": "/content/api/users/dana", team: "/content/api/teams/" + team} {
 		a := w.do(t, "dana", "GET", "/content/api/principals/"+id, "")
@@ -234,8 +302,10 @@ func TestMounted(t *testing.T) {
 	}
 
 	for _, bad := range []string{
-		"content", "ftp://example.com", "https://", "https://:80", "https://example.com?x", "https://example.com/a?", "https://example.com/a#b", "https://jo@example.com",
-		"https://example.com/a//b", "https://example.com/../a", "https://example.com/a%2Fb", "https://example.com/a b", "https://example.com/;a",
+		"content", "ftp://example.com", "https://", "https://:80",
+		"https://example.com?x", "https://example.com/a?", "https://example.com/a#b", "https://jo@example.com",
+		"https://example.com/a//b", "https://example.com/../a",
+		"https://example.com/a%2Fb", "https://example.com/a b", "https://example.com/;a",
 	} {
 		_, err := httpapi.New(httpapi.Config{BaseURL: bad})
 		if errs.CodeOf(err) != errs.Invalid || !strings.Contains(err.Error(), "base URL") {
@@ -244,7 +314,8 @@ func TestMounted(t *testing.T) {
 	}
 }
 
-// TestHostLogins: the routes that log in are gone where a host knows callers by itself, unless it keeps them.
+// TestHostLogins: the routes that log in are gone where a host knows callers by itself, unless it
+// keeps them.
 func TestHostLogins(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) {
@@ -255,7 +326,12 @@ func TestHostLogins(t *testing.T) {
 		})
 		is := is.New(t)
 		is.Equal(w.do(t, "", "GET", "/api/session", "").status, 200)
-		for target, there := range map[string]int{"POST /api/login/local": 200, "GET /api/login/local/sso": 404, "GET /api/login/local/callback": 401, "GET /api/login/local/metadata": 404} {
+		for target, there := range map[string]int{
+			"POST /api/login/local":         200,
+			"GET /api/login/local/sso":      404,
+			"GET /api/login/local/callback": 401,
+			"GET /api/login/local/metadata": 404,
+		} {
 			method, path, _ := strings.Cut(target, " ")
 			body := ""
 			if method == "POST" {
@@ -268,24 +344,35 @@ func TestHostLogins(t *testing.T) {
 				is.Equal(a.message(t), "There is no such route.")
 			}
 		}
-		is.Equal(w.do(t, "", "POST", "/api/login/local/acs", "a=b", "Content-Type: application/x-www-form-urlencoded").status, map[bool]int{true: 401, false: 404}[keep])
+		is.Equal(
+			w.do(
+				t, "", "POST", "/api/login/local/acs", "a=b", "Content-Type: application/x-www-form-urlencoded",
+			).status,
+			map[bool]int{true: 401, false: 404}[keep],
+		)
 	}
 }
 
 // pages says of where a request comes from whether a cookie may write there.
 var pages = map[string]bool{
-	"":                            true,                                                                                               // no browser
-	"Sec-Fetch-Site: same-origin": true, "Sec-Fetch-Site: none": true, "Origin: " + baseURL: true, "Origin: http://example.com": true, // the Host
+	// no browser
+	"": true,
+	// the Host
+	"Sec-Fetch-Site: same-origin": true, "Sec-Fetch-Site: none": true,
+	"Origin: " + baseURL: true, "Origin: http://example.com": true,
 	"Sec-Fetch-Site: cross-site": false, "Sec-Fetch-Site: same-site": false, "Sec-Fetch-Site: x": false,
-	"Origin: https://evil.example": false, "Origin: null": false, "Origin: https://content.example.evil": false, "Origin: x": false,
+	"Origin: https://evil.example": false, "Origin: null": false,
+	"Origin: https://content.example.evil": false, "Origin: x": false,
 }
 
-// TestCrossOrigin: a page of another origin writes nothing with the cookie that a browser adds, whatever the route.
+// TestCrossOrigin: a page of another origin writes nothing with the cookie that a browser adds,
+// whatever the route.
 func TestCrossOrigin(t *testing.T) {
 	s := stocked(t, dbtest.SQLite)
 	before := s.dump(t, "acme")
 	for _, r := range httpapi.Routes() {
-		if slices.Contains([]string{"beginSSO", "finishSSO", "finishSAML"}, r.Name) { // the cookie of its own login ties these
+		if slices.Contains([]string{"beginSSO", "finishSSO", "finishSAML"}, r.Name) {
+			// the cookie of its own login ties these
 			continue
 		}
 		if r.Name == "singleLogoutByForm" { // a signature of the provider is what counts
@@ -311,7 +398,8 @@ func TestCrossOrigin(t *testing.T) {
 				}
 			case !may:
 				a := s.call(t, "", r, headers...)
-				if a.status != 403 || a.message(t) != "This request came from a page of another origin." || a.header.Get("Set-Cookie") != "" {
+				if a.status != 403 || a.message(t) != "This request came from a page of another origin." ||
+					a.header.Get("Set-Cookie") != "" {
 					t.Errorf("%s %s: %d %s", r.Name, page, a.status, a.body)
 				}
 			}
@@ -338,7 +426,8 @@ func TestCookieWrites(t *testing.T) {
 	}
 }
 
-// TestHostAuthenticator: a host that knows callers by a cookie of its own is kept from other origins as well.
+// TestHostAuthenticator: a host that knows callers by a cookie of its own is kept from other
+// origins as well.
 func TestHostAuthenticator(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) {
@@ -375,7 +464,8 @@ func TestSessionsEnd(t *testing.T) {
 	})
 }
 
-// TestSecretsAreNotKept: neither a session's nor a token's secret, nor a password, is in a row or in the log.
+// TestSecretsAreNotKept: neither a session's nor a token's secret, nor a password, is in a row or
+// in the log.
 func TestSecretsAreNotKept(t *testing.T) {
 	is := is.New(t)
 	s := stocked(t, dbtest.SQLite)
@@ -383,7 +473,9 @@ func TestSecretsAreNotKept(t *testing.T) {
 	session := s.token(t, "dana")
 	s.do(t, "", "GET", "/api/session", "", "Authorization: Bearer "+session+"x")
 	kept := s.dump(t, "acme") + s.log.String()
-	for _, secret := range []string{password, token[strings.LastIndex(token, ".")+1:], session[strings.LastIndex(session, ".")+1:]} {
+	for _, secret := range []string{
+		password, token[strings.LastIndex(token, ".")+1:], session[strings.LastIndex(session, ".")+1:],
+	} {
 		is.True(!strings.Contains(kept, secret))
 	}
 	is.True(!strings.Contains(s.must(t, "admin", "GET", "/api/tokens", "").body, "tct."))
@@ -396,7 +488,11 @@ func TestTenantOfLogin(t *testing.T) {
 	_, err := w.app.AddTenant(t.Context(), tenants.Tenant{ID: "default"}, password)
 	is.NoErr(err)
 	const admin = `{"username": "admin", "password": "open sesame"}`
-	for header, tenant := range map[string]string{"X-Tenant: acme": "acme", "X-Tenant: ": "default", "X-Tenant: default": "default"} {
+	for header, tenant := range map[string]string{
+		"X-Tenant: acme":    "acme",
+		"X-Tenant: ":        "default",
+		"X-Tenant: default": "default",
+	} {
 		a := w.must(t, "", "POST", "/api/login/local", admin, header)
 		is.Equal(read[struct{ Tenant string }](t, a).Tenant, tenant)
 	}

@@ -27,7 +27,9 @@ var shownAt = map[entity.Kind]struct{ path, id string }{
 }
 
 // Show implements Handler.
-func (a *api) Show(ctx context.Context, tenant string, of entity.Key, row any) (id string, shown json.RawMessage, err error) {
+func (a *api) Show(
+	ctx context.Context, tenant string, of entity.Key, row any,
+) (id string, shown json.RawMessage, err error) {
 	if c, ok := row.(colors.Color); ok {
 		return encoded(colorRoutes{a}.color(c), "key")
 	}
@@ -50,7 +52,12 @@ func (a *api) Show(ctx context.Context, tenant string, of entity.Key, row any) (
 	}
 	who.Superuser, who.ReadOnly = true, false
 	ctx = actor.With(ctx, who)
-	r := (&http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}, Header: http.Header{}, Body: http.NoBody}).WithContext(ctx)
+	r := (&http.Request{
+		Method: http.MethodGet,
+		URL:    &url.URL{Path: path},
+		Header: http.Header{},
+		Body:   http.NoBody,
+	}).WithContext(ctx)
 	answer, err := route.Handle(rest.NewCall(r, route, params, who, a.MaxBody))
 	if err != nil || answer.Body == nil {
 		return "", nil, err

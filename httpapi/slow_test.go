@@ -19,7 +19,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestBodyThatNeverComes announces a body and sends none: who reads no body answers all the same, and soon.
+// TestBodyThatNeverComes announces a body and sends none: who reads no body answers all the same,
+// and soon.
 func TestBodyThatNeverComes(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite)
 	server := httptest.NewServer(w.http)

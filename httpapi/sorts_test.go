@@ -23,7 +23,8 @@ var sorted = map[string]string{
 	"listAssistants":  "what a user sees is merged from indexes: see internal/store/draftstore",
 }
 
-// TestEverySortHasAnIndex: of each list and each order that it offers, both ways, on both engines. Which orders these are, a refusal says.
+// TestEverySortHasAnIndex: of each list and each order that it offers, both ways, on both engines.
+// Which orders these are, a refusal says.
 func TestEverySortHasAnIndex(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -35,7 +36,9 @@ func TestEverySortHasAnIndex(t *testing.T) {
 				continue
 			}
 			target, _, _ := strings.Cut(s.target(r), "?")
-			_, offered, refused := strings.Cut(s.do(t, who(r), "GET", target+"?sort=zzz", "").body, "sort must be one of ")
+			_, offered, refused := strings.Cut(
+				s.do(t, who(r), "GET", target+"?sort=zzz", "").body, "sort must be one of ",
+			)
 			if !refused {
 				continue
 			}
@@ -47,12 +50,15 @@ func TestEverySortHasAnIndex(t *testing.T) {
 					s.must(t, who(r), "GET", target+"?limit=7&sort="+url.QueryEscape(dir+sort), "")
 					pages := 0
 					for _, statement := range count.Statements() {
-						if !strings.Contains(statement.Text, " ORDER BY ") || !strings.Contains(statement.Text, " LIMIT ") || !strings.Contains(statement.Text, "SELECT ") {
+						if !strings.Contains(statement.Text, " ORDER BY ") ||
+							!strings.Contains(statement.Text, " LIMIT ") ||
+							!strings.Contains(statement.Text, "SELECT ") {
 							continue
 						}
 						pages++
 						plan := explainWithIndexes(t, db, statement)
-						if bySort := strings.Contains(plan, "Sort") || strings.Contains(plan, "TEMP B-TREE"); bySort && sorted[r.Name] == "" {
+						if bySort := strings.Contains(plan, "Sort") ||
+							strings.Contains(plan, "TEMP B-TREE"); bySort && sorted[r.Name] == "" {
 							t.Errorf("%s sorted by %s%s has no index:\n%s\n%s", r.Name, dir, sort, statement.Text, plan)
 						}
 					}
@@ -69,14 +75,17 @@ func TestEverySortHasAnIndex(t *testing.T) {
 	})
 }
 
-// explainWithIndexes returns the plan of a statement that uses an index wherever there is one, however few the rows are.
+// explainWithIndexes returns the plan of a statement that uses an index wherever there is one,
+// however few the rows are.
 func explainWithIndexes(t *testing.T, db *bun.DB, statement dbtest.Statement) string {
 	t.Helper()
 	is := is.New(t)
 	var plan []string
 	is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 		if c.Postgres() {
-			for _, way := range []string{"enable_sort", "enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin"} {
+			for _, way := range []string{
+				"enable_sort", "enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin",
+			} {
 				if err := c.Row(ctx, "SELECT set_config($1, 'off', true)", way).Scan(new(string)); err != nil {
 					return err
 				}

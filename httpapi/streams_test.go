@@ -79,15 +79,20 @@ func (s stock) breaks(t testing.TB, b broken) {
 
 // colorCalls are the routes that ask the store of colors.
 var colorCalls = [][3]string{
-	{"GET", "/api/colors", ""}, {"GET", "/api/colors-list", ""}, {"GET", "/api/colors/red", ""}, {"GET", "/api/colors/red/permissions", ""},
-	{"PUT", "/api/colors/red", `{"color": "#000"}`}, {"DELETE", "/api/colors/red", ""}, {"POST", "/api/colors-export", `{}`},
+	{"GET", "/api/colors", ""}, {"GET", "/api/colors-list", ""},
+	{"GET", "/api/colors/red", ""}, {"GET", "/api/colors/red/permissions", ""},
+	{"PUT", "/api/colors/red", `{"color": "#000"}`},
+	{"DELETE", "/api/colors/red", ""}, {"POST", "/api/colors-export", `{}`},
 	{"POST", "/api/colors-export?download=true", `{}`}, {"POST", "/api/colors-import", `{"uploadId": "UPLOAD"}`},
 }
 
-// TestStoreFails: 503 while the database is away, 500 for anything unexpected, and 422 for either in colors-list. No
-// answer says what went wrong inside.
+// TestStoreFails: 503 while the database is away, 500 for anything unexpected, and 422 for either
+// in colors-list. No answer says what went wrong inside.
 func TestStoreFails(t *testing.T) {
-	away := errs.Wrap(errs.Unavailable, errors.New("dial tcp: SELECT secret"), "The database is not available at the moment. Try again.")
+	away := errs.Wrap(
+		errs.Unavailable, errors.New("dial tcp: SELECT secret"),
+		"The database is not available at the moment. Try again.",
+	)
 	for name, b := range map[string]struct {
 		broken
 		status int
@@ -124,7 +129,8 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// TestCutStreams: a list that fails in the middle ends in the middle, so that nobody takes it for whole.
+// TestCutStreams: a list that fails in the middle ends in the middle, so that nobody takes it for
+// whole.
 func TestCutStreams(t *testing.T) {
 	for name, b := range map[string]broken{
 		"error": {Store: endless{n: 5000}, after: 4000, err: errs.New(errs.Unavailable, "away")},
@@ -152,7 +158,9 @@ func TestCutStreams(t *testing.T) {
 }
 
 // fetch sends a request over a connection and reads the answer as far as it comes.
-func (w *world) fetch(t testing.TB, server *httptest.Server, method, target string, headers ...string) (*http.Response, []byte, error) {
+func (w *world) fetch(
+	t testing.TB, server *httptest.Server, method, target string, headers ...string,
+) (*http.Response, []byte, error) {
 	t.Helper()
 	r, err := http.NewRequest(method, server.URL+target, nil)
 	is.New(t).NoErr(err)
@@ -168,7 +176,8 @@ func (w *world) fetch(t testing.TB, server *httptest.Server, method, target stri
 	return res, body, err
 }
 
-// TestLongListMemory: the flat list of 30,000 colors is whole, and what the service holds of it meanwhile does not grow with it.
+// TestLongListMemory: the flat list of 30,000 colors is whole, and what the service holds of it
+// meanwhile does not grow with it.
 func TestLongListMemory(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)

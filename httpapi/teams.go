@@ -17,16 +17,102 @@ type teamRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a teamRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/users/:username/memberships", Name: "listMemberships", Grants: nothing, Query: paged, Summary: "The teams of a user", Handle: a.listMemberships},
-		{Method: get, Pattern: "/api/teams", Name: "listTeams", Grants: nothing, Query: searched, Summary: "The teams", Handle: a.listTeams},
-		{Method: post, Pattern: "/api/teams", Name: "createTeam", Grants: rights, Permission: actor.Superuser, Writes: rest.InTx, Summary: "Add a team", Handle: a.createTeam},
-		{Method: get, Pattern: "/api/teams/:id", Name: "getTeam", Grants: nothing, Summary: "One team", Handle: a.getTeam},
-		{Method: put, Pattern: "/api/teams/:id", Name: "putTeam", Grants: rights, Row: "team", Writes: rest.InTx, Summary: "Change a team", Handle: a.putTeam},
-		{Method: del, Pattern: "/api/teams/:id", Name: "deleteTeam", Grants: rights, Row: "team", Permission: actor.Superuser, Writes: rest.InTx, Options: deletePrincipalInput{}, Summary: "Remove a team", Handle: a.deleteTeam},
-		{Method: get, Pattern: "/api/teams/:id/members", Name: "listMembers", Grants: nothing, Query: paged, Summary: "The members of a team", Handle: a.listMembers},
-		{Method: get, Pattern: "/api/teams/:id/members/:username", Name: "getMember", Grants: nothing, Summary: "One membership", Handle: a.getMember},
-		{Method: put, Pattern: "/api/teams/:id/members/:username", Name: "putMember", Grants: rights, Row: "member", Writes: rest.InTx, Summary: "Add a member or change a role", Handle: a.putMember},
-		{Method: del, Pattern: "/api/teams/:id/members/:username", Name: "deleteMember", Grants: rights, Row: "member", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Remove a member", Handle: a.deleteMember},
+		{
+			Method:  get,
+			Pattern: "/api/users/:username/memberships",
+			Name:    "listMemberships",
+			Grants:  nothing,
+			Query:   paged,
+			Summary: "The teams of a user",
+			Handle:  a.listMemberships,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/teams",
+			Name:    "listTeams",
+			Grants:  nothing,
+			Query:   searched,
+			Summary: "The teams",
+			Handle:  a.listTeams,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/teams",
+			Name:       "createTeam",
+			Grants:     rights,
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Summary:    "Add a team",
+			Handle:     a.createTeam,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/teams/:id",
+			Name:    "getTeam",
+			Grants:  nothing,
+			Summary: "One team",
+			Handle:  a.getTeam,
+		},
+		{
+			Method:  put,
+			Pattern: "/api/teams/:id",
+			Name:    "putTeam",
+			Grants:  rights,
+			Row:     "team",
+			Writes:  rest.InTx,
+			Summary: "Change a team",
+			Handle:  a.putTeam,
+		},
+		{
+			Method:     del,
+			Pattern:    "/api/teams/:id",
+			Name:       "deleteTeam",
+			Grants:     rights,
+			Row:        "team",
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Options:    deletePrincipalInput{},
+			Summary:    "Remove a team",
+			Handle:     a.deleteTeam,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/teams/:id/members",
+			Name:    "listMembers",
+			Grants:  nothing,
+			Query:   paged,
+			Summary: "The members of a team",
+			Handle:  a.listMembers,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/teams/:id/members/:username",
+			Name:    "getMember",
+			Grants:  nothing,
+			Summary: "One membership",
+			Handle:  a.getMember,
+		},
+		{
+			Method:  put,
+			Pattern: "/api/teams/:id/members/:username",
+			Name:    "putMember",
+			Grants:  rights,
+			Row:     "member",
+			Writes:  rest.InTx,
+			Summary: "Add a member or change a role",
+			Handle:  a.putMember,
+		},
+		{
+			Method:  del,
+			Pattern: "/api/teams/:id/members/:username",
+			Name:    "deleteMember",
+			Grants:  rights,
+			Row:     "member",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Remove a member",
+			Handle:  a.deleteMember,
+		},
 	}
 }
 
@@ -62,7 +148,8 @@ type teamPermissionsBody struct {
 func (a teamRoutes) team(who actor.Actor, t principals.Team) hal.Resource {
 	return hal.Resource{Links: a.teamLinks(t.ID), Row: t, Value: teamBody{
 		Tenant: t.Tenant, ID: t.ID, Name: t.Name, Slug: t.Slug, NaturalID: t.NaturalID(), Description: t.Description,
-		Domain: t.Domain, Color: t.Color, Icon: t.Icon, MaterialIcon: t.MaterialIcon, Source: t.Source, SourceID: t.SourceID,
+		Domain: t.Domain, Color: t.Color, Icon: t.Icon,
+		MaterialIcon: t.MaterialIcon, Source: t.Source, SourceID: t.SourceID,
 		CreatedAt: hal.Time(t.CreatedAt), UpdatedAt: hal.Time(t.UpdatedAt),
 		avatarBody:  avatar(t.Tenant, t.ID, principals.Initials(t.Name)),
 		Permissions: teamPermissionsBody(a.Principals.TeamPermissions(who, t)),
@@ -103,8 +190,9 @@ func (in teamInput) apply(t *principals.Team) {
 	in.SourceID.ApplyOrNull(&t.SourceID)
 }
 
-// listTeams serves GET /api/teams: 200 and a page of teams, 20 unless limit says otherwise, ordered by name unless sort
-// says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
+// listTeams serves GET /api/teams: 200 and a page of teams, 20 unless limit says otherwise, ordered
+// by name unless sort says otherwise (name, createdAt, updatedAt); q searches name, slug and
+// description.
 func (a teamRoutes) listTeams(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(20)
 	if err != nil {
@@ -114,10 +202,13 @@ func (a teamRoutes) listTeams(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:team", nil, func(t principals.Team) hal.Resource { return a.team(r.Who, t) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:team", nil, func(t principals.Team) hal.Resource {
+		return a.team(r.Who, t)
+	}))
 }
 
-// createTeam serves POST /api/teams: 201 and the team; 409 for a taken slug, which comes from the name when left out.
+// createTeam serves POST /api/teams: 201 and the team; 409 for a taken slug, which comes from the
+// name when left out.
 func (a teamRoutes) createTeam(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[teamInput](r)
 	if err != nil {
@@ -146,8 +237,8 @@ func (a teamRoutes) teamReply(r *rest.Request) func(principals.Team, error) (res
 	}
 }
 
-// putTeam serves PUT /api/teams/{id}: 200 and the changed team; what the body leaves out stays. For superusers and the
-// team's admins.
+// putTeam serves PUT /api/teams/{id}: 200 and the changed team; what the body leaves out stays. For
+// superusers and the team's admins.
 func (a teamRoutes) putTeam(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[teamInput](r, teamBody{})
 	if err != nil {
@@ -159,7 +250,8 @@ func (a teamRoutes) putTeam(r *rest.Request) (rest.Reply, error) {
 	}))
 }
 
-// deleteTeam serves DELETE /api/teams/{id}: 200; 409 when the team owns content and no reassignTo says who gets it.
+// deleteTeam serves DELETE /api/teams/{id}: 200; 409 when the team owns content and no reassignTo
+// says who gets it.
 func (a teamRoutes) deleteTeam(r *rest.Request) (rest.Reply, error) {
 	return a.deletePrincipal(r, r.Param("id"), a.Principals.DeleteTeam)
 }
@@ -169,7 +261,9 @@ type deletePrincipalInput struct {
 	ReassignTo string `json:"reassignTo"`
 }
 
-func (a *api) deletePrincipal(r *rest.Request, id string, remove func(ctx context.Context, id, reassignTo string) error) (rest.Reply, error) {
+func (a *api) deletePrincipal(
+	r *rest.Request, id string, remove func(ctx context.Context, id, reassignTo string) error,
+) (rest.Reply, error) {
 	in, err := rest.Options[deletePrincipalInput](r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -201,19 +295,23 @@ func (a teamRoutes) member(tenant string, m principals.Membership) hal.Resource 
 	}}
 }
 
-// listMembers serves GET /api/teams/{id}/members: 200 and a page of members, 100 unless limit says otherwise, ordered by name
-// unless sort says otherwise (displayName, username, createdAt); 404.
+// listMembers serves GET /api/teams/{id}/members: 200 and a page of members, 100 unless limit says
+// otherwise, ordered by name unless sort says otherwise (displayName, username, createdAt); 404.
 func (a teamRoutes) listMembers(r *rest.Request) (rest.Reply, error) {
 	return a.memberList(r, r.Param("id"), a.Principals.Members)
 }
 
-// listMemberships serves GET /api/users/{username}/memberships: 200 and a page of the user's teams, 100 unless limit says
-// otherwise, ordered by name unless sort says otherwise (teamName, createdAt); 404.
+// listMemberships serves GET /api/users/{username}/memberships: 200 and a page of the user's teams,
+// 100 unless limit says otherwise, ordered by name unless sort says otherwise (teamName,
+// createdAt); 404.
 func (a teamRoutes) listMemberships(r *rest.Request) (rest.Reply, error) {
 	return a.memberList(r, r.Param("username"), a.Principals.Memberships)
 }
 
-func (a teamRoutes) memberList(r *rest.Request, of string, list func(context.Context, string, paging.Query) (paging.Page[principals.Membership], error)) (rest.Reply, error) {
+func (a teamRoutes) memberList(
+	r *rest.Request, of string,
+	list func(context.Context, string, paging.Query) (paging.Page[principals.Membership], error),
+) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
 		return rest.Reply{}, err
@@ -222,7 +320,9 @@ func (a teamRoutes) memberList(r *rest.Request, of string, list func(context.Con
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:membership", nil, func(m principals.Membership) hal.Resource { return a.member(r.Who.Tenant, m) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:membership", nil, func(m principals.Membership) hal.Resource {
+		return a.member(r.Who.Tenant, m)
+	}))
 }
 
 // getMember serves GET /api/teams/{id}/members/{username}: 200 and the membership; 404.
@@ -234,8 +334,8 @@ func (a teamRoutes) getMember(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.member(r.Who.Tenant, m))
 }
 
-// putMember serves PUT /api/teams/{id}/members/{username} {role}: 200 and the membership. For superusers and the team's
-// admins.
+// putMember serves PUT /api/teams/{id}/members/{username} {role}: 200 and the membership. For
+// superusers and the team's admins.
 func (a teamRoutes) putMember(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[struct {
 		Role string `json:"role"`
@@ -254,7 +354,8 @@ func (a teamRoutes) putMember(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.member(r.Who.Tenant, m))
 }
 
-// deleteMember serves DELETE /api/teams/{id}/members/{username}: 200; 404 when the user is not in the team.
+// deleteMember serves DELETE /api/teams/{id}/members/{username}: 200; 404 when the user is not in
+// the team.
 func (a teamRoutes) deleteMember(r *rest.Request) (rest.Reply, error) {
 	if err := a.Principals.RemoveMember(r.Context(), r.Param("id"), r.Param("username")); err != nil {
 		return rest.Reply{}, err

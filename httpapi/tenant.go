@@ -20,8 +20,25 @@ type tenantRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a tenantRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/tenant", Name: "getTenant", Grants: settings, Summary: "The caller's tenant", Handle: a.getTenant},
-		{Method: put, Pattern: "/api/tenant", Name: "putTenant", Grants: settings, Row: "tenant", Permission: actor.Superuser, Writes: rest.InTx, Summary: "Change the tenant's name and settings", Handle: a.putTenant},
+		{
+			Method:  get,
+			Pattern: "/api/tenant",
+			Name:    "getTenant",
+			Grants:  settings,
+			Summary: "The caller's tenant",
+			Handle:  a.getTenant,
+		},
+		{
+			Method:     put,
+			Pattern:    "/api/tenant",
+			Name:       "putTenant",
+			Grants:     settings,
+			Row:        "tenant",
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Summary:    "Change the tenant's name and settings",
+			Handle:     a.putTenant,
+		},
 	}
 }
 
@@ -44,8 +61,8 @@ type settingsBody struct {
 	DeployFrom    sources  `json:"deployFrom"`
 }
 
-// sources are the tenants that may deploy into another one: each an id, or {tenant, runAs} with the username of the owner of
-// what they deploy.
+// sources are the tenants that may deploy into another one: each an id, or {tenant, runAs} with the
+// username of the owner of what they deploy.
 type sources []tenants.Source
 
 // MarshalJSON writes each as it was given.
@@ -97,7 +114,13 @@ func (a tenantRoutes) tenant(ctx context.Context, t tenants.Tenant) (rest.Reply,
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	body := tenantBody{ID: t.ID, Name: t.Name, Storage: storage(u), CreatedAt: hal.Time(t.CreatedAt), UpdatedAt: hal.Time(t.UpdatedAt)}
+	body := tenantBody{
+		ID:        t.ID,
+		Name:      t.Name,
+		Storage:   storage(u),
+		CreatedAt: hal.Time(t.CreatedAt),
+		UpdatedAt: hal.Time(t.UpdatedAt),
+	}
 	body.Settings.AI.Enabled = t.Settings.AI
 	body.Settings.Licenses = append([]string{}, t.Settings.Licenses...)
 	body.Settings.DefaultDomain = t.Settings.DefaultDomain

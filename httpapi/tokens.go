@@ -17,14 +17,51 @@ type tokenRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a tokenRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/tokens", Name: "listTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The caller's API tokens", Handle: a.listTokens},
-		{Method: post, Pattern: "/api/tokens", Name: "createToken", Grants: credentials, Secret: true, Writes: rest.InTx, Summary: "Make an API token", Handle: a.createToken},
-		{Method: get, Pattern: "/api/tokens/:id", Name: "getToken", Grants: credentials, Secret: true, Summary: "One of the caller's API tokens", Handle: a.getToken},
-		{Method: del, Pattern: "/api/tokens/:id", Name: "deleteToken", Grants: credentials, Row: "token", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Revoke an API token", Handle: a.deleteToken},
+		{
+			Method:  get,
+			Pattern: "/api/tokens",
+			Name:    "listTokens",
+			Grants:  credentials,
+			Secret:  true,
+			Query:   paged,
+			Summary: "The caller's API tokens",
+			Handle:  a.listTokens,
+		},
+		{
+			Method:  post,
+			Pattern: "/api/tokens",
+			Name:    "createToken",
+			Grants:  credentials,
+			Secret:  true,
+			Writes:  rest.InTx,
+			Summary: "Make an API token",
+			Handle:  a.createToken,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/tokens/:id",
+			Name:    "getToken",
+			Grants:  credentials,
+			Secret:  true,
+			Summary: "One of the caller's API tokens",
+			Handle:  a.getToken,
+		},
+		{
+			Method:  del,
+			Pattern: "/api/tokens/:id",
+			Name:    "deleteToken",
+			Grants:  credentials,
+			Row:     "token",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Revoke an API token",
+			Handle:  a.deleteToken,
+		},
 	}
 }
 
-// tokenBody is a Token as the API writes it. Of the columns for an entity, that of the one which the token is for is not null.
+// tokenBody is a Token as the API writes it. Of the columns for an entity, that of the one which
+// the token is for is not null.
 type tokenBody struct {
 	ID             string          `json:"id"`
 	Type           string          `json:"type"`
@@ -59,7 +96,11 @@ type tokenBody struct {
 }
 
 func (a tokenRoutes) token(who actor.Actor, t sessions.Token) hal.Resource {
-	return hal.Resource{Links: hal.Self(a.href("tokens", t.ID)).With("inf:tokens", a.href("tokens")), Value: newTokenBody(who, t), Row: t}
+	return hal.Resource{
+		Links: hal.Self(a.href("tokens", t.ID)).With("inf:tokens", a.href("tokens")),
+		Value: newTokenBody(who, t),
+		Row:   t,
+	}
 }
 
 func newTokenBody(who actor.Actor, t sessions.Token) tokenBody {
@@ -111,7 +152,8 @@ type tokenInput struct {
 	ExpiresAt rest.Field[rest.Timestamp] `json:"expiresAt"`
 }
 
-// token returns the token to make, which has a type. Errors: errs.Invalid for another one in the body.
+// token returns the token to make, which has a type. Errors: errs.Invalid for another one in the
+// body.
 func (in tokenInput) token(ofType string) (sessions.NewToken, error) {
 	if in.Type != nil && *in.Type != ofType {
 		return sessions.NewToken{}, errs.New(errs.Invalid, "type must be %q", ofType)
@@ -146,10 +188,14 @@ func (a tokenRoutes) createToken(r *rest.Request) (rest.Reply, error) {
 		return rest.Reply{}, err
 	}
 	self := a.href("tokens", t.ID)
-	return rest.Created(self, hal.Resource{Links: hal.Self(self), Value: newToken{tokenBody: newTokenBody(r.Who, t), Key: key, User: creator}})
+	return rest.Created(self, hal.Resource{
+		Links: hal.Self(self),
+		Value: newToken{tokenBody: newTokenBody(r.Who, t), Key: key, User: creator},
+	})
 }
 
-// listTokens serves GET /api/tokens: 200 and a page of the caller's tokens, newest first, without their keys.
+// listTokens serves GET /api/tokens: 200 and a page of the caller's tokens, newest first, without
+// their keys.
 func (a tokenRoutes) listTokens(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
@@ -159,7 +205,9 @@ func (a tokenRoutes) listTokens(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource { return a.token(r.Who, t) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource {
+		return a.token(r.Who, t)
+	}))
 }
 
 // getToken serves GET /api/tokens/{id}: 200 and one of the caller's tokens, without its key; 404.

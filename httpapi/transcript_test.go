@@ -36,10 +36,11 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata wit
 //	> PUT /api/colors/red …  a request with its JSON body; "> Name: value" lines are headers; a body that is not JSON, or
 //	>                        is long, comes after a line with > alone
 //
-// All other lines are the answer: status, the headers that matter, and the body indented by two spaces. Credentials are
-// random: they are written <SESSION-1>, <TOKEN-1>… in the order they appear, also in later requests; so are <STATE-1> and
-// <BROWSER-1> of a login at a provider, and <VIEW-1> in the page of an app. Archives are shown unpacked. In a file whose name begins with host-, a host has
-// added the domain drivers of domains_test.go.
+// All other lines are the answer: status, the headers that matter, and the body indented by two
+// spaces. Credentials are random: they are written <SESSION-1>, <TOKEN-1>… in the order they
+// appear, also in later requests; so are <STATE-1> and <BROWSER-1> of a login at a provider, and
+// <VIEW-1> in the page of an app. Archives are shown unpacked. In a file whose name begins with
+// host-, a host has added the domain drivers of domains_test.go.
 func TestTranscripts(t *testing.T) {
 	files := transcripts(t)
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -67,14 +68,17 @@ func hostOf(file string) func(*tenantcontent.Config) {
 	return func(*tenantcontent.Config) {}
 }
 
-// TestTranscriptsBelowAPath replays the conversations with a service that is mounted below a path. The answers differ
-// in nothing but that path: in links, Location, the addresses that providers are given, and cookies.
+// TestTranscriptsBelowAPath replays the conversations with a service that is mounted below a path.
+// The answers differ in nothing but that path: in links, Location, the addresses that providers are
+// given, and cookies.
 func TestTranscriptsBelowAPath(t *testing.T) {
 	for _, file := range transcripts(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			want, err := os.ReadFile(file)
 			is.New(t).NoErr(err)
-			w := newWorld(t, dbtest.SQLite, hostOf(file), func(c *tenantcontent.Config) { c.BaseURL = baseURL + "/content/" })
+			w := newWorld(t, dbtest.SQLite, hostOf(file), func(c *tenantcontent.Config) {
+				c.BaseURL = baseURL + "/content/"
+			})
 			s := &script{w: w, mount: "/content", given: map[string]string{}}
 			compare(t, file, string(want), s.replay(t, string(want)))
 			if strings.Contains(string(want), "https://content.example/") && s.moved == 0 {
@@ -99,7 +103,9 @@ func compare(t *testing.T, file, want, got string) {
 	for i := range max(len(w), len(g)) {
 		if i >= len(w) || i >= len(g) || w[i] != g[i] {
 			t.Fatalf("%s:%d differs (go test ./httpapi -run Transcripts -update rewrites it)\nwant: %s\n got: %s",
-				file, i+1, strings.Join(w[min(i, len(w)):min(i+3, len(w))], "\n      "), strings.Join(g[min(i, len(g)):min(i+3, len(g))], "\n      "))
+				file, i+1,
+				strings.Join(w[min(i, len(w)):min(i+3, len(w))], "\n      "),
+				strings.Join(g[min(i, len(g)):min(i+3, len(g))], "\n      "))
 		}
 	}
 }
@@ -151,7 +157,8 @@ func (s *script) replay(t *testing.T, text string) string {
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
-// handler does what a handler of an app does with the caller's rights: id of the app, function, and its arguments as JSON.
+// handler does what a handler of an app does with the caller's rights: id of the app, function, and
+// its arguments as JSON.
 func (s *script) handler(t *testing.T, words []string) {
 	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: s.caller})
 	_, err := s.w.app.Messages.Functions(words[0])[words[1]](ctx, json.RawMessage(words[2]))
@@ -212,7 +219,10 @@ func (s *script) unmounted(text string) string {
 }
 
 // shown are the headers that a transcript shows.
-var shown = []string{"Location", "Allow", "Set-Cookie", "Content-Disposition", "Content-Range", "WWW-Authenticate", "Retry-After"}
+var shown = []string{
+	"Location", "Allow", "Set-Cookie", "Content-Disposition", "Content-Range", "WWW-Authenticate",
+	"Retry-After",
+}
 
 func (s *script) format(t *testing.T, a answer, asked http.Header) string {
 	var out strings.Builder
@@ -229,7 +239,8 @@ func (s *script) format(t *testing.T, a answer, asked http.Header) string {
 	if asked.Get("X-Request-Id") != "" && asked.Get("X-Request-Id") == a.header.Get("X-Request-Id") {
 		fmt.Fprintf(&out, "X-Request-Id: %s\n", a.header.Get("X-Request-Id"))
 	}
-	if (kind == "application/json; charset=utf-8" || kind == "application/hal+json" || kind == "application/scim+json") && a.body != "" {
+	if (kind == "application/json; charset=utf-8" || kind == "application/hal+json" ||
+		kind == "application/scim+json") && a.body != "" {
 		var b bytes.Buffer
 		is.New(t).NoErr(json.Indent(&b, []byte(a.body), "", "  "))
 		a.body = b.String()
@@ -334,7 +345,8 @@ func TestTranscriptsShowNoInsides(t *testing.T) {
 	}
 }
 
-// eachExchange returns the first line of each request in the transcripts with the first line of its answer.
+// eachExchange returns the first line of each request in the transcripts with the first line of its
+// answer.
 func eachExchange(t *testing.T, f func(file, request, status string)) {
 	t.Helper()
 	files := transcripts(t)

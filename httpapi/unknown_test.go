@@ -49,9 +49,12 @@ func eachWrite(t *testing.T, test func(t *testing.T, s stock, r httpapi.Route)) 
 	dbtest.Server(t)
 	s := stocked(t, dbtest.Postgres)
 	others := []string{
-		"postToAppServer", "putToAppServer", "patchAtAppServer", "deleteAtAppServer", "postWebhookRoot", "postWebhook", "putWebhookRoot", "putWebhook", // the body is for a handler
+		// the body is for a handler
+		"postToAppServer", "putToAppServer", "patchAtAppServer", "deleteAtAppServer",
+		"postWebhookRoot", "postWebhook", "putWebhookRoot", "putWebhook",
 		"finishSAML", "singleLogoutByForm", "receiveLogout", // the form is a provider's
-		"createUpload", "putAvatar", "putLibraryFile", "putAppFile", "putAssistantFile", // the body is a file: see TestUnknownMembersOfFiles
+		// the body is a file: see TestUnknownMembersOfFiles
+		"createUpload", "putAvatar", "putLibraryFile", "putAppFile", "putAssistantFile",
 		"importBundle", "restoreArchive", // the body is an archive: see TestUnknownOptions
 		"logout", // the session would be over
 	}
@@ -77,7 +80,9 @@ func TestUnknownMembers(t *testing.T) {
 			if dot := strings.LastIndex(path, "."); dot >= 0 {
 				at, name = path[:dot+1], path[dot+1:]
 			}
-			for _, near := range []string{name + "z", name[:1] + "_" + name[1:], strings.ToUpper(name), name[:1] + "-" + name[1:]} {
+			for _, near := range []string{
+				name + "z", name[:1] + "_" + name[1:], strings.ToUpper(name), name[:1] + "-" + name[1:],
+			} {
 				s.sendUnknown(t, r, merged(t, body, object(at+near, "true")), at+near, path)
 			}
 		}
@@ -88,18 +93,51 @@ func TestUnknownInnerMembers(t *testing.T) {
 	is := is.New(t)
 	s := stocked(t, dbtest.Postgres)
 	for _, test := range []struct{ method, target, body, want string }{
-		{"POST", "/api/apps", `{"type": "report", "name": "N", "datasets": [{"alias": "a", "datasetID": "x"}]}`, "unknown member datasets[0].datasetID: did you mean datasets[0].datasetId?"},
-		{"POST", "/api/assistants", `{"name": "N", "skills": [{"type": "code"}, {"type": "code", "Config": {}}]}`, "unknown member skills[1].Config: did you mean skills[1].config?"},
-		{"POST", "/api/apps/" + s.param["apps"] + "/chat", `{"messages": [{"role": "user", "content": "x", "text": "y"}]}`, "unknown member messages[0].text: messages[0] has content, role"},
-		{"PUT", "/api/tenant", `{"settings": {"AI": {"enabled": true}}}`, "unknown member settings.AI: did you mean settings.ai?"},
-		{"PUT", "/api/tenant", `{"settings": {"ai": {"enable": true}}}`, "unknown member settings.ai.enable: did you mean settings.ai.enabled?"},
-		{"PUT", "/api/tenant", `{"settings": {"deployFrom": [{"tenant": "evil", "runas": "dana"}]}}`, "unknown member settings.deployFrom[0].runas: did you mean settings.deployFrom[0].runAs?"},
-		{"POST", "/api/_bundle", `{"entries": [{"type": "global", "Data": {}}]}`, "unknown member entries[0].Data: did you mean entries[0].data?"},
+		{
+			"POST", "/api/apps",
+			`{"type": "report", "name": "N", "datasets": [{"alias": "a", "datasetID": "x"}]}`,
+			"unknown member datasets[0].datasetID: did you mean datasets[0].datasetId?",
+		},
+		{
+			"POST", "/api/assistants",
+			`{"name": "N", "skills": [{"type": "code"}, {"type": "code", "Config": {}}]}`,
+			"unknown member skills[1].Config: did you mean skills[1].config?",
+		},
+		{
+			"POST", "/api/apps/" + s.param["apps"] + "/chat",
+			`{"messages": [{"role": "user", "content": "x", "text": "y"}]}`,
+			"unknown member messages[0].text: messages[0] has content, role",
+		},
+		{
+			"PUT", "/api/tenant", `{"settings": {"AI": {"enabled": true}}}`,
+			"unknown member settings.AI: did you mean settings.ai?",
+		},
+		{
+			"PUT", "/api/tenant", `{"settings": {"ai": {"enable": true}}}`,
+			"unknown member settings.ai.enable: did you mean settings.ai.enabled?",
+		},
+		{
+			"PUT", "/api/tenant", `{"settings": {"deployFrom": [{"tenant": "evil", "runas": "dana"}]}}`,
+			"unknown member settings.deployFrom[0].runas: did you mean settings.deployFrom[0].runAs?",
+		},
+		{
+			"POST", "/api/_bundle", `{"entries": [{"type": "global", "Data": {}}]}`,
+			"unknown member entries[0].Data: did you mean entries[0].data?",
+		},
 		{"POST", "/api/tokens", `{"readonly": true}`, "unknown member readonly: did you mean readOnly?"},
-		{"POST", "/api/tokens", `{"read_only": true, "expires": "2026-12-01T00:00:00Z"}`, "unknown member expires: did you mean expiresAt?; unknown member read_only: did you mean readOnly?"},
+		{
+			"POST", "/api/tokens", `{"read_only": true, "expires": "2026-12-01T00:00:00Z"}`,
+			"unknown member expires: did you mean expiresAt?; unknown member read_only: did you mean readOnly?",
+		},
 		{"PUT", "/api/users/mia", `{"enabledd": false}`, "unknown member enabledd: did you mean enabled?"},
-		{"PUT", "/api/apps/" + s.param["apps"] + "/agents/helper", `{"statuz": "active"}`, "unknown member statuz: this route has "},
-		{"PUT", "/api/tenant", `{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1}`, "unknown member a: this route has name, settings; "},
+		{
+			"PUT", "/api/apps/" + s.param["apps"] + "/agents/helper", `{"statuz": "active"}`,
+			"unknown member statuz: this route has ",
+		},
+		{
+			"PUT", "/api/tenant", `{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1}`,
+			"unknown member a: this route has name, settings; ",
+		},
 	} {
 		a := s.do(t, "admin", test.method, test.target, test.body)
 		is.Equal(a.status, 400)
@@ -188,8 +226,14 @@ func TestUnknownFieldsOfForms(t *testing.T) {
 		body, kind := formOf(t, fields...)
 		is.Equal(s.do(t, "admin", "POST", "/api/uploads", body, "Content-Type: "+kind).status, 400)
 	}
-	is.Equal(s.do(t, "nora", "POST", "/api/logout", `{"provider": true}`).message(t), "unknown member provider: this route has none")
-	is.Equal(s.do(t, "nora", "POST", "/api/logout", "provder=true", urlencoded).message(t), "unknown field provder: did you mean provider?")
+	is.Equal(
+		s.do(t, "nora", "POST", "/api/logout", `{"provider": true}`).message(t),
+		"unknown member provider: this route has none",
+	)
+	is.Equal(
+		s.do(t, "nora", "POST", "/api/logout", "provder=true", urlencoded).message(t),
+		"unknown field provder: did you mean provider?",
+	)
 	is.Equal(s.do(t, "nora", "GET", "/api/session", "").status, 200)
 }
 
@@ -203,7 +247,8 @@ func TestBodiesOfTrigger(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"input": {"a": [1]}}`: `{"a": [1]}`, `{}`: `null`, ``: `null`, `{"input": null}`: `null`,
 		`{"event": "paid", "payload": {"event": {"Payload": 1}}}`: `{"event":"paid","payload":{"event":{"Payload":1}}}`,
-		`{"event": "paid"}`: `{"event":"paid","payload":null}`, `{"event": "paid", "payload": null}`: `{"event":"paid","payload":null}`,
+		`{"event": "paid"}`:                  `{"event":"paid","payload":null}`,
+		`{"event": "paid", "payload": null}`: `{"event":"paid","payload":null}`,
 	} {
 		a := s.must(t, "admin", "POST", path, body)
 		is.Equal(plainJSON(t, read[struct{ Input json.RawMessage }](t, a).Input), plainJSON(t, json.RawMessage(want)))

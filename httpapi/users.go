@@ -18,14 +18,84 @@ type userRoutes struct{ *api }
 // routes returns the rows of the route table.
 func (a userRoutes) routes() []rest.Route {
 	return []rest.Route{
-		{Method: get, Pattern: "/api/users", Name: "listUsers", Grants: nothing, Query: searched, Summary: "The users", Handle: a.listUsers},
-		{Method: post, Pattern: "/api/users", Name: "createUser", Grants: profiles, Permission: actor.Superuser, Writes: rest.InSlot, Summary: "Add a user", Handle: a.createUser},
-		{Method: get, Pattern: "/api/users/:username", Name: "getUser", Grants: nothing, Summary: "One user", Handle: a.getUser},
-		{Method: put, Pattern: "/api/users/:username", Name: "putUser", Grants: profiles, Row: "user", Query: []string{"check"}, Summary: "Change a user", Handle: a.putUser},
-		{Method: del, Pattern: "/api/users/:username", Name: "deleteUser", Grants: profiles, Row: "user", Permission: actor.Superuser, Writes: rest.InTx, Options: deletePrincipalInput{}, Summary: "Remove a user", Handle: a.deleteUser},
-		{Method: put, Pattern: "/api/users/:username/password", Name: "putPassword", Grants: credentials, Query: []string{"revokeTokens"}, Summary: "Change a password", Handle: a.putPassword},
-		{Method: put, Pattern: "/api/users/:username/superuser", Name: "putSuperuser", Grants: rights, Row: "user", Permission: actor.Superuser, Writes: rest.InTx, Summary: "Make or unmake a superuser", Handle: a.putSuperuser},
-		{Method: put, Pattern: "/api/users/:username/viewed-feed", Name: "putViewedFeed", Grants: profiles, Writes: rest.ByService, Summary: "Note that the user has seen the feed", Handle: a.putViewedFeed},
+		{
+			Method:  get,
+			Pattern: "/api/users",
+			Name:    "listUsers",
+			Grants:  nothing,
+			Query:   searched,
+			Summary: "The users",
+			Handle:  a.listUsers,
+		},
+		{
+			Method:     post,
+			Pattern:    "/api/users",
+			Name:       "createUser",
+			Grants:     profiles,
+			Permission: actor.Superuser,
+			Writes:     rest.InSlot,
+			Summary:    "Add a user",
+			Handle:     a.createUser,
+		},
+		{
+			Method:  get,
+			Pattern: "/api/users/:username",
+			Name:    "getUser",
+			Grants:  nothing,
+			Summary: "One user",
+			Handle:  a.getUser,
+		},
+		{
+			Method:  put,
+			Pattern: "/api/users/:username",
+			Name:    "putUser",
+			Grants:  profiles,
+			Row:     "user",
+			Query:   []string{"check"},
+			Summary: "Change a user",
+			Handle:  a.putUser,
+		},
+		{
+			Method:     del,
+			Pattern:    "/api/users/:username",
+			Name:       "deleteUser",
+			Grants:     profiles,
+			Row:        "user",
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Options:    deletePrincipalInput{},
+			Summary:    "Remove a user",
+			Handle:     a.deleteUser,
+		},
+		{
+			Method:  put,
+			Pattern: "/api/users/:username/password",
+			Name:    "putPassword",
+			Grants:  credentials,
+			Query:   []string{"revokeTokens"},
+			Summary: "Change a password",
+			Handle:  a.putPassword,
+		},
+		{
+			Method:     put,
+			Pattern:    "/api/users/:username/superuser",
+			Name:       "putSuperuser",
+			Grants:     rights,
+			Row:        "user",
+			Permission: actor.Superuser,
+			Writes:     rest.InTx,
+			Summary:    "Make or unmake a superuser",
+			Handle:     a.putSuperuser,
+		},
+		{
+			Method:  put,
+			Pattern: "/api/users/:username/viewed-feed",
+			Name:    "putViewedFeed",
+			Grants:  profiles,
+			Writes:  rest.ByService,
+			Summary: "Note that the user has seen the feed",
+			Handle:  a.putViewedFeed,
+		},
 	}
 }
 
@@ -115,8 +185,10 @@ func (a *api) userLinks(who actor.Actor, username string, may principals.UserPer
 		rel, last string
 		usable    bool
 	}{
-		{"memberships", "memberships", true}, {"feed", "feed", own}, {"viewed-feed", "viewed-feed", own && !who.ReadOnly},
-		{"avatar-upload", "avatar", own && !who.ReadOnly}, {"password", "password", may.ChangePassword && !who.ReadOnly},
+		{"memberships", "memberships", true},
+		{"feed", "feed", own}, {"viewed-feed", "viewed-feed", own && !who.ReadOnly},
+		{"avatar-upload", "avatar", own && !who.ReadOnly},
+		{"password", "password", may.ChangePassword && !who.ReadOnly},
 		{"superuser", "superuser", who.Can(actor.Superuser)},
 	} {
 		if l.usable {
@@ -190,8 +262,9 @@ func (in userInput) apply(u *principals.User) {
 	}
 }
 
-// listUsers serves GET /api/users: 200 and a page of users, 20 unless limit says otherwise, ordered by username unless
-// sort says otherwise (username, displayName, createdAt, updatedAt); q searches names and email.
+// listUsers serves GET /api/users: 200 and a page of users, 20 unless limit says otherwise, ordered
+// by username unless sort says otherwise (username, displayName, createdAt, updatedAt); q searches
+// names and email.
 func (a userRoutes) listUsers(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(20)
 	if err != nil {
@@ -201,11 +274,13 @@ func (a userRoutes) listUsers(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:user", nil, func(u principals.User) hal.Resource { return a.user(r.Who, u) }))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:user", nil, func(u principals.User) hal.Resource {
+		return a.user(r.Who, u)
+	}))
 }
 
-// createUser serves POST /api/users: 201 and the user; 409 for a taken name. A user without a password, or with null
-// for it, cannot log in with one.
+// createUser serves POST /api/users: 201 and the user; 409 for a taken name. A user without a
+// password, or with null for it, cannot log in with one.
 func (a userRoutes) createUser(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[struct {
 		Username string             `json:"username"`
@@ -245,9 +320,10 @@ func (a *api) userReply(r *rest.Request) func(principals.User, error) (rest.Repl
 	}
 }
 
-// putUser serves PUT /api/users/{username}: 200 and the changed user; what the body leaves out stays. Users may change
-// their own profile, superusers everything. A move to a domain whose directory does not know the user is 409, and 502 while the directory is
-// away: ?check=false moves all the same, and does not ask.
+// putUser serves PUT /api/users/{username}: 200 and the changed user; what the body leaves out
+// stays. Users may change their own profile, superusers everything. A move to a domain whose
+// directory does not know the user is 409, and 502 while the directory is away: ?check=false moves
+// all the same, and does not ask.
 func (a userRoutes) putUser(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.DecodeUpdate[userInput](r, userBody{avatarBody: avatarBody{AvatarURL: "of one with a picture"}})
 	if err != nil {
@@ -281,7 +357,8 @@ func (a userRoutes) editUser(r *rest.Request, edit func(*principals.User)) (rest
 	}))
 }
 
-// putSuperuser serves PUT /api/users/{username}/superuser {superuser}: 200 and the user; 409 for the last one.
+// putSuperuser serves PUT /api/users/{username}/superuser {superuser}: 200 and the user; 409 for
+// the last one.
 func (a userRoutes) putSuperuser(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[struct {
 		Superuser *bool `json:"superuser"`
@@ -295,7 +372,8 @@ func (a userRoutes) putSuperuser(r *rest.Request) (rest.Reply, error) {
 	return a.editUser(r, func(u *principals.User) { u.Superuser = *in.Superuser })
 }
 
-// putViewedFeed serves PUT /api/users/{username}/viewed-feed: 200 and the user, whose lastViewedFeed is now.
+// putViewedFeed serves PUT /api/users/{username}/viewed-feed: 200 and the user, whose
+// lastViewedFeed is now.
 func (a userRoutes) putViewedFeed(r *rest.Request) (rest.Reply, error) {
 	if err := r.NoBody(nil); err != nil {
 		return rest.Reply{}, err
@@ -303,14 +381,15 @@ func (a userRoutes) putViewedFeed(r *rest.Request) (rest.Reply, error) {
 	return a.userReply(r)(a.Principals.MarkFeedViewed(r.Context(), r.Param("username")))
 }
 
-// deleteUser serves DELETE /api/users/{username}: 200; 409 when the user owns content and no reassignTo says who gets it,
-// or is the last superuser.
+// deleteUser serves DELETE /api/users/{username}: 200; 409 when the user owns content and no
+// reassignTo says who gets it, or is the last superuser.
 func (a userRoutes) deleteUser(r *rest.Request) (rest.Reply, error) {
 	return a.deletePrincipal(r, r.Param("username"), a.Principals.DeleteUser)
 }
 
-// putPassword serves PUT /api/users/{username}/password {password, currentPassword?, domain?}: 200 {revokedTokens, liveTokens}, and the
-// user's sessions end. The current password is needed for one's own: 400 without it, 403 for a wrong one. API tokens live on, but with ?revokeTokens=true.
+// putPassword serves PUT /api/users/{username}/password {password, currentPassword?, domain?}: 200
+// {revokedTokens, liveTokens}, and the user's sessions end. The current password is needed for
+// one's own: 400 without it, 403 for a wrong one. API tokens live on, but with ?revokeTokens=true.
 // With the domain local, a superuser moves a user of another domain there.
 func (a userRoutes) putPassword(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[struct {
@@ -339,7 +418,9 @@ func (a userRoutes) putPassword(r *rest.Request) (rest.Reply, error) {
 	}
 	if in.Domain != nil {
 		if *in.Domain != principals.Local {
-			return rest.Reply{}, errs.New(errs.Invalid, "domain must be local, or left out: users of other domains have no password here")
+			return rest.Reply{}, errs.New(
+				errs.Invalid, "domain must be local, or left out: users of other domains have no password here",
+			)
 		}
 		set = func(also func(context.Context) error) error {
 			return a.Principals.MoveToLocal(r.Context(), username, in.Password, also)

@@ -21,7 +21,8 @@ func newViewTokens(key []byte) (*view.Tokens, error) {
 	return view.NewTokens(key)
 }
 
-// viewAddress is what the path of a request to a view names: /api/apps/{app}/view, or below behind its /-/ or /api/.
+// viewAddress is what the path of a request to a view names: /api/apps/{app}/view, or below behind
+// its /-/ or /api/.
 type viewAddress struct {
 	app   string // unescaped
 	below string // still escaped; "" for the view itself
@@ -31,7 +32,8 @@ type viewAddress struct {
 	known bool   // the headers of the view are in the cache
 }
 
-// viewAddressOf returns what the escaped path of a request names, and the zero viewAddress for one that is not to a view.
+// viewAddressOf returns what the escaped path of a request names, and the zero viewAddress for one
+// that is not to a view.
 func viewAddressOf(escaped string) viewAddress {
 	tail, isApp := strings.CutPrefix(escaped, "/api/apps/")
 	app, tail, _ := strings.Cut(tail, "/")
@@ -67,7 +69,8 @@ func loggedPath(path string) string {
 	return viewToken.ReplaceAllString(path, "/~")
 }
 
-// setViewHeaders sets the headers that every answer of a view has, refusals too: a page reads why its call was refused.
+// setViewHeaders sets the headers that every answer of a view has, refusals too: a page reads why
+// its call was refused.
 func (a *api) setViewHeaders(h http.Header, r *http.Request, at *viewAddress) {
 	if originOf(r.Context()) != nil { // which has set them
 		return
@@ -79,7 +82,8 @@ func (a *api) setViewHeaders(h http.Header, r *http.Request, at *viewAddress) {
 	maps.Copy(h, headers)
 }
 
-// viewHeadersOf returns the headers that every answer below a view token has, or without one every answer of the view.
+// viewHeadersOf returns the headers that every answer below a view token has, or without one every
+// answer of the view.
 func (a *api) viewHeadersOf(app, token string) http.Header {
 	h := http.Header{}
 	for name, value := range view.Headers("application/json", view.Policy(a.viewBase(app, token), ""), token == "") {
@@ -89,7 +93,8 @@ func (a *api) viewHeadersOf(app, token string) http.Header {
 	return h
 }
 
-// viewHeaders caches the headers of views, by the app and the view token in their paths. Requests share them.
+// viewHeaders caches the headers of views, by the app and the view token in their paths. Requests
+// share them.
 type viewHeaders struct {
 	mu  sync.RWMutex
 	all map[viewKey]http.Header
@@ -117,7 +122,8 @@ func (c *viewHeaders) put(app, token string, h http.Header) {
 	c.all[viewKey{app, token}] = h
 }
 
-// viewBase returns the URL below which the pages of an app have all that is theirs; without a token, that of nothing but files.
+// viewBase returns the URL below which the pages of an app have all that is theirs; without a
+// token, that of nothing but files.
 func (a *api) viewBase(app, token string) string {
 	base := a.href("apps", app, "view") + "/-/"
 	if token != "" {

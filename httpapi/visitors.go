@@ -24,15 +24,26 @@ func (a visitorRoutes) routes() []rest.Route {
 		return nil
 	}
 	return []rest.Route{
-		{Method: get, Pattern: "/api/apps/:id/share", Name: "getAppSharePage", Grants: programs, AnyType: true, View: true, Visitor: true, Summary: "The page of an app for visitors without an account", Handle: a.getAppSharePage},
+		{
+			Method:  get,
+			Pattern: "/api/apps/:id/share",
+			Name:    "getAppSharePage",
+			Grants:  programs,
+			AnyType: true,
+			View:    true,
+			Visitor: true,
+			Summary: "The page of an app for visitors without an account",
+			Handle:  a.getAppSharePage,
+		},
 	}
 }
 
-// getAppSharePage serves GET /api/apps/{id}/share?token=: 200 and the entry page of an app for a visitor without an account, with the
-// key of a token of the app. The page is as below view, with no user and the token's roles; its files and calls, GET alone, are
-// those of the user who has made the token, for as long as that user may share the app. With print=portrait or print=landscape it is
-// printed on such sheets. The same 401 without a token, for one that is not of this app, has expired or was revoked, and for an
-// app that is not there; 409 for a manifest that cannot be read.
+// getAppSharePage serves GET /api/apps/{id}/share?token=: 200 and the entry page of an app for a
+// visitor without an account, with the key of a token of the app. The page is as below view, with
+// no user and the token's roles; its files and calls, GET alone, are those of the user who has made
+// the token, for as long as that user may share the app. With print=portrait or print=landscape it
+// is printed on such sheets. The same 401 without a token, for one that is not of this app, has
+// expired or was revoked, and for an app that is not there; 409 for a manifest that cannot be read.
 func (a visitorRoutes) getAppSharePage(r *rest.Request) (rest.Reply, error) {
 	print, err := orientation(r)
 	if err != nil {
@@ -62,8 +73,8 @@ func orientation(r *rest.Request) (view.Orientation, error) {
 	return print, nil
 }
 
-// viewed returns an app as its pages are shown to the caller of a request: to a visitor with the roles of the token, to others with
-// their own or, if role is not "", that one.
+// viewed returns an app as its pages are shown to the caller of a request: to a visitor with the
+// roles of the token, to others with their own or, if role is not "", that one.
 func (a *api) viewed(r *rest.Request, role string) (apps.Viewed, error) {
 	if visitOf(r).visitor != nil {
 		v, err := a.Apps.ViewOfVisitor(r.Context(), r.Param("id"), visitOf(r).visitor.Roles)
@@ -74,8 +85,8 @@ func (a *api) viewed(r *rest.Request, role string) (apps.Viewed, error) {
 }
 
 // asInvited returns a manifest as visitors have it whose link was made when some rules were its
-// access: a later manifest allows them no more than these. Nil rules are those of a link that was made
-// before they were kept.
+// access: a later manifest allows them no more than these. Nil rules are those of a link that was
+// made before they were kept.
 func asInvited(m manifest.Manifest, rules []string) manifest.Manifest {
 	if rules == nil {
 		return m
@@ -99,8 +110,8 @@ func (a *api) visitorOf(r *rest.Request) (actor.Actor, error) {
 	return a.admit(r, v, err, a.Apps.Sharable)
 }
 
-// chatterOf returns the caller of a request with the credential of a token of an assistant: the user who has made the token. Errors: as admit;
-// those of needsAI for that user.
+// chatterOf returns the caller of a request with the credential of a token of an assistant: the
+// user who has made the token. Errors: as admit; those of needsAI for that user.
 func (a *api) chatterOf(r *rest.Request, credential string) (actor.Actor, error) {
 	v, err := a.Sessions.Unchecked().Chatter(r.Context(), credential, actor.OriginOf(r.Context()).Address)
 	var refused error
@@ -129,10 +140,14 @@ func (a *api) viewerOf(r *rest.Request, claims view.Claims) (actor.Actor, error)
 	}
 }
 
-// admit sets the visitor of a request, and returns the inviter. sharable returns the id of the app or assistant of the request if the inviter
-// may share it. Errors: errs.Unauthenticated, the same for every reason: there is no such visitor, the token is of another app, or
-// the inviter may not share this one, which may not be there.
-func (a *api) admit(r *rest.Request, v sessions.Visitor, err error, sharable func(ctx context.Context, id string) (string, error)) (actor.Actor, error) {
+// admit sets the visitor of a request, and returns the inviter. sharable returns the id of the app
+// or assistant of the request if the inviter may share it. Errors: errs.Unauthenticated, the same
+// for every reason: there is no such visitor, the token is of another app, or the inviter may not
+// share this one, which may not be there.
+func (a *api) admit(
+	r *rest.Request, v sessions.Visitor, err error,
+	sharable func(ctx context.Context, id string) (string, error),
+) (actor.Actor, error) {
 	who := v.Inviter
 	if err == nil && a.Resume != nil {
 		who, err = a.resume(r, v.Inviter.Tenant, v.Inviter.User)
@@ -163,7 +178,8 @@ func notInvited(cause error) error {
 	return errs.Wrap(errs.Unauthenticated, cause, "The link or token is not valid or has expired. Ask for another one.")
 }
 
-// resume returns the actor of a user whom the host has authenticated before. Errors: errs.Unauthenticated.
+// resume returns the actor of a user whom the host has authenticated before. Errors:
+// errs.Unauthenticated.
 func (a *api) resume(r *rest.Request, tenant, username string) (actor.Actor, error) {
 	if a.Resume == nil {
 		return actor.Actor{}, notViewer()
@@ -175,14 +191,16 @@ func (a *api) resume(r *rest.Request, tenant, username string) (actor.Actor, err
 	return who, err
 }
 
-// viewClaims returns the claims of a view token for the caller of a request that opens a page of an app. Errors: errs.Forbidden.
+// viewClaims returns the claims of a view token for the caller of a request that opens a page of an
+// app. Errors: errs.Forbidden.
 func (a *api) viewClaims(r *rest.Request, v apps.Viewed, role string) (view.Claims, error) {
 	under, err := a.under(r.Context(), v)
 	if err != nil {
 		return view.Claims{}, err
 	}
 	claims := view.Claims{
-		Tenant: r.Who.Tenant, App: v.ID, User: r.Who.User, Role: role, Scope: view.Viewer, Credential: sessions.Credential(r.Who),
+		Tenant: r.Who.Tenant, App: v.ID, User: r.Who.User,
+		Role: role, Scope: view.Viewer, Credential: sessions.Credential(r.Who),
 		Under: under, Expires: a.Now().Add(view.Lifetime),
 	}
 	switch {
@@ -192,15 +210,20 @@ func (a *api) viewClaims(r *rest.Request, v apps.Viewed, role string) (view.Clai
 	case a.Resume != nil:
 		claims.Scope = view.Hosted
 	default:
-		return view.Claims{}, errs.New(errs.Forbidden, "The view of an app needs a session or an API token of this service, or a host that sets Resume beside Authenticate.")
+		return view.Claims{}, errs.New(
+			errs.Forbidden,
+			"The view of an app needs a session or an API token of this service, or a host that sets Resume beside Authenticate.",
+		)
 	}
 	return claims, nil
 }
 
-// preflight replies to the CORS preflight of a page at an opaque origin, below its view token: it allows every method, and all headers
-// but credentials, so that the page can read why a request is refused. The other headers of a view are set already.
+// preflight replies to the CORS preflight of a page at an opaque origin, below its view token: it
+// allows every method, and all headers but credentials, so that the page can read why a request is
+// refused. The other headers of a view are set already.
 func preflight() rest.Reply {
 	return rest.Reply{Status: http.StatusOK, Header: map[string]string{
-		"Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE", "Access-Control-Allow-Headers": "*", "Access-Control-Max-Age": "7200",
+		"Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
+		"Access-Control-Allow-Headers": "*", "Access-Control-Max-Age": "7200",
 	}}
 }

@@ -33,8 +33,8 @@ func baseIn(t *testing.T, a answer) string {
 	return m[1]
 }
 
-// TestSharePage: a visitor sees the page with the roles of the token and as nobody, and reads what the app may with the rights of who
-// made the token.
+// TestSharePage: a visitor sees the page with the roles of the token and as nobody, and reads what
+// the app may with the rights of who made the token.
 func TestSharePage(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -70,7 +70,10 @@ func TestSharePage(t *testing.T) {
 			is.Equal(w.do(t, "", method, share, "").status, 405)
 		}
 		is.Equal(w.do(t, "", "GET", strings.Replace(base, app, sales(t, w, "Other"), 1)+"a.js", "").status, 401)
-		for _, path := range []string{"/api/apps/" + app, "/api/session", "/api/apps/" + app + "/view", "/api/apps/" + app + "/view/-/a.js"} {
+		for _, path := range []string{
+			"/api/apps/" + app, "/api/session", "/api/apps/" + app + "/view",
+			"/api/apps/" + app + "/view/-/a.js",
+		} {
 			is.Equal(w.do(t, "", "GET", path, "", "Authorization: Bearer "+key).status, 401)
 			is.Equal(w.do(t, "", "GET", path+"?token="+key, "").status, 401)
 		}
@@ -79,8 +82,12 @@ func TestSharePage(t *testing.T) {
 
 		token := read[struct{ Requests int }](t, w.must(t, "tim", "GET", "/api/apps/"+app+"/tokens/"+id, ""))
 		is.True(token.Requests > 5)
-		is.Equal(read[struct{ Total int }](t, w.must(t, "tim", "GET", "/api/apps/"+app+"/stats", "")).Total, 0) // visitors are no users
-		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/informer.yaml", "roles: [viewer]", "Content-Type: application/yaml")
+		// visitors are no users
+		is.Equal(read[struct{ Total int }](t, w.must(t, "tim", "GET", "/api/apps/"+app+"/stats", "")).Total, 0)
+		w.must(
+			t, "dana", "PUT", "/api/apps/"+app+"/contents/informer.yaml", "roles: [viewer]",
+			"Content-Type: application/yaml",
+		)
 		is.Equal(len(contextOf(t, w.must(t, "", "GET", share, "")).Roles), 0) // the manifest has the role no more
 	})
 }
@@ -106,11 +113,16 @@ func TestSharePageRefuses(t *testing.T) {
 	is.Equal(want.status, 401)
 	is.Equal(want.message(t), "The link or token is not valid or has expired. Ask for another one.")
 	for name, target := range map[string]string{
-		"empty": at(app, ""), "malformed": at(app, "x"), "another secret": at(app, strings.Join(parts[:3], ".")+"."+strings.Repeat("A", 43)),
-		"no such token": at(app, strings.Replace(key, parts[2], "00000000-0000-7000-8000-000000009999", 1)), "another tenant": at(app, strings.Replace(key, "acme", "evil", 1)),
-		"of another app": at(other, key), "expired": at(app, expired), "revoked": at(app, revoked), "from elsewhere": at(app, afar), "a personal token": at(app, personal),
-		"a session": at(app, w.token(t, "tim")), "no such app": at("00000000-0000-7000-8000-000000009999", key), "no app": at("x", key), "a deleted app": at(gone, ofGone),
-		"a draft": at(draft, key), "a draft, of nobody": at(draft, ""), "a deleted app, of nobody": at(gone, ""), "no such app, of nobody": at("x:y", ""),
+		"empty":     at(app, ""),
+		"malformed": at(app, "x"), "another secret": at(app, strings.Join(parts[:3], ".")+"."+strings.Repeat("A", 43)),
+		"no such token":  at(app, strings.Replace(key, parts[2], "00000000-0000-7000-8000-000000009999", 1)),
+		"another tenant": at(app, strings.Replace(key, "acme", "evil", 1)),
+		"of another app": at(other, key), "expired": at(app, expired),
+		"revoked": at(app, revoked), "from elsewhere": at(app, afar), "a personal token": at(app, personal),
+		"a session": at(app, w.token(t, "tim")), "no such app": at("00000000-0000-7000-8000-000000009999", key),
+		"no app": at("x", key), "a deleted app": at(gone, ofGone),
+		"a draft": at(draft, key), "a draft, of nobody": at(draft, ""),
+		"a deleted app, of nobody": at(gone, ""), "no such app, of nobody": at("x:y", ""),
 	} {
 		for _, user := range []string{"", "admin"} {
 			a := w.do(t, user, "GET", target, "")
@@ -122,7 +134,8 @@ func TestSharePageRefuses(t *testing.T) {
 	w.must(t, "", "GET", at(app, key), "") // which shows that the others are refused for their faults
 }
 
-// TestShareEnds: an open page ends with the token, the app, and the right of who made the token to share the app.
+// TestShareEnds: an open page ends with the token, the app, and the right of who made the token to
+// share the app.
 func TestShareEnds(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -140,7 +153,10 @@ func TestShareEnds(t *testing.T) {
 		}
 		for _, change := range [][2][3]string{
 			{{"PUT", one + "/shares/tim", `{"accessLevel": 1}`}, {"PUT", one + "/shares/tim", `{"accessLevel": 2}`}},
-			{{"PUT", "/api/teams/" + teamID + "/members/tim", `{"role": "designer"}`}, {"PUT", "/api/teams/" + teamID + "/members/tim", `{"role": "publisher"}`}},
+			{
+				{"PUT", "/api/teams/" + teamID + "/members/tim", `{"role": "designer"}`},
+				{"PUT", "/api/teams/" + teamID + "/members/tim", `{"role": "publisher"}`},
+			},
 			{{"PUT", "/api/users/tim", `{"enabled": false}`}, {"PUT", "/api/users/tim", `{"enabled": true}`}},
 			{{"DELETE", one, ""}, {"POST", one + "/_restore", ""}},
 		} {
@@ -177,11 +193,14 @@ func TestShareEnds(t *testing.T) {
 func (w *world) tokensOf(t *testing.T, app string) (n int) {
 	t.Helper()
 	ctx, c := tenantcontent.Conn(t.Context(), w.db, "acme")
-	is.New(t).NoErr(c.NewRaw("SELECT count(*) FROM tc_tokens WHERE tenant_id = 'acme' AND entity_id = ?", app).Scan(ctx, &n))
+	is.New(t).NoErr(c.NewRaw(
+		"SELECT count(*) FROM tc_tokens WHERE tenant_id = 'acme' AND entity_id = ?", app,
+	).Scan(ctx, &n))
 	return n
 }
 
-// TestAppViewStaysOpen: the addresses of a page work as long as the session with which it was opened.
+// TestAppViewStaysOpen: the addresses of a page work as long as the session with which it was
+// opened.
 func TestAppViewStaysOpen(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := sales(t, w, "Sales")
@@ -204,14 +223,18 @@ func TestAppViewStaysOpen(t *testing.T) {
 	still(401)
 }
 
-// TestAppViewPreflight: a page at an opaque origin may send any request below its token, and reads why one is refused.
+// TestAppViewPreflight: a page at an opaque origin may send any request below its token, and reads
+// why one is refused.
 func TestAppViewPreflight(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := sales(t, w, "Sales")
 	base := opened(t, w, "mia", app)
 	origin := "Origin: null"
 	for _, path := range []string{"", "a.js", "api/colors", "api/nothing", "api/_server/x/y"} {
-		a := w.do(t, "", "OPTIONS", base+path, "", origin, "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: content-type")
+		a := w.do(
+			t, "", "OPTIONS", base+path, "", origin, "Access-Control-Request-Method: POST",
+			"Access-Control-Request-Headers: content-type",
+		)
 		is.Equal(a.status, 200)
 		is.Equal(a.body, "")
 		is.Equal(a.header.Get("Access-Control-Allow-Origin"), "null")
@@ -223,25 +246,32 @@ func TestAppViewPreflight(t *testing.T) {
 		method, path string
 		status       int
 	}{
-		{"GET", "nothing", 404}, {"GET", "a//b", 404}, {"GET", "api/teams", 403}, {"GET", "api/colors?limit=x", 400}, {"GET", "a%00", 400}, {"GET", "a%FF", 400},
-		{"GET", "a.js?q=%zz", 400}, {"POST", "api/colors", 405}, {"PUT", "a.js", 405}, {"DELETE", "", 405}, {"PATCH", "api/_server/x", 404}, {"GET", "api/users/none", 404},
+		{"GET", "nothing", 404}, {"GET", "a//b", 404}, {"GET", "api/teams", 403},
+		{"GET", "api/colors?limit=x", 400}, {"GET", "a%00", 400}, {"GET", "a%FF", 400},
+		{"GET", "a.js?q=%zz", 400}, {"POST", "api/colors", 405}, {"PUT", "a.js", 405},
+		{"DELETE", "", 405}, {"PATCH", "api/_server/x", 404}, {"GET", "api/users/none", 404},
 	} {
 		a := w.do(t, "", c.method, base+c.path, "", origin, "Content-Type: application/json")
-		if a.status != c.status || a.header.Get("Access-Control-Allow-Origin") != "null" || a.header.Get("Content-Security-Policy") == "" {
+		if a.status != c.status || a.header.Get("Access-Control-Allow-Origin") != "null" ||
+			a.header.Get("Content-Security-Policy") == "" {
 			t.Errorf("%s %s: %d %v", c.method, c.path, a.status, a.header)
 		}
 	}
 	bad := w.do(t, "", "GET", "/api/apps/"+app+"/view/-/~x/a.js", "", origin)
 	is.Equal(bad.status, 401)
 	is.Equal(bad.header.Get("Access-Control-Allow-Origin"), "null")
-	for _, target := range []string{"/api/apps/" + app + "/view/-/a.js", "/api/apps/" + app + "/view", "/api/colors", "/api/apps/" + app + "/view/api/~x/colors"} {
+	for _, target := range []string{
+		"/api/apps/" + app + "/view/-/a.js", "/api/apps/" + app + "/view", "/api/colors",
+		"/api/apps/" + app + "/view/api/~x/colors",
+	} {
 		a := w.do(t, "mia", "OPTIONS", target, "", origin) // what is not below a token
 		is.Equal(a.status, 405)
 		is.Equal(a.header.Get("Access-Control-Allow-Origin"), "")
 	}
 }
 
-// host is a program that authenticates its users itself: by the header X-User, with rights of its own.
+// host is a program that authenticates its users itself: by the header X-User, with rights of its
+// own.
 type host struct {
 	disabled map[string]bool
 	resumed  int
@@ -267,7 +297,8 @@ func (h *host) configure(c *tenantcontent.Config) {
 	}
 }
 
-// TestAppViewOfHost: pages work for the users of a host that authenticates them itself, with the rights that they have at the host now.
+// TestAppViewOfHost: pages work for the users of a host that authenticates them itself, with the
+// rights that they have at the host now.
 func TestAppViewOfHost(t *testing.T) {
 	is := is.New(t)
 	h := &host{disabled: map[string]bool{}}
@@ -322,20 +353,24 @@ func TestAppViewOfHost(t *testing.T) {
 	still(baseIn(t, w.must(t, "", "GET", one+"/share?token="+key, "")), 200)
 }
 
-// TestAppViewOfHostWithoutResume: without Resume the refusal to a host's users names what is missing, and links show nothing.
+// TestAppViewOfHostWithoutResume: without Resume the refusal to a host's users names what is
+// missing, and links show nothing.
 func TestAppViewOfHostWithoutResume(t *testing.T) {
 	is := is.New(t)
 	h := &host{}
 	w := newWorld(t, dbtest.SQLite, h.configure, func(c *tenantcontent.Config) { c.Resume = nil })
 	dana := "X-User: dana"
-	app := read[struct{ ID string }](t, w.must(t, "", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`, dana)).ID
+	app := read[struct{ ID string }](
+		t, w.must(t, "", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`, dana),
+	).ID
 	w.must(t, "", "PUT", "/api/apps/"+app+"/contents/index.html", "<p>", dana, "Content-Type: text/html")
 	is.Equal(w.do(t, "", "GET", "/api/apps/"+app+"/view", "", dana).status, 403)
 	key := read[struct{ Key string }](t, w.must(t, "", "POST", "/api/apps/"+app+"/tokens", `{}`, dana)).Key
 	is.Equal(w.do(t, "", "GET", "/api/apps/"+app+"/share?token="+key, "").status, 401)
 }
 
-// TestSharePageBesideOrigins: where apps have origins of their own, a visitor's page stays in the sandbox, and is refused at the app's origin.
+// TestSharePageBesideOrigins: where apps have origins of their own, a visitor's page stays in the
+// sandbox, and is refused at the app's origin.
 func TestSharePageBesideOrigins(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite, withAppOrigin)
 	app := sales(t, w, "Sales")
@@ -364,7 +399,9 @@ func TestAppOriginOfHost(t *testing.T) {
 		}
 	})
 	dana := "X-User: dana"
-	app := read[struct{ ID string }](t, w.must(t, "", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`, dana)).ID
+	app := read[struct{ ID string }](
+		t, w.must(t, "", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`, dana),
+	).ID
 	w.must(t, "", "PUT", "/api/apps/"+app+"/contents/index.html", "<p>", dana, "Content-Type: text/html")
 	b := newBrowser(t, w, "")
 	b.set(b.host(t, baseURL), "host", "dana")

@@ -32,19 +32,88 @@ func (a webhookRoutes) routes() []rest.Route {
 	}
 	const one = "/api/apps/:id"
 	routes := []rest.Route{
-		{Method: get, Pattern: one + "/webhooks", Name: "listAppWebhooks", Grants: programs, Query: []string{"method", "path"}, Summary: "The webhooks of an app, their last calls and what these add up to by day", Handle: a.listAppWebhooks},
-		{Method: get, Pattern: one + "/webhooks/invocations/:invocationId", Name: "getAppInvocation", Grants: programs, Summary: "One call of an app's webhooks with its log", Handle: a.getAppInvocation},
-		{Method: post, Pattern: one + "/webhooks/invocations/:invocationId/_replay", Name: "replayAppInvocation", Grants: programs, Options: rest.NoOptions{}, Summary: "Run a call of a webhook once more", Handle: a.replayAppInvocation},
-		{Method: get, Pattern: one + "/webhook-tokens", Name: "listWebhookTokens", Grants: credentials, Secret: true, Query: paged, Summary: "The tokens of an app's webhooks", Handle: a.listWebhookTokens},
-		{Method: post, Pattern: one + "/webhook-tokens", Name: "createWebhookToken", Grants: credentials, Secret: true, Writes: rest.InTx, Summary: "Make a token for an app's webhooks", Handle: a.createWebhookToken},
-		{Method: get, Pattern: one + "/webhook-tokens/:tokenId", Name: "getWebhookToken", Grants: credentials, Secret: true, Summary: "One token of an app's webhooks", Handle: a.getWebhookToken},
-		{Method: del, Pattern: one + "/webhook-tokens/:tokenId", Name: "deleteWebhookToken", Grants: credentials, Row: "webhook-token", Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Revoke a token of an app's webhooks", Handle: a.deleteWebhookToken},
-		{Method: post, Pattern: one + "/_rotate-webhook-secret", Name: "rotateWebhookSecret", Grants: credentials, Writes: rest.InTx, Options: rest.NoOptions{}, Summary: "Replace what signs the tokens of an app's webhooks", Handle: a.rotateWebhookSecret},
+		{
+			Method:  get,
+			Pattern: one + "/webhooks",
+			Name:    "listAppWebhooks",
+			Grants:  programs,
+			Query:   []string{"method", "path"},
+			Summary: "The webhooks of an app, their last calls and what these add up to by day",
+			Handle:  a.listAppWebhooks,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/webhooks/invocations/:invocationId",
+			Name:    "getAppInvocation",
+			Grants:  programs,
+			Summary: "One call of an app's webhooks with its log",
+			Handle:  a.getAppInvocation,
+		},
+		{
+			Method:  post,
+			Pattern: one + "/webhooks/invocations/:invocationId/_replay",
+			Name:    "replayAppInvocation",
+			Grants:  programs,
+			Options: rest.NoOptions{},
+			Summary: "Run a call of a webhook once more",
+			Handle:  a.replayAppInvocation,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/webhook-tokens",
+			Name:    "listWebhookTokens",
+			Grants:  credentials,
+			Secret:  true,
+			Query:   paged,
+			Summary: "The tokens of an app's webhooks",
+			Handle:  a.listWebhookTokens,
+		},
+		{
+			Method:  post,
+			Pattern: one + "/webhook-tokens",
+			Name:    "createWebhookToken",
+			Grants:  credentials,
+			Secret:  true,
+			Writes:  rest.InTx,
+			Summary: "Make a token for an app's webhooks",
+			Handle:  a.createWebhookToken,
+		},
+		{
+			Method:  get,
+			Pattern: one + "/webhook-tokens/:tokenId",
+			Name:    "getWebhookToken",
+			Grants:  credentials,
+			Secret:  true,
+			Summary: "One token of an app's webhooks",
+			Handle:  a.getWebhookToken,
+		},
+		{
+			Method:  del,
+			Pattern: one + "/webhook-tokens/:tokenId",
+			Name:    "deleteWebhookToken",
+			Grants:  credentials,
+			Row:     "webhook-token",
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Revoke a token of an app's webhooks",
+			Handle:  a.deleteWebhookToken,
+		},
+		{
+			Method:  post,
+			Pattern: one + "/_rotate-webhook-secret",
+			Name:    "rotateWebhookSecret",
+			Grants:  credentials,
+			Writes:  rest.InTx,
+			Options: rest.NoOptions{},
+			Summary: "Replace what signs the tokens of an app's webhooks",
+			Handle:  a.rotateWebhookSecret,
+		},
 	}
 	for _, r := range []struct{ method, name string }{{get, "getWebhook"}, {post, "postWebhook"}, {put, "putWebhook"}} {
 		for _, at := range []struct{ pattern, name string }{{"/_hook", r.name + "Root"}, {"/_hook/*path", r.name}} {
 			routes = append(routes, rest.Route{
-				Method: r.method, Pattern: one + at.pattern, Name: at.name, Grants: programs, Public: true, Foreign: true, AnyType: true, Slashes: true, Summary: "Call a webhook of an app", Handle: a.callWebhook,
+				Method: r.method, Pattern: one + at.pattern, Name: at.name, Grants: programs, Public: true,
+				Foreign: true, AnyType: true, Slashes: true, Summary: "Call a webhook of an app", Handle: a.callWebhook,
 			})
 		}
 	}
@@ -73,7 +142,8 @@ type invocationBody struct {
 
 func newInvocationBody(v webhooks.Invocation) invocationBody {
 	return invocationBody{
-		ID: v.ID, Method: v.Method, Path: v.Path, StartedAt: hal.Time(v.StartedAt), DurationMS: milliseconds(v.Duration), Status: v.Status,
+		ID: v.ID, Method: v.Method, Path: v.Path,
+		StartedAt: hal.Time(v.StartedAt), DurationMS: milliseconds(v.Duration), Status: v.Status,
 		Memory: strconv.FormatInt(v.Memory, 10), Error: v.Error, ReplayOf: v.ReplayOf,
 	}
 }
@@ -89,9 +159,10 @@ type webhookDay struct {
 	Errors     int64   `json:"errorCount"`
 }
 
-// listAppWebhooks serves GET /api/apps/{id}/webhooks: 200 and {routes: [{method, path, config}], recent: [the last 50 calls, newest first],
-// daily: [{day, count, avgDurationMs, errorCount} of the last 30 days, without days of no calls]}, to those who may change the app. With
-// method= and path= recent and daily are those of one route; one of them alone is 400, and so is a draft. 403; 404.
+// listAppWebhooks serves GET /api/apps/{id}/webhooks: 200 and {routes: [{method, path, config}],
+// recent: [the last 50 calls, newest first], daily: [{day, count, avgDurationMs, errorCount} of the
+// last 30 days, without days of no calls]}, to those who may change the app. With method= and path=
+// recent and daily are those of one route; one of them alone is 400, and so is a draft. 403; 404.
 func (a webhookRoutes) listAppWebhooks(r *rest.Request) (rest.Reply, error) {
 	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
@@ -99,7 +170,10 @@ func (a webhookRoutes) listAppWebhooks(r *rest.Request) (rest.Reply, error) {
 	}
 	f := webhooks.Filter{Method: strings.ToUpper(query.Get("method")), Path: query.Get("path")}
 	if query.Has("method") != query.Has("path") || query.Has("method") && (f.Method == "" || f.Path == "") {
-		return rest.Reply{}, errs.New(errs.Invalid, "method and path go together: they name one route, such as ?method=POST&path=/stripe/payment")
+		return rest.Reply{}, errs.New(
+			errs.Invalid,
+			"method and path go together: they name one route, such as ?method=POST&path=/stripe/payment",
+		)
 	}
 	l, err := a.Webhooks.List(r.Context(), r.Param("id"), f)
 	if err != nil {
@@ -130,7 +204,9 @@ func (a webhookRoutes) listAppWebhooks(r *rest.Request) (rest.Reply, error) {
 	if len(query) > 0 {
 		filter = "?" + query.Encode()
 	}
-	links := hal.Self(self+filter).With("inf:app", a.href("apps", l.App)).With("inf:app-webhook-tokens", a.href("apps", l.App, "webhook-tokens"))
+	links := hal.Self(self+filter).With(
+		"inf:app", a.href("apps", l.App),
+	).With("inf:app-webhook-tokens", a.href("apps", l.App, "webhook-tokens"))
 	links["inf:app-invocation"] = hal.Link{Href: self + "/invocations/{invocationId}", Templated: true}
 	return rest.OK(hal.Resource{Links: links, Value: body, List: true}) // it changes with every call
 }
@@ -156,9 +232,13 @@ func publicConfig(config json.RawMessage) (json.RawMessage, error) {
 // invocation encodes a call with its log.
 func (a *api) invocation(v webhooks.Invocation) hal.Resource {
 	self := a.href("apps", v.App, "webhooks", "invocations", v.ID)
-	links := hal.Self(self).With("inf:app", a.href("apps", v.App)).With("inf:app-webhooks", a.href("apps", v.App, "webhooks"))
+	links := hal.Self(self).With(
+		"inf:app", a.href("apps", v.App),
+	).With("inf:app-webhooks", a.href("apps", v.App, "webhooks"))
 	if v.Area == handlers.Server {
-		links = hal.Self(a.href("apps", v.App, "stats", "api", v.ID)).With("inf:app", a.href("apps", v.App)).With("inf:app-stats-api", a.href("apps", v.App, "stats", "api"))
+		links = hal.Self(a.href(
+			"apps", v.App, "stats", "api", v.ID,
+		)).With("inf:app", a.href("apps", v.App)).With("inf:app-stats-api", a.href("apps", v.App, "stats", "api"))
 	}
 	if v.Kept {
 		links.With("inf:replay", self+"/_replay")
@@ -176,8 +256,9 @@ func (a *api) invocation(v webhooks.Invocation) hal.Resource {
 	}{newInvocationBody(v), string(v.Area), lines, v.LogsDropped, v.Kept}}
 }
 
-// getAppInvocation serves GET /api/apps/{id}/webhooks/invocations/{invocationId}: 200 and a call with its log, of a webhook or of a server
-// route, to those who may change the app; 400 for a draft; 403; 404.
+// getAppInvocation serves GET /api/apps/{id}/webhooks/invocations/{invocationId}: 200 and a call
+// with its log, of a webhook or of a server route, to those who may change the app; 400 for a
+// draft; 403; 404.
 func (a webhookRoutes) getAppInvocation(r *rest.Request) (rest.Reply, error) {
 	v, err := a.Webhooks.Invocation(r.Context(), r.Param("id"), r.Param("invocationId"))
 	if err != nil {
@@ -186,10 +267,11 @@ func (a webhookRoutes) getAppInvocation(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.invocation(v))
 }
 
-// replayAppInvocation serves POST /api/apps/{id}/webhooks/invocations/{invocationId}/_replay: it runs the handler once more with the
-// request that config.keep has kept, as the owner of the app, and waits for its end. 200 and the call that this is, with replayOf; what the
-// handler does wrong is in it. 400 for a draft; 403; 404, also for a request that is not kept; 409 if the route is gone, or the owner of
-// the app is disabled or gone.
+// replayAppInvocation serves POST /api/apps/{id}/webhooks/invocations/{invocationId}/_replay: it
+// runs the handler once more with the request that config.keep has kept, as the owner of the app,
+// and waits for its end. 200 and the call that this is, with replayOf; what the handler does wrong
+// is in it. 400 for a draft; 403; 404, also for a request that is not kept; 409 if the route is
+// gone, or the owner of the app is disabled or gone.
 func (a webhookRoutes) replayAppInvocation(r *rest.Request) (rest.Reply, error) {
 	v, err := a.Webhooks.Replay(r.Context(), r.Param("id"), r.Param("invocationId"), a.bindWebhook)
 	if err != nil {
@@ -199,7 +281,9 @@ func (a webhookRoutes) replayAppInvocation(r *rest.Request) (rest.Reply, error) 
 }
 
 // webhookToken encodes a token, with its key for those who may use it to write.
-func (a webhookRoutes) webhookToken(who actor.Actor, t sessions.Token, key func(sessions.Token) (string, error)) (hal.Resource, error) {
+func (a webhookRoutes) webhookToken(
+	who actor.Actor, t sessions.Token, key func(sessions.Token) (string, error),
+) (hal.Resource, error) {
 	text, err := key(t)
 	return hal.Resource{Links: a.webhookTokenLinks(t), Row: t, Beside: text, Value: struct {
 		tokenBody
@@ -209,12 +293,18 @@ func (a webhookRoutes) webhookToken(who actor.Actor, t sessions.Token, key func(
 
 func (a webhookRoutes) webhookTokenLinks(t sessions.Token) hal.Links {
 	all := a.href("apps", t.Entity.ID, "webhook-tokens")
-	links := hal.Self(all+"/"+hal.Segment(t.ID)).With("inf:app-webhook-tokens", all).With("inf:app", a.href("apps", t.Entity.ID))
-	links["inf:app-hook"] = hal.Link{Href: a.href("apps", t.Entity.ID, "_hook") + "/{+path}?token={key}", Templated: true}
+	links := hal.Self(all+"/"+hal.Segment(t.ID)).With(
+		"inf:app-webhook-tokens", all,
+	).With("inf:app", a.href("apps", t.Entity.ID))
+	links["inf:app-hook"] = hal.Link{
+		Href:      a.href("apps", t.Entity.ID, "_hook") + "/{+path}?token={key}",
+		Templated: true,
+	}
 	return links
 }
 
-// webhookKeys returns what makes the keys of the tokens of an app. A caller with a token that can only read gets none.
+// webhookKeys returns what makes the keys of the tokens of an app. A caller with a token that can
+// only read gets none.
 func (a webhookRoutes) webhookKeys(r *rest.Request, some bool) (func(sessions.Token) (string, error), error) {
 	if !some || r.Who.ReadOnly {
 		return func(sessions.Token) (string, error) { return "", nil }, nil
@@ -223,9 +313,10 @@ func (a webhookRoutes) webhookKeys(r *rest.Request, some bool) (func(sessions.To
 	return func(t sessions.Token) (string, error) { return key(t.ID, t.CreatedAt) }, err
 }
 
-// listWebhookTokens serves GET /api/apps/{id}/webhook-tokens: 200 and a page of the tokens of an app's webhooks, newest first, each with the
-// key that the secret of now signs; 400 for a draft; 403 for those who may not change the app; 404. A caller with a token that can only
-// read gets null for the keys.
+// listWebhookTokens serves GET /api/apps/{id}/webhook-tokens: 200 and a page of the tokens of an
+// app's webhooks, newest first, each with the key that the secret of now signs; 400 for a draft;
+// 403 for those who may not change the app; 404. A caller with a token that can only read gets null
+// for the keys.
 func (a webhookRoutes) listWebhookTokens(r *rest.Request) (rest.Reply, error) {
 	q, err := r.Page(100)
 	if err != nil {
@@ -252,8 +343,9 @@ func (a webhookRoutes) listWebhookTokens(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(answer)
 }
 
-// createWebhookToken serves POST /api/apps/{id}/webhook-tokens {notes, expiresAt, restrict, cidr}: 201 and the token with its key. 400 for
-// a member that is not known, and for a draft; 403 for those who may not change the app, and for a caller with a token; 404.
+// createWebhookToken serves POST /api/apps/{id}/webhook-tokens {notes, expiresAt, restrict, cidr}:
+// 201 and the token with its key. 400 for a member that is not known, and for a draft; 403 for
+// those who may not change the app, and for a caller with a token; 404.
 func (a webhookRoutes) createWebhookToken(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[tokenInput](r)
 	if err != nil {
@@ -290,7 +382,8 @@ func (a webhookRoutes) createWebhookToken(r *rest.Request) (rest.Reply, error) {
 	})
 }
 
-// getWebhookToken serves GET /api/apps/{id}/webhook-tokens/{tokenId}: 200 and the token with its key; 400 for a draft; 403; 404.
+// getWebhookToken serves GET /api/apps/{id}/webhook-tokens/{tokenId}: 200 and the token with its
+// key; 400 for a draft; 403; 404.
 func (a webhookRoutes) getWebhookToken(r *rest.Request) (rest.Reply, error) {
 	t, err := a.Sessions.WebhookToken(r.Context(), r.Param("id"), r.Param("tokenId"))
 	if err != nil {
@@ -307,14 +400,17 @@ func (a webhookRoutes) getWebhookToken(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(one)
 }
 
-// deleteWebhookToken serves DELETE /api/apps/{id}/webhook-tokens/{tokenId}: 200 {id}; calls with the token are refused from now on. 400 for a
-// draft; 403; 404.
+// deleteWebhookToken serves DELETE /api/apps/{id}/webhook-tokens/{tokenId}: 200 {id}; calls with
+// the token are refused from now on. 400 for a draft; 403; 404.
 func (a webhookRoutes) deleteWebhookToken(r *rest.Request) (rest.Reply, error) {
 	if err := a.Sessions.DeleteWebhookToken(r.Context(), r.Param("id"), r.Param("tokenId")); err != nil {
 		return rest.Reply{}, err
 	}
 	id := strings.ToLower(r.Param("tokenId"))
-	return rest.OK(hal.Resource{Links: hal.Self(a.href("apps", r.Param("id"), "webhook-tokens", id)), Value: identified{id}})
+	return rest.OK(hal.Resource{
+		Links: hal.Self(a.href("apps", r.Param("id"), "webhook-tokens", id)),
+		Value: identified{id},
+	})
 }
 
 // identified is an answer that names what a call has changed.
@@ -322,8 +418,9 @@ type identified struct {
 	ID string `json:"id"`
 }
 
-// rotateWebhookSecret serves POST /api/apps/{id}/_rotate-webhook-secret: 200 {id}; all keys that were given out are worth nothing from now
-// on, and lists have the new ones. 400 for a draft; 403; 404.
+// rotateWebhookSecret serves POST /api/apps/{id}/_rotate-webhook-secret: 200 {id}; all keys that
+// were given out are worth nothing from now on, and lists have the new ones. 400 for a draft; 403;
+// 404.
 func (a webhookRoutes) rotateWebhookSecret(r *rest.Request) (rest.Reply, error) {
 	id, err := a.Apps.RotateWebhookSecret(r.Context(), r.Param("id"))
 	if err != nil {
@@ -344,24 +441,31 @@ func escapedHookPath(r *http.Request) string {
 	return "/" + strings.TrimPrefix(parts[before], "/")
 }
 
-// callWebhook serves GET, POST and PUT /api/apps/{id}/_hook/{path}?token=: what a handler of the app answers. 401, the same for every
-// reason, without a valid key, whatever else the request has; 401 if the signature that config.verify demands is wrong; 404 for a path that
-// no route has, 405 for a method that it does not have; 413; 500 and 504 for a handler that failed or took too long; 503 when too many run.
+// callWebhook serves GET, POST and PUT /api/apps/{id}/_hook/{path}?token=: what a handler of the
+// app answers. 401, the same for every reason, without a valid key, whatever else the request has;
+// 401 if the signature that config.verify demands is wrong; 404 for a path that no route has, 405
+// for a method that it does not have; 413; 500 and 504 for a handler that failed or took too long;
+// 503 when too many run.
 func (a webhookRoutes) callWebhook(r *rest.Request) (rest.Reply, error) {
 	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	by, err := a.Webhooks.Unchecked().Admit(r.Context(), r.Param("id"), query.Get("token"), actor.OriginOf(r.Context()).Address)
+	by, err := a.Webhooks.Unchecked().Admit(
+		r.Context(), r.Param("id"), query.Get("token"), actor.OriginOf(r.Context()).Address,
+	)
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	r.Count(by.Tenant(), "app "+by.App())
 	r.MaxBody = a.Webhooks.Unchecked().Limits().Body
 	call := webhooks.Call{
-		Method: r.Method, Path: escapedHookPath(r.Request), Query: query, Header: handlerHeaders(r), Body: r.Read, Bind: a.bindWebhook,
+		Method: r.Method, Path: escapedHookPath(r.Request), Query: query,
+		Header: handlerHeaders(r), Body: r.Read, Bind: a.bindWebhook,
 	}
-	answer, err := a.detached(r.Context(), true, func(ctx context.Context, respond func(handlers.Response)) (handlers.Response, error) {
+	answer, err := a.detached(r.Context(), true, func(
+		ctx context.Context, respond func(handlers.Response),
+	) (handlers.Response, error) {
 		call.Respond = respond
 		answer, _, err := a.Webhooks.Unchecked().Handle(ctx, by, call)
 		return answer, err
@@ -372,8 +476,9 @@ func (a webhookRoutes) callWebhook(r *rest.Request) (rest.Reply, error) {
 	return closedIn(handled(answer)), nil
 }
 
-// webhookHeaders close in the answers of webhooks, which are at the origin of the service: a page is shown in a sandbox, without scripts and
-// without anything of other servers, and its address, which has the key, is sent to no server.
+// webhookHeaders close in the answers of webhooks, which are at the origin of the service: a page
+// is shown in a sandbox, without scripts and without anything of other servers, and its address,
+// which has the key, is sent to no server.
 var webhookHeaders = map[string]string{
 	"Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	"Referrer-Policy":         "no-referrer",
@@ -389,12 +494,14 @@ func closedIn(answer rest.Reply) rest.Reply {
 	return answer
 }
 
-// bindWebhook sets what the handler of a webhook can call, as the owner of its app. A team only reads.
+// bindWebhook sets what the handler of a webhook can call, as the owner of its app. A team only
+// reads.
 func (a webhookRoutes) bindWebhook(ctx context.Context, in *handlers.Invocation) (end func(), err error) {
 	return a.BindTool(ctx, in, handlers.ToolCall{})
 }
 
-// BindTool sets what a tool can call, as the actor in ctx, who is the owner of its app. A team only reads.
+// BindTool sets what a tool can call, as the actor in ctx, who is the owner of its app. A team only
+// reads.
 func (a *api) BindTool(ctx context.Context, in *handlers.Invocation, t handlers.ToolCall) (end func(), err error) {
 	who, err := actor.From(ctx)
 	if err != nil {
@@ -410,5 +517,12 @@ func (a *api) BindTool(ctx context.Context, in *handlers.Invocation, t handlers.
 	}
 	_, isTeam := who.Teams[who.User]
 	who.ReadOnly = isTeam
-	return a.bind(handlerCall{app: app, access: access, who: who, route: in.Route, request: in.Request, tool: t}, in), nil
+	return a.bind(handlerCall{
+		app:     app,
+		access:  access,
+		who:     who,
+		route:   in.Route,
+		request: in.Request,
+		tool:    t,
+	}, in), nil
 }

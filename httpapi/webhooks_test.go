@@ -45,7 +45,10 @@ func (h hooked) path(rest string) string { return "/api/apps/" + h.app + rest }
 func (h hooked) deploy(t testing.TB, user string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
-		h.must(t, user, "PUT", h.path("/contents/"+strings.NewReplacer("[", "%5B", "]", "%5D").Replace(name)), content, "Content-Type: text/javascript")
+		h.must(
+			t, user, "PUT", h.path("/contents/"+strings.NewReplacer("[", "%5B", "]", "%5D").Replace(name)),
+			content, "Content-Type: text/javascript",
+		)
 	}
 	h.must(t, user, "POST", h.path("/_deploy"), "")
 }
@@ -92,7 +95,9 @@ func (h hooked) list(t testing.TB, user, query string) listing {
 // last is the last call with its log.
 func (h hooked) last(t testing.TB, user string) invocation {
 	t.Helper()
-	return read[invocation](t, h.must(t, user, "GET", h.path("/webhooks/invocations/"+h.list(t, user, "").Recent[0].ID), ""))
+	return read[invocation](
+		t, h.must(t, user, "GET", h.path("/webhooks/invocations/"+h.list(t, user, "").Recent[0].ID), ""),
+	)
 }
 
 const echo = `export function POST({request, env, log}) {
@@ -107,7 +112,10 @@ func TestWebhook(t *testing.T) {
 		is, w := is.New(t), newWorld(t, open)
 		h := hook(t, w, "dana", map[string]string{"webhooks/orders/[action].js": echo, "webhooks/index.js": echo})
 		w.must(t, "dana", "PUT", h.path("/environment/KEY"), `{"value": "geheim"}`)
-		a := h.call(t, "POST", "orders/paid%20x?a=1&a=2&b=%20&app_token=x", "{\"n\": 1.50}", "Cookie: sid=x", "Proxy-Authorization: x", "Authorization: Bearer provider", "X-Event: paid")
+		a := h.call(
+			t, "POST", "orders/paid%20x?a=1&a=2&b=%20&app_token=x", "{\"n\": 1.50}", "Cookie: sid=x",
+			"Proxy-Authorization: x", "Authorization: Bearer provider", "X-Event: paid",
+		)
 		is.Equal(a.status, 201)
 		is.Equal(a.header.Get("X-Own"), "yes")
 		is.Equal(a.header.Get("Set-Cookie"), "")
@@ -126,12 +134,20 @@ func TestWebhook(t *testing.T) {
 		is.Equal(got.Body.N, 1.5)
 		is.Equal(got.Params, map[string]string{"action": "paid x"})
 		is.Equal(got.Query, map[string]any{"a": []any{"1", "2"}, "b": " "})
-		is.Equal(got.Headers, map[string]string{"host": "example.com", "authorization": "Bearer provider", "x-event": "paid", "content-type": "application/json"})
+		is.Equal(got.Headers, map[string]string{
+			"host":          "example.com",
+			"authorization": "Bearer provider",
+			"x-event":       "paid",
+			"content-type":  "application/json",
+		})
 		is.Equal(got.Env, map[string]string{"KEY": "geheim"})
 		is.Equal(got.User["id"], "dana")
 		is.Equal(got.User["name"], "Dana Smith")
 		is.Equal(got.Roles, []string{})
-		is.Equal(read[struct{ RawBodyEncoding string }](t, h.call(t, "POST", "orders/x", "\xff\x00")).RawBodyEncoding, "binary")
+		is.Equal(
+			read[struct{ RawBodyEncoding string }](t, h.call(t, "POST", "orders/x", "\xff\x00")).RawBodyEncoding,
+			"binary",
+		)
 		is.Equal(w.do(t, "", "GET", h.path("/_hook?token="+h.key), "").body, `"plain"`) // the folder's index.js
 		is.Equal(h.call(t, "GET", "nowhere/x", "").status, 404)
 		not := h.call(t, "PUT", "orders/x", "")
@@ -139,7 +155,8 @@ func TestWebhook(t *testing.T) {
 		is.Equal(not.header.Get("Allow"), "GET, HEAD, POST")
 
 		is.Equal(w.do(t, "", "HEAD", h.path("/_hook?token="+h.key), "").status, 200)
-		is.Equal(h.list(t, "dana", "?method=GET&path=/").Daily[0].Count, 2)       // with the HEAD, which GET has answered
+		// with the HEAD, which GET has answered
+		is.Equal(h.list(t, "dana", "?method=GET&path=/").Daily[0].Count, 2)
 		is.Equal(w.do(t, "", "POST", h.path("/_hook/x?a=%zz"), "{}").status, 400) // whatever the key is
 
 		one := h.list(t, "dana", "?method=post&path=/orders/:action")
@@ -173,7 +190,16 @@ func TestWebhookSlashes(t *testing.T) {
 	link := read[struct {
 		Links map[string]struct{ Href string } `json:"_links"`
 	}](t, w.must(t, "dana", "GET", h.path("/webhook-tokens/"+h.token), "")).Links["inf:app-hook"].Href
-	for path, want := range map[string]int{"": 200, "/": 200, "orders/x": 200, "/orders/x": 200, "orders/x/": 200, "orders//x": 404, "//orders/x": 404, "nowhere/": 404} {
+	for path, want := range map[string]int{
+		"":           200,
+		"/":          200,
+		"orders/x":   200,
+		"/orders/x":  200,
+		"orders/x/":  200,
+		"orders//x":  404,
+		"//orders/x": 404,
+		"nowhere/":   404,
+	} {
 		at := strings.NewReplacer("{+path}", path, "{key}", h.key, baseURL, "").Replace(link) // of a token's link
 		if a := w.do(t, "", "GET", at, ""); a.status != want {
 			t.Errorf("%q: %d %s", path, a.status, a.body)
@@ -181,7 +207,8 @@ func TestWebhookSlashes(t *testing.T) {
 	}
 }
 
-// TestWebhookGate: a call without a valid key is the same 401, whatever else it has, and costs no statement when the app is known.
+// TestWebhookGate: a call without a valid key is the same 401, whatever else it has, and costs no
+// statement when the app is known.
 func TestWebhookGate(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -202,15 +229,21 @@ func TestWebhookGate(t *testing.T) {
 		is.Equal(want.message(t), "The token is missing or not valid.")
 		wrong := h.key[:len(h.key)-4] + "AAAA"
 		for name, path := range map[string]string{
-			"no route": h.path("/_hook/nowhere"), "no key": h.path("/_hook/x?token="), "a wrong one": h.path("/_hook/x?token=" + wrong),
-			"of another app": h.path("/_hook/x?token=" + gone.key), "an app that is deleted": gone.path("/_hook/x?token=" + gone.key),
-			"a draft": "/api/apps/" + draft + "/_hook/x?token=" + h.key, "an app that is not there": "/api/apps/" + id(999) + "/_hook/x?token=" + h.key,
-			"no app": "/api/apps/x/_hook/x?token=" + h.key, "a revoked one": revoked.path("/_hook/x?token=" + revoked.key), "a rotated one": rotated.path("/_hook/x?token=" + rotated.key),
-			"of a session": h.path("/_hook/x?token=" + w.token(t, "dana")),
+			"no route": h.path("/_hook/nowhere"),
+			"no key":   h.path("/_hook/x?token="), "a wrong one": h.path("/_hook/x?token=" + wrong),
+			"of another app":           h.path("/_hook/x?token=" + gone.key),
+			"an app that is deleted":   gone.path("/_hook/x?token=" + gone.key),
+			"a draft":                  "/api/apps/" + draft + "/_hook/x?token=" + h.key,
+			"an app that is not there": "/api/apps/" + id(999) + "/_hook/x?token=" + h.key,
+			"no app":                   "/api/apps/x/_hook/x?token=" + h.key,
+			"a revoked one":            revoked.path("/_hook/x?token=" + revoked.key),
+			"a rotated one":            rotated.path("/_hook/x?token=" + rotated.key),
+			"of a session":             h.path("/_hook/x?token=" + w.token(t, "dana")),
 		} {
 			for _, method := range []string{"GET", "POST", "PUT"} {
 				a := w.do(t, "", method, path, "x")
-				if a.status != want.status || a.body != want.body || fmt.Sprint(a.header["Www-Authenticate"]) != fmt.Sprint(want.header["Www-Authenticate"]) {
+				if a.status != want.status || a.body != want.body ||
+					fmt.Sprint(a.header["Www-Authenticate"]) != fmt.Sprint(want.header["Www-Authenticate"]) {
 					t.Errorf("%s: %s %d %s", name, method, a.status, a.body)
 				}
 			}
@@ -234,7 +267,9 @@ func TestWebhookGate(t *testing.T) {
 		is.Equal(h.call(t, "POST", "x", "{}").status, 201)
 		is.Equal(statements.Take(), nil) // but for the batch, which App.Run writes
 
-		again := read[page](t, w.must(t, "dana", "GET", rotated.path("/webhook-tokens"), "")).Embedded["inf:token"][0]["key"].(string)
+		again := read[page](
+			t, w.must(t, "dana", "GET", rotated.path("/webhook-tokens"), ""),
+		).Embedded["inf:token"][0]["key"].(string)
 		is.True(again != rotated.key)
 		rotated.key = again
 		is.Equal(rotated.call(t, "POST", "x", "{}").status, 201)
@@ -247,7 +282,8 @@ func TestWebhookGate(t *testing.T) {
 	})
 }
 
-// TestWebhookKeyOfAnotherTenant: a key that names one tenant opens nothing of another one, whose app has the same secret.
+// TestWebhookKeyOfAnotherTenant: a key that names one tenant opens nothing of another one, whose
+// app has the same secret.
 func TestWebhookKeyOfAnotherTenant(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	h := hook(t, w, "admin", map[string]string{"webhooks/x.js": echo})
@@ -269,11 +305,15 @@ func TestWebhookOfTeam(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	h := hook(t, w, "admin", map[string]string{
 		"webhooks/x.js": `export async function POST({request, fetch}) {
-			const one = await fetch('teams/` + teamID + `'), two = await fetch('colors/red', {method: 'PUT', body: {color: '#ff0000'}})
+			const one = await fetch('teams/` + teamID +
+			`'), two = await fetch('colors/red', {method: 'PUT', body: {color: '#ff0000'}})
 			return {user: request.user, read: one.status, write: two.status}
 		}`,
 	})
-	w.must(t, "admin", "PUT", h.path("/contents/informer.yaml"), "access:\n  - teams/*\n  - PUT colors/*\n", "Content-Type: application/yaml")
+	w.must(
+		t, "admin", "PUT", h.path("/contents/informer.yaml"), "access:\n  - teams/*\n  - PUT colors/*\n",
+		"Content-Type: application/yaml",
+	)
 	w.must(t, "admin", "POST", h.path("/_deploy"), "")
 	type seen struct {
 		User        map[string]string
@@ -288,7 +328,9 @@ func TestWebhookOfTeam(t *testing.T) {
 
 // TestWebhookFailures: what goes wrong is in the record and not in the answer.
 func TestWebhookFailures(t *testing.T) {
-	is, w := is.New(t), newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.Webhooks = webhooks.Limits{Body: 100} })
+	is, w := is.New(t), newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) {
+		c.Webhooks = webhooks.Limits{Body: 100}
+	})
 	h := hook(t, w, "admin", map[string]string{
 		"webhooks/throw.js": "export function POST() {\n  throw new Error('geheim')\n}\n",
 		"webhooks/loop.js":  "export const config = {timeout: 100}\nexport function POST() { for (;;); }\n",
@@ -332,7 +374,8 @@ func (b busyRuntime) Run(ctx context.Context, p *jsvm.Program, c jsvm.Call) (jsv
 	return b.Runtime.Run(ctx, p, c)
 }
 
-// TestWebhookBusy: where no process is free in time, the sender gets 503 with Retry-After, and the call is recorded.
+// TestWebhookBusy: where no process is free in time, the sender gets 503 with Retry-After, and the
+// call is recorded.
 func TestWebhookBusy(t *testing.T) {
 	is, busy := is.New(t), false
 	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) {
@@ -351,12 +394,15 @@ func TestWebhookBusy(t *testing.T) {
 	is.Equal(h.list(t, "admin", "").Daily[0].ErrorCount, 1)
 }
 
-// TestWebhooksOfTiers: webhooks of the tier app are for those who may change such apps, and no designer.
+// TestWebhooksOfTiers: webhooks of the tier app are for those who may change such apps, and no
+// designer.
 func TestWebhooksOfTiers(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"licenses": ["apps"]}}`)
 	for tier, want := range map[string]int{"report": 200, "app": 403} {
-		app := "/api/apps/" + read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/apps", `{"type": "`+tier+`", "name": "Tiered"}`)).ID
+		app := "/api/apps/" + read[struct{ ID string }](
+			t, w.must(t, "admin", "POST", "/api/apps", `{"type": "`+tier+`", "name": "Tiered"}`),
+		).ID
 		w.must(t, "admin", "PUT", app+"/shares/dana", `{"accessLevel": 2}`)
 		is.Equal(w.do(t, "dana", "GET", app+"/webhooks", "").status, want)
 		is.Equal(w.do(t, "dana", "GET", app+"/webhook-tokens", "").status, want)
@@ -387,7 +433,10 @@ func TestWebhookResponds(t *testing.T) {
 			throw new Error('late')
 		}`,
 	})
-	w.must(t, "admin", "PUT", h.path("/contents/informer.yaml"), "access:\n  - colors/*\n", "Content-Type: application/yaml")
+	w.must(
+		t, "admin", "PUT", h.path("/contents/informer.yaml"), "access:\n  - colors/*\n",
+		"Content-Type: application/yaml",
+	)
 	w.must(t, "admin", "POST", h.path("/_deploy"), "")
 	a := h.call(t, "POST", "x", "{}")
 	is.Equal(a.status, 202)
@@ -403,7 +452,8 @@ func TestWebhookResponds(t *testing.T) {
 	is.Equal(h.list(t, "admin", "").Daily[0].Count, 1)
 }
 
-// TestWebhookVerify: a wrong signature runs no script, and a config that cannot work is not deployed.
+// TestWebhookVerify: a wrong signature runs no script, and a config that cannot work is not
+// deployed.
 func TestWebhookVerify(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	h := hook(t, w, "admin", map[string]string{
@@ -418,10 +468,17 @@ func TestWebhookVerify(t *testing.T) {
 	v := h.last(t, "admin")
 	is.Equal(v.StatusCode, 401)
 	is.Equal(v.MemoryPeakBytes, "0") // no script ran
-	w.must(t, "admin", "PUT", h.path("/contents/webhooks/github.js"), "export const config = {verify: {preset: 'gitlab', secret: 'env.SECRET'}}\n"+echo, "Content-Type: text/javascript")
+	w.must(
+		t, "admin", "PUT", h.path("/contents/webhooks/github.js"),
+		"export const config = {verify: {preset: 'gitlab', secret: 'env.SECRET'}}\n"+echo,
+		"Content-Type: text/javascript",
+	)
 	a := w.do(t, "admin", "POST", h.path("/_deploy"), "")
 	is.Equal(a.status, 400)
-	is.Equal(a.message(t), "webhooks/github.js:1:1: config.verify.preset must be one of github, shopify, slack, standard, stripe.")
+	is.Equal(
+		a.message(t),
+		"webhooks/github.js:1:1: config.verify.preset must be one of github, shopify, slack, standard, stripe.",
+	)
 	is.Equal(h.call(t, "POST", "github", "Hello, World!", signed).status, 201) // as before
 }
 
@@ -443,7 +500,10 @@ func TestWebhookReplay(t *testing.T) {
 		is.Equal(again.Logs[0].Message, "true héllo 1")
 		is.Equal(again.StatusCode, 200)
 		is.Equal(h.call(t, "POST", "x", "{}").status, 201)
-		is.Equal(w.do(t, "admin", "POST", h.path("/webhooks/invocations/"+h.last(t, "admin").ID+"/_replay"), "").status, 404)
+		is.Equal(
+			w.do(t, "admin", "POST", h.path("/webhooks/invocations/"+h.last(t, "admin").ID+"/_replay"), "").status,
+			404,
+		)
 		is.Equal(w.do(t, "eve", "POST", replay, "").status, 404)
 		is.Equal(w.do(t, "mia", "POST", replay, "").status, 404)
 		is.Equal(w.do(t, "", "POST", replay, "").status, 401)
@@ -453,39 +513,51 @@ func TestWebhookReplay(t *testing.T) {
 	})
 }
 
-// TestWebhookTokenRights: who may not change the app sees nothing of its webhooks, and who can only read no key.
+// TestWebhookTokenRights: who may not change the app sees nothing of its webhooks, and who can only
+// read no key.
 func TestWebhookTokenRights(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	h := hook(t, w, "dana", map[string]string{"webhooks/x.js": echo})
 	w.must(t, "admin", "PUT", h.path("/shares/mia"), `{"accessLevel": 2}`)
 	for _, r := range []struct{ method, path string }{
-		{"GET", "/webhooks"}, {"GET", "/webhook-tokens"}, {"POST", "/webhook-tokens"}, {"DELETE", "/webhook-tokens/" + h.token}, {"POST", "/_rotate-webhook-secret"},
+		{"GET", "/webhooks"}, {"GET", "/webhook-tokens"},
+		{"POST", "/webhook-tokens"}, {"DELETE", "/webhook-tokens/" + h.token}, {"POST", "/_rotate-webhook-secret"},
 		{"GET", "/webhooks/invocations/" + id(1)}, {"POST", "/webhooks/invocations/" + id(1) + "/_replay"},
 	} {
 		is.Equal(w.do(t, "mia", r.method, h.path(r.path), "").status, 403) // a member
 		is.Equal(w.do(t, "nora", r.method, h.path(r.path), "").status, 404)
 		is.Equal(w.do(t, "eve", r.method, h.path(r.path), "").status, 404)
 	}
-	reader := "Authorization: Bearer " + read[struct{ Key string }](t, w.must(t, "dana", "POST", "/api/tokens", `{"readOnly": true}`)).Key
+	reader := "Authorization: Bearer " + read[struct{ Key string }](
+		t, w.must(t, "dana", "POST", "/api/tokens", `{"readOnly": true}`),
+	).Key
 	is.True(strings.Contains(w.must(t, "", "GET", h.path("/webhook-tokens"), "", reader).body, `"key":null`))
 	w.must(t, "", "GET", h.path("/webhooks"), "", reader)
 	is.Equal(w.do(t, "", "POST", h.path("/_rotate-webhook-secret"), "", reader).status, 403)
-	token := "Authorization: Bearer " + read[struct{ Key string }](t, w.must(t, "dana", "POST", "/api/tokens", `{}`)).Key
+	token := "Authorization: Bearer " + read[struct{ Key string }](
+		t, w.must(t, "dana", "POST", "/api/tokens", `{}`),
+	).Key
 	is.Equal(w.do(t, "", "POST", h.path("/webhook-tokens"), "{}", token).status, 201)
 	is.Equal(w.do(t, "", "POST", h.path("/webhook-tokens"), "{}", reader).status, 403)
 	is.Equal(w.do(t, "dana", "POST", h.path("/webhook-tokens"), `{"roles": []}`).status, 400)
 	is.Equal(w.do(t, "dana", "POST", h.path("/webhook-tokens"), `{"type": "personal"}`).status, 400)
 	draft := read[struct{ ID string }](t, w.must(t, "dana", "POST", h.path("/_edit"), "")).ID
 	is.Equal(w.do(t, "dana", "GET", "/api/apps/"+draft+"/webhooks", "").status, 400)
-	bound := read[struct{ Key string }](t, w.must(t, "dana", "POST", h.path("/webhook-tokens"), `{"restrict": "cidr", "cidr": "198.51.100.0/24"}`)).Key
+	bound := read[struct{ Key string }](
+		t,
+		w.must(t, "dana", "POST", h.path("/webhook-tokens"), `{"restrict": "cidr", "cidr": "198.51.100.0/24"}`),
+	).Key
 	is.Equal(w.do(t, "", "GET", h.path("/_hook/x?token="+bound), "").status, 401)
-	short := read[struct{ Key string }](t, w.must(t, "dana", "POST", h.path("/webhook-tokens"), `{"expiresAt": "2026-11-20T21:00:00Z"}`)).Key
+	short := read[struct{ Key string }](
+		t, w.must(t, "dana", "POST", h.path("/webhook-tokens"), `{"expiresAt": "2026-11-20T21:00:00Z"}`),
+	).Key
 	is.Equal(w.do(t, "", "GET", h.path("/_hook/x?token="+short), "").status, 200)
 	w.pass(time.Hour)
 	is.Equal(w.do(t, "", "GET", h.path("/_hook/x?token="+short), "").status, 401)
 }
 
-// TestWebhookOfHostsUsers runs with the rights that Config.Resume returns, and not at all if it returns none.
+// TestWebhookOfHostsUsers runs with the rights that Config.Resume returns, and not at all if it
+// returns none.
 func TestWebhookOfHostsUsers(t *testing.T) {
 	is := is.New(t)
 	resume := true
@@ -511,7 +583,10 @@ func TestWebhookOfHostsUsers(t *testing.T) {
 		return w.send(r)
 	}
 	app := read[struct{ ID string }](t, send("POST", "/api/apps", `{"type": "report", "name": "Hooked"}`)).ID
-	is.True(send("PUT", "/api/apps/"+app+"/contents/webhooks/x.js", `{"content": "export const GET = ({request}) => request.user.id"}`).status < 300)
+	is.True(send(
+		"PUT", "/api/apps/"+app+"/contents/webhooks/x.js",
+		`{"content": "export const GET = ({request}) => request.user.id"}`,
+	).status < 300)
 	is.True(send("POST", "/api/apps/"+app+"/_deploy", "").status < 300)
 	key := read[struct{ Key string }](t, send("POST", "/api/apps/"+app+"/webhook-tokens", `{}`)).Key
 	is.Equal(w.do(t, "", "GET", "/api/apps/"+app+"/_hook/x?token="+key, "").body, `"admin"`)
@@ -520,7 +595,8 @@ func TestWebhookOfHostsUsers(t *testing.T) {
 	is.Equal(w.do(t, "", "GET", "/api/apps/"+app+"/_hook/x?token="+key, "").status, 401)
 }
 
-// TestWebhookOnOtherNodes: what one node deploys, revokes and records, another one sees within a second.
+// TestWebhookOnOtherNodes: what one node deploys, revokes and records, another one sees within a
+// second.
 func TestWebhookOnOtherNodes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -558,7 +634,8 @@ func TestWebhookOnOtherNodes(t *testing.T) {
 	})
 }
 
-// TestWebhookOfPassedApp: who makes a superuser the owner of an app gets no rights of a superuser for its code.
+// TestWebhookOfPassedApp: who makes a superuser the owner of an app gets no rights of a superuser
+// for its code.
 func TestWebhookOfPassedApp(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	h := hook(t, w, "tim", map[string]string{

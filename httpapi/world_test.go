@@ -95,7 +95,8 @@ type steadyScripts struct{ *quickjs.Runtime }
 
 func (steadyScripts) Shares() jsvm.Shares {
 	return jsvm.Shares{
-		Scripts: 64, OfTenant: 32, OfKey: 17, Computing: 4, Slice: 100 * time.Millisecond, Window: time.Minute, TenantCPU: time.Minute, KeyCPU: 30 * time.Second,
+		Scripts: 64, OfTenant: 32, OfKey: 17, Computing: 4,
+		Slice: 100 * time.Millisecond, Window: time.Minute, TenantCPU: time.Minute, KeyCPU: 30 * time.Second,
 	}
 }
 
@@ -103,7 +104,9 @@ func (steadyScripts) Shares() jsvm.Shares {
 func (steadyScripts) Close() error { return nil }
 
 func (steadyScripts) CPUTime(string) (time.Duration, map[string]time.Duration) {
-	return 1250 * time.Millisecond, map[string]time.Duration{"018f0000-0000-7000-8000-000000000001": 1250 * time.Millisecond}
+	return 1250 * time.Millisecond, map[string]time.Duration{
+		"018f0000-0000-7000-8000-000000000001": 1250 * time.Millisecond,
+	}
 }
 
 // newWorld makes a world; change may edit the configuration before it is opened.
@@ -218,8 +221,13 @@ func (w *world) rebuilt(t testing.TB, change func(*httpapi.Config)) {
 	c := httpapi.Config{
 		AI:       model,
 		Services: a.Services,
-		SCIM:     scim.New(scim.Options{Store: bunstore.New(w.db), Principals: a.Principals.Unchecked(), Now: w.now, NewID: w.newID}),
-		InTx:     a.InTx, Ready: a.Ready, BaseURL: baseURL, Now: w.now, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+		SCIM: scim.New(scim.Options{
+			Store:      bunstore.New(w.db),
+			Principals: a.Principals.Unchecked(),
+			Now:        w.now,
+			NewID:      w.newID,
+		}),
+		InTx: a.InTx, Ready: a.Ready, BaseURL: baseURL, Now: w.now, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	}
 	change(&c)
 	handler, err := httpapi.New(c)
@@ -234,8 +242,8 @@ type answer struct {
 	body   string
 }
 
-// do sends a request as a user, "" for nobody. A body is JSON, or an archive when it is gzip, unless a header says
-// otherwise; headers are "Name: value".
+// do sends a request as a user, "" for nobody. A body is JSON, or an archive when it is gzip,
+// unless a header says otherwise; headers are "Name: value".
 func (w *world) do(t testing.TB, user, method, target, body string, headers ...string) answer {
 	t.Helper()
 	return w.send(w.request(t, user, method, target, body, headers...))
@@ -280,7 +288,8 @@ func (w *world) must(t testing.TB, user, method, target, body string, headers ..
 	return a
 }
 
-// message is the sentence of an answer in the error shape, with its status checked; anything else fails the test.
+// message is the sentence of an answer in the error shape, with its status checked; anything else
+// fails the test.
 func (a answer) message(t testing.TB) string {
 	t.Helper()
 	if a.header.Get("Content-Type") == "application/scim+json" {
@@ -293,7 +302,8 @@ func (a answer) message(t testing.TB) string {
 	}
 	d := json.NewDecoder(strings.NewReader(a.body))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil || p.StatusCode != a.status || p.Error != http.StatusText(a.status) || p.Message == "" {
+	if err := d.Decode(&p); err != nil || p.StatusCode != a.status || p.Error != http.StatusText(a.status) ||
+		p.Message == "" {
 		t.Fatalf("not the error shape: %d %s", a.status, a.body)
 	}
 	if got := a.header.Get("Content-Type"); got != "application/json; charset=utf-8" {
@@ -311,7 +321,8 @@ func (a answer) detail(t testing.TB) string {
 	}
 	d := json.NewDecoder(strings.NewReader(a.body))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil || p.Status != strconv.Itoa(a.status) || p.Detail == "" || len(p.Schemas) != 1 || p.Schemas[0] != scim.ErrorMessage {
+	if err := d.Decode(&p); err != nil || p.Status != strconv.Itoa(a.status) || p.Detail == "" ||
+		len(p.Schemas) != 1 || p.Schemas[0] != scim.ErrorMessage {
 		t.Fatalf("not the error of SCIM: %d %s", a.status, a.body)
 	}
 	return p.Detail

@@ -24,7 +24,8 @@ func editors() []Editor {
 type options = map[string]any
 
 // templates returns the presets per type. A preset is called like its editor, except for
-// mdMultiInput: with these options it shows one plain box, for text or for a number, so both are an "input box".
+// mdMultiInput: with these options it shows one plain box, for text or for a number, so both are an
+// "input box".
 func templates() []Template {
 	return []Template{
 		template("object",

@@ -1,8 +1,8 @@
-// Package inputs has the two read-only catalogs of the input builder: the editor components that a client can show,
-// and the editors suggested for each type of value.
+// Package inputs has the two read-only catalogs of the input builder: the editor components that a
+// client can show, and the editors suggested for each type of value.
 //
-// The catalogs are part of the program and the same for every tenant; there is no store. httpapi serves them, and the
-// root or a host builds them with New. It imports actor and errs alone.
+// The catalogs are part of the program and the same for every tenant; there is no store. httpapi
+// serves them, and the root or a host builds them with New. It imports actor and errs alone.
 package inputs
 
 import (
@@ -26,7 +26,8 @@ type Preset struct {
 	Input Input  `json:"input"`
 }
 
-// Input maps the id of one editor to its default options. It has a single key, and its options are never nil.
+// Input maps the id of one editor to its default options. It has a single key, and its options are
+// never nil.
 type Input map[string]map[string]any
 
 // Template is one row of the template catalog: the presets of a type of value.
@@ -40,7 +41,8 @@ type Service struct {
 	editors []Editor
 }
 
-// New returns the catalogs with the thirteen ready editors and then a host's own, in the given order.
+// New returns the catalogs with the thirteen ready editors and then a host's own, in the given
+// order.
 // Errors: errs.Invalid for an empty id or one that is taken.
 func New(extra ...Editor) (*Service, error) {
 	all := append(editors(), extra...)
@@ -66,8 +68,9 @@ func (s *Service) Editors(ctx context.Context) ([]Editor, error) {
 	return slices.Clone(s.editors), nil
 }
 
-// Templates returns the presets of the types object, string, numeric, date and boolean, in this order. All of it,
-// options included, is the caller's own. Errors: errs.Unauthenticated without an actor.
+// Templates returns the presets of the types object, string, numeric, date and boolean, in this
+// order. All of it, options included, is the caller's own. Errors: errs.Unauthenticated without an
+// actor.
 func (s *Service) Templates(ctx context.Context) ([]Template, error) {
 	if _, err := actor.From(ctx); err != nil {
 		return nil, err

@@ -56,9 +56,10 @@ func TestTemplates(t *testing.T) {
 	is.NoErr(err)
 	want := []struct{ valueType, presets string }{
 		{"object", `[{"key":"input:code_editor","group":"object","input":{"infMonaco":{"language":"json"}}}]`},
-		{"string", `[{"key":"input:input_box","group":"string","input":{"mdMultiInput":{"type":"text","wildcard":false}}},` +
-			`{"key":"input:select","group":"string","input":{"mdSelect":{}}},` +
-			`{"key":"input:distinct_values","group":"string","input":{"infDistinctValueChooser":{}}}]`},
+		{"string",
+			`[{"key":"input:input_box","group":"string","input":{"mdMultiInput":{"type":"text","wildcard":false}}},` +
+				`{"key":"input:select","group":"string","input":{"mdSelect":{}}},` +
+				`{"key":"input:distinct_values","group":"string","input":{"infDistinctValueChooser":{}}}]`},
 		{"numeric", `[{"key":"input:input_box","group":"numeric","input":{"mdMultiInput":{"type":"number"}}},` +
 			`{"key":"input:slider","group":"numeric","input":{"mdSlider":{}}}]`},
 		{"date", `[{"key":"input:date_picker","group":"date","input":{"mdDatepicker":{}}},` +

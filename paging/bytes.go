@@ -2,16 +2,17 @@ package paging
 
 import "context"
 
-// MaxBytes is how many bytes the rows of one page have at most, except for the row that passes this bound: the page ends
-// with it.
+// MaxBytes is how many bytes the rows of one page have at most, except for the row that passes this
+// bound: the page ends with it.
 const MaxBytes = 4 << 20
 
-// Limits bound the memory of what is read with a context. The zero value has no limits but MaxBytes.
+// Limits bound the memory of what is read with a context. The zero value has no limits but
+// MaxBytes.
 type Limits struct {
 	// MaxBytes ends a page; 0: the constant MaxBytes.
 	MaxBytes int
-	// Hold is called with the number of additional bytes that are held, after the first freeBytes of a page. Its error ends the
-	// reading. nil: nothing is counted.
+	// Hold is called with the number of additional bytes that are held, after the first freeBytes
+	// of a page. Its error ends the reading. nil: nothing is counted.
 	Hold func(bytes int) error
 }
 
@@ -22,7 +23,8 @@ func WithLimits(ctx context.Context, l Limits) context.Context {
 	return context.WithValue(ctx, limitsKey{}, l)
 }
 
-// Meter counts the bytes of rows as they are read. Every Store that reads a page counts its rows with one.
+// Meter counts the bytes of rows as they are read. Every Store that reads a page counts its rows
+// with one.
 type Meter struct {
 	limits Limits
 	whole  bool
@@ -48,8 +50,9 @@ func NewWholeMeter(ctx context.Context) *Meter {
 
 type batchKey struct{}
 
-// WithBatch returns a context for reading rows by their keys, and the Meter of their bytes. A Store may end with the row that
-// fills the Meter, at more than max bytes; the caller then reads the others again.
+// WithBatch returns a context for reading rows by their keys, and the Meter of their bytes. A Store
+// may end with the row that fills the Meter, at more than max bytes; the caller then reads the
+// others again.
 func WithBatch(ctx context.Context, max int) (context.Context, *Meter) {
 	m := &Meter{limits: Limits{MaxBytes: max}}
 	return context.WithValue(ctx, batchKey{}, m), m
@@ -68,7 +71,8 @@ const (
 	holdStep  = 256 << 10 // bytes are counted in steps
 )
 
-// Add counts bytes that were read, and reports whether the page is full with them. It fails when no more may be held.
+// Add counts bytes that were read, and reports whether the page is full with them. It fails when no
+// more may be held.
 func (m *Meter) Add(bytes int) (full bool, err error) {
 	m.bytes += bytes
 	if m.limits.Hold != nil && m.bytes > freeBytes && m.bytes > m.held {

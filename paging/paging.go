@@ -1,5 +1,5 @@
-// Package paging defines queries for pages of lists, and the pages: by offset or, at the same cost at any depth, by the position
-// of the row before.
+// Package paging defines queries for pages of lists, and the pages: by offset or, at the same cost
+// at any depth, by the position of the row before.
 //
 // Nouns, their stores and httpapi import it.
 package paging
@@ -23,8 +23,8 @@ type Query struct {
 	Sort  string    // "field" or "-field"; "" is the list's own order
 	Q     string    // case-insensitive substring filter; "" is none
 	After *Position // the row before the page; nil for a page that Start alone finds
-	// Before is the row behind the page, which has the Limit rows before it, and Start is how many rows are before that row.
-	// Without After.
+	// Before is the row behind the page, which has the Limit rows before it, and Start is how many
+	// rows are before that row. Without After.
 	Before *Position
 	// CountOnly reports whether only Page.Total is needed: then the page has no rows, whatever
 	// Limit is.
@@ -50,7 +50,8 @@ func (q Query) Checked() (Query, error) {
 	return q, nil
 }
 
-// Position is the place of a row in its list's order: the value it is sorted by, and its key, which breaks ties.
+// Position is the place of a row in its list's order: the value it is sorted by, and its key, which
+// breaks ties.
 type Position struct {
 	Value string
 	Key   string
@@ -66,8 +67,8 @@ type Page[T any] struct {
 	Start int       // rows before a page with Query.Before; 0 for other pages
 }
 
-// Order splits Sort into its field and direction; def is used when Sort is empty. Errors: errs.Invalid when the field
-// is not one of fields.
+// Order splits Sort into its field and direction; def is used when Sort is empty. Errors:
+// errs.Invalid when the field is not one of fields.
 func (q Query) Order(def string, fields ...string) (field string, desc bool, err error) {
 	sort := q.Sort
 	if sort == "" {
@@ -82,7 +83,10 @@ func (q Query) Order(def string, fields ...string) (field string, desc bool, err
 			return field, desc, nil
 		}
 	}
-	return "", false, errs.New(errs.Invalid, "sort must be one of %s, with a - before it for the other direction", strings.Join(fields, ", "))
+	return "", false, errs.New(
+		errs.Invalid, "sort must be one of %s, with a - before it for the other direction",
+		strings.Join(fields, ", "),
+	)
 }
 
 // Each calls fn with every row from q on, page after page.
@@ -104,7 +108,14 @@ func Each[T any](q Query, page func(Query) (Page[T], error), fn func(T)) error {
 
 // Map returns the same page of other rows.
 func Map[A, B any](p Page[A], f func(A) B) Page[B] {
-	out := Page[B]{Rows: make([]B, len(p.Rows)), Total: p.Total, More: p.More, First: p.First, Last: p.Last, Start: p.Start}
+	out := Page[B]{
+		Rows:  make([]B, len(p.Rows)),
+		Total: p.Total,
+		More:  p.More,
+		First: p.First,
+		Last:  p.Last,
+		Start: p.Start,
+	}
 	for i, r := range p.Rows {
 		out.Rows[i] = f(r)
 	}

@@ -42,7 +42,8 @@ func TestChecked(t *testing.T) {
 		q    paging.Query
 		want int // rows
 	}{
-		{paging.Query{}, paging.DefaultLimit}, {paging.Query{Limit: 1}, 1}, {paging.Query{Limit: paging.MaxLimit}, paging.MaxLimit},
+		{paging.Query{}, paging.DefaultLimit},
+		{paging.Query{Limit: 1}, 1}, {paging.Query{Limit: paging.MaxLimit}, paging.MaxLimit},
 		{paging.Query{CountOnly: true}, 0}, {paging.Query{CountOnly: true, Limit: 7}, 0},
 	} {
 		q, err := c.q.Checked()
@@ -54,7 +55,8 @@ func TestChecked(t *testing.T) {
 	}
 	row := &paging.Position{}
 	for q, field := range map[paging.Query]string{
-		{Start: -1}: "start ", {Limit: -1}: "limit ", {Limit: paging.MaxLimit + 1}: "limit ", {After: row, Before: row}: "after and before ",
+		{Start: -1}: "start ", {Limit: -1}: "limit ",
+		{Limit: paging.MaxLimit + 1}: "limit ", {After: row, Before: row}: "after and before ",
 	} {
 		_, err := q.Checked()
 		is.Equal(errs.CodeOf(err), errs.Invalid)

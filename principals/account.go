@@ -8,7 +8,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Account identifies a user of a domain for a login at another one. One of the fields Username, Email and SourceIDs is set.
+// Account identifies a user of a domain for a login at another one. One of the fields Username,
+// Email and SourceIDs is set.
 type Account struct {
 	Username  string   // in any spelling
 	EntryID   string   // with Username: the id of the directory's entry that has the name now, "" if it was not asked
@@ -27,13 +28,16 @@ func (a Account) String() string {
 	return "the name " + logged(a.Username)
 }
 
-// AdmitAs logs in the user of a domain as whom a person has been authenticated at another one. It creates and changes no user, and nothing of the
-// tie is stored. check is called with the user who fits, to ask the directory; its error is
-// returned as it is. nil asks nobody.
+// AdmitAs logs in the user of a domain as whom a person has been authenticated at another one. It
+// creates and changes no user, and nothing of the tie is stored. check is called with the user who
+// fits, to ask the directory; its error is returned as it is. nil asks nobody.
 //
-// It returns errs.Invalid for the domain Local, and errs.Unauthenticated "Unable to log in" if not exactly one user of the domain fits, or who
-// fits is disabled, locked or expired, or was locked in the directory when it was last asked.
-func (p Unchecked) AdmitAs(ctx context.Context, tenant, domain string, who Account, check func(ctx context.Context, u User) error) (User, error) {
+// It returns errs.Invalid for the domain Local, and errs.Unauthenticated "Unable to log in" if not
+// exactly one user of the domain fits, or who fits is disabled, locked or expired, or was locked in
+// the directory when it was last asked.
+func (p Unchecked) AdmitAs(
+	ctx context.Context, tenant, domain string, who Account, check func(ctx context.Context, u User) error,
+) (User, error) {
 	s := p.s
 	if err := foreign(domain); err != nil {
 		return User{}, err
@@ -43,14 +47,18 @@ func (p Unchecked) AdmitAs(ctx context.Context, tenant, domain string, who Accou
 	case err != nil:
 		return User{}, err
 	case len(found) == 0:
-		return User{}, refusedFor(fmt.Errorf("no user of the domain %s has %s: scan it, or see what the provider sends", domain, who))
+		return User{}, refusedFor(fmt.Errorf(
+			"no user of the domain %s has %s: scan it, or see what the provider sends", domain, who,
+		))
 	case len(found) > 1:
 		return User{}, refusedFor(fmt.Errorf("several users of the domain %s have %s", domain, who))
 	case who.EntryID != "" && found[0].SourceID != nil && *found[0].SourceID != who.EntryID:
 		return User{}, refusedFor(fmt.Errorf("the name is that of another entry's user: scan the domain, or if the person was created there anew, PUT "+
 			"/api/users/%s {\"sourceId\": null}", logged(found[0].Username)))
 	case found[0].DirectoryLocked:
-		return User{}, refusedFor(errors.New("the directory has locked the user: a scan, or a login with the password there, finds out when that has ended"))
+		return User{}, refusedFor(
+			errors.New("the directory has locked the user: a scan, or a login with the password there, finds out when that has ended"),
+		)
 	}
 	if check != nil {
 		if err := check(ctx, found[0]); err != nil {

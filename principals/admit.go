@@ -25,18 +25,24 @@ func refusedFor(reason error) error {
 	return errs.Wrap(errs.Unauthenticated, reason, "%s", errs.MessageOf(errRefused))
 }
 
-// LoginWith logs a user in with a password that check verifies, for instance at a directory, and calls Admit. Failures of a user of
-// the domain are counted and lock as in Authenticate. Only errs.Unauthenticated from check is a failure; LoginWith returns its other
-// errors as they are. The user is the one with the source id that check returns with its refusal, else the one with the given
-// name. Attempts with names that no user has are not counted.
+// LoginWith logs a user in with a password that check verifies, for instance at a directory, and
+// calls Admit. Failures of a user of the domain are counted and lock as in Authenticate. Only
+// errs.Unauthenticated from check is a failure; LoginWith returns its other errors as they are. The
+// user is the one with the source id that check returns with its refusal, else the one with the
+// given name. Attempts with names that no user has are not counted.
 //
-// A user of the domain who is locked, disabled or expired here is refused at once, without a call of check: the caller equalizes the
-// time of refusals. A refusal with an Identity that is Disabled disables its user as a scan does. For every other name, including unknown names and those of users of other domains, check is called, so that
-// its duration does not reveal who exists. A user found by the source id alone is refused after check.
-// Every refusal is errs.Unauthenticated "Unable to log in".
+// A user of the domain who is locked, disabled or expired here is refused at once, without a call
+// of check: the caller equalizes the time of refusals. A refusal with an Identity that is Disabled
+// disables its user as a scan does. For every other name, including unknown names and those of
+// users of other domains, check is called, so that its duration does not reveal who exists. A user
+// found by the source id alone is refused after check. Every refusal is errs.Unauthenticated
+// "Unable to log in".
 //
 // The counts are transactions of their own: do not call it inside one.
-func (p Unchecked) LoginWith(ctx context.Context, tenant, domain, source, username string, check func(ctx context.Context) (Identity, error)) (User, error) {
+func (p Unchecked) LoginWith(
+	ctx context.Context, tenant, domain, source, username string,
+	check func(ctx context.Context) (Identity, error),
+) (User, error) {
 	s := p.s
 	if err := foreign(domain); err != nil {
 		return User{}, err
@@ -76,8 +82,8 @@ func (p Unchecked) LoginWith(ctx context.Context, tenant, domain, source, userna
 	return p.Admit(ctx, tenant, domain, source, who)
 }
 
-// failed counts a failure of the user with the source id, else of the one with the folded name, and returns then. Both may be
-// "". It counts even if the client has hung up.
+// failed counts a failure of the user with the source id, else of the one with the folded name, and
+// returns then. Both may be "". It counts even if the client has hung up.
 func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID string, then error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
@@ -101,14 +107,17 @@ func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID s
 	return then
 }
 
-// Admit returns the user of a person whom a domain has authenticated, with the profile and name that the domain reports. It is
-// the user of the domain with the source id, else the user with that name and no source id, who gets it, else a new user
-// without rights. A user whose new name is not available keeps the old one, and one whom a provider keeps by SCIM the name and profile. A user whom the directory has only locked is enabled again: it lets the person in. Admit writes nothing if nothing differs. It joins
-// the transaction in ctx; two first logins at once create one user.
+// Admit returns the user of a person whom a domain has authenticated, with the profile and name
+// that the domain reports. It is the user of the domain with the source id, else the user with that
+// name and no source id, who gets it, else a new user without rights. A user whose new name is not
+// available keeps the old one, and one whom a provider keeps by SCIM the name and profile. A user
+// whom the directory has only locked is enabled again: it lets the person in. Admit writes nothing
+// if nothing differs. It joins the transaction in ctx; two first logins at once create one user.
 //
-// It returns errs.Invalid for the domain Local, and errs.Unauthenticated "Unable to log in" for a person who is disabled there or
-// here, is locked there or here, has expired here, has no id, or whose new user would need a name that is invalid or that another user has, and
-// when the tenant no longer has the domain.
+// It returns errs.Invalid for the domain Local, and errs.Unauthenticated "Unable to log in" for a
+// person who is disabled there or here, is locked there or here, has expired here, has no id, or
+// whose new user would need a name that is invalid or that another user has, and when the tenant no
+// longer has the domain.
 func (p Unchecked) Admit(ctx context.Context, tenant, domain, source string, who Identity) (User, error) {
 	s := p.s
 	if err := foreign(domain); err != nil {
@@ -153,8 +162,9 @@ func (p Unchecked) Admit(ctx context.Context, tenant, domain, source string, who
 	return s.enter(ctx, u)
 }
 
-// disableFrom disables the user with a source id as a scan does: the domain has said that it no longer lets the person in. The last enabled
-// superuser stays. It does so even if the client has hung up.
+// disableFrom disables the user with a source id as a scan does: the domain has said that it no
+// longer lets the person in. The last enabled superuser stays. It does so even if the client has
+// hung up.
 func (s *Service) disableFrom(ctx context.Context, tenant, domain, sourceID string) error {
 	if !profile.ValidID(sourceID) {
 		return nil
@@ -194,7 +204,9 @@ func (s *Service) disableFrom(ctx context.Context, tenant, domain, sourceID stri
 }
 
 // admit finds or creates the user and updates it, in a transaction that has locked the tenant.
-func (s *Service) admit(ctx context.Context, tenant, domain string, writer *profile.Writer, who Identity) (User, error) {
+func (s *Service) admit(
+	ctx context.Context, tenant, domain string, writer *profile.Writer, who Identity,
+) (User, error) {
 	free, holder, err := s.nameFor(ctx, tenant, who.Username)
 	if err != nil {
 		return User{}, err
@@ -205,9 +217,14 @@ func (s *Service) admit(ctx context.Context, tenant, domain string, writer *prof
 		case free:
 			return s.insertAdmitted(ctx, tenant, domain, writer.NewUser(who))
 		case holder.Username == "":
-			return User{}, refusedFor(fmt.Errorf("no user can have the name %s: %s", logged(who.Username), errs.MessageOf(ValidUsername(who.Username))))
+			return User{}, refusedFor(fmt.Errorf(
+				"no user can have the name %s: %s", logged(who.Username),
+				errs.MessageOf(ValidUsername(who.Username)),
+			))
 		case holder.Domain != domain:
-			return User{}, refusedFor(fmt.Errorf("the name is that of the user %s of the domain %s", logged(holder.Username), holder.Domain))
+			return User{}, refusedFor(fmt.Errorf(
+				"the name is that of the user %s of the domain %s", logged(holder.Username), holder.Domain,
+			))
 		}
 		u, err = s.store.User(ctx, tenant, holder.Username)
 		if err == nil && u.SourceID != nil {
@@ -239,8 +256,8 @@ func (s *Service) admit(ctx context.Context, tenant, domain string, writer *prof
 	return s.store.User(ctx, tenant, name)
 }
 
-// report copies what the domain reports of a person who logs in. Of a user whom a provider keeps by SCIM it copies the id alone: the provider
-// decides on the name and the profile.
+// report copies what the domain reports of a person who logs in. Of a user whom a provider keeps by
+// SCIM it copies the id alone: the provider decides on the name and the profile.
 func report(writer *profile.Writer, u *DirectoryUser, who Identity) {
 	if u.Source == SourceSCIM {
 		u.SourceID = who.ID
@@ -249,7 +266,8 @@ func report(writer *profile.Writer, u *DirectoryUser, who Identity) {
 	writer.Update(u, who)
 }
 
-// nameFor reports whether a username is free, and returns its holder otherwise. An invalid one is neither free nor held.
+// nameFor reports whether a username is free, and returns its holder otherwise. An invalid one is
+// neither free nor held.
 func (s *Service) nameFor(ctx context.Context, tenant, name string) (free bool, holder Holder, err error) {
 	if ValidUsername(name) != nil {
 		return false, Holder{}, nil
@@ -271,8 +289,10 @@ func (s *Service) insertAdmitted(ctx context.Context, tenant, domain string, u D
 // upToDate reports whether a user has the profile that the domain reports.
 func (s *Service) upToDate(writer *profile.Writer, u User, who Identity) bool {
 	is := DirectoryUser{
-		Source: orEmpty(u.Source), SourceID: orEmpty(u.SourceID), DisplayName: orEmpty(u.DisplayName), FamilyName: orEmpty(u.FamilyName),
-		GivenName: orEmpty(u.GivenName), MiddleName: orEmpty(u.MiddleName), Email: orEmpty(u.Email), Timezone: orEmpty(u.Timezone),
+		Source: orEmpty(u.Source), SourceID: orEmpty(u.SourceID),
+		DisplayName: orEmpty(u.DisplayName), FamilyName: orEmpty(u.FamilyName),
+		GivenName: orEmpty(u.GivenName), MiddleName: orEmpty(u.MiddleName),
+		Email: orEmpty(u.Email), Timezone: orEmpty(u.Timezone),
 	}
 	was := is
 	report(writer, &is, who)
@@ -295,8 +315,8 @@ func (s *Service) mayEnter(ctx context.Context, u User) error {
 	return nil
 }
 
-// enter records the login of a user whose credentials were verified, even if the client has hung up. It returns a refusal if
-// another attempt has locked the user meanwhile.
+// enter records the login of a user whose credentials were verified, even if the client has hung
+// up. It returns a refusal if another attempt has locked the user meanwhile.
 func (s *Service) enter(ctx context.Context, u User) (User, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()

@@ -37,8 +37,10 @@ func TestAdmit(t *testing.T) {
 		u, err := f.admit(t, jo)
 		is.NoErr(err)
 		is.Equal(u, principals.User{ // the first time
-			Tenant: "acme", Username: "jo", Domain: "ldap", DisplayName: text("Jo"), Email: text("jo@example.com"), Enabled: true,
-			Source: text("LDAP"), SourceID: text("1"), Data: []byte("{}"), UserFields: []byte("{}"), CreatedAt: monday, UpdatedAt: monday,
+			Tenant: "acme", Username: "jo", Domain: "ldap",
+			DisplayName: text("Jo"), Email: text("jo@example.com"), Enabled: true,
+			Source: text("LDAP"), SourceID: text("1"), Data: []byte("{}"),
+			UserFields: []byte("{}"), CreatedAt: monday, UpdatedAt: monday,
 		})
 		is.Equal(f.get(t, "jo"), u)
 		f.now = f.now.Add(time.Hour)
@@ -51,7 +53,10 @@ func TestAdmit(t *testing.T) {
 		jo.Username, jo.DisplayName, jo.Email = "Joe", "", "joe@example.com"
 		u, err = f.admit(t, jo)
 		is.NoErr(err)
-		is.Equal([]any{u.Username, *u.DisplayName, *u.Email, u.GlobalPermissions.AI}, []any{"Joe", "Jo", "joe@example.com", true})
+		is.Equal(
+			[]any{u.Username, *u.DisplayName, *u.Email, u.GlobalPermissions.AI},
+			[]any{"Joe", "Jo", "joe@example.com", true},
+		)
 		is.Equal(u.UpdatedAt, f.now)
 		is.Equal(f.content.owned, map[string]int{"acme/Joe": 3})
 		f.gone(t, "jo")
@@ -83,7 +88,9 @@ func TestAdmitRefuses(t *testing.T) {
 		f.user(t, "local")
 		past := monday.Add(-time.Hour)
 		for name, edit := range map[string]func(*principals.User){
-			"ok": func(*principals.User) {}, "off": func(u *principals.User) { u.Enabled = false }, "locked": func(u *principals.User) { u.Locked = true },
+			"ok": func(*principals.User) {}, "off": func(u *principals.User) {
+				u.Enabled = false
+			}, "locked": func(u *principals.User) { u.Locked = true },
 			"expired": func(u *principals.User) { u.PasswordExpiresAt = &past },
 		} {
 			_, err := f.admit(t, identity{ID: "id of " + name, Username: name})
@@ -93,11 +100,15 @@ func TestAdmitRefuses(t *testing.T) {
 		_, err := f.CreateUser(root(t), principals.User{Username: "pending", Domain: "ldap"}, "")
 		is.NoErr(err)
 		for name, who := range map[string]identity{
-			"disabled here": {ID: "id of off", Username: "off"}, "disabled and changed": {ID: "id of off", Username: "on", Email: "a@example.com"},
-			"locked": {ID: "id of locked", Username: "locked"}, "expired": {ID: "id of expired", Username: "expired"},
-			"disabled there": {ID: "id of ok", Username: "ok", Disabled: true}, "not tied while disabled": {ID: "9", Username: "pending"},
-			"of another domain": {ID: "9", Username: "LOCAL"}, "somebody else's": {ID: "9", Username: "ok"},
-			"bad name": {ID: "9", Username: "a/b"}, "no name": {ID: "9"}, "no id": {Username: "new"}, "bad id": {ID: "\x00", Username: "new"},
+			"disabled here":           {ID: "id of off", Username: "off"},
+			"disabled and changed":    {ID: "id of off", Username: "on", Email: "a@example.com"},
+			"locked":                  {ID: "id of locked", Username: "locked"},
+			"expired":                 {ID: "id of expired", Username: "expired"},
+			"disabled there":          {ID: "id of ok", Username: "ok", Disabled: true},
+			"not tied while disabled": {ID: "9", Username: "pending"},
+			"of another domain":       {ID: "9", Username: "LOCAL"}, "somebody else's": {ID: "9", Username: "ok"},
+			"bad name": {ID: "9", Username: "a/b"}, "no name": {ID: "9"},
+			"no id": {Username: "new"}, "bad id": {ID: "\x00", Username: "new"},
 			"long id": {ID: strings.Repeat("x", 256), Username: "new"}, "odd name": {ID: "9", Username: "\xff\x00"},
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -111,8 +122,11 @@ func TestAdmitRefuses(t *testing.T) {
 		is.Equal(f.get(t, "pending").SourceID, nil)
 		_, err = f.Unchecked().Admit(t.Context(), "none", "ldap", "LDAP", identity{ID: "1", Username: "jo"})
 		refused(t, err)
-		for _, other := range [][2]string{{"evil", "ldap"}, {"acme", "saml"}} { // the same id elsewhere is somebody else's
-			_, err = f.Unchecked().Admit(t.Context(), other[0], other[1], "LDAP", identity{ID: "id of ok", Username: "other"})
+		for _, other := range [][2]string{{"evil", "ldap"}, {"acme", "saml"}} {
+			// the same id elsewhere is somebody else's
+			_, err = f.Unchecked().Admit(
+				t.Context(), other[0], other[1], "LDAP", identity{ID: "id of ok", Username: "other"},
+			)
 			is.NoErr(err)
 		}
 		is.Equal(*f.get(t, "ok").SourceID, "id of ok")
@@ -197,7 +211,8 @@ func TestTry(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		d := &directory{known: map[string]identity{
-			"jo": {ID: "1", Username: "jo"}, "JO": {ID: "1", Username: "jo"}, "jo@example.com": {ID: "1", Username: "jo"}, "local": {ID: "2", Username: "local"},
+			"jo": {ID: "1", Username: "jo"}, "JO": {ID: "1", Username: "jo"},
+			"jo@example.com": {ID: "1", Username: "jo"}, "local": {ID: "2", Username: "local"},
 		}}
 		f.user(t, "local")
 		u, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
@@ -269,12 +284,15 @@ func TestTryFaults(t *testing.T) {
 		d := &directory{known: map[string]identity{"jo": {ID: "1", Username: "jo"}}}
 		is.NoErr(f.try(t, d, "jo", "right"))
 		for _, err := range []error{fault, errors.New("other"), context.Canceled} {
-			_, got := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(context.Context) (identity, error) { return identity{}, err })
+			_, got := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(context.Context) (identity, error) {
+				return identity{}, err
+			})
 			is.Equal(got, err)
 		}
 		is.Equal(f.get(t, "jo").LoginAttempts, 0)
 		_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(ctx context.Context) (identity, error) {
-			f.edit(t, "jo", func(u *principals.User) { u.Domain = "saml" }) // who has moved meanwhile is not counted here
+			// who has moved meanwhile is not counted here
+			f.edit(t, "jo", func(u *principals.User) { u.Domain = "saml" })
 			return d.check("jo", "wrong")(ctx)
 		})
 		refused(t, err)
@@ -341,7 +359,9 @@ type lateLock struct {
 	before func()
 }
 
-func (s *lateLock) Attempt(ctx context.Context, tenant, folded, network string, edit func(*principals.Login) error) error {
+func (s *lateLock) Attempt(
+	ctx context.Context, tenant, folded, network string, edit func(*principals.Login) error,
+) error {
 	if before := s.before; before != nil {
 		s.before = nil
 		before()
@@ -357,8 +377,8 @@ func (f *fixture) lockedHere(t *testing.T, folded string) bool {
 	return l.Network.LockedAt.Equal(f.now)
 }
 
-// TestAdmitOfLocked: who is locked in the directory is let in when the directory does, and a login at another domain waits for that. A refusal with
-// the word that the account is disabled disables.
+// TestAdmitOfLocked: who is locked in the directory is let in when the directory does, and a login
+// at another domain waits for that. A refusal with the word that the account is disabled disables.
 func TestAdmitOfLocked(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -372,7 +392,9 @@ func TestAdmitOfLocked(t *testing.T) {
 		is.NoErr(err)
 		lock := func() {
 			t.Helper()
-			is.NoErr(f.store.EditDirectoryUsers(t.Context(), "acme", []string{"jo"}, f.now, func(u *principals.DirectoryUser) { u.Lock() }))
+			is.NoErr(f.store.EditDirectoryUsers(t.Context(), "acme", []string{"jo"}, f.now, func(u *principals.DirectoryUser) {
+				u.Lock()
+			}))
 		}
 		lock()
 		away := jo
@@ -417,7 +439,8 @@ func TestAdmitOfLocked(t *testing.T) {
 	})
 }
 
-// TestDisabledWhileLocked: a superuser who disables somebody whom the directory has locked or disabled has the last word, and the sessions end.
+// TestDisabledWhileLocked: a superuser who disables somebody whom the directory has locked or
+// disabled has the last word, and the sessions end.
 func TestDisabledWhileLocked(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -426,7 +449,9 @@ func TestDisabledWhileLocked(t *testing.T) {
 			ended = append(ended, names...)
 			return nil
 		}
-		for _, how := range []func(u *principals.DirectoryUser){(*principals.DirectoryUser).Lock, (*principals.DirectoryUser).Disable} {
+		for _, how := range []func(u *principals.DirectoryUser){
+			(*principals.DirectoryUser).Lock, (*principals.DirectoryUser).Disable,
+		} {
 			_, err := f.admit(t, identity{ID: "1", Username: "jo"})
 			is.NoErr(err)
 			is.NoErr(f.store.EditDirectoryUsers(t.Context(), "acme", []string{"jo"}, f.now, how))

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// avatarColors are 16 shades of the Material palette, each with the text color that can be read on it: a contrast of at
-// least 4.5 (WCAG 2.1, 1.4.3).
+// avatarColors are 16 shades of the Material palette, each with the text color that can be read on
+// it: a contrast of at least 4.5 (WCAG 2.1, 1.4.3).
 var avatarColors = [16]struct{ background, text string }{
 	{"#c62828", "#ffffff"}, {"#c2185b", "#ffffff"}, {"#7b1fa2", "#ffffff"}, {"#512da8", "#ffffff"},
 	{"#303f9f", "#ffffff"}, {"#1565c0", "#ffffff"}, {"#4fc3f7", "#000000"}, {"#4dd0e1", "#000000"},
@@ -15,8 +15,8 @@ var avatarColors = [16]struct{ background, text string }{
 	{"#ffb300", "#000000"}, {"#bf360c", "#ffffff"}, {"#5d4037", "#ffffff"}, {"#455a64", "#ffffff"},
 }
 
-// Avatar returns the palette index, 0 to 15, and the colors of a principal without a picture. It depends on the tenant and
-// the id alone.
+// Avatar returns the palette index, 0 to 15, and the colors of a principal without a picture. It
+// depends on the tenant and the id alone.
 func Avatar(tenant, id string) (index int, background, text string) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(tenant + "\x00" + id))
@@ -25,9 +25,9 @@ func Avatar(tenant, id string) (index int, background, text string) {
 	return index, avatarColors[index].background, avatarColors[index].text
 }
 
-// Initials returns the first letters of the first and the last word of a name, in upper case; one letter for one word, ""
-// for a name without letters and digits. Of an email address the part before the @ counts; dots, hyphens and underscores
-// part words as spaces do.
+// Initials returns the first letters of the first and the last word of a name, in upper case; one
+// letter for one word, "" for a name without letters and digits. Of an email address the part
+// before the @ counts; dots, hyphens and underscores part words as spaces do.
 func Initials(name string) string {
 	if !strings.Contains(name, " ") {
 		name, _, _ = strings.Cut(name, "@")

@@ -77,7 +77,9 @@ func (c *content) Reassign(_ context.Context, tenant, from, to string) ([]entity
 	return nil, nil
 }
 
-func (c *content) ReassignOnly(ctx context.Context, tenant, from, to string, kinds ...entity.Kind) ([]entity.Ref, error) {
+func (c *content) ReassignOnly(
+	ctx context.Context, tenant, from, to string, kinds ...entity.Kind,
+) ([]entity.Ref, error) {
 	c.kinds = kinds
 	_, err := c.Reassign(ctx, tenant, from, to)
 	return []entity.Ref{{Kind: "report", ID: "r", Name: "R", OwnerID: to}}, err
@@ -199,9 +201,11 @@ func TestValidation(t *testing.T) {
 			"avatarId":         func(u *principals.User) { u.AvatarID = long(129) },
 			"aiMessage":        func(u *principals.User) { u.AIMessage = long(20000) },
 			"data":             func(u *principals.User) { u.Data = []byte(`[]`) },
-			"data ":            func(u *principals.User) { u.Data = []byte(`{"a":"` + strings.Repeat("x", 64<<10) + `"}`) },
-			"userFields":       func(u *principals.User) { u.UserFields = []byte(`{`) },
-			"userFields must":  func(u *principals.User) { u.UserFields = []byte("{\"a\":\"\xff\"}") },
+			"data ": func(u *principals.User) {
+				u.Data = []byte(`{"a":"` + strings.Repeat("x", 64<<10) + `"}`)
+			},
+			"userFields":      func(u *principals.User) { u.UserFields = []byte(`{`) },
+			"userFields must": func(u *principals.User) { u.UserFields = []byte("{\"a\":\"\xff\"}") },
 		} {
 			t.Run(name, func(t *testing.T) {
 				is, u := is.New(t), principals.User{Username: "new"}
@@ -234,7 +238,8 @@ func TestValidation(t *testing.T) {
 		}
 		is := is.New(t)
 		u, err := f.CreateUser(root(t), principals.User{
-			Username: "new", DisplayName: text("  Jo "), Email: text(""), Timezone: text("UTC"), Data: []byte(" { \"a\" : 1 } "),
+			Username: "new", DisplayName: text("  Jo "),
+			Email: text(""), Timezone: text("UTC"), Data: []byte(" { \"a\" : 1 } "),
 		}, "")
 		is.NoErr(err)
 		is.Equal(*u.DisplayName, "Jo")
@@ -249,23 +254,28 @@ func TestValidation(t *testing.T) {
 func TestUsernames(t *testing.T) {
 	is := is.New(t)
 	for _, good := range []string{
-		"jo", "Jo.Doe+x@example.com", "a-b_c", "日本", "é", "e\u0301", "123", strings.Repeat("ü", 128), "01932e00", "01932e00000070008000000000000000",
-		"o'brien", "anna_corp#EXT#@x", "a&b", "$svc", "Anna Maria", ".net", "a.", "%", "a*", "мария", "Ελένη", "ａｄｍｉｎ", "everyone2",
+		"jo", "Jo.Doe+x@example.com", "a-b_c", "日本", "é",
+		"e\u0301", "123", strings.Repeat("ü", 128), "01932e00", "01932e00000070008000000000000000",
+		"o'brien", "anna_corp#EXT#@x", "a&b", "$svc", "Anna Maria", ".net",
+		"a.", "%", "a*", "мария", "Ελένη", "ａｄｍｉｎ", "everyone2",
 	} {
 		is.NoErr(principals.ValidUsername(good))
 	}
 	for _, bad := range []string{
-		"", "*", ".", "..", "a\u00a0b", "a\tb", "a\x00", "a\xff", "a/b", "a:b", `a\b`, "a,b", "a;b", `a"b`, "a<b", "a>b", "a|b", " a", "a ", "a  b",
-		"a\u200bb", "a\u202eb", strings.Repeat("ü", 128) + "x", "01932e00-0000-7000-8000-000000000000", "a：b", "＊", "a\u3000b", "a℀b",
+		"", "*", ".", "..", "a\u00a0b", "a\tb", "a\x00", "a\xff", "a/b", "a:b",
+		`a\b`, "a,b", "a;b", `a"b`, "a<b", "a>b", "a|b", " a", "a ", "a  b",
+		"a\u200bb", "a\u202eb", strings.Repeat("ü", 128) + "x", "01932e00-0000-7000-8000-000000000000",
+		"a：b", "＊", "a\u3000b", "a℀b",
 		"everyone", "EveryOne", "ｅveryone", "аdmin", "adminα", "ѕam",
-		"admin\ufe0f", "admin\u034f", "admin\U000e0100", "\u115fadmin", "adm\u3164in", "adm\u17b4in", "admin\u2800", "\u180badmin",
+		"admin\ufe0f", "admin\u034f", "admin\U000e0100", "\u115fadmin",
+		"adm\u3164in", "adm\u17b4in", "admin\u2800", "\u180badmin",
 	} {
 		is.Equal(code(principals.ValidUsername(bad)), errs.Invalid)
 	}
 }
 
-// TestSameNames: names that are the same after NFKC and without case are one user's, at every way in and out. Users who have
-// such names already, and mixed ones, keep working.
+// TestSameNames: names that are the same after NFKC and without case are one user's, at every way
+// in and out. Users who have such names already, and mixed ones, keep working.
 func TestSameNames(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
@@ -283,9 +293,22 @@ func TestSameNames(t *testing.T) {
 		is.Equal(u.Username, "admin")
 
 		for name, folded := range map[string]string{"ａｄｍｉｎ": "ａｄｍｉｎ", "аdmin": "аdmin"} { // since before
-			is.NoErr(f.store.InsertUser(ctx, "acme", principals.User{Tenant: "acme", Username: "old", Domain: "local", Enabled: true, Data: []byte("{}"), UserFields: []byte("{}"), CreatedAt: monday, UpdatedAt: monday}))
+			is.NoErr(f.store.InsertUser(ctx, "acme", principals.User{
+				Tenant:     "acme",
+				Username:   "old",
+				Domain:     "local",
+				Enabled:    true,
+				Data:       []byte("{}"),
+				UserFields: []byte("{}"),
+				CreatedAt:  monday,
+				UpdatedAt:  monday,
+			}))
 			c, conn := bunx.For(ctx, f.db, "acme")
-			_, err := conn.Exec(c, `UPDATE tc_users SET username = $1, folded = $2 WHERE tenant_id = 'acme' AND username = 'old'`, name, folded)
+			_, err := conn.Exec(
+				c,
+				`UPDATE tc_users SET username = $1, folded = $2 WHERE tenant_id = 'acme' AND username = 'old'`,
+				name, folded,
+			)
 			is.NoErr(err)
 			is.NoErr(f.Unchecked().SetPassword(ctx, "acme", name, "another password"))
 			u, err := f.Unchecked().Authenticate(ctx, "acme", "local", name, "another password")

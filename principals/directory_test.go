@@ -39,7 +39,9 @@ func (f *fixture) scan(t *testing.T, snap snapshot) {
 // scanInto syncs a domain.
 func (f *fixture) scanInto(t *testing.T, tenant, domain string, snap snapshot) {
 	t.Helper()
-	s := dirsync.New(dirsync.Options{Store: bunstore.New(f.db), Principals: f.Unchecked(), Now: func() time.Time { return f.now }})
+	s := dirsync.New(dirsync.Options{Store: bunstore.New(f.db), Principals: f.Unchecked(), Now: func() time.Time {
+		return f.now
+	}})
 	_, err := s.Sync(t.Context(), tenant, domain, snap, dirsync.SyncOptions{Source: "LDAP"})
 	is.New(t).NoErr(err)
 }
@@ -83,12 +85,13 @@ func TestDeletedDomain(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		there := true
-		s := principals.New(principals.Options{Store: f.store, KnownDomain: func(_ context.Context, tenant, id string) error {
-			if tenant != "acme" || id != "ldap" || !there {
-				return errs.New(errs.Invalid, "domain must be the id of a domain of the tenant")
-			}
-			return nil
-		}})
+		s := principals.New(principals.Options{Store: f.store,
+			KnownDomain: func(_ context.Context, tenant, id string) error {
+				if tenant != "acme" || id != "ldap" || !there {
+					return errs.New(errs.Invalid, "domain must be the id of a domain of the tenant")
+				}
+				return nil
+			}})
 		jo := identity{ID: "1", Username: "jo"}
 		_, err := s.Unchecked().Admit(t.Context(), "acme", "ldap", "LDAP", jo)
 		is.NoErr(err)
@@ -102,16 +105,23 @@ func TestDeletedDomain(t *testing.T) {
 	})
 }
 
-// TestTryUnderAnotherName: a password is one of the entry's user, whatever name was typed and however that user is called here.
+// TestTryUnderAnotherName: a password is one of the entry's user, whatever name was typed and
+// however that user is called here.
 func TestTryUnderAnotherName(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		f.scan(t, snapshot{People: []identity{{ID: "1", Username: "jo"}, {ID: "2", Username: "mia"}}})
-		entries := map[string]identity{"joan": {ID: "1", Username: "joan"}, "jo": {ID: "2", Username: "jo"}, "new": {ID: "3", Username: "new"}}
+		entries := map[string]identity{
+			"joan": {ID: "1", Username: "joan"},
+			"jo":   {ID: "2", Username: "jo"},
+			"new":  {ID: "3", Username: "new"},
+		}
 		try := func(name, password string) error {
 			_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", name, func(context.Context) (identity, error) {
 				if password != "right" {
-					return identity{ID: entries[name].ID}, errs.New(errs.Unauthenticated, "The directory refuses %s.", name)
+					return identity{ID: entries[name].ID}, errs.New(
+						errs.Unauthenticated, "The directory refuses %s.", name,
+					)
 				}
 				return entries[name], nil
 			})

@@ -14,12 +14,13 @@ func (p Unchecked) DomainContent(ctx context.Context, tenant string) (map[string
 	return p.s.store.DomainCounts(ctx, tenant)
 }
 
-// RemoveDomain deletes the users and teams of a domain with memberships, sessions, tokens, files and pictures. What they
-// own passes to another user or team. It joins the transaction in ctx, or is one.
+// RemoveDomain deletes the users and teams of a domain with memberships, sessions, tokens, files
+// and pictures. What they own passes to another user or team. It joins the transaction in ctx, or
+// is one.
 //
-// Errors: errs.Invalid for the domain Local, or when to is Everyone or nobody; errs.Conflict when to is of the domain, when
-// the tenant would be left without an enabled superuser, or when something that they own cannot be passed on; errs.NotFound
-// for the tenant.
+// Errors: errs.Invalid for the domain Local, or when to is Everyone or nobody; errs.Conflict when
+// to is of the domain, when the tenant would be left without an enabled superuser, or when
+// something that they own cannot be passed on; errs.NotFound for the tenant.
 func (p Unchecked) RemoveDomain(ctx context.Context, tenant, domain, to string) error {
 	s := p.s
 	if err := foreign(domain); err != nil {
@@ -60,7 +61,8 @@ func (p Unchecked) RemoveDomain(ctx context.Context, tenant, domain, to string) 
 // kindDomain is the kind of what goes with a domain in other packages: its tokens.
 const kindDomain entity.Kind = "domain"
 
-// foreign returns errs.Invalid for the domain Local, whose users come from no directory or provider.
+// foreign returns errs.Invalid for the domain Local, whose users come from no directory or
+// provider.
 func foreign(domain string) error {
 	if domain == Local {
 		return errs.New(errs.Invalid, "Users of the domain %s come from nowhere else.", Local)
@@ -107,12 +109,15 @@ func (s *Service) checkHeir(ctx context.Context, tenant, domain, to string) erro
 		of = u.Domain
 	}
 	if of == domain {
-		return errs.New(errs.Conflict, "What the domain's users and teams own cannot pass to %s, who is one of them.", to)
+		return errs.New(
+			errs.Conflict, "What the domain's users and teams own cannot pass to %s, who is one of them.", to,
+		)
 	}
 	return nil
 }
 
-// passOnAll moves what some locked principals own to another one. It finds the owners first: of many principals, few are.
+// passOnAll moves what some locked principals own to another one. It finds the owners first: of
+// many principals, few are.
 func (s *Service) passOnAll(ctx context.Context, tenant string, from []string, to string) error {
 	if s.content == nil {
 		return nil

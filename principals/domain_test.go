@@ -33,7 +33,10 @@ func TestRemoveDomain(t *testing.T) {
 		for n := range 1203 { // several batches
 			names = append(names, fmt.Sprintf("u%04d", n))
 		}
-		snap := snapshot{People: people(names...), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of u0001"}}, {ID: "h", Name: "Other"}}}
+		snap := snapshot{
+			People: people(names...),
+			Groups: []group{{ID: "g", Name: "All", Members: []string{"id of u0001"}}, {ID: "h", Name: "Other"}},
+		}
 		f.scan(t, snap)
 		for tenant, domain := range map[string]string{"evil": "ldap", "acme": "saml"} {
 			f.scanInto(t, tenant, domain, snapshot{People: people("eve")})
@@ -46,20 +49,32 @@ func TestRemoveDomain(t *testing.T) {
 		_, err = s.SetPicture(root(t), "u0001", strings.NewReader("picture"))
 		is.NoErr(err)
 		picture := *f.get(t, "u0001").AvatarID
-		for owner, n := range map[string]int{"acme/u0001": 2, "acme/u1202": 3, "acme/" + all.ID: 4, "acme/eve": 7, "evil/u0001": 8} {
+		for owner, n := range map[string]int{
+			"acme/u0001":     2,
+			"acme/u1202":     3,
+			"acme/" + all.ID: 4,
+			"acme/eve":       7,
+			"evil/u0001":     8,
+		} {
 			f.content.owned[owner] = n
 		}
 
 		content, err := s.Unchecked().DomainContent(ctx, "acme")
 		is.NoErr(err)
-		is.Equal(content, map[string]principals.DomainCounts{"local": {Users: 1, Teams: 1}, "ldap": {Users: 1203, Teams: 2, Identified: 1205}, "saml": {Users: 1, Identified: 1}})
+		is.Equal(content, map[string]principals.DomainCounts{
+			"local": {Users: 1, Teams: 1},
+			"ldap":  {Users: 1203, Teams: 2, Identified: 1205},
+			"saml":  {Users: 1, Identified: 1},
+		})
 		for to, want := range map[string]errs.Code{
-			"u0002": errs.Conflict, all.ID: errs.Conflict, "": errs.Invalid, "*": errs.Invalid, "nobody": errs.Invalid, "\x00": errs.Invalid,
+			"u0002": errs.Conflict, all.ID: errs.Conflict, "": errs.Invalid,
+			"*": errs.Invalid, "nobody": errs.Invalid, "\x00": errs.Invalid,
 		} {
 			is.Equal(code(s.Unchecked().RemoveDomain(ctx, "acme", "ldap", to)), want)
 		}
 		f.content.stuck = true
-		is.Equal(code(s.Unchecked().RemoveDomain(ctx, "acme", "ldap", "root")), errs.Conflict) // what cannot change hands
+		// what cannot change hands
+		is.Equal(code(s.Unchecked().RemoveDomain(ctx, "acme", "ldap", "root")), errs.Conflict)
 		f.content.stuck = false
 		is.Equal(code(s.Unchecked().RemoveDomain(ctx, "none", "ldap", "root")), errs.NotFound)
 		f.get(t, "u0001")
@@ -67,10 +82,14 @@ func TestRemoveDomain(t *testing.T) {
 		is.NoErr(s.Unchecked().RemoveDomain(ctx, "acme", "ldap", "root"))
 		content, err = s.Unchecked().DomainContent(ctx, "acme")
 		is.NoErr(err)
-		is.Equal(content, map[string]principals.DomainCounts{"local": {Users: 1, Teams: 1}, "saml": {Users: 1, Identified: 1}})
+		is.Equal(
+			content,
+			map[string]principals.DomainCounts{"local": {Users: 1, Teams: 1}, "saml": {Users: 1, Identified: 1}},
+		)
 		is.Equal(f.content.owned, map[string]int{"acme/root": 9, "acme/eve": 7, "evil/u0001": 8})
 		is.Equal(len(forgotten), 1206)
-		is.True(forgotten[entity.Key{Kind: "domain", ID: "ldap"}] && forgotten[entity.Key{Kind: "user", ID: "u0001"}] && forgotten[entity.Key{Kind: "team", ID: all.ID}])
+		is.True(forgotten[entity.Key{Kind: "domain", ID: "ldap"}] &&
+			forgotten[entity.Key{Kind: "user", ID: "u0001"}] && forgotten[entity.Key{Kind: "team", ID: all.ID}])
 		is.Equal(f.roster(t, own.ID), "")
 		_, err = f.blobs.Open(ctx, "acme", picture)
 		is.Equal(code(err), errs.NotFound)
@@ -137,10 +156,13 @@ func TestKnownDomains(t *testing.T) {
 			want         errs.Code
 			asks         int
 		}{
-			{user, "a", "", "ok", 0}, {user, "b", "local", "ok", 0}, {user, "c", "ldap", "ok", 1}, {user, "d", "saml", errs.Invalid, 1},
-			{moveUser, "a", "ldap", "ok", 1}, {moveUser, "a", "ldap", "ok", 0}, {moveUser, "a", "saml", errs.Invalid, 1}, {moveUser, "a", "local", errs.Invalid, 0},
+			{user, "a", "", "ok", 0}, {user, "b", "local", "ok", 0},
+			{user, "c", "ldap", "ok", 1}, {user, "d", "saml", errs.Invalid, 1},
+			{moveUser, "a", "ldap", "ok", 1}, {moveUser, "a", "ldap", "ok", 0},
+			{moveUser, "a", "saml", errs.Invalid, 1}, {moveUser, "a", "local", errs.Invalid, 0},
 			{team, "a", "", "ok", 0}, {team, "c", "ldap", "ok", 1}, {team, "d", "saml", errs.Invalid, 1},
-			{moveTeam, "a", "ldap", "ok", 1}, {moveTeam, "a", "ldap", "ok", 0}, {moveTeam, "a", "saml", errs.Invalid, 1}, {moveTeam, "a", "", "ok", 0},
+			{moveTeam, "a", "ldap", "ok", 1}, {moveTeam, "a", "ldap", "ok", 0},
+			{moveTeam, "a", "saml", errs.Invalid, 1}, {moveTeam, "a", "", "ok", 0},
 		} {
 			asked = 0
 			is.Equal(code(c.do(c.name, c.domain)), c.want)

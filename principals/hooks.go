@@ -31,11 +31,14 @@ type DependentStore interface {
 	Superusers(ctx context.Context, tenant string, usernames []string) ([]string, error)
 }
 
-// Hooks returns what is counted and swept of users and teams. The Service itself renames and deletes what it has of them.
+// Hooks returns what is counted and swept of users and teams. The Service itself renames and
+// deletes what it has of them.
 func (p Unchecked) Hooks() entity.Hooks {
 	s := p.s
 	return entity.Hooks{
-		Dependents: func(ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time) ([]entity.Dependent, error) {
+		Dependents: func(
+			ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time,
+		) ([]entity.Dependent, error) {
 			if kind != KindUser {
 				return nil, nil
 			}
@@ -69,20 +72,26 @@ func (s *Service) counts(ctx context.Context, tenant string) ([]entity.TenantCou
 
 func (d Dependents) counts() []entity.Dependent {
 	all := []entity.Dependent{
-		{Count: entity.Count{N: d.Passwords, Of: "password"}, Rank: 1}, {Count: entity.Count{N: d.SuperuserRights, Of: "superuser right"}, Rank: 1},
-		{Count: entity.Count{N: d.Permissions, Of: "global permission"}, Rank: 1}, {Count: entity.Count{N: d.MFA, Of: "multi-factor setting"}, Rank: 1},
-		{Count: entity.Count{N: d.AIConsents, Of: "AI consent"}, Rank: 1}, {Count: entity.Count{N: d.AIMessages, Of: "AI message"}, Rank: 1},
+		{Count: entity.Count{N: d.Passwords, Of: "password"}, Rank: 1},
+		{Count: entity.Count{N: d.SuperuserRights, Of: "superuser right"}, Rank: 1},
+		{Count: entity.Count{N: d.Permissions, Of: "global permission"}, Rank: 1},
+		{Count: entity.Count{N: d.MFA, Of: "multi-factor setting"}, Rank: 1},
+		{Count: entity.Count{N: d.AIConsents, Of: "AI consent"}, Rank: 1},
+		{Count: entity.Count{N: d.AIMessages, Of: "AI message"}, Rank: 1},
 	}
 	for _, team := range slices.Sorted(maps.Keys(d.Memberships)) {
 		all = append(all, entity.Dependent{
-			Count: entity.Count{N: d.Memberships[team], Of: "team membership"}, Rank: 4, Holder: entity.Key{Kind: KindTeam, ID: team},
+			Count: entity.Count{N: d.Memberships[team], Of: "team membership"},
+			Rank:  4, Holder: entity.Key{Kind: KindTeam, ID: team},
 		})
 	}
 	return append(all, entity.Dependent{Count: entity.Count{N: d.Pictures, Of: "picture"}, Rank: 4})
 }
 
 // additions counts the members of teams.
-func (s *Service) additions(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string][]entity.Dependent, error) {
+func (s *Service) additions(
+	ctx context.Context, tenant string, kind entity.Kind, ids []string,
+) (map[string][]entity.Dependent, error) {
 	if kind != KindTeam {
 		return nil, nil
 	}

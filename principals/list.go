@@ -13,8 +13,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
-// Principals returns every user and team of the tenant to any session, ordered by name ignoring case, then by id. A list
-// that changes meanwhile may be returned partly as it was and partly as it is.
+// Principals returns every user and team of the tenant to any session, ordered by name ignoring
+// case, then by id. A list that changes meanwhile may be returned partly as it was and partly as it
+// is.
 func (s *Service) Principals(ctx context.Context) iter.Seq2[Principal, error] {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -23,8 +24,8 @@ func (s *Service) Principals(ctx context.Context) iter.Seq2[Principal, error] {
 	return s.store.Principals(ctx, a.Tenant)
 }
 
-// Resolve finds a user by name, in any spelling of it, or a team by id for any session. Errors: errs.NotFound, also for Everyone, which has no
-// page.
+// Resolve finds a user by name, in any spelling of it, or a team by id for any session. Errors:
+// errs.NotFound, also for Everyone, which has no page.
 func (s *Service) Resolve(ctx context.Context, id string) (Principal, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -75,7 +76,8 @@ func (s *Service) release(ctx context.Context, tenant, from, to string) error {
 	return s.passOn(ctx, tenant, from, to)
 }
 
-// passOn moves what a locked principal owns to another one, "" for nobody, and fails with errs.Conflict when it owns anything then.
+// passOn moves what a locked principal owns to another one, "" for nobody, and fails with
+// errs.Conflict when it owns anything then.
 func (s *Service) passOn(ctx context.Context, tenant, from, to string) error {
 	if s.content == nil {
 		return nil

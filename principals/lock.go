@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// When failed logins lock a user, and for how long. Failures from one network do not lock the user for others, unless there
-// are very many; those do not lock the user for networks of recent logins.
+// When failed logins lock a user, and for how long. Failures from one network do not lock the user
+// for others, unless there are very many; those do not lock the user for networks of recent logins.
 const (
 	maxAttempts = 10  // in a row from one network lock the user for that network
 	maxRecent   = 100 // within lockTime, from all networks, lock the user for all but known networks
@@ -21,8 +21,9 @@ const (
 	failureTime = 24 * time.Hour      // how long failures in a row are remembered
 )
 
-// MaxNetworks is how many networks of a user are stored for their logins, and how many for their failures alone. It is more
-// than the networks from which failures can come before the user is locked.
+// MaxNetworks is how many networks of a user are stored for their logins, and how many for their
+// failures alone. It is more than the networks from which failures can come before the user is
+// locked.
 const MaxNetworks = maxRecent + maxAttempts
 
 // ExpiresAt returns the time from which n has no effect.
@@ -34,7 +35,8 @@ func (n NetworkLogin) ExpiresAt() time.Time {
 	return failed
 }
 
-// closed returns the reason why the user cannot log in at a domain at this time, whatever the password; nil if there is none.
+// closed returns the reason why the user cannot log in at a domain at this time, whatever the
+// password; nil if there is none.
 func (l Login) closed(domain string, now time.Time) error {
 	switch {
 	case l.Username == "":
@@ -43,7 +45,10 @@ func (l Login) closed(domain string, now time.Time) error {
 		return errs.New(errs.NotFound, "the user is of the domain %s", logged(l.Domain))
 	case !l.Enabled && !(l.DirectoryLocked && domain != Local): // a lock may have ended: the directory knows
 		if domain != Local {
-			return errs.New(errs.Forbidden, "the user is disabled here: a scan enables whom the directory has disabled and enabled again, a superuser whom a superuser has disabled")
+			return errs.New(
+				errs.Forbidden,
+				"the user is disabled here: a scan enables whom the directory has disabled and enabled again, a superuser whom a superuser has disabled",
+			)
 		}
 		return errs.New(errs.Forbidden, "the user is disabled")
 	case locked(l.Network.LockedAt, now):
@@ -63,8 +68,8 @@ func (l Login) known(now time.Time) bool {
 	return !l.Network.LoggedInAt.IsZero() && now.Before(l.Network.LoggedInAt.Add(knownTime))
 }
 
-// fail counts a failure, and returns what it locked: "", "network" or "user". A lock that has run out starts its count
-// again.
+// fail counts a failure, and returns what it locked: "", "network" or "user". A lock that has run
+// out starts its count again.
 func (l *Login) fail(now time.Time) (lock string) {
 	if n := &l.Network; !n.LockedAt.IsZero() || !now.Before(n.FailedAt.Add(failureTime)) {
 		n.Attempts, n.LockedAt = 0, time.Time{}
@@ -81,14 +86,17 @@ func (l *Login) fail(now time.Time) (lock string) {
 	if !l.LockedAt.IsZero() { // the network is a known one
 		return lock
 	}
-	l.Recent = append(slices.DeleteFunc(slices.Clone(l.Recent), func(at time.Time) bool { return !now.Before(at.Add(lockTime)) }), now)
+	l.Recent = append(slices.DeleteFunc(slices.Clone(l.Recent), func(at time.Time) bool {
+		return !now.Before(at.Add(lockTime))
+	}), now)
 	if len(l.Recent) >= maxRecent {
 		l.LockedAt, l.Recent, lock = now, nil, "user"
 	}
 	return lock
 }
 
-// succeed records a login. It resets the failures of its network only, and ends no lock of other networks.
+// succeed records a login. It resets the failures of its network only, and ends no lock of other
+// networks.
 func (l *Login) succeed(now time.Time) {
 	if !locked(l.LockedAt, now) {
 		l.LockedAt = time.Time{}
@@ -101,8 +109,8 @@ func (l *Login) unlock() {
 	l.Attempts, l.LockedAt, l.Recent, l.Unlock = 0, time.Time{}, nil, true
 }
 
-// lockedAnywhere reports whether the user is locked for all networks or for any one. l must come from an EditLogin without a
-// network.
+// lockedAnywhere reports whether the user is locked for all networks or for any one. l must come
+// from an EditLogin without a network.
 func (l *Login) lockedAnywhere(now time.Time) bool {
 	return locked(l.LockedAt, now) || locked(l.NetworkLock, now)
 }
@@ -115,7 +123,8 @@ func (s *Service) seen(u User) User {
 	return u
 }
 
-// Unlock resets the failures and locks of a user, for all networks. It needs a superuser. Errors: errs.Forbidden; errs.NotFound.
+// Unlock resets the failures and locks of a user, for all networks. It needs a superuser. Errors:
+// errs.Forbidden; errs.NotFound.
 func (s *Service) Unlock(ctx context.Context, username string) error {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -153,7 +162,10 @@ func (s *Service) noteLock(ctx context.Context, what, tenant, username, scope st
 	if from.Address.IsValid() {
 		client = from.Address.String()
 	}
-	args := []any{"tenant", tenant, "username", logged(username), "scope", scope, "by", logged(by), "request", from.Request, "client", client}
+	args := []any{
+		"tenant", tenant, "username", logged(username), "scope", scope, "by", logged(by), "request",
+		from.Request, "client", client,
+	}
 	if scope == "network" {
 		args = append(args, "network", from.Network())
 	}

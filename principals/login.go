@@ -16,8 +16,9 @@ import (
 // settleTime is how long recording an attempt may take after its caller has gone.
 const settleTime = 10 * time.Second
 
-// Recording an attempt holds a database connection while it waits for other writers of the same user, such as an import. So
-// few attempts of a tenant are recorded at once, fewer than passwords are hashed.
+// Recording an attempt holds a database connection while it waits for other writers of the same
+// user, such as an import. So few attempts of a tenant are recorded at once, fewer than passwords
+// are hashed.
 const (
 	maxCounting   = 4
 	maxAllCounted = 16
@@ -26,12 +27,14 @@ const (
 // Authenticate checks a password. Users are found ignoring case; only those of the
 // domain Local can pass.
 //
-// Every refusal is the same errs.Unauthenticated "Unable to log in" with the reason as its cause: unknown tenant, user or
-// domain, no, wrong or expired password, disabled, locked. A password is hashed only when it may be right: the caller
-// sees to it that the time of a refusal tells nothing. Failures are counted by the client's network (actor.OriginOf): ten in a
-// row lock the user for that network, a hundred within 15 minutes for all networks but those of the user's logins within 30
-// days; a lock lasts 15 minutes, nothing is counted meanwhile, and afterwards its count starts again. A password that was
-// right is refused when the last wrong one arrived before it was counted. Other errors mean that nothing could be found out.
+// Every refusal is the same errs.Unauthenticated "Unable to log in" with the reason as its cause:
+// unknown tenant, user or domain, no, wrong or expired password, disabled, locked. A password is
+// hashed only when it may be right: the caller sees to it that the time of a refusal tells nothing.
+// Failures are counted by the client's network (actor.OriginOf): ten in a row lock the user for
+// that network, a hundred within 15 minutes for all networks but those of the user's logins within
+// 30 days; a lock lasts 15 minutes, nothing is counted meanwhile, and afterwards its count starts
+// again. A password that was right is refused when the last wrong one arrived before it was
+// counted. Other errors mean that nothing could be found out.
 //
 // The count is a transaction of its own: do not call it inside one.
 func (p Unchecked) Authenticate(ctx context.Context, tenant, domain, username, password string) (User, error) {
@@ -82,7 +85,8 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	correct = correct && password != ""
-	attempt := s.attempt(domain, func(now *Login) bool { return correct && now.Hash == l.Hash }) // it may be kept in memory, the password not
+	// it may be kept in memory, the password not
+	attempt := s.attempt(domain, func(now *Login) bool { return correct && now.Hash == l.Hash })
 	err = s.store.Attempt(ctx, tenant, folded, network, attempt.edit)
 	refused, lock := attempt.refused, attempt.lock
 	switch {
@@ -113,7 +117,8 @@ func (s *Service) attempt(domain string, right func(now *Login) bool) *attempt {
 	return &attempt{s: s, domain: domain, right: right}
 }
 
-// errOutdated is returned by a later call of attempt.edit for somebody who was let in and would not be any more.
+// errOutdated is returned by a later call of attempt.edit for somebody who was let in and would not
+// be any more.
 var errOutdated = errs.New(errs.Conflict, "The login was changed after the attempt.")
 
 // edit is for Store.Attempt.
@@ -140,10 +145,13 @@ func (a *attempt) edit(now *Login) error {
 	return nil
 }
 
-// check looks a login up and hashes the password in one place of the hasher, so that a thousand logins at once do not take every
-// database connection. It returns the zero Login if there is none. For nobody, and for a login that is closed, it
-// does not hash but takes as long: on a busy machine that is longer than the refusal, and would tell who exists.
-func (s *Service) check(ctx context.Context, tenant, domain, folded, password string) (l Login, right bool, admitted time.Time, err error) {
+// check looks a login up and hashes the password in one place of the hasher, so that a thousand
+// logins at once do not take every database connection. It returns the zero Login if there is none.
+// For nobody, and for a login that is closed, it does not hash but takes as long: on a busy machine
+// that is longer than the refusal, and would tell who exists.
+func (s *Service) check(
+	ctx context.Context, tenant, domain, folded, password string,
+) (l Login, right bool, admitted time.Time, err error) {
 	leave, err := s.passwords.enter(ctx, tenant)
 	if err != nil {
 		return Login{}, false, admitted, err
@@ -164,8 +172,8 @@ func (s *Service) check(ctx context.Context, tenant, domain, folded, password st
 	return l, s.passwords.check(l.Hash, password), admitted, nil
 }
 
-// pause waits until Options.Refusal has passed since the password left the queue. The time in the queue does not depend on
-// whether the user exists. It holds no place of a limiter meanwhile.
+// pause waits until Options.Refusal has passed since the password left the queue. The time in the
+// queue does not depend on whether the user exists. It holds no place of a limiter meanwhile.
 func (s *Service) pause(ctx context.Context, admitted time.Time) {
 	pause(ctx, time.Until(admitted.Add(s.refusal)))
 }
@@ -180,12 +188,15 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// SetPassword changes a password and so ends the user's sessions. A user may change their own and has to know the
-// current one, which counts as a login does; a superuser sets that of others, whose failures and lock it ends.
-// The functions also run in the same transaction.
-// Errors: errs.Forbidden, also for a wrong current password; errs.NotFound; errs.Invalid for a password of less than 8
-// or more than 256 characters, for one's own without the current one, or when the user's domain is not Local.
-func (s *Service) SetPassword(ctx context.Context, username, current, password string, also ...func(context.Context) error) error {
+// SetPassword changes a password and so ends the user's sessions. A user may change their own and
+// has to know the current one, which counts as a login does; a superuser sets that of others, whose
+// failures and lock it ends. The functions also run in the same transaction.
+// Errors: errs.Forbidden, also for a wrong current password; errs.NotFound; errs.Invalid for a
+// password of less than 8 or more than 256 characters, for one's own without the current one, or
+// when the user's domain is not Local.
+func (s *Service) SetPassword(
+	ctx context.Context, username, current, password string, also ...func(context.Context) error,
+) error {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return err
@@ -210,10 +221,14 @@ func (s *Service) SetPassword(ctx context.Context, username, current, password s
 	return s.setPassword(ctx, a.Tenant, username, password, also...)
 }
 
-// MoveToLocal moves a user of another domain to Local, where a password is set, and so ends the user's sessions. It needs a superuser. What
-// the user has of the old domain is removed as by UpdateUser. The functions also run in the same transaction.
-// Errors: errs.Forbidden; errs.NotFound; errs.Invalid for a password as SetPassword, and for a user of Local.
-func (s *Service) MoveToLocal(ctx context.Context, username, password string, also ...func(context.Context) error) error {
+// MoveToLocal moves a user of another domain to Local, where a password is set, and so ends the
+// user's sessions. It needs a superuser. What the user has of the old domain is removed as by
+// UpdateUser. The functions also run in the same transaction.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid for a password as SetPassword, and for a user
+// of Local.
+func (s *Service) MoveToLocal(
+	ctx context.Context, username, password string, also ...func(context.Context) error,
+) error {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return err
@@ -222,7 +237,9 @@ func (s *Service) MoveToLocal(ctx context.Context, username, password string, al
 		return err
 	}
 	if u, err := s.user(ctx, a.Tenant, username); err != nil || u.Domain == Local {
-		return cmp.Or(err, errs.New(errs.Invalid, "domain must be left out: the user is of the domain %s already", Local))
+		return cmp.Or(
+			err, errs.New(errs.Invalid, "domain must be left out: the user is of the domain %s already", Local),
+		)
 	}
 	hash, err := s.passwords.hash(ctx, password)
 	if err != nil {
@@ -254,13 +271,17 @@ func (s *Service) MoveToLocal(ctx context.Context, username, password string, al
 	})
 }
 
-// SetPassword sets the password of a user, as a superuser does with Service.SetPassword. The functions also run in the same
-// transaction. Errors: errs.NotFound; errs.Invalid.
-func (p Unchecked) SetPassword(ctx context.Context, tenant, username, password string, also ...func(context.Context) error) error {
+// SetPassword sets the password of a user, as a superuser does with Service.SetPassword. The
+// functions also run in the same transaction. Errors: errs.NotFound; errs.Invalid.
+func (p Unchecked) SetPassword(
+	ctx context.Context, tenant, username, password string, also ...func(context.Context) error,
+) error {
 	return p.s.setPassword(ctx, tenant, username, password, also...)
 }
 
-func (s *Service) setPassword(ctx context.Context, tenant, username, password string, also ...func(context.Context) error) error {
+func (s *Service) setPassword(
+	ctx context.Context, tenant, username, password string, also ...func(context.Context) error,
+) error {
 	if err := s.takesPassword(ctx, tenant, username, password); err != nil {
 		return err
 	}
@@ -291,7 +312,8 @@ func (s *Service) setPassword(ctx context.Context, tenant, username, password st
 	return err
 }
 
-// takesPassword returns an error for an invalid password, and if the user does not exist or is not in the domain Local.
+// takesPassword returns an error for an invalid password, and if the user does not exist or is not
+// in the domain Local.
 func (s *Service) takesPassword(ctx context.Context, tenant, username, password string) error {
 	if err := validPassword(password); err != nil {
 		return err

@@ -38,7 +38,9 @@ func TestAuthenticate(t *testing.T) {
 		_, err = f.CreateUser(root(t), principals.User{Username: "off"}, password)
 		is.NoErr(err)
 		past := monday.Add(-time.Hour)
-		_, err = f.CreateUser(root(t), principals.User{Username: "old", Enabled: true, PasswordExpiresAt: &past}, password)
+		_, err = f.CreateUser(
+			root(t), principals.User{Username: "old", Enabled: true, PasswordExpiresAt: &past}, password,
+		)
 		is.NoErr(err)
 		f.user(t, "moved")
 		_, err = f.UpdateUser(root(t), "moved", func(u *principals.User) error { u.Domain = "ldap"; return nil })
@@ -129,7 +131,8 @@ func TestLock(t *testing.T) {
 		want(0, false)
 		fail(1, "2001:db8::ffff") // of the same network; the login from elsewhere has not ended its count
 		before := principals.Hashings(f.Service)
-		is.Equal(reason(t, f.loginFrom(t, away, password)), "the user is locked for this network") // the right one does not help
+		// the right one does not help
+		is.Equal(reason(t, f.loginFrom(t, away, password)), "the user is locked for this network")
 		is.Equal(principals.Hashings(f.Service), before)
 		want(1, false) // nothing counts while it is locked
 		is.NoErr(f.loginFrom(t, home, password))
@@ -169,8 +172,8 @@ func TestLock(t *testing.T) {
 	})
 }
 
-// TestLockOfAllNetworks: a hundred failures from many networks keep everybody out but those from networks of the last 30
-// days' logins.
+// TestLockOfAllNetworks: a hundred failures from many networks keep everybody out but those from
+// networks of the last 30 days' logins.
 func TestLockOfAllNetworks(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -246,7 +249,10 @@ func TestLocksAreLogged(t *testing.T) {
 	is.Equal(strings.Count(log.String(), "user unlocked"), 2)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	is.Equal(len(lines), 4)
-	is.True(strings.Contains(lines[0], `level=INFO msg="user locked" tenant=acme username=jo scope=network by="" request=r-1 client=2001:db8::1 network=2001:db8::/64`))
+	is.True(strings.Contains(
+		lines[0],
+		`level=INFO msg="user locked" tenant=acme username=jo scope=network by="" request=r-1 client=2001:db8::1 network=2001:db8::/64`,
+	))
 	is.True(strings.Contains(lines[1], `level=INFO msg="user unlocked" tenant=acme username=jo scope=user by=root`))
 }
 
@@ -287,18 +293,22 @@ func TestParallelLogins(t *testing.T) {
 	})
 }
 
-// TestGuessBehindTheLock: what is found after the lock is not told, even when it was tried before it.
+// TestGuessBehindTheLock: what is found after the lock is not told, even when it was tried before
+// it.
 func TestGuessBehindTheLock(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		f.user(t, "jo")
 		l, err := f.store.Login(t.Context(), "acme", "jo", "")
 		is.NoErr(err)
-		slow := principals.New(principals.Options{Store: lateStore{f.store, l}, Now: func() time.Time { return f.now }, Cost: cheap})
+		slow := principals.New(principals.Options{Store: lateStore{f.store, l}, Now: func() time.Time {
+			return f.now
+		}, Cost: cheap})
 		for range 10 {
 			is.True(f.login(t, "jo", "wrong horse") != nil)
 		}
-		_, err = slow.Unchecked().Authenticate(t.Context(), "acme", "local", "jo", password) // read the user before the lock
+		// read the user before the lock
+		_, err = slow.Unchecked().Authenticate(t.Context(), "acme", "local", "jo", password)
 		is.Equal(code(err), errs.Unauthenticated)
 	})
 }
@@ -313,8 +323,8 @@ func (s lateStore) Login(context.Context, string, string, string) (principals.Lo
 	return s.login, nil
 }
 
-// TestPasswordChangedMeanwhile: a password that was right when it was looked up, and is not any more when it has been
-// hashed, is refused.
+// TestPasswordChangedMeanwhile: a password that was right when it was looked up, and is not any
+// more when it has been hashed, is refused.
 func TestPasswordChangedMeanwhile(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -322,15 +332,18 @@ func TestPasswordChangedMeanwhile(t *testing.T) {
 		l, err := f.store.Login(t.Context(), "acme", "jo", "")
 		is.NoErr(err)
 		is.NoErr(f.Unchecked().SetPassword(t.Context(), "acme", "jo", "another horse"))
-		slow := principals.New(principals.Options{Store: lateStore{f.store, l}, Now: func() time.Time { return f.now }, Cost: cheap})
+		slow := principals.New(principals.Options{Store: lateStore{f.store, l}, Now: func() time.Time {
+			return f.now
+		}, Cost: cheap})
 		_, err = slow.Unchecked().Authenticate(t.Context(), "acme", "local", "jo", password)
 		is.Equal(code(err), errs.Unauthenticated)
 		is.NoErr(f.login(t, "jo", "another horse"))
 	})
 }
 
-// TestLoginsBesideLockedRows: somebody writes to users for long, an import for example. Logins as these users wait for it;
-// those of other tenants do not, nor those of nobody, or of people whom a directory knows.
+// TestLoginsBesideLockedRows: somebody writes to users for long, an import for example. Logins as
+// these users wait for it; those of other tenants do not, nor those of nobody, or of people whom a
+// directory knows.
 func TestLoginsBesideLockedRows(t *testing.T) {
 	is := is.New(t)
 	db := dbtest.Postgres(t)
@@ -353,7 +366,9 @@ func TestLoginsBesideLockedRows(t *testing.T) {
 		}
 		for range 100 {
 			trying.Go(func() {
-				if _, err := s.Unchecked().Authenticate(t.Context(), "acme", "local", "jo", "wrong horse"); code(err) != errs.Unauthenticated {
+				if _, err := s.Unchecked().Authenticate(
+					t.Context(), "acme", "local", "jo", "wrong horse",
+				); code(err) != errs.Unauthenticated {
 					t.Error(err)
 				}
 			})
@@ -392,7 +407,10 @@ func TestSetPassword(t *testing.T) {
 		was := f.user(t, "jo")
 		is.Equal(*was.PasswordSetAt, monday)
 		soon := monday.Add(time.Minute)
-		_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.PasswordExpiresAt = &soon; return nil })
+		_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error {
+			u.PasswordExpiresAt = &soon
+			return nil
+		})
 		is.NoErr(err)
 		f.now = f.now.Add(time.Second)
 		is.NoErr(f.SetPassword(self(t, "jo"), "jo", password, "another horse"))
@@ -409,7 +427,8 @@ func TestSetPassword(t *testing.T) {
 		is.NoErr(f.SetPassword(root(t), "jo", "", strings.Repeat("ü", 256)))
 		is.NoErr(f.login(t, "jo", strings.Repeat("ü", 256)))
 		is.NoErr(f.Unchecked().SetPassword(t.Context(), "acme", "jo", "12345678"))
-		is.Equal(code(f.Unchecked().SetPassword(t.Context(), "acme", "JO", "12345678")), errs.NotFound) // names are exact
+		// names are exact
+		is.Equal(code(f.Unchecked().SetPassword(t.Context(), "acme", "JO", "12345678")), errs.NotFound)
 		is.Equal(code(f.Unchecked().SetPassword(t.Context(), "none", "jo", "12345678")), errs.NotFound)
 
 		for range 10 {

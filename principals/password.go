@@ -26,7 +26,8 @@ type Cost struct {
 	Threads uint8
 }
 
-// DefaultCost returns the cost that OWASP's Password Storage Cheat Sheet recommends: 19 MiB, two passes, one thread.
+// DefaultCost returns the cost that OWASP's Password Storage Cheat Sheet recommends: 19 MiB, two
+// passes, one thread.
 func DefaultCost() Cost { return Cost{Memory: 19 * 1024, Time: 2, Threads: 1} }
 
 // The largest cost that a stored hash may have, so that a hostile row cannot exhaust the machine.
@@ -52,7 +53,10 @@ type phc struct {
 
 func (p phc) String() string {
 	b64 := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.cost.Memory, p.cost.Time, p.cost.Threads, b64(p.salt), b64(p.key))
+	return fmt.Sprintf(
+		"$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.cost.Memory, p.cost.Time, p.cost.Threads,
+		b64(p.salt), b64(p.key),
+	)
 }
 
 // parsePHC reads a stored hash; ok is false for any other text and for one over the bounds.
@@ -80,7 +84,8 @@ func (c Cost) bounded() bool {
 // maxQueue is how long a password may wait to be hashed, long enough for a thousand logins at once.
 const maxQueue = 30 * time.Second
 
-// The most passwords that wait to be hashed, in all and of one tenant. More are refused with errs.Busy.
+// The most passwords that wait to be hashed, in all and of one tenant. More are refused with
+// errs.Busy.
 const (
 	maxQueued   = 4096
 	maxQueuedOf = 2048
@@ -100,7 +105,8 @@ func newHasher(cost Cost, atOnce int) *hasher {
 	})}
 }
 
-// hash returns a PHC string with a new salt. It returns the context's error if ctx ends before it begins.
+// hash returns a PHC string with a new salt. It returns the context's error if ctx ends before it
+// begins.
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	tenant := ""
 	if a, err := actor.From(ctx); err == nil {
@@ -117,8 +123,9 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	return p.String(), nil
 }
 
-// check reports whether a password matches a PHC string. The caller must have entered. It hashes exactly once, even if the
-// string is not valid: then it hashes at the usual cost and returns false.
+// check reports whether a password matches a PHC string. The caller must have entered. It hashes
+// exactly once, even if the string is not valid: then it hashes at the usual cost and returns
+// false.
 func (h *hasher) check(stored, password string) bool {
 	p, ok := parsePHC(stored)
 	if !ok {
@@ -137,8 +144,8 @@ func (h *hasher) key(c Cost, salt []byte, password string, size int) []byte {
 // lastTook returns how long the last hashing took.
 func (h *hasher) lastTook() time.Duration { return time.Duration(h.took.Load()) }
 
-// enter waits for a place. Few passwords are hashed at once, fairly by tenant and, within a tenant, by client network. The
-// caller must call leave. It returns errs.Busy if too many wait.
+// enter waits for a place. Few passwords are hashed at once, fairly by tenant and, within a tenant,
+// by client network. The caller must call leave. It returns errs.Busy if too many wait.
 func (h *hasher) enter(ctx context.Context, tenant string) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

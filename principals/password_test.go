@@ -25,7 +25,9 @@ func TestHash(t *testing.T) {
 	other := newHasher(Cost{Memory: 8, Time: 1, Threads: 1}, 1) // parameters come from the stored text
 	is.True(other.check(stored, "correct horse"))
 	// from the tests of the reference implementation (P-H-C/phc-winner-argon2:src/test.c)
-	is.True(other.check("$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc", "password"))
+	is.True(other.check(
+		"$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc", "password",
+	))
 }
 
 // TestHostileHashes: none matches, none asks for more than the bounds, each takes one hashing.
@@ -33,14 +35,16 @@ func TestHostileHashes(t *testing.T) {
 	is := is.New(t)
 	const salt, key = "c29tZXNhbHQ", "CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 	for _, bad := range []string{
-		"", "x", "$$$$$", "$argon2i$v=19$m=8,t=1,p=1$" + salt + "$" + key, "$argon2id$v=16$m=8,t=1,p=1$" + salt + "$" + key,
+		"", "x",
+		"$$$$$", "$argon2i$v=19$m=8,t=1,p=1$" + salt + "$" + key, "$argon2id$v=16$m=8,t=1,p=1$" + salt + "$" + key,
 		"$argon2id$v=19$m=4294967295,t=1,p=1$" + salt + "$" + key, "$argon2id$v=19$m=65537,t=1,p=1$" + salt + "$" + key,
 		"$argon2id$v=19$m=8,t=11,p=1$" + salt + "$" + key, "$argon2id$v=19$m=8,t=0,p=1$" + salt + "$" + key,
 		"$argon2id$v=19$m=64,t=1,p=5$" + salt + "$" + key, "$argon2id$v=19$m=8,t=1,p=0$" + salt + "$" + key,
 		"$argon2id$v=19$m=7,t=1,p=1$" + salt + "$" + key, "$argon2id$v=19$m=08,t=1,p=1$" + salt + "$" + key,
 		"$argon2id$v=19$m=8,t=1,p=1,x=1$" + salt + "$" + key, "$argon2id$v=19$m=8,t=1,p=1$c2FsdA$" + key,
 		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "$a2V5", "$argon2id$v=19$m=8,t=1,p=1$" + salt + "$",
-		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "$" + key + "\n", "$argon2id$v=19$m=8,t=1,p=1$" + salt + "$" + strings.Repeat("A", 300),
+		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "$" + key + "\n",
+		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "$" + strings.Repeat("A", 300),
 	} {
 		_, ok := parsePHC(bad)
 		is.True(!ok)

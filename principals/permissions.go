@@ -8,14 +8,16 @@ type UserPermissions struct {
 	SetGlobalPermissions, ManageLogin bool
 }
 
-// UserPermissions returns what an actor may do with a user: a superuser everything, users with themselves what UpdateUser and
-// SetPassword allow. Nobody may change the password of a user of another domain than Local.
+// UserPermissions returns what an actor may do with a user: a superuser everything, users with
+// themselves what UpdateUser and SetPassword allow. Nobody may change the password of a user of
+// another domain than Local.
 func (s *Service) UserPermissions(a actor.Actor, u User) UserPermissions {
 	all := a.Superuser && a.Tenant == u.Tenant && !a.ReadOnly
 	own := all || a.User == u.Username && a.Tenant == u.Tenant && !a.ReadOnly
 	return UserPermissions{
 		ChangeProfile: own, ChangePassword: own && u.ManagesPassword(), Edit: own, Reassign: own, ChangeTheme: own,
-		ChangeDomain: all, Delete: all, Superuser: all, Enable: all, Lock: all, SetGlobalPermissions: all, ManageLogin: all,
+		ChangeDomain: all, Delete: all, Superuser: all,
+		Enable: all, Lock: all, SetGlobalPermissions: all, ManageLogin: all,
 	}
 }
 
@@ -24,8 +26,8 @@ type TeamPermissions struct {
 	ChangeDomain, Delete, Edit, ManageMembers, Reassign, Write bool
 }
 
-// TeamPermissions returns what an actor may do with a team: a superuser everything; an admin of the team everything but delete
-// it and change its domain.
+// TeamPermissions returns what an actor may do with a team: a superuser everything; an admin of the
+// team everything but delete it and change its domain.
 func (s *Service) TeamPermissions(a actor.Actor, t Team) TeamPermissions {
 	all := a.Superuser && a.Tenant == t.Tenant && !a.ReadOnly
 	manages := all || a.Teams[t.ID] >= actor.Admin && a.Tenant == t.Tenant && !a.ReadOnly

@@ -29,8 +29,8 @@ func (u User) PictureVersion() string {
 	return picture(*u.AvatarID).Version()
 }
 
-// SetPicture replaces a user's picture. Users set their own, superusers anybody's. It does not check that the bytes are a
-// picture.
+// SetPicture replaces a user's picture. Users set their own, superusers anybody's. It does not
+// check that the bytes are a picture.
 // Errors: errs.Forbidden; errs.NotFound; errs.TooLarge past MaxPicture; r's own.
 func (s *Service) SetPicture(ctx context.Context, username string, r io.Reader) (User, error) {
 	a, err := actor.From(ctx)
@@ -91,8 +91,8 @@ func checkPicture(ctx context.Context, id *string) error {
 	return guard.Check(ctx, "avatar", picture(*id))
 }
 
-// Picture returns a user's picture to any session; the caller closes it. Errors: errs.NotFound, also for a user without
-// one.
+// Picture returns a user's picture to any session; the caller closes it. Errors: errs.NotFound,
+// also for a user without one.
 func (s *Service) Picture(ctx context.Context, username string) (User, io.ReadSeekCloser, error) {
 	u, err := s.User(ctx, username)
 	if err != nil {

@@ -62,7 +62,11 @@ func TestPictureOfSomebodyElse(t *testing.T) {
 		for name, c := range map[string]struct {
 			ctx  context.Context
 			want errs.Code
-		}{"another user": {self(t, "mia"), errs.Forbidden}, "another tenant": {evil, errs.NotFound}, "nobody": {t.Context(), errs.Unauthenticated}} {
+		}{
+			"another user":   {self(t, "mia"), errs.Forbidden},
+			"another tenant": {evil, errs.NotFound},
+			"nobody":         {t.Context(), errs.Unauthenticated},
+		} {
 			t.Run(name, func(t *testing.T) {
 				is := is.New(t)
 				_, err := f.SetPicture(c.ctx, "jo", bytes.NewReader([]byte("theirs")))
@@ -90,7 +94,9 @@ func TestFailedPictureKeepsTheOneBefore(t *testing.T) {
 		_, err = f.SetPicture(self(t, "jo"), "jo", bytes.NewReader(make([]byte, principals.MaxPicture+1)))
 		is.Equal(code(err), errs.TooLarge)
 		fault := errors.New("fault")
-		_, err = f.SetPicture(self(t, "jo"), "jo", io.MultiReader(bytes.NewReader([]byte("half")), iotest.ErrReader(fault)))
+		_, err = f.SetPicture(
+			self(t, "jo"), "jo", io.MultiReader(bytes.NewReader([]byte("half")), iotest.ErrReader(fault)),
+		)
 		is.True(errors.Is(err, fault))
 		is.Equal(picture(t, f, self(t, "jo"), "jo"), "before")
 	})

@@ -1,5 +1,5 @@
-// Package principals manages the users and teams of a tenant, their memberships and passwords, and the one id space over users
-// and teams. It is one package because these refer to each other.
+// Package principals manages the users and teams of a tenant, their memberships and passwords, and
+// the one id space over users and teams. It is one package because these refer to each other.
 //
 // sessions, httpapi, the root, cmd and hosts import it; internal/store/principals stores its rows.
 package principals
@@ -29,28 +29,35 @@ const Everyone = "*"
 
 // User is one person of a tenant. Times are UTC in whole microseconds; nil is null.
 type User struct {
-	Tenant            string
-	Username          string // see ValidUsername; unique in the tenant ignoring case; changes with that in a directory alone
-	Domain            string // id of an authentication domain, Local by default
-	DisplayName       *string
-	FamilyName        *string
-	GivenName         *string
-	MiddleName        *string
-	Email             *string
-	EmailTyped        bool    // the users themselves have set Email, so nobody is found by it; only the Service sets it
-	Timezone          *string // IANA name
-	Superuser         bool
-	Enabled           bool
-	DirectoryDisabled bool // a directory has disabled the user, and may enable it again; only the Service sets it, and an edit may end it
-	DirectoryLocked   bool // it has only locked the user, whose sessions and tokens wait for the end of that; only the Service sets it
+	Tenant string
+	// see ValidUsername; unique in the tenant ignoring case; changes with that in a directory alone
+	Username    string
+	Domain      string // id of an authentication domain, Local by default
+	DisplayName *string
+	FamilyName  *string
+	GivenName   *string
+	MiddleName  *string
+	Email       *string
+	EmailTyped  bool    // the users themselves have set Email, so nobody is found by it; only the Service sets it
+	Timezone    *string // IANA name
+	Superuser   bool
+	Enabled     bool
+	// a directory has disabled the user, and may enable it again; only the Service sets it, and an
+	// edit may end it
+	DirectoryDisabled bool
+	// it has only locked the user, whose sessions and tokens wait for the end of that; only the
+	// Service sets it
+	DirectoryLocked   bool
 	GlobalPermissions GlobalPermissions
 	Source, SourceID  *string         // where it was imported from: a domain's driver and the id there
 	Data, UserFields  json.RawMessage // JSON objects of at most 64 KiB, {} by default
 	LastViewedFeed    *time.Time
 
-	Locked        bool       // LockedAt is less than 15 minutes ago; set by the Service on every read
-	LockedAt      *time.Time // of the lock for all networks but the user's own; kept after it has run out, until the next login
-	LoginAttempts int        // failures since the last login, from all networks
+	Locked bool // LockedAt is less than 15 minutes ago; set by the Service on every read
+	// of the lock for all networks but the user's own; kept after it has run out, until the next
+	// login
+	LockedAt      *time.Time
+	LoginAttempts int // failures since the last login, from all networks
 
 	PasswordSetAt             *time.Time // another one for each password: sessions that began under another are over
 	PasswordExpiresAt         *time.Time // no login from then on, until there is a new password
@@ -69,8 +76,10 @@ type User struct {
 // Version changes with every change of the row: logins, pictures and the feed change none.
 func (u User) Version() string {
 	return guard.Version(u.Username, u.Domain, u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName, u.Email, u.Timezone,
-		u.Superuser, u.Enabled, u.GlobalPermissions.AI, u.GlobalPermissions.JobCreation, u.GlobalPermissions.ViewAllTeams,
-		u.GlobalPermissions.ViewAllUsers, u.GlobalPermissions.PainlessScriptCreation, u.Source, u.SourceID, u.Data, u.UserFields,
+		u.Superuser, u.Enabled,
+		u.GlobalPermissions.AI, u.GlobalPermissions.JobCreation, u.GlobalPermissions.ViewAllTeams,
+		u.GlobalPermissions.ViewAllUsers, u.GlobalPermissions.PainlessScriptCreation, u.Source,
+		u.SourceID, u.Data, u.UserFields,
 		u.PasswordExpiresAt, u.MFA, u.AIMessage, u.AIConsent, u.CreatedAt, u.UpdatedAt)
 }
 
@@ -104,7 +113,8 @@ type Team struct {
 	MaterialIcon *string
 	Source       *string
 	SourceID     *string
-	// DirectoryGone reports whether the group of the team has been removed from the directory; only the Service sets it.
+	// DirectoryGone reports whether the group of the team has been removed from the directory; only
+	// the Service sets it.
 	DirectoryGone bool
 	CreatedAt     time.Time // UTC, whole microseconds
 	UpdatedAt     time.Time // UTC, whole microseconds
@@ -161,7 +171,8 @@ type Principal struct {
 // Initials returns the initials of the name.
 func (p Principal) Initials() string { return Initials(p.Name) }
 
-// Login is the state of a user that a login from one network reads and writes; times are zero for none.
+// Login is the state of a user that a login from one network reads and writes; times are zero for
+// none.
 type Login struct {
 	Username string
 	Domain   string
@@ -190,44 +201,57 @@ type NetworkLogin struct {
 	LoggedInAt time.Time
 }
 
-// Store keeps users, teams and memberships. The tests beside its bun-backed store say what every implementation must do.
+// Store keeps users, teams and memberships. The tests beside its bun-backed store say what every
+// implementation must do.
 type Store interface {
 	// User fails with errs.NotFound when the tenant has no user of exactly this name.
 	User(ctx context.Context, tenant, username string) (User, error)
-	// Users returns a page in the order of q.Sort: username (the default, ignoring case), displayName (the label),
-	// createdAt or updatedAt.
+	// Users returns a page in the order of q.Sort: username (the default, ignoring case),
+	// displayName (the label), createdAt or updatedAt.
 	Users(ctx context.Context, tenant string, q paging.Query) (paging.Page[User], error)
-	// EnabledSuperusers returns the names of the enabled superusers, ordered ignoring case. It costs the same for any number of other users.
+	// EnabledSuperusers returns the names of the enabled superusers, ordered ignoring case. It
+	// costs the same for any number of other users.
 	EnabledSuperusers(ctx context.Context, tenant string) ([]string, error)
 	// UsersNamed returns the users whose folded names are among these, in no order.
 	UsersNamed(ctx context.Context, tenant string, folded []string) ([]User, error)
-	// InsertUser adds a user without a password. It fails with errs.Conflict when the name is taken, ignoring case.
+	// InsertUser adds a user without a password. It fails with errs.Conflict when the name is
+	// taken, ignoring case.
 	InsertUser(ctx context.Context, tenant string, u User) error
-	// UpdateUser calls edit with the stored user and writes the result; no other write to this user comes between. The
-	// username stays, and with another domain the ids that SCIM has for the user go. An error from edit is returned as is and writes nothing.
+	// UpdateUser calls edit with the stored user and writes the result; no other write to this user
+	// comes between. The username stays, and with another domain the ids that SCIM has for the user
+	// go. An error from edit is returned as is and writes nothing.
 	UpdateUser(ctx context.Context, tenant, username string, edit func(*User) error) (User, error)
-	// DeleteUser removes a user and its memberships, and returns the account that the user had: see entity.Hooks.RemoveRest. It fails with errs.NotFound.
+	// DeleteUser removes a user and its memberships, and returns the account that the user had: see
+	// entity.Hooks.RemoveRest. It fails with errs.NotFound.
 	DeleteUser(ctx context.Context, tenant, username string) (account string, err error)
-	// MarkFeedViewed sets LastViewedFeed of a user, and not UpdatedAt. It locks only the user's row. It fails with errs.NotFound.
+	// MarkFeedViewed sets LastViewedFeed of a user, and not UpdatedAt. It locks only the user's
+	// row. It fails with errs.NotFound.
 	MarkFeedViewed(ctx context.Context, tenant, username string, at time.Time) error
 	// OtherSuperusers counts the enabled superusers beside this user.
 	OtherSuperusers(ctx context.Context, tenant, username string) (int, error)
 
-	// Login finds a user by the folded name, with the record of a network. It fails with errs.NotFound.
+	// Login finds a user by the folded name, with the record of a network. It fails with
+	// errs.NotFound.
 	Login(ctx context.Context, tenant, folded, network string) (Login, error)
-	// EditLogin is like UpdateUser for what Login holds beside the name, domain, Enabled and DirectoryLocked, and writes only what changed. Of
-	// a user's networks it keeps the MaxNetworks that the user has logged in from last, and as many others.
+	// EditLogin is like UpdateUser for what Login holds beside the name, domain, Enabled and
+	// DirectoryLocked, and writes only what changed. Of a user's networks it keeps the MaxNetworks
+	// that the user has logged in from last, and as many others.
 	EditLogin(ctx context.Context, tenant, folded, network string, edit func(*Login) error) error
-	// Attempt is EditLogin for an attempt to log in, which does not wait for others that write: what it counts may be kept in memory until they have
-	// ended, where Login and other attempts find it. edit is then called again, with the login as it is by that time. If it returns an error then,
-	// nothing is counted, and the sessions that the user has got meanwhile end. Errors: also errs.Unavailable when too much is kept.
+	// Attempt is EditLogin for an attempt to log in, which does not wait for others that write:
+	// what it counts may be kept in memory until they have ended, where Login and other attempts
+	// find it. edit is then called again, with the login as it is by that time. If it returns an
+	// error then, nothing is counted, and the sessions that the user has got meanwhile end. Errors:
+	// also errs.Unavailable when too much is kept.
 	Attempt(ctx context.Context, tenant, folded, network string, edit func(*Login) error) error
-	// SweepNetworks removes the networks that have expired at a time, and returns their number: see NetworkLogin.ExpiresAt.
+	// SweepNetworks removes the networks that have expired at a time, and returns their number: see
+	// NetworkLogin.ExpiresAt.
 	SweepNetworks(ctx context.Context, tenant string, at time.Time) (int, error)
 
-	// Team finds a team by its id or, when key has no UUID form, by its slug. It fails with errs.NotFound.
+	// Team finds a team by its id or, when key has no UUID form, by its slug. It fails with
+	// errs.NotFound.
 	Team(ctx context.Context, tenant, key string) (Team, error)
-	// Teams returns a page in the order of q.Sort: name (the default, ignoring case), createdAt or updatedAt.
+	// Teams returns a page in the order of q.Sort: name (the default, ignoring case), createdAt or
+	// updatedAt.
 	Teams(ctx context.Context, tenant string, q paging.Query) (paging.Page[Team], error)
 	// Slugs returns the slugs of all teams.
 	Slugs(ctx context.Context, tenant string) ([]string, error)
@@ -235,47 +259,50 @@ type Store interface {
 	InsertTeam(ctx context.Context, tenant string, t Team) error
 	// UpdateTeam is like UpdateUser, by id. It fails with errs.Conflict when the slug is taken.
 	UpdateTeam(ctx context.Context, tenant, id string, edit func(*Team) error) (Team, error)
-	// DeleteTeam removes a team. Nobody is a member of it any more; RemoveMembersOf removes the rows. It fails with errs.NotFound.
+	// DeleteTeam removes a team. Nobody is a member of it any more; RemoveMembersOf removes the
+	// rows. It fails with errs.NotFound.
 	DeleteTeam(ctx context.Context, tenant, id string) error
 
-	// Members returns a page of a team's memberships in the order of q.Sort: displayName (the default, the users' labels
-	// ignoring case), username or createdAt.
+	// Members returns a page of a team's memberships in the order of q.Sort: displayName (the
+	// default, the users' labels ignoring case), username or createdAt.
 	Members(ctx context.Context, tenant, teamID string, q paging.Query) (paging.Page[Membership], error)
-	// Memberships returns a page of a user's memberships in the order of q.Sort: teamName (the default, ignoring case) or
-	// createdAt.
+	// Memberships returns a page of a user's memberships in the order of q.Sort: teamName (the
+	// default, ignoring case) or createdAt.
 	Memberships(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Membership], error)
 	// Member fails with errs.NotFound if the user is not in the team.
 	Member(ctx context.Context, tenant, teamID, username string) (Membership, error)
-	// RemoveMembersOf removes the rows of some n memberships at most in a team that was deleted, and reports whether there may be more.
+	// RemoveMembersOf removes the rows of some n memberships at most in a team that was deleted,
+	// and reports whether there may be more.
 	RemoveMembersOf(ctx context.Context, tenant, teamID string, n int) (more bool, err error)
-	// PutMember adds a membership or sets the role of the one that exists. It fails with errs.Conflict when the team or
-	// the user does not exist.
+	// PutMember adds a membership or sets the role of the one that exists. It fails with
+	// errs.Conflict when the team or the user does not exist.
 	PutMember(ctx context.Context, tenant string, m Membership) error
 	// DeleteMember fails with errs.NotFound when the user is not in the team.
 	DeleteMember(ctx context.Context, tenant, teamID, username string) error
 
 	// Principal finds a user, a team or Everyone by id. It fails with errs.NotFound.
 	Principal(ctx context.Context, tenant, id string) (Principal, error)
-	// Principals returns all users and teams, not Everyone, in the order of their folded names, then ids. It holds no
-	// connection while the caller works on one.
+	// Principals returns all users and teams, not Everyone, in the order of their folded names,
+	// then ids. It holds no connection while the caller works on one.
 	Principals(ctx context.Context, tenant string) iter.Seq2[Principal, error]
 
 	TransferStore
 	DomainStore
 	DependentStore
 
-	// LockPrincipals keeps content from being added for users and teams until the transaction in ctx ends, and waits for what
-	// is just being added. Those that do not exist are no error. It comes after LockTenant.
+	// LockPrincipals keeps content from being added for users and teams until the transaction in
+	// ctx ends, and waits for what is just being added. Those that do not exist are no error. It
+	// comes after LockTenant.
 	LockPrincipals(ctx context.Context, tenant string, ids []string) error
-	// LockTenant keeps other callers of LockTenant for this tenant waiting until the transaction in ctx ends. It fails
-	// with errs.NotFound when there is no such tenant.
+	// LockTenant keeps other callers of LockTenant for this tenant waiting until the transaction in
+	// ctx ends. It fails with errs.NotFound when there is no such tenant.
 	LockTenant(ctx context.Context, tenant string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Content is what belongs to users and teams in other packages: the entities that they own, and all that entity.Hooks are for.
-// *entity.Registry implements it.
+// Content is what belongs to users and teams in other packages: the entities that they own, and all
+// that entity.Hooks are for. *entity.Registry implements it.
 type Content interface {
 	Owned(ctx context.Context, tenant, owner string) (map[entity.Kind]int, error)
 	Owners(ctx context.Context, tenant string, among []string) (map[string]bool, error)
@@ -312,19 +339,24 @@ type Options struct {
 	Content Content // default nil: nothing belongs to users and teams
 	// HostKinds are the host's own kinds of content, which Reassign moves, too.
 	HostKinds []entity.Kind
-	// Removals removes what deleted users and teams had, in the transaction in ctx or later; nil leaves the rows.
+	// Removals removes what deleted users and teams had, in the transaction in ctx or later; nil
+	// leaves the rows.
 	Removals Removals
-	// KnownDomain returns errs.Invalid if a tenant has no domain with this id. It is called, in the transaction in ctx, whenever
-	// a user or team gets another domain than Local, and by LockDomain; nil: every domain is known.
+	// KnownDomain returns errs.Invalid if a tenant has no domain with this id. It is called, in the
+	// transaction in ctx, whenever a user or team gets another domain than Local, and by
+	// LockDomain; nil: every domain is known.
 	KnownDomain func(ctx context.Context, tenant, id string) error
-	// UsableDomain returns an error for people if nobody can log in at a domain, or not as a user of it. It is called, in the transaction in ctx,
-	// when a user is added to another domain than Local, or moves to it; nil: all are usable.
+	// UsableDomain returns an error for people if nobody can log in at a domain, or not as a user
+	// of it. It is called, in the transaction in ctx, when a user is added to another domain than
+	// Local, or moves to it; nil: all are usable.
 	UsableDomain func(ctx context.Context, tenant, id string) error
-	// KnownUser returns an error for people if the directory of a domain does not know the person who a user with a name, and a source id or "", would
-	// be there, or cannot be asked. CheckMove calls it; nil: all are known.
+	// KnownUser returns an error for people if the directory of a domain does not know the person
+	// who a user with a name, and a source id or "", would be there, or cannot be asked. CheckMove
+	// calls it; nil: all are known.
 	KnownUser func(ctx context.Context, tenant, domain, username, sourceID string) error
-	// TiedEmail returns errs.Forbidden if people log in as the user of a domain who has their e-mail address, so that no user may choose one. It is
-	// called, in the transaction in ctx, when users change their own address; nil: it is theirs to change.
+	// TiedEmail returns errs.Forbidden if people log in as the user of a domain who has their
+	// e-mail address, so that no user may choose one. It is called, in the transaction in ctx, when
+	// users change their own address; nil: it is theirs to change.
 	TiedEmail func(ctx context.Context, tenant, domain string) error
 	Now       func() time.Time // default time.Now
 	NewID     func() string    // team ids; default UUIDv7
@@ -348,7 +380,9 @@ func New(o Options) *Service {
 		o.Log = slog.Default()
 	}
 	return &Service{
-		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, hostKinds: o.HostKinds, removals: o.Removals, knownDomain: o.KnownDomain, usable: o.UsableDomain, knownUser: o.KnownUser,
+		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content,
+		hostKinds: o.HostKinds, removals: o.Removals,
+		knownDomain: o.KnownDomain, usable: o.UsableDomain, knownUser: o.KnownUser,
 		tiedEmail: o.TiedEmail, now: o.Now, newID: o.NewID,
 		passwords: newHasher(o.Cost, runtime.GOMAXPROCS(0)),
 		counting:  limiter.New(limiter.Options{Capacity: maxAllCounted, PerKey: maxCounting, Timeout: settleTime}),

@@ -9,8 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// reassigned are the kinds of content that Reassign moves: the ten models that the API documents, and apps, which move
-// with reports.
+// reassigned are the kinds of content that Reassign moves: the ten models that the API documents,
+// and apps, which move with reports.
 var reassigned = []entity.Kind{
 	"dataset", "datasource", "report", "query", "file", "job", "visual", "assistant", "library", "template", "app",
 }
@@ -35,7 +35,10 @@ func (s *Service) Reassign(ctx context.Context, from, to string) (moved []entity
 		return nil, err
 	}
 	if !s.mayReassign(a, source) {
-		return nil, errs.New(errs.Unauthenticated, "Only a superuser, the user or an admin of the team may reassign this content.")
+		return nil, errs.New(
+			errs.Unauthenticated,
+			"Only a superuser, the user or an admin of the team may reassign this content.",
+		)
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		if err := s.store.LockTenant(ctx, a.Tenant); err != nil { // so that neither principal goes meanwhile

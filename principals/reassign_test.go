@@ -45,8 +45,14 @@ func TestReassign(t *testing.T) {
 			{root(t), "jo", "nobody", errs.Invalid},
 			{root(t), "jo", "", errs.Invalid},
 			{root(t), "jo", "a\x00b", errs.Invalid},
-			{actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", ReadOnly: true}), "jo", "mia", errs.Unauthenticated},
-			{actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "eve", Superuser: true}), "jo", "mia", errs.NotFound},
+			{
+				actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", ReadOnly: true}), "jo", "mia",
+				errs.Unauthenticated,
+			},
+			{
+				actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "eve", Superuser: true}), "jo", "mia",
+				errs.NotFound,
+			},
 			{t.Context(), "jo", "mia", errs.Unauthenticated},
 		} {
 			f.content.owned["acme/jo"], f.content.owned["acme/mia"] = 3, 0
@@ -60,7 +66,8 @@ func TestReassign(t *testing.T) {
 			}
 			is.Equal(moved[0].OwnerID, c.to)
 			is.Equal(f.content.kinds, []entity.Kind{
-				"dataset", "datasource", "report", "query", "file", "job", "visual", "assistant", "library", "template", "app",
+				"dataset", "datasource", "report", "query", "file",
+				"job", "visual", "assistant", "library", "template", "app",
 			})
 		}
 	})

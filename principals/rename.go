@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 )
 
-// rename changes the names of users wherever they are stored. Names may pass from one to another, in a circle too, but
-// must not be those of other users. It joins the transaction in ctx.
+// rename changes the names of users wherever they are stored. Names may pass from one to another,
+// in a circle too, but must not be those of other users. It joins the transaction in ctx.
 func (s *Service) rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error {
 	if err := s.store.LockPrincipals(ctx, tenant, slices.Collect(maps.Keys(names))); err != nil {
 		return err
@@ -33,8 +33,8 @@ func (s *Service) rename(ctx context.Context, tenant string, names map[string]st
 	return nil
 }
 
-// renameSteps splits renames into two steps, in each of which no new name is an old one: a user whose name another one gets is first
-// renamed to a UUID, which is no valid username.
+// renameSteps splits renames into two steps, in each of which no new name is an old one: a user
+// whose name another one gets is first renamed to a UUID, which is no valid username.
 func renameSteps(names map[string]string) (steps [2]map[string]string) {
 	away, there := map[string]string{}, map[string]string{}
 	wanted := map[string]string{} // by folded name, who gets it

@@ -40,5 +40,6 @@ func TestSteps(t *testing.T) {
 		}
 	})
 	is := is.New(t)
-	is.Equal(renameSteps(map[string]string{"jo": "Jo"}), [2]map[string]string{{}, {"jo": "Jo"}}) // another spelling is no other name
+	// another spelling is no other name
+	is.Equal(renameSteps(map[string]string{"jo": "Jo"}), [2]map[string]string{{}, {"jo": "Jo"}})
 }

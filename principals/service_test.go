@@ -43,7 +43,13 @@ type fixture struct {
 func each(t *testing.T, test func(t *testing.T, f *fixture)) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db := open(t)
-		f := &fixture{db: db, store: bunstore.New(db), blobs: blobstore.New(db), now: monday, content: &content{owned: map[string]int{}}}
+		f := &fixture{
+			db:      db,
+			store:   bunstore.New(db),
+			blobs:   blobstore.New(db),
+			now:     monday,
+			content: &content{owned: map[string]int{}},
+		}
 		f.Service = principals.New(principals.Options{
 			Store: f.store, Blobs: f.blobs, Content: f.content, Now: func() time.Time { return f.now }, Cost: cheap,
 		})
@@ -199,11 +205,18 @@ func TestCapabilities(t *testing.T) {
 	is, s := is.New(t), principals.New(principals.Options{})
 	u := principals.User{Tenant: "acme", Username: "jo", Domain: "local"}
 	all := principals.UserPermissions{
-		ChangeDomain: true, ChangeProfile: true, ChangePassword: true, Delete: true, Edit: true, Reassign: true, Superuser: true,
+		ChangeDomain: true, ChangeProfile: true, ChangePassword: true,
+		Delete: true, Edit: true, Reassign: true, Superuser: true,
 		Enable: true, ChangeTheme: true, Lock: true, SetGlobalPermissions: true, ManageLogin: true,
 	}
 	is.Equal(s.UserPermissions(actor.Actor{Tenant: "acme", User: "x", Superuser: true}, u), all)
-	own := principals.UserPermissions{ChangeProfile: true, ChangePassword: true, Edit: true, Reassign: true, ChangeTheme: true}
+	own := principals.UserPermissions{
+		ChangeProfile:  true,
+		ChangePassword: true,
+		Edit:           true,
+		Reassign:       true,
+		ChangeTheme:    true,
+	}
 	is.Equal(s.UserPermissions(actor.Actor{Tenant: "acme", User: "jo"}, u), own)
 	u.Domain, own.ChangePassword = "ldap", false
 	is.Equal(s.UserPermissions(actor.Actor{Tenant: "acme", User: "jo"}, u), own)
@@ -215,7 +228,10 @@ func TestCapabilities(t *testing.T) {
 	in := func(tenant string, r actor.Role) principals.TeamPermissions {
 		return s.TeamPermissions(actor.Actor{Tenant: tenant, User: "x", Teams: map[string]actor.Role{"t": r}}, g)
 	}
-	is.Equal(in("acme", actor.Admin), principals.TeamPermissions{Edit: true, ManageMembers: true, Reassign: true, Write: true})
+	is.Equal(
+		in("acme", actor.Admin),
+		principals.TeamPermissions{Edit: true, ManageMembers: true, Reassign: true, Write: true},
+	)
 	is.Equal(in("acme", actor.Publisher), principals.TeamPermissions{})
 	is.Equal(in("evil", actor.Admin), principals.TeamPermissions{})
 	is.True(s.TeamPermissions(actor.Actor{Tenant: "acme", User: "x", Superuser: true}, g).Delete)
@@ -227,7 +243,10 @@ func TestUsersByName(t *testing.T) {
 		is := is.New(t)
 		f.user(t, "jo")
 		shown := "Al"
-		_, err := f.UpdateUser(root(t), f.user(t, "AL").Username, func(u *principals.User) error { u.DisplayName = &shown; return nil })
+		_, err := f.UpdateUser(root(t), f.user(t, "AL").Username, func(u *principals.User) error {
+			u.DisplayName = &shown
+			return nil
+		})
 		is.NoErr(err)
 		names := []string{"JO", "jo", "al", "nobody", "", "no name", "a\x00", "\xff", strings.Repeat("x", 129)}
 		users, err := f.UsersByName(self(t, "jo"), names)
@@ -266,9 +285,15 @@ func TestLastSuperuser(t *testing.T) {
 				case 0:
 					fails[i] = f.DeleteUser(ctx, name, "")
 				case 1:
-					_, fails[i] = f.UpdateUser(ctx, name, func(u *principals.User) error { u.Enabled = false; return nil })
+					_, fails[i] = f.UpdateUser(ctx, name, func(u *principals.User) error {
+						u.Enabled = false
+						return nil
+					})
 				default:
-					_, fails[i] = f.UpdateUser(ctx, name, func(u *principals.User) error { u.Superuser = false; return nil })
+					_, fails[i] = f.UpdateUser(ctx, name, func(u *principals.User) error {
+						u.Superuser = false
+						return nil
+					})
 				}
 			})
 		}
@@ -314,20 +339,38 @@ func TestUpdateUserKeepsWhatIsTheServices(t *testing.T) {
 func TestProfile(t *testing.T) {
 	x, at := "x@example.com", monday
 	yes := map[string]func(*principals.User){
-		"displayName": func(u *principals.User) { u.DisplayName = &x }, "familyName": func(u *principals.User) { u.FamilyName = &x },
-		"givenName": func(u *principals.User) { u.GivenName = &x }, "middleName": func(u *principals.User) { u.MiddleName = &x },
-		"email": func(u *principals.User) { u.Email = &x }, "data": func(u *principals.User) { u.Data = []byte(`{"a": 1}`) },
+		"displayName": func(u *principals.User) {
+			u.DisplayName = &x
+		}, "familyName": func(u *principals.User) { u.FamilyName = &x },
+		"givenName": func(u *principals.User) {
+			u.GivenName = &x
+		}, "middleName": func(u *principals.User) { u.MiddleName = &x },
+		"email": func(u *principals.User) {
+			u.Email = &x
+		}, "data": func(u *principals.User) { u.Data = []byte(`{"a": 1}`) },
 		"userFields": func(u *principals.User) { u.UserFields = []byte(`{"a":1}`) },
 		"timezone":   func(u *principals.User) { zone := "UTC"; u.Timezone = &zone },
-		"aiConsent":  func(u *principals.User) { u.AIConsent = true }, "feed": func(u *principals.User) { u.LastViewedFeed = &at },
+		"aiConsent": func(u *principals.User) {
+			u.AIConsent = true
+		}, "feed": func(u *principals.User) { u.LastViewedFeed = &at },
 	}
 	no := map[string]func(*principals.User){
-		"domain": func(u *principals.User) { u.Domain = "ldap" }, "superuser": func(u *principals.User) { u.Superuser = true },
-		"enabled": func(u *principals.User) { u.Enabled = false }, "locked": func(u *principals.User) { u.Locked = true },
+		"domain": func(u *principals.User) {
+			u.Domain = "ldap"
+		}, "superuser": func(u *principals.User) { u.Superuser = true },
+		"enabled": func(u *principals.User) {
+			u.Enabled = false
+		}, "locked": func(u *principals.User) { u.Locked = true },
 		"globalPermissions": func(u *principals.User) { u.GlobalPermissions.AI = true },
-		"source":            func(u *principals.User) { u.Source = &x }, "sourceId": func(u *principals.User) { u.SourceID = &x },
-		"mfa": func(u *principals.User) { u.MFA = true }, "expires": func(u *principals.User) { u.PasswordExpiresAt = &at },
-		"asked": func(u *principals.User) { u.ForgotPasswordRequestTime = &at }, "aiMessage": func(u *principals.User) { u.AIMessage = &x },
+		"source": func(u *principals.User) {
+			u.Source = &x
+		}, "sourceId": func(u *principals.User) { u.SourceID = &x },
+		"mfa": func(u *principals.User) {
+			u.MFA = true
+		}, "expires": func(u *principals.User) { u.PasswordExpiresAt = &at },
+		"asked": func(u *principals.User) {
+			u.ForgotPasswordRequestTime = &at
+		}, "aiMessage": func(u *principals.User) { u.AIMessage = &x },
 	}
 	each(t, func(t *testing.T, f *fixture) {
 		f.user(t, "jo")

@@ -9,7 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Teams returns a page of the tenant's teams to any session, sorted by name (the default), createdAt or updatedAt.
+// Teams returns a page of the tenant's teams to any session, sorted by name (the default),
+// createdAt or updatedAt.
 // Errors: errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Teams(ctx context.Context, q paging.Query) (paging.Page[Team], error) {
 	a, err := actor.From(ctx)
@@ -36,8 +37,8 @@ func (s *Service) team(ctx context.Context, tenant, id string) (Team, error) {
 	return s.store.Team(ctx, tenant, key)
 }
 
-// CreateTeam adds a team. It needs a superuser. ID and times are ignored; an empty Slug is made of the name, with -2, -3…
-// when that is taken; a team without a domain gets Local.
+// CreateTeam adds a team. It needs a superuser. ID and times are ignored; an empty Slug is made of
+// the name, with -2, -3… when that is taken; a team without a domain gets Local.
 // Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) CreateTeam(ctx context.Context, t Team) (Team, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
@@ -73,8 +74,9 @@ func (s *Service) CreateTeam(ctx context.Context, t Team) (Team, error) {
 	return t, nil
 }
 
-// freeSlug returns the slug itself, or the first of slug-2, slug-3… that no team has. A name of other letters than Latin ones leaves nothing but team,
-// which thousands may want: so it reads the slugs of all teams rather than one after the other.
+// freeSlug returns the slug itself, or the first of slug-2, slug-3… that no team has. A name of
+// other letters than Latin ones leaves nothing but team, which thousands may want: so it reads the
+// slugs of all teams rather than one after the other.
 func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, error) {
 	_, err := s.store.Team(ctx, tenant, wanted)
 	if errs.CodeOf(err) == errs.NotFound {
@@ -94,17 +96,18 @@ func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, 
 	return slug.FirstFree(wanted, taken), nil
 }
 
-// UpdateTeam changes a team, found by id or slug. It needs a superuser or an admin of the team; domain, source and
-// source id are for superusers alone. ID and times are ignored.
-// Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict for a taken slug; an error from
-// edit as it is.
+// UpdateTeam changes a team, found by id or slug. It needs a superuser or an admin of the team;
+// domain, source and source id are for superusers alone. ID and times are ignored.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict for a taken
+// slug; an error from edit as it is.
 func (s *Service) UpdateTeam(ctx context.Context, id string, edit func(*Team) error) (Team, error) {
 	a, t, err := s.managed(ctx, id)
 	if err != nil {
 		return Team{}, err
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		if err := s.store.LockTenant(ctx, a.Tenant); err != nil { // as with users, and so that its domain is not deleted meanwhile
+		if err := s.store.LockTenant(ctx, a.Tenant); err != nil {
+			// as with users, and so that its domain is not deleted meanwhile
 			return err
 		}
 		t, err = s.store.UpdateTeam(ctx, a.Tenant, t.ID, func(t *Team) error {
@@ -116,7 +119,8 @@ func (s *Service) UpdateTeam(ctx context.Context, id string, edit func(*Team) er
 			if err := t.accept(); err != nil {
 				return err
 			}
-			if !a.Superuser && (t.Domain != was.Domain || !same(t.Source, was.Source) || !same(t.SourceID, was.SourceID)) {
+			if !a.Superuser && (t.Domain != was.Domain || !same(t.Source, was.Source) ||
+				!same(t.SourceID, was.SourceID)) {
 				return errs.New(errs.Forbidden, "Only a superuser may change where a team comes from.")
 			}
 			return s.checkNewDomain(ctx, a.Tenant, was.Domain, t.Domain)
@@ -147,10 +151,10 @@ func (s *Service) managed(ctx context.Context, id string) (actor.Actor, Team, er
 	return a, t, nil
 }
 
-// DeleteTeam removes a team, found by id or slug, with its memberships. It needs a superuser. What the team owns passes
-// to reassignTo as in DeleteUser.
-// Errors: errs.Forbidden; errs.NotFound; errs.Invalid when reassignTo is the team, Everyone or nobody; errs.Conflict
-// when the team owns content and reassignTo is "".
+// DeleteTeam removes a team, found by id or slug, with its memberships. It needs a superuser. What
+// the team owns passes to reassignTo as in DeleteUser.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid when reassignTo is the team, Everyone or
+// nobody; errs.Conflict when the team owns content and reassignTo is "".
 func (s *Service) DeleteTeam(ctx context.Context, id, reassignTo string) error {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -177,8 +181,8 @@ func (s *Service) DeleteTeam(ctx context.Context, id, reassignTo string) error {
 	})
 }
 
-// Members returns a page of a team's memberships to any session, sorted by displayName (the default: the users' labels),
-// username or createdAt. The team is found by id or slug.
+// Members returns a page of a team's memberships to any session, sorted by displayName (the
+// default: the users' labels), username or createdAt. The team is found by id or slug.
 // Errors: errs.NotFound; errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Members(ctx context.Context, teamID string, q paging.Query) (paging.Page[Membership], error) {
 	t, err := s.Team(ctx, teamID)
@@ -188,7 +192,8 @@ func (s *Service) Members(ctx context.Context, teamID string, q paging.Query) (p
 	return s.store.Members(ctx, t.Tenant, t.ID, q)
 }
 
-// Member returns one membership to any session. The team is found by id or slug. Errors: errs.NotFound.
+// Member returns one membership to any session. The team is found by id or slug. Errors:
+// errs.NotFound.
 func (s *Service) Member(ctx context.Context, teamID, username string) (Membership, error) {
 	t, err := s.Team(ctx, teamID)
 	if err != nil {
@@ -200,7 +205,8 @@ func (s *Service) Member(ctx context.Context, teamID, username string) (Membersh
 	return s.store.Member(ctx, t.Tenant, t.ID, username)
 }
 
-// Memberships returns a page of a user's memberships to any session, sorted by teamName (the default) or createdAt.
+// Memberships returns a page of a user's memberships to any session, sorted by teamName (the
+// default) or createdAt.
 // Errors: errs.NotFound; errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Memberships(ctx context.Context, username string, q paging.Query) (paging.Page[Membership], error) {
 	u, err := s.User(ctx, username)
@@ -210,8 +216,10 @@ func (s *Service) Memberships(ctx context.Context, username string, q paging.Que
 	return s.store.Memberships(ctx, u.Tenant, u.Username, q)
 }
 
-// SetMember adds a user to a team, or sets the role of a member. It needs a superuser or an admin of the team.
-// Errors: errs.Forbidden; errs.NotFound for the team or the user; errs.Invalid for a role that is none.
+// SetMember adds a user to a team, or sets the role of a member. It needs a superuser or an admin
+// of the team.
+// Errors: errs.Forbidden; errs.NotFound for the team or the user; errs.Invalid for a role that is
+// none.
 func (s *Service) SetMember(ctx context.Context, teamID, username string, role actor.Role) (Membership, error) {
 	a, t, err := s.managed(ctx, teamID)
 	if err != nil {
@@ -225,15 +233,22 @@ func (s *Service) SetMember(ctx context.Context, teamID, username string, role a
 	if err != nil {
 		return Membership{}, err
 	}
-	m := Membership{TeamID: t.ID, TeamName: t.Name, Username: u.Username, DisplayName: u.DisplayName, Role: role, CreatedAt: s.stamp()}
+	m := Membership{
+		TeamID:      t.ID,
+		TeamName:    t.Name,
+		Username:    u.Username,
+		DisplayName: u.DisplayName,
+		Role:        role,
+		CreatedAt:   s.stamp(),
+	}
 	if err := s.store.PutMember(ctx, a.Tenant, m); err != nil {
 		return Membership{}, err
 	}
 	return s.store.Member(ctx, a.Tenant, m.TeamID, m.Username) // it may have existed before
 }
 
-// RemoveMember removes a user from a team. It needs a superuser or an admin of the team. Errors: errs.Forbidden;
-// errs.NotFound for the team, or when the user is not in it.
+// RemoveMember removes a user from a team. It needs a superuser or an admin of the team. Errors:
+// errs.Forbidden; errs.NotFound for the team, or when the user is not in it.
 func (s *Service) RemoveMember(ctx context.Context, teamID, username string) error {
 	a, t, err := s.managed(ctx, teamID)
 	if err != nil {

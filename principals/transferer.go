@@ -20,30 +20,35 @@ type TransferStore interface {
 	// UserIDs and TeamIDs return the ids of all users and all teams, ordered.
 	UserIDs(ctx context.Context, tenant string) ([]string, error)
 	TeamIDs(ctx context.Context, tenant string) ([]string, error)
-	// SomeUsers and SomeTeams return the given ones that exist, in any order; of a paging.WithBatch perhaps the first alone.
+	// SomeUsers and SomeTeams return the given ones that exist, in any order; of a paging.WithBatch
+	// perhaps the first alone.
 	SomeUsers(ctx context.Context, tenant string, usernames []string) ([]User, error)
 	SomeTeams(ctx context.Context, tenant string, ids []string) ([]Team, error)
 	// TeamsWithSlugs returns the ids of the teams that have some slugs, by slug.
 	TeamsWithSlugs(ctx context.Context, tenant string, slugs []string) (map[string]string, error)
 	// MembersOf returns the memberships of some teams, without names, ordered by team and username.
 	MembersOf(ctx context.Context, tenant string, teamIDs []string) ([]Membership, error)
-	// PutUsers adds users without passwords. Of users that exist it overwrites names, email, timezone, data, user fields and
-	// UpdatedAt, and nothing of superusers. It changes no rights of existing users and makes no superusers. It fails with
-	// errs.Conflict if a user has another spelling of a name.
+	// PutUsers adds users without passwords. Of users that exist it overwrites names, email,
+	// timezone, data, user fields and UpdatedAt, and nothing of superusers. It changes no rights of
+	// existing users and makes no superusers. It fails with errs.Conflict if a user has another
+	// spelling of a name.
 	PutUsers(ctx context.Context, tenant string, all []User) error
-	// PutTeams adds teams or overwrites those whose ids exist, all but Domain and CreatedAt. A slug must be free, or
-	// belong to one that is overwritten, whose id is then among yield. It fails with errs.Conflict.
+	// PutTeams adds teams or overwrites those whose ids exist, all but Domain and CreatedAt. A slug
+	// must be free, or belong to one that is overwritten, whose id is then among yield. It fails
+	// with errs.Conflict.
 	PutTeams(ctx context.Context, tenant string, all []Team, yield []string) error
 	// PutMembers adds memberships or sets the roles of those that exist.
 	PutMembers(ctx context.Context, tenant string, all []Membership) error
-	// DeleteUsers is DeleteUser for some users. It returns the accounts of those who existed and the ids of their pictures.
+	// DeleteUsers is DeleteUser for some users. It returns the accounts of those who existed and
+	// the ids of their pictures.
 	DeleteUsers(ctx context.Context, tenant string, usernames []string) (accounts, pictures []string, err error)
 	// DeleteTeams is DeleteTeam for some teams, and returns how many existed.
 	DeleteTeams(ctx context.Context, tenant string, ids []string) (int, error)
 }
 
-// Types returns the entity types of teams and users: they can be looked up and moved by bundles, and teams can be commented.
-// Removing a principal through its type does not reassign what it owns: the caller does.
+// Types returns the entity types of teams and users: they can be looked up and moved by bundles,
+// and teams can be commented. Removing a principal through its type does not reassign what it owns:
+// the caller does.
 func (p Unchecked) Types() []entity.Type {
 	s := p.s
 	return []entity.Type{

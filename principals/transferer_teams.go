@@ -19,9 +19,10 @@ type teamWithMembers struct {
 	members map[string]actor.Role
 }
 
-// teamTransferer moves teams with the roles of their members, but not the members themselves. A team that is written gets those
-// members of its row that are users of the tenant, and no others. A deploy from another tenant does not change members, and
-// does not overwrite a team that no deploy of that tenant made.
+// teamTransferer moves teams with the roles of their members, but not the members themselves. A
+// team that is written gets those members of its row that are users of the tenant, and no others. A
+// deploy from another tenant does not change members, and does not overwrite a team that no deploy
+// of that tenant made.
 func (s *Service) teamTransferer() entity.Transferer {
 	return transfer.Transferer[teamWithMembers]{
 		Kind: KindTeam, ID: func(t teamWithMembers) string { return t.ID },
@@ -69,8 +70,10 @@ func toTeamColumns(t teamWithMembers) any {
 func (s *Service) readTeam(tenant string, r entity.Row) (teamWithMembers, error) {
 	c, now := transfer.ReadUUID(r), s.stamp()
 	t := teamWithMembers{members: map[string]actor.Role{}, Team: Team{
-		Tenant: tenant, ID: r.ID, Name: c.Text("name"), Slug: c.Text("slug"), Description: c.TextOrNull("description"), Domain: c.Text("domain"),
-		Color: c.TextOrNull("color"), Icon: c.TextOrNull("icon"), MaterialIcon: c.TextOrNull("materialIcon"), Source: c.TextOrNull("source"),
+		Tenant: tenant, ID: r.ID, Name: c.Text("name"),
+		Slug: c.Text("slug"), Description: c.TextOrNull("description"), Domain: c.Text("domain"),
+		Color: c.TextOrNull("color"), Icon: c.TextOrNull("icon"),
+		MaterialIcon: c.TextOrNull("materialIcon"), Source: c.TextOrNull("source"),
 		SourceID: c.TextOrNull("sourceId"), CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
 	}}
 	members := c.Texts("members")
@@ -80,7 +83,9 @@ func (s *Service) readTeam(tenant string, r entity.Row) (teamWithMembers, error)
 			err = ValidOldUsername(name)
 		}
 		if err != nil {
-			return teamWithMembers{}, transfer.Bad(r.Key, "members: %s: %s", transfer.Short(name), strings.TrimSuffix(errs.MessageOf(err), "."))
+			return teamWithMembers{}, transfer.Bad(
+				r.Key, "members: %s: %s", transfer.Short(name), strings.TrimSuffix(errs.MessageOf(err), "."),
+			)
 		}
 		t.members[name] = parsed
 	}
@@ -152,7 +157,9 @@ func (s *Service) putTeams(ctx context.Context, b *transfer.Batch[teamWithMember
 }
 
 // removeMembers removes the members of a team that its row does not have, and returns their names.
-func (s *Service) removeMembers(ctx context.Context, tenant string, t teamWithMembers, before map[string]actor.Role) (gone []string, err error) {
+func (s *Service) removeMembers(
+	ctx context.Context, tenant string, t teamWithMembers, before map[string]actor.Role,
+) (gone []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if _, stays := t.members[name]; stays {
 			continue
@@ -168,8 +175,12 @@ func (s *Service) removeMembers(ctx context.Context, tenant string, t teamWithMe
 // named is the most users that a warning about roles names.
 const named = 10
 
-// memberships returns the memberships to write for a team, and warns of users who get more or fewer rights than before.
-func (s *Service) memberships(b *transfer.Batch[teamWithMembers], t teamWithMembers, before map[string]actor.Role, known map[string]bool, dismissed []string) (join []Membership) {
+// memberships returns the memberships to write for a team, and warns of users who get more or fewer
+// rights than before.
+func (s *Service) memberships(
+	b *transfer.Batch[teamWithMembers], t teamWithMembers, before map[string]actor.Role, known map[string]bool,
+	dismissed []string,
+) (join []Membership) {
 	var raised, lowered []string
 	for _, name := range dismissed {
 		lowered = append(lowered, name+" is no member")

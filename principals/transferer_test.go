@@ -19,7 +19,9 @@ import (
 )
 
 func (f *fixture) types() (user, team entity.Type) {
-	types := principals.New(principals.Options{Store: f.store, Blobs: f.blobs, Now: func() time.Time { return f.now }}).Unchecked().Types()
+	types := principals.New(principals.Options{Store: f.store, Blobs: f.blobs, Now: func() time.Time {
+		return f.now
+	}}).Unchecked().Types()
 	return types[0], types[1]
 }
 
@@ -80,18 +82,30 @@ func TestUserTransferer(t *testing.T) {
 		actions, warnings, err := user.Transferer.Import(ctx, "evil", rows, land)
 		is.NoErr(err)
 		is.Equal(actions, []entity.ImportAction{entity.Created, entity.Created, entity.Created})
-		is.Equal(warnings, []string{"3 users came without the global permissions that the archive has: grant them again here."})
+		is.Equal(warnings, []string{
+			"3 users came without the global permissions that the archive has: grant them again here.",
+		})
 		for i, r := range transfertest.Rows(t, user.Transferer, "evil") {
-			is.Equal(string(r.JSON), strings.Replace(string(rows[i].JSON), `"ai":true`, `"ai":false`, 1)) // otherwise the same bytes
+			// otherwise the same bytes
+			is.Equal(string(r.JSON), strings.Replace(string(rows[i].JSON), `"ai":true`, `"ai":false`, 1))
 		}
 		u, err := f.store.User(ctx, "evil", "u0")
 		is.NoErr(err)
-		is.Equal([]any{u.Superuser, u.PasswordSetAt == nil, u.GlobalPermissions, u.Enabled}, []any{false, true, principals.GlobalPermissions{}, true})
+		is.Equal(
+			[]any{u.Superuser, u.PasswordSetAt == nil, u.GlobalPermissions, u.Enabled},
+			[]any{false, true, principals.GlobalPermissions{}, true},
+		)
 
 		_, _, err = user.Transferer.Import(ctx, "evil", rows, land)
 		is.Equal(errs.MessageOf(err), "user u0 exists already.")
 		land.Rule = entity.Overwrite
-		for name, text := range map[string]string{"u/9": `{}`, "u9": `{"email": "no"}`, "u8": `{"data": []}`, "u7": `{"enabled": "yes"}`, "u6": `[]`} {
+		for name, text := range map[string]string{
+			"u/9": `{}`,
+			"u9":  `{"email": "no"}`,
+			"u8":  `{"data": []}`,
+			"u7":  `{"enabled": "yes"}`,
+			"u6":  `[]`,
+		} {
 			_, _, err := user.Transferer.Import(ctx, "acme", userRow(name, text), land)
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 			is.True(strings.HasPrefix(errs.MessageOf(err), "user "+name+": "))
@@ -112,15 +126,22 @@ func TestUserTransferer(t *testing.T) {
 	})
 }
 
-// TestNobodyGetsRights from an archive that whoever made it likes: those who are there neither rise nor fall, superusers
-// keep even their e-mail, and those who are new begin with nothing.
-// TestTypedEmailsTravel: an address that a user has typed finds nobody for single sign-on after an import either, in the same tenant or another one.
+// TestNobodyGetsRights from an archive that whoever made it likes: those who are there neither rise
+// nor fall, superusers keep even their e-mail, and those who are new begin with nothing.
+// TestTypedEmailsTravel: an address that a user has typed finds nobody for single sign-on after an
+// import either, in the same tenant or another one.
 func TestTypedEmailsTravel(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
-		for name, by := range map[string]context.Context{"typed": as(t, actor.Actor{Tenant: "acme", User: "typed"}), "given": root(t)} {
+		for name, by := range map[string]context.Context{
+			"typed": as(t, actor.Actor{Tenant: "acme", User: "typed"}),
+			"given": root(t),
+		} {
 			f.user(t, name)
-			_, err := f.UpdateUser(by, name, func(u *principals.User) error { u.Email = text(name + "@example.com"); return nil })
+			_, err := f.UpdateUser(by, name, func(u *principals.User) error {
+				u.Email = text(name + "@example.com")
+				return nil
+			})
 			is.NoErr(err)
 		}
 		user, _ := f.types()
@@ -128,7 +149,9 @@ func TestTypedEmailsTravel(t *testing.T) {
 		rows = append(rows, userRow("old", `{"email": "old@example.com"}`)...)
 		rows = append(rows, userRow("scanned", `{"email": "scanned@example.com", "source": "AD"}`)...)
 		for _, tenant := range []string{"acme", "evil"} {
-			_, _, err := user.Transferer.Import(ctx, tenant, rows, entity.ImportOptions{Rule: entity.Overwrite, Owner: "eve"})
+			_, _, err := user.Transferer.Import(
+				ctx, tenant, rows, entity.ImportOptions{Rule: entity.Overwrite, Owner: "eve"},
+			)
 			is.NoErr(err)
 			for name, typed := range map[string]bool{"typed": true, "given": false, "old": true, "scanned": false} {
 				u, err := f.store.User(ctx, tenant, name)
@@ -160,8 +183,17 @@ func TestNobodyGetsRights(t *testing.T) {
 			"painlessScriptCreation": true, "globalPermissions": {"ai": true}, "email": "eve@evil.example", "displayName": "Boss", "domain": "corp",
 			"source": "corp", "sourceId": "cn=eve", "password": "x", "passwordHash": "x", "locked": %t, "data": {"a": 1}, "createdAt": "2001-01-01T00:00:00Z"}`
 		user, _ := f.types()
-		for name, enabled := range map[string]bool{"boss": false, "jo": false, "left": true, "new": true, "newleft": false} {
-			actions, warnings, err := user.Transferer.Import(ctx, "acme", userRow(name, fmt.Sprintf(all, enabled, !enabled)), entity.ImportOptions{Rule: entity.Overwrite})
+		for name, enabled := range map[string]bool{
+			"boss":    false,
+			"jo":      false,
+			"left":    true,
+			"new":     true,
+			"newleft": false,
+		} {
+			actions, warnings, err := user.Transferer.Import(
+				ctx, "acme", userRow(name, fmt.Sprintf(all, enabled, !enabled)),
+				entity.ImportOptions{Rule: entity.Overwrite},
+			)
 			is.NoErr(err)
 			u, err := f.store.User(ctx, "acme", name)
 			is.NoErr(err)
@@ -171,27 +203,54 @@ func TestNobodyGetsRights(t *testing.T) {
 				warning string
 				rights  string
 			}{
-				"boss":    {entity.Skipped, "user boss is a superuser here and stays as it is.", "true true {false false false false false} local"},
-				"jo":      {entity.Updated, "1 user kept domain, global permissions and whether enabled as they are here, where the archive has others.", "false true {true false false false false} local"},
-				"left":    {entity.Updated, "1 user kept domain, global permissions and whether enabled as they are here, where the archive has others.", "false false {false false false false false} local"},
-				"new":     {entity.Created, "1 user came without the global permissions that the archive has: grant them again here.", "false true {false false false false false} corp"},
-				"newleft": {entity.Created, "1 user came without the global permissions that the archive has: grant them again here.", "false false {false false false false false} corp"},
+				"boss": {
+					entity.Skipped, "user boss is a superuser here and stays as it is.",
+					"true true {false false false false false} local",
+				},
+				"jo": {
+					entity.Updated,
+					"1 user kept domain, global permissions and whether enabled as they are here, where the archive has others.",
+					"false true {true false false false false} local",
+				},
+				"left": {
+					entity.Updated,
+					"1 user kept domain, global permissions and whether enabled as they are here, where the archive has others.",
+					"false false {false false false false false} local",
+				},
+				"new": {
+					entity.Created,
+					"1 user came without the global permissions that the archive has: grant them again here.",
+					"false true {false false false false false} corp",
+				},
+				"newleft": {
+					entity.Created,
+					"1 user came without the global permissions that the archive has: grant them again here.",
+					"false false {false false false false false} corp",
+				},
 			}[name]
 			is.Equal(actions, []entity.ImportAction{want.action})
 			is.Equal(warnings[0], want.warning)
 			if want.action != entity.Skipped {
-				is.Equal(warnings[1:], []string{"1 user got no superuser right, which the archive asks for: no import gives it."})
+				is.Equal(warnings[1:], []string{
+					"1 user got no superuser right, which the archive asks for: no import gives it.",
+				})
 			}
 			is.Equal(fmt.Sprintln(u.Superuser, u.Enabled, u.GlobalPermissions, u.Domain), want.rights+"\n")
 			is.Equal(u.PasswordSetAt != nil, want.action != entity.Created) // their own, or none
 			if want.action == entity.Updated {
-				is.Equal([]any{*u.Email, *u.DisplayName, string(u.Data), u.SourceID == nil}, []any{"eve@evil.example", "Boss", `{"a":1}`, true})
+				is.Equal(
+					[]any{*u.Email, *u.DisplayName, string(u.Data), u.SourceID == nil},
+					[]any{"eve@evil.example", "Boss", `{"a":1}`, true},
+				)
 			}
 		}
 		after, err := f.store.User(ctx, "acme", "boss")
 		is.NoErr(err)
 		is.Equal(after, before) // every field
-		_, _, err = user.Transferer.Import(ctx, "acme", userRow("BOSS", `{"email": "eve@evil.example"}`), entity.ImportOptions{Rule: entity.Overwrite})
+		_, _, err = user.Transferer.Import(
+			ctx, "acme", userRow("BOSS", `{"email": "eve@evil.example"}`),
+			entity.ImportOptions{Rule: entity.Overwrite},
+		)
 		is.Equal(errs.MessageOf(err), "user BOSS: the name belongs to boss.")
 	})
 }
@@ -210,9 +269,15 @@ func TestSecretsOfUsers(t *testing.T) {
 		}
 		user, _ := f.types()
 		rows := transfertest.Rows(t, user.Transferer, "acme")
-		is.True(strings.Contains(string(rows[0].JSON), `"data":{"apiKey":"********","n":1.0},"userFields":{"x":[{"pwd":"********"}]}`))
+		is.True(strings.Contains(
+			string(rows[0].JSON),
+			`"data":{"apiKey":"********","n":1.0},"userFields":{"x":[{"pwd":"********"}]}`,
+		))
 		land := entity.ImportOptions{Rule: entity.Overwrite}
-		_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.Data = []byte(`{"apiKey":"new","n":2}`); return nil })
+		_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error {
+			u.Data = []byte(`{"apiKey":"new","n":2}`)
+			return nil
+		})
 		is.NoErr(err)
 		_, err = user.Transferer.Remove(ctx, "acme", []string{"mia"})
 		is.NoErr(err)
@@ -222,7 +287,10 @@ func TestSecretsOfUsers(t *testing.T) {
 			"2 secrets of 1 user row did not travel: set them again here.",
 			"1 secret of 1 user row stayed while what is around them changed: check where they go.", // n is 1.0 again
 		})
-		for name, want := range map[string]string{"jo": `{"apiKey":"new","n":1.0}{"x":[{"pwd":"p-jo"}]}`, "mia": `{"n":1.0}{"x":[{}]}`} {
+		for name, want := range map[string]string{
+			"jo":  `{"apiKey":"new","n":1.0}{"x":[{"pwd":"p-jo"}]}`,
+			"mia": `{"n":1.0}{"x":[{}]}`,
+		} {
 			u, err := f.store.User(ctx, "acme", name)
 			is.NoErr(err)
 			is.Equal(string(u.Data)+string(u.UserFields), want)
@@ -261,13 +329,19 @@ func TestWhatUsersSayTravels(t *testing.T) {
 		}
 		for data, want := range map[string]string{
 			`{"a":"\u0000"}`: "userFields must not have NUL characters or halves of surrogate pairs",
-			strings.Repeat(`{"":`, 500) + `{}` + strings.Repeat(`}`, 500): "userFields must not be nested more than 500 levels deep",
+			strings.Repeat(`{"":`, 500) + `{}` +
+				strings.Repeat(`}`, 500): "userFields must not be nested more than 500 levels deep",
 		} {
-			_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.UserFields = []byte(data); return nil })
+			_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error {
+				u.UserFields = []byte(data)
+				return nil
+			})
 			is.New(t).Equal(errs.MessageOf(err), want)
 		}
 		long := `{"a":"` + strings.Repeat("x", 64<<10) + `"}`
-		_, _, err := user.Transferer.Import(ctx, "evil", userRow("jo", `{"data":`+long+`}`), entity.ImportOptions{Rule: entity.Overwrite})
+		_, _, err := user.Transferer.Import(
+			ctx, "evil", userRow("jo", `{"data":`+long+`}`), entity.ImportOptions{Rule: entity.Overwrite},
+		)
 		is.New(t).Equal(errs.MessageOf(err), "user jo: data must be a JSON object of at most 65536 bytes")
 	})
 }
@@ -331,7 +405,10 @@ func TestTeamTransferer(t *testing.T) {
 			`{"name": "x", "slug": "x", "members": ["jo"]}`:           "members must be an object of strings",
 			`{"slug": "x"}`: "name must be",
 		} {
-			_, _, err := team.Transferer.Import(ctx, "evil", []entity.Row{{Key: entity.Key{Kind: "team", ID: id}, JSON: []byte(text)}}, land)
+			_, _, err := team.Transferer.Import(ctx, "evil", []entity.Row{{
+				Key:  entity.Key{Kind: "team", ID: id},
+				JSON: []byte(text),
+			}}, land)
 			is.True(err != nil)
 			is.True(strings.HasPrefix(errs.MessageOf(err), "team "+id+": "+want))
 		}
@@ -343,15 +420,25 @@ func TestTeamTransferer(t *testing.T) {
 			crowd = append(crowd, fmt.Sprintf(`"%s": "admin"`, name))
 		}
 		text := `{"name": "Crowd", "slug": "crowd", "members": {` + strings.Join(crowd, ",") + `}}`
-		_, warnings, err = team.Transferer.Import(ctx, "evil", []entity.Row{{Key: entity.Key{Kind: "team", ID: id}, JSON: []byte(text)}}, land)
+		_, warnings, err = team.Transferer.Import(ctx, "evil", []entity.Row{{
+			Key:  entity.Key{Kind: "team", ID: id},
+			JSON: []byte(text),
+		}}, land)
 		is.NoErr(err)
 		is.Equal(len(warnings), 1)
-		is.True(strings.HasPrefix(warnings[0], "team "+id+": 12 users got a higher role in it than before: u00 is admin, u01 is admin, "))
+		is.True(strings.HasPrefix(
+			warnings[0],
+			"team "+id+": 12 users got a higher role in it than before: u00 is admin, u01 is admin, ",
+		))
 		is.True(strings.HasSuffix(warnings[0], "u09 is admin, …."))
 		text = `{"name": "Crowd", "slug": "crowd", "members": {"u00": "admin", "u11": "member", "u10": "designer"}}`
-		_, warnings, err = team.Transferer.Import(ctx, "evil", []entity.Row{{Key: entity.Key{Kind: "team", ID: id}, JSON: []byte(text)}}, land)
+		_, warnings, err = team.Transferer.Import(ctx, "evil", []entity.Row{{
+			Key:  entity.Key{Kind: "team", ID: id},
+			JSON: []byte(text),
+		}}, land)
 		is.NoErr(err)
-		is.Equal(warnings, []string{"team " + id + ": 11 users got a lower role in it than before: u01 is no member, u02 is no member, " +
+		is.Equal(warnings, []string{"team " + id +
+			": 11 users got a lower role in it than before: u01 is no member, u02 is no member, " +
 			"u03 is no member, u04 is no member, u05 is no member, u06 is no member, u07 is no member, u08 is no member, u09 is no member, " +
 			"u10 is designer, …."})
 		n, err := team.Transferer.Remove(ctx, "evil", []string{id})
@@ -366,8 +453,8 @@ func TestTeamTransferer(t *testing.T) {
 	})
 }
 
-// TestArrivingDomain: who comes from a domain that the tenant has not is of the domain local, or whoever makes it later
-// would own them.
+// TestArrivingDomain: who comes from a domain that the tenant has not is of the domain local, or
+// whoever makes it later would own them.
 func TestArrivingDomain(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -382,12 +469,16 @@ func TestArrivingDomain(t *testing.T) {
 		}).Unchecked().Types()
 		into := entity.ImportOptions{Rule: entity.Overwrite, Owner: "admin", Warnings: &entity.Warnings{}}
 		for name, want := range map[string]string{"staff": "staff", "nowhere": principals.Local} {
-			_, _, err := types[0].Transferer.Import(t.Context(), "acme", userRow("of-"+name, `{"domain": "`+name+`", "enabled": true}`), into)
+			_, _, err := types[0].Transferer.Import(
+				t.Context(), "acme", userRow("of-"+name, `{"domain": "`+name+`", "enabled": true}`), into,
+			)
 			is.NoErr(err)
 			got, err := f.User(root(t), "of-"+name)
 			is.NoErr(err)
 			is.Equal(got.Domain, want)
 		}
-		is.Equal(into.Warnings.Warnings(), []string{"1 user came from a domain that is not here and is of the domain local: its people cannot log in by it."})
+		is.Equal(into.Warnings.Warnings(), []string{
+			"1 user came from a domain that is not here and is of the domain local: its people cannot log in by it.",
+		})
 	})
 }

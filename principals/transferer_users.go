@@ -13,10 +13,11 @@ import (
 
 // userTransferer moves users, without passwords, locks, sessions, pictures and consent.
 //
-// An import changes no rights and locks nobody out: an existing user keeps domain, source, password, lock, global permissions
-// and Enabled, and an existing superuser every field, so that nobody takes one over by changing the e-mail. New users are no
-// superusers and have no global permissions. A name that a user has in another spelling is errs.Conflict. A deploy from
-// another tenant brings no users.
+// An import changes no rights and locks nobody out: an existing user keeps domain, source,
+// password, lock, global permissions and Enabled, and an existing superuser every field, so that
+// nobody takes one over by changing the e-mail. New users are no superusers and have no global
+// permissions. A name that a user has in another spelling is errs.Conflict. A deploy from another
+// tenant brings no users.
 func (s *Service) userTransferer() entity.Transferer {
 	return transfer.Transferer[User]{
 		Kind: KindUser, ID: func(u User) string { return u.Username },
@@ -61,7 +62,8 @@ type userColumns struct {
 func toUserColumns(u User) any {
 	may := u.GlobalPermissions
 	return userColumns{
-		u.Domain, u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName, u.Email, u.EmailTyped, u.Timezone, u.Enabled, may.AI, may.JobCreation,
+		u.Domain, u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName,
+		u.Email, u.EmailTyped, u.Timezone, u.Enabled, may.AI, may.JobCreation,
 		may.ViewAllTeams, may.ViewAllUsers, may.PainlessScriptCreation, u.Source, u.SourceID, u.Data, u.UserFields,
 		transfer.Time(u.CreatedAt), transfer.Time(u.UpdatedAt),
 	}
@@ -71,14 +73,18 @@ func toUserColumns(u User) any {
 func (s *Service) readUser(tenant string, r entity.Row) (User, error) {
 	c, now := transfer.Read(r), s.stamp()
 	u := User{
-		Tenant: tenant, Username: r.ID, Domain: c.Text("domain"), DisplayName: c.TextOrNull("displayName"), FamilyName: c.TextOrNull("familyName"),
+		Tenant: tenant, Username: r.ID,
+		Domain: c.Text("domain"), DisplayName: c.TextOrNull("displayName"), FamilyName: c.TextOrNull("familyName"),
 		GivenName: c.TextOrNull("givenName"), MiddleName: c.TextOrNull("middleName"), Email: c.TextOrNull("email"),
-		Timezone: c.TextOrNull("timezone"), Enabled: c.Flag("enabled", true), Source: c.TextOrNull("source"), SourceID: c.TextOrNull("sourceId"),
+		Timezone: c.TextOrNull("timezone"), Enabled: c.Flag("enabled", true),
+		Source: c.TextOrNull("source"), SourceID: c.TextOrNull("sourceId"),
 		Superuser: c.Flag("superuser", false), Data: c.JSON("data"), UserFields: c.JSON("userFields"),
 		CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
 		GlobalPermissions: GlobalPermissions{
-			AI: c.Flag("ai", false), JobCreation: c.Flag("jobCreation", false), ViewAllTeams: c.Flag("viewAllTeams", false),
-			ViewAllUsers: c.Flag("viewAllUsers", false), PainlessScriptCreation: c.Flag("painlessScriptCreation", false),
+			AI:          c.Flag("ai", false),
+			JobCreation: c.Flag("jobCreation", false), ViewAllTeams: c.Flag("viewAllTeams", false),
+			ViewAllUsers:           c.Flag("viewAllUsers", false),
+			PainlessScriptCreation: c.Flag("painlessScriptCreation", false),
 		},
 	}
 	// What an archive of before says nobody knows of who had no directory, as at a migration.
@@ -87,8 +93,8 @@ func (s *Service) readUser(tenant string, r entity.Row) (User, error) {
 	return u, err
 }
 
-// named returns the given users that exist. It returns errs.Conflict if a name is given in two spellings, or an existing user
-// has another spelling.
+// named returns the given users that exist. It returns errs.Conflict if a name is given in two
+// spellings, or an existing user has another spelling.
 func (s *Service) named(ctx context.Context, tenant string, users []User, _ entity.ImportOptions) ([]User, error) {
 	var folded []string
 	exact := make(map[string]bool, len(users))
@@ -151,17 +157,30 @@ func (s *Service) putUsers(ctx context.Context, b *transfer.Batch[User]) error {
 			supers++
 		}
 		switch {
-		case there && (u.Enabled != old.Enabled || u.GlobalPermissions != old.GlobalPermissions || u.Domain != old.Domain):
+		case there && (u.Enabled != old.Enabled || u.GlobalPermissions != old.GlobalPermissions ||
+			u.Domain != old.Domain):
 			kept++
 		case !there && u.GlobalPermissions != GlobalPermissions{}:
 			without++
 			u.GlobalPermissions = GlobalPermissions{}
 		}
 	}
-	b.Sum("%s came without the global permissions that the archive has: grant them again here.", entity.Count{N: without, Of: "user"})
-	b.Sum("%s came from a domain that is not here and is of the domain local: its people cannot log in by it.", entity.Count{N: local, Of: "user"})
-	b.Sum("%s kept domain, global permissions and whether enabled as they are here, where the archive has others.", entity.Count{N: kept, Of: "user"})
-	b.Sum("%s got no superuser right, which the archive asks for: no import gives it.", entity.Count{N: supers, Of: "user"})
+	b.Sum(
+		"%s came without the global permissions that the archive has: grant them again here.",
+		entity.Count{N: without, Of: "user"},
+	)
+	b.Sum(
+		"%s came from a domain that is not here and is of the domain local: its people cannot log in by it.",
+		entity.Count{N: local, Of: "user"},
+	)
+	b.Sum(
+		"%s kept domain, global permissions and whether enabled as they are here, where the archive has others.",
+		entity.Count{N: kept, Of: "user"},
+	)
+	b.Sum(
+		"%s got no superuser right, which the archive asks for: no import gives it.",
+		entity.Count{N: supers, Of: "user"},
+	)
 	return s.store.PutUsers(ctx, b.Tenant, b.Write)
 }
 
@@ -172,8 +191,8 @@ type actions struct {
 	domains map[string]string // of the archive, to the one here
 }
 
-// domain returns the domain for a new user or team from a domain: Local if the tenant has no domain with that id, as it would
-// otherwise belong to one that is created later.
+// domain returns the domain for a new user or team from a domain: Local if the tenant has no domain
+// with that id, as it would otherwise belong to one that is created later.
 func (a actions) domain(ctx context.Context, from string) (string, error) {
 	if here, asked := a.domains[from]; asked {
 		return here, nil
@@ -192,7 +211,8 @@ func (a actions) domain(ctx context.Context, from string) (string, error) {
 	return here, nil
 }
 
-// dropUsers removes users. Errors: errs.Conflict when the tenant would be left without an enabled superuser.
+// dropUsers removes users. Errors: errs.Conflict when the tenant would be left without an enabled
+// superuser.
 func (s *Service) dropUsers(ctx context.Context, tenant string, usernames []string) (int, error) {
 	if err := s.store.LockTenant(ctx, tenant); err != nil {
 		return 0, err

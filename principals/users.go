@@ -13,8 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Users returns a page of the tenant's users to any session, sorted by username (the default), displayName, createdAt or
-// updatedAt. Errors: errs.Invalid for a sort or cursor that does not fit.
+// Users returns a page of the tenant's users to any session, sorted by username (the default),
+// displayName, createdAt or updatedAt. Errors: errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Users(ctx context.Context, q paging.Query) (paging.Page[User], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -41,7 +41,8 @@ func (s *Service) user(ctx context.Context, tenant, username string) (User, erro
 	return s.seen(u), err
 }
 
-// find returns the user with a name in any spelling: see CanonicalName. It returns errs.NotFound if there is none.
+// find returns the user with a name in any spelling: see CanonicalName. It returns errs.NotFound if
+// there is none.
 func (s *Service) find(ctx context.Context, tenant, name string) (User, error) {
 	u, err := s.user(ctx, tenant, name)
 	if errs.CodeOf(err) != errs.NotFound {
@@ -54,8 +55,8 @@ func (s *Service) find(ctx context.Context, tenant, name string) (User, error) {
 	return s.user(ctx, tenant, spelled)
 }
 
-// UsersByName returns the users with the given names, ignoring case, by their exact names, to any session. It runs
-// one statement. Names that no user has are left out.
+// UsersByName returns the users with the given names, ignoring case, by their exact names, to any
+// session. It runs one statement. Names that no user has are left out.
 func (s *Service) UsersByName(ctx context.Context, names []string) (map[string]User, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -85,8 +86,8 @@ func keys(name string) []string {
 	return []string{key, old}
 }
 
-// key returns the folded name of a user. It is fold.Name, except for a user whose name is older than that rule and collides
-// with another user's by it.
+// key returns the folded name of a user. It is fold.Name, except for a user whose name is older
+// than that rule and collides with another user's by it.
 func (s *Service) key(ctx context.Context, tenant, username string) (string, error) {
 	all := keys(username)
 	if len(all) == 1 {
@@ -99,8 +100,9 @@ func (s *Service) key(ctx context.Context, tenant, username string) (string, err
 	return all[0], err
 }
 
-// CanonicalName returns the exact name of the user with a name, to any session: of the user with that spelling, else of the one
-// with an equivalent spelling. A name that no user has is returned as it is.
+// CanonicalName returns the exact name of the user with a name, to any session: of the user with
+// that spelling, else of the one with an equivalent spelling. A name that no user has is returned
+// as it is.
 func (s *Service) CanonicalName(ctx context.Context, name string) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -137,10 +139,12 @@ func (s *Service) DisplayNames(ctx context.Context, names []string) (map[string]
 	return shown, nil
 }
 
-// CreateUser adds a user, without a password when it is "". It needs a superuser. Fields that only the service sets
-// (Tenant, lock, attempts, PasswordSetAt, times of the row) are ignored. A user without a domain gets Local.
-// Errors: errs.Forbidden; errs.Conflict for a taken name, ignoring case; errs.Invalid naming the field, also for a
-// password in another domain than Local; errs.Conflict for a domain where the user could not log in.
+// CreateUser adds a user, without a password when it is "". It needs a superuser. Fields that only
+// the service sets (Tenant, lock, attempts, PasswordSetAt, times of the row) are ignored. A user
+// without a domain gets Local.
+// Errors: errs.Forbidden; errs.Conflict for a taken name, ignoring case; errs.Invalid naming the
+// field, also for a password in another domain than Local; errs.Conflict for a domain where the
+// user could not log in.
 func (s *Service) CreateUser(ctx context.Context, u User, password string) (User, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -153,8 +157,9 @@ func (s *Service) CreateUser(ctx context.Context, u User, password string) (User
 	return s.addUser(ctx, a.Tenant, u, hash)
 }
 
-// AddSuperuser adds an enabled superuser. Errors: errs.NotFound for the tenant; errs.Conflict, errs.Invalid as CreateUser. Do not
-// call it inside a transaction, as the password may wait long to be hashed: see NewSuperuser.
+// AddSuperuser adds an enabled superuser. Errors: errs.NotFound for the tenant; errs.Conflict,
+// errs.Invalid as CreateUser. Do not call it inside a transaction, as the password may wait long to
+// be hashed: see NewSuperuser.
 func (p Unchecked) AddSuperuser(ctx context.Context, tenant, username, password string) (User, error) {
 	add, err := p.NewSuperuser(ctx, username, password)
 	if err != nil {
@@ -163,9 +168,11 @@ func (p Unchecked) AddSuperuser(ctx context.Context, tenant, username, password 
 	return add(ctx, tenant)
 }
 
-// NewSuperuser hashes the password of an enabled superuser, and returns a function that adds the user as AddSuperuser does and
-// may be called inside a transaction. Errors: errs.Invalid.
-func (p Unchecked) NewSuperuser(ctx context.Context, username, password string) (add func(ctx context.Context, tenant string) (User, error), err error) {
+// NewSuperuser hashes the password of an enabled superuser, and returns a function that adds the
+// user as AddSuperuser does and may be called inside a transaction. Errors: errs.Invalid.
+func (p Unchecked) NewSuperuser(
+	ctx context.Context, username, password string,
+) (add func(ctx context.Context, tenant string) (User, error), err error) {
 	if err := validPassword(password); err != nil {
 		return nil, err
 	}
@@ -174,7 +181,8 @@ func (p Unchecked) NewSuperuser(ctx context.Context, username, password string) 
 	return func(ctx context.Context, tenant string) (User, error) { return p.s.addUser(ctx, tenant, u, hash) }, err
 }
 
-// newHash checks a new user, and hashes the password, "" for none. It must not run in a transaction, as it is slow.
+// newHash checks a new user, and hashes the password, "" for none. It must not run in a
+// transaction, as it is slow.
 func (s *Service) newHash(ctx context.Context, u *User, password string) (string, error) {
 	if err := ValidUsername(u.Username); err != nil {
 		return "", err
@@ -222,15 +230,19 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 	return u, nil
 }
 
-// UpdateUser changes a user. A superuser may change all but the name and what the service keeps for itself; Locked ends
-// or begins a lock of 15 minutes for all networks, and a user who leaves the domain Local loses the password. A user who moves to another domain
-// loses the source id of the old one, and CheckMove tells before whether the new one knows the user; one moves to Local with MoveToLocal. Sessions and personal tokens of a user who is disabled end; one whom a
-// directory has disabled or locked stays disabled whatever it finds later if edit sets DirectoryDisabled to false. Users may change their own
-// profile: names, timezone, data, user fields, consent, avatar and feed, and email unless people log in by it (Options.TiedEmail). edit replaces
-// what it changes and writes through no pointer.
+// UpdateUser changes a user. A superuser may change all but the name and what the service keeps for
+// itself; Locked ends or begins a lock of 15 minutes for all networks, and a user who leaves the
+// domain Local loses the password. A user who moves to another domain loses the source id of the
+// old one, and CheckMove tells before whether the new one knows the user; one moves to Local with
+// MoveToLocal. Sessions and personal tokens of a user who is disabled end; one whom a directory has
+// disabled or locked stays disabled whatever it finds later if edit sets DirectoryDisabled to
+// false. Users may change their own profile: names, timezone, data, user fields, consent, avatar
+// and feed, and email unless people log in by it (Options.TiedEmail). edit replaces what it changes
+// and writes through no pointer.
 //
-// Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict when the tenant would be left
-// without an enabled superuser, and for a domain where the user could not log in; an error from edit as it is.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict when the
+// tenant would be left without an enabled superuser, and for a domain where the user could not log
+// in; an error from edit as it is.
 func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*User) error) (User, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -296,12 +308,14 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 	return s.seen(u), nil
 }
 
-// CheckMove asks the directory of a domain whether it knows a user who is to move there with UpdateUser, and the source id that the user then
-// gets, "" for none: the next scan would disable who it does not know. It asks for superusers, and for users of another domain. Do not call it
+// CheckMove asks the directory of a domain whether it knows a user who is to move there with
+// UpdateUser, and the source id that the user then gets, "" for none: the next scan would disable
+// who it does not know. It asks for superusers, and for users of another domain. Do not call it
 // inside a transaction, as a directory may be slow.
 //
-// Errors: errs.NotFound; errs.Invalid for a domain that the tenant does not have; errs.Conflict, with the reason, for a domain where the user could
-// not log in, or whose directory does not know the user; errs.Upstream when it cannot be asked.
+// Errors: errs.NotFound; errs.Invalid for a domain that the tenant does not have; errs.Conflict,
+// with the reason, for a domain where the user could not log in, or whose directory does not know
+// the user; errs.Upstream when it cannot be asked.
 func (s *Service) CheckMove(ctx context.Context, username, domain, sourceID string) error {
 	a, err := actor.From(ctx)
 	if err != nil || !a.Superuser || s.knownUser == nil || domain == Local {
@@ -327,8 +341,8 @@ func (s *Service) CheckMove(ctx context.Context, username, domain, sourceID stri
 	return err
 }
 
-// MarkFeedViewed records that a user has seen the feed now. It is for the user and superusers. It locks only the user. Errors:
-// errs.Forbidden; errs.NotFound.
+// MarkFeedViewed records that a user has seen the feed now. It is for the user and superusers. It
+// locks only the user. Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) MarkFeedViewed(ctx context.Context, username string) (User, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -343,8 +357,8 @@ func (s *Service) MarkFeedViewed(ctx context.Context, username string) (User, er
 	return s.user(ctx, a.Tenant, username)
 }
 
-// selfOrSuperuser returns errs.Forbidden if the caller may not change this user. Every session may see users, so one who does
-// not exist is errs.NotFound for all.
+// selfOrSuperuser returns errs.Forbidden if the caller may not change this user. Every session may
+// see users, so one who does not exist is errs.NotFound for all.
 func (s *Service) selfOrSuperuser(ctx context.Context, a actor.Actor, username string) error {
 	if ValidOldUsername(username) != nil {
 		return errs.New(errs.NotFound, "User not found.")
@@ -358,9 +372,10 @@ func (s *Service) selfOrSuperuser(ctx context.Context, a actor.Actor, username s
 	return a.Require(actor.Superuser)
 }
 
-// otherSuperusers locks the tenant and counts the enabled superusers beside a user, so that two callers cannot remove the last
-// two at once. It also locks the tenant for users who edit themselves: whatever locks several users or teams locks the tenant
-// first, so that no two can deadlock.
+// otherSuperusers locks the tenant and counts the enabled superusers beside a user, so that two
+// callers cannot remove the last two at once. It also locks the tenant for users who edit
+// themselves: whatever locks several users or teams locks the tenant first, so that no two can
+// deadlock.
 func (s *Service) otherSuperusers(ctx context.Context, a actor.Actor, username string) (int, error) {
 	if err := s.store.LockTenant(ctx, a.Tenant); err != nil || !a.Superuser {
 		return 0, err
@@ -400,14 +415,16 @@ func (s *Service) acceptEdit(a actor.Actor, was User, u *User, others int) error
 	return nil
 }
 
-// onlyPicture reports whether an edit changed the picture of a user and nothing else, which is no new version of the user.
+// onlyPicture reports whether an edit changed the picture of a user and nothing else, which is no
+// new version of the user.
 func onlyPicture(was, u User) bool {
 	changed := !reflect.DeepEqual(u.AvatarID, was.AvatarID)
 	u.AvatarID, u.AvatarUpdatedAt = was.AvatarID, was.AvatarUpdatedAt
 	return changed && reflect.DeepEqual(u, was)
 }
 
-// checkNewDomain returns errs.Invalid if the domain of a user or team changes to one that the tenant does not have.
+// checkNewDomain returns errs.Invalid if the domain of a user or team changes to one that the
+// tenant does not have.
 func (s *Service) checkNewDomain(ctx context.Context, tenant, from, to string) error {
 	if s.knownDomain == nil || to == from || to == Local {
 		return nil
@@ -415,7 +432,8 @@ func (s *Service) checkNewDomain(ctx context.Context, tenant, from, to string) e
 	return s.knownDomain(ctx, tenant, to)
 }
 
-// acceptEmail notes whether a new e-mail address is the user's own word. It returns errs.Forbidden for such a one if somebody could log in by it.
+// acceptEmail notes whether a new e-mail address is the user's own word. It returns errs.Forbidden
+// for such a one if somebody could log in by it.
 func (s *Service) acceptEmail(ctx context.Context, a actor.Actor, was User, u *User) error {
 	if orEmpty(u.Email) == orEmpty(was.Email) {
 		return nil
@@ -427,14 +445,17 @@ func (s *Service) acceptEmail(ctx context.Context, a actor.Actor, was User, u *U
 	return s.tiedEmail(ctx, a.Tenant, u.Domain)
 }
 
-// acceptMove checks the domain that a user gets. With it, the user loses the id in the old one, so that the new one ties the user by name at the
-// next login or scan.
+// acceptMove checks the domain that a user gets. With it, the user loses the id in the old one, so
+// that the new one ties the user by name at the next login or scan.
 func (s *Service) acceptMove(ctx context.Context, tenant string, was User, u *User) error {
 	if u.Domain == was.Domain {
 		return nil
 	}
 	if u.Domain == Local {
-		return errs.New(errs.Invalid, "domain cannot become local without a password: PUT /api/users/{username}/password with {\"domain\": \"local\", \"password\": …}")
+		return errs.New(
+			errs.Invalid,
+			"domain cannot become local without a password: PUT /api/users/{username}/password with {\"domain\": \"local\", \"password\": …}",
+		)
 	}
 	if err := s.checkNewDomain(ctx, tenant, was.Domain, u.Domain); err != nil {
 		return err
@@ -446,7 +467,8 @@ func (s *Service) acceptMove(ctx context.Context, tenant string, was User, u *Us
 	return nil
 }
 
-// leave removes what a user has of the domain before, unless it was changed together with the domain.
+// leave removes what a user has of the domain before, unless it was changed together with the
+// domain.
 func (u *User) leave(was User) {
 	if reflect.DeepEqual(u.Source, was.Source) && reflect.DeepEqual(u.SourceID, was.SourceID) {
 		u.Source, u.SourceID = nil, nil
@@ -464,10 +486,13 @@ func (s *Service) checkUsable(ctx context.Context, tenant, domain string) error 
 // staysAbleToLogIn reports whether a superuser can still log in after an edit.
 func staysAbleToLogIn(was, u User) bool {
 	return u.Superuser && u.Enabled && u.Domain == was.Domain && (was.Locked || !u.Locked) &&
-		(u.PasswordExpiresAt == nil || was.PasswordExpiresAt != nil && !u.PasswordExpiresAt.Before(*was.PasswordExpiresAt))
+		(u.PasswordExpiresAt == nil || was.PasswordExpiresAt != nil &&
+			!u.PasswordExpiresAt.Before(*was.PasswordExpiresAt))
 }
 
-var errLastSuperuser = errs.New(errs.Conflict, "The last enabled superuser cannot be deleted, disabled, demoted or kept from logging in.")
+var errLastSuperuser = errs.New(
+	errs.Conflict, "The last enabled superuser cannot be deleted, disabled, demoted or kept from logging in.",
+)
 
 // withProfile returns u with the profile of another: the fields that users may change of their own.
 func withProfile(u, profile User) User {
@@ -486,7 +511,8 @@ func (s *Service) forgetAll(ctx context.Context, tenant string, kind entity.Kind
 	return s.content.Deleted(ctx, tenant, entity.Keys(kind, ids...)...)
 }
 
-// Removals removes the rows of what is deleted. *removal.Remover of internal/jobs/removal implements it.
+// Removals removes the rows of what is deleted. *removal.Remover of internal/jobs/removal
+// implements it.
 type Removals interface {
 	// Remove removes what Hooks.RemoveRest can, in the transaction in ctx or later.
 	Remove(ctx context.Context, tenant string, gone ...entity.Key) error
@@ -500,10 +526,12 @@ func (s *Service) removeRest(ctx context.Context, tenant string, kind entity.Kin
 	return s.removals.Remove(ctx, tenant, entity.Keys(kind, ids...)...)
 }
 
-// DeleteUser removes a user with memberships, sessions and tokens. It needs a superuser. What the user owns passes to
-// reassignTo, a user or team, in the same transaction. Of feed, notifications and other rows that can be many nobody sees any more; they are removed later.
-// Errors: errs.Forbidden; errs.NotFound; errs.Invalid when reassignTo is the user, Everyone or nobody; errs.Conflict
-// when the user owns content and reassignTo is "", or when it is the last enabled superuser.
+// DeleteUser removes a user with memberships, sessions and tokens. It needs a superuser. What the
+// user owns passes to reassignTo, a user or team, in the same transaction. Of feed, notifications
+// and other rows that can be many nobody sees any more; they are removed later.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid when reassignTo is the user, Everyone or
+// nobody; errs.Conflict when the user owns content and reassignTo is "", or when it is the last
+// enabled superuser.
 func (s *Service) DeleteUser(ctx context.Context, username, reassignTo string) error {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {

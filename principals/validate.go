@@ -32,15 +32,18 @@ const (
 
 var slugForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
-// notInUsernames are the characters that separate the parts of URLs, natural ids ("owner:slug"), lists and distinguished names.
+// notInUsernames are the characters that separate the parts of URLs, natural ids ("owner:slug"),
+// lists and distinguished names.
 const notInUsernames = "/\\:,;\"<>|"
 
 // everyone is a reserved name, beside *.
 const everyone = "everyone"
 
-// ValidUsername returns errs.Invalid if a text cannot be the name of a new user. A username has 1 to 256 bytes, none of / \ : , ; " < > | and no
-// control or invisible characters, also after Unicode's NFKC, and no spaces at an end or two in a row. It is not *, ., ..
-// or everyone, does not have the form of a UUID, as team ids have, and does not mix Latin letters with Cyrillic or Greek ones.
+// ValidUsername returns errs.Invalid if a text cannot be the name of a new user. A username has 1
+// to 256 bytes, none of / \ : , ; " < > | and no control or invisible characters, also after
+// Unicode's NFKC, and no spaces at an end or two in a row. It is not *, ., .. or everyone, does not
+// have the form of a UUID, as team ids have, and does not mix Latin letters with Cyrillic or Greek
+// ones.
 func ValidUsername(name string) error {
 	if err := ValidOldUsername(name); err != nil {
 		return err
@@ -63,17 +66,23 @@ func ValidUsername(name string) error {
 	return nil
 }
 
-var errInvisible = errs.New(errs.Invalid, "username must not have control or invisible characters, spaces other than the plain one, or any of %s", notInUsernames)
+var errInvisible = errs.New(
+	errs.Invalid,
+	"username must not have control or invisible characters, spaces other than the plain one, or any of %s",
+	notInUsernames,
+)
 
 var errUsernameLength = errs.New(errs.Invalid, "username must be 1 to %d bytes", maxUsername)
 
-// ValidOldUsername returns errs.Invalid if a text cannot be the name of any user, even of one that is older than the rules.
+// ValidOldUsername returns errs.Invalid if a text cannot be the name of any user, even of one that
+// is older than the rules.
 func ValidOldUsername(name string) error {
 	normal := norm.NFKC.String(name)
 	switch {
 	case name == "" || len(name) > maxOldUsername || !escapes.StorableWithin(name, maxOldUsername):
 		return errUsernameLength
-	case strings.ContainsAny(name+normal, notInUsernames) || strings.ContainsFunc(name, invisible) || strings.ContainsFunc(normal, invisible):
+	case strings.ContainsAny(name+normal, notInUsernames) || strings.ContainsFunc(name, invisible) ||
+		strings.ContainsFunc(normal, invisible):
 		return errInvisible
 	case strings.TrimSpace(normal) != normal || strings.Contains(normal, "  "):
 		return errs.New(errs.Invalid, "username must not have spaces at an end, or two in a row")
@@ -85,7 +94,8 @@ func ValidOldUsername(name string) error {
 	return nil
 }
 
-// invisible reports whether a character is not visible in a name: control, format and unassigned characters, and unusual spaces.
+// invisible reports whether a character is not visible in a name: control, format and unassigned
+// characters, and unusual spaces.
 func invisible(r rune) bool { return r != ' ' && unicode.IsSpace(r) || !unicode.IsGraphic(r) }
 
 // accept checks a user and fills in what was left out. Errors: errs.Invalid naming the field.
@@ -102,11 +112,15 @@ func (u *User) acceptWith(object func(name string, raw json.RawMessage) (json.Ra
 		return err
 	}
 	err := profile.Clean([]profile.Text{
-		{Name: "displayName", Value: &u.DisplayName, Max: profile.MaxName}, {Name: "familyName", Value: &u.FamilyName, Max: profile.MaxName},
-		{Name: "givenName", Value: &u.GivenName, Max: profile.MaxName}, {Name: "middleName", Value: &u.MiddleName, Max: profile.MaxName},
-		{Name: "email", Value: &u.Email, Max: profile.MaxEmail}, {Name: "timezone", Value: &u.Timezone, Max: profile.MaxTimezone},
+		{Name: "displayName", Value: &u.DisplayName, Max: profile.MaxName},
+		{Name: "familyName", Value: &u.FamilyName, Max: profile.MaxName},
+		{Name: "givenName", Value: &u.GivenName, Max: profile.MaxName},
+		{Name: "middleName", Value: &u.MiddleName, Max: profile.MaxName},
+		{Name: "email", Value: &u.Email, Max: profile.MaxEmail},
+		{Name: "timezone", Value: &u.Timezone, Max: profile.MaxTimezone},
 		{Name: "source", Value: &u.Source, Max: maxSource}, {Name: "sourceId", Value: &u.SourceID, Max: maxSource},
-		{Name: "avatarId", Value: &u.AvatarID, Max: maxSmall}, {Name: "aiMessage", Value: &u.AIMessage, Max: profile.MaxText, Lines: true},
+		{Name: "avatarId", Value: &u.AvatarID, Max: maxSmall},
+		{Name: "aiMessage", Value: &u.AIMessage, Max: profile.MaxText, Lines: true},
 	})
 	if err == nil && u.Email != nil {
 		err = profile.CheckEmail(*u.Email)
@@ -121,7 +135,9 @@ func (u *User) acceptWith(object func(name string, raw json.RawMessage) (json.Ra
 		return err
 	}
 	u.UserFields, err = object("userFields", u.UserFields)
-	for _, at := range []**time.Time{&u.LastViewedFeed, &u.PasswordExpiresAt, &u.ForgotPasswordRequestTime, &u.AvatarUpdatedAt} {
+	for _, at := range []**time.Time{
+		&u.LastViewedFeed, &u.PasswordExpiresAt, &u.ForgotPasswordRequestTime, &u.AvatarUpdatedAt,
+	} {
 		if *at != nil { // in the precision of every database
 			t := (*at).UTC().Truncate(time.Microsecond)
 			*at = &t
@@ -145,8 +161,8 @@ func object(name string, raw json.RawMessage) (json.RawMessage, error) {
 	return b.Bytes(), nil
 }
 
-// objectOfRow is like object but does not count the length of secrets: a mask may be longer than the secret it replaces, and
-// stored secrets come from JSON that was accepted before.
+// objectOfRow is like object but does not count the length of secrets: a mask may be longer than
+// the secret it replaces, and stored secrets come from JSON that was accepted before.
 func objectOfRow(name string, raw json.RawMessage) (json.RawMessage, error) {
 	bare, _ := entity.KeepSecrets(raw, nil)
 	if _, err := object(name, bare); err != nil || len(raw) == 0 {
@@ -183,8 +199,10 @@ func (t *Team) accept() error {
 		return err
 	}
 	return profile.Clean([]profile.Text{
-		{Name: "description", Value: &t.Description, Max: profile.MaxText, Lines: true}, {Name: "color", Value: &t.Color, Max: maxSmall},
-		{Name: "icon", Value: &t.Icon, Max: profile.MaxName}, {Name: "materialIcon", Value: &t.MaterialIcon, Max: maxSmall},
+		{Name: "description", Value: &t.Description, Max: profile.MaxText, Lines: true},
+		{Name: "color", Value: &t.Color, Max: maxSmall},
+		{Name: "icon", Value: &t.Icon, Max: profile.MaxName},
+		{Name: "materialIcon", Value: &t.MaterialIcon, Max: maxSmall},
 		{Name: "source", Value: &t.Source, Max: maxSource}, {Name: "sourceId", Value: &t.SourceID, Max: maxSource},
 	})
 }

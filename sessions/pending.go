@@ -9,8 +9,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// How many logins may be in progress at once, whether they wait for their password to be hashed or for their refusal. More are
-// refused before anything is looked up, so that a refusal does not reveal who exists.
+// How many logins may be in progress at once, whether they wait for their password to be hashed or
+// for their refusal. More are refused before anything is looked up, so that a refusal does not
+// reveal who exists.
 const (
 	maxPending     = 4096
 	maxPendingFrom = 2560 // from one client network
@@ -27,8 +28,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// knownTenants caches the ids of all tenants, so that logins at unknown tenants share one statement: the next reading of the
-// ids.
+// knownTenants caches the ids of all tenants, so that logins at unknown tenants share one
+// statement: the next reading of the ids.
 type knownTenants struct {
 	tenants Tenants
 	now     func() time.Time

@@ -24,8 +24,8 @@ func (c crowd) Authenticate(context.Context, string, string, string, string) (pr
 	return principals.User{}, errs.New(errs.Unauthenticated, "Unable to log in")
 }
 
-// TestPendingLoginsAreBounded: too many at one tenant from one network are told to come back, whoever they are; other
-// networks, and other tenants, are not.
+// TestPendingLoginsAreBounded: too many at one tenant from one network are told to come back,
+// whoever they are; other networks, and other tenants, are not.
 func TestPendingLoginsAreBounded(t *testing.T) {
 	is := is.New(t)
 	c := crowd{make(chan struct{}, 2000), make(chan struct{})}
@@ -76,8 +76,9 @@ func (s *slowTenants) IDs(ctx context.Context) ([]string, error) {
 	}
 }
 
-// TestLoginsShareAReading: logins at unknown tenants that come while the ids are read share the next reading, which finds
-// a tenant that was added meanwhile, and goes on when the first of them hangs up.
+// TestLoginsShareAReading: logins at unknown tenants that come while the ids are read share the
+// next reading, which finds a tenant that was added meanwhile, and goes on when the first of them
+// hangs up.
 func TestLoginsShareAReading(t *testing.T) { synctest.Test(t, testSharedReading) }
 
 func testSharedReading(t *testing.T) {

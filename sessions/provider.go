@@ -30,14 +30,15 @@ const (
 	providerColumn = "memory"
 )
 
-// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring implements it.
+// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring
+// implements it.
 type Sealer interface {
 	Seal(tenant, table, column, row string, plain []byte) (string, error)
 	Open(tenant, table, column, row, sealed string) ([]byte, error)
 }
 
-// Start starts a session of a user who has logged in at a provider, with the session there. It returns errs.Unauthenticated if the
-// user is gone.
+// Start starts a session of a user who has logged in at a provider, with the session there. It
+// returns errs.Unauthenticated if the user is gone.
 func (u Unchecked) Start(ctx context.Context, tenant string, user principals.User, at ProviderSession) (Login, error) {
 	return u.s.start(ctx, tenant, user, u.s.now(), &at)
 }
@@ -56,8 +57,9 @@ func (s *Service) store(tenant, session string, at ProviderSession) (*StoredProv
 	return stored, err
 }
 
-// ProviderSession returns the Domain and the Memory of the session at a provider that the caller's session began with. It returns
-// errs.NotFound for a caller who has logged in otherwise, or has no session.
+// ProviderSession returns the Domain and the Memory of the session at a provider that the caller's
+// session began with. It returns errs.NotFound for a caller who has logged in otherwise, or has no
+// session.
 func (s *Service) ProviderSession(ctx context.Context) (ProviderSession, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -77,8 +79,9 @@ func (s *Service) ProviderSession(ctx context.Context) (ProviderSession, error) 
 	return at, err
 }
 
-// EndProviderSessions ends the sessions that began at a domain's provider, with all that depends on them: those of a subject, "" for
-// any, whose ProviderSession.ID is one of ids, none for any. Without a subject and ids it ends none. It returns their number.
+// EndProviderSessions ends the sessions that began at a domain's provider, with all that depends on
+// them: those of a subject, "" for any, whose ProviderSession.ID is one of ids, none for any.
+// Without a subject and ids it ends none. It returns their number.
 func (u Unchecked) EndProviderSessions(ctx context.Context, tenant, domain, subject string, ids []string) (int, error) {
 	if subject != "" {
 		subject = hash(subject)

@@ -19,12 +19,18 @@ func newKeys(t *testing.T) *keyring.Ring {
 	return keys
 }
 
-// TestProviderSessions: a session that began at a provider knows again what a logout there needs, sealed, and ends when the provider says so.
+// TestProviderSessions: a session that began at a provider knows again what a logout there needs,
+// sealed, and ends when the provider says so.
 func TestProviderSessions(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx, u := is.New(t), t.Context(), f.Unchecked()
 		user := f.login(t).User
-		at := sessions.ProviderSession{Domain: "work", Subject: "jo@example.com", ID: "sid-1", Memory: []byte("token-of-jo")}
+		at := sessions.ProviderSession{
+			Domain:  "work",
+			Subject: "jo@example.com",
+			ID:      "sid-1",
+			Memory:  []byte("token-of-jo"),
+		}
 		l, err := u.Start(ctx, "acme", user, at)
 		is.NoErr(err)
 		a, err := f.Authenticate(ctx, l.Token, loopback)
@@ -45,7 +51,9 @@ func TestProviderSessions(t *testing.T) {
 
 		plain, err := f.Authenticate(ctx, f.login(t).Token, loopback)
 		is.NoErr(err)
-		for _, who := range []actor.Actor{plain, {Tenant: "acme", User: "jo", Token: "x"}, {Tenant: "evil", User: "jo", Session: a.Session}} {
+		for _, who := range []actor.Actor{
+			plain, {Tenant: "acme", User: "jo", Token: "x"}, {Tenant: "evil", User: "jo", Session: a.Session},
+		} {
 			_, err = f.ProviderSession(actor.With(ctx, who))
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 		}
@@ -53,7 +61,8 @@ func TestProviderSessions(t *testing.T) {
 		is.True(err != nil)
 
 		for _, none := range []struct{ tenant, domain, subject, id string }{
-			{"evil", "work", at.Subject, ""}, {"acme", "other", at.Subject, ""}, {"acme", "work", "kim", at.ID}, {"acme", "work", "", "sid-2"},
+			{"evil", "work", at.Subject, ""}, {"acme", "other", at.Subject, ""},
+			{"acme", "work", "kim", at.ID}, {"acme", "work", "", "sid-2"},
 		} {
 			var ids []string
 			if none.id != "" {

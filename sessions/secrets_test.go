@@ -82,8 +82,8 @@ func TestNoSecretIsStored(t *testing.T) {
 	})
 }
 
-// TestPasswordsOfNobodyAreNotHashed: a stranger cannot make the service hash for users who do not exist. A hashing is seen by
-// the memory that it takes.
+// TestPasswordsOfNobodyAreNotHashed: a stranger cannot make the service hash for users who do not
+// exist. A hashing is seen by the memory that it takes.
 func TestPasswordsOfNobodyAreNotHashed(t *testing.T) {
 	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
 	f.users = principals.New(principals.Options{Store: principalstore.New(f.db)}) // at the usual cost

@@ -1,7 +1,9 @@
-// Package sessions logs users in and out, manages API tokens, and authenticates requests: it turns credentials into an actor.
+// Package sessions logs users in and out, manages API tokens, and authenticates requests: it turns
+// credentials into an actor.
 //
-// httpapi, the root and hosts import it. It stores no passwords, and of a session or token only a hash, so that its rows
-// are no credentials. What a provider of single sign-on wants to see again at a logout is sealed.
+// httpapi, the root and hosts import it. It stores no passwords, and of a session or token only a
+// hash, so that its rows are no credentials. What a provider of single sign-on wants to see again
+// at a logout is sealed.
 package sessions
 
 import (
@@ -36,7 +38,8 @@ type Session struct {
 	// PasswordSetAt is that of the user when the session began, zero for a user without a password.
 	// It is compared for being the same, as clocks can go back.
 	PasswordSetAt time.Time
-	// Provider is the session at a provider that it began with, nil for none. Store.InsertSession writes it, Store.ProviderSession alone reads it.
+	// Provider is the session at a provider that it began with, nil for none. Store.InsertSession
+	// writes it, Store.ProviderSession alone reads it.
 	Provider *StoredProviderSession
 }
 
@@ -50,23 +53,29 @@ type Holder struct {
 	Teams         map[string]actor.Role // team id to role
 }
 
-// Store keeps sessions and tokens. The tests beside its bun-backed store say what every implementation must do.
+// Store keeps sessions and tokens. The tests beside its bun-backed store say what every
+// implementation must do.
 type Store interface {
-	// InsertSession fails with errs.Conflict when the tenant has no such user. It does not wait for others that write: the session may be kept in
-	// memory until they have ended, where the other methods find it. It is dropped then if the user has gone, or if an attempt to log in which waited
-	// beside it turns out wrong: see principals.Store.
+	// InsertSession fails with errs.Conflict when the tenant has no such user. It does not wait for
+	// others that write: the session may be kept in memory until they have ended, where the other
+	// methods find it. It is dropped then if the user has gone, or if an attempt to log in which
+	// waited beside it turns out wrong: see principals.Store.
 	InsertSession(ctx context.Context, tenant string, s Session) error
 	// Session returns a session and its user. It fails with errs.NotFound.
 	Session(ctx context.Context, tenant, id string) (Session, Holder, error)
 	// DeleteSession removes a session. One that does not exist is no error.
 	DeleteSession(ctx context.Context, tenant, id string) error
-	// EndSession is DeleteSession of a session that is no session any more at once, and is removed later if the database is busy with the changes of others.
-	// If that is not done in time it returns an errs.Unavailable of errs.ErrDatabaseBusy: the end of the session would be lost with the process.
+	// EndSession is DeleteSession of a session that is no session any more at once, and is removed
+	// later if the database is busy with the changes of others. If that is not done in time it
+	// returns an errs.Unavailable of errs.ErrDatabaseBusy: the end of the session would be lost
+	// with the process.
 	EndSession(ctx context.Context, tenant, id string) error
-	// ProviderSession returns the Provider of a session. It fails with errs.NotFound when there is no session, or it has none.
+	// ProviderSession returns the Provider of a session. It fails with errs.NotFound when there is
+	// no session, or it has none.
 	ProviderSession(ctx context.Context, tenant, session string) (StoredProviderSession, error)
-	// DeleteProviderSessions removes the sessions that began at a domain's provider and returns their number: those with a subject, "" for
-	// any, and one of ids, none for any. Without a subject and ids it removes none.
+	// DeleteProviderSessions removes the sessions that began at a domain's provider and returns
+	// their number: those with a subject, "" for any, and one of ids, none for any. Without a
+	// subject and ids it removes none.
 	DeleteProviderSessions(ctx context.Context, tenant, domain, subject string, ids []string) (int, error)
 	// DeleteSessionsOfDomains removes all sessions that began at the providers of some domains.
 	DeleteSessionsOfDomains(ctx context.Context, tenant string, domains []string) error
@@ -82,8 +91,11 @@ type Store interface {
 	UserToken(ctx context.Context, tenant, username, id string) (Token, error)
 	// DeleteToken fails with errs.NotFound when the user has no such personal token.
 	DeleteToken(ctx context.Context, tenant, username, id string) error
-	// EntityTokens returns a page of the tokens of an entity that have a type, sorted as Tokens sorts.
-	EntityTokens(ctx context.Context, tenant string, of entity.Key, tokenType string, q paging.Query) (paging.Page[Token], error)
+	// EntityTokens returns a page of the tokens of an entity that have a type, sorted as Tokens
+	// sorts.
+	EntityTokens(
+		ctx context.Context, tenant string, of entity.Key, tokenType string, q paging.Query,
+	) (paging.Page[Token], error)
 	// EntityToken returns one of them. It fails with errs.NotFound.
 	EntityToken(ctx context.Context, tenant string, of entity.Key, tokenType, id string) (Token, error)
 	// DeleteEntityToken fails with errs.NotFound when the entity has no such token of the type.
@@ -94,11 +106,14 @@ type Store interface {
 	LiveTokens(ctx context.Context, tenant, username string, at time.Time) (int, error)
 	// DeleteTokens removes the tokens of a user and returns their number.
 	DeleteTokens(ctx context.Context, tenant, username string) (int, error)
-	// EndLogins removes the sessions and the personal tokens of some users. Tokens for apps and assistants are theirs, and stay.
+	// EndLogins removes the sessions and the personal tokens of some users. Tokens for apps and
+	// assistants are theirs, and stay.
 	EndLogins(ctx context.Context, tenant string, usernames []string) error
-	// Count adds to the counters of tokens. LastAccessedAt never decreases. Tokens that no longer exist are skipped.
+	// Count adds to the counters of tokens. LastAccessedAt never decreases. Tokens that no longer
+	// exist are skipped.
 	Count(ctx context.Context, tenant string, uses map[string]Use) error
-	// OfUsers returns how many tokens some users have, and how many sessions that have not ended at a time.
+	// OfUsers returns how many tokens some users have, and how many sessions that have not ended at
+	// a time.
 	OfUsers(ctx context.Context, tenant string, usernames []string, at time.Time) (tokens, sessions int, err error)
 	// Sweep removes the sessions that ended before a time and returns their number.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
@@ -106,8 +121,9 @@ type Store interface {
 	CountTokens(ctx context.Context, tenant string) (int, error)
 }
 
-// Authenticator authenticates users of a domain by their passwords. domains.Unchecked implements it and, for the domain local only,
-// principals.Unchecked. Authenticate returns errs.Unauthenticated if it refuses.
+// Authenticator authenticates users of a domain by their passwords. domains.Unchecked implements it
+// and, for the domain local only, principals.Unchecked. Authenticate returns errs.Unauthenticated
+// if it refuses.
 type Authenticator interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
 }
@@ -135,24 +151,28 @@ type Options struct {
 	Assistants Assistants
 	// Domains is required for the tokens of domains.
 	Domains Domains
-	// Changes returns how often this process has changed what a tenant's credentials depend on: the number grows when the stores of
-	// sessions and principals commit. Credentials are kept in memory for up to a second while it stays the same. Default nil: every
-	// credential is looked up.
+	// Changes returns how often this process has changed what a tenant's credentials depend on: the
+	// number grows when the stores of sessions and principals commit. Credentials are kept in
+	// memory for up to a second while it stays the same. Default nil: every credential is looked
+	// up.
 	Changes func(tenant string) uint64
 }
 
 // Service implements login, logout, sessions and tokens over a Store.
 type Service struct {
-	o        Options
-	uses     *tally.Tally[string, Use] // by token: a request does not write, and a process that is killed loses what it counted since the last flush
-	pending  *limiter.Limiter          // of logins, by client network and tenant
+	o Options
+	// by token: a request does not write, and a process that is killed loses what it counted since
+	// the last flush
+	uses     *tally.Tally[string, Use]
+	pending  *limiter.Limiter // of logins, by client network and tenant
 	known    *knownTenants
 	sessions *cache.Cache[lookup[Session]]
 	tokens   *cache.Cache[lookup[Token]]
 	holders  *cache.Cache[Holder]
 }
 
-// lookup is the cached result of looking a credential up. Requests share it, so the holder's teams must not be changed.
+// lookup is the cached result of looking a credential up. Requests share it, so the holder's teams
+// must not be changed.
 type lookup[T any] struct {
 	of     T
 	holder Holder
@@ -178,7 +198,8 @@ func New(o Options) *Service {
 		o:       o, uses: tally.New(Use.plus, func(ctx context.Context, tenant string, counted map[string]Use) error {
 			return o.Store.Count(ctx, tenant, counted)
 		}),
-		sessions: cache.New[lookup[Session]](o.Changes), tokens: cache.New[lookup[Token]](o.Changes), holders: cache.New[Holder](o.Changes),
+		sessions: cache.New[lookup[Session]](o.Changes),
+		tokens:   cache.New[lookup[Token]](o.Changes), holders: cache.New[Holder](o.Changes),
 	}
 }
 
@@ -193,8 +214,8 @@ func hash(secret string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// A credential has a kind, the tenant (so that it is looked up as one row of one tenant) and a secret, separated by dots. That
-// of a token also has its id.
+// A credential has a kind, the tenant (so that it is looked up as one row of one tenant) and a
+// secret, separated by dots. That of a token also has its id.
 const (
 	sessionKind = "tcs"
 	tokenKind   = "tct"
@@ -206,7 +227,8 @@ const (
 	maxCredential = 512 // bytes
 )
 
-// wellFormed reports whether the parts of a credential have only characters of tenant ids, UUIDs and base64url.
+// wellFormed reports whether the parts of a credential have only characters of tenant ids, UUIDs
+// and base64url.
 func wellFormed(parts []string) bool {
 	for _, p := range parts {
 		if p == "" || strings.IndexFunc(p, odd) >= 0 {
@@ -229,8 +251,9 @@ type Login struct {
 }
 
 // Login checks a password and starts a session. tenant may be empty: see Tenant.
-// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Busy when too many log in from the
-// client's network, at the tenant or at all, whoever they are; errs.Upstream when the domain's directory cannot be asked.
+// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Busy when too
+// many log in from the client's network, at the tenant or at all, whoever they are; errs.Upstream
+// when the domain's directory cannot be asked.
 func (s *Service) Login(ctx context.Context, tenant, domain, username, password string) (Login, error) {
 	tenant, err := s.Unchecked().Tenant(ctx, tenant)
 	if err != nil {
@@ -250,7 +273,9 @@ func (s *Service) Login(ctx context.Context, tenant, domain, username, password 
 	}
 	if !known {
 		pause(ctx, s.o.Refusal)
-		return Login{}, errs.Wrap(errs.Unauthenticated, errs.New(errs.NotFound, "there is no such tenant"), "Unable to log in")
+		return Login{}, errs.Wrap(
+			errs.Unauthenticated, errs.New(errs.NotFound, "there is no such tenant"), "Unable to log in",
+		)
 	}
 	now := s.now() // before the password is checked: a change from now on ends this session, too
 	user, err := s.o.Authenticator.Authenticate(ctx, tenant, domain, username, password)
@@ -261,7 +286,9 @@ func (s *Service) Login(ctx context.Context, tenant, domain, username, password 
 }
 
 // start starts a session. at is the session at a provider that it begins with, nil for none.
-func (s *Service) start(ctx context.Context, tenant string, user principals.User, now time.Time, at *ProviderSession) (Login, error) {
+func (s *Service) start(
+	ctx context.Context, tenant string, user principals.User, now time.Time, at *ProviderSession,
+) (Login, error) {
 	secret := s.o.NewSecret()
 	session := Session{ID: hash(secret), Username: user.Username, CreatedAt: now, ExpiresAt: now.Add(s.o.Lifetime)}
 	if user.PasswordSetAt != nil {
@@ -281,7 +308,8 @@ func (s *Service) start(ctx context.Context, tenant string, user principals.User
 	}, nil
 }
 
-// refused returns the common refusal if the user was deleted during the login, and other errors as they are.
+// refused returns the common refusal if the user was deleted during the login, and other errors as
+// they are.
 func refused(err error) error {
 	switch errs.CodeOf(err) {
 	case errs.NotFound, errs.Conflict:
@@ -290,8 +318,9 @@ func refused(err error) error {
 	return err
 }
 
-// Logout ends the caller's session. An API token or a host's own actor has none to end. While the database is busy with a long change of others the session has
-// ended, too, but that is not stored, and Logout returns errs.Unavailable.
+// Logout ends the caller's session. An API token or a host's own actor has none to end. While the
+// database is busy with a long change of others the session has ended, too, but that is not stored,
+// and Logout returns errs.Unavailable.
 func (s *Service) Logout(ctx context.Context) error {
 	a, err := actor.From(ctx)
 	if err != nil || a.Session == "" {
@@ -300,7 +329,8 @@ func (s *Service) Logout(ctx context.Context) error {
 	return s.o.Store.EndSession(ctx, a.Tenant, a.Session)
 }
 
-// LogoutStored is Logout that leaves the session as it is if its end cannot be stored: for a logout at a provider, which is repeated as a whole.
+// LogoutStored is Logout that leaves the session as it is if its end cannot be stored: for a logout
+// at a provider, which is repeated as a whole.
 func (s *Service) LogoutStored(ctx context.Context) error {
 	a, err := actor.From(ctx)
 	if err != nil || a.Session == "" {
@@ -314,8 +344,8 @@ func unauthenticated() error {
 	return errs.New(errs.Unauthenticated, "The session or token is missing, not valid or has expired. Log in first.")
 }
 
-// Authenticate returns the actor of a credential that came from an address. It runs one statement, and none for a
-// malformed credential. It returns the same errs.Unauthenticated for every reason.
+// Authenticate returns the actor of a credential that came from an address. It runs one statement,
+// and none for a malformed credential. It returns the same errs.Unauthenticated for every reason.
 func (s *Service) Authenticate(ctx context.Context, credential string, from netip.Addr) (actor.Actor, error) {
 	if len(credential) > maxCredential {
 		return actor.Actor{}, unauthenticated()
@@ -360,7 +390,9 @@ func (s *Service) session(ctx context.Context, tenant, id string) (actor.Actor, 
 }
 
 // token returns the actor of the personal token with an id, if it is genuine.
-func (s *Service) token(ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool) (actor.Actor, error) {
+func (s *Service) token(
+	ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool,
+) (actor.Actor, error) {
 	_, a, err := s.use(ctx, tenant, id, from, func(t Token) bool {
 		same := genuine(t)
 		return t.Type == Personal && same
@@ -368,9 +400,12 @@ func (s *Service) token(ctx context.Context, tenant, id string, from netip.Addr,
 	return a, err
 }
 
-// use returns the token with an id and its user, if it is genuine, and counts the use. It calls genuine with the zero Token if there is
-// none, so that a refusal lasts as long. Errors: errs.Unauthenticated, the same for every reason.
-func (s *Service) use(ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool) (Token, actor.Actor, error) {
+// use returns the token with an id and its user, if it is genuine, and counts the use. It calls
+// genuine with the zero Token if there is none, so that a refusal lasts as long. Errors:
+// errs.Unauthenticated, the same for every reason.
+func (s *Service) use(
+	ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool,
+) (Token, actor.Actor, error) {
 	t, holder, err := s.admit(ctx, tenant, id, from, genuine)
 	if err != nil {
 		return Token{}, actor.Actor{}, err
@@ -385,7 +420,9 @@ func (s *Service) use(ctx context.Context, tenant, id string, from netip.Addr, g
 }
 
 // admit is use that counts refusals alone, whatever has become of the user.
-func (s *Service) admit(ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool) (Token, Holder, error) {
+func (s *Service) admit(
+	ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool,
+) (Token, Holder, error) {
 	found, err := s.tokens.Get(ctx, tenant, id, func() (l lookup[Token], err error) {
 		l.of, l.holder, err = s.o.Store.Token(ctx, tenant, id)
 		return l, err
@@ -409,7 +446,8 @@ func (s *Service) count(tenant string, t Token) {
 	s.uses.Add(tenant, t.ID, Use{Requests: 1, LastAccessedAt: s.now()})
 }
 
-// hide returns the error for invalid credentials if there is no such session, and other errors as they are.
+// hide returns the error for invalid credentials if there is no such session, and other errors as
+// they are.
 func hide(err error) error {
 	if errs.CodeOf(err) == errs.NotFound {
 		return unauthenticated()
@@ -421,7 +459,13 @@ func (h Holder) actor(tenant string) (actor.Actor, error) {
 	if !h.Enabled {
 		return actor.Actor{}, unauthenticated()
 	}
-	return actor.Actor{Tenant: tenant, User: h.Username, Superuser: h.Superuser, AI: h.AI || h.Superuser, Teams: h.Teams}, nil
+	return actor.Actor{
+		Tenant:    tenant,
+		User:      h.Username,
+		Superuser: h.Superuser,
+		AI:        h.AI || h.Superuser,
+		Teams:     h.Teams,
+	}, nil
 }
 
 func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }

@@ -23,8 +23,8 @@ const password = "correct horse battery"
 
 var monday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 
-// fixture is a Service over a database with the user jo, a superuser of acme and of evil. It keeps look-ups for a moment,
-// as the root's does.
+// fixture is a Service over a database with the user jo, a superuser of acme and of evil. It keeps
+// look-ups for a moment, as the root's does.
 type fixture struct {
 	*sessions.Service
 	db      *bun.DB
@@ -41,10 +41,19 @@ func newFixture(t *testing.T, db *bun.DB) *fixture {
 	var changes cache.Counter
 	clock := func() time.Time { return f.now }
 	f.users = principals.New(principals.Options{
-		Store: principalstore.New(db).Notify(changes.Bump), Now: clock, Cost: principals.Cost{Memory: 64, Time: 1, Threads: 1},
+		Store: principalstore.New(db).Notify(changes.Bump),
+		Now:   clock, Cost: principals.Cost{Memory: 64, Time: 1, Threads: 1},
 	})
 	f.spy = &spy{Store: bunstore.New(db).Notify(changes.Bump)}
-	f.Service = sessions.New(sessions.Options{Store: f.spy, Authenticator: f.users.Unchecked(), Tenants: &f.tenants, Apps: &f.apps, Now: clock, Changes: changes.Of, Keys: newKeys(t)})
+	f.Service = sessions.New(sessions.Options{
+		Store:         f.spy,
+		Authenticator: f.users.Unchecked(),
+		Tenants:       &f.tenants,
+		Apps:          &f.apps,
+		Now:           clock,
+		Changes:       changes.Of,
+		Keys:          newKeys(t),
+	})
 	for _, tenant := range []string{"acme", "evil"} {
 		_, err := f.users.Unchecked().AddSuperuser(t.Context(), tenant, "jo", password)
 		is.NoErr(err)
@@ -133,7 +142,9 @@ func TestEveryFailedLoginIsTheSame(t *testing.T) {
 		is, ctx, as := is.New(t), t.Context(), f.as(t)
 		_, err := f.users.CreateUser(as, principals.User{Username: "off", Domain: principals.Local}, password)
 		is.NoErr(err)
-		_, err = f.users.CreateUser(as, principals.User{Username: "locked", Domain: principals.Local, Enabled: true}, password)
+		_, err = f.users.CreateUser(
+			as, principals.User{Username: "locked", Domain: principals.Local, Enabled: true}, password,
+		)
 		is.NoErr(err)
 		_, err = f.users.UpdateUser(as, "locked", func(u *principals.User) error { u.Locked = true; return nil })
 		is.NoErr(err)
@@ -329,7 +340,9 @@ func TestAnotherProcessRevokes(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
 		other := sessions.New(sessions.Options{
-			Store: bunstore.New(f.db), Authenticator: f.users.Unchecked(), Tenants: &f.tenants, Now: func() time.Time { return f.now },
+			Store: bunstore.New(f.db), Authenticator: f.users.Unchecked(), Tenants: &f.tenants, Now: func() time.Time {
+				return f.now
+			},
 		})
 		l := f.login(t)
 		made, key := f.token(t, sessions.NewToken{})

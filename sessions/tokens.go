@@ -21,7 +21,9 @@ const (
 	AppView  = "app-view"       // shows one app to visitors, and authenticates nobody
 	Chat     = "assistant-chat" // lets its holders talk to one assistant, and authenticates nobody
 	SCIM     = "scim"           // lets a provider of identities keep the users of one domain, and authenticates nobody
-	Webhook  = "webhook"        // lets others call the webhooks of one app, and authenticates nobody; its credential is made of the app's secret
+	// lets others call the webhooks of one app, and authenticates nobody; its credential is made of
+	// the app's secret
+	Webhook = "webhook"
 )
 
 // Token is an API token: a credential without a session, of the user who made it.
@@ -47,7 +49,10 @@ type Token struct {
 
 // Version changes with every change of the row except its counters.
 func (t Token) Version() string {
-	return guard.Version(t.ID, t.ReadOnly, t.Notes, t.Restrict, t.Host, t.CIDR, t.Data, string(t.Entity.Kind), t.Entity.ID, t.ExpiresAt, t.CreatedAt, t.UpdatedAt)
+	return guard.Version(
+		t.ID, t.ReadOnly, t.Notes, t.Restrict, t.Host, t.CIDR, t.Data, string(t.Entity.Kind), t.Entity.ID,
+		t.ExpiresAt, t.CreatedAt, t.UpdatedAt,
+	)
 }
 
 // Use is what is added to a token's counters.
@@ -65,8 +70,9 @@ type NewToken struct {
 	ExpiresAt *time.Time
 }
 
-// CreateToken creates a personal token for the caller and returns it with its credential, which cannot be read again.
-// A token cannot create tokens. Errors: errs.Invalid naming the field; errs.Forbidden for a caller with a token.
+// CreateToken creates a personal token for the caller and returns it with its credential, which
+// cannot be read again. A token cannot create tokens. Errors: errs.Invalid naming the field;
+// errs.Forbidden for a caller with a token.
 func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credential string, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -81,7 +87,8 @@ func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credent
 	}
 	secret := s.o.NewSecret()
 	t = Token{
-		ID: s.o.NewID(), Type: Personal, Username: a.User, SecretHash: hash(secret), ReadOnly: n.ReadOnly, Notes: n.Notes,
+		ID: s.o.NewID(), Type: Personal, Username: a.User,
+		SecretHash: hash(secret), ReadOnly: n.ReadOnly, Notes: n.Notes,
 		Restrict: n.Restrict, CIDR: n.CIDR, ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
 	}
 	if err := s.o.Store.InsertToken(ctx, a.Tenant, t); err != nil {
@@ -118,7 +125,8 @@ func (n *NewToken) accept(now time.Time) error {
 	return nil
 }
 
-// parseRange reads a range of addresses; an IPv4 range in IPv6 form (::ffff:192.0.2.0/120) is one of IPv4.
+// parseRange reads a range of addresses; an IPv4 range in IPv6 form (::ffff:192.0.2.0/120) is one
+// of IPv4.
 func parseRange(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err == nil && p.Addr().Is4In6() && p.Bits() >= 96 {
@@ -127,8 +135,8 @@ func parseRange(text string) (netip.Prefix, error) {
 	return p, err
 }
 
-// admits reports whether the token may be used at this time and from this address. Without a known address a token
-// that is restricted to a range is refused.
+// admits reports whether the token may be used at this time and from this address. Without a known
+// address a token that is restricted to a range is refused.
 func (t Token) admits(now time.Time, from netip.Addr) bool {
 	if t.ExpiresAt != nil && !now.Before(*t.ExpiresAt) {
 		return false
@@ -191,8 +199,8 @@ func (s *Service) DeleteToken(ctx context.Context, id string) error {
 	return s.o.Store.DeleteToken(ctx, a.Tenant, a.User, strings.ToLower(id))
 }
 
-// LiveTokens returns how many tokens of a user of the caller's tenant have not expired. It is for the user and superusers.
-// It returns errs.Forbidden.
+// LiveTokens returns how many tokens of a user of the caller's tenant have not expired. It is for
+// the user and superusers. It returns errs.Forbidden.
 func (s *Service) LiveTokens(ctx context.Context, username string) (int, error) {
 	a, err := ofUser(ctx, username)
 	if err != nil {
@@ -201,8 +209,9 @@ func (s *Service) LiveTokens(ctx context.Context, username string) (int, error) 
 	return s.o.Store.LiveTokens(ctx, a.Tenant, username, s.o.Now())
 }
 
-// RevokeTokens revokes all tokens of a user of the caller's tenant at once, in the transaction in ctx if there is one, and
-// returns their number. It is for the user and superusers. It returns errs.Forbidden.
+// RevokeTokens revokes all tokens of a user of the caller's tenant at once, in the transaction in
+// ctx if there is one, and returns their number. It is for the user and superusers. It returns
+// errs.Forbidden.
 func (s *Service) RevokeTokens(ctx context.Context, username string) (int, error) {
 	a, err := ofUser(ctx, username)
 	if err != nil {

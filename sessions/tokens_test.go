@@ -42,7 +42,11 @@ func TestToken(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		end := monday.Add(time.Hour + 999) // nanoseconds, which no database keeps
-		made, credential := f.token(t, sessions.NewToken{ReadOnly: true, Notes: ptr("for CI"), ExpiresAt: ptr(end.In(time.FixedZone("", 3600)))})
+		made, credential := f.token(t, sessions.NewToken{
+			ReadOnly:  true,
+			Notes:     ptr("for CI"),
+			ExpiresAt: ptr(end.In(time.FixedZone("", 3600))),
+		})
 		is.Equal(made, f.listed(t)) // what is given is what is stored
 		is.Equal(made.ExpiresAt, ptr(monday.Add(time.Hour)))
 
@@ -66,12 +70,14 @@ func TestTokenIsRefused(t *testing.T) {
 		_, other := f.token(t, sessions.NewToken{})
 		parts, others := strings.Split(credential, "."), strings.Split(other, ".")
 		for name, bad := range map[string]string{
-			"wrong secret":          strings.Join([]string{"tct", "acme", made.ID, parts[3][1:] + parts[3][:1]}, "."),
-			"another token's":       strings.Join([]string{"tct", "acme", made.ID, others[3]}, "."),
-			"the hash":              strings.Join([]string{"tct", "acme", made.ID, made.SecretHash}, "."),
-			"another tenant":        strings.Replace(credential, "acme", "evil", 1),
-			"no such tenant":        strings.Replace(credential, "acme", "nowhere", 1),
-			"no such token":         strings.Join([]string{"tct", "acme", "01932e00-0000-7000-8000-000000000009", parts[3]}, "."),
+			"wrong secret":    strings.Join([]string{"tct", "acme", made.ID, parts[3][1:] + parts[3][:1]}, "."),
+			"another token's": strings.Join([]string{"tct", "acme", made.ID, others[3]}, "."),
+			"the hash":        strings.Join([]string{"tct", "acme", made.ID, made.SecretHash}, "."),
+			"another tenant":  strings.Replace(credential, "acme", "evil", 1),
+			"no such tenant":  strings.Replace(credential, "acme", "nowhere", 1),
+			"no such token": strings.Join(
+				[]string{"tct", "acme", "01932e00-0000-7000-8000-000000000009", parts[3]}, ".",
+			),
 			"the secret as session": "tcs.acme." + parts[3],
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -105,7 +111,9 @@ func TestTokensAreTheCallersAlone(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		made, _ := f.token(t, sessions.NewToken{})
-		for _, other := range []actor.Actor{{Tenant: "acme", User: "kim", Superuser: true}, {Tenant: "evil", User: "jo", Superuser: true}} {
+		for _, other := range []actor.Actor{
+			{Tenant: "acme", User: "kim", Superuser: true}, {Tenant: "evil", User: "jo", Superuser: true},
+		} {
 			ctx := actor.With(t.Context(), other)
 			page, err := f.Tokens(ctx, paging.Query{Limit: 10})
 			is.NoErr(err)
@@ -189,7 +197,10 @@ func TestNewTokenIsChecked(t *testing.T) {
 				is.New(t).Equal(errs.CodeOf(err), errs.Invalid)
 			})
 		}
-		f.token(t, sessions.NewToken{ExpiresAt: ptr(time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)), Notes: ptr(strings.Repeat("ü", 1000))})
+		f.token(t, sessions.NewToken{
+			ExpiresAt: ptr(time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)),
+			Notes:     ptr(strings.Repeat("ü", 1000)),
+		})
 		is.New(t).Equal(f.listed(t).ExpiresAt.Year(), 9999)
 	})
 }
@@ -199,10 +210,13 @@ func TestOddCredentialsReachNoDatabase(t *testing.T) {
 		good := f.login(t).Token
 		_, token := f.token(t, sessions.NewToken{})
 		for _, odd := range []string{
-			"", ".", "..", "...", "tcs", "tcs..", "tcs.acme.", "tcs..secret", "tct.acme..secret", "tct.acme.id.", "tct.acme.id",
+			"", ".", "..", "...", "tcs",
+			"tcs..", "tcs.acme.", "tcs..secret", "tct.acme..secret", "tct.acme.id.", "tct.acme.id",
 			good + ".x", "." + good, good + " ", " " + good, good + "\n", strings.ToUpper(good[:3]) + good[3:],
-			token + ".x", "tcs" + token[3:], "tct" + good[3:], "tcx" + good[3:], "tcs.ac\x00me.secret", "tcs.acme.\xff", "tcs.acme.sécret",
-			"tct.acme.' OR 1=1 --.secret", "tcs.%.secret", "tcs.acme." + strings.Repeat("x", 1<<20), strings.Repeat(".", 1<<20),
+			token + ".x", "tcs" + token[3:], "tct" + good[3:],
+			"tcx" + good[3:], "tcs.ac\x00me.secret", "tcs.acme.\xff", "tcs.acme.sécret",
+			"tct.acme.' OR 1=1 --.secret", "tcs.%.secret",
+			"tcs.acme." + strings.Repeat("x", 1<<20), strings.Repeat(".", 1<<20),
 			"Bearer " + good, "eyJhbGciOiJIUzI1NiJ9.e30.c2ln",
 		} {
 			_, err := f.Authenticate(t.Context(), odd, loopback)
@@ -272,7 +286,9 @@ func TestFailedFlushIsOneTenants(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
 		for _, tenant := range []string{"acme", "evil"} {
-			_, credential, err := f.CreateToken(actor.With(ctx, actor.Actor{Tenant: tenant, User: "jo", Superuser: true}), sessions.NewToken{})
+			_, credential, err := f.CreateToken(
+				actor.With(ctx, actor.Actor{Tenant: tenant, User: "jo", Superuser: true}), sessions.NewToken{},
+			)
 			is.NoErr(err)
 			_, err = f.Authenticate(ctx, credential, loopback)
 			is.NoErr(err)

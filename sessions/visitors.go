@@ -21,25 +21,33 @@ const AppKind entity.Kind = "app"
 // AssistantKind is the kind of entities that tokens of the type Chat are for.
 const AssistantKind entity.Kind = "assistant"
 
-// Assistants checks who may share assistants. *assistants.Service implements it, with the errors of Apps.
+// Assistants checks who may share assistants. *assistants.Service implements it, with the errors of
+// Apps.
 type Assistants interface {
-	// Sharable returns the id of an assistant that the caller may share, also with a token that can only read.
+	// Sharable returns the id of an assistant that the caller may share, also with a token that can
+	// only read.
 	Sharable(ctx context.Context, id string) (string, error)
-	// Sharing calls do with the id of an assistant that the caller may share, in a transaction in which nobody else changes or removes it.
+	// Sharing calls do with the id of an assistant that the caller may share, in a transaction in
+	// which nobody else changes or removes it.
 	Sharing(ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error) error
 }
 
-// Apps checks who may share and change apps. *apps.Service implements it. All methods return errs.NotFound for an app that the caller does
-// not see, errs.Forbidden for a caller who may not do that, and errs.Invalid for a draft.
+// Apps checks who may share and change apps. *apps.Service implements it. All methods return
+// errs.NotFound for an app that the caller does not see, errs.Forbidden for a caller who may not do
+// that, and errs.Invalid for a draft.
 type Apps interface {
-	// Sharable returns the id of an app that the caller may share, also with a token that can only read.
+	// Sharable returns the id of an app that the caller may share, also with a token that can only
+	// read.
 	Sharable(ctx context.Context, id string) (string, error)
-	// Sharing calls do with the id of an app that the caller may share, in a transaction in which nobody else changes or removes the
-	// app. It returns errs.Invalid if roles has something else than ids of roles of the app's manifest.
+	// Sharing calls do with the id of an app that the caller may share, in a transaction in which
+	// nobody else changes or removes the app. It returns errs.Invalid if roles has something else
+	// than ids of roles of the app's manifest.
 	Sharing(ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error) error
-	// Inspectable returns the id of an app that the caller may change, also with a token that can only read.
+	// Inspectable returns the id of an app that the caller may change, also with a token that can
+	// only read.
 	Inspectable(ctx context.Context, id string) (string, error)
-	// Writing calls do with the id of an app that the caller may change, in a transaction in which nobody else changes or removes the app.
+	// Writing calls do with the id of an app that the caller may change, in a transaction in which
+	// nobody else changes or removes the app.
 	Writing(ctx context.Context, id string, do func(ctx context.Context, id string) error) error
 }
 
@@ -62,43 +70,70 @@ func sharing(of Assistants) func(context.Context, string, func(context.Context, 
 
 // views are the tokens that show apps to visitors.
 func (s *Service) views() tokensOf {
-	return tokensOf{kind: AppKind, tokenType: AppView, row: "app-token", readable: s.o.Apps.Sharable, writing: sharing(s.o.Apps)}
+	return tokensOf{
+		kind:      AppKind,
+		tokenType: AppView,
+		row:       "app-token",
+		readable:  s.o.Apps.Sharable,
+		writing:   sharing(s.o.Apps),
+	}
 }
 
 // chats are the tokens with which their holders talk to assistants.
 func (s *Service) chats() tokensOf {
-	return tokensOf{kind: AssistantKind, tokenType: Chat, row: "assistant-token", readable: s.o.Assistants.Sharable, writing: sharing(s.o.Assistants)}
+	return tokensOf{
+		kind:      AssistantKind,
+		tokenType: Chat,
+		row:       "assistant-token",
+		readable:  s.o.Assistants.Sharable,
+		writing:   sharing(s.o.Assistants),
+	}
 }
 
 // webhooks are the tokens that let others call webhooks.
 func (s *Service) webhooks() tokensOf {
-	return tokensOf{kind: AppKind, tokenType: Webhook, row: "webhook-token", readable: s.o.Apps.Inspectable, writing: s.o.Apps.Writing}
+	return tokensOf{
+		kind:      AppKind,
+		tokenType: Webhook,
+		row:       "webhook-token",
+		readable:  s.o.Apps.Inspectable,
+		writing:   s.o.Apps.Writing,
+	}
 }
 
 // appData is Token.Data of an AppView.
 type appData struct {
-	Roles  []string `json:"roles"`  // ids of roles of the app's manifest, ordered
-	Access []string `json:"access"` // rules of the app's manifest when the token was made; nil in tokens of earlier releases
+	Roles []string `json:"roles"` // ids of roles of the app's manifest, ordered
+	// rules of the app's manifest when the token was made; nil in tokens of earlier releases
+	Access []string `json:"access"`
 }
 
-// CreateAppToken creates a token that shows an app to visitors as if they had some roles of its manifest, and keeps the calls that the
-// manifest allows now as texts: Visitor has them. It returns the token with its credential, which cannot be read again. It is for those who may share the app. It lives as long as it, the app and its creator
-// do, and is refused while the creator may not share the app. A caller with a token cannot make one. Errors: errs.NotFound;
-// errs.Forbidden; errs.Invalid naming the field, also for an unknown role and for a draft; errs.Conflict for a manifest that
-// cannot be read.
-func (s *Service) CreateAppToken(ctx context.Context, app string, n NewToken, roles, access []string) (t Token, credential string, err error) {
+// CreateAppToken creates a token that shows an app to visitors as if they had some roles of its
+// manifest, and keeps the calls that the manifest allows now as texts: Visitor has them. It returns
+// the token with its credential, which cannot be read again. It is for those who may share the app.
+// It lives as long as it, the app and its creator do, and is refused while the creator may not
+// share the app. A caller with a token cannot make one. Errors: errs.NotFound; errs.Forbidden;
+// errs.Invalid naming the field, also for an unknown role and for a draft; errs.Conflict for a
+// manifest that cannot be read.
+func (s *Service) CreateAppToken(
+	ctx context.Context, app string, n NewToken, roles, access []string,
+) (t Token, credential string, err error) {
 	roles = append([]string{}, roles...) // an empty list for none
 	slices.Sort(roles)
 	roles = slices.Compact(roles)
-	return s.createTokenOf(ctx, s.views(), visitorKind, n, appData{roles, append([]string{}, access...)}, func(ctx context.Context, do func(ctx context.Context, id string) error) error {
+	return s.createTokenOf(ctx, s.views(), visitorKind, n, appData{roles, append([]string{}, access...)}, func(
+		ctx context.Context, do func(ctx context.Context, id string) error,
+	) error {
 		return s.o.Apps.Sharing(ctx, app, roles, do)
 	})
 }
 
-// createTokenOf creates a token of an entity with data, and returns it with its credential, which begins with kind. within calls what it
-// gets with the id of the entity.
+// createTokenOf creates a token of an entity with data, and returns it with its credential, which
+// begins with kind. within calls what it gets with the id of the entity.
 func (s *Service) createTokenOf(ctx context.Context, of tokensOf, kind string, n NewToken, data any,
-	within func(ctx context.Context, do func(ctx context.Context, id string) error) error) (t Token, credential string, err error) {
+	within func(
+		ctx context.Context, do func(ctx context.Context, id string) error,
+	) error) (t Token, credential string, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Token{}, "", err
@@ -119,8 +154,10 @@ func (s *Service) createTokenOf(ctx context.Context, of tokensOf, kind string, n
 		}
 		secret := s.o.NewSecret()
 		t = Token{
-			ID: s.o.NewID(), Type: of.tokenType, Username: a.User, SecretHash: hash(secret), ReadOnly: !of.writes, Notes: n.Notes, Restrict: n.Restrict, CIDR: n.CIDR,
-			Data: raw, Entity: entity.Key{Kind: of.kind, ID: id}, ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
+			ID: s.o.NewID(), Type: of.tokenType, Username: a.User, SecretHash: hash(secret),
+			ReadOnly: !of.writes, Notes: n.Notes, Restrict: n.Restrict, CIDR: n.CIDR,
+			Data: raw, Entity: entity.Key{Kind: of.kind, ID: id},
+			ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
 		}
 		credential = strings.Join([]string{kind, a.Tenant, t.ID, secret}, ".")
 		return s.o.Store.InsertToken(ctx, a.Tenant, t)
@@ -131,55 +168,64 @@ func (s *Service) createTokenOf(ctx context.Context, of tokensOf, kind string, n
 	return t, credential, nil
 }
 
-// CreateAssistantToken creates a token whose holders talk to an assistant, and returns it with its credential, which cannot be read again. It
-// is for those who may share the assistant. It lives as long as it, the assistant and its creator do. A caller with a token cannot make one.
+// CreateAssistantToken creates a token whose holders talk to an assistant, and returns it with its
+// credential, which cannot be read again. It is for those who may share the assistant. It lives as
+// long as it, the assistant and its creator do. A caller with a token cannot make one.
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also for a draft.
-func (s *Service) CreateAssistantToken(ctx context.Context, assistant string, n NewToken) (t Token, credential string, err error) {
+func (s *Service) CreateAssistantToken(
+	ctx context.Context, assistant string, n NewToken,
+) (t Token, credential string, err error) {
 	of := s.chats()
-	return s.createTokenOf(ctx, of, chatKind, n, nil, func(ctx context.Context, do func(ctx context.Context, id string) error) error {
+	return s.createTokenOf(ctx, of, chatKind, n, nil, func(
+		ctx context.Context, do func(ctx context.Context, id string) error,
+	) error {
 		return of.writing(ctx, assistant, do)
 	})
 }
 
-// AssistantTokens returns a page of the tokens of an assistant, newest first, to those who may share it. Their counters are up to date.
+// AssistantTokens returns a page of the tokens of an assistant, newest first, to those who may
+// share it. Their counters are up to date.
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) AssistantTokens(ctx context.Context, assistant string, q paging.Query) (paging.Page[Token], error) {
 	return s.tokensOf(ctx, s.chats(), assistant, q)
 }
 
-// AssistantToken returns one of the tokens of an assistant, as AssistantTokens does. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a
-// draft.
+// AssistantToken returns one of the tokens of an assistant, as AssistantTokens does. Errors:
+// errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) AssistantToken(ctx context.Context, assistant, id string) (Token, error) {
 	return s.tokenOf(ctx, s.chats(), assistant, id)
 }
 
-// DeleteAssistantToken revokes a token of an assistant. It is for those who may share the assistant. Errors: errs.NotFound; errs.Forbidden;
-// errs.Invalid for a draft.
+// DeleteAssistantToken revokes a token of an assistant. It is for those who may share the
+// assistant. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) DeleteAssistantToken(ctx context.Context, assistant, id string) error {
 	return s.deleteTokenOf(ctx, s.chats(), assistant, id)
 }
 
-// AppTokens returns a page of the tokens that show an app to visitors, newest first, to those who may share it. Their counters are up
-// to date. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
+// AppTokens returns a page of the tokens that show an app to visitors, newest first, to those who
+// may share it. Their counters are up to date. Errors: errs.NotFound; errs.Forbidden; errs.Invalid
+// for a draft.
 func (s *Service) AppTokens(ctx context.Context, app string, q paging.Query) (paging.Page[Token], error) {
 	return s.tokensOf(ctx, s.views(), app, q)
 }
 
-// AppToken returns one of the tokens that show an app to visitors, as AppTokens does. Errors: errs.NotFound; errs.Forbidden; errs.Invalid
-// for a draft.
+// AppToken returns one of the tokens that show an app to visitors, as AppTokens does. Errors:
+// errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) AppToken(ctx context.Context, app, id string) (Token, error) {
 	return s.tokenOf(ctx, s.views(), app, id)
 }
 
-// DeleteAppToken revokes a token that shows an app to visitors, with every page that was opened with it. It is for those who may share
-// the app. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
+// DeleteAppToken revokes a token that shows an app to visitors, with every page that was opened
+// with it. It is for those who may share the app. Errors: errs.NotFound; errs.Forbidden;
+// errs.Invalid for a draft.
 func (s *Service) DeleteAppToken(ctx context.Context, app, id string) error {
 	return s.deleteTokenOf(ctx, s.views(), app, id)
 }
 
-// CreateWebhookToken creates a token that lets others call the webhooks of an app. It is for those who may change the app. It lives as
-// long as it, the app and its creator do. A token that can only read makes none. Errors:
-// errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also for a draft.
+// CreateWebhookToken creates a token that lets others call the webhooks of an app. It is for those
+// who may change the app. It lives as long as it, the app and its creator do. A token that can only
+// read makes none. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also for a
+// draft.
 func (s *Service) CreateWebhookToken(ctx context.Context, app string, n NewToken) (t Token, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -202,20 +248,21 @@ func (s *Service) CreateWebhookToken(ctx context.Context, app string, n NewToken
 	return t, err
 }
 
-// WebhookTokens returns a page of the tokens of the webhooks of an app, newest first, to those who may change it, also with a token that can
-// only read. Their counters are up to date. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
+// WebhookTokens returns a page of the tokens of the webhooks of an app, newest first, to those who
+// may change it, also with a token that can only read. Their counters are up to date. Errors:
+// errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) WebhookTokens(ctx context.Context, app string, q paging.Query) (paging.Page[Token], error) {
 	return s.tokensOf(ctx, s.webhooks(), app, q)
 }
 
-// WebhookToken returns one of the tokens of the webhooks of an app, as WebhookTokens does. Errors: errs.NotFound; errs.Forbidden;
-// errs.Invalid for a draft.
+// WebhookToken returns one of the tokens of the webhooks of an app, as WebhookTokens does. Errors:
+// errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) WebhookToken(ctx context.Context, app, id string) (Token, error) {
 	return s.tokenOf(ctx, s.webhooks(), app, id)
 }
 
-// DeleteWebhookToken revokes a token of the webhooks of an app. It is for those who may change the app. Errors: errs.NotFound;
-// errs.Forbidden; errs.Invalid for a draft.
+// DeleteWebhookToken revokes a token of the webhooks of an app. It is for those who may change the
+// app. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) DeleteWebhookToken(ctx context.Context, app, id string) error {
 	return s.deleteTokenOf(ctx, s.webhooks(), app, id)
 }
@@ -275,8 +322,9 @@ func (s *Service) deleteTokenOf(ctx context.Context, of tokensOf, app, id string
 	})
 }
 
-// UseWebhookToken counts a use of a token of the webhooks of an app, whose signature the caller has checked. It returns the same
-// errs.Unauthenticated if it is not there, is of another app, has expired, or may not be used from the address.
+// UseWebhookToken counts a use of a token of the webhooks of an app, whose signature the caller has
+// checked. It returns the same errs.Unauthenticated if it is not there, is of another app, has
+// expired, or may not be used from the address.
 func (u Unchecked) UseWebhookToken(ctx context.Context, tenant, id, app string, from netip.Addr) error {
 	if !wellFormed([]string{tenant, id}) {
 		return unauthenticated()
@@ -292,16 +340,21 @@ func (u Unchecked) UseWebhookToken(ctx context.Context, tenant, id, app string, 
 
 // Visitor is somebody whose credential is a token of an app or an assistant.
 type Visitor struct {
-	Token   string      // id of the token
-	App     string      // id of the app, of a Chat that of the assistant
-	Roles   []string    // of the app's manifest, as they were chosen for the token
-	Access  []string    // rules of the app's manifest when the token was made; nil for a Chat and for a token of an earlier release
-	Inviter actor.Actor // the user who made the token, with the rights of the moment and ReadOnly; the visitor is not this user
+	Token string   // id of the token
+	App   string   // id of the app, of a Chat that of the assistant
+	Roles []string // of the app's manifest, as they were chosen for the token
+	// rules of the app's manifest when the token was made; nil for a Chat and for a token of an
+	// earlier release
+	Access []string
+	// the user who made the token, with the rights of the moment and ReadOnly; the visitor is not
+	// this user
+	Inviter actor.Actor
 }
 
-// Visitor returns the holder of a token of an app, by its credential and the address of the request. The caller checks that the inviter may share the
-// app. It returns the same errs.Unauthenticated for every reason, after the same work for a token that does not exist and one with
-// another secret.
+// Visitor returns the holder of a token of an app, by its credential and the address of the
+// request. The caller checks that the inviter may share the app. It returns the same
+// errs.Unauthenticated for every reason, after the same work for a token that does not exist and
+// one with another secret.
 func (u Unchecked) Visitor(ctx context.Context, credential string, from netip.Addr) (Visitor, error) {
 	return u.holder(ctx, visitorKind, AppKind, AppView, credential, from)
 }
@@ -314,7 +367,9 @@ func (u Unchecked) Chatter(ctx context.Context, credential string, from netip.Ad
 	return u.holder(ctx, chatKind, AssistantKind, Chat, credential, from)
 }
 
-func (u Unchecked) holder(ctx context.Context, credentialKind string, kind entity.Kind, tokenType, credential string, from netip.Addr) (Visitor, error) {
+func (u Unchecked) holder(
+	ctx context.Context, credentialKind string, kind entity.Kind, tokenType, credential string, from netip.Addr,
+) (Visitor, error) {
 	parts := strings.Split(credential, ".")
 	if len(credential) > maxCredential || len(parts) != 4 || parts[0] != credentialKind || !wellFormed(parts) {
 		return Visitor{}, unauthenticated()
@@ -325,8 +380,8 @@ func (u Unchecked) holder(ctx context.Context, credentialKind string, kind entit
 	})
 }
 
-// ResumeVisitor returns what Visitor would return now for the token with an id. The caller has checked that the request comes from somebody
-// who has been let in with it.
+// ResumeVisitor returns what Visitor would return now for the token with an id. The caller has
+// checked that the request comes from somebody who has been let in with it.
 func (u Unchecked) ResumeVisitor(ctx context.Context, tenant, id string, from netip.Addr) (Visitor, error) {
 	if !wellFormed([]string{tenant, id}) {
 		return Visitor{}, unauthenticated()
@@ -334,7 +389,9 @@ func (u Unchecked) ResumeVisitor(ctx context.Context, tenant, id string, from ne
 	return u.visitor(ctx, tenant, id, from, func(t Token) bool { return t.Type == AppView && t.Entity.Kind == AppKind })
 }
 
-func (u Unchecked) visitor(ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool) (Visitor, error) {
+func (u Unchecked) visitor(
+	ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool,
+) (Visitor, error) {
 	t, inviter, err := u.s.use(ctx, tenant, id, from, genuine)
 	if err != nil {
 		return Visitor{}, err

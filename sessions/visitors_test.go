@@ -29,7 +29,9 @@ func (f *fixedApps) Sharable(_ context.Context, id string) (string, error) {
 	return id, nil
 }
 
-func (f *fixedApps) Sharing(ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error) error {
+func (f *fixedApps) Sharing(
+	ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error,
+) error {
 	if _, err := f.Sharable(ctx, id); err != nil {
 		return err
 	}
@@ -58,7 +60,9 @@ func (f *fixture) invited(t *testing.T, n sessions.NewToken) (sessions.Token, st
 func TestVisitor(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
-		made, credential := f.invited(t, sessions.NewToken{Notes: ptr("for the fair"), ExpiresAt: ptr(monday.Add(time.Hour))})
+		made, credential := f.invited(
+			t, sessions.NewToken{Notes: ptr("for the fair"), ExpiresAt: ptr(monday.Add(time.Hour))},
+		)
 		is.Equal(made.Type, "app-view")
 		is.Equal(made.Entity, entity.Key{Kind: "app", ID: "a"})
 		is.Equal(string(made.Data), `{"roles":["editor"],"access":["GET colors"]}`)
@@ -71,9 +75,10 @@ func TestVisitor(t *testing.T) {
 
 		v, err := f.Unchecked().Visitor(ctx, credential, loopback)
 		is.NoErr(err)
-		want := sessions.Visitor{Token: made.ID, App: "a", Roles: []string{"editor"}, Access: []string{"GET colors"}, Inviter: actor.Actor{
-			Tenant: "acme", User: "jo", Superuser: true, AI: true, ReadOnly: true, Token: made.ID,
-		}}
+		want := sessions.Visitor{Token: made.ID, App: "a",
+			Roles: []string{"editor"}, Access: []string{"GET colors"}, Inviter: actor.Actor{
+				Tenant: "acme", User: "jo", Superuser: true, AI: true, ReadOnly: true, Token: made.ID,
+			}}
 		is.Equal(v, want)
 		again, err := f.Unchecked().ResumeVisitor(ctx, "acme", made.ID, loopback)
 		is.NoErr(err)
@@ -98,7 +103,8 @@ func TestVisitor(t *testing.T) {
 	})
 }
 
-// TestVisitorIsNobody: the credential of a visitor authenticates nobody, and that of a user is no visitor's.
+// TestVisitorIsNobody: the credential of a visitor authenticates nobody, and that of a user is no
+// visitor's.
 func TestVisitorIsNobody(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
@@ -112,10 +118,14 @@ func TestVisitorIsNobody(t *testing.T) {
 		refused(t, err)
 		parts := strings.Split(credential, ".")
 		for name, bad := range map[string]string{
-			"none": "", "a session": f.login(t).Token, "a personal token": key, "a personal token as one of an app": "tcv" + key[3:],
-			"another secret": strings.Join([]string{"tcv", "acme", made.ID, parts[3][1:] + parts[3][:1]}, "."), "no secret": strings.TrimSuffix(credential, parts[3]),
-			"the hash": strings.Join([]string{"tcv", "acme", made.ID, made.SecretHash}, "."), "another tenant": strings.Replace(credential, "acme", "evil", 1),
-			"an id that is none": strings.Replace(credential, made.ID, "x", 1), "a long one": credential + strings.Repeat("x", 600), "NUL": credential + "\x00",
+			"none": "", "a session": f.login(t).Token,
+			"a personal token": key, "a personal token as one of an app": "tcv" + key[3:],
+			"another secret":     strings.Join([]string{"tcv", "acme", made.ID, parts[3][1:] + parts[3][:1]}, "."),
+			"no secret":          strings.TrimSuffix(credential, parts[3]),
+			"the hash":           strings.Join([]string{"tcv", "acme", made.ID, made.SecretHash}, "."),
+			"another tenant":     strings.Replace(credential, "acme", "evil", 1),
+			"an id that is none": strings.Replace(credential, made.ID, "x", 1),
+			"a long one":         credential + strings.Repeat("x", 600), "NUL": credential + "\x00",
 		} {
 			t.Run(name, func(t *testing.T) {
 				_, err := f.Unchecked().Visitor(ctx, bad, loopback)
@@ -169,7 +179,10 @@ func TestVisitorGoesWithApp(t *testing.T) {
 			is.Equal(err == nil, want)
 		}
 		admitted(true)
-		is.NoErr(f.Unchecked().Hooks().Deleted(ctx, "acme", entity.Key{Kind: "app", ID: "b"}, entity.Key{Kind: "library", ID: "a"})) // of others
+		// of others
+		is.NoErr(f.Unchecked().Hooks().Deleted(
+			ctx, "acme", entity.Key{Kind: "app", ID: "b"}, entity.Key{Kind: "library", ID: "a"},
+		))
 		is.NoErr(f.Unchecked().Hooks().Deleted(ctx, "evil", entity.Key{Kind: "app", ID: "a"}))
 		is.NoErr(f.Unchecked().Hooks().Deleted(ctx, "acme", entity.Key{Kind: "app", ID: "none"}))
 		admitted(true)

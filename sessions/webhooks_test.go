@@ -16,11 +16,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
-// TestWebhookToken: it is of one app, is counted, ends when it is deleted, and authenticates nobody.
+// TestWebhookToken: it is of one app, is counted, ends when it is deleted, and authenticates
+// nobody.
 func TestWebhookToken(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
-		made, err := f.CreateWebhookToken(f.as(t), "a", sessions.NewToken{Notes: ptr("stripe"), ExpiresAt: ptr(monday.Add(time.Hour)), Restrict: ptr("cidr"), CIDR: ptr("127.0.0.0/8")})
+		made, err := f.CreateWebhookToken(f.as(t), "a", sessions.NewToken{
+			Notes:     ptr("stripe"),
+			ExpiresAt: ptr(monday.Add(time.Hour)),
+			Restrict:  ptr("cidr"),
+			CIDR:      ptr("127.0.0.0/8"),
+		})
 		is.NoErr(err)
 		is.Equal(made.Type, "webhook")
 		is.Equal(made.Entity, entity.Key{Kind: "app", ID: "a"})

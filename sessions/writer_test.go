@@ -42,7 +42,8 @@ func (f *fixture) admitted(t *testing.T, token string) bool {
 	return err == nil
 }
 
-// TestLoginWaitsForNoWriter: a login while another transaction writes has its session at once, and it is stored when that has ended.
+// TestLoginWaitsForNoWriter: a login while another transaction writes has its session at once, and
+// it is stored when that has ended.
 func TestLoginWaitsForNoWriter(t *testing.T) {
 	for name, end := range map[string]error{"commit": nil, "rollback": errors.New("fault")} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +79,8 @@ func TestLoginWaitsForNoWriter(t *testing.T) {
 	}
 }
 
-// TestLogoutIsEffectiveAtOnce: a stored session ends at once while another transaction writes, and nobody is told that this is stored before it is.
+// TestLogoutIsEffectiveAtOnce: a stored session ends at once while another transaction writes, and
+// nobody is told that this is stored before it is.
 func TestLogoutIsEffectiveAtOnce(t *testing.T) {
 	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
 	who := func(token string) actor.Actor {
@@ -96,7 +98,9 @@ func TestLogoutIsEffectiveAtOnce(t *testing.T) {
 	is.Equal(f.stored(t), 5)
 	var waits []<-chan error
 	f.hold(t, func(context.Context) {
-		refused, fails := logout(who(late.Token), (*sessions.Service).Logout), logout(who(kept.Token), (*sessions.Service).LogoutStored)
+		refused, fails := logout(
+			who(late.Token), (*sessions.Service).Logout,
+		), logout(who(kept.Token), (*sessions.Service).LogoutStored)
 		for f.admitted(t, late.Token) {
 			time.Sleep(time.Millisecond)
 		}
@@ -126,7 +130,13 @@ func TestLogoutIsEffectiveAtOnce(t *testing.T) {
 	}
 	is.NoErr(bunx.WriteDeferred(t.Context(), f.db))
 	is.Equal(f.stored(t), 2)
-	for l, want := range map[string]bool{late.Token: false, soon.Token: false, stored.Token: false, kept.Token: true, other.Token: true} {
+	for l, want := range map[string]bool{
+		late.Token:   false,
+		soon.Token:   false,
+		stored.Token: false,
+		kept.Token:   true,
+		other.Token:  true,
+	} {
 		is.Equal(f.admitted(t, l), want)
 	}
 }
@@ -135,7 +145,9 @@ func TestLogoutIsEffectiveAtOnce(t *testing.T) {
 func TestGuessesWhileAnotherWrites(t *testing.T) {
 	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
 	try := func(network int, password string) error {
-		_, err := f.Login(actor.WithOrigin(t.Context(), actor.Origin{Address: netip.AddrFrom4([4]byte{10, 0, byte(network >> 8), byte(network)})}), "acme", "local", "jo", password)
+		_, err := f.Login(actor.WithOrigin(t.Context(), actor.Origin{
+			Address: netip.AddrFrom4([4]byte{10, 0, byte(network >> 8), byte(network)}),
+		}), "acme", "local", "jo", password)
 		if err != nil {
 			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 		}
@@ -170,7 +182,8 @@ func TestGuessesWhileAnotherWrites(t *testing.T) {
 	is.NoErr(try(2, password))
 }
 
-// TestWhatEndsSessionsThatWait: what another transaction ends is ended for the sessions that have begun beside it, too, once it is committed.
+// TestWhatEndsSessionsThatWait: what another transaction ends is ended for the sessions that have
+// begun beside it, too, once it is committed.
 func TestWhatEndsSessionsThatWait(t *testing.T) {
 	for name, end := range map[string]func(ctx context.Context, f *fixture) error{
 		"password": func(ctx context.Context, f *fixture) error {
@@ -215,7 +228,8 @@ func TestWhatEndsSessionsThatWait(t *testing.T) {
 	}
 }
 
-// TestWhatComesAfterSessionsThatWait: a transaction that begins after a login finds its session stored.
+// TestWhatComesAfterSessionsThatWait: a transaction that begins after a login finds its session
+// stored.
 func TestWhatComesAfterSessionsThatWait(t *testing.T) {
 	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
 	ended := make(chan error, 1)
@@ -230,12 +244,19 @@ func TestWhatComesAfterSessionsThatWait(t *testing.T) {
 	is.Equal(f.stored(t), 0)
 }
 
-// TestProviderSessionThatWaits: a logout at the provider is known of a session that is not stored yet.
+// TestProviderSessionThatWaits: a logout at the provider is known of a session that is not stored
+// yet.
 func TestProviderSessionThatWaits(t *testing.T) {
 	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
 	want := sessions.StoredProviderSession{Domain: "local", Subject: "s", ID: "p"}
 	f.hold(t, func(context.Context) {
-		is.NoErr(f.spy.InsertSession(t.Context(), "acme", sessions.Session{ID: "x", Username: "jo", CreatedAt: monday, ExpiresAt: monday.AddDate(0, 0, 1), Provider: &want}))
+		is.NoErr(f.spy.InsertSession(t.Context(), "acme", sessions.Session{
+			ID:        "x",
+			Username:  "jo",
+			CreatedAt: monday,
+			ExpiresAt: monday.AddDate(0, 0, 1),
+			Provider:  &want,
+		}))
 		got, err := f.spy.ProviderSession(t.Context(), "acme", "x")
 		is.NoErr(err)
 		is.Equal(got, want)
@@ -243,11 +264,15 @@ func TestProviderSessionThatWaits(t *testing.T) {
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		_, _, err = f.spy.Session(t.Context(), "evil", "x")
 		is.Equal(errs.CodeOf(err), errs.NotFound)
-		is.Equal(errs.CodeOf(f.spy.InsertSession(t.Context(), "acme", sessions.Session{ID: "y", Username: "nobody"})), errs.Conflict)
+		is.Equal(
+			errs.CodeOf(f.spy.InsertSession(t.Context(), "acme", sessions.Session{ID: "y", Username: "nobody"})),
+			errs.Conflict,
+		)
 	})
 }
 
-// TestSessionThatWaitsIsOfOneUser: nobody gets the rights of somebody else who has the same name when the other transaction has ended.
+// TestSessionThatWaitsIsOfOneUser: nobody gets the rights of somebody else who has the same name
+// when the other transaction has ended.
 func TestSessionThatWaitsIsOfOneUser(t *testing.T) {
 	for name, change := range map[string]func(ctx context.Context, f *fixture) error{
 		"made again": func(ctx context.Context, f *fixture) error {
@@ -255,12 +280,16 @@ func TestSessionThatWaitsIsOfOneUser(t *testing.T) {
 				return err
 			}
 			f.now = f.now.Add(time.Second)
-			_, err := f.users.CreateUser(ctx, principals.User{Username: "mia", Enabled: true, Superuser: true}, password)
+			_, err := f.users.CreateUser(
+				ctx, principals.User{Username: "mia", Enabled: true, Superuser: true}, password,
+			)
 			return err
 		},
 		"entry of a directory": func(ctx context.Context, f *fixture) error {
 			ctx, c := bunx.For(ctx, f.db, "acme")
-			_, err := c.Exec(ctx, `UPDATE tc_users SET source_id = 'another' WHERE tenant_id = 'acme' AND username = 'mia'`)
+			_, err := c.Exec(
+				ctx, `UPDATE tc_users SET source_id = 'another' WHERE tenant_id = 'acme' AND username = 'mia'`,
+			)
 			return err
 		},
 		"disabled": func(ctx context.Context, f *fixture) error {
@@ -273,7 +302,12 @@ func TestSessionThatWaitsIsOfOneUser(t *testing.T) {
 			_, err := f.users.CreateUser(f.as(t), principals.User{Username: "mia", Enabled: true}, password)
 			is.NoErr(err)
 			insert := func(id string) {
-				is.NoErr(f.spy.InsertSession(t.Context(), "acme", sessions.Session{ID: id, Username: "mia", CreatedAt: monday, ExpiresAt: monday.AddDate(0, 0, 1)}))
+				is.NoErr(f.spy.InsertSession(t.Context(), "acme", sessions.Session{
+					ID:        id,
+					Username:  "mia",
+					CreatedAt: monday,
+					ExpiresAt: monday.AddDate(0, 0, 1),
+				}))
 			}
 			is.NoErr(bunx.InTx(f.as(t), f.db, func(ctx context.Context) error {
 				insert("before")
@@ -290,12 +324,19 @@ func TestSessionThatWaitsIsOfOneUser(t *testing.T) {
 	}
 }
 
-// TestEndsOfSessionsThatWait: a transaction that ends sessions ends those that have begun beside it.
+// TestEndsOfSessionsThatWait: a transaction that ends sessions ends those that have begun beside
+// it.
 func TestEndsOfSessionsThatWait(t *testing.T) {
 	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
 	at := &sessions.StoredProviderSession{Domain: "work", Subject: "s", ID: "p"}
 	insert := func(id string) {
-		is.NoErr(f.spy.InsertSession(t.Context(), "acme", sessions.Session{ID: id, Username: "jo", CreatedAt: monday, ExpiresAt: monday.AddDate(0, 0, 1), Provider: at}))
+		is.NoErr(f.spy.InsertSession(t.Context(), "acme", sessions.Session{
+			ID:        id,
+			Username:  "jo",
+			CreatedAt: monday,
+			ExpiresAt: monday.AddDate(0, 0, 1),
+			Provider:  at,
+		}))
 	}
 	gone := func(id string) bool {
 		_, _, err := f.spy.Session(t.Context(), "acme", id)
@@ -304,7 +345,9 @@ func TestEndsOfSessionsThatWait(t *testing.T) {
 	f.hold(t, func(ctx context.Context) {
 		for _, id := range []string{"logins", "subject", "session", "domain"} {
 			insert(id)
-			is.NoErr(bunx.DryRun(t.Context(), f.db, func(ctx context.Context) error { return f.spy.EndLogins(ctx, "acme", []string{"jo"}) }))
+			is.NoErr(bunx.DryRun(t.Context(), f.db, func(ctx context.Context) error {
+				return f.spy.EndLogins(ctx, "acme", []string{"jo"})
+			}))
 			is.NoErr(f.spy.EndLogins(ctx, "acme", []string{"kim"}))
 			is.NoErr(f.spy.EndLogins(ctx, "evil", []string{"jo"}))
 			is.NoErr(f.spy.DeleteSessionsOfDomains(ctx, "acme", []string{"other"}))
@@ -331,7 +374,8 @@ func TestEndsOfSessionsThatWait(t *testing.T) {
 	is.Equal(f.stored(t), 0)
 }
 
-// TestSessionThatWaitsForAnotherProcess has no rights that a user of the same name has got there, even before it is dropped.
+// TestSessionThatWaitsForAnotherProcess has no rights that a user of the same name has got there,
+// even before it is dropped.
 func TestSessionThatWaitsForAnotherProcess(t *testing.T) {
 	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
 	var path string
@@ -340,7 +384,12 @@ func TestSessionThatWaitsForAnotherProcess(t *testing.T) {
 	is.NoErr(err)
 	defer func() { is.NoErr(other.Close()) }()
 	is.NoErr(bunx.Write(t.Context(), other, "acme", func(ctx context.Context, c bunx.Conn) error {
-		is.NoErr(f.spy.InsertSession(t.Context(), "acme", sessions.Session{ID: "x", Username: "jo", CreatedAt: monday, ExpiresAt: monday.AddDate(0, 0, 1)}))
+		is.NoErr(f.spy.InsertSession(t.Context(), "acme", sessions.Session{
+			ID:        "x",
+			Username:  "jo",
+			CreatedAt: monday,
+			ExpiresAt: monday.AddDate(0, 0, 1),
+		}))
 		_, _, err := f.spy.Session(t.Context(), "acme", "x")
 		is.NoErr(err)
 		_, err = c.Exec(ctx, `UPDATE tc_users SET source_id = 'another' WHERE tenant_id = 'acme' AND username = 'jo'`)

@@ -30,7 +30,9 @@ func (s *interrupted) Empty(ctx context.Context, id string, progress func(int)) 
 	return s.Store.Empty(ctx, id, progress)
 }
 
-func (s *interrupted) Rehide(ctx context.Context, id string, was tenants.Hidden, since time.Time, why tenants.Hidden, at time.Time) error {
+func (s *interrupted) Rehide(
+	ctx context.Context, id string, was tenants.Hidden, since time.Time, why tenants.Hidden, at time.Time,
+) error {
 	if s.rehide != nil {
 		if err := s.rehide(); err != nil {
 			return err
@@ -39,12 +41,15 @@ func (s *interrupted) Rehide(ctx context.Context, id string, was tenants.Hidden,
 	return s.Store.Rehide(ctx, id, was, since, why, at)
 }
 
-// TestSweepLeavesNewTenants: a sweep that was interrupted, while another delete came to the end and the id was given again, hides nothing of the new tenant.
+// TestSweepLeavesNewTenants: a sweep that was interrupted, while another delete came to the end and
+// the id was given again, hides nothing of the new tenant.
 func TestSweepLeavesNewTenants(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx, at := is.New(t), t.Context(), now
 		store := &interrupted{Store: bunstore.New(open(t))}
-		u := tenants.New(tenants.Options{Store: store, Keys: ring{"a"}, Now: func() time.Time { return at }}).Unchecked()
+		u := tenants.New(tenants.Options{Store: store, Keys: ring{"a"}, Now: func() time.Time {
+			return at
+		}}).Unchecked()
 		_, err := u.Add(ctx, tenants.Tenant{ID: "moved"})
 		is.NoErr(err)
 		is.NoErr(store.Hide(ctx, "moved", tenants.Deleting, at))
@@ -69,7 +74,8 @@ func TestSweepLeavesNewTenants(t *testing.T) {
 	})
 }
 
-// TestDeleteIsNotedAgain: a delete that could not note once that it goes on notes it later, and ends well.
+// TestDeleteIsNotedAgain: a delete that could not note once that it goes on notes it later, and
+// ends well.
 func TestDeleteIsNotedAgain(t *testing.T) {
 	is, ctx, at := is.New(t), t.Context(), now
 	store := &interrupted{Store: bunstore.New(dbtest.SQLite(t))}

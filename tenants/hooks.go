@@ -9,24 +9,33 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Hooks returns the column of the key check, what goes on with tenants that are hidden, and what is done with settings that name users: Settings.DeployFrom. Those of renamed users get the new names. Those of
-// deleted users are removed: who gets such a name later is somebody else, and without a RunAs what comes would be the first
-// superuser's.
+// Hooks returns the column of the key check, what goes on with tenants that are hidden, and what is
+// done with settings that name users: Settings.DeployFrom. Those of renamed users get the new
+// names. Those of deleted users are removed: who gets such a name later is somebody else, and
+// without a RunAs what comes would be the first superuser's.
 func (u Unchecked) Hooks() entity.Hooks {
 	sealed := []entity.SealedColumn{{Table: checkTable, Column: checkColumn, Key: "tenant_id"}}
-	due := []entity.Due{{Table: "tc_tenants", Column: "hidden_at", Where: "hidden IS NOT NULL", Age: abandoned, Hidden: true}}
-	return entity.Hooks{Sealed: sealed, Due: due, Sweep: u.s.sweep, Renamed: u.s.renameUsers, Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
-		names := map[string]string{}
-		for _, key := range gone {
-			if key.Kind == entity.KindUser {
-				names[key.ID] = ""
-			}
-		}
-		if len(names) == 0 {
-			return nil
-		}
-		return u.s.renameUsers(ctx, tenant, names)
+	due := []entity.Due{{
+		Table:  "tc_tenants",
+		Column: "hidden_at",
+		Where:  "hidden IS NOT NULL",
+		Age:    abandoned,
+		Hidden: true,
 	}}
+	return entity.Hooks{Sealed: sealed, Due: due,
+		Sweep:   u.s.sweep,
+		Renamed: u.s.renameUsers, Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
+			names := map[string]string{}
+			for _, key := range gone {
+				if key.Kind == entity.KindUser {
+					names[key.ID] = ""
+				}
+			}
+			if len(names) == 0 {
+				return nil
+			}
+			return u.s.renameUsers(ctx, tenant, names)
+		}}
 }
 
 // sweep goes on with a deletion that was interrupted, and removes what an import has left that was.
@@ -55,10 +64,14 @@ func (s *Service) sweep(ctx context.Context, id string) (int, error) {
 	return n, err
 }
 
-// renameUsers changes the names of users in DeployFrom. names maps old ones to new ones; a new name "" removes the entry.
+// renameUsers changes the names of users in DeployFrom. names maps old ones to new ones; a new name
+// "" removes the entry.
 func (s *Service) renameUsers(ctx context.Context, id string, names map[string]string) error {
 	t, err := s.get(ctx, id)
-	if err != nil || !slices.ContainsFunc(t.Settings.DeployFrom, func(from Source) bool { _, ok := names[from.RunAs]; return ok }) {
+	if err != nil || !slices.ContainsFunc(t.Settings.DeployFrom, func(from Source) bool {
+		_, ok := names[from.RunAs]
+		return ok
+	}) {
 		return err
 	}
 	_, err = s.store.Update(ctx, id, func(t *Tenant) error {

@@ -8,8 +8,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Import is a tenant that is hidden while an import adds rows to it. An import that was not noted for ten minutes is taken over: a running
-// server, or Delete, removes the tenant, and the methods of the Import fail with errs.Conflict.
+// Import is a tenant that is hidden while an import adds rows to it. An import that was not noted
+// for ten minutes is taken over: a running server, or Delete, removes the tenant, and the methods
+// of the Import fail with errs.Conflict.
 type Import struct {
 	u    Unchecked
 	id   string
@@ -18,7 +19,8 @@ type Import struct {
 	lost error     // it was taken over
 }
 
-// Begin adds a tenant that is hidden, for the rows that an import adds to it. Errors: errs.Invalid naming the field; errs.Conflict for a taken id.
+// Begin adds a tenant that is hidden, for the rows that an import adds to it. Errors: errs.Invalid
+// naming the field; errs.Conflict for a taken id.
 func (u Unchecked) Begin(ctx context.Context, t Tenant) (*Import, error) {
 	if err := t.accept(); err != nil {
 		return nil, err
@@ -41,8 +43,9 @@ func (u Unchecked) Begin(ctx context.Context, t Tenant) (*Import, error) {
 	return &Import{u: u, id: t.ID, at: t.CreatedAt}, nil
 }
 
-// Beat notes once a minute that the import goes on. It is to be called before each write, so that nothing is written when the import was taken
-// over, and each minute at least. It may be called by several goroutines.
+// Beat notes once a minute that the import goes on. It is to be called before each write, so that
+// nothing is written when the import was taken over, and each minute at least. It may be called by
+// several goroutines.
 func (i *Import) Beat(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -67,11 +70,16 @@ func (i *Import) taken(err error) error {
 	if errs.CodeOf(err) != errs.NotFound {
 		return err
 	}
-	i.lost = errs.New(errs.Conflict, "The import of the tenant %s stood still for ten minutes, and a delete has taken it over: nothing of it is left when that has ended. Import it again.", i.id)
+	i.lost = errs.New(
+		errs.Conflict,
+		"The import of the tenant %s stood still for ten minutes, and a delete has taken it over: nothing of it is left when that has ended. Import it again.",
+		i.id,
+	)
 	return i.lost
 }
 
-// Done ends the import: the tenant is served. No tenant may deploy into it, as those of its DeployFrom are of another server: here others may have their ids.
+// Done ends the import: the tenant is served. No tenant may deploy into it, as those of its
+// DeployFrom are of another server: here others may have their ids.
 func (i *Import) Done(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()

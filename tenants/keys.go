@@ -16,8 +16,9 @@ const (
 	checkColumn = "key_check"
 )
 
-// CheckKeys checks that the secrets of every tenant can be read, so that a start with the wrong key is noticed
-// before it writes anything. It looks at one tenant for each key that there is a name of. It returns errs.Invalid with what to do if they cannot.
+// CheckKeys checks that the secrets of every tenant can be read, so that a start with the wrong key
+// is noticed before it writes anything. It looks at one tenant for each key that there is a name
+// of. It returns errs.Invalid with what to do if they cannot.
 func (u Unchecked) CheckKeys(ctx context.Context) error {
 	ids, err := u.s.store.KeyChecks(ctx, u.s.keys.Beginning())
 	if err != nil {
@@ -34,15 +35,16 @@ func (u Unchecked) CheckKeys(ctx context.Context) error {
 		}
 		if err != nil {
 			return errs.Wrap(errs.Invalid, err, "the secret key does not fit this database (tenant %s): start with the key that "+
-				"it was made with, or, after a change of keys, list the old key beside the new one until rekey has run", id)
+				"it was made with, or, after a change of keys, list the old key beside the new one until rekey has run",
+				id)
 		}
 	}
 	return nil
 }
 
-// Rekey seals every secret again under the current key where it is not already, a tenant in one transaction at a time,
-// and returns how many values it wrote. It may be stopped and run again. Errors: errs.Invalid when a secret opens under no
-// key.
+// Rekey seals every secret again under the current key where it is not already, a tenant in one
+// transaction at a time, and returns how many values it wrote. It may be stopped and run again.
+// Errors: errs.Invalid when a secret opens under no key.
 func (u Unchecked) Rekey(ctx context.Context) (int, error) {
 	ids, err := u.s.store.IDs(ctx)
 	if err != nil {

@@ -11,10 +11,12 @@ import (
 
 // Usage is what a tenant stores and may store. Sizes are bytes.
 type Usage struct {
-	Files      int64 // of uploads, downloads, libraries and pictures; equal files of libraries count once
-	Uploads    int64 // those of Files that are uploads
-	Downloads  int64 // those of Files that are downloads
-	Records    int64 // texts of content, comments, bundles, programs, events, messages, runs and calls: see docs/quotas.md
+	Files     int64 // of uploads, downloads, libraries and pictures; equal files of libraries count once
+	Uploads   int64 // those of Files that are uploads
+	Downloads int64 // those of Files that are downloads
+	// texts of content, comments, bundles, programs, events, messages, runs and calls: see
+	// docs/quotas.md
+	Records    int64
 	Workspaces int64 // SQL databases of apps, as they were measured last
 	Allowed    int64 // of Used
 
@@ -28,7 +30,8 @@ func (u Usage) Used() int64 { return u.Files + u.Records + u.Workspaces }
 // Libraries returns the bytes of files of libraries, with pictures and what is being written.
 func (u Usage) Libraries() int64 { return max(0, u.Files-u.Uploads-u.Downloads) }
 
-// QuotaStore reads counters. The tests beside its bun-backed store say what every implementation must do.
+// QuotaStore reads counters. The tests beside its bun-backed store say what every implementation
+// must do.
 type QuotaStore interface {
 	// Measure returns the bytes that a tenant stores, without Uploads, Downloads and Count, and the
 	// tenant's own quota. In a transaction it sees what that has written. It costs the same for any
@@ -54,8 +57,9 @@ type QuotaOptions struct {
 
 // Quotas know how much room tenants have for files, records and workspaces together.
 //
-// What is stored is counted by the database in the transaction that writes it, so that no write path can forget it. It is
-// measured at most once a second while much room is left, and what this process has written since is added.
+// What is stored is counted by the database in the transaction that writes it, so that no write
+// path can forget it. It is measured at most once a second while much room is left, and what this
+// process has written since is added.
 type Quotas struct {
 	o QuotaOptions
 
@@ -206,7 +210,11 @@ func (s *Quotas) CheckWorkspace(ctx context.Context, tenant string) error {
 	case err != nil:
 		return err
 	case u.Count >= u.MaxCount:
-		return errs.New(errs.Full, "The tenant has %d of the %d SQL databases of apps that it may have: delete apps or drafts that are not needed, or ask the operator for a larger quota.", u.Count, u.MaxCount)
+		return errs.New(
+			errs.Full,
+			"The tenant has %d of the %d SQL databases of apps that it may have: delete apps or drafts that are not needed, or ask the operator for a larger quota.",
+			u.Count, u.MaxCount,
+		)
 	}
 	return s.Check(ctx, tenant, 0)
 }
@@ -215,9 +223,17 @@ func (s *Quotas) CheckWorkspace(ctx context.Context, tenant string) error {
 func (s *Quotas) CheckImport(bytes int64, workspaces int) error {
 	switch {
 	case bytes > s.o.Bytes:
-		return errs.New(errs.Full, "The storage of the tenant would be full: it stores %s, and may store %s here (TENANTCONTENT_TENANT_QUOTA).", Size(bytes), Size(s.o.Bytes))
+		return errs.New(
+			errs.Full,
+			"The storage of the tenant would be full: it stores %s, and may store %s here (TENANTCONTENT_TENANT_QUOTA).",
+			Size(bytes), Size(s.o.Bytes),
+		)
 	case workspaces > s.o.Workspaces:
-		return errs.New(errs.Full, "The tenant has %d SQL databases of apps, and may have %d here (TENANTCONTENT_TENANT_WORKSPACES).", workspaces, s.o.Workspaces)
+		return errs.New(
+			errs.Full,
+			"The tenant has %d SQL databases of apps, and may have %d here (TENANTCONTENT_TENANT_WORKSPACES).",
+			workspaces, s.o.Workspaces,
+		)
 	}
 	return nil
 }
@@ -237,7 +253,11 @@ func (s *Quotas) full(tenant string) error {
 	r := s.of(tenant)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return errs.New(errs.Full, "The storage of the tenant is full: it holds %s of the %s that it may have, and this does not fit. Remove files, content or data of apps that are not needed, or ask the operator for a larger quota.", Size(r.used), Size(r.allowed))
+	return errs.New(
+		errs.Full,
+		"The storage of the tenant is full: it holds %s of the %s that it may have, and this does not fit. Remove files, content or data of apps that are not needed, or ask the operator for a larger quota.",
+		Size(r.used), Size(r.allowed),
+	)
 }
 
 // Size returns a number of bytes for people, such as 1.5 GiB.

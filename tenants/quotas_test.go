@@ -26,7 +26,11 @@ func (f fixed) Usage(ctx context.Context, tenant string) (tenants.Usage, tenants
 // much as that.
 func TestImports(t *testing.T) {
 	is := is.New(t)
-	s := tenants.NewQuotas(tenants.QuotaOptions{Store: fixed{Files: 60, Records: 30, Workspaces: 10}, Bytes: 100, Workspaces: 2})
+	s := tenants.NewQuotas(tenants.QuotaOptions{
+		Store:      fixed{Files: 60, Records: 30, Workspaces: 10},
+		Bytes:      100,
+		Workspaces: 2,
+	})
 	is.NoErr(s.CheckImport(100, 2))
 	err := s.CheckImport(101, 2)
 	is.Equal(errs.CodeOf(err), errs.Full)

@@ -1,4 +1,5 @@
-// Package tenants manages the tenants: their names and settings, and a check that their secrets can be read.
+// Package tenants manages the tenants: their names and settings, and a check that their secrets can
+// be read.
 //
 // httpapi, the root, cmd and hosts import it; internal/store/tenants stores its rows.
 package tenants
@@ -31,7 +32,10 @@ func (t Tenant) Version() string {
 	for _, s := range t.Settings.DeployFrom {
 		from = append(from, s.Tenant, s.RunAs)
 	}
-	return guard.Version(t.ID, t.Name, t.Settings.AI, t.Settings.Licenses, t.Settings.DefaultDomain, from, t.CreatedAt, t.UpdatedAt)
+	return guard.Version(
+		t.ID, t.Name, t.Settings.AI, t.Settings.Licenses, t.Settings.DefaultDomain, from, t.CreatedAt,
+		t.UpdatedAt,
+	)
 }
 
 // Quota is what a tenant may store, nil where the server decides. The operator sets it
@@ -74,7 +78,8 @@ func (s Settings) Licensed(license string) bool {
 	return false
 }
 
-// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring implements it.
+// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring
+// implements it.
 type Sealer interface {
 	Seal(tenant, table, column, row string, plain []byte) (string, error)
 	Open(tenant, table, column, row, sealed string) ([]byte, error)
@@ -90,7 +95,8 @@ type Store interface {
 	Get(ctx context.Context, id string) (Tenant, error)
 	// All returns all tenants that are not hidden, ordered by id.
 	All(ctx context.Context) ([]Tenant, error)
-	// IDs returns the ids of all tenants that are not hidden, ordered. The methods that return or change a tenant do not find one that is.
+	// IDs returns the ids of all tenants that are not hidden, ordered. The methods that return or
+	// change a tenant do not find one that is.
 	IDs(ctx context.Context) ([]string, error)
 	// HiddenIDs returns the ids of the tenants that are hidden.
 	HiddenIDs(ctx context.Context) ([]string, error)
@@ -98,36 +104,52 @@ type Store interface {
 	Any(ctx context.Context) (bool, error)
 	// Insert adds a tenant. It fails with errs.Conflict when the id is taken.
 	Insert(ctx context.Context, t Tenant, keyCheck string) error
-	// Update calls edit with the stored tenant and writes its name, settings and UpdatedAt; no other Update of this
-	// tenant comes between. An error from edit is returned as is and writes nothing.
+	// Update calls edit with the stored tenant and writes its name, settings and UpdatedAt; no
+	// other Update of this tenant comes between. An error from edit is returned as is and writes
+	// nothing.
 	Update(ctx context.Context, id string, edit func(*Tenant) error) (Tenant, error)
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
-	// Hide makes a tenant hidden from a time on, or notes the time of one that is hidden for the same reason. It fails with errs.NotFound.
+	// Hide makes a tenant hidden from a time on, or notes the time of one that is hidden for the
+	// same reason. It fails with errs.NotFound.
 	Hide(ctx context.Context, id string, why Hidden, at time.Time) error
-	// Rehide changes why and since when a tenant is hidden. It fails with errs.NotFound unless the tenant is hidden for the reason was since exactly
-	// the time since, so of several callers that have read the same one succeeds.
+	// Rehide changes why and since when a tenant is hidden. It fails with errs.NotFound unless the
+	// tenant is hidden for the reason was since exactly the time since, so of several callers that
+	// have read the same one succeeds.
 	Rehide(ctx context.Context, id string, was Hidden, since time.Time, why Hidden, at time.Time) error
-	// Show makes a hidden tenant one like the others. It fails with errs.NotFound unless the tenant is hidden for this reason since this time.
+	// Show makes a hidden tenant one like the others. It fails with errs.NotFound unless the tenant
+	// is hidden for this reason since this time.
 	Show(ctx context.Context, id string, was Hidden, since time.Time) error
-	// Hidden returns why a tenant is hidden, "" if it is not, and since when: the time of the last Hide or Rehide. It fails with errs.NotFound.
+	// Hidden returns why a tenant is hidden, "" if it is not, and since when: the time of the last
+	// Hide or Rehide. It fails with errs.NotFound.
 	Hidden(ctx context.Context, id string) (why Hidden, at time.Time, err error)
-	// Forget removes a tenant from the DeployFrom of all others, which get UpdatedAt at, and calls forget for each of these and for those of others, in a
-	// transaction for each, in the order of the ids. The row of one that has such an entry is locked then, so that a deploy from there has ended.
-	Forget(ctx context.Context, id string, at time.Time, others []string, forget func(ctx context.Context, other string) error) error
-	// Empty removes every row of a tenant but that of itself, in short transactions, and calls progress with the number of rows of each. It may be
-	// interrupted and called again. It removes nothing of a tenant that is not hidden as Deleting, such as a new one with the id of one that is gone.
+	// Forget removes a tenant from the DeployFrom of all others, which get UpdatedAt at, and calls
+	// forget for each of these and for those of others, in a transaction for each, in the order of
+	// the ids. The row of one that has such an entry is locked then, so that a deploy from there
+	// has ended.
+	Forget(
+		ctx context.Context, id string, at time.Time, others []string,
+		forget func(ctx context.Context, other string) error,
+	) error
+	// Empty removes every row of a tenant but that of itself, in short transactions, and calls
+	// progress with the number of rows of each. It may be interrupted and called again. It removes
+	// nothing of a tenant that is not hidden as Deleting, such as a new one with the id of one that
+	// is gone.
 	Empty(ctx context.Context, id string, progress func(rows int)) error
-	// Delete removes a tenant that is hidden as Deleting, and what it has got since Empty. It fails with errs.NotFound, and if a row of it would be left.
+	// Delete removes a tenant that is hidden as Deleting, and what it has got since Empty. It fails
+	// with errs.NotFound, and if a row of it would be left.
 	Delete(ctx context.Context, id string) error
 	// KeyCheck returns the sealed text that Insert was given, or that Reseal made of it.
 	KeyCheck(ctx context.Context, id string) (string, error)
-	// KeyChecks returns, of all tenants that are not hidden, one for each beginning of a key check, such as the name of the key.
+	// KeyChecks returns, of all tenants that are not hidden, one for each beginning of a key check,
+	// such as the name of the key.
 	KeyChecks(ctx context.Context, beginning int) ([]string, error)
-	// Reseal calls reseal with each value that a tenant has in the columns, except for NULL, and writes what it returns where
-	// that differs. It is one transaction; an error from reseal is returned as is and writes nothing. It returns how many
-	// values were written.
-	Reseal(ctx context.Context, id string, columns []entity.SealedColumn, reseal func(s Secret) (string, error)) (int, error)
+	// Reseal calls reseal with each value that a tenant has in the columns, except for NULL, and
+	// writes what it returns where that differs. It is one transaction; an error from reseal is
+	// returned as is and writes nothing. It returns how many values were written.
+	Reseal(
+		ctx context.Context, id string, columns []entity.SealedColumn, reseal func(s Secret) (string, error),
+	) (int, error)
 }
 
 // Hidden is why a tenant is not served.
@@ -151,7 +173,8 @@ type Count struct {
 	N  int
 }
 
-// Hooks are what the packages declare of a tenant's rows in their entity.Hooks. *entity.Registry implements it.
+// Hooks are what the packages declare of a tenant's rows in their entity.Hooks. *entity.Registry
+// implements it.
 type Hooks interface {
 	TenantCounts(ctx context.Context, tenant string) ([]entity.TenantCount, error)
 	TenantsWith(ctx context.Context, deleted string) (tenants []string, every bool, err error)
@@ -177,17 +200,19 @@ type Options struct {
 	Store Store
 	Keys  Sealer
 	Now   func() time.Time // default time.Now
-	// Hooks counts and removes what other packages store of a tenant, and names their secrets. Those of this Service are to be in
-	// it before it is used. Default nil: there is nothing but tenants.
+	// Hooks counts and removes what other packages store of a tenant, and names their secrets.
+	// Those of this Service are to be in it before it is used. Default nil: there is nothing but
+	// tenants.
 	Hooks Hooks
-	// Changes returns how often this process has changed a tenant: the number grows when the Store commits. AIEnabled keeps its
-	// results in memory for up to a second while it stays the same. Default nil: it keeps nothing.
+	// Changes returns how often this process has changed a tenant: the number grows when the Store
+	// commits. AIEnabled keeps its results in memory for up to a second while it stays the same.
+	// Default nil: it keeps nothing.
 	Changes func(tenant string) uint64
-	// KnownDomain fails with errs.Invalid when a tenant has no authentication domain of an id. Default nil: Update takes
-	// every id for the default domain. It is not asked about local.
+	// KnownDomain fails with errs.Invalid when a tenant has no authentication domain of an id.
+	// Default nil: Update takes every id for the default domain. It is not asked about local.
 	KnownDomain func(ctx context.Context, tenant, id string) error
-	// Username returns the exact name of the user of a tenant who is meant by a name, or errs.NotFound. Default nil: Update
-	// takes every name in DeployFrom.
+	// Username returns the exact name of the user of a tenant who is meant by a name, or
+	// errs.NotFound. Default nil: Update takes every name in DeployFrom.
 	Username func(ctx context.Context, tenant, name string) (string, error)
 	// OpenLicenses lets Update change the licenses of a tenant. Default false: only
 	// Unchecked.ChangeLicenses does.
@@ -199,7 +224,16 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Service{store: o.Store, keys: o.Keys, hooks: o.Hooks, known: o.KnownDomain, user: o.Username, open: o.OpenLicenses, now: o.Now, ai: cache.New[bool](o.Changes)}
+	s := &Service{
+		store: o.Store,
+		keys:  o.Keys,
+		hooks: o.Hooks,
+		known: o.KnownDomain,
+		user:  o.Username,
+		open:  o.OpenLicenses,
+		now:   o.Now,
+		ai:    cache.New[bool](o.Changes),
+	}
 	if s.hooks == nil {
 		own := entity.NewRegistry()
 		own.AddHooks(s.Unchecked().Hooks())
@@ -294,8 +328,8 @@ func (s *Service) get(ctx context.Context, id string) (Tenant, error) {
 	return s.store.Get(ctx, id)
 }
 
-// acceptSources replaces the users in DeployFrom by their exact names. It refuses one whom the tenant does not have, except for one who
-// was there before.
+// acceptSources replaces the users in DeployFrom by their exact names. It refuses one whom the
+// tenant does not have, except for one who was there before.
 func (s *Service) acceptSources(ctx context.Context, was Tenant, t *Tenant) error {
 	t.Settings.DeployFrom = slices.Clone(t.Settings.DeployFrom)
 	for i, from := range t.Settings.DeployFrom {
@@ -304,7 +338,9 @@ func (s *Service) acceptSources(ctx context.Context, was Tenant, t *Tenant) erro
 		}
 		name, err := s.user(ctx, t.ID, from.RunAs)
 		if errs.CodeOf(err) == errs.NotFound {
-			return errs.New(errs.Invalid, "settings.deployFrom[%d].runAs must be the username of a user of the tenant", i)
+			return errs.New(
+				errs.Invalid, "settings.deployFrom[%d].runAs must be the username of a user of the tenant", i,
+			)
 		}
 		if err != nil {
 			return err

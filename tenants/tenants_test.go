@@ -28,7 +28,9 @@ func (r ring) Seal(tenant, table, column, row string, plain []byte) (string, err
 
 func (r ring) Open(tenant, table, column, row, sealed string) ([]byte, error) {
 	for _, key := range r {
-		if plain, ok := strings.CutPrefix(sealed, strings.Join([]string{key, tenant, table, column, row, ""}, "|")); ok {
+		if plain, ok := strings.CutPrefix(
+			sealed, strings.Join([]string{key, tenant, table, column, row, ""}, "|"),
+		); ok {
 			return []byte(plain), nil
 		}
 	}
@@ -44,7 +46,10 @@ func each(t *testing.T, test func(t *testing.T, with func(keys ...string) *tenan
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		store := bunstore.New(open(t))
 		test(t, func(keys ...string) *tenants.Service {
-			return tenants.New(tenants.Options{Store: store, Keys: ring(keys), OpenLicenses: true, Now: func() time.Time { return now }})
+			return tenants.New(tenants.Options{Store: store, Keys: ring(keys),
+				OpenLicenses: true, Now: func() time.Time {
+					return now
+				}})
 		})
 	})
 }
@@ -88,7 +93,11 @@ func TestUpdate(t *testing.T) {
 		_, err := s.Update(admin, func(*tenants.Tenant) error { t.Fatal("called"); return nil })
 		is.Equal(errs.CodeOf(err), errs.Forbidden)
 		got, err := s.Update(super, func(t *tenants.Tenant) error {
-			*t = tenants.Tenant{ID: "evil", Name: " New ", Settings: tenants.Settings{AI: true, Licenses: []string{"apps"}}}
+			*t = tenants.Tenant{
+				ID:       "evil",
+				Name:     " New ",
+				Settings: tenants.Settings{AI: true, Licenses: []string{"apps"}},
+			}
 			return nil
 		})
 		is.NoErr(err)
@@ -121,7 +130,8 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
-// TestDefaultDomain: a new default domain must be one of the tenant's, and one that goes is local again.
+// TestDefaultDomain: a new default domain must be one of the tenant's, and one that goes is local
+// again.
 func TestDefaultDomain(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -161,7 +171,9 @@ func TestDefaultDomain(t *testing.T) {
 		is.Equal(errs.CodeOf(set("evil", "ldap")), errs.Invalid) // another tenant's
 		has("acme", "ldap")
 
-		_, err := s.Unchecked().Add(t.Context(), tenants.Tenant{ID: "old", Settings: tenants.Settings{DefaultDomain: "gone"}})
+		_, err := s.Unchecked().Add(
+			t.Context(), tenants.Tenant{ID: "old", Settings: tenants.Settings{DefaultDomain: "gone"}},
+		)
 		is.NoErr(err)
 		is.NoErr(set("old", "gone")) // one that does not change is not looked at
 
@@ -216,7 +228,8 @@ func TestLicenses(t *testing.T) {
 			return got.Settings.Licenses, err
 		}
 		for _, step := range []struct{ add, remove, want string }{
-			{"apps", "", "apps"}, {"apps", "", "apps"}, {"x apps x", "", "apps x"}, {"y", "apps", "x y"}, {"apps", "x y", "apps"},
+			{"apps", "", "apps"}, {"apps", "", "apps"},
+			{"x apps x", "", "apps x"}, {"y", "apps", "x y"}, {"apps", "x y", "apps"},
 		} {
 			got, err := change(step.add, step.remove)
 			is.NoErr(err)

@@ -8,17 +8,22 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
-// program that builds the services and for its command line. Do not pass them what a request says before it has been checked.
+// Unchecked has the methods of a Service that check no permission: they need no actor and take any
+// tenant. They are for the program that builds the services and for its command line. Do not pass
+// them what a request says before it has been checked.
 type Unchecked struct{ s *Service }
 
 // Unchecked returns the methods that check no permission.
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
-// Add adds a tenant. Without a name it is named as its id. Errors: errs.Invalid naming the field; errs.Conflict for a taken id.
+// Add adds a tenant. Without a name it is named as its id. Errors: errs.Invalid naming the field;
+// errs.Conflict for a taken id.
 func (u Unchecked) Add(ctx context.Context, t Tenant) (Tenant, error) {
 	if !ValidID(t.ID) {
-		return Tenant{}, errs.New(errs.Invalid, "id must be 1 to 63 lower-case letters, digits and hyphens, and not begin with a hyphen")
+		return Tenant{}, errs.New(
+			errs.Invalid,
+			"id must be 1 to 63 lower-case letters, digits and hyphens, and not begin with a hyphen",
+		)
 	}
 	if t.Name == "" {
 		t.Name = t.ID
@@ -80,22 +85,29 @@ func (u Unchecked) ChangeLicenses(ctx context.Context, id string, add, remove []
 		}
 		for _, l := range add {
 			if !line(l, maxLicense) {
-				return errs.New(errs.Invalid, "a license must be 1 to %d characters without control characters, not %q", maxLicense, l)
+				return errs.New(
+					errs.Invalid, "a license must be 1 to %d characters without control characters, not %q",
+					maxLicense, l,
+				)
 			}
 		}
-		has = slices.DeleteFunc(slices.Clone(has), func(l string) bool { return slices.Contains(remove, l) || slices.Contains(add, l) })
+		has = slices.DeleteFunc(slices.Clone(has), func(l string) bool {
+			return slices.Contains(remove, l) || slices.Contains(add, l)
+		})
 		t.Settings.Licenses, t.UpdatedAt = append(has, licenseSet(add)...), u.s.stamp()
 		return t.accept()
 	})
 }
 
-// HiddenIDs returns the ids of the tenants that are being deleted or imported: their rows are incomplete.
+// HiddenIDs returns the ids of the tenants that are being deleted or imported: their rows are
+// incomplete.
 func (u Unchecked) HiddenIDs(ctx context.Context) ([]string, error) { return u.s.store.HiddenIDs(ctx) }
 
 // IDs returns the ids of all tenants, ordered.
 func (u Unchecked) IDs(ctx context.Context) ([]string, error) { return u.s.store.IDs(ctx) }
 
-// Counts returns how many rows of each sort a tenant has, zeros included. It returns errs.NotFound if there is no such tenant.
+// Counts returns how many rows of each sort a tenant has, zeros included. It returns errs.NotFound
+// if there is no such tenant.
 func (u Unchecked) Counts(ctx context.Context, id string) ([]Count, error) {
 	if _, err := u.Lookup(ctx, id); err != nil {
 		return nil, err
@@ -111,10 +123,12 @@ func (u Unchecked) Counts(ctx context.Context, id string) ([]Count, error) {
 // Any reports whether there is a tenant.
 func (u Unchecked) Any(ctx context.Context) (bool, error) { return u.s.store.Any(ctx) }
 
-// Delete removes a tenant and all that it has. From the begin on nobody logs in there and nothing of it is found; its rows go in short
-// transactions, and its id is free in the end. If that is interrupted, it goes on when Delete is called again, or by a sweep later.
-// The other tenants lose their entries of DeployFrom for it and what their entity.Hooks remove, such as the records of its deploys, so that a
-// tenant which is made with its id later has no right of it. progress, unless it is nil, is called with the number of rows of each transaction.
+// Delete removes a tenant and all that it has. From the begin on nobody logs in there and nothing
+// of it is found; its rows go in short transactions, and its id is free in the end. If that is
+// interrupted, it goes on when Delete is called again, or by a sweep later. The other tenants lose
+// their entries of DeployFrom for it and what their entity.Hooks remove, such as the records of its
+// deploys, so that a tenant which is made with its id later has no right of it. progress, unless it
+// is nil, is called with the number of rows of each transaction.
 // Errors: errs.NotFound if there is no such tenant; errs.Conflict if it is being imported.
 func (u Unchecked) Delete(ctx context.Context, id string, progress func(rows int)) error {
 	if !ValidID(id) {
@@ -131,7 +145,8 @@ func (u Unchecked) Delete(ctx context.Context, id string, progress func(rows int
 	case u.s.now().Sub(at) < abandoned:
 		err = importing(id, at)
 	default:
-		if err = u.s.store.Rehide(ctx, id, Importing, at, Deleting, now); errs.CodeOf(err) == errs.NotFound { // it goes on
+		if err = u.s.store.Rehide(ctx, id, Importing, at, Deleting, now); errs.CodeOf(err) == errs.NotFound {
+			// it goes on
 			err = importing(id, u.s.now())
 		}
 	}
@@ -147,7 +162,8 @@ func importing(id string, at time.Time) error {
 		id, id, at.Add(abandoned).UTC().Format(time.DateTime))
 }
 
-// abandoned is how long after the last Hide or Rehide somebody else goes on with a tenant that is hidden, and beat how often these are called meanwhile.
+// abandoned is how long after the last Hide or Rehide somebody else goes on with a tenant that is
+// hidden, and beat how often these are called meanwhile.
 const (
 	abandoned = 10 * time.Minute
 	beat      = time.Minute
@@ -160,7 +176,8 @@ type removal struct {
 	since time.Time // when it was noted last
 }
 
-// note notes that the removal was going on at a time. It is no error if somebody else has noted it since, or if the tenant is gone.
+// note notes that the removal was going on at a time. It is no error if somebody else has noted it
+// since, or if the tenant is gone.
 func (r *removal) note(ctx context.Context, at time.Time) error {
 	err := r.s.store.Rehide(ctx, r.id, Deleting, r.since, Deleting, at)
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
@@ -180,7 +197,9 @@ func (r *removal) run(ctx context.Context, progress func(rows int)) error {
 	if err != nil {
 		return err
 	}
-	err = store.Forget(ctx, r.id, r.s.stamp(), others, func(ctx context.Context, other string) error { return hooks.TenantDeleted(ctx, other, r.id) })
+	err = store.Forget(ctx, r.id, r.s.stamp(), others, func(ctx context.Context, other string) error {
+		return hooks.TenantDeleted(ctx, other, r.id)
+	})
 	if err != nil {
 		return err
 	}
@@ -211,7 +230,8 @@ func (r *removal) run(ctx context.Context, progress func(rows int)) error {
 	return err
 }
 
-// insert adds a tenant. Errors: errs.Conflict for a taken id, saying what is done to the tenant that has it.
+// insert adds a tenant. Errors: errs.Conflict for a taken id, saying what is done to the tenant
+// that has it.
 func (u Unchecked) insert(ctx context.Context, t Tenant, check string) error {
 	switch why, at, err := u.s.store.Hidden(ctx, t.ID); {
 	case err != nil && errs.CodeOf(err) != errs.NotFound:
@@ -224,8 +244,9 @@ func (u Unchecked) insert(ctx context.Context, t Tenant, check string) error {
 	return u.s.store.Insert(ctx, t, check)
 }
 
-// AIEnabled reports whether a tenant's AI module is on. It asks the database at most once a second, and at once after a change
-// that Options.Changes counts. It returns errs.NotFound if there is no such tenant.
+// AIEnabled reports whether a tenant's AI module is on. It asks the database at most once a second,
+// and at once after a change that Options.Changes counts. It returns errs.NotFound if there is no
+// such tenant.
 func (u Unchecked) AIEnabled(ctx context.Context, tenant string) (bool, error) {
 	return u.s.ai.Get(ctx, tenant, "", func() (bool, error) {
 		t, err := u.Lookup(ctx, tenant)
@@ -233,20 +254,22 @@ func (u Unchecked) AIEnabled(ctx context.Context, tenant string) (bool, error) {
 	})
 }
 
-// Licensed reports whether a tenant has a license. It returns errs.NotFound if there is no such tenant.
+// Licensed reports whether a tenant has a license. It returns errs.NotFound if there is no such
+// tenant.
 func (u Unchecked) Licensed(ctx context.Context, tenant, license string) (bool, error) {
 	t, err := u.s.get(ctx, tenant)
 	return t.Settings.Licensed(license), err
 }
 
-// DefaultDomain returns the id of a tenant's default authentication domain. It returns errs.NotFound if there is no such tenant.
+// DefaultDomain returns the id of a tenant's default authentication domain. It returns
+// errs.NotFound if there is no such tenant.
 func (u Unchecked) DefaultDomain(ctx context.Context, id string) (string, error) {
 	t, err := u.Lookup(ctx, id)
 	return t.Settings.DefaultDomain, err
 }
 
-// ForgetDomain resets a tenant's default domain to local if it is the given one. It joins the transaction in ctx. It returns
-// errs.NotFound if there is no such tenant.
+// ForgetDomain resets a tenant's default domain to local if it is the given one. It joins the
+// transaction in ctx. It returns errs.NotFound if there is no such tenant.
 func (u Unchecked) ForgetDomain(ctx context.Context, id, domain string) error {
 	t, err := u.Lookup(ctx, id)
 	if err != nil || t.Settings.DefaultDomain != domain {
@@ -261,8 +284,8 @@ func (u Unchecked) ForgetDomain(ctx context.Context, id, domain string) error {
 	return err
 }
 
-// DeploysFrom reports whether a source may deploy bundles into a tenant, and the user who owns and runs what comes from
-// there, "" for none. It returns errs.NotFound if there is no such tenant.
+// DeploysFrom reports whether a source may deploy bundles into a tenant, and the user who owns and
+// runs what comes from there, "" for none. It returns errs.NotFound if there is no such tenant.
 func (u Unchecked) DeploysFrom(ctx context.Context, id, source string) (allowed bool, runAs string, err error) {
 	t, err := u.Lookup(ctx, id)
 	for _, from := range t.Settings.DeployFrom {

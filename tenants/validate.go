@@ -27,7 +27,8 @@ const (
 // ValidID reports whether a text has the form of a tenant's id.
 func ValidID(id string) bool { return idForm.MatchString(id) }
 
-// accept checks name and settings and fills in what was left out. Errors: errs.Invalid naming the field.
+// accept checks name and settings and fills in what was left out. Errors: errs.Invalid naming the
+// field.
 func (t *Tenant) accept() error {
 	t.Name = strings.TrimSpace(t.Name)
 	if !line(t.Name, 255) {
@@ -41,22 +42,33 @@ func (t *Tenant) accept() error {
 		return errs.New(errs.Invalid, "settings.defaultDomain must be the id of a domain")
 	}
 	if len(set.Licenses) > maxLicenses || len(set.DeployFrom) > maxDeployFrom {
-		return errs.New(errs.Invalid, "settings may have at most %d licenses and %d tenants in deployFrom", maxLicenses, maxDeployFrom)
+		return errs.New(
+			errs.Invalid, "settings may have at most %d licenses and %d tenants in deployFrom", maxLicenses,
+			maxDeployFrom,
+		)
 	}
 	for i, l := range set.Licenses {
 		if !line(l, maxLicense) {
-			return errs.New(errs.Invalid, "settings.licenses[%d] must be 1 to %d characters without control characters", i, maxLicense)
+			return errs.New(
+				errs.Invalid, "settings.licenses[%d] must be 1 to %d characters without control characters", i,
+				maxLicense,
+			)
 		}
 	}
 	seen := make(map[string]bool, len(set.DeployFrom))
 	for i, from := range set.DeployFrom {
 		switch {
 		case !ValidID(from.Tenant):
-			return errs.New(errs.Invalid, "settings.deployFrom[%d] must be the id of a tenant, or {tenant, runAs} with a username", i)
+			return errs.New(
+				errs.Invalid,
+				"settings.deployFrom[%d] must be the id of a tenant, or {tenant, runAs} with a username", i,
+			)
 		case seen[from.Tenant]:
 			return errs.New(errs.Invalid, "settings.deployFrom[%d] has the tenant %s once more", i, from.Tenant)
 		case from.RunAs != "" && !line(from.RunAs, 256):
-			return errs.New(errs.Invalid, "settings.deployFrom[%d].runAs must be the username of a user of the tenant", i)
+			return errs.New(
+				errs.Invalid, "settings.deployFrom[%d].runAs must be the username of a user of the tenant", i,
+			)
 		}
 		seen[from.Tenant] = true
 	}
@@ -71,5 +83,6 @@ func (t *Tenant) accept() error {
 
 // line reports whether s is one line of 1 to most characters.
 func line(s string, most int) bool {
-	return s != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= most && !strings.ContainsFunc(s, unicode.IsControl)
+	return s != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= most &&
+		!strings.ContainsFunc(s, unicode.IsControl)
 }

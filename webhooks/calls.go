@@ -23,7 +23,8 @@ type Call struct {
 	Body func() ([]byte, error)
 	// Respond is called with the early answer of a handler, which runs on; nil if nobody waits.
 	Respond func(Response)
-	// Bind sets what the handler can call, and returns what ends that. ctx has the actor that the handler runs as.
+	// Bind sets what the handler can call, and returns what ends that. ctx has the actor that the
+	// handler runs as.
 	Bind func(ctx context.Context, in *HandlerCall) (end func(), err error)
 
 	// postpone is called when the handler cannot run now, and nothing of it has run; nil refuses
@@ -41,7 +42,8 @@ var (
 // request returns the request of a call as its handler gets it, but for the route's parameters.
 func (c Call) request(body []byte) handlers.Request {
 	r := handlers.Request{
-		Method: c.Method, Path: c.Path, Query: make(map[string][]string, len(c.Query)), Headers: handlers.JoinHeaders(c.Header, hiddenHeaders...),
+		Method: c.Method, Path: c.Path,
+		Query: make(map[string][]string, len(c.Query)), Headers: handlers.JoinHeaders(c.Header, hiddenHeaders...),
 		Body: body, RawBody: true, Roles: []string{},
 	}
 	r.ContentType = r.Headers["content-type"]
@@ -54,14 +56,25 @@ func (c Call) request(body []byte) handlers.Request {
 	return r
 }
 
-// Handle finds the handler of a call, checks the signature that its config demands, runs it as the owner of the app, and records the call.
-// It returns the answer; responded is true if Respond has got it. What a handler does wrong is a plain answer and no error.
+// Handle finds the handler of a call, checks the signature that its config demands, runs it as the
+// owner of the app, and records the call. It returns the answer; responded is true if Respond has
+// got it. What a handler does wrong is a plain answer and no error.
 //
-// Errors: errs.NotFound for a path that no route has, and handlers' own for a method that it does not have; those of Body and Bind;
-// errs.Unauthenticated for a signature; errs.Unavailable if too many scripts run.
+// Errors: errs.NotFound for a path that no route has, and handlers' own for a method that it does
+// not have; those of Body and Bind; errs.Unauthenticated for a signature; errs.Unavailable if too
+// many scripts run.
 func (u Unchecked) Handle(ctx context.Context, by Caller, c Call) (answer Response, responded bool, err error) {
 	s := u.s
-	e := Entry{Invocation: Invocation{ID: s.o.NewID(), App: by.target.App, Area: handlers.Webhooks, Method: handlers.FunctionOf(c.Method), Path: cut(storable(c.Path), maxPath), StartedAt: s.now()}}
+	e := Entry{
+		Invocation: Invocation{
+			ID:        s.o.NewID(),
+			App:       by.target.App,
+			Area:      handlers.Webhooks,
+			Method:    handlers.FunctionOf(c.Method),
+			Path:      cut(storable(c.Path), maxPath),
+			StartedAt: s.now(),
+		},
+	}
 	in := HandlerCall{ID: e.ID, App: HandlerApp{Tenant: by.tenant, ID: by.target.App}, Env: by.target.Env}
 	refuse := func(err error) (Response, bool, error) {
 		s.refuse(ctx, by.tenant, e, err)
@@ -111,7 +124,11 @@ func verify(config json.RawMessage, in HandlerCall, now time.Time) error {
 	}
 	secret, there := in.Env[scheme.Variable()]
 	if !there {
-		return errs.New(errs.Invalid, "config.verify.secret: the app has no variable %s. Set it with PUT /api/apps/{id}/environment/%s.", scheme.Variable(), scheme.Variable())
+		return errs.New(
+			errs.Invalid,
+			"config.verify.secret: the app has no variable %s. Set it with PUT /api/apps/{id}/environment/%s.",
+			scheme.Variable(), scheme.Variable(),
+		)
 	}
 	return scheme.Verify(secret, func(name string) string { return in.Request.Headers[name] }, in.Request.Body, now)
 }
@@ -137,7 +154,9 @@ func CheckConfig(raw json.RawMessage) error {
 }
 
 // run runs the handler of a call, and records it.
-func (s *Service) run(ctx context.Context, by Caller, c Call, e Entry, in HandlerCall, begun time.Time) (Response, bool, error) {
+func (s *Service) run(
+	ctx context.Context, by Caller, c Call, e Entry, in HandlerCall, begun time.Time,
+) (Response, bool, error) {
 	ctx = actor.With(ctx, by.owner.Actor)
 	end := func() {}
 	if c.Bind != nil {
@@ -255,8 +274,8 @@ func (s *Service) fail(ctx context.Context, tenant string, e Entry, begun time.T
 	return handlers.Failed()
 }
 
-// refuse records a call that gets to no handler. Beyond some a minute they are only counted, so that a stranger who has an address does not
-// fill the table.
+// refuse records a call that gets to no handler. Beyond some a minute they are only counted, so
+// that a stranger who has an address does not fill the table.
 func (s *Service) refuse(ctx context.Context, tenant string, e Entry, err error) {
 	why := cut(storable(errs.MessageOf(err)), s.o.Limits.ErrorBytes)
 	if why == "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// A key is a JSON Web Token, signed with the secret of its app by HS256: its header names the tenant in kid, and its payload the row of
-// the token in key.
+// A key is a JSON Web Token, signed with the secret of its app by HS256: its header names the
+// tenant in kid, and its payload the row of the token in key.
 type claims struct {
 	Key string `json:"key"`
 	jwt.RegisteredClaims
@@ -33,10 +33,14 @@ const maxKey = 1024
 func newGate() gate {
 	nobody := make([]byte, 32)
 	_, _ = rand.Read(nobody) // never returns an error
-	return gate{jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding()), nobody}
+	return gate{
+		jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding()),
+		nobody,
+	}
 }
 
-// known is the cached result of looking a target up. Requests share it, so what it points to must not be changed.
+// known is the cached result of looking a target up. Requests share it, so what it points to must
+// not be changed.
 type known struct {
 	target Target
 	there  bool
@@ -47,9 +51,12 @@ func refused(cause error) error {
 	return errs.Wrap(errs.Unauthenticated, cause, "The token is missing or not valid.")
 }
 
-// Keys returns what makes the keys of the tokens of an app, which are valid until the secret is rotated. The caller may change the app. Errors:
-// errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
-func (s *Service) Keys(ctx context.Context, app string) (func(token string, createdAt time.Time) (string, error), error) {
+// Keys returns what makes the keys of the tokens of an app, which are valid until the secret is
+// rotated. The caller may change the app. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a
+// draft.
+func (s *Service) Keys(
+	ctx context.Context, app string,
+) (func(token string, createdAt time.Time) (string, error), error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return nil, err
@@ -59,7 +66,10 @@ func (s *Service) Keys(ctx context.Context, app string) (func(token string, crea
 		return nil, err
 	}
 	return func(token string, createdAt time.Time) (string, error) {
-		t := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{Key: token, RegisteredClaims: jwt.RegisteredClaims{IssuedAt: jwt.NewNumericDate(createdAt)}})
+		t := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
+			Key:              token,
+			RegisteredClaims: jwt.RegisteredClaims{IssuedAt: jwt.NewNumericDate(createdAt)},
+		})
 		t.Header["kid"] = a.Tenant
 		return t.SignedString(secret)
 	}, nil
@@ -78,10 +88,11 @@ func (c Caller) Tenant() string { return c.tenant }
 // App returns the id of the app that is called.
 func (c Caller) App() string { return c.target.App }
 
-// Admit checks the key of a call of an app, by its id or natural id, and the address that it came from. It returns the same
-// errs.Unauthenticated for every reason: a key that is missing, malformed, of another app, revoked or signed with an old secret; an app
-// that is not there, deleted or a draft; an owner who is disabled or gone. For a key with a wrong signature it looks the app up, at most
-// once a second, and does nothing else.
+// Admit checks the key of a call of an app, by its id or natural id, and the address that it came
+// from. It returns the same errs.Unauthenticated for every reason: a key that is missing,
+// malformed, of another app, revoked or signed with an old secret; an app that is not there,
+// deleted or a draft; an owner who is disabled or gone. For a key with a wrong signature it looks
+// the app up, at most once a second, and does nothing else.
 func (u Unchecked) Admit(ctx context.Context, app, key string, from netip.Addr) (Caller, error) {
 	s := u.s
 	if key == "" || len(key) > maxKey || strings.ContainsAny(key, "\r\n") { // which base64 leaves out

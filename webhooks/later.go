@@ -27,7 +27,9 @@ type laterJob struct {
 
 // postpone keeps a request whose handler cannot run now and puts the job that runs it. It returns
 // what the sender is answered; if the request cannot be kept, it is refused because of cause.
-func (s *Service) postpone(ctx context.Context, tenant string, e Entry, r handlers.Request, kept bool, cause error) (Response, error) {
+func (s *Service) postpone(
+	ctx context.Context, tenant string, e Entry, r handlers.Request, kept bool, cause error,
+) (Response, error) {
 	err := s.enqueue(ctx, tenant, e.Invocation, r, kept)
 	if err != nil {
 		if errs.CodeOf(err) != errs.Unavailable {
@@ -36,13 +38,20 @@ func (s *Service) postpone(ctx context.Context, tenant string, e Entry, r handle
 		s.refuse(ctx, tenant, e, cause)
 		return Response{}, cause
 	}
-	e.Calls, e.Logs = 1, []Log{{s.now().Truncate(time.Millisecond), "info", "The handler could not run yet. The request is kept, and it runs as soon as it can."}}
+	e.Calls, e.Logs = 1, []Log{{
+		s.now().Truncate(time.Millisecond), "info",
+		"The handler could not run yet. The request is kept, and it runs as soon as it can.",
+	}}
 	e.finish(202, 0)
 	s.record(ctx, tenant, e)
 	body, err := json.Marshal(struct {
 		ID string `json:"invocationId"`
 	}{e.ID})
-	return Response{Status: 202, Headers: map[string]string{"content-type": "application/json; charset=utf-8"}, Body: body}, err
+	return Response{
+		Status:  202,
+		Headers: map[string]string{"content-type": "application/json; charset=utf-8"},
+		Body:    body,
+	}, err
 }
 
 func (s *Service) enqueue(ctx context.Context, tenant string, v Invocation, r handlers.Request, kept bool) error {

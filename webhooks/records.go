@@ -15,8 +15,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
-// Records are written by App.Run, a few times a second, and before they are read. They are in memory until then: a program that is killed
-// loses those of the last moment.
+// Records are written by App.Run, a few times a second, and before they are read. They are in
+// memory until then: a program that is killed loses those of the last moment.
 //
 // What an early answer has made complete is recorded at once, and again when its handler has ended.
 
@@ -52,8 +52,8 @@ func (b *budget) allow(key string, now time.Time, n, most int) bool {
 	return true
 }
 
-// countRefusal makes an entry count alone if enough calls of the app that got to no handler were recorded in this minute, so that a stranger
-// who has an address does not fill the table.
+// countRefusal makes an entry count alone if enough calls of the app that got to no handler were
+// recorded in this minute, so that a stranger who has an address does not fill the table.
 func (s *Service) countRefusal(tenant string, e *Entry) {
 	e.CountOnly = !s.refusals.allow(tenant+"/"+e.App, s.now(), 1, s.o.Limits.Refusals)
 }
@@ -61,7 +61,8 @@ func (s *Service) countRefusal(tenant string, e *Entry) {
 // briefError is how many bytes of the text of an error are recorded at least.
 const briefError = 300
 
-// boundTexts leaves out the log of a call, and cuts its error, if those of the app were long enough in this hour.
+// boundTexts leaves out the log of a call, and cuts its error, if those of the app were long enough
+// in this hour.
 func (s *Service) boundTexts(tenant string, e *Entry) {
 	size := 0
 	for _, l := range e.Logs {
@@ -102,8 +103,8 @@ func (s *Service) record(ctx context.Context, tenant string, e Entry) {
 	}
 }
 
-// write writes entries. Of those that a write before may have added the numbers do not count again. Those of a tenant that is deleted are
-// dropped.
+// write writes entries. Of those that a write before may have added the numbers do not count again.
+// Those of a tenant that is deleted are dropped.
 func (s *Service) write(ctx context.Context, tenant string, counted map[string]Entry) error {
 	all, retried, size := make([]Entry, 0, len(counted)), []string(nil), 0
 	for key, e := range counted {
@@ -147,9 +148,9 @@ type Listing struct {
 	Days   []Day        // ordered
 }
 
-// List returns the routes of an app's webhooks, the last invocations, and the numbers of the last days, today among them, without days of no
-// calls. It is for those who may change the app, also with a token that can only read. Errors: errs.NotFound; errs.Forbidden; errs.Invalid
-// for a draft.
+// List returns the routes of an app's webhooks, the last invocations, and the numbers of the last
+// days, today among them, without days of no calls. It is for those who may change the app, also
+// with a token that can only read. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) List(ctx context.Context, app string, f Filter) (Listing, error) {
 	a, id, err := s.inspect(ctx, app)
 	if err != nil {
@@ -168,8 +169,8 @@ func (s *Service) List(ctx context.Context, app string, f Filter) (Listing, erro
 	return l, err
 }
 
-// Invocation returns an invocation of an app, of its webhooks or server routes, with its logs, to those for whom List is. Errors:
-// errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
+// Invocation returns an invocation of an app, of its webhooks or server routes, with its logs, to
+// those for whom List is. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) Invocation(ctx context.Context, app, id string) (Invocation, error) {
 	a, app, err := s.inspect(ctx, app)
 	if err != nil {
@@ -190,7 +191,9 @@ func (s *Service) inspect(ctx context.Context, app string) (actor.Actor, string,
 }
 
 // readable is inspect for those whom find lets.
-func (s *Service) readable(ctx context.Context, app string, find func(ctx context.Context, id string) (string, error)) (actor.Actor, string, error) {
+func (s *Service) readable(
+	ctx context.Context, app string, find func(ctx context.Context, id string) (string, error),
+) (actor.Actor, string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return actor.Actor{}, "", err

@@ -15,8 +15,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
-// A request that is kept is encrypted under a key of its own, which is sealed for the invocation: a change of the key of the program seals
-// the small key again and leaves the large request as it is.
+// A request that is kept is encrypted under a key of its own, which is sealed for the invocation: a
+// change of the key of the program seals the small key again and leaves the large request as it is.
 
 // Where the keys are sealed.
 const (
@@ -84,17 +84,23 @@ func (s *Service) open(tenant string, k Kept) (handlers.Request, error) {
 		return handlers.Request{}, err
 	}
 	return handlers.Request{
-		Method: top.Method, Path: top.Path, Query: top.Query, Headers: top.Headers, Body: plain[size:], ContentType: top.Headers["content-type"],
+		Method: top.Method, Path: top.Path, Query: top.Query,
+		Headers: top.Headers, Body: plain[size:], ContentType: top.Headers["content-type"],
 		RawBody: true, Roles: []string{}, Replay: true,
 	}, nil
 }
 
-// Replay runs the handler of an invocation, whose request was kept, once more, as the owner of the app has it now, and returns the record of
-// that. The signature of the sender is not checked again. It is for those who may change the app. bind is Call.Bind.
+// Replay runs the handler of an invocation, whose request was kept, once more, as the owner of the
+// app has it now, and returns the record of that. The signature of the sender is not checked again.
+// It is for those who may change the app. bind is Call.Bind.
 //
-// Errors: errs.NotFound, also for an invocation whose request is not kept; errs.Forbidden; errs.Invalid for a draft; errs.Conflict if no
-// route has the path and method any more, or the owner is disabled or gone; errs.Unavailable if too many scripts run.
-func (s *Service) Replay(ctx context.Context, app, id string, bind func(ctx context.Context, in *HandlerCall) (end func(), err error)) (Invocation, error) {
+// Errors: errs.NotFound, also for an invocation whose request is not kept; errs.Forbidden;
+// errs.Invalid for a draft; errs.Conflict if no route has the path and method any more, or the
+// owner is disabled or gone; errs.Unavailable if too many scripts run.
+func (s *Service) Replay(
+	ctx context.Context, app, id string,
+	bind func(ctx context.Context, in *HandlerCall) (end func(), err error),
+) (Invocation, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Invocation{}, err
@@ -109,12 +115,17 @@ func (s *Service) Replay(ctx context.Context, app, id string, bind func(ctx cont
 	}
 	kept, err := s.o.Store.Kept(ctx, tenant, app, id)
 	if errs.CodeOf(err) == errs.NotFound {
-		err = errs.New(errs.NotFound, "There is no such call, or its request is not kept: those of handlers with config.keep: true are, for a while.")
+		err = errs.New(
+			errs.NotFound,
+			"There is no such call, or its request is not kept: those of handlers with config.keep: true are, for a while.",
+		)
 	}
 	if err != nil {
 		return Invocation{}, err
 	}
-	e := Entry{Invocation: Invocation{ID: s.o.NewID(), App: app, Area: handlers.Webhooks, StartedAt: s.now(), ReplayOf: &id}}
+	e := Entry{
+		Invocation: Invocation{ID: s.o.NewID(), App: app, Area: handlers.Webhooks, StartedAt: s.now(), ReplayOf: &id},
+	}
 	caller, in, err := s.again(ctx, tenant, kept, &e)
 	if err != nil {
 		return Invocation{}, err
@@ -141,13 +152,18 @@ func (s *Service) again(ctx context.Context, tenant string, kept Kept, e *Entry)
 	}
 	owner, err := s.o.Owner(ctx, tenant, at.target.Owner)
 	if !at.there || errs.CodeOf(err) == errs.Unauthenticated {
-		return Caller{}, in, errs.New(errs.Conflict, "The owner of the app is disabled or gone, or has not deployed it since somebody else passed it on: nobody can be the one as whom the webhook runs.")
+		return Caller{}, in, errs.New(
+			errs.Conflict,
+			"The owner of the app is disabled or gone, or has not deployed it since somebody else passed it on: nobody can be the one as whom the webhook runs.",
+		)
 	}
 	if err != nil {
 		return Caller{}, in, err
 	}
 	in.Env, in.Request.User = at.target.Env, &owner.User
-	if in.Route, in.Request.Params, err = s.o.Handlers.Match(ctx, in.App, handlers.Webhooks, in.Request.Method, in.Request.Path); err != nil {
+	if in.Route, in.Request.Params, err = s.o.Handlers.Match(
+		ctx, in.App, handlers.Webhooks, in.Request.Method, in.Request.Path,
+	); err != nil {
 		if code := errs.CodeOf(err); code == errs.NotFound || code == errs.MethodNotAllowed {
 			err = errs.New(errs.Conflict, "The app has no webhook %s %s any more.", in.Request.Method, in.Request.Path)
 		}

@@ -9,19 +9,22 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
-// Serve runs the handler of a server route, and records the call if it failed or has logged something: of an app or draft, some in a
-// minute. What its viewer or the program has ended is not recorded. It returns what handlers.Run does.
+// Serve runs the handler of a server route, and records the call if it failed or has logged
+// something: of an app or draft, some in a minute. What its viewer or the program has ended is not
+// recorded. It returns what handlers.Run does.
 func (u Unchecked) Serve(ctx context.Context, in HandlerCall) (Outcome, error) {
 	s, begun := u.s, u.s.now()
 	out, err := s.o.Handlers.Run(ctx, in)
-	if err == nil && (out.Result.Outcome == jsvm.Canceled || out.Result.Outcome == jsvm.OK && len(out.Result.Logs) == 0) {
+	if err == nil && (out.Result.Outcome == jsvm.Canceled || out.Result.Outcome == jsvm.OK &&
+		len(out.Result.Logs) == 0) {
 		return out, nil
 	}
 	if !s.served.allow(in.App.Tenant+"/"+in.App.ID, begun, 1, s.o.Limits.Served) {
 		return out, err
 	}
 	e := Entry{Invocation: Invocation{
-		ID: s.o.NewID(), App: in.App.ID, Area: handlers.Server, Method: handlers.FunctionOf(in.Request.Method), Path: cut(in.Route.Path, maxPath), StartedAt: begun,
+		ID: s.o.NewID(), App: in.App.ID, Area: handlers.Server,
+		Method: handlers.FunctionOf(in.Request.Method), Path: cut(in.Route.Path, maxPath), StartedAt: begun,
 	}}
 	took := s.o.Now().Sub(begun).Truncate(time.Microsecond)
 	if err != nil {
@@ -34,9 +37,9 @@ func (u Unchecked) Serve(ctx context.Context, in HandlerCall) (Outcome, error) {
 	return out, err
 }
 
-// Served returns the last calls of the server routes of an app or draft that failed or have logged something, newest first and without
-// logs, to those who may change it, also with a token that can only read. Errors: errs.NotFound;
-// errs.Forbidden.
+// Served returns the last calls of the server routes of an app or draft that failed or have logged
+// something, newest first and without logs, to those who may change it, also with a token that can
+// only read. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Served(ctx context.Context, app string) ([]Invocation, error) {
 	a, id, err := s.readable(ctx, app, s.o.Apps.Examinable)
 	if err != nil {
@@ -45,7 +48,8 @@ func (s *Service) Served(ctx context.Context, app string) ([]Invocation, error) 
 	return s.o.Store.Recent(ctx, a.Tenant, id, handlers.Server, Filter{}, s.o.Limits.Recent)
 }
 
-// ServedCall returns one of the calls of Served with its logs. Errors: errs.NotFound; errs.Forbidden.
+// ServedCall returns one of the calls of Served with its logs. Errors: errs.NotFound;
+// errs.Forbidden.
 func (s *Service) ServedCall(ctx context.Context, app, id string) (Invocation, error) {
 	a, app, err := s.readable(ctx, app, s.o.Apps.Examinable)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// Unchecked has the methods of a Service that check no permission: they need no actor. They are for the program that builds the
-// services, and for calls of webhooks, which have a key instead.
+// Unchecked has the methods of a Service that check no permission: they need no actor. They are for
+// the program that builds the services, and for calls of webhooks, which have a key instead.
 type Unchecked struct{ s *Service }
 
 // Unchecked returns the methods that check no permission.
@@ -23,8 +23,8 @@ const AppKind entity.Kind = "app"
 // sweepBatch is how many rows of each table are removed in one transaction.
 const sweepBatch = 1000
 
-// Hooks returns what is done with records and requests: they go with their apps and when they are old, the calls of an app are counted
-// before it is purged, and the keys of requests are secrets.
+// Hooks returns what is done with records and requests: they go with their apps and when they are
+// old, the calls of an app are counted before it is purged, and the keys of requests are secrets.
 func (u Unchecked) Hooks() entity.Hooks {
 	s := u.s
 	return entity.Hooks{
@@ -35,7 +35,9 @@ func (u Unchecked) Hooks() entity.Hooks {
 			}
 			return s.o.Store.Remove(ctx, tenant, apps)
 		},
-		Dependents: func(ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time) ([]entity.Dependent, error) {
+		Dependents: func(
+			ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time,
+		) ([]entity.Dependent, error) {
 			if kind != AppKind {
 				return nil, nil
 			}

@@ -1,7 +1,9 @@
-// Package webhooks lets services on the internet call the handlers that apps have in their folder webhooks. It checks the tokens of
-// the calls, runs the handlers as the owners of the apps, and records every call.
+// Package webhooks lets services on the internet call the handlers that apps have in their folder
+// webhooks. It checks the tokens of the calls, runs the handlers as the owners of the apps, and
+// records every call.
 //
-// httpapi, the root and hosts import it; internal/store/webhooks stores what it records, and internal/handlers/signatures checks what senders sign.
+// httpapi, the root and hosts import it; internal/store/webhooks stores what it records, and
+// internal/handlers/signatures checks what senders sign.
 package webhooks
 
 import (
@@ -55,7 +57,8 @@ type Entry struct {
 	Size      int  // bytes in memory, about
 }
 
-// plus returns the entry of a call with what was learned later. Of entries that are only counted it is the sum.
+// plus returns the entry of a call with what was learned later. Of entries that are only counted it
+// is the sum.
 func (e Entry) plus(more Entry) Entry {
 	more.Calls += e.Calls
 	more.Errors += e.Errors
@@ -84,13 +87,16 @@ type Kept struct {
 	Request    []byte
 }
 
-// Store keeps invocations, the numbers of days, and requests. The tests beside its bun-backed store say what every implementation must do.
+// Store keeps invocations, the numbers of days, and requests. The tests beside its bun-backed store
+// say what every implementation must do.
 type Store interface {
-	// Record adds invocations, or overwrites them, and adds the numbers of webhooks, all or nothing.
+	// Record adds invocations, or overwrites them, and adds the numbers of webhooks, all or
+	// nothing.
 	Record(ctx context.Context, tenant string, all []Entry) error
 	// Recorded returns which of some invocations exist.
 	Recorded(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
-	// Recent returns the invocations of an area of an app that started last, n at most, newest first, without logs.
+	// Recent returns the invocations of an area of an app that started last, n at most, newest
+	// first, without logs.
 	Recent(ctx context.Context, tenant, app string, area Area, f Filter, n int) ([]Invocation, error)
 	// Days returns the numbers of an app's days since one, without days of no calls, ordered.
 	Days(ctx context.Context, tenant, app string, f Filter, since string) ([]Day, error)
@@ -111,7 +117,8 @@ type Store interface {
 	Calls(ctx context.Context, tenant string, apps []string) (int, error)
 	// Remove removes all that is kept of some apps.
 	Remove(ctx context.Context, tenant string, apps []string) error
-	// Sweep removes some of what is older than the times, and returns how many rows it has removed; 0 when there is no more.
+	// Sweep removes some of what is older than the times, and returns how many rows it has removed;
+	// 0 when there is no more.
 	Sweep(ctx context.Context, tenant string, o Old) (int, error)
 }
 
@@ -131,10 +138,12 @@ type Target struct {
 	Env    map[string]string // the app's variables, in the clear
 }
 
-// Apps finds apps. Its methods return errs.NotFound for an app that the caller does not see, errs.Forbidden for a caller who may
-// not change it, and, but for Examinable, errs.Invalid for a draft. *apps.Service implements them.
+// Apps finds apps. Its methods return errs.NotFound for an app that the caller does not see,
+// errs.Forbidden for a caller who may not change it, and, but for Examinable, errs.Invalid for a
+// draft. *apps.Service implements them.
 type Apps interface {
-	// Writable returns the id of an app that the caller may change, not with a token that can only read.
+	// Writable returns the id of an app that the caller may change, not with a token that can only
+	// read.
 	Writable(ctx context.Context, id string) (string, error)
 	// Inspectable is Writable also for a token that can only read.
 	Inspectable(ctx context.Context, id string) (string, error)
@@ -150,7 +159,8 @@ type Owner struct {
 	User  User
 }
 
-// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring implements it.
+// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring
+// implements it.
 type Sealer interface {
 	Seal(tenant, table, column, row string, plain []byte) (string, error)
 	Open(tenant, table, column, row, sealed string) ([]byte, error)
@@ -179,15 +189,18 @@ type Options struct {
 	Queue Queue
 	// Bind is Call.Bind of those.
 	Bind func(ctx context.Context, in *HandlerCall) (end func(), err error)
-	// Target returns an app by its id or natural id. It returns errs.NotFound if the app is not there, or is deleted, a draft or without
-	// a secret. It runs the same number of statements for all of these.
+	// Target returns an app by its id or natural id. It returns errs.NotFound if the app is not
+	// there, or is deleted, a draft or without a secret. It runs the same number of statements for
+	// all of these.
 	Target func(ctx context.Context, tenant, id string) (Target, error)
-	// UseToken counts a use of a token of an app. It returns errs.Unauthenticated if there is none, or it may not be used.
+	// UseToken counts a use of a token of an app. It returns errs.Unauthenticated if there is none,
+	// or it may not be used.
 	UseToken func(ctx context.Context, tenant, id, app string, from netip.Addr) error
-	// Owner returns who a principal is, with the rights of the moment. It returns errs.Unauthenticated if that is nobody any more.
+	// Owner returns who a principal is, with the rights of the moment. It returns
+	// errs.Unauthenticated if that is nobody any more.
 	Owner func(ctx context.Context, tenant, principal string) (Owner, error)
-	// Changes returns how often this process has changed a tenant's apps. Targets are kept in memory for up to a second while the number
-	// stays the same. Default nil: each is looked up.
+	// Changes returns how often this process has changed a tenant's apps. Targets are kept in
+	// memory for up to a second while the number stays the same. Default nil: each is looked up.
 	Changes func(tenant string) uint64
 	Limits  Limits
 	Log     *slog.Logger     // default slog.Default
@@ -197,17 +210,20 @@ type Options struct {
 
 // Limits bound what callers can use up. 0 stands for the default.
 type Limits struct {
-	Body       int64         // bytes of a request's body; default 10 MiB
-	Recent     int           // invocations that List returns; default 50
-	Days       int           // days that List returns; default 30
-	Retention  time.Duration // how long invocations are kept; default 30 days
-	Kept       int           // requests of an app that are kept; default 1,000
-	KeptBytes  int64         // bytes of them; default 128 MiB
-	KeptFor    time.Duration // default 7 days
-	Served     int           // calls of an app's server routes that are recorded in a minute; default 60
-	Refusals   int           // refused calls of an app that are recorded in a minute; others are only counted; default 60
-	ErrorBytes int           // bytes of the text of an error; default 8 KiB
-	HourBytes  int           // bytes of logs and errors of an app that are recorded in an hour; beyond it logs are dropped; default 16 MiB
+	Body      int64         // bytes of a request's body; default 10 MiB
+	Recent    int           // invocations that List returns; default 50
+	Days      int           // days that List returns; default 30
+	Retention time.Duration // how long invocations are kept; default 30 days
+	Kept      int           // requests of an app that are kept; default 1,000
+	KeptBytes int64         // bytes of them; default 128 MiB
+	KeptFor   time.Duration // default 7 days
+	Served    int           // calls of an app's server routes that are recorded in a minute; default 60
+	// refused calls of an app that are recorded in a minute; others are only counted; default 60
+	Refusals   int
+	ErrorBytes int // bytes of the text of an error; default 8 KiB
+	// bytes of logs and errors of an app that are recorded in an hour; beyond it logs are dropped;
+	// default 16 MiB
+	HourBytes int
 }
 
 func (l Limits) withDefaults() Limits {

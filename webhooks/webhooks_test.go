@@ -33,7 +33,8 @@ var (
 
 func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 
-// fixture is a Service whose app a, of tenant acme, has the token t1, and whose handlers are functions.
+// fixture is a Service whose app a, of tenant acme, has the token t1, and whose handlers are
+// functions.
 type fixture struct {
 	*webhooks.Service
 	store   *failing
@@ -111,7 +112,9 @@ func (f *fixture) Routes(context.Context, handlers.App, handlers.Area) ([]handle
 	return routes, nil
 }
 
-func (f *fixture) Match(_ context.Context, app handlers.App, area handlers.Area, method, path string) (handlers.Route, map[string]string, error) {
+func (f *fixture) Match(
+	_ context.Context, app handlers.App, area handlers.Area, method, path string,
+) (handlers.Route, map[string]string, error) {
 	one, ok := strings.CutPrefix(path, "/x/")
 	switch {
 	case app != (handlers.App{Tenant: "acme", ID: "a"}) || area != handlers.Webhooks || !ok:
@@ -134,7 +137,10 @@ func (f *fixture) Run(ctx context.Context, in handlers.Invocation) (handlers.Out
 }
 
 func fine(handlers.Invocation) (handlers.Outcome, error) {
-	return handlers.Outcome{Response: handlers.Response{Status: 200, Body: []byte("ok")}, Result: jsvm.Result{Outcome: jsvm.OK, PeakMemory: 7}}, nil
+	return handlers.Outcome{
+		Response: handlers.Response{Status: 200, Body: []byte("ok")},
+		Result:   jsvm.Result{Outcome: jsvm.OK, PeakMemory: 7},
+	}, nil
 }
 
 func newFixture(t *testing.T, limits ...webhooks.Limits) *fixture {
@@ -142,7 +148,8 @@ func newFixture(t *testing.T, limits ...webhooks.Limits) *fixture {
 	keys, err := keyring.Parse(keyring.Generate())
 	is.New(t).NoErr(err)
 	f := &fixture{
-		store: &failing{Store: bunstore.New(dbtest.SQLite(t))}, now: monday, secret: []byte(strings.Repeat("s", 32)), tokens: []string{"t1"}, env: map[string]string{"KEY": "Jefe"},
+		store: &failing{Store: bunstore.New(dbtest.SQLite(t))}, now: monday,
+		secret: []byte(strings.Repeat("s", 32)), tokens: []string{"t1"}, env: map[string]string{"KEY": "Jefe"},
 		config: `{}`, run: fine,
 	}
 	o := webhooks.Options{
@@ -168,7 +175,10 @@ func newFixture(t *testing.T, limits ...webhooks.Limits) *fixture {
 		},
 		Owner: func(_ context.Context, tenant, principal string) (webhooks.Owner, error) {
 			f.lookups = append(f.lookups, "owner")
-			return webhooks.Owner{Actor: actor.Actor{Tenant: tenant, User: principal}, User: handlers.User{ID: principal, Type: "User"}}, f.owner
+			return webhooks.Owner{
+				Actor: actor.Actor{Tenant: tenant, User: principal},
+				User:  handlers.User{ID: principal, Type: "User"},
+			}, f.owner
 		},
 	}
 	for _, l := range limits {
@@ -196,7 +206,9 @@ func (f *fixture) call(t *testing.T, change ...func(*webhooks.Call)) (handlers.R
 	t.Helper()
 	by, err := f.Unchecked().Admit(t.Context(), "a", f.key(t), loopback)
 	is.New(t).NoErr(err)
-	c := webhooks.Call{Method: "POST", Path: "/x/1", Body: func() ([]byte, error) { return []byte("what do ya want for nothing?"), nil }}
+	c := webhooks.Call{Method: "POST", Path: "/x/1", Body: func() ([]byte, error) {
+		return []byte("what do ya want for nothing?"), nil
+	}}
 	for _, edit := range change {
 		edit(&c)
 	}
@@ -235,7 +247,8 @@ func TestKey(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 }
 
-// TestAdmitRefuses every bad key with the same error, after at most one look-up for a wrong signature.
+// TestAdmitRefuses every bad key with the same error, after at most one look-up for a wrong
+// signature.
 func TestAdmitRefuses(t *testing.T) {
 	f := newFixture(t)
 	sign := func(method jwt.SigningMethod, secret any, kid any, claims jwt.MapClaims) string {
@@ -272,7 +285,9 @@ func TestAdmitRefuses(t *testing.T) {
 		"another tenant":         {"a", sign(jwt.SigningMethodHS256, f.secret, "evil", good), 1},
 		"a tenant that is none":  {"a", sign(jwt.SigningMethodHS256, f.secret, "nobody", good), 1},
 		"a revoked one":          {"a", sign(jwt.SigningMethodHS256, f.secret, "acme", jwt.MapClaims{"key": "t2"}), 2},
-		"an expired one":         {"a", sign(jwt.SigningMethodHS256, f.secret, "acme", jwt.MapClaims{"key": "t1", "exp": 1}), 1},
+		"an expired one": {
+			"a", sign(jwt.SigningMethodHS256, f.secret, "acme", jwt.MapClaims{"key": "t1", "exp": 1}), 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -304,7 +319,13 @@ func TestHandle(t *testing.T) {
 	bound, ended := 0, 0
 	answer, responded, err := f.call(t, func(c *webhooks.Call) {
 		c.Query = map[string][]string{"token": {"x"}, "app_token": {"x"}, "a": {"1", "2"}}
-		c.Header = map[string][]string{"Cookie": {"sid=x"}, "Proxy-Authorization": {"x"}, "Authorization": {"Bearer y"}, "X-Event": {"a", "b"}, "Content-Type": {"text/plain"}}
+		c.Header = map[string][]string{
+			"Cookie":              {"sid=x"},
+			"Proxy-Authorization": {"x"},
+			"Authorization":       {"Bearer y"},
+			"X-Event":             {"a", "b"},
+			"Content-Type":        {"text/plain"},
+		}
 		c.Bind = func(ctx context.Context, in *handlers.Invocation) (func(), error) {
 			bound++
 			in.Datasets = []string{"sales"}
@@ -322,16 +343,27 @@ func TestHandle(t *testing.T) {
 	is.Equal(in.Datasets, []string{"sales"})
 	is.Equal(in.Request, handlers.Request{
 		Method: "POST", Path: "/x/1", Params: map[string]string{"id": "1"}, Query: map[string][]string{"a": {"1", "2"}},
-		Headers: map[string]string{"authorization": "Bearer y", "x-event": "a, b", "content-type": "text/plain"}, Body: []byte("what do ya want for nothing?"),
+		Headers:     map[string]string{"authorization": "Bearer y", "x-event": "a, b", "content-type": "text/plain"},
+		Body:        []byte("what do ya want for nothing?"),
 		ContentType: "text/plain", RawBody: true, User: &handlers.User{ID: "jo", Type: "User"}, Roles: []string{},
 	})
 	l := f.list(t)
 	is.Equal(l.Routes, routes)
-	is.Equal(l.Recent, []webhooks.Invocation{{ID: id(1), App: "a", Area: handlers.Webhooks, Method: "POST", Path: "/x/:id", StartedAt: monday, Status: 200, Memory: 7}})
+	is.Equal(l.Recent, []webhooks.Invocation{{
+		ID:        id(1),
+		App:       "a",
+		Area:      handlers.Webhooks,
+		Method:    "POST",
+		Path:      "/x/:id",
+		StartedAt: monday,
+		Status:    200,
+		Memory:    7,
+	}})
 	is.Equal(l.Days, []webhooks.Day{{Day: "2026-11-16", Calls: 1}})
 }
 
-// TestBindFails: what the service has against it is in its log, not in the record that the owner reads.
+// TestBindFails: what the service has against it is in its log, not in the record that the owner
+// reads.
 func TestBindFails(t *testing.T) {
 	for _, c := range []struct {
 		err    error
@@ -339,7 +371,10 @@ func TestBindFails(t *testing.T) {
 		want   string
 	}{
 		{errors.New("secret"), 500, "The service failed; its log has the reason."},
-		{errs.Wrap(errs.Unavailable, errors.New("secret"), "The database does not answer."), 503, "The database does not answer."},
+		{
+			errs.Wrap(errs.Unavailable, errors.New("secret"), "The database does not answer."), 503,
+			"The database does not answer.",
+		},
 	} {
 		is, f := is.New(t), newFixture(t)
 		_, _, err := f.call(t, func(call *webhooks.Call) {
@@ -386,7 +421,8 @@ func TestRecords(t *testing.T) {
 
 	f.run = func(handlers.Invocation) (handlers.Outcome, error) {
 		return handlers.Outcome{Response: handlers.Response{Status: 504}, Result: jsvm.Result{
-			Outcome: jsvm.Timeout, PeakMemory: 1 << 20, LogsDropped: 3, Error: &jsvm.Error{Name: "Error", Message: "too\x00 slow", Stack: "at a.js:1:2\n"},
+			Outcome: jsvm.Timeout, PeakMemory: 1 << 20,
+			LogsDropped: 3, Error: &jsvm.Error{Name: "Error", Message: "too\x00 slow", Stack: "at a.js:1:2\n"},
 			Logs: []jsvm.Log{{Time: monday, Level: "info", Text: "hello\x00"}},
 		}}, nil
 	}
@@ -423,10 +459,15 @@ func TestRecords(t *testing.T) {
 	is.Equal(days.Days[0].Calls, int64(5)) // what no route has is not counted for one
 }
 
-// TestServe: calls of server routes that fail or log are recorded apart from those of webhooks, some in a minute.
+// TestServe: calls of server routes that fail or log are recorded apart from those of webhooks,
+// some in a minute.
 func TestServe(t *testing.T) {
 	is, f := is.New(t), newFixture(t, webhooks.Limits{Served: 3})
-	in := handlers.Invocation{App: handlers.App{Tenant: "acme", ID: "a"}, Route: handlers.Route{Area: handlers.Server, Path: "/x/:id"}, Request: handlers.Request{Method: "HEAD"}}
+	in := handlers.Invocation{
+		App:     handlers.App{Tenant: "acme", ID: "a"},
+		Route:   handlers.Route{Area: handlers.Server, Path: "/x/:id"},
+		Request: handlers.Request{Method: "HEAD"},
+	}
 	serve := func(want errs.Code, run func(handlers.Invocation) (handlers.Outcome, error)) {
 		t.Helper()
 		f.run = func(in handlers.Invocation) (handlers.Outcome, error) {
@@ -444,7 +485,11 @@ func TestServe(t *testing.T) {
 	line := jsvm.Log{Time: monday, Level: "info", Text: "hello"}
 	serve("", fine)
 	serve("", ended(500, jsvm.Result{Outcome: jsvm.Canceled, Logs: []jsvm.Log{line}}))
-	serve("", ended(500, jsvm.Result{Outcome: jsvm.Thrown, PeakMemory: 7, Error: &jsvm.Error{Name: "Error", Message: "no", Stack: "at a.js:1:2\n"}}))
+	serve("", ended(500, jsvm.Result{
+		Outcome:    jsvm.Thrown,
+		PeakMemory: 7,
+		Error:      &jsvm.Error{Name: "Error", Message: "no", Stack: "at a.js:1:2\n"},
+	}))
 	serve("", ended(201, jsvm.Result{Outcome: jsvm.OK, Logs: []jsvm.Log{line}, LogsDropped: 2}))
 	serve(errs.Unavailable, func(handlers.Invocation) (handlers.Outcome, error) {
 		return handlers.Outcome{}, errs.New(errs.Unavailable, "Too many scripts run.")
@@ -455,7 +500,9 @@ func TestServe(t *testing.T) {
 	no, busy := "Error: no\nat a.js:1:2", "Too many scripts run."
 	want := func(n, status int, memory int64, text *string) webhooks.Invocation {
 		return webhooks.Invocation{
-			ID: id(n), App: "a", Area: handlers.Server, Method: "GET", Path: "/x/:id", StartedAt: monday.Add(time.Duration(n+1) * time.Second), Duration: time.Second,
+			ID: id(n), App: "a", Area: handlers.Server,
+			Method: "GET", Path: "/x/:id",
+			StartedAt: monday.Add(time.Duration(n+1) * time.Second), Duration: time.Second,
 			Status: status, Memory: memory, Error: text,
 		}
 	}
@@ -488,7 +535,8 @@ func TestServe(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }
 
-// TestRespond: a call is recorded when its answer is complete, and again at the end, and counts once.
+// TestRespond: a call is recorded when its answer is complete, and again at the end, and counts
+// once.
 func TestRespond(t *testing.T) {
 	is, f := is.New(t), newFixture(t)
 	f.run = func(in handlers.Invocation) (handlers.Outcome, error) {
@@ -501,11 +549,15 @@ func TestRespond(t *testing.T) {
 		is.Equal(f.list(t).Days, []webhooks.Day{{Day: "2026-11-16", Calls: 1, Duration: time.Second}})
 		f.now = f.now.Add(2 * time.Second)
 		return handlers.Outcome{
-			Response: handlers.Response{Status: 202}, Responded: true, Result: jsvm.Result{Outcome: jsvm.Thrown, Error: &jsvm.Error{Name: "Error", Message: "late"}},
+			Response:  handlers.Response{Status: 202},
+			Responded: true,
+			Result:    jsvm.Result{Outcome: jsvm.Thrown, Error: &jsvm.Error{Name: "Error", Message: "late"}},
 		}, nil
 	}
 	var got []handlers.Response
-	_, responded, err := f.call(t, func(c *webhooks.Call) { c.Respond = func(r handlers.Response) { got = append(got, r) } })
+	_, responded, err := f.call(t, func(c *webhooks.Call) {
+		c.Respond = func(r handlers.Response) { got = append(got, r) }
+	})
 	is.NoErr(err)
 	is.True(responded)
 	is.Equal(got, []handlers.Response{{Status: 202}})
@@ -518,14 +570,19 @@ func TestRespond(t *testing.T) {
 
 	f.run = func(in handlers.Invocation) (handlers.Outcome, error) { // both are written together
 		in.Respond(handlers.Response{Status: 202})
-		return handlers.Outcome{Response: handlers.Response{Status: 202}, Responded: true, Result: jsvm.Result{Outcome: jsvm.OK}}, nil
+		return handlers.Outcome{
+			Response:  handlers.Response{Status: 202},
+			Responded: true,
+			Result:    jsvm.Result{Outcome: jsvm.OK},
+		}, nil
 	}
 	_, _, err = f.call(t)
 	is.NoErr(err)
 	is.Equal(f.list(t).Days, []webhooks.Day{{Day: "2026-11-16", Calls: 2, Errors: 1, Duration: 3 * time.Second}})
 }
 
-// TestVerify: what the sender has not signed costs no run, and a secret that is missing lets nobody in.
+// TestVerify: what the sender has not signed costs no run, and a secret that is missing lets nobody
+// in.
 func TestVerify(t *testing.T) {
 	is, f := is.New(t), newFixture(t)
 	f.config = `{"verify": {"preset": "shopify", "secret": "env.KEY"}}`
@@ -554,10 +611,16 @@ func TestVerify(t *testing.T) {
 
 func TestCheckConfig(t *testing.T) {
 	is := is.New(t)
-	for _, ok := range []string{`{}`, `{"keep": true, "timeout": 1}`, `{"keep": false}`, `{"later": true}`, `{"verify": {"preset": "stripe", "secret": "env.S"}}`} {
+	for _, ok := range []string{
+		`{}`, `{"keep": true, "timeout": 1}`, `{"keep": false}`, `{"later": true}`,
+		`{"verify": {"preset": "stripe", "secret": "env.S"}}`,
+	} {
 		is.NoErr(webhooks.CheckConfig(json.RawMessage(ok)))
 	}
-	for _, bad := range []string{`1`, `{"keep": 1}`, `{"keep": "true"}`, `{"later": 1}`, `{"verify": true}`, `{"verify": null, "keep": {}}`, `{"verify": {"preset": "x", "secret": "env.S"}}`} {
+	for _, bad := range []string{
+		`1`, `{"keep": 1}`, `{"keep": "true"}`, `{"later": 1}`, `{"verify": true}`,
+		`{"verify": null, "keep": {}}`, `{"verify": {"preset": "x", "secret": "env.S"}}`,
+	} {
 		is.Equal(errs.CodeOf(webhooks.CheckConfig(json.RawMessage(bad))), errs.Invalid)
 	}
 }
@@ -588,7 +651,8 @@ func TestRefusalsAreBounded(t *testing.T) {
 	is.Equal(len(f.list(t).Recent), 5)
 }
 
-// TestTextsAreBounded: beyond some bytes an hour calls are recorded without their logs, and with the beginnings of their errors.
+// TestTextsAreBounded: beyond some bytes an hour calls are recorded without their logs, and with
+// the beginnings of their errors.
 func TestTextsAreBounded(t *testing.T) {
 	is, f := is.New(t), newFixture(t, webhooks.Limits{HourBytes: 3000})
 	f.run = func(handlers.Invocation) (handlers.Outcome, error) {
@@ -613,7 +677,8 @@ func TestTextsAreBounded(t *testing.T) {
 	is.Equal(len(last().Logs), 2)
 }
 
-// TestFailedWrites lose nothing and count nothing twice, also when the database has written and could not say so.
+// TestFailedWrites lose nothing and count nothing twice, also when the database has written and
+// could not say so.
 func TestFailedWrites(t *testing.T) {
 	is, f := is.New(t), newFixture(t)
 	away := errs.New(errs.Unavailable, "away")
@@ -639,7 +704,11 @@ func TestReplay(t *testing.T) {
 	is, f := is.New(t), newFixture(t)
 	f.config = `{"keep": true, "verify": {"preset": "shopify", "secret": "env.KEY"}}`
 	_, _, err := f.call(t, func(c *webhooks.Call) {
-		c.Header = map[string][]string{"X-Shopify-Hmac-Sha256": {"W9zBRr9gdU5qBCQmCJV1x1oAPwidJzmDnexYuWTsOEM="}, "Cookie": {"x"}, "Content-Type": {"text/plain"}}
+		c.Header = map[string][]string{
+			"X-Shopify-Hmac-Sha256": {"W9zBRr9gdU5qBCQmCJV1x1oAPwidJzmDnexYuWTsOEM="},
+			"Cookie":                {"x"},
+			"Content-Type":          {"text/plain"},
+		}
 		c.Query = map[string][]string{"a": {"1"}, "token": {"x"}}
 	})
 	is.NoErr(err)
@@ -676,7 +745,10 @@ func TestReplay(t *testing.T) {
 	refused(f.as(t), "a", id(2), errs.NotFound) // the replay itself is not kept
 	refused(f.as(t), "a", "x", errs.NotFound)
 	refused(t.Context(), "a", id(1), errs.Unauthenticated)
-	refused(actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", ReadOnly: true}), "a", id(1), errs.Forbidden)
+	refused(
+		actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", ReadOnly: true}), "a", id(1),
+		errs.Forbidden,
+	)
 	f.owner = errs.New(errs.Unauthenticated, "gone")
 	refused(f.as(t), "a", id(1), errs.Conflict)
 	is.Equal(len(f.ran), 2)

@@ -51,8 +51,13 @@ func ExampleNewReplier() {
 		return aitest.Turn{Text: []string{"You said: " + r.Last().Text()}, Usage: ai.Usage{InputTokens: 3}}
 	})
 	defer server.Close()
-	_, text, err := post(server.URL, `{"model": "m", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`)
-	fmt.Println(strings.Contains(text, `"delta": {"content": "You said: Hello"}`), strings.HasSuffix(text, "data: [DONE]\n\n"), err)
+	_, text, err := post(
+		server.URL, `{"model": "m", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`,
+	)
+	fmt.Println(
+		strings.Contains(text, `"delta": {"content": "You said: Hello"}`),
+		strings.HasSuffix(text, "data: [DONE]\n\n"), err,
+	)
 	fmt.Println(server.Requests()[0].Model)
 	// Output:
 	// true true <nil>

@@ -14,14 +14,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Key is what TestProvider looks for in errors: the provider must send it to the server as its key, if that has one.
+// Key is what TestProvider looks for in errors: the provider must send it to the server as its key,
+// if that has one.
 const Key = "sk-test-0123456789"
 
-// TestProvider checks a Provider. open returns one whose server answers with the turns: that of NewServer, or for another wire format one
-// that does the same. The provider is to wait a second at most for a server that sends nothing.
+// TestProvider checks a Provider. open returns one whose server answers with the turns: that of
+// NewServer, or for another wire format one that does the same. The provider is to wait a second at
+// most for a server that sends nothing.
 func TestProvider(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provider) {
 	for name, test := range map[string]func(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provider){
-		"Text": testText, "Calls": testCalls, "Finish": testFinish, "Refusals": testRefusals, "CutAnswer": testCut, "StalledAnswer": testStall,
+		"Text": testText, "Calls": testCalls, "Finish": testFinish,
+		"Refusals": testRefusals, "CutAnswer": testCut, "StalledAnswer": testStall,
 		"EndlessAnswer": testFlood, "Cancel": testCancel, "EmitError": testEmit, "UnknownModel": testUnknownModel,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
@@ -29,10 +32,14 @@ func TestProvider(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provi
 }
 
 // hello is a request.
-var hello = ai.Request{Messages: []ai.Message{{Role: ai.System, Content: "Be brief."}, {Role: ai.User, Content: "Hello?"}}}
+var hello = ai.Request{
+	Messages: []ai.Message{{Role: ai.System, Content: "Be brief."}, {Role: ai.User, Content: "Hello?"}},
+}
 
 // chat returns the text and the calls of an answer.
-func chat(ctx context.Context, p ai.Provider, r ai.Request) (text []string, calls []ai.ToolCall, a ai.Answer, err error) {
+func chat(
+	ctx context.Context, p ai.Provider, r ai.Request,
+) (text []string, calls []ai.ToolCall, a ai.Answer, err error) {
 	a, err = p.Chat(ctx, r, func(part ai.Part) error {
 		if part.ToolCall != nil {
 			calls = append(calls, *part.ToolCall)
@@ -47,7 +54,11 @@ func chat(ctx context.Context, p ai.Provider, r ai.Request) (text []string, call
 func testText(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provider) {
 	is := is.New(t)
 	release := make(chan struct{})
-	p := open(t, Turn{Text: []string{"He", "llo\n\n", "data: wörld"}, Wait: release, Usage: ai.Usage{InputTokens: 7, OutputTokens: 3}})
+	p := open(t, Turn{
+		Text:  []string{"He", "llo\n\n", "data: wörld"},
+		Wait:  release,
+		Usage: ai.Usage{InputTokens: 7, OutputTokens: 3},
+	})
 	var text []string
 	a, err := p.Chat(t.Context(), hello, func(part ai.Part) error {
 		if len(text) == 0 {
@@ -65,17 +76,27 @@ func testText(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provider)
 
 func testCalls(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provider) {
 	is := is.New(t)
-	want := []ai.ToolCall{{ID: "a", Name: "rows", Arguments: `{"alias": "söles"}`}, {ID: "b", Name: "count", Arguments: `{}`}}
+	want := []ai.ToolCall{
+		{ID: "a", Name: "rows", Arguments: `{"alias": "söles"}`}, {ID: "b", Name: "count", Arguments: `{}`},
+	}
 	p := open(t, Turn{Text: []string{"Let me look."}, Calls: want}, Turn{Text: []string{"Two."}})
 	r := hello
-	r.Tools = []ai.Tool{{Name: "rows", Description: "Rows", Parameters: []byte(`{"type": "object", "properties": {"alias": {"type": "string"}}}`)}, {Name: "count"}}
+	r.Tools = []ai.Tool{
+		{
+			Name:        "rows",
+			Description: "Rows",
+			Parameters:  []byte(`{"type": "object", "properties": {"alias": {"type": "string"}}}`),
+		},
+		{Name: "count"},
+	}
 	text, calls, a, err := chat(t.Context(), p, r)
 	is.NoErr(err)
 	is.Equal(text, []string{"Let me look."})
 	is.Equal(calls, want)
 	is.Equal(a.Finish, ai.Calls)
 	r.Messages = append(r.Messages, ai.Message{Role: ai.Assistant, Content: "Let me look.", ToolCalls: calls},
-		ai.Message{Role: ai.ToolRole, ToolCallID: "a", Content: "[]"}, ai.Message{Role: ai.ToolRole, ToolCallID: "b", Content: "2"})
+		ai.Message{Role: ai.ToolRole, ToolCallID: "a", Content: "[]"},
+		ai.Message{Role: ai.ToolRole, ToolCallID: "b", Content: "2"})
 	text, _, a, err = chat(t.Context(), p, r)
 	is.NoErr(err)
 	is.Equal(text, []string{"Two."})
@@ -88,7 +109,11 @@ func testCalls(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provider
 // testFinish: a call that was cut is none.
 func testFinish(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provider) {
 	for _, finish := range []ai.Finish{ai.Length, ai.Filtered} {
-		p := open(t, Turn{Text: []string{"Once upon"}, Calls: []ai.ToolCall{{ID: "a", Name: "rows", Arguments: `{"al`}}, Finish: finish})
+		p := open(t, Turn{
+			Text:   []string{"Once upon"},
+			Calls:  []ai.ToolCall{{ID: "a", Name: "rows", Arguments: `{"al`}},
+			Finish: finish,
+		})
 		text, calls, a, err := chat(t.Context(), p, hello)
 		is.New(t).NoErr(err)
 		is.New(t).Equal(text, []string{"Once upon"})
@@ -103,19 +128,59 @@ func testRefusals(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provi
 		code  errs.Code
 		after time.Duration
 	}{
-		{Turn{Status: 401, Body: `{"error": {"message": "Incorrect API key provided: ` + Key + `", "code": "invalid_api_key"}}`}, errs.Unavailable, 0},
+		{
+			Turn{
+				Status: 401,
+				Body:   `{"error": {"message": "Incorrect API key provided: ` + Key + `", "code": "invalid_api_key"}}`,
+			},
+			errs.Unavailable, 0,
+		},
 		{Turn{Status: 403, Body: `no ` + Key}, errs.Unavailable, 0},
 		{Turn{Status: 404, Body: `{"error": {"message": "no such model"}}`}, errs.Unavailable, 0},
-		{Turn{Status: 429, Header: map[string]string{"Retry-After": "7"}, Body: `{"error": {"message": "slow down"}}`}, errs.Unavailable, 7 * time.Second},
+		{
+			Turn{
+				Status: 429,
+				Header: map[string]string{"Retry-After": "7"},
+				Body:   `{"error": {"message": "slow down"}}`,
+			},
+			errs.Unavailable, 7 * time.Second,
+		},
 		{Turn{Status: 500, Body: `<html>` + Key}, errs.Unavailable, 0},
 		{Turn{Status: 503, Header: map[string]string{"Retry-After": "x"}}, errs.Unavailable, 0},
-		{Turn{Status: 400, Body: `{"error": {"message": "This model's maximum context length is 8192 tokens", "code": "context_length_exceeded"}}`}, errs.Invalid, 0},
+		{
+			Turn{
+				Status: 400,
+				Body:   `{"error": {"message": "This model's maximum context length is 8192 tokens", "code": "context_length_exceeded"}}`,
+			},
+			errs.Invalid, 0,
+		},
 		{Turn{Status: 400, Body: `{"error": {"message": "bad ` + Key + `"}}`}, errs.Invalid, 0},
 		{Turn{Status: 302, Header: map[string]string{"Location": "http://127.0.0.1:1/"}}, errs.Unavailable, 0},
 		{Turn{Status: http.StatusOK, Body: "<html>" + Key}, errs.Unavailable, 0},
-		{Turn{Status: http.StatusOK, Header: map[string]string{"Content-Type": "text/event-stream"}, Body: "data: {\"error\": {\"message\": \"" + Key + "\"}}\n\n"}, errs.Unavailable, 0},
-		{Turn{Status: http.StatusOK, Header: map[string]string{"Content-Type": "text/event-stream"}, Body: "data: {\"choices\": [{\n\n"}, errs.Unavailable, 0},
-		{Turn{Status: http.StatusOK, Header: map[string]string{"Content-Type": "text/event-stream"}, Body: "data: [DONE]\n\n"}, errs.Unavailable, 0},
+		{
+			Turn{
+				Status: http.StatusOK,
+				Header: map[string]string{"Content-Type": "text/event-stream"},
+				Body:   "data: {\"error\": {\"message\": \"" + Key + "\"}}\n\n",
+			},
+			errs.Unavailable, 0,
+		},
+		{
+			Turn{
+				Status: http.StatusOK,
+				Header: map[string]string{"Content-Type": "text/event-stream"},
+				Body:   "data: {\"choices\": [{\n\n",
+			},
+			errs.Unavailable, 0,
+		},
+		{
+			Turn{
+				Status: http.StatusOK,
+				Header: map[string]string{"Content-Type": "text/event-stream"},
+				Body:   "data: [DONE]\n\n",
+			},
+			errs.Unavailable, 0,
+		},
 	} {
 		_, _, _, err := chat(t.Context(), open(t, c.turn), hello)
 		if errs.CodeOf(err) != c.code || errs.RetryAfterOf(err) != c.after || errs.MessageOf(err) == "" {
@@ -128,7 +193,11 @@ func testRefusals(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provi
 }
 
 func testCut(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provider) {
-	text, calls, _, err := chat(t.Context(), open(t, Turn{Text: []string{"Hel"}, Calls: []ai.ToolCall{{ID: "a", Name: "rows", Arguments: "{}"}}, Cut: true}), hello)
+	text, calls, _, err := chat(t.Context(), open(t, Turn{
+		Text:  []string{"Hel"},
+		Calls: []ai.ToolCall{{ID: "a", Name: "rows", Arguments: "{}"}},
+		Cut:   true,
+	}), hello)
 	is.New(t).True(errors.Is(err, errs.Unavailable))
 	is.New(t).Equal(text, []string{"Hel"})
 	is.New(t).Equal(len(calls), 0)

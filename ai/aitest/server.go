@@ -1,5 +1,6 @@
-// Package aitest has a model's server for tests, which answers with the turns of a script over real HTTP, in the format of OpenAI's chat
-// completions, and the checks that every ai.Provider must pass.
+// Package aitest has a model's server for tests, which answers with the turns of a script over real
+// HTTP, in the format of OpenAI's chat completions, and the checks that every ai.Provider must
+// pass.
 //
 // Tests of the nouns, of httpapi and of hosts import it.
 package aitest
@@ -102,7 +103,8 @@ type Server struct {
 	gone     int
 }
 
-// NewServer starts a server that answers one request after the other with the turns of a script; behind the last one it fails with 500.
+// NewServer starts a server that answers one request after the other with the turns of a script;
+// behind the last one it fails with 500.
 func NewServer(script ...Turn) *Server {
 	s := &Server{script: script}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
@@ -110,7 +112,8 @@ func NewServer(script ...Turn) *Server {
 	return s
 }
 
-// NewReplier starts a server that answers each request with what reply returns, which several goroutines may call at once.
+// NewReplier starts a server that answers each request with what reply returns, which several
+// goroutines may call at once.
 func NewReplier(reply func(Request) Turn) *Server {
 	s := NewServer()
 	s.reply = reply
@@ -238,7 +241,10 @@ func (s *stream) send(t Turn) error {
 func (s *stream) call(i int, c ai.ToolCall) error {
 	half := len(c.Arguments) / 2
 	for _, piece := range []string{
-		fmt.Sprintf(`{"index": %d, "id": %s, "type": "function", "function": {"name": %s, "arguments": ""}}`, i, quoted(c.ID), quoted(c.Name)),
+		fmt.Sprintf(
+			`{"index": %d, "id": %s, "type": "function", "function": {"name": %s, "arguments": ""}}`, i,
+			quoted(c.ID), quoted(c.Name),
+		),
 		fmt.Sprintf(`{"index": %d, "function": {"arguments": %s}}`, i, quoted(c.Arguments[:half])),
 		fmt.Sprintf(`{"index": %d, "function": {"arguments": %s}}`, i, quoted(c.Arguments[half:])),
 	} {

@@ -64,11 +64,14 @@ func (a *answer) read(ctx context.Context, stream *ssestream.Stream[sdk.ChatComp
 	if a.Finish == "" {
 		return fmt.Errorf("the answer ends in the middle: %w", io.ErrUnexpectedEOF)
 	}
-	if a.Finish == ai.Length || a.Finish == ai.Filtered { // the last call is cut, and what comes behind that end is none
+	if a.Finish == ai.Length || a.Finish == ai.Filtered {
+		// the last call is cut, and what comes behind that end is none
 		return nil
 	}
 	for _, c := range a.calls {
-		if err := a.send(ai.Part{ToolCall: &ai.ToolCall{ID: c.id, Name: string(c.name), Arguments: string(c.arguments)}}); err != nil {
+		if err := a.send(ai.Part{
+			ToolCall: &ai.ToolCall{ID: c.id, Name: string(c.name), Arguments: string(c.arguments)},
+		}); err != nil {
 			return err
 		}
 	}

@@ -131,7 +131,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return min(max(after, 0), maxAfter)
 }
 
-// boundedBody is the body of an answer. Only the time in which its reader waits for the server counts.
+// boundedBody is the body of an answer. Only the time in which its reader waits for the server
+// counts.
 type boundedBody struct {
 	from   io.ReadCloser
 	ctx    context.Context // of the request
@@ -175,8 +176,8 @@ func (b *boundedBody) Close() (err error) {
 	return err
 }
 
-// eventBody is a stream of events up to the one that ends it, without comments and the empty events that these leave: the client would
-// decode those as JSON.
+// eventBody is a stream of events up to the one that ends it, without comments and the empty events
+// that these leave: the client would decode those as JSON.
 type eventBody struct {
 	*boundedBody
 	lines  *bufio.Reader
@@ -239,7 +240,8 @@ func (b *eventBody) next() {
 	}
 }
 
-// finish reads what a server sends behind the last event, so that the connection can be used again. It is all there as a rule.
+// finish reads what a server sends behind the last event, so that the connection can be used again.
+// It is all there as a rule.
 func (b *eventBody) finish() {
 	b.idle, b.most = min(b.idle, 50*time.Millisecond), b.read+4<<10
 	_, _ = io.Copy(io.Discard, b.lines)

@@ -1,7 +1,8 @@
-// Package openai is the ai.Provider for servers with OpenAI's API for chat completions: OpenAI's own, vLLM, llama.cpp, Ollama, LiteLLM and
-// many more.
+// Package openai is the ai.Provider for servers with OpenAI's API for chat completions: OpenAI's
+// own, vLLM, llama.cpp, Ollama, LiteLLM and many more.
 //
-// Whoever does not import it does not link the client that it uses. The program in cmd does; other hosts call New.
+// Whoever does not import it does not link the client that it uses. The program in cmd does; other
+// hosts call New.
 package openai
 
 import (
@@ -42,15 +43,18 @@ type Options struct {
 	Key string // sent as a bearer token, to Azure as api-key; "" for a server without one
 	// Models are the models that callers can name. The first one is the default.
 	Models []Model
-	// ImageModel is the server's name for the model that makes images; "" for none: then New returns no ai.Imager.
+	// ImageModel is the server's name for the model that makes images; "" for none: then New
+	// returns no ai.Imager.
 	ImageModel string
-	// DenyNetworks are where no connection is made to: see tenantcontent.Config. nil is where clouds hand out a machine's credentials.
+	// DenyNetworks are where no connection is made to: see tenantcontent.Config. nil is where
+	// clouds hand out a machine's credentials.
 	DenyNetworks []netip.Prefix
 	// Log receives the answers of a server that refuses requests; default slog.Default.
 	Log *slog.Logger
 
-	// Begin is how long the server has to begin an answer; default 2 minutes. Idle is how long it may send nothing after that; default
-	// 1 minute. Timeout is for the whole answer, without the time that emit needs; default 10 minutes.
+	// Begin is how long the server has to begin an answer; default 2 minutes. Idle is how long it
+	// may send nothing after that; default 1 minute. Timeout is for the whole answer, without the
+	// time that emit needs; default 10 minutes.
 	Begin, Idle, Timeout time.Duration
 	// MaxBytes bounds an answer as it is sent; default 16 MiB.
 	MaxBytes int64
@@ -62,15 +66,19 @@ type Model struct {
 	Server string // as the server names it; "" for Name
 }
 
-// ReadModels reads a list of models, parted by commas, of names or of name=server's name pairs, such as "gpt-5-mini" or
-// "fast=gpt-5-mini, smart=gpt-5". Errors: errs.Invalid.
+// ReadModels reads a list of models, parted by commas, of names or of name=server's name pairs,
+// such as "gpt-5-mini" or "fast=gpt-5-mini, smart=gpt-5". Errors: errs.Invalid.
 func ReadModels(text string) ([]Model, error) {
 	var models []Model
 	for part := range strings.SplitSeq(text, ",") {
 		name, server, _ := strings.Cut(strings.TrimSpace(part), "=")
 		m := Model{Name: strings.TrimSpace(name), Server: strings.TrimSpace(server)}
 		if m.Name == "" {
-			return nil, errs.New(errs.Invalid, "%q is no list of models: write names, such as gpt-5-mini, or name=server's name pairs, such as fast=gpt-5-mini, parted by commas", text)
+			return nil, errs.New(
+				errs.Invalid,
+				"%q is no list of models: write names, such as gpt-5-mini, or name=server's name pairs, such as fast=gpt-5-mini, parted by commas",
+				text,
+			)
 		}
 		models = append(models, m)
 	}
@@ -97,14 +105,24 @@ func New(o Options) (ai.Provider, error) {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, errs.New(errs.Invalid, "URL: it must be the address of an API, such as https://api.openai.com/v1")
-	case u.User != nil || u.Fragment != "" || u.RawQuery != "" && (!azure(u) || len(u.Query()) != 1 || u.Query().Get("api-version") == ""):
-		return nil, errs.New(errs.Invalid, "URL: it must have no user, password, query or fragment: the key is an option of its own")
+	case u.User != nil || u.Fragment != "" || u.RawQuery != "" && (!azure(u) || len(u.Query()) != 1 ||
+		u.Query().Get("api-version") == ""):
+		return nil, errs.New(
+			errs.Invalid,
+			"URL: it must have no user, password, query or fragment: the key is an option of its own",
+		)
 	case operation.MatchString(u.Path):
 		right := *u
 		right.Path = operation.ReplaceAllString(u.Path, "")
-		return nil, errs.New(errs.Invalid, "URL: it must be the address of the API, to which the operation is added: %s", right.String())
+		return nil, errs.New(
+			errs.Invalid, "URL: it must be the address of the API, to which the operation is added: %s",
+			right.String(),
+		)
 	case strings.Contains(u.Path, "/openai/deployments/") && u.RawQuery == "":
-		return nil, errs.New(errs.Invalid, "URL: a deployment of Azure needs its version, such as ?api-version=2024-10-21 at the end")
+		return nil, errs.New(
+			errs.Invalid,
+			"URL: a deployment of Azure needs its version, such as ?api-version=2024-10-21 at the end",
+		)
 	case strings.ContainsFunc(o.Key, func(c rune) bool { return c <= ' ' || c > '~' }):
 		return nil, errs.New(errs.Invalid, "Key: it must have no spaces and no characters beyond ASCII")
 	case len(o.Models) == 0:
@@ -113,7 +131,10 @@ func New(o Options) (ai.Provider, error) {
 	o.Models = slices.Clone(o.Models)
 	for i, m := range o.Models {
 		if m.Name == "" || slices.ContainsFunc(o.Models[:i], func(other Model) bool { return other.Name == m.Name }) {
-			return nil, errs.New(errs.Invalid, "Models: each model must have a name of its own, %q is there twice or empty", m.Name)
+			return nil, errs.New(
+				errs.Invalid, "Models: each model must have a name of its own, %q is there twice or empty",
+				m.Name,
+			)
 		}
 		if m.Server == "" {
 			o.Models[i].Server = m.Name
@@ -125,14 +146,22 @@ func New(o Options) (ai.Provider, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	o.Begin, o.Idle, o.Timeout = cmp.Or(o.Begin, 2*time.Minute), cmp.Or(o.Idle, time.Minute), cmp.Or(o.Timeout, 10*time.Minute)
+	o.Begin, o.Idle, o.Timeout = cmp.Or(o.Begin, 2*time.Minute), cmp.Or(o.Idle, time.Minute), cmp.Or(
+		o.Timeout, 10*time.Minute,
+	)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 16<<20)
 	p := &provider{Options: o}
 	client := egress.Client(o.DenyNetworks)
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	settings := []option.RequestOption{
 		option.WithBaseURL(strings.TrimRight(o.URL, "/") + "/"), option.WithMaxRetries(0),
-		option.WithHTTPClient(&bounded{client: client, begin: o.Begin, idle: o.Idle, total: o.Timeout, most: o.MaxBytes}),
+		option.WithHTTPClient(&bounded{
+			client: client,
+			begin:  o.Begin,
+			idle:   o.Idle,
+			total:  o.Timeout,
+			most:   o.MaxBytes,
+		}),
 	}
 	if azure(u) {
 		base := *u
@@ -161,7 +190,8 @@ var operation = regexp.MustCompile(`/(chat/completions|completions|responses|emb
 // paths.
 func azure(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
-	return strings.HasSuffix(host, ".openai.azure.com") || strings.HasSuffix(host, ".cognitiveservices.azure.com") || strings.HasSuffix(host, ".services.ai.azure.com") ||
+	return strings.HasSuffix(host, ".openai.azure.com") || strings.HasSuffix(host, ".cognitiveservices.azure.com") ||
+		strings.HasSuffix(host, ".services.ai.azure.com") ||
 		strings.Contains(u.Path, "/openai/deployments/")
 }
 
@@ -230,7 +260,8 @@ func (d dialect) adapt(params *sdk.ChatCompletionNewParams, r ai.Request) {
 	}
 }
 
-// learn reports whether a server has perhaps refused a parameter of a request that can be left out, or sent under its other name, the next time.
+// learn reports whether a server has perhaps refused a parameter of a request that can be left out,
+// or sent under its other name, the next time.
 func (d *dialect) learn(refused *refusal, r ai.Request) bool {
 	switch {
 	case refused.status != http.StatusBadRequest && refused.status != http.StatusUnprocessableEntity:
@@ -244,21 +275,27 @@ func (d *dialect) learn(refused *refusal, r ai.Request) bool {
 	return false
 }
 
-// newParams returns a request as it is sent. Errors: errs.Invalid for parameters of a tool that are no JSON object.
+// newParams returns a request as it is sent. Errors: errs.Invalid for parameters of a tool that are
+// no JSON object.
 func newParams(r ai.Request, model string) (sdk.ChatCompletionNewParams, error) {
 	params := sdk.ChatCompletionNewParams{Model: model}
 	for _, m := range r.Messages {
 		params.Messages = append(params.Messages, message(m))
 	}
 	for _, t := range r.Tools {
-		f := shared.FunctionDefinitionParam{Name: t.Name, Parameters: shared.FunctionParameters{"type": "object", "properties": map[string]any{}}}
+		f := shared.FunctionDefinitionParam{
+			Name:       t.Name,
+			Parameters: shared.FunctionParameters{"type": "object", "properties": map[string]any{}},
+		}
 		if t.Description != "" {
 			f.Description = sdk.String(t.Description)
 		}
 		if len(t.Parameters) > 0 {
 			f.Parameters = nil
 			if err := json.Unmarshal(t.Parameters, &f.Parameters); err != nil || f.Parameters == nil {
-				return params, errs.New(errs.Invalid, "The parameters of the tool %s must be a JSON Schema: an object.", t.Name)
+				return params, errs.New(
+					errs.Invalid, "The parameters of the tool %s must be a JSON Schema: an object.", t.Name,
+				)
 			}
 		}
 		params.Tools = append(params.Tools, sdk.ChatCompletionFunctionTool(f))
@@ -273,7 +310,8 @@ func newParams(r ai.Request, model string) (sdk.ChatCompletionNewParams, error) 
 	return params, nil
 }
 
-// textMessage is a message of text alone. The client encodes it at once; its own types for it encode the text, which can be long, five times.
+// textMessage is a message of text alone. The client encodes it at once; its own types for it
+// encode the text, which can be long, five times.
 type textMessage struct {
 	Role       string `json:"role"`
 	Content    string `json:"content"`
@@ -288,7 +326,8 @@ func message(m ai.Message) sdk.ChatCompletionMessageParamUnion {
 		}
 		for _, c := range m.ToolCalls {
 			said.ToolCalls = append(said.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
-				ID: c.ID, Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: c.Arguments},
+				ID:       c.ID,
+				Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: c.Arguments},
 			}})
 		}
 		return sdk.ChatCompletionMessageParamUnion{OfAssistant: &said}
@@ -324,7 +363,10 @@ func (p *provider) explain(ctx context.Context, err error, a *answer, tools ...a
 		}
 		p.Log.WarnContext(ctx, "a model's server failed", "err", cause)
 		if _, inside, ok := strings.Cut(cause.Error(), "received error while streaming: "); ok {
-			return errs.Wrap(errs.Unavailable, cause, "The model's server failed in the middle of its answer: %s", sentence(cmp.Or(said(inside), inside)))
+			return errs.Wrap(
+				errs.Unavailable, cause, "The model's server failed in the middle of its answer: %s",
+				sentence(cmp.Or(said(inside), inside)),
+			)
 		}
 		return errs.Wrap(errs.Unavailable, cause, "The model's server did not answer to the end. Try again.")
 	}
@@ -334,13 +376,25 @@ func (p *provider) explain(ctx context.Context, err error, a *answer, tools ...a
 	p.Log.WarnContext(ctx, "a model's server refused a request", "status", r.status, "err", cause)
 	switch {
 	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
-		return errs.Wrap(errs.Unavailable, cause, "The model's server does not accept this server's key. Its operator must set another one.")
+		return errs.Wrap(
+			errs.Unavailable, cause,
+			"The model's server does not accept this server's key. Its operator must set another one.",
+		)
 	case r.status == http.StatusNotFound, r.status == http.StatusMethodNotAllowed, r.status < 400:
-		return errs.Wrap(errs.Unavailable, cause, "The model's server has no such model, or its address is wrong. The operator of this server must set both right.")
+		return errs.Wrap(
+			errs.Unavailable, cause,
+			"The model's server has no such model, or its address is wrong. The operator of this server must set both right.",
+		)
 	case r.status == http.StatusTooManyRequests:
-		return errs.Wrap(errs.Unavailable, limited(cause, r.after), "The model's server has too much to do, or its quota is used up. Try again later.")
+		return errs.Wrap(
+			errs.Unavailable, limited(cause, r.after),
+			"The model's server has too much to do, or its quota is used up. Try again later.",
+		)
 	case r.status == http.StatusBadGateway && said(r.body) != "":
-		return errs.Wrap(errs.Unavailable, limited(cause, r.after), "The model's server has failed: %s", sentence(said(p.redacted(r.body))))
+		return errs.Wrap(
+			errs.Unavailable, limited(cause, r.after), "The model's server has failed: %s",
+			sentence(said(p.redacted(r.body))),
+		)
 	case r.status >= 500, r.status == http.StatusRequestTimeout:
 		return errs.Wrap(errs.Unavailable, limited(cause, r.after), "The model's server has failed. Try again.")
 	case r.status == http.StatusRequestEntityTooLarge:
@@ -350,11 +404,17 @@ func (p *provider) explain(ctx context.Context, err error, a *answer, tools ...a
 		for i, t := range tools {
 			names[i] = t.Name
 		}
-		return errs.Wrap(errs.Invalid, cause, "This model takes no tools, and the conversation has %s: choose another model, or leave out the skills that bring them.", strings.Join(names, ", "))
+		return errs.Wrap(
+			errs.Invalid, cause,
+			"This model takes no tools, and the conversation has %s: choose another model, or leave out the skills that bring them.",
+			strings.Join(names, ", "),
+		)
 	case strings.Contains(r.body, "content_filter") || strings.Contains(r.body, "content_policy"):
 		return errs.Wrap(errs.Invalid, cause, "The model's provider refuses to answer this: its rules forbid it.")
 	}
-	return errs.Wrap(errs.Invalid, cause, "The model's server refuses this request. The log of this server has the reason.")
+	return errs.Wrap(
+		errs.Invalid, cause, "The model's server refuses this request. The log of this server has the reason.",
+	)
 }
 
 // withoutTools matches what servers say when their model takes no tools.
@@ -373,10 +433,13 @@ func sentence(text string) string {
 
 const tooLongMessage = "The conversation is too long for the model. Begin a new one, or leave something out."
 
-// tooLong reports whether a server complains about the length of a request, in the words that servers have for it.
+// tooLong reports whether a server complains about the length of a request, in the words that
+// servers have for it.
 func tooLong(text string) bool {
 	text = strings.ToLower(text)
-	return slices.ContainsFunc([]string{"context_length", "context length", "context size", "context window", "maximum context"}, func(words string) bool {
+	return slices.ContainsFunc([]string{
+		"context_length", "context length", "context size", "context window", "maximum context",
+	}, func(words string) bool {
 		return strings.Contains(text, words)
 	})
 }

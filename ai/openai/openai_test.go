@@ -24,13 +24,16 @@ import (
 )
 
 // open returns a provider with a server, and what the provider has logged.
-func open(t testing.TB, change func(*openai.Options), script ...aitest.Turn) (ai.Provider, *aitest.Server, *bytes.Buffer) {
+func open(
+	t testing.TB, change func(*openai.Options), script ...aitest.Turn,
+) (ai.Provider, *aitest.Server, *bytes.Buffer) {
 	t.Helper()
 	s, log := aitest.NewServer(script...), &bytes.Buffer{}
 	t.Cleanup(s.Close)
 	o := openai.Options{
 		URL: s.URL, Key: aitest.Key, Models: []openai.Model{{Name: "fast", Server: "gpt-fast"}, {Name: "smart"}},
-		Begin: 5 * time.Second, Idle: time.Second, Timeout: 5 * time.Second, MaxBytes: 1 << 20, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Begin: 5 * time.Second, Idle: time.Second,
+		Timeout: 5 * time.Second, MaxBytes: 1 << 20, Log: slog.New(slog.NewTextHandler(log, nil)),
 	}
 	if change != nil {
 		change(&o)
@@ -81,11 +84,22 @@ func TestRequest(t *testing.T) {
 		Model: "smart", MaxTokens: 100, JSON: true, User: "u1",
 		Messages: []ai.Message{
 			{Role: ai.System, Content: "Be brief."},
-			{Role: ai.User, Content: "What is this?", Images: []ai.Image{{ContentType: "image/png", Data: []byte("png")}}},
+			{
+				Role:    ai.User,
+				Content: "What is this?",
+				Images:  []ai.Image{{ContentType: "image/png", Data: []byte("png")}},
+			},
 			{Role: ai.Assistant, ToolCalls: []ai.ToolCall{{ID: "a", Name: "rows", Arguments: `{"n": 1}`}}},
 			{Role: ai.ToolRole, ToolCallID: "a", Content: "[1]"},
 		},
-		Tools: []ai.Tool{{Name: "rows", Description: "Rows", Parameters: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}, {Name: "now"}},
+		Tools: []ai.Tool{
+			{
+				Name:        "rows",
+				Description: "Rows",
+				Parameters:  json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
+			},
+			{Name: "now"},
+		},
 	})
 	is.NoErr(err)
 	r := s.Requests()[0]
@@ -97,7 +111,10 @@ func TestRequest(t *testing.T) {
 	is.Equal(string(r.ResponseFormat), `{"type":"json_object"}`)
 	is.Equal(string(r.StreamOptions), `{"include_usage":true}`)
 	is.Equal(len(r.Messages), 4)
-	is.Equal(fmt.Sprint(r.Messages[1].Content), "[map[text:What is this? type:text] map[image_url:map[url:data:image/png;base64,cG5n] type:image_url]]")
+	is.Equal(
+		fmt.Sprint(r.Messages[1].Content),
+		"[map[text:What is this? type:text] map[image_url:map[url:data:image/png;base64,cG5n] type:image_url]]",
+	)
 	is.Equal(r.Messages[2].ToolCalls[0].Function.Arguments, `{"n": 1}`)
 	is.Equal(r.Messages[3].ToolCallID, "a")
 	is.Equal(string(r.Tools[0].Function.Parameters), `{"properties":{"n":{"type":"integer"}},"type":"object"}`)
@@ -117,8 +134,15 @@ func TestParametersThatServersDoNotHave(t *testing.T) {
 	is := is.New(t)
 	hi := aitest.Turn{Text: []string{"Hi"}}
 	p, s, _ := open(t, nil,
-		aitest.Turn{Status: 422, Body: `{"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted"}]}`},
-		aitest.Turn{Status: 400, Body: `{"error": {"message": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "param": "max_tokens"}}`}, hi, hi)
+		aitest.Turn{
+			Status: 422,
+			Body:   `{"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted"}]}`,
+		},
+		aitest.Turn{
+			Status: 400,
+			Body:   `{"error": {"message": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "param": "max_tokens"}}`,
+		},
+		hi, hi)
 	for range 2 {
 		text, err := ask(t, p, ai.Request{MaxTokens: 9})
 		is.NoErr(err)
@@ -140,26 +164,76 @@ func TestOddServers(t *testing.T) {
 		return `{"tool_calls":[{"index":0,"id":"` + id + `","function":{"name":"` + name + `","arguments":"{}"}}]}`
 	}
 	for name, c := range map[string]struct{ body, text, calls string }{
-		"NoDone":        {chunk(`{"content":"Hi"}`, "null") + chunk(`{}`, `"stop"`), "Hi", ""},
-		"SameIndex":     {chunk(call("a", "x"), "null") + chunk(call("b", "y"), "null") + chunk(`{}`, `"stop"`) + "data: [DONE]\n\n", "", "a x{} b y{} "},
-		"NoCallID":      {chunk(call("", "x"), "null") + chunk(`{}`, `"tool_calls"`), "", "call_0 x{} "},
-		"LongLine":      {chunk(`{"content":"`+strings.Repeat("x", 200<<10)+`"}`, "null") + ":" + strings.Repeat("y", 20<<10) + "\n\n" + chunk(`{}`, `"stop"`), strings.Repeat("x", 200<<10), ""},
-		"BehindDone":    {chunk(`{"content":"Hi"}`, `"stop"`) + "data: [DONE]\n\n" + chunk(`{"content":"!"}`, "null"), "Hi", ""},
-		"NullContent":   {chunk(`{"content":null,"reasoning_content":"hm"}`, "null") + chunk(`{"content":"Hi"}`, `"eos"`), "Hi", ""},
+		"NoDone": {chunk(`{"content":"Hi"}`, "null") + chunk(`{}`, `"stop"`), "Hi", ""},
+		"SameIndex": {
+			chunk(call("a", "x"), "null") + chunk(call("b", "y"), "null") + chunk(`{}`, `"stop"`) + "data: [DONE]\n\n",
+			"", "a x{} b y{} ",
+		},
+		"NoCallID": {chunk(call("", "x"), "null") + chunk(`{}`, `"tool_calls"`), "", "call_0 x{} "},
+		"LongLine": {
+			chunk(
+				`{"content":"`+strings.Repeat("x", 200<<10)+`"}`, "null",
+			) + ":" + strings.Repeat("y", 20<<10) + "\n\n" + chunk(`{}`, `"stop"`),
+			strings.Repeat("x", 200<<10), "",
+		},
+		"BehindDone": {
+			chunk(`{"content":"Hi"}`, `"stop"`) + "data: [DONE]\n\n" + chunk(`{"content":"!"}`, "null"), "Hi",
+			"",
+		},
+		"NullContent": {
+			chunk(`{"content":null,"reasoning_content":"hm"}`, "null") + chunk(`{"content":"Hi"}`, `"eos"`),
+			"Hi", "",
+		},
 		"DoneAlone":     {chunk(`{"content":"Hi"}`, "null") + "data: [DONE]\n\n", "Hi", ""},
 		"DoneAfterCall": {chunk(call("a", "x"), "null") + "data: [DONE]\n\n", "", "a x{} "},
-		"NameRepeated":  {chunk(call("a", "get_x"), "null") + chunk(`{"tool_calls":[{"index":0,"function":{"name":"get_x","arguments":""}}]}`, "null") + chunk(`{}`, `"tool_calls"`), "", "a get_x{} "},
-		"NameInPieces":  {chunk(call("a", "get_"), "null") + chunk(`{"tool_calls":[{"index":0,"function":{"name":"x","arguments":""}}]}`, "null") + chunk(`{}`, `"tool_calls"`), "", "a get_x{} "},
-		"Parts":         {chunk(`{"content":[{"type":"text","text":"H"},{"type":"image_url"},{"type":"text","text":"i"}]}`, `"stop"`), "Hi", ""},
-		"Think":         {chunk(`{"content":"\n<thi"}`, "null") + chunk(`{"content":"nk>hm <b"}`, "null") + chunk(`{"content":"> </thi"}`, "null") + chunk(`{"content":"nk>\n\n"}`, "null") + chunk(`{"content":" Hi <think>"}`, `"stop"`), "Hi <think>", ""},
-		"NoThought":     {chunk(`{"content":"<th"}`, "null") + chunk(`{"content":"ree>"}`, `"stop"`), "<three>", ""},
-		"ShortText":     {chunk(`{"content":"<"}`, `"stop"`), "<", ""},
-		"Whole":         {`{"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"<think>hm</think>Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`, "Hi", ""},
-		"WholeCalls":    {"\n " + `{"choices":[{"message":{"content":null,"tool_calls":[{"id":"a","function":{"name":"x","arguments":"{}"}},{"id":"b","function":{"name":"y","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`, "", "a x{} b y{} "},
+		"NameRepeated": {
+			chunk(
+				call("a", "get_x"), "null",
+			) + chunk(
+				`{"tool_calls":[{"index":0,"function":{"name":"get_x","arguments":""}}]}`, "null",
+			) + chunk(`{}`, `"tool_calls"`),
+			"", "a get_x{} ",
+		},
+		"NameInPieces": {
+			chunk(
+				call("a", "get_"), "null",
+			) + chunk(
+				`{"tool_calls":[{"index":0,"function":{"name":"x","arguments":""}}]}`, "null",
+			) + chunk(`{}`, `"tool_calls"`),
+			"", "a get_x{} ",
+		},
+		"Parts": {
+			chunk(`{"content":[{"type":"text","text":"H"},{"type":"image_url"},{"type":"text","text":"i"}]}`, `"stop"`),
+			"Hi", "",
+		},
+		"Think": {
+			chunk(
+				`{"content":"\n<thi"}`, "null",
+			) + chunk(
+				`{"content":"nk>hm <b"}`, "null",
+			) + chunk(
+				`{"content":"> </thi"}`, "null",
+			) + chunk(`{"content":"nk>\n\n"}`, "null") + chunk(`{"content":" Hi <think>"}`, `"stop"`),
+			"Hi <think>", "",
+		},
+		"NoThought": {chunk(`{"content":"<th"}`, "null") + chunk(`{"content":"ree>"}`, `"stop"`), "<three>", ""},
+		"ShortText": {chunk(`{"content":"<"}`, `"stop"`), "<", ""},
+		"Whole": {
+			`{"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"<think>hm</think>Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`,
+			"Hi", "",
+		},
+		"WholeCalls": {
+			"\n " + `{"choices":[{"message":{"content":null,"tool_calls":[{"id":"a","function":{"name":"x","arguments":"{}"}},{"id":"b","function":{"name":"y","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
+			"", "a x{} b y{} ",
+		},
 		"ManyEmptyLine": {strings.Repeat("\n\n: ping\n", 100) + chunk(`{"content":"Hi"}`, `"stop"`), "Hi", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, _, _ := open(t, nil, aitest.Turn{Status: 200, Header: map[string]string{"Content-Type": "text/event-stream"}, Body: c.body})
+			p, _, _ := open(t, nil, aitest.Turn{
+				Status: 200,
+				Header: map[string]string{"Content-Type": "text/event-stream"},
+				Body:   c.body,
+			})
 			text, calls := "", ""
 			_, err := p.Chat(t.Context(), ai.Request{Messages: []ai.Message{{Role: ai.User, Content: "?"}}}, func(p ai.Part) error {
 				text += p.Text
@@ -183,21 +257,56 @@ func TestFailuresAreNamed(t *testing.T) {
 		code errs.Code
 		says string
 	}{
-		"InStream":      {aitest.Turn{Status: 200, Body: "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: {\"error\":{\"message\":\"upstream overloaded " + aitest.Key + "\"}}\n\n"}, errs.Unavailable, "in the middle of its answer: upstream overloaded ********."},
-		"InStreamText":  {aitest.Turn{Status: 200, Body: "data: {\"error\":\"no memory\"}\n\n"}, errs.Unavailable, "in the middle of its answer: no memory."},
-		"Whole":         {aitest.Turn{Status: 200, Body: `{"error":{"message":"quota exceeded"}}`}, errs.Unavailable, "has failed: quota exceeded."},
-		"EmptyWhole":    {aitest.Turn{Status: 200, Body: `{"choices":[]}`}, errs.Unavailable, "The model's server has failed"},
-		"Nonsense":      {aitest.Turn{Status: 200, Body: `{"choices":`}, errs.Unavailable, "did not answer to the end"},
-		"EmptyStream":   {aitest.Turn{Status: 200, Body: "data: [DONE]\n\n"}, errs.Unavailable, "did not answer to the end"},
-		"NoTools":       {aitest.Turn{Status: 400, Body: `{"error":{"message":"registry.ollama.ai/library/gemma:2b does not support tools"}}`}, errs.Invalid, "takes no tools, and the conversation has search, look_up"},
-		"NoToolsVLLM":   {aitest.Turn{Status: 400, Body: `{"message":"\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set"}`}, errs.Invalid, "takes no tools"},
-		"NoFunctions":   {aitest.Turn{Status: 400, Body: `{"error":{"message":"Function calling is not enabled for this model"}}`}, errs.Invalid, "takes no tools"},
-		"AnotherReason": {aitest.Turn{Status: 400, Body: `{"error":{"message":"bad temperature"}}`}, errs.Invalid, "refuses this request"},
+		"InStream": {
+			aitest.Turn{
+				Status: 200,
+				Body:   "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: {\"error\":{\"message\":\"upstream overloaded " + aitest.Key + "\"}}\n\n",
+			},
+			errs.Unavailable, "in the middle of its answer: upstream overloaded ********.",
+		},
+		"InStreamText": {
+			aitest.Turn{Status: 200, Body: "data: {\"error\":\"no memory\"}\n\n"}, errs.Unavailable,
+			"in the middle of its answer: no memory.",
+		},
+		"Whole": {
+			aitest.Turn{Status: 200, Body: `{"error":{"message":"quota exceeded"}}`}, errs.Unavailable,
+			"has failed: quota exceeded.",
+		},
+		"EmptyWhole": {
+			aitest.Turn{Status: 200, Body: `{"choices":[]}`}, errs.Unavailable, "The model's server has failed",
+		},
+		"Nonsense": {aitest.Turn{Status: 200, Body: `{"choices":`}, errs.Unavailable, "did not answer to the end"},
+		"EmptyStream": {
+			aitest.Turn{Status: 200, Body: "data: [DONE]\n\n"}, errs.Unavailable, "did not answer to the end",
+		},
+		"NoTools": {
+			aitest.Turn{
+				Status: 400,
+				Body:   `{"error":{"message":"registry.ollama.ai/library/gemma:2b does not support tools"}}`,
+			},
+			errs.Invalid, "takes no tools, and the conversation has search, look_up",
+		},
+		"NoToolsVLLM": {
+			aitest.Turn{
+				Status: 400,
+				Body:   `{"message":"\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set"}`,
+			},
+			errs.Invalid, "takes no tools",
+		},
+		"NoFunctions": {
+			aitest.Turn{Status: 400, Body: `{"error":{"message":"Function calling is not enabled for this model"}}`},
+			errs.Invalid, "takes no tools",
+		},
+		"AnotherReason": {
+			aitest.Turn{Status: 400, Body: `{"error":{"message":"bad temperature"}}`}, errs.Invalid,
+			"refuses this request",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _, _ := open(t, nil, c.turn)
 			_, err := ask(t, p, ai.Request{Tools: tools})
-			if errs.CodeOf(err) != c.code || !strings.Contains(errs.MessageOf(err), c.says) || strings.Contains(err.Error(), aitest.Key) {
+			if errs.CodeOf(err) != c.code || !strings.Contains(errs.MessageOf(err), c.says) ||
+				strings.Contains(err.Error(), aitest.Key) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -210,10 +319,17 @@ func TestAzure(t *testing.T) {
 	var got *http.Request
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = r
-		_, _ = w.Write([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))
+		_, _ = w.Write(
+			[]byte("data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"),
+		)
 	}))
 	t.Cleanup(s.Close)
-	p, err := openai.New(openai.Options{URL: s.URL + "/openai/deployments/mini/?api-version=2024-10-21", Key: "azure-key", Models: []openai.Model{{Name: "m"}}, Log: slog.New(slog.DiscardHandler)})
+	p, err := openai.New(openai.Options{
+		URL:    s.URL + "/openai/deployments/mini/?api-version=2024-10-21",
+		Key:    "azure-key",
+		Models: []openai.Model{{Name: "m"}},
+		Log:    slog.New(slog.DiscardHandler),
+	})
 	is.NoErr(err)
 	text, err := ask(t, p, ai.Request{})
 	is.NoErr(err)
@@ -226,16 +342,26 @@ func TestAzure(t *testing.T) {
 func TestManyCallsAreRefused(t *testing.T) {
 	body := &strings.Builder{}
 	for i := range 200 {
-		fmt.Fprintf(body, "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":%d,\"id\":\"c%d\",\"function\":{\"name\":\"x\"}}]}}]}\n\n", i, i)
+		fmt.Fprintf(
+			body,
+			"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":%d,\"id\":\"c%d\",\"function\":{\"name\":\"x\"}}]}}]}\n\n",
+			i, i,
+		)
 	}
-	p, _, _ := open(t, nil, aitest.Turn{Status: 200, Header: map[string]string{"Content-Type": "text/event-stream"}, Body: body.String()})
+	p, _, _ := open(t, nil, aitest.Turn{
+		Status: 200,
+		Header: map[string]string{"Content-Type": "text/event-stream"},
+		Body:   body.String(),
+	})
 	_, err := ask(t, p, ai.Request{})
 	is.New(t).True(errors.Is(err, errs.Unavailable))
 }
 
 // TestTotalTime: a server that sends a little for ever.
 func TestTotalTime(t *testing.T) {
-	p, _, _ := open(t, func(o *openai.Options) { o.Timeout = 300 * time.Millisecond }, aitest.Turn{Text: []string{"x"}, Pause: 10 * time.Millisecond, Flood: true})
+	p, _, _ := open(t, func(o *openai.Options) {
+		o.Timeout = 300 * time.Millisecond
+	}, aitest.Turn{Text: []string{"x"}, Pause: 10 * time.Millisecond, Flood: true})
 	_, err := ask(t, p, ai.Request{})
 	is.New(t).True(errors.Is(err, errs.Unavailable))
 	is.New(t).True(strings.Contains(err.Error(), "takes too long"))
@@ -243,7 +369,9 @@ func TestTotalTime(t *testing.T) {
 
 // TestSlowReader: the time in which the reader does not read is not the server's.
 func TestSlowReader(t *testing.T) {
-	p, _, _ := open(t, func(o *openai.Options) { o.Idle, o.Timeout = time.Second, time.Second }, aitest.Turn{Text: []string{"a", "b"}})
+	p, _, _ := open(t, func(o *openai.Options) {
+		o.Idle, o.Timeout = time.Second, time.Second
+	}, aitest.Turn{Text: []string{"a", "b"}})
 	began := time.Now()
 	_, err := p.Chat(t.Context(), ai.Request{Messages: []ai.Message{{Role: ai.User, Content: "?"}}}, func(ai.Part) error {
 		for time.Since(began) < 1100*time.Millisecond {
@@ -263,7 +391,12 @@ func TestBegin(t *testing.T) {
 	})
 	t.Cleanup(s.Close)
 	defer close(wait)
-	p, err := openai.New(openai.Options{URL: s.URL, Models: []openai.Model{{Name: "m"}}, Begin: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+	p, err := openai.New(openai.Options{
+		URL:    s.URL,
+		Models: []openai.Model{{Name: "m"}},
+		Begin:  100 * time.Millisecond,
+		Log:    slog.New(slog.DiscardHandler),
+	})
 	is.New(t).NoErr(err)
 	_, err = ask(t, p, ai.Request{})
 	is.New(t).True(errors.Is(err, errs.Unavailable))
@@ -287,7 +420,10 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	is := is.New(t)
 	other := aitest.NewServer(aitest.Turn{Text: []string{"Hi"}})
 	t.Cleanup(other.Close)
-	p, _, _ := open(t, nil, aitest.Turn{Status: http.StatusTemporaryRedirect, Header: map[string]string{"Location": other.URL + "/chat/completions"}})
+	p, _, _ := open(t, nil, aitest.Turn{
+		Status: http.StatusTemporaryRedirect,
+		Header: map[string]string{"Location": other.URL + "/chat/completions"},
+	})
 	_, err := ask(t, p, ai.Request{})
 	is.True(errors.Is(err, errs.Unavailable))
 	is.Equal(len(other.Requests()), 0)
@@ -296,7 +432,9 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 func TestImage(t *testing.T) {
 	is := is.New(t)
 	png := []byte("\x89PNG\r\n\x1a\n0000")
-	p, s, _ := open(t, func(o *openai.Options) { o.ImageModel = "dall-e-3" }, aitest.Turn{Image: png}, aitest.Turn{Image: []byte("<html>")}, aitest.Turn{Status: 500})
+	p, s, _ := open(t, func(o *openai.Options) {
+		o.ImageModel = "dall-e-3"
+	}, aitest.Turn{Image: png}, aitest.Turn{Image: []byte("<html>")}, aitest.Turn{Status: 500})
 	imager, ok := p.(ai.Imager)
 	is.True(ok)
 	image, err := imager.Image(t.Context(), ai.ImageRequest{Prompt: "A fox", Size: "256x256", User: "u1"})
@@ -318,15 +456,24 @@ func TestImage(t *testing.T) {
 func TestOptions(t *testing.T) {
 	models := []openai.Model{{Name: "m"}}
 	for name, o := range map[string]openai.Options{
-		"URL: it must be": {URL: "api.openai.com/v1", Models: models}, "URL: it must": {URL: "ftp://x/", Models: models},
-		"URL: it must have": {URL: "https://me:" + aitest.Key + "@x/v1", Models: models}, "URL: ": {URL: "https://x/v1?key=" + aitest.Key, Models: models},
-		"URL: it must be the address of the API, to which the operation is added: https://x/v1": {URL: "https://x/v1/chat/completions", Models: models},
-		"URL: it must be the address of the API, to which the":                                  {URL: "https://x/v1/models/", Models: models}, "URL: a deployment": {URL: "https://x.openai.azure.com/openai/deployments/d", Models: models},
-		"Key": {URL: "https://x/v1", Key: aitest.Key + "\n", Models: models}, "Models": {URL: "https://x/v1"},
-		"Models: each": {URL: "https://x/v1", Models: []openai.Model{{Name: "m"}, {Name: "m"}}}, "Models: each model": {URL: "https://x/v1", Models: []openai.Model{{}}},
+		"URL: it must be":   {URL: "api.openai.com/v1", Models: models},
+		"URL: it must":      {URL: "ftp://x/", Models: models},
+		"URL: it must have": {URL: "https://me:" + aitest.Key + "@x/v1", Models: models},
+		"URL: ":             {URL: "https://x/v1?key=" + aitest.Key, Models: models},
+		"URL: it must be the address of the API, to which the operation is added: https://x/v1": {
+			URL:    "https://x/v1/chat/completions",
+			Models: models,
+		},
+		"URL: it must be the address of the API, to which the": {URL: "https://x/v1/models/", Models: models},
+		"URL: a deployment":  {URL: "https://x.openai.azure.com/openai/deployments/d", Models: models},
+		"Key":                {URL: "https://x/v1", Key: aitest.Key + "\n", Models: models},
+		"Models":             {URL: "https://x/v1"},
+		"Models: each":       {URL: "https://x/v1", Models: []openai.Model{{Name: "m"}, {Name: "m"}}},
+		"Models: each model": {URL: "https://x/v1", Models: []openai.Model{{}}},
 	} {
 		_, err := openai.New(o)
-		if !errors.Is(err, errs.Invalid) || !strings.HasPrefix(errs.MessageOf(err), name) || strings.Contains(err.Error(), aitest.Key) {
+		if !errors.Is(err, errs.Invalid) || !strings.HasPrefix(errs.MessageOf(err), name) ||
+			strings.Contains(err.Error(), aitest.Key) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
@@ -336,7 +483,9 @@ func TestReadModels(t *testing.T) {
 	is := is.New(t)
 	models, err := openai.ReadModels("fast=gpt-5-mini, org/model:tag ,smart = gpt-5")
 	is.NoErr(err)
-	is.Equal(models, []openai.Model{{Name: "fast", Server: "gpt-5-mini"}, {Name: "org/model:tag"}, {Name: "smart", Server: "gpt-5"}})
+	is.Equal(models, []openai.Model{
+		{Name: "fast", Server: "gpt-5-mini"}, {Name: "org/model:tag"}, {Name: "smart", Server: "gpt-5"},
+	})
 	for _, bad := range []string{"", "a,", "=x"} {
 		_, err := openai.ReadModels(bad)
 		is.True(errors.Is(err, errs.Invalid))
@@ -344,14 +493,24 @@ func TestReadModels(t *testing.T) {
 }
 
 func ExampleNew() {
-	server := aitest.NewServer(aitest.Turn{Text: []string{"Hello, ", "world."}, Usage: ai.Usage{InputTokens: 9, OutputTokens: 4}})
+	server := aitest.NewServer(aitest.Turn{
+		Text:  []string{"Hello, ", "world."},
+		Usage: ai.Usage{InputTokens: 9, OutputTokens: 4},
+	})
 	defer server.Close()
-	p, err := openai.New(openai.Options{URL: server.URL, Key: os.Getenv("MODEL_KEY"), Models: []openai.Model{{Name: "fast", Server: "gpt-5-mini"}}})
+	p, err := openai.New(openai.Options{
+		URL:    server.URL,
+		Key:    os.Getenv("MODEL_KEY"),
+		Models: []openai.Model{{Name: "fast", Server: "gpt-5-mini"}},
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	answer, err := p.Chat(context.Background(), ai.Request{Messages: []ai.Message{{Role: ai.User, Content: "Greet me."}}}, func(part ai.Part) error {
+	answer, err := p.Chat(context.Background(), ai.Request{Messages: []ai.Message{{
+		Role:    ai.User,
+		Content: "Greet me.",
+	}}}, func(part ai.Part) error {
 		fmt.Print(part.Text)
 		return nil
 	})
@@ -362,7 +521,8 @@ func ExampleNew() {
 	// gpt-5-mini stop 4 <nil>
 }
 
-// TestRefusalThatNamesAParameter: what a refused request says, which servers repeat, does not change how all others are sent.
+// TestRefusalThatNamesAParameter: what a refused request says, which servers repeat, does not
+// change how all others are sent.
 func TestRefusalThatNamesAParameter(t *testing.T) {
 	is := is.New(t)
 	bad := aitest.Turn{Status: 422, Body: `{"error": {"message": "bad tool: stream_options max_completion_tokens"}}`}
@@ -376,13 +536,20 @@ func TestRefusalThatNamesAParameter(t *testing.T) {
 	is.Equal([]int{last.MaxTokens, last.MaxCompletionTokens}, []int{5, 0})
 }
 
-// TestCallsBehindTheEnd: a server that sends more of a call that it has cut is answered as one that has cut it.
+// TestCallsBehindTheEnd: a server that sends more of a call that it has cut is answered as one that
+// has cut it.
 func TestCallsBehindTheEnd(t *testing.T) {
 	is := is.New(t)
 	chunk := func(choice string) string { return `data: {"choices": [{"index": 0, ` + choice + "}]}\n\n" }
 	piece := chunk(`"delta": {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "n", "arguments": "{"}}]}`)
-	p, _, _ := open(t, nil, aitest.Turn{Header: map[string]string{"Content-Type": "text/event-stream"}, Body: piece + chunk(`"delta": {}, "finish_reason": "length"`) + piece + "data: [DONE]\n\n"})
-	_, err := p.Chat(t.Context(), ai.Request{Messages: []ai.Message{{Role: ai.User, Content: "Hello?"}}}, func(p ai.Part) error {
+	p, _, _ := open(t, nil, aitest.Turn{
+		Header: map[string]string{"Content-Type": "text/event-stream"},
+		Body:   piece + chunk(`"delta": {}, "finish_reason": "length"`) + piece + "data: [DONE]\n\n",
+	})
+	_, err := p.Chat(t.Context(), ai.Request{Messages: []ai.Message{{
+		Role:    ai.User,
+		Content: "Hello?",
+	}}}, func(p ai.Part) error {
 		is.True(p.ToolCall == nil)
 		return nil
 	})

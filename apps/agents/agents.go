@@ -1,7 +1,9 @@
-// Package agents runs the agents of apps: language models that events, schedules and people start, and that work with the tools of their app.
+// Package agents runs the agents of apps: language models that events, schedules and people start,
+// and that work with the tools of their app.
 //
-// A run is a job of the queue. Each answer of the model and each call of a tool is stored as a step when it happens, so that a run whose node dies
-// goes on elsewhere from what is stored. httpapi, the root and hosts import it; internal/store/agents stores its rows.
+// A run is a job of the queue. Each answer of the model and each call of a tool is stored as a step
+// when it happens, so that a run whose node dies goes on elsewhere from what is stored. httpapi,
+// the root and hosts import it; internal/store/agents stores its rows.
 package agents
 
 import (
@@ -28,7 +30,8 @@ type Definition struct {
 	OnFailure    string   `json:"onFailure"` // the agent that is started when all tries have failed; "" for none
 }
 
-// Overrides are what people have set for an agent in place of what its manifest has; nil for what the manifest has. A deploy keeps them.
+// Overrides are what people have set for an agent in place of what its manifest has; nil for what
+// the manifest has. A deploy keeps them.
 type Overrides struct {
 	Enabled      *bool    `json:"enabled"`
 	Model        *string  `json:"model"`
@@ -52,7 +55,9 @@ type Agent struct {
 func (a Agent) Version() string {
 	definition, _ := json.Marshal(a.Definition)
 	overrides, _ := json.Marshal(a.Overrides)
-	return guard.Version(a.App, a.Name, json.RawMessage(definition), json.RawMessage(overrides), a.CreatedAt, a.UpdatedAt)
+	return guard.Version(
+		a.App, a.Name, json.RawMessage(definition), json.RawMessage(overrides), a.CreatedAt, a.UpdatedAt,
+	)
 }
 
 // Settings are what an agent runs with: its definition with the overrides.
@@ -66,7 +71,12 @@ type Settings struct {
 
 // Settings returns what the agent runs with.
 func (a Agent) Settings() Settings {
-	s := Settings{Enabled: true, Model: a.Definition.Model, Instructions: a.Definition.Instructions, Cron: a.Definition.Cron}
+	s := Settings{
+		Enabled:      true,
+		Model:        a.Definition.Model,
+		Instructions: a.Definition.Instructions,
+		Cron:         a.Definition.Cron,
+	}
 	o := a.Overrides
 	if o.Enabled != nil {
 		s.Enabled = *o.Enabled
@@ -206,7 +216,8 @@ type Summary struct {
 	Counts map[State]int // of those in each state; without those of which there are none
 }
 
-// Store keeps agents and their runs. The tests beside its bun-backed store say what every implementation must do.
+// Store keeps agents and their runs. The tests beside its bun-backed store say what every
+// implementation must do.
 type Store interface {
 	// Agents returns the agents of some apps, ordered by app and name.
 	Agents(ctx context.Context, tenant string, apps ...string) ([]Agent, error)
@@ -216,8 +227,8 @@ type Store interface {
 	PutAgents(ctx context.Context, tenant string, all []Agent) error
 	// RemoveAgents removes agents of an app; their runs stay.
 	RemoveAgents(ctx context.Context, tenant, app string, names []string) error
-	// Update calls edit with an agent and stores the result; no other Update of it comes between. It fails with errs.NotFound, with errs.Stale, and
-	// with the error of edit.
+	// Update calls edit with an agent and stores the result; no other Update of it comes between.
+	// It fails with errs.NotFound, with errs.Stale, and with the error of edit.
 	Update(ctx context.Context, tenant, app, name string, edit func(*Agent) error) (Agent, error)
 
 	// InsertRun adds a run.
@@ -235,23 +246,26 @@ type Store interface {
 	// Unfinished reports whether an agent has a run of a trigger that has not ended.
 	Unfinished(ctx context.Context, tenant, app, agent string, t Trigger) (bool, error)
 
-	// Begin makes a lease the one that writes to a run, which is Running from then on, and returns the run. It fails with errs.NotFound for one that
-	// has ended.
+	// Begin makes a lease the one that writes to a run, which is Running from then on, and returns
+	// the run. It fails with errs.NotFound for one that has ended.
 	Begin(ctx context.Context, tenant, id, lease string, attempts int, now time.Time) (Run, error)
 	// Steps returns the steps of a run in their order.
 	Steps(ctx context.Context, tenant, run string) ([]Step, error)
-	// AddStep adds a step to a run, and what it has used up. It fails with errs.Conflict, and writes nothing, unless the run is Running with the lease.
+	// AddStep adds a step to a run, and what it has used up. It fails with errs.Conflict, and
+	// writes nothing, unless the run is Running with the lease.
 	AddStep(ctx context.Context, tenant, lease, model string, s Step) error
 	// EndStep stores how a call has ended. It fails as AddStep does.
 	EndStep(ctx context.Context, tenant, lease string, s Step) error
 	// Settle changes how far a run has come. It fails as AddStep does.
 	Settle(ctx context.Context, tenant, id, lease string, p Progress, now time.Time) error
-	// End ends a run that has not ended, whoever works on it, and reports whether it did. p has no Result or StartedAt.
+	// End ends a run that has not ended, whoever works on it, and reports whether it did. p has no
+	// Result or StartedAt.
 	End(ctx context.Context, tenant, id string, p Progress, now time.Time) (bool, error)
 	// Reopen makes a run that is Dead Pending again.
 	Reopen(ctx context.Context, tenant, id string, now time.Time) error
 
-	// RenameUsers replaces usernames; names maps old ones to new ones, and no new one is an old one.
+	// RenameUsers replaces usernames; names maps old ones to new ones, and no new one is an old
+	// one.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
 	// ForgetUsers removes the names of some principals.
 	ForgetUsers(ctx context.Context, tenant string, ids []string) error
@@ -259,12 +273,14 @@ type Store interface {
 	DeleteApps(ctx context.Context, tenant string, apps []string) error
 	// Expire ends, as Dead, what was made before a time and has not ended.
 	Expire(ctx context.Context, tenant string, before, now time.Time, reason string) (int, error)
-	// Sweep removes what ended before a time, and of each app what ended first beyond the last keep runs, and beyond some bytes.
+	// Sweep removes what ended before a time, and of each app what ended first beyond the last keep
+	// runs, and beyond some bytes.
 	Sweep(ctx context.Context, tenant string, before time.Time, keep, bytes int) (int, error)
 
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
-	// AfterCommit calls f when the transaction in ctx has been committed, at once when there is none.
+	// AfterCommit calls f when the transaction in ctx has been committed, at once when there is
+	// none.
 	AfterCommit(ctx context.Context, f func())
 }
 
@@ -281,7 +297,8 @@ const (
 	maxError        = 2 << 10
 )
 
-// MaxDepth is how many agents, and events that they emit, can start each other: what a run of this depth would start is not started.
+// MaxDepth is how many agents, and events that they emit, can start each other: what a run of this
+// depth would start is not started.
 const MaxDepth = 3
 
 // MaxSteps is how many answers of the model a run has. With the last one no tool can be called.
@@ -295,13 +312,17 @@ type Limits struct {
 	RunBytes int // of one run, with its steps; default 2 MiB
 	AtOnce   int // runs at once on a node; default 16
 	Tenant   int // of them of a tenant; default 4. Their requests to a model take the places of one user's chats
-	Tools    int // tools of a tenant at once on a node, so that slow ones leave room for its webhooks; default half the number of processors, at least 1
+	// tools of a tenant at once on a node, so that slow ones leave room for its webhooks; default
+	// half the number of processors, at least 1
+	Tools int
 }
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Waiting: cmp.Or(l.Waiting, 1000), Kept: cmp.Or(l.Kept, 1000), Bytes: cmp.Or(l.Bytes, 64<<20), RunBytes: cmp.Or(l.RunBytes, 2<<20),
-		AtOnce: cmp.Or(l.AtOnce, 16), Tenant: cmp.Or(l.Tenant, 4), Tools: cmp.Or(l.Tools, max(runtime.GOMAXPROCS(0)/2, 1)),
+		Waiting: cmp.Or(l.Waiting, 1000), Kept: cmp.Or(l.Kept, 1000),
+		Bytes: cmp.Or(l.Bytes, 64<<20), RunBytes: cmp.Or(l.RunBytes, 2<<20),
+		AtOnce: cmp.Or(l.AtOnce, 16),
+		Tenant: cmp.Or(l.Tenant, 4), Tools: cmp.Or(l.Tools, max(runtime.GOMAXPROCS(0)/2, 1)),
 	}
 }
 

@@ -20,8 +20,9 @@ type tick struct {
 	Agent string `json:"agent"`
 }
 
-// Check returns errs.Invalid, naming the agent, for agents of a manifest that cannot be installed with the tools of their app: for a tool that is
-// not there, and a cron expression that is not understood.
+// Check returns errs.Invalid, naming the agent, for agents of a manifest that cannot be installed
+// with the tools of their app: for a tool that is not there, and a cron expression that is not
+// understood.
 func (u Unchecked) Check(all []manifest.Agent, tools []Route) error {
 	_, err := u.s.definitions(all, tools)
 	return err
@@ -31,7 +32,14 @@ func (u Unchecked) Check(all []manifest.Agent, tools []Route) error {
 func (s *Service) definitions(all []manifest.Agent, tools []Route) (map[string]Definition, error) {
 	out := make(map[string]Definition, len(all))
 	for _, a := range all {
-		d := Definition{Description: a.Description, Instructions: a.Instructions, Model: a.Model, On: a.On, Cron: a.Cron, OnFailure: a.OnFailure}
+		d := Definition{
+			Description:  a.Description,
+			Instructions: a.Instructions,
+			Model:        a.Model,
+			On:           a.On,
+			Cron:         a.Cron,
+			OnFailure:    a.OnFailure,
+		}
 		refuse := func(err error) (map[string]Definition, error) {
 			return nil, errs.New(errs.Invalid, "%s: agents.%s: %s", manifest.Files()[0], a.Name, errs.MessageOf(err))
 		}
@@ -45,7 +53,11 @@ func (s *Service) definitions(all []manifest.Agent, tools []Route) (map[string]D
 			at := slices.IndexFunc(tools, func(t Route) bool { return t.File == name || t.ToolName() == name })
 			switch {
 			case at < 0:
-				return refuse(errs.New(errs.Invalid, "there is no tool %s: name a file such as tools/orders.js that exports a function as default", name))
+				return refuse(errs.New(
+					errs.Invalid,
+					"there is no tool %s: name a file such as tools/orders.js that exports a function as default",
+					name,
+				))
 			case !slices.Contains(d.Tools, tools[at].File):
 				d.Tools = append(d.Tools, tools[at].File)
 			}
@@ -55,8 +67,9 @@ func (s *Service) definitions(all []manifest.Agent, tools []Route) (map[string]D
 	return out, nil
 }
 
-// Install makes the agents of a manifest those of an app, with its tools. Those that are there keep their overrides; those that the manifest does not
-// have any more are removed, with their schedules and overrides. It joins the transaction in ctx. Errors: as Check.
+// Install makes the agents of a manifest those of an app, with its tools. Those that are there keep
+// their overrides; those that the manifest does not have any more are removed, with their schedules
+// and overrides. It joins the transaction in ctx. Errors: as Check.
 func (u Unchecked) Install(ctx context.Context, app HandlerApp, all []manifest.Agent, tools []Route) error {
 	s := u.s
 	wanted, err := s.definitions(all, tools)
@@ -81,10 +94,19 @@ func (u Unchecked) Install(ctx context.Context, app HandlerApp, all []manifest.A
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		changed = append(changed, Agent{Tenant: app.Tenant, App: app.ID, Name: name, Definition: wanted[name], CreatedAt: now, UpdatedAt: now})
+		changed = append(changed, Agent{
+			Tenant:     app.Tenant,
+			App:        app.ID,
+			Name:       name,
+			Definition: wanted[name],
+			CreatedAt:  now,
+			UpdatedAt:  now,
+		})
 	}
 	touched := slices.DeleteFunc(slices.Clone(old), func(a Agent) bool {
-		return !slices.Contains(gone, a.Name) && !slices.ContainsFunc(changed, func(c Agent) bool { return c.Name == a.Name })
+		return !slices.Contains(gone, a.Name) && !slices.ContainsFunc(changed, func(c Agent) bool {
+			return c.Name == a.Name
+		})
 	})
 	if err := s.reschedule(ctx, app.Tenant, touched, changed); err != nil {
 		return err
@@ -111,13 +133,20 @@ func (a Agent) schedules() (all []Schedule) {
 	}
 	payload, _ := json.Marshal(tick{a.App, a.Name}) // strings can be encoded
 	for i, expression := range of.Cron {
-		all = append(all, Schedule{Tenant: a.Tenant, Kind: JobRun, Key: fmt.Sprintf("%s/%s/%d", a.App, a.Name, i), Cron: expression, Zone: of.Zone, Payload: payload})
+		all = append(all, Schedule{
+			Tenant:  a.Tenant,
+			Kind:    JobRun,
+			Key:     fmt.Sprintf("%s/%s/%d", a.App, a.Name, i),
+			Cron:    expression,
+			Zone:    of.Zone,
+			Payload: payload,
+		})
 	}
 	return all
 }
 
-// reschedule replaces the schedules of some agents of a tenant. One that is the same goes on: @every 24h would never come where it began anew with
-// each change of its agent.
+// reschedule replaces the schedules of some agents of a tenant. One that is the same goes on:
+// @every 24h would never come where it began anew with each change of its agent.
 func (s *Service) reschedule(ctx context.Context, tenant string, old, now []Agent) error {
 	was, keep := map[string]Schedule{}, map[string]bool{}
 	for _, a := range old {

@@ -9,7 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 )
 
-// What an app declares in its manifest is there once the app is deployed, and people can override it.
+// What an app declares in its manifest is there once the app is deployed, and people can override
+// it.
 func ExampleService_Override() {
 	app, ctx, remove := exampletest.Open()
 	defer remove()

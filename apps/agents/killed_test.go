@@ -42,16 +42,29 @@ const (
 )
 
 // node opens an App as one of several processes with the same database.
-func node(t *testing.T, url, model, key string, now func() time.Time, more ...func(*tenantcontent.Config)) *tenantcontent.App {
+func node(
+	t *testing.T, url, model, key string, now func() time.Time, more ...func(*tenantcontent.Config),
+) *tenantcontent.App {
 	t.Helper()
 	is := is.New(t)
 	db, err := database.Open(url)
 	is.NoErr(err)
 	t.Cleanup(func() { _ = db.Close() })
-	provider, err := openai.New(openai.Options{URL: model, Models: []openai.Model{{Name: "m"}}, Log: slog.New(slog.DiscardHandler)})
+	provider, err := openai.New(openai.Options{
+		URL:    model,
+		Models: []openai.Model{{Name: "m"}},
+		Log:    slog.New(slog.DiscardHandler),
+	})
 	is.NoErr(err)
 	is.NoErr(tenantcontent.Migrate(t.Context(), db))
-	c := tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: key, AI: provider, Now: now, Log: slog.New(slog.DiscardHandler)}
+	c := tenantcontent.Config{
+		Scripts:   javascript.New(javascript.Options{}),
+		DB:        db,
+		SecretKey: key,
+		AI:        provider,
+		Now:       now,
+		Log:       slog.New(slog.DiscardHandler),
+	}
 	for _, set := range more {
 		set(&c)
 	}
@@ -92,16 +105,22 @@ func killedModel(r aitest.Request) aitest.Turn {
 	case 0:
 		return aitest.Turn{Calls: []ai.ToolCall{{ID: "1", Name: "note", Arguments: `{"n": 1}`}}}
 	case 1:
-		return aitest.Turn{Calls: []ai.ToolCall{{ID: "2", Name: "slow", Arguments: `{}`}, {ID: "3", Name: "note", Arguments: `{"n": 2}`}}}
+		return aitest.Turn{
+			Calls: []ai.ToolCall{
+				{ID: "2", Name: "slow", Arguments: `{}`}, {ID: "3", Name: "note", Arguments: `{"n": 2}`},
+			},
+		}
 	}
 	return aitest.Turn{Text: []string{"Done after ", fmt.Sprint(results)}}
 }
 
-// TestKilledNode: the process that works on a run is killed while a tool works. Another one ends the run: it asks for no answer again, calls no tool
-// again that had ended, and the one that had begun with the same key.
+// TestKilledNode: the process that works on a run is killed while a tool works. Another one ends
+// the run: it asks for no answer again, calls no tool again that had ended, and the one that had
+// begun with the same key.
 func TestKilledNode(t *testing.T) {
 	if url := os.Getenv(nodeDatabase); url != "" {
-		node(t, url, os.Getenv(nodeModel), os.Getenv(nodeKey), time.Now).Queue().Run(t.Context()) // until the process is killed
+		// until the process is killed
+		node(t, url, os.Getenv(nodeModel), os.Getenv(nodeKey), time.Now).Queue().Run(t.Context())
 		return
 	}
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -114,7 +133,10 @@ func TestKilledNode(t *testing.T) {
 			t.Cleanup(model.Close)
 			var later atomic.Int64 // how far this process's clock is ahead
 			app := node(t, url, model.URL, key, func() time.Time { return time.Now().Add(time.Duration(later.Load())) })
-			_, err := app.AddTenant(t.Context(), tenants.Tenant{ID: "acme", Name: "Acme", Settings: tenants.Settings{AI: true}}, "a long password")
+			_, err := app.AddTenant(
+				t.Context(), tenants.Tenant{ID: "acme", Name: "Acme", Settings: tenants.Settings{AI: true}},
+				"a long password",
+			)
 			is.NoErr(err)
 			ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin", Superuser: true, AI: true})
 			shop := deployed(t, ctx, app)
@@ -145,10 +167,18 @@ func TestKilledNode(t *testing.T) {
 				is.NoErr(err)
 				return r.State.Ended()
 			})
-			is.Equal([]any{r.State, *r.Result, r.Attempts, r.Steps, len(steps)}, []any{agents.Done, "Done after 3", 2, 3, 6})
+			is.Equal(
+				[]any{r.State, *r.Result, r.Attempts, r.Steps, len(steps)},
+				[]any{agents.Done, "Done after 3", 2, 3, 6},
+			)
 			is.Equal(len(model.Requests()), 3) // no answer was asked for twice
 			slow := run.ID + "-4"
-			is.Equal(keys(t, ctx, app, shop.ID), map[string][]string{"note.1": {run.ID + "-2"}, "slow": {slow, slow}, "once": {slow, slow}, "note.2": {run.ID + "-5"}})
+			is.Equal(keys(t, ctx, app, shop.ID), map[string][]string{
+				"note.1": {run.ID + "-2"},
+				"slow":   {slow, slow},
+				"once":   {slow, slow},
+				"note.2": {run.ID + "-5"},
+			})
 			is.Equal(mails(t, ctx, app, shop.ID), 1) // what was emitted and sent alike is not again
 		})
 	}
@@ -177,13 +207,17 @@ func deployed(t *testing.T, ctx context.Context, app *tenantcontent.App) apps.Sh
 func TestSlowToolsLeavePlaces(t *testing.T) {
 	is, model := is.New(t), aitest.NewReplier(killedModel)
 	t.Cleanup(model.Close)
-	scripts, err := quickjs.New(quickjs.Options{Processes: 4, Limits: jsvm.Limits{Time: handlers.MaxTime}}) // two of one tenant
+	// two of one tenant
+	scripts, err := quickjs.New(quickjs.Options{Processes: 4, Limits: jsvm.Limits{Time: handlers.MaxTime}})
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(scripts.Close()) })
 	app := node(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db"), model.URL, tenantcontent.NewSecretKey(), time.Now, func(c *tenantcontent.Config) {
 		c.Scripts, c.Agents.Tools = jsvm.NewEngine(jsvm.Parts{Runtime: scripts}, nil), 1
 	})
-	_, err = app.AddTenant(t.Context(), tenants.Tenant{ID: "acme", Name: "Acme", Settings: tenants.Settings{AI: true}}, "a long password")
+	_, err = app.AddTenant(
+		t.Context(), tenants.Tenant{ID: "acme", Name: "Acme", Settings: tenants.Settings{AI: true}},
+		"a long password",
+	)
 	is.NoErr(err)
 	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin", Superuser: true, AI: true})
 	shop := deployed(t, ctx, app)
@@ -216,7 +250,9 @@ func TestSlowToolsLeavePlaces(t *testing.T) {
 	})
 	other, err := app.Apps.Create(ctx, apps.App{Type: apps.Report, Name: "Other"})
 	is.NoErr(err)
-	_, err = app.Apps.PutFile(ctx, other.ID, "webhooks/a.js", "text/plain", strings.NewReader("export const GET = () => 1"))
+	_, err = app.Apps.PutFile(
+		ctx, other.ID, "webhooks/a.js", "text/plain", strings.NewReader("export const GET = () => 1"),
+	)
 	is.NoErr(err)
 	_, err = app.Apps.Deploy(ctx, other.ID, apps.PublishOptions{}) // compiles in one of the tenant's two places
 	is.NoErr(err)

@@ -33,12 +33,14 @@ type Queue interface {
 
 // Apps says who may see and change the agents of an app. apps.Service implements it.
 type Apps interface {
-	// Inside returns the id of an app whose insides the caller may see, or errs.NotFound or errs.Forbidden.
+	// Inside returns the id of an app whose insides the caller may see, or errs.NotFound or
+	// errs.Forbidden.
 	Inside(ctx context.Context, id string) (string, error)
-	// Writable returns the id of an app that the caller may change. Errors: as Inside, and errs.Invalid for a draft.
+	// Writable returns the id of an app that the caller may change. Errors: as Inside, and
+	// errs.Invalid for a draft.
 	Writable(ctx context.Context, id string) (string, error)
-	// Writing calls do with the id of an app that the caller may change, in a transaction in which nobody else changes it. Errors: as Writable, and
-	// those of do.
+	// Writing calls do with the id of an app that the caller may change, in a transaction in which
+	// nobody else changes it. Errors: as Writable, and those of do.
 	Writing(ctx context.Context, id string, do func(ctx context.Context, id string) error) error
 }
 
@@ -64,11 +66,13 @@ type Options struct {
 	Provider ai.Provider // nil or ai.None: runs wait for a node that has one
 	// App returns an app that is there and not deleted, or errs.NotFound.
 	App func(ctx context.Context, tenant, id string) (App, error)
-	// Owner returns the actor that the agents of an owner's apps run as. Errors: errs.NotFound, errs.Unauthenticated.
+	// Owner returns the actor that the agents of an owner's apps run as. Errors: errs.NotFound,
+	// errs.Unauthenticated.
 	Owner func(ctx context.Context, tenant, principal string) (actor.Actor, error)
 	// Enabled reports whether a tenant has AI on.
 	Enabled func(ctx context.Context, tenant string) (bool, error)
-	// Bind sets what a tool can call, and returns what ends that. ctx has the actor that the tool runs as.
+	// Bind sets what a tool can call, and returns what ends that. ctx has the actor that the tool
+	// runs as.
 	Bind func(ctx context.Context, in *Invocation, t ToolCall) (end func(), err error)
 	// Admit waits for a place for a request to a model. Errors: errs.Busy.
 	Admit func(ctx context.Context, tenant, user string) (leave func(), err error)
@@ -107,7 +111,8 @@ func New(o Options) *Service {
 
 func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
 
-// Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant.
+// Unchecked has the methods of a Service that check no permission: they need no actor and take any
+// tenant.
 type Unchecked struct{ s *Service }
 
 // Unchecked returns the methods that check no permission.
@@ -123,7 +128,8 @@ type Shown struct {
 	Next *time.Time // when its schedule starts it next; nil for never
 }
 
-// List returns the agents of an app, ordered by name, to those who see its insides. A draft has none. Errors: errs.NotFound; errs.Forbidden.
+// List returns the agents of an app, ordered by name, to those who see its insides. A draft has
+// none. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) List(ctx context.Context, app string) (id string, all []Shown, err error) {
 	a, id, err := s.inside(ctx, app)
 	if err != nil {
@@ -137,7 +143,8 @@ func (s *Service) List(ctx context.Context, app string) (id string, all []Shown,
 	return id, all, err
 }
 
-// Get returns an agent to those who see the insides of its app. Errors: errs.NotFound; errs.Forbidden.
+// Get returns an agent to those who see the insides of its app. Errors: errs.NotFound;
+// errs.Forbidden.
 func (s *Service) Get(ctx context.Context, app, name string) (Shown, error) {
 	a, app, err := s.inside(ctx, app)
 	if err != nil {
@@ -187,8 +194,9 @@ func (s *Service) shown(ctx context.Context, app string, rows ...Agent) ([]Shown
 	return all, nil
 }
 
-// Override sets what edit changes of the overrides of an agent. It needs the permission write on the app. Errors: errs.NotFound; errs.Forbidden;
-// errs.Invalid naming the field, or for a draft; errs.Stale.
+// Override sets what edit changes of the overrides of an agent. It needs the permission write on
+// the app. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, or for a draft;
+// errs.Stale.
 func (s *Service) Override(ctx context.Context, app, name string, edit func(*Overrides)) (v Shown, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -228,7 +236,10 @@ func (o *Overrides) dropNew(was Agent) {
 	for _, text := range []struct {
 		was, now **string
 		ran      string
-	}{{&before.Model, &o.Model, ran.Model}, {&before.Instructions, &o.Instructions, ran.Instructions}, {&before.Zone, &o.Zone, ran.Zone}} {
+	}{
+		{&before.Model, &o.Model, ran.Model}, {&before.Instructions, &o.Instructions, ran.Instructions},
+		{&before.Zone, &o.Zone, ran.Zone},
+	} {
 		if *text.was == nil && *text.now != nil && **text.now == text.ran {
 			*text.now = nil
 		}
@@ -271,15 +282,18 @@ func checkCron(all []string, zone string, now time.Time) error {
 	return nil
 }
 
-// Runs returns a page of the runs of an agent, also of one that is gone, newest first, to those who see the insides of its app. Errors: errs.NotFound
-// for an agent that is not there and has no runs; errs.Forbidden; errs.Invalid for a filter, sort or cursor that does not fit.
+// Runs returns a page of the runs of an agent, also of one that is gone, newest first, to those who
+// see the insides of its app. Errors: errs.NotFound for an agent that is not there and has no runs;
+// errs.Forbidden; errs.Invalid for a filter, sort or cursor that does not fit.
 func (s *Service) Runs(ctx context.Context, app, name string, f Filter, q paging.Query) (paging.Page[Run], error) {
 	a, app, err := s.inside(ctx, app)
 	if err != nil {
 		return paging.Page[Run]{}, err
 	}
 	if f.State != "" && !slices.Contains(States(), f.State) {
-		return paging.Page[Run]{}, errs.New(errs.Invalid, "state must be pending, running, failed, done, dead or canceled")
+		return paging.Page[Run]{}, errs.New(
+			errs.Invalid, "state must be pending, running, failed, done, dead or canceled",
+		)
 	}
 	if f.Trigger != "" && !slices.Contains(Triggers(), f.Trigger) {
 		return paging.Page[Run]{}, errs.New(errs.Invalid, "trigger must be event, cron, manual or failure")
@@ -297,7 +311,8 @@ func (s *Service) Runs(ctx context.Context, app, name string, f Filter, q paging
 // named reports whether a text can be the name of an agent.
 func named(name string) bool { return len(name) <= 128 && escapes.Storable(name) }
 
-// Run returns a run of an agent with its steps to those who see the insides of its app. Errors: errs.NotFound; errs.Forbidden.
+// Run returns a run of an agent with its steps to those who see the insides of its app. Errors:
+// errs.NotFound; errs.Forbidden.
 func (s *Service) Run(ctx context.Context, app, name, id string) (Run, []Step, error) {
 	a, app, err := s.inside(ctx, app)
 	if err != nil {
@@ -319,9 +334,10 @@ func (s *Service) run(ctx context.Context, tenant, app, name, id string) (Run, e
 	return s.store.Run(ctx, tenant, app, name, id)
 }
 
-// Trigger starts an agent with an input, any JSON. It needs the permission write on the app. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for an
-// input that is too large, for a draft, and where AI is off; errs.Conflict for an agent that is disabled; errs.Busy if too many runs of the app wait;
-// errs.Unavailable without a language model.
+// Trigger starts an agent with an input, any JSON. It needs the permission write on the app.
+// Errors: errs.NotFound; errs.Forbidden; errs.Invalid for an input that is too large, for a draft,
+// and where AI is off; errs.Conflict for an agent that is disabled; errs.Busy if too many runs of
+// the app wait; errs.Unavailable without a language model.
 func (s *Service) Trigger(ctx context.Context, app, name string, input json.RawMessage) (Run, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -360,8 +376,9 @@ func (s *Service) ready(ctx context.Context, tenant string) error {
 
 var errOff = errs.New(errs.Invalid, "AI is not enabled on the system")
 
-// Cancel ends a run that has not ended. A call of a tool that is under way is stopped, and what it has done stays. It needs the permission write on the
-// app. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft; errs.Conflict for a run that has ended.
+// Cancel ends a run that has not ended. A call of a tool that is under way is stopped, and what it
+// has done stays. It needs the permission write on the app. Errors: errs.NotFound; errs.Forbidden;
+// errs.Invalid for a draft; errs.Conflict for a run that has ended.
 func (s *Service) Cancel(ctx context.Context, app, name, id string) (Run, []Step, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -425,8 +442,9 @@ const (
 // kindApp is the kind of the apps whose agents these are.
 const kindApp entity.Kind = "app"
 
-// Hooks returns what happens to agents when apps and people change: those of a purged app go with it, with their runs and schedules. Runs that have
-// ended are kept for 30 days, the last 1,000 of each app.
+// Hooks returns what happens to agents when apps and people change: those of a purged app go with
+// it, with their runs and schedules. Runs that have ended are kept for 30 days, the last 1,000 of
+// each app.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Sweep: u.s.sweep, Due: []entity.Due{
 		{Table: "tc_agent_runs", Column: "created_at", Where: "ended_at IS NULL", Age: waitsFor},
@@ -457,7 +475,9 @@ func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key
 
 func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
 	now := s.stamp()
-	if _, err := s.store.Expire(ctx, tenant, now.Add(-waitsFor), now, "It was not carried out within 30 days."); err != nil {
+	if _, err := s.store.Expire(
+		ctx, tenant, now.Add(-waitsFor), now, "It was not carried out within 30 days.",
+	); err != nil {
 		return 0, err
 	}
 	return s.store.Sweep(ctx, tenant, now.Add(-keptFor), s.o.Limits.Kept, s.o.Limits.Bytes)

@@ -45,11 +45,15 @@ func EventInput(event string, payload json.RawMessage) (json.RawMessage, error) 
 	}{event, payload})
 }
 
-// Emitted starts a run of each agent that an event starts, in the transaction in ctx. Errors: errs.Busy if too many runs of the app wait.
+// Emitted starts a run of each agent that an event starts, in the transaction in ctx. Errors:
+// errs.Busy if too many runs of the app wait.
 func (u Unchecked) Emitted(ctx context.Context, e Event) error {
 	s := u.s
 	if e.Depth > MaxDepth {
-		return errs.New(errs.Invalid, "Agents and events have started each other %d deep, and no more are started.", MaxDepth)
+		return errs.New(
+			errs.Invalid, "Agents and events have started each other %d deep, and no more are started.",
+			MaxDepth,
+		)
 	}
 	all, err := s.store.Agents(ctx, e.Tenant, e.App)
 	if err != nil {
@@ -63,7 +67,15 @@ func (u Unchecked) Emitted(ctx context.Context, e Event) error {
 		if !a.listens(e.Name) {
 			continue
 		}
-		if _, err := s.start(ctx, Run{Tenant: e.Tenant, App: e.App, Agent: a.Name, Trigger: ByEvent, EventID: &e.ID, Input: input, Depth: e.Depth}); err != nil {
+		if _, err := s.start(ctx, Run{
+			Tenant:  e.Tenant,
+			App:     e.App,
+			Agent:   a.Name,
+			Trigger: ByEvent,
+			EventID: &e.ID,
+			Input:   input,
+			Depth:   e.Depth,
+		}); err != nil {
 			return err
 		}
 	}
@@ -77,7 +89,10 @@ func (s *Service) start(ctx context.Context, r Run) (Run, error) {
 		return Run{}, err
 	}
 	if waiting >= s.o.Limits.Waiting {
-		return Run{}, errs.New(errs.Busy, "%d runs of the app's agents wait, and no more can be started until some have ended.", waiting)
+		return Run{}, errs.New(
+			errs.Busy, "%d runs of the app's agents wait, and no more can be started until some have ended.",
+			waiting,
+		)
 	}
 	r = s.newRun(r)
 	return r, s.store.InTx(ctx, func(ctx context.Context) error {
@@ -109,7 +124,8 @@ type failure struct {
 	Input json.RawMessage `json:"input"`
 }
 
-// failed starts the agent that the definition of a dead run's agent names, unless it is gone or disabled, or the chain is too deep.
+// failed starts the agent that the definition of a dead run's agent names, unless it is gone or
+// disabled, or the chain is too deep.
 func (s *Service) failed(ctx context.Context, r Run, why string) error {
 	a, err := s.store.Agent(ctx, r.Tenant, r.App, r.Agent)
 	if errs.CodeOf(err) == errs.NotFound || err == nil && (a.Definition.OnFailure == "" || r.Depth >= MaxDepth) {
@@ -134,7 +150,15 @@ func (s *Service) failed(ctx context.Context, r Run, why string) error {
 			return err
 		}
 	}
-	_, err = s.start(ctx, Run{Tenant: r.Tenant, App: r.App, Agent: next.Name, Trigger: ByFailure, RunID: &r.ID, Input: input, Depth: r.Depth + 1})
+	_, err = s.start(ctx, Run{
+		Tenant:  r.Tenant,
+		App:     r.App,
+		Agent:   next.Name,
+		Trigger: ByFailure,
+		RunID:   &r.ID,
+		Input:   input,
+		Depth:   r.Depth + 1,
+	})
 	if errs.CodeOf(err) == errs.Busy {
 		return nil // the failed run says enough
 	}

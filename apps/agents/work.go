@@ -20,7 +20,8 @@ import (
 func (u Unchecked) Workers() []Worker {
 	s := u.s
 	return []Worker{{
-		Kind: JobRun, Off: ai.Configured(s.o.Provider) != nil, Tries: tries, AtOnce: s.o.Limits.AtOnce, PerTenant: s.o.Limits.Tenant, Timeout: tryTime, Backoff: backoff,
+		Kind: JobRun, Off: ai.Configured(s.o.Provider) != nil, Tries: tries,
+		AtOnce: s.o.Limits.AtOnce, PerTenant: s.o.Limits.Tenant, Timeout: tryTime, Backoff: backoff,
 		Do: s.do, Dead: s.dead, Requeued: s.requeued,
 	}}
 }
@@ -46,7 +47,8 @@ type refusal struct{ error }
 // Unwrap returns the cause.
 func (r refusal) Unwrap() error { return r.error }
 
-// do works on a run: on one of a schedule, which has no row yet, or on one that was started otherwise.
+// do works on a run: on one of a schedule, which has no row yet, or on one that was started
+// otherwise.
 func (s *Service) do(ctx context.Context, j Job) error {
 	run, err := s.begin(ctx, j)
 	if errs.CodeOf(err) == errs.NotFound || err == nil && run.ID == "" {
@@ -84,7 +86,8 @@ func (s *Service) do(ctx context.Context, j Job) error {
 	return s.settle(ctx, run, failure)
 }
 
-// endedEach is how often a node looks whether a run that it works on was ended through another node.
+// endedEach is how often a node looks whether a run that it works on was ended through another
+// node.
 const endedEach = 3 * time.Second
 
 // watch ends the work on a run that was ended through another node, or is gone with its app.
@@ -97,14 +100,16 @@ func (s *Service) watch(ctx context.Context, run Run, cancel context.CancelCause
 			return
 		case <-tick.C:
 		}
-		if now, err := s.store.AnyRun(ctx, run.Tenant, run.ID); err == nil && now.State.Ended() || errs.CodeOf(err) == errs.NotFound {
+		if now, err := s.store.AnyRun(ctx, run.Tenant, run.ID); err == nil && now.State.Ended() ||
+			errs.CodeOf(err) == errs.NotFound {
 			cancel(errEnded)
 			return
 		}
 	}
 }
 
-// settle stores that a try has failed. A run that another node has, or that has ended meanwhile, is left alone.
+// settle stores that a try has failed. A run that another node has, or that has ended meanwhile, is
+// left alone.
 func (s *Service) settle(ctx context.Context, run Run, failure error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer stop()
@@ -129,8 +134,9 @@ func sentence(err error) string {
 	return escapes.Cut(cmp.Or(errs.MessageOf(err), "The service failed; its log has the reason."), maxError)
 }
 
-// begin returns the run of a job with the lease of the job. A job of a schedule makes its run, unless the agent is disabled or gone, or works on
-// another run of a schedule. The zero Run or errs.NotFound: there is none to work on.
+// begin returns the run of a job with the lease of the job. A job of a schedule makes its run,
+// unless the agent is disabled or gone, or works on another run of a schedule. The zero Run or
+// errs.NotFound: there is none to work on.
 func (s *Service) begin(ctx context.Context, j Job) (Run, error) {
 	run, err := s.store.Begin(ctx, j.Tenant, j.ID, j.Lease, j.Tries, s.stamp())
 	if errs.CodeOf(err) != errs.NotFound || string(j.Payload) == "null" {
@@ -160,7 +166,8 @@ func (s *Service) begin(ctx context.Context, j Job) (Run, error) {
 	return s.store.Begin(ctx, j.Tenant, j.ID, j.Lease, j.Tries, s.stamp())
 }
 
-// dead ends a run whose last try has failed, and starts the agent that its own one names for that, in the transaction in which its job becomes dead.
+// dead ends a run whose last try has failed, and starts the agent that its own one names for that,
+// in the transaction in which its job becomes dead.
 func (s *Service) dead(ctx context.Context, j Job, cause error) error {
 	run, err := s.store.AnyRun(ctx, j.Tenant, j.ID)
 	if errs.CodeOf(err) == errs.NotFound {
@@ -186,7 +193,8 @@ func (s *Service) requeued(ctx context.Context, j Job) error {
 	return err
 }
 
-// owner returns the actor that the agents of an app run as. It returns a refusal if that is nobody, or may not use AI.
+// owner returns the actor that the agents of an app run as. It returns a refusal if that is nobody,
+// or may not use AI.
 func (s *Service) owner(ctx context.Context, run Run, app App) (actor.Actor, error) {
 	on, err := s.o.Enabled(ctx, run.Tenant)
 	if err != nil {
@@ -198,11 +206,16 @@ func (s *Service) owner(ctx context.Context, run Run, app App) (actor.Actor, err
 	who, err := s.o.Owner(ctx, run.Tenant, app.Owner)
 	switch code := errs.CodeOf(err); {
 	case code == errs.NotFound || code == errs.Unauthenticated:
-		return who, refusal{errs.New(errs.Conflict, "The owner of the app is disabled or gone, or has not deployed it since somebody else passed it on, and its agents run as its owner.")}
+		return who, refusal{errs.New(
+			errs.Conflict,
+			"The owner of the app is disabled or gone, or has not deployed it since somebody else passed it on, and its agents run as its owner.",
+		)}
 	case err != nil:
 		return who, err
 	case !who.AI && !who.Superuser:
-		return who, refusal{errs.New(errs.Forbidden, "The owner of the app needs the ai credential: its agents run as its owner.")}
+		return who, refusal{errs.New(
+			errs.Forbidden, "The owner of the app needs the ai credential: its agents run as its owner.",
+		)}
 	}
 	return who, nil
 }

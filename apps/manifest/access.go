@@ -22,8 +22,9 @@ const (
 // path is escaped, as it is in a URL, and begins after /api/; it has no query. HEAD is allowed
 // where GET is. The service closes some routes to all apps beside that.
 //
-// Only a path that can be read in one way is allowed. It has neither empty segments nor segments of dots alone, and no segment has,
-// percent-decoded, a slash, a backslash, a percent sign, a semicolon, a question mark, a number sign or a control character.
+// Only a path that can be read in one way is allowed. It has neither empty segments nor segments of
+// dots alone, and no segment has, percent-decoded, a slash, a backslash, a percent sign, a
+// semicolon, a question mark, a number sign or a control character.
 func (m Manifest) Allows(method, path string) bool {
 	_, allowed := m.Rule(method, path)
 	return allowed
@@ -96,7 +97,8 @@ func plainSegment(s string) bool {
 	return strings.Trim(s, ".") != "" && utf8.ValidString(s) && !strings.ContainsFunc(s, odd)
 }
 
-// accept checks a rule and brings its methods into their order. It returns what is wrong, "" for nothing.
+// accept checks a rule and brings its methods into their order. It returns what is wrong, "" for
+// nothing.
 func (r *Rule) accept(of Reader) string {
 	if len(r.Methods) == 0 {
 		r.Methods = []string{"GET"}
@@ -129,7 +131,13 @@ func (r Reader) Useless(m Manifest) (warnings []string) {
 	for _, rule := range m.Access {
 		for _, method := range rule.Methods {
 			if grants := r.closed(method, rule.Path); grants != "" {
-				warnings = append(warnings, fmt.Sprintf("The rule %s %s in access allows nothing: no app may make these calls, which grant %s.", method, rule.Path, grants))
+				warnings = append(
+					warnings,
+					fmt.Sprintf(
+						"The rule %s %s in access allows nothing: no app may make these calls, which grant %s.",
+						method, rule.Path, grants,
+					),
+				)
 			}
 		}
 	}

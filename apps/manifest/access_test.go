@@ -22,7 +22,10 @@ func read(t testing.TB, rules ...string) manifest.Manifest {
 }
 
 func TestAllows(t *testing.T) {
-	m := read(t, "GET datasets", "datasets/*", "POST queries/:id/_run", "GET,PUT comments/**", "users/**", "PUT colors/brandé", "GET teams/*/members/*")
+	m := read(
+		t, "GET datasets", "datasets/*", "POST queries/:id/_run", "GET,PUT comments/**", "users/**",
+		"PUT colors/brandé", "GET teams/*/members/*",
+	)
 	for _, c := range []struct {
 		method, path string
 		want         bool
@@ -97,7 +100,8 @@ func TestAllows(t *testing.T) {
 // as another method is open, and Useless names it.
 func TestClosedRules(t *testing.T) {
 	closed := map[string]string{
-		"GET tokens": "credentials", "PUT users/*": "profiles", "PUT users/**": "profiles", " apps/**": "programs", "GET apps/**": "programs",
+		"GET tokens": "credentials", "PUT users/*": "profiles",
+		"PUT users/**": "profiles", " apps/**": "programs", "GET apps/**": "programs",
 	}
 	r := manifest.Reader{Closed: func(method, path string) string { return closed[method+" "+path] }}
 	for rule, want := range map[string]string{
@@ -121,14 +125,17 @@ func TestClosedRules(t *testing.T) {
 	}
 	is := is.New(t)
 	m := read(t, "GET,PUT users/**", "colors")
-	is.Equal(r.Useless(m), []string{"The rule PUT users/** in access allows nothing: no app may make these calls, which grant profiles."})
+	is.Equal(r.Useless(m), []string{
+		"The rule PUT users/** in access allows nothing: no app may make these calls, which grant profiles.",
+	})
 	is.Equal(manifest.Reader{}.Useless(m), nil)
 }
 
 // reference decides by the library's own functions and regular expressions, slowly and plainly.
 func reference(rules []string, method, escaped string) bool {
 	decoded, err := url.PathUnescape(escaped)
-	if err != nil || strings.Contains(strings.ToLower(escaped), "%2f") || strings.ContainsAny(decoded, "\\%;?#") || path.Clean("/"+decoded) != "/"+decoded {
+	if err != nil || strings.Contains(strings.ToLower(escaped), "%2f") || strings.ContainsAny(decoded, "\\%;?#") ||
+		path.Clean("/"+decoded) != "/"+decoded {
 		return false
 	}
 	if strings.ToValidUTF8(decoded, "") != decoded || regexp.MustCompile(`\p{Cc}|(^|/)\.+(/|$)`).MatchString(decoded) {
@@ -147,11 +154,16 @@ func reference(rules []string, method, escaped string) bool {
 }
 
 func FuzzAllows(f *testing.F) {
-	rules := []string{"GET datasets/*", "GET datasets", "POST queries/*/_run", "GET a/**", "PUT a/b/**", "GET users/**", "GET x.y/*/c"}
+	rules := []string{
+		"GET datasets/*", "GET datasets", "POST queries/*/_run", "GET a/**", "PUT a/b/**", "GET users/**",
+		"GET x.y/*/c",
+	}
 	m := read(f, rules...)
 	for _, p := range []string{
-		"datasets", "datasets/a", "Datasets/a", "datasets/%61", "datasets/a%2Fb", "datasets//a", "datasets/..", "datasets/%2e%2e", "datasets/%252e",
-		"queries/1/_run", "a", "a/b/c", "a/../tokens", "a/b;c", "a/b.", "a/tokens", "a/TOKENS.%20", "users/\u212aen", "users/jo/password", "users/jo/to\u212aens", "x.y/b/c", "xzy/b/c", "", "/", "a%", "a\n",
+		"datasets", "datasets/a", "Datasets/a", "datasets/%61",
+		"datasets/a%2Fb", "datasets//a", "datasets/..", "datasets/%2e%2e", "datasets/%252e",
+		"queries/1/_run", "a", "a/b/c", "a/../tokens", "a/b;c", "a/b.", "a/tokens", "a/TOKENS.%20",
+		"users/\u212aen", "users/jo/password", "users/jo/to\u212aens", "x.y/b/c", "xzy/b/c", "", "/", "a%", "a\n",
 		"a/%0a", "a/\xff", "a?b", "a#b", `a\b`, "a/.../b", "a/%20", "a/ b", "a//", "./a", "_a",
 	} {
 		f.Add("GET", p)
@@ -167,15 +179,20 @@ func FuzzAllows(f *testing.F) {
 	})
 }
 
-// TestLimited: a call is allowed if the manifest and each limit allow it; the rule is the manifest's.
+// TestLimited: a call is allowed if the manifest and each limit allow it; the rule is the
+// manifest's.
 func TestLimited(t *testing.T) {
 	is := is.New(t)
 	m, err := manifest.Read("informer.yaml", []byte("access: ['GET,PUT colors/*', users, 'datasets/**']"))
 	is.NoErr(err)
-	limits := []manifest.Rule{{Methods: []string{"GET"}, Path: "colors/**"}, {Methods: []string{"GET"}, Path: "datasets/a"}, {Methods: []string{"GET"}, Path: "teams"}}
+	limits := []manifest.Rule{
+		{Methods: []string{"GET"}, Path: "colors/**"}, {Methods: []string{"GET"}, Path: "datasets/a"},
+		{Methods: []string{"GET"}, Path: "teams"},
+	}
 	limited := m.Limited(limits)
 	for call, want := range map[string]bool{
-		"GET colors/red": true, "HEAD colors/red": true, "PUT colors/red": false, "GET colors": false, "GET users": false, "GET datasets/a": true, "GET datasets/b": false, "GET teams": false,
+		"GET colors/red": true, "HEAD colors/red": true, "PUT colors/red": false, "GET colors": false,
+		"GET users": false, "GET datasets/a": true, "GET datasets/b": false, "GET teams": false,
 	} {
 		method, path, _ := strings.Cut(call, " ")
 		is.Equal(limited.Allows(method, path), want)

@@ -31,7 +31,10 @@ access:
 func ExampleManifest_Allows() {
 	m, err := manifest.Read("informer.yaml", []byte("access: [datasets/*, users/**]"))
 	fmt.Println(err)
-	fmt.Println(m.Allows("GET", "datasets/sales"), m.Allows("POST", "datasets/sales"), m.Allows("GET", "datasets/sales/rows"))
+	fmt.Println(
+		m.Allows("GET", "datasets/sales"), m.Allows("POST", "datasets/sales"),
+		m.Allows("GET", "datasets/sales/rows"),
+	)
 	fmt.Println(m.Allows("GET", "datasets/..%2Ftokens"), m.Allows("GET", "users/jo"), m.Allows("GET", "teams/design"))
 	// Output:
 	// <nil>

@@ -1,5 +1,6 @@
-// Package manifest reads the manifest of an app: the file informer.yaml or app.yaml in its library, which names the API calls and
-// datasets that the app needs, its roles, agents, events and environment variables. docs/manifest.md describes the format.
+// Package manifest reads the manifest of an app: the file informer.yaml or app.yaml in its library,
+// which names the API calls and datasets that the app needs, its roles, agents, events and
+// environment variables. docs/manifest.md describes the format.
 //
 // apps and httpapi import it, and so does the command line, to check a folder before it is pushed.
 package manifest
@@ -31,7 +32,8 @@ const (
 // Files returns the names of manifests. The first one that a library has counts.
 func Files() []string { return []string{"informer.yaml", "app.yaml"} }
 
-// Manifest is what an app declares. The zero Manifest is that of an app without one: it may make no API call.
+// Manifest is what an app declares. The zero Manifest is that of an app without one: it may make no
+// API call.
 type Manifest struct {
 	EntryPoint string // path of the page in the library; "" if the manifest names none
 	Access     []Rule
@@ -78,7 +80,9 @@ func (r Rule) String() string {
 func ParseRule(text string) (Rule, bool) {
 	names, path, ok := strings.Cut(text, " ")
 	r := Rule{Methods: strings.Split(names, ","), Path: path}
-	return r, ok && r.String() == text && !slices.ContainsFunc(r.Methods, func(m string) bool { return !slices.Contains(methods, m) })
+	return r, ok && r.String() == text && !slices.ContainsFunc(r.Methods, func(m string) bool {
+		return !slices.Contains(methods, m)
+	})
 }
 
 // Dataset is a dataset that an app needs: whoever installs the app binds one to the alias.
@@ -87,7 +91,8 @@ type Dataset struct {
 	Description string
 }
 
-// Role is a role of an app. Shares give roles to principals, and pages and handlers see which ones a viewer has.
+// Role is a role of an app. Shares give roles to principals, and pages and handlers see which ones
+// a viewer has.
 type Role struct {
 	ID          string // [A-Za-z0-9][A-Za-z0-9_.-]*, at most shares.MaxRole characters
 	Name        string // for people; the ID if the manifest has none
@@ -130,15 +135,20 @@ type Reader struct {
 // Read reads a manifest without refusing rules for calls that no app may make: see Reader.
 func Read(file string, raw []byte) (Manifest, error) { return Reader{}.Read(file, raw) }
 
-// Read reads a manifest; file is its name, for errors. A file that is empty or has comments alone is the zero Manifest. Errors:
-// errs.Invalid with the file, line, column and key, such as "informer.yaml:12:5: access[0]: …".
+// Read reads a manifest; file is its name, for errors. A file that is empty or has comments alone
+// is the zero Manifest. Errors: errs.Invalid with the file, line, column and key, such as
+// "informer.yaml:12:5: access[0]: …".
 func (of Reader) Read(file string, raw []byte) (Manifest, error) {
 	if len(raw) > MaxSize {
-		return Manifest{}, errs.New(errs.Invalid, "%s: the manifest has %d bytes; the most is %d", file, len(raw), MaxSize)
+		return Manifest{}, errs.New(
+			errs.Invalid, "%s: the manifest has %d bytes; the most is %d", file, len(raw), MaxSize,
+		)
 	}
 	if at := unreadable(raw); at >= 0 {
 		line, column := position(raw, at)
-		return Manifest{}, errs.New(errs.Invalid, "%s:%d:%d: the manifest must be UTF-8 text without NUL", file, line, column)
+		return Manifest{}, errs.New(
+			errs.Invalid, "%s:%d:%d: the manifest must be UTF-8 text without NUL", file, line, column,
+		)
 	}
 	r := reader{of, file}
 	root, err := r.load(raw)
@@ -166,9 +176,12 @@ func position(raw []byte, at int) (line, column int) {
 	return bytes.Count(raw[:at], []byte("\n")) + 1, utf8.RuneCount(raw[start:at]) + 1
 }
 
-// load parses the one document of a file; nil for none. What it returns has no aliases, so it is no larger than the file.
+// load parses the one document of a file; nil for none. What it returns has no aliases, so it is no
+// larger than the file.
 func (r reader) load(raw []byte) (*yaml.Node, error) {
-	loader, err := yaml.NewLoader(bytes.NewReader(raw), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(MaxDepth))))
+	loader, err := yaml.NewLoader(
+		bytes.NewReader(raw), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(MaxDepth))),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +217,10 @@ func (r reader) syntax(err error) error {
 			message = e.ContextMsg + ": " + message
 		}
 	}
-	return errs.Wrap(errs.Invalid, err, "%s:%d:%d: the manifest is not YAML that can be read: %s", r.file, at.Line, max(at.Column, 1), message)
+	return errs.Wrap(
+		errs.Invalid, err, "%s:%d:%d: the manifest is not YAML that can be read: %s", r.file, at.Line,
+		max(at.Column, 1), message,
+	)
 }
 
 // fail returns the error for what stands at a node; key is "" for the whole file.
@@ -212,5 +228,8 @@ func (r reader) fail(n *yaml.Node, key, format string, args ...any) error {
 	if key != "" {
 		key += ": "
 	}
-	return errs.New(errs.Invalid, "%s:%d:%d: %s%s", r.file, max(n.Line, 1), max(n.Column, 1), key, fmt.Sprintf(format, args...))
+	return errs.New(
+		errs.Invalid, "%s:%d:%d: %s%s", r.file, max(n.Line, 1), max(n.Column, 1), key,
+		fmt.Sprintf(format, args...),
+	)
 }

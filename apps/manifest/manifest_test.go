@@ -72,7 +72,8 @@ func TestRead(t *testing.T) {
 		Agents: []manifest.Agent{
 			{
 				Name: "daily", Description: "Sums up the day", Instructions: "Sum up ${day}.\n", Model: "small",
-				Tools: []string{"tools/orders.js", "web"}, On: []string{"order.created"}, Cron: []string{"0 7 * * 1", "0 7 * * 2"}, OnFailure: "alarm",
+				Tools: []string{"tools/orders.js", "web"}, On: []string{"order.created"},
+				Cron: []string{"0 7 * * 1", "0 7 * * 2"}, OnFailure: "alarm",
 			},
 			{Name: "alarm"},
 		},
@@ -95,7 +96,10 @@ func TestDocumentedExample(t *testing.T) {
 }
 
 func TestReadOfNothingIsTheZeroManifest(t *testing.T) {
-	for _, raw := range []string{"", "\n\n", "# nothing\n", "---\n", "\xef\xbb\xbf", "{}", "null", "access:\nroles:\nagents:\nevents:\nenv:\n", "x-mine: 1"} {
+	for _, raw := range []string{
+		"", "\n\n", "# nothing\n", "---\n", "\xef\xbb\xbf", "{}", "null",
+		"access:\nroles:\nagents:\nevents:\nenv:\n", "x-mine: 1",
+	} {
 		t.Run(fmt.Sprintf("%q", raw), func(t *testing.T) {
 			is := is.New(t)
 			got, err := manifest.Read("informer.yaml", []byte(raw))
@@ -111,8 +115,14 @@ var bad = []struct{ raw, want string }{
 	// keys and kinds
 	{"- a", ":1:1: must be an object"},
 	{"text", ":1:1: must be an object"},
-	{"acess: []", ":1:1: acess: is not known here; known are access, agents, entryPoint, env, events, roles, and names that begin with x-"},
-	{"roles:\n  - id: a\n    lable: b", ":3:5: roles[0].lable: is not known here; known are description, id, name, and"},
+	{
+		"acess: []",
+		":1:1: acess: is not known here; known are access, agents, entryPoint, env, events, roles, and names that begin with x-",
+	},
+	{
+		"roles:\n  - id: a\n    lable: b",
+		":3:5: roles[0].lable: is not known here; known are description, id, name, and",
+	},
 	{"access: GET datasets", ":1:9: access: must be a list"},
 	{"access: {a: b}", ":1:9: access: must be a list"},
 	{"agents: [a]", ":1:9: agents: must be an object"},
@@ -186,7 +196,10 @@ var bad = []struct{ raw, want string }{
 	{"roles: [null]", ":1:9: roles[0]: must be text"},
 	{"roles: [" + strings.Repeat("a", 129) + "]", ":1:9: roles[0]: must be letters"},
 	{"roles: [{id: a, name: \"b\\nc\"}]", ":1:23: roles[0].name: must be a line"},
-	{"roles: [{id: a, description: " + strings.Repeat("é", 16<<10+1) + "}]", ":1:30: roles[0].description: must have at most 16384 characters"},
+	{
+		"roles: [{id: a, description: " + strings.Repeat("é", 16<<10+1) + "}]",
+		":1:30: roles[0].description: must have at most 16384 characters",
+	},
 	{"events: ['']", ":1:10: events[0]: must be letters"},
 	{"env: [1A]", ":1:7: env[0]: must be letters"},
 	{"env: [{name: A, value: x}]", ":1:17: env[0].value: is not known here"},
@@ -259,7 +272,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		m, err := manifest.Read("f.yaml", raw)
 		if err != nil {
-			if message := errs.MessageOf(err); errs.CodeOf(err) != errs.Invalid || !strings.HasPrefix(message, "f.yaml:") {
+			if message := errs.MessageOf(err); errs.CodeOf(err) != errs.Invalid ||
+				!strings.HasPrefix(message, "f.yaml:") {
 				t.Fatalf("%q: %v", raw, err)
 			}
 			return
@@ -268,11 +282,14 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%q was read", raw)
 		}
 		for _, r := range m.Access {
-			if len(r.Methods) == 0 || strings.HasPrefix(r.Path, "/") || strings.Contains(r.Path, "..") && strings.Contains("/"+r.Path+"/", "/../") {
+			if len(r.Methods) == 0 || strings.HasPrefix(r.Path, "/") || strings.Contains(r.Path, "..") &&
+				strings.Contains("/"+r.Path+"/", "/../") {
 				t.Fatalf("%q has the rule %q", raw, r)
 			}
 		}
-		for _, path := range []string{"tokens", "session", "tenant", "apps/x/shares", "users/x/password", "_restore", "../x", "users//x"} {
+		for _, path := range []string{
+			"tokens", "session", "tenant", "apps/x/shares", "users/x/password", "_restore", "../x", "users//x",
+		} {
 			if m.Allows("GET", path) {
 				t.Fatalf("%q allows %s", raw, path)
 			}
@@ -293,5 +310,7 @@ func TestManifestHasABound(t *testing.T) {
 		text += fmt.Sprintf("  b%d: {tools: [%s]}\n", i, strings.TrimSuffix(strings.Repeat("a,", 245), ","))
 	}
 	_, err = manifest.Read("informer.yaml", []byte(text))
-	is.True(strings.Contains(errs.MessageOf(err), "the manifest must have at most 10000 lists, objects, keys and texts in all"))
+	is.True(strings.Contains(
+		errs.MessageOf(err), "the manifest must have at most 10000 lists, objects, keys and texts in all",
+	))
 }

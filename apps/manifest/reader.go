@@ -89,7 +89,9 @@ func (r reader) access(n *yaml.Node, key string, m *Manifest) error {
 			"methods": func(n *yaml.Node, key string) error { return r.texts(n, key, 10, &rule.Methods) },
 			"path":    func(n *yaml.Node, key string) error { return r.text(n, key, maxPath, &rule.Path) },
 			"dataset": func(n *yaml.Node, key string) error {
-				return r.unique(n, key, isAlias, "a letter, then letters, digits and _, at most 64", aliases, &data.Alias)
+				return r.unique(
+					n, key, isAlias, "a letter, then letters, digits and _, at most 64", aliases, &data.Alias,
+				)
 			},
 			"description": func(n *yaml.Node, key string) error { return r.prose(n, key, &description) },
 		})
@@ -186,7 +188,9 @@ func (r reader) agents(n *yaml.Node, key string, m *Manifest) error {
 	for _, a := range m.Agents {
 		known := slices.ContainsFunc(m.Agents, func(b Agent) bool { return b.Name == a.OnFailure })
 		if a.OnFailure != "" && !known {
-			return r.fail(nodes[a.Name], key+"."+a.Name+".onFailure", "there is no agent %q in the manifest", a.OnFailure)
+			return r.fail(
+				nodes[a.Name], key+"."+a.Name+".onFailure", "there is no agent %q in the manifest", a.OnFailure,
+			)
 		}
 	}
 	return nil
@@ -215,7 +219,9 @@ func (r reader) env(n *yaml.Node, key string, m *Manifest) error {
 		var v Variable
 		err := r.item(n, key, "name", map[string]field{
 			"name": func(n *yaml.Node, key string) error {
-				return r.unique(n, key, isVariable, "letters, digits and _, not first a digit, at most 128", names, &v.Name)
+				return r.unique(
+					n, key, isVariable, "letters, digits and _, not first a digit, at most 128", names, &v.Name,
+				)
 			},
 			"description": func(n *yaml.Node, key string) error { return r.prose(n, key, &v.Description) },
 			"required":    func(n *yaml.Node, key string) error { return r.boolean(n, key, &v.Required) },
@@ -225,7 +231,8 @@ func (r reader) env(n *yaml.Node, key string, m *Manifest) error {
 	})
 }
 
-// plain refuses aliases, tags, keys that are no text and characters that no database can store, everywhere in n.
+// plain refuses aliases, tags, keys that are no text and characters that no database can store,
+// everywhere in n.
 func (r reader) plain(n *yaml.Node, left *int) error {
 	*left--
 	switch {
@@ -337,7 +344,9 @@ func (r reader) text(n *yaml.Node, key string, most int, into *string) error {
 	if err := r.characters(n, key, most, into); err != nil {
 		return err
 	}
-	if strings.TrimSpace(*into) == "" || strings.ContainsFunc(*into, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+	if strings.TrimSpace(*into) == "" || strings.ContainsFunc(*into, func(c rune) bool {
+		return c < ' ' || c == 0x7f
+	}) {
 		return r.fail(n, key, "must be a line of text that is not empty")
 	}
 	return nil
@@ -396,7 +405,9 @@ func (r reader) matching(n *yaml.Node, key string, form *regexp.Regexp, what str
 }
 
 // unique reads a text of a form that is not among seen, and adds it.
-func (r reader) unique(n *yaml.Node, key string, form *regexp.Regexp, what string, seen map[string]bool, into *string) error {
+func (r reader) unique(
+	n *yaml.Node, key string, form *regexp.Regexp, what string, seen map[string]bool, into *string,
+) error {
 	if err := r.characters(n, key, maxText, into); err != nil {
 		return err
 	}

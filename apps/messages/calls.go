@@ -11,9 +11,11 @@ import (
 
 // Call is what is known of a call of emit, notify or email by a tool of an agent or by a draft.
 type Call struct {
-	// Depth is how many agents and events have started each other until the call. An event beyond MaxDepth that would start something is refused.
+	// Depth is how many agents and events have started each other until the call. An event beyond
+	// MaxDepth that would start something is refused.
 	Depth int
-	// Key is the same when the call is made again because nobody knows whether it was done. What was done is not done again then. "" for none.
+	// Key is the same when the call is made again because nobody knows whether it was done. What
+	// was done is not done again then. "" for none.
 	Key string
 	// Unsent checks notifications and e-mails as always, but neither sends nor stores them.
 	Unsent bool
@@ -37,7 +39,8 @@ func callOf(ctx context.Context) Call {
 // keyed is the namespace of ids that are made of keys.
 var keyed = uuid.NewSHA1(uuid.Nil, []byte("messages of tenantcontent"))
 
-// newID returns the id of the nth row that a call adds, which the call adds again if it is made again with its key.
+// newID returns the id of the nth row that a call adds, which the call adds again if it is made
+// again with its key.
 func (s *Service) newID(ctx context.Context, n int) string {
 	c := callOf(ctx)
 	if c.Key == "" {
@@ -58,7 +61,8 @@ func (s *Service) emitted(ctx context.Context, tenant, app, id string) (e Event,
 	return e, err == nil, err
 }
 
-// sent reports whether a call has added messages before, with the same key. It adds all of them or none.
+// sent reports whether a call has added messages before, with the same key. It adds all of them or
+// none.
 func (s *Service) sent(ctx context.Context, tenant string, all []Message) (bool, error) {
 	if callOf(ctx).Key == "" {
 		return false, nil

@@ -20,11 +20,15 @@ func ExampleService_Notify() {
 	}
 	event, err := app.Messages.Emit(ctx, shop.ID, "order.paid", json.RawMessage(`{"order": 5}`))
 	fmt.Println(event.Name, event.State, err)
-	_, err = app.Messages.Notify(ctx, shop.ID, []string{"admin"}, messages.Notification{Title: "Order 5 was paid", Path: "orders/5"})
+	_, err = app.Messages.Notify(
+		ctx, shop.ID, []string{"admin"}, messages.Notification{Title: "Order 5 was paid", Path: "orders/5"},
+	)
 	if err != nil {
 		panic(err)
 	}
-	page, _, err := app.Messages.Messages(ctx, shop.ID, messages.Filter{Type: messages.TypeNotification}, paging.Query{Limit: 10})
+	page, _, err := app.Messages.Messages(
+		ctx, shop.ID, messages.Filter{Type: messages.TypeNotification}, paging.Query{Limit: 10},
+	)
 	fmt.Println(page.Total, page.Rows[0].Recipient, page.Rows[0].State, err)
 	// Output:
 	// order.paid delivered <nil>

@@ -14,8 +14,8 @@ import (
 // Function is a function that a handler can call: JSON of its arguments in, JSON of its result out.
 type Function = func(ctx context.Context, args json.RawMessage) (json.RawMessage, error)
 
-// Functions returns emit, notify and email for the handlers of an app. The context they are called with has the actor whose rights the
-// handler has.
+// Functions returns emit, notify and email for the handlers of an app. The context they are called
+// with has the actor whose rights the handler has.
 func (s *Service) Functions(app string) map[string]Function {
 	return map[string]Function{
 		"emit": func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
@@ -132,7 +132,10 @@ func addressed(name string, args json.RawMessage, options any) (to []string, one
 		err = json.Unmarshal(all[0], &to)
 	}
 	if err != nil || len(to) == 0 {
-		return nil, false, errs.New(errs.Invalid, "%s: the first argument must be a string or a list of strings with at least one", name)
+		return nil, false, errs.New(
+			errs.Invalid, "%s: the first argument must be a string or a list of strings with at least one",
+			name,
+		)
 	}
 	if len(all[1]) == 0 || all[1][0] != '{' {
 		return nil, false, errs.New(errs.Invalid, "%s: the second argument must be an object", name)

@@ -1,5 +1,5 @@
-// Package messages keeps what the handlers of apps emit and send: events, notifications to users and e-mails, as rows that a queue
-// carries out.
+// Package messages keeps what the handlers of apps emit and send: events, notifications to users
+// and e-mails, as rows that a queue carries out.
 //
 // httpapi, the root and hosts import it; internal/store/messages stores its rows.
 package messages
@@ -69,7 +69,10 @@ type Event struct {
 
 // Version changes with every change of the row.
 func (e Event) Version() string {
-	return guard.Version(e.ID, e.App, e.Name, e.Payload, e.UserID, string(e.State), e.Attempts, e.Error, e.EndedAt, e.CreatedAt, e.UpdatedAt)
+	return guard.Version(
+		e.ID, e.App, e.Name, e.Payload, e.UserID, string(e.State), e.Attempts, e.Error, e.EndedAt, e.CreatedAt,
+		e.UpdatedAt,
+	)
 }
 
 // Message is a notification to a user, or an e-mail.
@@ -111,45 +114,55 @@ type Usage struct {
 	Bytes   int // of all rows
 }
 
-// Summary is how many messages of an app are in each state, by type. Those of which there are none are left out.
+// Summary is how many messages of an app are in each state, by type. Those of which there are none
+// are left out.
 type Summary map[Type]map[State]int
 
-// Store keeps events and messages. The tests beside its bun-backed store say what every implementation must do.
+// Store keeps events and messages. The tests beside its bun-backed store say what every
+// implementation must do.
 type Store interface {
 	// InsertEvent adds an event.
 	InsertEvent(ctx context.Context, tenant string, e Event) error
 	// InsertMessages adds messages.
 	InsertMessages(ctx context.Context, tenant string, all []Message) error
-	// Events and Messages return a page of those of an app: -createdAt (the default) or createdAt. Q finds names, titles and recipients.
+	// Events and Messages return a page of those of an app: -createdAt (the default) or createdAt.
+	// Q finds names, titles and recipients.
 	Events(ctx context.Context, tenant, app string, f Filter, q paging.Query) (paging.Page[Event], error)
 	Messages(ctx context.Context, tenant, app string, f Filter, q paging.Query) (paging.Page[Message], error)
 	// Event and Message return one of an app. They fail with errs.NotFound.
 	Event(ctx context.Context, tenant, app, id string) (Event, error)
 	Message(ctx context.Context, tenant, app, id string) (Message, error)
-	// DeliverEvents ends events of any apps as Delivered, and returns them in any order, without those that are not there or have ended.
+	// DeliverEvents ends events of any apps as Delivered, and returns them in any order, without
+	// those that are not there or have ended.
 	DeliverEvents(ctx context.Context, tenant string, ids []string, attempts int, now time.Time) ([]Event, error)
 	// AnyMessage returns one of any app. It fails with errs.NotFound.
 	AnyMessage(ctx context.Context, tenant, id string) (Message, error)
-	// HasMessages reports whether one of some messages, at most MaxRecipients, is there, of any app.
+	// HasMessages reports whether one of some messages, at most MaxRecipients, is there, of any
+	// app.
 	HasMessages(ctx context.Context, tenant string, ids []string) (bool, error)
-	// SetEvent and SetMessage change how far one has been carried out. They fail with errs.NotFound.
+	// SetEvent and SetMessage change how far one has been carried out. They fail with
+	// errs.NotFound.
 	SetEvent(ctx context.Context, tenant, id string, p Progress, now time.Time) error
 	SetMessage(ctx context.Context, tenant, id string, p Progress, now time.Time) error
 	// Summary counts the messages of an app.
 	Summary(ctx context.Context, tenant, app string) (Summary, error)
-	// EventUsage and MessageUsage return what the rows of an app amount to; day is when the last 24 hours began.
+	// EventUsage and MessageUsage return what the rows of an app amount to; day is when the last 24
+	// hours began.
 	EventUsage(ctx context.Context, tenant, app string, day time.Time) (Usage, error)
 	MessageUsage(ctx context.Context, tenant, app string, day time.Time) (Usage, error)
 
-	// RenameUsers replaces usernames; names maps old ones to new ones, and no new one is an old one.
+	// RenameUsers replaces usernames; names maps old ones to new ones, and no new one is an old
+	// one.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
-	// ForgetUsers removes the notifications to some principals, and their names from all other rows.
+	// ForgetUsers removes the notifications to some principals, and their names from all other
+	// rows.
 	ForgetUsers(ctx context.Context, tenant string, ids []string) error
 	// DeleteApps removes the rows of some apps.
 	DeleteApps(ctx context.Context, tenant string, apps []string) error
 	// Expire ends, as Dead, what was made before a time and has not ended.
 	Expire(ctx context.Context, tenant string, before, now time.Time, reason string) (int, error)
-	// Sweep removes what ended before a time, and of each app what ended first beyond the last keep rows.
+	// Sweep removes what ended before a time, and of each app what ended first beyond the last keep
+	// rows.
 	Sweep(ctx context.Context, tenant string, before time.Time, keep int) (int, error)
 
 	// InTx runs fn in one transaction, which all calls with its context join.
@@ -158,9 +171,11 @@ type Store interface {
 
 // Users looks up the users of the caller's tenant. principals.Service implements it.
 type Users interface {
-	// DisplayNames returns the display names of the users with some names, nil for none, without those that no user has.
+	// DisplayNames returns the display names of the users with some names, nil for none, without
+	// those that no user has.
 	DisplayNames(ctx context.Context, names []string) (map[string]*string, error)
-	// CanonicalName returns the exact name of the user with a name; one that no user has is returned as it is.
+	// CanonicalName returns the exact name of the user with a name; one that no user has is
+	// returned as it is.
 	CanonicalName(ctx context.Context, name string) (string, error)
 }
 
@@ -172,7 +187,8 @@ type Inbox interface {
 
 // Apps is what this package needs of apps.
 type Apps interface {
-	// Inside returns the id of an app whose insides the caller may see, or errs.NotFound or errs.Forbidden.
+	// Inside returns the id of an app whose insides the caller may see, or errs.NotFound or
+	// errs.Forbidden.
 	Inside(ctx context.Context, id string) (string, error)
 	// Examinable is Inside for what only those may see who may change the app, also with a token
 	// that can only read.
@@ -201,7 +217,12 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	return Limits{Waiting: cmp.Or(l.Waiting, 10_000), Day: cmp.Or(l.Day, 10_000), Bytes: cmp.Or(l.Bytes, 64<<20), Kept: cmp.Or(l.Kept, 10_000)}
+	return Limits{
+		Waiting: cmp.Or(l.Waiting, 10_000),
+		Day:     cmp.Or(l.Day, 10_000),
+		Bytes:   cmp.Or(l.Bytes, 64<<20),
+		Kept:    cmp.Or(l.Kept, 10_000),
+	}
 }
 
 // How long rows are kept.
@@ -218,7 +239,8 @@ type Options struct {
 	Apps   Apps
 	Queue  Queue
 	Sender Sender // nil: e-mails stay pending
-	// Start starts what an event starts, in the transaction in ctx; nil: events that start something stay pending.
+	// Start starts what an event starts, in the transaction in ctx; nil: events that start
+	// something stay pending.
 	Start  func(ctx context.Context, e Event) error
 	Limits Limits
 	Now    func() time.Time // default time.Now
@@ -247,7 +269,8 @@ func New(o Options) *Service {
 
 func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
 
-// Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant.
+// Unchecked has the methods of a Service that check no permission: they need no actor and take any
+// tenant.
 type Unchecked struct{ s *Service }
 
 // Unchecked returns the methods that check no permission.
@@ -256,8 +279,9 @@ func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 // kindApp is the kind of the apps whose rows these are.
 const kindApp entity.Kind = "app"
 
-// Hooks returns what happens to events and messages when apps and people change: those of a purged app go with it, those to a deleted user, too. What
-// has ended is kept for 30 days, the last 10,000 of each app; what nobody has carried out for 30 days is dead.
+// Hooks returns what happens to events and messages when apps and people change: those of a purged
+// app go with it, those to a deleted user, too. What has ended is kept for 30 days, the last 10,000
+// of each app; what nobody has carried out for 30 days is dead.
 func (u Unchecked) Hooks() entity.Hooks {
 	h := entity.Hooks{Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Sweep: u.s.sweep}
 	for _, table := range []string{"tc_events", "tc_messages"} {
@@ -283,7 +307,9 @@ func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key
 
 func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
 	now := s.stamp()
-	if _, err := s.store.Expire(ctx, tenant, now.Add(-waitsFor), now, "It was not carried out within 30 days."); err != nil {
+	if _, err := s.store.Expire(
+		ctx, tenant, now.Add(-waitsFor), now, "It was not carried out within 30 days.",
+	); err != nil {
 		return 0, err
 	}
 	return s.store.Sweep(ctx, tenant, now.Add(-keptFor), s.o.Limits.Kept)

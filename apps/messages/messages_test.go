@@ -51,7 +51,9 @@ func (f *fixture) CanonicalName(_ context.Context, name string) (string, error) 
 	return name, nil
 }
 
-func (f *fixture) Deliver(_ context.Context, tenant string, app entity.Key, users []string, title, body string, path *string) error {
+func (f *fixture) Deliver(
+	_ context.Context, tenant string, app entity.Key, users []string, title, body string, path *string,
+) error {
 	to := ""
 	if path != nil {
 		to = *path
@@ -118,7 +120,8 @@ func TestEmit(t *testing.T) {
 	is.Equal(*e.EndedAt, f.now)
 	is.Equal(string(e.Payload), "null")
 	for _, c := range []struct{ name, payload string }{
-		{"", `1`}, {"a b", `1`}, {".a", `1`}, {strings.Repeat("a", 129), `1`}, {"a", `{`}, {"a", `"\u0000"`}, {"a", `"` + strings.Repeat("x", messages.MaxPayload) + `"`}, {"a", "\"\xff\""},
+		{"", `1`}, {"a b", `1`}, {".a", `1`}, {strings.Repeat("a", 129), `1`},
+		{"a", `{`}, {"a", `"\u0000"`}, {"a", `"` + strings.Repeat("x", messages.MaxPayload) + `"`}, {"a", "\"\xff\""},
 	} {
 		_, err := f.Emit(ctx, "shop", c.name, json.RawMessage(c.payload))
 		is.Equal(errs.CodeOf(err), errs.Invalid)
@@ -130,7 +133,12 @@ func TestEmit(t *testing.T) {
 func TestNotify(t *testing.T) {
 	is, f := is.New(t), newFixture(t, messages.Limits{})
 	ctx := by(t, "jo")
-	all, err := f.Notify(ctx, "shop", []string{"MIA", "jo", "Mia"}, messages.Notification{Title: "Paid", Body: "Thanks", Path: "orders/5?x=a:b#top", Data: json.RawMessage(`{"n":5}`)})
+	all, err := f.Notify(ctx, "shop", []string{"MIA", "jo", "Mia"}, messages.Notification{
+		Title: "Paid",
+		Body:  "Thanks",
+		Path:  "orders/5?x=a:b#top",
+		Data:  json.RawMessage(`{"n":5}`),
+	})
 	is.NoErr(err)
 	is.Equal(len(all), 2)
 	is.Equal(f.shown, []string{"acme {app shop} [Mia jo] Paid Thanks orders/5?x=a:b#top"})
@@ -146,9 +154,13 @@ func TestNotify(t *testing.T) {
 		to []string
 		n  messages.Notification
 	}{
-		{nil, messages.Notification{Title: "x"}}, {long, messages.Notification{Title: "x"}}, {[]string{"\x00"}, messages.Notification{Title: "x"}},
-		{[]string{"jo"}, messages.Notification{}}, {[]string{"jo"}, messages.Notification{Title: "a\nb"}}, {[]string{"jo"}, messages.Notification{Title: strings.Repeat("x", 301)}},
-		{[]string{"jo"}, messages.Notification{Title: "x", Body: strings.Repeat("x", messages.MaxBody+1)}}, {[]string{"jo"}, messages.Notification{Title: "x", Body: "\x00"}},
+		{nil, messages.Notification{Title: "x"}},
+		{long, messages.Notification{Title: "x"}}, {[]string{"\x00"}, messages.Notification{Title: "x"}},
+		{[]string{"jo"}, messages.Notification{}},
+		{[]string{"jo"}, messages.Notification{Title: "a\nb"}},
+		{[]string{"jo"}, messages.Notification{Title: strings.Repeat("x", 301)}},
+		{[]string{"jo"}, messages.Notification{Title: "x", Body: strings.Repeat("x", messages.MaxBody+1)}},
+		{[]string{"jo"}, messages.Notification{Title: "x", Body: "\x00"}},
 		{[]string{"jo"}, messages.Notification{Title: "x", Data: json.RawMessage(`{`)}},
 	} {
 		_, err := f.Notify(ctx, "shop", c.to, c.n)
@@ -156,7 +168,8 @@ func TestNotify(t *testing.T) {
 	}
 	for path, ok := range map[string]bool{
 		"": true, "/": true, "orders/5": true, "/orders?a=b": true, "#/a:b": true, "?q=http://x": true, "a..b": true,
-		"//evil.example": false, "https://evil.example": false, "javascript:alert(1)": false, "../x": false, "a/../../b": false, "a b": false, `\\evil`: false, "a\n": false,
+		"//evil.example": false, "https://evil.example": false, "javascript:alert(1)": false, "../x": false,
+		"a/../../b": false, "a b": false, `\\evil`: false, "a\n": false,
 	} {
 		_, err := f.Notify(ctx, "shop", []string{"jo"}, messages.Notification{Title: "x", Path: path})
 		if (err == nil) != ok {
@@ -174,14 +187,29 @@ func TestNotify(t *testing.T) {
 func TestEmail(t *testing.T) {
 	is, f := is.New(t), newFixture(t, messages.Limits{})
 	ctx := by(t, "jo")
-	all, err := f.Email(ctx, "shop", []string{"Ann <ann@example.com>", "ann@example.com", "bob@example.com"}, messages.Email{Subject: "Paid", HTML: "<b>Thanks</b>", From: `"Shop" <shop@example.com>`})
+	all, err := f.Email(ctx, "shop", []string{"Ann <ann@example.com>", "ann@example.com", "bob@example.com"}, messages.Email{
+		Subject: "Paid",
+		HTML:    "<b>Thanks</b>",
+		From:    `"Shop" <shop@example.com>`,
+	})
 	is.NoErr(err)
 	is.Equal(len(all), 2)
 	m, err := f.Message(ctx, "shop", all[1].ID)
 	is.NoErr(err)
 	is.Equal(m, all[1])
-	is.Equal([]any{m.Type, m.Recipient, m.Title, *m.HTML, *m.From, m.Body == nil, m.State}, []any{messages.TypeEmail, "bob@example.com", "Paid", "<b>Thanks</b>", "Shop <shop@example.com>", true, messages.Pending})
-	for from, want := range map[string]string{"": "", "The Shop, Ltd.": "The Shop, Ltd.", "shop@example.com": "shop@example.com", "A <a@b.c>": "A <a@b.c>"} {
+	is.Equal([]any{
+		m.Type, m.Recipient, m.Title, *m.HTML, *m.From, m.Body == nil, m.State,
+	},
+		[]any{
+			messages.TypeEmail, "bob@example.com", "Paid", "<b>Thanks</b>", "Shop <shop@example.com>", true,
+			messages.Pending,
+		})
+	for from, want := range map[string]string{
+		"":                 "",
+		"The Shop, Ltd.":   "The Shop, Ltd.",
+		"shop@example.com": "shop@example.com",
+		"A <a@b.c>":        "A <a@b.c>",
+	} {
 		all, err := f.Email(ctx, "shop", []string{"a@b.c"}, messages.Email{Subject: "x", Text: "x", From: from})
 		is.NoErr(err)
 		if got := all[0].From; got == nil && want != "" || got != nil && *got != want {
@@ -196,10 +224,13 @@ func TestEmail(t *testing.T) {
 		to []string
 		e  messages.Email
 	}{
-		{nil, text}, {[]string{"nobody"}, text}, {[]string{"a@b\r\nBcc: c@d"}, text}, {[]string{"a@b.c, d@e.f"}, text}, {[]string{""}, text}, {[]string{`"a b"@c.d`}, text},
-		{[]string{"a@b.c"}, messages.Email{Text: "x"}}, {[]string{"a@b.c"}, messages.Email{Subject: "a\r\nBcc: x", Text: "x"}},
+		{nil, text}, {[]string{"nobody"}, text}, {[]string{"a@b\r\nBcc: c@d"}, text},
+		{[]string{"a@b.c, d@e.f"}, text}, {[]string{""}, text}, {[]string{`"a b"@c.d`}, text},
+		{[]string{"a@b.c"}, messages.Email{Text: "x"}},
+		{[]string{"a@b.c"}, messages.Email{Subject: "a\r\nBcc: x", Text: "x"}},
 		{[]string{"a@b.c"}, messages.Email{Subject: "x", HTML: strings.Repeat("x", messages.MaxMail+1)}},
-		{[]string{"a@b.c"}, messages.Email{Subject: "x", Text: "x", From: "a@b, c@d"}}, {[]string{"a@b.c"}, messages.Email{Subject: "x", Text: "x", From: "a\nb"}},
+		{[]string{"a@b.c"}, messages.Email{Subject: "x", Text: "x", From: "a@b, c@d"}},
+		{[]string{"a@b.c"}, messages.Email{Subject: "x", Text: "x", From: "a\nb"}},
 		{[]string{"a@b.c"}, messages.Email{Subject: "x", Text: "x", From: strings.Repeat("x", 101)}},
 	} {
 		_, err := f.Email(ctx, "shop", c.to, c.e)
@@ -289,15 +320,30 @@ func TestFunctions(t *testing.T) {
 	f := newFixture(t, messages.Limits{})
 	functions := f.Functions("shop")
 	for _, c := range []struct{ name, args, want string }{
-		{"emit", `["order.paid",{"n":1}]`, `{"id":"01932e00-0000-7000-8000-000000000001","appId":"shop","name":"order.paid","payload":{"n":1},"state":"pending","createdAt":"2026-11-16T09:00:00.000Z"}`},
-		{"emit", `["viewed"]`, `{"id":"01932e00-0000-7000-8000-000000000002","appId":"shop","name":"viewed","payload":null,"state":"delivered","createdAt":"2026-11-16T09:00:00.000Z"}`},
+		{
+			"emit", `["order.paid",{"n":1}]`,
+			`{"id":"01932e00-0000-7000-8000-000000000001","appId":"shop","name":"order.paid","payload":{"n":1},"state":"pending","createdAt":"2026-11-16T09:00:00.000Z"}`,
+		},
+		{
+			"emit", `["viewed"]`,
+			`{"id":"01932e00-0000-7000-8000-000000000002","appId":"shop","name":"viewed","payload":null,"state":"delivered","createdAt":"2026-11-16T09:00:00.000Z"}`,
+		},
 		{"notify", `["jo",{"title":"x"}]`, `{"id":"01932e00-0000-7000-8000-000000000003"}`},
-		{"notify", `[["jo","mia"],{"title":"x","body":"y","path":"z","data":null}]`, `{"ids":["01932e00-0000-7000-8000-000000000004","01932e00-0000-7000-8000-000000000005"],"queued":2}`},
+		{
+			"notify", `[["jo","mia"],{"title":"x","body":"y","path":"z","data":null}]`,
+			`{"ids":["01932e00-0000-7000-8000-000000000004","01932e00-0000-7000-8000-000000000005"],"queued":2}`,
+		},
 		{"email", `["a@b.c",{"subject":"x","html":"y"}]`, `{"id":"01932e00-0000-7000-8000-000000000006"}`},
 		{"emit", `[5]`, "invalid: emit: the name of the event must be a string"},
 		{"notify", `[]`, "invalid: notify: the first argument must be a string or a list of strings with at least one"},
-		{"notify", `[[],{}]`, "invalid: notify: the first argument must be a string or a list of strings with at least one"},
-		{"notify", `[[1],{}]`, "invalid: notify: the first argument must be a string or a list of strings with at least one"},
+		{
+			"notify", `[[],{}]`,
+			"invalid: notify: the first argument must be a string or a list of strings with at least one",
+		},
+		{
+			"notify", `[[1],{}]`,
+			"invalid: notify: the first argument must be a string or a list of strings with at least one",
+		},
 		{"notify", `["jo"]`, "invalid: notify: the second argument must be an object"},
 		{"notify", `["jo",{"title":5}]`, "invalid: notify: title must be a string"},
 		{"notify", `["jo",{"titel":"x"}]`, `invalid: notify: unknown field "titel"`},
@@ -320,10 +366,16 @@ func TestUnsent(t *testing.T) {
 	functions, ctx := f.Functions("shop"), messages.WithCall(by(t, "jo"), messages.Call{Unsent: true})
 	got, err := functions["notify"](ctx, json.RawMessage(`["jo",{"title":"x","body":"y","data":{"n":1}}]`))
 	is.NoErr(err)
-	is.Equal(string(got), `{"id":"01932e00-0000-7000-8000-000000000001","unsent":["notify sends nothing in a draft without ?send=true: {\"to\":\"jo\",\"title\":\"x\",\"body\":\"y\",\"data\":{\"n\":1}}"]}`)
+	is.Equal(
+		string(got),
+		`{"id":"01932e00-0000-7000-8000-000000000001","unsent":["notify sends nothing in a draft without ?send=true: {\"to\":\"jo\",\"title\":\"x\",\"body\":\"y\",\"data\":{\"n\":1}}"]}`,
+	)
 	got, err = functions["email"](ctx, json.RawMessage(`[["a@b.c"],{"subject":"x","html":"y","from":"Z"}]`))
 	is.NoErr(err)
-	is.Equal(string(got), `{"ids":["01932e00-0000-7000-8000-000000000002"],"queued":1,"unsent":["email sends nothing in a draft without ?send=true: {\"to\":\"a@b.c\",\"from\":\"Z\",\"title\":\"x\",\"html\":\"y\"}"]}`)
+	is.Equal(
+		string(got),
+		`{"ids":["01932e00-0000-7000-8000-000000000002"],"queued":1,"unsent":["email sends nothing in a draft without ?send=true: {\"to\":\"a@b.c\",\"from\":\"Z\",\"title\":\"x\",\"html\":\"y\"}"]}`,
+	)
 	_, err = functions["email"](ctx, json.RawMessage(`["a",{"subject":"x"}]`))
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	page, _, err := f.Messages(by(t, "jo"), "shop", messages.Filter{}, paging.Query{})
@@ -332,7 +384,8 @@ func TestUnsent(t *testing.T) {
 	is.Equal(len(f.shown)+len(f.jobs), 0)
 }
 
-// TestRepeatedCall: what a tool emits and sends once more with the same key is there once; and agents and events end that start each other.
+// TestRepeatedCall: what a tool emits and sends once more with the same key is there once; and
+// agents and events end that start each other.
 func TestRepeatedCall(t *testing.T) {
 	is, f := is.New(t), newFixture(t, messages.Limits{})
 	var events, told, mailed []string
@@ -349,7 +402,10 @@ func TestRepeatedCall(t *testing.T) {
 		is.NoErr(err)
 		mailed = append(mailed, all[0].ID)
 	}
-	is.Equal([]bool{events[0] == events[1], events[1] == events[2], told[0] == told[2], told[0] == told[1], told[2] == told[4], mailed[0] == mailed[1], mailed[1] == mailed[2]},
+	is.Equal([]bool{
+		events[0] == events[1], events[1] == events[2], told[0] == told[2], told[0] == told[1],
+		told[2] == told[4], mailed[0] == mailed[1], mailed[1] == mailed[2],
+	},
 		[]bool{true, false, true, false, false, true, false})
 	is.Equal(len(f.shown), 2)
 	page, err := f.Events(by(t, "jo"), "shop", messages.Filter{}, paging.Query{Limit: 10})

@@ -23,15 +23,20 @@ import (
 
 var eventName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$`)
 
-// Emit adds an event of an app. One that starts nothing is delivered at once. The app is that of a handler that runs with the rights of the actor, so
-// nothing else is checked. Errors: errs.Invalid naming what is wrong; errs.Busy if the app has too many events that wait, or too many bytes of them.
+// Emit adds an event of an app. One that starts nothing is delivered at once. The app is that of a
+// handler that runs with the rights of the actor, so nothing else is checked. Errors: errs.Invalid
+// naming what is wrong; errs.Busy if the app has too many events that wait, or too many bytes of
+// them.
 func (s *Service) Emit(ctx context.Context, app, event string, payload json.RawMessage) (Event, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Event{}, err
 	}
 	if !eventName.MatchString(event) {
-		return Event{}, errs.New(errs.Invalid, "The name of an event has 1 to 128 letters, digits and _ . : - and begins with a letter or digit.")
+		return Event{}, errs.New(
+			errs.Invalid,
+			"The name of an event has 1 to 128 letters, digits and _ . : - and begins with a letter or digit.",
+		)
 	}
 	if payload, err = fields.JSON("payload", payload, MaxPayload); err != nil {
 		return Event{}, err
@@ -41,7 +46,8 @@ func (s *Service) Emit(ctx context.Context, app, event string, payload json.RawM
 	}
 	now := s.stamp()
 	e := Event{
-		Tenant: a.Tenant, ID: s.newID(ctx, 0), App: app, Name: event, Payload: payload, UserID: &a.User, Size: len(event) + len(payload),
+		Tenant: a.Tenant, ID: s.newID(ctx, 0), App: app,
+		Name: event, Payload: payload, UserID: &a.User, Size: len(event) + len(payload),
 		CreatedAt: now, UpdatedAt: now, Progress: Progress{State: Pending},
 	}
 	if was, done, err := s.emitted(ctx, a.Tenant, app, e.ID); done || err != nil {
@@ -53,7 +59,11 @@ func (s *Service) Emit(ctx context.Context, app, event string, payload json.RawM
 		return Event{}, err
 	}
 	if listens && e.Depth > MaxDepth {
-		return Event{}, errs.New(errs.Invalid, "emit: agents and events have started each other %d deep, and %s would start one more.", MaxDepth, event)
+		return Event{}, errs.New(
+			errs.Invalid,
+			"emit: agents and events have started each other %d deep, and %s would start one more.", MaxDepth,
+			event,
+		)
 	}
 	if !listens {
 		e.State, e.EndedAt = Delivered, &now
@@ -65,9 +75,16 @@ func (s *Service) Emit(ctx context.Context, app, event string, payload json.RawM
 	if err := s.events.reserve(ctx, now, a.Tenant, app, add, s.store.EventUsage, func(u Usage) error {
 		switch l := s.o.Limits; {
 		case u.Waiting > l.Waiting:
-			return errs.New(errs.Busy, "%d events of the app wait to be carried out, and no more can be emitted until some have been.", l.Waiting)
+			return errs.New(
+				errs.Busy,
+				"%d events of the app wait to be carried out, and no more can be emitted until some have been.",
+				l.Waiting,
+			)
 		case u.Bytes > l.Bytes:
-			return errs.New(errs.Busy, "The events of the app have more than %d bytes together. They are kept for 30 days.", l.Bytes)
+			return errs.New(
+				errs.Busy, "The events of the app have more than %d bytes together. They are kept for 30 days.",
+				l.Bytes,
+			)
 		}
 		return nil
 	}); err != nil {
@@ -92,8 +109,10 @@ type Notification struct {
 	Data  json.RawMessage `json:"data"` // nil for none
 }
 
-// Notify notifies users: the notifications are among their own at once, and the messages are the record of it. It is for handlers, as Emit is.
-// Errors: errs.Invalid naming the field, or the users who are not there; errs.Busy if the app has sent too much.
+// Notify notifies users: the notifications are among their own at once, and the messages are the
+// record of it. It is for handlers, as Emit is.
+// Errors: errs.Invalid naming the field, or the users who are not there; errs.Busy if the app has
+// sent too much.
 func (s *Service) Notify(ctx context.Context, app string, usernames []string, n Notification) ([]Message, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -136,8 +155,9 @@ type Email struct {
 	From    string `json:"from"` // a name, or a name and an address that answers go to; "" for the server's own
 }
 
-// Email queues an e-mail for addresses: each gets its own. It leaves from the server's own address whatever From is, so that no app can write in the name
-// of others. It is for handlers, as Emit is. Errors: errs.Invalid naming the field or address; errs.Busy if the app has sent too much.
+// Email queues an e-mail for addresses: each gets its own. It leaves from the server's own address
+// whatever From is, so that no app can write in the name of others. It is for handlers, as Emit is.
+// Errors: errs.Invalid naming the field or address; errs.Busy if the app has sent too much.
 func (s *Service) Email(ctx context.Context, app string, addresses []string, e Email) ([]Message, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -168,7 +188,13 @@ func (s *Service) Email(ctx context.Context, app string, addresses []string, e E
 			to = append(to, clean)
 		}
 	}
-	m := Message{Type: TypeEmail, Title: e.Subject, Body: optional(e.Text), HTML: optional(e.HTML), From: optional(from)}
+	m := Message{
+		Type:  TypeEmail,
+		Title: e.Subject,
+		Body:  optional(e.Text),
+		HTML:  optional(e.HTML),
+		From:  optional(from),
+	}
 	all := s.addressed(ctx, a, app, to, m)
 	return all, s.send(ctx, a.Tenant, app, all, func(ctx context.Context) error {
 		jobs := make([]Job, len(all))
@@ -197,8 +223,11 @@ func (s *Service) addressed(ctx context.Context, a actor.Actor, app string, reci
 	return all
 }
 
-// send stores messages and does something more with them in the same transaction, unless a call with the same key has done so before.
-func (s *Service) send(ctx context.Context, tenant, app string, all []Message, more func(ctx context.Context) error) error {
+// send stores messages and does something more with them in the same transaction, unless a call
+// with the same key has done so before.
+func (s *Service) send(
+	ctx context.Context, tenant, app string, all []Message, more func(ctx context.Context) error,
+) error {
 	if callOf(ctx).Unsent {
 		return nil
 	}
@@ -215,11 +244,20 @@ func (s *Service) send(ctx context.Context, tenant, app string, all []Message, m
 	if err := s.messages.reserve(ctx, s.stamp(), tenant, app, add, s.store.MessageUsage, func(u Usage) error {
 		switch l := s.o.Limits; {
 		case u.Waiting > l.Waiting:
-			return errs.New(errs.Busy, "%d messages of the app wait to be sent, and no more can be added until some have been.", l.Waiting)
+			return errs.New(
+				errs.Busy,
+				"%d messages of the app wait to be sent, and no more can be added until some have been.",
+				l.Waiting,
+			)
 		case u.Day > l.Day:
-			return errs.New(errs.Busy, "The app has sent %d messages within 24 hours. No more are accepted today.", l.Day)
+			return errs.New(
+				errs.Busy, "The app has sent %d messages within 24 hours. No more are accepted today.", l.Day,
+			)
 		case u.Bytes > l.Bytes:
-			return errs.New(errs.Busy, "The messages of the app have more than %d bytes together. They are kept for 30 days.", l.Bytes)
+			return errs.New(
+				errs.Busy,
+				"The messages of the app have more than %d bytes together. They are kept for 30 days.", l.Bytes,
+			)
 		}
 		return nil
 	}); err != nil {
@@ -233,7 +271,8 @@ func (s *Service) send(ctx context.Context, tenant, app string, all []Message, m
 	})
 }
 
-// users returns the exact names of users, each once. Errors: errs.Invalid naming those who are not there.
+// users returns the exact names of users, each once. Errors: errs.Invalid naming those who are not
+// there.
 func (s *Service) users(ctx context.Context, names []string) ([]string, error) {
 	found, err := s.o.Users.DisplayNames(ctx, names)
 	if err != nil {
@@ -273,7 +312,8 @@ func recipients(field string, all []string) error {
 
 // title checks a line of text.
 func title(field, s string) error {
-	if strings.TrimSpace(s) == "" || !escapes.StorableWithin(s, MaxTitle) || strings.ContainsFunc(s, unicode.IsControl) {
+	if strings.TrimSpace(s) == "" || !escapes.StorableWithin(s, MaxTitle) ||
+		strings.ContainsFunc(s, unicode.IsControl) {
 		return errs.New(errs.Invalid, "%s is required: a line of at most %d characters", field, MaxTitle)
 	}
 	return nil
@@ -282,9 +322,12 @@ func title(field, s string) error {
 // path checks where a notification leads to: below the app, never to another site.
 func path(p string) error {
 	switch {
-	case len(p) > MaxPath, !escapes.Storable(p), strings.ContainsFunc(p, func(r rune) bool { return unicode.IsControl(r) || r == ' ' || r == '\\' }):
+	case len(p) > MaxPath, !escapes.Storable(p), strings.ContainsFunc(p, func(r rune) bool {
+		return unicode.IsControl(r) || r == ' ' || r == '\\'
+	}):
 		return errs.New(errs.Invalid, "path must be text of at most %d bytes without spaces and backslashes", MaxPath)
-	case strings.HasPrefix(p, "//"), strings.Contains(strings.SplitN(strings.SplitN(p, "/", 2)[0], "?", 2)[0], ":") && !strings.HasPrefix(p, "#"),
+	case strings.HasPrefix(p, "//"),
+		strings.Contains(strings.SplitN(strings.SplitN(p, "/", 2)[0], "?", 2)[0], ":") && !strings.HasPrefix(p, "#"),
 		slices.Contains(strings.FieldsFunc(p, func(r rune) bool { return r == '/' || r == '?' || r == '#' }), ".."):
 		return errs.New(errs.Invalid, "path must be a path in the app, such as orders/5")
 	}
@@ -294,7 +337,9 @@ func path(p string) error {
 // mailbox returns an address in its plain form.
 func mailbox(s string) (string, error) {
 	a, err := mail.ParseAddress(s)
-	if err != nil || len(a.Address) > 254 || strings.ContainsFunc(a.Address, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
+	if err != nil || len(a.Address) > 254 || strings.ContainsFunc(a.Address, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.IsSpace(r)
+	}) {
 		return "", errs.New(errs.Invalid, "%q is no e-mail address", s)
 	}
 	return a.Address, nil
@@ -303,7 +348,10 @@ func mailbox(s string) (string, error) {
 // sender checks From and returns it in one form: a name, or a name and an address.
 func sender(s string) (string, error) {
 	s = strings.TrimSpace(s)
-	bad := errs.New(errs.Invalid, "from must be a name of at most 100 characters, or a name and an address, such as Sales <sales@example.com>")
+	bad := errs.New(
+		errs.Invalid,
+		"from must be a name of at most 100 characters, or a name and an address, such as Sales <sales@example.com>",
+	)
 	switch {
 	case s == "":
 		return "", nil
@@ -333,8 +381,9 @@ func optional(s string) *string {
 	return &s
 }
 
-// Events returns a page of the events of an app, newest first, to those who see its insides. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for
-// a filter, sort or cursor that does not fit.
+// Events returns a page of the events of an app, newest first, to those who see its insides.
+// Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a filter, sort or cursor that does not
+// fit.
 func (s *Service) Events(ctx context.Context, app string, f Filter, q paging.Query) (paging.Page[Event], error) {
 	tenant, app, err := s.find(ctx, app, s.o.Apps.Inside)
 	if err == nil {
@@ -348,7 +397,9 @@ func (s *Service) Events(ctx context.Context, app string, f Filter, q paging.Que
 
 // Messages returns a page of the messages of an app, as Events does, and a Summary of all of them,
 // to those who may change the app.
-func (s *Service) Messages(ctx context.Context, app string, f Filter, q paging.Query) (paging.Page[Message], Summary, error) {
+func (s *Service) Messages(
+	ctx context.Context, app string, f Filter, q paging.Query,
+) (paging.Page[Message], Summary, error) {
 	tenant, app, err := s.find(ctx, app, s.o.Apps.Examinable)
 	if err == nil {
 		err = f.check()
@@ -364,7 +415,8 @@ func (s *Service) Messages(ctx context.Context, app string, f Filter, q paging.Q
 	return page, all, err
 }
 
-// Event returns an event of an app to those who see its insides. Errors: errs.NotFound; errs.Forbidden.
+// Event returns an event of an app to those who see its insides. Errors: errs.NotFound;
+// errs.Forbidden.
 func (s *Service) Event(ctx context.Context, app, id string) (Event, error) {
 	tenant, app, err := s.find(ctx, app, s.o.Apps.Inside)
 	if err != nil {
@@ -392,7 +444,9 @@ func (s *Service) Message(ctx context.Context, app, id string) (Message, error) 
 }
 
 // find returns the caller's tenant, and the id that one of the methods of Apps returns.
-func (s *Service) find(ctx context.Context, id string, by func(context.Context, string) (string, error)) (tenant, app string, err error) {
+func (s *Service) find(
+	ctx context.Context, id string, by func(context.Context, string) (string, error),
+) (tenant, app string, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return "", "", err
@@ -412,8 +466,9 @@ func (f Filter) check() error {
 	return nil
 }
 
-// usages are the Usages of apps as of a moment ago, with what this process has added since: a look at all rows of an app for each new
-// one would be slow. So the limits of an app are exceeded by what other processes add meanwhile.
+// usages are the Usages of apps as of a moment ago, with what this process has added since: a look
+// at all rows of an app for each new one would be slow. So the limits of an app are exceeded by
+// what other processes add meanwhile.
 type usages struct {
 	mu   sync.Mutex
 	apps map[appKey]*usage
@@ -427,13 +482,17 @@ type usage struct {
 }
 
 const (
-	usageLifetime   = 5 * time.Second
-	refusalLifetime = 100 * time.Millisecond // of a usage for which rows are refused: much may have been carried out since
+	usageLifetime = 5 * time.Second
+	// of a usage for which rows are refused: much may have been carried out since
+	refusalLifetime = 100 * time.Millisecond
 	maxUsages       = 10_000
 )
 
 // reserve adds what is about to be written to the usage of an app, unless check refuses the sum.
-func (u *usages) reserve(ctx context.Context, now time.Time, tenant, app string, add Usage, load func(ctx context.Context, tenant, app string, day time.Time) (Usage, error), check func(Usage) error) error {
+func (u *usages) reserve(
+	ctx context.Context, now time.Time, tenant, app string, add Usage,
+	load func(ctx context.Context, tenant, app string, day time.Time) (Usage, error), check func(Usage) error,
+) error {
 	key := appKey{tenant, app}
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -27,7 +27,8 @@ type Mail struct {
 
 // Sender sends e-mails.
 type Sender interface {
-	// Send hands an e-mail over to a mail server. It returns errs.Invalid if the server refuses this e-mail for good.
+	// Send hands an e-mail over to a mail server. It returns errs.Invalid if the server refuses
+	// this e-mail for good.
 	Send(ctx context.Context, m Mail) error
 }
 
@@ -40,14 +41,24 @@ const (
 // tries is how often an e-mail is tried.
 const tries = 3
 
-// Workers returns what carries out e-mails, if there is a Sender, and events, if there is Options.Start. Otherwise their jobs wait for a node that has it.
+// Workers returns what carries out e-mails, if there is a Sender, and events, if there is
+// Options.Start. Otherwise their jobs wait for a node that has it.
 func (u Unchecked) Workers() []Worker {
 	s := u.s
 	return []Worker{
 		{
-			Kind: JobEmail, Off: s.o.Sender == nil, Tries: tries, Timeout: 2 * time.Minute, Backoff: mailBackoff, Do: s.mail, Dead: s.mailDead, Requeued: s.mailRequeued,
+			Kind: JobEmail, Off: s.o.Sender == nil, Tries: tries, Timeout: 2 * time.Minute,
+			Backoff: mailBackoff, Do: s.mail, Dead: s.mailDead, Requeued: s.mailRequeued,
 		},
-		{Kind: JobEvent, Off: s.o.Start == nil, InTx: true, Batch: 50, DoBatch: s.start, Dead: s.eventDead, Requeued: s.eventRequeued},
+		{
+			Kind:     JobEvent,
+			Off:      s.o.Start == nil,
+			InTx:     true,
+			Batch:    50,
+			DoBatch:  s.start,
+			Dead:     s.eventDead,
+			Requeued: s.eventRequeued,
+		},
 	}
 }
 
@@ -73,8 +84,16 @@ func (s *Service) mail(ctx context.Context, j Job) error {
 	if err := s.store.SetMessage(ctx, j.Tenant, j.ID, m.Progress, s.stamp()); err != nil {
 		return err
 	}
-	failure := s.o.Sender.Send(ctx, Mail{ID: m.ID, To: m.Recipient, Subject: m.Title, Text: text(m.Body), HTML: text(m.HTML), From: text(m.From)})
-	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // it has left, even if the node stops now
+	failure := s.o.Sender.Send(ctx, Mail{
+		ID:      m.ID,
+		To:      m.Recipient,
+		Subject: m.Title,
+		Text:    text(m.Body),
+		HTML:    text(m.HTML),
+		From:    text(m.From),
+	})
+	// it has left, even if the node stops now
+	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	now := s.stamp()
 	if failure == nil {
@@ -109,7 +128,12 @@ func cause(err error) *string {
 
 func (s *Service) mailDead(ctx context.Context, j Job, failure error) error {
 	now := s.stamp()
-	return found(s.store.SetMessage(ctx, j.Tenant, j.ID, Progress{State: Dead, Attempts: min(j.Tries, tries), Error: cause(failure), EndedAt: &now}, now))
+	return found(s.store.SetMessage(ctx, j.Tenant, j.ID, Progress{
+		State:    Dead,
+		Attempts: min(j.Tries, tries),
+		Error:    cause(failure),
+		EndedAt:  &now,
+	}, now))
 }
 
 func (s *Service) mailRequeued(ctx context.Context, j Job) error {
@@ -119,7 +143,8 @@ func (s *Service) mailRequeued(ctx context.Context, j Job) error {
 // batch is how many events are delivered with one statement.
 const batch = 20
 
-// start starts what events start, in the transaction that removes the jobs. One that is gone with its app, or has ended, is done.
+// start starts what events start, in the transaction that removes the jobs. One that is gone with
+// its app, or has ended, is done.
 func (s *Service) start(ctx context.Context, jobs []Job) (n int, err error) {
 	var ids []string
 	for n < min(len(jobs), batch) && jobs[n].Tries == jobs[0].Tries {
@@ -144,7 +169,8 @@ func (s *Service) start(ctx context.Context, jobs []Job) (n int, err error) {
 	return n, nil
 }
 
-// The pause of an event for whose agents there is no room, which is as long as it waits already: it is not lost, and emit fails when too many wait.
+// The pause of an event for whose agents there is no room, which is as long as it waits already: it
+// is not lost, and emit fails when too many wait.
 const (
 	minBusy = 15 * time.Second
 	maxBusy = 10 * time.Minute
@@ -152,7 +178,10 @@ const (
 
 func (s *Service) eventDead(ctx context.Context, j Job, failure error) error {
 	now := s.stamp()
-	return found(s.store.SetEvent(ctx, j.Tenant, j.ID, Progress{State: Dead, Attempts: j.Tries, Error: cause(failure), EndedAt: &now}, now))
+	return found(s.store.SetEvent(
+		ctx, j.Tenant, j.ID, Progress{State: Dead, Attempts: j.Tries, Error: cause(failure), EndedAt: &now},
+		now,
+	))
 }
 
 func (s *Service) eventRequeued(ctx context.Context, j Job) error {

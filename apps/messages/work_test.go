@@ -34,12 +34,22 @@ func (p *post) Send(_ context.Context, m messages.Mail) error {
 	return p.fail[m.To]
 }
 
-// TestCarriedOut: e-mails leave, wait for another try or are dead; events start what they start once.
+// TestCarriedOut: e-mails leave, wait for another try or are dead; events start what they start
+// once.
 func TestCarriedOut(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, f, db := is.New(t), &fixture{}, open(t)
-		q := queue.New(queue.Options{Store: queuestore.New(db), Log: slog.New(slog.DiscardHandler), Node: queue.Node{Poll: 20 * time.Millisecond}})
-		p := &post{fail: map[string]error{"later@x.example": errs.New(errs.Unavailable, "The mail server is away."), "never@x.example": errs.New(errs.Invalid, "No such user.")}}
+		q := queue.New(queue.Options{
+			Store: queuestore.New(db),
+			Log:   slog.New(slog.DiscardHandler),
+			Node:  queue.Node{Poll: 20 * time.Millisecond},
+		})
+		p := &post{
+			fail: map[string]error{
+				"later@x.example": errs.New(errs.Unavailable, "The mail server is away."),
+				"never@x.example": errs.New(errs.Invalid, "No such user."),
+			},
+		}
 		started := map[string]int{}
 		s := messages.New(messages.Options{
 			Store: bunstore.New(db), Users: f, Inbox: f, Apps: f, Queue: q, Sender: p,
@@ -52,7 +62,10 @@ func TestCarriedOut(t *testing.T) {
 		})
 		is.NoErr(q.Add(s.Unchecked().Workers()...))
 		ctx, stop := context.WithCancel(actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"}))
-		sent, err := s.Email(ctx, "shop", []string{"mia@x.example", "later@x.example", "never@x.example"}, messages.Email{Subject: "Hi", Text: "Text", HTML: "<p>", From: "Sales"})
+		sent, err := s.Email(
+			ctx, "shop", []string{"mia@x.example", "later@x.example", "never@x.example"},
+			messages.Email{Subject: "Hi", Text: "Text", HTML: "<p>", From: "Sales"},
+		)
 		is.NoErr(err)
 		e, err := s.Emit(ctx, "shop", "order.paid", nil)
 		is.NoErr(err)
@@ -60,7 +73,10 @@ func TestCarriedOut(t *testing.T) {
 		go func() { q.Run(ctx); close(ended) }()
 		state := func(state messages.State, to string) func() bool {
 			return func() bool {
-				page, _, err := s.Messages(actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"}), "shop", messages.Filter{State: state}, paging.Query{Limit: 10})
+				page, _, err := s.Messages(
+					actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"}), "shop",
+					messages.Filter{State: state}, paging.Query{Limit: 10},
+				)
 				is.NoErr(err)
 				return page.Total == 1 && page.Rows[0].Recipient == to
 			}
@@ -92,7 +108,14 @@ func TestCarriedOut(t *testing.T) {
 		is.Equal(len(p.sent), 3)
 		for _, m := range p.sent {
 			if m.To == "mia@x.example" {
-				is.Equal(m, messages.Mail{ID: sent[0].ID, To: "mia@x.example", Subject: "Hi", Text: "Text", HTML: "<p>", From: "Sales"})
+				is.Equal(m, messages.Mail{
+					ID:      sent[0].ID,
+					To:      "mia@x.example",
+					Subject: "Hi",
+					Text:    "Text",
+					HTML:    "<p>",
+					From:    "Sales",
+				})
 			}
 		}
 		p.fail = nil

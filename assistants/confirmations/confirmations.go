@@ -1,5 +1,6 @@
-// Package confirmations asks people whether calls of a language model's tools may be done. A conversation waits while the person decides,
-// perhaps with a request to another server: what waits is a row, which the conversation looks up now and then, and removes.
+// Package confirmations asks people whether calls of a language model's tools may be done. A
+// conversation waits while the person decides, perhaps with a request to another server: what waits
+// is a row, which the conversation looks up now and then, and removes.
 //
 // httpapi and the root import it; internal/store/confirmations stores the rows.
 package confirmations
@@ -49,16 +50,19 @@ type Confirmation struct {
 	ExpiresAt time.Time // UTC, whole microseconds
 }
 
-// Store keeps confirmations. The tests beside its bun-backed store say what every implementation must do.
+// Store keeps confirmations. The tests beside its bun-backed store say what every implementation
+// must do.
 type Store interface {
-	// Add adds a confirmation. It returns errs.Busy if most others of the same person wait that expire after at.
+	// Add adds a confirmation. It returns errs.Busy if most others of the same person wait that
+	// expire after at.
 	Add(ctx context.Context, tenant string, c Confirmation, most int, at time.Time) error
-	// Decide sets the Decision of the confirmation that has the ID, Assistant and Asked of c. It returns errs.NotFound if there is none that is
-	// undecided and expires after at.
+	// Decide sets the Decision of the confirmation that has the ID, Assistant and Asked of c. It
+	// returns errs.NotFound if there is none that is undecided and expires after at.
 	Decide(ctx context.Context, tenant string, c Confirmation, at time.Time) error
 	// Decision returns the decision. It returns errs.NotFound if there is no such confirmation.
 	Decision(ctx context.Context, tenant, id string) (Decision, error)
-	// Take removes a confirmation and returns its decision. It returns errs.NotFound if there is no such confirmation.
+	// Take removes a confirmation and returns its decision. It returns errs.NotFound if there is no
+	// such confirmation.
 	Take(ctx context.Context, tenant, id string) (Decision, error)
 	// Sweep removes the confirmations that expired before a time, and returns their number.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
@@ -92,10 +96,14 @@ func New(o Options) *Service {
 	return &Service{o, limiter.New(limiter.Options{Capacity: maxOfAll, PerKey: MaxOfTenant})}
 }
 
-// Ask asks a person of the caller's tenant who talks to an assistant, and waits for the decision. show tells the person of the question. who
-// identifies the person, as the who of Decide. No decision in time is a decision against it; so is none when ctx ends, whose cause is
-// returned then. Errors: errs.Busy if too many questions to the person, or in the tenant, wait; those of show.
-func (s *Service) Ask(ctx context.Context, assistant, who string, show func(Confirmation) error) (approved bool, err error) {
+// Ask asks a person of the caller's tenant who talks to an assistant, and waits for the decision.
+// show tells the person of the question. who identifies the person, as the who of Decide. No
+// decision in time is a decision against it; so is none when ctx ends, whose cause is returned
+// then. Errors: errs.Busy if too many questions to the person, or in the tenant, wait; those of
+// show.
+func (s *Service) Ask(
+	ctx context.Context, assistant, who string, show func(Confirmation) error,
+) (approved bool, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return false, err
@@ -117,7 +125,8 @@ func (s *Service) Ask(ctx context.Context, assistant, who string, show func(Conf
 	}
 	taking, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
 	defer cancel()
-	decision, takeErr := s.o.Store.Take(taking, a.Tenant, c.ID) // what it returns is the decision: a later one finds no row
+	// what it returns is the decision: a later one finds no row
+	decision, takeErr := s.o.Store.Take(taking, a.Tenant, c.ID)
 	switch {
 	case err != nil:
 		return false, err
@@ -129,7 +138,8 @@ func (s *Service) Ask(ctx context.Context, assistant, who string, show func(Conf
 	return decision == Approved, takeErr
 }
 
-// wait returns when a confirmation is decided, over or gone, or ctx ends. While the database cannot be asked, it goes on.
+// wait returns when a confirmation is decided, over or gone, or ctx ends. While the database cannot
+// be asked, it goes on.
 func (s *Service) wait(ctx context.Context, tenant string, c Confirmation) {
 	tick := time.NewTicker(s.o.Poll)
 	defer tick.Stop()
@@ -146,8 +156,8 @@ func (s *Service) wait(ctx context.Context, tenant string, c Confirmation) {
 	}
 }
 
-// Decide decides a question to a person of the caller's tenant, once. Errors: errs.NotFound for one that there is not: another person's, of
-// another assistant, one that is decided, or over.
+// Decide decides a question to a person of the caller's tenant, once. Errors: errs.NotFound for one
+// that there is not: another person's, of another assistant, one that is decided, or over.
 func (s *Service) Decide(ctx context.Context, assistant, who, id string, approve bool) error {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -159,23 +169,28 @@ func (s *Service) Decide(ctx context.Context, assistant, who, id string, approve
 	}
 	err = s.o.Store.Decide(ctx, a.Tenant, c, s.stamp())
 	if errs.CodeOf(err) == errs.NotFound {
-		err = errs.Wrap(errs.NotFound, err, "Nothing waits for this confirmation: it is decided already, its time is over, or the conversation has ended.")
+		err = errs.Wrap(
+			errs.NotFound, err,
+			"Nothing waits for this confirmation: it is decided already, its time is over, or the conversation has ended.",
+		)
 	}
 	return err
 }
 
-// Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the program that
-// builds the services.
+// Unchecked has the methods of a Service that check no permission: they need no actor and take any
+// tenant. They are for the program that builds the services.
 type Unchecked struct{ s *Service }
 
 // Unchecked returns the methods that check no permission.
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
-// Hooks returns what is done with confirmations: Sweep removes those whose conversation has ended without it, when its server was killed.
+// Hooks returns what is done with confirmations: Sweep removes those whose conversation has ended
+// without it, when its server was killed.
 func (u Unchecked) Hooks() entity.Hooks {
-	return entity.Hooks{Due: []entity.Due{{Table: "tc_confirmations", Column: "expires_at", Age: slack}}, Sweep: func(ctx context.Context, tenant string) (int, error) {
-		return u.s.o.Store.Sweep(ctx, tenant, u.s.stamp().Add(-slack))
-	}}
+	return entity.Hooks{Due: []entity.Due{{Table: "tc_confirmations", Column: "expires_at", Age: slack}},
+		Sweep: func(ctx context.Context, tenant string) (int, error) {
+			return u.s.o.Store.Sweep(ctx, tenant, u.s.stamp().Add(-slack))
+		}}
 }
 
 func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }

@@ -32,7 +32,10 @@ func each(t *testing.T, test func(t *testing.T, ctx context.Context, one, two *c
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		db, c := open(t), &clock{}
 		o := confirmations.Options{Store: bunstore.New(db), Poll: 5 * time.Millisecond, Now: c.now}
-		test(t, actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"}), confirmations.New(o), confirmations.New(o), c)
+		test(
+			t, actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"}), confirmations.New(o),
+			confirmations.New(o), c,
+		)
 	})
 }
 
@@ -86,7 +89,8 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// TestAskEnds: who has gone is not asked any longer, and what was decided a moment before is not done.
+// TestAskEnds: who has gone is not asked any longer, and what was decided a moment before is not
+// done.
 func TestAskEnds(t *testing.T) {
 	each(t, func(t *testing.T, ctx context.Context, one, two *confirmations.Service, _ *clock) {
 		is := is.New(t)
@@ -105,7 +109,8 @@ func TestAskEnds(t *testing.T) {
 	})
 }
 
-// TestBound: each person has a number of open questions, and a new one takes the place of one that is decided.
+// TestBound: each person has a number of open questions, and a new one takes the place of one that
+// is decided.
 func TestBound(t *testing.T) {
 	each(t, func(t *testing.T, ctx context.Context, one, two *confirmations.Service, _ *clock) {
 		is := is.New(t)
@@ -139,13 +144,19 @@ func TestBound(t *testing.T) {
 	})
 }
 
-// TestSweep: what a server that was killed has left goes in the end, and not while another server's clock may be behind.
+// TestSweep: what a server that was killed has left goes in the end, and not while another server's
+// clock may be behind.
 func TestSweep(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		is, c := is.New(t), &clock{}
 		store := bunstore.New(open(t))
 		s := confirmations.New(confirmations.Options{Store: store, Now: c.now})
-		left := confirmations.Confirmation{ID: "left", Assistant: assistant, Asked: "jo", ExpiresAt: c.now().Add(time.Minute)}
+		left := confirmations.Confirmation{
+			ID:        "left",
+			Assistant: assistant,
+			Asked:     "jo",
+			ExpiresAt: c.now().Add(time.Minute),
+		}
 		is.NoErr(store.Add(t.Context(), "acme", left, 1, c.now()))
 		for _, passes := range []struct {
 			time time.Duration
@@ -159,7 +170,8 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// TestWaitingOfATenant: the calls that wait in one tenant, of however many people, leave room for those of others.
+// TestWaitingOfATenant: the calls that wait in one tenant, of however many people, leave room for
+// those of others.
 func TestWaitingOfATenant(t *testing.T) {
 	each(t, func(t *testing.T, ctx context.Context, one, _ *confirmations.Service, _ *clock) {
 		is := is.New(t)
@@ -181,7 +193,11 @@ func TestWaitingOfATenant(t *testing.T) {
 		_, err := one.Ask(ctx, assistant, "visitor", show)
 		is.Equal(errs.CodeOf(err), errs.Busy)
 		gone := errors.New("gone")
-		_, err = one.Ask(actor.With(ctx, actor.Actor{Tenant: "evil", User: "jo"}), assistant, "visitor", func(confirmations.Confirmation) error { return gone })
+		_, err = one.Ask(actor.With(
+			ctx, actor.Actor{Tenant: "evil", User: "jo"},
+		), assistant, "visitor", func(confirmations.Confirmation) error {
+			return gone
+		})
 		is.Equal(err, gone)
 	})
 }

@@ -13,7 +13,15 @@ import (
 )
 
 // codeLimits bound the code that a model runs.
-var codeLimits = jsvm.Limits{Time: 10 * time.Second, Memory: 64 << 20, Output: 32 << 10, LogBytes: 16 << 10, LogLines: 200, Calls: 1, CallBytes: 1}
+var codeLimits = jsvm.Limits{
+	Time:      10 * time.Second,
+	Memory:    64 << 20,
+	Output:    32 << 10,
+	LogBytes:  16 << 10,
+	LogLines:  200,
+	Calls:     1,
+	CallBytes: 1,
+}
 
 // maxCode is the most bytes of the code.
 const maxCode = 128 << 10

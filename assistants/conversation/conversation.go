@@ -1,7 +1,9 @@
-// Package conversation is how people talk to assistants: what an assistant is told of its knowledge, its skills as the tools of a
-// conversation, and how a dispatcher hands over to another assistant.
+// Package conversation is how people talk to assistants: what an assistant is told of its
+// knowledge, its skills as the tools of a conversation, and how a dispatcher hands over to another
+// assistant.
 //
-// httpapi runs conversations for callers; the root and hosts import it for the skills that a server provides.
+// httpapi runs conversations for callers; the root and hosts import it for the skills that a server
+// provides.
 package conversation
 
 import (
@@ -25,12 +27,13 @@ import (
 // Skill is a type of skill that a server provides, and what it does in conversations.
 type Skill struct {
 	assistants.SkillType
-	// Open returns the tools of one skill of an assistant in one conversation. end, unless it is nil, is called when the conversation has
-	// ended. The actor of ctx is who talks: tools have the rights of this caller, whoever owns the assistant. ctx ends with the conversation.
-	// The skills of an assistant are opened at once: Open is called by several goroutines.
+	// Open returns the tools of one skill of an assistant in one conversation. end, unless it is
+	// nil, is called when the conversation has ended. The actor of ctx is who talks: tools have the
+	// rights of this caller, whoever owns the assistant. ctx ends with the conversation. The skills
+	// of an assistant are opened at once: Open is called by several goroutines.
 	//
-	// Errors: one with a code of package errs other than errs.Internal is told to the model, which goes on with the tools that are returned
-	// beside it; any other error ends the conversation.
+	// Errors: one with a code of package errs other than errs.Internal is told to the model, which
+	// goes on with the tools that are returned beside it; any other error ends the conversation.
 	Open func(ctx context.Context, u Use) (tools []Tool, end func(), err error)
 }
 
@@ -65,7 +68,8 @@ type Options struct {
 	Datasets   *datasets.Service
 	// Expand replaces the references to AI instructions in a text: *aiinstr.Service has it.
 	Expand func(ctx context.Context, text string) (expanded string, unknown []string, err error)
-	// Entity returns an entity that the caller may see, but no assistant. Errors: errs.NotFound; errs.Forbidden.
+	// Entity returns an entity that the caller may see, but no assistant. Errors: errs.NotFound;
+	// errs.Forbidden.
 	Entity func(ctx context.Context, key entity.Key) (Entity, error)
 	Log    *slog.Logger // default slog.Default
 }
@@ -106,22 +110,43 @@ func New(o Options) *Service {
 	}
 }
 
-// SkillTypes returns the types of the ready skills that a program has, and those of its host, for assistants.Options. Errors: errs.Invalid for
-// a type that is there twice, or a skill without Open.
+// SkillTypes returns the types of the ready skills that a program has, and those of its host, for
+// assistants.Options. Errors: errs.Invalid for a type that is there twice, or a skill without Open.
 func SkillTypes(p ai.Provider, scripts Runtime, own []Skill) ([]assistants.SkillType, error) {
 	types := []assistants.SkillType{
-		{Type: "query", Name: "Query datasets", Description: "Reads the rows of the datasets that the assistant knows."},
-		{Type: "files", Name: "Read files", Description: "Reads the text of the assistant's files, and of the files among its references."},
+		{
+			Type:        "query",
+			Name:        "Query datasets",
+			Description: "Reads the rows of the datasets that the assistant knows.",
+		},
+		{
+			Type:        "files",
+			Name:        "Read files",
+			Description: "Reads the text of the assistant's files, and of the files among its references.",
+		},
 	}
 	if _, none := scripts.(jsvm.None); !none {
-		types = append(types, assistants.SkillType{Type: "code", Name: "Run code", Description: "Runs JavaScript that reaches nothing."})
+		types = append(types, assistants.SkillType{
+			Type:        "code",
+			Name:        "Run code",
+			Description: "Runs JavaScript that reaches nothing.",
+		})
 	}
 	if _, images := p.(ai.Imager); images {
-		types = append(types, assistants.SkillType{Type: "images", Name: "Make images", Description: "Makes images that the person sees."})
+		types = append(types, assistants.SkillType{
+			Type:        "images",
+			Name:        "Make images",
+			Description: "Makes images that the person sees.",
+		})
 	}
 	for _, s := range own {
-		if s.Open == nil || s.Type == "" || slices.ContainsFunc(types, func(t assistants.SkillType) bool { return t.Type == s.Type }) {
-			return nil, errs.New(errs.Invalid, "Config.Skills: the skill %q must have a type that no other skill has, and Open", s.Type)
+		if s.Open == nil || s.Type == "" || slices.ContainsFunc(types, func(t assistants.SkillType) bool {
+			return t.Type == s.Type
+		}) {
+			return nil, errs.New(
+				errs.Invalid, "Config.Skills: the skill %q must have a type that no other skill has, and Open",
+				s.Type,
+			)
 		}
 		types = append(types, s.SkillType)
 	}
@@ -163,8 +188,9 @@ type Input struct {
 	Visitor bool
 }
 
-// Begin begins a conversation of the caller with an assistant, which the caller may talk to (assistants.Service.Talkable). The conversation
-// is chat.Run with the Options that it returns and ctx; end must be called when that has returned, also if Begin returns an error. Errors:
+// Begin begins a conversation of the caller with an assistant, which the caller may talk to
+// (assistants.Service.Talkable). The conversation is chat.Run with the Options that it returns and
+// ctx; end must be called when that has returned, also if Begin returns an error. Errors:
 // errs.Invalid for instructions that cannot be expanded; those of skills that end a conversation.
 func (s *Service) Begin(ctx context.Context, as assistants.Assistant, in Input) (o ChatOptions, end func(), err error) {
 	if _, err := actor.From(ctx); err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/chat"
 )
 
-// A host's own skill, for Config.Skills: its configuration names a currency, and a secret of the assistant pays for the rates.
+// A host's own skill, for Config.Skills: its configuration names a currency, and a secret of the
+// assistant pays for the rates.
 func Example() {
 	rates := conversation.Skill{
 		SkillType: assistants.SkillType{
@@ -48,7 +49,8 @@ func Example() {
 	}
 
 	tools, _, err := rates.Open(context.Background(), conversation.Use{
-		Skill: assistants.Skill{Type: "rates", Name: "rates", Config: json.RawMessage(`{"base": "EUR"}`)}, Secrets: map[string]string{"RATES_KEY": "k"},
+		Skill:   assistants.Skill{Type: "rates", Name: "rates", Config: json.RawMessage(`{"base": "EUR"}`)},
+		Secrets: map[string]string{"RATES_KEY": "k"},
 	})
 	if err != nil {
 		panic(err)

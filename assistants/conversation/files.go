@@ -27,20 +27,28 @@ const pageBytes = 16 << 10
 // referencedPrefix begins the names of files that an assistant refers to.
 const referencedPrefix = "reference:"
 
-// openFiles opens the skill files: the names and the text of the assistant's files, and of the files that it refers to.
+// openFiles opens the skill files: the names and the text of the assistant's files, and of the
+// files that it refers to.
 func (s *Service) openFiles(_ context.Context, u Use) ([]Tool, func(), error) {
 	f := &files{s, u.Assistant, u.text}
 	return []Tool{
 		{
 			Tool: ai.Tool{
-				Name: "list_files", Description: fmt.Sprintf("The names of your files, %d at once, and of those that you refer to.", filesOfPage),
+				Name: "list_files",
+				Description: fmt.Sprintf(
+					"The names of your files, %d at once, and of those that you refer to.", filesOfPage,
+				),
 				Parameters: json.RawMessage(`{"type":"object","properties":{"start":{"type":"integer","minimum":0,"description":"How many to leave out"}}}`),
 			},
 			Run: f.list,
 		},
 		{
 			Tool: ai.Tool{
-				Name: "read_file", Description: fmt.Sprintf("The text of a file (PDF, Word, Excel, HTML or text), in pages of %d bytes; the first one unless page says otherwise.", pageBytes),
+				Name: "read_file",
+				Description: fmt.Sprintf(
+					"The text of a file (PDF, Word, Excel, HTML or text), in pages of %d bytes; the first one unless page says otherwise.",
+					pageBytes,
+				),
 				Parameters: json.RawMessage(`{"type":"object","properties":{"file":{"type":"string","description":"A name from list_files"},"page":{"type":"integer","minimum":1}},"required":["file"]}`),
 			},
 			Run: f.read,
@@ -162,13 +170,15 @@ func (f *files) find(ctx context.Context, name string) (document, error) {
 	if err != nil {
 		return document{}, err
 	}
-	return document{name: one.Path, contentType: one.ContentType, version: one.Version(), size: one.Size, open: func(ctx context.Context) (io.ReadCloser, error) {
-		_, r, err := f.s.o.Assistants.Unchecked().OpenFile(ctx, f.as, one.Path)
-		return r, err
-	}}, nil
+	return document{name: one.Path, contentType: one.ContentType,
+		version: one.Version(), size: one.Size, open: func(ctx context.Context) (io.ReadCloser, error) {
+			_, r, err := f.s.o.Assistants.Unchecked().OpenFile(ctx, f.as, one.Path)
+			return r, err
+		}}, nil
 }
 
-// referenced returns a file that the assistant refers to: its data have the text as extractText takes a document, or they are the text.
+// referenced returns a file that the assistant refers to: its data have the text as extractText
+// takes a document, or they are the text.
 func (f *files) referenced(ctx context.Context, id string) (document, error) {
 	known := false
 	for _, r := range f.as.References {
@@ -198,9 +208,10 @@ func (f *files) referenced(ctx context.Context, id string) (document, error) {
 	default:
 		content = []byte(*data.Content)
 	}
-	return document{name: data.Filename, contentType: data.ContentType, version: digest(e.Data), size: int64(len(content)), open: func(context.Context) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(content)), nil
-	}}, nil
+	return document{name: data.Filename, contentType: data.ContentType,
+		version: digest(e.Data), size: int64(len(content)), open: func(context.Context) (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(content)), nil
+		}}, nil
 }
 
 func digest(data []byte) string {

@@ -16,10 +16,12 @@ import (
 // handOverTool is the name of the tool of dispatchers.
 const handOverTool = "hand_over"
 
-// maxHandOvers is how often a conversation is handed over in one answer, or that is tried. No assistant gets it twice.
+// maxHandOvers is how often a conversation is handed over in one answer, or that is tried. No
+// assistant gets it twice.
 const maxHandOvers = 3
 
-// handOver returns the tool with which a dispatcher hands over to one of its assistants that the caller may talk to; none if there is none.
+// handOver returns the tool with which a dispatcher hands over to one of its assistants that the
+// caller may talk to; none if there is none.
 func (c *conversation) handOver(ctx context.Context, as assistants.Assistant) ([]Tool, error) {
 	if len(c.spoken) > maxHandOvers {
 		return nil, nil
@@ -55,8 +57,11 @@ func (c *conversation) handOver(ctx context.Context, as assistants.Assistant) ([
 	tellLines(&b, lines, ReferenceTokens, 0)
 	known, _ := json.Marshal(ids) // strings can be encoded
 	return []Tool{{
-		Tool: ai.Tool{Name: handOverTool, Description: b.String(), Parameters: json.RawMessage(`{"type":"object","properties":{"assistant":{"type":"string","enum":` + string(known) +
-			`},"question":{"type":"string","description":"What it is to answer, if the last message does not say it"}},"required":["assistant"]}`)},
+		Tool: ai.Tool{Name: handOverTool,
+			Description: b.String(),
+			Parameters: json.RawMessage(`{"type":"object","properties":{"assistant":{"type":"string","enum":` +
+				string(known) +
+				`},"question":{"type":"string","description":"What it is to answer, if the last message does not say it"}},"required":["assistant"]}`)},
 		Run: func(ctx context.Context, call ai.ToolCall) (string, error) { return c.over(ctx, ids, call) },
 	}}, nil
 }

@@ -47,14 +47,17 @@ func (s *Service) openImages(_ context.Context, u Use) ([]Tool, func(), error) {
 			}
 			*u.images++
 			wanted := ai.ImageRequest{Prompt: in.Prompt, Size: in.Size, User: u.user}
-			return "The image is shown to the person.", s.Image(ctx, wanted, func(image ai.Image) error { return chat.Emit(ctx, chat.Event{Image: &image}) })
+			return "The image is shown to the person.", s.Image(ctx, wanted, func(image ai.Image) error {
+				return chat.Emit(ctx, chat.Event{Image: &image})
+			})
 		},
 	}}, nil, nil
 }
 
-// Image makes an image for the caller, and calls use with it. Few are made at once, in turn by tenant. Errors: as ai.Imager and use;
-// errs.Invalid naming the field prompt or size; errs.Unavailable if no model makes images, or too many are made; errs.Upstream for an image
-// that is too large, or none that browsers only show.
+// Image makes an image for the caller, and calls use with it. Few are made at once, in turn by
+// tenant. Errors: as ai.Imager and use; errs.Invalid naming the field prompt or size;
+// errs.Unavailable if no model makes images, or too many are made; errs.Upstream for an image that
+// is too large, or none that browsers only show.
 func (s *Service) Image(ctx context.Context, r ai.ImageRequest, use func(ai.Image) error) error {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -83,7 +86,10 @@ func (s *Service) Image(ctx context.Context, r ai.ImageRequest, use func(ai.Imag
 		return errs.New(errs.Upstream, "The model has made an image of the type %.100q.", image.ContentType)
 	}
 	if len(image.Data) > maxImage {
-		return errs.New(errs.Upstream, "The model has made an image of %d bytes, where %d are allowed.", len(image.Data), maxImage)
+		return errs.New(
+			errs.Upstream, "The model has made an image of %d bytes, where %d are allowed.", len(image.Data),
+			maxImage,
+		)
 	}
 	return use(image)
 }
@@ -101,5 +107,8 @@ func imagerOf(p ai.Provider) (ai.Imager, error) {
 	if imager, ok := p.(ai.Imager); ok {
 		return imager, nil
 	}
-	return nil, errs.New(errs.Unavailable, "This server has no model that makes images. Its operator configures one: ImageModel of the provider in a program, TENANTCONTENT_AI_IMAGE_MODEL for the server.")
+	return nil, errs.New(
+		errs.Unavailable,
+		"This server has no model that makes images. Its operator configures one: ImageModel of the provider in a program, TENANTCONTENT_AI_IMAGE_MODEL for the server.",
+	)
 }

@@ -18,9 +18,11 @@ import (
 // maxTools is how many tools a model has: OpenAI's API takes no more.
 const maxTools = 120
 
-// open opens the skills of an assistant, and returns their tools, whose names are distinct, and what the model is told of skills that are not
-// there.
-func (c *conversation) open(ctx context.Context, as assistants.Assistant, known []*known) (tools []Tool, notes []string, err error) {
+// open opens the skills of an assistant, and returns their tools, whose names are distinct, and
+// what the model is told of skills that are not there.
+func (c *conversation) open(
+	ctx context.Context, as assistants.Assistant, known []*known,
+) (tools []Tool, notes []string, err error) {
 	secrets, err := c.s.o.Assistants.Unchecked().Secrets(as)
 	if err != nil {
 		return nil, nil, err
@@ -38,15 +40,27 @@ func (c *conversation) open(ctx context.Context, as assistants.Assistant, known 
 	left := 0
 	for i, skill := range as.Skills {
 		if !all[i].provided {
-			notes = append(notes, fmt.Sprintf("Your skill %s is not available: this server does not provide %s any more.", skill.Name, skill.Type))
+			notes = append(
+				notes,
+				fmt.Sprintf(
+					"Your skill %s is not available: this server does not provide %s any more.", skill.Name,
+					skill.Type,
+				),
+			)
 			continue
 		}
 		if err := all[i].err; err != nil {
 			if errs.CodeOf(err) == errs.Internal {
 				return nil, nil, fmt.Errorf("skill %s: %w", skill.Name, err)
 			}
-			c.s.o.Log.WarnContext(ctx, "a skill of an assistant is not complete", "assistant", as.ID, "skill", skill.Name, "err", err)
-			notes = append(notes, fmt.Sprintf("Your skill %s is not complete: %s", skill.Name, shortened(errs.MessageOf(err), maxNote)))
+			c.s.o.Log.WarnContext(
+				ctx, "a skill of an assistant is not complete", "assistant", as.ID, "skill", skill.Name, "err",
+				err,
+			)
+			notes = append(
+				notes,
+				fmt.Sprintf("Your skill %s is not complete: %s", skill.Name, shortened(errs.MessageOf(err), maxNote)),
+			)
 		}
 		for _, t := range all[i].tools {
 			if len(tools) == maxTools {
@@ -71,16 +85,22 @@ type opened struct {
 	err      error
 }
 
-// maxOpening is how many skills of a conversation are opened at once. Those that wait for servers do not wait for each other.
+// maxOpening is how many skills of a conversation are opened at once. Those that wait for servers
+// do not wait for each other.
 const maxOpening = 8
 
-// maxServers is how many skills of a host, such as servers of tools, are opened in one turn of a conversation.
+// maxServers is how many skills of a host, such as servers of tools, are opened in one turn of a
+// conversation.
 const maxServers = 16
 
-var errServers = errs.New(errs.Unavailable, "Too many skills of the assistant need other servers: the most is %d.", maxServers)
+var errServers = errs.New(
+	errs.Unavailable, "Too many skills of the assistant need other servers: the most is %d.", maxServers,
+)
 
 // openSkills opens the skills of an assistant.
-func (c *conversation) openSkills(ctx context.Context, as assistants.Assistant, secrets map[string]string, known []*known) []opened {
+func (c *conversation) openSkills(
+	ctx context.Context, as assistants.Assistant, secrets map[string]string, known []*known,
+) []opened {
 	all, servers := make([]opened, len(as.Skills)), 0
 	var opening errgroup.Group
 	opening.SetLimit(maxOpening)
@@ -102,7 +122,15 @@ func (c *conversation) openSkills(ctx context.Context, as assistants.Assistant, 
 				}
 			}()
 			// The skill may change its secrets.
-			o.tools, o.end, o.err = open(ctx, Use{Assistant: as, Skill: skill, Secrets: maps.Clone(secrets), known: known, images: &c.images, text: &c.text, user: c.in.User})
+			o.tools, o.end, o.err = open(ctx, Use{
+				Assistant: as,
+				Skill:     skill,
+				Secrets:   maps.Clone(secrets),
+				known:     known,
+				images:    &c.images,
+				text:      &c.text,
+				user:      c.in.User,
+			})
 			return nil
 		})
 	}
@@ -115,7 +143,8 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // names are the names of tools that are taken.
 type names map[string]bool
 
-// take returns the name of a tool of a skill: its own, or one with the skill's name if that is taken or not one that models take.
+// take returns the name of a tool of a skill: its own, or one with the skill's name if that is
+// taken or not one that models take.
 func (n names) take(name, skill string) string {
 	if n[name] || !toolName.MatchString(name) {
 		name = skill + "_" + name
@@ -128,7 +157,8 @@ func (n names) take(name, skill string) string {
 	return name
 }
 
-// toldToModel reports whether an error is told to the model, and the conversation goes on: something is not there for the caller, or not as it must be.
+// toldToModel reports whether an error is told to the model, and the conversation goes on:
+// something is not there for the caller, or not as it must be.
 func toldToModel(err error) bool {
 	for _, code := range []errs.Code{errs.NotFound, errs.Forbidden, errs.Conflict, errs.Invalid} {
 		if errors.Is(err, code) {

@@ -114,11 +114,17 @@ func (s *skill) check(c config) error {
 		return err
 	}
 	if len(c.Tools) == 0 || len(c.Tools) > maxTools {
-		return errs.New(errs.Invalid, "config.tools must name 1 to %d tools of the server: others do not exist for the assistant", maxTools)
+		return errs.New(
+			errs.Invalid,
+			"config.tools must name 1 to %d tools of the server: others do not exist for the assistant",
+			maxTools,
+		)
 	}
 	for i, name := range c.Tools {
 		switch {
-		case name == "" || len([]rune(name)) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		case name == "" || len([]rune(name)) > maxName || strings.ContainsFunc(name, func(r rune) bool {
+			return r <= ' ' || r == 0x7f
+		}):
 			return errs.New(errs.Invalid, "config.tools[%d] must have 1 to %d characters without spaces", i, maxName)
 		case slices.Contains(c.Tools[:i], name):
 			return errs.New(errs.Invalid, "config.tools[%d]: %s is there twice", i, name)
@@ -134,23 +140,42 @@ func (s *skill) check(c config) error {
 func (s *skill) checkURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" || len(address) > maxURL:
-		return errs.New(errs.Invalid, "config.url must be the address of an MCP server, such as https://mcp.example.com/mcp")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" ||
+		len(address) > maxURL:
+		return errs.New(
+			errs.Invalid,
+			"config.url must be the address of an MCP server, such as https://mcp.example.com/mcp",
+		)
 	case u.User != nil || u.Fragment != "":
-		return errs.New(errs.Invalid, "config.url must have no user, password or fragment: what the server must keep secret belongs into headers")
+		return errs.New(
+			errs.Invalid,
+			"config.url must have no user, password or fragment: what the server must keep secret belongs into headers",
+		)
 	case u.Scheme == "http" && len(s.AllowNetworks) == 0:
-		return errs.New(errs.Invalid, "config.url must begin with https://, unless the operator of this server allows http in networks of its own (TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks)")
+		return errs.New(
+			errs.Invalid,
+			"config.url must begin with https://, unless the operator of this server allows http in networks of its own (TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks)",
+		)
 	case u.Scheme == "http" && s.plain(address):
-		return errs.New(errs.Invalid, "config.url must begin with https://: the operator of this server allows http for other addresses alone (TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks)")
+		return errs.New(
+			errs.Invalid,
+			"config.url must begin with https://: the operator of this server allows http for other addresses alone (TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks)",
+		)
 	case s.denied(address):
-		return errs.New(errs.Invalid, "config.url: connections to %.100s are denied by the configuration of this server. Its operator names the networks of its own where MCP servers may be: TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks", u.Hostname())
+		return errs.New(
+			errs.Invalid,
+			"config.url: connections to %.100s are denied by the configuration of this server. Its operator names the networks of its own where MCP servers may be: TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks",
+			u.Hostname(),
+		)
 	}
 	return nil
 }
 
-// ownHeaders are the headers that HTTP and the protocol set; those that begin with mcp- are the protocol's, too.
+// ownHeaders are the headers that HTTP and the protocol set; those that begin with mcp- are the
+// protocol's, too.
 var ownHeaders = []string{
-	"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Expect", "Host", "Keep-Alive", "Last-Event-Id", "Proxy-Authorization",
+	"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length",
+	"Content-Type", "Expect", "Host", "Keep-Alive", "Last-Event-Id", "Proxy-Authorization",
 	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
@@ -182,19 +207,27 @@ func checkHeaders(headers map[string]string) error {
 		references := reference.FindAllStringSubmatch(value, -1)
 		for _, r := range references {
 			if !secretName.MatchString(r[1]) || !strings.HasSuffix(r[0], "}") {
-				return errs.New(errs.Invalid, "config.headers.%.100s: %.100q must be ${NAME} with the name of a secret of the assistant", name, r[0])
+				return errs.New(
+					errs.Invalid,
+					"config.headers.%.100s: %.100q must be ${NAME} with the name of a secret of the assistant",
+					name, r[0],
+				)
 			}
 		}
 		member, err := json.Marshal(map[string]string{canonical: value})
 		if err == nil && len(references) == 0 && string(entity.MaskSecrets(member)) != string(member) {
-			return errs.New(errs.Invalid, "config.headers.%.100s must take its value from a secret of the assistant, as in \"Bearer ${TOKEN}\": everyone who may edit the assistant can read config", name)
+			return errs.New(
+				errs.Invalid,
+				"config.headers.%.100s must take its value from a secret of the assistant, as in \"Bearer ${TOKEN}\": everyone who may edit the assistant can read config",
+				name,
+			)
 		}
 	}
 	return nil
 }
 
-// header returns the headers with the secrets in their places, and the values of these. Errors: errs.Unavailable naming a secret that there
-// is not, or that fits in no header.
+// header returns the headers with the secrets in their places, and the values of these. Errors:
+// errs.Unavailable naming a secret that there is not, or that fits in no header.
 func (c config) header(secrets map[string]string) (header http.Header, used []string, err error) {
 	header = http.Header{}
 	for name, value := range c.Headers {
@@ -203,9 +236,15 @@ func (c config) header(secrets map[string]string) (header http.Header, used []st
 			secret := secrets[key]
 			switch {
 			case secret == "":
-				err = errs.New(errs.Unavailable, "The assistant has no secret %s, which the header %s needs.", key, name)
+				err = errs.New(
+					errs.Unavailable, "The assistant has no secret %s, which the header %s needs.", key, name,
+				)
 			case !httpguts.ValidHeaderFieldValue(secret):
-				err = errs.New(errs.Unavailable, "The secret %s of the assistant cannot be sent in the header %s: it has characters that headers do not have.", key, name)
+				err = errs.New(
+					errs.Unavailable,
+					"The secret %s of the assistant cannot be sent in the header %s: it has characters that headers do not have.",
+					key, name,
+				)
 			}
 			used = append(used, secret)
 			return secret

@@ -26,7 +26,8 @@ const (
 	connectFactor = 2     // so much more may come while connecting
 )
 
-// link makes the requests to one server: with its headers, to its host alone, and within a budget of requests and of what is read.
+// link makes the requests to one server: with its headers, to its host alone, and within a budget
+// of requests and of what is read.
 type link struct {
 	base         http.RoundTripper
 	scheme, host string
@@ -128,8 +129,9 @@ func (m *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// spend takes what was read from the budget. Once it is used up, or too many requests were made, nothing more is read; nor is an answer of a
-// call before, which would use up the budget of this one.
+// spend takes what was read from the budget. Once it is used up, or too many requests were made,
+// nothing more is read; nor is an answer of a call before, which would use up the budget of this
+// one.
 func (l *link) spend(read []byte, budget int, events bool) error {
 	parts := bytes.Count(read, []byte(",")) + bytes.Count(read, []byte("{")) + bytes.Count(read, []byte("["))
 	lines := bytes.Count(read, []byte("\n"))

@@ -41,7 +41,8 @@ type remote struct {
 	headers []http.Header
 	calls   []*sdk.CallToolParamsRaw
 	deleted int // sessions
-	// instead, unless it is nil, serves the requests of the methods of the protocol for which it returns true.
+	// instead, unless it is nil, serves the requests of the methods of the protocol for which it
+	// returns true.
 	instead func(w http.ResponseWriter, r *http.Request, method string, id json.RawMessage) bool
 }
 
@@ -49,7 +50,8 @@ func text(s string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: s}}}
 }
 
-// newRemote starts a server with the tools look, which only reads, and change, which return their arguments.
+// newRemote starts a server with the tools look, which only reads, and change, which return their
+// arguments.
 func newRemote(t testing.TB) *remote {
 	t.Helper()
 	r := &remote{mcp: sdk.NewServer(&sdk.Implementation{Name: "shop", Version: "1"}, nil)}
@@ -83,7 +85,9 @@ func newRemote(t testing.TB) *remote {
 }
 
 // add adds a tool. run nil returns the arguments.
-func (r *remote) add(name string, readOnly bool, run func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error)) {
+func (r *remote) add(
+	name string, readOnly bool, run func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error),
+) {
 	r.mcp.AddTool(&sdk.Tool{
 		Name: name, Description: "Does " + name + ".", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: readOnly},
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`),
@@ -131,7 +135,10 @@ func options() mcp.Options {
 
 // use returns the use of a skill shop with a configuration.
 func use(config string, secrets map[string]string) conversation.Use {
-	return conversation.Use{Skill: assistants.Skill{Type: "mcp", Name: "shop", Config: json.RawMessage(config)}, Secrets: secrets}
+	return conversation.Use{
+		Skill:   assistants.Skill{Type: "mcp", Name: "shop", Config: json.RawMessage(config)},
+		Secrets: secrets,
+	}
 }
 
 func configure(url string, tools ...string) string {
@@ -191,8 +198,15 @@ func TestTools(t *testing.T) {
 	is.True(strings.HasSuffix(key(1), ".2.a")) // models use ids twice
 	is.Equal(strings.TrimSuffix(key(0), ".1.a"), strings.TrimSuffix(key(1), ".2.a"))
 
-	for confirm, want := range map[string][]bool{"always": {true, true}, "never": {false, false}, "changes": {true, false}} {
-		tools, err := open(t, options(), use(strings.TrimSuffix(configure(r.url, "change", "look"), "}")+`, "confirm": "`+confirm+`"}`, nil))
+	for confirm, want := range map[string][]bool{
+		"always":  {true, true},
+		"never":   {false, false},
+		"changes": {true, false},
+	} {
+		tools, err := open(
+			t, options(),
+			use(strings.TrimSuffix(configure(r.url, "change", "look"), "}")+`, "confirm": "`+confirm+`"}`, nil),
+		)
 		is.NoErr(err)
 		is.Equal([]bool{tools[0].Confirm, tools[1].Confirm}, want)
 	}
@@ -202,13 +216,17 @@ func TestTools(t *testing.T) {
 	is.True(key(2) != first) // another conversation
 }
 
-// TestAllowList: other tools than those that the skill names do not exist, and one that the server does not have is told.
+// TestAllowList: other tools than those that the skill names do not exist, and one that the server
+// does not have is told.
 func TestAllowList(t *testing.T) {
 	is, r := is.New(t), newRemote(t)
 	tools, err := open(t, options(), use(configure(r.url, "look", "gone", "Change"), nil))
 	is.Equal(names(tools), []string{"shop_look"})
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-	is.Equal(errs.MessageOf(err), "The MCP server does not have these tools, which are not available now: gone, Change.")
+	is.Equal(
+		errs.MessageOf(err),
+		"The MCP server does not have these tools, which are not available now: gone, Change.",
+	)
 
 	tools, err = open(t, options(), use(configure(r.url, "gone"), nil))
 	is.Equal(len(tools), 0)
@@ -217,7 +235,9 @@ func TestAllowList(t *testing.T) {
 	tools = opened(t, options(), r, "look")
 	r.mcp.RemoveTools("look")
 	_, err = run(t, tools[0], `{"n": 1}`)
-	is.True(strings.HasPrefix(errs.MessageOf(err), `The MCP server did not do the call: it answers: unknown tool "look"`))
+	is.True(strings.HasPrefix(
+		errs.MessageOf(err), `The MCP server did not do the call: it answers: unknown tool "look"`,
+	))
 	r.add("look", true, nil)
 	_, err = run(t, tools[0], `{"n": 1}`)
 	is.NoErr(err)
@@ -238,7 +258,11 @@ func TestPages(t *testing.T) {
 		if method == "tools/list" {
 			pages++
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"b%d","inputSchema":{"type":"object"}}],"nextCursor":"next"}}`, id, pages)
+			fmt.Fprintf(
+				w,
+				`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"b%d","inputSchema":{"type":"object"}}],"nextCursor":"next"}}`,
+				id, pages,
+			)
 		}
 		return method == "tools/list"
 	})
@@ -274,21 +298,64 @@ func TestResults(t *testing.T) {
 		want   string
 		failed bool
 	}{
-		"text":       {result: sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "a"}, &sdk.TextContent{Text: "b\xff"}}}, want: "a\nb\ufffd"},
-		"image":      {result: sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "a"}, &sdk.ImageContent{MIMEType: "image/png", Data: []byte("abc")}}}, want: "a\n[An image (image/png, 3 bytes) that is not shown here]"},
-		"audio":      {result: sdk.CallToolResult{Content: []sdk.Content{&sdk.AudioContent{MIMEType: "audio/mpeg", Data: []byte("abcd")}}}, want: "[A sound (audio/mpeg, 4 bytes) that is not played here]"},
-		"link":       {result: sdk.CallToolResult{Content: []sdk.Content{&sdk.ResourceLink{Name: "file", URI: "file:///a"}}}, want: "[A link to the resource file: file:///a]"},
-		"resource":   {result: sdk.CallToolResult{Content: []sdk.Content{&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a", Text: "inside"}}}}, want: "inside"},
-		"blob":       {result: sdk.CallToolResult{Content: []sdk.Content{&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a", MIMEType: "a/b", Blob: []byte("ab")}}}}, want: "[The resource file:///a (a/b, 2 bytes) that is not shown here]"},
+		"text": {
+			result: sdk.CallToolResult{
+				Content: []sdk.Content{&sdk.TextContent{Text: "a"}, &sdk.TextContent{Text: "b\xff"}},
+			},
+			want: "a\nb\ufffd",
+		},
+		"image": {
+			result: sdk.CallToolResult{
+				Content: []sdk.Content{
+					&sdk.TextContent{Text: "a"}, &sdk.ImageContent{MIMEType: "image/png", Data: []byte("abc")},
+				},
+			},
+			want: "a\n[An image (image/png, 3 bytes) that is not shown here]",
+		},
+		"audio": {
+			result: sdk.CallToolResult{
+				Content: []sdk.Content{&sdk.AudioContent{MIMEType: "audio/mpeg", Data: []byte("abcd")}},
+			},
+			want: "[A sound (audio/mpeg, 4 bytes) that is not played here]",
+		},
+		"link": {
+			result: sdk.CallToolResult{Content: []sdk.Content{&sdk.ResourceLink{Name: "file", URI: "file:///a"}}},
+			want:   "[A link to the resource file: file:///a]",
+		},
+		"resource": {
+			result: sdk.CallToolResult{
+				Content: []sdk.Content{&sdk.EmbeddedResource{
+					Resource: &sdk.ResourceContents{URI: "file:///a", Text: "inside"},
+				}},
+			},
+			want: "inside",
+		},
+		"blob": {
+			result: sdk.CallToolResult{
+				Content: []sdk.Content{&sdk.EmbeddedResource{
+					Resource: &sdk.ResourceContents{URI: "file:///a", MIMEType: "a/b", Blob: []byte("ab")},
+				}},
+			},
+			want: "[The resource file:///a (a/b, 2 bytes) that is not shown here]",
+		},
 		"structured": {result: sdk.CallToolResult{StructuredContent: map[string]any{"n": 1}}, want: `{"n":1}`},
 		"none":       {},
-		"failed":     {result: sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: "no such chair %s"}}}, want: "no such chair %s", failed: true},
-		"failed-":    {result: sdk.CallToolResult{IsError: true}, want: "The tool has failed.", failed: true},
-		"long":       {result: *text(strings.Repeat("ä", 50000)), want: strings.Repeat("ä", 32000)},
+		"failed": {
+			result: sdk.CallToolResult{
+				IsError: true,
+				Content: []sdk.Content{&sdk.TextContent{Text: "no such chair %s"}},
+			},
+			want:   "no such chair %s",
+			failed: true,
+		},
+		"failed-": {result: sdk.CallToolResult{IsError: true}, want: "The tool has failed.", failed: true},
+		"long":    {result: *text(strings.Repeat("ä", 50000)), want: strings.Repeat("ä", 32000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			r.add(name, true, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return &c.result, nil })
+			r.add(name, true, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return &c.result, nil
+			})
 			got, err := run(t, opened(t, options(), r, name)[0], `{"n":1}`)
 			if c.failed {
 				is.Equal(errs.CodeOf(err), errs.Invalid)
@@ -306,19 +373,25 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestHeaders: secrets are in the headers of the requests to the server, and in nothing that comes from it.
+// TestHeaders: secrets are in the headers of the requests to the server, and in nothing that comes
+// from it.
 func TestHeaders(t *testing.T) {
 	is, r := is.New(t), newRemote(t)
 	const secret = "s3cr3t-t0k3n"
 	r.mcp.AddTool(&sdk.Tool{
-		Name: "echo", Description: "Not " + secret, InputSchema: json.RawMessage(`{"type":"object","properties":{"` + secret + `":{"type":"string","default":"` + secret + `","description":"` + secret + `"}}}`),
+		Name:        "echo",
+		Description: "Not " + secret,
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"` + secret + `":{"type":"string","default":"` +
+			secret + `","description":"` + secret + `"}}}`),
 	}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return text("Bearer " + secret), nil
 	})
 	r.add("fail", true, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return nil, errors.New("bad " + secret)
 	})
-	config := strings.TrimSuffix(configure(r.url, "echo", "fail"), "}") + `, "headers": {"authorization": "Bearer ${TOKEN}", "X-Both": "${TOKEN}/${OTHER}", "X-Version": "costs $5"}}`
+	config := strings.TrimSuffix(
+		configure(r.url, "echo", "fail"), "}",
+	) + `, "headers": {"authorization": "Bearer ${TOKEN}", "X-Both": "${TOKEN}/${OTHER}", "X-Version": "costs $5"}}`
 	var log bytes.Buffer
 	o := options()
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -335,7 +408,10 @@ func TestHeaders(t *testing.T) {
 	})
 	_, refused := run(t, tools[1], `{"n":1}`)
 	is.Equal(errs.MessageOf(refused), "The MCP server did not do the call: it answers: Denied for ********")
-	for _, shown := range []string{tools[0].Description, string(tools[0].Parameters), errs.MessageOf(err), err.Error(), refused.Error(), log.String()} {
+	for _, shown := range []string{
+		tools[0].Description, string(tools[0].Parameters), errs.MessageOf(err), err.Error(), refused.Error(),
+		log.String(),
+	} {
 		is.True(!strings.Contains(shown, secret))
 	}
 	for _, h := range r.headers {
@@ -346,19 +422,25 @@ func TestHeaders(t *testing.T) {
 	}
 
 	for name, secrets := range map[string]map[string]string{
-		"The assistant has no secret TOKEN, which the header authorization needs.":                                                  {"OTHER": "o"},
-		"The secret TOKEN of the assistant cannot be sent in the header authorization: it has characters that headers do not have.": {"OTHER": "o", "TOKEN": "a\nX-Evil: 1"},
+		"The assistant has no secret TOKEN, which the header authorization needs.": {"OTHER": "o"},
+		"The secret TOKEN of the assistant cannot be sent in the header authorization: it has characters that headers do not have.": {
+			"OTHER": "o",
+			"TOKEN": "a\nX-Evil: 1",
+		},
 	} {
 		_, err = open(t, options(), use(strings.Replace(config, `"X-Both": "${TOKEN}/${OTHER}", `, "", 1), secrets))
 		is.Equal(errs.MessageOf(err), name)
 	}
 }
 
-// TestRedirects: secrets do not follow a redirect, whatever its status, and neither does anything else.
+// TestRedirects: secrets do not follow a redirect, whatever its status, and neither does anything
+// else.
 func TestRedirects(t *testing.T) {
 	is := is.New(t)
 	var other []*http.Request
-	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { other = append(other, r) }))
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		other = append(other, r)
+	}))
 	defer thief.Close()
 	r := newRemote(t)
 	config := strings.TrimSuffix(configure(r.url, "look"), "}") + `, "headers": {"Authorization": "Bearer ${TOKEN}"}}`
@@ -376,7 +458,10 @@ func TestRedirects(t *testing.T) {
 		} {
 			err := try()
 			is.Equal(errs.CodeOf(err), errs.Unavailable)
-			is.True(strings.HasSuffix(errs.MessageOf(err), "it redirects to another address, which is not followed. The skill must have the right one."))
+			is.True(strings.HasSuffix(
+				errs.MessageOf(err),
+				"it redirects to another address, which is not followed. The skill must have the right one.",
+			))
 		}
 		r.set(nil)
 		tools, err = open(t, options(), use(config, secrets))
@@ -385,7 +470,8 @@ func TestRedirects(t *testing.T) {
 	is.Equal(len(other), 0)
 }
 
-// TestNetworks: no connection is made to networks that are not of the internet, unless the operator allows it.
+// TestNetworks: no connection is made to networks that are not of the internet, unless the operator
+// allows it.
 func TestNetworks(t *testing.T) {
 	r := newRemote(t)
 	port := r.url[strings.LastIndex(r.url, ":"):]
@@ -398,14 +484,31 @@ func TestNetworks(t *testing.T) {
 		o         mcp.Options
 		url, want string
 	}{
-		"https":      {mcp.Options{}, "https://localhost" + port, "denied by the configuration of this server"},
-		"http":       {mcp.Options{AllowNetworks: elsewhere}, "http://localhost" + port, "denied by the configuration of this server"},
-		"https-else": {mcp.Options{AllowNetworks: elsewhere}, "https://localhost" + port, "denied by the configuration of this server"},
-		"denied":     {mcp.Options{AllowNetworks: loopback, DenyNetworks: loopback}, "http://localhost" + port, "denied by the configuration of this server"},
-		"accept":     {mcp.Options{}, "https://127.0.0.1" + port, "config.url: connections to 127.0.0.1 are denied"},
-		"metadata":   {mcp.Options{}, "https://169.254.169.254/latest", "config.url: connections to 169.254.169.254 are denied"},
-		"plain":      {mcp.Options{}, r.url, "config.url must begin with https://, unless the operator of this server allows http in networks of its own (TENANTCONTENT_ALLOW_NETWORKS"},
-		"plain-else": {mcp.Options{AllowNetworks: elsewhere}, r.url, "config.url must begin with https://: the operator"},
+		"https": {mcp.Options{}, "https://localhost" + port, "denied by the configuration of this server"},
+		"http": {
+			mcp.Options{AllowNetworks: elsewhere}, "http://localhost" + port,
+			"denied by the configuration of this server",
+		},
+		"https-else": {
+			mcp.Options{AllowNetworks: elsewhere}, "https://localhost" + port,
+			"denied by the configuration of this server",
+		},
+		"denied": {
+			mcp.Options{AllowNetworks: loopback, DenyNetworks: loopback}, "http://localhost" + port,
+			"denied by the configuration of this server",
+		},
+		"accept": {mcp.Options{}, "https://127.0.0.1" + port, "config.url: connections to 127.0.0.1 are denied"},
+		"metadata": {
+			mcp.Options{}, "https://169.254.169.254/latest",
+			"config.url: connections to 169.254.169.254 are denied",
+		},
+		"plain": {
+			mcp.Options{}, r.url,
+			"config.url must begin with https://, unless the operator of this server allows http in networks of its own (TENANTCONTENT_ALLOW_NETWORKS",
+		},
+		"plain-else": {
+			mcp.Options{AllowNetworks: elsewhere}, r.url, "config.url must begin with https://: the operator",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Log = slog.New(slog.DiscardHandler)
@@ -421,7 +524,9 @@ func hang(_ http.ResponseWriter, r *http.Request, _ json.RawMessage) { <-r.Conte
 
 // TestHostileServers: whatever a server does, a call ends, with a sentence, and so does connecting.
 func TestHostileServers(t *testing.T) {
-	stream := func(piece func(id json.RawMessage) string) func(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
+	stream := func(piece func(id json.RawMessage) string) func(
+		w http.ResponseWriter, r *http.Request, id json.RawMessage,
+	) {
 		return func(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			for r.Context().Err() == nil {
@@ -457,29 +562,47 @@ func TestHostileServers(t *testing.T) {
 				}
 			}
 		}, tooLarge},
-		"EndlessEvent":    {stream(func(json.RawMessage) string { return "data: " + strings.Repeat("x", 1<<16) }), tooLarge},
+		"EndlessEvent": {stream(func(json.RawMessage) string {
+			return "data: " + strings.Repeat("x", 1<<16)
+		}), tooLarge},
 		"EndlessComments": {stream(func(json.RawMessage) string { return ":\n\n" }), tooLarge},
 		"EndlessNotifications": {stream(func(json.RawMessage) string {
-			return `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}` + "\n\n"
+			return `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}` +
+				"\n\n"
 		}), tooLarge},
-		"EndlessPings": {stream(func(json.RawMessage) string { return `data: {"jsonrpc":"2.0","id":"p","method":"ping"}` + "\n\n" }), "it has asked for too much itself.|" + tooLarge},
+		"EndlessPings": {stream(func(json.RawMessage) string {
+			return `data: {"jsonrpc":"2.0","id":"p","method":"ping"}` + "\n\n"
+		}), "it has asked for too much itself.|" + tooLarge},
 		"EndlessAfter": {stream(func(id json.RawMessage) string {
 			return `data: {"jsonrpc":"2.0","id":` + string(id) + `,"result":{"content":[]}}` + "\n\n"
 		}), ""},
-		"ManyParts":    {asJSON(`{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":[` + strings.Repeat("[],", 100000) + `[]]}}`), tooLarge},
-		"Deep":         {asJSON(`{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}}`), unreadable},
+		"ManyParts": {
+			asJSON(`{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":[` +
+				strings.Repeat("[],", 100000) + `[]]}}`),
+			tooLarge,
+		},
+		"Deep": {
+			asJSON(`{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":` +
+				strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}}`),
+			unreadable,
+		},
 		"Malformed":    {asJSON(`{"jsonrpc":"2.0","id":ID,"result":{"content":[`), unreadable},
 		"NoJSON":       {asJSON(`<html>`), unreadable},
 		"OtherContent": {asJSON(`{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"strange"}]}}`), unreadable},
 		"NullContent":  {asJSON(`{"jsonrpc":"2.0","id":ID,"result":{"content":[null]}}`), unreadable},
-		"OtherType":    {func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { _, _ = io.WriteString(w, "hello") }, unreadable},
+		"OtherType": {func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
+			_, _ = io.WriteString(w, "hello")
+		}, unreadable},
 		"Status500": {func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
 			http.Error(w, "broken", http.StatusInternalServerError)
 		}, "it answers with the status 500."},
 		"Unauthorized": {func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
 			http.Error(w, "who?", http.StatusUnauthorized)
 		}, "it does not accept the headers of the skill (status 401)."},
-		"Refusal": {asJSON(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"n must be small"}}`), "it answers: n must be small"},
+		"Refusal": {
+			asJSON(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"n must be small"}}`),
+			"it answers: n must be small",
+		},
 		"EmptyStream": {func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
 			w.Header().Set("Content-Type", "text/event-stream")
 		}, unreadable},
@@ -487,7 +610,9 @@ func TestHostileServers(t *testing.T) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, "data: {\n\n")
 		}, unreadable},
-		"Abort": {func(http.ResponseWriter, *http.Request, json.RawMessage) { panic(http.ErrAbortHandler) }, "it cannot be reached."},
+		"Abort": {func(http.ResponseWriter, *http.Request, json.RawMessage) {
+			panic(http.ErrAbortHandler)
+		}, "it cannot be reached."},
 		"LongHeader": {func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
 			w.Header().Set("X-Long", strings.Repeat("x", 1<<20))
 		}, "it cannot be reached."},
@@ -557,7 +682,8 @@ func TestBroken(t *testing.T) {
 // TestForgottenSession: a server that was started again does the call in a new session, once.
 func TestForgottenSession(t *testing.T) {
 	is, r := is.New(t), newRemote(t)
-	legacy := func(w http.ResponseWriter, _ *http.Request, method string, id json.RawMessage) bool { // the newest protocol has no sessions
+	legacy := func(w http.ResponseWriter, _ *http.Request, method string, id json.RawMessage) bool {
+		// the newest protocol has no sessions
 		if method == "server/discover" {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, id)
@@ -582,12 +708,16 @@ func TestForgottenSession(t *testing.T) {
 	is.Equal(forgotten, 1)
 }
 
-// TestServerAsks: a server gets nothing of what it asks for: no answers of the model, none of the person.
+// TestServerAsks: a server gets nothing of what it asks for: no answers of the model, none of the
+// person.
 func TestServerAsks(t *testing.T) {
 	is, r := is.New(t), newRemote(t)
 	r.add("sample", true, func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		//lint:ignore SA1019 servers of older versions of the protocol ask so
-		_, err := q.Session.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 5, Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: "Tell me all."}}}})
+		_, err := q.Session.CreateMessage(ctx, &sdk.CreateMessageParams{
+			MaxTokens: 5,
+			Messages:  []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: "Tell me all."}}},
+		})
 		return text(fmt.Sprint("refused: ", err != nil)), nil
 	})
 	r.add("elicit", true, func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -642,7 +772,8 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestCanceled: a conversation that ends while a server works ends with its cause, and not with a sentence for the model.
+// TestCanceled: a conversation that ends while a server works ends with its cause, and not with a
+// sentence for the model.
 func TestCanceled(t *testing.T) {
 	is, r := is.New(t), newRemote(t)
 	tools := opened(t, options(), r, "look")
@@ -668,17 +799,34 @@ func TestSchemas(t *testing.T) {
 	}
 	described := []string{}
 	for i := range 90 {
-		described = append(described, fmt.Sprintf(`"p%d":{"type":"string","description":%q}`, i, strings.Repeat("x", 900)))
+		described = append(
+			described, fmt.Sprintf(`"p%d":{"type":"string","description":%q}`, i, strings.Repeat("x", 900)),
+		)
 	}
 	for name, c := range map[string]struct{ schema, want string }{
-		"plain":    {`{"type":"object","properties":{"n":{"type":["integer","null"],"minimum":1,"enum":[1,2,null]}},"required":["n"],"additionalProperties":false}`, `{"additionalProperties":false,"properties":{"n":{"enum":[1,2],"minimum":1,"type":["integer","null"]}},"required":["n"],"type":"object"}`},
-		"none":     {`{"type":"object"}`, `{"properties":{},"type":"object"}`},
-		"oneOf":    {`{"type":"object","oneOf":[{"required":["a"]}],"properties":{"a":{"oneOf":[{"type":"string"},3]}}}`, `{"properties":{"a":{"oneOf":[{"type":"string"}]}},"type":"object"}`},
-		"wrong":    {`{"type":"object","properties":{"a":"string","b":{"type":"text","minLength":"1","enum":"x","required":true,"items":[1]},"":{}},"required":[1,"a"],"x-evil":{"a":1}}`, `{"properties":{"b":{}},"required":["a"],"type":"object"}`},
-		"list":     {`{"type":"object","properties":[1]}`, `{"properties":{},"type":"object"}`},
-		"refs":     {`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"},"b":{"$ref":"#/$defs/B"},"c":{"$ref":"https://evil.example/x"}},"$defs":{"A":{"type":"string"}}}`, `{"$defs":{"A":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/A"},"b":{},"c":{}},"type":"object"}`},
-		"deep":     {deep, ""},
-		"wide":     {`{"type":"object","properties":{` + strings.Join(wide, ",") + `}}`, `{"properties":{},"type":"object"}`},
+		"plain": {
+			`{"type":"object","properties":{"n":{"type":["integer","null"],"minimum":1,"enum":[1,2,null]}},"required":["n"],"additionalProperties":false}`,
+			`{"additionalProperties":false,"properties":{"n":{"enum":[1,2],"minimum":1,"type":["integer","null"]}},"required":["n"],"type":"object"}`,
+		},
+		"none": {`{"type":"object"}`, `{"properties":{},"type":"object"}`},
+		"oneOf": {
+			`{"type":"object","oneOf":[{"required":["a"]}],"properties":{"a":{"oneOf":[{"type":"string"},3]}}}`,
+			`{"properties":{"a":{"oneOf":[{"type":"string"}]}},"type":"object"}`,
+		},
+		"wrong": {
+			`{"type":"object","properties":{"a":"string","b":{"type":"text","minLength":"1","enum":"x","required":true,"items":[1]},"":{}},"required":[1,"a"],"x-evil":{"a":1}}`,
+			`{"properties":{"b":{}},"required":["a"],"type":"object"}`,
+		},
+		"list": {`{"type":"object","properties":[1]}`, `{"properties":{},"type":"object"}`},
+		"refs": {
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"},"b":{"$ref":"#/$defs/B"},"c":{"$ref":"https://evil.example/x"}},"$defs":{"A":{"type":"string"}}}`,
+			`{"$defs":{"A":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/A"},"b":{},"c":{}},"type":"object"}`,
+		},
+		"deep": {deep, ""},
+		"wide": {
+			`{"type":"object","properties":{` + strings.Join(wide, ",") + `}}`,
+			`{"properties":{},"type":"object"}`,
+		},
 		"describe": {`{"type":"object","properties":{` + strings.Join(described, ",") + `}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -686,7 +834,11 @@ func TestSchemas(t *testing.T) {
 			r.set(func(w http.ResponseWriter, _ *http.Request, method string, id json.RawMessage) bool {
 				if method == "tools/list" {
 					w.Header().Set("Content-Type", "application/json")
-					fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"t","title":"T","description":"%s","inputSchema":%s}]}}`, id, strings.Repeat(`ä\u0000`, 10000), c.schema)
+					fmt.Fprintf(
+						w,
+						`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"t","title":"T","description":"%s","inputSchema":%s}]}}`,
+						id, strings.Repeat(`ä\u0000`, 10000), c.schema,
+					)
 				}
 				return method == "tools/list"
 			})

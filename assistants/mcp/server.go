@@ -29,8 +29,8 @@ const (
 	maxKept       = 256 << 10 // bytes of the list of tools that a connection may keep
 )
 
-// codeRejected is the code of the errors that the SDK returns for requests that did not reach a server, or that it refused for now: the session
-// goes on.
+// codeRejected is the code of the errors that the SDK returns for requests that did not reach a
+// server, or that it refused for now: the session goes on.
 const codeRejected = -32005
 
 // server is the server of a skill in one conversation: one connection, made again if it breaks.
@@ -60,11 +60,13 @@ func (s *server) connect(ctx context.Context) (*sdk.ClientSession, error) {
 		return nil, errors.New("the connection has broken too often")
 	}
 	c := sdk.NewClient(&sdk.Implementation{Name: "tenantcontent", Version: "1"}, &sdk.ClientOptions{
-		Capabilities:   &sdk.ClientCapabilities{}, // it offers the server nothing: no sampling, no questions to people, no folders
+		// it offers the server nothing: no sampling, no questions to people, no folders
+		Capabilities:   &sdk.ClientCapabilities{},
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
 	})
 	session, err := c.Connect(ctx, &sdk.StreamableClientTransport{
-		Endpoint: s.config.URL, HTTPClient: s.client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: int(s.skill.MaxBytes),
+		Endpoint: s.config.URL, HTTPClient: s.client,
+		MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: int(s.skill.MaxBytes),
 	}, nil)
 	if err == nil {
 		s.session = session
@@ -84,7 +86,8 @@ func (s *server) drop(session *sdk.ClientSession) {
 	}
 }
 
-// forget ends the connection, if much was sent on it: its client keeps lists of tools. The next call makes another one.
+// forget ends the connection, if much was sent on it: its client keeps lists of tools. The next
+// call makes another one.
 func (s *server) forget() {
 	if s.skill.MaxBytes*connectFactor-s.link.left() <= maxKept {
 		return
@@ -130,8 +133,8 @@ func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
 	return found, nil
 }
 
-// tools returns the tools that a model is given of those of a list, in which nil is one that the server does not have. Errors, beside the
-// tools: errs.NotFound naming those.
+// tools returns the tools that a model is given of those of a list, in which nil is one that the
+// server does not have. Errors, beside the tools: errs.NotFound naming those.
 func (s *server) tools(skill string, listed []*sdk.Tool) (tools []chat.Tool, err error) {
 	var missing []string
 	left := maxSchemas
@@ -150,14 +153,21 @@ func (s *server) tools(skill string, listed []*sdk.Tool) (tools []chat.Tool, err
 		}
 		readOnly := t.Annotations != nil && t.Annotations.ReadOnlyHint
 		tools = append(tools, chat.Tool{
-			Tool:    ai.Tool{Name: name, Description: s.short(cmp.Or(t.Description, t.Title), maxDescription), Parameters: schema},
+			Tool: ai.Tool{
+				Name:        name,
+				Description: s.short(cmp.Or(t.Description, t.Title), maxDescription),
+				Parameters:  schema,
+			},
 			Confirm: s.config.Confirm == confirmAlways || s.config.Confirm == confirmChanges && !readOnly,
 			Run:     func(ctx context.Context, c ai.ToolCall) (string, error) { return s.call(ctx, own, c) },
 		})
 	}
 	if len(missing) > 0 {
 		s.log.Warn("an MCP server does not have tools that a skill names", "tools", strings.Join(missing, ", "))
-		err = errs.New(errs.NotFound, "The MCP server does not have these tools, which are not available now: %s.", s.short(strings.Join(missing, ", "), maxMessage))
+		err = errs.New(
+			errs.NotFound, "The MCP server does not have these tools, which are not available now: %s.",
+			s.short(strings.Join(missing, ", "), maxMessage),
+		)
 	}
 	return tools, err
 }
@@ -167,7 +177,8 @@ func (s *server) call(ctx context.Context, tool string, c ai.ToolCall) (string, 
 	s.mu.Lock()
 	s.calls++
 	p := &sdk.CallToolParams{
-		Meta: sdk.Meta{"idempotencyKey": fmt.Sprintf("%s.%d.%.100s", s.id, s.calls, c.ID)}, Name: tool, Arguments: json.RawMessage(c.Arguments),
+		Meta: sdk.Meta{"idempotencyKey": fmt.Sprintf("%s.%d.%.100s", s.id, s.calls, c.ID)},
+		Name: tool, Arguments: json.RawMessage(c.Arguments),
 	}
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, s.skill.Call, errSlow)
@@ -204,7 +215,8 @@ func (s *server) try(ctx context.Context, p *sdk.CallToolParams) (*sdk.CallToolR
 	return result, err
 }
 
-// explain returns the error of a request for the model, and writes it into the log: what the server was to do, and why it has not.
+// explain returns the error of a request for the model, and writes it into the log: what the server
+// was to do, and why it has not.
 func (s *server) explain(ctx context.Context, what string, err error) error {
 	slow := errors.Is(context.Cause(ctx), errSlow)
 	if ctx.Err() != nil && !slow {

@@ -26,7 +26,8 @@ const (
 	maxToolName    = 64
 )
 
-// short returns a text of the server without secrets, as UTF-8 without control characters, and cut to a number of bytes.
+// short returns a text of the server without secrets, as UTF-8 without control characters, and cut
+// to a number of bytes.
 func (s *server) short(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
@@ -51,8 +52,8 @@ func cut(text string, most int) string {
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
-// toolName returns the name of a tool for models, <skill>_<tool>, and adds it to those that are taken. What does not fit, or would be there
-// twice, ends with a part of a digest.
+// toolName returns the name of a tool for models, <skill>_<tool>, and adds it to those that are
+// taken. What does not fit, or would be there twice, ends with a part of a digest.
 func toolName(skill, tool string, taken map[string]bool) string {
 	whole := skill + "_" + tool
 	name := notInNames.ReplaceAllString(whole, "_")
@@ -73,9 +74,13 @@ func (s *server) text(r *sdk.CallToolResult) string {
 		case *sdk.TextContent:
 			parts = append(parts, c.Text)
 		case *sdk.ImageContent:
-			parts = append(parts, fmt.Sprintf("[An image (%s, %d bytes) that is not shown here]", c.MIMEType, len(c.Data)))
+			parts = append(
+				parts, fmt.Sprintf("[An image (%s, %d bytes) that is not shown here]", c.MIMEType, len(c.Data)),
+			)
 		case *sdk.AudioContent:
-			parts = append(parts, fmt.Sprintf("[A sound (%s, %d bytes) that is not played here]", c.MIMEType, len(c.Data)))
+			parts = append(
+				parts, fmt.Sprintf("[A sound (%s, %d bytes) that is not played here]", c.MIMEType, len(c.Data)),
+			)
 		case *sdk.ResourceLink:
 			parts = append(parts, fmt.Sprintf("[A link to the resource %s: %s]", c.Name, c.URI))
 		case *sdk.EmbeddedResource:
@@ -84,7 +89,13 @@ func (s *server) text(r *sdk.CallToolResult) string {
 			case c.Resource.Text != "":
 				parts = append(parts, c.Resource.Text)
 			default:
-				parts = append(parts, fmt.Sprintf("[The resource %s (%s, %d bytes) that is not shown here]", c.Resource.URI, c.Resource.MIMEType, len(c.Resource.Blob)))
+				parts = append(
+					parts,
+					fmt.Sprintf(
+						"[The resource %s (%s, %d bytes) that is not shown here]", c.Resource.URI,
+						c.Resource.MIMEType, len(c.Resource.Blob),
+					),
+				)
 			}
 		}
 	}
@@ -103,8 +114,9 @@ func (s *server) text(r *sdk.CallToolResult) string {
 	return text
 }
 
-// schema returns the parameters of a tool. What a model's server could refuse, so that the whole conversation fails, is left out; if the rest is
-// too long, the descriptions are left out, too, and in the end all but the type.
+// schema returns the parameters of a tool. What a model's server could refuse, so that the whole
+// conversation fails, is left out; if the rest is too long, the descriptions are left out, too, and
+// in the end all but the type.
 func (s *server) schema(t *sdk.Tool) json.RawMessage {
 	for _, described := range []bool{true, false} {
 		in, _ := t.InputSchema.(map[string]any)
@@ -159,7 +171,8 @@ func (c cleaner) clean(in map[string]any, depth int) map[string]any {
 			if text, ok := value.(string); ok && len(text) <= maxText {
 				kept = c.s.short(text, maxText)
 			}
-		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
+		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
+			"minItems", "maxItems", "minProperties", "maxProperties":
 			if number, ok := value.(float64); ok {
 				kept = number
 			}
@@ -208,7 +221,10 @@ func (c cleaner) clean(in map[string]any, depth int) map[string]any {
 
 // propertyName reports whether a text can be the name of a parameter.
 func propertyName(text string) bool {
-	return text != "" && len(text) <= maxName && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
+	return text != "" && len(text) <= maxName && utf8.ValidString(text) &&
+		!strings.ContainsFunc(text, func(r rune) bool {
+			return r < ' ' || r == 0x7f
+		})
 }
 
 // sub returns a schema within another one, nil if it is none.

@@ -25,7 +25,8 @@ import (
 // place is an entity of a tenant.
 type place struct{ tenant, id string }
 
-// notes are a Transferer of notes, which are all free JSON, with their files. fault is what it does wrong.
+// notes are a Transferer of notes, which are all free JSON, with their files. fault is what it does
+// wrong.
 type notes struct {
 	mu    sync.Mutex
 	rows  map[place][]byte
@@ -126,7 +127,9 @@ func (n *notes) Export(ctx context.Context, tenant string, ids []string) iter.Se
 	}
 }
 
-func (n *notes) Import(ctx context.Context, tenant string, rows []entity.Row, o entity.ImportOptions) (actions []entity.ImportAction, _ []string, err error) {
+func (n *notes) Import(
+	ctx context.Context, tenant string, rows []entity.Row, o entity.ImportOptions,
+) (actions []entity.ImportAction, _ []string, err error) {
 	if !slices.Contains([]entity.Rule{entity.Fail, entity.Skip, entity.Overwrite}, o.Rule) {
 		return nil, nil, errs.New(errs.Invalid, "There is no rule %s.", o.Rule)
 	}
@@ -142,7 +145,10 @@ func (n *notes) Import(ctx context.Context, tenant string, rows []entity.Row, o 
 			case n.rows[at] != nil && o.Rule == entity.Skip:
 				action = entity.Skipped
 			case n.rows[at] != nil && o.Rule == entity.Fail:
-				err = errs.New(errs.Conflict, "%s is there.", cmp.Or(map[string]string{"names no row": "something"}[n.fault], row.ID))
+				err = errs.New(
+					errs.Conflict, "%s is there.",
+					cmp.Or(map[string]string{"names no row": "something"}[n.fault], row.ID),
+				)
 			case n.rows[at] != nil:
 				action = entity.Updated
 			}
@@ -220,9 +226,10 @@ func (n *notes) PutFile(ctx context.Context, tenant, id string, f entity.File, r
 }
 
 func validPath(path string) bool {
-	return utf8.ValidString(path) && !strings.Contains(path, "\x00") && !slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool {
-		return part == "" || part == "." || part == ".."
-	})
+	return utf8.ValidString(path) && !strings.Contains(path, "\x00") &&
+		!slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool {
+			return part == "" || part == "." || part == ".."
+		})
 }
 
 func (n *notes) KeepFiles(ctx context.Context, tenant, id string, paths []string) error {
@@ -252,7 +259,8 @@ func (n *notes) fixture() drivertest.Fixture {
 // badTransferer is the variable of the environment with the fault that TestOneTransferer has.
 const badTransferer = "TENANTCONTENT_TEST_FAULT"
 
-// TestOneTransferer: the checks find no fault in a good Transferer. TestBadTransferers runs it with faults.
+// TestOneTransferer: the checks find no fault in a good Transferer. TestBadTransferers runs it with
+// faults.
 func TestOneTransferer(t *testing.T) {
 	drivertest.TestTransferer(t, func(*testing.T) drivertest.Fixture {
 		n := &notes{rows: map[place][]byte{}, files: map[place]map[string]stored{}, fault: os.Getenv(badTransferer)}
@@ -263,14 +271,22 @@ func TestOneTransferer(t *testing.T) {
 // TestBadTransferers: each fault fails the check that is meant for it, with a sentence, and soon.
 func TestBadTransferers(t *testing.T) {
 	for fault, want := range map[string][2]string{
-		"shows others":        {"IDs", "the ids of evil which are another tenant's: got [note-1 note-2 note-3], want none"},
-		"needs nothing":       {"Needs", "Needs has 0 entities, want the 3 that are there"},
-		"exports nothing":     {"Export", "does not have succeeded, where it must fail with errs.not_found"},
-		"names no row":        {"Rules", "does not name the row note-2 that is there: something is there."},
-		"does not mask":       {"Secrets", "Export has a secret of free JSON"},
-		"does not keep":       {"Secrets", "Import must give it to entity.KeepSecrets"},
-		"keeps rows":          {"Transaction", "Import does not join the transaction in its context: got [note-1 note-2], want none"},
-		"keeps files":         {"Transaction", "the files of an entity after the transaction of PutFile was rolled back: got [a.txt], want none"},
+		"shows others": {
+			"IDs", "the ids of evil which are another tenant's: got [note-1 note-2 note-3], want none",
+		},
+		"needs nothing":   {"Needs", "Needs has 0 entities, want the 3 that are there"},
+		"exports nothing": {"Export", "does not have succeeded, where it must fail with errs.not_found"},
+		"names no row":    {"Rules", "does not name the row note-2 that is there: something is there."},
+		"does not mask":   {"Secrets", "Export has a secret of free JSON"},
+		"does not keep":   {"Secrets", "Import must give it to entity.KeepSecrets"},
+		"keeps rows": {
+			"Transaction",
+			"Import does not join the transaction in its context: got [note-1 note-2], want none",
+		},
+		"keeps files": {
+			"Transaction",
+			"the files of an entity after the transaction of PutFile was rolled back: got [a.txt], want none",
+		},
 		"ignores its context": {"Context", "Import succeeded, although its context had ended before"},
 		"hangs":               {"Context", "Import has not returned within 5s of the end of its context"},
 		"leaves files":        {"Files", "Remove leaves files behind: got [a.txt], want none"},

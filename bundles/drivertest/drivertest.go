@@ -1,5 +1,5 @@
-// Package drivertest checks that a host's own kinds of content and bundle drivers meet the contracts of entity.Transferer and
-// bundles.Driver. Tests of hosts import it.
+// Package drivertest checks that a host's own kinds of content and bundle drivers meet the
+// contracts of entity.Transferer and bundles.Driver. Tests of hosts import it.
 package drivertest
 
 import (
@@ -26,13 +26,15 @@ type Fixture struct {
 	Transferer entity.Transferer
 	Tenants    [2]string // two different ones
 	Owner      string    // principal id that both tenants know
-	// Make makes the nth entity of a tenant, owned by Owner if the kind has owners, and returns its id. Entities of one
-	// tenant with different n can be there at once; of what they need, the kind itself aside, nothing has to be there.
+	// Make makes the nth entity of a tenant, owned by Owner if the kind has owners, and returns its
+	// id. Entities of one tenant with different n can be there at once; of what they need, the kind
+	// itself aside, nothing has to be there.
 	Make func(t *testing.T, tenant string, n int) string
-	// InTx runs fn in one transaction, which the Transferer joins. nil: the Transferer's store has none.
+	// InTx runs fn in one transaction, which the Transferer joins. nil: the Transferer's store has
+	// none.
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
-	// Free is JSON of an entity that its kind does not know the members of, which may have secrets: see entity.Transferer. nil:
-	// the kind has none. A kind with more of it has a fixture for each.
+	// Free is JSON of an entity that its kind does not know the members of, which may have secrets:
+	// see entity.Transferer. nil: the kind has none. A kind with more of it has a fixture for each.
 	Free *Free
 }
 
@@ -42,8 +44,8 @@ type Free struct {
 	Get func(t *testing.T, tenant, id string) json.RawMessage
 }
 
-// TestDriver runs all checks of a driver: of itself, and of the Transferer that the fixture has. The fixture's kind must be
-// among its content.
+// TestDriver runs all checks of a driver: of itself, and of the Transferer that the fixture has.
+// The fixture's kind must be among its content.
 func TestDriver(t *testing.T, open func(t *testing.T) (bundles.Driver, Fixture)) {
 	t.Run("Driver", func(t *testing.T) {
 		d, in := open(t)
@@ -76,7 +78,8 @@ func TestDriver(t *testing.T, open func(t *testing.T) (bundles.Driver, Fixture))
 	TestTransferer(t, func(t *testing.T) Fixture { _, f := open(t); return f })
 }
 
-// TestTransferer runs all checks of a Transferer, and those of a FileTransferer when it is one. open returns an empty fixture.
+// TestTransferer runs all checks of a Transferer, and those of a FileTransferer when it is one.
+// open returns an empty fixture.
 func TestTransferer(t *testing.T, open func(t *testing.T) Fixture) {
 	for name, check := range map[string]func(*testing.T, *fixture){
 		"IDs":         testIDs,
@@ -119,7 +122,8 @@ func (f *fixture) true(holds bool, format string, args ...any) {
 	}
 }
 
-// equal ends the subtest unless two values are the same. what names the one that the driver returned.
+// equal ends the subtest unless two values are the same. what names the one that the driver
+// returned.
 func (f *fixture) equal(got, want any, what string) {
 	f.t.Helper()
 	if !reflect.DeepEqual(got, want) && !(empty(got) && empty(want)) {
@@ -156,7 +160,10 @@ func (f *fixture) noErr(err error, what string) {
 func (f *fixture) fails(err error, code errs.Code, what string) {
 	f.t.Helper()
 	f.true(err != nil, "%s succeeded, where it must fail with errs.%s", what, code)
-	f.true(errs.CodeOf(err) == code, "%s failed with errs.%s, where it must be errs.%s: %v", what, errs.CodeOf(err), code, err)
+	f.true(
+		errs.CodeOf(err) == code, "%s failed with errs.%s, where it must be errs.%s: %v", what,
+		errs.CodeOf(err), code, err,
+	)
 }
 
 // soon calls fn, whose context has ended, and ends the subtest if it does not return.
@@ -225,7 +232,11 @@ func testNeeds(_ *testing.T, f *fixture) {
 	ids := f.some(3)
 	needs, err := f.Transferer.Needs(f.ctx, f.here, append(slices.Clone(ids), f.missing()))
 	f.noErr(err, "Needs")
-	f.true(len(needs) == 3, "Needs has %d entities, want the 3 that are there, needy or not, and not the one that is not there", len(needs))
+	f.true(
+		len(needs) == 3,
+		"Needs has %d entities, want the 3 that are there, needy or not, and not the one that is not there",
+		len(needs),
+	)
 	for _, id := range ids {
 		keys, ok := needs[id]
 		f.true(ok, "Needs lacks the entity %s", id)
@@ -253,7 +264,10 @@ func testExport(_ *testing.T, f *fixture) {
 	rows := f.export(f.here, ids)
 	f.true(len(rows) == 3, "Export of 3 entities has %d rows", len(rows))
 	for i, r := range rows {
-		f.equal(r.Key, entity.Key{Kind: f.Kind, ID: ids[i]}, fmt.Sprintf("Export, in the order that was asked for, rows[%d].Key", i))
+		f.equal(
+			r.Key, entity.Key{Kind: f.Kind, ID: ids[i]},
+			fmt.Sprintf("Export, in the order that was asked for, rows[%d].Key", i),
+		)
 		f.true(bytes.HasPrefix(r.JSON, []byte("{")), "Export has a row that is not a JSON object: %.200s", r.JSON)
 		low := strings.ToLower(string(r.JSON))
 		for _, secret := range []string{"argon2", "passwordhash", "password_hash", "secrethash", "secret_hash"} {
@@ -304,7 +318,10 @@ func testRules(_ *testing.T, f *fixture) {
 	f.noErr(err, "Remove")
 	_, _, err = f.Transferer.Import(f.ctx, f.there, rows, f.options(entity.Fail))
 	f.fails(err, errs.Conflict, "Import of rows that are there, with the rule fail,")
-	f.true(strings.Contains(errs.MessageOf(err), ids[1]), "Import with the rule fail does not name the row %s that is there: %s", ids[1], errs.MessageOf(err))
+	f.true(
+		strings.Contains(errs.MessageOf(err), ids[1]),
+		"Import with the rule fail does not name the row %s that is there: %s", ids[1], errs.MessageOf(err),
+	)
 	if f.InTx != nil {
 		f.have(f.there, ids, ids[1:], "after an Import that failed, which writes nothing")
 	}
@@ -319,7 +336,10 @@ func testBadRows(_ *testing.T, f *fixture) {
 		bad := []entity.Row{rows[0], {Key: rows[1].Key, JSON: []byte(text)}}
 		_, _, err := f.Transferer.Import(f.ctx, f.there, bad, f.options(entity.Overwrite))
 		f.fails(err, errs.Invalid, fmt.Sprintf("Import of the row %q", text))
-		f.true(strings.Contains(errs.MessageOf(err), ids[1]), "Import of the row %q does not name the row %s: %s", text, ids[1], errs.MessageOf(err))
+		f.true(
+			strings.Contains(errs.MessageOf(err), ids[1]), "Import of the row %q does not name the row %s: %s",
+			text, ids[1], errs.MessageOf(err),
+		)
 		if f.InTx != nil {
 			f.have(f.there, ids, nil, "after an Import that failed, which writes nothing")
 		}
@@ -354,11 +374,20 @@ func testTransaction(_ *testing.T, f *fixture) {
 		return fault
 	})
 	f.true(errors.Is(err, fault), "InTx of the fixture returned %v, where its function returned %v", err, fault)
-	f.have(f.there, ids, nil, "after the transaction of Import was rolled back: Import does not join the transaction in its context")
-	f.have(f.here, ids, ids, "after the transaction of Remove was rolled back: Remove does not join the transaction in its context")
+	f.have(
+		f.there, ids, nil,
+		"after the transaction of Import was rolled back: Import does not join the transaction in its context",
+	)
+	f.have(
+		f.here, ids, ids,
+		"after the transaction of Remove was rolled back: Remove does not join the transaction in its context",
+	)
 	if p, ok := f.Transferer.(entity.FileTransferer); ok {
 		f.land(f.there, rows, entity.Fail)
-		f.equal(f.paths(p, f.there, ids[0]), nil, "the files of an entity after the transaction of PutFile was rolled back")
+		f.equal(
+			f.paths(p, f.there, ids[0]), nil,
+			"the files of an entity after the transaction of PutFile was rolled back",
+		)
 	}
 }
 
@@ -456,19 +485,36 @@ func testFiles(_ *testing.T, f *fixture) {
 		content, err := io.ReadAll(r)
 		f.noErr(err, "reading "+file.Path)
 		f.noErr(r.Close(), "closing "+file.Path)
-		f.true(string(content) == want[file.Path], "%s has %d bytes that are not those that were put, which are %d", file.Path, len(content), len(want[file.Path]))
-		f.equal(file, entity.File{Path: file.Path, ContentType: "text/plain", Size: int64(len(content))}, "Files of "+file.Path)
+		f.true(
+			string(content) == want[file.Path],
+			"%s has %d bytes that are not those that were put, which are %d", file.Path, len(content),
+			len(want[file.Path]),
+		)
+		f.equal(file, entity.File{
+			Path:        file.Path,
+			ContentType: "text/plain",
+			Size:        int64(len(content)),
+		}, "Files of "+file.Path)
 	}
 	other := entity.File{Path: "a.txt", ContentType: "text/plain", Size: 5}
-	f.noErr(p.PutFile(f.ctx, f.here, id, other, strings.NewReader("a.txt")), "PutFile of a file that is there, which it overwrites,")
+	f.noErr(
+		p.PutFile(f.ctx, f.here, id, other, strings.NewReader("a.txt")),
+		"PutFile of a file that is there, which it overwrites,",
+	)
 	for _, path := range []string{"", "/a", "../a", "a/../b", "a//b", ".", "a/", "a\x00b"} {
 		err := p.PutFile(f.ctx, f.here, id, entity.File{Path: path, Size: 1}, strings.NewReader("x"))
 		f.fails(err, errs.Invalid, fmt.Sprintf("PutFile of the path %q", path))
 	}
 	fault := errors.New("fault")
-	err = p.PutFile(f.ctx, f.here, id, entity.File{Path: "fails", Size: 9}, io.MultiReader(strings.NewReader("x"), broken{fault}))
+	err = p.PutFile(
+		f.ctx, f.here, id, entity.File{Path: "fails", Size: 9},
+		io.MultiReader(strings.NewReader("x"), broken{fault}),
+	)
 	f.true(errors.Is(err, fault), "PutFile whose reader failed returned %v, where it must be the reader's error", err)
-	f.equal(f.paths(p, f.here, id), []string{"a.txt", "b/ü é.txt", "empty"}, "Files after a PutFile whose reader failed: it leaves nothing")
+	f.equal(
+		f.paths(p, f.here, id), []string{"a.txt", "b/ü é.txt", "empty"},
+		"Files after a PutFile whose reader failed: it leaves nothing",
+	)
 	f.noErr(p.KeepFiles(f.ctx, f.here, id, []string{"a.txt", "not there"}), "KeepFiles")
 	f.equal(f.paths(p, f.here, id), []string{"a.txt"}, "Files after KeepFiles of one: the others are removed")
 	_, err = p.OpenFile(f.ctx, f.here, id, "empty")
@@ -481,7 +527,10 @@ func testFiles(_ *testing.T, f *fixture) {
 	_, err = f.Transferer.Remove(f.ctx, f.here, []string{id})
 	f.noErr(err, "Remove of an entity with files")
 	f.land(f.here, rows, entity.Fail)
-	f.equal(f.paths(p, f.here, id), nil, "Files of an entity that was removed and imported again: Remove leaves files behind")
+	f.equal(
+		f.paths(p, f.here, id), nil,
+		"Files of an entity that was removed and imported again: Remove leaves files behind",
+	)
 }
 
 type broken struct{ err error }

@@ -9,20 +9,28 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// testSecrets: no secret of free JSON leaves a tenant or comes into one, and a tenant keeps its own.
+// testSecrets: no secret of free JSON leaves a tenant or comes into one, and a tenant keeps its
+// own.
 func testSecrets(_ *testing.T, f *fixture) {
 	if f.Free == nil {
 		return
 	}
 	id := f.some(1)[0]
 	with := func(host, secret string) json.RawMessage {
-		return json.RawMessage(`{"host": "` + host + `", "deep": [{"password": "` + secret + `"}], "env": {"KEY": "` + secret + `"},
+		return json.RawMessage(`{"host": "` + host + `", "deep": [{"password": "` + secret +
+			`"}], "env": {"KEY": "` + secret + `"},
 			"headers": [{"name": "Authorization", "value": "` + secret + `"}]}`)
 	}
 	f.Free.Set(f.t, f.here, id, with("first", "hidden"))
 	rows := f.export(f.here, []string{id})
-	f.true(!bytes.Contains(rows[0].JSON, []byte("hidden")), "Export has a secret of free JSON, which it must give to entity.MaskSecrets: %s", rows[0].JSON)
-	f.true(bytes.Contains(rows[0].JSON, []byte("first")), "Export lacks what is no secret in free JSON: %s", rows[0].JSON)
+	f.true(
+		!bytes.Contains(rows[0].JSON, []byte("hidden")),
+		"Export has a secret of free JSON, which it must give to entity.MaskSecrets: %s", rows[0].JSON,
+	)
+	f.true(
+		bytes.Contains(rows[0].JSON, []byte("first")), "Export lacks what is no secret in free JSON: %s",
+		rows[0].JSON,
+	)
 
 	f.land(f.there, rows, entity.Fail)
 	f.says(f.there, id, json.RawMessage(`{"host": "first", "deep": [{}], "env": {}, "headers": [{"name": "Authorization"}]}`),
@@ -31,7 +39,10 @@ func testSecrets(_ *testing.T, f *fixture) {
 	for _, secret := range []string{entity.Mask, "forged"} {
 		rows[0].JSON = bytes.ReplaceAll(rows[0].JSON, []byte(entity.Mask), []byte(secret))
 		f.land(f.there, rows, entity.Overwrite)
-		f.says(f.there, id, with("first", "own"), "imported over secrets of the tenant's own: Import must give it to entity.KeepSecrets, with what is there")
+		f.says(
+			f.there, id, with("first", "own"),
+			"imported over secrets of the tenant's own: Import must give it to entity.KeepSecrets, with what is there",
+		)
 	}
 	f.says(f.here, id, with("first", "hidden"), "of the tenant that was exported")
 }

@@ -1,4 +1,5 @@
-// Package datasets reads the rows of datasets: those in the data of the ready kind, and those that a host's Source answers.
+// Package datasets reads the rows of datasets: those in the data of the ready kind, and those that
+// a host's Source answers.
 //
 // content checks datasets with it before it stores them; httpapi, the root and hosts import it.
 package datasets
@@ -74,16 +75,19 @@ type Table interface {
 	Count(ctx context.Context, filter Filter) (int, error)
 }
 
-// Sampler is a Table that picks samples itself. Of other ones they are picked from the first MaxRows rows.
+// Sampler is a Table that picks samples itself. Of other ones they are picked from the first
+// MaxRows rows.
 type Sampler interface {
-	// Sample returns n of the rows that fit a filter, all if there are fewer, evenly spread over their order. The same rows have the same sample.
+	// Sample returns n of the rows that fit a filter, all if there are fewer, evenly spread over
+	// their order. The same rows have the same sample.
 	Sample(ctx context.Context, filter Filter, n int) ([]json.RawMessage, error)
 }
 
 // Source is where a host has the rows of datasets. Implementations must pass datasetstest.Test.
 // Methods, also of its tables, may be called concurrently, and end with their context.
 type Source interface {
-	// Table returns the rows of a dataset of a tenant, which the caller may see; nil if they are not of this Source, but in the data of the dataset.
+	// Table returns the rows of a dataset of a tenant, which the caller may see; nil if they are
+	// not of this Source, but in the data of the dataset.
 	Table(ctx context.Context, tenant string, dataset entity.Ref) (Table, error)
 }
 
@@ -96,7 +100,8 @@ type Stored struct {
 
 // Content looks up datasets.
 type Content interface {
-	// Dataset returns a dataset that the caller may see, found by id or natural id. It returns errs.NotFound if there is none.
+	// Dataset returns a dataset that the caller may see, found by id or natural id. It returns
+	// errs.NotFound if there is none.
 	Dataset(ctx context.Context, id string) (Stored, error)
 }
 
@@ -144,7 +149,8 @@ func (s *Service) turn(ctx context.Context, t Table) (end func(), err error) {
 	return end, limiter.Unavailable(err, "Too much is read from datasets at the moment. Try again later.")
 }
 
-// table returns a dataset and its rows. Errors: errs.NotFound; errs.Conflict if its data are not as Check demands.
+// table returns a dataset and its rows. Errors: errs.NotFound; errs.Conflict if its data are not as
+// Check demands.
 func (s *Service) table(ctx context.Context, tenant, id string) (entity.Ref, Table, error) {
 	d, err := s.o.Content.Dataset(ctx, id)
 	if err != nil {
@@ -163,7 +169,9 @@ func (s *Service) table(ctx context.Context, tenant, id string) (entity.Ref, Tab
 	}
 	t, err := read(d.Data)
 	if err != nil {
-		return d.Ref, nil, errs.New(errs.Conflict, "The rows of the dataset %s cannot be read: %s", d.Ref.Name, errs.MessageOf(err))
+		return d.Ref, nil, errs.New(
+			errs.Conflict, "The rows of the dataset %s cannot be read: %s", d.Ref.Name, errs.MessageOf(err),
+		)
 	}
 	s.tables.Put(tenant, key, t, tableBytes*len(d.Data))
 	return d.Ref, t, nil
@@ -179,8 +187,9 @@ type Opened struct {
 	filter  Filter // of the view
 }
 
-// Open opens a view, for one request of the caller. Errors: errs.NotFound; errs.Conflict if the data of the dataset are not as
-// Check demands, and errs.Invalid for a filter that does not fit, both beside an Opened with the name alone.
+// Open opens a view, for one request of the caller. Errors: errs.NotFound; errs.Conflict if the
+// data of the dataset are not as Check demands, and errs.Invalid for a filter that does not fit,
+// both beside an Opened with the name alone.
 func (s *Service) Open(ctx context.Context, v View) (*Opened, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -214,7 +223,8 @@ func (s *Service) Fields(ctx context.Context, id string) (json.RawMessage, error
 	return json.Marshal(r.Fields)
 }
 
-// CheckFilter returns errs.Invalid naming what does not fit the dataset in a filter. Errors: as Open.
+// CheckFilter returns errs.Invalid naming what does not fit the dataset in a filter. Errors: as
+// Open.
 func (s *Service) CheckFilter(ctx context.Context, id string, filter json.RawMessage) error {
 	_, err := s.Open(ctx, View{ID: id, Filter: filter})
 	return err
@@ -258,7 +268,8 @@ func (s *Service) Count(ctx context.Context, id string, filter json.RawMessage) 
 	return r.Count(ctx, filter)
 }
 
-// Rows returns rows, each a JSON object that nobody changes. Errors: errs.Invalid naming what is wrong with the query.
+// Rows returns rows, each a JSON object that nobody changes. Errors: errs.Invalid naming what is
+// wrong with the query.
 func (r *Opened) Rows(ctx context.Context, q Query) ([]json.RawMessage, error) {
 	if q.Limit < 0 || q.Limit > MaxRows {
 		return nil, errs.New(errs.Invalid, "limit must be a number from 1 to %d", MaxRows)
@@ -354,12 +365,18 @@ func order(fields []Field, sort string) (field string, desc bool, err error) {
 	case sort[0] == '-' && named(sort[1:]):
 		return sort[1:], true, nil
 	}
-	return "", false, errs.New(errs.Invalid, "sort must be a field of the dataset that is no object, with a - before it for the other direction")
+	return "", false, errs.New(
+		errs.Invalid,
+		"sort must be a field of the dataset that is no object, with a - before it for the other direction",
+	)
 }
 
-// Function returns the function by which handlers read the datasets that aliases of an app stand for: its arguments are an alias, fields, rows or count,
-// and what that needs, as JSON. The context it is called with has the actor whose rights the handler has.
-func (s *Service) Function(bound map[string]string) func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+// Function returns the function by which handlers read the datasets that aliases of an app stand
+// for: its arguments are an alias, fields, rows or count, and what that needs, as JSON. The context
+// it is called with has the actor whose rights the handler has.
+func (s *Service) Function(bound map[string]string) func(
+	ctx context.Context, args json.RawMessage,
+) (json.RawMessage, error) {
 	return func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 		var all []json.RawMessage
 		if err := json.Unmarshal(args, &all); err != nil {

@@ -23,7 +23,11 @@ func (s stored) Dataset(_ context.Context, id string) (datasets.Stored, error) {
 	if !ok {
 		return datasets.Stored{}, errs.New(errs.NotFound, "Dataset not found.")
 	}
-	return datasets.Stored{Ref: entity.Ref{Kind: "dataset", ID: id, Name: strings.ToUpper(id)}, Data: json.RawMessage(data), Version: data}, nil
+	return datasets.Stored{
+		Ref:     entity.Ref{Kind: "dataset", ID: id, Name: strings.ToUpper(id)},
+		Data:    json.RawMessage(data),
+		Version: data,
+	}, nil
 }
 
 const sales = `{"note": 1, "fields": [
@@ -36,7 +40,9 @@ const sales = `{"note": 1, "fields": [
 	{"region": "north", "amount": 100}]}`
 
 func service(t *testing.T) (*datasets.Service, context.Context) {
-	return datasets.New(datasets.Options{Content: stored{"sales": sales, "empty": `{}`, "old": `{"rows": [{"a": 1}]}`}}),
+	return datasets.New(datasets.Options{
+			Content: stored{"sales": sales, "empty": `{}`, "old": `{"rows": [{"a": 1}]}`},
+		}),
 		actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "ann"})
 }
 
@@ -89,7 +95,9 @@ func TestRows(t *testing.T) {
 	} {
 		t.Run(c.filter+c.sort, func(t *testing.T) {
 			is := is.New(t)
-			raw, err := s.Rows(ctx, "sales", datasets.Query{Filter: json.RawMessage(c.filter), Sort: c.sort, Limit: c.limit})
+			raw, err := s.Rows(
+				ctx, "sales", datasets.Query{Filter: json.RawMessage(c.filter), Sort: c.sort, Limit: c.limit},
+			)
 			is.NoErr(err)
 			var rows []struct{ Amount *float64 }
 			is.NoErr(json.Unmarshal(raw, &rows))
@@ -131,7 +139,10 @@ func TestFields(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, err = s.Fields(ctx, "old")
 	is.Equal(errs.CodeOf(err), errs.Conflict)
-	is.Equal(errs.MessageOf(err), "The rows of the dataset OLD cannot be read: data.rows[0].a is no field of the dataset")
+	is.Equal(
+		errs.MessageOf(err),
+		"The rows of the dataset OLD cannot be read: data.rows[0].a is no field of the dataset",
+	)
 	_, err = s.Fields(t.Context(), "sales")
 	is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 }
@@ -156,14 +167,18 @@ func TestBadQueries(t *testing.T) {
 		`{"region": ["a"]}`:                "filter.region must be text",
 	} {
 		for _, err := range []error{
-			second(s.Rows(ctx, "sales", datasets.Query{Filter: json.RawMessage(filter)})), second(s.Count(ctx, "sales", json.RawMessage(filter))),
+			second(s.Rows(ctx, "sales", datasets.Query{Filter: json.RawMessage(filter)})),
+			second(s.Count(ctx, "sales", json.RawMessage(filter))),
 		} {
 			if errs.CodeOf(err) != errs.Invalid || errs.MessageOf(err) != want {
 				t.Errorf("%s: %v, want %s", filter, err, want)
 			}
 		}
 	}
-	for _, q := range []datasets.Query{{Limit: -1}, {Limit: datasets.MaxRows + 1}, {Sort: "none"}, {Sort: "-"}, {Sort: "more"}, {Sort: "--amount"}} {
+	for _, q := range []datasets.Query{
+		{Limit: -1}, {Limit: datasets.MaxRows + 1}, {Sort: "none"}, {Sort: "-"}, {Sort: "more"},
+		{Sort: "--amount"},
+	} {
 		if _, err := s.Rows(ctx, "sales", q); errs.CodeOf(err) != errs.Invalid {
 			t.Errorf("%+v: %v", q, err)
 		}
@@ -174,7 +189,11 @@ func second[T any](_ T, err error) error { return err }
 
 func TestCheck(t *testing.T) {
 	is := is.New(t)
-	for _, data := range []string{``, `{}`, `{"fields": []}`, `{"rows": []}`, `{"Rows": 5}`, `{"x": 1, "fields": [{"name": "a", "type": "numeric", "width": 5}], "rows": [{}, {"a": 1e300}, {"a": null}]}`, sales} {
+	for _, data := range []string{
+		``, `{}`, `{"fields": []}`, `{"rows": []}`, `{"Rows": 5}`,
+		`{"x": 1, "fields": [{"name": "a", "type": "numeric", "width": 5}], "rows": [{}, {"a": 1e300}, {"a": null}]}`,
+		sales,
+	} {
 		is.NoErr(datasets.Check(json.RawMessage(data)))
 	}
 	many := strings.Repeat(`{},`, datasets.MaxRows)
@@ -201,7 +220,8 @@ func TestCheck(t *testing.T) {
 		`{"fields": [{"name": "a", "type": "date"}], "rows": [{"a": "2026-13-01"}]}`: "data.rows[0].a must be a date such as 2026-11-20 or a time such as 2026-11-20T20:31:00Z",
 		`{"fields": [{"name": "a", "type": "boolean"}], "rows": [{"a": "true"}]}`:    "data.rows[0].a must be true or false",
 	} {
-		if err := datasets.Check(json.RawMessage(data)); errs.CodeOf(err) != errs.Invalid || errs.MessageOf(err) != want {
+		if err := datasets.Check(json.RawMessage(data)); errs.CodeOf(err) != errs.Invalid ||
+			errs.MessageOf(err) != want {
 			t.Errorf("%.80s: %v, want %s", data, err, want)
 		}
 	}
@@ -221,7 +241,9 @@ func (host) Fields(context.Context) ([]datasets.Field, error) {
 	return []datasets.Field{{Name: "a", Type: datasets.Numeric, Label: "A"}}, nil
 }
 
-func (h host) Rows(_ context.Context, filter datasets.Filter, field string, desc bool, limit int) ([]json.RawMessage, error) {
+func (h host) Rows(
+	_ context.Context, filter datasets.Filter, field string, desc bool, limit int,
+) ([]json.RawMessage, error) {
 	*h.filter = filter
 	return []json.RawMessage{[]byte(`{"a":1}`), fmt.Appendf(nil, `{"a":%d,"asked":"%s %t"}`, limit, field, desc)}, nil
 }
@@ -275,7 +297,8 @@ func TestFunction(t *testing.T) {
 	}
 }
 
-// TestViews: a view has the rows that fit its filter, or a sample of them, and nothing reaches the others.
+// TestViews: a view has the rows that fit its filter, or a sample of them, and nothing reaches the
+// others.
 func TestViews(t *testing.T) {
 	s, ctx := service(t)
 	for _, c := range []struct {
@@ -284,8 +307,14 @@ func TestViews(t *testing.T) {
 		want  string // amounts
 	}{
 		{datasets.View{Filter: json.RawMessage(`{"amount": {"gt": 9}}`)}, datasets.Query{}, "10 9.5 100"},
-		{datasets.View{Filter: json.RawMessage(`{"amount": {"gt": 9}}`)}, datasets.Query{Filter: json.RawMessage(`{"amount": {"lt": 50}}`), Sort: "amount"}, "9.5 10"},
-		{datasets.View{Filter: json.RawMessage(`{"region": "north"}`)}, datasets.Query{Filter: json.RawMessage(`{"region": "south"}`)}, ""},
+		{
+			datasets.View{Filter: json.RawMessage(`{"amount": {"gt": 9}}`)},
+			datasets.Query{Filter: json.RawMessage(`{"amount": {"lt": 50}}`), Sort: "amount"}, "9.5 10",
+		},
+		{
+			datasets.View{Filter: json.RawMessage(`{"region": "north"}`)},
+			datasets.Query{Filter: json.RawMessage(`{"region": "south"}`)}, "",
+		},
 		{datasets.View{Sample: 2}, datasets.Query{}, "10 -3"},
 		{datasets.View{Sample: 2}, datasets.Query{Filter: json.RawMessage(`{"amount": {"gt": 9}}`)}, "10"},
 		{datasets.View{Sample: 9}, datasets.Query{Limit: 2, Sort: "-amount"}, "100 10"},
@@ -330,7 +359,9 @@ func (t numbers) Fields(context.Context) ([]datasets.Field, error) {
 	return []datasets.Field{{Name: "n", Type: datasets.Numeric}}, nil
 }
 func (t numbers) Count(context.Context, datasets.Filter) (int, error) { return t.n, nil }
-func (t numbers) Rows(_ context.Context, _ datasets.Filter, _ string, _ bool, limit int) (rows []json.RawMessage, err error) {
+func (t numbers) Rows(
+	_ context.Context, _ datasets.Filter, _ string, _ bool, limit int,
+) (rows []json.RawMessage, err error) {
 	for i := range min(limit, t.n) {
 		rows = append(rows, json.RawMessage(fmt.Sprintf(`{"n": %d, "m": [1]}`, i)))
 	}
@@ -361,7 +392,10 @@ func TestSamplesOfASource(t *testing.T) {
 		count  int
 		rows   string
 	}{
-		{numbers{100_000}, ``, 4, `[{"n": 0, "m": [1]},{"n": 2500, "m": [1]},{"n": 5000, "m": [1]},{"n": 7500, "m": [1]}]`},
+		{
+			numbers{100_000}, ``, 4,
+			`[{"n": 0, "m": [1]},{"n": 2500, "m": [1]},{"n": 5000, "m": [1]},{"n": 7500, "m": [1]}]`,
+		},
 		{numbers{100_000}, `{"n": {"gt": 5000}}`, 1, `[{"n": 7500, "m": [1]}]`},
 		{sampler{numbers{100_000}}, ``, 4, `[{"n": 99996},{"n": 99997},{"n": 99998},{"n": 99999}]`},
 		{numbers{1}, `{"n": null}`, 2, `[{"n": null},{}]`},

@@ -29,11 +29,13 @@ const (
 // Filter selects the rows that fit all its conditions.
 type Filter []Condition
 
-// Condition is a condition for one field. null fits Equal with nil, In with nil among the values, NotEqual with anything else than nil, and nothing else.
+// Condition is a condition for one field. null fits Equal with nil, In with nil among the values,
+// NotEqual with anything else than nil, and nothing else.
 type Condition struct {
 	Field string
 	Op    Op
-	// Value is nil, a string, float64, time.Time or bool, as the field's type has it. It is not used by In.
+	// Value is nil, a string, float64, time.Time or bool, as the field's type has it. It is not
+	// used by In.
 	Value any
 	// Values are those of In.
 	Values []any
@@ -82,7 +84,8 @@ const (
 	maxValues     = 1_000 // of In
 )
 
-// readFilter reads a filter: {field: value} or {field: {operator: value, …}}, all of which must hold. Errors: errs.Invalid naming the field.
+// readFilter reads a filter: {field: value} or {field: {operator: value, …}}, all of which must
+// hold. Errors: errs.Invalid naming the field.
 func readFilter(fields []Field, raw json.RawMessage) (Filter, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -105,7 +108,10 @@ func readFilter(fields []Field, raw json.RawMessage) (Filter, error) {
 		if v := members[name]; len(v) == 0 || v[0] != '{' {
 			some = map[string]json.RawMessage{string(Equal): v}
 		} else if err := json.Unmarshal(v, &some); err != nil || len(some) == 0 {
-			return nil, errs.New(errs.Invalid, "filter.%s must be a value or an object with gt, gte, lt, lte, in, contains, ne or eq", name)
+			return nil, errs.New(
+				errs.Invalid,
+				"filter.%s must be a value or an object with gt, gte, lt, lte, in, contains, ne or eq", name,
+			)
 		}
 		for _, op := range slices.Sorted(maps.Keys(some)) {
 			place := fmt.Sprintf("filter.%s.%s", name, op)

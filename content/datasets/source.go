@@ -48,14 +48,20 @@ func openSource(ctx context.Context, s Source, tenant string, dataset entity.Ref
 
 // wrong returns the error for an answer that a method may not have.
 func (t *sourceTable) wrong(method, format string, args ...any) error {
-	return errs.New(errs.Upstream, "The source of the dataset %s has a fault: %s returned %s.", t.dataset, method, fmt.Sprintf(format, args...))
+	return errs.New(
+		errs.Upstream, "The source of the dataset %s has a fault: %s returned %s.", t.dataset, method,
+		fmt.Sprintf(format, args...),
+	)
 }
 
 // call calls a method of the host, whose panic is an error with the stack for the log.
 func (t *sourceTable) call(method string, fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = errs.Wrap(errs.Upstream, fmt.Errorf("panic: %v\n%s", p, debug.Stack()), "The source of the dataset %s has a fault: %s panicked.", t.dataset, method)
+			err = errs.Wrap(
+				errs.Upstream, fmt.Errorf("panic: %v\n%s", p, debug.Stack()),
+				"The source of the dataset %s has a fault: %s panicked.", t.dataset, method,
+			)
 		}
 	}()
 	return fn()
@@ -65,7 +71,9 @@ func (t *sourceTable) call(method string, fn func() error) (err error) {
 func (t *sourceTable) Fields(context.Context) ([]Field, error) { return t.fields, nil }
 
 // Rows implements Table.
-func (t *sourceTable) Rows(ctx context.Context, filter Filter, field string, desc bool, limit int) (rows []json.RawMessage, err error) {
+func (t *sourceTable) Rows(
+	ctx context.Context, filter Filter, field string, desc bool, limit int,
+) (rows []json.RawMessage, err error) {
 	err = t.call("Rows", func() error { rows, err = t.host.Rows(ctx, filter, field, desc, limit); return err })
 	if err == nil {
 		err = t.check("Rows", rows, limit)

@@ -16,9 +16,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 )
 
-// Check reports what is wrong with the data of a dataset: fields, if it has any, must be an array of {name, type, label}, and rows an array of up to MaxRows
-// objects whose members are fields and have values of their types. Other members are free. Errors: errs.Invalid naming the place, such as
-// "data.rows[3].amount must be a number".
+// Check reports what is wrong with the data of a dataset: fields, if it has any, must be an array
+// of {name, type, label}, and rows an array of up to MaxRows objects whose members are fields and
+// have values of their types. Other members are free. Errors: errs.Invalid naming the place, such
+// as "data.rows[3].amount must be a number".
 func Check(data json.RawMessage) error {
 	_, err := read(data)
 	return err
@@ -31,7 +32,8 @@ type table struct {
 	rows   []row
 }
 
-// row is a row: its JSON, and its values in the order of the fields: nil, a string, float64, time.Time, bool, or the JSON of an object.
+// row is a row: its JSON, and its values in the order of the fields: nil, a string, float64,
+// time.Time, bool, or the JSON of an object.
 type row struct {
 	raw    json.RawMessage
 	values []any
@@ -135,7 +137,8 @@ func (t *table) readFields(raw json.RawMessage) error {
 // also if there is one of its name.
 func checkField(f Field, there map[string]int, place string) (Field, error) {
 	switch {
-	case f.Name == "" || utf8.RuneCountInString(f.Name) > 255 || !utf8.ValidString(f.Name) || strings.ContainsFunc(f.Name, unicode.IsControl):
+	case f.Name == "" || utf8.RuneCountInString(f.Name) > 255 || !utf8.ValidString(f.Name) ||
+		strings.ContainsFunc(f.Name, unicode.IsControl):
 		return f, errs.New(errs.Invalid, "%s.name is required: 1 to 255 characters without control characters", place)
 	case !slices.Contains(types(), f.Type):
 		return f, errs.New(errs.Invalid, "%s.type must be string, numeric, date, boolean or object", place)
@@ -239,7 +242,9 @@ func compare(a, b any) int {
 func (t *table) Fields(context.Context) ([]Field, error) { return t.fields, nil }
 
 // Rows implements Table.
-func (t *table) Rows(ctx context.Context, filter Filter, field string, desc bool, limit int) ([]json.RawMessage, error) {
+func (t *table) Rows(
+	ctx context.Context, filter Filter, field string, desc bool, limit int,
+) ([]json.RawMessage, error) {
 	at, sorted := t.index[field]
 	most := limit
 	if sorted = sorted && field != ""; sorted {
@@ -259,7 +264,8 @@ func (t *table) Rows(ctx context.Context, filter Filter, field string, desc bool
 	return rows, nil
 }
 
-// sort sorts rows by a field, null last, and equal ones as they are in the dataset. Texts are compared ignoring case first.
+// sort sorts rows by a field, null last, and equal ones as they are in the dataset. Texts are
+// compared ignoring case first.
 func (t *table) sort(rows []int, at int, desc bool) {
 	folded := map[int]string{}
 	if t.fields[at].Type == String {

@@ -19,8 +19,11 @@ type register struct{ fault string }
 
 func (r register) Info() domains.Info {
 	return domains.Info{
-		ID: "register", Name: "Register", Group: "Directory", LoginComponent: "password", LoginMethod: map[bool]string{true: "GET", false: "POST"}[r.fault == "method"],
-		UsernameParam: "username", PasswordParam: "password", ScanComponent: map[string]any{"name": "scan"}, Secrets: []string{"key"},
+		ID: "register", Name: "Register",
+		Group:          "Directory",
+		LoginComponent: "password", LoginMethod: map[bool]string{true: "GET", false: "POST"}[r.fault == "method"],
+		UsernameParam: "username", PasswordParam: "password",
+		ScanComponent: map[string]any{"name": "scan"}, Secrets: []string{"key"},
 	}
 }
 
@@ -111,28 +114,39 @@ const badDriver = "TENANTCONTENT_TEST_FAULT"
 // TestOneDriver: the checks find no fault in a good driver. TestBadDrivers runs it with faults.
 func TestOneDriver(t *testing.T) {
 	drivertest.Test(t, register{os.Getenv(badDriver)}, drivertest.Fixture{
-		Config: json.RawMessage(`{"name": "x", "key": "the key of x"}`), Bad: map[string]string{`{}`: "name"}, Login: "jo", Password: "jo's secret",
+		Config: json.RawMessage(`{"name": "x", "key": "the key of x"}`), Bad: map[string]string{`{}`: "name"},
+		Login: "jo", Password: "jo's secret",
 	})
 }
 
 // TestBadDrivers: each fault fails the check that is meant for it, with a sentence, and soon.
 func TestBadDrivers(t *testing.T) {
 	for fault, want := range map[string][2]string{
-		"method":                     {"Open", "Info has the LoginMethod \"GET\", where a PasswordLogin has POST"},
-		"takes anything":             {"BadConfig", "succeeded, where it must fail with errs.invalid"},
-		"names another member":       {"BadConfig/name", `the message "There is something missing." does not begin with name`},
+		"method":         {"Open", "Info has the LoginMethod \"GET\", where a PasswordLogin has POST"},
+		"takes anything": {"BadConfig", "succeeded, where it must fail with errs.invalid"},
+		"names another member": {
+			"BadConfig/name", `the message "There is something missing." does not begin with name`,
+		},
 		"ignores its context":        {"Cancelled", "Login whose context has ended succeeded"},
 		"hangs":                      {"Cancelled", "Login whose context has ended has not returned within"},
 		"refuses at the end":         {"Cancelled", "Login whose context has ended refused the person"},
 		"an empty end":               {"Cancelled", "Entries whose context has ended ended without an error"},
 		"lets in without a password": {"Password", `Login of "jo" with an empty password succeeded`},
 		"searches":                   {"Password", `Login of "*" with a password of 11 bytes succeeded`},
-		"says which":                 {"Password", "which must be alike for every reason: got Unable to log in, want The password is wrong"},
-		"tells the password":         {"Password", "a secret is in the error"},
-		"knows no code":              {"Password", "Login with a wrong password failed with errs.not_found, where it must be errs.unauthenticated"},
-		"groups first":               {"Entries", "Entries has the person jo after a group, where all people come first"},
-		"unknown members":            {"Entries", "The group Staff has the member 2, who is no person of Entries"},
-		"twice":                      {"Entries", "Entries has two people with the id 1"},
+		"says which": {
+			"Password",
+			"which must be alike for every reason: got Unable to log in, want The password is wrong",
+		},
+		"tells the password": {"Password", "a secret is in the error"},
+		"knows no code": {
+			"Password",
+			"Login with a wrong password failed with errs.not_found, where it must be errs.unauthenticated",
+		},
+		"groups first": {
+			"Entries", "Entries has the person jo after a group, where all people come first",
+		},
+		"unknown members": {"Entries", "The group Staff has the member 2, who is no person of Entries"},
+		"twice":           {"Entries", "Entries has two people with the id 1"},
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()

@@ -1,5 +1,5 @@
-// Package drivertest checks that a domain driver meets the contract of domains.Driver and of what its realms can do.
-// Tests of hosts import it.
+// Package drivertest checks that a domain driver meets the contract of domains.Driver and of what
+// its realms can do. Tests of hosts import it.
 package drivertest
 
 import (
@@ -17,32 +17,40 @@ import (
 
 // Fixture is what a driver is checked with.
 type Fixture struct {
-	// Config is a valid configuration. The directory that it names exists, and nobody else changes it during the test.
+	// Config is a valid configuration. The directory that it names exists, and nobody else changes
+	// it during the test.
 	Config json.RawMessage
 	// Bad are invalid configurations, each with the member at fault, such as attributes.username.
 	Bad map[string]string
-	// Away is a configuration for a server that accepts connections and never answers, with a time-out of a few seconds; nil if
-	// the driver has no server.
+	// Away is a configuration for a server that accepts connections and never answers, with a
+	// time-out of a few seconds; nil if the driver has no server.
 	Away json.RawMessage
 
 	// Login and Password are those of a person who may log in, for a realm that is a PasswordLogin.
 	Login, Password string
 	// Refused are the names and passwords of people whom the realm knows and refuses.
 	Refused map[string]string
-	// Disabled are the usernames and passwords of people who are disabled there, and Locked those of people who are locked for a while.
+	// Disabled are the usernames and passwords of people who are disabled there, and Locked those
+	// of people who are locked for a while.
 	Disabled, Locked map[string]string
 	// Endpoints are those of a RedirectLogin; addresses of example.org when left out.
 	Endpoints domains.Endpoints
 }
 
-// timeout is how long a call may take. One that is canceled, or that waits for the server of Fixture.Away, is far quicker.
+// timeout is how long a call may take. One that is canceled, or that waits for the server of
+// Fixture.Away, is far quicker.
 const timeout = 10 * time.Second
 
 // Test runs all checks. What a realm cannot do is not checked.
 func Test(t *testing.T, d domains.Driver, f Fixture) {
 	if f.Endpoints == (domains.Endpoints{}) {
 		const base = "https://example.org/api/login/x/"
-		f.Endpoints = domains.Endpoints{Callback: base + "callback", ACS: base + "acs", Metadata: base + "metadata", SLO: base + "slo"}
+		f.Endpoints = domains.Endpoints{
+			Callback: base + "callback",
+			ACS:      base + "acs",
+			Metadata: base + "metadata",
+			SLO:      base + "slo",
+		}
 	}
 	for _, check := range []struct {
 		name string
@@ -84,10 +92,14 @@ func (f *fixture) true(holds bool, format string, args ...any) {
 	}
 }
 
-// equal ends the subtest unless two values are the same. what names the one that the driver returned.
+// equal ends the subtest unless two values are the same. what names the one that the driver
+// returned.
 func (f *fixture) equal(got, want any, what string) {
 	f.t.Helper()
-	f.true(reflect.DeepEqual(got, want), "%s: got %.1000s, want %.1000s", what, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
+	f.true(
+		reflect.DeepEqual(got, want), "%s: got %.1000s, want %.1000s", what, fmt.Sprintf("%+v", got),
+		fmt.Sprintf("%+v", want),
+	)
 }
 
 func (f *fixture) noErr(err error, what string) {
@@ -103,12 +115,16 @@ func (f *fixture) open(config json.RawMessage) domains.Realm {
 	return realm
 }
 
-// fails checks an error: its code, that it has a message, and that it contains no secret, not even for the log.
+// fails checks an error: its code, that it has a message, and that it contains no secret, not even
+// for the log.
 func (f *fixture) fails(err error, code errs.Code, what string, secrets ...string) {
 	f.t.Helper()
 	f.true(err != nil, "%s succeeded, where it must fail with errs.%s", what, code)
 	f.hides(err, secrets...)
-	f.true(errs.CodeOf(err) == code, "%s failed with errs.%s, where it must be errs.%s: %v", what, errs.CodeOf(err), code, err)
+	f.true(
+		errs.CodeOf(err) == code, "%s failed with errs.%s, where it must be errs.%s: %v", what,
+		errs.CodeOf(err), code, err,
+	)
 	f.true(errs.MessageOf(err) != "", "%s failed with an error without a message for people: %v", what, err)
 }
 

@@ -24,9 +24,15 @@ func (f *fixture) list(ctx context.Context, d domains.Directory) (all listed, er
 		if err != nil {
 			return all, err
 		}
-		f.true((e.Person == nil) != (e.Group == nil), "Entries has an entry that is not one of a person and a group: %+v", e)
+		f.true(
+			(e.Person == nil) != (e.Group == nil),
+			"Entries has an entry that is not one of a person and a group: %+v", e,
+		)
 		if e.Person != nil {
-			f.true(len(all.groups) == 0, "Entries has the person %s after a group, where all people come first", e.Person.Username)
+			f.true(
+				len(all.groups) == 0, "Entries has the person %s after a group, where all people come first",
+				e.Person.Username,
+			)
 			all.people = append(all.people, *e.Person)
 			continue
 		}
@@ -60,13 +66,22 @@ func testEntries(t *testing.T, f *fixture) {
 	}
 	groups := map[string]bool{}
 	for _, g := range all.groups {
-		f.true(g.ID != "" && len(g.ID) <= 255, "The group %s has the id %q, which must have 1 to 255 bytes", g.Name, g.ID)
+		f.true(
+			g.ID != "" && len(g.ID) <= 255, "The group %s has the id %q, which must have 1 to 255 bytes",
+			g.Name, g.ID,
+		)
 		f.true(g.Name != "", "The group %s has no name", g.ID)
 		f.true(!groups[g.ID], "Entries has two groups with the id %s", g.ID)
 		groups[g.ID] = true
-		f.equal(g.Members, slices.Compact(slices.Clone(g.Members)), "The members of the group "+g.Name+", each of them once")
+		f.equal(
+			g.Members, slices.Compact(slices.Clone(g.Members)),
+			"The members of the group "+g.Name+", each of them once",
+		)
 		for _, id := range g.Members {
-			f.true(known[id], "The group %s has the member %s, who is no person of Entries and must be left out", g.Name, id)
+			f.true(
+				known[id], "The group %s has the member %s, who is no person of Entries and must be left out",
+				g.Name, id,
+			)
 		}
 	}
 
@@ -78,7 +93,8 @@ func testEntries(t *testing.T, f *fixture) {
 		f.true(people[username].Disabled, "Entries has %s, who is disabled, as enabled, or not at all", username)
 	}
 	for username := range f.Locked {
-		f.true(people[username].Locked && !people[username].Disabled, "Entries does not have %s as locked, and not disabled", username)
+		f.true(people[username].Locked &&
+			!people[username].Disabled, "Entries does not have %s as locked, and not disabled", username)
 	}
 
 	// Whoever logs in is whom the directory lists.
@@ -110,7 +126,8 @@ func testEntriesStop(t *testing.T, f *fixture) {
 	f.equal(again, all, "Entries after a caller has stopped")
 }
 
-// testCancelled checks that a canceled call returns, and not with a refusal, which would count against the person.
+// testCancelled checks that a canceled call returns, and not with a refusal, which would count
+// against the person.
 func testCancelled(t *testing.T, f *fixture) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -154,7 +171,10 @@ func (f *fixture) endsWith(ctx context.Context, realm domains.Realm) {
 		f.t.Helper()
 		err := f.soon(what+after, call)
 		f.hides(err)
-		f.true(errs.CodeOf(err) != errs.Unauthenticated, "%s%s refused the person, which counts as a wrong password: %v", what, after, err)
+		f.true(
+			errs.CodeOf(err) != errs.Unauthenticated,
+			"%s%s refused the person, which counts as a wrong password: %v", what, after, err,
+		)
 		return err
 	}
 	if login, ok := realm.(domains.PasswordLogin); ok {
@@ -162,7 +182,8 @@ func (f *fixture) endsWith(ctx context.Context, realm domains.Realm) {
 		f.true(err != nil, "Login%s succeeded", after)
 	}
 	if login, ok := realm.(domains.RedirectLogin); ok {
-		_ = ends("Begin", func() error { _, _, err := login.Begin(ctx, f.Endpoints, "acme.state"); return err }) // it may ask nobody
+		// it may ask nobody
+		_ = ends("Begin", func() error { _, _, err := login.Begin(ctx, f.Endpoints, "acme.state"); return err })
 	}
 	if d, ok := realm.(domains.Directory); ok {
 		err := ends("Entries", func() error { _, err := f.list(ctx, d); return err })
@@ -194,10 +215,17 @@ func testFinder(t *testing.T, f *fixture) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	err = f.soon("Find whose context has ended", func() error { _, err := d.Find(cancelled, f.Login); return err })
-	f.true(err != nil && errs.CodeOf(err) != errs.NotFound, "Find whose context has ended returned the error %v, where it must fail, and not with errs.%s", err, errs.NotFound)
+	f.true(
+		err != nil && errs.CodeOf(err) != errs.NotFound,
+		"Find whose context has ended returned the error %v, where it must fail, and not with errs.%s", err,
+		errs.NotFound,
+	)
 	if f.Away != nil {
 		away := f.open(f.Away).(domains.Finder)
-		f.fails(f.soon("Find at a server that is silent", func() error { _, err := away.Find(t.Context(), f.Login); return err }),
+		f.fails(f.soon("Find at a server that is silent", func() error {
+			_, err := away.Find(t.Context(), f.Login)
+			return err
+		}),
 			errs.Upstream, "Find at a server that is silent")
 	}
 }

@@ -27,16 +27,33 @@ func testInfo(_ *testing.T, f *fixture) {
 	clear(info.ScanComponent)
 	info = f.driver.Info()
 	for _, value := range info.Defaults {
-		f.true(value != "changed by a caller", "Info has Defaults that another caller has changed: each must get its own")
+		f.true(
+			value != "changed by a caller",
+			"Info has Defaults that another caller has changed: each must get its own",
+		)
 	}
-	f.true(!slices.Contains(info.Secrets, "changed by a caller"), "Info has Secrets that another caller has changed: each must get its own")
+	f.true(
+		!slices.Contains(info.Secrets, "changed by a caller"),
+		"Info has Secrets that another caller has changed: each must get its own",
+	)
 
 	f.true(idPattern.MatchString(info.ID), "Info has the ID %q, which must be %s", info.ID, idPattern)
-	f.true(info.Name != "" && info.Group != "" && info.LoginComponent != "", "Info must have a Name, Group and LoginComponent: %+v", info)
-	f.true(info.LoginMethod == "POST" || info.LoginMethod == "GET", "Info has the LoginMethod %q, which must be POST or GET", info.LoginMethod)
-	f.true((info.UsernameParam != "") == (info.LoginMethod == "POST"), "Info must have a UsernameParam with the LoginMethod POST and no other")
-	f.true((info.PasswordParam != "") == (info.LoginMethod == "POST"), "Info must have a PasswordParam with the LoginMethod POST and no other")
-	f.true(len(slices.Compact(slices.Sorted(slices.Values(info.Secrets)))) == len(info.Secrets), "Info has a secret twice: %q", info.Secrets)
+	f.true(info.Name != "" && info.Group != "" &&
+		info.LoginComponent != "", "Info must have a Name, Group and LoginComponent: %+v", info)
+	f.true(info.LoginMethod == "POST" ||
+		info.LoginMethod == "GET", "Info has the LoginMethod %q, which must be POST or GET", info.LoginMethod)
+	f.true(
+		(info.UsernameParam != "") == (info.LoginMethod == "POST"),
+		"Info must have a UsernameParam with the LoginMethod POST and no other",
+	)
+	f.true(
+		(info.PasswordParam != "") == (info.LoginMethod == "POST"),
+		"Info must have a PasswordParam with the LoginMethod POST and no other",
+	)
+	f.true(
+		len(slices.Compact(slices.Sorted(slices.Values(info.Secrets)))) == len(info.Secrets),
+		"Info has a secret twice: %q", info.Secrets,
+	)
 	for key := range info.Defaults {
 		f.true(key != "", "Info has Defaults with an empty name")
 	}
@@ -52,10 +69,19 @@ func testOpen(_ *testing.T, f *fixture) {
 	_, redirect := realm.(domains.RedirectLogin)
 	_, metadata := realm.(domains.Metadata)
 	_, directory := realm.(domains.Directory)
-	f.true(!password || info.LoginMethod == "POST", "Info has the LoginMethod %q, where a PasswordLogin has POST", info.LoginMethod)
-	f.true(!redirect || info.LoginMethod == "GET", "Info has the LoginMethod %q, where a RedirectLogin has GET", info.LoginMethod)
+	f.true(
+		!password || info.LoginMethod == "POST", "Info has the LoginMethod %q, where a PasswordLogin has POST",
+		info.LoginMethod,
+	)
+	f.true(
+		!redirect || info.LoginMethod == "GET", "Info has the LoginMethod %q, where a RedirectLogin has GET",
+		info.LoginMethod,
+	)
 	f.true(!metadata || redirect, "The realm has Metadata, but is no RedirectLogin")
-	f.true(directory == (info.ScanComponent != nil), "Info must have a ScanComponent if its realms are a Directory, and else none")
+	f.true(
+		directory == (info.ScanComponent != nil),
+		"Info must have a ScanComponent if its realms are a Directory, and else none",
+	)
 
 	// Members that the driver does not know are no error, and those of other case are not known.
 	var members map[string]json.RawMessage

@@ -9,7 +9,10 @@ import (
 )
 
 // stepNames are those that a Tester may use.
-var stepNames = []string{"connect", "tls", "bind", "search", "person", "groups", "discovery", "metadata", "keys", "signing", "encryption", "client"}
+var stepNames = []string{
+	"connect", "tls", "bind", "search", "person", "groups", "discovery", "metadata", "keys", "signing",
+	"encryption", "client",
+}
 
 func testTester(t *testing.T, f *fixture) {
 	realm, ok := f.open(f.Config).(domains.Tester)
@@ -39,13 +42,18 @@ func testTester(t *testing.T, f *fixture) {
 		for _, username := range strangers(f.Login)[:8] {
 			steps := realm.Test(t.Context(), f.Endpoints, username)
 			f.checkSteps(steps)
-			f.true(!steps[len(steps)-1].OK && steps[len(steps)-1].Person == nil, "Test of %.100q, which is nobody's name, succeeded: %+v", username, steps[len(steps)-1])
+			f.true(!steps[len(steps)-1].OK &&
+				steps[len(steps)-1].Person == nil, "Test of %.100q, which is nobody's name, succeeded: %+v",
+				username, steps[len(steps)-1])
 		}
 	}
 	if f.Away != nil {
 		away := f.open(f.Away).(domains.Tester)
 		var steps []domains.Step
-		_ = f.soon("Test of a server that is silent", func() error { steps = away.Test(t.Context(), f.Endpoints, f.Login); return nil })
+		_ = f.soon("Test of a server that is silent", func() error {
+			steps = away.Test(t.Context(), f.Endpoints, f.Login)
+			return nil
+		})
 		f.checkSteps(steps)
 		f.true(!steps[len(steps)-1].OK, "Test of a server that is silent succeeded")
 	}
@@ -77,7 +85,10 @@ func testAccountNames(t *testing.T, f *fixture) {
 	who, err := realm.Login(t.Context(), f.Login, f.Password)
 	f.noErr(err, "Login")
 	f.equal(realm.Account(who.Username), who.Username, "Account of the short name")
-	f.true(strings.EqualFold(realm.Account(f.Login), who.Username), "Account of %q is %q, where Login has the username %q", f.Login, realm.Account(f.Login), who.Username)
+	f.true(
+		strings.EqualFold(realm.Account(f.Login), who.Username),
+		"Account of %q is %q, where Login has the username %q", f.Login, realm.Account(f.Login), who.Username,
+	)
 	for _, username := range strangers(f.Login) {
 		if short := realm.Account(username); short != "" && strings.EqualFold(short, who.Username) {
 			t.Errorf("%q is taken for %q", username, who.Username)

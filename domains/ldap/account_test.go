@@ -20,7 +20,9 @@ func TestPauses(t *testing.T) {
 	a := newAccount()
 	a.now = func() time.Time { return now }
 	why := errors.New("refused")
-	for _, want := range []time.Duration{20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, maxPause, maxPause} {
+	for _, want := range []time.Duration{
+		20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, maxPause, maxPause,
+	} {
 		leave, err := a.turn(t.Context())
 		is.NoErr(err)
 		is.Equal(a.refused(why).Sub(now), want)
@@ -112,13 +114,17 @@ func TestPolicyOf(t *testing.T) {
 		{[]goldap.Control{behera(0, -1, -1)}, true, "its password has expired", ""},
 		{[]goldap.Control{behera(1, -1, -1)}, true, "it is locked", ""},
 		{[]goldap.Control{behera(2, -1, -1)}, false, "its password must be changed first", ""},
-		{[]goldap.Control{behera(2, -1, 3)}, false, "its password must be changed first", "its password has expired and works 3 times more"},
+		{
+			[]goldap.Control{behera(2, -1, 3)}, false, "its password must be changed first",
+			"its password has expired and works 3 times more",
+		},
 		{[]goldap.Control{behera(5, -1, -1)}, false, "", ""}, // of changes alone
 		{[]goldap.Control{behera(-1, 90, -1)}, false, "", "its password expires in 1m30s"},
 		{[]goldap.Control{behera(-1, 1<<62, -1)}, false, "", "its password expires in 277777h46m40s"},
 		{[]goldap.Control{behera(-1, -1, 1)}, false, "", "its password has expired and works once more"},
 		{[]goldap.Control{behera(0, -1, 1)}, false, "", "its password has expired and works once more"},
-		{[]goldap.Control{old, behera(-1, -1, 2)}, false, "", "its password has expired and works 2 times more"}, // 389 Directory Server
+		// 389 Directory Server
+		{[]goldap.Control{old, behera(-1, -1, 2)}, false, "", "its password has expired and works 2 times more"},
 		{[]goldap.Control{old}, false, "its password must be changed first", ""},
 		{[]goldap.Control{old}, true, "its password has expired", ""},
 		{[]goldap.Control{behera(1, -1, -1), old}, true, "it is locked", ""},

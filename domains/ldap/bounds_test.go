@@ -30,7 +30,10 @@ func TestValuesAreCut(t *testing.T) {
 // TestTooManyMembers: tiny members take more memory than they have bytes.
 func TestTooManyMembers(t *testing.T) {
 	is := is.New(t)
-	s := &scan{conn: &conn{realm: &realm{groupMember: "member"}, host: &host{url: "ldap://x"}}, memberships: maxMemberships - 1}
+	s := &scan{
+		conn:        &conn{realm: &realm{groupMember: "member"}, host: &host{url: "ldap://x"}},
+		memberships: maxMemberships - 1,
+	}
 	e := goldap.NewEntry("cn=g", map[string][]string{"member": {"a"}})
 	_, err := s.members(&group{}, e)
 	is.NoErr(err)
@@ -38,12 +41,13 @@ func TestTooManyMembers(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Upstream)
 }
 
-// TestHeavyComesAlone: a message that is large, or has many elements, waits until those before it were taken, for a second at
-// most.
+// TestHeavyComesAlone: a message that is large, or has many elements, waits until those before it
+// were taken, for a second at most.
 func TestHeavyComesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		// after returns how long a message waits that comes after another one, which is taken so much later, -1 for never.
+		// after returns how long a message waits that comes after another one, which is taken so
+		// much later, -1 for never.
 		after := func(second []byte, taken time.Duration) time.Duration {
 			first := message(300)
 			f := framesOf(append(first, second...))

@@ -24,11 +24,12 @@ type realm struct {
 	secure, startTLS     bool
 	bindDN, bindPassword string
 
-	people, groups         part
-	attributes             map[string]string // as flavor's
-	ids                    []string          // the attributes with the id of a person, the first that an entry has counts
-	groupIDs               []string          // as ids
-	allIDs                 []string          // all attributes with ids that are read, for messages
+	people, groups part
+	attributes     map[string]string // as flavor's
+	// the attributes with the id of a person, the first that an entry has counts
+	ids                    []string
+	groupIDs               []string // as ids
+	allIDs                 []string // all attributes with ids that are read, for messages
 	names                  names
 	builtin                bool // built-in accounts and groups count, too
 	groupName, groupMember string
@@ -48,7 +49,9 @@ var (
 	_ domains.Tester        = (*realm)(nil)
 )
 
-func open(f flavor, config json.RawMessage, ids domains.IDAttributes, dial Dial, denied Denied, log *slog.Logger) (domains.Realm, error) {
+func open(
+	f flavor, config json.RawMessage, ids domains.IDAttributes, dial Dial, denied Denied, log *slog.Logger,
+) (domains.Realm, error) {
 	m := readMembers(config)
 	r := &realm{flavor: f, dial: dial, log: cmp.Or(log, slog.Default()), account: newAccount()}
 	r.readConnection(m)

@@ -14,9 +14,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// conn is a connection for one call. Its socket is closed when the call's context ends or when the directory sends nothing
-// for the timeout; everything that waits for it then fails. go-ldap's own timeouts are not used: they count a whole page, and
-// drop an entry that its reader does not take in time.
+// conn is a connection for one call. Its socket is closed when the call's context ends or when the
+// directory sends nothing for the timeout; everything that waits for it then fails. go-ldap's own
+// timeouts are not used: they count a whole page, and drop an entry that its reader does not take
+// in time.
 type conn struct {
 	*goldap.Conn
 	*realm
@@ -31,8 +32,8 @@ type conn struct {
 	others    []*conn     // to hosts that this one refers to
 }
 
-// connectTo returns a connection to a host, with TLS if that is configured, that is bound as the service. The connection and TLS have
-// limit each. The caller closes it.
+// connectTo returns a connection to a host, with TLS if that is configured, that is bound as the
+// service. The connection and TLS have limit each. The caller closes it.
 func (r *realm) connectTo(ctx context.Context, h *host, limit time.Duration, budget *budget) (*conn, error) {
 	c, err := r.reach(ctx, h, limit)
 	if err != nil {
@@ -48,7 +49,8 @@ func (r *realm) connectTo(ctx context.Context, h *host, limit time.Duration, bud
 	return c, nil
 }
 
-// start begins to speak with a directory, with TLS if that is configured. It closes the socket if that fails.
+// start begins to speak with a directory, with TLS if that is configured. It closes the socket if
+// that fails.
 func (c *conn) start(limit time.Duration, budget *budget) error {
 	c.silent = time.AfterFunc(limit, func() { c.timedOut.Store(true); c.raw.Close() })
 	c.stop = context.AfterFunc(c.ctx, func() { c.raw.Close() })
@@ -82,7 +84,11 @@ func (c *conn) bind() error {
 	p, err := c.bindWith(c.bindDN, c.bindPassword)
 	switch {
 	case err == nil && p.refusal != "": // searches would be refused
-		return errs.New(errs.Upstream, "The directory %s accepts the bind of %s for nothing but a change of its password: %s.", c.url, c.bindDN, p.refusal)
+		return errs.New(
+			errs.Upstream,
+			"The directory %s accepts the bind of %s for nothing but a change of its password: %s.", c.url,
+			c.bindDN, p.refusal,
+		)
 	case err == nil:
 		c.accepted(p)
 		return nil
@@ -105,7 +111,10 @@ func (c *conn) accepted(p policy) {
 		c.log.InfoContext(c.ctx, "directory accepts the service account again", "host", c.url, "bindDN", c.bindDN)
 	}
 	if news {
-		c.log.WarnContext(c.ctx, "directory warns of the password of the service account", "host", c.url, "bindDN", c.bindDN, "reason", p.warning)
+		c.log.WarnContext(
+			c.ctx, "directory warns of the password of the service account", "host", c.url, "bindDN", c.bindDN,
+			"reason", p.warning,
+		)
 	}
 }
 
@@ -138,13 +147,16 @@ func (c *conn) encrypt() (net.Conn, error) {
 // maxStartTLS bounds the answer to StartTLS, in bytes.
 const maxStartTLS = 64 << 10
 
-// startTLS starts TLS on a new socket (RFC 4511, section 4.14). It reads the response byte by byte, so that bytes which are
-// injected behind it go to the handshake and are never taken for a response of the directory. go-ldap's StartTLS is not used,
-// as it returns errors of certificates as text alone.
+// startTLS starts TLS on a new socket (RFC 4511, section 4.14). It reads the response byte by byte,
+// so that bytes which are injected behind it go to the handshake and are never taken for a response
+// of the directory. go-ldap's StartTLS is not used, as it returns errors of certificates as text
+// alone.
 func startTLS(raw net.Conn) error {
 	request := ber.NewSequence("LDAPMessage")
 	request.AppendChild(ber.NewInteger(ber.ClassUniversal, ber.TypePrimitive, ber.TagInteger, 1, "messageID"))
-	extended := ber.Encode(ber.ClassApplication, ber.TypeConstructed, goldap.ApplicationExtendedRequest, nil, "ExtendedRequest")
+	extended := ber.Encode(
+		ber.ClassApplication, ber.TypeConstructed, goldap.ApplicationExtendedRequest, nil, "ExtendedRequest",
+	)
 	extended.AppendChild(ber.NewString(ber.ClassContext, ber.TypePrimitive, 0, "1.3.6.1.4.1.1466.20037", "requestName"))
 	request.AppendChild(extended)
 	if _, err := raw.Write(request.Bytes()); err != nil {
@@ -170,8 +182,8 @@ func (c *conn) release() {
 	c.raw.Close()
 }
 
-// close closes the connection. The socket is closed first: go-ldap's Close waits for its writer, which may wait for a directory
-// that reads nothing.
+// close closes the connection. The socket is closed first: go-ldap's Close waits for its writer,
+// which may wait for a directory that reads nothing.
 func (c *conn) close() {
 	c.release()
 	for _, other := range c.others {

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// key is a digest of a DN or a name, to save memory. DNs that differ only in case, spaces or escapes have the same key.
+// key is a digest of a DN or a name, to save memory. DNs that differ only in case, spaces or
+// escapes have the same key.
 type key [16]byte
 
 // keys computes keys. It is not safe for concurrent use.
@@ -42,7 +43,8 @@ func (k *keys) dn(s string) key {
 	return k.hash()
 }
 
-// plain fills the buffer with the lower-case form of a DN if that is canonical, as it is for nearly all, and reports whether it is.
+// plain fills the buffer with the lower-case form of a DN if that is canonical, as it is for nearly
+// all, and reports whether it is.
 func (k *keys) plain(s string) bool {
 	before := byte(',')
 	for i := range len(s) {
@@ -50,7 +52,8 @@ func (k *keys) plain(s string) bool {
 		switch {
 		case c >= 0x7f || c < ' ', strings.IndexByte(`"#+;<>\`, c) >= 0:
 			return false
-		case before == ' ' && (c == ' ' || c == ',' || c == '='), before == ',' && (c == ' ' || c == '='), before == '=' && c == ' ':
+		case before == ' ' && (c == ' ' || c == ',' || c == '='), before == ',' && (c == ' ' || c == '='),
+			before == '=' && c == ' ':
 			return false
 		case 'A' <= c && c <= 'Z':
 			c += 'a' - 'A'

@@ -37,7 +37,14 @@ func (r *realm) read(ctx context.Context, emit func(domains.Entry) error) error 
 		return err
 	}
 	defer c.close()
-	s := &scan{conn: c, emit: emit, personAt: map[string]int32{}, groupAt: map[string]int32{}, keyed: map[key]int32{}, primary: map[key][]int32{}}
+	s := &scan{
+		conn:     c,
+		emit:     emit,
+		personAt: map[string]int32{},
+		groupAt:  map[string]int32{},
+		keyed:    map[key]int32{},
+		primary:  map[key][]int32{},
+	}
 	if err := c.each(r.people, r.personAttributes(), s.person); err != nil {
 		return err
 	}
@@ -79,8 +86,8 @@ type scan struct {
 // ambiguous is the place of a key that two people share.
 const ambiguous = -1
 
-// person reads an entry that matches userFilter. An entry that is returned twice, for instance because it was renamed
-// meanwhile, counts once.
+// person reads an entry that matches userFilter. An entry that is returned twice, for instance
+// because it was renamed meanwhile, counts once.
 func (s *scan) person(_ *conn, e *goldap.Entry) error {
 	if s.isBuiltin(e) {
 		return nil
@@ -136,7 +143,13 @@ func (s *scan) group(from *conn, e *goldap.Entry) error {
 		return nil
 	}
 	s.groupAt[id] = int32(len(s.all))
-	g := &group{id: id, attribute: attribute, key: s.keys.dn(e.DN), name: textOf(e, s.groupName, maxValue), description: textOf(e, "description", maxDescription)}
+	g := &group{
+		id:          id,
+		attribute:   attribute,
+		key:         s.keys.dn(e.DN),
+		name:        textOf(e, s.groupName, maxValue),
+		description: textOf(e, "description", maxDescription),
+	}
 	g.hidden = s.isBuiltin(e) // yet its members are those of a group that has it as a member
 	if k, ok := s.ownKey(e); ok {
 		g.people = slices.Clone(s.primary[k])
@@ -152,8 +165,9 @@ func (s *scan) group(from *conn, e *goldap.Entry) error {
 	return err
 }
 
-// members reads the members that an entry of a group has. Active Directory returns at most 1,500 at a time, in an attribute such
-// as member;range=0-1499. next is where the next range begins, 0 after the last one, and -1 if there is no range.
+// members reads the members that an entry of a group has. Active Directory returns at most 1,500 at
+// a time, in an attribute such as member;range=0-1499. next is where the next range begins, 0 after
+// the last one, and -1 if there is no range.
 func (s *scan) members(g *group, e *goldap.Entry) (next int, err error) {
 	next = -1
 	for _, a := range e.Attributes {

@@ -24,7 +24,9 @@ func heap() int {
 }
 
 func TestManyPeopleMemory(t *testing.T) {
-	each(t, func(tree *slapd.Tree) { tree.Crowd(20_000, 200, 60_000) }, func(t *testing.T, d domains.Driver, s *slapd.Server, _ *slapd.Tree) {
+	each(t, func(tree *slapd.Tree) {
+		tree.Crowd(20_000, 200, 60_000)
+	}, func(t *testing.T, d domains.Driver, s *slapd.Server, _ *slapd.Tree) {
 		is := is.New(t)
 		realm := mustOpen(t, d, s.Config(s.URL, nil))
 		before, most, people, members := heap(), 0, 0, 0
@@ -47,8 +49,8 @@ func TestManyPeopleMemory(t *testing.T) {
 	})
 }
 
-// TestDying: a directory that dies in the middle of page 3 returns an error, in its place or after what has come, and so
-// does one that dies between two pages or stops talking.
+// TestDying: a directory that dies in the middle of page 3 returns an error, in its place or after
+// what has come, and so does one that dies between two pages or stops talking.
 func TestDying(t *testing.T) {
 	tree := slapd.LDAP()
 	tree.Crowd(1000, 10, 1000)
@@ -101,14 +103,16 @@ func TestDyingBetweenPages(t *testing.T) {
 	}
 }
 
-// TestSizeLimit: a directory that returns a part of what was asked for says so, and that is an error.
+// TestSizeLimit: a directory that returns a part of what was asked for says so, and that is an
+// error.
 func TestSizeLimit(t *testing.T) {
 	is := is.New(t)
 	tree := slapd.LDAP()
 	tree.Crowd(600, 1, 1)
 	s := slapd.Test(t, tree)
 	realm := mustOpen(t, ldap.LDAP{}, s.Config(s.URL, map[string]any{
-		"bindDN": tree.PersonDN(slapd.UserName(0)), "bindPassword": slapd.PasswordOf(slapd.UserName(0)), "pageSize": 200,
+		"bindDN":       tree.PersonDN(slapd.UserName(0)),
+		"bindPassword": slapd.PasswordOf(slapd.UserName(0)), "pageSize": 200,
 	}))
 	people, groups, err := everything(t.Context(), realm)
 	saying(t, err, "refuses a search below dc=example,dc=org (Size Limit Exceeded)")

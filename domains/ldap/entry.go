@@ -18,14 +18,16 @@ import (
 // maxID is the longest id, in bytes.
 const maxID = 255
 
-// The bytes of a value that are kept: one more than the longest value of its field, so that a longer one stays too long.
+// The bytes of a value that are kept: one more than the longest value of its field, so that a
+// longer one stays too long.
 const (
 	maxValue       = 4*255 + 1
 	maxDescription = 4*16*1024 + 1 // of a group
 )
 
-// idAttributes are the attributes of directories for what identifies an entry for ever, in the order in which they are tried: most directories,
-// 389 Directory Server, FreeIPA, eDirectory, Active Directory.
+// idAttributes are the attributes of directories for what identifies an entry for ever, in the
+// order in which they are tried: most directories, 389 Directory Server, FreeIPA, eDirectory,
+// Active Directory.
 var idAttributes = []string{"entryUUID", "nsUniqueId", "ipaUniqueID", "GUID", "objectGUID"}
 
 // setIDs reads idAttribute. What identifies a person with an attribute of their own does not
@@ -34,7 +36,8 @@ var idAttributes = []string{"entryUUID", "nsUniqueId", "ipaUniqueID", "GUID", "o
 // the only ones.
 func (r *realm) setIDs(m *members, before domains.IDAttributes) {
 	r.ids, r.groupIDs, r.allIDs = r.idAttributes, r.idAttributes, r.idAttributes
-	if own := m.attribute("idAttribute", r.idAttributes[0]); own != r.idAttributes[0] || m.text("idAttribute", "", maxText) != "" {
+	if own := m.attribute("idAttribute", r.idAttributes[0]); own != r.idAttributes[0] ||
+		m.text("idAttribute", "", maxText) != "" {
 		r.ids, r.groupIDs, r.allIDs = []string{own}, []string{own}, append([]string{own}, r.idAttributes...)
 		if isOwnID(own) {
 			r.groupIDs = slices.Clone(r.allIDs)
@@ -48,7 +51,8 @@ func (r *realm) setIDs(m *members, before domains.IDAttributes) {
 		switch {
 		case one.before == "":
 		case !hasFold(*one.ids, one.before):
-			m.bad("idAttribute", one.before+": the ids of the domain's "+one.of+" come from it, and with ids of "+strings.Join(*one.ids, ", ")+
+			m.bad("idAttribute", one.before+": the ids of the domain's "+one.of+" come from it, and with ids of "+
+				strings.Join(*one.ids, ", ")+
 				" all of them would be new ones. For those, make another domain, or clear the sourceId of every user and team of this one first")
 			return
 		case isOwnID((*one.ids)[0]) && !isOwnID(one.before): // of groups, which may have it
@@ -76,7 +80,10 @@ func (r *realm) personAttributes() []string {
 		}
 	}
 	if r.activeDirectory {
-		names = append(names, controlFlags, computedFlags, accountExpires, lockoutTime, critical, securityID, primaryGroupID, accountName)
+		names = append(
+			names, controlFlags, computedFlags, accountExpires, lockoutTime, critical, securityID,
+			primaryGroupID, accountName,
+		)
 	} else {
 		names = append(names, nsAccountLock, accountUnlock, lockedTime, groupNumber)
 	}
@@ -126,7 +133,8 @@ func (r *realm) text(e *goldap.Entry, key string) string {
 	return textOf(e, r.attributes[key], maxValue)
 }
 
-// textOf returns the first value of an attribute, at most most bytes of it, as text that a database can store, "" for none.
+// textOf returns the first value of an attribute, at most most bytes of it, as text that a database
+// can store, "" for none.
 func textOf(e *goldap.Entry, attribute string, most int) string {
 	if attribute == "" {
 		return ""
@@ -138,8 +146,8 @@ func textOf(e *goldap.Entry, attribute string, most int) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
-// idOf returns the id of an entry, which renames do not change, and the attribute that it comes from:
-// the first of some that the entry has.
+// idOf returns the id of an entry, which renames do not change, and the attribute that it comes
+// from: the first of some that the entry has.
 func (c *conn) idOf(e *goldap.Entry, attributes []string) (id, attribute string, err error) {
 	for _, attribute := range attributes {
 		values := e.GetEqualFoldRawAttributeValues(attribute)
@@ -202,7 +210,9 @@ func sidText(b []byte) string {
 	if len(b) < 8 || len(b) != 8+4*int(b[1]) {
 		return ""
 	}
-	text := "S-" + strconv.Itoa(int(b[0])) + "-" + strconv.FormatUint(binary.BigEndian.Uint64(append([]byte{0, 0}, b[2:8]...)), 10)
+	text := "S-" + strconv.Itoa(int(b[0])) + "-" + strconv.FormatUint(
+		binary.BigEndian.Uint64(append([]byte{0, 0}, b[2:8]...)), 10,
+	)
 	for at := 8; at < len(b); at += 4 {
 		text += "-" + strconv.FormatUint(uint64(binary.LittleEndian.Uint32(b[at:])), 10)
 	}

@@ -18,24 +18,30 @@ func refused(reason string) error {
 	return errs.Wrap(errs.Unauthenticated, errors.New(reason), "Unable to log in")
 }
 
-// isRefusal reports whether a directory has refused the account of a bind: the password is wrong or missing, or the account
-// does not exist, is locked or has expired.
+// isRefusal reports whether a directory has refused the account of a bind: the password is wrong or
+// missing, or the account does not exist, is locked or has expired.
 func isRefusal(err error) bool {
 	return goldap.IsErrorAnyOf(err, goldap.LDAPResultInvalidCredentials, goldap.LDAPResultInappropriateAuthentication,
 		goldap.LDAPResultNoSuchObject, goldap.LDAPResultUnwillingToPerform, goldap.LDAPResultConstraintViolation,
 		goldap.LDAPResultInsufficientAccessRights)
 }
 
-// failed returns the error for a failed request: errs.Upstream, or the context's error if that was canceled. sentence returns
-// the message for errors of the directory or the connection.
+// failed returns the error for a failed request: errs.Upstream, or the context's error if that was
+// canceled. sentence returns the message for errors of the directory or the connection.
 func (c *conn) failed(err error, sentence func(err error) string) error {
 	switch {
 	case errors.Is(c.ctx.Err(), context.Canceled):
 		return c.ctx.Err()
 	case c.ctx.Err() != nil, c.timedOut.Load(), errors.Is(err, context.DeadlineExceeded):
-		return errs.Wrap(errs.Upstream, err, "The directory %s does not answer in time (timeoutMs: %d).", c.url, c.timeout.Milliseconds())
+		return errs.Wrap(
+			errs.Upstream, err, "The directory %s does not answer in time (timeoutMs: %d).", c.url,
+			c.timeout.Milliseconds(),
+		)
 	case c.frames != nil && c.frames.exceeded.Load():
-		return errs.Wrap(errs.Upstream, err, "The directory %s sends more than this service takes: narrow the filters.", c.url)
+		return errs.Wrap(
+			errs.Upstream, err, "The directory %s sends more than this service takes: narrow the filters.",
+			c.url,
+		)
 	}
 	return errs.Wrap(errs.Upstream, err, "%s", sentence(err))
 }
@@ -48,8 +54,9 @@ func (c *conn) noConnection(err error) string {
 }
 
 func (c *conn) noTLS(err error) string {
-	return "TLS with the directory " + c.url + " fails: " + cmp.Or(certs.Explain(err), "it must offer TLS 1.2 or newer, "+
-		"with a certificate for this name that caCert or a known authority has signed") + "."
+	return "TLS with the directory " + c.url + " fails: " +
+		cmp.Or(certs.Explain(err), "it must offer TLS 1.2 or newer, "+
+			"with a certificate for this name that caCert or a known authority has signed") + "."
 }
 
 func (c *conn) noBind(err error) string {

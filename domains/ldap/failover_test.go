@@ -18,7 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
-// TestFailOver: when a host cannot be reached or has no valid certificate, the next one is asked, and the dead one not before all others.
+// TestFailOver: when a host cannot be reached or has no valid certificate, the next one is asked,
+// and the dead one not before all others.
 func TestFailOver(t *testing.T) {
 	is := is.New(t)
 	s, wrongCert := slapd.Test(t, company(slapd.LDAP())), slapd.Test(t, slapd.LDAP())
@@ -42,21 +43,29 @@ func TestFailOver(t *testing.T) {
 	}
 	bad, good := strings.TrimPrefix(wrongCert.TLSURL, "ldaps://"), strings.TrimPrefix(s.TLSURL, "ldaps://")
 	var logged lines
-	realm := mustOpen(t, ldap.LDAP{Dial: dial, Log: slog.New(slog.NewTextHandler(&logged, nil))}, s.Config("ldaps://"+away, map[string]any{"hosts": []string{wrongCert.TLSURL, good}}))
+	realm := mustOpen(
+		t, ldap.LDAP{Dial: dial, Log: slog.New(slog.NewTextHandler(&logged, nil))},
+		s.Config("ldaps://"+away, map[string]any{"hosts": []string{wrongCert.TLSURL, good}}),
+	)
 	_, err := realm.Login(t.Context(), "jo", "jo's secret")
 	is.NoErr(err)
 	is.Equal(took(), away+" "+bad+" "+good)
 	_, err = realm.Login(t.Context(), "jo", "wrong")
 	is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 	is.Equal(took(), good)
-	is.Equal(logged.take("level=WARN msg=\"directory host cannot be used: others are asked first\""), []string{"ldaps://" + away, wrongCert.TLSURL}) // once
+	// once
+	is.Equal(
+		logged.take("level=WARN msg=\"directory host cannot be used: others are asked first\""),
+		[]string{"ldaps://" + away, wrongCert.TLSURL},
+	)
 	people, _, err := everything(t.Context(), realm)
 	is.NoErr(err)
 	is.True(len(people) > 0)
 	is.Equal(took(), good)
 	s.Stop()
 	_, err = realm.Login(t.Context(), "jo", "jo's secret")
-	saying(t, err, "No host of the directory can be used.", "ldaps://"+away+" cannot be reached", "TLS with the directory ldaps://"+bad, "set caCert",
+	saying(t, err, "No host of the directory can be used.", "ldaps://"+away+
+		" cannot be reached", "TLS with the directory ldaps://"+bad, "set caCert",
 		"ldaps://"+good+" cannot be reached")
 	is.Equal(took(), good+" "+away+" "+bad) // those that are dead may be back
 }
@@ -104,14 +113,21 @@ func TestNoFailOver(t *testing.T) {
 func TestHungHost(t *testing.T) {
 	is := is.New(t)
 	s := slapd.Test(t, company(slapd.LDAP()))
-	realm := mustOpen(t, ldap.LDAP{}, s.Config(strings.Replace(silent(t), "ldap:", "ldaps:", 1), map[string]any{"hosts": []string{s.TLSURL}, "timeoutMs": 300}))
+	realm := mustOpen(
+		t, ldap.LDAP{},
+		s.Config(
+			strings.Replace(silent(t), "ldap:", "ldaps:", 1),
+			map[string]any{"hosts": []string{s.TLSURL}, "timeoutMs": 300},
+		),
+	)
 	for range 2 {
 		_, err := realm.Login(t.Context(), "jo", "jo's secret")
 		is.NoErr(err)
 	}
 }
 
-// TestReferrals: to a host that is listed they are followed, as the configuration says how to connect, and to no other.
+// TestReferrals: to a host that is listed they are followed, as the configuration says how to
+// connect, and to no other.
 func TestReferrals(t *testing.T) {
 	is := is.New(t)
 	branch := slapd.LDAP()
@@ -119,8 +135,14 @@ func TestReferrals(t *testing.T) {
 	kim := branch.Person(slapd.Person{Name: "kim", Unit: unit})
 	second := slapd.Test(t, branch)
 	tree := company(slapd.LDAP())
-	tree.Add("ou=branch,"+slapd.BaseDN, "objectClass", "referral", "objectClass", "extensibleObject", "ou", "branch", "ref", second.URL+"/ou=branch,"+slapd.BaseDN)
-	tree.Add("ou=far,"+slapd.BaseDN, "objectClass", "referral", "objectClass", "extensibleObject", "ou", "far", "ref", silent(t)+"/ou=far,"+slapd.BaseDN)
+	tree.Add(
+		"ou=branch,"+slapd.BaseDN, "objectClass", "referral", "objectClass", "extensibleObject", "ou", "branch",
+		"ref", second.URL+"/ou=branch,"+slapd.BaseDN,
+	)
+	tree.Add(
+		"ou=far,"+slapd.BaseDN, "objectClass", "referral", "objectClass", "extensibleObject", "ou", "far",
+		"ref", silent(t)+"/ou=far,"+slapd.BaseDN,
+	)
 	tree.Group("mixed", "", tree.PersonDN("sam"), kim)
 	first := slapd.Test(t, tree)
 
@@ -203,7 +225,9 @@ func TestBadHosts(t *testing.T) {
 		}
 	}
 	is := is.New(t)
-	realm, err := ldap.LDAP{Denied: func(a string) bool { return a == "ldap://10.0.0.1:3890" }}.Open(json.RawMessage(with(`"hosts": ["b", "10.0.0.1:3890"]`)))
+	realm, err := ldap.LDAP{Denied: func(a string) bool {
+		return a == "ldap://10.0.0.1:3890"
+	}}.Open(json.RawMessage(with(`"hosts": ["b", "10.0.0.1:3890"]`)))
 	is.NoErr(err)
 	is.True(strings.HasPrefix(errs.MessageOf(realm.Check()), "hosts must not be an address"))
 }

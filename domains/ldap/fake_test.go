@@ -66,7 +66,10 @@ func newFake(t *testing.T, answer func(r asked)) *fake {
 }
 
 func (f *fake) config() json.RawMessage {
-	return json.RawMessage(fmt.Sprintf(`{"url": %q, "bindDN": "cn=reader", "bindPassword": "reader's secret", "baseDN": "dc=x", "timeoutMs": 3000}`, f.url))
+	return json.RawMessage(fmt.Sprintf(
+		`{"url": %q, "bindDN": "cn=reader", "bindPassword": "reader's secret", "baseDN": "dc=x", "timeoutMs": 3000}`,
+		f.url,
+	))
 }
 
 func (f *fake) serve(c net.Conn) {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Bounds of what a directory may send on one connection. go-ldap has none, and needs about three times the size of a message
-// and 200 bytes more for each element, so that a bad directory of one tenant could use up the memory of all. 100,000 users are
-// about 30 MiB.
+// Bounds of what a directory may send on one connection. go-ldap has none, and needs about three
+// times the size of a message and 200 bytes more for each element, so that a bad directory of one
+// tenant could use up the memory of all. 100,000 users are about 30 MiB.
 const (
 	maxMessage  = 16 << 20  // bytes of one message, such as a group of 100,000 members
 	maxElements = 150_000   // BER elements of one message
@@ -22,7 +22,8 @@ const (
 	maxLoginBytes = 64 << 10 // of all messages of a login, which reads one entry
 )
 
-// A message of more than heavy bytes, with elementBytes for each of its elements, is passed on alone, as go-ldap reads ahead.
+// A message of more than heavy bytes, with elementBytes for each of its elements, is passed on
+// alone, as go-ldap reads ahead.
 const (
 	heavy        = 1 << 20
 	elementBytes = 64
@@ -33,7 +34,8 @@ var (
 	errMalformed = errors.New("not an LDAP message")
 )
 
-// frames passes the messages of a directory to go-ldap, one at a time, and refuses those that are too large.
+// frames passes the messages of a directory to go-ldap, one at a time, and refuses those that are
+// too large.
 type frames struct {
 	net.Conn
 	in       *bufio.Reader // from Conn
@@ -67,8 +69,8 @@ func (b *budget) take(length int) bool {
 // settle marks all messages so far as taken.
 func (f *frames) settle() { f.taken.Store(f.messages.Load()) }
 
-// alone waits until the messages before this one were taken, at most a second: messages that are not part of a page are never
-// marked as taken.
+// alone waits until the messages before this one were taken, at most a second: messages that are
+// not part of a page are never marked as taken.
 func (f *frames) alone() {
 	for range 100 {
 		if f.taken.Load() >= f.messages.Load()-1 {

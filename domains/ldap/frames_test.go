@@ -28,7 +28,9 @@ func message(values ...int) []byte {
 	p := ber.NewSequence("LDAPMessage")
 	p.AppendChild(ber.NewInteger(ber.ClassUniversal, ber.TypePrimitive, ber.TagInteger, 7, ""))
 	for _, n := range values {
-		p.AppendChild(ber.NewString(ber.ClassUniversal, ber.TypePrimitive, ber.TagOctetString, string(make([]byte, n)), ""))
+		p.AppendChild(ber.NewString(
+			ber.ClassUniversal, ber.TypePrimitive, ber.TagOctetString, string(make([]byte, n)), "",
+		))
 	}
 	return p.Bytes()
 }
@@ -46,7 +48,9 @@ func TestFramesPassOn(t *testing.T) {
 func TestFramesBounds(t *testing.T) {
 	is := is.New(t)
 	for _, full := range []func(f *frames){
-		func(f *frames) { f.budget.messages.Store(0) }, func(f *frames) { f.budget.bytes.Store(0) }, func(f *frames) { f.budget = newBudget(100) },
+		func(f *frames) {
+			f.budget.messages.Store(0)
+		}, func(f *frames) { f.budget.bytes.Store(0) }, func(f *frames) { f.budget = newBudget(100) },
 	} {
 		f := framesOf(message(300))
 		full(f)
@@ -71,7 +75,8 @@ func TestFramesBounds(t *testing.T) {
 	}
 }
 
-// FuzzFrames: what passes has as many elements as are allowed, and no more bytes are taken than came.
+// FuzzFrames: what passes has as many elements as are allowed, and no more bytes are taken than
+// came.
 func FuzzFrames(f *testing.F) {
 	f.Add(message(300))
 	f.Add([]byte{0x30, 0x84, 0xff, 0xff, 0xff, 0xff})

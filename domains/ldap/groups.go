@@ -7,8 +7,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// maxMemberships bounds the members that are read, and those of nested groups together: ten thousand nested groups with all
-// users would use up the memory. domains keeps about as many.
+// maxMemberships bounds the members that are read, and those of nested groups together: ten
+// thousand nested groups with all users would use up the memory. domains keeps about as many.
 const maxMemberships = 5_000_000
 
 // group is a group that was read.
@@ -48,7 +48,15 @@ func (s *scan) emitGroups() error {
 		for i, at := range g.people {
 			members[i] = s.ids[at]
 		}
-		if err := s.emit(domains.Entry{Group: &domains.Group{ID: g.id, IDAttribute: g.attribute, Name: g.name, Description: g.description, Members: members}}); err != nil {
+		if err := s.emit(domains.Entry{
+			Group: &domains.Group{
+				ID:          g.id,
+				IDAttribute: g.attribute,
+				Name:        g.name,
+				Description: g.description,
+				Members:     members,
+			},
+		}); err != nil {
 			return err
 		}
 	}
@@ -94,8 +102,9 @@ func (s *scan) tooMany() error {
 		"those of groups within them too: narrow groupFilter.", s.url, maxMemberships)
 }
 
-// components returns the strongly connected components of the groups, each after the components that it contains, by Tarjan's
-// algorithm without recursion, as directories may nest groups deeply. Most components are one group.
+// components returns the strongly connected components of the groups, each after the components
+// that it contains, by Tarjan's algorithm without recursion, as directories may nest groups deeply.
+// Most components are one group.
 func (s *scan) components() iter.Seq[[]int32] {
 	return func(yield func([]int32) bool) {
 		n := len(s.all)

@@ -62,7 +62,10 @@ func TestTooManyMemberships(t *testing.T) {
 	s.all[2999].people = everybody
 	err := s.gather()
 	is.True(err != nil)
-	is.Equal(err.Error(), "The groups of the directory ldap://x have more than 5000000 members, those of groups within them too: narrow groupFilter.")
+	is.Equal(
+		err.Error(),
+		"The groups of the directory ldap://x have more than 5000000 members, those of groups within them too: narrow groupFilter.",
+	)
 	s.all = s.all[2250:] // shorter
 	for i, g := range s.all {
 		g.people, g.groups = nil, []int32{int32(min(i+1, 749))}

@@ -32,7 +32,8 @@ type host struct {
 
 var ports = map[string]string{"ldap": goldap.DefaultLdapPort, "ldaps": goldap.DefaultLdapsPort}
 
-// readHosts reads url and hosts. All of them have the scheme of url, so that what is sent to one is as safe as with any other.
+// readHosts reads url and hosts. All of them have the scheme of url, so that what is sent to one is
+// as safe as with any other.
 func (r *realm) readHosts(m *members) {
 	first := m.host("url", m.text("url", "", maxText))
 	if m.err != nil {
@@ -79,7 +80,10 @@ func (m *members) host(member, text string) host {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "ldap" && u.Scheme != "ldaps" {
-		m.bad(member, must("an address that begins with ldap:// or ldaps://", "a list of addresses that begin as url does"))
+		m.bad(
+			member,
+			must("an address that begins with ldap:// or ldaps://", "a list of addresses that begin as url does"),
+		)
 		return host{}
 	}
 	port, err := strconv.ParseUint(u.Port(), 10, 16)
@@ -90,8 +94,10 @@ func (m *members) host(member, text string) host {
 		return host{}
 	}
 	return host{
-		member: member, url: (&url.URL{Scheme: u.Scheme, Host: u.Host}).String(), address: net.JoinHostPort(u.Hostname(), defaultPort(u)),
-		tls: &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12},
+		member:  member,
+		url:     (&url.URL{Scheme: u.Scheme, Host: u.Host}).String(),
+		address: net.JoinHostPort(u.Hostname(), defaultPort(u)),
+		tls:     &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12},
 	}
 }
 
@@ -120,8 +126,8 @@ func (r *realm) Check() error {
 	return nil
 }
 
-// Redirects implements domains.SecretSender. The password is sent to the servers of url and hosts, which startTLS and caCert
-// authenticate.
+// Redirects implements domains.SecretSender. The password is sent to the servers of url and hosts,
+// which startTLS and caCert authenticate.
 func (r *realm) Redirects(before domains.Realm) string {
 	was, ok := before.(*realm)
 	if !ok {
@@ -141,8 +147,9 @@ func (r *realm) Redirects(before domains.Realm) string {
 	return ""
 }
 
-// Fail-over. A host that could not be reached is not tried first for deadFor; then one caller tries it, while others go on without it.
-// Where there is another host, one has failOver for the connection and TLS, as a login ends after 15 seconds.
+// Fail-over. A host that could not be reached is not tried first for deadFor; then one caller tries
+// it, while others go on without it. Where there is another host, one has failOver for the
+// connection and TLS, as a login ends after 15 seconds.
 const (
 	deadFor  = 30 * time.Second
 	failOver = 3 * time.Second
@@ -154,7 +161,8 @@ type health struct {
 	until []time.Time // by host: when it is tried again; zero for one that is well
 }
 
-// order returns the hosts in the order in which to try them: those that are well, then the others, which may be back.
+// order returns the hosts in the order in which to try them: those that are well, then the others,
+// which may be back.
 func (h *health) order(now time.Time) []int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -191,7 +199,9 @@ func (r *realm) noted(ctx context.Context, at int, err error, reached bool) {
 	case news && reached:
 		r.log.InfoContext(ctx, "directory host is back", "host", r.hosts[at].url)
 	case news:
-		r.log.WarnContext(ctx, "directory host cannot be used: others are asked first", "host", r.hosts[at].url, "err", err)
+		r.log.WarnContext(
+			ctx, "directory host cannot be used: others are asked first", "host", r.hosts[at].url, "err", err,
+		)
 	}
 }
 
@@ -200,9 +210,10 @@ type errUnreached struct{ error }
 
 func (e errUnreached) Unwrap() error { return e.error }
 
-// connect returns a connection to the first host that can be reached, with TLS if that is configured, that is bound as the service and
-// takes at most most bytes from the directory. A host that refuses the bind is not passed over, and
-// while account pauses none is asked. The caller closes it.
+// connect returns a connection to the first host that can be reached, with TLS if that is
+// configured, that is bound as the service and takes at most most bytes from the directory. A host
+// that refuses the bind is not passed over, and while account pauses none is asked. The caller
+// closes it.
 func (r *realm) connect(ctx context.Context, most int64) (*conn, error) {
 	if err := r.account.paused(); err != nil {
 		return nil, err
@@ -230,15 +241,20 @@ func (r *realm) connect(ctx context.Context, most int64) (*conn, error) {
 	if len(all) == 1 {
 		return nil, all[0]
 	}
-	return nil, errs.Wrap(errs.Upstream, errors.Join(all...), "No host of the directory can be used. %s", strings.Join(sentences, " "))
+	return nil, errs.Wrap(
+		errs.Upstream, errors.Join(all...), "No host of the directory can be used. %s",
+		strings.Join(sentences, " "),
+	)
 }
 
-// listed returns the host at the address of a referral, nil if it is not in the configuration. An address without a port is that of any listed
-// host with this name: the connection is made as the configuration says, whatever the scheme of the referral.
+// listed returns the host at the address of a referral, nil if it is not in the configuration. An
+// address without a port is that of any listed host with this name: the connection is made as the
+// configuration says, whatever the scheme of the referral.
 func (r *realm) listed(u *url.URL) *host {
 	for i, h := range r.hosts {
 		name, port, err := net.SplitHostPort(h.address)
-		if err == nil && strings.EqualFold(strings.TrimSuffix(name, "."), strings.TrimSuffix(u.Hostname(), ".")) && (u.Port() == "" || u.Port() == port) {
+		if err == nil && strings.EqualFold(strings.TrimSuffix(name, "."), strings.TrimSuffix(u.Hostname(), ".")) &&
+			(u.Port() == "" || u.Port() == port) {
 			return &r.hosts[i]
 		}
 	}

@@ -12,7 +12,10 @@ func TestKeys(t *testing.T) {
 	is := is.New(t)
 	var k keys
 	for _, same := range [][]string{
-		{"uid=jo,dc=x", "UID=JO,DC=X", "uid = jo , dc=x", `uid=\6a\6F,dc=x`, "uid=jo;dc=x", " uid=jo,dc=x ", "uid=jo,dc= x"},
+		{
+			"uid=jo,dc=x", "UID=JO,DC=X", "uid = jo , dc=x", `uid=\6a\6F,dc=x`, "uid=jo;dc=x", " uid=jo,dc=x ",
+			"uid=jo,dc= x",
+		},
 		{`cn=a\,b,dc=x`, `CN=A\2CB,dc=x`},
 		{"cn=a  b,dc=x", "cn=A b,dc=x", `cn=\ a b\ ,dc=x`},
 		{"cn=\u00fc,dc=x", "cn=u\u0308,dc=x", `cn=\C3\9C,dc=x`},
@@ -26,8 +29,10 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	different := []string{
-		"uid=jo,dc=x", "uid=jo,dc=y", "uid=jo", "uid=j o,dc=x", "cn=jo,dc=x", "uid=jo,uid=jo,dc=x", `uid=jo\,dc=x`, "uid=jo+dc=x",
-		"uid=stra\u00dfe,dc=x", "uid=strasse,dc=x", "uid=stra\u017f\u017fe,dc=x", // alike when folded; not for a directory
+		"uid=jo,dc=x", "uid=jo,dc=y", "uid=jo", "uid=j o,dc=x",
+		"cn=jo,dc=x", "uid=jo,uid=jo,dc=x", `uid=jo\,dc=x`, "uid=jo+dc=x",
+		// alike when folded; not for a directory
+		"uid=stra\u00dfe,dc=x", "uid=strasse,dc=x", "uid=stra\u017f\u017fe,dc=x",
 		"uid=\u0131,dc=x", "uid=i,dc=x", "", "jo", `uid=jo\00,dc=x`, "uid=\uff4ao,dc=x",
 	}
 	for i, a := range different {
@@ -44,7 +49,9 @@ func TestKeys(t *testing.T) {
 
 // FuzzDN: a DN that is read the quick way gets the key that the long way gives it.
 func FuzzDN(f *testing.F) {
-	for _, s := range []string{"uid=jo,dc=x", "CN=A B,O=c=d", "cn= a", "cn=a,,b", "=", "a=,b=", `cn=\`, "cn=#04", "cn=a+b=c", "a =b"} {
+	for _, s := range []string{
+		"uid=jo,dc=x", "CN=A B,O=c=d", "cn= a", "cn=a,,b", "=", "a=,b=", `cn=\`, "cn=#04", "cn=a+b=c", "a =b",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -66,7 +73,10 @@ func TestGUID(t *testing.T) {
 	is.Equal(guid(b), "33221100-5544-7766-8899-aabbccddeeff")
 	c := conn{realm: &realm{flavor: activeDirectory}, host: &host{}}
 	for size := range 40 {
-		_, _, err := c.idOf(goldap.NewEntry("cn=x", map[string][]string{"objectGUID": {strings.Repeat("x", size)}}), activeDirectory.idAttributes)
+		_, _, err := c.idOf(
+			goldap.NewEntry("cn=x", map[string][]string{"objectGUID": {strings.Repeat("x", size)}}),
+			activeDirectory.idAttributes,
+		)
 		is.Equal(err == nil, size == 16)
 	}
 }
@@ -75,7 +85,8 @@ func TestDisabled(t *testing.T) {
 	is := is.New(t)
 	r := realm{flavor: activeDirectory}
 	for control, want := range map[string]bool{
-		"512": false, "514": true, "66048": false, "66050": true, "2": true, "": false, "x": false, "-1": true, "4194818": true,
+		"512": false, "514": true, "66048": false, "66050": true,
+		"2": true, "": false, "x": false, "-1": true, "4194818": true,
 	} {
 		e := goldap.NewEntry("cn=x", map[string][]string{"useraccountcontrol": {control}})
 		is.Equal(r.isDisabled(e), want)

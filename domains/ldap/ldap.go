@@ -1,17 +1,19 @@
-// Package ldap provides the domain drivers AD and LDAP: users log in with the passwords of a company's directory, and a scan
-// reads its users and groups. The drivers differ in their defaults, in the attribute that identifies an entry, and in that AD
-// knows disabled accounts. The root, cmd and hosts import it.
+// Package ldap provides the domain drivers AD and LDAP: users log in with the passwords of a
+// company's directory, and a scan reads its users and groups. The drivers differ in their defaults,
+// in the attribute that identifies an entry, and in that AD knows disabled accounts. The root, cmd
+// and hosts import it.
 //
-// A login binds as the service, searches the one entry that userFilter and the name match, and binds as that entry with the
-// password. A scan reads all pages; any failure ends it with an error. So does an answer without the paging control, as it
-// may be incomplete.
+// A login binds as the service, searches the one entry that userFilter and the name match, and
+// binds as that entry with the password. A scan reads all pages; any failure ends it with an error.
+// So does an answer without the paging control, as it may be incomplete.
 //
-// TLS is 1.2 or newer, by ldaps or startTLS, and checks the certificate against the name in the address. Without TLS, passwords cross
-// the network in the clear, which is for loopback addresses and networks that are safe by other means.
+// TLS is 1.2 or newer, by ldaps or startTLS, and checks the certificate against the name in the
+// address. Without TLS, passwords cross the network in the clear, which is for loopback addresses
+// and networks that are safe by other means.
 //
-// Where there are several hosts, another one is asked when one cannot be reached or has no valid certificate, never because it refuses
-// something. A host that could not be reached is asked last for half a minute. Referrals are followed to hosts of the configuration alone,
-// with its TLS.
+// Where there are several hosts, another one is asked when one cannot be reached or has no valid
+// certificate, never because it refuses something. A host that could not be reached is asked last
+// for half a minute. Referrals are followed to hosts of the configuration alone, with its TLS.
 //
 // Members of dynamic groups are not read. Members of nested groups count if both groups are found.
 //
@@ -33,38 +35,45 @@ import (
 
 // AD is the driver for Active Directory. Its zero value is ready.
 //
-// Its defaults: userFilter (&(objectClass=user)(!(objectClass=computer))), groupFilter (objectClass=group), groupMember
-// member. An entry's id is its objectGUID. An account that is disabled, locked or expired is disabled. bindDN may also be a
-// userPrincipalName. People are members of their primary group.
+// Its defaults: userFilter (&(objectClass=user)(!(objectClass=computer))), groupFilter
+// (objectClass=group), groupMember member. An entry's id is its objectGUID. An account that is
+// disabled, locked or expired is disabled. bindDN may also be a userPrincipalName. People are
+// members of their primary group.
 //
-// People log in with their sAMAccountName (anna), with the domain (CORP\anna, anna@corp.example.com), or with their userPrincipalName. If
-// one name fits two accounts, the one whose username it is counts, else none. What Active Directory has by itself, such as krbtgt, Administrator, Domain
-// Users and the container Builtin, is left out, unless builtin is true.
+// People log in with their sAMAccountName (anna), with the domain (CORP\anna,
+// anna@corp.example.com), or with their userPrincipalName. If one name fits two accounts, the one
+// whose username it is counts, else none. What Active Directory has by itself, such as krbtgt,
+// Administrator, Domain Users and the container Builtin, is left out, unless builtin is true.
 type AD struct {
 	Dial   Dial
 	Denied Denied
-	Log    *slog.Logger // receives which host cannot be reached any more, and is back (warn and info); default slog.Default
+	// receives which host cannot be reached any more, and is back (warn and info); default
+	// slog.Default
+	Log *slog.Logger
 }
 
 // LDAP is the driver for other LDAP directories. Its zero value is ready.
 //
-// Its defaults: userFilter (objectClass=person), groupMember member; groupFilter is for the class that goes with
-// groupMember: groupOfNames, groupOfUniqueNames (uniqueMember) or posixGroup (memberUid, which has the uid of people
-// in place of DNs). An entry's id is its entryUUID, nsUniqueId, ipaUniqueID, GUID or objectGUID, the first that it has; with OpenWithIDs, it is the
-// same one of all entries. People are members of the
-// group with their gidNumber. An account with nsAccountLock, or that is locked by wrong passwords, is disabled.
+// Its defaults: userFilter (objectClass=person), groupMember member; groupFilter is for the class
+// that goes with groupMember: groupOfNames, groupOfUniqueNames (uniqueMember) or posixGroup
+// (memberUid, which has the uid of people in place of DNs). An entry's id is its entryUUID,
+// nsUniqueId, ipaUniqueID, GUID or objectGUID, the first that it has; with OpenWithIDs, it is the
+// same one of all entries. People are members of the group with their gidNumber. An account with
+// nsAccountLock, or that is locked by wrong passwords, is disabled.
 type LDAP struct {
 	Dial   Dial
 	Denied Denied
-	Log    *slog.Logger // receives which host cannot be reached any more, and is back (warn and info); default slog.Default
+	// receives which host cannot be reached any more, and is back (warn and info); default
+	// slog.Default
+	Log *slog.Logger
 }
 
-// Dial connects to a directory. nil means (*net.Dialer).DialContext. A host may pass its own, for instance to deny private
-// addresses.
+// Dial connects to a directory. nil means (*net.Dialer).DialContext. A host may pass its own, for
+// instance to deny private addresses.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Denied reports whether connections to the host of an address are denied, so that a domain with it is not ready. nil means
-// that none are.
+// Denied reports whether connections to the host of an address are denied, so that a domain with it
+// is not ready. nil means that none are.
 type Denied func(address string) bool
 
 // Info describes the driver.
@@ -75,19 +84,24 @@ func (LDAP) Info() domains.Info { return standard.info() }
 
 // Open reads a configuration; null, and "" outside of attributes, are as good as left out:
 //
-//   - url: ldap:// or ldaps://, host and perhaps port. hosts: up to 8 more of these, in the order in which they are tried. startTLS: true to turn ldap:// into TLS. caCert: PEM certificates
-//     to trust beside those of the system.
-//   - bindDN, bindPassword: of an account that may read what is needed; without them the search is anonymous.
+//   - url: ldap:// or ldaps://, host and perhaps port. hosts: up to 8 more of these, in the order
+//     in which they are tried. startTLS: true to turn ldap:// into TLS. caCert: PEM certificates to
+//     trust beside those of the system.
+//   - bindDN, bindPassword: of an account that may read what is needed; without them the search is
+//     anonymous.
 //   - baseDN: where people and groups are. userBaseDN, groupBaseDN: where to look for them instead.
 //   - userFilter, groupFilter: which entries they are.
-//   - attributes: the attribute for each field of a user, see Info's Defaults; "" is not read, except that username is required.
+//   - attributes: the attribute for each field of a user, see Info's Defaults; "" is not read,
+//     except that username is required.
 //   - groupName, groupMember: attributes of a group, default cn and member.
-//   - idAttribute: the attribute with the id of a person. OpenWithIDs refuses another one than before.
-//   - netbiosName, upnSuffixes: of AD, what may be before or behind the sAMAccountName in a name; the defaults are made of baseDN: CORP and
-//     corp.example.com. builtin: of AD, true for accounts and groups that it has by itself, too.
-//   - pageSize: entries a page, 1 to 10000, default 1000. timeoutMs: how long to wait for an answer, 100 to 300000,
-//     default 10000: for the connection with its TLS, for a bind, for the next entry. domains ends a login after 15 seconds
-//     all the same.
+//   - idAttribute: the attribute with the id of a person. OpenWithIDs refuses another one than
+//     before.
+//   - netbiosName, upnSuffixes: of AD, what may be before or behind the sAMAccountName in a name;
+//     the defaults are made of baseDN: CORP and corp.example.com. builtin: of AD, true for accounts
+//     and groups that it has by itself, too.
+//   - pageSize: entries a page, 1 to 10000, default 1000. timeoutMs: how long to wait for an
+//     answer, 100 to 300000, default 10000: for the connection with its TLS, for a bind, for the
+//     next entry. domains ends a login after 15 seconds all the same.
 //
 // Errors: errs.Invalid naming the member.
 func (d AD) Open(config json.RawMessage) (domains.Realm, error) {
@@ -153,7 +167,8 @@ func (f flavor) info() domains.Info {
 		UsernameParam:  "username",
 		PasswordParam:  "password",
 		Members: append([]string{
-			"url", "hosts", "startTLS", "caCert", "bindDN", "bindPassword", "baseDN", "userBaseDN", "userFilter", "groupBaseDN", "groupFilter", "attributes",
+			"url", "hosts", "startTLS", "caCert", "bindDN", "bindPassword",
+			"baseDN", "userBaseDN", "userFilter", "groupBaseDN", "groupFilter", "attributes",
 			"groupName", "groupMember", "idAttribute", "netbiosName", "upnSuffixes", "builtin", "pageSize", "timeoutMs",
 		}, domains.MemberNames("attributes", f.attributes)...),
 		Secrets:  []string{"bindPassword"},

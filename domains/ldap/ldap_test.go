@@ -20,7 +20,13 @@ import (
 
 // company is a directory with what tells good code from bad, in either kind of tree.
 func company(tree *slapd.Tree) *slapd.Tree {
-	jo := tree.Person(slapd.Person{Name: "jo", Given: "Jo", Family: "Döe, \"the\" +first<", Mail: "jo@example.org", Password: "jo's secret"})
+	jo := tree.Person(slapd.Person{
+		Name:     "jo",
+		Given:    "Jo",
+		Family:   "Döe, \"the\" +first<",
+		Mail:     "jo@example.org",
+		Password: "jo's secret",
+	})
 	sam := tree.Person(slapd.Person{Name: "sam"})
 	odd := tree.Person(slapd.Person{Name: `odd, "name" + #1 \ <x>; ü=ö`, Given: "Odd"})
 	tree.Person(slapd.Person{Name: "gone", Disabled: true})
@@ -40,7 +46,10 @@ var flavors = map[string]struct {
 }
 
 // each runs a test with both drivers, each over a directory that fill has filled.
-func each(t *testing.T, fill func(*slapd.Tree), test func(t *testing.T, d domains.Driver, s *slapd.Server, tree *slapd.Tree)) {
+func each(
+	t *testing.T, fill func(*slapd.Tree),
+	test func(t *testing.T, d domains.Driver, s *slapd.Server, tree *slapd.Tree),
+) {
 	for name, f := range flavors {
 		t.Run(name, func(t *testing.T) {
 			tree := f.tree()
@@ -74,7 +83,8 @@ func mustOpen(t *testing.T, d domains.Driver, config json.RawMessage) interface 
 	})
 }
 
-// everything reads a directory to its end: people by name, members of groups by the groups' and their own names.
+// everything reads a directory to its end: people by name, members of groups by the groups' and
+// their own names.
 func everything(ctx context.Context, d domains.Directory) (map[string]domains.Identity, map[string][]string, error) {
 	people, groups, names := map[string]domains.Identity{}, map[string][]string{}, map[string]string{}
 	for e, err := range d.Entries(ctx) {
@@ -140,7 +150,8 @@ func TestIdentities(t *testing.T) {
 		jo := people["jo"]
 		is.True(jo.ID != "")
 		attribute := map[string]string{"LDAP": "entryUUID", "AD": "objectGUID"}[d.Info().ID]
-		is.Equal(jo, domains.Identity{ID: jo.ID, IDAttribute: attribute, Username: "jo", DisplayName: "Jo Döe, \"the\" +first<", GivenName: "Jo",
+		is.Equal(jo, domains.Identity{ID: jo.ID, IDAttribute: attribute,
+			Username: "jo", DisplayName: "Jo Döe, \"the\" +first<", GivenName: "Jo",
 			FamilyName: "Döe, \"the\" +first<", Email: "jo@example.org"})
 		is.Equal(people["gone"].Disabled, d.Info().ID == "AD")
 		is.Equal(groups, map[string][]string{"staff": {"jo", odd, "sam"}, "board": {"jo"}})

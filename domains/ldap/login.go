@@ -17,10 +17,11 @@ import (
 // maxUsername is the longest name that is searched for, in bytes.
 const maxUsername = 256
 
-// Login implements domains.PasswordLogin. With a refused password it returns the identity, too. An unknown name takes as many
-// requests as a known one.
+// Login implements domains.PasswordLogin. With a refused password it returns the identity, too. An
+// unknown name takes as many requests as a known one.
 func (r *realm) Login(ctx context.Context, username, password string) (domains.Identity, error) {
-	// Most directories accept a bind without a password, as anonymous, and Samba one with more behind a NUL.
+	// Most directories accept a bind without a password, as anonymous, and Samba one with more
+	// behind a NUL.
 	if username == "" || password == "" || strings.Contains(password, "\x00") {
 		return domains.Identity{}, refused("no name or no password, or one that is not a text")
 	}

@@ -43,11 +43,18 @@ func TestLogin(t *testing.T) {
 			{"JO", "jo's secret", "jo"}, // names have no case there
 			{"jo", "JO's secret", ""},
 			{"jo*", "jo's secret", ""},
-			{`odd, "name" + #1 \ <x>; ü=ö`, slapd.PasswordOf(`odd, "name" + #1 \ <x>; ü=ö`), `odd, "name" + #1 \ <x>; ü=ö`},
-			{`odd, "name" + #1 \ <x>; u` + "\u0308=o\u0308", slapd.PasswordOf(`odd, "name" + #1 \ <x>; ü=ö`), `odd, "name" + #1 \ <x>; ü=ö`},
+			{
+				`odd, "name" + #1 \ <x>; ü=ö`, slapd.PasswordOf(`odd, "name" + #1 \ <x>; ü=ö`),
+				`odd, "name" + #1 \ <x>; ü=ö`,
+			},
+			{
+				`odd, "name" + #1 \ <x>; u` + "\u0308=o\u0308", slapd.PasswordOf(`odd, "name" + #1 \ <x>; ü=ö`),
+				`odd, "name" + #1 \ <x>; ü=ö`,
+			},
 			{"ann lee", slapd.PasswordOf("ann lee"), "ann lee"},
-			{"ann   lee", slapd.PasswordOf("ann lee"), ""}, // the same for the directory, and another for whoever counts attempts
-			{"twin", slapd.PasswordOf("twin"), ""},         // nobody knows who
+			// the same for the directory, and another for whoever counts attempts
+			{"ann   lee", slapd.PasswordOf("ann lee"), ""},
+			{"twin", slapd.PasswordOf("twin"), ""}, // nobody knows who
 			{"many", slapd.PasswordOf("many"), ""},
 			{"reader", slapd.ReaderPassword, ""}, // no person
 			{slapd.ReaderDN, slapd.ReaderPassword, ""},
@@ -59,7 +66,8 @@ func TestLogin(t *testing.T) {
 				if c.want == "" {
 					is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 					is.Equal(errs.MessageOf(err), "Unable to log in")
-					is.Equal(who.Username, map[string]string{"jo": "jo"}[c.username]) // it was jo's that was wrong, and nobody knows whose else
+					// it was jo's that was wrong, and nobody knows whose else
+					is.Equal(who.Username, map[string]string{"jo": "jo"}[c.username])
 					return
 				}
 				is.NoErr(err)
@@ -87,7 +95,10 @@ func TestUserFilter(t *testing.T) {
 			is.Equal(err == nil, want)
 			is.True(want || errs.CodeOf(err) == errs.Unauthenticated)
 		}
-		who, err := mustOpen(t, d, s.Config(s.URL, map[string]any{"attributes": map[string]any{"username": "mail", "familyName": ""}})).
+		who, err := mustOpen(t, d, s.Config(s.URL, map[string]any{"attributes": map[string]any{
+			"username":   "mail",
+			"familyName": "",
+		}})).
 			Login(t.Context(), "jo@example.org", "jo's secret")
 		is.NoErr(err)
 		is.Equal(who.Username, "jo@example.org")
@@ -118,7 +129,10 @@ func TestBadService(t *testing.T) {
 		changed map[string]any
 		says    []string
 	}{
-		{map[string]any{"bindPassword": "not " + slapd.ReaderPassword}, []string{"refuses the bind of " + slapd.ReaderDN + " (Invalid Credentials)"}},
+		{
+			map[string]any{"bindPassword": "not " + slapd.ReaderPassword},
+			[]string{"refuses the bind of " + slapd.ReaderDN + " (Invalid Credentials)"},
+		},
 		{map[string]any{"bindDN": "cn=nobody,dc=nowhere"}, []string{"refuses the bind of cn=nobody,dc=nowhere"}},
 		{map[string]any{"bindDN": "EXAMPLE\\jo"}, []string{"refuses the bind", "Invalid DN Syntax"}},
 		{map[string]any{"baseDN": "ou=nowhere," + slapd.BaseDN}, []string{"search below ou=nowhere", "No Such Object"}},
@@ -132,7 +146,8 @@ func TestBadService(t *testing.T) {
 	}
 }
 
-// TestQuestions: without a password nothing is asked, and who is not found costs as many questions as a wrong password.
+// TestQuestions: without a password nothing is asked, and who is not found costs as many questions
+// as a wrong password.
 func TestQuestions(t *testing.T) {
 	is := is.New(t)
 	f := newFake(t, func(r asked) {
@@ -167,7 +182,8 @@ func TestQuestions(t *testing.T) {
 	is.True(!strings.Contains(again[1], "p1"))
 }
 
-// TestBindResults: what is a refusal, what is not, and that no error has the password, whatever the directory says.
+// TestBindResults: what is a refusal, what is not, and that no error has the password, whatever the
+// directory says.
 func TestBindResults(t *testing.T) {
 	f := newFake(t, func(r asked) { r.person(1); r.result(goldap.ApplicationSearchResultDone, 0) })
 	login := func(t *testing.T, dn string, code int) error {
@@ -182,10 +198,14 @@ func TestBindResults(t *testing.T) {
 		return err
 	}
 	for code, want := range map[int]errs.Code{
-		goldap.LDAPResultInvalidCredentials: errs.Unauthenticated, goldap.LDAPResultInappropriateAuthentication: errs.Unauthenticated,
-		goldap.LDAPResultNoSuchObject: errs.Unauthenticated, goldap.LDAPResultUnwillingToPerform: errs.Unauthenticated,
-		goldap.LDAPResultConstraintViolation: errs.Unauthenticated, goldap.LDAPResultInsufficientAccessRights: errs.Unauthenticated,
-		goldap.LDAPResultBusy: errs.Upstream, goldap.LDAPResultUnavailable: errs.Upstream, goldap.LDAPResultStrongAuthRequired: errs.Upstream,
+		goldap.LDAPResultInvalidCredentials:          errs.Unauthenticated,
+		goldap.LDAPResultInappropriateAuthentication: errs.Unauthenticated,
+		goldap.LDAPResultNoSuchObject:                errs.Unauthenticated,
+		goldap.LDAPResultUnwillingToPerform:          errs.Unauthenticated,
+		goldap.LDAPResultConstraintViolation:         errs.Unauthenticated,
+		goldap.LDAPResultInsufficientAccessRights:    errs.Unauthenticated,
+		goldap.LDAPResultBusy:                        errs.Upstream,
+		goldap.LDAPResultUnavailable:                 errs.Upstream, goldap.LDAPResultStrongAuthRequired: errs.Upstream,
 		goldap.LDAPResultConfidentialityRequired: errs.Upstream, goldap.LDAPResultOperationsError: errs.Upstream,
 	} {
 		t.Run(goldap.LDAPResultCodeMap[uint16(code)], func(t *testing.T) {
@@ -194,7 +214,10 @@ func TestBindResults(t *testing.T) {
 			if want == errs.Upstream {
 				saying(t, err, "does not check passwords ("+goldap.LDAPResultCodeMap[uint16(code)]+")")
 			}
-			saying(t, login(t, "cn=reader", code), "refuses the bind of cn=reader ("+goldap.LDAPResultCodeMap[uint16(code)]+")")
+			saying(
+				t, login(t, "cn=reader", code),
+				"refuses the bind of cn=reader ("+goldap.LDAPResultCodeMap[uint16(code)]+")",
+			)
 		})
 	}
 }
@@ -225,7 +248,8 @@ func TestNoLeaks(t *testing.T) {
 		s.Config(s.URL, nil), s.Config(s.TLSURL, nil), s.Config(s.URL, map[string]any{"startTLS": true}),
 		s.Config(s.URL, map[string]any{"bindPassword": "wrong"}), s.Config(s.TLSURL, map[string]any{"caCert": ""}),
 		s.Config(stalled.URL, map[string]any{"timeoutMs": 100}),
-		s.Config(quiet, map[string]any{"timeoutMs": 100}), s.Config(quiet, map[string]any{"timeoutMs": 100, "startTLS": true}),
+		s.Config(quiet, map[string]any{"timeoutMs": 100}),
+		s.Config(quiet, map[string]any{"timeoutMs": 100, "startTLS": true}),
 	} {
 		realm := mustOpen(t, ldap.LDAP{}, config)
 		_, _ = realm.Login(t.Context(), "jo", "jo's secret")

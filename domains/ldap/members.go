@@ -12,10 +12,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/certs"
 )
 
-// maxText bounds every text of a configuration but caCert, in bytes: a filter is parsed recursively.
+// maxText bounds every text of a configuration but caCert, in bytes: a filter is parsed
+// recursively.
 const maxText = 4096
 
-// members are those of a configuration, under their exact names. The first that does not fit stays the error.
+// members are those of a configuration, under their exact names. The first that does not fit stays
+// the error.
 type members struct {
 	all map[string]json.RawMessage
 	err error

@@ -30,7 +30,15 @@ func TestNested(t *testing.T) {
 		is := is.New(t)
 		is.NoErr(err)
 		both := []string{"jo", "sam"}
-		is.Equal(groups, map[string][]string{"inner": both, "middle": both, "outer": both, "a": both, "b": both, "c": both, "self": {}})
+		is.Equal(groups, map[string][]string{
+			"inner":  both,
+			"middle": both,
+			"outer":  both,
+			"a":      both,
+			"b":      both,
+			"c":      both,
+			"self":   {},
+		})
 	})
 }
 
@@ -68,14 +76,18 @@ func TestMemberDNs(t *testing.T) {
 		tree.Add(tree.GroupDN(name), "objectClass", "groupOfNames", "cn", name, "member", member)
 	}
 	for name, member := range map[string]string{
-		"ann": `uid=Ann\,  Lee\+ö,ou=people,dc=example,dc=org`, "ann hex": `uid=ANN\2C Lee\2B\C3\96,ou=people,dc=example,dc=org`,
+		"ann":       `uid=Ann\,  Lee\+ö,ou=people,dc=example,dc=org`,
+		"ann hex":   `uid=ANN\2C Lee\2B\C3\96,ou=people,dc=example,dc=org`,
 		"ann apart": `uid=ann\, lee\+o` + "\u0308" + `,ou=people,dc=example,dc=org`,
 	} {
 		tree.Add(tree.GroupDN(name), "objectClass", "groupOfNames", "cn", name, "member", member)
 	}
 	tree.Add(tree.GroupDN("unique"), "objectClass", "groupOfUniqueNames", "cn", "unique", "uniqueMember", jo)
 	tree.Add(tree.GroupDN("bits"), "objectClass", "groupOfUniqueNames", "cn", "bits", "uniqueMember", jo+"#'0101'B")
-	tree.Add(tree.GroupDN("posix"), "objectClass", "posixGroup", "cn", "posix", "gidNumber", "100", "memberUid", "jo", "memberUid", "nobody")
+	tree.Add(
+		tree.GroupDN("posix"), "objectClass", "posixGroup", "cn", "posix", "gidNumber", "100", "memberUid",
+		"jo", "memberUid", "nobody",
+	)
 	s := slapd.Test(t, tree)
 
 	_, groups, err := everything(t.Context(), mustOpen(t, ldap.LDAP{}, s.Config(s.URL, nil)))
@@ -91,14 +103,21 @@ func TestMemberDNs(t *testing.T) {
 		}
 	}
 	for member, want := range map[string]map[string][]string{
-		"uniqueMember": {"unique": {"jo"}, "bits": {"jo"}}, "memberUid": {"posix": {"jo"}}, "MEMBERUID": {"posix": {"jo"}},
+		"uniqueMember": {"unique": {"jo"}, "bits": {"jo"}},
+		"memberUid":    {"posix": {"jo"}}, "MEMBERUID": {"posix": {"jo"}},
 	} {
-		_, groups, err := everything(t.Context(), mustOpen(t, ldap.LDAP{}, s.Config(s.URL, map[string]any{"groupMember": member})))
+		_, groups, err := everything(
+			t.Context(), mustOpen(t, ldap.LDAP{}, s.Config(s.URL, map[string]any{"groupMember": member})),
+		)
 		is.NoErr(err)
 		is.Equal(groups, want)
 	}
 	// The name that a group has may be another than the one that people log in with.
-	changed := map[string]any{"groupMember": "memberUid", "groupName": "gidNumber", "attributes": map[string]any{"username": "sn"}}
+	changed := map[string]any{
+		"groupMember": "memberUid",
+		"groupName":   "gidNumber",
+		"attributes":  map[string]any{"username": "sn"},
+	}
 	_, groups, err = everything(t.Context(), mustOpen(t, ldap.LDAP{}, s.Config(s.URL, changed)))
 	is.NoErr(err)
 	is.Equal(groups, map[string][]string{"100": {"jo"}})
@@ -125,7 +144,10 @@ func TestRanges(t *testing.T) {
 			case r.nth == 1:
 				people(r)
 			case r.nth == 2:
-				r.entry("CN=big,DC=x", "objectGUID", guid(1), "cn", "big", "member", "", "member;range=0-1499", members(0, 1500))
+				r.entry(
+					"CN=big,DC=x", "objectGUID", guid(1), "cn", "big", "member", "", "member;range=0-1499",
+					members(0, 1500),
+				)
 				r.entry("CN=small,DC=x", "objectGUID", guid(2), "cn", "small", "member", members(0, 10))
 				r.end("")
 			case r.base != "CN=big,DC=x" || len(r.attributes) != 1:

@@ -17,8 +17,9 @@ const (
 // maxSuffixes is how many suffixes upnSuffixes may have.
 const maxSuffixes = 100
 
-// names are the forms that the name of a person may have in a domain of Active Directory: anna, anna@corp.example.com and CORP\anna. Outside of
-// Active Directory, and where another attribute than these is the username, a name has one form.
+// names are the forms that the name of a person may have in a domain of Active Directory: anna,
+// anna@corp.example.com and CORP\anna. Outside of Active Directory, and where another attribute
+// than these is the username, a name has one form.
 type names struct {
 	username string   // the attribute that is the username here
 	forms    bool     // of Active Directory
@@ -29,7 +30,11 @@ type names struct {
 
 // names reads netbiosName and upnSuffixes.
 func (m *members) names(base, username string, forms bool) names {
-	n := names{username: username, forms: forms && (strings.EqualFold(username, accountName) || strings.EqualFold(username, principalName)), domain: dnsName(base)}
+	n := names{
+		username: username,
+		forms:    forms && (strings.EqualFold(username, accountName) || strings.EqualFold(username, principalName)),
+		domain:   dnsName(base),
+	}
 	first, _, _ := strings.Cut(n.domain, ".")
 	n.netbios = m.text("netbiosName", first, maxText)
 	if strings.ContainsAny(n.netbios, `\/@`) {
@@ -53,7 +58,8 @@ func (m *members) names(base, username string, forms bool) names {
 	return n
 }
 
-// dnsName returns the DNS name that the components dc of a DN make: corp.example.com for ou=people,dc=corp,dc=example,dc=com.
+// dnsName returns the DNS name that the components dc of a DN make: corp.example.com for
+// ou=people,dc=corp,dc=example,dc=com.
 func dnsName(dn string) string {
 	parsed, err := goldap.ParseDN(dn)
 	if err != nil {
@@ -68,7 +74,8 @@ func dnsName(dn string) string {
 	return strings.Join(labels, ".")
 }
 
-// short returns the sAMAccountName of a name with a domain, and whether it is a name of this domain; qualified reports whether it has a domain.
+// short returns the sAMAccountName of a name with a domain, and whether it is a name of this
+// domain; qualified reports whether it has a domain.
 func (n names) short(name string) (short string, ours, qualified bool) {
 	if before, after, ok := strings.Cut(name, `\`); ok {
 		return after, after != "" && n.is(before, n.netbios, n.domain), true
@@ -83,7 +90,8 @@ func (n names) is(domain string, ours ...string) bool {
 	return domain != "" && slices.ContainsFunc(ours, func(s string) bool { return strings.EqualFold(s, domain) })
 }
 
-// Account implements domains.AccountNames. Where the username is not the sAMAccountName, only the name itself is known.
+// Account implements domains.AccountNames. Where the username is not the sAMAccountName, only the
+// name itself is known.
 func (r *realm) Account(name string) string {
 	if !r.names.forms {
 		return name
@@ -109,7 +117,8 @@ type condition struct {
 	local            bool // the entry must also be one of the domain of baseDN, and not of one below
 }
 
-// conditions returns those of which the entry of a name has one. The first one decides if an entry has it: the attribute that is the username.
+// conditions returns those of which the entry of a name has one. The first one decides if an entry
+// has it: the attribute that is the username.
 func (n names) conditions(name string) []condition {
 	all := []condition{{attribute: n.username, value: name}}
 	if !n.forms {
@@ -136,14 +145,14 @@ func filterOf(all []condition) string {
 	return "(|" + b.String() + ")"
 }
 
-// holds reports whether an entry has a condition. Directories match names loosely; here they must be equal except for case, so that one account cannot
-// be attacked under many names.
+// holds reports whether an entry has a condition. Directories match names loosely; here they must
+// be equal except for case, so that one account cannot be attacked under many names.
 func (c condition) holds(e *goldap.Entry, domain string) bool {
 	return sameName(textOf(e, c.attribute, maxValue), c.value) && (!c.local || strings.EqualFold(dnsName(e.DN), domain))
 }
 
-// choose returns the one entry of a name among those that were found, or why there is none. The username itself wins; where only another
-// form of name fits, it must fit one entry.
+// choose returns the one entry of a name among those that were found, or why there is none. The
+// username itself wins; where only another form of name fits, it must fit one entry.
 func (n names) choose(name string, found []located) (one *located, why string) {
 	if len(found) == 0 {
 		return nil, "no entry has this name"

@@ -12,7 +12,10 @@ import (
 
 func namesOf(t *testing.T, config string, f flavor) *realm {
 	t.Helper()
-	r, err := open(f, []byte(`{"url": "ldap://a", "baseDN": "ou=all,dc=corp,dc=example,dc=com"`+config+`}`), domains.IDAttributes{}, nil, nil, nil)
+	r, err := open(
+		f, []byte(`{"url": "ldap://a", "baseDN": "ou=all,dc=corp,dc=example,dc=com"`+config+`}`),
+		domains.IDAttributes{}, nil, nil, nil,
+	)
 	is.New(t).NoErr(err)
 	return r.(*realm)
 }
@@ -79,7 +82,8 @@ func TestChoose(t *testing.T) {
 		{"anna@corp.example.com", []located{anna, mallory}, ""},
 		{"anna@corp.example.com", []located{anna, mallory, odd}, odd.DN}, // the username is the name itself
 		{"anna.smith@example.com", []located{anna}, anna.DN},
-		{"anna.smith@example.com", []located{anna, maxi}, anna.DN}, // the suffix is not that of the domain, so maxi is not meant
+		// the suffix is not that of the domain, so maxi is not meant
+		{"anna.smith@example.com", []located{anna, maxi}, anna.DN},
 		{"anna.smith", []located{maxi}, maxi.DN},
 		{"anna.smith", []located{anna}, ""},
 		{"mallory@corp.example.com", []located{mallory}, mallory.DN},
@@ -94,7 +98,9 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: %q (%s), want %q", c.name, got, why, c.want)
 		}
 	}
-	one, _ := namesOf(t, `, "upnSuffixes": ["example.com"]`, activeDirectory).names.choose("anna.smith@example.com", []located{anna, maxi})
+	one, _ := namesOf(
+		t, `, "upnSuffixes": ["example.com"]`, activeDirectory,
+	).names.choose("anna.smith@example.com", []located{anna, maxi})
 	is.New(t).True(one == nil) // either may be meant
 }
 
@@ -105,9 +111,15 @@ func TestConditions(t *testing.T) {
 		{``, "o'brien & #1", "(sAMAccountName=o'brien & #1)"},
 		{``, `CORP\anna`, `(|(sAMAccountName=CORP\5canna)(sAMAccountName=anna))`},
 		{``, `OTHER\anna`, `(sAMAccountName=OTHER\5canna)`},
-		{``, "anna@corp.example.com", "(|(sAMAccountName=anna@corp.example.com)(sAMAccountName=anna)(userPrincipalName=anna@corp.example.com))"},
+		{
+			``, "anna@corp.example.com",
+			"(|(sAMAccountName=anna@corp.example.com)(sAMAccountName=anna)(userPrincipalName=anna@corp.example.com))",
+		},
 		{``, "anna@x.org", "(|(sAMAccountName=anna@x.org)(userPrincipalName=anna@x.org))"},
-		{`, "attributes": {"username": "userPrincipalName"}`, "anna", "(|(userPrincipalName=anna)(sAMAccountName=anna))"},
+		{
+			`, "attributes": {"username": "userPrincipalName"}`, "anna",
+			"(|(userPrincipalName=anna)(sAMAccountName=anna))",
+		},
 		{`, "attributes": {"username": "userPrincipalName"}`, "anna@x.org", "(userPrincipalName=anna@x.org)"},
 		{`, "attributes": {"username": "mail"}`, "anna@x.org", "(mail=anna@x.org)"},
 	} {

@@ -48,20 +48,39 @@ func TestOddAnswers(t *testing.T) {
 			r.person(1)
 			r.end("")
 		}, 1, ""},
-		{"no paging", func(r asked) { r.person(1); r.result(goldap.ApplicationSearchResultDone, 0) }, 1, "does not support paged results"},
+		{"no paging", func(r asked) {
+			r.person(1)
+			r.result(goldap.ApplicationSearchResultDone, 0)
+		}, 1, "does not support paged results"},
 		{"no end", func(r asked) { r.person(1) }, 1, "in time"},
-		{"a referral", func(r asked) { r.result(goldap.ApplicationSearchResultDone, goldap.LDAPResultReferral) }, 0, "(Referral)"},
-		{"busy", func(r asked) { r.person(1); r.result(goldap.ApplicationSearchResultDone, goldap.LDAPResultBusy) }, 1, "(Busy)"},
+		{"a referral", func(r asked) {
+			r.result(goldap.ApplicationSearchResultDone, goldap.LDAPResultReferral)
+		}, 0, "(Referral)"},
+		{"busy", func(r asked) {
+			r.person(1)
+			r.result(goldap.ApplicationSearchResultDone, goldap.LDAPResultBusy)
+		}, 1, "(Busy)"},
 		{"noise", func(r asked) { r.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }, 0, "broke off"},
 		{"half an entry", func(r asked) { r.Write([]byte{0x30, 0x50, 2, 1}); r.Close() }, 0, "broke off"},
-		{"a length of all memory", func(r asked) { r.Write([]byte{0x30, 0x88, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}) }, 0, "more than"},
+		{"a length of all memory", func(r asked) {
+			r.Write([]byte{0x30, 0x88, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+		}, 0, "more than"},
 		{"a very long message", func(r asked) { r.Write([]byte{0x30, 0x84, 0x01, 0x10, 0, 0}) }, 0, "more than"},
 		{"very many values", func(r asked) {
 			values := bytes.Repeat([]byte{4, 0}, 500_000)
-			r.Write(append([]byte{0x30, 0x83, byte((len(values) + 3) >> 16), byte((len(values) + 3) >> 8), byte(len(values) + 3), 2, 1, 2}, values...))
+			r.Write(append([]byte{
+				0x30, 0x83, byte((len(values) + 3) >> 16), byte((len(values) + 3) >> 8), byte(len(values) + 3),
+				2, 1, 2,
+			}, values...))
 		}, 0, "more than"},
-		{"an id without end", func(r asked) { r.entry("uid=x,dc=x", "entryUUID", string(make([]byte, 256))); r.end("") }, 0, "entryUUID"},
-		{"texts that no database keeps", func(r asked) { r.entry("uid=x,dc=x", "ENTRYUUID", "1", "UID", "a\x00b\xff", "mail", ""); r.end("") }, 1, ""},
+		{"an id without end", func(r asked) {
+			r.entry("uid=x,dc=x", "entryUUID", string(make([]byte, 256)))
+			r.end("")
+		}, 0, "entryUUID"},
+		{"texts that no database keeps", func(r asked) {
+			r.entry("uid=x,dc=x", "ENTRYUUID", "1", "UID", "a\x00b\xff", "mail", "")
+			r.end("")
+		}, 1, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake(t, func(r asked) {
@@ -92,15 +111,24 @@ func TestWhatIsAsked(t *testing.T) {
 	f := newFake(t, func(r asked) { attributes = append(attributes, r.attributes); r.end("") })
 	_, _, err := everything(t.Context(), mustOpen(t, ldap.AD{}, f.config()))
 	is.NoErr(err)
-	is.Equal(f.log(), "bind cn=reader; search (&(objectClass=user)(!(objectClass=computer))); search (objectClass=group)")
+	is.Equal(
+		f.log(),
+		"bind cn=reader; search (&(objectClass=user)(!(objectClass=computer))); search (objectClass=group)",
+	)
 	_, _, err = everything(t.Context(), mustOpen(t, ldap.LDAP{}, f.config()))
 	is.NoErr(err)
 	is.Equal(f.log(), "bind cn=reader; search (objectClass=person); search (objectClass=groupOfNames)")
-	flags := []string{"msDS-User-Account-Control-Computed", "objectGUID", "objectSid", "primaryGroupID", "sAMAccountName", "sn", "timezone", "userAccountControl"}
+	flags := []string{
+		"msDS-User-Account-Control-Computed", "objectGUID", "objectSid", "primaryGroupID", "sAMAccountName",
+		"sn", "timezone", "userAccountControl",
+	}
 	for i, want := range [][]string{
-		append([]string{"accountExpires", "displayName", "givenName", "isCriticalSystemObject", "lockoutTime", "mail"}, flags...),
+		append([]string{
+			"accountExpires", "displayName", "givenName", "isCriticalSystemObject", "lockoutTime", "mail",
+		}, flags...),
 		{"cn", "description", "isCriticalSystemObject", "member", "objectGUID", "objectSid", "sAMAccountName"},
-		{"GUID", "accountUnlockTime", "cn", "entryUUID", "gidNumber", "givenName", "ipaUniqueID", "mail", "nsAccountLock", "nsUniqueId", "objectGUID",
+		{"GUID", "accountUnlockTime", "cn", "entryUUID", "gidNumber",
+			"givenName", "ipaUniqueID", "mail", "nsAccountLock", "nsUniqueId", "objectGUID",
 			"pwdAccountLockedTime", "sn", "timezone", "uid"},
 		{"GUID", "cn", "description", "entryUUID", "gidNumber", "ipaUniqueID", "member", "nsUniqueId", "objectGUID"},
 	} {

@@ -14,8 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
-// TestPasswordPolicy: OpenLDAP locks an account, which a scan shows as locked; and lets it in again when the lock has ended, although
-// the entry goes on showing it.
+// TestPasswordPolicy: OpenLDAP locks an account, which a scan shows as locked; and lets it in again
+// when the lock has ended, although the entry goes on showing it.
 func TestPasswordPolicy(t *testing.T) {
 	is := is.New(t)
 	tree := company(slapd.LDAP())
@@ -53,22 +53,30 @@ func TestPasswordPolicy(t *testing.T) {
 	is.True(people["sam"].Locked && !people["sam"].Disabled)
 	is.NoErr(s.Set(policy, "pwdMaxFailure", "0")) // so that the checks do not lock jo
 	drivertest.Test(t, ldap.LDAP{}, drivertest.Fixture{
-		Config: s.Config(s.URL, nil), Login: "jo", Password: "jo's secret", Locked: map[string]string{"sam": slapd.PasswordOf("sam")},
+		Config: s.Config(s.URL, nil), Login: "jo",
+		Password: "jo's secret", Locked: map[string]string{"sam": slapd.PasswordOf("sam")},
 	})
 }
 
-// TestMemberOf: a userFilter by memberOf lets in who is in the group at the moment, and nobody else is scanned.
+// TestMemberOf: a userFilter by memberOf lets in who is in the group at the moment, and nobody else
+// is scanned.
 func TestMemberOf(t *testing.T) {
 	for name, f := range flavors {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			tree := company(f.tree())
-			tree.Overlay("memberof", "memberof-group-oc "+map[string]string{"LDAP": "groupOfNames", "AD": "group"}[name])
+			tree.Overlay("memberof", "memberof-group-oc "+map[string]string{
+				"LDAP": "groupOfNames",
+				"AD":   "group",
+			}[name])
 			s := slapd.Test(t, tree)
 			passwords := map[string]string{"jo": "jo's secret", "sam": slapd.PasswordOf("sam")}
 			allowed := func(group string, want ...string) {
 				t.Helper()
-				realm := mustOpen(t, f.driver, s.Config(s.URL, map[string]any{"userFilter": "(memberOf=" + tree.GroupDN(group) + ")"}))
+				realm := mustOpen(
+					t, f.driver,
+					s.Config(s.URL, map[string]any{"userFilter": "(memberOf=" + tree.GroupDN(group) + ")"}),
+				)
 				people, groups, err := everything(t.Context(), realm)
 				is.NoErr(err)
 				is.Equal(slices.Sorted(maps.Keys(people)), want)

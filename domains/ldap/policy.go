@@ -41,7 +41,9 @@ func policyOf(result *goldap.SimpleBindResult, refused bool) (p policy) {
 	if result == nil {
 		return p
 	}
-	old := "" // what the controls of draft-vchu report, which do not tell an expired password from one that must be changed
+	// what the controls of draft-vchu report, which do not tell an expired password from one that
+	// must be changed
+	old := ""
 	for _, control := range result.Controls {
 		switch c := control.(type) {
 		case *goldap.ControlBeheraPasswordPolicy:
@@ -56,7 +58,9 @@ func policyOf(result *goldap.SimpleBindResult, refused bool) (p policy) {
 				old = policyWords[policyExpired]
 			}
 		case *goldap.ControlVChuPasswordWarning:
-			p.warning = cmp.Or(p.warning, "its password expires in "+(time.Duration(min(c.Expire, 1e9))*time.Second).String())
+			p.warning = cmp.Or(
+				p.warning, "its password expires in "+(time.Duration(min(c.Expire, 1e9))*time.Second).String(),
+			)
 		}
 	}
 	switch {
@@ -77,7 +81,9 @@ func times(n int64) string {
 
 // bindWith binds with a password. The error does not have it.
 func (c *conn) bindWith(dn, password string) (policy, error) {
-	result, err := c.SimpleBind(goldap.NewSimpleBindRequest(dn, password, []goldap.Control{goldap.NewControlBeheraPasswordPolicy()}))
+	result, err := c.SimpleBind(goldap.NewSimpleBindRequest(
+		dn, password, []goldap.Control{goldap.NewControlBeheraPasswordPolicy()},
+	))
 	return policyOf(result, err != nil), redacted(err, password)
 }
 
@@ -97,7 +103,10 @@ func (c *conn) check(dn, password string, locked bool) (refusal, err error) {
 		err = errPolicy
 	case err == nil:
 		if p.warning != "" {
-			c.log.WarnContext(c.ctx, "directory warns of a password", "host", c.url, "entry", printable(dn), "reason", p.warning)
+			c.log.WarnContext(
+				c.ctx, "directory warns of a password", "host", c.url, "entry", printable(dn), "reason",
+				p.warning,
+			)
 		}
 		return nil, nil
 	case !isRefusal(err):

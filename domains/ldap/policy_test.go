@@ -22,7 +22,10 @@ import (
 func withPolicy(tree *slapd.Tree, lines []string, values ...string) string {
 	dn := "cn=policy," + slapd.BaseDN
 	tree.Overlay("ppolicy", append([]string{`ppolicy_default "` + dn + `"`}, lines...)...)
-	tree.Add(dn, append([]string{"objectClass", "organizationalRole", "objectClass", "pwdPolicy", "cn", "policy", "pwdAttribute", "userPassword"}, values...)...)
+	tree.Add(dn, append([]string{
+		"objectClass", "organizationalRole", "objectClass", "pwdPolicy", "cn", "policy", "pwdAttribute",
+		"userPassword",
+	}, values...)...)
 	return dn
 }
 
@@ -58,7 +61,11 @@ func TestMustChange(t *testing.T) {
 			for range 3 {
 				_, err = realm.Login(t.Context(), "sam", slapd.PasswordOf("sam"))
 				is.Equal(errs.CodeOf(err), errs.Upstream)
-				saying(t, err, "accepts the bind of "+slapd.ReaderDN+" for nothing but a change of its password: its password must be changed first")
+				saying(
+					t, err,
+					"accepts the bind of "+slapd.ReaderDN+
+						" for nothing but a change of its password: its password must be changed first",
+				)
 			}
 			is.NoErr(s.Set(slapd.ReaderDN, "pwdReset"))
 			_, err = realm.Login(t.Context(), "sam", slapd.PasswordOf("sam"))
@@ -136,7 +143,10 @@ func TestOldControls(t *testing.T) {
 	expired := goldap.NewControlString("2.16.840.1.113730.3.4.4", false, "0")
 	expiring := goldap.NewControlString("2.16.840.1.113730.3.4.5", false, "86400")
 	saying(t, bound(0, expired), "must be changed first")
-	saying(t, bound(goldap.LDAPResultInvalidCredentials, expired), "refuses the bind of cn=reader (Invalid Credentials): its password has expired")
+	saying(
+		t, bound(goldap.LDAPResultInvalidCredentials, expired),
+		"refuses the bind of cn=reader (Invalid Credentials): its password has expired",
+	)
 	is.New(t).NoErr(bound(0, expiring))
 }
 
@@ -149,7 +159,10 @@ func TestStalePassword(t *testing.T) {
 	s := slapd.Test(t, tree)
 	var log bytes.Buffer
 	var mu sync.Mutex
-	realm := mustOpen(t, ldap.LDAP{Log: slog.New(slog.NewTextHandler(writer{&mu, &log}, nil))}, s.Config(s.URL, map[string]any{"bindPassword": "stale"}))
+	realm := mustOpen(
+		t, ldap.LDAP{Log: slog.New(slog.NewTextHandler(writer{&mu, &log}, nil))},
+		s.Config(s.URL, map[string]any{"bindPassword": "stale"}),
+	)
 	is.NoErr(realm.(domains.Pausing).Paused())
 	var all sync.WaitGroup
 	for range 20 {
@@ -173,7 +186,8 @@ func TestStalePassword(t *testing.T) {
 	is.True(!strings.Contains(log.String(), "stale"))
 	mu.Unlock()
 
-	realm = mustOpen(t, ldap.LDAP{}, s.Config(s.URL, nil)) // the changed configuration; a second failure would have locked the account
+	// the changed configuration; a second failure would have locked the account
+	realm = mustOpen(t, ldap.LDAP{}, s.Config(s.URL, nil))
 	_, err = realm.Login(t.Context(), "jo", "jo's secret")
 	is.NoErr(err)
 }

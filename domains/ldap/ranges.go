@@ -9,8 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// ranged is a group with members that are still to be read. They are read after all groups, as go-ldap cannot search within a
-// search.
+// ranged is a group with members that are still to be read. They are read after all groups, as
+// go-ldap cannot search within a search.
 type ranged struct {
 	group *group
 	conn  *conn // to the host that has it
@@ -18,7 +18,8 @@ type ranged struct {
 	from  int
 }
 
-// afterRange returns where the range after bounds begins: 1500 for 0-1499, and 0 for the last one, which ends with *.
+// afterRange returns where the range after bounds begins: 1500 for 0-1499, and 0 for the last one,
+// which ends with *.
 func afterRange(bounds string) (int, bool) {
 	_, last, ok := strings.Cut(bounds, "-")
 	if last == "*" {

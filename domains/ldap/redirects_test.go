@@ -28,7 +28,8 @@ func certificate(t *testing.T) string {
 	return string(text)
 }
 
-// TestRedirects: which changes of a configuration send the bind password elsewhere, or let others read it.
+// TestRedirects: which changes of a configuration send the bind password elsewhere, or let others
+// read it.
 func TestRedirects(t *testing.T) {
 	cert, other := certificate(t), certificate(t)
 	for _, c := range []struct{ before, after, want string }{
@@ -42,7 +43,10 @@ func TestRedirects(t *testing.T) {
 		{`"url": "ldaps://a"`, `"url": "ldap://a:636"`, "url"},
 		{`"url": "ldaps://a"`, `"url": "ldaps://a", "caCert": ` + cert, "caCert"},
 		{`"url": "ldaps://a", "caCert": ` + cert, `"url": "ldaps://a", "caCert": ` + other, "caCert"},
-		{`"url": "ldaps://a", "caCert": ` + cert, `"url": "ldaps://a", "caCert": ` + strings.Replace(cert, `"`, `"\n`, 1), ""},
+		{
+			`"url": "ldaps://a", "caCert": ` + cert,
+			`"url": "ldaps://a", "caCert": ` + strings.Replace(cert, `"`, `"\n`, 1), "",
+		},
 		{`"url": "ldap://a"`, `"url": "ldap://a", "hosts": ["b"]`, "hosts"},
 		{`"url": "ldap://a", "hosts": ["b"]`, `"url": "ldap://b", "hosts": ["ldap://A:389"]`, ""},
 		{`"url": "ldap://a", "hosts": ["b", "c"]`, `"url": "ldap://c"`, ""},
@@ -51,7 +55,8 @@ func TestRedirects(t *testing.T) {
 		{`"url": "ldaps://a", "caCert": ` + cert, `"url": "ldaps://a"`, ""}, // fewer are trusted than before
 	} {
 		open := func(d domains.Driver, config string) domains.Realm {
-			r, err := d.Open(json.RawMessage(`{"baseDN": "dc=x", "bindDN": "cn=y", "bindPassword": "z", ` + config + `}`))
+			r, err := d.Open(json.RawMessage(`{"baseDN": "dc=x", "bindDN": "cn=y", "bindPassword": "z", ` + config +
+				`}`))
 			is.New(t).NoErr(err)
 			return r
 		}

@@ -19,8 +19,9 @@ type target struct {
 	scope int
 }
 
-// search calls fn for the base of a part and then for each referral of its results that names a listed host other than the one that it comes from.
-// Connections to other hosts are closed with c, and have the same bound of bytes. fn returns the referrals.
+// search calls fn for the base of a part and then for each referral of its results that names a
+// listed host other than the one that it comes from. Connections to other hosts are closed with c,
+// and have the same bound of bytes. fn returns the referrals.
 func (c *conn) search(p part, fn func(t target) (referrals []string, err error)) error {
 	todo := []target{{c, p.base, goldap.ScopeWholeSubtree}}
 	for i := 0; i < len(todo); i++ {
@@ -62,8 +63,9 @@ func among(all []target, t target) bool {
 	return false
 }
 
-// follow returns the first of several addresses that is a listed host, with a connection to it, nil for none. A host that refers to itself is none, nor
-// is the configuration of Active Directory, to which every search of a domain refers: it has no people.
+// follow returns the first of several addresses that is a listed host, with a connection to it, nil
+// for none. A host that refers to itself is none, nor is the configuration of Active Directory, to
+// which every search of a domain refers: it has no people.
 func (c *conn) follow(from target, addresses []string) (*target, error) {
 	for _, address := range addresses {
 		u, err := url.Parse(address)
@@ -71,7 +73,8 @@ func (c *conn) follow(from target, addresses []string) (*target, error) {
 			continue
 		}
 		h := c.listed(u)
-		if h == nil || h == from.host || c.activeDirectory && strings.HasPrefix(strings.ToLower(u.Path), "/cn=configuration,") {
+		if h == nil || h == from.host || c.activeDirectory &&
+			strings.HasPrefix(strings.ToLower(u.Path), "/cn=configuration,") {
 			continue
 		}
 		to := target{base: strings.TrimPrefix(u.Path, "/"), scope: from.scope}
@@ -113,7 +116,8 @@ func (c *conn) at(h *host) (*conn, error) {
 	return other, err
 }
 
-// alternatives returns the addresses of a response with the result code referral (RFC 4511, section 4.1.10).
+// alternatives returns the addresses of a response with the result code referral (RFC 4511, section
+// 4.1.10).
 func alternatives(response *ber.Packet) (all []string) {
 	if response == nil || len(response.Children) < 2 {
 		return nil

@@ -15,7 +15,8 @@ func request(p part, attributes []string, sizeLimit int, controls ...goldap.Cont
 		p.filter, attributes, controls)
 }
 
-// each calls fn for every entry of a part, page by page, until fn returns an error, which it returns as it is.
+// each calls fn for every entry of a part, page by page, until fn returns an error, which it
+// returns as it is.
 func (c *conn) each(p part, attributes []string, fn func(from *conn, e *goldap.Entry) error) error {
 	return c.search(p, func(t target) (referrals []string, err error) {
 		paging := goldap.NewControlPaging(t.pageSize)
@@ -35,8 +36,11 @@ func (c *conn) each(p part, attributes []string, fn func(from *conn, e *goldap.E
 	})
 }
 
-// page reads one page, and returns the cookie of the next one, empty after the last, with the referrals among the results.
-func (c *conn) page(r *goldap.SearchRequest, fn func(*goldap.Entry) error) (cookie []byte, referrals []string, err error) {
+// page reads one page, and returns the cookie of the next one, empty after the last, with the
+// referrals among the results.
+func (c *conn) page(
+	r *goldap.SearchRequest, fn func(*goldap.Entry) error,
+) (cookie []byte, referrals []string, err error) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel() // ends go-ldap's goroutine when fn returns an error
 	c.resetTimeout()
@@ -52,7 +56,9 @@ func (c *conn) page(r *goldap.SearchRequest, fn func(*goldap.Entry) error) (cook
 			if referral := results.Referral(); referral != "" && len(referrals) < maxReferrals {
 				referrals = append(referrals, referral)
 			}
-			if control, ok := goldap.FindControl(results.Controls(), goldap.ControlTypePaging).(*goldap.ControlPaging); ok {
+			if control, ok := goldap.FindControl(
+				results.Controls(), goldap.ControlTypePaging,
+			).(*goldap.ControlPaging); ok {
 				end = control
 			}
 			continue
@@ -63,18 +69,22 @@ func (c *conn) page(r *goldap.SearchRequest, fn func(*goldap.Entry) error) (cook
 		}
 		c.resetTimeout()
 	}
-	// When the context or the connection ends, go-ldap may end the results without an error. A page is complete only if the
-	// paging control has arrived, which comes with its end.
+	// When the context or the connection ends, go-ldap may end the results without an error. A page
+	// is complete only if the paging control has arrived, which comes with its end.
 	switch {
 	case end != nil && results.Err() == nil:
 		return end.Cookie, referrals, nil
 	case results.Err() == nil && c.ctx.Err() == nil && !c.IsClosing():
-		return nil, nil, errs.New(errs.Upstream, "The directory %s does not support paged results, so that its answers may be incomplete.", c.url)
+		return nil, nil, errs.New(
+			errs.Upstream,
+			"The directory %s does not support paged results, so that its answers may be incomplete.", c.url,
+		)
 	}
 	return nil, nil, c.failed(errors.Join(results.Err(), c.GetLastError()), c.noSearch(r.BaseDN))
 }
 
-// few searches without pages. If there are more entries than sizeLimit, it returns an error with goldap.LDAPResultSizeLimitExceeded.
+// few searches without pages. If there are more entries than sizeLimit, it returns an error with
+// goldap.LDAPResultSizeLimitExceeded.
 func (c *conn) few(r *goldap.SearchRequest) (found []*goldap.Entry, referrals []string, err error) {
 	c.resetTimeout()
 	defer c.silent.Stop()

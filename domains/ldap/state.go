@@ -31,11 +31,12 @@ const (
 	accountLocked   = 0x10
 )
 
-// lockLasts is how long a lock is taken to last whose end the entry does not tell: the default of Windows is half of it. OpenLDAP goes on
-// showing one until the next login.
+// lockLasts is how long a lock is taken to last whose end the entry does not tell: the default of
+// Windows is half of it. OpenLDAP goes on showing one until the next login.
 const lockLasts = time.Hour
 
-// isDisabled reports whether somebody has disabled an account, or whether it has expired. An account that does not show that is not disabled.
+// isDisabled reports whether somebody has disabled an account, or whether it has expired. An
+// account that does not show that is not disabled.
 func (r *realm) isDisabled(e *goldap.Entry) bool {
 	if !r.activeDirectory {
 		return strings.EqualFold(e.GetEqualFoldAttributeValue(nsAccountLock), "true")
@@ -47,7 +48,8 @@ func (r *realm) isDisabled(e *goldap.Entry) bool {
 	return expires > 0 && expires < never && !time.Now().Before(fileTime(expires))
 }
 
-// isLocked reports whether an account is locked, for instance after wrong passwords. An expired password is no lock: it can be changed elsewhere.
+// isLocked reports whether an account is locked, for instance after wrong passwords. An expired
+// password is no lock: it can be changed elsewhere.
 func (r *realm) isLocked(e *goldap.Entry, now time.Time) bool {
 	if r.activeDirectory {
 		if e.GetEqualFoldAttributeValue(computedFlags) != "" {
@@ -87,8 +89,9 @@ func generalizedTime(s string) (time.Time, error) {
 // firstRID is that of the first account of a domain that does not come with it.
 const firstRID = 1000
 
-// isBuiltin reports whether an entry is one that Active Directory has by itself, such as krbtgt, Guest, Domain Users, and everything in the container
-// Builtin, and that the configuration does not ask for.
+// isBuiltin reports whether an entry is one that Active Directory has by itself, such as krbtgt,
+// Guest, Domain Users, and everything in the container Builtin, and that the configuration does not
+// ask for.
 func (r *realm) isBuiltin(e *goldap.Entry) bool {
 	if r.builtin {
 		return false
@@ -96,11 +99,14 @@ func (r *realm) isBuiltin(e *goldap.Entry) bool {
 	name := e.GetEqualFoldAttributeValue(accountName)
 	sid := e.GetEqualFoldRawAttributeValue(securityID)
 	return strings.EqualFold(e.GetEqualFoldAttributeValue(critical), "true") ||
-		strings.HasPrefix(strings.ToLower(name), "krbtgt") || strings.EqualFold(name, "DnsAdmins") || strings.EqualFold(name, "DnsUpdateProxy") ||
-		strings.HasPrefix(sidText(sid), "S-1-5-32-") || strings.HasPrefix(sidText(sid), "S-1-5-21-") && binary.LittleEndian.Uint32(sid[len(sid)-4:]) < firstRID
+		strings.HasPrefix(strings.ToLower(name), "krbtgt") || strings.EqualFold(name, "DnsAdmins") ||
+		strings.EqualFold(name, "DnsUpdateProxy") ||
+		strings.HasPrefix(sidText(sid), "S-1-5-32-") || strings.HasPrefix(sidText(sid), "S-1-5-21-") &&
+		binary.LittleEndian.Uint32(sid[len(sid)-4:]) < firstRID
 }
 
-// primaryKey returns the key of the primary group of a person, which its members do not have: by the RID of Active Directory, and by gidNumber elsewhere.
+// primaryKey returns the key of the primary group of a person, which its members do not have: by
+// the RID of Active Directory, and by gidNumber elsewhere.
 func (s *scan) primaryKey(e *goldap.Entry) (k key, ok bool) {
 	if !s.activeDirectory {
 		return s.numberKey(e)

@@ -10,7 +10,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestState checks isDisabled and isLocked. Both are false for an account whose attributes cannot be read.
+// TestState checks isDisabled and isLocked. Both are false for an account whose attributes cannot
+// be read.
 func TestState(t *testing.T) {
 	now := time.Now()
 	ticks := func(at time.Time) string { return strconv.FormatInt((at.Unix()+11_644_473_600)*1e7, 10) }
@@ -52,7 +53,10 @@ func TestState(t *testing.T) {
 	}
 	// The computed flags say that a lock has ended, whatever lockoutTime shows.
 	r := realm{flavor: activeDirectory}
-	e := goldap.NewEntry("cn=x", map[string][]string{"lockoutTime": {ticks(now)}, "msDS-User-Account-Control-Computed": {"0"}})
+	e := goldap.NewEntry("cn=x", map[string][]string{
+		"lockoutTime":                        {ticks(now)},
+		"msDS-User-Account-Control-Computed": {"0"},
+	})
 	is.New(t).True(!r.isLocked(e, now))
 }
 
@@ -90,7 +94,9 @@ func TestBuiltin(t *testing.T) {
 		{"no sid", "", "", false},
 		{"short sid", "\x01", "", false},
 	} {
-		e := goldap.NewEntry("cn=x", map[string][]string{accountName: {c.name}, securityID: {c.sid}, critical: {c.critical}})
+		e := goldap.NewEntry(
+			"cn=x", map[string][]string{accountName: {c.name}, securityID: {c.sid}, critical: {c.critical}},
+		)
 		if got := (&realm{flavor: activeDirectory}).isBuiltin(e); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
@@ -116,10 +122,15 @@ func TestIDs(t *testing.T) {
 		{`, "idAttribute": "employeeNumber"`, "employeeNumber", "\xff\xfe", ""},
 		{`, "idAttribute": "objectSid"`, "objectSid", sid(5, 21, 1, 2, 3, 1103), "S-1-5-21-1-2-3-1103"},
 		{`, "idAttribute": "entryUUID"`, "nsUniqueId", "abc", ""},
-		{`, "idAttribute": "mS-DS-ConsistencyGuid"`, "mS-DS-ConsistencyGuid", bytes16, "33221100-5544-7766-8899-aabbccddeeff"},
+		{
+			`, "idAttribute": "mS-DS-ConsistencyGuid"`, "mS-DS-ConsistencyGuid", bytes16,
+			"33221100-5544-7766-8899-aabbccddeeff",
+		},
 	} {
 		r := namesOf(t, c.config, standard)
-		got, _, _ := (&conn{realm: r, host: &r.hosts[0]}).idOf(goldap.NewEntry("cn=x", map[string][]string{c.attribute: {c.value}}), r.ids)
+		got, _, _ := (&conn{realm: r, host: &r.hosts[0]}).idOf(
+			goldap.NewEntry("cn=x", map[string][]string{c.attribute: {c.value}}), r.ids,
+		)
 		if got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.config, c.attribute, got, c.want)
 		}
@@ -127,26 +138,54 @@ func TestIDs(t *testing.T) {
 	is := is.New(t)
 	r := namesOf(t, ``, standard)
 	c := &conn{realm: r, host: &r.hosts[0]}
-	got, attribute, err := c.idOf(goldap.NewEntry("cn=x", map[string][]string{"nsUniqueId": {"b"}, "entryUUID": {"a"}, "objectGUID": {bytes16}}), r.ids)
+	got, attribute, err := c.idOf(
+		goldap.NewEntry("cn=x", map[string][]string{"nsUniqueId": {"b"}, "entryUUID": {"a"}, "objectGUID": {bytes16}}),
+		r.ids,
+	)
 	is.NoErr(err)
 	is.Equal(got, "a")
 	is.Equal(attribute, "entryUUID")
 	_, _, err = c.idOf(goldap.NewEntry("cn=x", map[string][]string{"entryUUID": {"a", "b"}}), r.ids) // which one is it?
 	is.True(err != nil)
 	is.Equal(namesOf(t, ``, activeDirectory).ids, []string{"objectGUID"}) // as it always was
-	is.Equal(namesOf(t, `, "idAttribute": "employeeNumber"`, standard).groupIDs, append([]string{"employeeNumber"}, idAttributes...))
+	is.Equal(
+		namesOf(t, `, "idAttribute": "employeeNumber"`, standard).groupIDs,
+		append([]string{"employeeNumber"}, idAttributes...),
+	)
 }
 
 func TestSubCodes(t *testing.T) {
 	is := is.New(t)
-	for code, want := range map[string]string{"525": "no such account", "52e": "wrong", "530": "time", "531": "computer", "532": "password has expired",
+	for code, want := range map[string]string{"525": "no such account", "52e": "wrong",
+		"530": "time", "531": "computer", "532": "password has expired",
 		"533": "disabled", "701": "it has expired", "773": "changed first", "775": "locked", "99": "data 99"} {
-		got := subCode(goldap.NewError(49, errorText("80090308: LdapErr: DSID-0C09042A, comment: AcceptSecurityContext error, data "+code+", v3839\x00")))
+		got := subCode(goldap.NewError(
+			49,
+			errorText("80090308: LdapErr: DSID-0C09042A, comment: AcceptSecurityContext error, data "+code+
+				", v3839\x00"),
+		))
 		has(t, got, want)
 		has(t, got, "data "+code)
 	}
-	for code, want := range map[string]bool{"525": false, "52e": false, "530": false, "531": false, "532": false, "533": true, "701": true, "773": false, "775": false} {
-		is.Equal(saysDisabled(goldap.NewError(49, errorText("80090308: LdapErr: DSID-0C09042A, comment: AcceptSecurityContext error, data "+code+", v3839"))), want)
+	for code, want := range map[string]bool{
+		"525": false,
+		"52e": false,
+		"530": false,
+		"531": false,
+		"532": false,
+		"533": true,
+		"701": true,
+		"773": false,
+		"775": false,
+	} {
+		is.Equal(
+			saysDisabled(goldap.NewError(
+				49,
+				errorText("80090308: LdapErr: DSID-0C09042A, comment: AcceptSecurityContext error, data "+code+
+					", v3839"),
+			)),
+			want,
+		)
 	}
 	is.True(saysDisabled(goldap.NewError(53, errorText("Account inactivated. Contact system administrator."))))
 	is.Equal(subCode(goldap.NewError(49, errorText("80090308: data 52e is not where it should be"))), "")

@@ -22,7 +22,9 @@ func TestCertificates(t *testing.T) {
 	s, other := slapd.Test(t, company(slapd.LDAP())), slapd.Test(t, slapd.LDAP())
 	to := func(url string) ldap.Dial { // wherever the name may point
 		return func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(strings.TrimPrefix(url, "ldaps://"), "ldap://"))
+			return new(net.Dialer).DialContext(
+				ctx, network, strings.TrimPrefix(strings.TrimPrefix(url, "ldaps://"), "ldap://"),
+			)
 		}
 	}
 	for _, c := range []struct {
@@ -34,12 +36,18 @@ func TestCertificates(t *testing.T) {
 		{"ldaps", nil, s.Config(s.TLSURL, nil), true},
 		{"startTLS", nil, s.Config(s.URL, map[string]any{"startTLS": true}), true},
 		{"by name", to(s.TLSURL), s.Config("ldaps://localhost", nil), true},
-		{"two authorities", nil, s.Config(s.TLSURL, map[string]any{"caCert": "of both:\n" + other.CACert + "\n" + s.CACert}), true},
+		{
+			"two authorities", nil,
+			s.Config(s.TLSURL, map[string]any{"caCert": "of both:\n" + other.CACert + "\n" + s.CACert}), true,
+		},
 		{"unknown authority", nil, s.Config(s.TLSURL, map[string]any{"caCert": ""}), false},
 		{"startTLS, unknown authority", nil, s.Config(s.URL, map[string]any{"caCert": "", "startTLS": true}), false},
 		{"another authority", nil, s.Config(s.TLSURL, map[string]any{"caCert": other.CACert}), false},
 		{"another name", to(s.TLSURL), s.Config("ldaps://ldap.example.org", nil), false},
-		{"startTLS, another name", to(s.URL), s.Config("ldap://ldap.example.org", map[string]any{"startTLS": true}), false},
+		{
+			"startTLS, another name", to(s.URL),
+			s.Config("ldap://ldap.example.org", map[string]any{"startTLS": true}), false,
+		},
 		{"no TLS there", to(s.URL), s.Config("ldaps://localhost", map[string]any{"timeoutMs": 500}), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,7 +84,8 @@ func TestStartTLSRefused(t *testing.T) {
 	is.Equal(f.log(), "other")
 }
 
-// TestStartTLSInjection: what somebody on the way adds in the clear is not taken for an answer of the directory.
+// TestStartTLSInjection: what somebody on the way adds in the clear is not taken for an answer of
+// the directory.
 func TestStartTLSInjection(t *testing.T) {
 	f := newFake(t, func(r asked) {
 		r.result(goldap.ApplicationExtendedResponse, 0)
@@ -113,9 +122,12 @@ func TestDial(t *testing.T) {
 		return nil, errs.New(errs.Forbidden, "a private address")
 	}
 	for url, want := range map[string]string{
-		"ldap://10.0.0.1": "tcp 10.0.0.1:389", "ldaps://10.0.0.1": "tcp 10.0.0.1:636", "ldap://[::1]:1389": "tcp [::1]:1389",
+		"ldap://10.0.0.1":  "tcp 10.0.0.1:389",
+		"ldaps://10.0.0.1": "tcp 10.0.0.1:636", "ldap://[::1]:1389": "tcp [::1]:1389",
 	} {
-		_, err := mustOpen(t, ldap.AD{Dial: forbid}, json.RawMessage(with(`"url": "`+url+`"`))).Login(t.Context(), "jo", "pw")
+		_, err := mustOpen(
+			t, ldap.AD{Dial: forbid}, json.RawMessage(with(`"url": "`+url+`"`)),
+		).Login(t.Context(), "jo", "pw")
 		saying(t, err, "cannot be reached")
 		is.Equal(asked.Load(), want)
 	}

@@ -25,7 +25,8 @@ const (
 	maxTestGroups = 10   // that are shown
 )
 
-// Test implements domains.Tester. Every host has its own steps connect and tls; the others are those of the first one that can be used.
+// Test implements domains.Tester. Every host has its own steps connect and tls; the others are
+// those of the first one that can be used.
 func (r *realm) Test(ctx context.Context, _ domains.Endpoints, username string) []domains.Step {
 	ctx, cancel := context.WithTimeout(ctx, maxTest)
 	defer cancel()
@@ -62,7 +63,8 @@ func (t *trial) failed(name, message string) bool {
 	return false
 }
 
-// connect tries all hosts at once. It returns a connection to the first that works, not yet bound, nil for none.
+// connect tries all hosts at once. It returns a connection to the first that works, not yet bound,
+// nil for none.
 func (t *trial) connect(ctx context.Context) *conn {
 	all, steps := make([]*conn, len(t.hosts)), make([]trial, len(t.hosts))
 	var hosts sync.WaitGroup
@@ -98,7 +100,11 @@ func (t *trial) reach(ctx context.Context, r *realm, h *host) *conn {
 	}
 	c.silent.Stop()
 	if c.encrypted == nil {
-		t.ok("tls", "%s is used without TLS: passwords cross the network in the clear. Use ldaps:// or startTLS, unless the network is safe by other means.", h.url)
+		t.ok(
+			"tls",
+			"%s is used without TLS: passwords cross the network in the clear. Use ldaps:// or startTLS, unless the network is safe by other means.",
+			h.url,
+		)
 		return c
 	}
 	state := c.encrypted.ConnectionState()
@@ -148,7 +154,8 @@ func (t *trial) bind(c *conn, _ string) bool {
 	return t.ok("bind", "%s accepts the bind of %s.", c.url, c.bindDN)
 }
 
-// first reads the first page of a part, all hosts that it refers to included, and reports whether there are more entries.
+// first reads the first page of a part, all hosts that it refers to included, and reports whether
+// there are more entries.
 func (c *conn) first(p part, attributes []string, fn func(*goldap.Entry)) (more bool, err error) {
 	err = c.search(p, func(t target) ([]string, error) {
 		search := request(part{t.base, p.filter}, attributes, 0, goldap.NewControlPaging(min(t.pageSize, maxTestPage)))
@@ -191,25 +198,47 @@ func (t *trial) search(c *conn, _ string) bool {
 		}
 		text := fmt.Sprintf("%s%s %s.", atLeast, domains.Number(count, "person matches", "people match"), where)
 		if nameless > 0 {
-			text += fmt.Sprintf(" %s no %s (attributes.username): left out.", domains.Number(nameless, "other has", "others have"), c.attributes["username"])
+			text += fmt.Sprintf(
+				" %s no %s (attributes.username): left out.",
+				domains.Number(nameless, "other has", "others have"), c.attributes["username"],
+			)
 		}
 		return t.ok("search", "%s", strings.ToUpper(text[:1])+text[1:]+c.leftOut())
 	case nameless > 0:
 		return t.failed("search", fmt.Sprintf("%s %s, but %s sees no %s of them: set attributes.username to the attribute with the name that people type, "+
-			"or give that account the right to read it.", domains.Number(nameless, "entry matches", "entries match"), where, c.reader(), c.attributes["username"]))
+			"or give that account the right to read it.", domains.Number(nameless, "entry matches", "entries match"),
+			where, c.reader(), c.attributes["username"]))
 	case builtin > 0:
-		return t.failed("search", fmt.Sprintf("Only accounts that Active Directory has by itself match %s: see userFilter and userBaseDN.", where))
+		return t.failed(
+			"search",
+			fmt.Sprintf(
+				"Only accounts that Active Directory has by itself match %s: see userFilter and userBaseDN.",
+				where,
+			),
+		)
 	}
 	others := false
 	if _, err := c.first(part{c.people.base, "(objectClass=*)"}, []string{"1.1"}, func(e *goldap.Entry) {
 		others = others || canonical(e.DN) != canonical(c.people.base)
 	}); err == nil && others {
-		return t.failed("search", fmt.Sprintf("Nobody matches %s. There are other entries below it: userFilter leaves them out.", where)+c.leftOut())
+		return t.failed(
+			"search",
+			fmt.Sprintf(
+				"Nobody matches %s. There are other entries below it: userFilter leaves them out.", where,
+			)+c.leftOut(),
+		)
 	}
-	return t.failed("search", fmt.Sprintf("Nobody matches %s. %s sees no entry below it at all: see baseDN and userBaseDN, or give that account the right to read there.", where, c.reader()))
+	return t.failed(
+		"search",
+		fmt.Sprintf(
+			"Nobody matches %s. %s sees no entry below it at all: see baseDN and userBaseDN, or give that account the right to read there.",
+			where, c.reader(),
+		),
+	)
 }
 
-// checkID records an error if an entry has no usable id, or one of another attribute than those before.
+// checkID records an error if an entry has no usable id, or one of another attribute than those
+// before.
 func (t *trial) checkID(c *conn, e *goldap.Entry) {
 	_, attribute, err := c.idOf(e, c.ids)
 	switch {
@@ -235,7 +264,10 @@ func (c *conn) leftOut() string {
 	if c.activeDirectory {
 		return ""
 	}
-	if _, err := c.first(part{c.people.base, "(&" + nsPerson + "(!" + c.people.filter + "))"}, []string{"1.1"}, func(*goldap.Entry) { n++ }); err != nil || n == 0 {
+	if _, err := c.first(part{c.people.base, "(&" + nsPerson + "(!" + c.people.filter +
+		"))"}, []string{"1.1"}, func(*goldap.Entry) {
+		n++
+	}); err != nil || n == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" userFilter leaves out %s of the class nsPerson, which 389 Directory Server gives to people: set it to (|%s%s) if they should log in.",
@@ -264,9 +296,15 @@ func (t *trial) person(c *conn, username string) bool {
 	}
 	text := fmt.Sprintf("%s becomes the user %q.", e.DN, who.Username)
 	if who.Disabled {
-		text = fmt.Sprintf("%s becomes the user %q, who is disabled: the account is disabled there, or has expired.", e.DN, who.Username)
+		text = fmt.Sprintf(
+			"%s becomes the user %q, who is disabled: the account is disabled there, or has expired.", e.DN,
+			who.Username,
+		)
 	} else if who.Locked {
-		text = fmt.Sprintf("%s becomes the user %q, who is disabled until the account is no longer locked there.", e.DN, who.Username)
+		text = fmt.Sprintf(
+			"%s becomes the user %q, who is disabled until the account is no longer locked there.", e.DN,
+			who.Username,
+		)
 	}
 	t.steps = append(t.steps, domains.Step{Name: "person", OK: true, Message: text, Person: &who})
 	return true
@@ -289,7 +327,11 @@ func (t *trial) groups(c *conn, _ string) bool {
 			nameless++
 		default:
 			if count++; len(groups) < maxTestGroups {
-				groups = append(groups, domains.Group{ID: id, Name: name, Description: textOf(e, "description", maxDescription)})
+				groups = append(groups, domains.Group{
+					ID:          id,
+					Name:        name,
+					Description: textOf(e, "description", maxDescription),
+				})
 			}
 		}
 	})
@@ -311,7 +353,10 @@ func (t *trial) groups(c *conn, _ string) bool {
 		text += fmt.Sprintf(" %s no %s (groupName).", domains.Number(nameless, "other has", "others have"), c.groupName)
 	}
 	if builtin > 0 {
-		text += fmt.Sprintf(" Left out: %s that Active Directory has by itself (builtin).", domains.Number(builtin, "group", "groups"))
+		text += fmt.Sprintf(
+			" Left out: %s that Active Directory has by itself (builtin).",
+			domains.Number(builtin, "group", "groups"),
+		)
 	}
 	t.steps = append(t.steps, domains.Step{Name: "groups", OK: true, Message: text, Groups: groups})
 	return true

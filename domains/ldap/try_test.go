@@ -15,7 +15,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
-// try returns what a test of a configuration finds: the name and result of each step, and the message of the last one.
+// try returns what a test of a configuration finds: the name and result of each step, and the
+// message of the last one.
 func try(t *testing.T, d domains.Driver, config json.RawMessage, username string) (steps []domains.Step, last string) {
 	t.Helper()
 	steps = mustOpen(t, d, config).(domains.Tester).Test(t.Context(), domains.Endpoints{}, username)
@@ -48,7 +49,9 @@ func TestTryNSPerson(t *testing.T) {
 func TestTry(t *testing.T) {
 	is := is.New(t)
 	s := slapd.Test(t, company(slapd.LDAP()))
-	steps, _ := try(t, ldap.LDAP{}, s.Config(s.TLSURL, map[string]any{"hosts": []string{s.TLSURL, strings.Replace(s.TLSURL, "127.0.0.1", "localhost", 1)}}), "JO")
+	steps, _ := try(t, ldap.LDAP{}, s.Config(s.TLSURL, map[string]any{
+		"hosts": []string{s.TLSURL, strings.Replace(s.TLSURL, "127.0.0.1", "localhost", 1)},
+	}), "JO")
 	var names []string
 	for _, step := range steps {
 		names = append(names, step.Name)
@@ -70,10 +73,19 @@ func TestTry(t *testing.T) {
 		{map[string]any{"url": "ldap://nowhere.invalid"}, "connect", "nowhere.invalid"},
 		{map[string]any{"url": s.TLSURL, "caCert": ""}, "tls", "set caCert to this certificate"},
 		{map[string]any{"bindPassword": "wrong"}, "bind", "Invalid Credentials"},
-		{map[string]any{"baseDN": "dc=nowhere"}, "search", "There is no such entry, or " + slapd.ReaderDN + " may not see it"},
+		{
+			map[string]any{"baseDN": "dc=nowhere"}, "search",
+			"There is no such entry, or " + slapd.ReaderDN + " may not see it",
+		},
 		{map[string]any{"userFilter": "(uid=x)"}, "search", "userFilter leaves them out"},
-		{map[string]any{"userBaseDN": "uid=jo,ou=people," + slapd.BaseDN, "userFilter": "(uid=x)"}, "search", "sees no entry below it at all"},
-		{map[string]any{"attributes": map[string]any{"username": "employeeNumber"}}, "search", "sees no employeeNumber of them"},
+		{
+			map[string]any{"userBaseDN": "uid=jo,ou=people," + slapd.BaseDN, "userFilter": "(uid=x)"}, "search",
+			"sees no entry below it at all",
+		},
+		{
+			map[string]any{"attributes": map[string]any{"username": "employeeNumber"}}, "search",
+			"sees no employeeNumber of them",
+		},
 		{map[string]any{"idAttribute": "employeeNumber"}, "person", "no usable employeeNumber"},
 		{map[string]any{"groupBaseDN": "ou=nowhere," + slapd.BaseDN}, "groups", "ou=nowhere"},
 	} {
@@ -103,7 +115,10 @@ func TestTryWritesNothing(t *testing.T) {
 	is := is.New(t)
 	f := newFake(t, func(r asked) { r.person(1); r.end("") })
 	_, _ = try(t, ldap.LDAP{}, f.config(), "p1")
-	is.Equal(f.log(), "bind cn=reader; search (objectClass=person); search (&(objectClass=nsPerson)(!(objectClass=person))); search (&(objectClass=person)(uid=p1)); search (objectClass=groupOfNames)")
+	is.Equal(
+		f.log(),
+		"bind cn=reader; search (objectClass=person); search (&(objectClass=nsPerson)(!(objectClass=person))); search (&(objectClass=person)(uid=p1)); search (objectClass=groupOfNames)",
+	)
 }
 
 // TestADNames: one account under all forms of its name, with the requests of one.
@@ -143,7 +158,8 @@ func TestADNames(t *testing.T) {
 	}
 }
 
-// TestPrimaryGroups: a primary group has those as members who do not name it, and only a group that is asked for becomes a team.
+// TestPrimaryGroups: a primary group has those as members who do not name it, and only a group that
+// is asked for becomes a team.
 func TestPrimaryGroups(t *testing.T) {
 	is := is.New(t)
 	tree := slapd.LDAP()
@@ -163,7 +179,9 @@ func TestPrimaryGroups(t *testing.T) {
 		tree.Add("cn="+name+",ou=groups,"+slapd.BaseDN, has...)
 	}
 	s := slapd.Test(t, tree)
-	_, groups, err := everything(t.Context(), mustOpen(t, ldap.LDAP{}, s.Config(s.URL, map[string]any{"groupMember": "memberUid"})))
+	_, groups, err := everything(
+		t.Context(), mustOpen(t, ldap.LDAP{}, s.Config(s.URL, map[string]any{"groupMember": "memberUid"})),
+	)
 	is.NoErr(err)
 	is.Equal(groups, map[string][]string{"staff": {"anna"}, "guests": {"anna", "ben"}, "nobody": {}})
 }
@@ -204,7 +222,8 @@ func TestTryOfAnotherServer(t *testing.T) {
 			for _, step := range steps {
 				all += fmt.Sprintln(step.Name, step.OK, strings.ReplaceAll(step.Message, l.Addr().String(), ""))
 			}
-			if strings.Contains(all, "intranet") || strings.Contains(all, " ms") || !strings.HasPrefix(last, "No directory answers at ") {
+			if strings.Contains(all, "intranet") || strings.Contains(all, " ms") ||
+				!strings.HasPrefix(last, "No directory answers at ") {
 				t.Errorf("%s: %s", name, all)
 			}
 			told[all] = name

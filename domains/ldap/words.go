@@ -9,7 +9,8 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 )
 
-// dataCode matches the code in a message of Active Directory such as "80090308: LdapErr: DSID-0C09042A, comment: AcceptSecurityContext error, data 52e, v3839".
+// dataCode matches the code in a message of Active Directory such as "80090308: LdapErr:
+// DSID-0C09042A, comment: AcceptSecurityContext error, data 52e, v3839".
 var dataCode = regexp.MustCompile(`AcceptSecurityContext error, data ([0-9a-fA-F]{1,8}),`)
 
 var dataWords = map[string]string{
@@ -24,10 +25,13 @@ var dataWords = map[string]string{
 	"775": "it is locked",
 }
 
-// saysDisabled reports whether a directory refuses an account because it is disabled or has expired.
+// saysDisabled reports whether a directory refuses an account because it is disabled or has
+// expired.
 func saysDisabled(err error) bool {
 	words := subCode(err)
-	return words == inactivated || slices.ContainsFunc([]string{"533", "701"}, func(code string) bool { return strings.HasSuffix(words, "(data "+code+")") })
+	return words == inactivated || slices.ContainsFunc([]string{"533", "701"}, func(code string) bool {
+		return strings.HasSuffix(words, "(data "+code+")")
+	})
 }
 
 const inactivated = "it is disabled (nsAccountLock)"
@@ -56,7 +60,8 @@ func subCode(err error) string {
 	return ""
 }
 
-// whatToDo returns what an administrator can do after a request with this result failed, "" if that is not known.
+// whatToDo returns what an administrator can do after a request with this result failed, "" if that
+// is not known.
 func (c *conn) whatToDo(err error) string {
 	result, ok := errors.AsType[*goldap.Error](err)
 	if !ok {
@@ -68,10 +73,12 @@ func (c *conn) whatToDo(err error) string {
 	}
 	switch result.ResultCode {
 	case goldap.LDAPResultSizeLimitExceeded, goldap.LDAPResultAdminLimitExceeded:
-		return "It returns only so many entries to " + c.reader() + ": raise the limit for that account there (OpenLDAP: limits; 389 Directory Server: " +
+		return "It returns only so many entries to " + c.reader() +
+			": raise the limit for that account there (OpenLDAP: limits; 389 Directory Server: " +
 			"nsSizeLimit and nsLookThroughLimit; Active Directory: MaxPageSize is less than pageSize), or narrow userFilter and groupFilter."
 	case goldap.LDAPResultTimeLimitExceeded:
-		return "It spends only so much time for " + c.reader() + ": raise the limit there, or index the attributes of userFilter and groupFilter."
+		return "It spends only so much time for " + c.reader() +
+			": raise the limit there, or index the attributes of userFilter and groupFilter."
 	case goldap.LDAPResultInsufficientAccessRights:
 		return "Give " + c.reader() + " the right to search and read there."
 	case goldap.LDAPResultNoSuchObject:
@@ -87,7 +94,8 @@ func (c *conn) whatToDo(err error) string {
 		if all := alternatives(result.Packet); len(all) > 0 {
 			to = " (" + printable(all[0]) + ")"
 		}
-		return "It does not have this part of the tree and refers to another server" + to + ": add that one to hosts if it is yours."
+		return "It does not have this part of the tree and refers to another server" + to +
+			": add that one to hosts if it is yours."
 	case goldap.LDAPResultOperationsError:
 		if c.bindDN == "" || strings.Contains(text, "successful bind must be completed") {
 			return "It wants a bind: set bindDN and bindPassword."

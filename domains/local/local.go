@@ -1,4 +1,5 @@
-// Package local is the domain driver local: the built-in realm, whose people have their passwords in this service.
+// Package local is the domain driver local: the built-in realm, whose people have their passwords
+// in this service.
 //
 // The root, cmd and hosts import it. It only describes the realm: principals checks the passwords.
 package local
@@ -14,7 +15,8 @@ import (
 // Driver is the driver local.
 type Driver struct{}
 
-// Info describes the driver. There is no template for it, as there is one such domain in each tenant and no more.
+// Info describes the driver. There is no template for it, as there is one such domain in each
+// tenant and no more.
 func (Driver) Info() domains.Info {
 	return domains.Info{
 		ID:              "local",
@@ -29,8 +31,9 @@ func (Driver) Info() domains.Info {
 	}
 }
 
-// Open returns a realm that can do nothing by itself. It knows no member: the configuration is an object, or null or nothing
-// as the one domain of this type has none. Errors: errs.Invalid for every other JSON value.
+// Open returns a realm that can do nothing by itself. It knows no member: the configuration is an
+// object, or null or nothing as the one domain of this type has none. Errors: errs.Invalid for
+// every other JSON value.
 func (Driver) Open(config json.RawMessage) (domains.Realm, error) {
 	var members map[string]json.RawMessage
 	if config = bytes.TrimSpace(config); len(config) > 0 && json.Unmarshal(config, &members) != nil {

@@ -68,14 +68,18 @@ func TestTokensThatAreNotGood(t *testing.T) {
 		"a sub that is no text": {set("sub", 17), "unmarshal"},
 		"another access token":  {set("at_hash", "AAAAAAAAAAAAAAAAAAAAAA"), "another access token"},
 		"a second sub in other letters": {func(p *idp) {
-			p.SignClaims = func(b []byte) string { return oidctest.Sign(t, p.Key, []byte(string(b[:len(b)-1])+`,"Sub":"admin"}`)) }
+			p.SignClaims = func(b []byte) string {
+				return oidctest.Sign(t, p.Key, []byte(string(b[:len(b)-1])+`,"Sub":"admin"}`))
+			}
 		}, "sub"},
 		"a nonce in other letters": {func(p *idp) {
 			p.SignClaims = func(b []byte) string {
 				return oidctest.Sign(t, p.Key, []byte(strings.Replace(string(b), `"nonce"`, `"Nonce"`, 1)))
 			}
 		}, "another login"},
-		"not JSON":            {func(p *idp) { p.SignClaims = func([]byte) string { return oidctest.Sign(t, p.Key, []byte("hello")) } }, "unmarshal"},
+		"not JSON": {func(p *idp) {
+			p.SignClaims = func([]byte) string { return oidctest.Sign(t, p.Key, []byte("hello")) }
+		}, "unmarshal"},
 		"no token":            {func(p *idp) { p.SignClaims = func([]byte) string { return "hello" } }, "malformed"},
 		"userinfo of another": {func(p *idp) { p.Userinfo["sub"] = "0018" }, "somebody else"},
 		"userinfo of nobody":  {func(p *idp) { delete(p.Userinfo, "sub") }, "somebody else"},
@@ -120,7 +124,8 @@ func TestForgedSignatures(t *testing.T) {
 		reason string
 	}{
 		"alg none": {func(_ *testing.T, _ *idp, payload []byte) string {
-			return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + base64.RawURLEncoding.EncodeToString(payload) + "."
+			return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." +
+				base64.RawURLEncoding.EncodeToString(payload) + "."
 		}, "malformed"},
 		"alg HS256 with the public key": {func(t *testing.T, p *idp, payload []byte) string {
 			der, err := x509.MarshalPKIXPublicKey(p.Key.Public().Key)
@@ -142,7 +147,9 @@ func TestForgedSignatures(t *testing.T) {
 		}, "signature"},
 		"a key in the token": {func(t *testing.T, _ *idp, payload []byte) string {
 			key := newProvider(t).Key
-			signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key.Key}, &jose.SignerOptions{EmbedJWK: true})
+			signer, err := jose.NewSigner(
+				jose.SigningKey{Algorithm: jose.ES256, Key: key.Key}, &jose.SignerOptions{EmbedJWK: true},
+			)
 			is.New(t).NoErr(err)
 			jws, err := signer.Sign(payload)
 			is.New(t).NoErr(err)
@@ -152,7 +159,9 @@ func TestForgedSignatures(t *testing.T) {
 		}, "signature"},
 		"another payload": {func(t *testing.T, p *idp, payload []byte) string {
 			parts := strings.Split(oidctest.Sign(t, p.Key, payload), ".")
-			parts[1] = base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(payload), `"0017"`, `"0001"`, 1)))
+			parts[1] = base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(
+				string(payload), `"0017"`, `"0001"`, 1,
+			)))
 			return strings.Join(parts, ".")
 		}, "signature"},
 		"a signature in JSON": {func(t *testing.T, p *idp, payload []byte) string {
@@ -184,22 +193,35 @@ func TestAnswersThatAreNotGood(t *testing.T) {
 		edit   func(params url.Values, memory object)
 		reason string
 	}{
-		"no code":              {func(p url.Values, _ object) { p.Del("code") }, "no code"},
-		"an unknown code":      {func(p url.Values, _ object) { p.Set("code", "made up") }, "invalid_grant"},
-		"two codes":            {func(p url.Values, _ object) { p.Add("code", "made up") }, "came twice"},
-		"an error":             {func(p url.Values, _ object) { p.Set("error", "access_denied") }, "access_denied"},
-		"an error and no code": {func(p url.Values, _ object) { p.Del("code"); p.Set("error", "server_error") }, "server_error"},
-		"a long error":         {func(p url.Values, _ object) { p.Set("error", "x"); p.Set("error_description", long) }, "x: long long"},
-		"an empty error":       {func(p url.Values, _ object) { p.Set("error", "") }, "the provider says"},
-		"another issuer":       {func(p url.Values, _ object) { p.Set("iss", "https://other.example.com") }, "other.example.com"},
-		"an empty issuer":      {func(p url.Values, _ object) { p.Set("iss", "") }, "issuer"},
-		"an error of another":  {func(p url.Values, _ object) { p.Set("error", "x"); p.Set("iss", "https://other.example.com") }, "other.example.com"},
-		"another verifier":     {func(_ url.Values, m object) { m["verifier"] = strings.Repeat("x", 43) }, "invalid_grant"},
-		"no verifier":          {func(_ url.Values, m object) { m["verifier"] = "" }, "begun"},
-		"another nonce":        {func(_ url.Values, m object) { m["nonce"] = "other" }, "another login"},
-		"no nonce":             {func(_ url.Values, m object) { delete(m, "nonce") }, "begun"},
-		"begun at another":     {func(_ url.Values, m object) { m["issuer"] = "https://other.example.com" }, "begun"},
-		"a broken memory":      {func(_ url.Values, m object) { m["nonce"] = 7 }, "begun"},
+		"no code":         {func(p url.Values, _ object) { p.Del("code") }, "no code"},
+		"an unknown code": {func(p url.Values, _ object) { p.Set("code", "made up") }, "invalid_grant"},
+		"two codes":       {func(p url.Values, _ object) { p.Add("code", "made up") }, "came twice"},
+		"an error":        {func(p url.Values, _ object) { p.Set("error", "access_denied") }, "access_denied"},
+		"an error and no code": {func(p url.Values, _ object) {
+			p.Del("code")
+			p.Set("error", "server_error")
+		}, "server_error"},
+		"a long error": {func(p url.Values, _ object) {
+			p.Set("error", "x")
+			p.Set("error_description", long)
+		}, "x: long long"},
+		"an empty error": {func(p url.Values, _ object) { p.Set("error", "") }, "the provider says"},
+		"another issuer": {func(p url.Values, _ object) {
+			p.Set("iss", "https://other.example.com")
+		}, "other.example.com"},
+		"an empty issuer": {func(p url.Values, _ object) { p.Set("iss", "") }, "issuer"},
+		"an error of another": {func(p url.Values, _ object) {
+			p.Set("error", "x")
+			p.Set("iss", "https://other.example.com")
+		}, "other.example.com"},
+		"another verifier": {func(_ url.Values, m object) {
+			m["verifier"] = strings.Repeat("x", 43)
+		}, "invalid_grant"},
+		"no verifier":      {func(_ url.Values, m object) { m["verifier"] = "" }, "begun"},
+		"another nonce":    {func(_ url.Values, m object) { m["nonce"] = "other" }, "another login"},
+		"no nonce":         {func(_ url.Values, m object) { delete(m, "nonce") }, "begun"},
+		"begun at another": {func(_ url.Values, m object) { m["issuer"] = "https://other.example.com" }, "begun"},
+		"a broken memory":  {func(_ url.Values, m object) { m["nonce"] = 7 }, "begun"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := login(t, newProvider(t).open(t, nil), c.edit)

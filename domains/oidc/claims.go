@@ -23,7 +23,8 @@ import (
 // claims are the claims of a provider about a person.
 type claims map[string]any
 
-// text returns a claim that is a string, and "" for any other and for text with NUL, which databases do not store.
+// text returns a claim that is a string, and "" for any other and for text with NUL, which
+// databases do not store.
 func (c claims) text(name string) string {
 	s, _ := c.value(name).(string)
 	if strings.IndexByte(s, 0) >= 0 {
@@ -32,7 +33,8 @@ func (c claims) text(name string) string {
 	return s
 }
 
-// errorKeeper is a key set that keeps its last payload and error, of which the verifier returns only the text.
+// errorKeeper is a key set that keeps its last payload and error, of which the verifier returns
+// only the text.
 type errorKeeper struct {
 	goidc.KeySet
 	payload []byte
@@ -45,7 +47,8 @@ func (n *errorKeeper) VerifySignature(ctx context.Context, jwt string) (payload 
 	return n.payload, n.err
 }
 
-// elsewhere returns the name of a claim that a token leaves to another place without saying to which, "" for none. The verifier refuses such a token.
+// elsewhere returns the name of a claim that a token leaves to another place without saying to
+// which, "" for none. The verifier refuses such a token.
 func elsewhere(payload []byte) string {
 	var token struct {
 		Names   map[string]string          `json:"_claim_names"`
@@ -60,8 +63,9 @@ func elsewhere(payload []byte) string {
 	return ""
 }
 
-// verify returns the claims of the ID token that came with an access token. Errors: errs.Unauthenticated when it is not
-// for this login; errs.Upstream if there is none, or if the provider's keys cannot be read.
+// verify returns the claims of the ID token that came with an access token. Errors:
+// errs.Unauthenticated when it is not for this login; errs.Upstream if there is none, or if the
+// provider's keys cannot be read.
 func (r *realm) verify(ctx context.Context, p *provider, token *oauth2.Token, nonce string) (claims, error) {
 	raw, _ := token.Extra("id_token").(string)
 	if raw == "" {
@@ -85,8 +89,9 @@ func (r *realm) verify(ctx context.Context, p *provider, token *oauth2.Token, no
 	return c, nil
 }
 
-// parse returns a token of the provider for this client, and its claims: it has checked the signature, iss, aud and times. Errors: errs.Unauthenticated; errs.Upstream if
-// the provider's keys cannot be read.
+// parse returns a token of the provider for this client, and its claims: it has checked the
+// signature, iss, aud and times. Errors: errs.Unauthenticated; errs.Upstream if the provider's keys
+// cannot be read.
 func (r *realm) parse(ctx context.Context, p *provider, by goidc.KeySet, raw string) (*goidc.IDToken, claims, error) {
 	keys := &errorKeeper{KeySet: by}
 	check := &goidc.Config{ClientID: r.clientID, SkipExpiryCheck: true} // which knows no skew
@@ -113,11 +118,20 @@ func (r *realm) parse(ctx context.Context, p *provider, by goidc.KeySet, raw str
 	case err != nil:
 		return nil, nil, refuse("the token's nbf is no time")
 	case token.Expiry.IsZero() || !now.Before(token.Expiry.Add(domains.ClockSkew)):
-		return nil, nil, refuse("the token has expired at %s (it is %s here)", token.Expiry.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+		return nil, nil, refuse(
+			"the token has expired at %s (it is %s here)", token.Expiry.UTC().Format(time.RFC3339),
+			now.UTC().Format(time.RFC3339),
+		)
 	case notBefore.After(now.Add(domains.ClockSkew)):
-		return nil, nil, refuse("the token is for use not before %s (it is %s here)", notBefore.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+		return nil, nil, refuse(
+			"the token is for use not before %s (it is %s here)", notBefore.Format(time.RFC3339),
+			now.UTC().Format(time.RFC3339),
+		)
 	case token.IssuedAt.Unix() <= 0 || token.IssuedAt.After(now.Add(domains.ClockSkew)):
-		return nil, nil, refuse("the token was issued at no time, or in the future: at %s (it is %s here)", token.IssuedAt.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+		return nil, nil, refuse(
+			"the token was issued at no time, or in the future: at %s (it is %s here)",
+			token.IssuedAt.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339),
+		)
 	}
 	return token, c, nil
 }
@@ -141,7 +155,8 @@ func isSubject(s string) bool {
 	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, bad)
 }
 
-// complete adds the claims of the userinfo endpoint if ones that are wanted are missing. Its failure is none when nothing depends on them.
+// complete adds the claims of the userinfo endpoint if ones that are wanted are missing. Its
+// failure is none when nothing depends on them.
 // Errors: errs.Unauthenticated if they are of another person; errs.Upstream.
 func (r *realm) complete(ctx context.Context, p *provider, token *oauth2.Token, c claims) error {
 	var missing []string

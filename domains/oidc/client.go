@@ -20,8 +20,8 @@ const (
 	maxRedirects = 3
 )
 
-// guarded returns a client over base, which may be nil, that has a time-out, reads at most maxAnswer, and sends nothing
-// unencrypted.
+// guarded returns a client over base, which may be nil, that has a time-out, reads at most
+// maxAnswer, and sends nothing unencrypted.
 //
 // Errors: errs.Invalid if the host's client cannot be told which certificates to trust.
 func guarded(base *http.Client, plain bool, trusted certs.Trusted) (*http.Client, error) {
@@ -79,7 +79,8 @@ func fetch(ctx context.Context, client *http.Client, address string, token *oaut
 	return body, kind, err
 }
 
-// guard is a transport that sends requests, also those that a redirect leads to, to safe addresses alone.
+// guard is a transport that sends requests, also those that a redirect leads to, to safe addresses
+// alone.
 type guard struct {
 	next  http.RoundTripper
 	plain bool

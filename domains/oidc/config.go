@@ -19,7 +19,8 @@ type config struct {
 	scopes                         []string
 	claims                         map[string]string // attribute to claim, "" for one that is not asked for
 	trusted                        certs.Trusted
-	// needed are the claims that rules of package domains look at: without them nobody can tell whether a person may log in.
+	// needed are the claims that rules of package domains look at: without them nobody can tell
+	// whether a person may log in.
 	needed []string
 }
 
@@ -90,7 +91,8 @@ func read(raw json.RawMessage) (config, error) {
 	return c, c.check()
 }
 
-// needed returns the claims that the rules of package domains in a configuration look at, which that package has checked.
+// needed returns the claims that the rules of package domains in a configuration look at, which
+// that package has checked.
 func (o object) needed(claims map[string]string) []string {
 	var by string
 	var allow struct {
@@ -129,7 +131,10 @@ func (c *config) check() error {
 	case len(c.clientSecret) > maxText:
 		return errs.New(errs.Invalid, "clientSecret must have at most %d bytes", maxText)
 	case len(c.scopes) > maxScopes || slices.ContainsFunc(c.scopes, func(s string) bool { return !isScope(s) }):
-		return errs.New(errs.Invalid, "scopes must be at most %d scopes without spaces and quotes, such as openid", maxScopes)
+		return errs.New(
+			errs.Invalid, "scopes must be at most %d scopes without spaces and quotes, such as openid",
+			maxScopes,
+		)
 	case c.claims["username"] == "":
 		return errs.New(errs.Invalid, "claims.username must be the name of a claim, such as preferred_username")
 	}
@@ -149,7 +154,8 @@ func isIssuer(s string) bool {
 	return err == nil && len(s) <= maxIssuer && !strings.ContainsAny(s, "?#") && u.User == nil && isSafe(u, true)
 }
 
-// Redirects implements domains.SecretSender. The issuer's discovery document says where the secret is sent.
+// Redirects implements domains.SecretSender. The issuer's discovery document says where the secret
+// is sent.
 func (r *realm) Redirects(before domains.Realm) string {
 	ports := map[string]string{"https": "443", "http": "80"}
 	was, ok := before.(*realm)
@@ -165,8 +171,8 @@ func (r *realm) Redirects(before domains.Realm) string {
 // isPlain reports whether an issuer is called without TLS, which is allowed on this machine alone.
 func isPlain(issuer string) bool { return strings.HasPrefix(strings.ToLower(issuer), "http:") }
 
-// isSafe reports whether requests to an address can be neither read nor changed on the way: https or, if plain
-// allows it, http on this machine.
+// isSafe reports whether requests to an address can be neither read nor changed on the way: https
+// or, if plain allows it, http on this machine.
 func isSafe(u *url.URL, plain bool) bool {
 	return u.Hostname() != "" && (u.Scheme == "https" || plain && u.Scheme == "http" && isLoopback(u.Hostname()))
 }

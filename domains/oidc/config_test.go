@@ -57,23 +57,29 @@ func TestGoodConfigs(t *testing.T) {
 		`"issuer": "http://[::1]:80/x"`,
 	} {
 		t.Run(members, func(t *testing.T) {
-			_, err := oidc.Driver{}.Open(json.RawMessage(`{"issuer": "https://login.example.com", "clientID": "x", ` + members + `}`))
+			_, err := oidc.Driver{}.Open(
+				json.RawMessage(`{"issuer": "https://login.example.com", "clientID": "x", ` + members + `}`),
+			)
 			is.New(t).NoErr(err)
 		})
 	}
 }
 
-// TestRedirects: another issuer gets the client's secret, another spelling of the same one does not.
+// TestRedirects: another issuer gets the client's secret, another spelling of the same one does
+// not.
 func TestRedirects(t *testing.T) {
 	open := func(issuer string) domains.Realm {
-		r, err := oidc.Driver{}.Open(json.RawMessage(`{"issuer": "` + issuer + `", "clientID": "x", "clientSecret": "y"}`))
+		r, err := oidc.Driver{}.Open(json.RawMessage(`{"issuer": "` + issuer +
+			`", "clientID": "x", "clientSecret": "y"}`))
 		is.New(t).NoErr(err)
 		return r
 	}
 	before := open("https://login.example.com/one")
 	for issuer, want := range map[string]string{
-		"https://login.example.com/one": "", "https://login.example.com/one/": "", "https://LOGIN.example.com:443/one": "",
-		"https://login.example.com/two": "issuer", "https://login.example.org/one": "issuer", "https://login.example.com:444/one": "issuer",
+		"https://login.example.com/one":  "",
+		"https://login.example.com/one/": "", "https://LOGIN.example.com:443/one": "",
+		"https://login.example.com/two": "issuer",
+		"https://login.example.org/one": "issuer", "https://login.example.com:444/one": "issuer",
 	} {
 		is.New(t).Equal(open(issuer).(domains.SecretSender).Redirects(before), want)
 	}
@@ -94,38 +100,44 @@ func TestBadConfigs(t *testing.T) {
 		`{"issuer": ["https://a.io"]}`:           "issuer must be a string",
 		`{"issuer": "login.example.com"}`:        "issuer must be an https address",
 		`{"issuer": "http://login.example.com"}`: "issuer must be an https address",
-		`{"issuer": "http://localhost.example.com"}`:                                                     "issuer must be an https address",
-		`{"issuer": "http://127.0.0.1.example.com"}`:                                                     "issuer must be an https address",
-		`{"issuer": "http://10.0.0.1"}`:                                                                  "issuer must be an https address",
-		`{"issuer": "ftp://login.example.com"}`:                                                          "issuer must be an https address",
-		`{"issuer": "https://"}`:                                                                         "issuer must be an https address",
-		`{"issuer": "https://:443"}`:                                                                     "issuer must be an https address",
-		`{"issuer": "https:login.example.com"}`:                                                          "issuer must be an https address",
-		`{"issuer": "https://jo:pw@login.example.com"}`:                                                  "issuer must be an https address",
-		`{"issuer": "https://login.example.com?x"}`:                                                      "issuer must be an https address",
-		`{"issuer": "https://login.example.com#x"}`:                                                      "issuer must be an https address",
-		`{"issuer": "https://login.example.com/#"}`:                                                      "issuer must be an https address",
-		`{"issuer": "https://login.example.com/\n"}`:                                                     "issuer must be an https address",
-		`{"issuer": "https://x/` + long + `"}`:                                                           "issuer must be an https address",
-		`{"Issuer": "https://x.io", "clientID": "x"}`:                                                    "issuer must be an https address",
-		`{"issuer": "https://x.io"}`:                                                                     "clientID must be",
-		`{"issuer": "https://x.io", "clientID": ""}`:                                                     "clientID must be",
-		`{"issuer": "https://x.io", "clientID": true}`:                                                   "clientID must be a string",
-		`{"issuer": "https://x.io", "clientID": "` + long + `"}`:                                         "clientID must be",
-		`{"issuer": "https://x.io", "clientid": "x"}`:                                                    "clientID must be",
-		`{"issuer": "https://x.io", "clientID": "x", "clientSecret": 7}`:                                 "clientSecret must be a string",
-		`{"issuer": "https://x.io", "clientID": "x", "clientSecret": "` + long + `"}`:                    "clientSecret must have at most",
-		`{"issuer": "https://x.io", "clientID": "x", "scopes": "openid email"}`:                          "scopes must be an array of strings",
-		`{"issuer": "https://x.io", "clientID": "x", "scopes": ["openid", 7]}`:                           "scopes must be an array of strings",
-		`{"issuer": "https://x.io", "clientID": "x", "scopes": ["openid", null]}`:                        "scopes must be at most",
-		`{"issuer": "https://x.io", "clientID": "x", "scopes": ["openid email"]}`:                        "scopes must be at most",
-		`{"issuer": "https://x.io", "clientID": "x", "scopes": ["é"]}`:                                   "scopes must be at most",
-		`{"issuer": "https://x.io", "clientID": "x", "scopes": ["` + long + `"]}`:                        "scopes must be at most",
-		`{"issuer": "https://x.io", "clientID": "x", "scopes": ["x"` + strings.Repeat(`,"x"`, 50) + `]}`: "scopes must be at most",
-		`{"issuer": "https://x.io", "clientID": "x", "claims": []}`:                                      "claims must be an object",
-		`{"issuer": "https://x.io", "clientID": "x", "claims": {"email": 7}}`:                            "claims.email must be a string",
-		`{"issuer": "https://x.io", "clientID": "x", "claims": {"username": ""}}`:                        "claims.username must be the name of a claim",
-		`{"issuer": "https://x.io", "clientID": "x", "claims": {"email": "` + long + `"}}`:               "claims.email must have at most",
+		`{"issuer": "http://localhost.example.com"}`:    "issuer must be an https address",
+		`{"issuer": "http://127.0.0.1.example.com"}`:    "issuer must be an https address",
+		`{"issuer": "http://10.0.0.1"}`:                 "issuer must be an https address",
+		`{"issuer": "ftp://login.example.com"}`:         "issuer must be an https address",
+		`{"issuer": "https://"}`:                        "issuer must be an https address",
+		`{"issuer": "https://:443"}`:                    "issuer must be an https address",
+		`{"issuer": "https:login.example.com"}`:         "issuer must be an https address",
+		`{"issuer": "https://jo:pw@login.example.com"}`: "issuer must be an https address",
+		`{"issuer": "https://login.example.com?x"}`:     "issuer must be an https address",
+		`{"issuer": "https://login.example.com#x"}`:     "issuer must be an https address",
+		`{"issuer": "https://login.example.com/#"}`:     "issuer must be an https address",
+		`{"issuer": "https://login.example.com/\n"}`:    "issuer must be an https address",
+		`{"issuer": "https://x/` + long +
+			`"}`: "issuer must be an https address",
+		`{"Issuer": "https://x.io", "clientID": "x"}`:  "issuer must be an https address",
+		`{"issuer": "https://x.io"}`:                   "clientID must be",
+		`{"issuer": "https://x.io", "clientID": ""}`:   "clientID must be",
+		`{"issuer": "https://x.io", "clientID": true}`: "clientID must be a string",
+		`{"issuer": "https://x.io", "clientID": "` + long +
+			`"}`: "clientID must be",
+		`{"issuer": "https://x.io", "clientid": "x"}`:                    "clientID must be",
+		`{"issuer": "https://x.io", "clientID": "x", "clientSecret": 7}`: "clientSecret must be a string",
+		`{"issuer": "https://x.io", "clientID": "x", "clientSecret": "` + long +
+			`"}`: "clientSecret must have at most",
+		`{"issuer": "https://x.io", "clientID": "x", "scopes": "openid email"}`:   "scopes must be an array of strings",
+		`{"issuer": "https://x.io", "clientID": "x", "scopes": ["openid", 7]}`:    "scopes must be an array of strings",
+		`{"issuer": "https://x.io", "clientID": "x", "scopes": ["openid", null]}`: "scopes must be at most",
+		`{"issuer": "https://x.io", "clientID": "x", "scopes": ["openid email"]}`: "scopes must be at most",
+		`{"issuer": "https://x.io", "clientID": "x", "scopes": ["é"]}`:            "scopes must be at most",
+		`{"issuer": "https://x.io", "clientID": "x", "scopes": ["` + long +
+			`"]}`: "scopes must be at most",
+		`{"issuer": "https://x.io", "clientID": "x", "scopes": ["x"` + strings.Repeat(`,"x"`, 50) +
+			`]}`: "scopes must be at most",
+		`{"issuer": "https://x.io", "clientID": "x", "claims": []}`:               "claims must be an object",
+		`{"issuer": "https://x.io", "clientID": "x", "claims": {"email": 7}}`:     "claims.email must be a string",
+		`{"issuer": "https://x.io", "clientID": "x", "claims": {"username": ""}}`: "claims.username must be the name of a claim",
+		`{"issuer": "https://x.io", "clientID": "x", "claims": {"email": "` + long +
+			`"}}`: "claims.email must have at most",
 	} {
 		t.Run(config, func(t *testing.T) {
 			is := is.New(t)

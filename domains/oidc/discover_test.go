@@ -17,7 +17,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/oidctest"
 )
 
-// TestIssuerWithSlash: a slash at the end is the same issuer, in whichever place it is, and people are the same.
+// TestIssuerWithSlash: a slash at the end is the same issuer, in whichever place it is, and people
+// are the same.
 func TestIssuerWithSlash(t *testing.T) {
 	is := is.New(t)
 	for _, c := range [][2]string{{"", "/"}, {"/", ""}, {"/", "/"}} {
@@ -53,12 +54,16 @@ func TestDiscover(t *testing.T) {
 		broken func(d object)
 		says   string
 	}{
-		"away":           {away.URL, nil, "cannot be reached from this server"},
-		"no document":    {p.URL + "/realms/x", nil, "no OpenID provider answers there. Type the issuer"},
-		"another issuer": {p.URL, func(d object) { d["issuer"] = "https://real.example.com" }, `calls itself "https://real.example.com": type that`},
-		"no issuer":      {p.URL, func(d object) { delete(d, "issuer") }, "no OpenID provider answers there. Type the issuer"},
-		"no keys":        {p.URL, func(d object) { delete(d, "jwks_uri") }, "jwks_uri"},
-		"own authority":  {secure.URL, nil, "caCert"},
+		"away":        {away.URL, nil, "cannot be reached from this server"},
+		"no document": {p.URL + "/realms/x", nil, "no OpenID provider answers there. Type the issuer"},
+		"another issuer": {p.URL, func(d object) {
+			d["issuer"] = "https://real.example.com"
+		}, `calls itself "https://real.example.com": type that`},
+		"no issuer": {p.URL, func(d object) {
+			delete(d, "issuer")
+		}, "no OpenID provider answers there. Type the issuer"},
+		"no keys":       {p.URL, func(d object) { delete(d, "jwks_uri") }, "jwks_uri"},
+		"own authority": {secure.URL, nil, "caCert"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -67,7 +72,8 @@ func TestDiscover(t *testing.T) {
 			err := realm.(domains.Discoverer).Discover(t.Context())
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 			message := errs.MessageOf(err)
-			if !strings.HasPrefix(message, "issuer must be ") || !strings.Contains(message, c.says) || len(message) > 1000 {
+			if !strings.HasPrefix(message, "issuer must be ") || !strings.Contains(message, c.says) ||
+				len(message) > 1000 {
 				t.Error(message)
 			}
 			steps := realm.(domains.Tester).Test(t.Context(), at, "")
@@ -77,12 +83,16 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestOwnAuthority: with caCert a provider behind an authority of its own can be reached, and a new one wants the secret again.
+// TestOwnAuthority: with caCert a provider behind an authority of its own can be reached, and a new
+// one wants the secret again.
 func TestOwnAuthority(t *testing.T) {
 	is, p := is.New(t), newProvider(t)
 	secure := httptest.NewTLSServer(http.HandlerFunc(p.Config.Handler.ServeHTTP))
 	defer secure.Close()
-	ca := "Subject: CN=mine\n" + string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}))
+	ca := "Subject: CN=mine\n" + string(pem.EncodeToMemory(&pem.Block{
+		Type:  "CERTIFICATE",
+		Bytes: secure.Certificate().Raw,
+	}))
 	p.EditDocument = func(d object) {
 		for name, value := range d {
 			if text, ok := value.(string); ok {
@@ -128,20 +138,35 @@ func TestTrial(t *testing.T) {
 		steps  string // names, with a ! where it fails
 		says   []string
 	}{
-		"all is well": {nil, func(*idp) {}, "discovery keys client", []string{at.Callback, at.LoggedOut, at.BackchannelLogout, "client_secret_basic", "ES256", "accepts clientID"}},
+		"all is well": {
+			nil, func(*idp) {}, "discovery keys client",
+			[]string{
+				at.Callback, at.LoggedOut, at.BackchannelLogout, "client_secret_basic", "ES256",
+				"accepts clientID",
+			},
+		},
 		"no logout": {nil, func(p *idp) {
 			p.EditDocument = func(d object) { delete(d, "end_session_endpoint"); delete(d, "userinfo_endpoint") }
 		},
 			"discovery keys client", []string{"offers no logout", "no userinfo"}},
-		"another secret": {object{"clientSecret": "wrong"}, func(*idp) {}, "discovery keys !client", []string{"refuses clientID or clientSecret (invalid_client)"}},
-		"no keys":        {nil, func(p *idp) { p.Broken["/keys"] = http.NotFound }, "discovery !keys", []string{"no OpenID provider answers there"}},
-		"weak keys":      {nil, func(p *idp) { p.Keys = []jose.JSONWebKey{} }, "discovery !keys", []string{"None of the keys"}},
+		"another secret": {
+			object{"clientSecret": "wrong"}, func(*idp) {}, "discovery keys !client",
+			[]string{"refuses clientID or clientSecret (invalid_client)"},
+		},
+		"no keys": {nil, func(p *idp) {
+			p.Broken["/keys"] = http.NotFound
+		}, "discovery !keys", []string{"no OpenID provider answers there"}},
+		"weak keys": {nil, func(p *idp) {
+			p.Keys = []jose.JSONWebKey{}
+		}, "discovery !keys", []string{"None of the keys"}},
 		"it will not say": {nil, func(p *idp) {
 			p.Broken["/token"] = func(w http.ResponseWriter, _ *http.Request) {
 				oidctest.Reply(w, http.StatusBadRequest, object{"error": "invalid_request"})
 			}
 		}, "discovery keys client", []string{"at the first log-in alone"}},
-		"broken": {nil, func(p *idp) { p.Broken["/token"] = http.NotFound }, "discovery keys !client", []string{"cannot be used"}},
+		"broken": {nil, func(p *idp) {
+			p.Broken["/token"] = http.NotFound
+		}, "discovery keys !client", []string{"cannot be used"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is, p := is.New(t), newProvider(t)
@@ -181,9 +206,15 @@ func TestTrialOfAnotherServer(t *testing.T) {
 		"an error": func(w http.ResponseWriter) {
 			oidctest.Reply(w, 400, object{"error": "intranet", "error_description": "intranet"})
 		},
-		"much":           func(w http.ResponseWriter) { _, _ = w.Write([]byte(strings.Repeat("intranet", 1<<18))) },
-		"a redirect":     func(w http.ResponseWriter) { w.Header().Set("Location", "ftp://intranet"); w.WriteHeader(302) },
-		"a bad redirect": func(w http.ResponseWriter) { w.Header().Set("Location", "http://[intranet"); w.WriteHeader(302) },
+		"much": func(w http.ResponseWriter) { _, _ = w.Write([]byte(strings.Repeat("intranet", 1<<18))) },
+		"a redirect": func(w http.ResponseWriter) {
+			w.Header().Set("Location", "ftp://intranet")
+			w.WriteHeader(302)
+		},
+		"a bad redirect": func(w http.ResponseWriter) {
+			w.Header().Set("Location", "http://[intranet")
+			w.WriteHeader(302)
+		},
 		"no HTTP": func(w http.ResponseWriter) {
 			if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
 				_, _ = c.Write([]byte("SSH-2.0-intranet\r\n"))
@@ -199,7 +230,9 @@ func TestTrialOfAnotherServer(t *testing.T) {
 			switch step {
 			case "discovery":
 				config["issuer"] = p.URL + "/elsewhere"
-				p.Broken["/elsewhere/.well-known/openid-configuration"] = func(w http.ResponseWriter, _ *http.Request) { answer(w) }
+				p.Broken["/elsewhere/.well-known/openid-configuration"] = func(w http.ResponseWriter, _ *http.Request) {
+					answer(w)
+				}
 			case "keys":
 				p.Broken["/keys"] = func(w http.ResponseWriter, _ *http.Request) { answer(w) }
 			case "client":

@@ -69,7 +69,10 @@ func TestBrokenProvider(t *testing.T) {
 		}, "cannot be used"},
 		"sends an empty answer": {func(http.ResponseWriter, *http.Request) {}, "cannot be used"},
 		"has an error": {func(w http.ResponseWriter, r *http.Request) {
-			http.Error(w, "oops "+r.FormValue("code")+r.Header.Get("Authorization")+strings.Repeat("x", 1000), http.StatusBadGateway)
+			http.Error(
+				w, "oops "+r.FormValue("code")+r.Header.Get("Authorization")+strings.Repeat("x", 1000),
+				http.StatusBadGateway,
+			)
 		}, "502"},
 		"breaks off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "cannot be reached"},
 		"redirects in circles": {func(w http.ResponseWriter, r *http.Request) {
@@ -161,9 +164,12 @@ func TestWrongSecret(t *testing.T) {
 // TestErrorsForCodes: what is the provider's own fault sends nobody to the secret.
 func TestErrorsForCodes(t *testing.T) {
 	for code, want := range map[string]string{
-		"invalid_client": "look at the domain's clientID and clientSecret", "unauthorized_client": "look at the domain's clientID and clientSecret",
-		"server_error": "has a fault of its own: try again later", "temporarily_unavailable": "has a fault of its own: try again later",
-		"invalid_request": "does not take the request for tokens", "unsupported_grant_type": "does not take the request for tokens",
+		"invalid_client":          "look at the domain's clientID and clientSecret",
+		"unauthorized_client":     "look at the domain's clientID and clientSecret",
+		"server_error":            "has a fault of its own: try again later",
+		"temporarily_unavailable": "has a fault of its own: try again later",
+		"invalid_request":         "does not take the request for tokens",
+		"unsupported_grant_type":  "does not take the request for tokens",
 	} {
 		for _, status := range []int{http.StatusBadRequest, http.StatusInternalServerError} {
 			t.Run(code, func(t *testing.T) {
@@ -181,7 +187,10 @@ func TestErrorsForCodes(t *testing.T) {
 }
 
 func TestSecretsThatAProviderQuotes(t *testing.T) {
-	for name, status := range map[string]int{"as an error": http.StatusBadRequest, "as a fault": http.StatusInternalServerError} {
+	for name, status := range map[string]int{
+		"as an error": http.StatusBadRequest,
+		"as a fault":  http.StatusInternalServerError,
+	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider(t)
 			p.Broken["/token"] = func(w http.ResponseWriter, r *http.Request) {
@@ -200,11 +209,15 @@ func TestSecretsThatAProviderQuotes(t *testing.T) {
 	}
 }
 
-// TestShortSecret: a very short secret stays in the reasons of the log, where it would be recognized by the places that are masked.
+// TestShortSecret: a very short secret stays in the reasons of the log, where it would be
+// recognized by the places that are masked.
 func TestShortSecret(t *testing.T) {
 	p := newProvider(t)
 	p.Broken["/token"] = func(w http.ResponseWriter, r *http.Request) {
-		oidctest.Reply(w, http.StatusBadRequest, object{"error": "invalid_grant", "error_description": "AADSTS70008: the code is expired"})
+		oidctest.Reply(w, http.StatusBadRequest, object{
+			"error":             "invalid_grant",
+			"error_description": "AADSTS70008: the code is expired",
+		})
 	}
 	_, err := login(t, p.open(t, object{"clientSecret": "is"}), nil)
 	is.New(t).True(strings.Contains(err.Error(), "AADSTS70008: the code is expired"))
@@ -224,7 +237,8 @@ func TestNothingLeavesTLS(t *testing.T) {
 		"a redirect": {http.RedirectHandler(plain.URL, http.StatusFound).ServeHTTP, "not https"},
 		"an endpoint": {func(w http.ResponseWriter, _ *http.Request) {
 			oidctest.Reply(w, http.StatusOK, object{
-				"issuer": safe.URL, "authorization_endpoint": plain.URL, "token_endpoint": safe.URL, "jwks_uri": safe.URL,
+				"issuer": safe.URL, "authorization_endpoint": plain.URL,
+				"token_endpoint": safe.URL, "jwks_uri": safe.URL,
 			})
 		}, "not an https address"},
 	} {

@@ -14,8 +14,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// keySet is the keys that a provider signs with. go-oidc's own takes keys of any size, and a key of a megabyte keeps a
-// processor busy for minutes.
+// keySet is the keys that a provider signs with. go-oidc's own takes keys of any size, and a key of
+// a megabyte keeps a processor busy for minutes.
 type keySet struct {
 	client *http.Client
 	at     string // jwks_uri
@@ -31,19 +31,21 @@ const (
 
 // algorithms are the signature algorithms that are accepted: asymmetric ones alone.
 var algorithms = []jose.SignatureAlgorithm{
-	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384,
+	jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
 // errForged is the error of a signature by none of the keys.
 var errForged = errors.New("no key of the provider has made the signature")
 
-// VerifySignature returns the payload of a token, as goidc.KeySet wants it. A key that is not known may be new: the keys are
-// read once more. Errors: errForged; another one when they cannot be had.
+// VerifySignature returns the payload of a token, as goidc.KeySet wants it. A key that is not known
+// may be new: the keys are read once more. Errors: errForged; another one when they cannot be had.
 func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	return k.payload(ctx, jwt, 0)
 }
 
-// strangersKeys is a keySet for tokens that anybody may send: one that no key has signed does not make it ask the provider each time.
+// strangersKeys is a keySet for tokens that anybody may send: one that no key has signed does not
+// make it ask the provider each time.
 type strangersKeys struct{ *keySet }
 
 // keysAge is how old the keys are at least when a stranger's token makes them be read again.

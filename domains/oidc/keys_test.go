@@ -121,7 +121,8 @@ func TestKeysThatAreNotGood(t *testing.T) {
 	})
 }
 
-// A key of five million bits, almost as long as an answer may be, would keep a processor busy for minutes.
+// A key of five million bits, almost as long as an answer may be, would keep a processor busy for
+// minutes.
 func TestHugeKey(t *testing.T) {
 	p := newProvider(t)
 	n := new(big.Int).SetBit(big.NewInt(1), 5_000_000, 1)
@@ -142,7 +143,10 @@ func TestKeysOfOtherKinds(t *testing.T) {
 	p.Broken["/keys"] = func(w http.ResponseWriter, _ *http.Request) {
 		ours, err := json.Marshal(p.Keys[0])
 		is.New(t).NoErr(err)
-		others := []string{`{"kty": "new"}`, `{"kty": "oct", "k": "c2VjcmV0"}`, `{"kty": "EC", "crv": "secp256k1", "x": "AA", "y": "AA"}`, `7`, `null`}
+		others := []string{
+			`{"kty": "new"}`, `{"kty": "oct", "k": "c2VjcmV0"}`,
+			`{"kty": "EC", "crv": "secp256k1", "x": "AA", "y": "AA"}`, `7`, `null`,
+		}
 		_, _ = fmt.Fprintf(w, `{"keys": [%s, %s]}`, strings.Join(others, ", "), ours)
 	}
 	_, err := login(t, p.open(t, nil), nil)

@@ -18,7 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/redact"
 )
 
-// memory is the state of a login for Finish. It has the issuer, as the domain may have got another one meanwhile.
+// memory is the state of a login for Finish. It has the issuer, as the domain may have got another
+// one meanwhile.
 type memory struct {
 	Issuer   string `json:"issuer"`
 	Verifier string `json:"verifier"`
@@ -39,17 +40,23 @@ func (r *realm) Begin(ctx context.Context, at domains.Endpoints, state string) (
 	if err != nil {
 		return "", nil, err
 	}
-	return p.oauth.AuthCodeURL(state, callback(at), goidc.Nonce(m.Nonce), oauth2.S256ChallengeOption(m.Verifier)), kept, nil
+	return p.oauth.AuthCodeURL(
+		state, callback(at), goidc.Nonce(m.Nonce), oauth2.S256ChallengeOption(m.Verifier),
+	), kept, nil
 }
 
-// Finish exchanges the code that the browser brought, and verifies the identity that the provider reports.
+// Finish exchanges the code that the browser brought, and verifies the identity that the provider
+// reports.
 //
-// The claims come from the ID token; when one that is configured is not in it, the rest comes from the userinfo endpoint,
-// if the provider has one. That it fails is an error only if the person's name, id or groups, or a rule, depend on it. The username of a
-// person without the username claim is preferred_username, or else sub, which the provider never uses
-// again. Where usernames are e-mail addresses (claims.username is email), one that the provider does not call
-// verified is refused. Errors: errs.Unauthenticated; errs.Upstream.
-func (r *realm) Finish(ctx context.Context, at domains.Endpoints, kept []byte, answer domains.Answer) (domains.SignedIn, error) {
+// The claims come from the ID token; when one that is configured is not in it, the rest comes from
+// the userinfo endpoint, if the provider has one. That it fails is an error only if the person's
+// name, id or groups, or a rule, depend on it. The username of a person without the username claim
+// is preferred_username, or else sub, which the provider never uses again. Where usernames are
+// e-mail addresses (claims.username is email), one that the provider does not call verified is
+// refused. Errors: errs.Unauthenticated; errs.Upstream.
+func (r *realm) Finish(
+	ctx context.Context, at domains.Endpoints, kept []byte, answer domains.Answer,
+) (domains.SignedIn, error) {
 	ctx, cancel := context.WithTimeout(goidc.ClientContext(ctx, r.client), finishTimeout)
 	defer cancel()
 	var m memory
@@ -84,8 +91,8 @@ func (r *realm) Finish(ctx context.Context, at domains.Endpoints, kept []byte, a
 	return who, err
 }
 
-// code takes the code out of the parameters when this provider sent them, and not another one that the browser was
-// lured to (RFC 9207).
+// code takes the code out of the parameters when this provider sent them, and not another one that
+// the browser was lured to (RFC 9207).
 func (r *realm) code(p *provider, params url.Values) (string, error) {
 	for _, name := range []string{"iss", "error", "code"} {
 		if len(params[name]) > 1 {
@@ -103,8 +110,11 @@ func (r *realm) code(p *provider, params url.Values) (string, error) {
 	return params.Get("code"), nil
 }
 
-// exchange returns the tokens for a code. Errors: errs.Unauthenticated for a code that is not good; errs.Upstream.
-func (r *realm) exchange(ctx context.Context, p *provider, at domains.Endpoints, code, verifier string) (*oauth2.Token, error) {
+// exchange returns the tokens for a code. Errors: errs.Unauthenticated for a code that is not good;
+// errs.Upstream.
+func (r *realm) exchange(
+	ctx context.Context, p *provider, at domains.Endpoints, code, verifier string,
+) (*oauth2.Token, error) {
 	token, err := p.oauth.Exchange(ctx, code, callback(at), oauth2.VerifierOption(verifier))
 	if err == nil {
 		return token, nil

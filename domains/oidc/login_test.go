@@ -155,9 +155,16 @@ func TestClientsProveWhoTheyAre(t *testing.T) {
 		secret  string
 		proved  []string // in two logins
 	}{
-		"in the header":                  {[]string{"client_secret_basic", "client_secret_post"}, secret, []string{"client_secret_basic", "client_secret_basic"}},
-		"in the body":                    {[]string{"client_secret_post"}, secret, []string{"client_secret_post", "client_secret_post"}},
-		"whatever works, from then on":   {nil, secret, []string{"client_secret_basic", "client_secret_post", "client_secret_post"}},
+		"in the header": {
+			[]string{"client_secret_basic", "client_secret_post"}, secret,
+			[]string{"client_secret_basic", "client_secret_basic"},
+		},
+		"in the body": {
+			[]string{"client_secret_post"}, secret, []string{"client_secret_post", "client_secret_post"},
+		},
+		"whatever works, from then on": {
+			nil, secret, []string{"client_secret_basic", "client_secret_post", "client_secret_post"},
+		},
 		"not at all, as a public client": {nil, "", []string{"none", "none"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -198,18 +205,44 @@ func TestIdentity(t *testing.T) {
 		want   domains.Identity
 		code   errs.Code
 	}{
-		"no username":                 {nil, object{}, domains.Identity{Username: "0017"}, ""},
-		"a username that is no text":  {nil, object{"preferred_username": 7}, domains.Identity{Username: "0017"}, ""},
-		"texts with NUL":              {nil, object{"preferred_username": "j\x00", "email": "\x00"}, domains.Identity{Username: "0017"}, ""},
-		"another claim":               {object{"username": "upn"}, object{"upn": "j", "preferred_username": "x"}, domains.Identity{Username: "j"}, ""},
-		"a claim that is not wanted":  {object{"email": ""}, object{"email": "j@x.io", "": "odd"}, domains.Identity{Username: "0017"}, ""},
-		"e-mail, verified":            {object{"username": "email"}, object{"email": "j@x.io", "email_verified": true}, domains.Identity{Username: "j@x.io", Email: "j@x.io"}, ""},
-		"e-mail, verified in a text":  {object{"username": "email"}, object{"email": "j@x.io", "email_verified": "true"}, domains.Identity{Username: "j@x.io", Email: "j@x.io"}, ""},
-		"e-mail, not verified":        {object{"username": "email"}, object{"email": "j@x.io", "email_verified": false}, domains.Identity{}, errs.Unauthenticated},
-		"e-mail, nothing said":        {object{"username": "email"}, object{"email": "j@x.io"}, domains.Identity{}, errs.Unauthenticated},
-		"e-mail, verified as another": {object{"username": "email"}, object{"email": "j@x.io", "email_verified": 1}, domains.Identity{}, errs.Unauthenticated},
-		"e-mail of nobody, so sub":    {object{"username": "email"}, object{"email_verified": true}, domains.Identity{Username: "0017"}, ""},
-		"only an e-mail not verified": {nil, object{"email": "j@x.io", "email_verified": false}, domains.Identity{Username: "0017", Email: "j@x.io"}, ""},
+		"no username":                {nil, object{}, domains.Identity{Username: "0017"}, ""},
+		"a username that is no text": {nil, object{"preferred_username": 7}, domains.Identity{Username: "0017"}, ""},
+		"texts with NUL": {
+			nil, object{"preferred_username": "j\x00", "email": "\x00"}, domains.Identity{Username: "0017"}, "",
+		},
+		"another claim": {
+			object{"username": "upn"}, object{"upn": "j", "preferred_username": "x"},
+			domains.Identity{Username: "j"}, "",
+		},
+		"a claim that is not wanted": {
+			object{"email": ""}, object{"email": "j@x.io", "": "odd"}, domains.Identity{Username: "0017"}, "",
+		},
+		"e-mail, verified": {
+			object{"username": "email"}, object{"email": "j@x.io", "email_verified": true},
+			domains.Identity{Username: "j@x.io", Email: "j@x.io"}, "",
+		},
+		"e-mail, verified in a text": {
+			object{"username": "email"}, object{"email": "j@x.io", "email_verified": "true"},
+			domains.Identity{Username: "j@x.io", Email: "j@x.io"}, "",
+		},
+		"e-mail, not verified": {
+			object{"username": "email"}, object{"email": "j@x.io", "email_verified": false}, domains.Identity{},
+			errs.Unauthenticated,
+		},
+		"e-mail, nothing said": {
+			object{"username": "email"}, object{"email": "j@x.io"}, domains.Identity{}, errs.Unauthenticated,
+		},
+		"e-mail, verified as another": {
+			object{"username": "email"}, object{"email": "j@x.io", "email_verified": 1}, domains.Identity{},
+			errs.Unauthenticated,
+		},
+		"e-mail of nobody, so sub": {
+			object{"username": "email"}, object{"email_verified": true}, domains.Identity{Username: "0017"}, "",
+		},
+		"only an e-mail not verified": {
+			nil, object{"email": "j@x.io", "email_verified": false},
+			domains.Identity{Username: "0017", Email: "j@x.io"}, "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)

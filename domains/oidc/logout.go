@@ -22,7 +22,8 @@ const (
 	maxHint        = 6 << 10 // bytes of an ID token that is sent in an address
 	maxLogoutToken = 16 << 10
 	maxSession     = 1024 // bytes of a sid
-	// maxNotice is how long a logout token is good after it was made, whatever its exp: its record is kept as long.
+	// maxNotice is how long a logout token is good after it was made, whatever its exp: its record
+	// is kept as long.
 	maxNotice = 15 * time.Minute
 )
 
@@ -41,7 +42,9 @@ func (r *realm) session(p *provider, c claims, token *oauth2.Token) (domains.Pro
 }
 
 // BeginLogout implements domains.LogoutAtProvider (OpenID Connect RP-Initiated Logout 1.0).
-func (r *realm) BeginLogout(ctx context.Context, at domains.Endpoints, session []byte, state string) (location string, kept []byte, err error) {
+func (r *realm) BeginLogout(
+	ctx context.Context, at domains.Endpoints, session []byte, state string,
+) (location string, kept []byte, err error) {
 	var m sessionMemory
 	p, err := r.provider(ctx)
 	if err != nil || p.logout == "" {
@@ -71,7 +74,9 @@ func (r *realm) FinishLogout(context.Context, domains.Endpoints, []byte, domains
 }
 
 // ReceiveLogout implements domains.LogoutReceiver (OpenID Connect Back-Channel Logout 1.0).
-func (r *realm) ReceiveLogout(ctx context.Context, _ domains.Endpoints, notice domains.Answer) (domains.LogoutNotice, error) {
+func (r *realm) ReceiveLogout(
+	ctx context.Context, _ domains.Endpoints, notice domains.Answer,
+) (domains.LogoutNotice, error) {
 	none := domains.LogoutNotice{}
 	raw := notice.Params["logout_token"]
 	if len(raw) != 1 || len(raw[0]) > maxLogoutToken {
@@ -105,10 +110,14 @@ func (r *realm) ReceiveLogout(ctx context.Context, _ domains.Endpoints, notice d
 		return none, refuse("the token has a nonce, which is for ID tokens")
 	case c.text("jti") == "" || len(c.text("jti")) > maxSession:
 		return none, refuse("the logout token has no jti")
-	case hasSub && !isSubject(sub) || hasSub && sub != token.Subject, hasSID && (sid == "" || len(sid) > maxSession), !hasSub && !hasSID:
+	case hasSub && !isSubject(sub) || hasSub && sub != token.Subject,
+		hasSID && (sid == "" || len(sid) > maxSession), !hasSub && !hasSID:
 		return none, refuse("the logout token has neither a sub nor a sid, or a bad one")
 	case !r.now().Before(until):
-		return none, refuse("the logout token was issued at %s, which is too long ago", token.IssuedAt.UTC().Format(time.RFC3339))
+		return none, refuse(
+			"the logout token was issued at %s, which is too long ago",
+			token.IssuedAt.UTC().Format(time.RFC3339),
+		)
 	}
 	n := domains.LogoutNotice{Subject: sub, ID: p.issuer + " " + c.text("jti"), Until: until}
 	if hasSID {

@@ -22,7 +22,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/oidctest"
 )
 
-// TestLogout: a browser is sent to the provider's address with the ID token of the login, and to no other provider.
+// TestLogout: a browser is sent to the provider's address with the ID token of the login, and to no
+// other provider.
 func TestLogout(t *testing.T) {
 	is, p := is.New(t), newProvider(t)
 	p.Person["sid"] = "s-1"
@@ -41,10 +42,16 @@ func TestLogout(t *testing.T) {
 	is.Equal(p.URL+to.Path, p.URL+"/logout")
 	is.Equal(len(strings.Split(q.Get("id_token_hint"), ".")), 3)
 	q.Del("id_token_hint")
-	is.Equal(q, url.Values{"from": {"document"}, "client_id": {clientID}, "post_logout_redirect_uri": {at.LoggedOut}, "state": {"a state"}})
+	is.Equal(q, url.Values{
+		"from":                     {"document"},
+		"client_id":                {clientID},
+		"post_logout_redirect_uri": {at.LoggedOut},
+		"state":                    {"a state"},
+	})
 	is.NoErr(realm.(domains.LogoutAtProvider).FinishLogout(t.Context(), at, kept, domains.Answer{}))
 
-	// A token that makes the address too long is left out, and so is a session that cannot be an id.
+	// A token that makes the address too long is left out, and so is a session that cannot be an
+	// id.
 	p.Set(func() { p.Person["extra"], p.Person["sid"] = strings.Repeat("x", 10_000), strings.Repeat("x", 2000) })
 	who, err = enter(t, realm)
 	is.NoErr(err)
@@ -77,7 +84,9 @@ func TestLogout(t *testing.T) {
 // notify sends a realm what a provider sends.
 func notify(t *testing.T, realm domains.Realm, tokens ...string) (domains.LogoutNotice, error) {
 	t.Helper()
-	return realm.(domains.LogoutReceiver).ReceiveLogout(t.Context(), at, domains.Answer{Params: url.Values{"logout_token": tokens}})
+	return realm.(domains.LogoutReceiver).ReceiveLogout(
+		t.Context(), at, domains.Answer{Params: url.Values{"logout_token": tokens}},
+	)
 }
 
 func TestLogoutTokens(t *testing.T) {
@@ -91,7 +100,15 @@ func TestLogoutTokens(t *testing.T) {
 		{object{"jti": "1"}, "0017", nil},
 		{object{"jti": "1", "sid": "s-1"}, "0017", []string{"s-1"}},
 		{object{"jti": "1", "sub": nil, "sid": "s-1"}, "", []string{"s-1"}},
-		{object{"jti": "1", "exp": time.Now().Add(-2 * time.Minute).Unix(), "iat": time.Now().Add(2 * time.Minute).Unix()}, "0017", nil}, // clocks differ
+		// clocks differ
+		{
+			object{
+				"jti": "1",
+				"exp": time.Now().Add(-2 * time.Minute).Unix(),
+				"iat": time.Now().Add(2 * time.Minute).Unix(),
+			},
+			"0017", nil,
+		},
 		{object{"jti": "1", "aud": []string{clientID}}, "0017", nil},
 	} {
 		n, err := notify(t, realm, p.LogoutToken(c.claims))
@@ -129,12 +146,18 @@ func TestLogoutTokensThatAreNotGood(t *testing.T) {
 		"a sid of a number":    {object{"sid": 7}, "a bad one"},
 		"a long sid":           {object{"sid": strings.Repeat("x", 1025)}, "a bad one"},
 		"no events":            {object{"events": nil}, "no event"},
-		"another event":        {object{"events": object{"http://schemas.openid.net/event/other": object{}}}, "no event"},
-		"an event of a text":   {object{"events": object{"http://schemas.openid.net/event/backchannel-logout": "yes"}}, "no event"},
-		"events of a list":     {object{"events": []string{"http://schemas.openid.net/event/backchannel-logout"}}, "no event"},
-		"a nonce":              {object{"nonce": "x"}, "nonce"},
-		"a nonce of null":      {object{"nonce": json.RawMessage("null")}, "nonce"},
-		"a long token":         {object{"extra": strings.Repeat("x", 20_000)}, "a long one"},
+		"another event": {
+			object{"events": object{"http://schemas.openid.net/event/other": object{}}}, "no event",
+		},
+		"an event of a text": {
+			object{"events": object{"http://schemas.openid.net/event/backchannel-logout": "yes"}}, "no event",
+		},
+		"events of a list": {
+			object{"events": []string{"http://schemas.openid.net/event/backchannel-logout"}}, "no event",
+		},
+		"a nonce":         {object{"nonce": "x"}, "nonce"},
+		"a nonce of null": {object{"nonce": json.RawMessage("null")}, "nonce"},
+		"a long token":    {object{"extra": strings.Repeat("x", 20_000)}, "a long one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider(t)
@@ -168,7 +191,8 @@ func TestTokensOfAnotherUse(t *testing.T) {
 	refused(t, err, "another login")
 }
 
-// TestForgedLogoutTokens: the header of a token chooses neither the key nor the way that it is checked.
+// TestForgedLogoutTokens: the header of a token chooses neither the key nor the way that it is
+// checked.
 func TestForgedLogoutTokens(t *testing.T) {
 	p := newProvider(t)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -195,16 +219,31 @@ func TestForgedLogoutTokens(t *testing.T) {
 		return token
 	}
 	for name, token := range map[string]string{
-		"HS256 with the public key in PEM": oidctest.Sign(t, jose.JSONWebKey{Key: public, KeyID: "k", Algorithm: "HS256"}, payload),
-		"HS256 with the public key in DER": oidctest.Sign(t, jose.JSONWebKey{Key: der, KeyID: "k", Algorithm: "HS256"}, payload),
-		"HS256 with the client's secret":   oidctest.Sign(t, jose.JSONWebKey{Key: []byte(strings.Repeat(secret, 4)), KeyID: "k", Algorithm: "HS256"}, payload),
-		"none":                             base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"k"}`)) + "." + base64.RawURLEncoding.EncodeToString(payload) + ".",
-		"another key of the same id":       oidctest.Sign(t, jose.JSONWebKey{Key: evil.Key.Key, KeyID: "k", Algorithm: "ES256"}, payload),
-		"a path as kid":                    oidctest.Sign(t, jose.JSONWebKey{Key: evil.Key.Key, KeyID: "../../dev/null", Algorithm: "ES256"}, payload),
-		"SQL as kid":                       oidctest.Sign(t, jose.JSONWebKey{Key: evil.Key.Key, KeyID: "' OR 1=1 --", Algorithm: "ES256"}, payload),
-		"jku":                              header(map[jose.HeaderKey]any{"jku": evil.URL + "/keys"}),
-		"x5u":                              header(map[jose.HeaderKey]any{"x5u": evil.URL + "/keys"}),
-		"jwk":                              header(map[jose.HeaderKey]any{"jwk": true}),
+		"HS256 with the public key in PEM": oidctest.Sign(
+			t, jose.JSONWebKey{Key: public, KeyID: "k", Algorithm: "HS256"}, payload,
+		),
+		"HS256 with the public key in DER": oidctest.Sign(
+			t, jose.JSONWebKey{Key: der, KeyID: "k", Algorithm: "HS256"}, payload,
+		),
+		"HS256 with the client's secret": oidctest.Sign(t, jose.JSONWebKey{
+			Key:       []byte(strings.Repeat(secret, 4)),
+			KeyID:     "k",
+			Algorithm: "HS256",
+		}, payload),
+		"none": base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"k"}`)) + "." +
+			base64.RawURLEncoding.EncodeToString(payload) + ".",
+		"another key of the same id": oidctest.Sign(
+			t, jose.JSONWebKey{Key: evil.Key.Key, KeyID: "k", Algorithm: "ES256"}, payload,
+		),
+		"a path as kid": oidctest.Sign(
+			t, jose.JSONWebKey{Key: evil.Key.Key, KeyID: "../../dev/null", Algorithm: "ES256"}, payload,
+		),
+		"SQL as kid": oidctest.Sign(
+			t, jose.JSONWebKey{Key: evil.Key.Key, KeyID: "' OR 1=1 --", Algorithm: "ES256"}, payload,
+		),
+		"jku": header(map[jose.HeaderKey]any{"jku": evil.URL + "/keys"}),
+		"x5u": header(map[jose.HeaderKey]any{"x5u": evil.URL + "/keys"}),
+		"jwk": header(map[jose.HeaderKey]any{"jwk": true}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := notify(t, realm, token)
@@ -214,7 +253,8 @@ func TestForgedLogoutTokens(t *testing.T) {
 	is.New(t).Equal(asked, 0)
 }
 
-// TestStrangersDoNotMakeKeysBeRead: tokens that anybody can make ask the provider for its keys once a minute at most; then a new key is found.
+// TestStrangersDoNotMakeKeysBeRead: tokens that anybody can make ask the provider for its keys once
+// a minute at most; then a new key is found.
 func TestStrangersDoNotMakeKeysBeRead(t *testing.T) {
 	is, p := is.New(t), newProvider(t)
 	now := time.Now()

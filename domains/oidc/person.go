@@ -19,7 +19,8 @@ const (
 	maxClaimName = 255      // bytes
 )
 
-// value returns a claim. A name with dots that is not there is a path: a.b is the member b of the object a.
+// value returns a claim. A name with dots that is not there is a path: a.b is the member b of the
+// object a.
 func (c claims) value(name string) any {
 	if value, there := c[name]; there {
 		return value
@@ -70,7 +71,9 @@ func (r *realm) signedIn(p *provider, c claims) (domains.SignedIn, error) {
 	}
 	if claim := r.claims["id"]; claim != "" {
 		if who.AccountID = of("id"); !isSubject(who.AccountID) {
-			return domains.SignedIn{}, refuse("the claim %s, which claims.id names, is missing, or no text of 1 to 255 characters", claim)
+			return domains.SignedIn{}, refuse(
+				"the claim %s, which claims.id names, is missing, or no text of 1 to 255 characters", claim,
+			)
 		}
 		if claim != "sub" {
 			who.ID = qualified(p.issuer, claim+"="+who.AccountID)
@@ -82,20 +85,24 @@ func (r *realm) signedIn(p *provider, c claims) (domains.SignedIn, error) {
 	return who, nil
 }
 
-// emailOwned is the claim of Entra ID that is true if the domain of the e-mail address belongs to the tenant at Entra ID.
+// emailOwned is the claim of Entra ID that is true if the domain of the e-mail address belongs to
+// the tenant at Entra ID.
 const emailOwned = "xms_edov"
 
-// verified reports whether the provider has verified the e-mail address. Some providers write true as a text or number.
+// verified reports whether the provider has verified the e-mail address. Some providers write true
+// as a text or number.
 func (c claims) verified() bool {
 	said, owned := c["email_verified"], c[emailOwned]
-	return said == true || said == "true" || said == nil && (owned == true || owned == "true" || owned == "1" || owned == 1.0)
+	return said == true || said == "true" || said == nil && (owned == true || owned == "true" || owned == "1" ||
+		owned == 1.0)
 }
 
-// groups returns the groups in a claim, or the reason why the provider has left them out. A person without the claim is in no groups: providers leave it out
-// then.
+// groups returns the groups in a claim, or the reason why the provider has left them out. A person
+// without the claim is in no groups: providers leave it out then.
 func (c claims) groups(claim string) (groups []string, none string) {
 	names, _ := c["_claim_names"].(map[string]any)
-	if has := c["hasgroups"]; names[claim] != nil || names["groups"] != nil || c.value(claim) == nil && (has == true || has == "true") {
+	if has := c["hasgroups"]; names[claim] != nil || names["groups"] != nil || c.value(claim) == nil &&
+		(has == true || has == "true") {
 		return nil, "the person has too many groups for a token (an overage): have the provider send only the groups that are assigned to this application, or app roles"
 	}
 	groups = []string{}
@@ -117,7 +124,9 @@ func (c claims) groups(claim string) (groups []string, none string) {
 	default:
 		return nil, fmt.Sprintf("the claim %s is neither a list nor a text", claim)
 	}
-	groups = slices.DeleteFunc(groups, func(name string) bool { return name == "" || len(name) > maxText || strings.Contains(name, "\x00") })
+	groups = slices.DeleteFunc(groups, func(name string) bool {
+		return name == "" || len(name) > maxText || strings.Contains(name, "\x00")
+	})
 	slices.Sort(groups)
 	if groups = slices.Compact(groups); len(groups) > maxGroups {
 		return nil, fmt.Sprintf("the person has more than %d groups", maxGroups)
@@ -128,7 +137,8 @@ func (c claims) groups(claim string) (groups []string, none string) {
 // ofTheToken are the claims about the token and not the person.
 var ofTheToken = []string{"iss", "aud", "exp", "iat", "nbf", "nonce", "azp", "at_hash", "c_hash", "jti", "sid"}
 
-// texts returns the claims that are texts, numbers or truth values, or lists of them. Members of objects have the names of both with a dot between.
+// texts returns the claims that are texts, numbers or truth values, or lists of them. Members of
+// objects have the names of both with a dot between.
 func (c claims) texts() map[string][]string {
 	all, left := map[string][]string{}, maxClaimSize
 	c.collect("", 1, func(name string, texts []string) {
@@ -143,7 +153,8 @@ func (c claims) texts() map[string][]string {
 	return all
 }
 
-// collect calls add with each claim in the order of their names, and with those in objects down to a depth.
+// collect calls add with each claim in the order of their names, and with those in objects down to
+// a depth.
 func (c claims) collect(before string, depth int, add func(name string, texts []string)) {
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		switch value := c[name].(type) {

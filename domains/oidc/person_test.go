@@ -35,22 +35,41 @@ func TestGroups(t *testing.T) {
 		without  bool   // Groups is nil
 		noGroups string // part of it
 	}{
-		"not asked for":            {"", object{"groups": []string{"a"}}, nil, true, ""},
-		"texts":                    {"groups", object{"groups": []string{"b", "a", "b", "", strings.Repeat("x", 1025), "\x00"}}, []string{"a", "b"}, false, ""},
-		"one text":                 {"groups", object{"groups": "staff"}, []string{"staff"}, false, ""},
-		"objects":                  {"groups", object{"groups": []object{{"name": "b", "id": 7}, {"name": "a"}}}, []string{"a", "b"}, false, ""},
-		"a path":                   {"realm_access.roles", object{"realm_access": object{"roles": []string{"editor"}}}, []string{"editor"}, false, ""},
-		"a name with dots":         {"https://x.io/groups", object{"https://x.io/groups": []string{"a"}, "https://x": object{"io/groups": []string{"b"}}}, []string{"a"}, false, ""},
-		"none":                     {"groups", object{"groups": []string{}}, []string{}, false, ""},
-		"no claim":                 {"groups", object{}, []string{}, false, ""},
-		"null":                     {"groups", object{"groups": nil}, []string{}, false, ""},
-		"a number":                 {"groups", object{"groups": 7}, nil, true, "neither a list nor a text"},
-		"numbers":                  {"groups", object{"groups": []any{"a", 7}}, nil, true, "something else"},
-		"objects without names":    {"groups", object{"groups": []object{{"id": "a"}}}, nil, true, "something else"},
-		"too many":                 {"groups", object{"groups": many}, nil, true, "more than 1000"},
-		"too many for Entra":       {"groups", object{"_claim_names": object{"groups": "src1"}, "_claim_sources": object{"src1": object{}}}, nil, true, "an overage"},
-		"too many for a fragment":  {"groups", object{"hasgroups": true}, nil, true, "an overage"},
-		"roles in place of groups": {"roles", object{"roles": []string{"a"}, "hasgroups": true}, []string{"a"}, false, ""},
+		"not asked for": {"", object{"groups": []string{"a"}}, nil, true, ""},
+		"texts": {
+			"groups", object{"groups": []string{"b", "a", "b", "", strings.Repeat("x", 1025), "\x00"}},
+			[]string{"a", "b"}, false, "",
+		},
+		"one text": {"groups", object{"groups": "staff"}, []string{"staff"}, false, ""},
+		"objects": {
+			"groups", object{"groups": []object{{"name": "b", "id": 7}, {"name": "a"}}}, []string{"a", "b"},
+			false, "",
+		},
+		"a path": {
+			"realm_access.roles", object{"realm_access": object{"roles": []string{"editor"}}},
+			[]string{"editor"}, false, "",
+		},
+		"a name with dots": {
+			"https://x.io/groups",
+			object{"https://x.io/groups": []string{"a"}, "https://x": object{"io/groups": []string{"b"}}},
+			[]string{"a"}, false, "",
+		},
+		"none":                  {"groups", object{"groups": []string{}}, []string{}, false, ""},
+		"no claim":              {"groups", object{}, []string{}, false, ""},
+		"null":                  {"groups", object{"groups": nil}, []string{}, false, ""},
+		"a number":              {"groups", object{"groups": 7}, nil, true, "neither a list nor a text"},
+		"numbers":               {"groups", object{"groups": []any{"a", 7}}, nil, true, "something else"},
+		"objects without names": {"groups", object{"groups": []object{{"id": "a"}}}, nil, true, "something else"},
+		"too many":              {"groups", object{"groups": many}, nil, true, "more than 1000"},
+		"too many for Entra": {
+			"groups",
+			object{"_claim_names": object{"groups": "src1"}, "_claim_sources": object{"src1": object{}}}, nil,
+			true, "an overage",
+		},
+		"too many for a fragment": {"groups", object{"hasgroups": true}, nil, true, "an overage"},
+		"roles in place of groups": {
+			"roles", object{"roles": []string{"a"}, "hasgroups": true}, []string{"a"}, false, "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is, p := is.New(t), newProvider(t)
@@ -72,11 +91,17 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestMalformedOverage checks that the log has the reason why a token with a malformed overage is refused.
+// TestMalformedOverage checks that the log has the reason why a token with a malformed overage is
+// refused.
 func TestMalformedOverage(t *testing.T) {
 	p := newProvider(t)
 	for _, sources := range []any{nil, object{}, object{"src2": object{}}} {
-		p.Be(object{"sub": "0017", "preferred_username": "jo", "_claim_names": object{"groups": "src1"}, "_claim_sources": sources})
+		p.Be(object{
+			"sub":                "0017",
+			"preferred_username": "jo",
+			"_claim_names":       object{"groups": "src1"},
+			"_claim_sources":     sources,
+		})
 		_, err := enter(t, p.open(t, groupsOf("groups")))
 		refused(t, err, "leaves the claim groups to another place")
 		refused(t, err, "_claim_sources")
@@ -144,14 +169,20 @@ func TestUserinfoFails(t *testing.T) {
 		config object
 		code   errs.Code
 	}{
-		"what is nice to have":        {full, nil, ""},
-		"an address":                  {without("email", "email_verified"), nil, ""},
-		"the username":                {without("preferred_username"), nil, errs.Upstream},
-		"groups":                      {full, groupsOf("groups"), errs.Upstream},
-		"the id":                      {full, object{"claims": object{"id": "oid"}}, errs.Upstream},
-		"the address of an account":   {without("email"), object{"accounts": "corp", "accountsBy": "email"}, errs.Upstream},
-		"the address that is allowed": {without("email"), object{"allow": object{"domains": []string{"example.com"}}}, errs.Upstream},
-		"a claim that is allowed":     {full, object{"allow": object{"claims": object{"hd": "example.com"}}}, errs.Upstream},
+		"what is nice to have": {full, nil, ""},
+		"an address":           {without("email", "email_verified"), nil, ""},
+		"the username":         {without("preferred_username"), nil, errs.Upstream},
+		"groups":               {full, groupsOf("groups"), errs.Upstream},
+		"the id":               {full, object{"claims": object{"id": "oid"}}, errs.Upstream},
+		"the address of an account": {
+			without("email"), object{"accounts": "corp", "accountsBy": "email"}, errs.Upstream,
+		},
+		"the address that is allowed": {
+			without("email"), object{"allow": object{"domains": []string{"example.com"}}}, errs.Upstream,
+		},
+		"a claim that is allowed": {
+			full, object{"allow": object{"claims": object{"hd": "example.com"}}}, errs.Upstream,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is, p := is.New(t), newProvider(t)
@@ -204,8 +235,11 @@ func TestVerifiedAddresses(t *testing.T) {
 func TestClaimsAreBounded(t *testing.T) {
 	is, p := is.New(t), newProvider(t)
 	person := object{
-		"sub": "0017", "preferred_username": "jo", "hd": "example.com", "admin": true, "level": 7, "roles": []any{"a", 1, object{"x": "y"}},
-		"realm_access": object{"roles": []string{"editor"}, "deep": object{"x": "y"}}, "long": strings.Repeat("x", 1025), "nul": "a\x00", "sid": "s-1",
+		"sub": "0017", "preferred_username": "jo", "hd": "example.com",
+		"admin": true, "level": 7, "roles": []any{"a", 1, object{"x": "y"}},
+		"realm_access": object{"roles": []string{"editor"}, "deep": object{"x": "y"}},
+		"long":         strings.Repeat("x", 1025),
+		"nul":          "a\x00", "sid": "s-1",
 	}
 	for i := range 300 {
 		person[fmt.Sprintf("z%03d", i)] = strings.Repeat("z", 1000)
@@ -219,7 +253,8 @@ func TestClaimsAreBounded(t *testing.T) {
 	}
 	is.True(len(who.Claims) > 20 && len(who.Claims) <= 200 && size <= 64<<10)
 	for name, want := range map[string]string{
-		"hd": "example.com", "admin": "true", "level": "7", "roles": "a 1", "realm_access.roles": "editor", "realm_access.deep.x": "", "long": "", "nul": "", "nonce": "", "sid": "",
+		"hd": "example.com", "admin": "true", "level": "7", "roles": "a 1", "realm_access.roles": "editor",
+		"realm_access.deep.x": "", "long": "", "nul": "", "nonce": "", "sid": "",
 	} {
 		is.Equal(strings.Join(who.Claims[name], " "), want)
 	}

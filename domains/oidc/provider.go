@@ -51,13 +51,15 @@ type provider struct {
 	until       time.Time
 }
 
-// cacheTime is how long the discovery document and the keys are cached: a key that the provider withdraws is not accepted
-// for longer.
+// cacheTime is how long the discovery document and the keys are cached: a key that the provider
+// withdraws is not accepted for longer.
 const cacheTime = time.Hour
 
 // provider returns the discovered provider. Errors: errs.Upstream.
 func (r *realm) provider(ctx context.Context) (*provider, error) {
-	found, err := r.found.get(ctx, func(p *reading[*provider]) bool { return r.now().Before(p.value.until) }, r.now, r.discover)
+	found, err := r.found.get(ctx, func(p *reading[*provider]) bool {
+		return r.now().Before(p.value.until)
+	}, r.now, r.discover)
 	if err != nil {
 		return nil, r.fault(err)
 	}
@@ -96,7 +98,8 @@ func documentAddress(issuer string) string {
 	return strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"
 }
 
-// discover reads the discovery document. The client's time-out ends it, as it serves more than one caller.
+// discover reads the discovery document. The client's time-out ends it, as it serves more than one
+// caller.
 func (r *realm) discover() (*provider, error) {
 	until := r.now().Add(cacheTime)
 	body, _, err := fetch(context.Background(), r.client, documentAddress(r.issuer), nil)
@@ -113,7 +116,9 @@ func (r *realm) discover() (*provider, error) {
 	if strings.TrimSuffix(d.Issuer, "/") != strings.TrimSuffix(r.issuer, "/") {
 		return nil, otherIssuer(d.Issuer)
 	}
-	for _, e := range [][2]string{{"authorization_endpoint", d.Auth}, {"token_endpoint", d.Token}, {"jwks_uri", d.Keys}} {
+	for _, e := range [][2]string{
+		{"authorization_endpoint", d.Auth}, {"token_endpoint", d.Token}, {"jwks_uri", d.Keys},
+	} {
 		if !r.isEndpoint(e[1]) {
 			return nil, badEndpoint{e[0], e[1]}
 		}
@@ -123,9 +128,10 @@ func (r *realm) discover() (*provider, error) {
 	}
 	return &provider{
 		issuer: d.Issuer,
-		oauth: &oauth2.Config{ClientID: r.clientID, ClientSecret: r.clientSecret, Scopes: r.scopes, Endpoint: oauth2.Endpoint{
-			AuthURL: d.Auth, TokenURL: d.Token, AuthStyle: authStyle(r.clientSecret, d.Methods),
-		}},
+		oauth: &oauth2.Config{ClientID: r.clientID, ClientSecret: r.clientSecret,
+			Scopes: r.scopes, Endpoint: oauth2.Endpoint{
+				AuthURL: d.Auth, TokenURL: d.Token, AuthStyle: authStyle(r.clientSecret, d.Methods),
+			}},
 		keys:        &keySet{client: r.client, at: d.Keys, now: r.now},
 		userinfo:    d.Userinfo,
 		logout:      d.Logout,
@@ -136,7 +142,8 @@ func (r *realm) discover() (*provider, error) {
 	}, nil
 }
 
-// isEndpoint reports whether an address of a discovery document is one that a browser or this service may be sent to.
+// isEndpoint reports whether an address of a discovery document is one that a browser or this
+// service may be sent to.
 func (r *realm) isEndpoint(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && isSafe(u, isPlain(r.issuer)) && u.Fragment == ""
@@ -146,7 +153,10 @@ func (r *realm) isEndpoint(address string) bool {
 func (r *realm) Discover(ctx context.Context) error {
 	_, err := r.found.get(ctx, func(*reading[*provider]) bool { return false }, r.now, r.discover)
 	if err != nil {
-		return errs.Wrap(errs.Invalid, reason(err.Error()), "issuer must be the address of a provider that answers: %s", r.explain(err))
+		return errs.Wrap(
+			errs.Invalid, reason(err.Error()), "issuer must be the address of a provider that answers: %s",
+			r.explain(err),
+		)
 	}
 	return nil
 }
@@ -155,7 +165,9 @@ func (r *realm) Discover(ctx context.Context) error {
 func (r *realm) explain(err error) string {
 	at := documentAddress(r.issuer)
 	if other, ok := errors.AsType[otherIssuer](err); ok {
-		return fmt.Sprintf("the provider at %s calls itself %s: type that as issuer", at, reason(strconv.Quote(string(other))))
+		return fmt.Sprintf(
+			"the provider at %s calls itself %s: type that as issuer", at, reason(strconv.Quote(string(other))),
+		)
 	}
 	if bad, ok := errors.AsType[badEndpoint](err); ok {
 		return fmt.Sprintf("%s: %s", at, reason(bad.Error()))
@@ -204,8 +216,8 @@ func wasSent(err error) bool {
 	return sent || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// authStyle returns how this client authenticates at the token endpoint. If the provider does not list its methods, both are
-// tried; otherwise only one is, as a code is good for one use.
+// authStyle returns how this client authenticates at the token endpoint. If the provider does not
+// list its methods, both are tried; otherwise only one is, as a code is good for one use.
 func authStyle(secret string, methods []string) oauth2.AuthStyle {
 	switch {
 	case secret == "":

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// shared caches a value that is read from the provider. Concurrent callers wait for one reading, which continues if one of
-// them goes away.
+// shared caches a value that is read from the provider. Concurrent callers wait for one reading,
+// which continues if one of them goes away.
 type shared[T any] struct {
 	mu   sync.Mutex
 	last *reading[T]
@@ -21,8 +21,11 @@ type reading[T any] struct {
 	err   error
 }
 
-// get returns the last reading that worked when it is good, or a new one. Errors: those of read, and ctx's.
-func (s *shared[T]) get(ctx context.Context, good func(*reading[T]) bool, now func() time.Time, read func() (T, error)) (*reading[T], error) {
+// get returns the last reading that worked when it is good, or a new one. Errors: those of read,
+// and ctx's.
+func (s *shared[T]) get(
+	ctx context.Context, good func(*reading[T]) bool, now func() time.Time, read func() (T, error),
+) (*reading[T], error) {
 	r := s.begin(good, now, read)
 	select {
 	case <-r.done:

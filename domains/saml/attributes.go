@@ -13,31 +13,43 @@ const (
 	entra     = "http://schemas.microsoft.com/identity/claims/"
 )
 
-// usual are the names under which providers send an attribute, where the configuration names none. The first one that is there
-// counts. Each list begins with what Info calls the default.
+// usual are the names under which providers send an attribute, where the configuration names none.
+// The first one that is there counts. Each list begins with what Info calls the default.
 var usual = map[string][]string{
 	"email": {
-		"mail", "urn:oid:0.9.2342.19200300.100.1.3", "email", soap + "emailaddress", "emailAddress", "emailaddress", "Email",
+		"mail", "urn:oid:0.9.2342.19200300.100.1.3", "email",
+		soap + "emailaddress", "emailAddress", "emailaddress", "Email",
 	},
 	"displayName": {
-		"displayName", "urn:oid:2.16.840.1.113730.3.1.241", entra + "displayname", "cn", "urn:oid:2.5.4.3", "name", soap + "name",
+		"displayName", "urn:oid:2.16.840.1.113730.3.1.241", entra + "displayname",
+		"cn", "urn:oid:2.5.4.3", "name", soap + "name",
 	},
-	"givenName":  {"givenName", "urn:oid:2.5.4.42", soap + "givenname", "firstName", "FirstName", "first_name", "given_name"},
-	"familyName": {"sn", "urn:oid:2.5.4.4", soap + "surname", "lastName", "LastName", "last_name", "surname", "familyName", "family_name"},
-	"timezone":   {"timezone", "zoneinfo", "preferredTimezone"},
+	"givenName": {
+		"givenName", "urn:oid:2.5.4.42", soap + "givenname", "firstName", "FirstName", "first_name",
+		"given_name",
+	},
+	"familyName": {
+		"sn", "urn:oid:2.5.4.4", soap + "surname", "lastName", "LastName", "last_name", "surname", "familyName",
+		"family_name",
+	},
+	"timezone": {"timezone", "zoneinfo", "preferredTimezone"},
 	"groups": {
-		"groups", microsoft + "groups", "http://schemas.xmlsoap.org/claims/Group", "memberOf", "urn:oid:1.2.840.113556.1.2.102",
+		"groups", microsoft + "groups",
+		"http://schemas.xmlsoap.org/claims/Group", "memberOf", "urn:oid:1.2.840.113556.1.2.102",
 		"isMemberOf", "urn:oid:1.3.6.1.4.1.5923.1.5.1.1", "group", "Group", "Groups", microsoft + "role",
 	},
 	"id": {
-		"http://schemas.microsoft.com/LiveID/Federation/2008/05/ImmutableID", "objectGUID", "urn:oid:1.2.840.113556.1.4.2",
+		"http://schemas.microsoft.com/LiveID/Federation/2008/05/ImmutableID",
+		"objectGUID", "urn:oid:1.2.840.113556.1.4.2",
 		"entryUUID", "urn:oid:1.3.6.1.1.16.4", "nsUniqueId", "ipaUniqueID", entra + "objectidentifier",
 		"urn:oasis:names:tc:SAML:attribute:subject-id",
 	},
 }
 
-// usernames lists the usual names of the attribute for the username, each with the kind of the ids made of its values. The kind is part of an id, as
-// attributes of different kinds may have the same value for different people. Ids of the kind username are those of the first versions of the driver.
+// usernames lists the usual names of the attribute for the username, each with the kind of the ids
+// made of its values. The kind is part of an id, as attributes of different kinds may have the same
+// value for different people. Ids of the kind username are those of the first versions of the
+// driver.
 var usernames = []struct{ name, kind string }{
 	{"uid", "username"},
 	{"urn:oid:0.9.2342.19200300.100.1.1", "username"},
@@ -53,8 +65,8 @@ var usernames = []struct{ name, kind string }{
 	{"urn:oid:1.3.6.1.4.1.5923.1.1.1.6", "eppn"},
 }
 
-// nameFormats maps the formats of NameIDs that are usernames to the kind of the ids made of them. Persistent and transient NameIDs are no
-// usernames.
+// nameFormats maps the formats of NameIDs that are usernames to the kind of the ids made of them.
+// Persistent and transient NameIDs are no usernames.
 var nameFormats = map[string]string{
 	"": "unspecified",
 	"urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified":                "unspecified",
@@ -66,7 +78,8 @@ var nameFormats = map[string]string{
 // tooManyGroups is what Entra ID sends in place of more than 150 groups.
 const tooManyGroups = "http://schemas.microsoft.com/claims/groups.link"
 
-// attributes maps the keys of a configuration to names of attributes. A missing key stands for the usual names, and "" for no attribute.
+// attributes maps the keys of a configuration to names of attributes. A missing key stands for the
+// usual names, and "" for no attribute.
 type attributes map[string]string
 
 // values returns the values of the attribute for a key.
@@ -90,7 +103,8 @@ func (names attributes) first(a assertion, key string) string {
 	return ""
 }
 
-// values returns the values of the attribute with a name, else of the one with it as FriendlyName; "" is none.
+// values returns the values of the attribute with a name, else of the one with it as FriendlyName;
+// "" is none.
 func (a assertion) values(name string) []string {
 	if name == "" {
 		return nil
@@ -128,12 +142,14 @@ const (
 	maxClaimBytes = 1 << 17 // of names and values together
 )
 
-// claims returns the values of all attributes by name, and by friendly name where no attribute has that one as its name.
+// claims returns the values of all attributes by name, and by friendly name where no attribute has
+// that one as its name.
 func (a assertion) claims() map[string][]string {
 	all, names, bytes := map[string][]string{}, map[string]bool{}, 0
 	add := func(name, value string) {
 		_, known := all[name]
-		if name == "" || strings.TrimSpace(value) == "" || !known && len(all) == maxClaims || bytes+len(name)+len(value) > maxClaimBytes {
+		if name == "" || strings.TrimSpace(value) == "" || !known && len(all) == maxClaims ||
+			bytes+len(name)+len(value) > maxClaimBytes {
 			return
 		}
 		bytes += len(name) + len(value)

@@ -26,7 +26,8 @@ const skew = 3 * time.Minute
 // so long its id is remembered, and how long after it was made it is taken.
 const maxUnasked = time.Hour
 
-// response checks the response around the assertion. It may be unsigned, so it can only lead to a refusal.
+// response checks the response around the assertion. It may be unsigned, so it can only lead to a
+// refusal.
 func (e expected) response(r crewjam.Response, signed bool) error {
 	switch {
 	case r.Status.StatusCode.Value != crewjam.StatusSuccess:

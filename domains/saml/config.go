@@ -33,7 +33,11 @@ func (d Driver) open(config json.RawMessage, keys domains.Keys) (domains.Realm, 
 	if len(r.entityID) > maxEntityID || strings.ContainsFunc(r.entityID, notInURI) {
 		return nil, errs.New(errs.Invalid, "entityID must be a URI of at most %d bytes, or left out", maxEntityID)
 	}
-	for name, flag := range map[string]*bool{"signRequests": &r.signs, "idpInitiated": &r.unasked, "trustEmail": &r.trustEmail} {
+	for name, flag := range map[string]*bool{
+		"signRequests": &r.signs,
+		"idpInitiated": &r.unasked,
+		"trustEmail":   &r.trustEmail,
+	} {
 		if raw, ok := all[name]; ok && json.Unmarshal(raw, flag) != nil {
 			return nil, errs.New(errs.Invalid, "%s must be true or false", name)
 		}
@@ -81,7 +85,8 @@ func (d Driver) openMetadata(r *realm, all members) error {
 	return err
 }
 
-// asksForGroups reports whether the rules for logging in, which package domains reads, need the person's groups.
+// asksForGroups reports whether the rules for logging in, which package domains reads, need the
+// person's groups.
 func (m members) asksForGroups() bool {
 	var allow struct {
 		Groups json.RawMessage `json:"groups"`
@@ -107,7 +112,10 @@ func pastedMetadata(document string) (source, error) {
 func remoteMetadata(address string, client *http.Client) (source, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || !secure(u) || u.User != nil {
-		return nil, errs.New(errs.Invalid, "metadataURL must be an https address without a password, or http to a loopback address")
+		return nil, errs.New(
+			errs.Invalid,
+			"metadataURL must be an https address without a password, or http to a loopback address",
+		)
 	}
 	return &remote{client: client, url: u, lock: make(chan struct{}, 1)}, nil
 }

@@ -33,8 +33,9 @@ func TestDriver(t *testing.T) {
 	is.New(t).NoErr(err)
 	t.Cleanup(func() { silent.Close() })
 	drivertest.Test(t, saml.Driver{Client: &http.Client{Timeout: time.Second}}, drivertest.Fixture{
-		Config: []byte(`{"metadataURL": "` + p.URL + `/metadata", "entityID": "urn:us", "attributes": {"username": "uid"}}`),
-		Away:   []byte(`{"metadataURL": "http://` + silent.Addr().String() + `/metadata"}`),
+		Config: []byte(`{"metadataURL": "` + p.URL +
+			`/metadata", "entityID": "urn:us", "attributes": {"username": "uid"}}`),
+		Away: []byte(`{"metadataURL": "http://` + silent.Addr().String() + `/metadata"}`),
 		Bad: map[string]string{
 			`{"metadataURL": "http://idp.example/"}`:                                  "metadataURL",
 			`{"metadataXML": "<x/>"}`:                                                 "metadataXML",
@@ -59,7 +60,8 @@ func TestConfig(t *testing.T) {
 		`{"metadataURL": "http://localhost:8080/metadata", "metadataXML": null}`,
 		`{"metadataURL": "http://127.0.0.2/"}`,
 		`{"metadataURL": "http://[::1]:1/"}`,
-		`{"metadataXML": ` + string(xml) + `, "metadataURL": "", "entityID": "urn:us", "attributes": {"email": ""}, "unknown": {}}`,
+		`{"metadataXML": ` + string(xml) +
+			`, "metadataURL": "", "entityID": "urn:us", "attributes": {"email": ""}, "unknown": {}}`,
 		`{"metadataXML": ` + string(xml) + `, "METADATAURL": "x", "attributes": null, "entityID": null}`,
 		`{"metadataURL": "https://idp.example/", "attributes": {"username": null, "unknown": 1}}`,
 	} {
@@ -109,21 +111,35 @@ func TestMetadataXML(t *testing.T) {
 		why    string
 		change func(*crewjam.EntityDescriptor)
 	}{
-		"no provider": {"must describe one SAML 2.0 identity provider", func(e *crewjam.EntityDescriptor) { e.IDPSSODescriptors = nil }},
+		"no provider": {"must describe one SAML 2.0 identity provider", func(e *crewjam.EntityDescriptor) {
+			e.IDPSSODescriptors = nil
+		}},
 		"SAML 1.1": {"must describe one SAML 2.0", role(func(d *crewjam.IDPSSODescriptor) {
 			d.ProtocolSupportEnumeration = "urn:oasis:names:tc:SAML:1.1:protocol"
 		})},
-		"no entity id":   {"must have an entityID", func(e *crewjam.EntityDescriptor) { e.EntityID = "" }},
-		"long entity id": {"must have an entityID", func(e *crewjam.EntityDescriptor) { e.EntityID = strings.Repeat("x", 1025) }},
-		"no login":       {"binding HTTP-Redirect or HTTP-POST", role(func(d *crewjam.IDPSSODescriptor) { d.SingleSignOnServices = nil })},
+		"no entity id": {"must have an entityID", func(e *crewjam.EntityDescriptor) { e.EntityID = "" }},
+		"long entity id": {"must have an entityID", func(e *crewjam.EntityDescriptor) {
+			e.EntityID = strings.Repeat("x", 1025)
+		}},
+		"no login": {"binding HTTP-Redirect or HTTP-POST", role(func(d *crewjam.IDPSSODescriptor) {
+			d.SingleSignOnServices = nil
+		})},
 		"login in clear": {"an https address", role(func(d *crewjam.IDPSSODescriptor) {
 			d.SingleSignOnServices = d.SingleSignOnServices[:1]
 			d.SingleSignOnServices[0].Location = "http://idp.example/sso"
 		})},
-		"script":           {"must be SAML metadata", role(func(d *crewjam.IDPSSODescriptor) { d.SingleSignOnServices[0].Location = "javascript:alert(1)" })},
-		"no key":           {"must have an X509Certificate", role(func(d *crewjam.IDPSSODescriptor) { d.KeyDescriptors = nil })},
-		"a key to encrypt": {"must have an X509Certificate", role(func(d *crewjam.IDPSSODescriptor) { d.KeyDescriptors = d.KeyDescriptors[1:] })},
-		"no base64":        {"in base64", role(func(d *crewjam.IDPSSODescriptor) { d.KeyDescriptors[0].KeyInfo.X509Data.X509Certificates[0].Data = "%" })},
+		"script": {"must be SAML metadata", role(func(d *crewjam.IDPSSODescriptor) {
+			d.SingleSignOnServices[0].Location = "javascript:alert(1)"
+		})},
+		"no key": {"must have an X509Certificate", role(func(d *crewjam.IDPSSODescriptor) {
+			d.KeyDescriptors = nil
+		})},
+		"a key to encrypt": {"must have an X509Certificate", role(func(d *crewjam.IDPSSODescriptor) {
+			d.KeyDescriptors = d.KeyDescriptors[1:]
+		})},
+		"no base64": {"in base64", role(func(d *crewjam.IDPSSODescriptor) {
+			d.KeyDescriptors[0].KeyInfo.X509Data.X509Certificates[0].Data = "%"
+		})},
 		"no certificate": {"can be read", role(func(d *crewjam.IDPSSODescriptor) {
 			d.KeyDescriptors[0].KeyInfo.X509Data.X509Certificates[0].Data = "AAAA"
 		})},
@@ -142,8 +158,14 @@ func TestMetadataXML(t *testing.T) {
 	service, _, err := p.realm(t, nil).Metadata(at)
 	is.New(t).NoErr(err)
 	invalidXML(t, string(service), "not 0") // metadata of the wrong side
-	spaced := strings.NewReplacer("</X509Certificate>", "\n </X509Certificate>", "<EntityDescriptor", "<!-- made by hand --><EntityDescriptor").Replace(good)
-	for _, document := range []string{good, spaced, list("", good), list("", list("", good)), list("", strings.TrimPrefix(string(service), `<?xml version="1.0" encoding="UTF-8"?>`)+good)} {
+	spaced := strings.NewReplacer(
+		"</X509Certificate>", "\n </X509Certificate>", "<EntityDescriptor",
+		"<!-- made by hand --><EntityDescriptor",
+	).Replace(good)
+	for _, document := range []string{
+		good, spaced, list("", good), list("", list("", good)),
+		list("", strings.TrimPrefix(string(service), `<?xml version="1.0" encoding="UTF-8"?>`)+good),
+	} {
 		_, _, err := open(t, map[string]any{"metadataXML": document}).Begin(t.Context(), at, "s")
 		is.New(t).NoErr(err)
 	}
@@ -169,7 +191,8 @@ func invalidXML(t *testing.T, document, why string) {
 
 // list is metadata of several entities.
 func list(attributes, inside string) string {
-	return `<EntitiesDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata"` + attributes + `>` + inside + `</EntitiesDescriptor>`
+	return `<EntitiesDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata"` + attributes + `>` + inside +
+		`</EntitiesDescriptor>`
 }
 
 // Metadata that says that its time is over serves no login. A domain can be opened with it.

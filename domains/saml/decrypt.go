@@ -18,8 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 )
 
-// The namespaces of XML Encryption, and its algorithms that are taken. RSA 1.5 is none of them, as it tells an attacker too much, nor
-// is Triple DES.
+// The namespaces of XML Encryption, and its algorithms that are taken. RSA 1.5 is none of them, as
+// it tells an attacker too much, nor is Triple DES.
 const (
 	encSpace   = "http://www.w3.org/2001/04/xmlenc#"
 	enc11Space = "http://www.w3.org/2009/xmlenc11#"
@@ -53,8 +53,8 @@ var maskDigests = map[string]crypto.Hash{
 	enc11Space + "mgf1sha384": crypto.SHA384, enc11Space + "mgf1sha512": crypto.SHA512,
 }
 
-// maxDecryptions is how many keys are decrypted for one message: as many as a domain has keys, of which the right one is mostly the first. Each
-// costs as much as a hundred checks of signatures.
+// maxDecryptions is how many keys are decrypted for one message: as many as a domain has keys, of
+// which the right one is mostly the first. Each costs as much as a hundred checks of signatures.
 const maxDecryptions = 3
 
 // opener decrypts what is encrypted in one message.
@@ -76,8 +76,8 @@ func newOpener(k domains.Keys) *opener {
 	return o
 }
 
-// slowly calls fn. Where something had to be decrypted, a failure takes as long as any: how long the work took would tell whoever sends
-// changed ciphertexts what is in them.
+// slowly calls fn. Where something had to be decrypted, a failure takes as long as any: how long
+// the work took would tell whoever sends changed ciphertexts what is in them.
 func (o *opener) slowly(ctx context.Context, fn func() error) error {
 	began := time.Now()
 	err := fn()
@@ -92,7 +92,8 @@ func (o *opener) slowly(ctx context.Context, fn func() error) error {
 	return err
 }
 
-// open puts what is in an encrypted element, an element with a name, in its place: it may use namespaces that are declared there.
+// open puts what is in an encrypted element, an element with a name, in its place: it may use
+// namespaces that are declared there.
 func (o *opener) open(place *etree.Element, name string, s *shape) (*etree.Element, error) {
 	o.used = true
 	plain, err := o.decrypt(place)
@@ -113,7 +114,8 @@ func (o *opener) open(place *etree.Element, name string, s *shape) (*etree.Eleme
 	return inner, nil
 }
 
-// nameID decrypts the EncryptedID of an element, if it has one. A signature over the element has been checked.
+// nameID decrypts the EncryptedID of an element, if it has one. A signature over the element has
+// been checked.
 func (o *opener) nameID(of *etree.Element, s *shape) error {
 	if of == nil {
 		return nil
@@ -126,7 +128,8 @@ func (o *opener) nameID(of *etree.Element, s *shape) error {
 	return err
 }
 
-// errDecrypt is the one error for whatever is wrong with a ciphertext: which it is would help to guess what is in it.
+// errDecrypt is the one error for whatever is wrong with a ciphertext: which it is would help to
+// guess what is in it.
 var errDecrypt = errors.New("the assertion or the NameID cannot be decrypted: does the provider have this domain's present certificate, and is nothing damaged on the way?")
 
 // decrypt returns what is in an EncryptedAssertion or EncryptedID.
@@ -191,8 +194,8 @@ type wrappedKey struct {
 	options *rsa.OAEPOptions
 }
 
-// contentKey returns the key of the content: one of the encrypted keys in the content's KeyInfo or beside it. It decrypts none of
-// too many.
+// contentKey returns the key of the content: one of the encrypted keys in the content's KeyInfo or
+// beside it. It decrypts none of too many.
 func (o *opener) contentKey(encrypted, data *etree.Element, size int) ([]byte, error) {
 	var all []wrappedKey
 	for _, around := range []*etree.Element{child(data, dsig.Namespace, dsig.KeyInfoTag), encrypted} {
@@ -228,7 +231,8 @@ func (o *opener) contentKey(encrypted, data *etree.Element, size int) ([]byte, e
 	return nil, errDecrypt
 }
 
-// unwrap decrypts a key, unless it has been decrypted before, or too many have been; nil if it cannot be.
+// unwrap decrypts a key, unless it has been decrypted before, or too many have been; nil if it
+// cannot be.
 func (o *opener) unwrap(pair domains.KeyPair, w wrappedKey) []byte {
 	id := fmt.Sprintf("%p %d %d %s", pair.Key, w.options.Hash, w.options.MGFHash, w.text)
 	if key, ok := o.known[id]; ok {
@@ -280,8 +284,8 @@ func openGCM(block cipher.Block, content []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// openCBC decrypts what has no checksum: nothing of it counts before a signature over the assertion has been checked. Its last byte
-// is the length of the padding, whose other bytes may be anything.
+// openCBC decrypts what has no checksum: nothing of it counts before a signature over the assertion
+// has been checked. Its last byte is the length of the padding, whose other bytes may be anything.
 func openCBC(block cipher.Block, content []byte) ([]byte, error) {
 	if len(content) < 2*aes.BlockSize || len(content)%aes.BlockSize != 0 {
 		return nil, errDecrypt

@@ -60,12 +60,13 @@ func (v *visit) hidden(t testing.TB, change func(subject *etree.Element)) *etree
 	return a
 }
 
-// TestEncryptedName: a NameID that is encrypted by itself is as good as one in the clear, also in an encrypted assertion, and for a key that was
-// replaced.
+// TestEncryptedName: a NameID that is encrypted by itself is as good as one in the clear, also in
+// an encrypted assertion, and for a key that was replaced.
 func TestEncryptedName(t *testing.T) {
 	p, second := newIDP(t), samltest.NewSigner(time.Now())
 	for _, keys := range []domains.Keys{
-		{Current: ours(samltest.Theirs())}, {Current: ours(second), Previous: ours(samltest.Theirs()), Next: ours(samltest.NewSigner(time.Now()))},
+		{Current: ours(samltest.Theirs())},
+		{Current: ours(second), Previous: ours(samltest.Theirs()), Next: ours(samltest.NewSigner(time.Now()))},
 	} {
 		r := p.keyed(t, keys, nil)
 		for _, content := range []string{"aes256-gcm", "aes128-cbc"} {
@@ -87,14 +88,20 @@ func TestEncryptedName(t *testing.T) {
 // TestDecryptions: three keys are decrypted for a response, whatever is in it.
 func TestDecryptions(t *testing.T) {
 	p := newIDP(t)
-	keys := domains.Keys{Current: ours(samltest.NewSigner(time.Now())), Previous: ours(samltest.NewSigner(time.Now())), Next: ours(samltest.Theirs())}
+	keys := domains.Keys{
+		Current:  ours(samltest.NewSigner(time.Now())),
+		Previous: ours(samltest.NewSigner(time.Now())),
+		Next:     ours(samltest.Theirs()),
+	}
 	r := p.keyed(t, keys, nil)
 	for others, good := range map[int]bool{0: true, 1: false} {
 		v := p.begin(t, r)
 		sealed := v.sealed(t, samltest.Theirs(), samltest.Encryption{Content: "aes256-gcm"})
 		info := sealed.FindElement("./EncryptedData/KeyInfo")
 		for range others {
-			strange := samltest.Encrypt(t, samltest.Ours().Cert, []byte("x"), samltest.Encryption{Content: "aes256-gcm"}).FindElement("./EncryptedData/KeyInfo/EncryptedKey")
+			strange := samltest.Encrypt(
+				t, samltest.Ours().Cert, []byte("x"), samltest.Encryption{Content: "aes256-gcm"},
+			).FindElement("./EncryptedData/KeyInfo/EncryptedKey")
 			strange.CreateAttr("Id", "key2")
 			info.AddChild(strange)
 		}
@@ -107,16 +114,24 @@ func TestDecryptions(t *testing.T) {
 	}
 }
 
-// Every algorithm that providers use, with the key in the content or beside it, with either signature.
+// Every algorithm that providers use, with the key in the content or beside it, with either
+// signature.
 func TestEncrypted(t *testing.T) {
 	p := newIDP(t)
 	r := p.keyed(t, domains.Keys{Current: ours(samltest.Theirs())}, nil)
-	for _, content := range []string{"aes128-gcm", "aes192-gcm", "aes256-gcm", "aes128-cbc", "aes192-cbc", "aes256-cbc"} {
+	for _, content := range []string{
+		"aes128-gcm", "aes192-gcm", "aes256-gcm", "aes128-cbc", "aes192-cbc", "aes256-cbc",
+	} {
 		for _, key := range []string{"", "sha256"} {
 			for _, beside := range []bool{false, true} {
 				is := is.New(t)
 				v := p.begin(t, r)
-				who, err := v.finish(t, v.response(v.sealed(t, samltest.Theirs(), samltest.Encryption{Content: content, Key: key, Beside: beside})))
+				who, err := v.finish(
+					t,
+					v.response(v.sealed(
+						t, samltest.Theirs(), samltest.Encryption{Content: content, Key: key, Beside: beside},
+					)),
+				)
 				is.NoErr(err)
 				is.Equal(who.Username, "jo")
 			}
@@ -129,7 +144,9 @@ func TestEncrypted(t *testing.T) {
 		if inside {
 			samltest.Ours().Sign(t, a, sha256)
 		}
-		response := v.response(samltest.Encrypt(t, samltest.Theirs().Cert, text(t, a), samltest.Encryption{Content: "aes256-cbc"}))
+		response := v.response(samltest.Encrypt(
+			t, samltest.Theirs().Cert, text(t, a), samltest.Encryption{Content: "aes256-cbc"},
+		))
 		samltest.Ours().Sign(t, response, sha256)
 		who, err := v.finish(t, response)
 		is.NoErr(err)
@@ -149,12 +166,14 @@ func TestProviderEncrypts(t *testing.T) {
 	is.Equal(who.Username, "jo")
 }
 
-// While keys are rolled, the next and the previous one decrypt, too, and the metadata has what the provider needs.
+// While keys are rolled, the next and the previous one decrypt, too, and the metadata has what the
+// provider needs.
 func TestRolled(t *testing.T) {
 	is, p := is.New(t), newIDP(t)
 	second := samltest.NewSigner(time.Now())
 	for _, keys := range []domains.Keys{
-		{Current: ours(samltest.Theirs()), Next: ours(second)}, {Current: ours(second), Previous: ours(samltest.Theirs())},
+		{Current: ours(samltest.Theirs()), Next: ours(second)},
+		{Current: ours(second), Previous: ours(samltest.Theirs())},
 	} {
 		r := p.keyed(t, keys, nil)
 		for _, to := range []samltest.Signer{samltest.Theirs(), second} {
@@ -175,7 +194,10 @@ func TestRolled(t *testing.T) {
 		for _, k := range e.SPSSODescriptors[0].KeyDescriptors {
 			uses += k.Use + " "
 			if k.Use == "encryption" {
-				is.Equal(k.KeyInfo.X509Data.X509Certificates[0].Data, base64.StdEncoding.EncodeToString(keys.Current.Certificate.Raw))
+				is.Equal(
+					k.KeyInfo.X509Data.X509Certificates[0].Data,
+					base64.StdEncoding.EncodeToString(keys.Current.Certificate.Raw),
+				)
 			}
 		}
 		if keys.Next != nil {
@@ -186,8 +208,8 @@ func TestRolled(t *testing.T) {
 	}
 }
 
-// What is wrong with a ciphertext is one reason, or one that is about the provider's settings alone; and nothing in it is believed without a
-// signature.
+// What is wrong with a ciphertext is one reason, or one that is about the provider's settings
+// alone; and nothing in it is believed without a signature.
 func TestRefusedCiphertexts(t *testing.T) {
 	p := newIDP(t)
 	r := p.keyed(t, domains.Keys{Current: ours(samltest.Theirs())}, nil)
@@ -196,7 +218,9 @@ func TestRefusedCiphertexts(t *testing.T) {
 		return v.sealed(t, samltest.Theirs(), how)
 	}
 	gcm, cbc := samltest.Encryption{Content: "aes256-gcm"}, samltest.Encryption{Content: "aes256-cbc"}
-	change := func(how samltest.Encryption, path string, fn func(*etree.Element)) func(*testing.T, *visit) *etree.Element {
+	change := func(
+		how samltest.Encryption, path string, fn func(*etree.Element),
+	) func(*testing.T, *visit) *etree.Element {
 		return func(t *testing.T, v *visit) *etree.Element {
 			e := sealed(t, v, how)
 			fn(e.FindElement(path))
@@ -225,7 +249,9 @@ func TestRefusedCiphertexts(t *testing.T) {
 		why   string
 		forge func(t *testing.T, v *visit) *etree.Element
 	}{
-		"unsigned": {"neither the response nor its assertion is signed", plain(func(t *testing.T, v *visit) []byte { return text(t, v.assertion(nil)) })},
+		"unsigned": {"neither the response nor its assertion is signed", plain(func(t *testing.T, v *visit) []byte {
+			return text(t, v.assertion(nil))
+		})},
 		"of a stranger": {"signature of the assertion", plain(func(t *testing.T, v *visit) []byte {
 			a := v.assertion(nil)
 			samltest.Theirs().Sign(t, a, sha256)
@@ -243,9 +269,10 @@ func TestRefusedCiphertexts(t *testing.T) {
 		"GCM taken for CBC": {undecryptable, change(gcm, "./EncryptedData/EncryptionMethod", func(el *etree.Element) {
 			el.CreateAttr("Algorithm", "http://www.w3.org/2001/04/xmlenc#aes256-cbc")
 		})},
-		"a key of another size": {undecryptable, change(gcm, "./EncryptedData/EncryptionMethod", func(el *etree.Element) {
-			el.CreateAttr("Algorithm", "http://www.w3.org/2009/xmlenc11#aes128-gcm")
-		})},
+		"a key of another size": {undecryptable,
+			change(gcm, "./EncryptedData/EncryptionMethod", func(el *etree.Element) {
+				el.CreateAttr("Algorithm", "http://www.w3.org/2009/xmlenc11#aes128-gcm")
+			})},
 		"Triple DES": {"choose AES", change(gcm, "./EncryptedData/EncryptionMethod", func(el *etree.Element) {
 			el.CreateAttr("Algorithm", "http://www.w3.org/2001/04/xmlenc#tripledes-cbc")
 		})},
@@ -256,7 +283,9 @@ func TestRefusedCiphertexts(t *testing.T) {
 			el.RemoveChild(el.ChildElements()[0])
 			el.CreateElement("xenc:CipherReference").CreateAttr("URI", "http://169.254.169.254/")
 		})},
-		"no key": {undecryptable, change(gcm, "./EncryptedData", func(el *etree.Element) { el.RemoveChild(el.FindElement("./KeyInfo")) })},
+		"no key": {undecryptable, change(gcm, "./EncryptedData", func(el *etree.Element) {
+			el.RemoveChild(el.FindElement("./KeyInfo"))
+		})},
 		"many keys": {"more than 3 keys", change(gcm, "./EncryptedData/KeyInfo", func(el *etree.Element) {
 			for i := range 3 {
 				k := el.ChildElements()[0].Copy()
@@ -278,7 +307,9 @@ func TestRefusedCiphertexts(t *testing.T) {
 			return []byte(strings.Replace(string(signedText(t, v)), ">jo<", ">j<!-- -->o<", 1))
 		})},
 		"another namespace": {undecryptable, plain(func(t *testing.T, v *visit) []byte {
-			return []byte(strings.ReplaceAll(string(signedText(t, v)), "urn:oasis:names:tc:SAML:2.0:assertion", "urn:x"))
+			return []byte(strings.ReplaceAll(
+				string(signedText(t, v)), "urn:oasis:names:tc:SAML:2.0:assertion", "urn:x",
+			))
 		})},
 		"encrypted twice": {undecryptable, func(t *testing.T, v *visit) *etree.Element {
 			return v.response(samltest.Encrypt(t, to, text(t, sealed(t, v, gcm)), gcm))
@@ -358,7 +389,8 @@ func signedText(t *testing.T, v *visit) []byte {
 	return text(t, a)
 }
 
-// Signature wrapping around and in what is encrypted. Whoever forges knows the domain's certificate, and a good assertion of jo.
+// Signature wrapping around and in what is encrypted. Whoever forges knows the domain's
+// certificate, and a good assertion of jo.
 func TestEncryptedWrapping(t *testing.T) {
 	p := newIDP(t)
 	r := p.keyed(t, domains.Keys{Current: ours(samltest.Theirs())}, nil)
@@ -372,7 +404,9 @@ func TestEncryptedWrapping(t *testing.T) {
 			e.AddChild(good.Copy())
 			return v.response(encrypt(t, e))
 		},
-		"evil with the signature, the signed one in an Object": func(t *testing.T, v *visit, good *etree.Element) *etree.Element {
+		"evil with the signature, the signed one in an Object": func(
+			t *testing.T, v *visit, good *etree.Element,
+		) *etree.Element {
 			e := evil(good, good.SelectAttrValue("ID", ""))
 			s := good.FindElement("./Signature").Copy()
 			s.CreateElement("ds:Object").AddChild(bare(good))
@@ -384,16 +418,22 @@ func TestEncryptedWrapping(t *testing.T) {
 			e.InsertChildAt(1, good.FindElement("./Signature").Copy())
 			return v.response(encrypt(t, e))
 		},
-		"evil encrypted, the signed one in Extensions": func(t *testing.T, v *visit, good *etree.Element) *etree.Element {
+		"evil encrypted, the signed one in Extensions": func(
+			t *testing.T, v *visit, good *etree.Element,
+		) *etree.Element {
 			response := v.response(encrypt(t, evil(good, "id-evil")))
 			response.InsertChildAt(1, etree.NewElement("samlp:Extensions"))
 			response.FindElement("./Extensions").AddChild(good.Copy())
 			return response
 		},
-		"evil in the clear, the signed one encrypted": func(t *testing.T, v *visit, good *etree.Element) *etree.Element {
+		"evil in the clear, the signed one encrypted": func(
+			t *testing.T, v *visit, good *etree.Element,
+		) *etree.Element {
 			return v.response(evil(good, "id-evil"), encrypt(t, good))
 		},
-		"the signed response around, evil encrypted in place": func(t *testing.T, v *visit, good *etree.Element) *etree.Element {
+		"the signed response around, evil encrypted in place": func(
+			t *testing.T, v *visit, good *etree.Element,
+		) *etree.Element {
 			response := v.response(encrypt(t, good))
 			samltest.Ours().Sign(t, response, sha256)
 			old := response.FindElement("./EncryptedAssertion")
@@ -401,7 +441,9 @@ func TestEncryptedWrapping(t *testing.T) {
 			response.RemoveChild(old)
 			return response
 		},
-		"evil encrypted beside a signed response in the signature": func(t *testing.T, v *visit, good *etree.Element) *etree.Element {
+		"evil encrypted beside a signed response in the signature": func(
+			t *testing.T, v *visit, good *etree.Element,
+		) *etree.Element {
 			response := v.response(encrypt(t, good))
 			samltest.Ours().Sign(t, response, sha256)
 			forged := v.response(encrypt(t, evil(good, "id-evil")))
@@ -462,7 +504,8 @@ func TestAlgorithms(t *testing.T) {
 	refused(t, who, err, "signature of the assertion")
 }
 
-// Requests are signed where the provider wants it or the configuration says so, and never without a key.
+// Requests are signed where the provider wants it or the configuration says so, and never without a
+// key.
 func TestSignedRequests(t *testing.T) {
 	is, p := is.New(t), newIDP(t)
 	yes := true
@@ -482,7 +525,13 @@ func TestSignedRequests(t *testing.T) {
 			r := p.keyed(t, c.keys, c.more)
 			location, _, err := r.Begin(t.Context(), at, "acme.a+b&c")
 			is.NoErr(err)
-			is.Equal(strings.Contains(location, "&SigAlg=http%3A%2F%2Fwww.w3.org%2F2001%2F04%2Fxmldsig-more%23rsa-sha256&Signature="), c.signed)
+			is.Equal(
+				strings.Contains(
+					location,
+					"&SigAlg=http%3A%2F%2Fwww.w3.org%2F2001%2F04%2Fxmldsig-more%23rsa-sha256&Signature=",
+				),
+				c.signed,
+			)
 			if c.signed {
 				verifyQuery(t, location)
 			}
@@ -505,7 +554,10 @@ func TestPostBinding(t *testing.T) {
 		e.IDPSSODescriptors[0].SingleSignOnServices = e.IDPSSODescriptors[0].SingleSignOnServices[1:]
 	})
 	for _, signed := range []bool{false, true} {
-		r := p.keyed(t, domains.Keys{Current: ours(samltest.Theirs())}, map[string]any{"metadataXML": post, "signRequests": signed})
+		r := p.keyed(
+			t, domains.Keys{Current: ours(samltest.Theirs())},
+			map[string]any{"metadataXML": post, "signRequests": signed},
+		)
 		location, form, memory, err := r.(domains.FormLogin).BeginForm(t.Context(), at, "acme.state")
 		is.NoErr(err)
 		is.Equal(location, p.URL+"/sso")
@@ -516,7 +568,9 @@ func TestPostBinding(t *testing.T) {
 		is.Equal(el.SelectAttrValue("ID", ""), string(memory))
 		is.Equal(el.ChildElements()[0].Tag, "Issuer")
 		if is.Equal(el.FindElement("./Signature") != nil, signed); signed {
-			check := dsig.NewDefaultValidationContext(&dsig.MemoryX509CertificateStore{Roots: certificates(samltest.Theirs())})
+			check := dsig.NewDefaultValidationContext(&dsig.MemoryX509CertificateStore{
+				Roots: certificates(samltest.Theirs()),
+			})
 			_, err := check.Validate(el)
 			is.NoErr(err)
 		}
@@ -525,7 +579,8 @@ func TestPostBinding(t *testing.T) {
 	}
 }
 
-// A login may begin at the provider where the configuration allows it, for this service alone and not for long.
+// A login may begin at the provider where the configuration allows it, for this service alone and
+// not for long.
 func TestUnasked(t *testing.T) {
 	p := newIDP(t)
 	answer := func(t *testing.T, change func(*crewjam.Assertion), inResponse bool) domains.Answer {
@@ -539,7 +594,9 @@ func TestUnasked(t *testing.T) {
 		if !inResponse {
 			response.RemoveAttr("InResponseTo")
 		}
-		return domains.Answer{Params: map[string][]string{"SAMLResponse": {base64.StdEncoding.EncodeToString(text(t, response))}}}
+		return domains.Answer{
+			Params: map[string][]string{"SAMLResponse": {base64.StdEncoding.EncodeToString(text(t, response))}},
+		}
 	}
 	is, open := is.New(t), p.realm(t, map[string]any{"idpInitiated": true}).(domains.UnaskedLogin)
 	who, id, until, err := open.Accept(t.Context(), at, answer(t, nil, false))
@@ -568,7 +625,8 @@ func TestUnasked(t *testing.T) {
 	}
 	stamp := func(from time.Duration) string { return time.Now().Add(from).UTC().Format(time.RFC3339) }
 	for _, ok := range []domains.Answer{
-		answer(t, made(-time.Hour), false), answer(t, made(2*time.Minute), false), response(stamp(-time.Hour)), response(stamp(2 * time.Minute)),
+		answer(t, made(-time.Hour), false), answer(t, made(2*time.Minute), false),
+		response(stamp(-time.Hour)), response(stamp(2 * time.Minute)),
 	} {
 		_, _, _, err := open.Accept(t.Context(), at, ok)
 		is.NoErr(err)
@@ -581,20 +639,34 @@ func TestUnasked(t *testing.T) {
 		why    string
 		answer domains.Answer
 	}{
-		"to a request of another browser": {"in response to", answer(t, func(a *crewjam.Assertion) { confirmation(a).InResponseTo = "id-stolen" }, false)},
-		"around one":                      {"the response is to", answer(t, nil, true)},
-		"for another service":             {"is for", answer(t, func(a *crewjam.Assertion) { a.Conditions.AudienceRestrictions[0].Audience.Value = "https://other" }, false)},
-		"for another address":             {"recipient", answer(t, func(a *crewjam.Assertion) { confirmation(a).Recipient = "https://other" }, false)},
-		"for a year":                      {"longer than", answer(t, func(a *crewjam.Assertion) { confirmation(a).NotOnOrAfter = time.Now().AddDate(1, 0, 0) }, false)},
-		"of yesterday":                    {"confirmed until", answer(t, func(a *crewjam.Assertion) { confirmation(a).NotOnOrAfter = time.Now().AddDate(0, 0, -1) }, false)},
-		"made long ago":                   {"the assertion was made", answer(t, made(-time.Hour-4*time.Minute), false)},
-		"made a year ago":                 {"longer ago than", answer(t, made(-365*24*time.Hour), false)},
-		"made in the future":              {"in the future", answer(t, made(4*time.Minute), false)},
-		"made at no time":                 {"the assertion was made", answer(t, func(a *crewjam.Assertion) { a.IssueInstant = time.Time{} }, false)},
-		"in an old response":              {"the response was made", response(stamp(-time.Hour - 4*time.Minute))},
-		"in a response of the future":     {"the response was made", response(stamp(4 * time.Minute))},
-		"in a response of no time":        {"the response", response("")},
-		"of another provider":             {"the assertion is of", answer(t, func(a *crewjam.Assertion) { a.Issuer.Value = "https://other" }, false)},
+		"to a request of another browser": {"in response to", answer(t, func(a *crewjam.Assertion) {
+			confirmation(a).InResponseTo = "id-stolen"
+		}, false)},
+		"around one": {"the response is to", answer(t, nil, true)},
+		"for another service": {"is for", answer(t, func(a *crewjam.Assertion) {
+			a.Conditions.AudienceRestrictions[0].Audience.Value = "https://other"
+		}, false)},
+		"for another address": {"recipient", answer(t, func(a *crewjam.Assertion) {
+			confirmation(a).Recipient = "https://other"
+		}, false)},
+		"for a year": {"longer than", answer(t, func(a *crewjam.Assertion) {
+			confirmation(a).NotOnOrAfter = time.Now().AddDate(1, 0, 0)
+		}, false)},
+		"of yesterday": {"confirmed until", answer(t, func(a *crewjam.Assertion) {
+			confirmation(a).NotOnOrAfter = time.Now().AddDate(0, 0, -1)
+		}, false)},
+		"made long ago":      {"the assertion was made", answer(t, made(-time.Hour-4*time.Minute), false)},
+		"made a year ago":    {"longer ago than", answer(t, made(-365*24*time.Hour), false)},
+		"made in the future": {"in the future", answer(t, made(4*time.Minute), false)},
+		"made at no time": {"the assertion was made", answer(t, func(a *crewjam.Assertion) {
+			a.IssueInstant = time.Time{}
+		}, false)},
+		"in an old response":          {"the response was made", response(stamp(-time.Hour - 4*time.Minute))},
+		"in a response of the future": {"the response was made", response(stamp(4 * time.Minute))},
+		"in a response of no time":    {"the response", response("")},
+		"of another provider": {"the assertion is of", answer(t, func(a *crewjam.Assertion) {
+			a.Issuer.Value = "https://other"
+		}, false)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			who, id, _, err := open.Accept(t.Context(), at, c.answer)

@@ -7,7 +7,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
-// spliced is a document with something else in a place. So the inputs are short, and most of the document stays in order.
+// spliced is a document with something else in a place. So the inputs are short, and most of the
+// document stays in order.
 func spliced(document []byte, at, cut uint16, insert string) []byte {
 	from := min(int(at), len(document))
 	to := min(from+int(cut), len(document))
@@ -43,7 +44,8 @@ func FuzzMetadata(f *testing.F) {
 	f.Add(uint16(100), uint16(0), "<x/>")
 	f.Add(uint16(0), uint16(65535), "<EntityDescriptor xmlns='urn:oasis:names:tc:SAML:2.0:metadata'/>")
 	f.Fuzz(func(t *testing.T, at, cut uint16, insert string) {
-		if _, err := openXML(t, string(spliced(document, at, cut, insert))); err != nil && errs.CodeOf(err) != errs.Invalid {
+		if _, err := openXML(t, string(spliced(document, at, cut, insert))); err != nil &&
+			errs.CodeOf(err) != errs.Invalid {
 			t.Error(err)
 		}
 	})

@@ -42,10 +42,12 @@ func (r *realm) identity(p *provider, a assertion) (domains.SignedIn, error) {
 		AccountID: r.attributes.first(a, "id"),
 		Claims:    a.claims(),
 	}
-	if _, named := r.attributes["email"]; who.Email == "" && !named && nameID(a).Format == string(crewjam.EmailAddressNameIDFormat) {
+	if _, named := r.attributes["email"]; who.Email == "" && !named &&
+		nameID(a).Format == string(crewjam.EmailAddressNameIDFormat) {
 		who.Email = nameID(a).Value
 	}
-	if _, named := r.attributes["id"]; who.AccountID == "" && !named && nameID(a).Format == string(crewjam.PersistentNameIDFormat) {
+	if _, named := r.attributes["id"]; who.AccountID == "" && !named &&
+		nameID(a).Format == string(crewjam.PersistentNameIDFormat) {
 		who.AccountID = nameID(a).Value
 	}
 	who.EmailVerified = who.Email != "" && r.vouched(a)
@@ -53,8 +55,9 @@ func (r *realm) identity(p *provider, a assertion) (domains.SignedIn, error) {
 	return who, nil
 }
 
-// username returns what a person is called, and the kind of that name. Where the configuration names no attribute, it is the first of
-// the usual ones that is there, or else a NameID that is a name.
+// username returns what a person is called, and the kind of that name. Where the configuration
+// names no attribute, it is the first of the usual ones that is there, or else a NameID that is a
+// name.
 func (r *realm) username(a assertion) (name, kind string, err error) {
 	if configured, named := r.attributes["username"]; named {
 		name, err := one(a, configured)
@@ -78,18 +81,24 @@ func (r *realm) username(a assertion) (name, kind string, err error) {
 func one(a assertion, name string) (string, error) {
 	values := slices.Compact(a.values(name)) // the same twice is one
 	if len(values) != 1 {
-		return "", fmt.Errorf("the assertion has %d values of the attribute %q for the username instead of one; the attributes that came: %s", len(values), name, a.named())
+		return "", fmt.Errorf(
+			"the assertion has %d values of the attribute %q for the username instead of one; the attributes that came: %s",
+			len(values), name, a.named(),
+		)
 	}
 	return values[0], nil
 }
 
-// identifier returns the id of a person at their provider. It begins with the kind of id, as two of different kinds may be the same
-// text for different people.
+// identifier returns the id of a person at their provider. It begins with the kind of id, as two of
+// different kinds may be the same text for different people.
 func (r *realm) identifier(a assertion, name, kind string) (string, error) {
 	if configured := r.attributes["id"]; configured != "" {
 		values := slices.Compact(a.values(configured))
 		if len(values) != 1 {
-			return "", fmt.Errorf("the assertion has %d values of the attribute %q for the id instead of one; the attributes that came: %s", len(values), configured, a.named())
+			return "", fmt.Errorf(
+				"the assertion has %d values of the attribute %q for the id instead of one; the attributes that came: %s",
+				len(values), configured, a.named(),
+			)
 		}
 		return "id!" + values[0], nil
 	}
@@ -107,8 +116,8 @@ func nameID(a assertion) crewjam.NameID {
 	return *a.Subject.NameID
 }
 
-// vouched reports whether the person's e-mail address is verified: by an attribute of the assertion, else by trustEmail of the
-// configuration.
+// vouched reports whether the person's e-mail address is verified: by an attribute of the
+// assertion, else by trustEmail of the configuration.
 func (r *realm) vouched(a assertion) bool {
 	for _, name := range []string{"email_verified", "emailVerified"} {
 		if values := a.values(name); len(values) > 0 {
@@ -118,8 +127,9 @@ func (r *realm) vouched(a assertion) bool {
 	return r.trustEmail
 }
 
-// groups returns the person's groups where the configuration asks for them. Where it names an attribute and that did not come, the
-// person has none: most providers leave an attribute out that has no values.
+// groups returns the person's groups where the configuration asks for them. Where it names an
+// attribute and that did not come, the person has none: most providers leave an attribute out that
+// has no values.
 func (r *realm) groups(a assertion) (groups []string, missing string) {
 	name, named := r.attributes["groups"]
 	if named && name == "" || !named && !r.wantsGroups {

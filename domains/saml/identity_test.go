@@ -25,10 +25,13 @@ func attribute(a *crewjam.Assertion, name, friendly string, values ...string) {
 	for _, v := range values {
 		all.Values = append(all.Values, crewjam.AttributeValue{Type: "xs:string", Value: v})
 	}
-	a.AttributeStatements = append(a.AttributeStatements, crewjam.AttributeStatement{Attributes: []crewjam.Attribute{all}})
+	a.AttributeStatements = append(
+		a.AttributeStatements, crewjam.AttributeStatement{Attributes: []crewjam.Attribute{all}},
+	)
 }
 
-// Who somebody is says a persistent NameID, else the username; never a NameID that changes, nor an e-mail address.
+// Who somebody is says a persistent NameID, else the username; never a NameID that changes, nor an
+// e-mail address.
 func TestIdentifier(t *testing.T) {
 	p := newIDP(t)
 	r := p.realm(t, nil)
@@ -76,11 +79,14 @@ func TestAttributes(t *testing.T) {
 	is := is.New(t)
 	is.NoErr(err)
 	is.Equal(who, domains.Identity{
-		ID: p.URL + "/metadata!username!jo.doe", Username: "jo.doe", DisplayName: "Jo Doe", GivenName: "Jo", FamilyName: "Doe", Timezone: "Europe/Vienna",
+		ID: p.URL + "/metadata!username!jo.doe", Username: "jo.doe", DisplayName: "Jo Doe",
+		GivenName: "Jo", FamilyName: "Doe", Timezone: "Europe/Vienna",
 	})
 
 	v = p.begin(t, r)
-	who, err = v.finish(t, v.signedResponse(t, func(a *crewjam.Assertion) { attribute(a, claims+"name", "", "jo", "admin") }))
+	who, err = v.finish(t, v.signedResponse(t, func(a *crewjam.Assertion) {
+		attribute(a, claims+"name", "", "jo", "admin")
+	}))
 	refused(t, who, err, "2 values")
 	v = p.begin(t, r)
 	who, err = v.finish(t, v.signedResponse(t, func(a *crewjam.Assertion) { attribute(a, claims+"name", "", "") }))
@@ -127,6 +133,8 @@ func TestMetadata(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(who.Username, "jo")
 	v = p.begin(t, r)
-	who, err = v.finish(t, v.signedResponse(t, func(a *crewjam.Assertion) { a.Conditions.AudienceRestrictions[0].Audience.Value = at.Metadata }))
+	who, err = v.finish(t, v.signedResponse(t, func(a *crewjam.Assertion) {
+		a.Conditions.AudienceRestrictions[0].Audience.Value = at.Metadata
+	}))
 	refused(t, who, err, "is for")
 }

@@ -36,7 +36,8 @@ func newIDP(t testing.TB) *idp {
 	return &idp{samltest.New(t)}
 }
 
-// realm opens a domain at the provider, and makes it known there. more are members of the configuration.
+// realm opens a domain at the provider, and makes it known there. more are members of the
+// configuration.
 func (p *idp) realm(t testing.TB, more map[string]any) login {
 	t.Helper()
 	config := map[string]any{"metadataXML": p.Metadata(t, nil)}
@@ -81,7 +82,8 @@ func (p *idp) begin(t testing.TB, r login) *visit {
 	return p.visit(t, r, location, memory, nil)
 }
 
-// visit is jo's with the request in an address. service is the metadata of this service, nil if the provider has it already.
+// visit is jo's with the request in an address. service is the metadata of this service, nil if the
+// provider has it already.
 func (p *idp) visit(t testing.TB, r login, location string, memory, service []byte) *visit {
 	t.Helper()
 	is, at := is.New(t), &p.IDP
@@ -96,7 +98,8 @@ func (p *idp) visit(t testing.TB, r login, location string, memory, service []by
 	is.NoErr(request.Validate())
 	is.Equal(request.RelayState, "acme.state")
 	is.NoErr(crewjam.DefaultAssertionMaker{}.MakeAssertion(request, &crewjam.Session{
-		NameID: "jo@example.com", UserName: "jo", UserEmail: "jo@example.com", UserSurname: "Doe", UserGivenName: "Jo", CreateTime: time.Now(),
+		NameID: "jo@example.com", UserName: "jo", UserEmail: "jo@example.com",
+		UserSurname: "Doe", UserGivenName: "Jo", CreateTime: time.Now(),
 	}))
 	return &visit{r, memory, request}
 }
@@ -119,7 +122,8 @@ func (v *visit) assertion(change func(*crewjam.Assertion)) *etree.Element {
 // response puts elements into an answer to the request.
 func (v *visit) response(inside ...*etree.Element) *etree.Element {
 	r := crewjam.Response{
-		ID: "id-response", Version: "2.0", IssueInstant: time.Now().UTC(), InResponseTo: v.request.Request.ID, Destination: at.ACS,
+		ID: "id-response", Version: "2.0",
+		IssueInstant: time.Now().UTC(), InResponseTo: v.request.Request.ID, Destination: at.ACS,
 		Issuer: &crewjam.Issuer{Value: v.request.IDP.Metadata().EntityID},
 		Status: crewjam.Status{StatusCode: crewjam.StatusCode{Value: crewjam.StatusSuccess}},
 	}

@@ -24,7 +24,13 @@ var _ domains.KeyedDriver = saml.Driver{}
 func TestBrowser(t *testing.T) {
 	is := is.New(t)
 	p := newIDP(t)
-	p.PutPerson(t, samltest.Person{Name: "jo", Password: "secret", Email: "jo@example.com", Surname: "Doe", Given: "Jo"})
+	p.PutPerson(t, samltest.Person{
+		Name:     "jo",
+		Password: "secret",
+		Email:    "jo@example.com",
+		Surname:  "Doe",
+		Given:    "Jo",
+	})
 	var came url.Values
 	content := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		is.NoErr(r.ParseForm())
@@ -56,7 +62,8 @@ func TestBrowser(t *testing.T) {
 	who, err := r.Finish(t.Context(), at, memory, answer)
 	is.NoErr(err)
 	is.Equal(who.Identity, domains.Identity{
-		ID: p.URL + "/metadata!username!jo", Username: "jo", GivenName: "Jo", FamilyName: "Doe", Email: "jo@example.com",
+		ID: p.URL + "/metadata!username!jo", Username: "jo",
+		GivenName: "Jo", FamilyName: "Doe", Email: "jo@example.com",
 	})
 
 	_, other, err := r.Begin(t.Context(), at, "acme.other")

@@ -22,9 +22,11 @@ const (
 	maxIndex      = 1024 // bytes of a SessionIndex
 	maxIndexes    = 100  // of a request
 	maxRelayState = 1024 // bytes that go back to the provider
-	// maxMessage is how many bytes one has, as much as all of these. Anybody can send one with a bad signature, which takes a second to check in a megabyte.
+	// maxMessage is how many bytes one has, as much as all of these. Anybody can send one with a
+	// bad signature, which takes a second to check in a megabyte.
 	maxMessage = 128 << 10
-	// maxLogout is how long a request is good after it was made, whatever its NotOnOrAfter: its id is remembered as long.
+	// maxLogout is how long a request is good after it was made, whatever its NotOnOrAfter: its id
+	// is remembered as long.
 	maxLogout = 5 * time.Minute
 )
 
@@ -35,7 +37,8 @@ type sessionMemory struct {
 	Index    string         `json:"index,omitempty"`
 }
 
-// session returns the session at a provider that an assertion is of; none for a person without a NameID, whom no logout can name.
+// session returns the session at a provider that an assertion is of; none for a person without a
+// NameID, whom no logout can name.
 func (r *realm) session(p *provider, service string, a assertion) (domains.ProviderSession, error) {
 	m := sessionMemory{Provider: p.entityID, NameID: nameID(a)}
 	subject, ok := p.subject(service, m.NameID)
@@ -51,8 +54,8 @@ func (r *realm) session(p *provider, service string, a assertion) (domains.Provi
 	return domains.ProviderSession{Subject: subject, ID: m.Index, Memory: kept}, err
 }
 
-// subject returns ProviderSession.Subject for a NameID. It reports false if there is none, or too long a one. Qualifiers that say what is said
-// already count as those that are left out.
+// subject returns ProviderSession.Subject for a NameID. It reports false if there is none, or too
+// long a one. Qualifiers that say what is said already count as those that are left out.
 func (p *provider) subject(service string, id crewjam.NameID) (subject string, ok bool) {
 	if id.Format == "" {
 		id.Format = string(crewjam.UnspecifiedNameIDFormat)
@@ -67,8 +70,11 @@ func (p *provider) subject(service string, id crewjam.NameID) (subject string, o
 	return string(text), err == nil && id.Value != "" && len(text) <= maxNameID+len(p.entityID)
 }
 
-// BeginLogout implements domains.LogoutAtProvider, for providers that take requests by HTTP-Redirect.
-func (r *realm) BeginLogout(ctx context.Context, at domains.Endpoints, session []byte, state string) (location string, memory []byte, err error) {
+// BeginLogout implements domains.LogoutAtProvider, for providers that take requests by
+// HTTP-Redirect.
+func (r *realm) BeginLogout(
+	ctx context.Context, at domains.Endpoints, session []byte, state string,
+) (location string, memory []byte, err error) {
 	location, form, memory, err := r.BeginFormLogout(ctx, at, session, state)
 	if err == nil && form != nil {
 		return "", nil, errs.New(errs.Upstream, "The provider takes requests by HTTP-POST alone.")
@@ -76,15 +82,18 @@ func (r *realm) BeginLogout(ctx context.Context, at domains.Endpoints, session [
 	return location, memory, err
 }
 
-// BeginFormLogout implements domains.FormLogout: it returns the provider's address with a signed request to log the person of a session out. The request's
-// id is what FinishLogout must know.
-func (r *realm) BeginFormLogout(ctx context.Context, at domains.Endpoints, session []byte, state string) (location string, form url.Values, memory []byte, err error) {
+// BeginFormLogout implements domains.FormLogout: it returns the provider's address with a signed
+// request to log the person of a session out. The request's id is what FinishLogout must know.
+func (r *realm) BeginFormLogout(
+	ctx context.Context, at domains.Endpoints, session []byte, state string,
+) (location string, form url.Values, memory []byte, err error) {
 	p, err := r.source.provider(ctx)
 	if err != nil {
 		return "", nil, nil, err
 	}
 	var m sessionMemory
-	if json.Unmarshal(session, &m) != nil || m.Provider != p.entityID || m.NameID.Value == "" || p.logout.location == "" || r.keys.Current == nil {
+	if json.Unmarshal(session, &m) != nil || m.Provider != p.entityID || m.NameID.Value == "" ||
+		p.logout.location == "" || r.keys.Current == nil {
 		return "", nil, nil, nil // the session is another provider's, or this one has no logout
 	}
 	now := time.Now().UTC()
@@ -100,8 +109,9 @@ func (r *realm) BeginFormLogout(ctx context.Context, at domains.Endpoints, sessi
 	return location, form, []byte(request.ID), err
 }
 
-// FinishLogout implements domains.LogoutAtProvider. A response without a signature is taken, as some providers send it: it comes with the state of the
-// browser that has begun the logout, and no session depends on it.
+// FinishLogout implements domains.LogoutAtProvider. A response without a signature is taken, as
+// some providers send it: it comes with the state of the browser that has begun the logout, and no
+// session depends on it.
 func (r *realm) FinishLogout(ctx context.Context, at domains.Endpoints, memory []byte, answer domains.Answer) error {
 	return refusal(r.withProvider(ctx, func(p *provider) error {
 		m, _, err := p.logoutMessage("SAMLResponse", answer, nil)
@@ -119,8 +129,11 @@ func (r *realm) FinishLogout(ctx context.Context, at domains.Endpoints, memory [
 	}))
 }
 
-// ReceiveLogout implements domains.LogoutReceiver: a request of the provider that a browser brings, which must be signed.
-func (r *realm) ReceiveLogout(ctx context.Context, at domains.Endpoints, notice domains.Answer) (n domains.LogoutNotice, err error) {
+// ReceiveLogout implements domains.LogoutReceiver: a request of the provider that a browser brings,
+// which must be signed.
+func (r *realm) ReceiveLogout(
+	ctx context.Context, at domains.Endpoints, notice domains.Answer,
+) (n domains.LogoutNotice, err error) {
 	o := newOpener(r.keys)
 	err = o.slowly(ctx, func() error {
 		return r.withProvider(ctx, func(p *provider) error {
@@ -164,8 +177,10 @@ func (r *realm) notice(p *provider, at domains.Endpoints, m logoutMessage) (n do
 		return n, nil // nobody waits for an answer
 	}
 	response := crewjam.LogoutResponse{
-		ID: newID(), InResponseTo: m.ID, Version: version, IssueInstant: time.Now().UTC(), Destination: p.loggedOut.location,
-		Issuer: &crewjam.Issuer{Value: r.service(at)}, Status: crewjam.Status{StatusCode: crewjam.StatusCode{Value: crewjam.StatusSuccess}},
+		ID: newID(), InResponseTo: m.ID,
+		Version: version, IssueInstant: time.Now().UTC(), Destination: p.loggedOut.location,
+		Issuer: &crewjam.Issuer{Value: r.service(at)},
+		Status: crewjam.Status{StatusCode: crewjam.StatusCode{Value: crewjam.StatusSuccess}},
 	}
 	n.Location, n.Form, err = message{"SAMLResponse", response.Element(), m.relayState, r.keys.Current}.to(p.loggedOut)
 	return n, err
@@ -200,7 +215,10 @@ func (m logoutMessage) check(p *provider, at domains.Endpoints, now time.Time) e
 	case made.After(now.Add(skew)):
 		return fmt.Errorf("it is made at %s, which is in the future", made.Format(time.RFC3339))
 	case !now.Before(m.until()):
-		return fmt.Errorf("it is made at %s and ends at %s, which is too long ago", made.Format(time.RFC3339), time.Time(m.Ends).Format(time.RFC3339))
+		return fmt.Errorf(
+			"it is made at %s and ends at %s, which is too long ago", made.Format(time.RFC3339),
+			time.Time(m.Ends).Format(time.RFC3339),
+		)
 	}
 	return nil
 }
@@ -210,8 +228,11 @@ func (m logoutMessage) until() time.Time {
 	return earlier(time.Time(m.IssueInstant).Add(maxLogout), time.Time(m.Ends)).Add(skew)
 }
 
-// logoutMessage reads a message about a logout, and reports whether it is signed. A signature that is there must be good. o decrypts the NameID; nil if none is read.
-func (p *provider) logoutMessage(parameter string, answer domains.Answer, o *opener) (m logoutMessage, signed bool, err error) {
+// logoutMessage reads a message about a logout, and reports whether it is signed. A signature that
+// is there must be good. o decrypts the NameID; nil if none is read.
+func (p *provider) logoutMessage(
+	parameter string, answer domains.Answer, o *opener,
+) (m logoutMessage, signed bool, err error) {
 	s := newShape()
 	var el *etree.Element
 	if answer.Query != "" {
@@ -235,7 +256,9 @@ func (p *provider) logoutMessage(parameter string, answer domains.Answer, o *ope
 }
 
 // fromForm reads a message of a form. What it returns is what an embedded signature covers.
-func (p *provider) fromForm(parameter string, form url.Values, s *shape) (el *etree.Element, relayState string, signed bool, err error) {
+func (p *provider) fromForm(
+	parameter string, form url.Values, s *shape,
+) (el *etree.Element, relayState string, signed bool, err error) {
 	document, err := decodeParameter(parameter, form[parameter])
 	if err == nil {
 		err = short(document)
@@ -255,7 +278,9 @@ func (p *provider) fromForm(parameter string, form url.Values, s *shape) (el *et
 }
 
 // fromQuery reads a message of a query, whose signature is over the query as it came.
-func (p *provider) fromQuery(parameter, raw string, s *shape) (el *etree.Element, relayState string, signed bool, err error) {
+func (p *provider) fromQuery(
+	parameter, raw string, s *shape,
+) (el *etree.Element, relayState string, signed bool, err error) {
 	q, err := readQuery(parameter, raw)
 	if err != nil {
 		return nil, "", false, err

@@ -31,14 +31,17 @@ const (
 	sloBack = "https://idp.example/slo-back?x=1"
 )
 
-// leaver opens a domain at the provider with a key and endpoints of logouts there, for the bindings.
+// leaver opens a domain at the provider with a key and endpoints of logouts there, for the
+// bindings.
 func (p *idp) leaver(t testing.TB, keys domains.Keys, bindings ...string) leaving {
 	t.Helper()
 	metadata := p.Metadata(t, func(e *crewjam.EntityDescriptor) {
 		d := &e.IDPSSODescriptors[0]
 		d.SingleLogoutServices = nil
 		for _, b := range bindings {
-			d.SingleLogoutServices = append(d.SingleLogoutServices, crewjam.Endpoint{Binding: b, Location: slo, ResponseLocation: sloBack})
+			d.SingleLogoutServices = append(
+				d.SingleLogoutServices, crewjam.Endpoint{Binding: b, Location: slo, ResponseLocation: sloBack},
+			)
 		}
 	})
 	return p.keyed(t, keys, map[string]any{"metadataXML": metadata}).(leaving)
@@ -63,13 +66,19 @@ func ofSession(id crewjam.NameID, session string) func(*crewjam.Assertion) {
 	}
 }
 
-var jo = crewjam.NameID{Format: string(crewjam.TransientNameIDFormat), NameQualifier: "q", SPNameQualifier: at.Metadata, Value: "_jo"}
+var jo = crewjam.NameID{
+	Format:          string(crewjam.TransientNameIDFormat),
+	NameQualifier:   "q",
+	SPNameQualifier: at.Metadata,
+	Value:           "_jo",
+}
 
 // logoutRequest is one of the provider for jo's session s-1.
 func (p *idp) logoutRequest(change func(*crewjam.LogoutRequest)) *etree.Element {
 	id := jo
 	r := crewjam.LogoutRequest{
-		ID: "id-out", Version: "2.0", IssueInstant: time.Now().UTC(), Destination: at.SLO, Issuer: &crewjam.Issuer{Value: p.IDP.Metadata().EntityID},
+		ID: "id-out", Version: "2.0",
+		IssueInstant: time.Now().UTC(), Destination: at.SLO, Issuer: &crewjam.Issuer{Value: p.IDP.Metadata().EntityID},
 		NameID: &id, SessionIndex: &crewjam.SessionIndex{Value: "s-1"},
 	}
 	if change != nil {
@@ -90,10 +99,13 @@ func byQuery(t testing.TB, query string) domains.Answer {
 // byForm is a message as a browser brings it by HTTP-POST.
 func byForm(t testing.TB, parameter string, el *etree.Element) domains.Answer {
 	t.Helper()
-	return domains.Answer{Params: url.Values{parameter: {base64.StdEncoding.EncodeToString(text(t, el))}, "RelayState": {"their state"}}}
+	return domains.Answer{
+		Params: url.Values{parameter: {base64.StdEncoding.EncodeToString(text(t, el))}, "RelayState": {"their state"}},
+	}
 }
 
-// TestLogoutBegins: the provider gets a signed request with the NameID and the session as it named them.
+// TestLogoutBegins: the provider gets a signed request with the NameID and the session as it named
+// them.
 func TestLogoutBegins(t *testing.T) {
 	is, p := is.New(t), newIDP(t)
 	r := p.leaver(t, theirKeys(), crewjam.HTTPPostBinding, crewjam.HTTPRedirectBinding)
@@ -112,7 +124,12 @@ func TestLogoutBegins(t *testing.T) {
 	is.Equal(el.SelectAttrValue("Destination", ""), slo)
 	is.Equal(el.FindElement("./Issuer").Text(), at.Metadata)
 	id := el.FindElement("./NameID")
-	is.Equal(crewjam.NameID{Format: id.SelectAttrValue("Format", ""), NameQualifier: id.SelectAttrValue("NameQualifier", ""), SPNameQualifier: id.SelectAttrValue("SPNameQualifier", ""), Value: id.Text()}, jo)
+	is.Equal(crewjam.NameID{
+		Format:          id.SelectAttrValue("Format", ""),
+		NameQualifier:   id.SelectAttrValue("NameQualifier", ""),
+		SPNameQualifier: id.SelectAttrValue("SPNameQualifier", ""),
+		Value:           id.Text(),
+	}, jo)
 	is.Equal(el.FindElement("./SessionIndex").Text(), "s-1")
 
 	// By a form, signed in the XML.
@@ -123,7 +140,9 @@ func TestLogoutBegins(t *testing.T) {
 	is.Equal(form.Get("RelayState"), "a-state")
 	document, err := base64.StdEncoding.DecodeString(form.Get("SAMLRequest"))
 	is.NoErr(err)
-	_, err = dsig.NewDefaultValidationContext(&dsig.MemoryX509CertificateStore{Roots: certificates(samltest.Theirs())}).Validate(parsed(t, document))
+	_, err = dsig.NewDefaultValidationContext(&dsig.MemoryX509CertificateStore{
+		Roots: certificates(samltest.Theirs()),
+	}).Validate(parsed(t, document))
 	is.NoErr(err)
 	_, _, err = posting.BeginLogout(t.Context(), at, session.Memory, "a-state")
 	is.Equal(errs.CodeOf(err), errs.Upstream)
@@ -140,7 +159,10 @@ func TestLogoutBegins(t *testing.T) {
 	for _, c := range []struct {
 		realm   leaving
 		session []byte
-	}{{none, session.Memory}, {keyless, session.Memory}, {soap, session.Memory}, {r, nobody.Memory}, {r, other}, {r, []byte("{}")}} {
+	}{
+		{none, session.Memory}, {keyless, session.Memory}, {soap, session.Memory}, {r, nobody.Memory},
+		{r, other}, {r, []byte("{}")},
+	} {
 		location, form, _, err := c.realm.BeginFormLogout(t.Context(), at, c.session, "a-state")
 		is.NoErr(err)
 		is.True(location == "" && form == nil)
@@ -154,7 +176,8 @@ func TestLogoutBegins(t *testing.T) {
 	}
 }
 
-// TestLogoutRequests: a signed request of the provider names the sessions that end, and gets a signed answer.
+// TestLogoutRequests: a signed request of the provider names the sessions that end, and gets a
+// signed answer.
 func TestLogoutRequests(t *testing.T) {
 	p := newIDP(t)
 	r := p.leaver(t, theirKeys(), crewjam.HTTPRedirectBinding)
@@ -168,11 +191,22 @@ func TestLogoutRequests(t *testing.T) {
 	}{
 		"by query": {func(t *testing.T) domains.Answer { return signed(t, p.logoutRequest(nil)) }, []string{"s-1"}},
 		"by SHA-512": {func(t *testing.T) domains.Answer {
-			return byQuery(t, samltest.Ours().SignQuery(t, samltest.Query(t, "SAMLRequest", p.logoutRequest(nil), "their state"), dsig.RSASHA512SignatureMethod))
+			return byQuery(
+				t,
+				samltest.Ours().SignQuery(
+					t, samltest.Query(t, "SAMLRequest", p.logoutRequest(nil), "their state"),
+					dsig.RSASHA512SignatureMethod,
+				),
+			)
 		}, []string{"s-1"}},
 		"with lower-case escapes": {func(t *testing.T) domains.Answer {
 			query := samltest.Query(t, "SAMLRequest", p.logoutRequest(nil), "their state")
-			return byQuery(t, samltest.Ours().SignQuery(t, strings.NewReplacer("%2B", "%2b", "%2F", "%2f", "%3D", "%3d").Replace(query), sha256))
+			return byQuery(
+				t,
+				samltest.Ours().SignQuery(
+					t, strings.NewReplacer("%2B", "%2b", "%2F", "%2f", "%3D", "%3d").Replace(query), sha256,
+				),
+			)
 		}, []string{"s-1"}},
 		"by form": {func(t *testing.T) domains.Answer {
 			el := p.logoutRequest(nil)
@@ -188,7 +222,9 @@ func TestLogoutRequests(t *testing.T) {
 			return signed(t, el)
 		}, []string{"s-1", "s-2"}},
 		"of a clock two minutes ahead": {func(t *testing.T) domains.Answer {
-			return signed(t, p.logoutRequest(func(r *crewjam.LogoutRequest) { r.IssueInstant = r.IssueInstant.Add(2 * time.Minute) }))
+			return signed(t, p.logoutRequest(func(r *crewjam.LogoutRequest) {
+				r.IssueInstant = r.IssueInstant.Add(2 * time.Minute)
+			}))
 		}, []string{"s-1"}},
 		"of a clock two minutes behind": {func(t *testing.T) domains.Answer {
 			return signed(t, p.logoutRequest(func(r *crewjam.LogoutRequest) {
@@ -232,13 +268,17 @@ func TestLogoutRequests(t *testing.T) {
 	is.Equal(n.Location, sloBack)
 	is.Equal(n.Form.Get("RelayState"), "their state")
 	is.True(n.Form.Get("SAMLResponse") != "")
-	for _, silent := range []leaving{p.leaver(t, theirKeys()), p.leaver(t, domains.Keys{}, crewjam.HTTPRedirectBinding)} {
+	for _, silent := range []leaving{
+		p.leaver(t, theirKeys()), p.leaver(t, domains.Keys{}, crewjam.HTTPRedirectBinding),
+	} {
 		n, err := silent.ReceiveLogout(t.Context(), at, notice) // nobody waits for an answer
 		is.NoErr(err)
 		is.Equal(n.Subject, session.Subject)
 		is.Equal(n.Location, "")
 	}
-	n, err = r.ReceiveLogout(t.Context(), at, signed(t, p.logoutRequest(func(r *crewjam.LogoutRequest) { r.NameID.SPNameQualifier = "https://other.example" })))
+	n, err = r.ReceiveLogout(t.Context(), at, signed(t, p.logoutRequest(func(r *crewjam.LogoutRequest) {
+		r.NameID.SPNameQualifier = "https://other.example"
+	})))
 	is.NoErr(err)
 	is.True(n.Subject != session.Subject) // somebody of another service
 }
@@ -257,7 +297,8 @@ func TestLongLogoutMessages(t *testing.T) {
 	is.Equal(len(n.Sessions), 100)
 	el.CreateElement("samlp:Extensions").SetText(strings.Repeat("x", 32<<10))
 	for _, notice := range []domains.Answer{
-		byForm(t, "SAMLRequest", el), byQuery(t, samltest.Ours().SignQuery(t, samltest.Query(t, "SAMLRequest", el, ""), sha256)),
+		byForm(t, "SAMLRequest", el),
+		byQuery(t, samltest.Ours().SignQuery(t, samltest.Query(t, "SAMLRequest", el, ""), sha256)),
 	} {
 		_, err := r.ReceiveLogout(t.Context(), at, notice)
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
@@ -265,14 +306,16 @@ func TestLongLogoutMessages(t *testing.T) {
 	}
 }
 
-// encryptName encrypts the NameID of a message or subject for the domain's key, or what path finds instead.
+// encryptName encrypts the NameID of a message or subject for the domain's key, or what path finds
+// instead.
 func encryptName(t testing.TB, in *etree.Element, content string, path ...string) {
 	t.Helper()
 	id := in.FindElement(append(path, "./NameID")[0])
 	encrypted := samltest.Encrypt(t, samltest.Theirs().Cert, text(t, id), samltest.Encryption{Content: content})
 	encrypted.Tag = "EncryptedID"
 	n := strconv.Itoa(len(in.ChildElements()))
-	encrypted.FindElement("./EncryptedData/KeyInfo/EncryptedKey").CreateAttr("Id", in.Tag+n) // not that of the assertion
+	// not that of the assertion
+	encrypted.FindElement("./EncryptedData/KeyInfo/EncryptedKey").CreateAttr("Id", in.Tag+n)
 	in.InsertChildAt(id.Index(), encrypted)
 	in.RemoveChild(id)
 }
@@ -288,7 +331,12 @@ func TestRefusedLogoutRequests(t *testing.T) {
 	}
 	query := func(change func(query string) string) func(*testing.T) domains.Answer {
 		return func(t *testing.T) domains.Answer {
-			return byQuery(t, change(samltest.Ours().SignQuery(t, samltest.Query(t, "SAMLRequest", p.logoutRequest(nil), "their state"), sha256)))
+			return byQuery(
+				t,
+				change(samltest.Ours().SignQuery(
+					t, samltest.Query(t, "SAMLRequest", p.logoutRequest(nil), "their state"), sha256,
+				)),
+			)
 		}
 	}
 	form := func(change func(t *testing.T, el *etree.Element)) func(*testing.T) domains.Answer {
@@ -312,21 +360,39 @@ func TestRefusedLogoutRequests(t *testing.T) {
 			samltest.Ours().Sign(t, el, sha256)
 			return byQuery(t, samltest.Query(t, "SAMLRequest", el, ""))
 		}},
-		"of a stranger by query": {"no key", func(t *testing.T) domains.Answer { return sign(t, p.logoutRequest(nil), samltest.Theirs(), sha256) }},
-		"of a stranger by form":  {"no key", form(func(t *testing.T, el *etree.Element) { samltest.Theirs().Sign(t, el, sha256) })},
+		"of a stranger by query": {"no key", func(t *testing.T) domains.Answer {
+			return sign(t, p.logoutRequest(nil), samltest.Theirs(), sha256)
+		}},
+		"of a stranger by form": {"no key", form(func(t *testing.T, el *etree.Element) {
+			samltest.Theirs().Sign(t, el, sha256)
+		})},
 		"SHA-1 by query": {"rsa-sha1", func(t *testing.T) domains.Answer {
 			return sign(t, p.logoutRequest(nil), samltest.Ours(), dsig.RSASHA1SignatureMethod)
 		}},
-		"SHA-1 by form":       {"SHA-1", form(func(t *testing.T, el *etree.Element) { samltest.Ours().Sign(t, el, dsig.RSASHA1SignatureMethod) })},
-		"no algorithm":        {"signed with", query(func(q string) string { return strings.Replace(q, "&SigAlg=", "&sigalg=", 1) })},
-		"HMAC":                {"hmac", query(func(q string) string { return strings.Replace(q, "rsa-sha256", "hmac-sha256", 1) })},
-		"changed RelayState":  {"no key", query(func(q string) string { return strings.Replace(q, "their", "other", 1) })},
-		"without RelayState":  {"no key", query(func(q string) string { return strings.Replace(q, "&RelayState=their+state", "", 1) })},
+		"SHA-1 by form": {"SHA-1", form(func(t *testing.T, el *etree.Element) {
+			samltest.Ours().Sign(t, el, dsig.RSASHA1SignatureMethod)
+		})},
+		"no algorithm": {"signed with", query(func(q string) string {
+			return strings.Replace(q, "&SigAlg=", "&sigalg=", 1)
+		})},
+		"HMAC": {"hmac", query(func(q string) string {
+			return strings.Replace(q, "rsa-sha256", "hmac-sha256", 1)
+		})},
+		"changed RelayState": {"no key", query(func(q string) string {
+			return strings.Replace(q, "their", "other", 1)
+		})},
+		"without RelayState": {"no key", query(func(q string) string {
+			return strings.Replace(q, "&RelayState=their+state", "", 1)
+		})},
 		"a second RelayState": {"twice", query(func(q string) string { return q + "&RelayState=x" })},
 		"a second request":    {"twice", query(func(q string) string { return "SAMLRequest=x&" + q })},
 		"a hidden request":    {"a parameter", query(func(q string) string { return "SAML%52equest=x&" + q })},
-		"spelled otherwise":   {"no key", query(func(q string) string { return strings.Replace(q, "+state", "%20state", 1) })},
-		"no base64":           {"base64", query(func(q string) string { return q[:strings.Index(q, "&Signature=")] + "&Signature=%25" })},
+		"spelled otherwise": {"no key", query(func(q string) string {
+			return strings.Replace(q, "+state", "%20state", 1)
+		})},
+		"no base64": {"base64", query(func(q string) string {
+			return q[:strings.Index(q, "&Signature=")] + "&Signature=%25"
+		})},
 		"changed in the form": {"no key", form(func(t *testing.T, el *etree.Element) {
 			samltest.Ours().Sign(t, el, sha256)
 			el.FindElement("./NameID").SetText("_boss")
@@ -345,25 +411,39 @@ func TestRefusedLogoutRequests(t *testing.T) {
 			samltest.Ours().Sign(t, el, sha256)
 			el.FindElement("./NameID").InsertChildAt(0, etree.NewComment("x"))
 		})},
-		"another issuer": {"it is of", edited(func(r *crewjam.LogoutRequest) { r.Issuer.Value = "https://other.example" })},
-		"no issuer":      {"it is of", edited(func(r *crewjam.LogoutRequest) { r.Issuer = nil })},
+		"another issuer": {"it is of", edited(func(r *crewjam.LogoutRequest) {
+			r.Issuer.Value = "https://other.example"
+		})},
+		"no issuer": {"it is of", edited(func(r *crewjam.LogoutRequest) { r.Issuer = nil })},
 		"another destination": {"destination", edited(func(r *crewjam.LogoutRequest) {
 			r.Destination = "https://content.example/api/login/sso/slo?tenant=evil"
 		})},
 		"another domain": {"destination", edited(func(r *crewjam.LogoutRequest) {
 			r.Destination = "https://content.example/api/login/other/slo?tenant=acme"
 		})},
-		"no destination":        {"destination", edited(func(r *crewjam.LogoutRequest) { r.Destination = "" })},
-		"another version":       {"SAML 2.0", edited(func(r *crewjam.LogoutRequest) { r.Version = "1.1" })},
-		"old":                   {"too long ago", edited(func(r *crewjam.LogoutRequest) { r.IssueInstant = *ago(8*time.Minute + 10*time.Second) })},
-		"ended":                 {"too long ago", edited(func(r *crewjam.LogoutRequest) { r.NotOnOrAfter = ago(3*time.Minute + 10*time.Second) })},
-		"of the future":         {"in the future", edited(func(r *crewjam.LogoutRequest) { r.IssueInstant = *ago(-4 * time.Minute) })},
-		"of no time":            {"too long ago", edited(func(r *crewjam.LogoutRequest) { r.IssueInstant = time.Time{} })},
-		"nobody":                {"no NameID", edited(func(r *crewjam.LogoutRequest) { r.NameID = nil })},
-		"nobody by name":        {"no NameID", edited(func(r *crewjam.LogoutRequest) { r.NameID.Value = "" })},
-		"somebody with a novel": {"a long one", edited(func(r *crewjam.LogoutRequest) { r.NameID.Value = strings.Repeat("x", 3000) })},
-		"without an id":         {"no ID", edited(func(r *crewjam.LogoutRequest) { r.ID = "" })},
-		"a long id":             {"a long one", edited(func(r *crewjam.LogoutRequest) { r.ID = "id" + strings.Repeat("x", 2000) })},
+		"no destination":  {"destination", edited(func(r *crewjam.LogoutRequest) { r.Destination = "" })},
+		"another version": {"SAML 2.0", edited(func(r *crewjam.LogoutRequest) { r.Version = "1.1" })},
+		"old": {"too long ago", edited(func(r *crewjam.LogoutRequest) {
+			r.IssueInstant = *ago(8*time.Minute + 10*time.Second)
+		})},
+		"ended": {"too long ago", edited(func(r *crewjam.LogoutRequest) {
+			r.NotOnOrAfter = ago(3*time.Minute + 10*time.Second)
+		})},
+		"of the future": {"in the future", edited(func(r *crewjam.LogoutRequest) {
+			r.IssueInstant = *ago(-4 * time.Minute)
+		})},
+		"of no time": {"too long ago", edited(func(r *crewjam.LogoutRequest) {
+			r.IssueInstant = time.Time{}
+		})},
+		"nobody":         {"no NameID", edited(func(r *crewjam.LogoutRequest) { r.NameID = nil })},
+		"nobody by name": {"no NameID", edited(func(r *crewjam.LogoutRequest) { r.NameID.Value = "" })},
+		"somebody with a novel": {"a long one", edited(func(r *crewjam.LogoutRequest) {
+			r.NameID.Value = strings.Repeat("x", 3000)
+		})},
+		"without an id": {"no ID", edited(func(r *crewjam.LogoutRequest) { r.ID = "" })},
+		"a long id": {"a long one", edited(func(r *crewjam.LogoutRequest) {
+			r.ID = "id" + strings.Repeat("x", 2000)
+		})},
 		"many sessions": {"SessionIndexes", func(t *testing.T) domains.Answer {
 			el := p.logoutRequest(nil)
 			for range 100 {
@@ -372,7 +452,13 @@ func TestRefusedLogoutRequests(t *testing.T) {
 			return sign(t, el, samltest.Ours(), sha256)
 		}},
 		"a long RelayState": {"RelayState", func(t *testing.T) domains.Answer {
-			return byQuery(t, samltest.Ours().SignQuery(t, samltest.Query(t, "SAMLRequest", p.logoutRequest(nil), strings.Repeat("x", 1025)), sha256))
+			return byQuery(
+				t,
+				samltest.Ours().SignQuery(
+					t, samltest.Query(t, "SAMLRequest", p.logoutRequest(nil), strings.Repeat("x", 1025)),
+					sha256,
+				),
+			)
 		}},
 		"another message": {"instead of a LogoutRequest", func(t *testing.T) domains.Answer {
 			el := p.logoutRequest(nil)
@@ -416,7 +502,8 @@ func TestLogoutResponses(t *testing.T) {
 	response := func(change func(*crewjam.LogoutResponse)) *etree.Element {
 		m := crewjam.LogoutResponse{
 			ID: "id-back", InResponseTo: "id-mine", Version: "2.0", IssueInstant: time.Now().UTC(), Destination: at.SLO,
-			Issuer: &crewjam.Issuer{Value: p.IDP.Metadata().EntityID}, Status: crewjam.Status{StatusCode: crewjam.StatusCode{Value: crewjam.StatusSuccess}},
+			Issuer: &crewjam.Issuer{Value: p.IDP.Metadata().EntityID},
+			Status: crewjam.Status{StatusCode: crewjam.StatusCode{Value: crewjam.StatusSuccess}},
 		}
 		if change != nil {
 			change(&m)
@@ -435,19 +522,42 @@ func TestLogoutResponses(t *testing.T) {
 		why    string
 		answer domains.Answer
 	}{
-		"of a stranger":       {"no key", byQuery(t, samltest.Theirs().SignQuery(t, samltest.Query(t, "SAMLResponse", response(nil), ""), sha256))},
-		"SHA-1":               {"rsa-sha1", byQuery(t, samltest.Ours().SignQuery(t, samltest.Query(t, "SAMLResponse", response(nil), ""), dsig.RSASHA1SignatureMethod))},
-		"to another request":  {"is to", byForm(t, "SAMLResponse", response(func(r *crewjam.LogoutResponse) { r.InResponseTo = "id-other" }))},
-		"another issuer":      {"it is of", byForm(t, "SAMLResponse", response(func(r *crewjam.LogoutResponse) { r.Issuer.Value = "x" }))},
-		"another destination": {"destination", byForm(t, "SAMLResponse", response(func(r *crewjam.LogoutResponse) { r.Destination = at.ACS }))},
-		"old":                 {"too long ago", byForm(t, "SAMLResponse", response(func(r *crewjam.LogoutResponse) { r.IssueInstant = time.Now().Add(-time.Hour).UTC() }))},
-		"refused":             {"refused with status", byForm(t, "SAMLResponse", response(func(r *crewjam.LogoutResponse) { r.Status.StatusCode.Value = crewjam.StatusResponder }))},
-		"another message":     {"instead of a LogoutResponse", byForm(t, "SAMLResponse", p.logoutRequest(nil))},
-		"none":                {"not one", domains.Answer{}},
+		"of a stranger": {
+			"no key",
+			byQuery(t, samltest.Theirs().SignQuery(t, samltest.Query(t, "SAMLResponse", response(nil), ""), sha256)),
+		},
+		"SHA-1": {
+			"rsa-sha1",
+			byQuery(
+				t,
+				samltest.Ours().SignQuery(
+					t, samltest.Query(t, "SAMLResponse", response(nil), ""), dsig.RSASHA1SignatureMethod,
+				),
+			),
+		},
+		"to another request": {"is to", byForm(t, "SAMLResponse", response(func(r *crewjam.LogoutResponse) {
+			r.InResponseTo = "id-other"
+		}))},
+		"another issuer": {"it is of", byForm(t, "SAMLResponse", response(func(r *crewjam.LogoutResponse) {
+			r.Issuer.Value = "x"
+		}))},
+		"another destination": {"destination", byForm(t, "SAMLResponse", response(func(r *crewjam.LogoutResponse) {
+			r.Destination = at.ACS
+		}))},
+		"old": {"too long ago", byForm(t, "SAMLResponse", response(func(r *crewjam.LogoutResponse) {
+			r.IssueInstant = time.Now().Add(-time.Hour).UTC()
+		}))},
+		"refused": {"refused with status", byForm(t, "SAMLResponse", response(func(r *crewjam.LogoutResponse) {
+			r.Status.StatusCode.Value = crewjam.StatusResponder
+		}))},
+		"another message": {"instead of a LogoutResponse", byForm(t, "SAMLResponse", p.logoutRequest(nil))},
+		"none":            {"not one", domains.Answer{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused(t, domains.Identity{}, r.FinishLogout(t.Context(), at, []byte("id-mine"), c.answer), c.why)
 		})
 	}
-	refused(t, domains.Identity{}, r.FinishLogout(t.Context(), at, nil, byForm(t, "SAMLResponse", response(func(r *crewjam.LogoutResponse) { r.InResponseTo = "" }))), "is to")
+	refused(t, domains.Identity{}, r.FinishLogout(t.Context(), at, nil, byForm(t, "SAMLResponse", response(func(r *crewjam.LogoutResponse) {
+		r.InResponseTo = ""
+	}))), "is to")
 }

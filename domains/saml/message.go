@@ -74,7 +74,8 @@ func documentOf(el *etree.Element) ([]byte, error) {
 	return tree.WriteToBytes()
 }
 
-// redirect returns an address with the message in its query. The signature is over the query as it is written.
+// redirect returns an address with the message in its query. The signature is over the query as it
+// is written.
 func (m message) redirect(location string) (string, error) {
 	document, err := documentOf(m.element)
 	if err != nil {

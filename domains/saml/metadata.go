@@ -33,12 +33,16 @@ func (r *realm) Metadata(at domains.Endpoints) (document []byte, contentType str
 	return append([]byte(xml.Header), document...), "application/samlmetadata+xml", err
 }
 
-// logouts returns where the provider sends messages about logouts: nowhere without a key that signs the answers.
+// logouts returns where the provider sends messages about logouts: nowhere without a key that signs
+// the answers.
 func (r *realm) logouts(at domains.Endpoints) []crewjam.Endpoint {
 	if r.keys.Current == nil {
 		return nil
 	}
-	return []crewjam.Endpoint{{Binding: crewjam.HTTPRedirectBinding, Location: at.SLO}, {Binding: crewjam.HTTPPostBinding, Location: at.SLO}}
+	return []crewjam.Endpoint{
+		{Binding: crewjam.HTTPRedirectBinding, Location: at.SLO},
+		{Binding: crewjam.HTTPPostBinding, Location: at.SLO},
+	}
 }
 
 // entity is metadata of this service. crewjam's type cannot leave out until when it is valid.
@@ -48,7 +52,8 @@ type entity struct {
 	Service  crewjam.SPSSODescriptor
 }
 
-// keyDescriptors are the keys that the provider should know: those that sign or will sign, and the one to encrypt for.
+// keyDescriptors are the keys that the provider should know: those that sign or will sign, and the
+// one to encrypt for.
 func (r *realm) keyDescriptors() []crewjam.KeyDescriptor {
 	var all []crewjam.KeyDescriptor
 	for _, pair := range []*domains.KeyPair{r.keys.Current, r.keys.Next} {
@@ -61,7 +66,9 @@ func (r *realm) keyDescriptors() []crewjam.KeyDescriptor {
 	}
 	encryption := descriptor("encryption", *r.keys.Current)
 	for _, c := range ciphers {
-		encryption.EncryptionMethods = append(encryption.EncryptionMethods, crewjam.EncryptionMethod{Algorithm: c.algorithm})
+		encryption.EncryptionMethods = append(
+			encryption.EncryptionMethods, crewjam.EncryptionMethod{Algorithm: c.algorithm},
+		)
 	}
 	encryption.EncryptionMethods = append(encryption.EncryptionMethods, crewjam.EncryptionMethod{Algorithm: oaepMGF1})
 	return append(all, encryption)

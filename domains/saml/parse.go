@@ -11,8 +11,8 @@ import (
 	xrv "github.com/mattermost/xml-roundtrip-validator"
 )
 
-// Bounds of documents from outside; real ones have some 10 KiB, a hundred elements and ten levels. They bound the work, too,
-// which grows with the product of some of them.
+// Bounds of documents from outside; real ones have some 10 KiB, a hundred elements and ten levels.
+// They bound the work, too, which grows with the product of some of them.
 const (
 	maxDocument   = 1 << 20 // bytes
 	maxElements   = 5000
@@ -22,8 +22,8 @@ const (
 
 var errTooLong = fmt.Errorf("it has more than %d bytes", maxDocument)
 
-// parse reads a well-formed document in UTF-8 without a document type, and so without entities. see is called for each token,
-// and may refuse it.
+// parse reads a well-formed document in UTF-8 without a document type, and so without entities. see
+// is called for each token, and may refuse it.
 func parse(document []byte, see func(xml.Token) error) (*etree.Element, error) {
 	if len(document) > maxDocument {
 		return nil, errTooLong

@@ -38,8 +38,8 @@ func (e endpoint) posts() bool { return e.binding == crewjam.HTTPPostBinding }
 // saml2 is the protocol, as metadata and its elements name it.
 const saml2 = "urn:oasis:names:tc:SAML:2.0:protocol"
 
-// readProvider reads metadata: of one identity provider, or of several entities of which one is one. An error is the
-// predicate of a sentence about the document.
+// readProvider reads metadata: of one identity provider, or of several entities of which one is
+// one. An error is the predicate of a sentence about the document.
 func readProvider(document []byte) (*provider, error) {
 	entities, err := readEntities(document)
 	if err != nil {
@@ -88,7 +88,8 @@ func newProvider(e crewjam.EntityDescriptor, d *crewjam.IDPSSODescriptor) (*prov
 	return p, err
 }
 
-// choose returns the first secure address with the binding HTTP-Redirect, else the first one with HTTP-POST.
+// choose returns the first secure address with the binding HTTP-Redirect, else the first one with
+// HTTP-POST.
 func choose(all []crewjam.Endpoint) endpoint {
 	for _, binding := range []string{crewjam.HTTPRedirectBinding, crewjam.HTTPPostBinding} {
 		for _, e := range all {
@@ -152,7 +153,8 @@ func readEntities(document []byte) ([]crewjam.EntityDescriptor, error) {
 	return flatten(list, time.Time{}), nil
 }
 
-// flatten returns the entities of a list and of the lists in it; none is valid longer than its list.
+// flatten returns the entities of a list and of the lists in it; none is valid longer than its
+// list.
 func flatten(list crewjam.EntitiesDescriptor, ends time.Time) []crewjam.EntityDescriptor {
 	if list.ValidUntil != nil {
 		ends = earlier(ends, *list.ValidUntil)
@@ -178,7 +180,10 @@ func earlier(a, b time.Time) time.Time {
 // current returns p unless its time is over. Errors: errs.Upstream.
 func (p *provider) current() (*provider, error) {
 	if !p.ends.IsZero() && !time.Now().Before(p.ends) {
-		return nil, errs.New(errs.Upstream, "The SAML metadata of %s ended on %s (validUntil); get it anew.", p.entityID, p.ends.Format(time.RFC3339))
+		return nil, errs.New(
+			errs.Upstream, "The SAML metadata of %s ended on %s (validUntil); get it anew.", p.entityID,
+			p.ends.Format(time.RFC3339),
+		)
 	}
 	return p, nil
 }

@@ -23,10 +23,16 @@ type query struct {
 	signed     string // the part of the query that the signature is over
 }
 
-// readQuery finds a message and its signature in a query. The parameters of the protocol must be there once, and spelled as they are: what is
-// signed is their text in the query, and what is read is that text.
+// readQuery finds a message and its signature in a query. The parameters of the protocol must be
+// there once, and spelled as they are: what is signed is their text in the query, and what is read
+// is that text.
 func readQuery(parameter, raw string) (q query, err error) {
-	values := map[string]*string{parameter: &q.message, "RelayState": &q.relayState, "SigAlg": &q.algorithm, "Signature": &q.signature}
+	values := map[string]*string{
+		parameter:    &q.message,
+		"RelayState": &q.relayState,
+		"SigAlg":     &q.algorithm,
+		"Signature":  &q.signature,
+	}
 	came := map[string]string{}
 	for pair := range strings.SplitSeq(raw, "&") {
 		name, value, _ := strings.Cut(pair, "=")
@@ -60,7 +66,8 @@ func readQuery(parameter, raw string) (q query, err error) {
 
 // querySignatures are the algorithms of signatures that are taken.
 var querySignatures = map[string]x509.SignatureAlgorithm{
-	dsig.RSASHA256SignatureMethod: x509.SHA256WithRSA, dsig.RSASHA384SignatureMethod: x509.SHA384WithRSA, dsig.RSASHA512SignatureMethod: x509.SHA512WithRSA,
+	dsig.RSASHA256SignatureMethod: x509.SHA256WithRSA,
+	dsig.RSASHA384SignatureMethod: x509.SHA384WithRSA, dsig.RSASHA512SignatureMethod: x509.SHA512WithRSA,
 }
 
 // verifyQuery checks the signature of a query. A key counts as long as its certificate.
@@ -75,7 +82,8 @@ func (p *provider) verifyQuery(q query) error {
 	}
 	now := time.Now()
 	for _, key := range p.keys {
-		if !now.Before(key.NotBefore) && !now.After(key.NotAfter) && key.CheckSignature(algorithm, []byte(q.signed), signature) == nil {
+		if !now.Before(key.NotBefore) && !now.After(key.NotAfter) &&
+			key.CheckSignature(algorithm, []byte(q.signed), signature) == nil {
 			return nil
 		}
 	}

@@ -48,7 +48,9 @@ func (r *realm) service(at domains.Endpoints) string {
 }
 
 // Begin implements domains.RedirectLogin, for providers that take requests by HTTP-Redirect.
-func (r *realm) Begin(ctx context.Context, at domains.Endpoints, state string) (location string, memory []byte, err error) {
+func (r *realm) Begin(
+	ctx context.Context, at domains.Endpoints, state string,
+) (location string, memory []byte, err error) {
 	location, form, memory, err := r.BeginForm(ctx, at, state)
 	if err == nil && form != nil {
 		return "", nil, errs.New(errs.Upstream, "The provider takes requests by HTTP-POST alone.")
@@ -56,9 +58,11 @@ func (r *realm) Begin(ctx context.Context, at domains.Endpoints, state string) (
 	return location, memory, err
 }
 
-// BeginForm returns the provider's address with a request to log somebody in; the request's id is what Finish must know. SAML
-// has room for a state of 80 bytes.
-func (r *realm) BeginForm(ctx context.Context, at domains.Endpoints, state string) (location string, form url.Values, memory []byte, err error) {
+// BeginForm returns the provider's address with a request to log somebody in; the request's id is
+// what Finish must know. SAML has room for a state of 80 bytes.
+func (r *realm) BeginForm(
+	ctx context.Context, at domains.Endpoints, state string,
+) (location string, form url.Values, memory []byte, err error) {
 	p, err := r.source.provider(ctx)
 	if err != nil {
 		return "", nil, nil, err
@@ -82,13 +86,17 @@ func (r *realm) BeginForm(ctx context.Context, at domains.Endpoints, state strin
 	return location, form, []byte(request.ID), err
 }
 
-// signer returns the key that signs requests to a provider; nil if they go unsigned. Errors: errs.Upstream.
+// signer returns the key that signs requests to a provider; nil if they go unsigned. Errors:
+// errs.Upstream.
 func (r *realm) signer(p *provider) (*domains.KeyPair, error) {
 	if !r.signs && !p.signed {
 		return nil, nil
 	}
 	if r.keys.Current == nil {
-		return nil, errs.New(errs.Upstream, "The provider wants requests signed (WantAuthnRequestsSigned), and this domain has no key yet: save it, or roll its keys.")
+		return nil, errs.New(
+			errs.Upstream,
+			"The provider wants requests signed (WantAuthnRequestsSigned), and this domain has no key yet: save it, or roll its keys.",
+		)
 	}
 	return r.keys.Current, nil
 }
@@ -103,17 +111,26 @@ func newID() string {
 	return "id-" + hex.EncodeToString(b[:])
 }
 
-// Finish checks the provider's response. Errors: errs.Unauthenticated with the reason as its cause; errs.Upstream.
-func (r *realm) Finish(ctx context.Context, at domains.Endpoints, memory []byte, answer domains.Answer) (domains.SignedIn, error) {
+// Finish checks the provider's response. Errors: errs.Unauthenticated with the reason as its cause;
+// errs.Upstream.
+func (r *realm) Finish(
+	ctx context.Context, at domains.Endpoints, memory []byte, answer domains.Answer,
+) (domains.SignedIn, error) {
 	who, _, err := r.finish(ctx, answer, expected{service: r.service(at), acs: at.ACS, request: string(memory)})
 	return who, err
 }
 
-// Accept implements domains.UnaskedLogin: it checks a response to no request, for a login that has begun at the provider.
-func (r *realm) Accept(ctx context.Context, at domains.Endpoints, answer domains.Answer) (who domains.SignedIn, id string, until time.Time, err error) {
+// Accept implements domains.UnaskedLogin: it checks a response to no request, for a login that has
+// begun at the provider.
+func (r *realm) Accept(
+	ctx context.Context, at domains.Endpoints, answer domains.Answer,
+) (who domains.SignedIn, id string, until time.Time, err error) {
 	if !r.unasked {
 		return who, "", until, errs.Wrap(errs.Unauthenticated, errors.New("an answer that nobody asked for. Log-ins begin at this service, at "+
-			strings.Replace(at.ACS, "/acs", "/sso", 1)+": make that the address of the tile or bookmark that people use, or set idpInitiated"), "Unable to log in")
+			strings.Replace(
+				at.ACS, "/acs", "/sso", 1,
+			)+": make that the address of the tile or bookmark that people use, or set idpInitiated"),
+			"Unable to log in")
 	}
 	who, a, err := r.finish(ctx, answer, expected{service: r.service(at), acs: at.ACS, unasked: true})
 	if err != nil {
@@ -123,7 +140,9 @@ func (r *realm) Accept(ctx context.Context, at domains.Endpoints, answer domains
 }
 
 // finish returns the person that a response is about, and the assertion.
-func (r *realm) finish(ctx context.Context, answer domains.Answer, e expected) (who domains.SignedIn, a assertion, err error) {
+func (r *realm) finish(
+	ctx context.Context, answer domains.Answer, e expected,
+) (who domains.SignedIn, a assertion, err error) {
 	o := newOpener(r.keys)
 	err = o.slowly(ctx, func() error {
 		return r.withProvider(ctx, func(p *provider) error {
@@ -137,7 +156,8 @@ func (r *realm) finish(ctx context.Context, answer domains.Answer, e expected) (
 	return who, a, nil
 }
 
-// withProvider calls fn with the provider, and again with newer metadata if no key fits what came from it. Errors: those of fn and errs.Upstream.
+// withProvider calls fn with the provider, and again with newer metadata if no key fits what came
+// from it. Errors: those of fn and errs.Upstream.
 func (r *realm) withProvider(ctx context.Context, fn func(*provider) error) error {
 	p, err := r.source.provider(ctx)
 	if err != nil {
@@ -155,7 +175,8 @@ func (r *realm) withProvider(ctx context.Context, fn func(*provider) error) erro
 
 // refusal returns the error for a message that is not good, and others of the provider as they are.
 func refusal(err error) error {
-	if err == nil || errs.CodeOf(err) == errs.Upstream || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errs.CodeOf(err) == errs.Upstream || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return errs.Wrap(errs.Unauthenticated, err, "Unable to log in")

@@ -57,23 +57,46 @@ func TestRefusedAssertions(t *testing.T) {
 		"other audience": {"is for", func(a *crewjam.Assertion) {
 			a.Conditions.AudienceRestrictions[0].Audience.Value = "https://other.example"
 		}},
-		"audience in part": {"is for", func(a *crewjam.Assertion) { a.Conditions.AudienceRestrictions[0].Audience.Value += "/more" }},
-		"no audience":      {"no audience", func(a *crewjam.Assertion) { a.Conditions.AudienceRestrictions = nil }},
-		"a second audience": {"is for", func(a *crewjam.Assertion) {
-			a.Conditions.AudienceRestrictions = append(a.Conditions.AudienceRestrictions, crewjam.AudienceRestriction{Audience: crewjam.Audience{Value: "x"}})
+		"audience in part": {"is for", func(a *crewjam.Assertion) {
+			a.Conditions.AudienceRestrictions[0].Audience.Value += "/more"
 		}},
-		"other recipient":      {"recipient", func(a *crewjam.Assertion) { confirmation(a).Recipient = "https://other.example/acs" }},
-		"no recipient":         {"recipient", func(a *crewjam.Assertion) { confirmation(a).Recipient = "" }},
-		"to another request":   {"in response to", func(a *crewjam.Assertion) { confirmation(a).InResponseTo = "id-other" }},
-		"to no request":        {"in response to", func(a *crewjam.Assertion) { confirmation(a).InResponseTo = "" }},
-		"confirmed until then": {"confirmed until", func(a *crewjam.Assertion) { confirmation(a).NotOnOrAfter = time.Now().Add(-181 * time.Second) }},
-		"confirmed for ever":   {"confirmed until", func(a *crewjam.Assertion) { confirmation(a).NotOnOrAfter = time.Time{} }},
-		"confirmed later":      {"not confirmed before", func(a *crewjam.Assertion) { confirmation(a).NotBefore = time.Now().Add(210 * time.Second).UTC() }},
-		"expired":              {"was valid until", func(a *crewjam.Assertion) { a.Conditions.NotOnOrAfter = time.Now().Add(-181 * time.Second) }},
-		"not yet valid":        {"not valid before", func(a *crewjam.Assertion) { a.Conditions.NotBefore = time.Now().Add(210 * time.Second) }},
-		"other issuer":         {"the assertion is of", func(a *crewjam.Assertion) { a.Issuer.Value = "https://other.example" }},
-		"no confirmation":      {"no bearer", func(a *crewjam.Assertion) { a.Subject.SubjectConfirmations = nil }},
-		"empty confirmation":   {"no bearer", func(a *crewjam.Assertion) { a.Subject.SubjectConfirmations[0].SubjectConfirmationData = nil }},
+		"no audience": {"no audience", func(a *crewjam.Assertion) { a.Conditions.AudienceRestrictions = nil }},
+		"a second audience": {"is for", func(a *crewjam.Assertion) {
+			a.Conditions.AudienceRestrictions = append(
+				a.Conditions.AudienceRestrictions,
+				crewjam.AudienceRestriction{Audience: crewjam.Audience{Value: "x"}},
+			)
+		}},
+		"other recipient": {"recipient", func(a *crewjam.Assertion) {
+			confirmation(a).Recipient = "https://other.example/acs"
+		}},
+		"no recipient": {"recipient", func(a *crewjam.Assertion) { confirmation(a).Recipient = "" }},
+		"to another request": {"in response to", func(a *crewjam.Assertion) {
+			confirmation(a).InResponseTo = "id-other"
+		}},
+		"to no request": {"in response to", func(a *crewjam.Assertion) { confirmation(a).InResponseTo = "" }},
+		"confirmed until then": {"confirmed until", func(a *crewjam.Assertion) {
+			confirmation(a).NotOnOrAfter = time.Now().Add(-181 * time.Second)
+		}},
+		"confirmed for ever": {"confirmed until", func(a *crewjam.Assertion) {
+			confirmation(a).NotOnOrAfter = time.Time{}
+		}},
+		"confirmed later": {"not confirmed before", func(a *crewjam.Assertion) {
+			confirmation(a).NotBefore = time.Now().Add(210 * time.Second).UTC()
+		}},
+		"expired": {"was valid until", func(a *crewjam.Assertion) {
+			a.Conditions.NotOnOrAfter = time.Now().Add(-181 * time.Second)
+		}},
+		"not yet valid": {"not valid before", func(a *crewjam.Assertion) {
+			a.Conditions.NotBefore = time.Now().Add(210 * time.Second)
+		}},
+		"other issuer": {"the assertion is of", func(a *crewjam.Assertion) {
+			a.Issuer.Value = "https://other.example"
+		}},
+		"no confirmation": {"no bearer", func(a *crewjam.Assertion) { a.Subject.SubjectConfirmations = nil }},
+		"empty confirmation": {"no bearer", func(a *crewjam.Assertion) {
+			a.Subject.SubjectConfirmations[0].SubjectConfirmationData = nil
+		}},
 		"holder of a key": {"no bearer", func(a *crewjam.Assertion) {
 			a.Subject.SubjectConfirmations[0].Method = "urn:oasis:names:tc:SAML:2.0:cm:holder-of-key"
 		}},
@@ -138,12 +161,16 @@ func TestRefusedResponses(t *testing.T) {
 		why   string
 		spoil func(t *testing.T, v *visit, response *etree.Element)
 	}{
-		"other destination":     {"destination", attribute("Destination", "https://other.example/acs")},
-		"to another request":    {"the response is to", attribute("InResponseTo", "id-other")},
-		"begun at the provider": {"the response is to", func(_ *testing.T, _ *visit, response *etree.Element) { response.RemoveAttr("InResponseTo") }},
-		"other version":         {"version", attribute("Version", "1.1")},
-		"other issuer":          {"the response is of", func(_ *testing.T, _ *visit, response *etree.Element) { response.FindElement("./Issuer").SetText("x") }},
-		"no success":            {`AuthnFailed", message "wrong password"`, status},
+		"other destination":  {"destination", attribute("Destination", "https://other.example/acs")},
+		"to another request": {"the response is to", attribute("InResponseTo", "id-other")},
+		"begun at the provider": {"the response is to", func(_ *testing.T, _ *visit, response *etree.Element) {
+			response.RemoveAttr("InResponseTo")
+		}},
+		"other version": {"version", attribute("Version", "1.1")},
+		"other issuer": {"the response is of", func(_ *testing.T, _ *visit, response *etree.Element) {
+			response.FindElement("./Issuer").SetText("x")
+		}},
+		"no success": {`AuthnFailed", message "wrong password"`, status},
 		"no assertion": {"has no assertion", func(_ *testing.T, _ *visit, response *etree.Element) {
 			response.RemoveChild(response.FindElement("./Assertion"))
 		}},
@@ -153,7 +180,9 @@ func TestRefusedResponses(t *testing.T) {
 		"no status": {"status", func(_ *testing.T, _ *visit, response *etree.Element) {
 			response.RemoveChild(response.FindElement("./Status"))
 		}},
-		"another kind of answer":  {"no response", func(_ *testing.T, _ *visit, response *etree.Element) { response.Tag = "LogoutResponse" }},
+		"another kind of answer": {"no response", func(_ *testing.T, _ *visit, response *etree.Element) {
+			response.Tag = "LogoutResponse"
+		}},
 		"encrypted without a key": {"has no key yet", encrypt},
 		"signed without a destination": {"destination", func(t *testing.T, _ *visit, response *etree.Element) {
 			response.RemoveAttr("Destination")
@@ -213,11 +242,12 @@ func TestRefusedSignatures(t *testing.T) {
 			samltest.Theirs().Sign(t, a, sha256)
 			return v.response(a)
 		}},
-		"of a stranger, with the provider's certificate": {"signature of the assertion", func(t *testing.T, v *visit) *etree.Element {
-			a := v.assertion(nil)
-			samltest.Signer{Key: samltest.Theirs().Key, Cert: samltest.Ours().Cert}.Sign(t, a, sha256)
-			return v.response(a)
-		}},
+		"of a stranger, with the provider's certificate": {"signature of the assertion",
+			func(t *testing.T, v *visit) *etree.Element {
+				a := v.assertion(nil)
+				samltest.Signer{Key: samltest.Theirs().Key, Cert: samltest.Ours().Cert}.Sign(t, a, sha256)
+				return v.response(a)
+			}},
 		"of a stranger, around a good one": {"signature of the response", func(t *testing.T, v *visit) *etree.Element {
 			response := v.signedResponse(t, nil)
 			samltest.Theirs().Sign(t, response, sha256)
@@ -289,30 +319,52 @@ func TestRefusedDocuments(t *testing.T) {
 		why   string
 		spoil func([]byte) []byte
 	}{
-		"comment in the NameID":     {"comment", replace(">jo@example.com</saml:NameID>", ">jo@<!-- -->example.com</saml:NameID>")},
-		"comment in the username":   {"comment", replace(">jo</saml:AttributeValue>", ">j<!-- -->o</saml:AttributeValue>")},
-		"instruction in a username": {"instruction", replace(">jo</saml:AttributeValue>", ">j<?x?>o</saml:AttributeValue>")},
-		"document type":             {"document type", before(`<!DOCTYPE r>`)},
+		"comment in the NameID": {
+			"comment", replace(">jo@example.com</saml:NameID>", ">jo@<!-- -->example.com</saml:NameID>"),
+		},
+		"comment in the username": {
+			"comment", replace(">jo</saml:AttributeValue>", ">j<!-- -->o</saml:AttributeValue>"),
+		},
+		"instruction in a username": {
+			"instruction", replace(">jo</saml:AttributeValue>", ">j<?x?>o</saml:AttributeValue>"),
+		},
+		"document type": {"document type", before(`<!DOCTYPE r>`)},
 		"entity": {"document type", func(d []byte) []byte {
 			return replace(">jo<", ">&jo;<")(before(`<!DOCTYPE r [<!ENTITY jo "admin">]>`)(d))
 		}},
-		"external entity":            {"document type", before(`<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>`)},
+		"external entity": {
+			"document type", before(`<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>`),
+		},
 		"entity that nobody defines": {"invalid character entity", replace(">jo<", ">&jo;<")},
-		"billion laughs":             {"document type", before(`<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>`)},
-		"two roots":                  {"2 root", func(d []byte) []byte { return append(d, `<x/>`...) }},
-		"nothing":                    {"0 root", func([]byte) []byte { return nil }},
-		"half":                       {"EOF", func(d []byte) []byte { return d[:len(d)/2] }},
-		"not XML":                    {"cannot be taken", func([]byte) []byte { return []byte("jo") }},
-		"other encoding":             {"encoding", before(`<?xml version="1.0" encoding="ISO-8859-1"?>`)},
-		"broken UTF-8":               {"UTF-8", replace(">jo<", ">j\xff<")},
-		"colon in a name":            {"cannot be taken", replace("<saml:Subject>", "<saml:Subject a:b:c=\"\">")},
-		"read in two ways":           {"validator", replace("<saml:Subject>", "<saml:Subject><saml:1></saml:1>")},
-		"same id twice":              {"twice", replace("<saml:Subject>", `<saml:Subject ID="id-response">`)},
-		"5 MiB":                      {"sensible size", func(d []byte) []byte { return append(d, bytes.Repeat([]byte(" "), 5<<20)...) }},
-		"more than 1 MiB":            {"bytes", func(d []byte) []byte { return append(d, bytes.Repeat([]byte(" "), 1<<20)...) }},
-		"deep":                       {"levels", replace("<saml:Subject>", "<saml:Subject>"+strings.Repeat("<x>", 25)+strings.Repeat("</x>", 25))},
-		"many elements":              {"elements", replace("<saml:Subject>", "<saml:Subject>"+strings.Repeat("<x/>", 5000))},
-		"many attributes":            {"attributes", replace("<saml:Subject>", "<saml:Subject "+strings.Repeat(`a="" `, 31)+">")},
+		"billion laughs": {
+			"document type",
+			before(`<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>`),
+		},
+		"two roots":        {"2 root", func(d []byte) []byte { return append(d, `<x/>`...) }},
+		"nothing":          {"0 root", func([]byte) []byte { return nil }},
+		"half":             {"EOF", func(d []byte) []byte { return d[:len(d)/2] }},
+		"not XML":          {"cannot be taken", func([]byte) []byte { return []byte("jo") }},
+		"other encoding":   {"encoding", before(`<?xml version="1.0" encoding="ISO-8859-1"?>`)},
+		"broken UTF-8":     {"UTF-8", replace(">jo<", ">j\xff<")},
+		"colon in a name":  {"cannot be taken", replace("<saml:Subject>", "<saml:Subject a:b:c=\"\">")},
+		"read in two ways": {"validator", replace("<saml:Subject>", "<saml:Subject><saml:1></saml:1>")},
+		"same id twice":    {"twice", replace("<saml:Subject>", `<saml:Subject ID="id-response">`)},
+		"5 MiB": {"sensible size", func(d []byte) []byte {
+			return append(d, bytes.Repeat([]byte(" "), 5<<20)...)
+		}},
+		"more than 1 MiB": {"bytes", func(d []byte) []byte {
+			return append(d, bytes.Repeat([]byte(" "), 1<<20)...)
+		}},
+		"deep": {
+			"levels",
+			replace("<saml:Subject>", "<saml:Subject>"+strings.Repeat("<x>", 25)+strings.Repeat("</x>", 25)),
+		},
+		"many elements": {
+			"elements", replace("<saml:Subject>", "<saml:Subject>"+strings.Repeat("<x/>", 5000)),
+		},
+		"many attributes": {
+			"attributes", replace("<saml:Subject>", "<saml:Subject "+strings.Repeat(`a="" `, 31)+">"),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := p.begin(t, r)
@@ -348,7 +400,9 @@ func TestRefusedForms(t *testing.T) {
 			refused(t, who.Identity, err, c.why)
 		})
 	}
-	who, err := r.Finish(t.Context(), at, nil, domains.Answer{Params: url.Values{"SAMLResponse": {unasked(t, p.begin(t, r))}}})
+	who, err := r.Finish(t.Context(), at, nil, domains.Answer{Params: url.Values{
+		"SAMLResponse": {unasked(t, p.begin(t, r))},
+	}})
 	refused(t, who.Identity, err, "the response is to") // no memory fits an answer to no request
 
 	elsewhere := at

@@ -20,7 +20,8 @@ import (
 type source interface {
 	// provider returns the provider at the moment. Errors: errs.Upstream.
 	provider(ctx context.Context) (*provider, error)
-	// renewed returns a provider that is newer than known, which lacks something that came from it; known if there is no newer one.
+	// renewed returns a provider that is newer than known, which lacks something that came from it;
+	// known if there is no newer one.
 	// Errors: that of ctx.
 	renewed(ctx context.Context, known *provider) (*provider, error)
 	// discover reads the metadata now. Errors: errs.Invalid naming the member of the configuration.
@@ -40,26 +41,31 @@ func (p pasted) known() *provider { return p.of }
 
 func (p pasted) discover(context.Context) (*provider, error) {
 	if _, err := p.of.current(); err != nil {
-		return nil, errs.New(errs.Invalid, "metadataXML must be replaced: it ended on %s (validUntil)", p.of.ends.Format(time.RFC3339))
+		return nil, errs.New(
+			errs.Invalid, "metadataXML must be replaced: it ended on %s (validUntil)",
+			p.of.ends.Format(time.RFC3339),
+		)
 	}
 	return p.of, nil
 }
 
-// remote is metadata at an address. It is fetched when it is needed and then kept, so that many logins at once fetch it
-// once. While the address does not answer, what it answered last is used.
+// remote is metadata at an address. It is fetched when it is needed and then kept, so that many
+// logins at once fetch it once. While the address does not answer, what it answered last is used.
 type remote struct {
 	client *http.Client
 	url    *url.URL
 	last   atomic.Pointer[provider]
-	lock   chan struct{} // a mutex that a context can end waiting for; it protects the fields below, and changes of last
-	err    error         // of the last try
-	tried  time.Time
-	until  time.Time // the next try
+	// a mutex that a context can end waiting for; it protects the fields below, and changes of last
+	lock  chan struct{}
+	err   error // of the last try
+	tried time.Time
+	until time.Time // the next try
 }
 
-// How long what an address answered is kept: as long as the metadata's cacheDuration says, within bounds, so that a
-// provider's new key is known after an hour; and a failure long enough for those who waited for it. minKeep is also the time between two
-// tries to find a key that is missing, and between those of an address that does not answer while there is an older answer.
+// How long what an address answered is kept: as long as the metadata's cacheDuration says, within
+// bounds, so that a provider's new key is known after an hour; and a failure long enough for those
+// who waited for it. minKeep is also the time between two tries to find a key that is missing, and
+// between those of an address that does not answer while there is an older answer.
 const (
 	minKeep     = time.Minute
 	maxKeep     = time.Hour
@@ -90,7 +96,8 @@ func (r *remote) acquire(ctx context.Context) error {
 
 func (r *remote) release() { <-r.lock }
 
-// provider returns the cached provider, or fetches it. Who finds another one fetching does not wait while there is an older answer.
+// provider returns the cached provider, or fetches it. Who finds another one fetching does not wait
+// while there is an older answer.
 func (r *remote) provider(ctx context.Context) (*provider, error) {
 	select {
 	case r.lock <- struct{}{}:
@@ -144,12 +151,16 @@ func (r *remote) discover(ctx context.Context) (*provider, error) {
 		p, err = r.last.Load().current()
 	}
 	if errs.CodeOf(err) == errs.Upstream {
-		return nil, errs.Wrap(errs.Invalid, err, "metadataURL must be an address with the provider's metadata. %s", errs.MessageOf(err))
+		return nil, errs.Wrap(
+			errs.Invalid, err, "metadataURL must be an address with the provider's metadata. %s",
+			errs.MessageOf(err),
+		)
 	}
 	return p, err
 }
 
-// try fetches the metadata, and remembers how that ended. It returns the error of ctx, which says nothing about the address.
+// try fetches the metadata, and remembers how that ended. It returns the error of ctx, which says
+// nothing about the address.
 func (r *remote) try(ctx context.Context) error {
 	p, err := r.fetch(ctx)
 	if ctx.Err() != nil {
@@ -206,7 +217,10 @@ func (r *remote) failed(err error) error {
 	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain || errors.Is(err, errNotMetadata) {
 		why = "no SAML metadata is there"
 	}
-	return errs.Wrap(errs.Upstream, err, "The SAML metadata of %s cannot be fetched: %s.", r.url.Host, cmp.Or(why, "it cannot be reached"))
+	return errs.Wrap(
+		errs.Upstream, err, "The SAML metadata of %s cannot be fetched: %s.", r.url.Host,
+		cmp.Or(why, "it cannot be reached"),
+	)
 }
 
 // errNotMetadata is the error of an answer that is not SAML metadata.

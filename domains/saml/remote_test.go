@@ -40,14 +40,20 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 // page answers with a status and a body.
 func page(status int, body string) func(*http.Request) (*http.Response, error) {
 	return func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+		return &http.Response{
+			StatusCode: status,
+			Header:     http.Header{},
+			Body:       io.NopCloser(strings.NewReader(body)),
+		}, nil
 	}
 }
 
 // open opens a domain whose metadata comes from w.
 func (w *web) open(t *testing.T) login {
 	t.Helper()
-	r, err := saml.Driver{Client: &http.Client{Transport: w}}.Open(json.RawMessage(`{"metadataURL": "https://idp.example/metadata"}`))
+	r, err := saml.Driver{
+		Client: &http.Client{Transport: w},
+	}.Open(json.RawMessage(`{"metadataURL": "https://idp.example/metadata"}`))
 	is.New(t).NoErr(err)
 	return r.(login)
 }
@@ -96,7 +102,8 @@ func TestFetchedOnce(t *testing.T) {
 	}
 }
 
-// Many logins at once are one request; when it fails they all know, and those that come later ask again.
+// Many logins at once are one request; when it fails they all know, and those that come later ask
+// again.
 func TestFetchedTogether(t *testing.T) {
 	p := newIDP(t)
 	for _, status := range []int{http.StatusOK, http.StatusServiceUnavailable} {
@@ -162,15 +169,21 @@ func TestFetchFails(t *testing.T) {
 		why    string
 		answer func(*http.Request) (*http.Response, error)
 	}{
-		"nobody there":    {"cannot be fetched", func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }},
-		"not found":       {"status 404", page(http.StatusNotFound, p.Metadata(t, nil))},
-		"elsewhere":       {"status 302", redirect},
-		"too much":        {"bytes", page(http.StatusOK, strings.Repeat(" ", 1<<20)+p.Metadata(t, nil))},
-		"without end":     {"bytes", endless},
-		"breaks off":      {"unexpected EOF", brokenOff},
-		"a page":          {"must be SAML metadata", page(http.StatusOK, "<html><p>Welcome<br></html>")},
-		"another service": {"must describe one", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) { e.IDPSSODescriptors = nil }))},
-		"ended":           {"validUntil", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) { e.ValidUntil = time.Now().Add(-time.Second) }))},
+		"nobody there": {"cannot be fetched", func(*http.Request) (*http.Response, error) {
+			return nil, errors.New("connection refused")
+		}},
+		"not found":   {"status 404", page(http.StatusNotFound, p.Metadata(t, nil))},
+		"elsewhere":   {"status 302", redirect},
+		"too much":    {"bytes", page(http.StatusOK, strings.Repeat(" ", 1<<20)+p.Metadata(t, nil))},
+		"without end": {"bytes", endless},
+		"breaks off":  {"unexpected EOF", brokenOff},
+		"a page":      {"must be SAML metadata", page(http.StatusOK, "<html><p>Welcome<br></html>")},
+		"another service": {"must describe one", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) {
+			e.IDPSSODescriptors = nil
+		}))},
+		"ended": {"validUntil", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) {
+			e.ValidUntil = time.Now().Add(-time.Second)
+		}))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -204,7 +217,11 @@ func redirect(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != "idp.example" {
 		return nil, errors.New("the redirect was followed")
 	}
-	return &http.Response{StatusCode: http.StatusFound, Header: http.Header{"Location": {"http://169.254.169.254/"}}, Body: http.NoBody}, nil
+	return &http.Response{
+		StatusCode: http.StatusFound,
+		Header:     http.Header{"Location": {"http://169.254.169.254/"}},
+		Body:       http.NoBody,
+	}, nil
 }
 
 func endless(*http.Request) (*http.Response, error) {
@@ -236,7 +253,9 @@ func TestLastGood(t *testing.T) {
 	p := newIDP(t)
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		w := &web{answer: page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) { e.ValidUntil = time.Now().Add(3 * time.Hour) }))}
+		w := &web{answer: page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) {
+			e.ValidUntil = time.Now().Add(3 * time.Hour)
+		}))}
 		r := w.open(t)
 		is.NoErr(begin(t.Context(), r))
 		w.answer = page(http.StatusServiceUnavailable, "")
@@ -280,7 +299,8 @@ func TestNobodyWaits(t *testing.T) {
 	})
 }
 
-// A provider's new key is found when something is signed with it, with one request a minute at the most.
+// A provider's new key is found when something is signed with it, with one request a minute at the
+// most.
 func TestNewKey(t *testing.T) {
 	p := newIDP(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -290,7 +310,9 @@ func TestNewKey(t *testing.T) {
 				e.ValidUntil = time.Now().Add(24 * time.Hour)
 				e.IDPSSODescriptors[0].KeyDescriptors = nil
 				for _, key := range keys {
-					e.IDPSSODescriptors[0].KeyDescriptors = append(e.IDPSSODescriptors[0].KeyDescriptors, key.Descriptor())
+					e.IDPSSODescriptors[0].KeyDescriptors = append(
+						e.IDPSSODescriptors[0].KeyDescriptors, key.Descriptor(),
+					)
 				}
 			}))
 		}
@@ -346,8 +368,12 @@ func TestDiscover(t *testing.T) {
 		"too much":  {"no SAML metadata is there", endless},
 		"cut":       {"no SAML metadata is there", brokenOff},
 		"elsewhere": {"no SAML metadata is there", redirect},
-		"nobody":    {"cannot be fetched", func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused to 10.0.0.7") }},
-		"ended":     {"validUntil", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) { e.ValidUntil = time.Now().Add(-time.Second) }))},
+		"nobody": {"cannot be fetched", func(*http.Request) (*http.Response, error) {
+			return nil, errors.New("connection refused to 10.0.0.7")
+		}},
+		"ended": {"validUntil", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) {
+			e.ValidUntil = time.Now().Add(-time.Second)
+		}))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -364,7 +390,9 @@ func TestDiscover(t *testing.T) {
 // A provider behind an authority of its own is reached with caCert alone.
 func TestOwnAuthority(t *testing.T) {
 	is, p := is.New(t), newIDP(t)
-	web := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, p.Metadata(t, nil)) }))
+	web := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, p.Metadata(t, nil))
+	}))
 	t.Cleanup(web.Close)
 	web.Config.ErrorLog = log.New(io.Discard, "", 0)
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}))

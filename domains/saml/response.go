@@ -77,15 +77,16 @@ func decode(covered *etree.Element) (assertion, error) {
 	return a, err
 }
 
-// decrypted returns the assertion in the EncryptedAssertion of a response, in its place in a copy of the response.
+// decrypted returns the assertion in the EncryptedAssertion of a response, in its place in a copy
+// of the response.
 func decrypted(response *etree.Element, o *opener, s *shape) (*etree.Element, error) {
 	s.assertions = 0
 	return o.open(child(response.Copy(), assertionSpace, "EncryptedAssertion"), "Assertion", s)
 }
 
-// shape checks that a response is unambiguous, so that what is signed is what is read: it has one assertion, unique ids, and
-// nothing that some parsers skip. It also refuses weak signatures, and attributes that are encrypted by themselves. What is
-// encrypted is seen after what is around it.
+// shape checks that a response is unambiguous, so that what is signed is what is read: it has one
+// assertion, unique ids, and nothing that some parsers skip. It also refuses weak signatures, and
+// attributes that are encrypted by themselves. What is encrypted is seen after what is around it.
 type shape struct {
 	assertions int
 	names      int // encrypted by themselves
@@ -147,10 +148,14 @@ func (s *shape) element(t xml.StartElement) error {
 
 // isSubject reports whether the element around is one whose NameID says who it is about.
 func (s *shape) isSubject() bool {
-	return len(s.path) > 0 && (s.path[len(s.path)-1] == xml.Name{Space: assertionSpace, Local: "Subject"} || s.path[len(s.path)-1] == xml.Name{Space: saml2, Local: "LogoutRequest"})
+	return len(s.path) > 0 && (s.path[len(s.path)-1] == xml.Name{
+		Space: assertionSpace,
+		Local: "Subject",
+	} || s.path[len(s.path)-1] == xml.Name{Space: saml2, Local: "LogoutRequest"})
 }
 
-// encryption reports whether the element around is how something is encrypted, where SHA-1 does no harm.
+// encryption reports whether the element around is how something is encrypted, where SHA-1 does no
+// harm.
 func (s *shape) encryption() bool {
 	return len(s.path) > 0 && s.path[len(s.path)-1] == xml.Name{Space: encSpace, Local: "EncryptionMethod"}
 }

@@ -13,8 +13,9 @@ import (
 // errKey is the error of a signature that no key fits: the provider may have a new one.
 var errKey = errors.New("no key of the provider's metadata fits")
 
-// signedAssertion returns the assertion of a response as a signature covers it, its own or that of the response. Every signature that
-// is there must be good. That of a response is checked before an assertion in it is decrypted.
+// signedAssertion returns the assertion of a response as a signature covers it, its own or that of
+// the response. Every signature that is there must be good. That of a response is checked before an
+// assertion in it is decrypted.
 func (p *provider) signedAssertion(response *etree.Element, o *opener, s *shape) (*etree.Element, error) {
 	whole, err := p.verify(response)
 	if err != nil {

@@ -50,7 +50,8 @@ func (r *realm) sayMetadata(p *provider, at domains.Endpoints) string {
 		p.entityID, until, p.login.location, binding, unasked, at.Metadata, r.service(at), at.ACS, logout)
 }
 
-// keysStep reports the keys that the provider signs with. A key is valid as long as its certificate.
+// keysStep reports the keys that the provider signs with. A key is valid as long as its
+// certificate.
 func (p *provider) keysStep(now time.Time) domains.Step {
 	var all []string
 	step := domains.Step{Name: "keys"}
@@ -66,7 +67,9 @@ func (p *provider) keysStep(now time.Time) domains.Step {
 		}
 		all = append(all, keyType(c)+" "+state)
 	}
-	step.Message = fmt.Sprintf("The provider signs with %s: %s.", domains.Number(len(all), "key", "keys"), strings.Join(all, ", "))
+	step.Message = fmt.Sprintf(
+		"The provider signs with %s: %s.", domains.Number(len(all), "key", "keys"), strings.Join(all, ", "),
+	)
 	if !step.OK {
 		step.Message += " None of them is valid now: get the provider's metadata anew."
 	}
@@ -91,12 +94,21 @@ func (r *realm) saySigning(p *provider) domains.Step {
 	key, err := r.signer(p)
 	switch {
 	case err != nil:
-		return domains.Step{Name: "signing", Message: wants + ", or signRequests is set, and this domain has no key yet: save it, or roll its keys."}
+		return domains.Step{
+			Name:    "signing",
+			Message: wants + ", or signRequests is set, and this domain has no key yet: save it, or roll its keys.",
+		}
 	case key == nil:
-		return domains.Step{Name: "signing", OK: true, Message: wants + ", and they go unsigned. signRequests signs them all the same."}
+		return domains.Step{
+			Name:    "signing",
+			OK:      true,
+			Message: wants + ", and they go unsigned. signRequests signs them all the same.",
+		}
 	}
-	return domains.Step{Name: "signing", OK: true, Message: fmt.Sprintf("%s, and they are signed with RSA-SHA256. The certificate in this domain's metadata is valid until %s.",
-		wants, day(key.Certificate.NotAfter))}
+	return domains.Step{Name: "signing",
+		OK: true,
+		Message: fmt.Sprintf("%s, and they are signed with RSA-SHA256. The certificate in this domain's metadata is valid until %s.",
+			wants, day(key.Certificate.NotAfter))}
 }
 
 func (r *realm) sayEncryption() domains.Step {

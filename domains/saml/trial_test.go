@@ -29,14 +29,21 @@ func TestTrial(t *testing.T) {
 		ok     bool
 		last   string
 	}{
-		"all is well":     {keys, nil, nil, "metadata keys signing encryption", true, "for 1 keys"},
-		"without keys":    {domains.Keys{}, nil, nil, "metadata keys signing encryption", true, "no key yet"},
-		"signed":          {keys, func(e *crewjam.EntityDescriptor) { e.IDPSSODescriptors[0].WantAuthnRequestsSigned = &yes }, nil, "metadata keys signing encryption", true, ""},
-		"nothing to sign": {domains.Keys{}, nil, map[string]any{"signRequests": true}, "metadata keys signing", false, "roll its keys"},
+		"all is well":  {keys, nil, nil, "metadata keys signing encryption", true, "for 1 keys"},
+		"without keys": {domains.Keys{}, nil, nil, "metadata keys signing encryption", true, "no key yet"},
+		"signed": {keys, func(e *crewjam.EntityDescriptor) {
+			e.IDPSSODescriptors[0].WantAuthnRequestsSigned = &yes
+		}, nil, "metadata keys signing encryption", true, ""},
+		"nothing to sign": {
+			domains.Keys{}, nil, map[string]any{"signRequests": true}, "metadata keys signing", false,
+			"roll its keys",
+		},
 		"a key that ended": {keys, func(e *crewjam.EntityDescriptor) {
 			e.IDPSSODescriptors[0].KeyDescriptors = []crewjam.KeyDescriptor{old.Descriptor()}
 		}, nil, "metadata keys", false, "None of them is valid"},
-		"ended": {keys, func(e *crewjam.EntityDescriptor) { e.ValidUntil = time.Now().Add(-time.Hour) }, nil, "metadata", false, "validUntil"},
+		"ended": {keys, func(e *crewjam.EntityDescriptor) {
+			e.ValidUntil = time.Now().Add(-time.Hour)
+		}, nil, "metadata", false, "validUntil"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)

@@ -28,8 +28,9 @@ func bare(el *etree.Element) *etree.Element {
 	return e
 }
 
-// Signature wrapping, in the eight ways that SAML Raider knows, each with an id of its own and with that of what is signed:
-// what is signed is moved where nobody reads it, and something else is read.
+// Signature wrapping, in the eight ways that SAML Raider knows, each with an id of its own and with
+// that of what is signed: what is signed is moved where nobody reads it, and something else is
+// read.
 func TestWrapping(t *testing.T) {
 	p := newIDP(t)
 	r := p.realm(t, nil)
@@ -56,7 +57,9 @@ func TestWrapping(t *testing.T) {
 			response.AddChild(e)
 			return response
 		},
-		"5: evil assertion with the signature, signed one behind": func(response *etree.Element, id string) *etree.Element {
+		"5: evil assertion with the signature, signed one behind": func(
+			response *etree.Element, id string,
+		) *etree.Element {
 			a := response.FindElement("./Assertion")
 			e := evil(a, id)
 			e.InsertChildAt(1, a.FindElement("./Signature").Copy())
@@ -65,7 +68,9 @@ func TestWrapping(t *testing.T) {
 			response.RemoveChild(a)
 			return response
 		},
-		"6: signed assertion in the signature of the evil one": func(response *etree.Element, id string) *etree.Element {
+		"6: signed assertion in the signature of the evil one": func(
+			response *etree.Element, id string,
+		) *etree.Element {
 			a := response.FindElement("./Assertion")
 			e := evil(a, id)
 			s := a.FindElement("./Signature").Copy()
@@ -137,7 +142,8 @@ func evilResponse(response *etree.Element, id string) *etree.Element {
 	return forged
 }
 
-// Wrapping without a second assertion: the signed element goes by another name, or the one that is read does.
+// Wrapping without a second assertion: the signed element goes by another name, or the one that is
+// read does.
 func TestWrappingByName(t *testing.T) {
 	p := newIDP(t)
 	r := p.realm(t, nil)

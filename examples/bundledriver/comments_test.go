@@ -41,7 +41,10 @@ func Example_comments() {
 
 	// With the API.
 	res := httptest.NewRecorder()
-	app.ServeHTTP(res, httptest.NewRequest("POST", "/api/recipes/soup/comments", strings.NewReader(`{"message": "And pepper."}`)))
+	app.ServeHTTP(
+		res,
+		httptest.NewRequest("POST", "/api/recipes/soup/comments", strings.NewReader(`{"message": "And pepper."}`)),
+	)
 	var made struct{ RecipeID, Message string }
 	check(json.Unmarshal(res.Body.Bytes(), &made))
 	fmt.Println(res.Code, made.RecipeID, made.Message)

@@ -70,7 +70,8 @@ func Example() {
 	// [dough pizza]
 }
 
-// open returns a database with the tables of the library and of the host, and a function that removes it.
+// open returns a database with the tables of the library and of the host, and a function that
+// removes it.
 func open(ctx context.Context) (db *bun.DB, remove func()) {
 	folder, err := os.MkdirTemp("", "bundledriver")
 	check(err)

@@ -1,7 +1,7 @@
-// Package bundledriver shows how a host ships content of its own in bundles: recipes.go is a kind of content in a table of
-// the host's, example_test.go ships it from one tenant to another, comments_test.go has it commented, and recipes_test.go
-// checks that it keeps its promises.
-// Nobody imports this package; copy from it.
+// Package bundledriver shows how a host ships content of its own in bundles: recipes.go is a kind
+// of content in a table of the host's, example_test.go ships it from one tenant to another,
+// comments_test.go has it commented, and recipes_test.go checks that it keeps its promises. Nobody
+// imports this package; copy from it.
 package bundledriver
 
 import (
@@ -54,8 +54,8 @@ func (r Recipes) Descriptor() bundles.Descriptor {
 // Content implements bundles.Driver.
 func (r Recipes) Content() []entity.Type { return []entity.Type{r.Type()} }
 
-// Type is what the host tells of its kind. It goes into Config.Entities too, so that recipes can be found by what else
-// works on content of every kind, and commented at /api/recipes/{id}/comments.
+// Type is what the host tells of its kind. It goes into Config.Entities too, so that recipes can be
+// found by what else works on content of every kind, and commented at /api/recipes/{id}/comments.
 func (r Recipes) Type() entity.Type {
 	return entity.Type{Kind: Kind, Lookup: r.Lookup, Transferer: r, Commented: true}
 }
@@ -131,7 +131,9 @@ func (r Recipes) Export(ctx context.Context, tenant string, ids []string) iter.S
 }
 
 // Import implements entity.Transferer.
-func (r Recipes) Import(ctx context.Context, tenant string, rows []entity.Row, l entity.ImportOptions) ([]entity.ImportAction, []string, error) {
+func (r Recipes) Import(
+	ctx context.Context, tenant string, rows []entity.Row, l entity.ImportOptions,
+) ([]entity.ImportAction, []string, error) {
 	actions := make([]entity.ImportAction, len(rows))
 	err := tenantcontent.InTx(ctx, r.DB, func(ctx context.Context) error {
 		ids, err := r.IDs(ctx, tenant)
@@ -148,7 +150,9 @@ func (r Recipes) Import(ctx context.Context, tenant string, rows []entity.Row, l
 	return actions, nil, nil
 }
 
-func (r Recipes) land(ctx context.Context, tenant string, row entity.Row, rule entity.Rule, there bool) (entity.ImportAction, error) {
+func (r Recipes) land(
+	ctx context.Context, tenant string, row entity.Row, rule entity.Rule, there bool,
+) (entity.ImportAction, error) {
 	recipe := &Recipe{}
 	if row.Kind != Kind || json.Unmarshal(row.JSON, &recipe) != nil || recipe == nil {
 		return "", errs.New(errs.Invalid, "recipe %s: not a recipe", row.ID)
@@ -176,7 +180,9 @@ func (r Recipes) Remove(ctx context.Context, tenant string, ids []string) (n int
 	}
 	err = tenantcontent.InTx(ctx, r.DB, func(ctx context.Context) error {
 		ctx, db := tenantcontent.Conn(ctx, r.DB, tenant)
-		res, err := db.NewDelete().Model((*Recipe)(nil)).Where("tenant_id = ? AND id IN (?)", tenant, bun.List(ids)).Exec(ctx)
+		res, err := db.NewDelete().Model((*Recipe)(nil)).Where(
+			"tenant_id = ? AND id IN (?)", tenant, bun.List(ids),
+		).Exec(ctx)
 		if err != nil {
 			return err
 		}

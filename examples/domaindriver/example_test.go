@@ -51,7 +51,10 @@ func Example() {
 	// A scan brings the others, and the groups as teams.
 	scanned, err := app.Domains.ScanDomain(north, staff.ID, domains.ScanOptions{})
 	check(err)
-	fmt.Println(scanned[0].Users.Created, "users,", scanned[0].Teams.Created, "teams and", scanned[0].Added, "memberships are new")
+	fmt.Println(
+		scanned[0].Users.Created, "users,", scanned[0].Teams.Created, "teams and", scanned[0].Added,
+		"memberships are new",
+	)
 
 	// Output:
 	// jo is of the domain staff

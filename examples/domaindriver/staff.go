@@ -1,6 +1,7 @@
-// Package domaindriver shows how a host lets people log in by a list of its own: staff.go is a domain driver over CSV
-// files, example_test.go has people log in and a scan bring them in, and staff_test.go checks that the driver keeps its
-// promises. Nobody imports this package; copy from it.
+// Package domaindriver shows how a host lets people log in by a list of its own: staff.go is a
+// domain driver over CSV files, example_test.go has people log in and a scan bring them in, and
+// staff_test.go checks that the driver keeps its promises. Nobody imports this package; copy from
+// it.
 package domaindriver
 
 import (
@@ -24,8 +25,9 @@ import (
 
 // Staff is the driver. The configuration of a domain is {file}: the name of a CSV file in Files.
 //
-// A file begins with the line id,username,name,email,password,groups and has one more for each person: an id that is never
-// given to anybody else, a bcrypt hash of the password, empty for who may not log in, and names of groups with semicolons.
+// A file begins with the line id,username,name,email,password,groups and has one more for each
+// person: an id that is never given to anybody else, a bcrypt hash of the password, empty for who
+// may not log in, and names of groups with semicolons.
 type Staff struct{ Files fs.FS }
 
 // Info implements domains.Driver.
@@ -71,7 +73,8 @@ type person struct {
 	groups []string
 }
 
-// read reads the file. What keeps it from being read is for the log, and not the fault of whoever logs in.
+// read reads the file. What keeps it from being read is for the log, and not the fault of whoever
+// logs in.
 func (l list) read(ctx context.Context) ([]person, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -111,7 +114,8 @@ func parse(f io.Reader) (people []person, err error) {
 	return people, nil
 }
 
-// Login implements domains.PasswordLogin. A hash is checked for everybody, so that a name nobody has takes as long.
+// Login implements domains.PasswordLogin. A hash is checked for everybody, so that a name nobody
+// has takes as long.
 func (l list) Login(ctx context.Context, username, password string) (domains.Identity, error) {
 	people, err := l.read(ctx)
 	if err != nil {

@@ -77,13 +77,20 @@ func Example() {
 	check(err)
 	_, err = app.Apps.PutShare(jo, report.ID, "mia", func(s *shares.Share) { s.Level = shares.Use })
 	check(err)
-	mia := actor.With(ctx, actor.Actor{Tenant: "acme", User: "mia", Teams: map[string]actor.Role{"sales": actor.Member}})
+	mia := actor.With(ctx, actor.Actor{
+		Tenant: "acme",
+		User:   "mia",
+		Teams:  map[string]actor.Role{"sales": actor.Member},
+	})
 	seen, err := app.Apps.Get(mia, report.ID)
 	check(err)
 	fmt.Println(page.Path, page.ContentType, "-", seen.Name, seen.Permissions.Run, seen.Permissions.Write)
 
 	// Files in the folder server are routes for the pages of the app, once they are deployed.
-	_, err = app.Apps.PutFile(jo, report.ID, "server/total.js", "", strings.NewReader("export const GET = ({request}) => ({user: request.user.username, total: 12})"))
+	_, err = app.Apps.PutFile(
+		jo, report.ID, "server/total.js", "",
+		strings.NewReader("export const GET = ({request}) => ({user: request.user.username, total: 12})"),
+	)
 	check(err)
 	_, err = app.Apps.Deploy(jo, report.ID, apps.PublishOptions{})
 	check(err)
@@ -94,7 +101,9 @@ func Example() {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 
-	for _, path := range []string{"/api/colors/brand%2Fred/permissions", "/api/apps/" + report.ID + "/view/api/_server/total"} {
+	for _, path := range []string{
+		"/api/colors/brand%2Fred/permissions", "/api/apps/" + report.ID + "/view/api/_server/total",
+	} {
 		req, err := http.NewRequest(http.MethodGet, server.URL+path, nil)
 		check(err)
 		req.Header.Set("X-User", "jo")
@@ -117,13 +126,14 @@ func Example() {
 	// {"user":"jo","total":12}
 }
 
-// whoCalls is the host's own log-in. Leave Config.Authenticate out, and users log in with POST /api/login/local.
+// whoCalls is the host's own log-in. Leave Config.Authenticate out, and users log in with POST
+// /api/login/local.
 func whoCalls(r *http.Request) (actor.Actor, error) {
 	return whoIs(r.Context(), "acme", r.Header.Get("X-User"))
 }
 
-// whoIs returns what a user may do now, and refuses one who may not come any more. It is asked with every request of a page of an app,
-// which brings none of the host's headers and cookies.
+// whoIs returns what a user may do now, and refuses one who may not come any more. It is asked with
+// every request of a page of an app, which brings none of the host's headers and cookies.
 func whoIs(_ context.Context, tenant, user string) (actor.Actor, error) {
 	if user == "" {
 		return actor.Actor{}, errs.New(errs.Unauthenticated, "Log in first.")

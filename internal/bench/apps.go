@@ -14,10 +14,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// gallery is a tenant with very many apps, and sketch one with few. The same member of 20 teams looks at both.
+// gallery is a tenant with very many apps, and sketch one with few. The same member of 20 teams
+// looks at both.
 const gallery, sketch = "gallery", "sketch"
 
-// appsPage reads pages of 20 apps out of 10,000 visible and 100,000 invisible ones, one caller, against pages out of 100 apps.
+// appsPage reads pages of 20 apps out of 10,000 visible and 100,000 invisible ones, one caller,
+// against pages out of 100 apps.
 func appsPage(ctx context.Context, w *world) (result, error) {
 	many, err := w.newApps(ctx, gallery, 9500, 500, 100_000)
 	if err != nil {
@@ -52,17 +54,26 @@ func appsPage(ctx context.Context, w *world) (result, error) {
 		}
 	}
 	ours, bare, ratio, err := inTurn(side(many), side(few))
-	return result{ours: seconds(ours) + " of 110,000", bare: seconds(bare) + " of 100", ratio: ratio, must: "≤ 3.00", met: ratio <= 3}, err
+	return result{
+		ours:  seconds(ours) + " of 110,000",
+		bare:  seconds(bare) + " of 100",
+		ratio: ratio,
+		must:  "≤ 3.00",
+		met:   ratio <= 3,
+	}, err
 }
 
-// newApps makes a tenant with apps and a member of 20 teams, and returns the member's session: apps that the member or a team owns,
-// others that are shared with them, and others that they do not see, all of 2,000 other teams and shared with others.
+// newApps makes a tenant with apps and a member of 20 teams, and returns the member's session: apps
+// that the member or a team owns, others that are shared with them, and others that they do not
+// see, all of 2,000 other teams and shared with others.
 func (w *world) newApps(ctx context.Context, tenant string, owned, shared, invisible int) (token string, err error) {
 	if _, err := w.app.AddTenant(ctx, tenants.Tenant{ID: tenant}, password); err != nil {
 		return "", err
 	}
 	admin := actor.With(ctx, actor.Actor{Tenant: tenant, User: "admin", Superuser: true})
-	if _, err := w.app.Principals.CreateUser(admin, principals.User{Username: "member", Enabled: true}, password); err != nil {
+	if _, err := w.app.Principals.CreateUser(
+		admin, principals.User{Username: "member", Enabled: true}, password,
+	); err != nil {
 		return "", err
 	}
 	mine := []string{"member"}
@@ -79,8 +90,10 @@ func (w *world) newApps(ctx context.Context, tenant string, owned, shared, invis
 	var all []apps.App
 	for n := range owned + shared + invisible {
 		a := apps.App{
-			ID: fmt.Sprintf("00000000-0000-7000-8000-%012d", n), LibraryID: fmt.Sprintf("00000000-0000-7000-9000-%012d", n), Type: apps.Report,
-			Name: fmt.Sprintf("App %06d", n*7919%1_000_003), OwnerID: fmt.Sprint("other-", n%2000), Defn: []byte(`{"a":1}`), Settings: []byte(`{}`),
+			ID:        fmt.Sprintf("00000000-0000-7000-8000-%012d", n),
+			LibraryID: fmt.Sprintf("00000000-0000-7000-9000-%012d", n), Type: apps.Report,
+			Name: fmt.Sprintf("App %06d", n*7919%1_000_003), OwnerID: fmt.Sprint("other-", n%2000),
+			Defn: []byte(`{"a":1}`), Settings: []byte(`{}`),
 			Shared: n >= owned, CreatedAt: time.Now(), UpdatedAt: time.Now(),
 		}
 		if n < owned {
@@ -117,7 +130,8 @@ func (w *world) newApps(ctx context.Context, tenant string, owned, shared, invis
 	return l.Token, err
 }
 
-// vacuum has PostgreSQL count, and note which rows are visible to all, as it does by itself a minute later.
+// vacuum has PostgreSQL count, and note which rows are visible to all, as it does by itself a
+// minute later.
 func (w *world) vacuum(ctx context.Context) error {
 	if w.engine != "postgres" {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// attacked is the name of the measurement of logins, while strangers try many others. The server is a process of its own, and
-// the strangers and the others are in this one.
+// attacked is the name of the measurement of logins, while strangers try many others. The server is
+// a process of its own, and the strangers and the others are in this one.
 const attacked = "logins while strangers try passwords"
 
 const (
@@ -41,7 +41,10 @@ func (n *neighbours) addAttacked(ctx context.Context) error {
 	}
 	err = bunx.Write(ctx, db, "busy", func(ctx context.Context, c bunx.Conn) error {
 		var hash string
-		if err := c.One(ctx, "User", `SELECT password_hash FROM tc_users WHERE tenant_id = $1 AND username = $2`, []any{"busy", "admin"}, &hash); err != nil {
+		if err := c.One(
+			ctx, "User", `SELECT password_hash FROM tc_users WHERE tenant_id = $1 AND username = $2`,
+			[]any{"busy", "admin"}, &hash,
+		); err != nil {
 			return err
 		}
 		now := bunx.At(time.Now())
@@ -49,7 +52,10 @@ func (n *neighbours) addAttacked(ctx context.Context) error {
 			may_view_all_teams, may_view_all_users, may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at, updated_at, password_hash)`,
 			attackedOnes, func(i int) []any {
 				name := attackedName(i)
-				return []any{"busy", name, name, name, name, "local", false, true, false, false, false, false, false, "{}", "{}", 0, false, false, now, now, hash}
+				return []any{
+					"busy", name, name, name, name, "local", false, true, false, false, false, false, false,
+					"{}", "{}", 0, false, false, now, now, hash,
+				}
 			}}
 		return people.insert(ctx, c)
 	})
@@ -58,8 +64,11 @@ func (n *neighbours) addAttacked(ctx context.Context) error {
 
 func attackedName(i int) string { return fmt.Sprintf("person%06d", i%attackedOnes) }
 
-// loginFrom sends a login as a client behind a proxy, and returns the answer's status. keep keeps the connection.
-func (n *neighbours) loginFrom(c net.Conn, in *bufio.Reader, address, tenant, username, password string, keep bool) (int, error) {
+// loginFrom sends a login as a client behind a proxy, and returns the answer's status. keep keeps
+// the connection.
+func (n *neighbours) loginFrom(
+	c net.Conn, in *bufio.Reader, address, tenant, username, password string, keep bool,
+) (int, error) {
 	body := fmt.Sprintf(`{"tenant":%q,"username":%q,"password":%q}`, tenant, username, password)
 	end := "close"
 	if keep {
@@ -89,7 +98,8 @@ func (n *neighbours) once(address, tenant, username, password string) (int, erro
 	return n.loginFrom(c, bufio.NewReaderSize(c, 1024), address, tenant, username, password, false)
 }
 
-// underAttack measures logins of calm from the strangers' network and from another one, and calm's reads.
+// underAttack measures logins of calm from the strangers' network and from another one, and calm's
+// reads.
 func (n *neighbours) underAttack(ctx context.Context, d time.Duration) (all []result, err error) {
 	if err := n.addAttacked(ctx); err != nil {
 		return nil, err
@@ -98,7 +108,8 @@ func (n *neighbours) underAttack(ctx context.Context, d time.Duration) (all []re
 		name  string
 		begin func(ctx context.Context, running *sync.WaitGroup, tried *atomic.Int64)
 	}{
-		{"2,500 one-shot logins a second at an unknown tenant", n.unknownTenant}, {"200 connections with wrong passwords of one tenant", n.wrongPasswords},
+		{"2,500 one-shot logins a second at an unknown tenant", n.unknownTenant},
+		{"200 connections with wrong passwords of one tenant", n.wrongPasswords},
 	} {
 		r, err := n.besideAttack(ctx, attack.begin, max(d, 10*time.Second))
 		if err != nil {
@@ -110,7 +121,8 @@ func (n *neighbours) underAttack(ctx context.Context, d time.Duration) (all []re
 	return all, nil
 }
 
-// unknownTenant sends what comes each millisecond, whether the ones before have been answered or not.
+// unknownTenant sends what comes each millisecond, whether the ones before have been answered or
+// not.
 func (n *neighbours) unknownTenant(ctx context.Context, running *sync.WaitGroup, tried *atomic.Int64) {
 	running.Go(func() {
 		begun, sent := time.Now(), 0
@@ -137,7 +149,9 @@ func (n *neighbours) wrongPasswords(ctx context.Context, running *sync.WaitGroup
 			defer func() { _ = c.Close() }()
 			in := bufio.NewReader(c)
 			for i := 0; ctx.Err() == nil; i++ {
-				if _, err := n.loginFrom(c, in, strangerAddress, "busy", attackedName(who+i*strangers), "wrong", true); err != nil {
+				if _, err := n.loginFrom(
+					c, in, strangerAddress, "busy", attackedName(who+i*strangers), "wrong", true,
+				); err != nil {
 					return
 				}
 				tried.Add(1)
@@ -146,7 +160,9 @@ func (n *neighbours) wrongPasswords(ctx context.Context, running *sync.WaitGroup
 	}
 }
 
-func (n *neighbours) besideAttack(ctx context.Context, attack func(context.Context, *sync.WaitGroup, *atomic.Int64), d time.Duration) (result, error) {
+func (n *neighbours) besideAttack(
+	ctx context.Context, attack func(context.Context, *sync.WaitGroup, *atomic.Int64), d time.Duration,
+) (result, error) {
 	var running, measuring sync.WaitGroup
 	var tried atomic.Int64
 	attacking, stop := context.WithCancel(ctx)
@@ -189,7 +205,10 @@ func (n *neighbours) besideAttack(ctx context.Context, attack func(context.Conte
 	p99 := reads[len(reads)*99/100]
 	ms := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
 	return result{
-		ours: fmt.Sprintf("another tenant's login waits %s at most, from the same network %s; reads p99 %s; %s tried", ms(other), ms(same), ms(p99), perSecond(rate)),
+		ours: fmt.Sprintf(
+			"another tenant's login waits %s at most, from the same network %s; reads p99 %s; %s tried",
+			ms(other), ms(same), ms(p99), perSecond(rate),
+		),
 		must: strings.Join([]string{"< 1s", "< 3s", "p99 < 200ms"}, ", "),
 		met:  other < time.Second && same < 3*time.Second && p99 < 200*time.Millisecond,
 	}, nil

@@ -16,8 +16,8 @@ import (
 	blobstore "github.com/tenantcontent/tenantcontent/internal/store/blobs"
 )
 
-// bareHandlers are the limit: net/http, the same wrapped driver, one fixed statement, no authentication, no check, JSON
-// written by hand. They answer what the service answers.
+// bareHandlers are the limit: net/http, the same wrapped driver, one fixed statement, no
+// authentication, no check, JSON written by hand. They answer what the service answers.
 func bareHandlers(bdb *bun.DB) http.Handler {
 	db := bdb.DB
 	blobs := blobstore.New(bdb)
@@ -118,7 +118,11 @@ func bareUpsertSQLite(r *http.Request, db *sql.DB, key string, w http.ResponseWr
 }
 
 func bareList(ctx context.Context, db *sql.DB, w http.ResponseWriter) error {
-	rows, err := db.QueryContext(ctx, `SELECT key, color, source, created_at, updated_at FROM tc_colors WHERE tenant_id = $1 ORDER BY key`, "default")
+	rows, err := db.QueryContext(
+		ctx,
+		`SELECT key, color, source, created_at, updated_at FROM tc_colors WHERE tenant_id = $1 ORDER BY key`,
+		"default",
+	)
 	if err != nil {
 		return err
 	}

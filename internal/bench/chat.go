@@ -21,17 +21,22 @@ import (
 // model starts a model's server that answers at once, for as long as the world lasts.
 func (w *world) model() (ai.Provider, error) {
 	s := aitest.NewReplier(func(aitest.Request) aitest.Turn {
-		return aitest.Turn{Text: strings.Split(strings.Repeat("word ", 20), " "), Usage: ai.Usage{InputTokens: 100, OutputTokens: 20}}
+		return aitest.Turn{
+			Text:  strings.Split(strings.Repeat("word ", 20), " "),
+			Usage: ai.Usage{InputTokens: 100, OutputTokens: 20},
+		}
 	})
 	w.modelURL = s.URL
 	w.ends = append(w.ends, func() error { s.Close(); return nil })
 	return openai.New(openai.Options{URL: s.URL, Models: []openai.Model{{Name: "bench"}}})
 }
 
-// maxChatOverhead is how much later than from the model's server the first byte of an answer may come.
+// maxChatOverhead is how much later than from the model's server the first byte of an answer may
+// come.
 const maxChatOverhead = 5 * time.Millisecond
 
-// chatFirstByte measures the time to the first piece of text of a chat about an app, and that of the model's server itself.
+// chatFirstByte measures the time to the first piece of text of a chat about an app, and that of
+// the model's server itself.
 func chatFirstByte(ctx context.Context, w *world) (result, error) {
 	app, err := w.app.Apps.Create(w.admin, apps.App{Type: apps.Report, Name: "Chat"})
 	if err != nil {
@@ -49,15 +54,19 @@ func assistantFirstByte(ctx context.Context, w *world) (result, error) {
 	return firstTexts(ctx, w, "/api/assistants/"+as.ID+"/_chat", 0)
 }
 
-// knowingFirstByte measures the same of an assistant that is told as many rows of a dataset of 10,000 as its budget has, beside a prompt of
-// that size.
+// knowingFirstByte measures the same of an assistant that is told as many rows of a dataset of
+// 10,000 as its budget has, beside a prompt of that size.
 func knowingFirstByte(ctx context.Context, w *world) (result, error) {
 	rows := make([]map[string]any, 10_000)
 	for i := range rows {
 		rows[i] = map[string]any{"id": i, "city": "Berlin", "amount": i * 7 % 1000}
 	}
 	data, err := json.Marshal(map[string]any{
-		"fields": []map[string]string{{"name": "id", "type": "numeric"}, {"name": "city", "type": "string"}, {"name": "amount", "type": "numeric"}}, "rows": rows,
+		"fields": []map[string]string{
+			{"name": "id", "type": "numeric"}, {"name": "city", "type": "string"},
+			{"name": "amount", "type": "numeric"},
+		},
+		"rows": rows,
 	})
 	if err != nil {
 		return result{}, err
@@ -67,7 +76,9 @@ func knowingFirstByte(ctx context.Context, w *world) (result, error) {
 		return result{}, err
 	}
 	as, err := w.app.Assistants.Create(w.admin, assistants.Assistant{
-		Name: "Chat", Datasets: []assistants.Dataset{{DatasetID: d.ID, Mode: assistants.Full}}, Skills: []assistants.Skill{{Type: "query"}},
+		Name:     "Chat",
+		Datasets: []assistants.Dataset{{DatasetID: d.ID, Mode: assistants.Full}},
+		Skills:   []assistants.Skill{{Type: "query"}},
 	})
 	if err != nil {
 		return result{}, err
@@ -75,7 +86,8 @@ func knowingFirstByte(ctx context.Context, w *world) (result, error) {
 	return firstTexts(ctx, w, "/api/assistants/"+as.ID+"/_chat", 4*conversation.RowTokens)
 }
 
-// firstTexts measures the time to the first piece of text of a route, and that of the model's server itself with a prompt of some bytes.
+// firstTexts measures the time to the first piece of text of a route, and that of the model's
+// server itself with a prompt of some bytes.
 func firstTexts(ctx context.Context, w *world, path string, prompt int) (result, error) {
 	question := `{"role": "user", "content": "How are you?"}`
 	told := `{"role": "system", "content": "` + strings.Repeat("x", prompt) + `"}`
@@ -83,7 +95,11 @@ func firstTexts(ctx context.Context, w *world, path string, prompt int) (result,
 		return firstText(ctx, "http://"+w.ours+path, `{"messages": [`+question+`]}`, w.token, `data: {"text":`)
 	}
 	own := func() (time.Duration, error) {
-		return firstText(ctx, w.modelURL+"/chat/completions", `{"model": "bench", "stream": true, "messages": [`+told+`, `+question+`]}`, "", `"delta": {"content": "word"}`)
+		return firstText(
+			ctx, w.modelURL+"/chat/completions",
+			`{"model": "bench", "stream": true, "messages": [`+told+`, `+question+`]}`, "",
+			`"delta": {"content": "word"}`,
+		)
 	}
 	const calls = 500
 	var took, bare []float64 // seconds
@@ -102,12 +118,14 @@ func firstTexts(ctx context.Context, w *world, path string, prompt int) (result,
 	}
 	a, b := percentile(took, 0.5), percentile(bare, 0.5)
 	return result{
-		ours: fmt.Sprintf("p50 %.2fms p99 %.2fms", a*1e3, percentile(took, 0.99)*1e3), bare: fmt.Sprintf("p50 %.2fms p99 %.2fms", b*1e3, percentile(bare, 0.99)*1e3), ratio: a / b,
+		ours: fmt.Sprintf("p50 %.2fms p99 %.2fms", a*1e3, percentile(took, 0.99)*1e3),
+		bare: fmt.Sprintf("p50 %.2fms p99 %.2fms", b*1e3, percentile(bare, 0.99)*1e3), ratio: a / b,
 		must: fmt.Sprintf("< 5ms more: %.2fms", (a-b)*1e3), met: a-b < maxChatOverhead.Seconds(),
 	}, nil
 }
 
-// firstText returns how long a call lasts until a line of its answer that contains a text, and reads the rest.
+// firstText returns how long a call lasts until a line of its answer that contains a text, and
+// reads the rest.
 func firstText(ctx context.Context, url, body, token, text string) (took time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {

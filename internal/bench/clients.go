@@ -25,7 +25,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// neverRead is the name of the group of measurements of clients that ask for the largest pages and never read.
+// neverRead is the name of the group of measurements of clients that ask for the largest pages and
+// never read.
 const neverRead = "clients that never read: "
 
 // member is a user without a role who asks for large pages.
@@ -46,15 +47,19 @@ const (
 	inEach       = 5 // members of each other tenant
 )
 
-// clientsThatNeverRead measures what a server holds, how long others wait and how soon it stops, while sockets ask for large
-// pages and take none.
-func clientsThatNeverRead(ctx context.Context, engine string, matches *regexp.Regexp, d time.Duration) (all []result, err error) {
+// clientsThatNeverRead measures what a server holds, how long others wait and how soon it stops,
+// while sockets ask for large pages and take none.
+func clientsThatNeverRead(
+	ctx context.Context, engine string, matches *regexp.Regexp, d time.Duration,
+) (all []result, err error) {
 	groups := []*stalling{{name: "60 sockets of one member"}, {name: "60 members of 12 tenants"}}
 	if !slices.ContainsFunc(groups, func(g *stalling) bool { return matches.MatchString(neverRead + g.name) }) {
 		return nil, nil
 	}
 	fmt.Fprintf(os.Stderr, "filling for %son %s …\n", neverRead, engine)
-	n, err := newNeighbours(ctx, engine, func(n *neighbours, ctx context.Context, db *bun.DB, app *tenantcontent.App) error {
+	n, err := newNeighbours(ctx, engine, func(
+		n *neighbours, ctx context.Context, db *bun.DB, app *tenantcontent.App,
+	) error {
 		one, err := fillLists(ctx, db, app, "busy", 1, 1)
 		if err != nil {
 			return err
@@ -62,7 +67,9 @@ func clientsThatNeverRead(ctx context.Context, engine string, matches *regexp.Re
 		groups[0].members = one
 		for i := range otherTenants {
 			id := fmt.Sprintf("other-%d", i)
-			if _, err := app.AddTenant(ctx, tenants.Tenant{ID: id, Settings: tenants.Settings{AI: true}}, password); err != nil {
+			if _, err := app.AddTenant(
+				ctx, tenants.Tenant{ID: id, Settings: tenants.Settings{AI: true}}, password,
+			); err != nil {
 				return err
 			}
 			some, err := fillLists(ctx, db, app, id, otherTenants*inEach, inEach)
@@ -105,7 +112,8 @@ func clientsThatNeverRead(ctx context.Context, engine string, matches *regexp.Re
 	return all, nil
 }
 
-// checkLarge reads the lists of a member, and fails if one is so small that it does not count as large.
+// checkLarge reads the lists of a member, and fails if one is so small that it does not count as
+// large.
 func (n *neighbours) checkLarge(m member) error {
 	c, err := dial(n.address, m.token)
 	if err != nil {
@@ -125,7 +133,8 @@ func (n *neighbours) checkLarge(m member) error {
 	return nil
 }
 
-// besideStalled opens the sockets of a group and measures a server that was started just now, which it stops.
+// besideStalled opens the sockets of a group and measures a server that was started just now, which
+// it stops.
 func (n *neighbours) besideStalled(g *stalling, d time.Duration) (result, error) {
 	alone, err := n.readColors(2 * time.Second)
 	if err != nil {
@@ -193,14 +202,17 @@ func (n *neighbours) stall(g *stalling) (all sockets, err error) {
 			return all, err
 		}
 		target := m.lists[(i+i/len(m.lists))%len(m.lists)]
-		if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", target, m.token); err != nil {
+		if _, err := fmt.Fprintf(
+			conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", target, m.token,
+		); err != nil {
 			return all, err
 		}
 	}
 	return all, nil
 }
 
-// readColors times reads of a color for a while, by the superusers of both tenants, who rest for 5 ms after each answer.
+// readColors times reads of a color for a while, by the superusers of both tenants, who rest for 5
+// ms after each answer.
 func (n *neighbours) readColors(d time.Duration) ([]float64, error) {
 	tokens := []string{n.busy, n.calm}
 	took, fails := make([][]float64, len(tokens)), make([]error, len(tokens))
@@ -242,9 +254,11 @@ func (n *neighbours) peakMemory() (float64, error) {
 	return 0, errors.New("/proc says nothing about the memory of the server")
 }
 
-// fillLists makes the lists of a tenant large, as far as the limits of the fields let them be, and adds members. The rows of
-// share tenants are as many as those of one.
-func fillLists(ctx context.Context, db *bun.DB, app *tenantcontent.App, tenant string, share, members int) ([]member, error) {
+// fillLists makes the lists of a tenant large, as far as the limits of the fields let them be, and
+// adds members. The rows of share tenants are as many as those of one.
+func fillLists(
+	ctx context.Context, db *bun.DB, app *tenantcontent.App, tenant string, share, members int,
+) ([]member, error) {
 	admin := actor.With(ctx, actor.Actor{Tenant: tenant, User: "admin", Superuser: true})
 	text := func(n int) string { return strings.Repeat("a large row ", n/12) }
 	object := func(n int) string {
@@ -258,7 +272,11 @@ func fillLists(ctx context.Context, db *bun.DB, app *tenantcontent.App, tenant s
 	var all []member
 	for i := range members {
 		name := fmt.Sprintf("member%d", i)
-		u := principals.User{Username: name, Enabled: true, GlobalPermissions: principals.GlobalPermissions{AI: true, ViewAllUsers: true, ViewAllTeams: true}}
+		u := principals.User{
+			Username:          name,
+			Enabled:           true,
+			GlobalPermissions: principals.GlobalPermissions{AI: true, ViewAllUsers: true, ViewAllTeams: true},
+		}
 		if _, err := app.Principals.CreateUser(admin, u, password); err != nil {
 			return nil, err
 		}
@@ -292,7 +310,9 @@ func fillLists(ctx context.Context, db *bun.DB, app *tenantcontent.App, tenant s
 		{table{`tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, updated_at)`,
 			reports, func(i int) []any {
 				name := fmt.Sprintf("report-%d", i)
-				return []any{tenant, "report", id("report", i), name, name, name, name, "admin", report, false, now, now}
+				return []any{
+					tenant, "report", id("report", i), name, name, name, name, "admin", report, false, now, now,
+				}
 			}}, 4},
 		{table{`tc_comments (tenant_id, id, kind, entity_id, user_id, message, public, replies, created_at, updated_at)`,
 			comments, func(i int) []any {
@@ -305,33 +325,49 @@ func fillLists(ctx context.Context, db *bun.DB, app *tenantcontent.App, tenant s
 			may_view_all_teams, may_view_all_users, may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at, updated_at)`,
 			people, func(i int) []any {
 				name := fmt.Sprintf("person%d", i)
-				return []any{tenant, name, name, name, name, "local", false, true, false, false, false, false, false, profile, profile, 0, false, false, now, now}
+				return []any{
+					tenant, name, name, name, name, "local", false, true, false, false, false, false, false,
+					profile, profile, 0, false, false, now, now,
+				}
 			}}, 25},
-		{table{`tc_bundles (tenant_id, id, name, slug, label, search, created_at, updated_at)`, bundles, func(i int) []any {
-			name := fmt.Sprintf("bundle-%d", i)
-			return []any{tenant, id("bundle", i), name, name, name, name, now, now}
-		}}, 500},
+		{table{`tc_bundles (tenant_id, id, name, slug, label, search, created_at, updated_at)`,
+			bundles, func(i int) []any {
+				name := fmt.Sprintf("bundle-%d", i)
+				return []any{tenant, id("bundle", i), name, name, name, name, now, now}
+			}}, 500},
 		{table{`tc_bundle_entries (tenant_id, id, bundle_id, type, entity_id, data, created_at, updated_at)`,
 			bundles * perBundle, func(i int) []any {
-				return []any{tenant, id("entry", i), id("bundle", i/perBundle), "report", id("report", i%perBundle), options, now, now}
+				return []any{
+					tenant, id("entry", i), id("bundle", i/perBundle), "report", id("report", i%perBundle),
+					options, now, now,
+				}
 			}}, 50},
 		{table{`tc_ai_instructions (tenant_id, id, slug, search, content, owner_id, created_at, updated_at)`,
 			instructions, func(i int) []any {
 				slug := fmt.Sprintf("instruction-%d", i)
 				return []any{tenant, id("instruction", i), slug, slug, prompt, "admin", now, now}
 			}}, 10},
-		{table{`tc_activities (tenant_id, id, type, kind, entity_id, user_id, excerpt, created_at)`, events, func(i int) []any {
-			return []any{tenant, id("activity", i), "comment", "report", id("report", i%reports), "admin", text(200), now}
-		}}, 500},
+		{table{`tc_activities (tenant_id, id, type, kind, entity_id, user_id, excerpt, created_at)`,
+			events, func(i int) []any {
+				return []any{
+					tenant, id("activity", i), "comment", "report", id("report", i%reports), "admin", text(200),
+					now,
+				}
+			}}, 500},
 		{table{`tc_feed (tenant_id, activity_id, username, created_at)`, events, func(i int) []any {
 			return []any{tenant, id("activity", i), reader(i), now}
 		}}, 500},
 		{table{`tc_notifications (tenant_id, id, username, type, state, title, body, kind, entity_id, created_at, updated_at)`,
 			events, func(i int) []any {
-				return []any{tenant, id("notification", i), reader(i), "mention", "pending", "A notification", text(4 << 10), "report", id("report", i%reports), now, now}
+				return []any{
+					tenant, id("notification", i), reader(i), "mention", "pending", "A notification",
+					text(4 << 10), "report", id("report", i%reports), now, now,
+				}
 			}}, 100},
 	} {
-		err := bunx.Write(ctx, db, tenant, func(ctx context.Context, c bunx.Conn) error { return t.insertBy(ctx, c, t.chunk) })
+		err := bunx.Write(ctx, db, tenant, func(ctx context.Context, c bunx.Conn) error {
+			return t.insertBy(ctx, c, t.chunk)
+		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.Fields(t.into)[0], err)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// readThread reads pages of 100 replies with their authors, the first and one from the middle of the thread, one caller: of
-// a thread of 100,000 against one of 100.
+// readThread reads pages of 100 replies with their authors, the first and one from the middle of
+// the thread, one caller: of a thread of 100,000 against one of 100.
 func readThread(ctx context.Context, w *world) (result, error) {
 	long, err := w.thread(ctx, 100_000)
 	if err != nil {
@@ -39,7 +39,9 @@ func readThread(ctx context.Context, w *world) (result, error) {
 			return 1 / n, err
 		}
 	}
-	ours, bare, ratio, err := inTurn(page(long+"?limit=100", deep), page(short+"?limit=100", short+"?limit=100&sort=createdAt"))
+	ours, bare, ratio, err := inTurn(
+		page(long+"?limit=100", deep), page(short+"?limit=100", short+"?limit=100&sort=createdAt"),
+	)
 	micro := func(s float64) string {
 		return time.Duration(s * float64(time.Second)).Round(time.Microsecond).String()
 	}
@@ -63,7 +65,10 @@ func (w *world) thread(ctx context.Context, n int) (string, error) {
 			to := min(n, from+chunk)
 			for i := from; i < to; i++ {
 				at := bunx.At(first.CreatedAt.Add(time.Duration(i) * time.Second))
-				args = append(args, "default", fmt.Sprintf("%s-%06d", first.ID, i), "team", team.ID, first.ID, "admin", "I think so too.", false, 0, at, at)
+				args = append(
+					args, "default", fmt.Sprintf("%s-%06d", first.ID, i), "team", team.ID, first.ID, "admin",
+					"I think so too.", false, 0, at, at,
+				)
 			}
 			_, err := c.Exec(ctx, `INSERT INTO tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, replies, created_at, updated_at)
 				VALUES `+bunx.Values(to-from, 11), args...)
@@ -71,12 +76,15 @@ func (w *world) thread(ctx context.Context, n int) (string, error) {
 				return err
 			}
 			if from == 0 && c.Postgres() {
-				if _, err := c.Exec(ctx, "ANALYZE tc_comments"); err != nil { // foreign keys are checked by the right index from here on
+				if _, err := c.Exec(ctx, "ANALYZE tc_comments"); err != nil {
+					// foreign keys are checked by the right index from here on
 					return err
 				}
 			}
 		}
-		_, err := c.Exec(ctx, `UPDATE tc_comments SET replies = $1 WHERE tenant_id = 'default' AND id = $2`, n, first.ID)
+		_, err := c.Exec(
+			ctx, `UPDATE tc_comments SET replies = $1 WHERE tenant_id = 'default' AND id = $2`, n, first.ID,
+		)
 		return err
 	})
 	if err != nil {

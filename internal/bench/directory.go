@@ -59,7 +59,11 @@ func (d *directory) fresh() error {
 		}
 	}
 	name := "Staff"
-	_, err := d.w.app.Domains.Create(d.admin, domains.Domain{Name: &name, Type: "LDAP", Config: d.server.Config(d.server.URL, nil)})
+	_, err := d.w.app.Domains.Create(d.admin, domains.Domain{
+		Name:   &name,
+		Type:   "LDAP",
+		Config: d.server.Config(d.server.URL, nil),
+	})
 	return err
 }
 
@@ -114,7 +118,10 @@ func (d *directory) bareRead() (float64, error) {
 		"(objectClass=inetOrgPerson)": {"entryUUID", "uid", "cn", "givenName", "sn", "mail"},
 		"(objectClass=groupOfNames)":  {"entryUUID", "cn", "member"},
 	} {
-		r := goldap.NewSearchRequest(slapd.BaseDN, goldap.ScopeWholeSubtree, goldap.NeverDerefAliases, 0, 0, false, filter, attributes, nil)
+		r := goldap.NewSearchRequest(
+			slapd.BaseDN, goldap.ScopeWholeSubtree, goldap.NeverDerefAliases, 0, 0, false, filter, attributes,
+			nil,
+		)
 		if _, err := c.SearchWithPaging(r, 1000); err != nil {
 			return 0, err
 		}
@@ -129,7 +136,8 @@ type table struct {
 	row  func(i int) []any
 }
 
-// bareWrite inserts the rows of users, teams and memberships in bulk, in one transaction, and takes them back.
+// bareWrite inserts the rows of users, teams and memberships in bulk, in one transaction, and takes
+// them back.
 func (d *directory) bareWrite(ctx context.Context, people, groups, memberships int) (float64, error) {
 	now := bunx.At(time.Now())
 	name := func(i int) string { return fmt.Sprintf("bare%06d", i) }
@@ -139,12 +147,16 @@ func (d *directory) bareWrite(ctx context.Context, people, groups, memberships i
 			may_ai, may_create_jobs, may_view_all_teams, may_view_all_users, may_script, source, source_id, data, user_fields, login_attempts, mfa,
 			ai_consent, created_at, updated_at)`, people, func(i int) []any {
 			n := name(i)
-			return []any{crowd, n, n, n, n, "local", n, n, n, n, false, true, false, false, false, false, false, "LDAP", n, "{}", "{}", 0, false, false, now, now}
+			return []any{
+				crowd, n, n, n, n, "local", n, n, n, n, false, true, false, false, false, false, false, "LDAP",
+				n, "{}", "{}", 0, false, false, now, now,
+			}
 		}},
-		{`tc_teams (tenant_id, id, name, slug, label, search, domain, source, source_id, created_at, updated_at)`, groups, func(i int) []any {
-			n := team(i)
-			return []any{crowd, n, n, n, n, n, "local", "LDAP", n, now, now}
-		}},
+		{`tc_teams (tenant_id, id, name, slug, label, search, domain, source, source_id, created_at, updated_at)`,
+			groups, func(i int) []any {
+				n := team(i)
+				return []any{crowd, n, n, n, n, n, "local", "LDAP", n, now, now}
+			}},
 		{`tc_memberships (tenant_id, team_id, username, role, created_at)`, memberships, func(i int) []any {
 			return []any{crowd, team((i + i/people) % groups), name(i % people), 1, now}
 		}},
@@ -177,7 +189,9 @@ func (t table) insertBy(ctx context.Context, c bunx.Conn, chunk int) error {
 		for i := from; i < to; i++ {
 			args = append(args, t.row(i)...)
 		}
-		if _, err := c.Exec(ctx, `INSERT INTO `+t.into+` VALUES `+bunx.Values(to-from, len(args)/(to-from)), args...); err != nil {
+		if _, err := c.Exec(ctx, `INSERT INTO `+t.into+` VALUES `+bunx.Values(
+			to-from, len(args)/(to-from),
+		), args...); err != nil {
 			return err
 		}
 	}
@@ -191,7 +205,8 @@ const (
 	scanMembers = 60_000
 )
 
-// scanAll scans a directory for the first time, against reading it bare and inserting the rows bare.
+// scanAll scans a directory for the first time, against reading it bare and inserting the rows
+// bare.
 func scanAll(ctx context.Context, w *world) (result, error) {
 	d, err := w.newDirectory(ctx, scanned, scanGroups, scanMembers)
 	if err != nil {

@@ -36,7 +36,12 @@ func (w *world) bigApp() (*big, error) {
 }
 
 func (w *world) newBig() (*big, error) {
-	app, err := w.app.Apps.Create(w.admin, apps.App{Type: apps.Report, Name: "Big", Defn: []byte(`{}`), Settings: []byte(`{}`)})
+	app, err := w.app.Apps.Create(w.admin, apps.App{
+		Type:     apps.Report,
+		Name:     "Big",
+		Defn:     []byte(`{}`),
+		Settings: []byte(`{}`),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +137,10 @@ func commitBig(ctx context.Context, w *world) (result, error) {
 		d, err := w.app.Apps.Edit(w.admin, b.app, true)
 		round++
 		for i := 0; i < bigEdits && err == nil; i++ {
-			_, err = w.app.Apps.PutFile(w.admin, d.ID, fmt.Sprintf("assets/%02d/chunk-%04d.js", i%40, i), "", bytes.NewReader(fmt.Appendf(nil, "round %d of %d", round, i)))
+			_, err = w.app.Apps.PutFile(
+				w.admin, d.ID, fmt.Sprintf("assets/%02d/chunk-%04d.js", i%40, i), "",
+				bytes.NewReader(fmt.Appendf(nil, "round %d of %d", round, i)),
+			)
 		}
 		if err == nil {
 			_, err = c.do("POST", "/api/apps/"+b.app+"/_edit?force=true", "") // the lock belongs to a session
@@ -146,7 +154,8 @@ func commitBig(ctx context.Context, w *world) (result, error) {
 	return inOneSecond(s, err)
 }
 
-// pushUnchanged runs the command app push for a folder that its app is like, and counts its requests.
+// pushUnchanged runs the command app push for a folder that its app is like, and counts its
+// requests.
 func pushUnchanged(ctx context.Context, w *world) (result, error) {
 	b, err := w.bigApp()
 	if err != nil {
@@ -181,7 +190,11 @@ func pushUnchanged(ctx context.Context, w *world) (result, error) {
 	requests.Store(0)
 	s, err := times(func() error { return nil }, push)
 	n := float64(requests.Load()) / rounds
-	return result{ours: fmt.Sprintf("%s, requests: %g", seconds(s), n), must: "< 1s, 1 request", met: s < 1 && n == 1}, err
+	return result{
+		ours: fmt.Sprintf("%s, requests: %g", seconds(s), n),
+		must: "< 1s, 1 request",
+		met:  s < 1 && n == 1,
+	}, err
 }
 
 // onceBig is embedded in a world.

@@ -14,8 +14,8 @@ import (
 // callers is how many requests are under way at once.
 const callers = 16
 
-// caller is one connection that sends requests and reads answers. It is leaner than http.Client, so that the client
-// takes little of what the servers are measured with.
+// caller is one connection that sends requests and reads answers. It is leaner than http.Client, so
+// that the client takes little of what the servers are measured with.
 type caller struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -29,7 +29,12 @@ func dial(address, token string) (*caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &caller{conn: conn, in: bufio.NewReaderSize(conn, 64<<10), host: address, auth: "Authorization: Bearer " + token + "\r\n"}, nil
+	return &caller{
+		conn: conn,
+		in:   bufio.NewReaderSize(conn, 64<<10),
+		host: address,
+		auth: "Authorization: Bearer " + token + "\r\n",
+	}, nil
 }
 
 // do sends one request and reads its answer to the end; it returns the number of bytes of the body.
@@ -99,9 +104,11 @@ func number(line []byte, name string) (n int64, ok bool) {
 	return n, true
 }
 
-// throughput runs a request from many callers for a while and returns the requests a second. request gets the number of
-// the caller and of its request.
-func throughput(address, token string, n int, d time.Duration, request func(c *caller, who, i int) error) (float64, error) {
+// throughput runs a request from many callers for a while and returns the requests a second.
+// request gets the number of the caller and of its request.
+func throughput(
+	address, token string, n int, d time.Duration, request func(c *caller, who, i int) error,
+) (float64, error) {
 	var wg sync.WaitGroup
 	counts, fails := make([]int, n), make([]error, n)
 	begin := time.Now()

@@ -23,7 +23,9 @@ func loginCost(ctx context.Context, w *world) (result, error) {
 		argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Threads, 32)
 		return time.Since(begin).Seconds(), nil
 	}
-	ours, bare, ratio, err := inTurn(func() (float64, error) { return w.login(ctx, "default", "local", "admin", password) }, hash)
+	ours, bare, ratio, err := inTurn(func() (float64, error) {
+		return w.login(ctx, "default", "local", "admin", password)
+	}, hash)
 	return result{ours: seconds(ours), bare: seconds(bare), ratio: ratio, must: "≤ 1.50", met: ratio <= 1.5}, err
 }
 
@@ -37,7 +39,8 @@ func (w *world) login(ctx context.Context, tenant, domain, username, password st
 // manyLogins are 1,000 people.
 const manyLogins = 1000
 
-// loginMany logs 1,000 people of the domain local in at once, while one caller goes on reading a color.
+// loginMany logs 1,000 people of the domain local in at once, while one caller goes on reading a
+// color.
 func loginMany(ctx context.Context, w *world) (result, error) {
 	if _, _, err := w.newCrowd(ctx); err != nil {
 		return result{}, err
@@ -45,7 +48,10 @@ func loginMany(ctx context.Context, w *world) (result, error) {
 	name := func(i int) string { return fmt.Sprintf("login%06d", i) }
 	err := bunx.Write(ctx, w.db, crowd, func(ctx context.Context, c bunx.Conn) error {
 		var hash string
-		if err := c.One(ctx, "User", `SELECT password_hash FROM tc_users WHERE tenant_id = $1 AND username = $2`, []any{crowd, "admin"}, &hash); err != nil {
+		if err := c.One(
+			ctx, "User", `SELECT password_hash FROM tc_users WHERE tenant_id = $1 AND username = $2`,
+			[]any{crowd, "admin"}, &hash,
+		); err != nil {
 			return err
 		}
 		now := bunx.At(time.Now())
@@ -53,7 +59,10 @@ func loginMany(ctx context.Context, w *world) (result, error) {
 			may_view_all_teams, may_view_all_users, may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at, updated_at, password_hash)`,
 			manyLogins, func(i int) []any {
 				n := name(i)
-				return []any{crowd, n, n, n, n, "local", false, true, false, false, false, false, false, "{}", "{}", 0, false, false, now, now, hash}
+				return []any{
+					crowd, n, n, n, n, "local", false, true, false, false, false, false, false, "{}", "{}", 0,
+					false, false, now, now, hash,
+				}
 			}}
 		return people.insert(ctx, c)
 	})
@@ -63,7 +72,8 @@ func loginMany(ctx context.Context, w *world) (result, error) {
 	return w.atOnce(func(i int) error { _, err := w.login(ctx, crowd, "local", name(i), password); return err })
 }
 
-// atOnce runs login for 1,000 people at once, which may fail with errs.Unavailable, and reads meanwhile.
+// atOnce runs login for 1,000 people at once, which may fail with errs.Unavailable, and reads
+// meanwhile.
 func (w *world) atOnce(login func(i int) error) (result, error) {
 	var wait time.Duration
 	full, begin := 0, time.Now()
@@ -116,7 +126,8 @@ func (w *world) readMeanwhile(stop chan struct{}, longest *time.Duration) error 
 	}
 }
 
-// loginDirectory compares a login that a directory checks with asking it bare: two connections, one search, one password.
+// loginDirectory compares a login that a directory checks with asking it bare: two connections, one
+// search, one password.
 func loginDirectory(ctx context.Context, w *world) (result, error) {
 	d, err := w.newStaff(ctx, manyLogins, 0, 0)
 	if err != nil {
@@ -153,7 +164,8 @@ func (d *directory) bareLogin(name string) (float64, error) {
 	return took, theirs.Close()
 }
 
-// loginManyDirectory logs 1,000 people in at once who have never been here, while one caller goes on reading a color.
+// loginManyDirectory logs 1,000 people in at once who have never been here, while one caller goes
+// on reading a color.
 func loginManyDirectory(ctx context.Context, w *world) (result, error) {
 	d, err := w.newStaff(ctx, manyLogins, 0, 0)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command bench measures the service against the bare limit, in one run, on both engines: `make bench`. Only ratios
-// travel between machines; results keeps what was printed, and BENCHMARKS.md the current figures.
+// Command bench measures the service against the bare limit, in one run, on both engines: `make
+// bench`. Only ratios travel between machines; results keeps what was printed, and BENCHMARKS.md
+// the current figures.
 package main
 
 import (
@@ -146,7 +147,9 @@ func run(ctx context.Context, only string, engines []string, beside time.Duratio
 
 // measure runs the measurements whose names match, in one process with the service.
 func measure(ctx context.Context, engine string, pattern *regexp.Regexp) (all []result, err error) {
-	some := slices.DeleteFunc(slices.Clone(measurements), func(m measurement) bool { return !pattern.MatchString(m.name) })
+	some := slices.DeleteFunc(slices.Clone(measurements), func(m measurement) bool {
+		return !pattern.MatchString(m.name)
+	})
 	if len(some) == 0 {
 		return nil, nil
 	}
@@ -180,8 +183,12 @@ func matching(rows []groupRow, pattern *regexp.Regexp) []groupRow {
 	return slices.DeleteFunc(rows, func(r groupRow) bool { return !pattern.MatchString(r.name) })
 }
 
-// measureRows measures the rows on a server that is filled by fill, and calls after, if it is not nil, after each.
-func measureRows(ctx context.Context, engine string, rows []groupRow, fill func(*neighbours, context.Context, *bun.DB, *tenantcontent.App) error, after func(*neighbours) error) (all []result, err error) {
+// measureRows measures the rows on a server that is filled by fill, and calls after, if it is not
+// nil, after each.
+func measureRows(
+	ctx context.Context, engine string, rows []groupRow,
+	fill func(*neighbours, context.Context, *bun.DB, *tenantcontent.App) error, after func(*neighbours) error,
+) (all []result, err error) {
 	n, err := newNeighbours(ctx, engine, fill)
 	defer func() {
 		if n != nil {
@@ -225,8 +232,8 @@ func report(all []result) error {
 	return t.Flush()
 }
 
-// rounds is how often two sides are measured in turn; the median ratio counts, so that a disturbance of the machine in
-// one round does not.
+// rounds is how often two sides are measured in turn; the median ratio counts, so that a
+// disturbance of the machine in one round does not.
 const rounds = 7
 
 // median returns the median of a few numbers.
@@ -235,7 +242,8 @@ func median(all []float64) float64 {
 	return s[len(s)/2]
 }
 
-// inTurn measures ours and bare one after the other, several times, and returns the round whose ratio is the median.
+// inTurn measures ours and bare one after the other, several times, and returns the round whose
+// ratio is the median.
 func inTurn(ours, bare func() (float64, error)) (o, b, ratio float64, err error) {
 	type round struct{ ours, bare float64 }
 	var all []round

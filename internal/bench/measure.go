@@ -53,7 +53,8 @@ func (w *world) repeated(n int, must float64, request func(c *caller, who, i int
 	}
 	ours, bare, ratio, err := inTurn(side(w.ours), side(w.bare))
 	return result{
-		ours: perSecond(ours), bare: perSecond(bare), ratio: ratio, must: fmt.Sprintf("≥ %.2f", must), met: ratio >= must,
+		ours: perSecond(ours), bare: perSecond(bare),
+		ratio: ratio, must: fmt.Sprintf("≥ %.2f", must), met: ratio >= must,
 	}, err
 }
 
@@ -74,7 +75,8 @@ func importFile() []byte {
 	return raw
 }
 
-// importMany imports 100,000 colors over HTTP, against a bulk upsert of the same rows in one transaction.
+// importMany imports 100,000 colors over HTTP, against a bulk upsert of the same rows in one
+// transaction.
 func importMany(ctx context.Context, w *world) (result, error) {
 	file := importFile()
 	rows := someColors("import", 0, many)
@@ -115,11 +117,13 @@ func (w *world) post(path, contentType string, body []byte) (map[string]any, err
 	return answer, nil
 }
 
-// bulkUpsert is the bare limit of an import: rows that are in memory, in chunks of 500, in one transaction.
+// bulkUpsert is the bare limit of an import: rows that are in memory, in chunks of 500, in one
+// transaction.
 func (w *world) bulkUpsert(ctx context.Context, rows []colors.Color) (float64, error) {
 	const chunk = 500
 	query := `INSERT INTO tc_colors (tenant_id, key, search, color, source, created_at, updated_at) VALUES ` +
-		bunx.Values(chunk, 7) + ` ON CONFLICT (tenant_id, key) DO UPDATE SET color = excluded.color, updated_at = excluded.updated_at`
+		bunx.Values(chunk, 7) +
+		` ON CONFLICT (tenant_id, key) DO UPDATE SET color = excluded.color, updated_at = excluded.updated_at`
 	begin := time.Now()
 	tx, err := w.db.DB.BeginTx(ctx, nil)
 	if err != nil {

@@ -39,7 +39,8 @@ import (
 // busyTenant is the name of the group of measurements, each of which has a load's name behind it.
 const busyTenant = "beside a busy tenant: "
 
-// neighbours is a server process with two tenants: busy, which loads it, and calm, whose requests are timed.
+// neighbours is a server process with two tenants: busy, which loads it, and calm, whose requests
+// are timed.
 type neighbours struct {
 	engine     string
 	address    string
@@ -88,7 +89,10 @@ var loads = []load{
 		return n.send(http.MethodPost, "/api/_import-bundle?updateRule=overwrite", bundles.ContentType, n.files)
 	}},
 	{"16 writers", 16, func(n *neighbours, who, i int) error {
-		return n.send(http.MethodPut, fmt.Sprintf("/api/colors/color-%06d", (who*631+i*7)%busyRows), "application/json", []byte(`{"color":"#123abc"}`))
+		return n.send(
+			http.MethodPut, fmt.Sprintf("/api/colors/color-%06d", (who*631+i*7)%busyRows), "application/json",
+			[]byte(`{"color":"#123abc"}`),
+		)
 	}},
 	{"8 uploads of 16 MiB", 8, func(n *neighbours, _, _ int) error {
 		return n.send(http.MethodPost, "/api/uploads?filename=x.bin", "application/octet-stream", upload())
@@ -104,8 +108,12 @@ var upload = sync.OnceValue(func() []byte {
 })
 
 // besideBusyTenant measures calm's requests beside each load whose name matches.
-func besideBusyTenant(ctx context.Context, engine string, matches *regexp.Regexp, d time.Duration) (all []result, err error) {
-	some := slices.DeleteFunc(slices.Clone(loads), func(l load) bool { return !matches.MatchString(busyTenant + l.name) })
+func besideBusyTenant(
+	ctx context.Context, engine string, matches *regexp.Regexp, d time.Duration,
+) (all []result, err error) {
+	some := slices.DeleteFunc(slices.Clone(loads), func(l load) bool {
+		return !matches.MatchString(busyTenant + l.name)
+	})
 	rows := matches.MatchString(busyTenant + "10,000 rows")
 	logins := matches.MatchString(attacked)
 	if len(some) == 0 && !rows && !logins {
@@ -144,7 +152,8 @@ func besideBusyTenant(ctx context.Context, engine string, matches *regexp.Regexp
 	return all, nil
 }
 
-// beside times calm's requests for a while: four readers who rest for 5 ms after each answer, and a writer for 20 ms.
+// beside times calm's requests for a while: four readers who rest for 5 ms after each answer, and a
+// writer for 20 ms.
 func (n *neighbours) beside(ctx context.Context, l load, d time.Duration) (result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -221,8 +230,11 @@ func (n *neighbours) beside(ctx context.Context, l load, d time.Duration) (resul
 	reads, writes := slices.Concat(took[:readers]...), took[readers]
 	r := result{
 		name: busyTenant + l.name, engine: n.engine, must: "reads p99 ≤ 60ms",
-		ours: fmt.Sprintf("reads %s; writes %s; load %.1f/s, %d refused", percentiles(reads), percentiles(writes), finished, refused.Load()),
-		met:  percentile(reads, 0.99) <= 0.060,
+		ours: fmt.Sprintf(
+			"reads %s; writes %s; load %.1f/s, %d refused", percentiles(reads), percentiles(writes), finished,
+			refused.Load(),
+		),
+		met: percentile(reads, 0.99) <= 0.060,
 	}
 	if n.engine == "postgres" {
 		r.must += ", writes ≤ 150ms"
@@ -237,14 +249,20 @@ func percentile(all []float64, p float64) float64 {
 }
 
 func percentiles(all []float64) string {
-	return fmt.Sprintf("p50 %s p99 %s max %s", seconds(percentile(all, 0.5)), seconds(percentile(all, 0.99)), seconds(percentile(all, 1)))
+	return fmt.Sprintf(
+		"p50 %s p99 %s max %s", seconds(percentile(all, 0.5)), seconds(percentile(all, 0.99)),
+		seconds(percentile(all, 1)),
+	)
 }
 
-// perRows times one import, one restore and one export of 10,000 rows, and how long a write of the other tenant waited at most.
-// The export packs what the restore keeps as the archive of what it replaces.
+// perRows times one import, one restore and one export of 10,000 rows, and how long a write of the
+// other tenant waited at most. The export packs what the restore keeps as the archive of what it
+// replaces.
 func (n *neighbours) perRows(ctx context.Context) ([]result, error) {
 	var all []result
-	for _, path := range []string{"/api/_import-bundle?updateRule=overwrite", "/api/_restore", "/api/bundles/all/_export"} {
+	for _, path := range []string{
+		"/api/_import-bundle?updateRule=overwrite", "/api/_restore", "/api/bundles/all/_export",
+	} {
 		var body []byte
 		if !strings.HasSuffix(path, "_export") {
 			body = n.archive
@@ -257,7 +275,10 @@ func (n *neighbours) perRows(ctx context.Context) ([]result, error) {
 				most := 0.0
 				for ctx.Err() == nil {
 					sent := time.Now()
-					if err := n.as(n.calm, http.MethodPut, "/api/colors/color-000001", "application/json", []byte(`{"color":"#123abc"}`)); err != nil {
+					if err := n.as(
+						n.calm, http.MethodPut, "/api/colors/color-000001", "application/json",
+						[]byte(`{"color":"#123abc"}`),
+					); err != nil {
 						most = -1
 						break
 					}
@@ -319,7 +340,10 @@ func (n *neighbours) as(token, method, path, kind string, body []byte) error {
 }
 
 // newNeighbours makes a database with both tenants, has fill add to it, and starts a server on it.
-func newNeighbours(ctx context.Context, engine string, fill func(*neighbours, context.Context, *bun.DB, *tenantcontent.App) error) (*neighbours, error) {
+func newNeighbours(
+	ctx context.Context, engine string,
+	fill func(*neighbours, context.Context, *bun.DB, *tenantcontent.App) error,
+) (*neighbours, error) {
 	n := &neighbours{engine: engine, ctx: ctx}
 	dir, err := os.MkdirTemp("", "tenantcontent-bench-")
 	if err != nil {
@@ -350,7 +374,10 @@ func newNeighbours(ctx context.Context, engine string, fill func(*neighbours, co
 	n.address = l.Addr().String()
 	_ = l.Close()
 	n.program = []string{binary, "serve", "--listen", n.address, "--data", filepath.Join(dir, "data")}
-	n.settings = []string{"TENANTCONTENT_SECRET_KEY=" + key, "TENANTCONTENT_DATABASE=" + url, "TENANTCONTENT_LOG_LEVEL=warn", "TENANTCONTENT_TRUSTED_PROXIES=127.0.0.1"}
+	n.settings = []string{
+		"TENANTCONTENT_SECRET_KEY=" + key, "TENANTCONTENT_DATABASE=" + url, "TENANTCONTENT_LOG_LEVEL=warn",
+		"TENANTCONTENT_TRUSTED_PROXIES=127.0.0.1",
+	}
 	n.ends = append(n.ends, n.kill)
 	return n, n.start()
 }
@@ -394,14 +421,21 @@ func (n *neighbours) populate(
 	if err := tenantcontent.Migrate(ctx, db); err != nil {
 		return err
 	}
-	app, err := tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: key, Log: slog.New(slog.DiscardHandler)})
+	app, err := tenantcontent.Open(tenantcontent.Config{
+		Scripts:   javascript.New(javascript.Options{}),
+		DB:        db,
+		SecretKey: key,
+		Log:       slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		return err
 	}
 	tokens := map[string]*string{"busy": &n.busy, "calm": &n.calm}
 	store := colorstore.New(db)
 	for tenant, token := range tokens {
-		if _, err := app.AddTenant(ctx, tenants.Tenant{ID: tenant, Settings: tenants.Settings{AI: true}}, password); err != nil {
+		if _, err := app.AddTenant(
+			ctx, tenants.Tenant{ID: tenant, Settings: tenants.Settings{AI: true}}, password,
+		); err != nil {
 			return err
 		}
 		login, err := app.Sessions.Login(ctx, tenant, "local", "admin", password)
@@ -439,7 +473,8 @@ func (n *neighbours) fillBusy(ctx context.Context, db *bun.DB, app *tenantconten
 			data := fmt.Sprintf(`{"formula":"%0900x"}`, r.Uint64())
 			name := fmt.Sprintf("dataset-%d %x", i, r.Uint64())
 			_, err := c.Exec(ctx, `INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, updated_at)
-				VALUES ('busy', 'dataset', $1, $2, $2, $2, $3, 'admin', $4, $5, $6, $6)`, ids[i], name, fmt.Sprintf("dataset-%d", i), data, false, now)
+				VALUES ('busy', 'dataset', $1, $2, $2, $2, $3, 'admin', $4, $5, $6, $6)`, ids[i], name,
+				fmt.Sprintf("dataset-%d", i), data, false, now)
 			if err != nil {
 				return err
 			}
@@ -457,7 +492,9 @@ func (n *neighbours) fillBusy(ctx context.Context, db *bun.DB, app *tenantconten
 }
 
 // archiveOf makes an entity, which a bundle refers to, and exports that.
-func (n *neighbours) archiveOf(admin context.Context, app *tenantcontent.App, kind entity.Kind, data map[string]any, slug string) ([]byte, error) {
+func (n *neighbours) archiveOf(
+	admin context.Context, app *tenantcontent.App, kind entity.Kind, data map[string]any, slug string,
+) ([]byte, error) {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return nil, err
@@ -468,7 +505,9 @@ func (n *neighbours) archiveOf(admin context.Context, app *tenantcontent.App, ki
 	}
 	if kind == content.Library {
 		for i := range 100 {
-			if _, err := app.Content.PutFile(admin, e.ID, fmt.Sprintf("f/%d.bin", i), "", bytes.NewReader(upload()[i<<16:(i+1)<<16])); err != nil {
+			if _, err := app.Content.PutFile(
+				admin, e.ID, fmt.Sprintf("f/%d.bin", i), "", bytes.NewReader(upload()[i<<16:(i+1)<<16]),
+			); err != nil {
 				return nil, err
 			}
 		}

@@ -28,12 +28,15 @@ type peer struct {
 	stop    func() error
 }
 
-// startPeer installs isolated-vm, unless it is in the cache of an earlier run, and starts the server with the handlers in dir. It records calls in the
-// database, none if the URL is empty.
+// startPeer installs isolated-vm, unless it is in the cache of an earlier run, and starts the
+// server with the handlers in dir. It records calls in the database, none if the URL is empty.
 func startPeer(ctx context.Context, dir, database string) (*peer, error) {
 	at, err := installPeer(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("isolated-vm needs Node.js 20, npm and a C++ compiler (apt-get install nodejs npm g++ make python3): %w", err)
+		return nil, fmt.Errorf(
+			"isolated-vm needs Node.js 20, npm and a C++ compiler (apt-get install nodejs npm g++ make python3): %w",
+			err,
+		)
 	}
 	server := exec.CommandContext(ctx, "node", "--no-node-snapshot", "server.mjs", dir, database)
 	server.Dir, server.Stderr = at, os.Stderr
@@ -57,7 +60,8 @@ func startPeer(ctx context.Context, dir, database string) (*peer, error) {
 	return p, nil
 }
 
-// installPeer returns the folder with the server and what it imports, which npm installs there once for each version of Node.js.
+// installPeer returns the folder with the server and what it imports, which npm installs there once
+// for each version of Node.js.
 func installPeer(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -89,7 +93,9 @@ func installPeer(ctx context.Context) (string, error) {
 		return at, nil
 	}
 	fmt.Fprintln(os.Stderr, "installing isolated-vm, which takes some minutes the first time …")
-	npm := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error")
+	npm := exec.CommandContext(
+		ctx, "npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error",
+	)
 	npm.Dir = at
 	if out, err := npm.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("npm install: %w\n%s", err, out)

@@ -27,8 +27,9 @@ const pocketBase = "github.com/pocketbase/pocketbase/examples/base@v0.39.0"
 // peerRowsCount is how many rows each side has.
 const peerRowsCount = 10_000
 
-// peerCalls are what both sides are asked, by 16 callers over HTTP with the token of an ordinary user: ours and PocketBase's request, and how often ours
-// must be as fast on SQLite and on PostgreSQL.
+// peerCalls are what both sides are asked, by 16 callers over HTTP with the token of an ordinary
+// user: ours and PocketBase's request, and how often ours must be as fast on SQLite and on
+// PostgreSQL.
 var peerCalls = []struct {
 	name             string
 	ours, theirs     func(c *caller, who, i int) error
@@ -44,14 +45,23 @@ var peerCalls = []struct {
 		_, err := c.do("PUT", fmt.Sprintf("/api/colors/new-%d-%d", who, inserted.Add(1)), `{"color":"#123abc"}`)
 		return err
 	}, func(c *caller, who, _ int) error {
-		_, err := c.do("POST", "/api/collections/colors/records", fmt.Sprintf(`{"key":"new-%d-%d","color":"#123abc"}`, who, inserted.Add(1)))
+		_, err := c.do(
+			"POST", "/api/collections/colors/records",
+			fmt.Sprintf(`{"key":"new-%d-%d","color":"#123abc"}`, who, inserted.Add(1)),
+		)
 		return err
 	}, 2, 2},
 	{"update", func(c *caller, who, i int) error {
-		_, err := c.do("PUT", fmt.Sprintf("/api/colors/color-%06d", row(who, i)), fmt.Sprintf(`{"color":"#%06x"}`, i%0xffffff))
+		_, err := c.do(
+			"PUT", fmt.Sprintf("/api/colors/color-%06d", row(who, i)),
+			fmt.Sprintf(`{"color":"#%06x"}`, i%0xffffff),
+		)
 		return err
 	}, func(c *caller, who, i int) error {
-		_, err := c.do("PATCH", fmt.Sprintf("/api/collections/colors/records/c%014d", row(who, i)), fmt.Sprintf(`{"color":"#%06x"}`, i%0xffffff))
+		_, err := c.do(
+			"PATCH", fmt.Sprintf("/api/collections/colors/records/c%014d", row(who, i)),
+			fmt.Sprintf(`{"color":"#%06x"}`, i%0xffffff),
+		)
 		return err
 	}, 2, 2},
 }
@@ -100,7 +110,13 @@ func peerRows(ctx context.Context, engine string, matches *regexp.Regexp) (all [
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", call.name, err)
 		}
-		r := result{name: "peers: " + call.name, engine: engine, ours: perSecond(ours), bare: perSecond(bare) + " PocketBase", ratio: ratio}
+		r := result{
+			name:   "peers: " + call.name,
+			engine: engine,
+			ours:   perSecond(ours),
+			bare:   perSecond(bare) + " PocketBase",
+			ratio:  ratio,
+		}
 		if must := map[string]float64{"sqlite": call.sqlite, "postgres": call.postgres}[engine]; must > 0 {
 			r.must, r.met = fmt.Sprintf("≥ %.2f", must), ratio >= must
 		}
@@ -111,7 +127,9 @@ func peerRows(ctx context.Context, engine string, matches *regexp.Regexp) (all [
 
 // designer makes a user who may change colors and nothing else, and returns the token of a session.
 func (w *world) designer() (string, error) {
-	if _, err := w.app.Principals.CreateUser(w.admin, principals.User{Username: "peer", Enabled: true}, password); err != nil {
+	if _, err := w.app.Principals.CreateUser(
+		w.admin, principals.User{Username: "peer", Enabled: true}, password,
+	); err != nil {
 		return "", err
 	}
 	team, err := w.app.Principals.CreateTeam(w.admin, principals.Team{Name: "Peers"})
@@ -125,8 +143,9 @@ func (w *world) designer() (string, error) {
 	return login.Token, err
 }
 
-// startPocketBase builds PocketBase, unless an earlier run has, starts it with a collection of colors that any user may read and change, and returns its
-// address and the token of an ordinary user.
+// startPocketBase builds PocketBase, unless an earlier run has, starts it with a collection of
+// colors that any user may read and change, and returns its address and the token of an ordinary
+// user.
 func (w *world) startPocketBase(ctx context.Context) (address, token string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -149,7 +168,9 @@ func (w *world) startPocketBase(ctx context.Context) (address, token string, err
 	w.ends = append(w.ends, func() error { return os.RemoveAll(dir) })
 	const email = "admin@example.com"
 	data := filepath.Join(dir, "data") // it writes beside it, too
-	if out, err := exec.CommandContext(ctx, program, "superuser", "upsert", email, password, "--dir", data).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(
+		ctx, program, "superuser", "upsert", email, password, "--dir", data,
+	).CombinedOutput(); err != nil {
 		return "", "", fmt.Errorf("superuser: %w\n%s", err, out)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -179,17 +200,23 @@ func (w *world) startPocketBase(ctx context.Context) (address, token string, err
 
 // fillPocketBase makes the collection, its rows and the user.
 func fillPocketBase(address, email string) (string, error) {
-	admin, err := sendJSON(address, "", "POST", "/api/collections/_superusers/auth-with-password", map[string]any{"identity": email, "password": password})
+	admin, err := sendJSON(
+		address, "", "POST", "/api/collections/_superusers/auth-with-password",
+		map[string]any{"identity": email, "password": password},
+	)
 	if err != nil {
 		return "", err
 	}
 	root, _ := admin["token"].(string)
 	anyUser := `@request.auth.id != ""`
 	_, err = sendJSON(address, root, "POST", "/api/collections", map[string]any{
-		"name": "colors", "type": "base", "listRule": anyUser, "viewRule": anyUser, "createRule": anyUser, "updateRule": anyUser,
+		"name": "colors", "type": "base", "listRule": anyUser,
+		"viewRule": anyUser, "createRule": anyUser, "updateRule": anyUser,
 		"fields": []map[string]any{
-			{"name": "key", "type": "text", "required": true}, {"name": "color", "type": "text"}, {"name": "source", "type": "text"},
-			{"name": "created", "type": "autodate", "onCreate": true}, {"name": "updated", "type": "autodate", "onCreate": true, "onUpdate": true},
+			{"name": "key", "type": "text", "required": true},
+			{"name": "color", "type": "text"}, {"name": "source", "type": "text"},
+			{"name": "created", "type": "autodate", "onCreate": true},
+			{"name": "updated", "type": "autodate", "onCreate": true, "onUpdate": true},
 		},
 		"indexes": []string{"CREATE UNIQUE INDEX colors_key ON colors (key)"},
 	})
@@ -202,7 +229,8 @@ func fillPocketBase(address, email string) (string, error) {
 		wg.Go(func() {
 			for i := who; i < peerRowsCount && fails[who] == nil; i += callers {
 				_, fails[who] = sendJSON(address, root, "POST", "/api/collections/colors/records", map[string]any{
-					"id": fmt.Sprintf("c%014d", i), "key": fmt.Sprintf("color-%06d", i), "color": fmt.Sprintf("#%06x", i*7919%0xffffff),
+					"id":  fmt.Sprintf("c%014d", i),
+					"key": fmt.Sprintf("color-%06d", i), "color": fmt.Sprintf("#%06x", i*7919%0xffffff),
 				})
 			}
 		})
@@ -213,7 +241,10 @@ func fillPocketBase(address, email string) (string, error) {
 	if err = errors.Join(append(fails, err)...); err != nil {
 		return "", err
 	}
-	login, err := sendJSON(address, "", "POST", "/api/collections/users/auth-with-password", map[string]any{"identity": "peer@example.com", "password": password})
+	login, err := sendJSON(
+		address, "", "POST", "/api/collections/users/auth-with-password",
+		map[string]any{"identity": "peer@example.com", "password": password},
+	)
 	token, _ := login["token"].(string)
 	return token, err
 }

@@ -20,11 +20,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// crowd is a tenant of its own for what needs many people, so that other measurements do not meet them.
+// crowd is a tenant of its own for what needs many people, so that other measurements do not meet
+// them.
 const crowd = "crowd"
 
-// newCrowd makes the tenant with its superuser, and returns the superuser's session and context. It does nothing when it is
-// there.
+// newCrowd makes the tenant with its superuser, and returns the superuser's session and context. It
+// does nothing when it is there.
 func (w *world) newCrowd(ctx context.Context) (token string, admin context.Context, err error) {
 	if _, err := w.app.Tenants.Unchecked().Lookup(ctx, crowd); err != nil {
 		if _, err := w.app.AddTenant(ctx, tenants.Tenant{ID: crowd}, password); err != nil {
@@ -35,7 +36,8 @@ func (w *world) newCrowd(ctx context.Context) (token string, admin context.Conte
 	return l.Token, actor.With(ctx, actor.Actor{Tenant: crowd, User: "admin", Superuser: true}), err
 }
 
-// listPrincipals streams the list of 100,000 principals, one caller, against one statement whose rows are written by hand.
+// listPrincipals streams the list of 100,000 principals, one caller, against one statement whose
+// rows are written by hand.
 func listPrincipals(ctx context.Context, w *world) (result, error) {
 	token, _, err := w.newCrowd(ctx)
 	if err != nil {
@@ -87,7 +89,8 @@ func listPrincipals(ctx context.Context, w *world) (result, error) {
 	}
 	grown, err := peak(func() error { _, err := once(w.ours)(); return err })
 	return result{
-		ours: fmt.Sprintf("%s, %.0f MiB", seconds(ours), grown), bare: seconds(limit), ratio: ratio, must: "≤ 1.50, memory flat (< 16 MiB)",
+		ours: fmt.Sprintf("%s, %.0f MiB", seconds(ours), grown), bare: seconds(limit),
+		ratio: ratio, must: "≤ 1.50, memory flat (< 16 MiB)",
 		met: ratio <= 1.5 && grown < 16,
 	}, err
 }
@@ -110,7 +113,9 @@ func barePrincipals(ctx context.Context, db *sql.DB, w io.Writer) error {
 		var p principals.Principal
 		var team *string
 		var avatar bunx.Time
-		if err := rows.Scan(&p.ID, &p.Type, &team, &p.DisplayName, &p.Email, &avatar, &p.Color, &p.Icon, &p.MaterialIcon); err != nil {
+		if err := rows.Scan(
+			&p.ID, &p.Type, &team, &p.DisplayName, &p.Email, &avatar, &p.Color, &p.Icon, &p.MaterialIcon,
+		); err != nil {
 			return err
 		}
 		if dst = dst[:0]; !first {
@@ -176,7 +181,8 @@ func peak(f func() error) (float64, error) {
 	return float64(int64(<-top)-int64(before.HeapInuse)) / (1 << 20), err
 }
 
-// reassignMany moves 100,000 rows of ten kinds from one owner to another over HTTP, against the bare UPDATEs.
+// reassignMany moves 100,000 rows of ten kinds from one owner to another over HTTP, against the
+// bare UPDATEs.
 func reassignMany(ctx context.Context, w *world) (result, error) {
 	token, admin, err := w.newCrowd(ctx)
 	if err != nil {
@@ -197,7 +203,10 @@ func reassignMany(ctx context.Context, w *world) (result, error) {
 			var args []any
 			for i := n; i < n+500; i++ {
 				name := fmt.Sprintf("Piece %06d", i)
-				args = append(args, crowd, fmt.Sprintf("00000000-0000-7000-8000-%012d", i), kinds[i%len(kinds)], name, name, name, owners[0], "{}", false, now, now)
+				args = append(
+					args, crowd, fmt.Sprintf("00000000-0000-7000-8000-%012d", i), kinds[i%len(kinds)], name,
+					name, name, owners[0], "{}", false, now, now,
+				)
 			}
 			if _, err := c.Exec(ctx, `INSERT INTO tc_entities (tenant_id, id, kind, name, label, search, owner_id, data, system, created_at, updated_at)
 				VALUES `+bunx.Values(500, 11), args...); err != nil {

@@ -20,8 +20,8 @@ import (
 // fewTenants is how many tenants the database has that one with many is compared with.
 const fewTenants = 10
 
-// processRows measures processes of the built program on a database with 10,002 tenants against one with 10: the server from its start until it
-// answers, and commands from their start to their end.
+// processRows measures processes of the built program on a database with 10,002 tenants against one
+// with 10: the server from its start until it answers, and commands from their start to their end.
 func processRows(ctx context.Context, engine string, pattern *regexp.Regexp) (all []result, err error) {
 	add := func(id string) []string { return []string{"tenant", "add", id} }
 	measured := []struct {
@@ -70,7 +70,15 @@ func processRows(ctx context.Context, engine string, pattern *regexp.Regexp) (al
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}
-		all = append(all, result{name: name(m.name), engine: engine, ours: seconds(many), bare: seconds(few), ratio: ratio, must: "≤ 1.50", met: ratio <= 1.5})
+		all = append(all, result{
+			name:   name(m.name),
+			engine: engine,
+			ours:   seconds(many),
+			bare:   seconds(few),
+			ratio:  ratio,
+			must:   "≤ 1.50",
+			met:    ratio <= 1.5,
+		})
 	}
 	return all, nil
 }
@@ -141,7 +149,11 @@ func (p *processes) fill(ctx context.Context, url string, n int) (err error) {
 	if err := tenantcontent.Migrate(ctx, db); err != nil {
 		return err
 	}
-	app, err := tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: p.key})
+	app, err := tenantcontent.Open(tenantcontent.Config{
+		Scripts:   javascript.New(javascript.Options{}),
+		DB:        db,
+		SecretKey: p.key,
+	})
 	if err != nil {
 		return err
 	}

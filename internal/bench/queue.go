@@ -37,20 +37,23 @@ const (
 	mostWaiting = 4000             // jobs: then those who emit wait, too
 )
 
-// nodeVariable has the database of a node and its sink, in JSON: the program is a node of the queue then.
+// nodeVariable has the database of a node and its sink, in JSON: the program is a node of the queue
+// then.
 const nodeVariable = "TENANTCONTENT_BENCH_NODE"
 
 // nodePlace is where a node finds its work.
 type nodePlace struct {
 	Database string
-	Sink     string // a file with a line for each effect outside of the database: the number of the job's payload, and the job's id
+	// a file with a line for each effect outside of the database: the number of the job's payload,
+	// and the job's id
+	Sink string
 }
 
 // queueTenants have the events.
 var queueTenants = []string{"tenant-0", "tenant-1", "tenant-2", "tenant-3"}
 
-// events is the queue with what it does here: each event is a row in a table of the service's database, and each job of the kind outside is
-// a line in the sink.
+// events is the queue with what it does here: each event is a row in a table of the service's
+// database, and each job of the kind outside is a line in the sink.
 type events struct {
 	*messages.Service
 	queue *queue.Service
@@ -85,7 +88,12 @@ func newEvents(db *bun.DB, sink string, node queue.Node) (*events, error) {
 	e := &events{store: queuestore.New(db)}
 	quiet := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	e.queue = queue.New(queue.Options{Store: e.store, Node: node, Log: quiet})
-	e.Service = messages.New(messages.Options{Store: messagestore.New(db), Apps: listening{}, Queue: e.queue, Start: effect(db)})
+	e.Service = messages.New(messages.Options{
+		Store: messagestore.New(db),
+		Apps:  listening{},
+		Queue: e.queue,
+		Start: effect(db),
+	})
 	workers := e.Unchecked().Workers()
 	for i := range workers {
 		workers[i].Lease = queueLease
@@ -94,10 +102,11 @@ func newEvents(db *bun.DB, sink string, node queue.Node) (*events, error) {
 	if e.sink, err = os.OpenFile(sink, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 		return nil, err
 	}
-	return e, e.queue.Add(append(workers, queue.Worker{Kind: outsideJob, AtOnce: 32, Lease: queueLease, Do: func(_ context.Context, j queue.Job) error {
-		_, err := fmt.Fprintf(e.sink, "%s %s\n", j.Payload, j.ID)
-		return err
-	}})...)
+	return e, e.queue.Add(append(workers, queue.Worker{Kind: outsideJob, AtOnce: 32,
+		Lease: queueLease, Do: func(_ context.Context, j queue.Job) error {
+			_, err := fmt.Fprintf(e.sink, "%s %s\n", j.Payload, j.ID)
+			return err
+		}})...)
 }
 
 // queueNode is a node of the queue, if the program was started as one: it works until it is killed.
@@ -167,7 +176,8 @@ func queueRows(ctx context.Context, engine string, matches *regexp.Regexp) (all 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	err = bunx.Write(ctx, w.db, queueTenants[0], func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `CREATE TABLE bench_effects (event_id text NOT NULL)`) // without a key, so that an effect could be there twice
+		// without a key, so that an effect could be there twice
+		_, err := c.Exec(ctx, `CREATE TABLE bench_effects (event_id text NOT NULL)`)
 		return err
 	})
 	if err != nil {
@@ -178,7 +188,8 @@ func queueRows(ctx context.Context, engine string, matches *regexp.Regexp) (all 
 	return []result{r}, err
 }
 
-// killedNodes measures two nodes, each a process, of which one is killed every five seconds, in turn, and started again.
+// killedNodes measures two nodes, each a process, of which one is killed every five seconds, in
+// turn, and started again.
 func killedNodes(ctx context.Context, w *world, at nodePlace) (r result, err error) {
 	var nodes [2]*exec.Cmd
 	defer func() {
@@ -229,7 +240,8 @@ func oneNode(ctx context.Context, w *world, at nodePlace) (result, error) {
 	return e.measure(ctx, w)
 }
 
-// measure emits events from 16 callers for a while and waits until all are done. Then it looks for each: in the table and the sink.
+// measure emits events from 16 callers for a while and waits until all are done. Then it looks for
+// each: in the table and the sink.
 func (e *events) measure(ctx context.Context, w *world) (result, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -253,7 +265,9 @@ func (e *events) measure(ctx context.Context, w *world) (result, error) {
 				}
 				if i%10 == 9 {
 					n := outside[who]*callers + who
-					fails[who] = e.queue.Put(ctx, queue.Job{Tenant: tenant, Kind: outsideJob, Payload: fmt.Append(nil, n)})
+					fails[who] = e.queue.Put(
+						ctx, queue.Job{Tenant: tenant, Kind: outsideJob, Payload: fmt.Append(nil, n)},
+					)
 					outside[who]++
 				} else {
 					var made messages.Event
@@ -301,7 +315,9 @@ func (e *events) measure(ctx context.Context, w *world) (result, error) {
 }
 
 // account compares what was emitted with the effects.
-func (e *events) account(ctx context.Context, w *world, emitted [][]string, outside []int, rate func(put int) float64) (result, error) {
+func (e *events) account(
+	ctx context.Context, w *world, emitted [][]string, outside []int, rate func(put int) float64,
+) (result, error) {
 	effects := map[string]int{}
 	rows, err := w.db.QueryContext(ctx, `SELECT event_id, count(*) FROM bench_effects GROUP BY event_id`)
 	if err != nil {
@@ -357,7 +373,11 @@ func (e *events) account(ctx context.Context, w *world, emitted [][]string, outs
 	}
 	perSec := rate(put)
 	return result{
-		ours: fmt.Sprintf("%s of %d, %d lost, %d doubled; outside %d of %d repeated, %d of them with another key", perSecond(perSec), put, lost, doubled, repeated, len(keys), otherKey),
-		must: "≥ 2,000/s, 0 lost, 0 doubled, 0 with another key", met: perSec >= 2000 && lost == 0 && doubled == 0 && otherKey == 0,
+		ours: fmt.Sprintf(
+			"%s of %d, %d lost, %d doubled; outside %d of %d repeated, %d of them with another key",
+			perSecond(perSec), put, lost, doubled, repeated, len(keys), otherKey,
+		),
+		must: "≥ 2,000/s, 0 lost, 0 doubled, 0 with another key",
+		met:  perSec >= 2000 && lost == 0 && doubled == 0 && otherKey == 0,
 	}, nil
 }

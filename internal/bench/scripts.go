@@ -22,7 +22,11 @@ func trivialHandler() string {
 	var b strings.Builder
 	b.WriteString("const helpers = [];\n")
 	for i := 0; b.Len() < 19_500; i++ {
-		fmt.Fprintf(&b, "function helper%d(a, b) { const o = {x: a, y: [b, %d, 'text %d']}; if (a > b) return o.x + o.y[0]; return Object.keys(o).map(k => k + b).join(',') }\nhelpers.push(helper%d);\n", i, i, i, i)
+		fmt.Fprintf(
+			&b,
+			"function helper%d(a, b) { const o = {x: a, y: [b, %d, 'text %d']}; if (a > b) return o.x + o.y[0]; return Object.keys(o).map(k => k + b).join(',') }\nhelpers.push(helper%d);\n",
+			i, i, i, i,
+		)
 	}
 	return b.String() + "export function POST(request) { return {status: 200, body: {ok: true, n: request.n, helpers: helpers.length}} }\n"
 }
@@ -59,7 +63,10 @@ func itemsBody() json.RawMessage {
 	}
 	items := make([]item, 100)
 	for i := range items {
-		items[i] = item{fmt.Sprintf("item-%04d-%s", i, strings.Repeat("x", 20)), float64(i) * 1.25, i % 7, []string{"red", "green", "blue"}}
+		items[i] = item{
+			fmt.Sprintf("item-%04d-%s", i, strings.Repeat("x", 20)), float64(i) * 1.25, i % 7,
+			[]string{"red", "green", "blue"},
+		}
 	}
 	b, _ := json.Marshal(map[string]any{"items": items})
 	return b
@@ -70,13 +77,19 @@ func handlerFiles() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "tenantcontent-bench-"); err != nil {
 		return "", err
 	}
-	for name, content := range map[string]string{"trivial.js": trivialHandler(), "items.js": itemsHandler, "list.js": listHandler, "items.json": string(itemsRequest())} {
+	for name, content := range map[string]string{
+		"trivial.js": trivialHandler(),
+		"items.js":   itemsHandler,
+		"list.js":    listHandler,
+		"items.json": string(itemsRequest()),
+	} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
 	}
 	return dir, err
 }
 
-// scripts measures handlers without a server around them, one caller, against isolated-vm with a new isolate for each call.
+// scripts measures handlers without a server around them, one caller, against isolated-vm with a
+// new isolate for each call.
 func scripts(ctx context.Context) (all []result, err error) {
 	dir, err := handlerFiles()
 	if err != nil {
@@ -112,7 +125,9 @@ func scripts(ctx context.Context) (all []result, err error) {
 		once := func() (float64, error) { return calls(ctx, rt, program, c.request, d) }
 		if missing != nil {
 			ours, err = once()
-		} else if ours, theirs, r.ratio, err = inTurn(once, func() (float64, error) { return p.engine(c.name, d) }); err == nil {
+		} else if ours, theirs, r.ratio, err = inTurn(once, func() (float64, error) {
+			return p.engine(c.name, d)
+		}); err == nil {
 			r.bare, r.met = perCall(theirs)+" isolated-vm", r.ratio >= c.must
 		}
 		if err != nil {
@@ -128,11 +143,17 @@ func scripts(ctx context.Context) (all []result, err error) {
 func perCall(n float64) string { return fmt.Sprintf("%.3fms", 1000/n) }
 
 // calls returns how many calls a second one caller makes.
-func calls(ctx context.Context, rt jsvm.Runtime, program *jsvm.Program, request json.RawMessage, d time.Duration) (float64, error) {
+func calls(
+	ctx context.Context, rt jsvm.Runtime, program *jsvm.Program, request json.RawMessage, d time.Duration,
+) (float64, error) {
 	answer := func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`[{"id":"1","name":"one"}]`), nil
 	}
-	call := jsvm.Call{Function: "POST", Args: []json.RawMessage{request}, Functions: map[string]jsvm.Function{"query": answer, "fetch": answer}}
+	call := jsvm.Call{
+		Function:  "POST",
+		Args:      []json.RawMessage{request},
+		Functions: map[string]jsvm.Function{"query": answer, "fetch": answer},
+	}
 	begin, n := time.Now(), 0
 	for ; time.Since(begin) < d; n++ {
 		r, err := rt.Run(ctx, program, call)

@@ -104,23 +104,35 @@ func (s *sharing) inTurn(context.Context) (result, error) {
 		}
 	}
 	o, b, ratio, err := inTurn(side(tenantsInTurn), side(1))
-	return result{ours: perSecond(o), bare: perSecond(b) + " of one", ratio: ratio, must: "≥ 0.70", met: ratio >= 0.7}, err
+	return result{
+		ours:  perSecond(o),
+		bare:  perSecond(b) + " of one",
+		ratio: ratio,
+		must:  "≥ 0.70",
+		met:   ratio >= 0.7,
+	}, err
 }
 
 // besideEndless times calls of an app while the first tenants call handlers of their first apps
 // that never end.
 func (s *sharing) besideEndless(ctx context.Context, tenant, app, calls int, most time.Duration) (result, error) {
-	return s.beside(ctx, hostileTenants*hostileEach, func(i int) string { return s.path(i%hostileTenants, 0, "endless") }, s.path(tenant, app, "trivial"), calls, most)
+	return s.beside(ctx, hostileTenants*hostileEach, func(i int) string {
+		return s.path(i%hostileTenants, 0, "endless")
+	}, s.path(tenant, app, "trivial"), calls, most)
 }
 
 // besideWaiting times calls of an app while handlers of another one of its tenant wait.
 func (s *sharing) besideWaiting(ctx context.Context) (result, error) {
-	return s.beside(ctx, waitingEach, func(int) string { return s.path(0, 0, "waits") }, s.path(0, 1, "trivial"), 1000, 100*time.Millisecond)
+	return s.beside(ctx, waitingEach, func(int) string {
+		return s.path(0, 0, "waits")
+	}, s.path(0, 1, "trivial"), 1000, 100*time.Millisecond)
 }
 
 // beside times calls from two callers while some others call something that takes long. Those that
 // are refused count.
-func (s *sharing) beside(ctx context.Context, others int, load func(i int) string, path string, calls int, most time.Duration) (result, error) {
+func (s *sharing) beside(
+	ctx context.Context, others int, load func(i int) string, path string, calls int, most time.Duration,
+) (result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var loading, running sync.WaitGroup
 	var refusedLoad atomic.Int64
@@ -130,7 +142,9 @@ func (s *sharing) beside(ctx context.Context, others int, load func(i int) strin
 	for i := range others {
 		loading.Go(func() {
 			for ctx.Err() == nil {
-				req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.address+load(i), strings.NewReader("{}"))
+				req, err := http.NewRequestWithContext(
+					ctx, http.MethodPost, "http://"+s.address+load(i), strings.NewReader("{}"),
+				)
 				if err != nil {
 					return
 				}
@@ -178,7 +192,11 @@ func (s *sharing) beside(ctx context.Context, others int, load func(i int) strin
 	}
 	all := slices.Concat(took...)
 	return result{
-		ours: fmt.Sprintf("%s, %d of %d refused; of the others %d", percentiles(all), refused.Load(), calls, refusedLoad.Load()),
-		must: fmt.Sprintf("p99 ≤ %s, 0 refused", most), met: percentile(all, 0.99) <= most.Seconds() && refused.Load() == 0,
+		ours: fmt.Sprintf(
+			"%s, %d of %d refused; of the others %d", percentiles(all), refused.Load(), calls,
+			refusedLoad.Load(),
+		),
+		must: fmt.Sprintf("p99 ≤ %s, 0 refused", most),
+		met:  percentile(all, 0.99) <= most.Seconds() && refused.Load() == 0,
 	}, nil
 }

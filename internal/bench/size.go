@@ -25,24 +25,36 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// sizeRowsOf are the rows of a tenant of the group size, with a million of them: how many, and the INSERT of those that are numbered s.i. NUMBERS, ID, NAME,
-// WORDS and TIME are made for the engine.
+// sizeRowsOf are the rows of a tenant of the group size, with a million of them: how many, and the
+// INSERT of those that are numbered s.i. NUMBERS, ID, NAME, WORDS and TIME are made for the engine.
 var sizeRowsOf = []struct {
 	share  float64 // of the tenant's size
 	insert string
 }{
-	{1, `INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) SELECT TENANT, NAME, NAME, '#123456', TIME, TIME FROM NUMBERS`},
-	{0.3, `INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, updated_at)
+	{
+		1,
+		`INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) SELECT TENANT, NAME, NAME, '#123456', TIME, TIME FROM NUMBERS`,
+	},
+	{0.3,
+		`INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, updated_at)
 		SELECT TENANT, 'report', ID, WORDS, NAME, WORDS, NAME, '*', '{}', false, TIME, TIME FROM NUMBERS`},
-	{0.1, `INSERT INTO tc_users (tenant_id, username, folded, label, search, display_name, domain, superuser, enabled, may_ai, may_create_jobs, may_view_all_teams, may_view_all_users,
+	{0.1,
+		`INSERT INTO tc_users (tenant_id, username, folded, label, search, display_name, domain, superuser, enabled, may_ai, may_create_jobs, may_view_all_teams, may_view_all_users,
 		may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at, updated_at)
 		SELECT TENANT, NAME, NAME, NAME, NAME, NAME, 'local', false, true, false, false, false, false, false, '{}', '{}', 0, false, false, TIME, TIME FROM NUMBERS`},
-	{0.1, `INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) SELECT TENANT, TEAM, NAME, 1, TIME FROM NUMBERS`},
-	{1.3, `INSERT INTO tc_comments (tenant_id, id, kind, entity_id, user_id, message, public, replies, created_at, updated_at)
+	{
+		0.1,
+		`INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) SELECT TENANT, TEAM, NAME, 1, TIME FROM NUMBERS`,
+	},
+	{1.3,
+		`INSERT INTO tc_comments (tenant_id, id, kind, entity_id, user_id, message, public, replies, created_at, updated_at)
 		SELECT TENANT, ID, 'team', TEAM, 'admin', 'said', true, 0, TIME, TIME FROM NUMBERS`},
 	{1.2, `INSERT INTO tc_activities (tenant_id, id, type, kind, entity_id, user_id, excerpt, created_at)
 		SELECT TENANT, ID, 'comment', 'team', TEAM, 'admin', 'said', TIME FROM NUMBERS`},
-	{1.2, `INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT TENANT, ID, 'admin', TIME FROM NUMBERS`},
+	{
+		1.2,
+		`INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT TENANT, ID, 'admin', TIME FROM NUMBERS`,
+	},
 }
 
 // sizeTenants are the tenants of the group size, by their number of colors.
@@ -54,7 +66,8 @@ type sizePage struct {
 	small      string // the path in the small tenant if it is another one: of a q that matches as many rows there
 }
 
-// sizePages are pages of lists, and how often those of the big tenant may take as long as those of the small one; 0: as long as they take.
+// sizePages are pages of lists, and how often those of the big tenant may take as long as those of
+// the small one; 0: as long as they take.
 var sizePages = []sizePage{
 	{"page of colors with total", "/api/colors?limit=20", 1.2, ""},
 	{"colors by createdAt", "/api/colors?limit=20&sort=createdAt", 3, ""},
@@ -64,8 +77,14 @@ var sizePages = []sizePage{
 	{"colors, q that matches 62,500", "/api/colors?limit=20&q=row-1", 0, ""},
 	{"colors, q that matches all", "/api/colors?limit=20&q=row-", 0, ""},
 	{"reports, q that matches 50", "/api/reports?limit=20&q=zqx", 3, ""},
-	{"reports, q of common words that matches 90", "/api/reports?limit=20&q=delta+foxtrot+hotel+golf", 3, "/api/reports?limit=20&q=delta+foxtrot"},
-	{"reports, q of common words that matches 10", "/api/reports?limit=20&q=delta+foxtrot+hotel+golf+bravo", 3, "/api/reports?limit=20&q=delta+foxtrot+hotel"},
+	{
+		"reports, q of common words that matches 90", "/api/reports?limit=20&q=delta+foxtrot+hotel+golf", 3,
+		"/api/reports?limit=20&q=delta+foxtrot",
+	},
+	{
+		"reports, q of common words that matches 10", "/api/reports?limit=20&q=delta+foxtrot+hotel+golf+bravo",
+		3, "/api/reports?limit=20&q=delta+foxtrot+hotel",
+	},
 	{"reports, q of common words that matches 1,200", "/api/reports?limit=20&q=delta+foxtrot+hotel", 0, ""},
 	{"page of reports with total", "/api/reports?limit=20", 1.2, ""},
 	{"reports by -createdAt", "/api/reports?limit=20&sort=-createdAt", 3, ""},
@@ -82,8 +101,12 @@ var sizePages = []sizePage{
 
 // sizeRows measures how the time of pages grows with a tenant.
 func sizeRows(ctx context.Context, engine string, matches *regexp.Regexp) (all []result, err error) {
-	pages := slices.DeleteFunc(slices.Clone(sizePages), func(p sizePage) bool { return !matches.MatchString("size: " + p.name) })
-	deletes := slices.DeleteFunc(slices.Clone(sizeDeletes), func(d sizeDelete) bool { return !matches.MatchString("size: " + d.name) })
+	pages := slices.DeleteFunc(slices.Clone(sizePages), func(p sizePage) bool {
+		return !matches.MatchString("size: " + p.name)
+	})
+	deletes := slices.DeleteFunc(slices.Clone(sizeDeletes), func(d sizeDelete) bool {
+		return !matches.MatchString("size: " + d.name)
+	})
 	if len(pages)+len(deletes) == 0 {
 		return nil, nil
 	}
@@ -119,7 +142,13 @@ func sizeRows(ctx context.Context, engine string, matches *regexp.Regexp) (all [
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
-		r := result{name: "size: " + p.name, engine: engine, ours: fmt.Sprintf("%.2fms of a million", big*1000), bare: fmt.Sprintf("%.2fms of 10,000", small*1000), ratio: ratio}
+		r := result{
+			name:   "size: " + p.name,
+			engine: engine,
+			ours:   fmt.Sprintf("%.2fms of a million", big*1000),
+			bare:   fmt.Sprintf("%.2fms of 10,000", small*1000),
+			ratio:  ratio,
+		}
 		if p.most > 0 {
 			r.must, r.met = fmt.Sprintf("≤ %.2f", p.most), ratio <= p.most
 		}
@@ -138,7 +167,8 @@ func sizeRows(ctx context.Context, engine string, matches *regexp.Regexp) (all [
 // sizeTeam is the team that the comments are about.
 const sizeTeam = "00000000-0000-7000-8000-00000000abcd"
 
-// openSized opens the database of the group size, which is made once for each set of migrations and kept in the folder of temporary files.
+// openSized opens the database of the group size, which is made once for each set of migrations and
+// kept in the folder of temporary files.
 func (w *world) openSized(ctx context.Context) (err error) {
 	names, err := migrations.Names(w.engine)
 	if err != nil {
@@ -175,7 +205,13 @@ func (w *world) openSized(ctx context.Context) (err error) {
 		return err
 	}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	if w.app, err = tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: w.db, SecretKey: string(key), Log: quiet, KeepActivities: -1}); err != nil {
+	if w.app, err = tenantcontent.Open(tenantcontent.Config{
+		Scripts:        javascript.New(javascript.Options{}),
+		DB:             w.db,
+		SecretKey:      string(key),
+		Log:            quiet,
+		KeepActivities: -1,
+	}); err != nil {
 		return err
 	}
 	if !filled {
@@ -210,7 +246,9 @@ func (w *world) fillSized(ctx context.Context) error {
 			return err
 		}
 		as := actor.With(ctx, actor.Actor{Tenant: tenant, User: "admin", Superuser: true})
-		if _, err := w.app.Principals.CreateUser(as, principals.User{Username: "admin", Enabled: true, Superuser: true}, password); err != nil {
+		if _, err := w.app.Principals.CreateUser(
+			as, principals.User{Username: "admin", Enabled: true, Superuser: true}, password,
+		); err != nil {
 			return err
 		}
 		now := bunx.At(time.Now())
@@ -224,16 +262,20 @@ func (w *world) fillSized(ctx context.Context) error {
 			n := int(float64(size) * rows.share)
 			for from := 1; from <= n; from += step {
 				fmt.Fprintf(os.Stderr, "\rfilling %s: %s … %d   ", tenant, strings.Fields(rows.insert)[2], from)
-				if _, err := w.write(ctx, tenant, w.numbered(rows.insert, tenant, from, min(from+step-1, n))); err != nil {
+				if _, err := w.write(
+					ctx, tenant, w.numbered(rows.insert, tenant, from, min(from+step-1, n)),
+				); err != nil {
 					return err
 				}
 			}
-			if err := w.analyze(ctx); err != nil { // else the foreign keys of the next rows may be checked without an index that fits
+			if err := w.analyze(ctx); err != nil {
+				// else the foreign keys of the next rows may be checked without an index that fits
 				return err
 			}
 		}
 		_, err = w.write(ctx, tenant, `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total)
-			SELECT tenant_id, kind, entity_id, count(*) FROM tc_comments WHERE tenant_id = $1 GROUP BY tenant_id, kind, entity_id`, tenant)
+			SELECT tenant_id, kind, entity_id, count(*) FROM tc_comments WHERE tenant_id = $1 GROUP BY tenant_id, kind, entity_id`,
+			tenant)
 		if err != nil {
 			return err
 		}
@@ -256,18 +298,24 @@ func (w *world) numbered(insert, tenant string, from, to int) string {
 	hex := func(digits int, n string) string { return fmt.Sprintf(`lpad(to_hex(%s), %d, '0')`, n, digits) }
 	at := `to_timestamp(1700000000 + CAST(s.i AS bigint) * 7919 % 60000000)`
 	if w.engine != "postgres" {
-		numbers = fmt.Sprintf(`(WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS s`, from, to)
+		numbers = fmt.Sprintf(
+			`(WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS s`,
+			from, to,
+		)
 		hex = func(digits int, n string) string { return fmt.Sprintf(`printf('%%0%dx', %s)`, digits, n) }
 		at = `strftime('%Y-%m-%dT%H:%M:%S.000000Z', 1700000000 + s.i * 7919 % 60000000, 'unixepoch')`
 	}
 	number := "CAST(s.i AS bigint) * 2654435761 % 4294967296"
 	name := `CASE WHEN s.i <= 50 THEN 'zqx-' ELSE 'row-' END || `
 	words := fmt.Sprintf(`CAST(1000000 + %s %% 1000000 AS text)`, number) // six behind the 1
-	for i, word := range []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "november"} {
+	for i, word := range []string{
+		"alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "november",
+	} {
 		words = fmt.Sprintf(`replace(%s, '%d', '%s ')`, words, i, word)
 	}
 	return strings.NewReplacer(
-		"WORDS", name+words, "TENANT", "'"+tenant+"'", "TEAM", "'"+sizeTeam+"'", "NUMBERS", numbers, "TIME", at, "ID", `'00000000-0000-7000-8000-' || `+hex(12, "s.i"),
+		"WORDS", name+words, "TENANT", "'"+tenant+"'", "TEAM", "'"+sizeTeam+"'",
+		"NUMBERS", numbers, "TIME", at, "ID", `'00000000-0000-7000-8000-' || `+hex(12, "s.i"),
 		"NAME", name+hex(8, number),
 	).Replace(insert)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// bundleSizeRows measures what is done with one entry of a bundle that has as many as one may have, against one of ten.
+// bundleSizeRows measures what is done with one entry of a bundle that has as many as one may have,
+// against one of ten.
 func bundleSizeRows(ctx context.Context, engine string, pattern *regexp.Regexp) ([]result, error) {
 	return onWorld(ctx, engine, "size, bundles", pattern, bundleRows)
 }
@@ -75,6 +76,7 @@ func (w *world) bundleOf(ctx context.Context, slug string, entries int) (bundle,
 	prefix := b.ID[:len(b.ID)-12]
 	_, err = w.write(ctx, "default", `INSERT INTO tc_bundle_entries (tenant_id, id, bundle_id, type, entity_id, data, created_at, updated_at)
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
-		SELECT 'default', $2 || (100000000000 + i + $3), $4, 'gone', 'e' || i, '{}', $5, $5 FROM n`, entries, prefix, 1_000_000*entries, b.ID, bunx.At(time.Now()))
+		SELECT 'default', $2 || (100000000000 + i + $3), $4, 'gone', 'e' || i, '{}', $5, $5 FROM n`, entries, prefix,
+		1_000_000*entries, b.ID, bunx.At(time.Now()))
 	return b.ID, fmt.Sprintf("%s%d", prefix, 100000000000+1+1_000_000*entries), err
 }

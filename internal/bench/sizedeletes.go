@@ -25,7 +25,9 @@ var sizeDeletes = []sizeDelete{
 		return func() error { return w.app.Comments.Delete(as, c.ID) }, err
 	}},
 	{"delete of a report with a comment", func(w *world, as context.Context) (func() error, error) {
-		r, err := w.app.Content.Create(as, content.Entity{Kind: "report", Name: "to be deleted", Data: json.RawMessage("{}")})
+		r, err := w.app.Content.Create(
+			as, content.Entity{Kind: "report", Name: "to be deleted", Data: json.RawMessage("{}")},
+		)
 		if err == nil {
 			_, err = w.app.Comments.Create(as, "report", r.ID, "said")
 		}
@@ -57,7 +59,8 @@ func (w *world) sizeDelete(ctx context.Context, d sizeDelete) (result, error) {
 	}
 	big, small, ratio, err := inTurn(side("big"), side("small"))
 	return result{
-		name: "size: " + d.name, engine: w.engine, ours: fmt.Sprintf("%.2fms of a million", big*1000), bare: fmt.Sprintf("%.2fms of 10,000", small*1000),
+		name: "size: " + d.name, engine: w.engine,
+		ours: fmt.Sprintf("%.2fms of a million", big*1000), bare: fmt.Sprintf("%.2fms of 10,000", small*1000),
 		ratio: ratio, must: "≤ 3.00", met: ratio <= 3,
 	}, err
 }

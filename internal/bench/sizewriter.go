@@ -78,7 +78,9 @@ const longTenant = "tenant-0"
 // besideLongChanges measures the log-ins and reads of another tenant while a change takes long.
 func besideLongChanges(ctx context.Context, engine string, matches *regexp.Regexp) (all []result, err error) {
 	name := func(c longChange) string { return "size: log-ins and reads beside " + c.name }
-	changes := slices.DeleteFunc(slices.Clone(longChanges), func(c longChange) bool { return !matches.MatchString(name(c)) })
+	changes := slices.DeleteFunc(slices.Clone(longChanges), func(c longChange) bool {
+		return !matches.MatchString(name(c))
+	})
 	if len(changes) == 0 {
 		return nil, nil
 	}
@@ -107,8 +109,10 @@ func besideLongChanges(ctx context.Context, engine string, matches *regexp.Regex
 		}
 		p99 := max(percentile(logins, 0.99), percentile(reads, 0.99))
 		all = append(all, result{
-			name: name(change), engine: engine, ours: fmt.Sprintf("log-ins %s; reads %s", percentiles(logins), percentiles(reads)),
-			bare: fmt.Sprintf("for %s", time.Since(begin).Round(100*time.Millisecond)), ratio: p99 / 0.3, must: "p99 ≤ 300ms", met: p99 <= 0.3,
+			name:   name(change),
+			engine: engine, ours: fmt.Sprintf("log-ins %s; reads %s", percentiles(logins), percentiles(reads)),
+			bare: fmt.Sprintf("for %s", time.Since(begin).Round(100*time.Millisecond)), ratio: p99 / 0.3,
+			must: "p99 ≤ 300ms", met: p99 <= 0.3,
 		})
 	}
 	return all, nil
@@ -117,7 +121,9 @@ func besideLongChanges(ctx context.Context, engine string, matches *regexp.Regex
 // fillLong makes the rows of the tenant, and two archives: of one of its reports, and of many.
 func (w *world) fillLong(ctx context.Context) (one, many []byte, err error) {
 	as := actor.With(ctx, actor.Actor{Tenant: longTenant, User: "admin", Superuser: true})
-	for _, u := range []principals.User{{Username: "admin", Enabled: true, Superuser: true}, {Username: "reader", Enabled: true}} {
+	for _, u := range []principals.User{
+		{Username: "admin", Enabled: true, Superuser: true}, {Username: "reader", Enabled: true},
+	} {
 		if _, err := w.app.Principals.CreateUser(as, u, password); err != nil {
 			return nil, nil, err
 		}
@@ -126,14 +132,20 @@ func (w *world) fillLong(ctx context.Context) (one, many []byte, err error) {
 		n      int
 		insert string
 	}{
-		{longReports, `INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, updated_at)
+		{longReports,
+			`INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, updated_at)
 			SELECT TENANT, 'report', ID, NAME, NAME, NAME, NAME, '*', '{}', false, TIME, TIME FROM NUMBERS`},
-		{longComments, `INSERT INTO tc_comments (tenant_id, id, kind, entity_id, user_id, message, public, replies, created_at, updated_at)
+		{longComments,
+			`INSERT INTO tc_comments (tenant_id, id, kind, entity_id, user_id, message, public, replies, created_at, updated_at)
 			SELECT TENANT, ID, 'report', '` + firstReport + `', 'admin', 'said', true, 0, TIME, TIME FROM NUMBERS`},
 		{longFeed, `INSERT INTO tc_activities (tenant_id, id, type, kind, entity_id, user_id, excerpt, created_at)
 			SELECT TENANT, ID, 'comment', 'report', ID, 'admin', 'said', TIME FROM NUMBERS`},
-		{longFeed, `INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT TENANT, ID, 'reader', TIME FROM NUMBERS`},
-		{longFeed, `INSERT INTO tc_notifications (tenant_id, id, username, type, state, title, body, created_at, updated_at)
+		{
+			longFeed,
+			`INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT TENANT, ID, 'reader', TIME FROM NUMBERS`,
+		},
+		{longFeed,
+			`INSERT INTO tc_notifications (tenant_id, id, username, type, state, title, body, created_at, updated_at)
 			SELECT TENANT, ID, 'reader', 'notice', 'pending', 'News', 'said', TIME, TIME FROM NUMBERS`},
 	} {
 		if _, err := w.write(ctx, longTenant, w.numbered(rows.insert, longTenant, 1, rows.n)); err != nil {
@@ -141,7 +153,8 @@ func (w *world) fillLong(ctx context.Context) (one, many []byte, err error) {
 		}
 	}
 	_, err = w.write(ctx, longTenant, `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total)
-		SELECT tenant_id, kind, entity_id, count(*) FROM tc_comments WHERE tenant_id = $1 GROUP BY tenant_id, kind, entity_id`, longTenant)
+		SELECT tenant_id, kind, entity_id, count(*) FROM tc_comments WHERE tenant_id = $1 GROUP BY tenant_id, kind, entity_id`,
+		longTenant)
 	if err == nil {
 		one, err = w.archiveOf(as, 2, 2)
 	}
@@ -155,7 +168,10 @@ func (w *world) fillLong(ctx context.Context) (one, many []byte, err error) {
 func (w *world) archiveOf(as context.Context, from, to int) ([]byte, error) {
 	var m bundles.Manifest
 	for i := from; i <= to; i++ {
-		m.Entries = append(m.Entries, bundles.Entry{Type: "report", EntityID: fmt.Sprintf("00000000-0000-7000-8000-%012x", i)})
+		m.Entries = append(m.Entries, bundles.Entry{
+			Type:     "report",
+			EntityID: fmt.Sprintf("00000000-0000-7000-8000-%012x", i),
+		})
 	}
 	e, err := w.app.Bundles.ExportManifest(as, m)
 	if err != nil {
@@ -166,7 +182,8 @@ func (w *world) archiveOf(as context.Context, from, to int) ([]byte, error) {
 	return file.Bytes(), err
 }
 
-// whileRunning logs the tenant default in and reads, again and again, until something has ended, and returns the times in seconds.
+// whileRunning logs the tenant default in and reads, again and again, until something has ended,
+// and returns the times in seconds.
 func (w *world) whileRunning(ended <-chan error) (logins, reads []float64, err error) {
 	c, err := dial(w.ours, w.token)
 	if err != nil {
@@ -180,7 +197,10 @@ func (w *world) whileRunning(ended <-chan error) (logins, reads []float64, err e
 		return err
 	}
 	for {
-		err := timed(&logins, "POST", "/api/login/local", `{"tenant": "default", "username": "admin", "password": "`+password+`"}`)
+		err := timed(
+			&logins, "POST", "/api/login/local",
+			`{"tenant": "default", "username": "admin", "password": "`+password+`"}`,
+		)
 		for range 5 {
 			err = errors.Join(err, timed(&reads, "GET", "/api/colors?limit=20", ""))
 		}

@@ -15,9 +15,13 @@ func unchangedSmall(_ context.Context, w *world) (result, error) {
 	return w.unchanged(callers, "/api/colors/color-000001")
 }
 
-// unchangedLarge reads a dataset of nearly 1 MiB that the client has already, against a read of the whole dataset.
+// unchangedLarge reads a dataset of nearly 1 MiB that the client has already, against a read of the
+// whole dataset.
 func unchangedLarge(_ context.Context, w *world) (result, error) {
-	body, err := json.Marshal(map[string]any{"name": "Large", "data": map[string]string{"text": strings.Repeat("some text ", 100_000)}})
+	body, err := json.Marshal(map[string]any{
+		"name": "Large",
+		"data": map[string]string{"text": strings.Repeat("some text ", 100_000)},
+	})
 	if err != nil {
 		return result{}, err
 	}
@@ -33,7 +37,8 @@ func unchangedLarge(_ context.Context, w *world) (result, error) {
 	return w.unchanged(1, "/api/datasets/"+made.ID)
 }
 
-// unchanged measures reads of one resource with its tag (304) against those without (200), in requests a second.
+// unchanged measures reads of one resource with its tag (304) against those without (200), in
+// requests a second.
 func (w *world) unchanged(n int, path string) (result, error) {
 	answer, err := w.send(http.MethodGet, path, "")
 	if err != nil {
@@ -55,7 +60,8 @@ func (w *world) unchanged(n int, path string) (result, error) {
 	}
 	ours, whole, ratio, err := inTurn(side("If-None-Match: "+tag+"\r\n", true), side("", false))
 	return result{
-		ours: perSecond(ours) + " unchanged", bare: perSecond(whole) + " whole", ratio: ratio, must: "> 1.00", met: ratio > 1,
+		ours: perSecond(ours) + " unchanged", bare: perSecond(whole) + " whole",
+		ratio: ratio, must: "> 1.00", met: ratio > 1,
 	}, err
 }
 

@@ -28,7 +28,8 @@ type cron struct {
 	due   []queue.Schedule
 }
 
-// newCron makes a database with n schedules, of which the first are due at each tick and the others in an hour.
+// newCron makes a database with n schedules, of which the first are due at each tick and the others
+// in an hour.
 func newCron(ctx context.Context, engine string, n int) (*cron, error) {
 	c := &cron{world: world{engine: engine}}
 	var err error
@@ -42,7 +43,12 @@ func newCron(ctx context.Context, engine string, n int) (*cron, error) {
 	if err := tenantcontent.Migrate(ctx, c.db); err != nil {
 		return c, err
 	}
-	app, err := tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: c.db, SecretKey: tenantcontent.NewSecretKey(), Log: slog.New(slog.DiscardHandler)})
+	app, err := tenantcontent.Open(tenantcontent.Config{
+		Scripts:   javascript.New(javascript.Options{}),
+		DB:        c.db,
+		SecretKey: tenantcontent.NewSecretKey(),
+		Log:       slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		return c, err
 	}
@@ -53,7 +59,8 @@ func newCron(ctx context.Context, engine string, n int) (*cron, error) {
 	all := make([]queue.Schedule, n)
 	for i := range all {
 		all[i] = queue.Schedule{
-			Tenant: "default", Kind: "agent", Key: fmt.Sprintf("agent-%05d", i), Cron: "0 * * * *", Payload: []byte("null"), Next: time.Now().Add(time.Hour).UTC(),
+			Tenant: "default", Kind: "agent", Key: fmt.Sprintf("agent-%05d", i),
+			Cron: "0 * * * *", Payload: []byte("null"), Next: time.Now().Add(time.Hour).UTC(),
 		}
 	}
 	c.due = all[:dueSchedules]
@@ -63,8 +70,8 @@ func newCron(ctx context.Context, engine string, n int) (*cron, error) {
 	return c, c.analyze(ctx)
 }
 
-// ticks returns how many ticks a second there are: a look at what is due, the jobs of what is due, and its next times. That the schedules are due again, and
-// their jobs done, is not counted.
+// ticks returns how many ticks a second there are: a look at what is due, the jobs of what is due,
+// and its next times. That the schedules are due again, and their jobs done, is not counted.
 func (c *cron) ticks(ctx context.Context) (float64, error) {
 	const ticks = 100
 	var took time.Duration
@@ -88,7 +95,8 @@ func (c *cron) ticks(ctx context.Context) (float64, error) {
 			jobs := make([]queue.Job, len(due))
 			for i := range due {
 				jobs[i] = queue.Job{
-					Tenant: due[i].Tenant, ID: fmt.Sprint(now.UnixMicro(), i), Kind: due[i].Kind, Key: due[i].Key, Payload: due[i].Payload,
+					Tenant: due[i].Tenant, ID: fmt.Sprint(now.UnixMicro(), i),
+					Kind: due[i].Kind, Key: due[i].Key, Payload: due[i].Payload,
 					State: queue.Ready, Due: now, CreatedAt: now,
 				}
 				due[i].Next, err = queue.Next(due[i].Cron, due[i].Zone, now)
@@ -111,7 +119,11 @@ func (c *cron) ticks(ctx context.Context) (float64, error) {
 
 // finish removes the jobs of a tick.
 func (c *cron) finish(ctx context.Context, now time.Time) error {
-	jobs, err := c.store.Claim(ctx, queue.Line{Tenant: "default", Kind: "agent"}, 2*dueSchedules, queue.Claim{Lease: fmt.Sprint(now.UnixMicro()), Node: "bench", Until: now.Add(time.Minute)})
+	jobs, err := c.store.Claim(ctx, queue.Line{Tenant: "default", Kind: "agent"}, 2*dueSchedules, queue.Claim{
+		Lease: fmt.Sprint(now.UnixMicro()),
+		Node:  "bench",
+		Until: now.Add(time.Minute),
+	})
 	if err != nil {
 		return err
 	}
@@ -122,8 +134,8 @@ func (c *cron) finish(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// cronTick measures a tick with 10,000 schedules against one with 10, where the same number is due. Each is the same number of statements: the tests of package
-// queue count them.
+// cronTick measures a tick with 10,000 schedules against one with 10, where the same number is due.
+// Each is the same number of statements: the tests of package queue count them.
 func cronTick(ctx context.Context, w *world) (r result, err error) {
 	many, err := newCron(ctx, w.engine, manySchedules)
 	defer func() { err = errors.Join(err, many.close()) }()
@@ -135,8 +147,12 @@ func cronTick(ctx context.Context, w *world) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	fewTicks, manyTicks, ratio, err := inTurn(func() (float64, error) { return few.ticks(ctx) }, func() (float64, error) { return many.ticks(ctx) })
+	fewTicks, manyTicks, ratio, err := inTurn(func() (float64, error) {
+		return few.ticks(ctx)
+	}, func() (float64, error) { return many.ticks(ctx) })
 	return result{
-		ours: fmt.Sprintf("%.2fms with %d", 1000/manyTicks, manySchedules), bare: fmt.Sprintf("%.2fms with %d", 1000/fewTicks, fewSchedules), ratio: ratio, must: "≤ 1.25", met: ratio <= 1.25,
+		ours:  fmt.Sprintf("%.2fms with %d", 1000/manyTicks, manySchedules),
+		bare:  fmt.Sprintf("%.2fms with %d", 1000/fewTicks, fewSchedules),
+		ratio: ratio, must: "≤ 1.25", met: ratio <= 1.25,
 	}, err
 }

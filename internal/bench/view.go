@@ -22,7 +22,8 @@ const (
 	downloadedSize = 10 << 20
 )
 
-// viewedApp makes an app with both files, and returns its path and that of the file which its page loads.
+// viewedApp makes an app with both files, and returns its path and that of the file which its page
+// loads.
 func (w *world) viewedApp() (app, file string, err error) {
 	made, err := w.post("/api/apps", "application/json", []byte(`{"type": "report", "name": "Viewed"}`))
 	if err != nil {
@@ -30,7 +31,9 @@ func (w *world) viewedApp() (app, file string, err error) {
 	}
 	app = fmt.Sprint("/api/apps/", made["id"])
 	for name, content := range map[string]string{
-		"index.html": "<!doctype html>", "a.js": strings.Repeat("export {}\n", viewedSize/10+1)[:viewedSize], "large.bin": strings.Repeat("0123456789abcdef", downloadedSize/16),
+		"index.html": "<!doctype html>",
+		"a.js":       strings.Repeat("export {}\n", viewedSize/10+1)[:viewedSize],
+		"large.bin":  strings.Repeat("0123456789abcdef", downloadedSize/16),
 	} {
 		res, err := w.sendAs("application/octet-stream", http.MethodPut, app+"/contents/"+name, content)
 		if err != nil {
@@ -93,7 +96,8 @@ func (w *world) viewed(must float64, unchanged bool) (result, error) {
 	})
 }
 
-// memoryFile is a file that the bare handler has in memory, with the headers that the service sends.
+// memoryFile is a file that the bare handler has in memory, with the headers that the service
+// sends.
 type memoryFile struct {
 	header  http.Header
 	content []byte

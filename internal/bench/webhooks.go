@@ -59,7 +59,9 @@ func (h *hooks) fillHooks(n *neighbours, ctx context.Context, _ *bun.DB, app *te
 
 // deployHooks deploys an app with webhooks, and returns the path of their calls up to the name of
 // the webhook, and a key.
-func deployHooks(ctx context.Context, app *tenantcontent.App, tenant, name string, files map[string]string) (path, key string, err error) {
+func deployHooks(
+	ctx context.Context, app *tenantcontent.App, tenant, name string, files map[string]string,
+) (path, key string, err error) {
 	admin := actor.With(ctx, actor.Actor{Tenant: tenant, User: "admin", Superuser: true})
 	v, err := app.Apps.Create(admin, apps.App{Type: apps.Report, Name: name})
 	if err != nil {
@@ -90,7 +92,9 @@ func (h *hooks) path(tenant, name string) string {
 }
 
 // webhookRows measures the webhooks whose names match.
-func webhookRows(ctx context.Context, engine string, matches *regexp.Regexp, d time.Duration, calls int) ([]result, error) {
+func webhookRows(
+	ctx context.Context, engine string, matches *regexp.Regexp, d time.Duration, calls int,
+) ([]result, error) {
 	const idle = "webhook, 200 apps idle"
 	h := &hooks{count: 1}
 	during := func(measure func(context.Context, time.Duration) (result, error)) func(context.Context) (result, error) {
@@ -103,7 +107,9 @@ func webhookRows(ctx context.Context, engine string, matches *regexp.Regexp, d t
 		{"webhook trivial of 20 KB, 16 callers", during(h.largeBesidePeer)},
 		{"webhook of 100 items in 10 KB, 16 callers", during(h.listBesidePeer)},
 		{"webhook beside for(;;)", during(h.besideLoop)},
-		{fmt.Sprintf("webhook %d calls", calls), func(ctx context.Context) (result, error) { return h.many(ctx, calls) }},
+		{fmt.Sprintf("webhook %d calls", calls), func(ctx context.Context) (result, error) {
+			return h.many(ctx, calls)
+		}},
 	}, matches)
 	if len(rows) == 0 {
 		return nil, nil
@@ -114,7 +120,8 @@ func webhookRows(ctx context.Context, engine string, matches *regexp.Regexp, d t
 	return measureRows(ctx, engine, rows, h.fillHooks, nil)
 }
 
-// times calls a webhook from some callers for a while, each of which rests between two calls, and returns how long the calls took.
+// times calls a webhook from some callers for a while, each of which rests between two calls, and
+// returns how long the calls took.
 func (h *hooks) times(callers int, d, rest time.Duration, path string) (took []float64, perSecond float64, err error) {
 	all, fails := make([][]float64, callers), make([]error, callers)
 	var running sync.WaitGroup
@@ -180,8 +187,9 @@ func (h *hooks) listBesidePeer(ctx context.Context, _ time.Duration) (result, er
 	return h.besidePeer(ctx, "list", "list", string(itemsBody()), 1.2)
 }
 
-// besidePeer calls a handler from 16 callers, in turn with a server with isolated-vm, where it has the name theirs. That server also checks a token, runs the
-// handler in a new isolate, and records each call in a database of the same kind, many at once.
+// besidePeer calls a handler from 16 callers, in turn with a server with isolated-vm, where it has
+// the name theirs. That server also checks a token, runs the handler in a new isolate, and records
+// each call in a database of the same kind, many at once.
 func (h *hooks) besidePeer(ctx context.Context, name, theirs, body string, must float64) (r result, err error) {
 	r.must = fmt.Sprintf("≥ %.2f", must)
 	dir, err := handlerFiles()
@@ -216,7 +224,8 @@ func (h *hooks) besidePeer(ctx context.Context, name, theirs, body string, must 
 	return r, err
 }
 
-// besideLoop times the calls of one tenant while 16 callers of another one call what never ends. The median ratio of three rounds counts.
+// besideLoop times the calls of one tenant while 16 callers of another one call what never ends.
+// The median ratio of three rounds counts.
 func (h *hooks) besideLoop(ctx context.Context, d time.Duration) (result, error) {
 	type round struct{ quiet, flooded []float64 }
 	var rounds []round
@@ -247,7 +256,9 @@ func (h *hooks) besideLoop(ctx context.Context, d time.Duration) (result, error)
 	slices.SortFunc(rounds, func(a, b round) int { return int(1000 * (ratio(a) - ratio(b))) })
 	r := rounds[1]
 	return result{
-		ours: "p99 " + seconds(percentile(r.flooded, 0.99)), bare: "p99 " + seconds(percentile(r.quiet, 0.99)) + " quiet", ratio: ratio(r), must: "p99 < 3.00", met: ratio(r) < 3,
+		ours:  "p99 " + seconds(percentile(r.flooded, 0.99)),
+		bare:  "p99 " + seconds(percentile(r.quiet, 0.99)) + " quiet",
+		ratio: ratio(r), must: "p99 < 3.00", met: ratio(r) < 3,
 	}, nil
 }
 
@@ -280,7 +291,8 @@ func (h *hooks) many(ctx context.Context, calls int) (result, error) {
 	grown := h.memory() - memory
 	after, err := h.recorded(ctx)
 	return result{
-		ours: fmt.Sprintf("%d recorded, memory %+.0f MiB", after-before, grown), must: fmt.Sprintf("%d recorded, memory < +50 MiB", calls), met: after-before == calls && grown < 50,
+		ours: fmt.Sprintf("%d recorded, memory %+.0f MiB", after-before, grown),
+		must: fmt.Sprintf("%d recorded, memory < +50 MiB", calls), met: after-before == calls && grown < 50,
 	}, err
 }
 
@@ -288,7 +300,9 @@ var counted = regexp.MustCompile(`"count":(\d+)`)
 
 // recorded returns how many calls of calm's app the service counts.
 func (h *hooks) recorded(ctx context.Context) (n int, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.address+strings.TrimSuffix(h.paths["calm"], "_hook/")+"webhooks", nil)
+	req, err := http.NewRequestWithContext(
+		ctx, http.MethodGet, "http://"+h.address+strings.TrimSuffix(h.paths["calm"], "_hook/")+"webhooks", nil,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -306,7 +320,8 @@ func (h *hooks) recorded(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// idle reports the memory of the server and its children, with an app of each tenant called once, when nothing is called.
+// idle reports the memory of the server and its children, with an app of each tenant called once,
+// when nothing is called.
 func (h *hooks) idle(context.Context, time.Duration) (result, error) {
 	for _, tenant := range []string{"busy", "calm"} {
 		if err := h.as("x", "POST", h.path(tenant, "trivial"), "application/json", []byte(`{"n": 1}`)); err != nil {
@@ -318,7 +333,8 @@ func (h *hooks) idle(context.Context, time.Duration) (result, error) {
 	return result{ours: fmt.Sprintf("%.0f MiB", m), must: "< 300 MiB", met: m < 300}, nil
 }
 
-// memory returns the MiB of memory that the server and its children have for themselves, and their shares of what they have together.
+// memory returns the MiB of memory that the server and its children have for themselves, and their
+// shares of what they have together.
 func (h *hooks) memory() (total float64) {
 	parent := map[string]string{}
 	all, _ := filepath.Glob("/proc/[0-9]*")

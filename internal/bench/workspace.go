@@ -25,8 +25,8 @@ const (
 	readThing  = `SELECT id, name FROM things WHERE id = $1`
 )
 
-// workspace measures connecting to a workspace, one query and closing, by one caller, as each call of a handler does that, against the same with a pool
-// of the bare driver.
+// workspace measures connecting to a workspace, one query and closing, by one caller, as each call
+// of a handler does that, against the same with a pool of the bare driver.
 func workspace(ctx context.Context, w *world) (r result, err error) {
 	dir, err := os.MkdirTemp("", "tenantcontent-bench-")
 	if err != nil {
@@ -61,7 +61,11 @@ func workspace(ctx context.Context, w *world) (r result, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	of := workspaces.Workspace{Tenant: "default", App: "0192b2a0-0000-7000-8000-000000000001", Password: "bench-password-of-a-workspace"}
+	of := workspaces.Workspace{
+		Tenant:   "default",
+		App:      "0192b2a0-0000-7000-8000-000000000001",
+		Password: "bench-password-of-a-workspace",
+	}
 	for _, statement := range []string{makeThings, addThing} {
 		if err := inWorkspace(ctx, d, of, statement, nil, "[]"); err != nil {
 			return r, err
@@ -80,7 +84,10 @@ func workspace(ctx context.Context, w *world) (r result, err error) {
 }
 
 // inWorkspace connects to a workspace, runs a statement, compares its rows and closes.
-func inWorkspace(ctx context.Context, d workspaces.Driver, w workspaces.Workspace, statement string, params json.RawMessage, want string) error {
+func inWorkspace(
+	ctx context.Context, d workspaces.Driver, w workspaces.Workspace, statement string, params json.RawMessage,
+	want string,
+) error {
 	c, err := d.Connect(ctx, w)
 	if err != nil {
 		return err
@@ -104,7 +111,8 @@ func inBare(ctx context.Context, db *sql.DB) error {
 	return errors.Join(err, c.Close())
 }
 
-// repeat returns a function that measures how often a second something is done, one after the other.
+// repeat returns a function that measures how often a second something is done, one after the
+// other.
 func repeat(do func() error) func() (float64, error) {
 	return func() (float64, error) {
 		begin, n := time.Now(), 0

@@ -25,7 +25,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// world is one engine with the service and the bare handlers served beside each other from one database.
+// world is one engine with the service and the bare handlers served beside each other from one
+// database.
 type world struct {
 	engine   string
 	url      string // of the database
@@ -60,7 +61,13 @@ func newWorld(ctx context.Context, engine string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.app, err = tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: w.db, SecretKey: tenantcontent.NewSecretKey(), Log: quiet, AI: models})
+	w.app, err = tenantcontent.Open(tenantcontent.Config{
+		Scripts:   javascript.New(javascript.Options{}),
+		DB:        w.db,
+		SecretKey: tenantcontent.NewSecretKey(),
+		Log:       quiet,
+		AI:        models,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +105,8 @@ func (w *world) database(ctx context.Context) (string, error) {
 	return "sqlite:" + filepath.Join(dir, "bench.db"), err
 }
 
-// populate fills the tables that every request looks into: 100 tenants, 10,000 idle sessions, 10,000 colors.
+// populate fills the tables that every request looks into: 100 tenants, 10,000 idle sessions,
+// 10,000 colors.
 func (w *world) populate(ctx context.Context) error {
 	for i := range 99 {
 		if _, err := w.app.Tenants.Unchecked().Add(ctx, tenants.Tenant{ID: fmt.Sprintf("tenant-%d", i)}); err != nil {
@@ -128,8 +136,8 @@ func (w *world) populate(ctx context.Context) error {
 	return w.analyze(ctx)
 }
 
-// analyze has PostgreSQL count. SQLite keeps no statistics here, as it has none in use: with those of this crowd it joins the
-// bare list of principals by reading all users for each.
+// analyze has PostgreSQL count. SQLite keeps no statistics here, as it has none in use: with those
+// of this crowd it joins the bare list of principals by reading all users for each.
 func (w *world) analyze(ctx context.Context) error {
 	if w.engine != "postgres" {
 		return nil
@@ -144,7 +152,8 @@ func someColors(prefix string, from, n int) []colors.Color {
 	all := make([]colors.Color, n)
 	for i := range all {
 		all[i] = colors.Color{
-			Key: fmt.Sprintf("%s-%06d", prefix, from+i), Color: fmt.Sprintf("#%06x", (from+i)*7919%0xffffff), CreatedAt: now, UpdatedAt: now,
+			Key: fmt.Sprintf("%s-%06d", prefix, from+i), Color: fmt.Sprintf("#%06x", (from+i)*7919%0xffffff),
+			CreatedAt: now, UpdatedAt: now,
 		}
 	}
 	return all
@@ -155,7 +164,11 @@ func (w *world) serve(h http.Handler) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.NewTextHandler(io.Discard, nil), 0)}
+	s := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(slog.NewTextHandler(io.Discard, nil), 0),
+	}
 	go func() { _ = s.Serve(l) }()
 	w.ends = append(w.ends, s.Close)
 	return l.Addr().String(), nil

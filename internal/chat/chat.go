@@ -1,8 +1,8 @@
-// Package chat runs a conversation with a language model and tools: the model answers, what it calls is done, and it goes on with the results
-// until it has no more calls.
+// Package chat runs a conversation with a language model and tools: the model answers, what it
+// calls is done, and it goes on with the results until it has no more calls.
 //
-// httpapi runs the chats of apps and the conversations with assistants with it, and internal/chat/assist asks for single answers. Agents keep each step,
-// so they run their own.
+// httpapi runs the chats of apps and the conversations with assistants with it, and
+// internal/chat/assist asks for single answers. Agents keep each step, so they run their own.
 package chat
 
 import (
@@ -26,8 +26,9 @@ const (
 // Tool is a function that a model may call, and what it does.
 type Tool struct {
 	ai.Tool
-	// Run does a call and returns what the model is to read. The model also reads the sentence of an error that has a code of package
-	// errs other than errs.Internal, and goes on; any other error ends the conversation.
+	// Run does a call and returns what the model is to read. The model also reads the sentence of
+	// an error that has a code of package errs other than errs.Internal, and goes on; any other
+	// error ends the conversation.
 	Run func(ctx context.Context, call ai.ToolCall) (string, error)
 	// Confirm is true for a tool whose calls are done only if Options.Confirm allows them.
 	Confirm bool
@@ -38,15 +39,19 @@ type Options struct {
 	Provider ai.Provider
 	Request  ai.Request // without Tools
 	Tools    []Tool
-	// Steps is the most answers of the model; default DefaultSteps. For the last one it has no tools, so that the conversation ends.
+	// Steps is the most answers of the model; default DefaultSteps. For the last one it has no
+	// tools, so that the conversation ends.
 	Steps int
-	// MaxResult is the most bytes of a result; default DefaultResult. A longer one is an error that the model reads.
+	// MaxResult is the most bytes of a result; default DefaultResult. A longer one is an error that
+	// the model reads.
 	MaxResult int
-	// Confirm asks a person whether a call of a tool with Confirm is to be done: it shows the call, whose arguments are a JSON object without
-	// duplicate names and what Run is called with, and waits for the answer. Its errors are those of Tool.Run. nil: such calls are refused.
+	// Confirm asks a person whether a call of a tool with Confirm is to be done: it shows the call,
+	// whose arguments are a JSON object without duplicate names and what Run is called with, and
+	// waits for the answer. Its errors are those of Tool.Run. nil: such calls are refused.
 	Confirm func(ctx context.Context, call ai.ToolCall) (bool, error)
-	// Next is called before each answer of the model but the first one, and may change the model, the messages of the request and the tools
-	// with which the conversation goes on. nil: they stay.
+	// Next is called before each answer of the model but the first one, and may change the model,
+	// the messages of the request and the tools with which the conversation goes on. nil: they
+	// stay.
 	Next func(r *ai.Request, tools *[]Tool)
 }
 
@@ -65,7 +70,8 @@ type Speaker struct{ ID, Name string }
 
 type emitKey struct{}
 
-// Emit sends an event of the conversation that a tool is called in, with the context of that call. Without a conversation it does nothing.
+// Emit sends an event of the conversation that a tool is called in, with the context of that call.
+// Without a conversation it does nothing.
 func Emit(ctx context.Context, e Event) error {
 	if emit, ok := ctx.Value(emitKey{}).(func(Event) error); ok {
 		return emit(e)
@@ -88,8 +94,9 @@ type Outcome struct {
 	Messages  []ai.Message // answers and results, to be put behind those of the request
 }
 
-// Run runs a conversation and calls emit with its events as they happen, one after the other. It returns what it has until then with an
-// error: those of ai.Provider.Chat, of emit, and those of tools that end the conversation.
+// Run runs a conversation and calls emit with its events as they happen, one after the other. It
+// returns what it has until then with an error: those of ai.Provider.Chat, of emit, and those of
+// tools that end the conversation.
 func Run(ctx context.Context, o Options, emit func(Event) error) (Outcome, error) {
 	if o.Steps == 0 {
 		o.Steps = DefaultSteps
@@ -123,8 +130,8 @@ func Run(ctx context.Context, o Options, emit func(Event) error) (Outcome, error
 	}
 }
 
-// Text returns the answer of a model to a request without tools, with its Usage. Errors: as ai.Provider.Chat; errs.Unavailable for an
-// answer that was cut at its length, or left out.
+// Text returns the answer of a model to a request without tools, with its Usage. Errors: as
+// ai.Provider.Chat; errs.Unavailable for an answer that was cut at its length, or left out.
 func Text(ctx context.Context, p ai.Provider, r ai.Request) (string, ai.Usage, error) {
 	out, err := Run(ctx, Options{Provider: p, Request: r, Steps: 1}, func(Event) error { return nil })
 	if err == nil && out.Finish != ai.Stopped {
@@ -169,7 +176,9 @@ func (r *run) answer(ctx context.Context) (calls []ai.ToolCall, err error) {
 		calls = nil // a model can invent some
 	}
 	if err == nil {
-		r.out.Messages = append(r.out.Messages, ai.Message{Role: ai.Assistant, Content: text.String(), ToolCalls: calls})
+		r.out.Messages = append(
+			r.out.Messages, ai.Message{Role: ai.Assistant, Content: text.String(), ToolCalls: calls},
+		)
 	}
 	return calls, err
 }
@@ -184,7 +193,10 @@ func (r *run) call(ctx context.Context, c ai.ToolCall) error {
 		content, err = r.do(ctx, c)
 	}
 	if err == nil && len(content) > r.MaxResult {
-		err = errs.New(errs.TooLarge, "The result has %d bytes, and the most is %d: ask for less.", len(content), r.MaxResult)
+		err = errs.New(
+			errs.TooLarge, "The result has %d bytes, and the most is %d: ask for less.", len(content),
+			r.MaxResult,
+		)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -220,7 +232,10 @@ func (r *run) do(ctx context.Context, c ai.ToolCall) (string, error) {
 }
 
 // errTooMuch is what the model reads of a call beyond maxResults.
-var errTooMuch = errs.New(errs.TooLarge, "The results of this conversation have more than %d MiB: answer with what you have read.", maxResults>>20)
+var errTooMuch = errs.New(
+	errs.TooLarge, "The results of this conversation have more than %d MiB: answer with what you have read.",
+	maxResults>>20,
+)
 
 // errDeclined is what the model reads of a call that a person does not want.
 var errDeclined = errs.New(errs.Forbidden, "The user has declined this call.")
@@ -240,7 +255,8 @@ func (r *run) confirm(ctx context.Context, c ai.ToolCall) error {
 	return err
 }
 
-// duplicateNames reports whether an object in a JSON text has a name twice: what one program takes of it, another one may not.
+// duplicateNames reports whether an object in a JSON text has a name twice: what one program takes
+// of it, another one may not.
 func duplicateNames(text string) bool {
 	type level struct {
 		names map[string]bool // of an object; nil in an array

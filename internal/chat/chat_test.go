@@ -21,7 +21,11 @@ func provider(t testing.TB, script ...aitest.Turn) (ai.Provider, *aitest.Server)
 	t.Helper()
 	s := aitest.NewServer(script...)
 	t.Cleanup(s.Close)
-	p, err := openai.New(openai.Options{URL: s.URL, Models: []openai.Model{{Name: "m"}}, Log: slog.New(slog.DiscardHandler)})
+	p, err := openai.New(openai.Options{
+		URL:    s.URL,
+		Models: []openai.Model{{Name: "m"}},
+		Log:    slog.New(slog.DiscardHandler),
+	})
 	is.New(t).NoErr(err)
 	return p, s
 }
@@ -34,8 +38,10 @@ func tools(broken error) []chat.Tool {
 		return func(_ context.Context, c ai.ToolCall) (string, error) { return content + c.Arguments, err }
 	}
 	return []chat.Tool{
-		{Tool: ai.Tool{Name: "count"}, Run: run("5 ", nil)}, {Tool: ai.Tool{Name: "refuse"}, Run: run("", errs.New(errs.Forbidden, "Not you."))},
-		{Tool: ai.Tool{Name: "long"}, Run: run(strings.Repeat("x", 100), nil)}, {Tool: ai.Tool{Name: "break"}, Run: run("", broken)},
+		{Tool: ai.Tool{Name: "count"}, Run: run("5 ", nil)},
+		{Tool: ai.Tool{Name: "refuse"}, Run: run("", errs.New(errs.Forbidden, "Not you."))},
+		{Tool: ai.Tool{Name: "long"}, Run: run(strings.Repeat("x", 100), nil)},
+		{Tool: ai.Tool{Name: "break"}, Run: run("", broken)},
 	}
 }
 
@@ -57,16 +63,23 @@ func record(to *[]string) func(chat.Event) error {
 func TestRun(t *testing.T) {
 	is := is.New(t)
 	p, s := provider(t,
-		aitest.Turn{Text: []string{"Let me ", "look."}, Usage: ai.Usage{InputTokens: 1, OutputTokens: 2}, Calls: []ai.ToolCall{
-			{ID: "a", Name: "count", Arguments: `{"n": 1}`}, {ID: "b", Name: "refuse"}, {ID: "c", Name: "none", Arguments: "{}"}, {ID: "d", Name: "count", Arguments: "[1"}, {ID: "e", Name: "long"},
-		}},
+		aitest.Turn{Text: []string{"Let me ", "look."},
+			Usage: ai.Usage{InputTokens: 1, OutputTokens: 2}, Calls: []ai.ToolCall{
+				{ID: "a", Name: "count", Arguments: `{"n": 1}`}, {ID: "b", Name: "refuse"},
+				{ID: "c", Name: "none", Arguments: "{}"},
+				{ID: "d", Name: "count", Arguments: "[1"}, {ID: "e", Name: "long"},
+			}},
 		aitest.Turn{Text: []string{"Five."}, Usage: ai.Usage{InputTokens: 10, OutputTokens: 20}})
 	var got []string
-	out, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(nil), MaxResult: 50}, record(&got))
+	out, err := chat.Run(
+		t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(nil), MaxResult: 50}, record(&got),
+	)
 	is.NoErr(err)
 	is.Equal(got, []string{
-		"Let me ", "look.", "call count", `a false 5 {"n": 1}`, "call refuse", "b true Error: Not you.", "call none", "c true Error: There is no tool none.",
-		"call count", "d true Error: The arguments must be a JSON object.", "call long", "e true Error: The result has 102 bytes, and the most is 50: ask for less.", "Five.",
+		"Let me ", "look.", "call count", `a false 5 {"n": 1}`,
+		"call refuse", "b true Error: Not you.", "call none", "c true Error: There is no tool none.",
+		"call count", "d true Error: The arguments must be a JSON object.",
+		"call long", "e true Error: The result has 102 bytes, and the most is 50: ask for less.", "Five.",
 	})
 	is.Equal(out.Text, "Five.")
 	is.Equal(out.Finish, ai.Stopped)
@@ -84,7 +97,9 @@ func TestSteps(t *testing.T) {
 	again := aitest.Turn{Text: []string{"x"}, Calls: []ai.ToolCall{{ID: "a", Name: "count", Arguments: "{}"}}}
 	p, s := provider(t, again, again, again)
 	var got []string
-	out, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(nil), Steps: 3}, record(&got))
+	out, err := chat.Run(
+		t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(nil), Steps: 3}, record(&got),
+	)
 	is.NoErr(err)
 	is.Equal(got, []string{"x", "call count", "a false 5 {}", "x", "call count", "a false 5 {}", "x"})
 	is.Equal(len(s.Requests()[1].Tools), 4)
@@ -92,7 +107,8 @@ func TestSteps(t *testing.T) {
 	is.Equal(len(out.Messages[len(out.Messages)-1].ToolCalls), 0)
 }
 
-// TestResultsAreBounded: a model that calls much reads 8 MiB at most, and no tool works for it beyond them.
+// TestResultsAreBounded: a model that calls much reads 8 MiB at most, and no tool works for it
+// beyond them.
 func TestResultsAreBounded(t *testing.T) {
 	is := is.New(t)
 	calls := make([]ai.ToolCall, 12)
@@ -105,10 +121,20 @@ func TestResultsAreBounded(t *testing.T) {
 		done++
 		return strings.Repeat("x", 1<<20), nil
 	}}
-	out, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: []chat.Tool{read}, MaxResult: 1 << 20}, func(chat.Event) error { return nil })
+	out, err := chat.Run(t.Context(), chat.Options{
+		Provider:  p,
+		Request:   ask,
+		Tools:     []chat.Tool{read},
+		MaxResult: 1 << 20,
+	}, func(chat.Event) error {
+		return nil
+	})
 	is.NoErr(err)
 	is.Equal(done, 8)
-	is.Equal(out.Messages[9].Content, "Error: The results of this conversation have more than 8 MiB: answer with what you have read.")
+	is.Equal(
+		out.Messages[9].Content,
+		"Error: The results of this conversation have more than 8 MiB: answer with what you have read.",
+	)
 	is.Equal(out.Text, "Enough.")
 }
 
@@ -126,7 +152,9 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := provider(t, c.script...)
-			_, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(broken)}, func(chat.Event) error { return c.emit })
+			_, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(broken)}, func(chat.Event) error {
+				return c.emit
+			})
 			is.New(t).True(errors.Is(err, c.want))
 		})
 	}
@@ -137,10 +165,12 @@ func TestCancelInTool(t *testing.T) {
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	p, _ := provider(t, aitest.Turn{Calls: []ai.ToolCall{{ID: "a", Name: "wait", Arguments: "{}"}}})
-	_, err := chat.Run(ctx, chat.Options{Provider: p, Request: ask, Tools: []chat.Tool{{Tool: ai.Tool{Name: "wait"}, Run: func(context.Context, ai.ToolCall) (string, error) {
-		cancel(gone)
-		return "", errs.New(errs.Invalid, "x")
-	}}}}, func(chat.Event) error { return nil })
+	_, err := chat.Run(ctx, chat.Options{Provider: p,
+		Request: ask,
+		Tools: []chat.Tool{{Tool: ai.Tool{Name: "wait"}, Run: func(context.Context, ai.ToolCall) (string, error) {
+			cancel(gone)
+			return "", errs.New(errs.Invalid, "x")
+		}}}}, func(chat.Event) error { return nil })
 	is.New(t).Equal(err, gone)
 }
 
@@ -148,14 +178,18 @@ func TestCancelInTool(t *testing.T) {
 func TestConfirm(t *testing.T) {
 	is := is.New(t)
 	var done []string
-	change := chat.Tool{Tool: ai.Tool{Name: "change"}, Confirm: true, Run: func(_ context.Context, c ai.ToolCall) (string, error) {
-		done = append(done, c.Arguments)
-		return "changed", nil
-	}}
+	change := chat.Tool{Tool: ai.Tool{Name: "change"},
+		Confirm: true, Run: func(_ context.Context, c ai.ToolCall) (string, error) {
+			done = append(done, c.Arguments)
+			return "changed", nil
+		}}
 	calls := aitest.Turn{Calls: []ai.ToolCall{
-		{ID: "a", Name: "change", Arguments: `{"n": 1}`}, {ID: "b", Name: "change", Arguments: `{"n": 2}`}, {ID: "c", Name: "change", Arguments: " "},
-		{ID: "d", Name: "change", Arguments: `{"n": 1, "n": 2}`}, {ID: "e", Name: "change", Arguments: `[1]`}, {ID: "f", Name: "count", Arguments: `{}`},
-		{ID: "g", Name: "change", Arguments: `{"n": 3}`}, {ID: "h", Name: "change", Arguments: `{"a": {"n": 1}, "b": [{"n": 2}, {"n": "n"}]}`},
+		{ID: "a", Name: "change", Arguments: `{"n": 1}`},
+		{ID: "b", Name: "change", Arguments: `{"n": 2}`}, {ID: "c", Name: "change", Arguments: " "},
+		{ID: "d", Name: "change", Arguments: `{"n": 1, "n": 2}`},
+		{ID: "e", Name: "change", Arguments: `[1]`}, {ID: "f", Name: "count", Arguments: `{}`},
+		{ID: "g", Name: "change", Arguments: `{"n": 3}`},
+		{ID: "h", Name: "change", Arguments: `{"a": {"n": 1}, "b": [{"n": 2}, {"n": "n"}]}`},
 	}}
 	p, s := provider(t, calls, aitest.Turn{Text: []string{"Done."}})
 	var got, asked []string
@@ -170,12 +204,18 @@ func TestConfirm(t *testing.T) {
 		},
 	}, record(&got))
 	is.NoErr(err)
-	is.Equal(asked, []string{`change{"n": 1}`, `change{"n": 2}`, `change{}`, `change{"n": 3}`, `change{"a": {"n": 1}, "b": [{"n": 2}, {"n": "n"}]}`})
+	is.Equal(asked, []string{
+		`change{"n": 1}`, `change{"n": 2}`, `change{}`, `change{"n": 3}`,
+		`change{"a": {"n": 1}, "b": [{"n": 2}, {"n": "n"}]}`,
+	})
 	is.Equal(done, []string{`{"n": 1}`, `{}`, `{"a": {"n": 1}, "b": [{"n": 2}, {"n": "n"}]}`})
 	is.Equal(got, []string{
-		"call change", "a false changed", "call change", "b true Error: The user has declined this call.", "call change", "c false changed",
-		"call change", "d true Error: The arguments must have each name once.", "call change", "e true Error: The arguments must be a JSON object.",
-		"call count", "f false 5 {}", "call change", "g true Error: Too many wait.", "call change", "h false changed", "Done.",
+		"call change", "a false changed", "call change",
+		"b true Error: The user has declined this call.", "call change", "c false changed",
+		"call change", "d true Error: The arguments must have each name once.",
+		"call change", "e true Error: The arguments must be a JSON object.",
+		"call count", "f false 5 {}", "call change",
+		"g true Error: Too many wait.", "call change", "h false changed", "Done.",
 	})
 	is.Equal(s.Requests()[1].Messages[3].Text(), "Error: The user has declined this call.")
 
@@ -183,13 +223,18 @@ func TestConfirm(t *testing.T) {
 	p, _ = provider(t, aitest.Turn{Calls: calls.Calls[:1]}, aitest.Turn{Text: []string{"Pity."}})
 	_, err = chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: []chat.Tool{change}}, record(&got))
 	is.NoErr(err)
-	is.Equal(got, []string{"call change", "a true Error: A person must confirm this call, and nobody can be asked here.", "Pity."})
+	is.Equal(got, []string{
+		"call change", "a true Error: A person must confirm this call, and nobody can be asked here.", "Pity.",
+	})
 	is.Equal(len(done), 0)
 
 	broken := errors.New("database away")
 	p, _ = provider(t, aitest.Turn{Calls: calls.Calls[:1]})
 	_, err = chat.Run(t.Context(), chat.Options{
-		Provider: p, Request: ask, Tools: []chat.Tool{change}, Confirm: func(context.Context, ai.ToolCall) (bool, error) { return true, broken },
+		Provider: p, Request: ask,
+		Tools: []chat.Tool{change}, Confirm: func(context.Context, ai.ToolCall) (bool, error) {
+			return true, broken
+		},
 	}, record(&got))
 	is.Equal(err, broken)
 	is.Equal(len(done), 0)
@@ -197,7 +242,10 @@ func TestConfirm(t *testing.T) {
 
 func TestText(t *testing.T) {
 	is := is.New(t)
-	p, _ := provider(t, aitest.Turn{Text: []string{"a", "b"}, Usage: ai.Usage{OutputTokens: 2}}, aitest.Turn{Text: []string{"a"}, Finish: ai.Length})
+	p, _ := provider(
+		t, aitest.Turn{Text: []string{"a", "b"}, Usage: ai.Usage{OutputTokens: 2}},
+		aitest.Turn{Text: []string{"a"}, Finish: ai.Length},
+	)
 	text, usage, err := chat.Text(t.Context(), p, ask)
 	is.NoErr(err)
 	is.Equal(text, "ab")
@@ -206,7 +254,8 @@ func TestText(t *testing.T) {
 	is.True(errors.Is(err, errs.Unavailable))
 }
 
-// TestNext: what goes on differently has the question, the answers and the results of before, and the events of tools are those of the chat.
+// TestNext: what goes on differently has the question, the answers and the results of before, and
+// the events of tools are those of the chat.
 func TestNext(t *testing.T) {
 	is := is.New(t)
 	call := func(name string) aitest.Turn { return aitest.Turn{Calls: []ai.ToolCall{{ID: "1", Name: name}}} }
@@ -214,15 +263,22 @@ func TestNext(t *testing.T) {
 	passed, asked := false, 0
 	pass := chat.Tool{Tool: ai.Tool{Name: "pass"}, Run: func(ctx context.Context, _ ai.ToolCall) (string, error) {
 		passed = true
-		return "passed", errors.Join(chat.Emit(ctx, chat.Event{Speaker: &chat.Speaker{ID: "2"}}), chat.Emit(ctx, chat.Event{Image: &ai.Image{Data: []byte("x")}}))
+		return "passed", errors.Join(
+			chat.Emit(ctx, chat.Event{Speaker: &chat.Speaker{ID: "2"}}),
+			chat.Emit(ctx, chat.Event{Image: &ai.Image{Data: []byte("x")}}),
+		)
 	}}
 	var events []string
 	write := record(&events)
-	out, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: []chat.Tool{pass}, Next: func(r *ai.Request, may *[]chat.Tool) {
-		if asked++; passed {
-			r.Messages, *may, passed = append([]ai.Message{{Role: ai.System, Content: "Count."}}, ask.Messages...), tools(nil)[:1], false
-		}
-	}}, func(e chat.Event) error {
+	out, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask,
+		Tools: []chat.Tool{pass}, Next: func(r *ai.Request, may *[]chat.Tool) {
+			if asked++; passed {
+				r.Messages, *may, passed = append([]ai.Message{{
+					Role:    ai.System,
+					Content: "Count.",
+				}}, ask.Messages...), tools(nil)[:1], false
+			}
+		}}, func(e chat.Event) error {
 		switch {
 		case e.Speaker != nil:
 			events = append(events, "speaker "+e.Speaker.ID)
@@ -234,7 +290,10 @@ func TestNext(t *testing.T) {
 		return write(e)
 	})
 	is.NoErr(err)
-	is.Equal(events, []string{"call pass", "speaker 2", "image x", "1 false passed", "call count", "1 false 5 {}", "call pass", "1 true Error: There is no tool pass.", "5"})
+	is.Equal(events, []string{
+		"call pass", "speaker 2", "image x", "1 false passed", "call count", "1 false 5 {}", "call pass",
+		"1 true Error: There is no tool pass.", "5",
+	})
 	is.Equal(asked, 3)
 	is.Equal(len(out.Messages), 7)
 	last := s.Requests()[3].Messages
@@ -247,7 +306,11 @@ func TestNext(t *testing.T) {
 // TestLongCalls: what the model calls with counts with its answers.
 func TestLongCalls(t *testing.T) {
 	is := is.New(t)
-	p, _ := provider(t, aitest.Turn{Calls: []ai.ToolCall{{ID: "a", Name: "count", Arguments: `{"x": "` + strings.Repeat("x", 5<<20) + `"}`}}})
-	_, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(nil)}, func(chat.Event) error { return nil })
+	p, _ := provider(t, aitest.Turn{
+		Calls: []ai.ToolCall{{ID: "a", Name: "count", Arguments: `{"x": "` + strings.Repeat("x", 5<<20) + `"}`}},
+	})
+	_, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(nil)}, func(chat.Event) error {
+		return nil
+	})
 	is.True(errors.Is(err, errs.Unavailable))
 }

@@ -102,7 +102,10 @@ func TestRekeyOfTheFile(t *testing.T) {
 	is.Equal(s.stop(), 0)
 	before, err := os.ReadFile(filepath.Join(data, "secret.key"))
 	is.NoErr(err)
-	is.True(strings.Contains(done(t, "", "rekey", "--data="+data), "Encrypted 1 secret again. The key in "+data+"/secret.key was replaced; keep a new copy of it."))
+	is.True(strings.Contains(
+		done(t, "", "rekey", "--data="+data),
+		"Encrypted 1 secret again. The key in "+data+"/secret.key was replaced; keep a new copy of it.",
+	))
 	after, err := os.ReadFile(filepath.Join(data, "secret.key"))
 	is.NoErr(err)
 	is.True(string(before) != string(after))
@@ -125,7 +128,9 @@ func TestRekeyOfAConfiguredRing(t *testing.T) {
 		done(t, "", append([]string{"migrate"}, base...)...)
 		done(t, "", append([]string{"tenant", "add", "default"}, base...)...)
 		both := append(flags, "--secret-key="+newer+","+key)
-		is.True(strings.Contains(done(t, "", append([]string{"rekey"}, both...)...), "Encrypted 1 secret again under the first key"))
+		is.True(strings.Contains(
+			done(t, "", append([]string{"rekey"}, both...)...), "Encrypted 1 secret again under the first key",
+		))
 		is.True(strings.Contains(done(t, "", append([]string{"rekey"}, both...)...), "nothing was changed"))
 		s := serving(t, append(flags, "--secret-key="+newer)...)
 		s.login(t, "", "admin", password)

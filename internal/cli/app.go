@@ -20,8 +20,9 @@ type appCommands struct {
 	Pull appPullCommand `cmd:"" help:"Write what has changed in an app to a folder. Files that were changed here since the last push or pull are not overwritten."`
 }
 
-// target returns the id or natural id of the app of a folder, "" if there is none yet. given is the value of the flag. Its error keeps the token
-// from a server that a folder from elsewhere names, and the folder's files from another one than theirs.
+// target returns the id or natural id of the app of a folder, "" if there is none yet. given is the
+// value of the flag. Its error keeps the token from a server that a folder from elsewhere names,
+// and the folder's files from another one than theirs.
 func (a *appCommands) target(f *appFolder, given string) (string, error) {
 	server, err := a.address()
 	switch {
@@ -36,7 +37,8 @@ func (a *appCommands) target(f *appFolder, given string) (string, error) {
 	return cmp.Or(given, f.state.App), nil
 }
 
-// check refuses an app that is a draft, or not the one of the folder. given is the value of the flag.
+// check refuses an app that is a draft, or not the one of the folder. given is the value of the
+// flag.
 func (f *appFolder) check(given, tenant, id string, editingID *string) error {
 	switch {
 	case f.state.Tenant != "" && tenant != f.state.Tenant:
@@ -51,16 +53,23 @@ func (f *appFolder) check(given, tenant, id string, editingID *string) error {
 	return nil
 }
 
-// unknown replaces the error for an app that is not there by one that names where the folder has it from. given is the value of the flag.
+// unknown replaces the error for an app that is not there by one that names where the folder has it
+// from. given is the value of the flag.
 func (f *appFolder) unknown(given string, err error) error {
 	refused, ok := errors.AsType[*refusal](err)
 	switch {
 	case !ok || refused.code != http.StatusNotFound:
 		return err
 	case f.state.App == "":
-		return errs.Wrap(errs.NotFound, err, "the server has no app %s that you can see: a push without --app makes a new one", harmless(given))
+		return errs.Wrap(
+			errs.NotFound, err,
+			"the server has no app %s that you can see: a push without --app makes a new one", harmless(given),
+		)
 	}
-	return errs.Wrap(errs.NotFound, err, "%v The folder is of the app %s%s: remove %s to use it for another one.", err, harmless(f.state.App), ofTenant(f.state.Tenant), f.at(stateFile))
+	return errs.Wrap(
+		errs.NotFound, err, "%v The folder is of the app %s%s: remove %s to use it for another one.", err,
+		harmless(f.state.App), ofTenant(f.state.Tenant), f.at(stateFile),
+	)
 }
 
 // ofTenant returns the name of a tenant as it stands behind that of an app, "" for none.
@@ -114,7 +123,8 @@ func listedPaths(paths []string) string {
 	return b.String()
 }
 
-// stopped returns the error of a command that Ctrl-C has ended, with what was done until then, and err if it was something else.
+// stopped returns the error of a command that Ctrl-C has ended, with what was done until then, and
+// err if it was something else.
 func stopped(ctx context.Context, err error, what string) error {
 	if own, ok := errors.AsType[interrupted](err); ok {
 		return own

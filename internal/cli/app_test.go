@@ -45,7 +45,8 @@ func newGate(t *testing.T, server string) *gate {
 		answered := g.before != nil && g.before(w, r)
 		g.mu.Unlock()
 		if !answered {
-			// Else an answer that begins before the proxy has seen the end of the request's body is cut off: golang/go#40747.
+			// Else an answer that begins before the proxy has seen the end of the request's body is
+			// cut off: golang/go#40747.
 			_ = http.NewResponseController(w).EnableFullDuplex()
 			proxy.ServeHTTP(w, r)
 		}
@@ -212,52 +213,90 @@ func lines(text string) []string {
 	return all
 }
 
-// testAppPush: the first push makes the app, later ones send what has changed, and what has not costs one request.
+// testAppPush: the first push makes the app, later ones send what has changed, and what has not
+// costs one request.
 func testAppPush(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	ours := map[string]string{
-		"index.html": "<h1>Hi</h1>", "assets/app.js": "run()", "data.json": `{"content": "no option"}`, "empty": "", "ä b#?%.txt": "x", "keep.log": "kept",
+		"index.html": "<h1>Hi</h1>", "assets/app.js": "run()", "data.json": `{"content": "no option"}`,
+		"empty": "", "ä b#?%.txt": "x", "keep.log": "kept",
 	}
 	write(t, s.folder, ours)
 	write(t, s.folder, map[string]string{
-		".DS_Store": "x", "assets/Thumbs.db": "x", ".git/config": "x", "sub/node_modules/m/x.js": "x", ".env": "SECRET=x", ".env.local": "SECRET=x", "debug.log": "x", "tmp/x": "x",
+		".DS_Store": "x", "assets/Thumbs.db": "x", ".git/config": "x", "sub/node_modules/m/x.js": "x",
+		".env": "SECRET=x", ".env.local": "SECRET=x", "debug.log": "x", "tmp/x": "x",
 		ignoreFile: "# logs\r\n*.log\n!keep.log\n/tmp/\n",
 	})
-	is.NoErr(os.Rename(filepath.Join(s.folder, "ä b#?%.txt"), filepath.Join(s.folder, norm.NFD.String("ä b#?%.txt")))) // as macOS has it
+	// as macOS has it
+	is.NoErr(os.Rename(filepath.Join(s.folder, "ä b#?%.txt"), filepath.Join(s.folder, norm.NFD.String("ä b#?%.txt"))))
 	out := s.done(t, "push", s.folder)
 	id := s.state(t).App
 	is.Equal(lines(out), lines("+ assets/app.js\n+ data.json\n+ empty\n+ index.html\n+ keep.log\n+ ä b#?%.txt\n"+
-		"7 ignored (--verbose lists them)\nPublished the app "+id+" of the tenant default: 6 new, 0 changed, 0 removed, 0 unchanged.\nView: "+s.url+"/api/apps/"+id+"/view"))
+		"7 ignored (--verbose lists them)\nPublished the app "+id+
+		" of the tenant default: 6 new, 0 changed, 0 removed, 0 unchanged.\nView: "+s.url+"/api/apps/"+id+"/view"))
 	is.Equal(field(t, s.api(t, "GET", "apps/"+id, ""), "name"), filepath.Base(s.folder))
 	all := s.published(t)
 	is.Equal(all, ours)
 	is.Equal(s.draft(t), false)
 	is.Equal(s.state(t).Server, s.url)
 
-	is.Equal(s.done(t, "push", s.folder), "7 ignored (--verbose lists them)\nNothing to push to the app "+id+" of the tenant default: 0 new, 0 changed, 0 removed, 6 unchanged.\nView: "+s.url+"/api/apps/"+id+"/view\n")
+	is.Equal(
+		s.done(t, "push", s.folder),
+		"7 ignored (--verbose lists them)\nNothing to push to the app "+id+
+			" of the tenant default: 0 new, 0 changed, 0 removed, 6 unchanged.\nView: "+s.url+"/api/apps/"+id+"/view\n",
+	)
 	is.Equal(s.seen(), []string{"POST /api/apps/" + id + "/_compare"})
 
 	write(t, s.folder, map[string]string{"index.html": "<h1>New</h1>", "more.css": "x"})
 	is.NoErr(os.Remove(filepath.Join(s.folder, "empty")))
 	is.NoErr(os.Remove(filepath.Join(s.folder, "keep.log")))
 	is.Equal(s.done(t, "push", s.folder), "+ more.css\n~ index.html\nOnly on the server, and kept (--delete removes them):\n  empty\n  keep.log\n7 ignored (--verbose lists them)\n"+
-		"Published the app "+id+" of the tenant default: 1 new, 1 changed, 0 removed, 3 unchanged.\nView: "+s.url+"/api/apps/"+id+"/view\n") // keep.log is not ignored
+		// keep.log is not ignored
+		"Published the app "+id+" of the tenant default: 1 new, 1 changed, 0 removed, 3 unchanged.\nView: "+s.url+
+		"/api/apps/"+id+"/view\n")
 	sent := slices.DeleteFunc(s.seen(), func(r string) bool { return !strings.HasPrefix(r, "PUT ") })
 	is.Equal(len(sent), 2)
 
 	var answer pushed
 	is.NoErr(json.Unmarshal([]byte(s.done(t, "push", s.folder, "--delete", "--json")), &answer))
-	is.Equal(answer, pushed{Tenant: "default", App: id, URL: s.url + "/api/apps/" + id + "/view", Published: true, Deployed: answer.Deployed, Left: []string{}, Others: []string{}, Ignored: []string{".DS_Store", ".env", ".env.local", "assets/Thumbs.db", "debug.log", "sub/node_modules", "tmp"}, New: []string{}, Changed: []string{}, Removed: []string{"empty", "keep.log"}, Kept: []string{}, Unchanged: 5})
-	is.Equal(*answer.Deployed, runs{Routes: answer.Deployed.Routes[:0], Agents: []string{}, Migrations: []string{}, Warnings: []string{}})
-	is.Equal(slices.Sorted(maps.Keys(s.published(t))), []string{"assets/app.js", "data.json", "index.html", "more.css", "ä b#?%.txt"})
+	is.Equal(answer, pushed{
+		Tenant:    "default",
+		App:       id,
+		URL:       s.url + "/api/apps/" + id + "/view",
+		Published: true,
+		Deployed:  answer.Deployed,
+		Left:      []string{},
+		Others:    []string{},
+		Ignored: []string{
+			".DS_Store", ".env", ".env.local", "assets/Thumbs.db", "debug.log", "sub/node_modules", "tmp",
+		},
+		New:       []string{},
+		Changed:   []string{},
+		Removed:   []string{"empty", "keep.log"},
+		Kept:      []string{},
+		Unchanged: 5,
+	})
+	is.Equal(*answer.Deployed, runs{
+		Routes:     answer.Deployed.Routes[:0],
+		Agents:     []string{},
+		Migrations: []string{},
+		Warnings:   []string{},
+	})
+	is.Equal(slices.Sorted(maps.Keys(s.published(t))), []string{
+		"assets/app.js", "data.json", "index.html", "more.css", "ä b#?%.txt",
+	})
 }
 
-// testAppPushDeploy: a push runs the handlers of what it publishes, and with --deploy also those of what is published already.
+// testAppPushDeploy: a push runs the handlers of what it publishes, and with --deploy also those of
+// what is published already.
 func testAppPushDeploy(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{
-		"index.html": "x", "server/a.js": "export const GET = () => 1, POST = GET", "webhooks/index.js": "import n from './n.json'\nexport const POST = () => n",
-		"webhooks/n.json": "5", "server/lib.js": "export const n = 1", "migrations/1.sql": "CREATE TABLE t (n integer)",
+		"index.html":        "x",
+		"server/a.js":       "export const GET = () => 1, POST = GET",
+		"webhooks/index.js": "import n from './n.json'\nexport const POST = () => n",
+		"webhooks/n.json":   "5",
+		"server/lib.js":     "export const n = 1", "migrations/1.sql": "CREATE TABLE t (n integer)",
 	})
 	const handlers = "\nHandlers:\n  GET, POST view/api/_server/a (server/a.js)\n  POST _hook (webhooks/index.js)\nWarning: server/lib.js exports no function GET, POST, PUT, PATCH or DELETE, so it is no route.\n"
 	out := s.done(t, "push", s.folder)
@@ -284,7 +323,8 @@ func testAppPushDeploy(t *testing.T, at *live) {
 	is.True(!strings.Contains(s.done(t, "push", s.folder, "--deploy", "--dry-run"), "Deployed"))
 	is.Equal(run(), "2")
 	out = s.done(t, "push", s.folder, "--deploy")
-	is.True(strings.Contains(out, "Nothing to push to the app "+id) && strings.Contains(out, "\nDeployed the app."+handlers+"View: "))
+	is.True(strings.Contains(out, "Nothing to push to the app "+id) &&
+		strings.Contains(out, "\nDeployed the app."+handlers+"View: "))
 	is.Equal(run(), "3")
 	var answer pushed
 	is.NoErr(json.Unmarshal([]byte(s.done(t, "push", s.folder, "--deploy", "--json")), &answer))
@@ -312,7 +352,8 @@ func testAppPushIgnoredStays(t *testing.T, at *live) {
 	is.Equal(len(s.published(t)), 2)
 }
 
-// testAppPushReplacesFolder: a file replaces a folder, or another spelling of its name, when these are removed.
+// testAppPushReplacesFolder: a file replaces a folder, or another spelling of its name, when these
+// are removed.
 func testAppPushReplacesFolder(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"a/b": "x", "README": "x"})
@@ -324,7 +365,8 @@ func testAppPushReplacesFolder(t *testing.T, at *live) {
 	says := s.refused(t, 2, "push", s.folder)
 	is.True(strings.Contains(says, "a/b: cannot be beside a, which is only on the server: --delete removes it"))
 	is.True(strings.Contains(says, "README: cannot be beside readme, "))
-	is.Equal(len(slices.DeleteFunc(s.seen(), func(r string) bool { return strings.HasSuffix(r, "/_compare") })), 0) // nothing was sent
+	// nothing was sent
+	is.Equal(len(slices.DeleteFunc(s.seen(), func(r string) bool { return strings.HasSuffix(r, "/_compare") })), 0)
 	s.done(t, "push", s.folder, "--delete")
 	is.Equal(s.published(t), map[string]string{"a": "file", "readme": "y"})
 	is.Equal(len(before), 2)
@@ -339,8 +381,10 @@ func testAppPushDraft(t *testing.T, at *live) {
 	id := s.state(t).App
 	out := s.done(t, "push", s.folder, "--draft")
 	draft := s.state(t).Draft
-	is.Equal(out, "~ index.html\nPushed into the draft "+draft+" of the app "+id+" of the tenant default: 0 new, 1 changed, 0 removed, 0 unchanged.\n"+
-		"To publish it: tenantcontent app push "+s.folder+", or POST "+s.url+"/api/apps/"+id+"/draft/_commit\nView: "+s.url+"/api/apps/"+draft+"/view\n")
+	is.Equal(out, "~ index.html\nPushed into the draft "+draft+" of the app "+id+
+		" of the tenant default: 0 new, 1 changed, 0 removed, 0 unchanged.\n"+
+		"To publish it: tenantcontent app push "+s.folder+", or POST "+s.url+"/api/apps/"+id+
+		"/draft/_commit\nView: "+s.url+"/api/apps/"+draft+"/view\n")
 	is.Equal(s.published(t)["index.html"], "old")
 	is.True(strings.Contains(s.done(t, "push", s.folder, "--draft"), "0 changed"))
 
@@ -352,7 +396,8 @@ func testAppPushDraft(t *testing.T, at *live) {
 	is.Equal(s.state(t).Draft, "")
 	is.Equal(s.draft(t), false)
 
-	write(t, s.folder, map[string]string{"index.html": "drafted"}) // what a draft has of an earlier push is no change of others
+	// what a draft has of an earlier push is no change of others
+	write(t, s.folder, map[string]string{"index.html": "drafted"})
 	s.done(t, "push", s.folder, "--draft")
 	write(t, s.folder, map[string]string{"index.html": "drafted again"})
 	s.done(t, "push", s.folder, "--draft")
@@ -370,14 +415,23 @@ func testAppPushBesideEditor(t *testing.T, at *live) {
 	write(t, s.folder, map[string]string{"index.html": "old"})
 	s.done(t, "push", s.folder)
 	id := s.state(t).App
-	_, text := call(t, "POST", s.url+"/api/login/local", "", `{"username": "admin", "password": "`+password+`", "tenant": "default"}`)
+	_, text := call(
+		t, "POST", s.url+"/api/login/local", "",
+		`{"username": "admin", "password": "`+password+`", "tenant": "default"}`,
+	)
 	other := &site{gate: s.gate, token: field(t, text, "token")}
 	other.api(t, "PUT", "apps/"+field(t, other.api(t, "POST", "apps/"+id+"/_edit", ""), "id")+"/contents/theirs", "x")
 	write(t, s.folder, map[string]string{"index.html": "new"})
 
-	is.True(strings.Contains(s.refused(t, 1, "push", s.folder), "that no push of this folder has begun and admin is editing, and with it"))
+	is.True(strings.Contains(
+		s.refused(t, 1, "push", s.folder),
+		"that no push of this folder has begun and admin is editing, and with it",
+	))
 	says := s.refused(t, 1, "push", s.folder, "--draft")
-	is.Equal(says, "tenantcontent: the draft is being edited by admin in another session: wait, or take it over with --force\n")
+	is.Equal(
+		says,
+		"tenantcontent: the draft is being edited by admin in another session: wait, or take it over with --force\n",
+	)
 	is.Equal(s.state(t).Draft, "")
 	is.Equal(s.published(t), map[string]string{"index.html": "old"})
 	s.done(t, "push", s.folder, "--force")
@@ -393,14 +447,19 @@ func testAppPushBesideEditor(t *testing.T, at *live) {
 	is.Equal(s.published(t)["index.html"], "newer")
 }
 
-// testAppPushCut: a push that ends in the middle leaves the published app as it was, and the next one goes on.
+// testAppPushCut: a push that ends in the middle leaves the published app as it was, and the next
+// one goes on.
 func testAppPushCut(t *testing.T, at *live) {
 	for name, cut := range map[string]struct {
 		in   func(r *http.Request) bool
 		says string
 	}{
-		"sending":    {func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/contents/2.txt") }, "interrupted: nothing is published; the next push goes on\n"},
-		"publishing": {func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/_commit") }, "interrupted: the app may be published: the next push shows whether it is\n"},
+		"sending": {func(r *http.Request) bool {
+			return strings.HasSuffix(r.URL.Path, "/contents/2.txt")
+		}, "interrupted: nothing is published; the next push goes on\n"},
+		"publishing": {func(r *http.Request) bool {
+			return strings.HasSuffix(r.URL.Path, "/_commit")
+		}, "interrupted: the app may be published: the next push shows whether it is\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is, s := is.New(t), newSite(t, at)
@@ -422,7 +481,13 @@ func testAppPushCut(t *testing.T, at *live) {
 			}
 			s.mu.Unlock()
 			var out, errs strings.Builder
-			is.Equal(Run(ctx, []string{"app", "push", s.folder, "--server=" + s.url, "--token=" + s.token}, strings.NewReader(""), &out, &errs), exitInterrupted)
+			is.Equal(
+				Run(
+					ctx, []string{"app", "push", s.folder, "--server=" + s.url, "--token=" + s.token},
+					strings.NewReader(""), &out, &errs,
+				),
+				exitInterrupted,
+			)
 			is.True(strings.Contains(errs.String(), cut.says))
 			s.mu.Lock()
 			s.before = nil
@@ -448,11 +513,13 @@ func testAppPushTakesBack(t *testing.T, at *live) {
 	is.NoErr(os.Remove(filepath.Join(s.folder, "old.txt")))
 	says := s.done(t, "push", s.folder)
 	is.True(strings.Contains(says, "- server/a.js\n"))
-	is.Equal(s.published(t), map[string]string{"index.html": "2", "old.txt": "x"}) // which was published: --delete removes it
+	// which was published: --delete removes it
+	is.Equal(s.published(t), map[string]string{"index.html": "2", "old.txt": "x"})
 	is.Equal(s.draft(t), false)
 }
 
-// TestAppPushKilled: a push that is killed leaves the published app as it was, and the next one goes on.
+// TestAppPushKilled: a push that is killed leaves the published app as it was, and the next one
+// goes on.
 func TestAppPushKilled(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is, server := is.New(t), spawn(t, flags...)
@@ -516,7 +583,18 @@ func testAppPushTriesAgain(t *testing.T, at *live) {
 // TestAppPushRefuses: what cannot be in an app is named before anything is sent.
 func TestAppPushRefuses(t *testing.T) {
 	is, folder := is.New(t), t.TempDir()
-	write(t, folder, map[string]string{"ok": "x", "A.txt": "x", "a.txt": "y", "dir/f": "x", "DIR": "x", "b\\c": "x", "line\nend": "x", "e\u0301": "x", "é": "x", "deep/" + strings.Repeat(strings.Repeat("d", 250)+"/", 4) + "deeper than paths may be": "x"})
+	write(t, folder, map[string]string{
+		"ok":        "x",
+		"A.txt":     "x",
+		"a.txt":     "y",
+		"dir/f":     "x",
+		"DIR":       "x",
+		"b\\c":      "x",
+		"line\nend": "x",
+		"e\u0301":   "x",
+		"é":         "x",
+		"deep/" + strings.Repeat(strings.Repeat("d", 250)+"/", 4) + "deeper than paths may be": "x",
+	})
 	is.NoErr(os.Symlink("ok", filepath.Join(folder, "link")))
 	is.NoErr(os.Symlink(t.TempDir(), filepath.Join(folder, "away")))
 	is.NoErr(unix.Mkfifo(filepath.Join(folder, "pipe"), 0o600))
@@ -525,8 +603,10 @@ func TestAppPushRefuses(t *testing.T) {
 	code, _, stderr := cli(t, "", append([]string{"app", "push", folder}, flags...)...)
 	is.Equal(code, 2)
 	for _, says := range []string{
-		"a.txt: cannot be beside A.txt, which differs in case alone", "cannot be beside", "link: is a symbolic link: put the file itself there", "away: is a symbolic link",
-		"pipe: is no plain file", `b\c: path must be UTF-8 without control characters and backslashes`, `line\u000aend: path must`, "path must have 1 to 1024 bytes",
+		"a.txt: cannot be beside A.txt, which differs in case alone", "cannot be beside",
+		"link: is a symbolic link: put the file itself there", "away: is a symbolic link",
+		"pipe: is no plain file", `b\c: path must be UTF-8 without control characters and backslashes`,
+		`line\u000aend: path must`, "path must have 1 to 1024 bytes",
 	} {
 		if !strings.Contains(stderr, says) {
 			t.Errorf("%s is not in %s", says, stderr)
@@ -566,15 +646,27 @@ func TestAppPushFailures(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"too large":         {map[string]string{"ok": "1234"}, append(big, "--app=a"), 2, "ok: has 4B; a file of an app must have at most 3B"},
-		"nothing":           {map[string]string{".env": "x"}, big, 2, "has no files to push"},
-		"no JSON":           {map[string]string{"ok": "x"}, append(bad, "--app=a"), 1, "answered what is no JSON"},
-		"redirect":          {map[string]string{"ok": "x"}, append(away, "--app=a"), 1, "it sends to /away, and the token was not given for another address"},
-		"broken state":      {map[string]string{"ok": "x", stateFile: "{"}, big, 2, "cannot read "},
-		"empty state":       {map[string]string{"ok": "x", stateFile: "{}"}, big, 2, "it names no app or no server"},
-		"other server":      {map[string]string{"ok": "x", stateFile: `{"server": "https://evil.example", "app": "x"}`}, away, 2, "is of the app x at https://evil.example, and this is for http://127.0.0.1:"},
-		"password in a URL": {map[string]string{"ok": "x"}, []string{"--server=http://u:p@127.0.0.1:1", "--token=x"}, 2, "must have no user and password"},
-		"unknown type":      {map[string]string{"ok": "x"}, append(big, "--type=folder"), 2, "--type must be one of"},
+		"too large": {
+			map[string]string{"ok": "1234"}, append(big, "--app=a"), 2,
+			"ok: has 4B; a file of an app must have at most 3B",
+		},
+		"nothing": {map[string]string{".env": "x"}, big, 2, "has no files to push"},
+		"no JSON": {map[string]string{"ok": "x"}, append(bad, "--app=a"), 1, "answered what is no JSON"},
+		"redirect": {
+			map[string]string{"ok": "x"}, append(away, "--app=a"), 1,
+			"it sends to /away, and the token was not given for another address",
+		},
+		"broken state": {map[string]string{"ok": "x", stateFile: "{"}, big, 2, "cannot read "},
+		"empty state":  {map[string]string{"ok": "x", stateFile: "{}"}, big, 2, "it names no app or no server"},
+		"other server": {
+			map[string]string{"ok": "x", stateFile: `{"server": "https://evil.example", "app": "x"}`}, away, 2,
+			"is of the app x at https://evil.example, and this is for http://127.0.0.1:",
+		},
+		"password in a URL": {
+			map[string]string{"ok": "x"}, []string{"--server=http://u:p@127.0.0.1:1", "--token=x"}, 2,
+			"must have no user and password",
+		},
+		"unknown type": {map[string]string{"ok": "x"}, append(big, "--type=folder"), 2, "--type must be one of"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is, folder := is.New(t), t.TempDir()
@@ -601,15 +693,23 @@ func testAppPushOtherApp(t *testing.T, at *live) {
 	is.Equal(s.state(t).App, other)
 	s.done(t, "push", s.folder, "--app=admin:other")
 	third := field(t, s.api(t, "POST", "apps", `{"type": "report", "name": "Third"}`), "id")
-	is.True(strings.Contains(s.refused(t, 2, "push", s.folder, "--app="+third), "is of the app "+other+": leave out --app="+third))
+	is.True(strings.Contains(
+		s.refused(t, 2, "push", s.folder, "--app="+third), "is of the app "+other+": leave out --app="+third,
+	))
 	draft := field(t, s.api(t, "POST", "apps/"+other+"/_edit", ""), "id")
 	is.True(strings.Contains(s.refused(t, 2, "push", s.folder, "--app="+draft), "is a draft: name its app, "+other))
 	s.api(t, "DELETE", "apps/"+other, "")
-	is.True(strings.Contains(s.refused(t, 1, "push", s.folder), "404 Not Found: App not found. The folder is of the app "+other+" of the tenant default: remove "))
-	is.True(strings.Contains(s.refused(t, 1, "push", t.TempDir()+"/../"+filepath.Base(s.folder), "--app=admin:none"), "404"))
+	is.True(strings.Contains(
+		s.refused(t, 1, "push", s.folder),
+		"404 Not Found: App not found. The folder is of the app "+other+" of the tenant default: remove ",
+	))
+	is.True(strings.Contains(
+		s.refused(t, 1, "push", t.TempDir()+"/../"+filepath.Base(s.folder), "--app=admin:none"), "404",
+	))
 }
 
-// testAppPushBesideOthers: a push undoes nothing that somebody else has published since the last push or pull.
+// testAppPushBesideOthers: a push undoes nothing that somebody else has published since the last
+// push or pull.
 func testAppPushBesideOthers(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "1", "a.css": "1", "old.js": "1", "both": "1"})
@@ -637,10 +737,15 @@ func testAppPushBesideOthers(t *testing.T, at *live) {
 		"  index.html: was changed here, and on the server\n  new.html: is new here, and somebody else has added another one\n  old.js: was changed here, and removed on the server\n")
 	is.Equal(s.draft(t), false)
 	says = s.refused(t, 1, "pull", s.folder)
-	is.True(strings.HasSuffix(says, ":\n  index.html: was changed here, and in the app\n  new.html: is here already and differs\n"))
+	is.True(strings.HasSuffix(
+		says, ":\n  index.html: was changed here, and in the app\n  new.html: is here already and differs\n",
+	))
 	write(t, s.folder, map[string]string{"index.html": "1", "new.html": "mia"}) // only these were in the way
 	out = s.done(t, "pull", s.folder)
-	is.True(strings.HasPrefix(out, "~ index.html\nThe app has no more, and this folder keeps (--delete removes them):\n  old.js\nChanged here alone, and kept (app push sends them):\n  a.css\nPulled "))
+	is.True(strings.HasPrefix(
+		out,
+		"~ index.html\nThe app has no more, and this folder keeps (--delete removes them):\n  old.js\nChanged here alone, and kept (app push sends them):\n  a.css\nPulled ",
+	))
 	s.done(t, "push", s.folder)
 	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "3", "new.html": "mia", "old.js": "3"})
 
@@ -665,7 +770,10 @@ func testAppPushOtherTenant(t *testing.T, at *live) {
 	write(t, s.folder, map[string]string{stateFile: string(raw), "index.html": "y"})
 	for _, command := range []string{"push", "pull"} {
 		says := s.refused(t, 2, command, s.folder, "--force")
-		is.True(strings.Contains(says, " of the tenant other, and your token is of the tenant default: take a token of the tenant other, or remove "))
+		is.True(strings.Contains(
+			says,
+			" of the tenant other, and your token is of the tenant default: take a token of the tenant other, or remove ",
+		))
 	}
 	is.Equal(s.published(t), map[string]string{"index.html": "x"})
 }
@@ -686,7 +794,9 @@ func testAppPushFirst(t *testing.T, at *live) {
 	same := t.TempDir()
 	write(t, same, map[string]string{"index.html": "y"})
 	s.done(t, "push", same, "--app="+id)
-	is.True(strings.Contains(s.refused(t, 2, "push", same, "--name=New"), "--name, --slug and --type are for a new app"))
+	is.True(strings.Contains(
+		s.refused(t, 2, "push", same, "--name=New"), "--name, --slug and --type are for a new app",
+	))
 }
 
 // testAppPushManifest: a manifest that cannot be read is not sent.
@@ -708,7 +818,10 @@ func testAppPushNewApp(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	folder := filepath.Join(s.folder, "My Site")
 	write(t, folder, map[string]string{"index.html": "x"})
-	is.Equal(s.done(t, "push", folder, "--dry-run"), "+ index.html\nA push would make a new app: 1 new, 0 changed, 0 removed, 0 unchanged.\n")
+	is.Equal(
+		s.done(t, "push", folder, "--dry-run"),
+		"+ index.html\nA push would make a new app: 1 new, 0 changed, 0 removed, 0 unchanged.\n",
+	)
 	is.Equal(s.seen(), []string{"GET /api/limits"})
 	s.done(t, "push", folder)
 	is.Equal(field(t, s.api(t, "GET", "apps/admin:my-site", ""), "name"), "My Site")
@@ -722,7 +835,10 @@ func testAppPushNewApp(t *testing.T, at *live) {
 	parent := filepath.Join(s.folder, "parent")
 	write(t, parent, map[string]string{"dist/index.html": "x", ".env": "x"})
 	out := s.done(t, "push", parent, "--dry-run", "--verbose")
-	is.True(strings.HasPrefix(out, "+ dist/index.html\nIgnored:\n  .env\nWarning: there is no index.html, which viewers see first: did you mean "+filepath.Join(parent, "dist")+"?\nA push "))
+	is.True(strings.HasPrefix(
+		out,
+		"+ dist/index.html\nIgnored:\n  .env\nWarning: there is no index.html, which viewers see first: did you mean "+filepath.Join(parent, "dist")+"?\nA push ",
+	))
 	write(t, parent, map[string]string{"informer.yaml": "entryPoint: dist/index.html"})
 	is.True(!strings.Contains(s.done(t, "push", parent, "--dry-run"), "Warning"))
 
@@ -731,19 +847,27 @@ func testAppPushNewApp(t *testing.T, at *live) {
 	is.NoErr(os.Truncate(filepath.Join(large, "index.html"), 101<<20))
 	s.seen()
 	for _, also := range [][]string{nil, {"--dry-run"}} { // nothing is made
-		is.True(strings.Contains(s.refused(t, 2, append([]string{"push", large}, also...)...), "a file of an app must have at most"))
+		is.True(strings.Contains(
+			s.refused(t, 2, append([]string{"push", large}, also...)...), "a file of an app must have at most",
+		))
 		is.Equal(s.seen(), []string{"GET /api/limits"})
 	}
 	_, err := os.Stat(filepath.Join(large, stateFile))
 	is.True(os.IsNotExist(err))
 	status, _ := call(t, "GET", s.url+"/api/apps/admin:large", s.token, "")
 	is.Equal(status, 404)
-	is.True(strings.Contains(s.refused(t, 1, "push", large, "--app=admin:none"), "the server has no app admin:none that you can see: a push without --app makes a new one"))
+	is.True(strings.Contains(
+		s.refused(t, 1, "push", large, "--app=admin:none"),
+		"the server has no app admin:none that you can see: a push without --app makes a new one",
+	))
 	s.token = "wrong"
-	is.True(strings.Contains(s.refused(t, 1, "push", folder), "\nCheck TENANTCONTENT_TOKEN: POST /api/tokens makes a token.\n"))
+	is.True(strings.Contains(
+		s.refused(t, 1, "push", folder), "\nCheck TENANTCONTENT_TOKEN: POST /api/tokens makes a token.\n",
+	))
 }
 
-// testAppPull: a pull brings what has changed, and overwrites nothing that was changed here unless it is forced.
+// testAppPull: a pull brings what has changed, and overwrites nothing that was changed here unless
+// it is forced.
 func testAppPull(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "1", "lib/a.js": "1", "same": "1", "gone": "1", "mine": "1"})
@@ -751,20 +875,40 @@ func testAppPull(t *testing.T, at *live) {
 	id := s.state(t).App
 	there := filepath.Join(t.TempDir(), "new", "folder")
 	out := s.done(t, "pull", there, "--app="+id)
-	is.Equal(out, "+ gone\n+ index.html\n+ lib/a.js\n+ mine\n+ same\nPulled the app "+id+" of the tenant default: 5 new, 0 changed, 0 removed, 0 unchanged.\n")
+	is.Equal(
+		out,
+		"+ gone\n+ index.html\n+ lib/a.js\n+ mine\n+ same\nPulled the app "+id+
+			" of the tenant default: 5 new, 0 changed, 0 removed, 0 unchanged.\n",
+	)
 	is.Equal(files(t, there), files(t, s.folder))
-	is.Equal(s.done(t, "pull", there), "Pulled the app "+id+" of the tenant default: 0 new, 0 changed, 0 removed, 5 unchanged.\n")
+	is.Equal(
+		s.done(t, "pull", there),
+		"Pulled the app "+id+" of the tenant default: 0 new, 0 changed, 0 removed, 5 unchanged.\n",
+	)
 
 	write(t, s.folder, map[string]string{"index.html": "2", "lib/a.js": "2", "mine": "2", "fresh/x": "2"})
 	is.NoErr(os.Remove(filepath.Join(s.folder, "gone")))
 	s.done(t, "push", s.folder, "--delete")
 	write(t, there, map[string]string{"mine": "edited", "own": "x"})
 	before := files(t, there)
-	is.True(strings.Contains(s.refused(t, 1, "pull", there), "nothing was written, as these files differ from the app: keep a copy of yours, and overwrite them with --force:\n  mine: was changed here, and in the app\n"))
+	is.True(strings.Contains(
+		s.refused(t, 1, "pull", there),
+		"nothing was written, as these files differ from the app: keep a copy of yours, and overwrite them with --force:\n  mine: was changed here, and in the app\n",
+	))
 	is.Equal(files(t, there), before)
-	is.Equal(s.done(t, "pull", there, "--force"), "+ fresh/x\n~ index.html\n~ lib/a.js\n~ mine\nThe app has no more, and this folder keeps (--delete removes them):\n  gone\n"+
+	is.Equal(s.done(
+		t, "pull", there, "--force",
+	), "+ fresh/x\n~ index.html\n~ lib/a.js\n~ mine\nThe app has no more, and this folder keeps (--delete removes them):\n  gone\n"+
 		"Pulled the app "+id+" of the tenant default: 1 new, 3 changed, 0 removed, 1 unchanged.\n")
-	is.Equal(files(t, there), map[string]string{"index.html": "2", "lib/a.js": "2", "same": "1", "gone": "1", "mine": "2", "fresh/x": "2", "own": "x"})
+	is.Equal(files(t, there), map[string]string{
+		"index.html": "2",
+		"lib/a.js":   "2",
+		"same":       "1",
+		"gone":       "1",
+		"mine":       "2",
+		"fresh/x":    "2",
+		"own":        "x",
+	})
 
 	is.NoErr(os.Remove(filepath.Join(s.folder, "same")))
 	s.done(t, "push", s.folder, "--delete")
@@ -789,19 +933,25 @@ func testAppPullCut(t *testing.T, at *live) {
 		return true
 	}
 	s.mu.Unlock()
-	is.True(strings.Contains(s.refused(t, 1, "pull", there, "--app="+id), "b was changed in the app meanwhile: pull again"))
+	is.True(strings.Contains(
+		s.refused(t, 1, "pull", there, "--app="+id), "b was changed in the app meanwhile: pull again",
+	))
 	_, err := os.Stat(there)
 	is.True(os.IsNotExist(err))
 	write(t, there, map[string]string{".tenantcontent-pull/0": "left by one that was killed", "a": "1"})
 	s.mu.Lock()
 	s.before = nil
 	s.mu.Unlock()
-	is.Equal(s.done(t, "pull", there, "--app="+id), "+ b\nPulled the app "+id+" of the tenant default: 1 new, 0 changed, 0 removed, 1 unchanged.\n")
+	is.Equal(
+		s.done(t, "pull", there, "--app="+id),
+		"+ b\nPulled the app "+id+" of the tenant default: 1 new, 0 changed, 0 removed, 1 unchanged.\n",
+	)
 	is.Equal(files(t, there), map[string]string{"a": "1", "b": "1"})
 	is.True(strings.Contains(s.refused(t, 2, "pull", t.TempDir()), "is of no app yet: name one with --app"))
 }
 
-// TestAppPullHostile: whatever a server calls its files, nothing is written outside of the folder, nor into what Git runs.
+// TestAppPullHostile: whatever a server calls its files, nothing is written outside of the folder,
+// nor into what Git runs.
 func TestAppPullHostile(t *testing.T) {
 	listing := func(t *testing.T, paths ...string) []string {
 		var list []map[string]any
@@ -822,7 +972,8 @@ func TestAppPullHostile(t *testing.T) {
 		})
 	}
 	for _, path := range []string{
-		"../x", "a/../../x", "/etc/x", `..\x`, `C:\x`, "C:x", "c:/x", "a//b", "", ".", "nul\x00", "away/x", "folder", "file/x", "link",
+		"../x", "a/../../x", "/etc/x", `..\x`, `C:\x`, "C:x", "c:/x",
+		"a//b", "", ".", "nul\x00", "away/x", "folder", "file/x", "link",
 	} {
 		t.Run(path, func(t *testing.T) {
 			is, base := is.New(t), t.TempDir()
@@ -832,7 +983,9 @@ func TestAppPullHostile(t *testing.T) {
 			is.NoErr(os.Symlink("file", filepath.Join(there, "link")))
 			code, _, stderr := cli(t, "", append([]string{"app", "pull", there, "--app=a", "--force"}, listing(t, "ok", path)...)...)
 			is.Equal(code, 2)
-			is.True(strings.Contains(stderr, "nothing was written, as this folder cannot hold these files of the app:\n  "))
+			is.True(strings.Contains(
+				stderr, "nothing was written, as this folder cannot hold these files of the app:\n  ",
+			))
 			left, err := os.ReadDir(base)
 			is.NoErr(err)
 			is.Equal(len(left), 1)
@@ -841,8 +994,14 @@ func TestAppPullHostile(t *testing.T) {
 		})
 	}
 	is, there := is.New(t), t.TempDir()
-	flags := listing(t, "ok", ".git/hooks/post-checkout", ".GIT/config", "a/.git./config", "a/git~1/x", ".g\u200cit/config", stateFile, ".TenantContent.json", ".tenantcontent-pull/x", ignoreFile, ".env", "node_modules/x")
-	is.Equal(done(t, "", append([]string{"app", "pull", there, "--app=a"}, flags...)...), "+ ok\nPulled the app a: 1 new, 0 changed, 0 removed, 0 unchanged.\n")
+	flags := listing(
+		t, "ok", ".git/hooks/post-checkout", ".GIT/config", "a/.git./config", "a/git~1/x", ".g\u200cit/config",
+		stateFile, ".TenantContent.json", ".tenantcontent-pull/x", ignoreFile, ".env", "node_modules/x",
+	)
+	is.Equal(
+		done(t, "", append([]string{"app", "pull", there, "--app=a"}, flags...)...),
+		"+ ok\nPulled the app a: 1 new, 0 changed, 0 removed, 0 unchanged.\n",
+	)
 	is.Equal(files(t, there), map[string]string{"ok": "x"})
 
 	endless := answering(t, func(w http.ResponseWriter, r *http.Request) {
@@ -865,7 +1024,10 @@ func testAppCompareParts(t *testing.T, at *live) {
 	for i := range maxCompared + 3 {
 		p.local = append(p.local, localFile{path: fmt.Sprintf("f%05d", i), sha256: strings.Repeat("0", 64)})
 	}
-	p.local = append(p.local, localFile{path: "other", sha256: "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"})
+	p.local = append(p.local, localFile{
+		path:   "other",
+		sha256: "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881",
+	})
 	c, err := p.compare(t.Context(), id)
 	is.NoErr(err)
 	is.Equal(len(c.Missing), maxCompared+2)

@@ -18,12 +18,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// edit begins a draft or goes on with one, makes it like the folder, and publishes it unless it is to stay open. c is how the
-// published app differs, and published what there is to do with it.
+// edit begins a draft or goes on with one, makes it like the folder, and publishes it unless it is
+// to stay open. c is how the published app differs, and published what there is to do with it.
 func (p *push) edit(ctx context.Context, c comparison, published plan) (result pushed, err error) {
 	if d := c.DraftID; d != nil && *d != p.folder.state.Draft && !p.Draft && !p.Force {
 		return result, errs.New(errs.Conflict, "the app has a draft, %s, that no push of this folder has begun%s, and with it what somebody has not published: "+
-			"push into it with --draft, publish it together with these files with --force, or wait until it is published or discarded", harmless(*d), p.editor(ctx, c.ID))
+			"push into it with --draft, publish it together with these files with --force, or wait until it is published or discarded",
+			harmless(*d), p.editor(ctx, c.ID))
 	}
 	var draft struct {
 		ID              string  `json:"id"`
@@ -35,7 +36,11 @@ func (p *push) edit(ctx context.Context, c comparison, published plan) (result p
 		return result, err
 	}
 	if !draft.EditingHeld {
-		return result, errs.New(errs.Conflict, "the draft is being edited by %s in another session: wait, or take it over with --force", draft.EditingLockedBy)
+		return result, errs.New(
+			errs.Conflict,
+			"the draft is being edited by %s in another session: wait, or take it over with --force",
+			draft.EditingLockedBy,
+		)
 	}
 	begun := &published
 	if draft.ID != p.folder.state.Draft {
@@ -73,12 +78,18 @@ func (p *push) edit(ctx context.Context, c comparison, published plan) (result p
 	}
 	p.shown.begin("publishing", 0)
 	var answer struct{ Deployed *runs }
-	if err := p.call(ctx, http.MethodPost, hal.Href("apps", c.ID, "draft", "_commit"), map[string]bool{"force": p.Force, "strict": p.Strict}, &answer); err != nil {
+	if err := p.call(
+		ctx, http.MethodPost, hal.Href("apps", c.ID, "draft", "_commit"),
+		map[string]bool{"force": p.Force, "strict": p.Strict}, &answer,
+	); err != nil {
 		if ctx.Err() != nil {
 			return result, interrupted("the app may be published: the next push shows whether it is")
 		}
 		if errs.CodeOf(err) == errs.Unavailable {
-			return result, errs.Wrap(errs.Unavailable, err, "the server did not answer whether it has published: the next push shows it")
+			return result, errs.Wrap(
+				errs.Unavailable, err,
+				"the server did not answer whether it has published: the next push shows it",
+			)
 		}
 		return result, p.failed(err)
 	}
@@ -91,13 +102,15 @@ func (p *push) editor(ctx context.Context, app string) string {
 	var draft struct {
 		EditingLockedBy foreign `json:"editingLockedBy"`
 	}
-	if err := p.call(ctx, http.MethodGet, hal.Href("apps", app, "draft"), nil, &draft); err != nil || draft.EditingLockedBy == "" {
+	if err := p.call(ctx, http.MethodGet, hal.Href("apps", app, "draft"), nil, &draft); err != nil ||
+		draft.EditingLockedBy == "" {
 		return ""
 	}
 	return fmt.Sprintf(" and %s is editing", draft.EditingLockedBy)
 }
 
-// draft makes a draft of app like the folder. begun is the plan for the published app if an earlier push has begun the draft.
+// draft makes a draft of app like the folder. begun is the plan for the published app if an earlier
+// push has begun the draft.
 func (p *push) draft(ctx context.Context, app comparison, id string, begun *plan) (plan, error) {
 	c, err := p.compare(ctx, id)
 	if err != nil {
@@ -114,11 +127,13 @@ func (p *push) draft(ctx context.Context, app comparison, id string, begun *plan
 		sent = append(sent, file.sha256)
 	}
 	slices.Sort(sent)
-	if err := p.updateState(app.Tenant, app.ID, func(s *state) { s.Sent = slices.Compact(sent) }); err != nil { // first, for a push that is killed
+	if err := p.updateState(app.Tenant, app.ID, func(s *state) { s.Sent = slices.Compact(sent) }); err != nil {
+		// first, for a push that is killed
 		return plan{}, err
 	}
 	p.shown.begin("sending", bytes)
-	err = parallel(ctx, todo.removed, func(ctx context.Context, path string) error { // first, as new files may need their places
+	err = parallel(ctx, todo.removed, func(ctx context.Context, path string) error {
+		// first, as new files may need their places
 		return p.remove(ctx, id, path)
 	})
 	if err != nil {
@@ -196,7 +211,9 @@ func (p *push) put(ctx context.Context, draft string, file localFile) error {
 		}
 		defer func() { _ = opened.Close() }()
 		body := io.NopCloser(io.TeeReader(opened, p.shown)) // net/http may read it for a while after an early answer
-		res, err := p.send(ctx, outgoing{http.MethodPut, contentOf(draft, file.path), body, file.size, "application/octet-stream"})
+		res, err := p.send(ctx, outgoing{
+			http.MethodPut, contentOf(draft, file.path), body, file.size, "application/octet-stream",
+		})
 		if err != nil {
 			return err
 		}
@@ -209,7 +226,10 @@ func (p *push) put(ctx context.Context, draft string, file localFile) error {
 	})
 	switch refused, ok := errors.AsType[*refusal](err); {
 	case ok:
-		return &refusal{refused.code, harmless(file.path) + ": " + refused.text, harmless(file.path) + ": " + refused.message}
+		return &refusal{
+			refused.code, harmless(file.path) + ": " + refused.text,
+			harmless(file.path) + ": " + refused.message,
+		}
 	case err != nil && ctx.Err() == nil && p.changed(file):
 		return errs.Wrap(errs.Conflict, err, "%s was changed while it was sent: push again", harmless(file.path))
 	case err == nil && stored.SHA256 != file.sha256:
@@ -227,7 +247,8 @@ func (p *push) changed(file localFile) bool {
 // renewal is how often a push renews its lock of the draft, which lives for five minutes.
 const renewal = time.Minute
 
-// renew renews the lock of a draft until ctx ends. That it cannot shows in the requests that need the lock.
+// renew renews the lock of a draft until ctx ends. That it cannot shows in the requests that need
+// the lock.
 func (p *push) renew(ctx context.Context, edit string) {
 	tick := time.NewTicker(renewal)
 	defer tick.Stop()

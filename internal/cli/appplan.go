@@ -40,7 +40,9 @@ func (p *push) compare(ctx context.Context, id string) (whole comparison, err er
 			rest = rest[1:]
 		}
 		var c comparison
-		if err := p.call(ctx, http.MethodPost, hal.Href("apps", id, "_compare"), map[string]any{"files": some}, &c); err != nil {
+		if err := p.call(
+			ctx, http.MethodPost, hal.Href("apps", id, "_compare"), map[string]any{"files": some}, &c,
+		); err != nil {
 			return comparison{}, err
 		}
 		if first {
@@ -80,7 +82,8 @@ func (t plan) has(path string) bool {
 
 func (t plan) empty() bool { return len(t.added)+len(t.changed)+len(t.removed) == 0 }
 
-// planNew returns the plan for an app that is to be made. Its error names the files that the server would refuse.
+// planNew returns the plan for an app that is to be made. Its error names the files that the server
+// would refuse.
 func (p *push) planNew(ctx context.Context) (plan, error) {
 	var limits struct {
 		Files struct {
@@ -97,9 +100,10 @@ func (p *push) planNew(ctx context.Context) (plan, error) {
 	return p.plan(c, nil)
 }
 
-// plan returns what makes an app like the folder, without what others have changed since the last push or pull. published is the plan
-// for the published app if c is a draft that an earlier push has begun, which may already have what that one has sent, and nil
-// otherwise. Its error names the files that the server would refuse and those that were changed on both sides.
+// plan returns what makes an app like the folder, without what others have changed since the last
+// push or pull. published is the plan for the published app if c is a draft that an earlier push
+// has begun, which may already have what that one has sent, and nil otherwise. Its error names the
+// files that the server would refuse and those that were changed on both sides.
 func (p *push) plan(c comparison, published *plan) (todo plan, err error) {
 	missing, differs := map[string]bool{}, map[string]bool{}
 	for _, path := range c.Missing {
@@ -144,7 +148,10 @@ func (p *push) plan(c comparison, published *plan) (todo plan, err error) {
 		}
 		todo.known[file.path] = file.sha256
 		if file.size > c.MaxFileBytes {
-			wrong.add(file.path, "has %s; a file of an app must have at most %s", size(file.size).about(), size(c.MaxFileBytes).about())
+			wrong.add(
+				file.path, "has %s; a file of an app must have at most %s", size(file.size).about(),
+				size(c.MaxFileBytes).about(),
+			)
 		}
 	}
 	for _, path := range c.Extra {
@@ -153,7 +160,8 @@ func (p *push) plan(c comparison, published *plan) (todo plan, err error) {
 		same := p.folder.state.known(path, digest)
 		switch {
 		case p.folder.ignores(path):
-		case published != nil && !published.has(path) && slices.Contains(p.folder.state.Sent, digest): // an earlier push has sent it, and nobody has published it
+		case published != nil && !published.has(path) && slices.Contains(p.folder.state.Sent, digest):
+			// an earlier push has sent it, and nobody has published it
 			todo.removed = append(todo.removed, path)
 		case p.Delete && (p.Force || same):
 			todo.removed = append(todo.removed, path)
@@ -170,7 +178,8 @@ func (p *push) plan(c comparison, published *plan) (todo plan, err error) {
 	return todo, refusals(wrong, both)
 }
 
-// refusals returns the error for files that the server would refuse and for those that were changed on both sides, nil for none.
+// refusals returns the error for files that the server would refuse and for those that were changed
+// on both sides, nil for none.
 func refusals(wrong, both *problems) error {
 	const refused = "nothing was sent, as the server would refuse these files"
 	if len(both.all) == 0 {

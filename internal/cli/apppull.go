@@ -62,15 +62,21 @@ type pulled struct {
 func (r pulled) text() string {
 	kept := ""
 	if len(r.Kept) > 0 {
-		kept = fmt.Sprintf("The app has no more, and this folder keeps (--delete removes them):%s\n", listedPaths(r.Kept))
+		kept = fmt.Sprintf(
+			"The app has no more, and this folder keeps (--delete removes them):%s\n", listedPaths(r.Kept),
+		)
 	}
 	if len(r.Mine) > 0 {
 		kept += fmt.Sprintf("Changed here alone, and kept (app push sends them):%s\n", listedPaths(r.Mine))
 	}
-	return fmt.Sprintf("%sPulled the app %s: %d new, %d changed, %d removed, %d unchanged.", kept, harmless(r.App)+ofTenant(r.Tenant), len(r.New), len(r.Changed), len(r.Removed), r.Unchanged)
+	return fmt.Sprintf(
+		"%sPulled the app %s: %d new, %d changed, %d removed, %d unchanged.", kept,
+		harmless(r.App)+ofTenant(r.Tenant), len(r.New), len(r.Changed), len(r.Removed), r.Unchanged,
+	)
 }
 
-// Run reads all that has changed into temporary files and renames them at the end, so that a pull that fails changes nothing.
+// Run reads all that has changed into temporary files and renames them at the end, so that a pull
+// that fails changes nothing.
 func (p *appPullCommand) Run(ctx context.Context, a *appCommands, t terminal) error {
 	_, missing := os.Stat(p.Folder)
 	if err := os.MkdirAll(p.Folder, 0o755); err != nil {
@@ -169,9 +175,10 @@ func (p *pull) files(ctx context.Context, app string) ([]*serverFile, error) {
 type pullPlan struct {
 	added, changed []*serverFile
 	removed, kept  []string
-	mine           []string          // changed here alone
-	gone           map[string]string // SHA-256 by path of the files that are kept, not changed here, and no longer in the app
-	unchanged      int
+	mine           []string // changed here alone
+	// SHA-256 by path of the files that are kept, not changed here, and no longer in the app
+	gone      map[string]string
+	unchanged int
 }
 
 func (t pullPlan) result(tenant, app string) pulled {
@@ -183,11 +190,13 @@ func (t pullPlan) result(tenant, app string) pulled {
 		return all
 	}
 	list := func(all []string) []string { return append([]string{}, all...) }
-	return pulled{tenant, app, paths(t.added), paths(t.changed), list(t.removed), list(t.kept), list(t.mine), t.unchanged}
+	return pulled{
+		tenant, app, paths(t.added), paths(t.changed), list(t.removed), list(t.kept), list(t.mine), t.unchanged,
+	}
 }
 
-// plan returns what makes the folder like the app. Its error names the files that no folder can hold, or those that were changed
-// here.
+// plan returns what makes the folder like the app. Its error names the files that no folder can
+// hold, or those that were changed here.
 func (p *pull) plan(all []*serverFile) (todo pullPlan, err error) {
 	wrong, mine, there := &problems{}, &problems{}, map[string]bool{}
 	todo.gone = map[string]string{}
@@ -241,7 +250,10 @@ func (p *pull) plan(all []*serverFile) (todo pullPlan, err error) {
 		return todo, err
 	}
 	if len(mine.all) > 0 {
-		return todo, errs.New(errs.Conflict, "%s", mine.text("nothing was written, as these files differ from the app: keep a copy of yours, and overwrite them with --force"))
+		return todo, errs.New(
+			errs.Conflict, "%s",
+			mine.text("nothing was written, as these files differ from the app: keep a copy of yours, and overwrite them with --force"),
+		)
 	}
 	return todo, nil
 }
@@ -271,7 +283,8 @@ func (p *pull) unfit(name string) string {
 	return ""
 }
 
-// pulling is the folder of the temporary files, in the folder. A pull that was killed leaves it to the next one.
+// pulling is the folder of the temporary files, in the folder. A pull that was killed leaves it to
+// the next one.
 const pulling = ownFiles + "pull"
 
 // fetch reads the files of a plan into temporary ones.
@@ -326,10 +339,14 @@ func (p *pull) download(ctx context.Context, app string, f *serverFile) error {
 	return nil
 }
 
-// finish renames the temporary files, removes the files that the app no longer has, and stores what the folder has.
+// finish renames the temporary files, removes the files that the app no longer has, and stores what
+// the folder has.
 func (p *pull) finish(tenant, app string, all []*serverFile, todo pullPlan) error {
 	failed := func(name string, err error) error {
-		return errs.Wrap(errs.Invalid, err, "cannot write %s: %v\nA part of the app is written: pull again.", p.folder.at(name), cause(err))
+		return errs.Wrap(
+			errs.Invalid, err, "cannot write %s: %v\nA part of the app is written: pull again.",
+			p.folder.at(name), cause(err),
+		)
 	}
 	for _, some := range []struct {
 		sign  string

@@ -46,8 +46,8 @@ type push struct {
 	noPage bool   // neither the folder nor the app has it
 }
 
-// Run sends what has changed to the draft of the app and publishes it, so that viewers never see a half of it. A push that ends
-// early leaves the draft open, and the next one goes on with it.
+// Run sends what has changed to the draft of the app and publishes it, so that viewers never see a
+// half of it. A push that ends early leaves the draft open, and the next one goes on with it.
 func (p *appPushCommand) Run(ctx context.Context, a *appCommands, t terminal) error {
 	f, err := openFolder(p.Folder, stateFile)
 	if err != nil {
@@ -87,9 +87,16 @@ func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
 	p.shown.begin("comparing", 0)
 	switch {
 	case p.Deploy && p.Draft:
-		return result, errs.New(errs.Invalid, "--draft publishes nothing, and a draft runs its handlers without a deploy: leave out --draft or --deploy")
+		return result, errs.New(
+			errs.Invalid,
+			"--draft publishes nothing, and a draft runs its handlers without a deploy: leave out --draft or --deploy",
+		)
 	case id != "" && (p.Name != "" || p.Slug != "" || p.Type != newType):
-		return result, errs.New(errs.Invalid, "--name, --slug and --type are for a new app, and this push is to the app %s: leave them out", harmless(id))
+		return result, errs.New(
+			errs.Invalid,
+			"--name, --slug and --type are for a new app, and this push is to the app %s: leave them out",
+			harmless(id),
+		)
 	case id == "":
 		todo, err := p.planNew(ctx)
 		if err != nil {
@@ -145,7 +152,10 @@ func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
 func (p *push) deploy(ctx context.Context, result *pushed) error {
 	p.shown.begin("deploying", 0)
 	var answer struct{ Deployed *runs }
-	if err := p.call(ctx, http.MethodPost, hal.Href("apps", result.App, "_deploy"), map[string]bool{"strict": p.Strict}, &answer); err != nil {
+	if err := p.call(
+		ctx, http.MethodPost, hal.Href("apps", result.App, "_deploy"), map[string]bool{"strict": p.Strict},
+		&answer,
+	); err != nil {
 		if ctx.Err() != nil {
 			return interrupted("the app may be deployed: deploy it again")
 		}
@@ -157,7 +167,9 @@ func (p *push) deploy(ctx context.Context, result *pushed) error {
 
 // findPage sets noPage unless the folder or the app has the page that viewers see first.
 func (p *push) findPage(c comparison) {
-	p.noPage = !slices.Contains(c.Extra, p.page) && !slices.ContainsFunc(p.local, func(f localFile) bool { return f.path == p.page })
+	p.noPage = !slices.Contains(c.Extra, p.page) && !slices.ContainsFunc(p.local, func(f localFile) bool {
+		return f.path == p.page
+	})
 }
 
 // elsewhere returns, as it stands behind a sentence, where the page that viewers see first may be.
@@ -170,7 +182,8 @@ func (p *push) elsewhere() string {
 	return " unless the app names another page as its entryPoint."
 }
 
-// checkManifest refuses a manifest that the server could not read, which would close the app to all viewers.
+// checkManifest refuses a manifest that the server could not read, which would close the app to all
+// viewers.
 func (p *push) checkManifest() error {
 	p.page = "index.html"
 	for _, name := range manifest.Files() {
@@ -187,7 +200,11 @@ func (p *push) checkManifest() error {
 		}
 		m, err := httpapi.Manifests().Read(name, raw)
 		if err != nil {
-			return errs.New(errs.Invalid, "%s\nNothing was sent, as nobody could view the app with this manifest: correct it, or push it as it is with --force.", harmless(errs.MessageOf(err)))
+			return errs.New(
+				errs.Invalid,
+				"%s\nNothing was sent, as nobody could view the app with this manifest: correct it, or push it as it is with --force.",
+				harmless(errs.MessageOf(err)),
+			)
 		}
 		p.page = cmp.Or(m.EntryPoint, p.page)
 		return nil // the first one counts
@@ -214,7 +231,8 @@ func (p *push) create(ctx context.Context) (string, error) {
 	}
 	var app struct{ Tenant, ID string }
 	err := p.call(ctx, http.MethodPost, hal.Href("apps"), body, &app)
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.code == http.StatusConflict && p.Slug == "" { // another app has the slug
+	if refused, ok := errors.AsType[*refusal](err); ok && refused.code == http.StatusConflict && p.Slug == "" {
+		// another app has the slug
 		delete(body, "slug")
 		err = p.call(ctx, http.MethodPost, hal.Href("apps"), body, &app)
 	}
@@ -234,13 +252,15 @@ func (p *push) updateState(tenant, app string, change func(*state)) error {
 	s.Server, s.Tenant, s.App = server, tenant, app
 	change(&s)
 	same := p.folder.state
-	if same.Server == s.Server && same.Tenant == s.Tenant && same.App == s.App && same.Draft == s.Draft && maps.Equal(same.Files, s.Files) && slices.Equal(same.Sent, s.Sent) {
+	if same.Server == s.Server && same.Tenant == s.Tenant && same.App == s.App && same.Draft == s.Draft &&
+		maps.Equal(same.Files, s.Files) && slices.Equal(same.Sent, s.Sent) {
 		return nil
 	}
 	return p.folder.saveState(s)
 }
 
-// saveSynced stores what the folder and the published app have in common, and the draft that pushes have begun.
+// saveSynced stores what the folder and the published app have in common, and the draft that pushes
+// have begun.
 func (p *push) saveSynced(c comparison, draft string, todo plan) error {
 	return p.updateState(c.Tenant, c.ID, func(s *state) {
 		s.Draft, s.Files = draft, todo.known

@@ -9,12 +9,13 @@ import (
 
 // pushed is the result of a push.
 type pushed struct {
-	Tenant    string   `json:"tenant"`
-	App       string   `json:"app"`
-	URL       string   `json:"url"`   // of the page of the app, or of the draft that was pushed into
-	Draft     *string  `json:"draft"` // that is open
-	Published bool     `json:"published"`
-	Deployed  *runs    `json:"deployed"` // what the app runs since it was published or deployed; null for a push that did neither
+	Tenant    string  `json:"tenant"`
+	App       string  `json:"app"`
+	URL       string  `json:"url"`   // of the page of the app, or of the draft that was pushed into
+	Draft     *string `json:"draft"` // that is open
+	Published bool    `json:"published"`
+	// what the app runs since it was published or deployed; null for a push that did neither
+	Deployed  *runs    `json:"deployed"`
 	DryRun    bool     `json:"dryRun"`
 	New       []string `json:"new"`
 	Changed   []string `json:"changed"`
@@ -26,7 +27,8 @@ type pushed struct {
 	Unchanged int      `json:"unchanged"`
 }
 
-// result returns the result of a plan; viewed is the id of the app or draft whose page is to be looked at.
+// result returns the result of a plan; viewed is the id of the app or draft whose page is to be
+// looked at.
 func (p *push) result(todo plan, c comparison, draft *string, viewed string) (pushed, error) {
 	server, err := p.address()
 	if err != nil {
@@ -40,8 +42,10 @@ func (p *push) result(todo plan, c comparison, draft *string, viewed string) (pu
 		return all
 	}
 	list := func(all []string) []string { return append([]string{}, all...) }
-	return pushed{Tenant: c.Tenant, App: c.ID, URL: server + hal.Href("apps", viewed, "view"), Draft: draft, New: paths(todo.added), Changed: paths(todo.changed),
-		Removed: list(todo.removed), Kept: list(todo.kept), Left: list(todo.left), Others: list(todo.others), Ignored: list(p.folder.ignored), Unchanged: todo.unchanged}, nil
+	return pushed{Tenant: c.Tenant, App: c.ID, URL: server + hal.Href("apps", viewed, "view"),
+		Draft: draft, New: paths(todo.added), Changed: paths(todo.changed),
+		Removed: list(todo.removed), Kept: list(todo.kept), Left: list(todo.left),
+		Others: list(todo.others), Ignored: list(p.folder.ignored), Unchanged: todo.unchanged}, nil
 }
 
 func (r pushed) text(p *push) string {
@@ -51,7 +55,10 @@ func (r pushed) text(p *push) string {
 			fmt.Fprintf(&b, "%s:%s\n", what, listedPaths(paths))
 		}
 	}
-	list("Changed by somebody else since your last push or pull, not here, and left alone (app pull brings these changes)", r.Left)
+	list(
+		"Changed by somebody else since your last push or pull, not here, and left alone (app pull brings these changes)",
+		r.Left,
+	)
 	list("Added by somebody else, and kept (app pull brings them; --delete with --force removes them)", r.Others)
 	list("Only on the server, and kept (--delete removes them)", r.Kept)
 	if p.Verbose {
@@ -63,7 +70,9 @@ func (r pushed) text(p *push) string {
 		fmt.Fprintf(&b, "Warning: there is no %s, which viewers see first%s\n", harmless(p.page), p.elsewhere())
 	}
 	app := harmless(r.App) + ofTenant(r.Tenant)
-	counts := fmt.Sprintf("%d new, %d changed, %d removed, %d unchanged", len(r.New), len(r.Changed), len(r.Removed), r.Unchanged)
+	counts := fmt.Sprintf(
+		"%d new, %d changed, %d removed, %d unchanged", len(r.New), len(r.Changed), len(r.Removed), r.Unchanged,
+	)
 	switch {
 	case r.DryRun && r.App == "":
 		fmt.Fprintf(&b, "A push would make a new app: %s.", counts)
@@ -73,7 +82,8 @@ func (r pushed) text(p *push) string {
 		fmt.Fprintf(&b, "Published the app %s: %s.", app, counts)
 	case p.Draft:
 		fmt.Fprintf(&b, "Pushed into the draft %s of the app %s: %s.\nTo publish it: tenantcontent app push %s, or POST %s%s",
-			harmless(*r.Draft), app, counts, harmless(p.Folder), strings.TrimRight(p.Server, "/"), harmless(hal.Href("apps", r.App, "draft", "_commit")))
+			harmless(*r.Draft), app, counts,
+			harmless(p.Folder), strings.TrimRight(p.Server, "/"), harmless(hal.Href("apps", r.App, "draft", "_commit")))
 	default:
 		fmt.Fprintf(&b, "Nothing to push to the app %s: %s.", app, counts)
 		if r.Draft != nil {
@@ -125,7 +135,10 @@ func (r runs) text() string {
 		if route.Area == "webhooks" {
 			at = "_hook"
 		}
-		fmt.Fprintf(&b, "\n  %s %s (%s)", harmless(strings.Join(route.Methods, ", ")), harmless(at+strings.TrimSuffix(route.Path, "/")), harmless(route.File))
+		fmt.Fprintf(
+			&b, "\n  %s %s (%s)", harmless(strings.Join(route.Methods, ", ")),
+			harmless(at+strings.TrimSuffix(route.Path, "/")), harmless(route.File),
+		)
 	}
 	if len(r.Agents) > 0 {
 		fmt.Fprintf(&b, "\nAgents: %s", harmless(strings.Join(r.Agents, ", ")))

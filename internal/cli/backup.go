@@ -31,5 +31,8 @@ func (b *backupCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	return say(t, "Wrote %s, %s. The secret key is not in it: keep %s, too.", b.File, size(n).about(), cmp.Or(b.keyFile(), "TENANTCONTENT_SECRET_KEY"))
+	return say(
+		t, "Wrote %s, %s. The secret key is not in it: keep %s, too.", b.File, size(n).about(),
+		cmp.Or(b.keyFile(), "TENANTCONTENT_SECRET_KEY"),
+	)
 }

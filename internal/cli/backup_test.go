@@ -35,7 +35,9 @@ func (s *server) write(t *testing.T, token string) *writers {
 	for i := range w.acknowledged {
 		all.Go(func() {
 			for n := int64(0); ctx.Err() == nil; n++ {
-				if status, body, err := try("PUT", fmt.Sprintf("%s/api/colors/k-%d-%d", s.url, i, n), token, `{"color":"#123456"}`); err != nil || status != http.StatusOK {
+				if status, body, err := try(
+					"PUT", fmt.Sprintf("%s/api/colors/k-%d-%d", s.url, i, n), token, `{"color":"#123456"}`,
+				); err != nil || status != http.StatusOK {
 					t.Errorf("PUT: %d %s %v", status, body, err)
 					return
 				}
@@ -64,7 +66,8 @@ func (w *writers) counts() (all [4]int) {
 	return all
 }
 
-// TestBackup: a backup beside writers has all that was acknowledged before it began, and no write without the one before it.
+// TestBackup: a backup beside writers has all that was acknowledged before it began, and no write
+// without the one before it.
 func TestBackup(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	t.Run("sqlite", func(t *testing.T) {

@@ -46,7 +46,9 @@ func (n tally) String() string {
 	if n.Unchanged != nil {
 		same = fmt.Sprintf(" %d unchanged,", *n.Unchanged)
 	}
-	return fmt.Sprintf("%d created, %d updated,%s %d skipped, %d deleted", n.Created, n.Updated, same, n.Skipped, n.Deleted)
+	return fmt.Sprintf(
+		"%d created, %d updated,%s %d skipped, %d deleted", n.Created, n.Updated, same, n.Skipped, n.Deleted,
+	)
 }
 
 // counts is the server's answer to an import.
@@ -87,7 +89,8 @@ func (a importFlags) open(ctx context.Context, t terminal) (io.ReadCloser, int64
 	return f, info.Size(), err
 }
 
-// stream returns what open's result reads, until ctx ends. Opening and reading a pipe may wait for its writer for any time.
+// stream returns what open's result reads, until ctx ends. Opening and reading a pipe may wait for
+// its writer for any time.
 func stream(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadCloser {
 	r, w := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
@@ -103,7 +106,9 @@ func stream(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadClos
 }
 
 // send uploads the archive and returns the server's response, raw and decoded.
-func (a importFlags) send(ctx context.Context, b *bundleCommands, t terminal, more url.Values) (raw []byte, c counts, err error) {
+func (a importFlags) send(
+	ctx context.Context, b *bundleCommands, t terminal, more url.Values,
+) (raw []byte, c counts, err error) {
 	f, size, err := a.open(ctx, t)
 	if err != nil {
 		return nil, c, err
@@ -117,7 +122,9 @@ func (a importFlags) send(ctx context.Context, b *bundleCommands, t terminal, mo
 	defer shown.finish()
 	shown.begin("sending", size)
 	body := &upload{Reader: io.TeeReader(f, shown), left: size, progress: shown}
-	res, err := b.client.send(ctx, outgoing{"POST", "/api/_import-bundle?" + more.Encode(), body, size, "application/gzip"})
+	res, err := b.client.send(ctx, outgoing{
+		"POST", "/api/_import-bundle?" + more.Encode(), body, size, "application/gzip",
+	})
 	if err == nil {
 		defer func() { _ = res.Body.Close() }()
 		raw, err = io.ReadAll(res.Body)
@@ -139,7 +146,10 @@ func (u *upload) outcome(ctx context.Context, err error, dry bool) error {
 	case stopped:
 		return interrupted("nothing was imported")
 	case !dry && u.sent.Load() && errs.CodeOf(err) == errs.Unavailable:
-		return errs.Wrap(errs.Unavailable, err, "the server has the whole archive and did not answer: `bundle diff` shows whether it was imported")
+		return errs.Wrap(
+			errs.Unavailable, err,
+			"the server has the whole archive and did not answer: `bundle diff` shows whether it was imported",
+		)
 	}
 	return err
 }

@@ -70,7 +70,8 @@ func TestBundleThereAndBack(t *testing.T) {
 			"total          0 created, 2 updated, 0 skipped, 0 deleted\n")
 }
 
-// TestBundleDiff tells what an import would overwrite with something else from what it would leave as it is.
+// TestBundleDiff tells what an import would overwrite with something else from what it would leave
+// as it is.
 func TestBundleDiff(t *testing.T) {
 	is, s := is.New(t), ship(t)
 	file := filepath.Join(t.TempDir(), "sales.tgz")
@@ -82,12 +83,21 @@ func TestBundleDiff(t *testing.T) {
 		"report         0 created, 0 updated, 1 unchanged, 0 skipped, 0 deleted\n"+
 		"total          0 created, 0 updated, 2 unchanged, 0 skipped, 0 deleted\n")
 	for _, rule := range []string{"skip", "fail"} {
-		is.True(strings.HasSuffix(done(t, "", s.bundle("diff", file, "--update-rule="+rule)...), "total          0 created, 0 updated, 2 unchanged, 0 skipped, 0 deleted\n"+
-			map[string]string{"fail": "An import with --update-rule=fail stops at the rows that are there, the unchanged ones too.\n"}[rule]))
+		is.True(strings.HasSuffix(done(t, "", s.bundle(
+			"diff", file, "--update-rule="+rule,
+		)...), "total          0 created, 0 updated, 2 unchanged, 0 skipped, 0 deleted\n"+
+			map[string]string{
+				"fail": "An import with --update-rule=fail stops at the rows that are there, the unchanged ones too.\n",
+			}[rule]))
 	}
-	status, _ := call(t, "PUT", s.url+"/api/datasets/"+s.dataset, strings.TrimPrefix(s.flags[1], "--token="), `{"description": "New"}`)
+	status, _ := call(
+		t, "PUT", s.url+"/api/datasets/"+s.dataset, strings.TrimPrefix(s.flags[1], "--token="),
+		`{"description": "New"}`,
+	)
 	is.Equal(status, 200)
-	is.True(strings.HasPrefix(diff(), "~ dataset "+s.dataset+" \"Orders\"\ndataset        0 created, 1 updated, 0 unchanged,"))
+	is.True(strings.HasPrefix(
+		diff(), "~ dataset "+s.dataset+" \"Orders\"\ndataset        0 created, 1 updated, 0 unchanged,",
+	))
 
 	var answer struct {
 		Updated, Unchanged int
@@ -101,7 +111,8 @@ func TestBundleDiff(t *testing.T) {
 	})
 }
 
-// TestBundleExportFile: an export leaves other files as they are, whatever they are called, and answers valid JSON.
+// TestBundleExportFile: an export leaves other files as they are, whatever they are called, and
+// answers valid JSON.
 func TestBundleExportFile(t *testing.T) {
 	is, s, dir := is.New(t), ship(t), t.TempDir()
 	file, mine := filepath.Join(dir, "s\x01\"\u2028.tgz"), filepath.Join(dir, "mine")
@@ -151,13 +162,21 @@ func TestBundleDiffStops(t *testing.T) {
 		is.True(strings.Contains(stderr, "409 Conflict: "))
 		is.Equal(strings.Contains(stderr, "A diff stops at the first row that cannot be imported"), command == "diff")
 	}
-	is.True(strings.Contains(strings.Join(strings.Fields(done(t, "", "bundle", "--help")), " "), "stops at the first row that cannot be imported"))
-	is.True(strings.Contains(strings.Join(strings.Fields(done(t, "", "bundle", "diff", "--help")), " "), "stops at the first row that cannot be imported"))
+	is.True(strings.Contains(
+		strings.Join(strings.Fields(done(t, "", "bundle", "--help")), " "),
+		"stops at the first row that cannot be imported",
+	))
+	is.True(strings.Contains(
+		strings.Join(strings.Fields(done(t, "", "bundle", "diff", "--help")), " "),
+		"stops at the first row that cannot be imported",
+	))
 }
 
 // TestClientHelp shows what a client takes, and nothing of the server's.
 func TestClientHelp(t *testing.T) {
-	for _, args := range []string{"bundle", "bundle export", "bundle import", "bundle diff", "app", "app push", "app pull", "version"} {
+	for _, args := range []string{
+		"bundle", "bundle export", "bundle import", "bundle diff", "app", "app push", "app pull", "version",
+	} {
 		is := is.New(t)
 		text := done(t, "", append(strings.Fields(args), "--help")...)
 		is.Equal(strings.Contains(text, "--token"), args != "version")
@@ -179,20 +198,38 @@ func TestBundleFailures(t *testing.T) {
 		code int
 		says string
 	}{
-		"no such bundle": {s.bundle("export", filepath.Join(dir, "x.tgz"), "--bundle=nope"), 1, "404 Not Found: Bundle not found."},
-		"no such file":   {s.bundle("import", filepath.Join(dir, "nope.tgz")), 2, "cannot read"},
-		"a folder":       {s.bundle("import", dir), 2, "cannot read " + dir + ": it is a folder"},
-		"to a folder":    {s.bundle("export", dir, "--bundle=sales"), 2, "cannot write " + dir + ": it is a folder"},
-		"to a device":    {s.bundle("export", os.DevNull, "--bundle=sales"), 2, "it is no plain file; - is the output"},
-		"a device":       {s.bundle("import", os.DevNull), 1, "The file is not an archive: it is not gzip."},
-		"no archive":     {s.bundle("diff", bad), 1, "400 Bad Request"},
-		"no token":       {[]string{"bundle", "diff", bad, "--server=" + s.url}, 2, "TENANTCONTENT_TOKEN"},
-		"wrong token":    {[]string{"bundle", "diff", bad, "--server=" + s.url, "--token=tcs.default.x"}, 1, "401 Unauthorized"},
-		"no server":      {[]string{"bundle", "diff", bad, "--server=http://127.0.0.1:1", "--token=x"}, 1, "cannot reach http://127.0.0.1:1"},
-		"no scheme":      {[]string{"bundle", "diff", bad, "--server=127.0.0.1:8080", "--token=x"}, 2, `"127.0.0.1:8080" must be http:// or https:// and a host`},
-		"other scheme":   {[]string{"bundle", "diff", bad, "--server=localhost:8080", "--token=x"}, 2, `"localhost:8080" must be http:// or https:// and a host`},
-		"no host":        {[]string{"bundle", "diff", bad, "--server=http:/x", "--token=x"}, 2, "must be http:// or https:// and a host"},
-		"unknown rule":   {s.bundle("import", bad, "--update-rule=merge"), 2, "update-rule"},
+		"no such bundle": {
+			s.bundle("export", filepath.Join(dir, "x.tgz"), "--bundle=nope"), 1,
+			"404 Not Found: Bundle not found.",
+		},
+		"no such file": {s.bundle("import", filepath.Join(dir, "nope.tgz")), 2, "cannot read"},
+		"a folder":     {s.bundle("import", dir), 2, "cannot read " + dir + ": it is a folder"},
+		"to a folder":  {s.bundle("export", dir, "--bundle=sales"), 2, "cannot write " + dir + ": it is a folder"},
+		"to a device":  {s.bundle("export", os.DevNull, "--bundle=sales"), 2, "it is no plain file; - is the output"},
+		"a device":     {s.bundle("import", os.DevNull), 1, "The file is not an archive: it is not gzip."},
+		"no archive":   {s.bundle("diff", bad), 1, "400 Bad Request"},
+		"no token":     {[]string{"bundle", "diff", bad, "--server=" + s.url}, 2, "TENANTCONTENT_TOKEN"},
+		"wrong token": {
+			[]string{"bundle", "diff", bad, "--server=" + s.url, "--token=tcs.default.x"}, 1,
+			"401 Unauthorized",
+		},
+		"no server": {
+			[]string{"bundle", "diff", bad, "--server=http://127.0.0.1:1", "--token=x"}, 1,
+			"cannot reach http://127.0.0.1:1",
+		},
+		"no scheme": {
+			[]string{"bundle", "diff", bad, "--server=127.0.0.1:8080", "--token=x"}, 2,
+			`"127.0.0.1:8080" must be http:// or https:// and a host`,
+		},
+		"other scheme": {
+			[]string{"bundle", "diff", bad, "--server=localhost:8080", "--token=x"}, 2,
+			`"localhost:8080" must be http:// or https:// and a host`,
+		},
+		"no host": {
+			[]string{"bundle", "diff", bad, "--server=http:/x", "--token=x"}, 2,
+			"must be http:// or https:// and a host",
+		},
+		"unknown rule": {s.bundle("import", bad, "--update-rule=merge"), 2, "update-rule"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)

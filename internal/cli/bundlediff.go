@@ -19,7 +19,10 @@ type bundleDiffCommand struct {
 func (d *bundleDiffCommand) Run(ctx context.Context, b *bundleCommands, t terminal) error {
 	raw, c, err := d.send(ctx, b, t, url.Values{"dryRun": {"true"}, "changes": {"true"}})
 	if refused := (*refusal)(nil); errors.As(err, &refused) && refused.code == http.StatusConflict {
-		return errs.Wrap(errs.Conflict, err, "%v\nA diff stops at the first row that cannot be imported: there may be more.", err)
+		return errs.Wrap(
+			errs.Conflict, err, "%v\nA diff stops at the first row that cannot be imported: there may be more.",
+			err,
+		)
 	}
 	if err != nil {
 		return err
@@ -31,7 +34,8 @@ func (d *bundleDiffCommand) Run(ctx context.Context, b *bundleCommands, t termin
 	return b.answer(t, raw, text)
 }
 
-// diff is a line for each row that would change: + is new, ~ is overwritten with something else, - is removed.
+// diff is a line for each row that would change: + is new, ~ is overwritten with something else, -
+// is removed.
 func (c counts) diff() string {
 	var out bytes.Buffer
 	for _, change := range c.Changes {

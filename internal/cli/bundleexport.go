@@ -18,7 +18,8 @@ type bundleExportCommand struct {
 	Bundle string `required:"" help:"Id or slug of the bundle." placeholder:"BUNDLE"`
 }
 
-// Run downloads to a file beside the wanted one and renames it at the end, so that half an archive never has its name.
+// Run downloads to a file beside the wanted one and renames it at the end, so that half an archive
+// never has its name.
 func (e *bundleExportCommand) Run(ctx context.Context, b *bundleCommands, t terminal) error {
 	if err := e.check(); err != nil {
 		return err

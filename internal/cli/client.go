@@ -26,8 +26,8 @@ type client struct {
 // atOnce is how many requests a command makes at once.
 const atOnce = 4
 
-// connections are those of all requests of a command. A redirect is not followed: a token goes to no other address than the one
-// that it was given for.
+// connections are those of all requests of a command. A redirect is not followed: a token goes to
+// no other address than the one that it was given for.
 var connections = &http.Client{
 	Transport:     pooled(),
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -51,7 +51,11 @@ type outgoing struct {
 func (c client) address() (string, error) {
 	u, err := url.Parse(c.Server)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return "", errs.Wrap(errs.Invalid, err, "the server's URL %q must be http:// or https:// and a host, such as http://127.0.0.1:8080", c.Server)
+		return "", errs.Wrap(
+			errs.Invalid, err,
+			"the server's URL %q must be http:// or https:// and a host, such as http://127.0.0.1:8080",
+			c.Server,
+		)
 	}
 	if u.User != nil {
 		return "", errs.New(errs.Invalid, "the server's URL must have no user and password: the token is enough")
@@ -59,11 +63,13 @@ func (c client) address() (string, error) {
 	return strings.TrimRight(c.Server, "/"), nil
 }
 
-// send makes a request and returns the answer when it is 2xx. An answer that is not becomes an error with the server's
-// message.
+// send makes a request and returns the answer when it is 2xx. An answer that is not becomes an
+// error with the server's message.
 func (c client) send(ctx context.Context, o outgoing) (*http.Response, error) {
 	if c.Token == "" {
-		return nil, errs.New(errs.Invalid, "no token: set TENANTCONTENT_TOKEN to an API token (POST /api/tokens makes one)")
+		return nil, errs.New(
+			errs.Invalid, "no token: set TENANTCONTENT_TOKEN to an API token (POST /api/tokens makes one)",
+		)
 	}
 	server, err := c.address()
 	if err != nil {
@@ -96,8 +102,10 @@ func (c client) send(ctx context.Context, o outgoing) (*http.Response, error) {
 // refused returns the error for a response that is not 2xx.
 func (c client) refused(res *http.Response) error {
 	if to := res.Header.Get("Location"); res.StatusCode < 400 && to != "" {
-		return &refusal{code: res.StatusCode, text: fmt.Sprintf("%s answered %d %s: it sends to %s, and the token was not given for another address: "+
-			"name the right one with --server", c.Server, res.StatusCode, http.StatusText(res.StatusCode), harmless(to))}
+		return &refusal{code: res.StatusCode,
+			text: fmt.Sprintf("%s answered %d %s: it sends to %s, and the token was not given for another address: "+
+				"name the right one with --server", c.Server,
+				res.StatusCode, http.StatusText(res.StatusCode), harmless(to))}
 	}
 	var problem struct {
 		Message foreign `json:"message"`
@@ -109,15 +117,18 @@ func (c client) refused(res *http.Response) error {
 	if res.StatusCode == http.StatusUnauthorized {
 		hint = "\nCheck TENANTCONTENT_TOKEN: POST /api/tokens makes a token."
 	}
-	text := fmt.Sprintf("%s answered %d %s: %s%s", c.Server, res.StatusCode, http.StatusText(res.StatusCode), problem.Message, hint)
+	text := fmt.Sprintf(
+		"%s answered %d %s: %s%s", c.Server, res.StatusCode, http.StatusText(res.StatusCode), problem.Message,
+		hint,
+	)
 	return &refusal{res.StatusCode, text, string(problem.Message)}
 }
 
 // tries is how often a request is made that the server has no room for at the moment.
 const tries = 5
 
-// call makes a request with a JSON body, nil for none, and decodes the answer, unless into is nil. It tries again when the server
-// has no room.
+// call makes a request with a JSON body, nil for none, and decodes the answer, unless into is nil.
+// It tries again when the server has no room.
 func (c client) call(ctx context.Context, method, path string, body, into any) error {
 	var raw []byte
 	if body != nil {
@@ -153,7 +164,8 @@ func again(ctx context.Context, do func() error) error {
 	for n := 1; ; n++ {
 		err := do()
 		refused, is := errors.AsType[*refusal](err)
-		if !is || n == tries || refused.code != http.StatusTooManyRequests && refused.code != http.StatusServiceUnavailable {
+		if !is || n == tries || refused.code != http.StatusTooManyRequests &&
+			refused.code != http.StatusServiceUnavailable {
 			return err
 		}
 		select {
@@ -164,8 +176,8 @@ func again(ctx context.Context, do func() error) error {
 	}
 }
 
-// whole is the body of a response. Its error for a body that ends early refers to the server's log, as a response that has
-// begun cannot report an error.
+// whole is the body of a response. Its error for a body that ends early refers to the server's log,
+// as a response that has begun cannot report an error.
 type whole struct {
 	io.ReadCloser
 	request string // X-Request-Id
@@ -176,7 +188,10 @@ func (w *whole) Read(p []byte) (int, error) {
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return n, err
 	}
-	return n, errs.Wrap(errs.Unavailable, err, "the answer was cut off; the server's log says why (request %s)", harmless(w.request))
+	return n, errs.Wrap(
+		errs.Unavailable, err, "the answer was cut off; the server's log says why (request %s)",
+		harmless(w.request),
+	)
 }
 
 // refusal is a response that is not 2xx.
@@ -209,8 +224,8 @@ func (f *foreign) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// harmless escapes the characters that control a terminal, also line ends, and those that change the direction of text, as
-// JSON does.
+// harmless escapes the characters that control a terminal, also line ends, and those that change
+// the direction of text, as JSON does.
 func harmless(s string) string {
 	var b strings.Builder
 	for _, r := range s {

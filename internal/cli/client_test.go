@@ -33,7 +33,10 @@ func TestAnswerCut(t *testing.T) {
 	for _, file := range []string{filepath.Join(dir, "x.tgz"), "-"} {
 		code, _, stderr := cli(t, "", append([]string{"bundle", "export", file, "--bundle=b"}, flags...)...)
 		is.Equal(code, 1)
-		is.Equal(stderr, "tenantcontent: the answer was cut off; the server's log says why (request the-one): unexpected EOF\n")
+		is.Equal(
+			stderr,
+			"tenantcontent: the answer was cut off; the server's log says why (request the-one): unexpected EOF\n",
+		)
 	}
 	left, err := os.ReadDir(dir)
 	is.NoErr(err)
@@ -52,11 +55,23 @@ func TestHarmless(t *testing.T) {
 		more   []string
 		want   string
 	}{
-		"warning": {200, `{"warnings": [EVIL]}`, nil, "warning: " + shown + "\ntotal          0 created, 0 updated, 0 skipped, 0 deleted\n"},
-		"type":    {200, `{"byType": {EVIL: {}}}`, nil, shown + " 0 created"},
-		"change":  {200, `{"changes": [{"action": "created", "type": EVIL, "id": EVIL, "name": "N"}]}`, nil, "+ " + shown + " " + shown + " \"N\"\n"},
-		"name":    {200, `{"changes": [{"action": "created", "type": "t", "id": "i", "name": EVIL}]}`, nil, "+ t i \"" + shown + "\"\n"},
-		"JSON":    {200, "{\"warnings\":\r\n\t[EVIL]}", []string{"--json"}, `{"warnings":["` + strings.ReplaceAll(shown, `\u000d\u000a`, `\r\n`) + "\"]}\n"},
+		"warning": {
+			200, `{"warnings": [EVIL]}`, nil,
+			"warning: " + shown + "\ntotal          0 created, 0 updated, 0 skipped, 0 deleted\n",
+		},
+		"type": {200, `{"byType": {EVIL: {}}}`, nil, shown + " 0 created"},
+		"change": {
+			200, `{"changes": [{"action": "created", "type": EVIL, "id": EVIL, "name": "N"}]}`, nil,
+			"+ " + shown + " " + shown + " \"N\"\n",
+		},
+		"name": {
+			200, `{"changes": [{"action": "created", "type": "t", "id": "i", "name": EVIL}]}`, nil,
+			"+ t i \"" + shown + "\"\n",
+		},
+		"JSON": {
+			200, "{\"warnings\":\r\n\t[EVIL]}", []string{"--json"},
+			`{"warnings":["` + strings.ReplaceAll(shown, `\u000d\u000a`, `\r\n`) + "\"]}\n",
+		},
 		"refusal": {400, `{"message": EVIL}`, nil, "400 Bad Request: " + shown + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

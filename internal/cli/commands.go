@@ -1,5 +1,5 @@
-// Package cli is the command line of the server: each command makes a tenantcontent.Config of flags and environment, or calls a
-// running server, without rules of its own.
+// Package cli is the command line of the server: each command makes a tenantcontent.Config of flags
+// and environment, or calls a running server, without rules of its own.
 package cli
 
 import (
@@ -12,7 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// commands is the command line; kong reads the tags. Each command has the flags that it uses and no other.
+// commands is the command line; kong reads the tags. Each command has the flags that it uses and no
+// other.
 type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Run the server (the default command)."`
 	Migrate migrateCommand `cmd:"" help:"Make the database, or bring it up to this version."`
@@ -52,9 +53,9 @@ type commands struct {
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
-// Run runs the command of args until it ends or ctx does, and returns the exit code. 0 is success, 2 a bad configuration or
-// command line, 130 the end by Ctrl-C, 1 any other failure; a failure is one line on stderr. A program that calls it begins
-// with javascript.Child.
+// Run runs the command of args until it ends or ctx does, and returns the exit code. 0 is success,
+// 2 a bad configuration or command line, 130 the end by Ctrl-C, 1 any other failure; a failure is
+// one line on stderr. A program that calls it begins with javascript.Child.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c commands
 	exit := -1

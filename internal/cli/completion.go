@@ -8,12 +8,14 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// completionCommand prints the script of a shell, which calls this program for the words: see complete.
+// completionCommand prints the script of a shell, which calls this program for the words: see
+// complete.
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// completing is the first argument of a call by the script. The words so far follow, the unfinished one last.
+// completing is the first argument of a call by the script. The words so far follow, the unfinished
+// one last.
 const completing = "__complete"
 
 var scripts = map[string]string{
@@ -42,7 +44,8 @@ complete -c tenantcontent -a '(__tenantcontent_complete)'`,
 
 func (c *completionCommand) Run(t terminal) error { return say(t, "%s", scripts[c.Shell]) }
 
-// complete prints the completions of the last word, a line each, and none for arguments such as names of files.
+// complete prints the completions of the last word, a line each, and none for arguments such as
+// names of files.
 func complete(model *kong.Application, words []string, out io.Writer) {
 	node, value := model.Node, (*kong.Flag)(nil)
 	position, last := 0, ""

@@ -63,9 +63,14 @@ type config struct {
 
 // library turns the settings into the library's. Errors: errs.Invalid naming the flag.
 func (c *config) library() (tenantcontent.Config, error) {
-	lib := tenantcontent.Config{BaseURL: c.BaseURL, AppOrigin: c.AppOrigin, MaxBody: int64(c.MaxBody), MaxUpload: int64(c.MaxUpload), MaxAppFile: int64(c.MaxAppFile), OpenLicenses: c.OpenLicenses, TenantQuota: int64(c.TenantQuota), UserQuota: int64(c.UserQuota), TenantWorkspaces: int(c.TenantDatabases),
-		MaxArchive: int64(c.MaxArchive), MaxImportTime: time.Duration(c.MaxImportTime), SessionLifetime: time.Duration(c.SessionLifetime), ArchiveLimits: bundles.Limits{
-			Members: int(c.MaxArchiveMembers), Bytes: int64(c.MaxArchiveBytes), Row: int64(c.MaxArchiveRow), Ratio: int64(c.MaxArchiveRatio),
+	lib := tenantcontent.Config{BaseURL: c.BaseURL, AppOrigin: c.AppOrigin,
+		MaxBody: int64(c.MaxBody), MaxUpload: int64(c.MaxUpload),
+		MaxAppFile: int64(c.MaxAppFile), OpenLicenses: c.OpenLicenses,
+		TenantQuota: int64(c.TenantQuota), UserQuota: int64(c.UserQuota), TenantWorkspaces: int(c.TenantDatabases),
+		MaxArchive: int64(c.MaxArchive), MaxImportTime: time.Duration(c.MaxImportTime),
+		SessionLifetime: time.Duration(c.SessionLifetime), ArchiveLimits: bundles.Limits{
+			Members: int(c.MaxArchiveMembers), Bytes: int64(c.MaxArchiveBytes),
+			Row: int64(c.MaxArchiveRow), Ratio: int64(c.MaxArchiveRatio),
 		}}
 	if lib.BaseURL == "" {
 		lib.BaseURL = "http://" + reachable(c.Listen)
@@ -100,11 +105,15 @@ func drivers() []domains.Driver {
 	return []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}}
 }
 
-// models returns the provider of language models, nil for none. Errors: errs.Invalid naming the flag.
+// models returns the provider of language models, nil for none. Errors: errs.Invalid naming the
+// flag.
 func (c *config) models(lib tenantcontent.Config) (ai.Provider, error) {
 	if c.AIURL == "" {
 		if c.AIKey != "" || c.AIModels != "" || c.AIImageModel != "" {
-			return nil, errs.New(errs.Invalid, "--ai-url is missing: --ai-key, --ai-models and --ai-image-model are of the API there")
+			return nil, errs.New(
+				errs.Invalid,
+				"--ai-url is missing: --ai-key, --ai-models and --ai-image-model are of the API there",
+			)
 		}
 		return nil, nil
 	}
@@ -113,7 +122,9 @@ func (c *config) models(lib tenantcontent.Config) (ai.Provider, error) {
 		return nil, errs.New(errs.Invalid, "--ai-models: %s", errs.MessageOf(err))
 	}
 	p, err := openai.New(openai.Options{
-		URL: c.AIURL, Key: c.AIKey, Models: models, ImageModel: c.AIImageModel, DenyNetworks: egress.Denials(egress.Default(), lib.AllowNetworks, lib.DenyNetworks), Log: lib.Log,
+		URL: c.AIURL, Key: c.AIKey, Models: models,
+		ImageModel:   c.AIImageModel,
+		DenyNetworks: egress.Denials(egress.Default(), lib.AllowNetworks, lib.DenyNetworks), Log: lib.Log,
 	})
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "--ai-%s", asFlag(errs.MessageOf(err)))
@@ -126,7 +137,11 @@ func (c *config) skills(lib tenantcontent.Config) []conversation.Skill {
 	if c.MCP == "off" {
 		return nil
 	}
-	return []conversation.Skill{mcp.New(mcp.Options{AllowNetworks: lib.AllowNetworks, DenyNetworks: lib.DenyNetworks, Log: lib.Log})}
+	return []conversation.Skill{mcp.New(mcp.Options{
+		AllowNetworks: lib.AllowNetworks,
+		DenyNetworks:  lib.DenyNetworks,
+		Log:           lib.Log,
+	})}
 }
 
 // asFlag returns the sentence of an option, such as "URL: it must …", as that of its flag.
@@ -181,7 +196,11 @@ func networks(flag, text string) ([]netip.Prefix, error) {
 			network, err = netip.PrefixFrom(ip, ip.BitLen()), nil
 		}
 		if err != nil {
-			return nil, errs.Wrap(errs.Invalid, err, "--%s: %q is not a network: name networks such as 10.0.0.0/8 parted by commas, or none", flag, part)
+			return nil, errs.Wrap(
+				errs.Invalid, err,
+				"--%s: %q is not a network: name networks such as 10.0.0.0/8 parted by commas, or none", flag,
+				part,
+			)
 		}
 		all = append(all, network)
 	}

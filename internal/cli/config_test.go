@@ -26,7 +26,8 @@ import (
 // secret stands where a password or key is; no output may have it.
 const secret = "s3cr3t-XyZZy-w0rd"
 
-// fails runs a command that has to fail with one line, on stderr, that shows no secret and says what.
+// fails runs a command that has to fail with one line, on stderr, that shows no secret and says
+// what.
 func fails(t *testing.T, code int, says, stdin string, args ...string) {
 	t.Helper()
 	is := is.New(t)
@@ -50,49 +51,84 @@ func TestBadConfiguration(t *testing.T) {
 		says string
 		args []string
 	}{
-		"flag":                {"unknown flag --nope", []string{"--nope"}},
-		"flag of a command":   {"unknown flag --admin-pasword: did you mean --admin-password?", []string{"serve", "--admin-pasword=" + secret}},
-		"command":             {"unknown command sreve: did you mean serve?", []string{"sreve"}},
-		"no argument":         {`expected "<id>"`, []string{"tenant", "add"}},
-		"log format":          {"--log-format", []string{"--log-format=xml"}},
-		"log level":           {"--log-level", []string{"--log-level=loud"}},
-		"other database":      {"sqlite: or postgres://", []string{"--database=mysql://u:" + secret + "@h/db"}},
-		"no URL":              {"sqlite: or postgres://", []string{"--database=" + secret}},
-		"no file":             {"must name a file", []string{"--database=sqlite:", data}},
-		"in memory":           {"must name a file", []string{"--database=sqlite::memory:", data}},
-		"folder as a file":    {"cannot be opened", []string{"--database=sqlite:" + t.TempDir(), data}},
-		"PostgreSQL, no key":  {"TENANTCONTENT_SECRET_KEY", []string{"--database=postgres://u:" + secret + "@127.0.0.1/db"}},
-		"PostgreSQL port":     {"database URL", []string{"--database=postgres://u:" + secret + "@h:port/db", "--secret-key=" + key}},
-		"PostgreSQL password": {"percent-encoded", []string{"--database=postgres://u:" + secret + "%@h/db", "--secret-key=" + key}},
-		"PostgreSQL setting":  {"pool_max_conns", []string{"--database=postgres://u:" + secret + "@h/db?pool_max_conns=no", "--secret-key=" + key}},
+		"flag": {"unknown flag --nope", []string{"--nope"}},
+		"flag of a command": {
+			"unknown flag --admin-pasword: did you mean --admin-password?",
+			[]string{"serve", "--admin-pasword=" + secret},
+		},
+		"command":          {"unknown command sreve: did you mean serve?", []string{"sreve"}},
+		"no argument":      {`expected "<id>"`, []string{"tenant", "add"}},
+		"log format":       {"--log-format", []string{"--log-format=xml"}},
+		"log level":        {"--log-level", []string{"--log-level=loud"}},
+		"other database":   {"sqlite: or postgres://", []string{"--database=mysql://u:" + secret + "@h/db"}},
+		"no URL":           {"sqlite: or postgres://", []string{"--database=" + secret}},
+		"no file":          {"must name a file", []string{"--database=sqlite:", data}},
+		"in memory":        {"must name a file", []string{"--database=sqlite::memory:", data}},
+		"folder as a file": {"cannot be opened", []string{"--database=sqlite:" + t.TempDir(), data}},
+		"PostgreSQL, no key": {
+			"TENANTCONTENT_SECRET_KEY", []string{"--database=postgres://u:" + secret + "@127.0.0.1/db"},
+		},
+		"PostgreSQL port": {
+			"database URL", []string{"--database=postgres://u:" + secret + "@h:port/db", "--secret-key=" + key},
+		},
+		"PostgreSQL password": {
+			"percent-encoded", []string{"--database=postgres://u:" + secret + "%@h/db", "--secret-key=" + key},
+		},
+		"PostgreSQL setting": {
+			"pool_max_conns",
+			[]string{"--database=postgres://u:" + secret + "@h/db?pool_max_conns=no", "--secret-key=" + key},
+		},
 		"key":                 {"Key 1", []string{"--secret-key=" + secret, data}},
 		"second key":          {"Key 2", []string{"--secret-key=" + key + "," + secret, data}},
 		"base URL":            {"base URL", []string{"--base-url=content.example.com", data}},
 		"base URL with query": {"base URL", []string{"--base-url=https://content.example.com/sub?x", data}},
 		"app origin":          {"must have {app}", []string{"--app-origin=https://apps.example.com", data}},
 		"no archive":          {"--max-archive: \"0\" is no size", []string{"--max-archive=0", data}},
-		"no members":          {"--max-archive-members: \"-1\" is no whole number", []string{"--max-archive-members=-1", data}},
-		"size":                {"such as 64MiB", []string{"--max-body=x", data}},
-		"size below nothing":  {"--max-upload: \"-1\" is no size", []string{"serve", "--max-upload=-1", data}},
-		"lifetime":            {"--session-lifetime: \"12\" is no time", []string{"--session-lifetime=12", data}},
-		"flag of a sibling":   {"unknown flag --max-body", []string{"migrate", "--max-body=1MiB", data}},
-		"no folder":           {"the folder " + file + "-none of the database", []string{"--database=sqlite:" + file + "-none/x.db", data}},
-		"command below":       {"unknown command ad: did you mean add?", []string{"user", "ad"}},
-		"nonsense":            {"unknown command gibberish: `tenantcontent help` lists", []string{"gibberish"}},
-		"flag like another":   {"unknown flag --max-boddy: did you mean --max-body?", []string{"--max-boddy=1"}},
-		"ratio":               {"--max-archive-ratio", []string{"--max-archive-ratio=tight", data}},
-		"networks":            {`--deny-networks: "nowhere" is not a network`, []string{"--deny-networks=10.0.0.0/8,nowhere", data}},
-		"workspaces":          {`--workspaces: workspaces are in a folder or a PostgreSQL`, []string{"--workspaces=mysql://x", data}},
-		"proxies":             {`--trusted-proxies: "10.0.0.0/33" is not a network`, []string{"--trusted-proxies=10.0.0.0/33", data}},
-		"proxy in a zone":     {`--trusted-proxies: "fe80::1%eth0" is not a network`, []string{"--trusted-proxies=fe80::1%eth0", data}},
+		"no members": {
+			"--max-archive-members: \"-1\" is no whole number", []string{"--max-archive-members=-1", data},
+		},
+		"size":               {"such as 64MiB", []string{"--max-body=x", data}},
+		"size below nothing": {"--max-upload: \"-1\" is no size", []string{"serve", "--max-upload=-1", data}},
+		"lifetime":           {"--session-lifetime: \"12\" is no time", []string{"--session-lifetime=12", data}},
+		"flag of a sibling":  {"unknown flag --max-body", []string{"migrate", "--max-body=1MiB", data}},
+		"no folder": {
+			"the folder " + file + "-none of the database",
+			[]string{"--database=sqlite:" + file + "-none/x.db", data},
+		},
+		"command below":     {"unknown command ad: did you mean add?", []string{"user", "ad"}},
+		"nonsense":          {"unknown command gibberish: `tenantcontent help` lists", []string{"gibberish"}},
+		"flag like another": {"unknown flag --max-boddy: did you mean --max-body?", []string{"--max-boddy=1"}},
+		"ratio":             {"--max-archive-ratio", []string{"--max-archive-ratio=tight", data}},
+		"networks": {
+			`--deny-networks: "nowhere" is not a network`, []string{"--deny-networks=10.0.0.0/8,nowhere", data},
+		},
+		"workspaces": {
+			`--workspaces: workspaces are in a folder or a PostgreSQL`,
+			[]string{"--workspaces=mysql://x", data},
+		},
+		"proxies": {
+			`--trusted-proxies: "10.0.0.0/33" is not a network`,
+			[]string{"--trusted-proxies=10.0.0.0/33", data},
+		},
+		"proxy in a zone": {
+			`--trusted-proxies: "fe80::1%eth0" is not a network`,
+			[]string{"--trusted-proxies=fe80::1%eth0", data},
+		},
 		"model without a URL": {"--ai-url is missing", []string{"--ai-key=" + secret, data}},
-		"URL of a model":      {"--ai-url: it must be the address of an API", []string{"--ai-url=localhost", "--ai-models=m", data}},
-		"no model":            {"--ai-models: ", []string{"--ai-url=http://localhost/v1", "--ai-key=" + secret, data}},
-		"key of a model":      {"--ai-key: it must have no spaces", []string{"--ai-url=http://localhost/v1", "--ai-models=m", "--ai-key=" + secret + " ", data}},
-		"address":             {"cannot listen", []string{"--listen=127.0.0.1:notaport", data}},
-		"address of another":  {"cannot listen", []string{"--listen=192.0.2.1:80", data}},
-		"data folder":         {"data folder", []string{"--data=" + filepath.Join(file, "data")}},
-		"admin password":      {"password must have", []string{"serve", "--listen=127.0.0.1:0", "--admin-password=s3cr3t-", data}},
+		"URL of a model": {
+			"--ai-url: it must be the address of an API", []string{"--ai-url=localhost", "--ai-models=m", data},
+		},
+		"no model": {"--ai-models: ", []string{"--ai-url=http://localhost/v1", "--ai-key=" + secret, data}},
+		"key of a model": {
+			"--ai-key: it must have no spaces",
+			[]string{"--ai-url=http://localhost/v1", "--ai-models=m", "--ai-key=" + secret + " ", data},
+		},
+		"address":            {"cannot listen", []string{"--listen=127.0.0.1:notaport", data}},
+		"address of another": {"cannot listen", []string{"--listen=192.0.2.1:80", data}},
+		"data folder":        {"data folder", []string{"--data=" + filepath.Join(file, "data")}},
+		"admin password": {
+			"password must have", []string{"serve", "--listen=127.0.0.1:0", "--admin-password=s3cr3t-", data},
+		},
 		"tenant id":           {"id must be", []string{"tenant", "add", "Not An Id", "--data=" + migrated(t)}},
 		"no database in file": {"database", []string{"--database=sqlite:" + file, data}},
 	} {
@@ -146,7 +182,8 @@ func TestDenyNetworks(t *testing.T) {
 func TestAllowNetworks(t *testing.T) {
 	is := is.New(t)
 	for text, want := range map[string]string{
-		"": "[]", "--allow-networks=127.0.0.0/8,::1": "[127.0.0.0/8 ::1/128]", "--mcp-networks=10.1.2.0/24": "[10.1.2.0/24]",
+		"":                                 "[]",
+		"--allow-networks=127.0.0.0/8,::1": "[127.0.0.0/8 ::1/128]", "--mcp-networks=10.1.2.0/24": "[10.1.2.0/24]",
 		"--allow-networks=127.0.0.1 --mcp-networks=10.1.2.0/24": "[127.0.0.1/32 10.1.2.0/24]",
 	} {
 		is.Equal(fmt.Sprint(parsed(t, strings.Fields(text)...).AllowNetworks), want)
@@ -185,11 +222,17 @@ func TestPostgresThatRefuses(t *testing.T) {
 func TestWrongKeyForTheDatabase(t *testing.T) {
 	is, data := is.New(t), migrated(t)
 	done(t, "", "tenant", "add", "acme", "--admin-password="+password, "--data="+data)
-	fails(t, 2, "the secret key does not fit this database", "", "serve", "--listen=127.0.0.1:0", "--data="+data, "--secret-key="+key)
+	fails(
+		t, 2, "the secret key does not fit this database", "", "serve", "--listen=127.0.0.1:0", "--data="+data,
+		"--secret-key="+key,
+	)
 	is.NoErr(os.Chmod(filepath.Join(data, "secret.key"), 0o644))
 	fails(t, 2, "chmod 600", "", "serve", "--listen=127.0.0.1:0", "--data="+data)
 	is.NoErr(os.Remove(filepath.Join(data, "secret.key")))
-	fails(t, 2, "secret.key is missing, and the database has tenants", "", "serve", "--listen=127.0.0.1:0", "--data="+data)
+	fails(
+		t, 2, "secret.key is missing, and the database has tenants", "", "serve", "--listen=127.0.0.1:0",
+		"--data="+data,
+	)
 }
 
 func TestDatabaseOfANewerVersion(t *testing.T) {
@@ -247,7 +290,10 @@ func migrated(t *testing.T) string {
 // TestOnlyServeAndMigrateMakeADatabase: the others say where they looked and leave nothing behind.
 func TestOnlyServeAndMigrateMakeADatabase(t *testing.T) {
 	dir := t.TempDir()
-	for _, args := range []string{"tenant add acme", "user add jo --password=long-enough", "user passwd jo --password=long-enough", "rekey"} {
+	for _, args := range []string{
+		"tenant add acme", "user add jo --password=long-enough", "user passwd jo --password=long-enough",
+		"rekey",
+	} {
 		for flag, says := range map[string]string{
 			"--data=" + dir + "/data":                "there is no database at " + dir + "/data/tenantcontent.db",
 			"--database=sqlite:" + dir + "/x.db":     "there is no database at " + dir + "/x.db",
@@ -269,13 +315,23 @@ func TestOnlyServeAndMigrateMakeADatabase(t *testing.T) {
 func TestNeverMigrated(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "empty.db")
 	is.New(t).NoErr(os.WriteFile(file, nil, 0o600))
-	fails(t, 1, "The database has no tables yet. Run: tenantcontent migrate", "", "tenant", "add", "acme", "--database=sqlite:"+file, "--secret-key="+key)
+	fails(
+		t, 1, "The database has no tables yet. Run: tenantcontent migrate", "", "tenant", "add", "acme",
+		"--database=sqlite:"+file, "--secret-key="+key,
+	)
 	fails(t, 1, "The database has no tables yet. Run: tenantcontent migrate", "", append([]string{"rekey"}, onPostgres(t)...)...)
 }
 
 // TestSizes are read and printed alike.
 func TestSizes(t *testing.T) {
-	for text, want := range map[string]int64{"1": 1, "1B": 1, "64MiB": 64 << 20, "1536KiB": 1536 << 10, "4GiB": 4 << 30, "8TiB": 8 << 40} {
+	for text, want := range map[string]int64{
+		"1":       1,
+		"1B":      1,
+		"64MiB":   64 << 20,
+		"1536KiB": 1536 << 10,
+		"4GiB":    4 << 30,
+		"8TiB":    8 << 40,
+	} {
 		var s size
 		is.New(t).NoErr(s.UnmarshalText([]byte(text)))
 		is.New(t).Equal(int64(s), want)
@@ -290,7 +346,10 @@ func TestSizes(t *testing.T) {
 // TestHelpListsWhatACommandUses, with defaults, and nothing else.
 func TestHelpListsWhatACommandUses(t *testing.T) {
 	for command, c := range map[string]struct{ has, hasNot string }{
-		"serve":         {"--listen --max-body 1MiB --max-archive-members 200000 --database --log-level --admin-password", "--token --name --version"},
+		"serve": {
+			"--listen --max-body 1MiB --max-archive-members 200000 --database --log-level --admin-password",
+			"--token --name --version",
+		},
 		"migrate":       {"--database --data ./data --row-level-security", "--listen --max-body --log-level"},
 		"tenant add":    {"--database --name --admin-password", "--listen --max-body --log-level"},
 		"user passwd":   {"--database --tenant --password", "--listen --admin-password"},
@@ -323,12 +382,15 @@ func TestHelpShowsNoSecret(t *testing.T) {
 	}
 }
 
-// TestAppOriginIsLogged when the server starts, with a warning for one that nothing serves on this machine.
+// TestAppOriginIsLogged when the server starts, with a warning for one that nothing serves on this
+// machine.
 func TestAppOriginIsLogged(t *testing.T) {
 	is := is.New(t)
 	const warning = "another scheme or port"
 	for origin, warned := range map[string]bool{
-		"": false, "http://{app}.localhost:8080": false, "http://{app}.localhost:9090": true, "https://{app}.apps.localhost:8080": true, "https://{app}.apps.example.com": false,
+		"": false, "http://{app}.localhost:8080": false,
+		"http://{app}.localhost:9090":       true,
+		"https://{app}.apps.localhost:8080": true, "https://{app}.apps.example.com": false,
 	} {
 		s := serving(t, "--data="+t.TempDir(), "--base-url=http://localhost:8080", "--app-origin="+origin)
 		is.Equal(s.stop(), 0)
@@ -337,7 +399,8 @@ func TestAppOriginIsLogged(t *testing.T) {
 	}
 }
 
-// TestModels: without a URL there is no provider; with one, the names of models are those of the setting.
+// TestModels: without a URL there is no provider; with one, the names of models are those of the
+// setting.
 func TestModels(t *testing.T) {
 	is := is.New(t)
 	provider := func(args ...string) ai.Provider {

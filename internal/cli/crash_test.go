@@ -92,7 +92,8 @@ func TestKilledImportLeavesNothing(t *testing.T) {
 
 		s = spawn(t, flags...)
 		is.Equal(s.palette(t, token), map[string]string{"import-000007": "#abcdef"})
-		status, body := call(t, "POST", s.url+"/api/colors-import", token, `{"uploadId":"`+id+`"}`) // again, from the start
+		// again, from the start
+		status, body := call(t, "POST", s.url+"/api/colors-import", token, `{"uploadId":"`+id+`"}`)
 		is.Equal(status, http.StatusOK)
 		is.Equal(body, fmt.Sprintf(`{"colorsImported":%d}`, many))
 		is.Equal(len(s.palette(t, token)), many)
@@ -100,8 +101,8 @@ func TestKilledImportLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestKilledServerKeepsCalls: of the calls of webhooks, those that were recorded stay, and none is there that was not made or twice. A stop
-// loses none.
+// TestKilledServerKeepsCalls: of the calls of webhooks, those that were recorded stay, and none is
+// there that was not made or twice. A stop loses none.
 func TestKilledServerKeepsCalls(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is, s := is.New(t), spawn(t, flags...)

@@ -27,7 +27,8 @@ func spoilTable(t *testing.T, file, table string) {
 	is.NoErr(err)
 	var page int64
 	is.NoErr(db.QueryRowContext(t.Context(), `SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'
-		ORDER BY path LIMIT 1 OFFSET (SELECT count(*) / 2 FROM dbstat WHERE name = ? AND pagetype = 'leaf')`, table, table).Scan(&page))
+		ORDER BY path LIMIT 1 OFFSET (SELECT count(*) / 2 FROM dbstat WHERE name = ? AND pagetype = 'leaf')`,
+		table, table).Scan(&page))
 	is.NoErr(db.Close())
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	is.NoErr(err)
@@ -83,14 +84,22 @@ func TestSalvageKeepsContentOfLostUsers(t *testing.T) {
 	s := serving(t, "--data="+data)
 	token := s.login(t, "", "admin", password)
 	for i := range 60 {
-		status, body := call(t, "POST", s.url+"/api/users", token, fmt.Sprintf(`{"username": "u%02d", "displayName": %q, "password": %q}`, i, strings.Repeat("x", 100), password))
+		status, body := call(
+			t, "POST", s.url+"/api/users", token,
+			fmt.Sprintf(
+				`{"username": "u%02d", "displayName": %q, "password": %q}`, i, strings.Repeat("x", 100),
+				password,
+			),
+		)
 		is.Equal(status, http.StatusCreated)
 		_ = body
 		status, body = call(t, "POST", s.url+"/api/libraries", token, fmt.Sprintf(`{"name": "L%02d"}`, i))
 		if status != http.StatusCreated {
 			t.Fatal(body)
 		}
-		status, body = call(t, "POST", s.url+"/api/principals/admin/_reassign", token, fmt.Sprintf(`{"to": "u%02d"}`, i))
+		status, body = call(
+			t, "POST", s.url+"/api/principals/admin/_reassign", token, fmt.Sprintf(`{"to": "u%02d"}`, i),
+		)
 		if status != http.StatusOK {
 			t.Fatal(body)
 		}
@@ -130,7 +139,8 @@ func TestKilledRestore(t *testing.T) {
 	_, err = in.Write(whole[:len(whole)/2])
 	is.NoErr(err)
 	left := filepath.Join(to, "tenantcontent.db.restoring")
-	for deadline := time.Now().Add(20 * time.Second); !there(left) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !there(left) &&
+		time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	is.NoErr(cmd.Process.Kill())
 	_ = cmd.Wait()
@@ -226,7 +236,8 @@ func TestStopWaitsForServerRoutes(t *testing.T) {
 		status, body, err := try("POST", app+"/view/api/_server", token, "{}")
 		answered <- answer{status, body, err}
 	}()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && len(answered) == 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) &&
+		len(answered) == 0; time.Sleep(5 * time.Millisecond) {
 		if status, _ := call(t, "GET", s.url+"/api/colors/begun", token, ""); status == http.StatusOK {
 			break
 		}

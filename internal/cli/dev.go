@@ -30,7 +30,8 @@ type devCommand struct {
 	EnvFile string `help:"File with the values of the app's variables, NAME=VALUE in each line." placeholder:"FILE"`
 }
 
-// dev is one run of the command: a server of its own with one app, whose files are those of a folder.
+// dev is one run of the command: a server of its own with one app, whose files are those of a
+// folder.
 type dev struct {
 	*devCommand
 	t      terminal
@@ -99,7 +100,16 @@ func (d *dev) serve(ctx context.Context, s storage) (err error) {
 	}
 	defer func() { err = errors.Join(err, scripts.Runtime.Close()) }()
 	d.client.Server = "http://" + listener.Addr().String()
-	lib := tenantcontent.Config{BaseURL: d.client.Server, Log: d.log, Scripts: jsvm.NewEngine(jsvm.Parts{Runtime: loggedRuntime{scripts.Runtime}, Markdown: scripts.Markdown, Extract: scripts.Extract}, nil), SessionLifetime: devSession}
+	lib := tenantcontent.Config{
+		BaseURL: d.client.Server,
+		Log:     d.log,
+		Scripts: jsvm.NewEngine(jsvm.Parts{
+			Runtime:  loggedRuntime{scripts.Runtime},
+			Markdown: scripts.Markdown,
+			Extract:  scripts.Extract,
+		}, nil),
+		SessionLifetime: devSession,
+	}
 	if err := s.open(&lib); err != nil {
 		return err
 	}
@@ -149,7 +159,13 @@ func (d *dev) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.calls.serve(w, r, d.app)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: "sid", Value: d.client.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{
+		Name:     "sid",
+		Value:    d.client.Token,
+		Path:     "/",
+		HttpOnly: true,
+		SameSite: http.SameSiteLaxMode,
+	})
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	http.Redirect(w, r, hal.Href("apps", r.URL.Query().Get("app"), "view"), http.StatusSeeOther)
@@ -202,7 +218,8 @@ func (d *dev) update(ctx context.Context) error {
 	return d.addresses(ctx, id)
 }
 
-// push returns a push that makes the app the same as the folder, without a state of the folder on the disk.
+// push returns a push that makes the app the same as the folder, without a state of the folder on
+// the disk.
 func (d *dev) push() *push {
 	return &push{
 		appPushCommand: &appPushCommand{Folder: d.Folder, Type: newType, Delete: true, Force: true},
@@ -237,7 +254,10 @@ func (d *dev) addresses(ctx context.Context, id string) error {
 			}
 		}
 		path := hal.Href("apps", id, "_hook") + strings.TrimSuffix(route.Path, "/")
-		fmt.Fprintf(&b, "Webhook:  %-4s %s%s?token=%s\n", harmless(route.Method), d.client.Server, harmless(path), harmless(d.token))
+		fmt.Fprintf(
+			&b, "Webhook:  %-4s %s%s?token=%s\n", harmless(route.Method), d.client.Server, harmless(path),
+			harmless(d.token),
+		)
 	}
 	if b.String() == d.shown {
 		return nil

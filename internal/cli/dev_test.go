@@ -69,8 +69,10 @@ func TestDev(t *testing.T) {
 	env := filepath.Join(t.TempDir(), "env")
 	write(t, filepath.Dir(env), map[string]string{"env": "NAME=Jo\n"})
 	write(t, folder, map[string]string{
-		"index.html": "<h1>Hello</h1>", "node_modules/x/index.js": "x", ".tenantcontent.json": `{"server": "https://example.com", "app": "of another server"}`,
-		"server/hello.js": "export function GET({env, log}) {\n  log('called', 1)\n  return {hello: env.NAME}\n}\n",
+		"index.html":              "<h1>Hello</h1>",
+		"node_modules/x/index.js": "x",
+		".tenantcontent.json":     `{"server": "https://example.com", "app": "of another server"}`,
+		"server/hello.js":         "export function GET({env, log}) {\n  log('called', 1)\n  return {hello: env.NAME}\n}\n",
 	})
 	d := develop(t, folder, "--env-file="+env)
 	d.await(t, `published: 2 new, 0 changed, 0 removed \(`)
@@ -103,7 +105,10 @@ func TestDev(t *testing.T) {
 	_, text = get(t, browser, handler+"hello")
 	is.Equal(text, `{"hello":"Jo"}`)
 
-	write(t, folder, map[string]string{"server/hello.js": "export function GET() {\n  throw new RangeError('too far')\n}\n", "server/a/[b].js": "export const GET = ({request}) => request.params.b\n"})
+	write(t, folder, map[string]string{
+		"server/hello.js": "export function GET() {\n  throw new RangeError('too far')\n}\n",
+		"server/a/[b].js": "export const GET = ({request}) => request.params.b\n",
+	})
 	d.await(t, `published: 1 new, 1 changed, 0 removed`)
 	status, text = get(t, browser, handler+"hello")
 	is.Equal(status, http.StatusInternalServerError)
@@ -117,10 +122,16 @@ func TestDev(t *testing.T) {
 	_, text = get(t, browser, handler+"hello")
 	is.Equal(text, `"Good \"day\"Jo"`)
 
-	write(t, folder, map[string]string{"migrations/1.sql": "CREATE TABLE t (n int)", "server/none.js": "export const PUTT = 1\n"})
+	write(t, folder, map[string]string{
+		"migrations/1.sql": "CREATE TABLE t (n int)",
+		"server/none.js":   "export const PUTT = 1\n",
+	})
 	d.await(t, `published: 2 new, .*\nMigrations applied:\n  1\.sql\nWarning: server/none\.js exports no function .*\n`)
 	write(t, folder, map[string]string{"migrations/1.sql": "CREATE TABLE u (n int)"})
-	d.await(t, `published: 0 new, 1 changed, .*\nWarning: .*\nWarning: migrations/1\.sql has changed since it was applied`)
+	d.await(
+		t,
+		`published: 0 new, 1 changed, .*\nWarning: .*\nWarning: migrations/1\.sql has changed since it was applied`,
+	)
 	write(t, folder, map[string]string{"migrations/2.sql": "SELECT 1;\nCREATE TABEL v"})
 	d.await(t, `(?m)^`+regexp.QuoteMeta(filepath.Join(folder, "migrations", "2.sql"))+`:2: `)
 
@@ -136,7 +147,9 @@ func TestDev(t *testing.T) {
 
 func TestDevWebhooks(t *testing.T) {
 	is, folder := is.New(t), t.TempDir()
-	write(t, folder, map[string]string{"webhooks/index.js": "export const GET = ({log}) => { log.warn('a\\nb\\u001b'); return 1 }\n"})
+	write(t, folder, map[string]string{
+		"webhooks/index.js": "export const GET = ({log}) => { log.warn('a\\nb\\u001b'); return 1 }\n",
+	})
 	d := develop(t, folder)
 	d.await(t, `published: 1 new, .*; there is no index\.html, which viewers see first \(`)
 	hook := d.await(t, `Webhook: +GET +(http://127\.0\.0\.1:\S+/_hook\?token=\S+)\n`)[1]
@@ -147,7 +160,9 @@ func TestDevWebhooks(t *testing.T) {
 	status, _ = get(t, http.DefaultClient, hook+"x")
 	is.Equal(status, http.StatusUnauthorized)
 	d.await(t, `webhook GET / 401\n`)
-	write(t, folder, map[string]string{"webhooks/a/[b].js": "export const POST = ({request, respond}) => { respond({b: request.params.b}); throw new Error('late') }\n"})
+	write(t, folder, map[string]string{
+		"webhooks/a/[b].js": "export const POST = ({request, respond}) => { respond({b: request.params.b}); throw new Error('late') }\n",
+	})
 	hook = d.await(t, `Webhook: +POST +(http://\S+/_hook/a/:b\?token=\S+)\n`)[1]
 	res, err := http.Post(strings.Replace(hook, ":b", "7", 1), "text/plain", strings.NewReader(""))
 	is.NoErr(err)
@@ -160,7 +175,11 @@ func TestDevWebhooks(t *testing.T) {
 
 func TestDevKeeps(t *testing.T) {
 	is, folder := is.New(t), t.TempDir()
-	write(t, folder, map[string]string{"index.html": "1", "app.yaml": "access: [\n", "webhooks/index.js": "export const GET = () => 1\n"})
+	write(t, folder, map[string]string{
+		"index.html":        "1",
+		"app.yaml":          "access: [\n",
+		"webhooks/index.js": "export const GET = () => 1\n",
+	})
 	d := develop(t, folder, "--keep")
 	d.await(t, `(?m)^`+regexp.QuoteMeta(filepath.Join(folder, "app.yaml"))+`.*\n`)
 	write(t, folder, map[string]string{"app.yaml": "access: []\n"})
@@ -186,11 +205,24 @@ func TestDevRefuses(t *testing.T) {
 func TestReadVariables(t *testing.T) {
 	is, folder := is.New(t), t.TempDir()
 	file := filepath.Join(folder, "env")
-	write(t, folder, map[string]string{"env": "\ufeff# a comment\r\n\r\nA=1\nexport B = two words # and a comment\nC='a # b \\n'\nD=\"x\\ny\\\\\\\"\\$\"\nE=\nF=a=b#c\n"})
+	write(t, folder, map[string]string{
+		"env": "\ufeff# a comment\r\n\r\nA=1\nexport B = two words # and a comment\nC='a # b \\n'\nD=\"x\\ny\\\\\\\"\\$\"\nE=\nF=a=b#c\n",
+	})
 	got, err := readVariables(file)
 	is.NoErr(err)
-	is.Equal(got, map[string]string{"A": "1", "B": "two words", "C": `a # b \n`, "D": "x\ny\\\"$", "E": "", "F": "a=b#c"})
-	for text, want := range map[string]string{"A=1\nB": ":2: this is no NAME=VALUE", "=1": ":1: this is no NAME=VALUE", "A='x": ":1: the value has no quote at its end"} {
+	is.Equal(got, map[string]string{
+		"A": "1",
+		"B": "two words",
+		"C": `a # b \n`,
+		"D": "x\ny\\\"$",
+		"E": "",
+		"F": "a=b#c",
+	})
+	for text, want := range map[string]string{
+		"A=1\nB": ":2: this is no NAME=VALUE",
+		"=1":     ":1: this is no NAME=VALUE",
+		"A='x":   ":1: the value has no quote at its end",
+	} {
 		write(t, folder, map[string]string{"env": text})
 		_, err := readVariables(file)
 		is.True(err != nil && strings.HasSuffix(err.Error(), want)) // want
@@ -201,8 +233,10 @@ func TestReadVariables(t *testing.T) {
 
 func TestHandlerPath(t *testing.T) {
 	for path, want := range map[string][2]string{
-		"/api/apps/1/_hook/a/b": {"webhook", "/a/b"}, "/api/apps/1/_hook": {"webhook", "/"}, "/api/apps/1/_hookx": {}, "/api/apps/1/webhooks": {}, "/api/apps": {}, "/": {},
-		"/api/apps/1/view/api/_server/a": {"server", "/a"}, "/api/apps/1/view/x/api/_server": {"server", "/"}, "/api/apps/1/view/api/_serverx": {}, "/api/apps/1/view": {},
+		"/api/apps/1/_hook/a/b": {"webhook", "/a/b"}, "/api/apps/1/_hook": {"webhook", "/"}, "/api/apps/1/_hookx": {},
+		"/api/apps/1/webhooks": {}, "/api/apps": {}, "/": {},
+		"/api/apps/1/view/api/_server/a": {"server", "/a"}, "/api/apps/1/view/x/api/_server": {"server", "/"},
+		"/api/apps/1/view/api/_serverx": {}, "/api/apps/1/view": {},
 		"/api/apps/1/contents/api/_server/a": {},
 	} {
 		area, rest := handlerPath(path)

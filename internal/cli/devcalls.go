@@ -55,7 +55,8 @@ func (l *callLog) serve(w http.ResponseWriter, r *http.Request, app http.Handler
 	c.update(func() { c.answered, c.status = true, recorder.status })
 }
 
-// handlerPath returns the area of handlers that a path is in, "" for any other path, and the path in it.
+// handlerPath returns the area of handlers that a path is in, "" for any other path, and the path
+// in it.
 func handlerPath(path string) (area, rest string) {
 	of, below := strings.CutPrefix(path, "/api/apps/")
 	if !below {
@@ -65,7 +66,8 @@ func handlerPath(path string) (area, rest string) {
 	if rest, ok := strings.CutPrefix(of, "_hook"); ok && (rest == "" || rest[0] == '/') {
 		return "webhook", "/" + strings.TrimPrefix(rest, "/")
 	}
-	if _, rest, ok := strings.Cut(of, "/api/_server"); ok && strings.HasPrefix(of, "view/") && (rest == "" || rest[0] == '/') {
+	if _, rest, ok := strings.Cut(of, "/api/_server"); ok && strings.HasPrefix(of, "view/") && (rest == "" ||
+		rest[0] == '/') {
 		return "server", "/" + strings.TrimPrefix(rest, "/")
 	}
 	return "", ""
@@ -86,7 +88,10 @@ func (c *handlerCall) text() string {
 	fmt.Fprintf(&b, "%s %s %s %s %d", c.begin.Format(time.TimeOnly), c.area, c.method, harmless(c.path), c.status)
 	if n := len(c.results); n > 0 {
 		r := c.results[n-1]
-		fmt.Fprintf(&b, " %.1f ms %.1f MiB", float64(r.Duration)/float64(time.Millisecond), float64(r.PeakMemory)/(1<<20))
+		fmt.Fprintf(
+			&b, " %.1f ms %.1f MiB", float64(r.Duration)/float64(time.Millisecond),
+			float64(r.PeakMemory)/(1<<20),
+		)
 	}
 	b.WriteByte('\n')
 	for _, r := range c.results {

@@ -20,15 +20,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// How often a folder is looked at for changes, and how long it must have none before they are published: an editor or a bundler
-// writes several files. A look is not more than a twentieth of the time.
+// How often a folder is looked at for changes, and how long it must have none before they are
+// published: an editor or a bundler writes several files. A look is not more than a twentieth of
+// the time.
 const (
 	lookAgain = 300 * time.Millisecond
 	settled   = 50 * time.Millisecond
 )
 
-// watch updates the app when it begins and when something has changed, until ctx ends. It looks at the files itself, as no system reports
-// changes on all file systems, such as those of a container's host.
+// watch updates the app when it begins and when something has changed, until ctx ends. It looks at
+// the files itself, as no system reports changes on all file systems, such as those of a
+// container's host.
 func (d *dev) watch(ctx context.Context) error {
 	published := ""
 	for {
@@ -66,7 +68,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// fingerprint returns a text that changes when the files of the folder do, by their sizes and times.
+// fingerprint returns a text that changes when the files of the folder do, by their sizes and
+// times.
 func (d *dev) fingerprint() string {
 	sum := sha256.New()
 	add := func(name string, info fs.FileInfo, err error) {
@@ -118,21 +121,27 @@ func (d *dev) setVariables(ctx context.Context, id string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(has.Env)) {
 		if _, ok := wanted[name]; !ok {
-			if err := d.client.call(ctx, http.MethodDelete, hal.Href("apps", id, "environment", name), nil, nil); err != nil {
+			if err := d.client.call(
+				ctx, http.MethodDelete, hal.Href("apps", id, "environment", name), nil, nil,
+			); err != nil {
 				return err
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if err := d.client.call(ctx, http.MethodPut, hal.Href("apps", id, "environment", name), map[string]string{"value": wanted[name]}, nil); err != nil {
+		if err := d.client.call(
+			ctx, http.MethodPut, hal.Href("apps", id, "environment", name),
+			map[string]string{"value": wanted[name]}, nil,
+		); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readVariables reads a file of lines NAME=VALUE. Empty lines and those that begin with # are left out, as is export in front of a name. A
-// value can be in quotes; in double ones, \n, \", \$ and \\ stand for a line end and for the characters themselves.
+// readVariables reads a file of lines NAME=VALUE. Empty lines and those that begin with # are left
+// out, as is export in front of a name. A value can be in quotes; in double ones, \n, \", \$ and \\
+// stand for a line end and for the characters themselves.
 func readVariables(file string) (map[string]string, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -173,7 +182,8 @@ func unquoted(value string) (string, bool) {
 // position is how errors begin that are at a place in a file.
 var position = regexp.MustCompile(`^([^\s:][^:]*):(\d+)(:\d+)?: `)
 
-// problem returns the text for an error. Places in files of the folder are as they are found from here.
+// problem returns the text for an error. Places in files of the folder are as they are found from
+// here.
 func (d *dev) problem(err error) string {
 	text := errs.MessageOf(err)
 	if refused, ok := errors.AsType[*refusal](err); ok && refused.message != "" {

@@ -28,7 +28,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 )
 
-// The files of a folder that are this program's own. All other names of ours begin with ownFiles, too.
+// The files of a folder that are this program's own. All other names of ours begin with ownFiles,
+// too.
 const (
 	stateFile  = ".tenantcontent.json"
 	ignoreFile = ".tenantcontentignore"
@@ -41,22 +42,24 @@ var ignoredFiles = []string{"node_modules/", ".env", ".env.*", ".DS_Store", "._*
 
 // state is what a folder has in stateFile of its app.
 type state struct {
-	Server string            `json:"server"`           // the only address that the folder is pushed to and pulled from
-	Tenant string            `json:"tenant,omitempty"` // of the app; "" in a file of an earlier version
-	App    string            `json:"app"`              // id
-	Draft  string            `json:"draft,omitempty"`  // id of the draft that pushes have begun and not published
-	Files  map[string]string `json:"files,omitempty"`  // SHA-256 by path of the app's files that the last push or pull had here
-	Sent   []string          `json:"sent,omitempty"`   // SHA-256 of what pushes have sent to drafts and not published
+	Server string `json:"server"`           // the only address that the folder is pushed to and pulled from
+	Tenant string `json:"tenant,omitempty"` // of the app; "" in a file of an earlier version
+	App    string `json:"app"`              // id
+	Draft  string `json:"draft,omitempty"`  // id of the draft that pushes have begun and not published
+	// SHA-256 by path of the app's files that the last push or pull had here
+	Files map[string]string `json:"files,omitempty"`
+	Sent  []string          `json:"sent,omitempty"` // SHA-256 of what pushes have sent to drafts and not published
 }
 
-// known reports whether a file of the app, with its SHA-256, is as this folder has pushed or pulled it. A digest that the server does
-// not have is taken for the one that the folder has.
+// known reports whether a file of the app, with its SHA-256, is as this folder has pushed or pulled
+// it. A digest that the server does not have is taken for the one that the folder has.
 func (s state) known(path, digest string) bool {
 	had, ok := s.Files[path]
 	return ok && (digest == had || digest == "") || slices.Contains(s.Sent, digest)
 }
 
-// appFolder is a folder with the files of an app. It is left neither by paths nor by symbolic links.
+// appFolder is a folder with the files of an app. It is left neither by paths nor by symbolic
+// links.
 type appFolder struct {
 	*os.Root
 	patterns gitignore.Matcher
@@ -65,7 +68,8 @@ type appFolder struct {
 	ignored  []string // files and folders that the last call of files has left out by patterns
 }
 
-// openFolder opens a folder and reads its ignore file, and its state from a file, which is only kept in memory if that is "".
+// openFolder opens a folder and reads its ignore file, and its state from a file, which is only
+// kept in memory if that is "".
 func openFolder(name, stateIn string) (*appFolder, error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
@@ -113,7 +117,10 @@ func (f *appFolder) saveState(s state) error {
 		err = f.Rename(temporary, f.stateIn)
 	}
 	if err != nil {
-		return errs.Wrap(errs.Invalid, err, "cannot write %s, which is to remember the app %s: %v", f.at(f.stateIn), harmless(s.App), err)
+		return errs.Wrap(
+			errs.Invalid, err, "cannot write %s, which is to remember the app %s: %v", f.at(f.stateIn),
+			harmless(s.App), err,
+		)
 	}
 	f.state = s
 	return nil
@@ -151,8 +158,9 @@ func (f *appFolder) ignoresOne(parts []string, isFolder bool) bool {
 	return reserved(parts[len(parts)-1]) || f.patterns.Match(parts, isFolder)
 }
 
-// reserved reports whether a name is one of this program's own or Git's, in any spelling that a file system resolves to it. What an
-// app brings must never get there: Git runs what is in its folder.
+// reserved reports whether a name is one of this program's own or Git's, in any spelling that a
+// file system resolves to it. What an app brings must never get there: Git runs what is in its
+// folder.
 func reserved(name string) bool {
 	name, _, _ = strings.Cut(name, ":") // a stream on Windows
 	name = strings.Map(func(r rune) rune {
@@ -162,7 +170,8 @@ func reserved(name string) bool {
 		return r
 	}, name)
 	name = fold.Text(strings.TrimRight(name, ". "))
-	return name == ".git" || name == "git~1" || name == ownFolder || name == stateFile || name == ignoreFile || strings.HasPrefix(name, ownFiles)
+	return name == ".git" || name == "git~1" || name == ownFolder || name == stateFile || name == ignoreFile ||
+		strings.HasPrefix(name, ownFiles)
 }
 
 // at returns the name of a file of the folder for people.
@@ -212,8 +221,8 @@ func (p *problems) text(what string) string {
 	return what + ":\n  " + strings.Join(lines, "\n  ")
 }
 
-// files returns the files of the folder that are not ignored, ordered by path, with their digests. Its error names all that no app
-// can have.
+// files returns the files of the folder that are not ignored, ordered by path, with their digests.
+// Its error names all that no app can have.
 func (f *appFolder) files(ctx context.Context) ([]localFile, error) {
 	var all []localFile
 	f.ignored = nil
@@ -270,8 +279,9 @@ func unfit(name string, mode fs.FileMode) string {
 	return errs.MessageOf(libraries.ValidPath(name))
 }
 
-// clashes adds problems for files whose paths differ in case alone, or where one is a folder of another one, from each other or from
-// files that the app keeps: those that the folder had, and those of others.
+// clashes adds problems for files whose paths differ in case alone, or where one is a folder of
+// another one, from each other or from files that the app keeps: those that the folder had, and
+// those of others.
 func clashes(all []localFile, kept, others []string, wrong *problems) {
 	files := make(map[string]string, len(all)+len(kept)+len(others))
 	folders := map[string]string{}

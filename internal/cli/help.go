@@ -31,7 +31,8 @@ type helpCommand struct {
 	Command []string `arg:"" optional:"" help:"Command, such as: bundle import."`
 }
 
-// named returns the arguments with the command first, serve by default. `help COMMAND` becomes `COMMAND --help`.
+// named returns the arguments with the command first, serve by default. `help COMMAND` becomes
+// `COMMAND --help`.
 func named(args []string) []string {
 	switch {
 	case len(args) == 0:

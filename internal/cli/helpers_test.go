@@ -74,7 +74,10 @@ func serving(t *testing.T, args ...string) *server {
 	ctx, cancel := context.WithCancel(context.Background())
 	code := make(chan int, 1)
 	go func() {
-		code <- Run(ctx, append([]string{"serve", "--listen=127.0.0.1:0"}, args...), strings.NewReader(""), s.stdout, s.stderr)
+		code <- Run(
+			ctx, append([]string{"serve", "--listen=127.0.0.1:0"}, args...), strings.NewReader(""), s.stdout,
+			s.stderr,
+		)
 	}()
 	s.stop = sync.OnceValue(func() int { cancel(); return <-code })
 	t.Cleanup(func() { s.stop() })
@@ -123,7 +126,8 @@ var serves = regexp.MustCompile(`url"?[=:]"?(http://[^"\s]+)`)
 // await waits until the server has said its address and is ready.
 func (s *server) await(t *testing.T, ended func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) && !ended(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) &&
+		!ended(); time.Sleep(2 * time.Millisecond) {
 		if m := serves.FindStringSubmatch(s.stderr.String()); m != nil {
 			s.url = m[1]
 			if res, err := http.Get(s.url + "/readyz"); err == nil {
@@ -137,8 +141,8 @@ func (s *server) await(t *testing.T, ended func() bool) {
 	t.Fatalf("the server is not ready: %s", s.stderr)
 }
 
-// built makes the program once a test run, without the race detector: its speed is measured. With the flags of make build nothing is
-// compiled for it alone.
+// built makes the program once a test run, without the race detector: its speed is measured. With
+// the flags of make build nothing is compiled for it alone.
 var built = sync.OnceValues(func() (string, error) {
 	var err error
 	if folder, err = os.MkdirTemp("", "tenantcontent-cmd-"); err != nil {

@@ -14,8 +14,8 @@ func (i interrupted) Error() string { return "interrupted: " + string(i) }
 // exitInterrupted is the exit code that shells give a program that Ctrl-C has ended.
 const exitInterrupted = 130
 
-// interruption returns the interrupted error for err, nil if Ctrl-C is not its cause. Commands without an error of their own
-// work in one transaction.
+// interruption returns the interrupted error for err, nil if Ctrl-C is not its cause. Commands
+// without an error of their own work in one transaction.
 func interruption(ctx context.Context, err error) error {
 	if own, ok := errors.AsType[interrupted](err); ok {
 		return own

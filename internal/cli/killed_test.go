@@ -31,7 +31,8 @@ func process(t *testing.T, args ...string) *exec.Cmd {
 	return c
 }
 
-// killed runs a command in a process that is killed as soon as begun reports true, again if it has ended before.
+// killed runs a command in a process that is killed as soon as begun reports true, again if it has
+// ended before.
 func killed(t *testing.T, begun func() bool, args ...string) {
 	t.Helper()
 	for range 10 {
@@ -74,7 +75,8 @@ func matching(t *testing.T, pattern ...string) []string {
 	return found
 }
 
-// writing returns a function that reports whether a file is being written, under a name of a pattern. It removes one that is complete.
+// writing returns a function that reports whether a file is being written, under a name of a
+// pattern. It removes one that is complete.
 func writing(t *testing.T, dir, pattern, file string) func() bool {
 	return func() bool {
 		_ = os.Remove(file)
@@ -87,7 +89,8 @@ const (
 	importingAcme = `SELECT EXISTS (SELECT 1 FROM tc_tenants WHERE tenant_id = 'acme' AND hidden = 'importing') AND EXISTS (SELECT 1 FROM tc_colors WHERE tenant_id = 'acme')`
 )
 
-// TestKilledTenantCommands: an export, backup, delete or import of a tenant that is killed leaves nothing half, and can be done again.
+// TestKilledTenantCommands: an export, backup, delete or import of a tenant that is killed leaves
+// nothing half, and can be done again.
 func TestKilledTenantCommands(t *testing.T) {
 	const rows = 20_000
 	eachPlace(t, func(t *testing.T, flags []string) {
@@ -110,7 +113,11 @@ func TestKilledTenantCommands(t *testing.T) {
 			_, err := c.Exec(ctx, `WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < $1) INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at)
 				SELECT 'acme', 'color ' || n, 'color ' || n, '#123456', $2, $2 FROM s`, rows, now)
 			if err == nil {
-				_, err = c.Exec(ctx, `INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ('acme', $1, 'sqlite', '', $2)`, movedApp, now)
+				_, err = c.Exec(
+					ctx,
+					`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ('acme', $1, 'sqlite', '', $2)`,
+					movedApp, now,
+				)
 			}
 			return err
 		}))
@@ -137,7 +144,10 @@ func TestKilledTenantCommands(t *testing.T) {
 			killed(t, writing(t, dir, ".backup-*/backup.part", backup), with("backup", backup)...)
 			is.True(!there(backup))
 			done(t, "", with("backup", backup)...)
-			done(t, "", "restore", backup, "--data="+filepath.Join(dir, "copy"), "--workspaces="+filepath.Join(dir, "copy.workspaces"))
+			done(
+				t, "", "restore", backup, "--data="+filepath.Join(dir, "copy"),
+				"--workspaces="+filepath.Join(dir, "copy.workspaces"),
+			)
 		}
 
 		killed(t, func() bool { return holds(t, db, deletingAcme) }, with("tenant", "delete", "acme", "--yes")...)
@@ -147,7 +157,8 @@ func TestKilledTenantCommands(t *testing.T) {
 
 		whole, err := os.ReadFile(file)
 		is.NoErr(err)
-		for _, arrived := range []int{len(whole) / 8, len(whole) - 200_000} { // among the rows, and in the file of the workspace
+		for _, arrived := range []int{len(whole) / 8, len(whole) - 200_000} {
+			// among the rows, and in the file of the workspace
 			pipe := filepath.Join(dir, fmt.Sprint("pipe-", arrived))
 			is.NoErr(syscall.Mkfifo(pipe, 0o600))
 			c := process(t, with("tenant", "import", pipe)...)
@@ -155,7 +166,8 @@ func TestKilledTenantCommands(t *testing.T) {
 			is.NoErr(err)
 			_, err = in.Write(whole[:arrived])
 			is.NoErr(err)
-			for !holds(t, db, importingAcme) || arrived > len(whole)/2 && len(matching(t, folder, "*", "*.partial")) == 0 {
+			for !holds(t, db, importingAcme) || arrived > len(whole)/2 &&
+				len(matching(t, folder, "*", "*.partial")) == 0 {
 				time.Sleep(time.Millisecond)
 			}
 			is.NoErr(c.Process.Kill())
@@ -164,11 +176,18 @@ func TestKilledTenantCommands(t *testing.T) {
 			fails(t, 1, "Tenant acme not found", "", with("tenant", "show", "acme")...)
 			fails(t, 1, "is being imported", "", with("tenant", "import", file)...)
 			fails(t, 1, "is being imported", "", with("tenant", "delete", "acme", "--yes")...)
-			is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error { // ten minutes later
-				_, err := c.Exec(ctx, `UPDATE tc_tenants SET hidden_at = $1 WHERE tenant_id = 'acme'`, bunx.At(time.Now().Add(-11*time.Minute)))
+			is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+				// ten minutes later
+				_, err := c.Exec(
+					ctx, `UPDATE tc_tenants SET hidden_at = $1 WHERE tenant_id = 'acme'`,
+					bunx.At(time.Now().Add(-11*time.Minute)),
+				)
 				return err
 			}))
-			is.Equal(done(t, "", with("tenant", "delete", "acme", "--yes")...), "Deleted the rest of the tenant acme.\n")
+			is.Equal(
+				done(t, "", with("tenant", "delete", "acme", "--yes")...),
+				"Deleted the rest of the tenant acme.\n",
+			)
 			is.Equal(len(matching(t, folder, "*")), 0)
 			is.True(!holds(t, db, `SELECT EXISTS (SELECT 1 FROM tc_colors WHERE tenant_id = 'acme')`))
 		}

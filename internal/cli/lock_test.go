@@ -26,7 +26,8 @@ func TestRekeyBesideAServer(t *testing.T) {
 	})
 }
 
-// TestStartBesideARekey: neither a server nor what encrypts starts while the keys are being changed.
+// TestStartBesideARekey: neither a server nor what encrypts starts while the keys are being
+// changed.
 func TestStartBesideARekey(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is := is.New(t)
@@ -59,7 +60,8 @@ func TestRekeyWithoutASecret(t *testing.T) {
 	is.Equal(before, after)
 }
 
-// TestRowLevelSecurity is switched on once, and a server that does not fit it does not start, or serves no more.
+// TestRowLevelSecurity is switched on once, and a server that does not fit it does not start, or
+// serves no more.
 func TestRowLevelSecurity(t *testing.T) {
 	dbtest.Server(t)
 	is, secured := is.New(t), dbtest.PostgresURL(t)
@@ -73,7 +75,10 @@ func TestRowLevelSecurity(t *testing.T) {
 
 	said := done(t, "", "migrate", "--row-level-security", "--database="+bare)
 	is.True(strings.HasPrefix(said, "Switched on row-level security for "))
-	is.Equal(done(t, "", "migrate", "--row-level-security", "--database="+bare), "Row-level security was on already.\nThe database is up to date.\n")
+	is.Equal(
+		done(t, "", "migrate", "--row-level-security", "--database="+bare),
+		"Row-level security was on already.\nThe database is up to date.\n",
+	)
 
 	const says = "add row_level_security=on to the database URL"
 	status, body := call(t, "GET", s.url+"/readyz", "", "")
@@ -95,15 +100,17 @@ func TestRowLevelSecurity(t *testing.T) {
 
 	for _, args := range []string{"serve --listen=127.0.0.1:0", "tenant add acme", "rekey"} {
 		fails(t, 1, says, "", append(strings.Fields(args), on(bare)...)...)
-		fails(t, 1, "does not bind the role", "", append(strings.Fields(args), on(strings.Replace(secured, "tester@", superuser(t)+"@", 1))...)...)
+		fails(t, 1, "does not bind the role", "", append(strings.Fields(args), on(strings.Replace(
+			secured, "tester@", superuser(t)+"@", 1,
+		))...)...)
 	}
 	s = serving(t, on(secured)...)
 	s.login(t, "", "admin", password)
 	is.Equal(s.stop(), 0)
 }
 
-// bypassed checks that a server whose role the policies do not bind refuses all, also the right password, soon after they were
-// switched on beside it.
+// bypassed checks that a server whose role the policies do not bind refuses all, also the right
+// password, soon after they were switched on beside it.
 func bypassed(t *testing.T) {
 	is, secured := is.New(t), dbtest.PostgresURL(t)
 	bare := strings.Replace(secured, "row_level_security=on", "row_level_security=off", 1)
@@ -112,7 +119,8 @@ func bypassed(t *testing.T) {
 	token := s.login(t, "", "admin", password)
 	done(t, "", "migrate", "--row-level-security", "--database="+bare)
 	status, body := http.StatusOK, ""
-	for end := time.Now().Add(time.Minute); status == http.StatusOK && time.Now().Before(end); { // until the server has looked
+	for end := time.Now().Add(time.Minute); status == http.StatusOK && time.Now().Before(end); {
+		// until the server has looked
 		status, body = call(t, "GET", s.url+"/api/session", token, "")
 	}
 	is.Equal(status, http.StatusServiceUnavailable)

@@ -29,7 +29,10 @@ func TestLogIsJSONWithoutSecrets(t *testing.T) {
 	is.Equal(status, http.StatusOK)
 	status, _ = call(t, "GET", s.url+"/api/colors", token+"x", "")
 	is.Equal(status, http.StatusUnauthorized)
-	status, _ = call(t, "PUT", s.url+"/api/users/admin/password", session, `{"current":"`+password+`","password":"the next password"}`)
+	status, _ = call(
+		t, "PUT", s.url+"/api/users/admin/password", session,
+		`{"current":"`+password+`","password":"the next password"}`,
+	)
 	is.True(status < 500)
 	is.Equal(s.stop(), 0)
 

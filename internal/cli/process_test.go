@@ -61,7 +61,8 @@ func TestStopFinishesWhatRuns(t *testing.T) {
 		token := s.login(t, "", "admin", password)
 		s.importColors(t, token, 50000)
 
-		// An upload of which only a part has arrived, and a list of which only a part has been read.
+		// An upload of which only a part has arrived, and a list of which only a part has been
+		// read.
 		in, out := io.Pipe()
 		req, err := http.NewRequest("POST", s.url+"/api/uploads?filename=slow.txt", in)
 		is.NoErr(err)
@@ -132,7 +133,8 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	is.True(time.Since(began) < 5*time.Second)
 }
 
-// slowList asks for the whole palette over a connection with small buffers, and reads nothing of the body yet.
+// slowList asks for the whole palette over a connection with small buffers, and reads nothing of
+// the body yet.
 func slowList(t *testing.T, s *server, token string) io.Reader {
 	t.Helper()
 	is := is.New(t)
@@ -172,7 +174,9 @@ func (s *server) upload(t *testing.T, token, content string) string {
 
 func (s *server) importColors(t *testing.T, token string, n int) {
 	t.Helper()
-	status, body := call(t, "POST", s.url+"/api/colors-import", token, `{"uploadId":"`+s.upload(t, token, colorFile(n))+`"}`)
+	status, body := call(
+		t, "POST", s.url+"/api/colors-import", token, `{"uploadId":"`+s.upload(t, token, colorFile(n))+`"}`,
+	)
 	is.New(t).Equal(status, http.StatusOK)
 	is.New(t).Equal(body, fmt.Sprintf(`{"colorsImported":%d}`, n))
 }
@@ -180,7 +184,10 @@ func (s *server) importColors(t *testing.T, token string, n int) {
 // TestFirstLineNamesTheBasePath, below which everything is.
 func TestFirstLineNamesTheBasePath(t *testing.T) {
 	is := is.New(t)
-	s := serving(t, "--data="+filepath.Join(t.TempDir(), "data"), "--base-url=https://example.com/content/", "--admin-password="+password)
+	s := serving(
+		t, "--data="+filepath.Join(t.TempDir(), "data"), "--base-url=https://example.com/content/",
+		"--admin-password="+password,
+	)
 	is.True(strings.HasSuffix(s.url, "/content"))
 	first, _, _ := strings.Cut(s.stderr.String(), "\n")
 	is.True(strings.Contains(first, "url="+s.url))

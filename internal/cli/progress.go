@@ -11,7 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// progress is a line on a terminal with the phase and the number of bytes transferred. A nil progress shows nothing.
+// progress is a line on a terminal with the phase and the number of bytes transferred. A nil
+// progress shows nothing.
 type progress struct {
 	out   io.Writer
 	width int
@@ -40,7 +41,8 @@ func (t terminal) progress() *progress {
 	return p
 }
 
-// begin starts a phase with its total number of bytes, 0 or less if it is unknown or none are transferred.
+// begin starts a phase with its total number of bytes, 0 or less if it is unknown or none are
+// transferred.
 func (p *progress) begin(phase string, all int64) {
 	if p == nil {
 		return
@@ -116,7 +118,10 @@ func (p *progress) line(now time.Time) string {
 	case p.all > 0:
 		const bar = 20
 		full := int(bar * min(p.done, p.all) / p.all)
-		text = fmt.Sprintf("%s [%s%s] %s of %s", p.phase, strings.Repeat("=", full), strings.Repeat(" ", bar-full), p.done.about(), p.all.about())
+		text = fmt.Sprintf(
+			"%s [%s%s] %s of %s", p.phase, strings.Repeat("=", full), strings.Repeat(" ", bar-full),
+			p.done.about(), p.all.about(),
+		)
 	case p.done > 0:
 		text = fmt.Sprintf("%s %s", p.phase, p.done.about())
 	}

@@ -54,7 +54,9 @@ func (q *queueDeadCommand) Run(ctx context.Context, t terminal) error {
 				return err
 			}
 			for _, j := range dead {
-				rows = append(rows, []string{tenant, harmless(j.ID), j.Kind, fmt.Sprint(j.Tries), second(*j.EndedAt), harmless(*j.Error)})
+				rows = append(rows, []string{
+					tenant, harmless(j.ID), j.Kind, fmt.Sprint(j.Tries), second(*j.EndedAt), harmless(*j.Error),
+				})
 			}
 		}
 		return table(t, rows)
@@ -113,7 +115,10 @@ func (q *queueDiscardCommand) Run(ctx context.Context, t terminal) error {
 		case err != nil:
 			return err
 		case n == 0:
-			return errs.New(errs.NotFound, "no dead job of the tenant %s has such an id: `tenantcontent queue dead` lists them", q.Tenant)
+			return errs.New(
+				errs.NotFound,
+				"no dead job of the tenant %s has such an id: `tenantcontent queue dead` lists them", q.Tenant,
+			)
 		case n < len(q.IDs):
 			return say(t, "Removed %s; the other ids are those of no dead job.", jobs(n))
 		}

@@ -35,22 +35,34 @@ func storageOf(t *testing.T, flags []string) *bun.DB {
 func bury(t *testing.T, db *bun.DB, kind, id, why string) {
 	t.Helper()
 	is, jobs, now := is.New(t), queuestore.New(db), time.Now().UTC()
-	is.NoErr(jobs.Insert(t.Context(), "acme", []queue.Job{{ID: id, Kind: kind, Payload: []byte("null"), State: queue.Ready, Due: now, CreatedAt: now}}))
-	claimed, err := jobs.Claim(t.Context(), queue.Line{Tenant: "acme", Kind: kind}, 1, queue.Claim{Lease: id, Node: "n", Until: now.Add(time.Hour)})
+	is.NoErr(jobs.Insert(t.Context(), "acme", []queue.Job{{
+		ID:        id,
+		Kind:      kind,
+		Payload:   []byte("null"),
+		State:     queue.Ready,
+		Due:       now,
+		CreatedAt: now,
+	}}))
+	claimed, err := jobs.Claim(
+		t.Context(), queue.Line{Tenant: "acme", Kind: kind}, 1,
+		queue.Claim{Lease: id, Node: "n", Until: now.Add(time.Hour)},
+	)
 	is.NoErr(err)
 	held, err := jobs.Bury(t.Context(), claimed[0], why, now)
 	is.NoErr(err)
 	is.True(held)
 }
 
-// someDead makes e-mails of the tenant acme whose jobs are dead, and returns a function that reads the state of one.
+// someDead makes e-mails of the tenant acme whose jobs are dead, and returns a function that reads
+// the state of one.
 func someDead(t *testing.T, flags []string, ids ...string) (state func(id string) messages.State) {
 	t.Helper()
 	is, db := is.New(t), storageOf(t, flags)
 	mails, now := messagestore.New(db), time.Now().UTC()
 	for _, id := range ids {
 		is.NoErr(mails.InsertMessages(t.Context(), "acme", []messages.Message{{
-			ID: id, App: "shop", Type: messages.TypeEmail, Recipient: "ann@example.com", Title: "Paid", CreatedAt: now, UpdatedAt: now,
+			ID: id, App: "shop", Type: messages.TypeEmail,
+			Recipient: "ann@example.com", Title: "Paid", CreatedAt: now, UpdatedAt: now,
 			Progress: messages.Progress{State: messages.Dead, Attempts: 3, EndedAt: &now},
 		}}))
 		bury(t, db, messages.JobEmail, id, "The mail server \x1b[1mis away.")
@@ -63,7 +75,8 @@ func someDead(t *testing.T, flags []string, ids ...string) (state func(id string
 	}
 }
 
-// TestQueueRequeuesRun: a run of an agent is put back with its job, though the command has no language model.
+// TestQueueRequeuesRun: a run of an agent is put back with its job, though the command has no
+// language model.
 func TestQueueRequeuesRun(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is := is.New(t)
@@ -73,7 +86,8 @@ func TestQueueRequeuesRun(t *testing.T) {
 		db, now, why := storageOf(t, flags), time.Now().UTC(), "The model is away."
 		runs := agentstore.New(db)
 		is.NoErr(runs.InsertRun(t.Context(), "acme", agents.Run{
-			ID: id, App: "shop", Agent: "clerk", Trigger: agents.ByCron, Input: []byte("null"), CreatedAt: now, UpdatedAt: now,
+			ID: id, App: "shop", Agent: "clerk",
+			Trigger: agents.ByCron, Input: []byte("null"), CreatedAt: now, UpdatedAt: now,
 			Progress: agents.Progress{State: agents.Dead, Attempts: 5, Error: &why, EndedAt: &now},
 		}))
 		bury(t, db, agents.JobRun, id, why)
@@ -97,7 +111,9 @@ func TestQueue(t *testing.T) {
 		said := strings.Split(done(t, "", with("queue", "stats")...), "\n")
 		is.Equal(strings.Fields(said[0]), []string{"TENANT", "KIND", "STATE", "JOBS", "FIRST", "DUE"})
 		is.Equal(strings.Fields(said[1])[:4], []string{"acme", "email", "dead", "3"})
-		for _, all := range []string{done(t, "", with("queue", "dead")...), done(t, "", with("queue", "dead", "--tenant=acme")...)} {
+		for _, all := range []string{
+			done(t, "", with("queue", "dead")...), done(t, "", with("queue", "dead", "--tenant=acme")...),
+		} {
 			rows := strings.Split(all, "\n")
 			is.Equal(strings.Fields(rows[0]), []string{"TENANT", "ID", "KIND", "TRIES", "ENDED", "ERROR"})
 			is.Equal(strings.Fields(rows[1])[:4], []string{"acme", first, "email", "1"})
@@ -112,10 +128,18 @@ func TestQueue(t *testing.T) {
 		is.Equal(state(second), messages.Dead) // all or none
 		fails(t, 1, "There is no dead job "+second, "", with("queue", "requeue", "evil", second)...)
 		fails(t, 1, "no dead job of the tenant evil", "", with("queue", "discard", "evil", second)...)
-		is.Equal(done(t, "", with("queue", "discard", "acme", second, first)...), "Removed 1 job; the other ids are those of no dead job.\n")
+		is.Equal(
+			done(t, "", with("queue", "discard", "acme", second, first)...),
+			"Removed 1 job; the other ids are those of no dead job.\n",
+		)
 		is.Equal(done(t, "", with("queue", "discard", "acme", third)...), "Removed 1 job.\n")
-		is.Equal(strings.Fields(strings.Split(done(t, "", with("queue", "stats")...), "\n")[1])[:4], []string{"acme", "email", "ready", "1"})
-		for _, args := range []string{"queue dead --tenant=none", "queue requeue none " + first, "queue discard none " + first} {
+		is.Equal(
+			strings.Fields(strings.Split(done(t, "", with("queue", "stats")...), "\n")[1])[:4],
+			[]string{"acme", "email", "ready", "1"},
+		)
+		for _, args := range []string{
+			"queue dead --tenant=none", "queue requeue none " + first, "queue discard none " + first,
+		} {
 			fails(t, 1, "Tenant none not found", "", with(strings.Fields(args)...)...)
 		}
 		fails(t, 2, "<id>", "", with("queue", "requeue", "acme")...)

@@ -38,5 +38,9 @@ func (r *rekeyCommand) Run(ctx context.Context, t terminal) error {
 	case r.keyFile() != "":
 		return say(t, "Encrypted %s again. The key in %s was replaced; keep a new copy of it.", secrets, r.keyFile())
 	}
-	return say(t, "Encrypted %s again under the first key: the keys behind it are needed no more. Keep a copy of the first.", secrets)
+	return say(
+		t,
+		"Encrypted %s again under the first key: the keys behind it are needed no more. Keep a copy of the first.",
+		secrets,
+	)
 }

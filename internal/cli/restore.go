@@ -47,7 +47,11 @@ func (r *restoreCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	if key := r.keyFile(); key != "" && !there(key) {
-		return say(t, "Restored %s. Put the secret.key of the server that was backed up at %s before you start this one.", files.Database, key)
+		return say(
+			t,
+			"Restored %s. Put the secret.key of the server that was backed up at %s before you start this one.",
+			files.Database, key,
+		)
 	}
 	return say(t, "Restored %s.", files.Database)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/dblock"
 )
 
-// drain is how long a server that stops waits for the requests that are running, and linger how long, after these, for
-// connections that it would close when they are idle.
+// drain is how long a server that stops waits for the requests that are running, and linger how
+// long, after these, for connections that it would close when they are idle.
 const (
 	drain  = 30 * time.Second
 	linger = time.Second
@@ -112,8 +112,8 @@ func started(lib tenantcontent.Config, url string) {
 	}
 }
 
-// otherListener reports whether the origin of apps is on this machine, at another scheme or port than the base URL: without a proxy
-// between, as on a machine of a developer, nothing serves it.
+// otherListener reports whether the origin of apps is on this machine, at another scheme or port
+// than the base URL: without a proxy between, as on a machine of a developer, nothing serves it.
 func otherListener(apps, base string) bool {
 	at, err := url.Parse(strings.Replace(apps, "{app}", "app", 1))
 	if err != nil || at.Hostname() != "localhost" && !strings.HasSuffix(at.Hostname(), ".localhost") {
@@ -123,7 +123,8 @@ func otherListener(apps, base string) bool {
 	return err == nil && (at.Scheme != u.Scheme || at.Port() != u.Port())
 }
 
-// address returns the URL to call a server at: the address it listens on, with the path of its base URL.
+// address returns the URL to call a server at: the address it listens on, with the path of its base
+// URL.
 func address(listen, base string) string {
 	path := ""
 	if u, err := url.Parse(base); err == nil {
@@ -140,8 +141,11 @@ func welcome(t terminal, generated string) {
 	_, _ = fmt.Fprintf(t.out, "First start: made the tenant default with the superuser admin, password %s.\n", password)
 }
 
-// serve runs the HTTP server, with the app or a handler around it, and the background work side by side.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler, app *tenantcontent.App, log *slog.Logger) error {
+// serve runs the HTTP server, with the app or a handler around it, and the background work side by
+// side.
+func serve(
+	ctx context.Context, listener net.Listener, handler http.Handler, app *tenantcontent.App, log *slog.Logger,
+) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),

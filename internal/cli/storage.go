@@ -59,12 +59,15 @@ func (s *storage) keyFile() string {
 	return filepath.Join(s.Data, "secret.key")
 }
 
-// make creates the folder of the data, with access for its owner alone, if it is missing and needed. A folder that --database
-// names must exist.
+// make creates the folder of the data, with access for its owner alone, if it is missing and
+// needed. A folder that --database names must exist.
 func (s *storage) make() error {
 	if s.embedded() && s.Database != "" && s.file() != "" {
 		if folder := filepath.Dir(s.file()); !there(folder) {
-			return errs.New(errs.Invalid, "the folder %s of the database %s does not exist: make it, or correct --database", folder, s.Database)
+			return errs.New(
+				errs.Invalid, "the folder %s of the database %s does not exist: make it, or correct --database",
+				folder, s.Database,
+			)
 		}
 	}
 	if !s.embedded() || s.Database != "" && s.SecretKey != "" {
@@ -83,24 +86,37 @@ func (s *storage) find() error {
 	case !s.embedded():
 		return nil
 	case s.Database == "" && !there(s.file()):
-		return errs.New(errs.Invalid, "there is no database at %s: %s, and --data or TENANTCONTENT_DATA names another folder", s.file(), make)
+		return errs.New(
+			errs.Invalid,
+			"there is no database at %s: %s, and --data or TENANTCONTENT_DATA names another folder", s.file(),
+			make,
+		)
 	case s.file() != "" && !there(filepath.Dir(s.file())):
-		return errs.New(errs.Invalid, "the folder %s of the database %s does not exist: correct --database", filepath.Dir(s.file()), s.Database)
+		return errs.New(
+			errs.Invalid, "the folder %s of the database %s does not exist: correct --database",
+			filepath.Dir(s.file()), s.Database,
+		)
 	case s.file() != "" && !there(s.file()):
 		return errs.New(errs.Invalid, "there is no database at %s, which --database names: %s", s.file(), make)
 	case s.keyFile() != "" && !there(s.keyFile()):
-		return errs.New(errs.Invalid, "there is no secret key at %s: set TENANTCONTENT_SECRET_KEY, or name the folder of the key with --data", s.keyFile())
+		return errs.New(
+			errs.Invalid,
+			"there is no secret key at %s: set TENANTCONTENT_SECRET_KEY, or name the folder of the key with --data",
+			s.keyFile(),
+		)
 	}
 	return nil
 }
 
-// there reports whether a path exists. One that cannot be examined counts as existing, so that opening it fails with the reason.
+// there reports whether a path exists. One that cannot be examined counts as existing, so that
+// opening it fails with the reason.
 func there(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// open opens the database and the workspaces, and puts them and the secret key into lib. The caller closes them (shut).
+// open opens the database and the workspaces, and puts them and the secret key into lib. The caller
+// closes them (shut).
 func (s *storage) open(lib *tenantcontent.Config) error {
 	lib.DomainDrivers = drivers()
 	if lib.Scripts == nil {
@@ -108,12 +124,21 @@ func (s *storage) open(lib *tenantcontent.Config) error {
 	}
 	if s.SecretKey != "" {
 		if _, err := keyring.Parse(s.SecretKey); err != nil {
-			return errs.New(errs.Invalid, "TENANTCONTENT_SECRET_KEY: %s `openssl rand -base64 32` makes a key.", errs.MessageOf(err))
+			return errs.New(
+				errs.Invalid, "TENANTCONTENT_SECRET_KEY: %s `openssl rand -base64 32` makes a key.",
+				errs.MessageOf(err),
+			)
 		}
 	}
 	err := s.openWithoutKey(lib)
 	if err == nil && s.SecretKey == "" && !s.embedded() {
-		err = errors.Join(shut(lib), errs.New(errs.Invalid, "on PostgreSQL a secret key is required: set TENANTCONTENT_SECRET_KEY, for example to the output of `openssl rand -base64 32`, and keep it"))
+		err = errors.Join(
+			shut(lib),
+			errs.New(
+				errs.Invalid,
+				"on PostgreSQL a secret key is required: set TENANTCONTENT_SECRET_KEY, for example to the output of `openssl rand -base64 32`, and keep it",
+			),
+		)
 	}
 	return err
 }

@@ -32,7 +32,9 @@ func TestTenants(t *testing.T) {
 		path := s.url + "/api/reports/" + field(t, body, "id") + "/comments"
 		status, body = call(t, "POST", path, token, `{"message": "Is this right, @admin?"}`)
 		is.Equal(status, 201)
-		status, _ = call(t, "POST", s.url+"/api/comments/"+field(t, body, "id")+"/replies", token, `{"message": "It is."}`)
+		status, _ = call(
+			t, "POST", s.url+"/api/comments/"+field(t, body, "id")+"/replies", token, `{"message": "It is."}`,
+		)
 		is.Equal(status, 201)
 
 		said := done(t, "", with("tenant", "list")...)
@@ -44,15 +46,21 @@ func TestTenants(t *testing.T) {
 		is.True(strings.Contains(said, "comments          2\n"))
 		said = done(t, "", with("domain", "list", "--tenant=acme")...)
 		is.Equal(strings.Join(strings.Fields(strings.Split(said, "\n")[1]), " "), "local local Local - - -")
-		status, _ = call(t, "POST", s.url+"/api/domains", token, `{"name": "Staff", "type": "LDAP", "config": {"url": "ldap://ldap.example.com", "baseDN": "dc=x", "schedule": "0 3 1 1 *"}}`)
+		status, _ = call(
+			t, "POST", s.url+"/api/domains", token,
+			`{"name": "Staff", "type": "LDAP", "config": {"url": "ldap://ldap.example.com", "baseDN": "dc=x", "schedule": "0 3 1 1 *"}}`,
+		)
 		is.Equal(status, 200)
 		said = done(t, "", with("domain", "list", "--tenant=acme")...)
 		is.Equal(strings.Fields(strings.Split(said, "\n")[0])[6:], []string{"SCAN", "SCHEDULE"})
 		staff := strings.Join(strings.Fields(strings.Split(said, "\n")[2]), " ")
-		is.True(strings.HasPrefix(staff, "staff LDAP Staff - 2") && strings.HasSuffix(staff, " 0 3 1 1 *")) // with the next time
+		// with the next time
+		is.True(strings.HasPrefix(staff, "staff LDAP Staff - 2") && strings.HasSuffix(staff, " 0 3 1 1 *"))
 
 		const has = "1 user, 1 item of content, 2 comments, 2 domains"
-		fails(t, 2, "deleting the tenant acme needs --yes (it has "+has+")", "acme\n", with("tenant", "delete", "acme")...)
+		fails(t, 2, "deleting the tenant acme needs --yes (it has "+has+")", "acme\n", with(
+			"tenant", "delete", "acme",
+		)...)
 		is.Equal(done(t, "", with("tenant", "delete", "acme", "--yes")...), "Deleted the tenant acme with "+has+".\n")
 		for _, args := range []string{"tenant show acme", "tenant delete acme --yes", "domain list --tenant=acme"} {
 			fails(t, 1, "Tenant acme not found", "", with(strings.Fields(args)...)...)
@@ -62,7 +70,8 @@ func TestTenants(t *testing.T) {
 	})
 }
 
-// TestTenantDeleteLeavesNoWorkspaces: a tenant is not deleted by a command that does not reach the SQL databases of its apps, unless that is said.
+// TestTenantDeleteLeavesNoWorkspaces: a tenant is not deleted by a command that does not reach the
+// SQL databases of its apps, unless that is said.
 func TestTenantDeleteLeavesNoWorkspaces(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is, folder := is.New(t), filepath.Join(t.TempDir(), "workspaces")
@@ -81,7 +90,11 @@ func TestTenantDeleteLeavesNoWorkspaces(t *testing.T) {
 		for _, tenant := range []string{"acme", "evil"} {
 			done(t, "", with("tenant", "add", tenant)...)
 			is.NoErr(bunx.Write(t.Context(), db, tenant, func(ctx context.Context, c bunx.Conn) error {
-				_, err := c.Exec(ctx, `INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ($1, $2, 'sqlite', '', $3)`, tenant, movedApp, bunx.At(time.Now()))
+				_, err := c.Exec(
+					ctx,
+					`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ($1, $2, 'sqlite', '', $3)`,
+					tenant, movedApp, bunx.At(time.Now()),
+				)
 				return err
 			}))
 			c, err := driver.Connect(t.Context(), workspaces.Workspace{Tenant: tenant, App: movedApp})
@@ -103,7 +116,8 @@ func TestTenantDeleteLeavesNoWorkspaces(t *testing.T) {
 	})
 }
 
-// TestTenantFile moves a tenant by a file to a database on the other engine, with another secret key.
+// TestTenantFile moves a tenant by a file to a database on the other engine, with another secret
+// key.
 func TestTenantFile(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	dbtest.Server(t)
@@ -140,13 +154,17 @@ func TestTenantFile(t *testing.T) {
 	t.Setenv("TENANTCONTENT_PASSPHRASE", "some words that are wrong")
 	fails(t, 2, "the passphrase is not the one", "", append([]string{"tenant", "import", file}, to...)...)
 	t.Setenv("TENANTCONTENT_PASSPHRASE", "some words that nobody knows")
-	is.True(strings.HasPrefix(done(t, "", append([]string{"tenant", "import", file, "--no-quota"}, to...)...), "Added the tenant acme with "))
+	is.True(strings.HasPrefix(
+		done(t, "", append([]string{"tenant", "import", file, "--no-quota"}, to...)...),
+		"Added the tenant acme with ",
+	))
 	fails(t, 1, "exists already", "", append([]string{"tenant", "import", file}, to...)...)
 	fails(t, 2, "is a folder: name the file that tenant export has written", "", append([]string{"tenant", "import", dir}, to...)...)
 	serving(t, to...).login(t, "acme", "admin", password)
 }
 
-// TestCompletion loads each script into its shell where that is installed, bash always, and asks bash for words.
+// TestCompletion loads each script into its shell where that is installed, bash always, and asks
+// bash for words.
 func TestCompletion(t *testing.T) {
 	is, dir := is.New(t), t.TempDir()
 	program, err := built()
@@ -193,7 +211,9 @@ func TestTenantQuota(t *testing.T) {
 			done(t, "", with("tenant", "add", tenant)...)
 		}
 		line := func(tenant, of string, args ...string) string {
-			for line := range strings.Lines(done(t, "", with(append([]string{"tenant", "quota", tenant}, args...)...)...)) {
+			for line := range strings.Lines(
+				done(t, "", with(append([]string{"tenant", "quota", tenant}, args...)...)...),
+			) {
 				if rest, ok := strings.CutPrefix(line, of+" "); ok {
 					return strings.Join(strings.Fields(rest), " ")
 				}

@@ -37,7 +37,11 @@ func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
 		}
 		if !d.Yes {
 			if _, ok := t.keyboard(); !ok {
-				return errs.New(errs.Invalid, "nothing was deleted: without a terminal to ask on, deleting the tenant %s needs --yes (it has %s)", d.ID, summary(counts))
+				return errs.New(
+					errs.Invalid,
+					"nothing was deleted: without a terminal to ask on, deleting the tenant %s needs --yes (it has %s)",
+					d.ID, summary(counts),
+				)
 			}
 			_, _ = fmt.Fprintf(t.err, "The tenant %s has %s. There is no way back.\n", d.ID, summary(counts))
 			typed, err := t.line(ctx, "Type its id to delete it: ")
@@ -55,7 +59,8 @@ func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-// delete deletes the tenant, and shows how many rows are gone. Interrupted, it goes on the next time.
+// delete deletes the tenant, and shows how many rows are gone. Interrupted, it goes on the next
+// time.
 func (d *tenantDeleteCommand) delete(ctx context.Context, t terminal, app *tenantcontent.App) error {
 	p := t.progress()
 	defer p.finish()

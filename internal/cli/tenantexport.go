@@ -14,7 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// passphrase is what a file with a tenant is encrypted under. It is no flag: others see the arguments of a process.
+// passphrase is what a file with a tenant is encrypted under. It is no flag: others see the
+// arguments of a process.
 type passphrase struct {
 	PassphraseFile string `env:"TENANTCONTENT_PASSPHRASE_FILE" help:"File whose first line is the passphrase (default: the variable TENANTCONTENT_PASSPHRASE, or it is asked for)." placeholder:"FILE"`
 }
@@ -33,7 +34,9 @@ func (p *passphrase) read(ctx context.Context, t terminal) (string, error) {
 		return text, nil
 	}
 	if _, ok := t.keyboard(); !ok {
-		return "", errs.New(errs.Invalid, "no passphrase: set TENANTCONTENT_PASSPHRASE, or name a file with --passphrase-file")
+		return "", errs.New(
+			errs.Invalid, "no passphrase: set TENANTCONTENT_PASSPHRASE, or name a file with --passphrase-file",
+		)
 	}
 	return t.ask(ctx, "Passphrase: ")
 }
@@ -79,13 +82,17 @@ func (e *tenantExportCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		return errors.Join(
-			say(t, "Wrote the tenant %s with %s to %s. Keep the passphrase: nothing opens the file without it.", e.ID, contents(moved), e.File),
+			say(
+				t, "Wrote the tenant %s with %s to %s. Keep the passphrase: nothing opens the file without it.",
+				e.ID, contents(moved), e.File,
+			),
 			sayLeft(t, moved),
 		)
 	})
 }
 
-// publish makes a file that is whole known by its name, too, unless another one has come there meanwhile.
+// publish makes a file that is whole known by its name, too, unless another one has come there
+// meanwhile.
 func publish(whole, name string) error {
 	err := os.Link(whole, name)
 	switch {
@@ -97,7 +104,9 @@ func publish(whole, name string) error {
 	return nil
 }
 
-func (e *tenantExportCommand) write(ctx context.Context, t terminal, app *tenantcontent.App, file *os.File, secret string) (tenantcontent.TenantMoved, error) {
+func (e *tenantExportCommand) write(
+	ctx context.Context, t terminal, app *tenantcontent.App, file *os.File, secret string,
+) (tenantcontent.TenantMoved, error) {
 	o, end := transferring(t, "exporting")
 	defer end()
 	o.Passphrase, o.WithoutWorkspaces = secret, e.WithoutWorkspaces

@@ -48,7 +48,9 @@ func (i *tenantImportCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-func (i *tenantImportCommand) add(ctx context.Context, t terminal, app *tenantcontent.App, file io.Reader, secret string) (tenantcontent.TenantMoved, error) {
+func (i *tenantImportCommand) add(
+	ctx context.Context, t terminal, app *tenantcontent.App, file io.Reader, secret string,
+) (tenantcontent.TenantMoved, error) {
 	o, end := transferring(t, "importing")
 	defer end()
 	o.Passphrase, o.WithoutWorkspaces, o.WithoutQuota = secret, i.WithoutWorkspaces, i.NoQuota

@@ -33,7 +33,9 @@ func (q *tenantQuotaCommand) Run(ctx context.Context, t terminal) error {
 		}
 		if q.Databases != "" {
 			var of count
-			if own.Workspaces, err = ownLimit("--databases", q.Databases, &of, func() int { return int(of) }); err != nil {
+			if own.Workspaces, err = ownLimit("--databases", q.Databases, &of, func() int {
+				return int(of)
+			}); err != nil {
 				return err
 			}
 		}
@@ -49,7 +51,8 @@ func (q *tenantQuotaCommand) Run(ctx context.Context, t terminal) error {
 		return table(t, [][]string{
 			{"OF", "USED", "ALLOWED"},
 			{"bytes", tenants.Size(u.Used()), ofServer(own.Bytes == nil, tenants.Size(u.Allowed))},
-			{"uploads", tenants.Size(u.Uploads), ""}, {"downloads", tenants.Size(u.Downloads), ""}, {"libraries", tenants.Size(u.Libraries()), ""},
+			{"uploads", tenants.Size(u.Uploads), ""},
+			{"downloads", tenants.Size(u.Downloads), ""}, {"libraries", tenants.Size(u.Libraries()), ""},
 			{"records", tenants.Size(u.Records), ""}, {"data of apps", tenants.Size(u.Workspaces), ""},
 			{"databases", strconv.Itoa(u.Count), ofServer(own.Workspaces == nil, strconv.Itoa(u.MaxCount))},
 		})

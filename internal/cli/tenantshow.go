@@ -28,7 +28,8 @@ func (s *tenantShowCommand) Run(ctx context.Context, t terminal) error {
 		}
 		rows := [][]string{
 			{"id", tenant.ID}, {"name", harmless(tenant.Name)}, {"created", day(tenant.CreatedAt)},
-			{"AI", map[bool]string{true: "on", false: "off"}[tenant.Settings.AI]}, {"licenses", list(tenant.Settings.Licenses)},
+			{"AI", map[bool]string{true: "on", false: "off"}[tenant.Settings.AI]},
+			{"licenses", list(tenant.Settings.Licenses)},
 			{"default domain", tenant.Settings.DefaultDomain}, {"deploys from", list(sources)},
 		}
 		for _, c := range counts {

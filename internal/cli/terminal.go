@@ -23,7 +23,8 @@ type terminal struct {
 	out, err io.Writer
 }
 
-// keyboard returns the file descriptor of the terminal that a person types at, false when the input is none.
+// keyboard returns the file descriptor of the terminal that a person types at, false when the input
+// is none.
 func (t terminal) keyboard() (fd int, ok bool) {
 	f, ok := t.in.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -70,7 +71,8 @@ func (t terminal) line(ctx context.Context, prompt string) (string, error) {
 	})
 }
 
-// await returns what read returns, or the error of ctx when that ends first: a read from a terminal cannot be ended.
+// await returns what read returns, or the error of ctx when that ends first: a read from a terminal
+// cannot be ended.
 func await(ctx context.Context, read func() (string, error)) (string, error) {
 	type result struct {
 		line string

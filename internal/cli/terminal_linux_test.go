@@ -81,7 +81,8 @@ func archiveOf(t *testing.T, size int) string {
 	return file
 }
 
-// TestProgress: a terminal shows the bytes that pass and what the server does, and in the end the answer alone.
+// TestProgress: a terminal shows the bytes that pass and what the server does, and in the end the
+// answer alone.
 func TestProgress(t *testing.T) {
 	is, s := is.New(t), newScreen(t)
 	goOn := make(chan struct{})
@@ -151,7 +152,8 @@ func TestInterruptedTransfers(t *testing.T) {
 		cancel()
 		is.Equal(<-code, 130)
 		is.Equal(stdout.String(), "")
-		is.True(strings.HasPrefix(stderr.String(), "tenantcontent: interrupted: "+says)) // and no bar, where nobody watches
+		// and no bar, where nobody watches
+		is.True(strings.HasPrefix(stderr.String(), "tenantcontent: interrupted: "+says))
 		is.Equal(strings.Count(stderr.String(), "\n"), 1)
 	}
 	left, err := os.ReadDir(dir)
@@ -159,7 +161,8 @@ func TestInterruptedTransfers(t *testing.T) {
 	is.New(t).Equal(len(left), 0)
 }
 
-// TestInterruptedInput: Ctrl-C also ends a command whose input stalls, or is a pipe that nobody has opened.
+// TestInterruptedInput: Ctrl-C also ends a command whose input stalls, or is a pipe that nobody has
+// opened.
 func TestInterruptedInput(t *testing.T) {
 	reached := make(chan struct{}, 10)
 	flags := answering(t, func(w http.ResponseWriter, r *http.Request) {
@@ -190,8 +193,8 @@ func TestInterruptedInput(t *testing.T) {
 	}
 }
 
-// TestPasswordPrompt: the real program, on a terminal of its own. What is typed is not shown, and Ctrl-C gives the terminal
-// back as it was.
+// TestPasswordPrompt: the real program, on a terminal of its own. What is typed is not shown, and
+// Ctrl-C gives the terminal back as it was.
 func TestPasswordPrompt(t *testing.T) {
 	is, data := is.New(t), migrated(t)
 	done(t, "", "tenant", "add", "default", "--admin-password="+password, "--data="+data)
@@ -240,7 +243,10 @@ func ttyOf(t *testing.T, keys *os.File) string {
 func TestTenantDeleteAsks(t *testing.T) {
 	is, data, s := is.New(t), "--data="+migrated(t), newScreen(t)
 	done(t, "", "tenant", "add", "acme", "--admin-password="+password, data)
-	for typed, says := range map[string]string{"acm\r": `nothing was deleted: "acm" is not the id acme`, "\x04": `nothing was deleted: "" is not the id acme`} {
+	for typed, says := range map[string]string{
+		"acm\r": `nothing was deleted: "acm" is not the id acme`,
+		"\x04":  `nothing was deleted: "" is not the id acme`,
+	} {
 		code := s.run(t.Context(), "tenant", "delete", "acme", data)
 		s.shows(t, "The tenant acme has 1 user, 1 domain. There is no way back.\r\nType its id to delete it: ")
 		_, err := s.keys.WriteString(typed)

@@ -14,7 +14,8 @@ type size int64
 // units are the suffixes of a size, each 1024 times the one before.
 var units = []string{"B", "KiB", "MiB", "GiB", "TiB"}
 
-// UnmarshalText reads a whole number of at least 1 with one of units behind it, or with none for bytes.
+// UnmarshalText reads a whole number of at least 1 with one of units behind it, or with none for
+// bytes.
 func (s *size) UnmarshalText(text []byte) error {
 	digits := strings.TrimRight(string(text), "BKMGTi")
 	factor, unit := int64(1), string(text[len(digits):])
@@ -29,7 +30,10 @@ func (s *size) UnmarshalText(text []byte) error {
 		}
 		factor *= 1024
 	}
-	return fmt.Errorf("%q is no size: it takes a whole number of at least 1 with B, KiB, MiB, GiB or TiB behind it, such as 64MiB", text)
+	return fmt.Errorf(
+		"%q is no size: it takes a whole number of at least 1 with B, KiB, MiB, GiB or TiB behind it, such as 64MiB",
+		text,
+	)
 }
 
 // String returns the size in the largest unit that divides it.

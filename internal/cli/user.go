@@ -11,7 +11,9 @@ type userAddCommand struct {
 }
 
 func (u *userAddCommand) Run(ctx context.Context, t terminal) error {
-	return u.run(ctx, t, "Added the superuser %s to the tenant %s.", func(app *tenantcontent.App, password string) error {
+	return u.run(ctx, t, "Added the superuser %s to the tenant %s.", func(
+		app *tenantcontent.App, password string,
+	) error {
 		_, err := app.Principals.Unchecked().AddSuperuser(ctx, u.Tenant, u.Username, password)
 		return err
 	})
@@ -22,7 +24,9 @@ type userPasswdCommand struct {
 }
 
 func (u *userPasswdCommand) Run(ctx context.Context, t terminal) error {
-	return u.run(ctx, t, "Set the password of %s in the tenant %s.", func(app *tenantcontent.App, password string) error {
+	return u.run(ctx, t, "Set the password of %s in the tenant %s.", func(
+		app *tenantcontent.App, password string,
+	) error {
 		return app.Principals.Unchecked().SetPassword(ctx, u.Tenant, u.Username, password)
 	})
 }

@@ -32,8 +32,8 @@ const (
 	Deleted  FileStatus = "deleted"
 )
 
-// FileDiff is one file that a draft changes. The texts are nil where there is no such file, for one that is no UTF-8 text without
-// NUL, or has more than 256 KiB, and for all beyond 4 MiB of them.
+// FileDiff is one file that a draft changes. The texts are nil where there is no such file, for one
+// that is no UTF-8 text without NUL, or has more than 256 KiB, and for all beyond 4 MiB of them.
 type FileDiff struct {
 	Path          string
 	Status        FileStatus
@@ -78,7 +78,8 @@ func FieldDiffs(all []Field) ([]FieldDiff, error) {
 	return differ, nil
 }
 
-// Changed returns the secrets that a draft has with another value than its entity has. Those that one of them does not have are left out.
+// Changed returns the secrets that a draft has with another value than its entity has. Those that
+// one of them does not have are left out.
 func (s Secrets) Changed(f, draft Fields) ([]FieldDiff, error) {
 	values, err := s.Open(f)
 	if err != nil {

@@ -56,18 +56,29 @@ func TestLock(t *testing.T) {
 		taken        bool   // without force
 		refusal      string // part of the message, "" for none
 	}{
-		"free":                   {drafts.Lock{}, jo, noon, false, false, true, ""},
-		"no heartbeat":           {drafts.Lock{Session: &session}, jo, noon, false, false, true, ""},
-		"own":                    {taken(jo, noon), jo, noon, true, true, true, ""},
-		"own, later":             {taken(jo, noon), jo, noon.Add(4 * time.Minute), true, true, true, ""},
-		"own, expired":           {taken(jo, noon), jo, noon.Add(5 * time.Minute), false, false, true, ""},
-		"own, other session":     {taken(jo, noon), joAgain, noon, true, false, false, "by another session until 12:05:00 UTC"},
-		"other's":                {taken(jo, noon), mia, noon, true, false, false, "by jo until 12:05:00 UTC"},
-		"other's, last moment":   {taken(jo, noon), mia, noon.Add(drafts.Lifetime - time.Microsecond), true, false, false, "by jo"},
-		"other's, expired":       {taken(jo, noon), mia, noon.Add(drafts.Lifetime), false, false, true, ""},
-		"nobody's name":          {drafts.Lock{Session: &session, HeartbeatAt: &noon}, jo, noon, true, false, false, "by another session"},
-		"from a node ahead":      {taken(jo, noon.Add(time.Second)), mia, noon, true, false, false, "by jo until 12:05:01 UTC"},
-		"time in another region": {taken(jo, noon.In(time.FixedZone("", 3600))), mia, noon, true, false, false, "until 12:05:00 UTC"},
+		"free":         {drafts.Lock{}, jo, noon, false, false, true, ""},
+		"no heartbeat": {drafts.Lock{Session: &session}, jo, noon, false, false, true, ""},
+		"own":          {taken(jo, noon), jo, noon, true, true, true, ""},
+		"own, later":   {taken(jo, noon), jo, noon.Add(4 * time.Minute), true, true, true, ""},
+		"own, expired": {taken(jo, noon), jo, noon.Add(5 * time.Minute), false, false, true, ""},
+		"own, other session": {
+			taken(jo, noon), joAgain, noon, true, false, false, "by another session until 12:05:00 UTC",
+		},
+		"other's": {taken(jo, noon), mia, noon, true, false, false, "by jo until 12:05:00 UTC"},
+		"other's, last moment": {
+			taken(jo, noon), mia, noon.Add(drafts.Lifetime - time.Microsecond), true, false, false, "by jo",
+		},
+		"other's, expired": {taken(jo, noon), mia, noon.Add(drafts.Lifetime), false, false, true, ""},
+		"nobody's name": {
+			drafts.Lock{Session: &session, HeartbeatAt: &noon}, jo, noon, true, false, false,
+			"by another session",
+		},
+		"from a node ahead": {
+			taken(jo, noon.Add(time.Second)), mia, noon, true, false, false, "by jo until 12:05:01 UTC",
+		},
+		"time in another region": {
+			taken(jo, noon.In(time.FixedZone("", 3600))), mia, noon, true, false, false, "until 12:05:00 UTC",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)

@@ -9,11 +9,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
 
-// A draft is a row of its own with a library of its own, whose files share their bytes with those of its entity. All that changes a
-// draft or its entity in one of the methods below locks the entity's row first, then the draft's.
+// A draft is a row of its own with a library of its own, whose files share their bytes with those
+// of its entity. All that changes a draft or its entity in one of the methods below locks the
+// entity's row first, then the draft's.
 
-// Draft returns the draft of an entity, which may be named by either's id, and the actor's grant. It is for those who may change the
-// entity. Errors: errs.NotFound; errs.Forbidden.
+// Draft returns the draft of an entity, which may be named by either's id, and the actor's grant.
+// It is for those who may change the entity. Errors: errs.NotFound; errs.Forbidden.
 func (r *Rules[T]) Draft(ctx context.Context, a actor.Actor, id string) (T, shares.Grant, error) {
 	e, grant, err := r.Find(ctx, a, id)
 	if err != nil || r.isDraft(e) {
@@ -30,7 +31,8 @@ func (r *Rules[T]) Draft(ctx context.Context, a actor.Actor, id string) (T, shar
 	return d, grant, nil
 }
 
-// noDraft returns the error of a look-up of a draft. For errs.NotFound its message names the route that makes one.
+// noDraft returns the error of a look-up of a draft. For errs.NotFound its message names the route
+// that makes one.
 func (r *Rules[T]) noDraft(err error) error {
 	if errs.CodeOf(err) == errs.NotFound {
 		return errs.New(errs.NotFound, "The %s has no draft: _edit makes one.", r.n.Kind)
@@ -38,7 +40,8 @@ func (r *Rules[T]) noDraft(err error) error {
 	return err
 }
 
-// locked returns the entity that is named, or whose draft is, and locks it. The actor has access to it.
+// locked returns the entity that is named, or whose draft is, and locks it. The actor has access to
+// it.
 func (r *Rules[T]) locked(ctx context.Context, a actor.Actor, named T, access Access[T]) (T, shares.Grant, error) {
 	e, grant, err := r.Lock(ctx, a, Lookup{ID: r.Original(named)})
 	if err != nil {
@@ -47,15 +50,19 @@ func (r *Rules[T]) locked(ctx context.Context, a actor.Actor, named T, access Ac
 	return e, grant, access(a, e, grant)
 }
 
-// Edit creates the draft of an entity if there is none, locks it for the actor's credential for Lifetime, and returns it. While another
-// credential holds the lock, the draft is returned with that lock, unless force replaces it. Errors: errs.NotFound; errs.Forbidden.
-func (r *Rules[T]) Edit(ctx context.Context, a actor.Actor, id string, force bool) (d T, grant shares.Grant, err error) {
+// Edit creates the draft of an entity if there is none, locks it for the actor's credential for
+// Lifetime, and returns it. While another credential holds the lock, the draft is returned with
+// that lock, unless force replaces it. Errors: errs.NotFound; errs.Forbidden.
+func (r *Rules[T]) Edit(
+	ctx context.Context, a actor.Actor, id string, force bool,
+) (d T, grant shares.Grant, err error) {
 	err = r.o.Store.InTx(ctx, func(ctx context.Context) error {
 		named, err := r.Head(ctx, a.Tenant, id)
 		if err != nil {
 			return err
 		}
-		if _, err := r.o.Store.Hold(ctx, a.Tenant, []string{*r.fields(&named).OwnerID}); err != nil { // who is to own the draft
+		if _, err := r.o.Store.Hold(ctx, a.Tenant, []string{*r.fields(&named).OwnerID}); err != nil {
+			// who is to own the draft
 			return err
 		}
 		var e T
@@ -124,22 +131,29 @@ func (r *Rules[T]) base(ctx context.Context, e T) (string, error) {
 	return guard.Version(r.n.Digest(e), texts), nil
 }
 
-// Committable returns an entity with its draft, which the actor may publish, and locks both rows. Errors: errs.NotFound, also for an
-// entity without a draft; errs.Forbidden; errs.Conflict for a draft that somebody else edits and, unless force, for an entity that has
-// changed since the draft began.
-func (r *Rules[T]) Committable(ctx context.Context, a actor.Actor, id string, force bool) (e T, grant shares.Grant, d T, err error) {
+// Committable returns an entity with its draft, which the actor may publish, and locks both rows.
+// Errors: errs.NotFound, also for an entity without a draft; errs.Forbidden; errs.Conflict for a
+// draft that somebody else edits and, unless force, for an entity that has changed since the draft
+// began.
+func (r *Rules[T]) Committable(
+	ctx context.Context, a actor.Actor, id string, force bool,
+) (e T, grant shares.Grant, d T, err error) {
 	if e, grant, d, err = r.edited(ctx, a, id, r.n.Edit); err != nil || force {
 		return e, grant, d, err
 	}
 	base, err := r.base(ctx, e)
 	if err == nil && base != *r.fields(&d).Base {
-		err = errs.New(errs.Conflict, "The %s has changed since the draft began: see draft/diff, and publish over the changes with _commit?force=true.", r.n.Kind)
+		err = errs.New(
+			errs.Conflict,
+			"The %s has changed since the draft began: see draft/diff, and publish over the changes with _commit?force=true.",
+			r.n.Kind,
+		)
 	}
 	return e, grant, d, err
 }
 
-// Publish replaces the files of an entity by those of its draft, removes the draft, and changes the entity as publish does. The caller
-// has them from Committable in the same transaction.
+// Publish replaces the files of an entity by those of its draft, removes the draft, and changes the
+// entity as publish does. The caller has them from Committable in the same transaction.
 func (r *Rules[T]) Publish(ctx context.Context, e, d T, publish func(e *T) error) (T, error) {
 	f, of := r.fields(&e), r.fields(&d)
 	if err := r.o.Files.Replace(ctx, *f.Tenant, *f.LibraryID, *of.LibraryID); err != nil {
@@ -151,9 +165,11 @@ func (r *Rules[T]) Publish(ctx context.Context, e, d T, publish func(e *T) error
 	return r.o.Store.Update(ctx, *f.Tenant, Lookup{ID: *f.ID}, publish)
 }
 
-// edited returns an entity, to which the actor has access, with its draft, of which nobody but the actor holds the lock, and locks both
-// rows.
-func (r *Rules[T]) edited(ctx context.Context, a actor.Actor, id string, access Access[T]) (e T, grant shares.Grant, d T, err error) {
+// edited returns an entity, to which the actor has access, with its draft, of which nobody but the
+// actor holds the lock, and locks both rows.
+func (r *Rules[T]) edited(
+	ctx context.Context, a actor.Actor, id string, access Access[T],
+) (e T, grant shares.Grant, d T, err error) {
 	named, err := r.Head(ctx, a.Tenant, id)
 	if err != nil {
 		return e, grant, d, err
@@ -167,7 +183,8 @@ func (r *Rules[T]) edited(ctx context.Context, a actor.Actor, id string, access 
 	return e, grant, d, r.fields(&d).Lock.Check(a, r.Stamp())
 }
 
-// Drafts returns the drafts of the entities that an actor may change, ordered by name, without what may be long, and the actor's grants.
+// Drafts returns the drafts of the entities that an actor may change, ordered by name, without what
+// may be long, and the actor's grants.
 func (r *Rules[T]) Drafts(ctx context.Context, a actor.Actor) ([]T, map[string]shares.Grant, error) {
 	all, err := r.o.Store.Drafts(ctx, a.Tenant, ViewerOf(a))
 	if err != nil {

@@ -16,8 +16,11 @@ type Presenter[T Entity, S any] struct {
 	present Present[T, S]
 }
 
-// Present returns entities as an actor with some grants, by the ids of the entities, sees them, in their order.
-type Present[T Entity, S any] func(ctx context.Context, a actor.Actor, all []T, grants map[string]shares.Grant) ([]S, error)
+// Present returns entities as an actor with some grants, by the ids of the entities, sees them, in
+// their order.
+type Present[T Entity, S any] func(
+	ctx context.Context, a actor.Actor, all []T, grants map[string]shares.Grant,
+) ([]S, error)
 
 // NewPresenter returns a Presenter.
 func NewPresenter[T Entity, S any](r *Rules[T], present Present[T, S]) *Presenter[T, S] {
@@ -43,7 +46,9 @@ func (p *Presenter[T, S]) All(ctx context.Context, a actor.Actor, all []T) ([]S,
 }
 
 // InTx returns the entity that do returns, all in one transaction. It asks who calls before.
-func (p *Presenter[T, S]) InTx(ctx context.Context, do func(ctx context.Context, a actor.Actor) (T, shares.Grant, error)) (v S, err error) {
+func (p *Presenter[T, S]) InTx(
+	ctx context.Context, do func(ctx context.Context, a actor.Actor) (T, shares.Grant, error),
+) (v S, err error) {
 	a, err := p.rules.Actor(ctx)
 	if err != nil {
 		return v, err
@@ -60,20 +65,24 @@ func (p *Presenter[T, S]) InTx(ctx context.Context, do func(ctx context.Context,
 }
 
 // Change is Rules.Change that returns the entity as its caller sees it.
-func (p *Presenter[T, S]) Change(ctx context.Context, id string, access Access[T], edit func(ctx context.Context, who Caller, e *T) error) (S, error) {
+func (p *Presenter[T, S]) Change(
+	ctx context.Context, id string, access Access[T], edit func(ctx context.Context, who Caller, e *T) error,
+) (S, error) {
 	return p.InTx(ctx, func(ctx context.Context, _ actor.Actor) (T, shares.Grant, error) {
 		e, who, err := p.rules.Change(ctx, id, access, edit)
 		return e, who.Grant, err
 	})
 }
 
-// Reader has the methods that return entities as their callers see them: the services of nouns embed it.
+// Reader has the methods that return entities as their callers see them: the services of nouns
+// embed it.
 type Reader[T Entity, S any] struct{ p *Presenter[T, S] }
 
 // Reader returns the methods that check what the caller may do.
 func (p *Presenter[T, S]) Reader() Reader[T, S] { return Reader[T, S]{p} }
 
-// Get returns an entity that the caller sees, found by id or natural id, or a draft of one that the caller may change, found by id.
+// Get returns an entity that the caller sees, found by id or natural id, or a draft of one that the
+// caller may change, found by id.
 // Errors: errs.NotFound.
 func (s Reader[T, S]) Get(ctx context.Context, id string) (S, error) {
 	a, err := s.p.rules.Actor(ctx)
@@ -87,8 +96,9 @@ func (s Reader[T, S]) Get(ctx context.Context, id string) (S, error) {
 	return s.p.One(ctx, a, e, grant)
 }
 
-// Page returns a page of the entities that the caller sees, without drafts and deleted ones, sorted by name (the default), createdAt or
-// updatedAt; q searches name, slug and description. Errors: errs.Invalid for a sort or cursor that does not fit.
+// Page returns a page of the entities that the caller sees, without drafts and deleted ones, sorted
+// by name (the default), createdAt or updatedAt; q searches name, slug and description. Errors:
+// errs.Invalid for a sort or cursor that does not fit.
 func (s Reader[T, S]) Page(ctx context.Context, q paging.Query) (paging.Page[S], error) {
 	a, err := s.p.rules.Actor(ctx)
 	if err != nil {
@@ -99,10 +109,18 @@ func (s Reader[T, S]) Page(ctx context.Context, q paging.Query) (paging.Page[S],
 		return paging.Page[S]{}, err
 	}
 	rows, err := s.p.All(ctx, a, page.Rows)
-	return paging.Page[S]{Rows: rows, Total: page.Total, More: page.More, First: page.First, Last: page.Last, Start: page.Start}, err
+	return paging.Page[S]{
+		Rows:  rows,
+		Total: page.Total,
+		More:  page.More,
+		First: page.First,
+		Last:  page.Last,
+		Start: page.Start,
+	}, err
 }
 
-// All returns all entities that the caller sees, without drafts, deleted ones and what may be long, ordered by name. An error ends it.
+// All returns all entities that the caller sees, without drafts, deleted ones and what may be long,
+// ordered by name. An error ends it.
 func (s Reader[T, S]) All(ctx context.Context) iter.Seq2[S, error] {
 	return func(yield func(S, error) bool) {
 		a, err := s.p.rules.Actor(ctx)
@@ -128,7 +146,8 @@ func (s Reader[T, S]) All(ctx context.Context) iter.Seq2[S, error] {
 	}
 }
 
-// Seen returns those of some entities that the caller sees, by id, without drafts, deleted ones and what may be long.
+// Seen returns those of some entities that the caller sees, by id, without drafts, deleted ones and
+// what may be long.
 func (s Reader[T, S]) Seen(ctx context.Context, ids []string) (map[string]S, error) {
 	r := s.p.rules
 	a, err := r.Actor(ctx)
@@ -151,7 +170,8 @@ func (s Reader[T, S]) Seen(ctx context.Context, ids []string) (map[string]S, err
 	return seen, err
 }
 
-// Drafts returns the drafts of the entities that the caller may change, ordered by name, without what may be long.
+// Drafts returns the drafts of the entities that the caller may change, ordered by name, without
+// what may be long.
 func (s Reader[T, S]) Drafts(ctx context.Context) ([]S, error) {
 	a, err := s.p.rules.Actor(ctx)
 	if err != nil {
@@ -164,7 +184,8 @@ func (s Reader[T, S]) Drafts(ctx context.Context) ([]S, error) {
 	return s.p.present(ctx, a, all, grants)
 }
 
-// Draft returns the draft of an entity, which may be named by either's id. It is for those who may change the entity.
+// Draft returns the draft of an entity, which may be named by either's id. It is for those who may
+// change the entity.
 // Errors: errs.NotFound; errs.Forbidden.
 func (s Reader[T, S]) Draft(ctx context.Context, id string) (S, error) {
 	a, err := s.p.rules.Actor(ctx)
@@ -178,8 +199,9 @@ func (s Reader[T, S]) Draft(ctx context.Context, id string) (S, error) {
 	return s.p.One(ctx, a, d, grant)
 }
 
-// Edit creates the draft of an entity if there is none, locks it for the caller's credential for Lifetime, and returns it. While another
-// credential holds the lock, the draft is returned with that lock, unless force replaces it. It needs the permission edit.
+// Edit creates the draft of an entity if there is none, locks it for the caller's credential for
+// Lifetime, and returns it. While another credential holds the lock, the draft is returned with
+// that lock, unless force replaces it. It needs the permission edit.
 // Errors: errs.NotFound; errs.Forbidden.
 func (s Reader[T, S]) Edit(ctx context.Context, id string, force bool) (S, error) {
 	return s.p.InTx(ctx, func(ctx context.Context, a actor.Actor) (T, shares.Grant, error) {
@@ -187,8 +209,9 @@ func (s Reader[T, S]) Edit(ctx context.Context, id string, force bool) (S, error
 	})
 }
 
-// SetOwner passes an entity and its draft on to a user or team. It needs the permission changeOwner. Errors: errs.NotFound; errs.Forbidden;
-// errs.Invalid for an unknown principal and for a draft; errs.Conflict for a slug that the new owner has used.
+// SetOwner passes an entity and its draft on to a user or team. It needs the permission
+// changeOwner. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for an unknown principal and for
+// a draft; errs.Conflict for a slug that the new owner has used.
 func (s Reader[T, S]) SetOwner(ctx context.Context, id, owner string) (S, error) {
 	return s.p.InTx(ctx, func(ctx context.Context, _ actor.Actor) (T, shares.Grant, error) {
 		e, who, err := s.p.rules.SetOwner(ctx, id, owner)

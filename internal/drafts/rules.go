@@ -28,35 +28,41 @@ type Noun[T Entity] struct {
 	Fields  func(*T) Fields
 	Ref     func(T) entity.Ref
 
-	Gate    func(ctx context.Context) error                   // comes before everything else that a caller does; nil: none
+	// comes before everything else that a caller does; nil: none
+	Gate    func(ctx context.Context) error
 	Visible func(a actor.Actor, e T, grant shares.Grant) bool // whether an actor sees an entity that is no draft
-	Inside  func(a actor.Actor, e T, grant shares.Grant) bool // whether an actor sees its insides: files, shares and names of secrets
-	Outside error                                             // for those who do not
+	// whether an actor sees its insides: files, shares and names of secrets
+	Inside  func(a actor.Actor, e T, grant shares.Grant) bool
+	Outside error // for those who do not
 
 	Write       Access[T] // who may change an entity sees its draft
 	Edit        Access[T] // to begin and publish drafts and to write files
 	Share       Access[T]
 	ChangeOwner Access[T]
-	// Passed is called with an entity after an actor has changed its owner, and may change it; nil: it is not called.
+	// Passed is called with an entity after an actor has changed its owner, and may change it; nil:
+	// it is not called.
 	Passed func(a actor.Actor, e *T)
-	// Reassigned is called with the entities that a reassignment has moved, in its transaction; nil: it is not called.
+	// Reassigned is called with the entities that a reassignment has moved, in its transaction;
+	// nil: it is not called.
 	Reassigned func(ctx context.Context, tenant string, moved []T) error
 
 	TopShare shares.Level // the highest level of a share
-	// KnownRoles returns errs.Invalid for a role of a share that neither was there nor is known to the entity; nil: there are no roles.
+	// KnownRoles returns errs.Invalid for a role of a share that neither was there nor is known to
+	// the entity; nil: there are no roles.
 	KnownRoles func(ctx context.Context, e T, roles, had []string) error
 
-	// Content returns a reader in place of the content that PutFile writes as a file of an entity, which the caller may do; nil: the
-	// content itself.
+	// Content returns a reader in place of the content that PutFile writes as a file of an entity,
+	// which the caller may do; nil: the content itself.
 	Content func(ctx context.Context, e T, path string, content io.Reader) io.Reader
 	// Removed is called with entities that were removed, in the transaction; nil: it is not called.
 	Removed func(ctx context.Context, tenant string, gone []T) error
 
 	DraftsEnd bool // reassignment removes the drafts of the source principal instead of moving them
 
-	Inherit func(draft *T, of T)       // sets what a draft has from the entity that it is a draft of
-	Begin   func(draft *T, of T) error // sets what a new draft, which is a copy of its entity, has of its own; nil: nothing
-	Digest  func(T) string             // changes with everything of an entity that a draft changes, but the files
+	Inherit func(draft *T, of T) // sets what a draft has from the entity that it is a draft of
+	// sets what a new draft, which is a copy of its entity, has of its own; nil: nothing
+	Begin  func(draft *T, of T) error
+	Digest func(T) string // changes with everything of an entity that a draft changes, but the files
 }
 
 // Options configure Rules. All are required but MaxFile, Registry and CanonicalName.
@@ -68,8 +74,8 @@ type Options[T Entity] struct {
 	Directory Directory
 	// Registry has the hooks that are called for removed entities; nil for none.
 	Registry *entity.Registry
-	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only
-	// exact names are found.
+	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id,
+	// or the name as it is; nil: only exact names are found.
 	CanonicalName func(ctx context.Context, tenant, name string) (string, error)
 	Now           func() time.Time // default time.Now
 	NewID         func() string    // default UUIDv7
@@ -81,8 +87,8 @@ type Directory interface {
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 }
 
-// Rules are what nouns whose entities are edited in drafts, shared and have files build their services of. Some methods trust the actor
-// and tenant that they are passed.
+// Rules are what nouns whose entities are edited in drafts, shared and have files build their
+// services of. Some methods trust the actor and tenant that they are passed.
 type Rules[T Entity] struct {
 	o Options[T]
 	n Noun[T]
@@ -99,7 +105,8 @@ func NewRules[T Entity](o Options[T]) *Rules[T] {
 	return &Rules[T]{o, o.Noun}
 }
 
-// Actor returns who calls, once the noun's gate lets the caller pass. Errors: as actor.From, and those of Noun.Gate.
+// Actor returns who calls, once the noun's gate lets the caller pass. Errors: as actor.From, and
+// those of Noun.Gate.
 func (r *Rules[T]) Actor(ctx context.Context) (actor.Actor, error) {
 	a, err := actor.From(ctx)
 	if err != nil || r.n.Gate == nil {
@@ -162,8 +169,8 @@ func (r *Rules[T]) Parse(id string) (Lookup, error) {
 	return Lookup{ID: key, Owner: owner, Slug: slug}, nil
 }
 
-// At calls do with the place that an id or natural id names. If nothing is there, it calls it again with the exact name of the owner
-// whom a natural id spells differently.
+// At calls do with the place that an id or natural id names. If nothing is there, it calls it again
+// with the exact name of the owner whom a natural id spells differently.
 func (r *Rules[T]) At(ctx context.Context, tenant, id string, do func(Lookup) error) error {
 	at, err := r.Parse(id)
 	if err != nil {
@@ -192,7 +199,9 @@ func (r *Rules[T]) FindHead(ctx context.Context, a actor.Actor, id string) (T, s
 }
 
 // granted returns an entity that an actor sees, as get reads it, and the actor's grant.
-func (r *Rules[T]) granted(ctx context.Context, a actor.Actor, id string, get func(context.Context, string, Lookup) (T, error)) (e T, grant shares.Grant, err error) {
+func (r *Rules[T]) granted(
+	ctx context.Context, a actor.Actor, id string, get func(context.Context, string, Lookup) (T, error),
+) (e T, grant shares.Grant, err error) {
 	err = r.At(ctx, a.Tenant, id, func(at Lookup) error {
 		e, err = get(ctx, a.Tenant, at)
 		return err
@@ -213,7 +222,8 @@ func (r *Rules[T]) Head(ctx context.Context, tenant, id string) (e T, err error)
 	return e, err
 }
 
-// Lock returns an entity that an actor sees, and the actor's grant. It locks the entity until the transaction in ctx ends.
+// Lock returns an entity that an actor sees, and the actor's grant. It locks the entity until the
+// transaction in ctx ends.
 func (r *Rules[T]) Lock(ctx context.Context, a actor.Actor, at Lookup) (T, shares.Grant, error) {
 	e, err := r.o.Store.Lock(ctx, a.Tenant, at)
 	if err != nil {
@@ -232,7 +242,8 @@ func (r *Rules[T]) LockNamed(ctx context.Context, a actor.Actor, id string) (e T
 	return e, grant, err
 }
 
-// Grant returns the grant of an actor at an entity. A draft inherits from its entity, which decides who may do what with it.
+// Grant returns the grant of an actor at an entity. A draft inherits from its entity, which decides
+// who may do what with it.
 // Errors: errs.NotFound if the actor does not see the entity, and for the draft of a deleted one.
 func (r *Rules[T]) Grant(ctx context.Context, a actor.Actor, e *T) (shares.Grant, error) {
 	if id := *r.fields(e).EditingID; id != nil {
@@ -276,8 +287,9 @@ func (r *Rules[T]) Originals(some []T) []string {
 // isDraft reports whether an entity is a draft.
 func (r *Rules[T]) isDraft(e T) bool { return *r.fields(&e).EditingID != nil }
 
-// Sees reports whether an actor sees an entity, or a draft: that is for those who may change the entity, also with a token that can
-// only read. It changes nothing of e, which the look at a file of a page does not copy.
+// Sees reports whether an actor sees an entity, or a draft: that is for those who may change the
+// entity, also with a token that can only read. It changes nothing of e, which the look at a file
+// of a page does not copy.
 func (r *Rules[T]) Sees(a actor.Actor, e *T, grant shares.Grant) bool {
 	if *r.fields(e).EditingID == nil {
 		return r.n.Visible(a, *e, grant)
@@ -312,8 +324,8 @@ func (r *Rules[T]) Page(ctx context.Context, a actor.Actor, q paging.Query) (pag
 	return r.o.Store.Page(ctx, a.Tenant, ViewerOf(a), q)
 }
 
-// Each calls do with all entities that an actor sees, some at a time and ordered by name, without drafts, deleted entities and what may
-// be long, until do returns false.
+// Each calls do with all entities that an actor sees, some at a time and ordered by name, without
+// drafts, deleted entities and what may be long, until do returns false.
 func (r *Rules[T]) Each(ctx context.Context, a actor.Actor, do func([]T) (bool, error)) error {
 	v := ViewerOf(a)
 	v.Brief = true
@@ -335,9 +347,11 @@ type Caller struct {
 	Grant shares.Grant
 }
 
-// Change changes an entity on which its caller has access, and returns it with the caller. edit gets the caller and the stored entity;
-// what no edit sets is put back.
-func (r *Rules[T]) Change(ctx context.Context, id string, access Access[T], edit func(ctx context.Context, who Caller, e *T) error) (e T, who Caller, err error) {
+// Change changes an entity on which its caller has access, and returns it with the caller. edit
+// gets the caller and the stored entity; what no edit sets is put back.
+func (r *Rules[T]) Change(
+	ctx context.Context, id string, access Access[T], edit func(ctx context.Context, who Caller, e *T) error,
+) (e T, who Caller, err error) {
 	return r.ChangeBeside(ctx, id, access, func(ctx context.Context, who Caller, e *T) error {
 		*r.fields(e).UpdatedAt = r.Stamp()
 		return edit(ctx, who, e)
@@ -345,7 +359,9 @@ func (r *Rules[T]) Change(ctx context.Context, id string, access Access[T], edit
 }
 
 // ChangeBeside is Change for what an entity has beside its row, such as tags: its UpdatedAt stays.
-func (r *Rules[T]) ChangeBeside(ctx context.Context, id string, access Access[T], edit func(ctx context.Context, who Caller, e *T) error) (e T, who Caller, err error) {
+func (r *Rules[T]) ChangeBeside(
+	ctx context.Context, id string, access Access[T], edit func(ctx context.Context, who Caller, e *T) error,
+) (e T, who Caller, err error) {
 	a, err := r.Actor(ctx)
 	if err != nil {
 		return *new(T), Caller{}, err
@@ -375,8 +391,9 @@ func (r *Rules[T]) ChangeBeside(ctx context.Context, id string, access Access[T]
 	return e, who, err
 }
 
-// SetOwner passes an entity and its draft on to a user or team. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for an unknown
-// principal and for a draft; errs.Conflict for a slug that the new owner has used.
+// SetOwner passes an entity and its draft on to a user or team. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid for an unknown principal and for a draft; errs.Conflict for a slug
+// that the new owner has used.
 func (r *Rules[T]) SetOwner(ctx context.Context, id, owner string) (e T, who Caller, err error) {
 	a, err := r.Actor(ctx)
 	if err != nil {

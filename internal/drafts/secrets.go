@@ -11,13 +11,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
 
-// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring implements it.
+// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring
+// implements it.
 type Sealer interface {
 	Seal(tenant, table, column, row string, plain []byte) (string, error)
 	Open(tenant, table, column, row, sealed string) ([]byte, error)
 }
 
-// Secrets keeps the secrets of the entities of a noun: names with values, which are encrypted together and bound to the row.
+// Secrets keeps the secrets of the entities of a noun: names with values, which are encrypted
+// together and bound to the row.
 type Secrets struct {
 	Keys          Sealer
 	Table, Column string // where they are sealed
@@ -53,7 +55,8 @@ func (s Secrets) Names(f Fields) ([]string, error) {
 	return slices.Sorted(maps.Keys(values)), err
 }
 
-// AcceptNames checks the names of secrets, which come without values, and returns them ordered and each once. Errors: as Accept.
+// AcceptNames checks the names of secrets, which come without values, and returns them ordered and
+// each once. Errors: as Accept.
 func (s Secrets) AcceptNames(names []string) ([]string, error) {
 	none := make(map[string]string, len(names))
 	for _, name := range names {
@@ -98,7 +101,8 @@ func (s Secrets) Copy(f, of Fields) error {
 	return s.Seal(f, values)
 }
 
-// Change changes secrets of an entity, and returns what it has then: nil removes one, and entity.Mask keeps its value.
+// Change changes secrets of an entity, and returns what it has then: nil removes one, and
+// entity.Mask keeps its value.
 // Errors: errs.Invalid.
 func (s Secrets) Change(f Fields, changed map[string]*string) (map[string]string, error) {
 	values, err := s.Open(f)
@@ -114,7 +118,10 @@ func (s Secrets) Change(f Fields, changed map[string]*string) (map[string]string
 			different = different || there
 		case *value == entity.Mask && there:
 		case *value == entity.Mask:
-			return nil, errs.New(errs.Invalid, "%s.%s: %s stands for a value that is there already, and there is none", s.Field, short(name), entity.Mask)
+			return nil, errs.New(
+				errs.Invalid, "%s.%s: %s stands for a value that is there already, and there is none", s.Field,
+				short(name), entity.Mask,
+			)
 		default:
 			values[name] = *value
 			different = different || !there || old != *value
@@ -134,10 +141,17 @@ func (s Secrets) Accept(values map[string]string) error {
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !secretName.MatchString(name) {
-			return errs.New(errs.Invalid, "%s: %q must be 1 to 128 letters, digits and underscores and not begin with a digit", s.Field, short(name))
+			return errs.New(
+				errs.Invalid,
+				"%s: %q must be 1 to 128 letters, digits and underscores and not begin with a digit", s.Field,
+				short(name),
+			)
 		}
 		if len(values[name]) > maxValue || !escapes.StorableWithin(values[name], maxValue) {
-			return errs.New(errs.Invalid, "%s.%s must be UTF-8 without NUL and have at most %d bytes", s.Field, name, maxValue)
+			return errs.New(
+				errs.Invalid, "%s.%s must be UTF-8 without NUL and have at most %d bytes", s.Field, name,
+				maxValue,
+			)
 		}
 		total += len(values[name])
 	}

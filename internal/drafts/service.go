@@ -15,15 +15,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Service has the methods that are the same for all nouns whose entities are edited in drafts: the services of nouns embed it.
+// Service has the methods that are the same for all nouns whose entities are edited in drafts: the
+// services of nouns embed it.
 type Service[T Entity] struct{ rules *Rules[T] }
 
 // Service returns the methods that check what the caller may do.
 func (r *Rules[T]) Service() Service[T] { return Service[T]{r} }
 
-// Discard removes the draft of an entity. It is for those who may change the entity, so that a draft also goes after a deploy from
-// another tenant has overwritten its entity. Errors: errs.NotFound, also for an entity without a draft; errs.Forbidden; errs.Conflict
-// for a draft that somebody else edits.
+// Discard removes the draft of an entity. It is for those who may change the entity, so that a
+// draft also goes after a deploy from another tenant has overwritten its entity. Errors:
+// errs.NotFound, also for an entity without a draft; errs.Forbidden; errs.Conflict for a draft that
+// somebody else edits.
 func (s Service[T]) Discard(ctx context.Context, id string) error {
 	r := s.rules
 	a, err := s.rules.Actor(ctx)
@@ -42,7 +44,8 @@ func (s Service[T]) Discard(ctx context.Context, id string) error {
 	})
 }
 
-// Ref returns a reference to an entity that the caller sees, found by id or natural id, or to a draft. Errors: errs.NotFound.
+// Ref returns a reference to an entity that the caller sees, found by id or natural id, or to a
+// draft. Errors: errs.NotFound.
 func (s Service[T]) Ref(ctx context.Context, id string) (entity.Ref, error) {
 	a, err := s.rules.Actor(ctx)
 	if err != nil {
@@ -55,8 +58,8 @@ func (s Service[T]) Ref(ctx context.Context, id string) (entity.Ref, error) {
 	return s.rules.n.Ref(e), nil
 }
 
-// Inside returns an entity whose insides the caller may see, without what may be long: its files as they are written, the names of its
-// secrets and its shares. Errors: errs.NotFound; errs.Forbidden.
+// Inside returns an entity whose insides the caller may see, without what may be long: its files as
+// they are written, the names of its secrets and its shares. Errors: errs.NotFound; errs.Forbidden.
 func (r *Rules[T]) Inside(ctx context.Context, id string) (T, error) {
 	a, err := r.Actor(ctx)
 	if err != nil {
@@ -72,7 +75,8 @@ func (r *Rules[T]) Inside(ctx context.Context, id string) (T, error) {
 	return e, nil
 }
 
-// Files returns a page of an entity's files, sorted by path (the default) or updatedAt, to those who see its insides.
+// Files returns a page of an entity's files, sorted by path (the default) or updatedAt, to those
+// who see its insides.
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a sort or cursor that does not fit.
 func (s Service[T]) Files(ctx context.Context, id string, q paging.Query) (paging.Page[libraries.File], error) {
 	e, err := s.rules.Inside(ctx, id)
@@ -83,8 +87,8 @@ func (s Service[T]) Files(ctx context.Context, id string, q paging.Query) (pagin
 	return s.rules.o.Files.Page(ctx, *f.Tenant, *f.LibraryID, q)
 }
 
-// OpenFile returns a file of an entity with its bytes, which the caller closes, to those who see its insides. Errors: errs.NotFound;
-// errs.Forbidden.
+// OpenFile returns a file of an entity with its bytes, which the caller closes, to those who see
+// its insides. Errors: errs.NotFound; errs.Forbidden.
 func (s Service[T]) OpenFile(ctx context.Context, id, path string) (libraries.File, io.ReadSeekCloser, error) {
 	e, err := s.rules.Inside(ctx, id)
 	if err != nil {
@@ -94,11 +98,15 @@ func (s Service[T]) OpenFile(ctx context.Context, id, path string) (libraries.Fi
 	return s.rules.o.Files.Open(ctx, *f.Tenant, *f.LibraryID, path)
 }
 
-// PutFile writes a file of an entity or draft, over the one that has the path already. It is for those who may edit it. Without a content
-// type it gets that of the path's extension. The row of the entity stays as it is. After an error the file is as it was.
-// Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a bad path or content type; errs.Conflict for a path that differs from
-// another one in case alone, or that is a folder, and for a draft that somebody else edits; errs.TooLarge; content's own, as it is.
-func (s Service[T]) PutFile(ctx context.Context, id, path, contentType string, content io.Reader) (libraries.File, error) {
+// PutFile writes a file of an entity or draft, over the one that has the path already. It is for
+// those who may edit it. Without a content type it gets that of the path's extension. The row of
+// the entity stays as it is. After an error the file is as it was.
+// Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a bad path or content type; errs.Conflict
+// for a path that differs from another one in case alone, or that is a folder, and for a draft that
+// somebody else edits; errs.TooLarge; content's own, as it is.
+func (s Service[T]) PutFile(
+	ctx context.Context, id, path, contentType string, content io.Reader,
+) (libraries.File, error) {
 	r := s.rules
 	e, lock, err := r.written(ctx, id)
 	if err != nil {
@@ -130,8 +138,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// DeleteFile removes a file of an entity or draft. It is for those who may edit it. Errors: errs.NotFound; errs.Forbidden; errs.Conflict
-// for a draft that somebody else edits.
+// DeleteFile removes a file of an entity or draft. It is for those who may edit it. Errors:
+// errs.NotFound; errs.Forbidden; errs.Conflict for a draft that somebody else edits.
 func (s Service[T]) DeleteFile(ctx context.Context, id, path string) error {
 	e, lock, err := s.rules.written(ctx, id)
 	if err != nil {
@@ -141,7 +149,8 @@ func (s Service[T]) DeleteFile(ctx context.Context, id, path string) error {
 	return s.rules.o.Files.Delete(ctx, *f.Tenant, *f.LibraryID, path, lock)
 }
 
-// written returns an entity whose files the caller may write, and a function that locks it and checks that again.
+// written returns an entity whose files the caller may write, and a function that locks it and
+// checks that again.
 func (r *Rules[T]) written(ctx context.Context, id string) (T, func(ctx context.Context) error, error) {
 	a, err := r.Actor(ctx)
 	if err != nil {
@@ -171,7 +180,8 @@ func (r *Rules[T]) mayWriteFiles(a actor.Actor, e T, grant shares.Grant) error {
 	return r.fields(&e).Lock.Check(a, r.Stamp())
 }
 
-// OfLibrary returns the entity or draft that a library belongs to, if an actor sees it, without what may be long, and the actor's grant.
+// OfLibrary returns the entity or draft that a library belongs to, if an actor sees it, without
+// what may be long, and the actor's grant.
 // Errors: errs.NotFound.
 func (r *Rules[T]) OfLibrary(ctx context.Context, a actor.Actor, library string) (e T, grant shares.Grant, err error) {
 	id, ok := uuids.Parse(library)
@@ -185,7 +195,8 @@ func (r *Rules[T]) OfLibrary(ctx context.Context, a actor.Actor, library string)
 	return e, grant, err
 }
 
-// Shares returns the shares of an entity, ordered by principal, to those who see its insides. A draft has those of its entity.
+// Shares returns the shares of an entity, ordered by principal, to those who see its insides. A
+// draft has those of its entity.
 // Errors: errs.NotFound; errs.Forbidden.
 func (s Service[T]) Shares(ctx context.Context, id string) ([]shares.Share, error) {
 	e, err := s.rules.Inside(ctx, id)
@@ -195,7 +206,8 @@ func (s Service[T]) Shares(ctx context.Context, id string) ([]shares.Share, erro
 	return s.rules.o.Store.Shares().All(ctx, *s.rules.fields(&e).Tenant, s.rules.Original(e))
 }
 
-// Share returns the share of one principal. It is for those for whom Shares is. Errors: errs.NotFound; errs.Forbidden.
+// Share returns the share of one principal. It is for those for whom Shares is. Errors:
+// errs.NotFound; errs.Forbidden.
 func (s Service[T]) Share(ctx context.Context, id, principal string) (shares.Share, error) {
 	r := s.rules
 	e, err := r.Inside(ctx, id)
@@ -209,8 +221,8 @@ func (s Service[T]) Share(ctx context.Context, id, principal string) (shares.Sha
 	return r.o.Store.Shares().One(ctx, tenant, r.Original(e), principal)
 }
 
-// Principal returns the exact id of the principal that is meant by one: UUIDs are in lower case, and names of users may be spelled
-// differently. An unknown one is returned as it is.
+// Principal returns the exact id of the principal that is meant by one: UUIDs are in lower case,
+// and names of users may be spelled differently. An unknown one is returned as it is.
 func (r *Rules[T]) Principal(ctx context.Context, tenant, id string) (string, error) {
 	if team, ok := uuids.Parse(id); ok {
 		return team, nil
@@ -221,10 +233,13 @@ func (r *Rules[T]) Principal(ctx context.Context, tenant, id string) (string, er
 	return r.o.CanonicalName(ctx, tenant, id)
 }
 
-// PutShare shares an entity with a principal, or changes the share: edit gets the share that is there, or one of shares.None. It is for
-// those who may share the entity. A role that it adds must be known. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the
-// field, also for an unknown principal; errs.Conflict for roles that cannot be read.
-func (s Service[T]) PutShare(ctx context.Context, id, principal string, edit func(*shares.Share)) (put shares.Share, err error) {
+// PutShare shares an entity with a principal, or changes the share: edit gets the share that is
+// there, or one of shares.None. It is for those who may share the entity. A role that it adds must
+// be known. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also for an
+// unknown principal; errs.Conflict for roles that cannot be read.
+func (s Service[T]) PutShare(
+	ctx context.Context, id, principal string, edit func(*shares.Share),
+) (put shares.Share, err error) {
 	r := s.rules
 	err = r.reshare(ctx, id, principal, func(ctx context.Context, e T, who string, known bool) error {
 		f := r.fields(&e)
@@ -264,7 +279,8 @@ func (r *Rules[T]) knownRoles(ctx context.Context, e T, roles, had []string) err
 	return nil
 }
 
-// DeleteShare ends a share. It is for those who may share the entity. Errors: errs.NotFound; errs.Forbidden.
+// DeleteShare ends a share. It is for those who may share the entity. Errors: errs.NotFound;
+// errs.Forbidden.
 func (s Service[T]) DeleteShare(ctx context.Context, id, principal string) error {
 	r := s.rules
 	return r.reshare(ctx, id, principal, func(ctx context.Context, e T, who string, _ bool) error {
@@ -273,8 +289,12 @@ func (s Service[T]) DeleteShare(ctx context.Context, id, principal string) error
 	})
 }
 
-// reshare calls change with an entity that the caller may share and the exact id of a principal, and whether the tenant has that.
-func (r *Rules[T]) reshare(ctx context.Context, id, principal string, change func(ctx context.Context, e T, who string, known bool) error) error {
+// reshare calls change with an entity that the caller may share and the exact id of a principal,
+// and whether the tenant has that.
+func (r *Rules[T]) reshare(
+	ctx context.Context, id, principal string,
+	change func(ctx context.Context, e T, who string, known bool) error,
+) error {
 	a, err := r.Actor(ctx)
 	if err != nil {
 		return err
@@ -291,9 +311,11 @@ func (r *Rules[T]) reshare(ctx context.Context, id, principal string, change fun
 	})
 }
 
-// sharing calls do with an entity that the caller may share, and whether the tenant has a principal. It holds the principal, then locks
-// the entity.
-func (r *Rules[T]) sharing(ctx context.Context, id, principal string, do func(ctx context.Context, e T, known bool) error) error {
+// sharing calls do with an entity that the caller may share, and whether the tenant has a
+// principal. It holds the principal, then locks the entity.
+func (r *Rules[T]) sharing(
+	ctx context.Context, id, principal string, do func(ctx context.Context, e T, known bool) error,
+) error {
 	a, err := r.Actor(ctx)
 	if err != nil {
 		return err
@@ -317,10 +339,12 @@ func (r *Rules[T]) sharing(ctx context.Context, id, principal string, do func(ct
 	})
 }
 
-// Sharing calls do with the id of an entity that the caller may share, in a transaction in which nobody else changes or removes the
-// entity. Errors: those of do; errs.NotFound; errs.Forbidden; errs.Invalid for a draft and for unknown roles; errs.Conflict for roles
-// that cannot be read.
-func (s Service[T]) Sharing(ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error) error {
+// Sharing calls do with the id of an entity that the caller may share, in a transaction in which
+// nobody else changes or removes the entity. Errors: those of do; errs.NotFound; errs.Forbidden;
+// errs.Invalid for a draft and for unknown roles; errs.Conflict for roles that cannot be read.
+func (s Service[T]) Sharing(
+	ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error,
+) error {
 	a, err := s.rules.Actor(ctx)
 	if err != nil {
 		return err
@@ -334,7 +358,8 @@ func (s Service[T]) Sharing(ctx context.Context, id string, roles []string, do f
 	})
 }
 
-// Sharable returns an error for an entity that an actor may not share, also not with a token that can do more than read, and for a draft.
+// Sharable returns an error for an entity that an actor may not share, also not with a token that
+// can do more than read, and for a draft.
 func (r *Rules[T]) Sharable(a actor.Actor, e T, grant shares.Grant) error {
 	if r.isDraft(e) {
 		return r.IsDraft("share the " + string(r.n.Kind) + " itself")

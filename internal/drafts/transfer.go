@@ -106,7 +106,13 @@ func SharesToColumns(all []shares.Share) []SharedColumns {
 func (r *Rules[T]) SharesOfColumns(columns []SharedColumns, now time.Time) ([]shares.Share, error) {
 	all, seen := make([]shares.Share, 0, len(columns)), map[string]bool{}
 	for _, c := range columns {
-		share := shares.Share{PrincipalID: c.PrincipalID, Level: shares.Level(c.AccessLevel), Roles: c.Roles, CreatedAt: now, UpdatedAt: now}
+		share := shares.Share{
+			PrincipalID: c.PrincipalID,
+			Level:       shares.Level(c.AccessLevel),
+			Roles:       c.Roles,
+			CreatedAt:   now,
+			UpdatedAt:   now,
+		}
 		if err := share.Accept(r.n.TopShare); err != nil {
 			return nil, errs.New(errs.Invalid, "shares: %s", errs.MessageOf(err))
 		}
@@ -136,9 +142,12 @@ func (r *Rules[T]) ReadLists(lists []List) error {
 	return nil
 }
 
-// Unknown returns a function that reports whether a tenant lacks what an imported entity with an id refers to, and warns of it. together are
-// the entities that come in the same import. The error is that of a look-up, behind which the function reports nothing.
-func (r *Rules[T]) Unknown(ctx context.Context, tenant string, together []entity.Key, warn func(format string, args ...any)) (unknown func(id string, key entity.Key) bool, failed func() error) {
+// Unknown returns a function that reports whether a tenant lacks what an imported entity with an id
+// refers to, and warns of it. together are the entities that come in the same import. The error is
+// that of a look-up, behind which the function reports nothing.
+func (r *Rules[T]) Unknown(
+	ctx context.Context, tenant string, together []entity.Key, warn func(format string, args ...any),
+) (unknown func(id string, key entity.Key) bool, failed func() error) {
 	known, err := map[entity.Key]bool{}, error(nil)
 	for _, key := range together {
 		known[key] = true
@@ -159,9 +168,12 @@ func (r *Rules[T]) Unknown(ctx context.Context, tenant string, together []entity
 	return unknown, func() error { return err }
 }
 
-// LockThere locks those of some entities that exist, after it has held their owners to be and who gets shares. It returns errs.Conflict
-// for the id of a draft, but not in a deploy from another tenant, whose caller must not learn of drafts.
-func (r *Rules[T]) LockThere(ctx context.Context, tenant string, all []T, given []shares.Share, l entity.ImportOptions) ([]T, error) {
+// LockThere locks those of some entities that exist, after it has held their owners to be and who
+// gets shares. It returns errs.Conflict for the id of a draft, but not in a deploy from another
+// tenant, whose caller must not learn of drafts.
+func (r *Rules[T]) LockThere(
+	ctx context.Context, tenant string, all []T, given []shares.Share, l entity.ImportOptions,
+) ([]T, error) {
 	principals := []string{l.Owner}
 	for _, e := range all {
 		principals = append(principals, *r.fields(&e).OwnerID)
@@ -221,9 +233,11 @@ func (r *Rules[T]) Taken(ctx context.Context, tenant string, naturals []string) 
 	return ids, err
 }
 
-// ReplaceShares makes the shares of some entities, by their ids, those whose principals the tenant has, and warns of the others. LockThere
-// has held the principals and locked the entities.
-func (r *Rules[T]) ReplaceShares(ctx context.Context, tenant string, all map[string][]shares.Share, warn func(format string, args ...any)) error {
+// ReplaceShares makes the shares of some entities, by their ids, those whose principals the tenant
+// has, and warns of the others. LockThere has held the principals and locked the entities.
+func (r *Rules[T]) ReplaceShares(
+	ctx context.Context, tenant string, all map[string][]shares.Share, warn func(format string, args ...any),
+) error {
 	ids := slices.Sorted(maps.Keys(all))
 	var principals []string
 	for _, id := range ids {
@@ -237,7 +251,10 @@ func (r *Rules[T]) ReplaceShares(ctx context.Context, tenant string, all map[str
 	for _, id := range ids {
 		known[id] = slices.DeleteFunc(slices.Clone(all[id]), func(s shares.Share) bool {
 			if !held[s.PrincipalID] {
-				warn("%s %s: its share with %s is left out, whom this tenant does not know.", r.n.Kind, id, transfer.Short(s.PrincipalID))
+				warn(
+					"%s %s: its share with %s is left out, whom this tenant does not know.", r.n.Kind, id,
+					transfer.Short(s.PrincipalID),
+				)
 			}
 			return !held[s.PrincipalID]
 		})

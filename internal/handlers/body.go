@@ -64,7 +64,11 @@ func decodedBody(codings string, body []byte) ([]byte, error) {
 			if isCharset(name) { // some send their charset there
 				continue
 			}
-			return nil, errs.New(errs.Unsupported, "The Content-Encoding %.50q is not supported: send the body with gzip, deflate or br, or as it is.", name)
+			return nil, errs.New(
+				errs.Unsupported,
+				"The Content-Encoding %.50q is not supported: send the body with gzip, deflate or br, or as it is.",
+				name,
+			)
 		}
 		var plain []byte
 		if err == nil {
@@ -72,9 +76,15 @@ func decodedBody(codings string, body []byte) ([]byte, error) {
 		}
 		switch {
 		case err != nil:
-			return nil, errs.Wrap(errs.Invalid, err, "The body is not %s, as its Content-Encoding says, or it is damaged.", name)
+			return nil, errs.Wrap(
+				errs.Invalid, err, "The body is not %s, as its Content-Encoding says, or it is damaged.", name,
+			)
 		case len(plain) > most:
-			return nil, errs.New(errs.TooLarge, "The body has more than %d bytes once it is decoded: %d MiB are allowed, and beyond 1 MiB %d times what was sent.", most, maxDecoded>>20, maxRatio)
+			return nil, errs.New(
+				errs.TooLarge,
+				"The body has more than %d bytes once it is decoded: %d MiB are allowed, and beyond 1 MiB %d times what was sent.",
+				most, maxDecoded>>20, maxRatio,
+			)
 		}
 		body = plain
 	}
@@ -292,7 +302,10 @@ func parseMultipart(body []byte, boundary string) form {
 		}
 		field := formField{name: []byte(part.FormName())}
 		if name := part.FileName(); name != "" {
-			field.file = &formFile{name, part.Header.Get("Content-Type"), len(content), "base64", base64.StdEncoding.EncodeToString(content)}
+			field.file = &formFile{
+				name, part.Header.Get("Content-Type"), len(content), "base64",
+				base64.StdEncoding.EncodeToString(content),
+			}
 		} else {
 			_, params, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
 			field.value, field.charset = content, params["charset"]

@@ -69,12 +69,14 @@ func (b *Build) size() (n int) {
 
 func programSize(p *jsvm.Program) int { return len(p.Code) + len(p.Map) + 1<<10 }
 
-// Build finds and compiles the handlers among the files of an app. A file that exports a function with the name of a method is a route;
-// the others are for those to import. A program takes about 20 ms. The files of the folder tools are read with tools alone, which is for apps that have
+// Build finds and compiles the handlers among the files of an app. A file that exports a function
+// with the name of a method is a route; the others are for those to import. A program takes about
+// 20 ms. The files of the folder tools are read with tools alone, which is for apps that have
 // agents.
 //
-// It returns errs.Invalid, with the file, and the line where there is one, for what cannot be compiled, for a config that cannot be
-// read, for two files of one route, and for the methods and names that a route cannot have; errs.Unavailable if too many scripts run.
+// It returns errs.Invalid, with the file, and the line where there is one, for what cannot be
+// compiled, for a config that cannot be read, for two files of one route, and for the methods and
+// names that a route cannot have; errs.Unavailable if too many scripts run.
 func (s *Service) Build(ctx context.Context, app App, files fs.FS, tools bool) (*Build, error) {
 	b := &Build{sources: map[string][]byte{}}
 	src := &sources{files: files, read: map[string][]byte{}}
@@ -88,7 +90,10 @@ func (s *Service) Build(ctx context.Context, app App, files fs.FS, tools bool) (
 			return nil, err
 		}
 		if len(names)+len(b.Routes) > maxRoutes {
-			return nil, errs.New(errs.Invalid, "%s has more than %d files: an app can have %d handlers.", area, maxRoutes, maxRoutes)
+			return nil, errs.New(
+				errs.Invalid, "%s has more than %d files: an app can have %d handlers.", area, maxRoutes,
+				maxRoutes,
+			)
 		}
 		for _, name := range names {
 			if err := s.add(ctx, b, app, src, area, name); err != nil {
@@ -150,10 +155,16 @@ func (s *Service) add(ctx context.Context, b *Build, app App, src *sources, area
 	}
 	for _, other := range b.Routes {
 		if other.Area == area && area == Tools && other.Path == pattern {
-			return errs.New(errs.Invalid, "%s:1:1: its name %s is that of %s: give one of the files another name.", name, r.ToolName(), other.File)
+			return errs.New(
+				errs.Invalid, "%s:1:1: its name %s is that of %s: give one of the files another name.", name,
+				r.ToolName(), other.File,
+			)
 		}
 		if other.Area == area && sameRoute(other.Path, pattern) {
-			return errs.New(errs.Invalid, "%s:1:1: its route %s is that of %s: remove one of the files.", name, pattern, other.File)
+			return errs.New(
+				errs.Invalid, "%s:1:1: its route %s is that of %s: remove one of the files.", name, pattern,
+				other.File,
+			)
 		}
 	}
 	if s.o.Check != nil {
@@ -194,12 +205,19 @@ func patternOf(area Area, name string) (string, error) {
 		match := parameter.FindStringSubmatch(segment)
 		switch {
 		case match != nil && seen[match[1]]:
-			return "", errs.New(errs.Invalid, "%s:1:1: the parameter %s is there twice: each needs a name of its own.", name, match[1])
+			return "", errs.New(
+				errs.Invalid, "%s:1:1: the parameter %s is there twice: each needs a name of its own.", name,
+				match[1],
+			)
 		case match != nil:
 			seen[match[1]] = true
 			segments[i] = ":" + match[1]
 		case strings.ContainsAny(segment, "[]:") || segment == "":
-			return "", errs.New(errs.Invalid, "%s:1:1: %q cannot be a part of a route: a parameter is a name in brackets, such as [id], and others have no brackets or colons.", name, segment)
+			return "", errs.New(
+				errs.Invalid,
+				"%s:1:1: %q cannot be a part of a route: a parameter is a name in brackets, such as [id], and others have no brackets or colons.",
+				name, segment,
+			)
 		}
 	}
 	return "/" + strings.Join(segments, "/"), nil
@@ -220,7 +238,8 @@ func orList(all []string) string {
 //go:embed entry.js
 var entryText string
 
-// EntryName is the name of the module that imports a handler's file, which a file of this name cannot replace.
+// EntryName is the name of the module that imports a handler's file, which a file of this name
+// cannot replace.
 const EntryName = "~handler.js"
 
 // sources is the files of an app, and keeps what is read of them, with the module for one handler.
@@ -276,7 +295,12 @@ func (s *sources) content(name string) ([]byte, bool) {
 // compile compiles the program of a handler's file.
 func (s *Service) compile(ctx context.Context, app App, src *sources, name string) (Program, error) {
 	limiter.Yield(ctx) // a script takes as long as it wants to until it is loaded
-	p, err := s.o.Runtime.Compile(ctx, jsvm.Source{Files: src.of(name), Entry: EntryName, Tenant: app.Tenant, Key: app.ID})
+	p, err := s.o.Runtime.Compile(ctx, jsvm.Source{
+		Files:  src.of(name),
+		Entry:  EntryName,
+		Tenant: app.Tenant,
+		Key:    app.ID,
+	})
 	if err != nil {
 		return Program{}, err
 	}
@@ -298,9 +322,12 @@ func (s *Service) compile(ctx context.Context, app App, src *sources, name strin
 
 // describe sets the methods and the config of a route, and returns warnings of methods that no call
 // of it has.
-func (s *Service) describe(ctx context.Context, app App, p Program, script []byte, r *Route) (warnings []string, err error) {
+func (s *Service) describe(
+	ctx context.Context, app App, p Program, script []byte, r *Route,
+) (warnings []string, err error) {
 	result, err := s.o.Runtime.Run(ctx, &p.Program, jsvm.Call{
-		Function: "describe", Tenant: app.Tenant, Key: app.ID, Limits: jsvm.Limits{Time: MaxLoadTime, Active: maxLoading, Output: 4 * maxConfig},
+		Function: "describe", Tenant: app.Tenant,
+		Key: app.ID, Limits: jsvm.Limits{Time: MaxLoadTime, Active: maxLoading, Output: 4 * maxConfig},
 	})
 	if err != nil {
 		return nil, err
@@ -330,7 +357,13 @@ func (s *Service) describe(ctx context.Context, app App, p Program, script []byt
 		case r.Area == Tools:
 		case !slices.Contains(found.Functions, method):
 		case !slices.Contains(methodsOf[r.Area], method):
-			warnings = append(warnings, fmt.Sprintf("%s:%d:1: it exports %s, which no call of a webhook has: use %s.", r.File, lineOf(script, method), method, orList(methodsOf[r.Area])))
+			warnings = append(
+				warnings,
+				fmt.Sprintf(
+					"%s:%d:1: it exports %s, which no call of a webhook has: use %s.", r.File,
+					lineOf(script, method), method, orList(methodsOf[r.Area]),
+				),
+			)
 		default:
 			r.Methods = append(r.Methods, method)
 		}
@@ -371,8 +404,12 @@ func (s *Service) config(file string, line int, raw json.RawMessage) (json.RawMe
 		switch name {
 		case "timeout":
 			var ms float64
-			if json.Unmarshal(value, &ms) != nil || bytes.Equal(value, []byte("null")) || ms != math.Trunc(ms) || ms < 1 || ms > float64(s.o.MaxTime/time.Millisecond) {
-				return refuse(".timeout must be a number of milliseconds from 1 to %s", strconv.FormatInt(s.o.MaxTime.Milliseconds(), 10))
+			if json.Unmarshal(value, &ms) != nil || bytes.Equal(value, []byte("null")) || ms != math.Trunc(ms) ||
+				ms < 1 || ms > float64(s.o.MaxTime/time.Millisecond) {
+				return refuse(
+					".timeout must be a number of milliseconds from 1 to %s",
+					strconv.FormatInt(s.o.MaxTime.Milliseconds(), 10),
+				)
 			}
 		case "roles":
 			var roles []*string
@@ -398,7 +435,9 @@ func (s *Service) config(file string, line int, raw json.RawMessage) (json.RawMe
 				return refuse(".redirects is for server routes: no other answer is held to the app's own paths")
 			}
 			var hosts []string
-			if json.Unmarshal(value, &hosts) != nil || hosts == nil || slices.ContainsFunc(hosts, func(h string) bool { return !isHost.MatchString(h) }) {
+			if json.Unmarshal(value, &hosts) != nil || hosts == nil || slices.ContainsFunc(hosts, func(h string) bool {
+				return !isHost.MatchString(h)
+			}) {
 				return refuse(".redirects must be an array of hosts, such as [\"pay.example.com\", \"localhost:3000\"], without https:// and paths")
 			}
 		case "description", "parameters":

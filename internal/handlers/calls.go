@@ -43,13 +43,20 @@ func (s *Service) Count(tenant, app, area, method, path string, status int, took
 	if status >= 500 {
 		c.Failed = 1
 	}
-	s.calls.Add(tenant, Call{App: app, Day: s.stamp().Format(time.DateOnly), Area: area, Method: FunctionOf(method), Path: path}, c)
+	s.calls.Add(tenant, Call{
+		App:    app,
+		Day:    s.stamp().Format(time.DateOnly),
+		Area:   area,
+		Method: FunctionOf(method),
+		Path:   path,
+	}, c)
 }
 
 // FlushAll writes the counted calls of all tenants.
 func (s *Service) FlushAll(ctx context.Context) error { return s.calls.FlushAll(ctx) }
 
-// Calls returns the calls of an app on the last CallDays days, ordered by day, area, path and method.
+// Calls returns the calls of an app on the last CallDays days, ordered by day, area, path and
+// method.
 func (s *Service) Calls(ctx context.Context, tenant, app string) ([]CallsOf, error) {
 	brief, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

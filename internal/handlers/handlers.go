@@ -1,8 +1,9 @@
-// Package handlers builds, deploys and runs the JavaScript that an app runs on the server: the files of its folders server and
-// webhooks, each of which is a route, and those of its folder tools, each of which is a tool of the app's agents.
+// Package handlers builds, deploys and runs the JavaScript that an app runs on the server: the
+// files of its folders server and webhooks, each of which is a route, and those of its folder
+// tools, each of which is a tool of the app's agents.
 //
-// It checks no rights and serves no requests: its callers, which are the noun apps, httpapi and the root, do so. internal/store/handlers stores
-// what is deployed.
+// It checks no rights and serves no requests: its callers, which are the noun apps, httpapi and the
+// root, do so. internal/store/handlers stores what is deployed.
 package handlers
 
 import (
@@ -39,7 +40,8 @@ var methodsOf = map[Area][]string{
 	Tools:    {"default"},
 }
 
-// App is an app or the draft of one. An app runs what was installed last, a draft what its files contain now.
+// App is an app or the draft of one. An app runs what was installed last, a draft what its files
+// contain now.
 type App struct {
 	Tenant, ID string
 	Draft      bool
@@ -47,17 +49,21 @@ type App struct {
 
 // Route is a handler: a file with the functions for one path, or a tool.
 type Route struct {
-	Area    Area            `json:"area"`
-	Path    string          `json:"path"`    // pattern below the folder, such as "/stripe/:action"; "/" for the folder's index.js; "/" and the name of a tool
-	File    string          `json:"file"`    // such as "webhooks/stripe/[action].js"
-	Methods []string        `json:"methods"` // that the file exports, in the order GET, POST, PUT, PATCH, DELETE; "default" of a tool
-	Config  json.RawMessage `json:"config"`  // the exported config, a JSON object; {} without one
-	Hash    string          `json:"-"`       // of the sources of its program
+	Area Area `json:"area"`
+	// pattern below the folder, such as "/stripe/:action"; "/" for the folder's index.js; "/" and
+	// the name of a tool
+	Path string `json:"path"`
+	File string `json:"file"` // such as "webhooks/stripe/[action].js"
+	// that the file exports, in the order GET, POST, PUT, PATCH, DELETE; "default" of a tool
+	Methods []string        `json:"methods"`
+	Config  json.RawMessage `json:"config"` // the exported config, a JSON object; {} without one
+	Hash    string          `json:"-"`      // of the sources of its program
 
 	program *jsvm.Program // of a draft, which is not stored
 }
 
-// DefaultTime is how long a handler without config.timeout may run, and MaxTime the highest config.timeout.
+// DefaultTime is how long a handler without config.timeout may run, and MaxTime the highest
+// config.timeout.
 const (
 	DefaultTime = 30 * time.Second
 	MaxTime     = 2 * time.Minute
@@ -83,7 +89,8 @@ func (r Route) Timeout() time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// Roles returns the member roles of the route's config: the ids of roles of which a caller must have one. None lets everybody in.
+// Roles returns the member roles of the route's config: the ids of roles of which a caller must
+// have one. None lets everybody in.
 func (r Route) Roles() []string {
 	var roles []string
 	_ = json.Unmarshal(Member(r.Config, "roles"), &roles) // Build has checked it
@@ -109,7 +116,8 @@ func (r Route) Redirects() []string {
 	return hosts
 }
 
-// Program is the compiled program of a route, under the hash of its sources. There is one for each engine that runs it.
+// Program is the compiled program of a route, under the hash of its sources. There is one for each
+// engine that runs it.
 type Program struct {
 	Hash string
 	jsvm.Program
@@ -122,13 +130,16 @@ type Deployment struct {
 	At      time.Time         // UTC, whole microseconds
 }
 
-// Store keeps deployments, and the programs that the apps of a tenant share. The tests beside its bun-backed store say what every implementation must do.
+// Store keeps deployments, and the programs that the apps of a tenant share. The tests beside its
+// bun-backed store say what every implementation must do.
 type Store interface {
-	// Routes returns the routes of an app, ordered by area and path; none of an app that is not deployed.
+	// Routes returns the routes of an app, ordered by area and path; none of an app that is not
+	// deployed.
 	Routes(ctx context.Context, tenant, app string) ([]Route, error)
 	// Sources returns the sources of an app's deployment. It fails with errs.NotFound.
 	Sources(ctx context.Context, tenant, app string) (map[string][]byte, error)
-	// Put replaces the deployment of an app, and adds programs; those that are there stay, and are as good as new for Sweep.
+	// Put replaces the deployment of an app, and adds programs; those that are there stay, and are
+	// as good as new for Sweep.
 	Put(ctx context.Context, tenant, app string, d Deployment, programs []Program) error
 	// Programs returns the programs with a hash, those that were added last first.
 	Programs(ctx context.Context, tenant, hash string) ([]Program, error)
@@ -142,8 +153,8 @@ type Store interface {
 	AddCalls(ctx context.Context, tenant string, calls map[Call]Calls) error
 	// Calls returns the calls of an app since a day, ordered by day, area, path and method.
 	Calls(ctx context.Context, tenant, app, since string) ([]CallsOf, error)
-	// Sweep removes the programs that no route has and that were put or added before a time, and the calls of days before since. It
-	// returns how many it removes.
+	// Sweep removes the programs that no route has and that were put or added before a time, and
+	// the calls of days before since. It returns how many it removes.
 	Sweep(ctx context.Context, tenant string, before time.Time, since string) (int, error)
 }
 
@@ -153,14 +164,18 @@ type Options struct {
 	Runtime jsvm.Runtime
 	// MaxTime is the highest config.timeout; default MaxTime.
 	MaxTime time.Duration
-	// Check returns errs.Invalid for a route that cannot be deployed, such as one whose config is wrong; nil checks nothing.
+	// Check returns errs.Invalid for a route that cannot be deployed, such as one whose config is
+	// wrong; nil checks nothing.
 	Check func(ctx context.Context, app App, r Route) error
-	// Files returns the files of an app or draft, and their version, which changes with the files that a script can have. Drafts need it.
+	// Files returns the files of an app or draft, and their version, which changes with the files
+	// that a script can have. Drafts need it.
 	Files func(ctx context.Context, app App) (files fs.FS, version string, err error)
-	// Prepare is called before a draft runs files that it has not run before, such as for its migrations; nil does nothing.
+	// Prepare is called before a draft runs files that it has not run before, such as for its
+	// migrations; nil does nothing.
 	Prepare func(ctx context.Context, app App, files fs.FS) error
-	// Changes returns how often this process has changed the deployments of a tenant: the number grows when the Store commits. While it
-	// stays the same, routes are looked up once a second. Default nil: each time.
+	// Changes returns how often this process has changed the deployments of a tenant: the number
+	// grows when the Store commits. While it stays the same, routes are looked up once a second.
+	// Default nil: each time.
 	Changes func(tenant string) uint64
 	// DraftChanges is the same for the files of drafts.
 	DraftChanges func(tenant string) uint64
@@ -185,7 +200,8 @@ const (
 	maxDrafts    = 32 << 20
 	maxBuilding  = 4 // drafts at once, of a tenant one
 	buildingWait = 20 * time.Second
-	// programAge is how old the programs are at least that Sweep removes: a transaction that uses one again may still run.
+	// programAge is how old the programs are at least that Sweep removes: a transaction that uses
+	// one again may still run.
 	programAge = time.Hour
 )
 
@@ -212,7 +228,9 @@ func (s *Service) Install(ctx context.Context, app App, b *Build) error {
 	if len(b.Routes) == 0 {
 		return s.o.Store.Undeploy(ctx, app.Tenant, app.ID)
 	}
-	return s.o.Store.Put(ctx, app.Tenant, app.ID, Deployment{Routes: b.Routes, Sources: b.sources, At: s.stamp()}, b.programs)
+	return s.o.Store.Put(
+		ctx, app.Tenant, app.ID, Deployment{Routes: b.Routes, Sources: b.sources, At: s.stamp()}, b.programs,
+	)
 }
 
 // Remove removes what some apps run, and their counted calls. It joins the transaction in ctx.
@@ -226,7 +244,8 @@ func (s *Service) Remove(ctx context.Context, tenant string, apps []string) erro
 // kindApp is the kind of apps.
 const kindApp entity.Kind = "app"
 
-// Hooks returns what is done with handlers: they go with their apps, and programs that no app has any more are removed.
+// Hooks returns what is done with handlers: they go with their apps, and programs that no app has
+// any more are removed.
 func (s *Service) Hooks() entity.Hooks {
 	return entity.Hooks{
 		Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
@@ -257,8 +276,8 @@ type builtDraft struct {
 	err    error
 }
 
-// Routes returns the routes of an area of an app or draft, ordered by path. The error of a draft that cannot be built is errs.Conflict,
-// with the message of Build.
+// Routes returns the routes of an area of an app or draft, ordered by path. The error of a draft
+// that cannot be built is errs.Conflict, with the message of Build.
 func (s *Service) Routes(ctx context.Context, app App, area Area) ([]Route, error) {
 	all, err := s.all(ctx, app)
 	if err != nil {
@@ -296,7 +315,9 @@ func (s *Service) all(ctx context.Context, app App) ([]Route, error) {
 	if app.Draft {
 		return s.draftRoutes(ctx, app)
 	}
-	return s.routes.Get(ctx, app.Tenant, app.ID, func() ([]Route, error) { return s.o.Store.Routes(ctx, app.Tenant, app.ID) })
+	return s.routes.Get(ctx, app.Tenant, app.ID, func() ([]Route, error) {
+		return s.o.Store.Routes(ctx, app.Tenant, app.ID)
+	})
 }
 
 // draft returns what a draft runs at the moment.

@@ -115,7 +115,8 @@ func install(t *testing.T, s *handlers.Service, all map[string]string) {
 
 const empty = "export const GET = () => 1\n"
 
-// TestConfigNames: the members of a config are those that were checked, not others that differ in case.
+// TestConfigNames: the members of a config are those that were checked, not others that differ in
+// case.
 func TestConfigNames(t *testing.T) {
 	is := is.New(t)
 	r := handlers.Route{Config: json.RawMessage(`{"roles": ["a"], "Roles": [], "timeout": 5000, "TIMEOUT": 1e300}`)}
@@ -124,7 +125,8 @@ func TestConfigNames(t *testing.T) {
 	is.Equal(handlers.Route{Config: json.RawMessage(`{"Timeout": 1}`)}.Timeout(), handlers.DefaultTime)
 }
 
-// TestBuildYields: a build holds no place of a limiter while it waits for scripts, which take as long as they want to.
+// TestBuildYields: a build holds no place of a limiter while it waits for scripts, which take as
+// long as they want to.
 func TestBuildYields(t *testing.T) {
 	is := is.New(t)
 	s := handlers.New(handlers.Options{Store: newStore(), Runtime: newRuntime(t)})
@@ -151,7 +153,10 @@ func TestBuildFindsRoutes(t *testing.T) {
 	is.NoErr(err)
 	var got []string
 	for _, r := range b.Routes {
-		got = append(got, fmt.Sprint(r.Area, " ", r.Path, " ", r.File, " ", strings.Join(r.Methods, ","), " ", string(r.Config)))
+		got = append(
+			got,
+			fmt.Sprint(r.Area, " ", r.Path, " ", r.File, " ", strings.Join(r.Methods, ","), " ", string(r.Config)),
+		)
 	}
 	is.Equal(strings.Join(got, "\n"), strings.Join([]string{
 		`server / server/index.js GET {}`,
@@ -162,7 +167,9 @@ func TestBuildFindsRoutes(t *testing.T) {
 		`webhooks /stripe/:action webhooks/stripe/[action].js POST {"timeout":5000,"verify":{"preset":"stripe"},"keep":true}`,
 		`webhooks /stripe/payment webhooks/stripe/payment.js POST {}`,
 	}, "\n"))
-	is.Equal(b.Warnings, []string{"server/util.js exports no function GET, POST, PUT, PATCH or DELETE, so it is no route."})
+	is.Equal(b.Warnings, []string{
+		"server/util.js exports no function GET, POST, PUT, PATCH or DELETE, so it is no route.",
+	})
 	is.Equal(b.Routes[0].Timeout(), handlers.DefaultTime)
 	is.Equal(b.Routes[5].Timeout(), 5*time.Second)
 
@@ -172,46 +179,89 @@ func TestBuildFindsRoutes(t *testing.T) {
 }
 
 func TestBuildRefuses(t *testing.T) {
-	s := handlers.New(handlers.Options{Store: newStore(), Runtime: newRuntime(t), Check: func(_ context.Context, _ handlers.App, r handlers.Route) error {
-		if strings.Contains(string(r.Config), "wrong") {
-			return errs.New(errs.Invalid, "%s:1:1: checked", r.File)
-		}
-		return nil
-	}})
+	s := handlers.New(handlers.Options{Store: newStore(),
+		Runtime: newRuntime(t), Check: func(_ context.Context, _ handlers.App, r handlers.Route) error {
+			if strings.Contains(string(r.Config), "wrong") {
+				return errs.New(errs.Invalid, "%s:1:1: checked", r.File)
+			}
+			return nil
+		}})
 	for want, all := range map[string]map[string]string{
 		"webhooks/a.js:2:":            {"webhooks/a.js": "\nexport function POST( {"},
 		"lib/b.js:1:":                 {"webhooks/a.js": "import '../lib/b.js'", "lib/b.js": "}"},
 		"packages cannot be imported": {"server/a.js": "import x from 'lodash'\n" + empty},
 		"is absolute":                 {"server/a.js": "import x from '/lib/x.js'\n" + empty},
 		"leaves the folder":           {"server/a.js": "import x from '../../x.js'\n" + empty},
-		"server/a.js:1:11: it throws when it is loaded: Error: no.":                                      {"server/a.js": "throw new Error('no')\n" + empty},
-		"lib/b.js:2:11: there is no global Buffer, which the file uses when it is loaded: handlers have": {"server/a.js": "import '../lib/b.js'\n" + empty, "lib/b.js": "\nconst x = Buffer.from('')"},
-		"server/a.js:1:24: there is no global process, which":                                            {"server/a.js": "export class A extends process.X {}\n" + empty},
-		"server/a.js:1:1: its config cannot be read: TypeError":                                          {"server/a.js": "export const config = { a: 1n }\n" + empty},
-		"server/a.js:1:16: Expected \")\" but found \":\". This looks like TypeScript":                   {"server/a.js": "const f = (a, b: number) => a\n" + empty},
-		"lib/t.js:2:13: Expected \"from\" but found \"{\". This looks like TypeScript":                   {"server/a.js": "import '../lib/t.js'\n" + empty, "lib/t.js": "\nimport type { X } from './x.js'"},
-		"server/a.js:2:1: config must be an object":                                                      {"server/a.js": "\nexport const config = [1]\n" + empty},
-		"server/a.js:1:1: config must be an object, such":                                                {"server/a.js": "export const config = null\n" + empty},
-		"server/a.js:1:1: config.timeout must be a number":                                               {"server/a.js": "export const config = { timeout: '5s' }\n" + empty},
+		"server/a.js:1:11: it throws when it is loaded: Error: no.": {
+			"server/a.js": "throw new Error('no')\n" + empty,
+		},
+		"lib/b.js:2:11: there is no global Buffer, which the file uses when it is loaded: handlers have": {
+			"server/a.js": "import '../lib/b.js'\n" + empty,
+			"lib/b.js":    "\nconst x = Buffer.from('')",
+		},
+		"server/a.js:1:24: there is no global process, which": {
+			"server/a.js": "export class A extends process.X {}\n" + empty,
+		},
+		"server/a.js:1:1: its config cannot be read: TypeError": {
+			"server/a.js": "export const config = { a: 1n }\n" + empty,
+		},
+		"server/a.js:1:16: Expected \")\" but found \":\". This looks like TypeScript": {
+			"server/a.js": "const f = (a, b: number) => a\n" + empty,
+		},
+		"lib/t.js:2:13: Expected \"from\" but found \"{\". This looks like TypeScript": {
+			"server/a.js": "import '../lib/t.js'\n" + empty,
+			"lib/t.js":    "\nimport type { X } from './x.js'",
+		},
+		"server/a.js:2:1: config must be an object": {
+			"server/a.js": "\nexport const config = [1]\n" + empty,
+		},
+		"server/a.js:1:1: config must be an object, such": {
+			"server/a.js": "export const config = null\n" + empty,
+		},
+		"server/a.js:1:1: config.timeout must be a number": {
+			"server/a.js": "export const config = { timeout: '5s' }\n" + empty,
+		},
 		"from 1 to 120000":    {"server/a.js": "export const config = { timeout: 120001 }\n" + empty},
 		"config.timeout must": {"server/a.js": "export const config = { timeout: 0 }\n" + empty},
-		"config.timeout must be a number of milliseconds from 1":     {"server/a.js": "export const config = { timeout: null }\n" + empty},
-		"config.roles must be an array":                              {"server/a.js": "export const config = { roles: 'admin' }\n" + empty},
-		"config.redirects must be an array of hosts":                 {"server/a.js": "export const config = { redirects: ['https://a.example'] }\n" + empty},
-		"a.js:1:1: config.redirects must be an array":                {"server/a.js": "export const config = { redirects: ['*.a.example'] }\n" + empty},
-		"server/b.js:1:1: config.redirects must be":                  {"server/b.js": "export const config = { redirects: 'a.example' }\n" + empty},
-		"webhooks/a.js:1:1: config.redirects is for server":          {"webhooks/a.js": "export const config = { redirects: ['a.example'] }\n" + empty},
-		"webhooks/a.js:1:1: config.roles is for server routes":       {"webhooks/a.js": "export const config = { roles: ['a'] }\n" + empty},
-		"server/a.js:1:1: its route /a is that of server/a/index.js": {"server/a.js": empty, "server/a/index.js": empty},
-		"its route /:y is that of server/[x].js":                     {"server/[x].js": empty, "server/[y].js": empty},
-		"the parameter x is there twice":                             {"server/[x]/[x].js": empty},
-		"\"[...rest]\" cannot be a part of a route":                  {"server/[...rest].js": empty},
-		"\":id\" cannot be a part of a route":                        {"server/:id.js": empty},
-		"server/a.js:1:1: checked":                                   {"server/a.js": "export const config = { verify: 'wrong' }\n" + empty},
-		"BigInt":                                                     {"server/a.js": "export const config = { a: 1n }\n" + empty},
+		"config.timeout must be a number of milliseconds from 1": {
+			"server/a.js": "export const config = { timeout: null }\n" + empty,
+		},
+		"config.roles must be an array": {
+			"server/a.js": "export const config = { roles: 'admin' }\n" + empty,
+		},
+		"config.redirects must be an array of hosts": {
+			"server/a.js": "export const config = { redirects: ['https://a.example'] }\n" + empty,
+		},
+		"a.js:1:1: config.redirects must be an array": {
+			"server/a.js": "export const config = { redirects: ['*.a.example'] }\n" + empty,
+		},
+		"server/b.js:1:1: config.redirects must be": {
+			"server/b.js": "export const config = { redirects: 'a.example' }\n" + empty,
+		},
+		"webhooks/a.js:1:1: config.redirects is for server": {
+			"webhooks/a.js": "export const config = { redirects: ['a.example'] }\n" + empty,
+		},
+		"webhooks/a.js:1:1: config.roles is for server routes": {
+			"webhooks/a.js": "export const config = { roles: ['a'] }\n" + empty,
+		},
+		"server/a.js:1:1: its route /a is that of server/a/index.js": {
+			"server/a.js":       empty,
+			"server/a/index.js": empty,
+		},
+		"its route /:y is that of server/[x].js":    {"server/[x].js": empty, "server/[y].js": empty},
+		"the parameter x is there twice":            {"server/[x]/[x].js": empty},
+		"\"[...rest]\" cannot be a part of a route": {"server/[...rest].js": empty},
+		"\":id\" cannot be a part of a route":       {"server/:id.js": empty},
+		"server/a.js:1:1: checked": {
+			"server/a.js": "export const config = { verify: 'wrong' }\n" + empty,
+		},
+		"BigInt": {
+			"server/a.js": "export const config = { a: 1n }\n" + empty,
+		},
 	} {
 		_, err := s.Build(t.Context(), app, files(all), false)
-		if errs.CodeOf(err) != errs.Invalid || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "~handler") {
+		if errs.CodeOf(err) != errs.Invalid || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "~handler") {
 			t.Errorf("%v: %v, not %q", all, err, want)
 		}
 	}
@@ -220,7 +270,8 @@ func TestBuildRefuses(t *testing.T) {
 func TestMatch(t *testing.T) {
 	is := is.New(t)
 	s, _ := deployed(t, map[string]string{
-		"server/index.js": empty, "server/a/index.js": empty, "server/a/[x].js": empty, "server/a/b.js": "export const POST = () => 1", "server/[y]/c.js": empty, "server/[y]/[z]/d.js": empty,
+		"server/index.js": empty, "server/a/index.js": empty, "server/a/[x].js": empty,
+		"server/a/b.js": "export const POST = () => 1", "server/[y]/c.js": empty, "server/[y]/[z]/d.js": empty,
 	})
 	match := func(method, path string) string {
 		r, params, err := s.Match(t.Context(), app, handlers.Server, method, path)
@@ -234,9 +285,12 @@ func TestMatch(t *testing.T) {
 		return fmt.Sprint(r.Path, " ", params)
 	}
 	for at, want := range map[string]string{
-		"GET ": "/ map[]", "GET /": "/ map[]", "HEAD /": "/ map[]", "POST /": "/ has GET", "GET /a": "/a map[]", "GET a/": "/a map[]", "GET /A": "not_found",
-		"POST /a/b": "/a/b map[]", "GET /a/b": "/a/b has POST", "GET /a/x%2Fy%20z": "/a/:x map[x:x/y z]", "GET /a/c": "/a/:x map[x:c]", "GET /b/c": "/:y/c map[y:b]",
-		"GET /a/b/d": "/:y/:z/d map[y:a z:b]", "GET /a//b": "not_found", "GET /a/%": "not_found", "GET /a/b/e": "not_found", "GET /a/b/c/d": "not_found", "GET //": "not_found",
+		"GET ": "/ map[]", "GET /": "/ map[]", "HEAD /": "/ map[]",
+		"POST /": "/ has GET", "GET /a": "/a map[]", "GET a/": "/a map[]", "GET /A": "not_found",
+		"POST /a/b": "/a/b map[]", "GET /a/b": "/a/b has POST",
+		"GET /a/x%2Fy%20z": "/a/:x map[x:x/y z]", "GET /a/c": "/a/:x map[x:c]", "GET /b/c": "/:y/c map[y:b]",
+		"GET /a/b/d": "/:y/:z/d map[y:a z:b]", "GET /a//b": "not_found", "GET /a/%": "not_found",
+		"GET /a/b/e": "not_found", "GET /a/b/c/d": "not_found", "GET //": "not_found",
 	} {
 		method, path, _ := strings.Cut(at, " ")
 		if got := match(method, path); got != want {
@@ -286,8 +340,12 @@ func TestContext(t *testing.T) {
 		Env: map[string]string{"KEY": "s3cret"}, Datasets: []string{"sales", "__proto__"},
 		Functions: map[string]jsvm.Function{"query": echo("q"), "markdown": echo("m"), "dataset": echo("d")},
 		Request: handlers.Request{
-			Method: "POST", Path: "/a", Query: map[string][]string{"one": {"1"}, "two": {"1", "2"}}, Headers: handlers.JoinHeaders(map[string][]string{"X-A": {"1", "2"}, "Cookie": {"c"}}, "cookie"),
-			Body: []byte(`{"a": [1, "ü"]}`), ContentType: "application/json", RawBody: true, User: &handlers.User{ID: "jo", Type: "User", Name: "Jo", Username: "jo"}, Roles: []string{"boss"}, Replay: true,
+			Method: "POST", Path: "/a",
+			Query:   map[string][]string{"one": {"1"}, "two": {"1", "2"}},
+			Headers: handlers.JoinHeaders(map[string][]string{"X-A": {"1", "2"}, "Cookie": {"c"}}, "cookie"),
+			Body:    []byte(`{"a": [1, "ü"]}`), ContentType: "application/json", RawBody: true,
+			User:  &handlers.User{ID: "jo", Type: "User", Name: "Jo", Username: "jo"},
+			Roles: []string{"boss"}, Replay: true,
 		},
 	})
 	is.Equal(out.Result.Outcome, jsvm.OK)
@@ -303,7 +361,9 @@ func TestContext(t *testing.T) {
 
 func TestBodies(t *testing.T) {
 	is := is.New(t)
-	s, _ := deployed(t, map[string]string{"server/a.js": `export function POST({ request: { body, rawBody, bodyEncoding, rawBodyEncoding } }) { return { body, rawBody, bodyEncoding, rawBodyEncoding } }`})
+	s, _ := deployed(t, map[string]string{
+		"server/a.js": `export function POST({ request: { body, rawBody, bodyEncoding, rawBodyEncoding } }) { return { body, rawBody, bodyEncoding, rawBodyEncoding } }`,
+	})
 	multipart := "--b\r\nContent-Disposition: form-data; name=\"t\"\r\n\r\nü\r\n--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.bin\"\r\nContent-Type: image/png\r\n\r\n\xff\x00\r\n--b--\r\n"
 	for _, c := range []struct{ contentType, body, want string }{
 		{"application/json", "", `{"body":null,"rawBody":""}`},
@@ -311,38 +371,87 @@ func TestBodies(t *testing.T) {
 		{"application/vnd.x+json", `"x"`, `{"body":"x","rawBody":"\"x\""}`},
 		{"application/json", "\ufeff{}", `{"body":{},"rawBody":"` + "\ufeff" + `{}"}`},
 		{"application/json", strings.Repeat("[", 1000) + strings.Repeat("]", 1000), `{"body":[[[[`},
-		{"application/json", strings.Repeat("[", 1001) + strings.Repeat("]", 1001), `{"body":"[[[[`}, // deeper than an engine can parse, sooner or later
+		// deeper than an engine can parse, sooner or later
+		{"application/json", strings.Repeat("[", 1001) + strings.Repeat("]", 1001), `{"body":"[[[[`},
 		{"application/json", `{"a":`, `{"body":"{\"a\":","rawBody":"{\"a\":"}`},
-		{"application/x-www-form-urlencoded", "a=1&b=2&b=3+4", `{"body":{"a":"1","b":["2","3 4"]},"rawBody":"a=1&b=2&b=3+4"}`},
-		{"application/x-www-form-urlencoded", "discount=100%&b=%2&c=%zz%41&d&=e&&f;g=1", `{"body":{"":"e","b":"%2","c":"%zzA","d":"","discount":"100%","f;g":"1"},"raw`},
+		{
+			"application/x-www-form-urlencoded", "a=1&b=2&b=3+4",
+			`{"body":{"a":"1","b":["2","3 4"]},"rawBody":"a=1&b=2&b=3+4"}`,
+		},
+		{
+			"application/x-www-form-urlencoded", "discount=100%&b=%2&c=%zz%41&d&=e&&f;g=1",
+			`{"body":{"":"e","b":"%2","c":"%zzA","d":"","discount":"100%","f;g":"1"},"raw`,
+		},
 		{"application/x-www-form-urlencoded", strings.Repeat("a&", 1001), `{"body":"a&a&`},
 		// The encoding of a form's texts: of _charset_, of the header, UTF-8, of the field charset,
 		// and else a guess that bodyEncoding names.
-		{"application/x-www-form-urlencoded; charset=windows-1252", "n=J%F6rg%80&charset=windows-1252", `{"body":{"charset":"windows-1252","n":"Jörg€"},"raw`},
-		{"application/x-www-form-urlencoded", "n=J%F6rg&charset=windows-1252", `{"body":{"charset":"windows-1252","n":"Jörg"},"rawBody":"n=J%F6rg&charset=windows-1252"}`},
-		{"application/x-www-form-urlencoded; charset=utf-8", "n=J%F6rg&charset=ISO-8859-1", `{"body":{"charset":"ISO-8859-1","n":"Jörg"},"raw`},
-		{"application/x-www-form-urlencoded", "n=J%C3%B6rg&charset=windows-1252", `{"body":{"charset":"windows-1252","n":"Jörg"},"raw`},
-		{"application/x-www-form-urlencoded", "_charset_=Shift_JIS&%93%FA=%93%FA%96%7B", `{"body":{"_charset_":"Shift_JIS","日":"日本"},"raw`},
-		{"application/x-www-form-urlencoded", "n=J%F6rg", `{"body":{"n":"Jörg"},"rawBody":"n=J%F6rg","bodyEncoding":"windows-1252"}`},
-		{"application/x-www-form-urlencoded; charset=nonsense", "n=J%F6rg", `{"body":{"n":"Jörg"},"rawBody":"n=J%F6rg","bodyEncoding":"windows-1252"}`},
-		{"application/x-www-form-urlencoded; charset=windows-1252", "n=J\xf6rg", `{"body":{"n":"Jörg"},"rawBody":"n=Jörg","rawBodyEncoding":"binary"}`},
+		{
+			"application/x-www-form-urlencoded; charset=windows-1252", "n=J%F6rg%80&charset=windows-1252",
+			`{"body":{"charset":"windows-1252","n":"Jörg€"},"raw`,
+		},
+		{
+			"application/x-www-form-urlencoded", "n=J%F6rg&charset=windows-1252",
+			`{"body":{"charset":"windows-1252","n":"Jörg"},"rawBody":"n=J%F6rg&charset=windows-1252"}`,
+		},
+		{
+			"application/x-www-form-urlencoded; charset=utf-8", "n=J%F6rg&charset=ISO-8859-1",
+			`{"body":{"charset":"ISO-8859-1","n":"Jörg"},"raw`,
+		},
+		{
+			"application/x-www-form-urlencoded", "n=J%C3%B6rg&charset=windows-1252",
+			`{"body":{"charset":"windows-1252","n":"Jörg"},"raw`,
+		},
+		{
+			"application/x-www-form-urlencoded", "_charset_=Shift_JIS&%93%FA=%93%FA%96%7B",
+			`{"body":{"_charset_":"Shift_JIS","日":"日本"},"raw`,
+		},
+		{
+			"application/x-www-form-urlencoded", "n=J%F6rg",
+			`{"body":{"n":"Jörg"},"rawBody":"n=J%F6rg","bodyEncoding":"windows-1252"}`,
+		},
+		{
+			"application/x-www-form-urlencoded; charset=nonsense", "n=J%F6rg",
+			`{"body":{"n":"Jörg"},"rawBody":"n=J%F6rg","bodyEncoding":"windows-1252"}`,
+		},
+		{
+			"application/x-www-form-urlencoded; charset=windows-1252", "n=J\xf6rg",
+			`{"body":{"n":"Jörg"},"rawBody":"n=Jörg","rawBodyEncoding":"binary"}`,
+		},
 		{"text/plain; charset=ISO-8859-1", "J\xf6rg", `{"body":"Jörg","rawBody":"Jörg","rawBodyEncoding":"binary"}`},
 		{"text/csv; charset=utf-16le", "a\x00\xe4\x00", `{"body":"aä","rawBody":`},
 		{"text/plain; charset=gb18030", "\xc4\xe3\xba\xc3", `{"body":"你好","rawBody":`},
-		{"text/plain; charset=utf-8", "J\xf6rg", `{"body":"SvZyZw==","rawBody":"Jörg","bodyEncoding":"base64","rawBodyEncoding":"binary"}`},
-		{"text/plain; charset=iso-2022-kr", "J\xf6rg", `{"body":"SvZyZw==","rawBody":"Jörg","bodyEncoding":"base64","rawBodyEncoding":"binary"}`},
+		{
+			"text/plain; charset=utf-8", "J\xf6rg",
+			`{"body":"SvZyZw==","rawBody":"Jörg","bodyEncoding":"base64","rawBodyEncoding":"binary"}`,
+		},
+		{
+			"text/plain; charset=iso-2022-kr", "J\xf6rg",
+			`{"body":"SvZyZw==","rawBody":"Jörg","bodyEncoding":"base64","rawBodyEncoding":"binary"}`,
+		},
 		{"application/json; charset=iso-8859-1", "\"J\xf6rg\"", `{"body":"Jörg","rawBody":`},
 		{"application/json; charset=iso-8859-1", "\"Jörg\"", `{"body":"Jörg","rawBody":`}, // JSON is UTF-8
 		{"application/json; charset=utf-16le", "1\x00", `{"body":1,"rawBody":`},
-		{"multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"t\"\r\nContent-Type: text/plain; charset=iso-8859-1\r\n\r\n\xfc\r\n--b\r\nContent-Disposition: form-data; name=\"u\"\r\n\r\n\xfc\r\n--b--\r\n", `{"body":{"t":"ü","u":"ü"},"rawBody":`},
+		{
+			"multipart/form-data; boundary=b",
+			"--b\r\nContent-Disposition: form-data; name=\"t\"\r\nContent-Type: text/plain; charset=iso-8859-1\r\n\r\n\xfc\r\n--b\r\nContent-Disposition: form-data; name=\"u\"\r\n\r\n\xfc\r\n--b--\r\n",
+			`{"body":{"t":"ü","u":"ü"},"rawBody":`,
+		},
 		{"text/plain", "ü\x00", `{"body":"ü\u0000","rawBody":"ü\u0000"}`},
-		{"image/png", "\xff\x00", `{"body":"/wA=","rawBody":"ÿ\u0000","bodyEncoding":"base64","rawBodyEncoding":"binary"}`},
-		{"multipart/form-data; boundary=b", multipart, `{"body":{"f":{"filename":"a.bin","contentType":"image/png","size":2,"encoding":"base64","content":"/wA="},"t":"ü"},"raw`},
+		{
+			"image/png", "\xff\x00",
+			`{"body":"/wA=","rawBody":"ÿ\u0000","bodyEncoding":"base64","rawBodyEncoding":"binary"}`,
+		},
+		{
+			"multipart/form-data; boundary=b", multipart,
+			`{"body":{"f":{"filename":"a.bin","contentType":"image/png","size":2,"encoding":"base64","content":"/wA="},"t":"ü"},"raw`,
+		},
 		{"multipart/form-data", "x", `{"body":"x","rawBody":"x"}`},
 		{"multipart/form-data; boundary=b", "--b\r\nx", `{"body":"--b\r\nx","rawBody":"--b\r\nx"}`},
 		{";;;", "x", `{"body":"x","rawBody":"x"}`},
 	} {
-		out := run(t, s, handlers.Invocation{Request: handlers.Request{Method: "POST", Body: []byte(c.body), ContentType: c.contentType, RawBody: true}})
+		out := run(t, s, handlers.Invocation{
+			Request: handlers.Request{Method: "POST", Body: []byte(c.body), ContentType: c.contentType, RawBody: true},
+		})
 		if !strings.HasPrefix(string(out.Response.Body), c.want) {
 			t.Errorf("%s %q: %s", c.contentType, c.body, out.Response.Body)
 		}
@@ -355,12 +464,18 @@ func TestBodies(t *testing.T) {
 // is refused before the handler runs.
 func TestEncodedBodies(t *testing.T) {
 	is := is.New(t)
-	s, _ := deployed(t, map[string]string{"server/a.js": `export function POST({ request: { body, rawBody }, crypto }) { return { body: JSON.stringify(body).slice(0, 20), sum: crypto.hash('sha256', rawBody) } }`})
+	s, _ := deployed(t, map[string]string{
+		"server/a.js": `export function POST({ request: { body, rawBody }, crypto }) { return { body: JSON.stringify(body).slice(0, 20), sum: crypto.hash('sha256', rawBody) } }`,
+	})
 	compressed := func(coding, plain string) string {
 		var b bytes.Buffer
 		w := map[string]func() io.WriteCloser{
-			"gzip": func() io.WriteCloser { return gzip.NewWriter(&b) }, "deflate": func() io.WriteCloser { return zlib.NewWriter(&b) },
-			"br": func() io.WriteCloser { return brotli.NewWriter(&b) }, "bare": func() io.WriteCloser { f, _ := flate.NewWriter(&b, 9); return f },
+			"gzip": func() io.WriteCloser {
+				return gzip.NewWriter(&b)
+			}, "deflate": func() io.WriteCloser { return zlib.NewWriter(&b) },
+			"br": func() io.WriteCloser {
+				return brotli.NewWriter(&b)
+			}, "bare": func() io.WriteCloser { f, _ := flate.NewWriter(&b, 9); return f },
 		}[coding]()
 		_, _ = io.WriteString(w, plain)
 		is.NoErr(w.Close())
@@ -372,29 +487,37 @@ func TestEncodedBodies(t *testing.T) {
 		coding, body string
 		want         errs.Code // "" for the body
 	}{
-		{"gzip", compressed("gzip", plain), ""}, {"x-gzip", compressed("gzip", plain), ""}, {"GZIP", compressed("gzip", plain), ""}, {"deflate", compressed("deflate", plain), ""},
-		{"deflate", compressed("bare", plain), ""}, {"br", compressed("br", plain), ""}, {"identity", plain, ""}, {"", plain, ""}, {"utf-8", plain, ""},
+		{"gzip", compressed("gzip", plain), ""}, {"x-gzip", compressed("gzip", plain), ""},
+		{"GZIP", compressed("gzip", plain), ""}, {"deflate", compressed("deflate", plain), ""},
+		{"deflate", compressed("bare", plain), ""}, {"br", compressed("br", plain), ""},
+		{"identity", plain, ""}, {"", plain, ""}, {"utf-8", plain, ""},
 		{"gzip, br", compressed("br", compressed("gzip", plain)), ""},
-		{"gzip", plain, errs.Invalid}, {"gzip", compressed("gzip", plain)[:20], errs.Invalid}, {"deflate", plain, errs.Invalid}, {"br", plain + "xxxxxxxx", errs.Invalid},
+		{"gzip", plain, errs.Invalid}, {"gzip", compressed("gzip", plain)[:20], errs.Invalid},
+		{"deflate", plain, errs.Invalid}, {"br", plain + "xxxxxxxx", errs.Invalid},
 		{"zstd", plain, errs.Unsupported}, {"gzip, gzip, gzip", plain, errs.Unsupported},
-		{"gzip", compressed("gzip", zeros(2<<20)), errs.TooLarge}, {"br", compressed("br", zeros(64<<20)), errs.TooLarge}, {"deflate", compressed("deflate", zeros(64<<20)), errs.TooLarge},
+		{"gzip", compressed("gzip", zeros(2<<20)), errs.TooLarge},
+		{"br", compressed("br", zeros(64<<20)), errs.TooLarge},
+		{"deflate", compressed("deflate", zeros(64<<20)), errs.TooLarge},
 		{"gzip, gzip", compressed("gzip", compressed("gzip", zeros(64<<20))), errs.TooLarge},
 	} {
 		in := handlers.Invocation{App: app, Request: handlers.Request{
-			Method: "POST", Body: []byte(c.body), ContentType: "application/json", RawBody: true, Headers: map[string]string{"content-encoding": c.coding},
+			Method: "POST", Body: []byte(c.body),
+			ContentType: "application/json", RawBody: true, Headers: map[string]string{"content-encoding": c.coding},
 		}}
 		var err error
 		in.Route, in.Request.Params, err = s.Match(t.Context(), app, handlers.Server, "POST", "/a")
 		is.NoErr(err)
 		out, err := s.Run(t.Context(), in)
 		sum := sha256.Sum256([]byte(c.body))
-		if want := `{"body":"{\"a\":1}","sum":"` + hex.EncodeToString(sum[:]) + `"}`; errs.CodeOf(err) != c.want || err == nil && string(out.Response.Body) != want {
+		if want := `{"body":"{\"a\":1}","sum":"` + hex.EncodeToString(sum[:]) + `"}`; errs.CodeOf(err) != c.want ||
+			err == nil && string(out.Response.Body) != want {
 			t.Errorf("%s %.20q: %s %v", c.coding, c.body, out.Response.Body, err)
 		}
 	}
 }
 
-// TestBytesAreSigned: what crypto computes of rawBody is computed of the bytes that were sent, whether or not they are text.
+// TestBytesAreSigned: what crypto computes of rawBody is computed of the bytes that were sent,
+// whether or not they are text.
 func TestBytesAreSigned(t *testing.T) {
 	is := is.New(t)
 	s, _ := deployed(t, map[string]string{"server/a.js": `export function POST({ request: { rawBody, headers }, crypto }) {
@@ -408,19 +531,26 @@ func TestBytesAreSigned(t *testing.T) {
 		mac, sum := hmac.New(sha256.New, []byte("k")), sha256.Sum256([]byte(body))
 		mac.Write([]byte(body))
 		out := run(t, s, handlers.Invocation{Request: handlers.Request{
-			Method: "POST", Body: []byte(body), RawBody: true, Headers: map[string]string{"sig": hex.EncodeToString(mac.Sum(nil)), "sum": hex.EncodeToString(sum[:])},
+			Method: "POST", Body: []byte(body),
+			RawBody: true,
+			Headers: map[string]string{"sig": hex.EncodeToString(mac.Sum(nil)), "sum": hex.EncodeToString(sum[:])},
 		}})
 		is.Equal(string(out.Response.Body), "[true,true,true,false,true]")
 	}
 }
 
 func TestResponses(t *testing.T) {
-	s, _ := deployed(t, map[string]string{"server/a.js": `export function POST({ request }) { return eval('(' + request.body + ')') }`})
+	s, _ := deployed(t, map[string]string{
+		"server/a.js": `export function POST({ request }) { return eval('(' + request.body + ')') }`,
+	})
 	for result, want := range map[string]string{
-		"undefined": "204 map[] ", "null": "200 json null", "'hi'": `200 json "hi"`, "[1]": "200 json [1]", "({status: 'paid'})": `200 json {"status":"paid"}`, "({a: 1})": `200 json {"a":1}`,
+		"undefined": "204 map[] ", "null": "200 json null", "'hi'": `200 json "hi"`,
+		"[1]": "200 json [1]", "({status: 'paid'})": `200 json {"status":"paid"}`, "({a: 1})": `200 json {"a":1}`,
 		"({status: null})": `200 json {"status":null}`, "({status: '200'})": `200 json {"status":"200"}`,
-		"({status: 201})": "201 map[] ", "({status: 200, body: 'ü'})": "200 map[content-type:text/plain; charset=utf-8] ü", "({status: 404, body: {a: 1}})": `404 json {"a":1}`,
-		"({status: 200, body: null})": "200 json null", "({status: 200, body: 5})": "200 json 5",
+		"({status: 201})":               "201 map[] ",
+		"({status: 200, body: 'ü'})":    "200 map[content-type:text/plain; charset=utf-8] ü",
+		"({status: 404, body: {a: 1}})": `404 json {"a":1}`,
+		"({status: 200, body: null})":   "200 json null", "({status: 200, body: 5})": "200 json 5",
 		"({status: 204, body: 'x', headers: {'content-type': 'a/b'}})":             "204 map[] ",
 		"({status: 200, body: '<b>', headers: {'Content-Type': 'text/html'}})":     "200 map[content-type:text/html] <b>",
 		"({status: 200, body: '/wA=', encoding: 'base64'})":                        "200 map[content-type:application/octet-stream] \xff\x00",
@@ -428,12 +558,18 @@ func TestResponses(t *testing.T) {
 		"({status: 302, headers: {Location: '/x', 'X-N': 5, 'x-l': ['a', true]}})": "302 map[location:/x x-l:a, true x-n:5] ",
 		"({status: 200, headers: {a: null}})":                                      "200 map[] ",
 		"({status: 200, headers: {'Set-Cookie': 'a=b', 'Content-Security-Policy': '', 'Transfer-Encoding': 'chunked', 'Access-Control-Allow-Origin': '*', 'x-ok': '1'}})": "200 map[x-ok:1] ",
-		"new Uint8Array([255, 0])": "200 map[content-type:application/octet-stream] \xff\x00", "new Uint8Array([1, 255, 0]).buffer.slice(1)": "200 map[content-type:application/octet-stream] \xff\x00",
+		"new Uint8Array([255, 0])":                    "200 map[content-type:application/octet-stream] \xff\x00",
+		"new Uint8Array([1, 255, 0]).buffer.slice(1)": "200 map[content-type:application/octet-stream] \xff\x00",
 		"({status: 200, body: new DataView(new Uint8Array([1, 255, 0]).buffer, 1), headers: {'Content-Type': 'image/png'}})": "200 map[content-type:image/png] \xff\x00",
 		"({status: 200, headers: new Map([['X-A', '1']])})":                                                                  "200 map[x-a:1] ",
-		"new Response('ü', {status: 201, headers: {'X-A': '1'}})":                                                            "201 map[content-type:text/plain;charset=UTF-8 x-a:1] ü", "Response.json([1])": `200 map[content-type:application/json] [1]`, "new Response(null, {status: 204})": "204 map[] ",
-		"({status: NaN})": "500 thrown NaN", "({status: Infinity})": "500 thrown Infinity", "({status: -Infinity, body: 'x'})": "500 thrown -Infinity", "({status: Number(undefined)})": "500 thrown NaN",
-		"({status: 100})": "500 thrown whole number", "({status: 199})": "500 thrown whole number", "({status: 600})": "500 thrown whole number", "({status: 200.5})": "500 thrown whole number", "({status: -1})": "500 thrown whole number",
+		"new Response('ü', {status: 201, headers: {'X-A': '1'}})":                                                            "201 map[content-type:text/plain;charset=UTF-8 x-a:1] ü",
+		"Response.json([1])":                `200 map[content-type:application/json] [1]`,
+		"new Response(null, {status: 204})": "204 map[] ",
+		"({status: NaN})":                   "500 thrown NaN", "({status: Infinity})": "500 thrown Infinity",
+		"({status: -Infinity, body: 'x'})": "500 thrown -Infinity", "({status: Number(undefined)})": "500 thrown NaN",
+		"({status: 100})": "500 thrown whole number", "({status: 199})": "500 thrown whole number",
+		"({status: 600})":   "500 thrown whole number",
+		"({status: 200.5})": "500 thrown whole number", "({status: -1})": "500 thrown whole number",
 		"({status: 200, headers: {'a b': '1'}})":                "500 thrown no name of a header",
 		"({status: 200, headers: {'': '1'}})":                   "500 thrown no name of a header",
 		"({status: 200, headers: {a: 'x\\r\\nSet-Cookie: y'}})": "500 thrown character",
@@ -451,7 +587,8 @@ func TestResponses(t *testing.T) {
 		got := fmt.Sprintf("%d %v %s", out.Response.Status, out.Response.Headers, out.Response.Body)
 		got = strings.Replace(got, "map[content-type:application/json; charset=utf-8]", "json", 1)
 		if out.Result.Outcome != jsvm.OK {
-			if strings.Contains(string(out.Response.Body), "secret") || !strings.Contains(string(out.Response.Body), `"message":"An internal server error occurred"`) {
+			if strings.Contains(string(out.Response.Body), "secret") ||
+				!strings.Contains(string(out.Response.Body), `"message":"An internal server error occurred"`) {
 				t.Errorf("%s: %s", result, out.Response.Body)
 			}
 			cause := ""
@@ -459,14 +596,19 @@ func TestResponses(t *testing.T) {
 				cause = part
 			}
 			got = fmt.Sprint(out.Response.Status, " ", out.Result.Outcome, " ", out.Result.Error.Message)
-			if strings.HasPrefix(want, "500 thrown") && strings.HasPrefix(got, "500 thrown") && strings.Contains(got, cause) {
+			if strings.HasPrefix(want, "500 thrown") && strings.HasPrefix(got, "500 thrown") &&
+				strings.Contains(got, cause) {
 				continue
 			}
 		}
 		if got != want {
 			t.Errorf("%s: %s, not %s", result, got, want)
 		}
-		if strings.Contains(result, "Set-Cookie': 'a") && (len(out.Result.Logs) != 1 || !strings.HasSuffix(out.Result.Logs[0].Text, "access-control-allow-origin, content-security-policy, set-cookie, transfer-encoding")) {
+		if strings.Contains(result, "Set-Cookie': 'a") && (len(out.Result.Logs) != 1 ||
+			!strings.HasSuffix(
+				out.Result.Logs[0].Text,
+				"access-control-allow-origin, content-security-policy, set-cookie, transfer-encoding",
+			)) {
 			t.Errorf("logs: %v", out.Result.Logs)
 		}
 	}
@@ -483,7 +625,9 @@ func TestRespond(t *testing.T) {
 		answered <- r
 		return nil, nil
 	}
-	in := handlers.Invocation{Respond: func(r handlers.Response) { answered <- r }, Functions: map[string]jsvm.Function{"query": waits}}
+	in := handlers.Invocation{Respond: func(r handlers.Response) {
+		answered <- r
+	}, Functions: map[string]jsvm.Function{"query": waits}}
 	out := run(t, s, in)
 	is.Equal((<-answered).Status, 202)
 	is.True(out.Responded)
@@ -500,11 +644,16 @@ func TestRespond(t *testing.T) {
 
 func TestTimeouts(t *testing.T) {
 	is := is.New(t)
-	s, _ := deployed(t, map[string]string{"server/a.js": "export const config = { timeout: 50 }\nexport function GET() { for (;;); }\nexport function POST() { throw Object.assign(new Error('x'), { name: 'E' }) }"})
+	s, _ := deployed(t, map[string]string{
+		"server/a.js": "export const config = { timeout: 50 }\nexport function GET() { for (;;); }\nexport function POST() { throw Object.assign(new Error('x'), { name: 'E' }) }",
+	})
 	out := run(t, s, handlers.Invocation{})
 	is.Equal(out.Result.Outcome, jsvm.Timeout)
 	is.Equal(out.Response.Status, 504)
-	is.Equal(string(out.Response.Body), `{"statusCode":504,"error":"Gateway Timeout","message":"The app took too long to answer"}`)
+	is.Equal(
+		string(out.Response.Body),
+		`{"statusCode":504,"error":"Gateway Timeout","message":"The app took too long to answer"}`,
+	)
 	out = run(t, s, handlers.Invocation{Request: handlers.Request{Method: "POST"}})
 	is.Equal(out.Response.Status, 500)
 	is.True(strings.Contains(out.Result.Error.Stack, "server/a.js:3:"))
@@ -538,7 +687,10 @@ func (s stale) engine() string {
 func TestOtherEngine(t *testing.T) {
 	is := is.New(t)
 	rt, store := newRuntime(t), newStore()
-	install(t, handlers.New(handlers.Options{Store: store, Runtime: stale{rt}}), map[string]string{"server/a.js": "import n from '../n.json'\nexport const GET = () => n", "n.json": "5"})
+	install(t, handlers.New(handlers.Options{
+		Store:   store,
+		Runtime: stale{rt},
+	}), map[string]string{"server/a.js": "import n from '../n.json'\nexport const GET = () => n", "n.json": "5"})
 	s := handlers.New(handlers.Options{Store: store, Runtime: rt})
 	for range 2 {
 		out := run(t, s, handlers.Invocation{})
@@ -552,11 +704,15 @@ func TestOtherEngine(t *testing.T) {
 	}
 }
 
-// TestOtherModule: what a version with another module for handlers has deployed is compiled again, too, and not after another deploy.
+// TestOtherModule: what a version with another module for handlers has deployed is compiled again,
+// too, and not after another deploy.
 func TestOtherModule(t *testing.T) {
 	is := is.New(t)
 	rt, store := newRuntime(t), newStore()
-	install(t, handlers.New(handlers.Options{Store: store, Runtime: stale{rt}}), map[string]string{"server/a.js": empty})
+	install(t, handlers.New(handlers.Options{
+		Store:   store,
+		Runtime: stale{rt},
+	}), map[string]string{"server/a.js": empty})
 	d := store.deployed["acme/app"]
 	d.Routes[0].Hash = "of then"
 	s := handlers.New(handlers.Options{Store: store, Runtime: rt})
@@ -570,7 +726,9 @@ func TestOtherModule(t *testing.T) {
 
 	install(t, s, map[string]string{"server/a.js": "export const GET = () => 2"})
 	_, err = handlers.New(handlers.Options{Store: store, Runtime: rt}).Run(t.Context(), handlers.Invocation{
-		App: app, Route: handlers.Route{Area: handlers.Server, Path: "/a", File: "server/a.js", Hash: "of long ago"}, Request: handlers.Request{Method: "GET"},
+		App:     app,
+		Route:   handlers.Route{Area: handlers.Server, Path: "/a", File: "server/a.js", Hash: "of long ago"},
+		Request: handlers.Request{Method: "GET"},
 	})
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }
@@ -579,7 +737,10 @@ func TestDrafts(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	version, all := "1", map[string]string{"server/a.js": empty}
 	draft := handlers.App{Tenant: "acme", ID: "draft", Draft: true}
-	s := handlers.New(handlers.Options{Store: newStore(), Runtime: newRuntime(t), Files: func(context.Context, handlers.App) (fs.FS, string, error) { return files(all), version, nil }})
+	s := handlers.New(handlers.Options{Store: newStore(),
+		Runtime: newRuntime(t), Files: func(context.Context, handlers.App) (fs.FS, string, error) {
+			return files(all), version, nil
+		}})
 	r, _, err := s.Match(ctx, draft, handlers.Server, "GET", "/a")
 	is.NoErr(err)
 	out, err := s.Run(ctx, handlers.Invocation{App: draft, Route: r, Request: handlers.Request{Method: "GET"}})
@@ -597,7 +758,9 @@ func TestDrafts(t *testing.T) {
 
 func TestRespondTakesOneArgument(t *testing.T) {
 	is := is.New(t)
-	s, _ := deployed(t, map[string]string{"server/a.js": "export function GET({ respond }) { try { respond('x', { status: 202 }) } catch (e) { return { status: 200, body: e.message } } }"})
+	s, _ := deployed(t, map[string]string{
+		"server/a.js": "export function GET({ respond }) { try { respond('x', { status: 202 }) } catch (e) { return { status: 200, body: e.message } } }",
+	})
 	out := run(t, s, handlers.Invocation{})
 	is.True(strings.HasPrefix(string(out.Response.Body), "respond takes one argument"))
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// NotAllowed is the error of a request with a method that its route does not have. Its code is errs.MethodNotAllowed.
+// NotAllowed is the error of a request with a method that its route does not have. Its code is
+// errs.MethodNotAllowed.
 type NotAllowed struct{ Methods []string }
 
 // Error implements error.
@@ -28,11 +29,15 @@ func FunctionOf(method string) string {
 	return method
 }
 
-// Match returns the route of an area for a path, and its parameters. path is what stands behind the area in the URL, still escaped; a
-// slash at its beginning or end does not matter. Segments that are the same win over parameters, from left to right. HEAD is GET.
+// Match returns the route of an area for a path, and its parameters. path is what stands behind the
+// area in the URL, still escaped; a slash at its beginning or end does not matter. Segments that
+// are the same win over parameters, from left to right. HEAD is GET.
 //
-// Errors: errs.NotFound; a NotAllowed, with the route; errs.Conflict for a draft that cannot be built.
-func (s *Service) Match(ctx context.Context, app App, area Area, method, path string) (Route, map[string]string, error) {
+// Errors: errs.NotFound; a NotAllowed, with the route; errs.Conflict for a draft that cannot be
+// built.
+func (s *Service) Match(
+	ctx context.Context, app App, area Area, method, path string,
+) (Route, map[string]string, error) {
 	routes, err := s.Routes(ctx, app, area)
 	if err != nil {
 		return Route{}, nil, err
@@ -68,7 +73,8 @@ func (s *Service) Match(ctx context.Context, app App, area Area, method, path st
 	return best, params, nil
 }
 
-// split returns the segments of an escaped path, unescaped. It returns false for one that no route can have.
+// split returns the segments of an escaped path, unescaped. It returns false for one that no route
+// can have.
 func split(path string) ([]string, bool) {
 	path = strings.TrimPrefix(path, "/")
 	if path == "/" {

@@ -63,7 +63,8 @@ type requestBody struct {
 // sent. Errors: errs.Unsupported, errs.TooLarge and errs.Invalid for a body that cannot be decoded.
 func (r Request) encode() (requestBody, error) {
 	b := requestBody{
-		Method: r.Method, Path: r.Path, Params: r.Params, Headers: r.Headers, User: r.User, Roles: r.Roles, Replay: r.Replay,
+		Method: r.Method, Path: r.Path, Params: r.Params,
+		Headers: r.Headers, User: r.User, Roles: r.Roles, Replay: r.Replay,
 		Query: make(map[string]any, len(r.Query)),
 	}
 	if b.Params == nil {

@@ -33,7 +33,11 @@ func problem(status int, name, message string) Response {
 		Error      string `json:"error"`
 		Message    string `json:"message"`
 	}{status, name, message})
-	return Response{Status: status, Headers: map[string]string{"content-type": "application/json; charset=utf-8"}, Body: body}
+	return Response{
+		Status:  status,
+		Headers: map[string]string{"content-type": "application/json; charset=utf-8"},
+		Body:    body,
+	}
 }
 
 // failure returns the answer of a handler that did not end well.
@@ -47,15 +51,23 @@ func failure(o jsvm.Outcome) Response {
 	return failed
 }
 
-// reserved are headers that are the service's: they are left out of answers. So are those that begin with one of reservedPrefixes.
+// reserved are headers that are the service's: they are left out of answers. So are those that
+// begin with one of reservedPrefixes.
 var reserved = map[string]bool{
-	"connection": true, "keep-alive": true, "te": true, "trailer": true, "transfer-encoding": true, "upgrade": true, "content-length": true,
-	"date": true, "server": true, "set-cookie": true, "set-cookie2": true, "clear-site-data": true, "content-security-policy": true,
-	"content-security-policy-report-only": true, "strict-transport-security": true, "service-worker-allowed": true, "x-frame-options": true,
-	"x-content-type-options": true, "x-request-id": true, "permissions-policy": true, "feature-policy": true, "referrer-policy": true,
-	"public-key-pins": true, "alt-svc": true, "refresh": true, "report-to": true, "reporting-endpoints": true, "nel": true,
-	"origin-agent-cluster": true, "document-policy": true, "speculation-rules": true, "www-authenticate": true, "host": true,
-	"x-xss-protection": true, "x-dns-prefetch-control": true, "x-permitted-cross-domain-policies": true, "timing-allow-origin": true, "vary": true,
+	"connection": true, "keep-alive": true, "te": true,
+	"trailer": true, "transfer-encoding": true, "upgrade": true, "content-length": true,
+	"date": true, "server": true, "set-cookie": true,
+	"set-cookie2": true, "clear-site-data": true, "content-security-policy": true,
+	"content-security-policy-report-only": true, "strict-transport-security": true,
+	"service-worker-allowed": true, "x-frame-options": true,
+	"x-content-type-options": true, "x-request-id": true,
+	"permissions-policy": true, "feature-policy": true, "referrer-policy": true,
+	"public-key-pins": true, "alt-svc": true, "refresh": true,
+	"report-to": true, "reporting-endpoints": true, "nel": true,
+	"origin-agent-cluster": true, "document-policy": true,
+	"speculation-rules": true, "www-authenticate": true, "host": true,
+	"x-xss-protection": true, "x-dns-prefetch-control": true,
+	"x-permitted-cross-domain-policies": true, "timing-allow-origin": true, "vary": true,
 }
 
 var reservedPrefixes = []string{
@@ -70,10 +82,11 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-// responseOf returns the answer that a result of a script means, and the names of the headers that are left out, ordered. An error is one of
-// the script.
+// responseOf returns the answer that a result of a script means, and the names of the headers that
+// are left out, ordered. An error is one of the script.
 //
-// An object whose member status is a number is {status, headers, body, encoding}; anything else is 200 and JSON; no value is 204.
+// An object whose member status is a number is {status, headers, body, encoding}; anything else is
+// 200 and JSON; no value is 204.
 func responseOf(value json.RawMessage) (r Response, dropped []string, err error) {
 	if value == nil {
 		return Response{Status: 204}, nil, nil
@@ -115,7 +128,8 @@ const jsonType = "application/json; charset=utf-8"
 // bodyOf returns the bytes of a member body, and their content type unless a header has it.
 func bodyOf(body, encoding json.RawMessage) ([]byte, string, error) {
 	name, text := "", ""
-	if encoding != nil && string(encoding) != "null" && (json.Unmarshal(encoding, &name) != nil || name != "base64" && name != "utf8" && name != "utf-8") {
+	if encoding != nil && string(encoding) != "null" && (json.Unmarshal(encoding, &name) != nil || name != "base64" &&
+		name != "utf8" && name != "utf-8") {
 		return nil, "", fmt.Errorf("the encoding of a response must be \"base64\" or left out, not %.50s", encoding)
 	}
 	isText := len(body) > 0 && body[0] == '"'
@@ -167,7 +181,9 @@ func headersOf(raw json.RawMessage) (headers map[string]string, dropped []string
 			return nil, nil, fmt.Errorf("%.100q is no name of a header", name)
 		}
 		lower := strings.ToLower(name)
-		if reserved[lower] || slices.ContainsFunc(reservedPrefixes, func(p string) bool { return strings.HasPrefix(lower, p) }) {
+		if reserved[lower] || slices.ContainsFunc(reservedPrefixes, func(p string) bool {
+			return strings.HasPrefix(lower, p)
+		}) {
 			dropped = append(dropped, lower)
 			continue
 		}
@@ -183,7 +199,8 @@ func headersOf(raw json.RawMessage) (headers map[string]string, dropped []string
 	return headers, dropped, nil
 }
 
-// headerValue returns the value of a header: a string, number or boolean, or an array of them, which are joined by ", ".
+// headerValue returns the value of a header: a string, number or boolean, or an array of them,
+// which are joined by ", ".
 func headerValue(name string, raw json.RawMessage) (string, error) {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -219,7 +236,8 @@ func isToken(name string) bool {
 		return false
 	}
 	for _, c := range []byte(name) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
 			return false
 		}
 	}

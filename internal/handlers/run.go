@@ -22,20 +22,22 @@ type Invocation struct {
 	Request Request
 	Env     map[string]string // values of the app's variables, in the clear
 
-	// Functions are what the handler can call beside log and respond: query, fetch, emit, notify, email, markdown and extractText are in
-	// its context if they are there; dataset(alias, what, argument), with what being fields, rows or count, is behind the members of
-	// context.
+	// Functions are what the handler can call beside log and respond: query, fetch, emit, notify,
+	// email, markdown and extractText are in its context if they are there; dataset(alias, what,
+	// argument), with what being fields, rows or count, is behind the members of context.
 	Functions map[string]jsvm.Function
 	Datasets  []string // aliases that context has
 
-	// Respond is called with the early answer, at most once and while the handler runs on; nil if nobody waits.
+	// Respond is called with the early answer, at most once and while the handler runs on; nil if
+	// nobody waits.
 	Respond func(Response)
 	Limits  jsvm.Limits // Time is the route's Timeout unless it is set
 }
 
 // Outcome is what became of an invocation.
 type Outcome struct {
-	// Response is the answer: the early one if there was one, else what the handler returned, or the plain 500 or 504 of one that failed.
+	// Response is the answer: the early one if there was one, else what the handler returned, or
+	// the plain 500 or 504 of one that failed.
 	Response  Response
 	Responded bool        // the answer was an early one, which Respond has got
 	Result    jsvm.Result // how the handler ended, which can be badly after an early answer
@@ -62,10 +64,10 @@ func (d data) encode(in Invocation) (json.RawMessage, error) {
 	return json.Marshal(d)
 }
 
-// Run runs a handler. What the handler does, also when it fails, is in the Outcome. Run returns errs.Unavailable if too many scripts run,
-// errs.NotFound for a route that is not deployed any more, errs.Unsupported, errs.TooLarge and
-// errs.Invalid for a body that cannot be decoded as its header content-encoding says, and other
-// errors when the service fails.
+// Run runs a handler. What the handler does, also when it fails, is in the Outcome. Run returns
+// errs.Unavailable if too many scripts run, errs.NotFound for a route that is not deployed any
+// more, errs.Unsupported, errs.TooLarge and errs.Invalid for a body that cannot be decoded as its
+// header content-encoding says, and other errors when the service fails.
 func (s *Service) Run(ctx context.Context, in Invocation) (Outcome, error) {
 	request, err := in.Request.encode()
 	if err != nil {
@@ -119,7 +121,11 @@ func dropLogs(dropped []string) []jsvm.Log {
 	if len(dropped) == 0 {
 		return nil
 	}
-	return []jsvm.Log{{Time: time.Now(), Level: "warn", Text: "Headers that a handler cannot set were left out: " + strings.Join(dropped, ", ")}}
+	return []jsvm.Log{{
+		Time:  time.Now(),
+		Level: "warn",
+		Text:  "Headers that a handler cannot set were left out: " + strings.Join(dropped, ", "),
+	}}
 }
 
 // early is the early answer of a handler.
@@ -167,7 +173,8 @@ func (s *Service) call(ctx context.Context, app App, r Route, c jsvm.Call) (jsvm
 		outcome = string(result.Outcome)
 	}
 	entity.Observe(ctx, s.o.Observer, entity.Observation{
-		Work: entity.HandlerWork, Tenant: app.Tenant, Kind: string(r.Area) + " " + r.Path, Outcome: outcome, Start: start,
+		Work: entity.HandlerWork, Tenant: app.Tenant,
+		Kind: string(r.Area) + " " + r.Path, Outcome: outcome, Start: start,
 	})
 	return result, err
 }
@@ -237,7 +244,8 @@ func (s *Service) recompile(ctx context.Context, app App, r Route) (*jsvm.Progra
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(routes, func(now Route) bool { return now.File == r.File && now.Hash == r.Hash }) { // deployed again meanwhile
+	if !slices.ContainsFunc(routes, func(now Route) bool { return now.File == r.File && now.Hash == r.Hash }) {
+		// deployed again meanwhile
 		return nil, errs.New(errs.NotFound, "The app has no such route any more.")
 	}
 	p.Hash = r.Hash // of the sources, also if another version of this package made it of another module for the handler

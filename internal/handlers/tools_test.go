@@ -21,23 +21,37 @@ export default async (given) => {
 }
 `
 
-// TestTools: files of the folder tools are named, described and called with args, the run and a key.
+// TestTools: files of the folder tools are named, described and called with args, the run and a
+// key.
 func TestTools(t *testing.T) {
 	is := is.New(t)
-	s, _ := deployed(t, map[string]string{"tools/orders/find.js": tool, "tools/stock/index.js": "export default () => {}", "tools/lib.js": "export const x = 1", "tools/data.mjs": "not read"})
+	s, _ := deployed(t, map[string]string{
+		"tools/orders/find.js": tool,
+		"tools/stock/index.js": "export default () => {}",
+		"tools/lib.js":         "export const x = 1",
+		"tools/data.mjs":       "not read",
+	})
 	routes, err := s.Routes(t.Context(), app, handlers.Tools)
 	is.NoErr(err)
 	is.Equal(len(routes), 2)
 	find := routes[0]
-	is.Equal([]string{find.ToolName(), find.File, find.Description(), routes[1].ToolName()}, []string{"orders_find", "tools/orders/find.js", "Finds orders", "stock"})
+	is.Equal(
+		[]string{find.ToolName(), find.File, find.Description(), routes[1].ToolName()},
+		[]string{"orders_find", "tools/orders/find.js", "Finds orders", "stock"},
+	)
 	is.Equal(string(find.Parameters()), `{"type":"object","properties":{"id":{"type":"string"}}}`)
 	is.Equal(find.Timeout(), 900*time.Millisecond)
 	is.True(routes[1].Parameters() == nil)
 
-	in := handlers.Invocation{App: app, Route: find, Env: map[string]string{"A": "b"}, Functions: map[string]jsvm.Function{
-		"query": func(_ context.Context, args json.RawMessage) (json.RawMessage, error) { return args, nil },
-	}}
-	r, err := s.RunTool(t.Context(), in, handlers.ToolCall{Args: json.RawMessage(`{"id":"5"}`), Run: json.RawMessage(`{"id":"r"}`), IdempotencyKey: "r-2"})
+	in := handlers.Invocation{App: app, Route: find,
+		Env: map[string]string{"A": "b"}, Functions: map[string]jsvm.Function{
+			"query": func(_ context.Context, args json.RawMessage) (json.RawMessage, error) { return args, nil },
+		}}
+	r, err := s.RunTool(t.Context(), in, handlers.ToolCall{
+		Args:           json.RawMessage(`{"id":"5"}`),
+		Run:            json.RawMessage(`{"id":"r"}`),
+		IdempotencyKey: "r-2",
+	})
 	is.NoErr(err)
 	is.Equal(r.Outcome, jsvm.OK)
 	is.Equal(string(r.Value), `{"names":["args","atob","base64Decode","base64Encode","base64UrlDecode","base64UrlEncode","btoa","context","crypto","env","idempotencyKey","log","query","run"],`+
@@ -56,14 +70,30 @@ func TestToolsThatAreRefused(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"name":        {map[string]string{"tools/a b.js": tool}, "tools/a b.js:1:1: the name of a tool"},
-		"parameter":   {map[string]string{"tools/[id].js": tool}, "tools/[id].js:1:1: the name of a tool"},
-		"long":        {map[string]string{"tools/" + strings.Repeat("x", 65) + ".js": tool}, ":1:1: the name of a tool"},
-		"same":        {map[string]string{"tools/a/b.js": tool, "tools/a_b.js": tool}, "tools/a_b.js:1:1: its name a_b is that of tools/a/b.js"},
-		"description": {map[string]string{"tools/a.js": "export const config = { description: 5 }\nexport default () => 1"}, "tools/a.js:1:1: config.description must be a text"},
-		"parameters":  {map[string]string{"tools/a.js": "\nexport const config = { parameters: { type: 'string' } }\nexport default () => 1"}, "tools/a.js:2:1: config.parameters must be a JSON Schema of an object"},
-		"roles":       {map[string]string{"tools/a.js": "export const config = { roles: ['a'] }\nexport default () => 1"}, "tools/a.js:1:1: config.roles is for server routes"},
-		"syntax":      {map[string]string{"tools/a.js": "export default () => {"}, "tools/a.js:1:"},
+		"name":      {map[string]string{"tools/a b.js": tool}, "tools/a b.js:1:1: the name of a tool"},
+		"parameter": {map[string]string{"tools/[id].js": tool}, "tools/[id].js:1:1: the name of a tool"},
+		"long": {
+			map[string]string{"tools/" + strings.Repeat("x", 65) + ".js": tool}, ":1:1: the name of a tool",
+		},
+		"same": {
+			map[string]string{"tools/a/b.js": tool, "tools/a_b.js": tool},
+			"tools/a_b.js:1:1: its name a_b is that of tools/a/b.js",
+		},
+		"description": {
+			map[string]string{"tools/a.js": "export const config = { description: 5 }\nexport default () => 1"},
+			"tools/a.js:1:1: config.description must be a text",
+		},
+		"parameters": {
+			map[string]string{
+				"tools/a.js": "\nexport const config = { parameters: { type: 'string' } }\nexport default () => 1",
+			},
+			"tools/a.js:2:1: config.parameters must be a JSON Schema of an object",
+		},
+		"roles": {
+			map[string]string{"tools/a.js": "export const config = { roles: ['a'] }\nexport default () => 1"},
+			"tools/a.js:1:1: config.roles is for server routes",
+		},
+		"syntax": {map[string]string{"tools/a.js": "export default () => {"}, "tools/a.js:1:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.Build(t.Context(), app, files(c.files), true)

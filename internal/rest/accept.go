@@ -6,14 +6,16 @@ import (
 	"strings"
 )
 
-// The media types of answers. An answer is application/json unless the client prefers application/hal+json.
+// The media types of answers. An answer is application/json unless the client prefers
+// application/hal+json.
 const (
 	typeJSON = "application/json; charset=utf-8"
 	TypeHAL  = "application/hal+json"
 )
 
-// MediaType returns the media type of the answer to a request with these headers: application/hal+json if the client
-// prefers it to application/json, else application/json. acceptable is false if the client accepts neither.
+// MediaType returns the media type of the answer to a request with these headers:
+// application/hal+json if the client prefers it to application/json, else application/json.
+// acceptable is false if the client accepts neither.
 func MediaType(h http.Header) (name string, acceptable bool) {
 	var ranges []mediaRange
 	for _, line := range h.Values("Accept") {
@@ -82,7 +84,8 @@ func elements(s string, separator byte) []string {
 	return append(all, s[from:])
 }
 
-// quality returns the quality that the most specific range has for a media type, 0 if no range has the type.
+// quality returns the quality that the most specific range has for a media type, 0 if no range has
+// the type.
 func quality(ranges []mediaRange, kind, subtype string) float64 {
 	best, q := 0, 0.0
 	for _, r := range ranges {

@@ -15,8 +15,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 )
 
-// File returns the file in a request, to be read once: the multipart field file, or the raw body with ?filename=. Without
-// that parameter the file has the name otherwise; if that is empty, the parameter is required.
+// File returns the file in a request, to be read once: the multipart field file, or the raw body
+// with ?filename=. Without that parameter the file has the name otherwise; if that is empty, the
+// parameter is required.
 func (r *Request) File(otherwise string) (name, contentType string, content io.Reader, err error) {
 	query, err := ParseQuery(r.Request)
 	if err != nil {
@@ -29,7 +30,9 @@ func (r *Request) File(otherwise string) (name, contentType string, content io.R
 	}
 	if mediaType != "multipart/form-data" {
 		if name = cmp.Or(query.Get("filename"), otherwise); name == "" {
-			return "", "", nil, errs.New(errs.Invalid, "Send the file as the multipart field file, or as the raw body with ?filename=.")
+			return "", "", nil, errs.New(
+				errs.Invalid, "Send the file as the multipart field file, or as the raw body with ?filename=.",
+			)
 		}
 		return name, mediaType, r.Body, nil
 	}
@@ -53,8 +56,8 @@ func (c cut) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sender reads a request's body as it arrives. The connection of a client that does not send it in time is cut, whether a
-// handler reads the body or not.
+// sender reads a request's body as it arrives. The connection of a client that does not send it in
+// time is cut, whether a handler reads the body or not.
 type sender struct {
 	io.ReadCloser
 	*transfer
@@ -63,7 +66,8 @@ type sender struct {
 	failed  bool
 }
 
-// NewSender returns the sender of a request's body and starts its time-out. It returns nil if there is no body.
+// NewSender returns the sender of a request's body and starts its time-out. It returns nil if there
+// is no body.
 func NewSender(w *Response, r *http.Request) *sender {
 	if r.ContentLength == 0 {
 		return nil
@@ -74,7 +78,8 @@ func NewSender(w *Response, r *http.Request) *sender {
 	return s
 }
 
-// leave is called when the answer begins: net/http reads what is left of a body before it sends one.
+// leave is called when the answer begins: net/http reads what is left of a body before it sends
+// one.
 func (s *sender) leave() {
 	if s != nil && !s.ended {
 		s.transfer.end()
@@ -82,9 +87,10 @@ func (s *sender) leave() {
 	}
 }
 
-// Drain reads the rest of a body before the client is told to try again: most clients read no answer before they have sent
-// everything, and net/http cuts those with much left to send. It stops if a client sends nothing for a second or is slow, and
-// does not wait for one that expects 100 Continue.
+// Drain reads the rest of a body before the client is told to try again: most clients read no
+// answer before they have sent everything, and net/http cuts those with much left to send. It stops
+// if a client sends nothing for a second or is slow, and does not wait for one that expects 100
+// Continue.
 func (s *sender) Drain(r *http.Request) {
 	if s == nil || s.ended || s.failed || s.bytes == 0 && r.Header.Get("Expect") != "" {
 		return
@@ -124,7 +130,8 @@ func (s *sender) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// File replies with stored bytes of a version: 200, or 206 for a range of them. With a name the browser saves them as a file.
+// File replies with stored bytes of a version: 200, or 206 for a range of them. With a name the
+// browser saves them as a file.
 func File(version, contentType, name string, modified time.Time, content io.ReadSeekCloser) (Reply, error) {
 	header := map[string]string{"Content-Type": contentType, "Etag": FileTag(version), "Cache-Control": cached}
 	if name != "" {
@@ -146,11 +153,12 @@ func File(version, contentType, name string, modified time.Time, content io.Read
 	}}, nil
 }
 
-// Unchanged reports whether a client that reads has the version of a file already, and returns the reply to it, 304, then. Other
-// conditions than If-None-Match are for file.
+// Unchanged reports whether a client that reads has the version of a file already, and returns the
+// reply to it, 304, then. Other conditions than If-None-Match are for file.
 func Unchanged(r *Request, version string) (Reply, bool) {
 	tag := FileTag(version)
-	if r.Conditions == nil || r.Conditions.Match != nil || r.Header["If-Unmodified-Since"] != nil || !r.Conditions.unchanged(tag) {
+	if r.Conditions == nil || r.Conditions.Match != nil || r.Header["If-Unmodified-Since"] != nil ||
+		!r.Conditions.unchanged(tag) {
 		return Reply{}, false
 	}
 	return Reply{Serve: func(w *Response, _ *http.Request) error {
@@ -176,16 +184,17 @@ func (w *Response) holdFile(content io.Seeker) error {
 // FileTag returns the strong entity tag of a file.
 func FileTag(version string) string { return `"` + version + `"` }
 
-// maxRanges is how many ranges of a file one answer may have. Each may read a chunk of its own, so that the whole file is
-// cheaper than more of them.
+// maxRanges is how many ranges of a file one answer may have. Each may read a chunk of its own, so
+// that the whole file is cheaper than more of them.
 const maxRanges = 8
 
 // beyond is a range outside every file.
 const beyond = "9223372036854775807-"
 
-// ranges returns a Range header as http.ServeContent reads it, and whether there is one to follow. One with another unit than
-// bytes, malformed ranges, or too many of them is to be ignored, where http.ServeContent replies 416. Positions that no int64
-// holds are replaced by the largest int64, and the last 0 bytes by a range outside the file.
+// ranges returns a Range header as http.ServeContent reads it, and whether there is one to follow.
+// One with another unit than bytes, malformed ranges, or too many of them is to be ignored, where
+// http.ServeContent replies 416. Positions that no int64 holds are replaced by the largest int64,
+// and the last 0 bytes by a range outside the file.
 func ranges(values []string) (string, bool) {
 	unit, set, ok := strings.Cut(strings.Join(values, ","), "=")
 	if !ok || !strings.EqualFold(unit, "bytes") || strings.Count(set, ",") >= maxRanges {
@@ -200,7 +209,8 @@ func ranges(values []string) (string, bool) {
 		from, isFrom := position(first)
 		to, isTo := position(last)
 		switch {
-		case !ok || first == "" && !isTo || first != "" && !isFrom || last != "" && !isTo || isFrom && isTo && from > to:
+		case !ok || first == "" && !isTo || first != "" && !isFrom || last != "" && !isTo || isFrom && isTo &&
+			from > to:
 			return "", false
 		case first == "" && to == 0:
 			all = append(all, beyond)
@@ -224,7 +234,8 @@ func position(digits string) (n int64, ok bool) {
 	return n, true
 }
 
-// receiver is the http.ResponseWriter of http.ServeContent. It discards the plain text of failures and keeps their status.
+// receiver is the http.ResponseWriter of http.ServeContent. It discards the plain text of failures
+// and keeps their status.
 type receiver struct {
 	http.ResponseWriter
 	failure error

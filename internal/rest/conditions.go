@@ -18,8 +18,8 @@ type tags struct {
 	List []string
 }
 
-// NewConditions returns the conditions of a request, nil if it has none. It returns errs.Invalid for a header that is
-// malformed.
+// NewConditions returns the conditions of a request, nil if it has none. It returns errs.Invalid
+// for a header that is malformed.
 func NewConditions(h http.Header) (*conditions, error) {
 	match, noneMatch := h["If-Match"], h["If-None-Match"]
 	if match == nil && noneMatch == nil {
@@ -36,7 +36,10 @@ func NewConditions(h http.Header) (*conditions, error) {
 		}
 		parsed, ok := parseTags(strings.Join(header.lines, ","))
 		if !ok {
-			return nil, errs.New(errs.Invalid, `The header %s must be * or a list of entity tags such as "abc", "def".`, header.name)
+			return nil, errs.New(
+				errs.Invalid, `The header %s must be * or a list of entity tags such as "abc", "def".`,
+				header.name,
+			)
 		}
 		*header.into = parsed
 	}
@@ -71,7 +74,8 @@ func parseTags(text string) (*tags, bool) {
 	}
 }
 
-// versionOf returns the first part of a strong entity tag, the version of the row; "" for a weak tag.
+// versionOf returns the first part of a strong entity tag, the version of the row; "" for a weak
+// tag.
 func versionOf(tag string) string {
 	version, _, _ := strings.Cut(strings.Trim(tag, `"`), ".")
 	if strings.HasPrefix(tag, "W/") {
@@ -80,7 +84,8 @@ func versionOf(tag string) string {
 	return version
 }
 
-// fits reports whether a row meets the conditions of a write. If-Match compares strongly, If-None-Match weakly.
+// fits reports whether a row meets the conditions of a write. If-Match compares strongly,
+// If-None-Match weakly.
 func (c *conditions) fits(version string, exists bool) bool {
 	if m := c.Match; m != nil {
 		same := func(tag string) bool { return versionOf(tag) == version && version != "" }
@@ -95,16 +100,19 @@ func (c *conditions) fits(version string, exists bool) bool {
 	return true
 }
 
-// unchanged reports whether a client that has sent these conditions with a GET has the resource with this tag already.
+// unchanged reports whether a client that has sent these conditions with a GET has the resource
+// with this tag already.
 func (c *conditions) unchanged(tag string) bool {
 	if c == nil || c.NoneMatch == nil {
 		return false
 	}
-	return c.NoneMatch.Any || slices.ContainsFunc(c.NoneMatch.List, func(t string) bool { return strings.TrimPrefix(t, "W/") == tag })
+	return c.NoneMatch.Any || slices.ContainsFunc(c.NoneMatch.List, func(t string) bool {
+		return strings.TrimPrefix(t, "W/") == tag
+	})
 }
 
-// Guarded returns the guard of a conditional write, nil for a write without conditions and for other requests. It returns
-// errs.Stale if the route's resource has no entity tag that could fit.
+// Guarded returns the guard of a conditional write, nil for a write without conditions and for
+// other requests. It returns errs.Stale if the route's resource has no entity tag that could fit.
 func (r *Request) Guarded(route *Route) (*guard.Guard, error) {
 	c := r.Conditions
 	if c == nil || r.Method != http.MethodPut && r.Method != http.MethodDelete {

@@ -12,8 +12,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestEarly: an early stream that fails soon is answered with its failure, one that takes longer has begun by then, and is
-// cut.
+// TestEarly: an early stream that fails soon is answered with its failure, one that takes longer
+// has begun by then, and is cut.
 func TestEarly(t *testing.T) {
 	failure := errors.New("it does not fit")
 	for name, c := range map[string]struct {
@@ -57,7 +57,8 @@ func TestEarly(t *testing.T) {
 	}
 }
 
-// TestEarlyPanic: what panics before anything is sent is answered, and a timer that has just fired sends nothing beside that.
+// TestEarlyPanic: what panics before anything is sent is answered, and a timer that has just fired
+// sends nothing beside that.
 func TestEarlyPanic(t *testing.T) {
 	is, rec := is.New(t), httptest.NewRecorder()
 	var out *delayedStream

@@ -12,8 +12,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Field is a field of a body that may be left out, null or a value, where null means something. One that may be left out and
-// must not be null is a pointer. A partial PUT changes only fields that are Set.
+// Field is a field of a body that may be left out, null or a value, where null means something. One
+// that may be left out and must not be null is a pointer. A partial PUT changes only fields that
+// are Set.
 type Field[T any] struct {
 	Set   bool
 	Value *T // nil for null
@@ -64,8 +65,9 @@ type UnknownMember struct {
 	Known []string // the members that the object may have
 }
 
-// Fill reads JSON into a value as json.Unmarshal does, with two differences for structs: names must match exactly
-// (json.Unmarshal takes "TENANT" for "tenant"), and a value of the wrong type is an error that names its field.
+// Fill reads JSON into a value as json.Unmarshal does, with two differences for structs: names must
+// match exactly (json.Unmarshal takes "TENANT" for "tenant"), and a value of the wrong type is an
+// error that names its field.
 func (by *Filler) Fill(raw json.RawMessage, into any, path string) error {
 	if f, ok := into.(fieldFiller); ok {
 		return f.FillField(by, raw, path)
@@ -182,7 +184,8 @@ func Join(path, name string) string { return strings.TrimPrefix(path+"."+name, "
 func WrongType(path string, t reflect.Type) error {
 	want := map[reflect.Kind]string{
 		reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "an array", reflect.Map: "an object",
-		reflect.Struct: "an object", reflect.Int: "a whole number", reflect.Int64: "a whole number", reflect.Float64: "a number",
+		reflect.Struct: "an object", reflect.Int: "a whole number",
+		reflect.Int64: "a whole number", reflect.Float64: "a number",
 	}[t.Kind()]
 	switch {
 	case t == reflect.TypeFor[Timestamp]():
@@ -196,7 +199,8 @@ func WrongType(path string, t reflect.Type) error {
 	return errs.New(errs.Invalid, "%s must be %s", path, want)
 }
 
-// Timestamp is a time in a body: RFC 3339, from the year 1 to 9999 in UTC as every database can keep it.
+// Timestamp is a time in a body: RFC 3339, from the year 1 to 9999 in UTC as every database can
+// keep it.
 type Timestamp struct{ time.Time }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -21,13 +21,14 @@ type heaviness int
 const (
 	// Light requests compute for so short a time that they need no place.
 	Light heaviness = iota
-	// Brief requests compute between reads of the body or writes of the answer: a search, a long page, an export, an
-	// upload. They take a place for each of these stretches.
+	// Brief requests compute between reads of the body or writes of the answer: a search, a long
+	// page, an export, an upload. They take a place for each of these stretches.
 	Brief
-	// Long requests compute after the body has been read, in one transaction: an import, a restore, a deploy. They take a
-	// place from then on.
+	// Long requests compute after the body has been read, in one transaction: an import, a restore,
+	// a deploy. They take a place from then on.
 	Long
-	// Scan requests are long ones that first wait for another server, a directory. They take a place when that has ended.
+	// Scan requests are long ones that first wait for another server, a directory. They take a
+	// place when that has ended.
 	Scan
 )
 
@@ -39,8 +40,9 @@ const (
 	maxHeavyWaiting = 256
 )
 
-// Heavy limits how many heavy requests compute at once, fairly by tenant, so that light ones always find a processor and a
-// connection. Brief requests have a limiter of their own: they would wait for seconds behind long ones.
+// Heavy limits how many heavy requests compute at once, fairly by tenant, so that light ones always
+// find a processor and a connection. Brief requests have a limiter of their own: they would wait
+// for seconds behind long ones.
 type Heavy struct {
 	Brief, Long *limiter.Limiter
 	Transfers   *Transfers
@@ -55,11 +57,13 @@ func NewHeavy(t *Transfers) Heavy {
 	return Heavy{Brief: limiter.New(o), Long: limiter.New(ofOneTenant), Transfers: t}
 }
 
-// Weigh returns how heavy a request is: what the route table says, or brief for a search, a long page or one far from the
-// beginning of its list. Parameters that the route does not have are ignored: with them a caller without a session could
-// hold a place on a route that waits for the network.
+// Weigh returns how heavy a request is: what the route table says, or brief for a search, a long
+// page or one far from the beginning of its list. Parameters that the route does not have are
+// ignored: with them a caller without a session could hold a place on a route that waits for the
+// network.
 func Weigh(route *Route, r *http.Request) heaviness {
-	if route.Heavy != Light || route.Public || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.URL.RawQuery, "=") {
+	if route.Heavy != Light || route.Public || r.Method != http.MethodGet && r.Method != http.MethodHead ||
+		!strings.Contains(r.URL.RawQuery, "=") {
 		return route.Heavy
 	}
 	query := r.URL.Query()
@@ -88,7 +92,8 @@ type place struct {
 	left    bool
 }
 
-// Place waits for a place for a request. The caller must call leave. It returns errs.Unavailable if none becomes free in time.
+// Place waits for a place for a request. The caller must call leave. It returns errs.Unavailable if
+// none becomes free in time.
 func (h Heavy) Place(r *Request, w heaviness) (*place, error) {
 	if w == Light {
 		return nil, nil
@@ -109,7 +114,9 @@ func (h Heavy) Place(r *Request, w heaviness) (*place, error) {
 	defer done()
 	var err error
 	if p.release, err = p.in.Acquire(ctx, 1, p.tenant); err != nil {
-		return nil, limiter.Unavailable(err, "Too much that takes long is under way in this tenant, or in all. Try again.")
+		return nil, limiter.Unavailable(
+			err, "Too much that takes long is under way in this tenant, or in all. Try again.",
+		)
 	}
 	r.place = p
 	if w == Brief { // an import or the like keeps its place for the transaction that it waits for
@@ -121,7 +128,8 @@ func (h Heavy) Place(r *Request, w heaviness) (*place, error) {
 	return p, nil
 }
 
-// Yield frees the place while the request waits for its client, for memory or for SQLite's one writer.
+// Yield frees the place while the request waits for its client, for memory or for SQLite's one
+// writer.
 func (p *place) Yield() {
 	if p == nil {
 		return
@@ -134,8 +142,8 @@ func (p *place) Yield() {
 	}
 }
 
-// Resume takes a place again, however many requests of the tenant wait. If none becomes free in time, the request continues
-// without one, so that its work is not lost.
+// Resume takes a place again, however many requests of the tenant wait. If none becomes free in
+// time, the request continues without one, so that its work is not lost.
 func (p *place) Resume() {
 	if p == nil {
 		return

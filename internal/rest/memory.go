@@ -9,14 +9,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Memory limits how many bytes large answers hold at once while they are sent and, separately, large bodies that have been
-// received. A request beyond the limit waits for Wait and is then answered 503. Answers and bodies of up to 64 KiB do not
-// count. A third of the memory for bodies is reserved for tenants that hold none. The answer to a write, which has been done
-// by then, is sent from a temporary file when it exceeds the limit. A file that is sent counts with what is read of it at once,
-// and an export, which waits for ten times Wait, with what it holds while its client receives nothing.
+// Memory limits how many bytes large answers hold at once while they are sent and, separately,
+// large bodies that have been received. A request beyond the limit waits for Wait and is then
+// answered 503. Answers and bodies of up to 64 KiB do not count. A third of the memory for bodies
+// is reserved for tenants that hold none. The answer to a write, which has been done by then, is
+// sent from a temporary file when it exceeds the limit. A file that is sent counts with what is
+// read of it at once, and an export, which waits for ten times Wait, with what it holds while its
+// client receives nothing.
 //
-// A large body is in a temporary file while it is received. Such files have at most eight times as many bytes of a user and of
-// a tenant, and 32 times as many in all; a request beyond that is answered 503 at once.
+// A large body is in a temporary file while it is received. Such files have at most eight times as
+// many bytes of a user and of a tenant, and 32 times as many in all; a request beyond that is
+// answered 503 at once.
 type Memory struct {
 	User, Tenant, All int64         // bytes; default 12, 24 and 72 MiB
 	Wait              time.Duration // default 3 seconds
@@ -41,7 +44,8 @@ func (m Memory) Disk() Memory {
 	return m
 }
 
-// Answers returns the limiter of answers. It lets those wait longest that cannot be made twice; see response.await.
+// Answers returns the limiter of answers. It lets those wait longest that cannot be made twice; see
+// response.await.
 func (m Memory) Answers() *limiter.Limiter {
 	m.Wait *= 10
 	return m.Limiter(0)
@@ -50,7 +54,8 @@ func (m Memory) Answers() *limiter.Limiter {
 // Limiter returns a limiter of bytes, of which reserve are kept for each one that has none.
 func (m Memory) Limiter(reserve int64) *limiter.Limiter {
 	return limiter.New(limiter.Options{
-		Capacity: m.All, Reserve: reserve, PerKey: m.Tenant, PerSubkey: m.User, Timeout: m.Wait, Queue: maxWaiting, QueuePerKey: maxWaitingOf,
+		Capacity: m.All, Reserve: reserve, PerKey: m.Tenant,
+		PerSubkey: m.User, Timeout: m.Wait, Queue: maxWaiting, QueuePerKey: maxWaitingOf,
 	})
 }
 
@@ -71,7 +76,8 @@ func (m Memory) WithDefaults() Memory {
 	return m
 }
 
-// ErrNoMemory ends the encoding of an answer for which there is not enough memory. The answer is encoded again when there is.
+// ErrNoMemory ends the encoding of an answer for which there is not enough memory. The answer is
+// encoded again when there is.
 var ErrNoMemory = errs.New(errs.Unavailable, "Too many large answers are on their way at the moment. Try again.")
 
 // memory is the memory that one request holds of a limiter.
@@ -103,7 +109,8 @@ func (m *memory) Hold(n int) error {
 	return nil
 }
 
-// Wait releases what is held, and waits until as much as hold failed to acquire is free: at least one page, unless m.exact.
+// Wait releases what is held, and waits until as much as hold failed to acquire is free: at least
+// one page, unless m.exact.
 func (m *memory) Wait(ctx context.Context, timeout time.Duration) error {
 	need := m.used
 	if !m.exact {
@@ -126,7 +133,8 @@ func (m *memory) acquire(ctx context.Context, n int64) error {
 	return nil
 }
 
-// await acquires n bytes for an answer that cannot be made twice. It waits ten times as long as a read does.
+// await acquires n bytes for an answer that cannot be made twice. It waits ten times as long as a
+// read does.
 func (w *Response) await(ctx context.Context, n int64) error {
 	w.Place.Yield()
 	defer w.Place.Resume()

@@ -12,15 +12,25 @@ import (
 // mountPath is a path of segments that need no escapes, such as /apps/content.
 var mountPath = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
 
-// ParseBaseURL returns the origin and the path of a base URL, neither with a slash at its end. Errors: errs.Invalid.
+// ParseBaseURL returns the origin and the path of a base URL, neither with a slash at its end.
+// Errors: errs.Invalid.
 func ParseBaseURL(text string) (origin, mount string, err error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsAny(text, "?#") {
-		return "", "", errs.Wrap(errs.Invalid, err, "the base URL %q must be http:// or https://, a host and perhaps a path, such as https://content.example.com or https://example.com/content", text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+		strings.ContainsAny(text, "?#") {
+		return "", "", errs.Wrap(
+			errs.Invalid, err,
+			"the base URL %q must be http:// or https://, a host and perhaps a path, such as https://content.example.com or https://example.com/content",
+			text,
+		)
 	}
 	mount = strings.TrimRight(u.EscapedPath(), "/")
 	if !mountPath.MatchString(mount) {
-		return "", "", errs.New(errs.Invalid, "the path of the base URL %q must be of segments of letters, digits, - . _ and ~, such as /content", text)
+		return "", "", errs.New(
+			errs.Invalid,
+			"the path of the base URL %q must be of segments of letters, digits, - . _ and ~, such as /content",
+			text,
+		)
 	}
 	return u.Scheme + "://" + u.Host, mount, nil
 }

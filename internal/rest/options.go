@@ -23,9 +23,10 @@ const archiveType = "application/gzip"
 // NoOptions is the declaration of an action route without options.
 type NoOptions struct{}
 
-// Options returns the options of an action route, of which T is the declaration in the route table. They come from the
-// query, the JSON body and the form fields before the file alike. Errors: errs.Invalid naming an
-// option of the wrong type, or a member of an option that this does not have.
+// Options returns the options of an action route, of which T is the declaration in the route table.
+// They come from the query, the JSON body and the form fields before the file alike. Errors:
+// errs.Invalid naming an option of the wrong type, or a member of an option that this does not
+// have.
 func Options[T any](r *Request) (in T, err error) {
 	var by Filler
 	if err := by.fillStruct(r.options, reflect.ValueOf(&in).Elem(), ""); err != nil {
@@ -34,9 +35,10 @@ func Options[T any](r *Request) (in T, err error) {
 	return in, r.RefuseUnknown(by.Unknown, nil)
 }
 
-// ReadOptions reads the options of an action route from everywhere. Of a route with a file it reads a form up to the file,
-// and nothing of a file that is the body. Errors: errs.Invalid for an option that the route does not know, that is
-// null, or that is given twice with different values; errs.Unsupported for another content type; errs.TooLarge.
+// ReadOptions reads the options of an action route from everywhere. Of a route with a file it reads
+// a form up to the file, and nothing of a file that is the body. Errors: errs.Invalid for an option
+// that the route does not know, that is null, or that is given twice with different values;
+// errs.Unsupported for another content type; errs.TooLarge.
 func (r *Request) ReadOptions(route *Route) error {
 	known := map[string]reflect.Type{}
 	fieldTypes(reflect.TypeOf(route.Options), known)
@@ -59,7 +61,8 @@ func (r *Request) ReadOptions(route *Route) error {
 	return r.readJSONOptions(known)
 }
 
-// readFileOptions reads the options of a request with a file. If byID is set, a JSON body may name a staged file instead.
+// readFileOptions reads the options of a request with a file. If byID is set, a JSON body may name
+// a staged file instead.
 func (r *Request) readFileOptions(known map[string]reflect.Type, byID bool) error {
 	given := r.Header.Get("Content-Type")
 	kind, _, err := mime.ParseMediaType(given)
@@ -135,8 +138,8 @@ func (r *Request) addText(known map[string]reflect.Type, name, text string) erro
 	return r.addOption(known, name, raw)
 }
 
-// addOption adds an option. Errors: errs.Invalid for one that the route does not know, that has another value already, or
-// that is null.
+// addOption adds an option. Errors: errs.Invalid for one that the route does not know, that has
+// another value already, or that is null.
 func (r *Request) addOption(known map[string]reflect.Type, name string, raw json.RawMessage) error {
 	if _, ok := known[name]; !ok {
 		return UnknownName("option", "", name, SortedKeys(known))
@@ -156,8 +159,9 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// jsonOf turns the text of a parameter or form field into JSON for an option of type t: a string as it is, an empty
-// boolean as true, an array of strings with commas between them, and anything else as JSON.
+// jsonOf turns the text of a parameter or form field into JSON for an option of type t: a string as
+// it is, an empty boolean as true, an array of strings with commas between them, and anything else
+// as JSON.
 func jsonOf(t reflect.Type, name, text string) (json.RawMessage, error) {
 	switch {
 	case t.Kind() == reflect.String:
@@ -198,7 +202,10 @@ func (r *Request) readForm(known map[string]reflect.Type) error {
 		}
 		name := part.FormName()
 		if _, ok := known[name]; !ok { // before it is read: it may be the file
-			return errs.New(errs.Invalid, "%s; the file must be the field file", errs.MessageOf(UnknownName("option", "", name, SortedKeys(known))))
+			return errs.New(
+				errs.Invalid, "%s; the file must be the field file",
+				errs.MessageOf(UnknownName("option", "", name, SortedKeys(known))),
+			)
 		}
 		value, err := r.take(io.LimitReader(part, left+1))
 		switch left -= int64(len(value)); {
@@ -223,7 +230,8 @@ func (r *Request) FormFile() io.Reader {
 	return cut{&lastField{file: r.Part, form: r.form, place: r.place}}
 }
 
-// lastField is the file of a form. Its Read returns errs.Invalid if another field follows, which would be read too late.
+// lastField is the file of a form. Its Read returns errs.Invalid if another field follows, which
+// would be read too late.
 type lastField struct {
 	file  io.Reader
 	form  *multipart.Reader
@@ -253,7 +261,8 @@ func (l *lastField) after() error {
 	return err
 }
 
-// Flag reads a query parameter that is true or false and nothing else; otherwise is its value when it is left out.
+// Flag reads a query parameter that is true or false and nothing else; otherwise is its value when
+// it is left out.
 func (r *Request) Flag(name string, otherwise bool) (bool, error) {
 	query, err := ParseQuery(r.Request)
 	if err != nil {
@@ -266,8 +275,9 @@ func (r *Request) Flag(name string, otherwise bool) (bool, error) {
 	return given == "true" || otherwise && !query.Has(name), nil
 }
 
-// CheckQuery refuses a query parameter that a list or a write does not know, or that is given twice; reads of single
-// resources, and writes with AnyQuery, accept any. Errors: errs.Invalid naming it and those that the route has.
+// CheckQuery refuses a query parameter that a list or a write does not know, or that is given
+// twice; reads of single resources, and writes with AnyQuery, accept any. Errors: errs.Invalid
+// naming it and those that the route has.
 func (r *Request) CheckQuery(route *Route) error {
 	if route.Public || route.AnyQuery || route.Query == nil && IsRead(r.Method) || r.URL.RawQuery == "" {
 		return nil

@@ -19,8 +19,9 @@ import (
 // maxSearch is how many bytes q may have.
 const maxSearch = 1000
 
-// cursor is the position in a next or prev link, beside start and limit: where the page begins or ends, so that the database
-// need not count rows up to there. It is valid only for the list that it was made for.
+// cursor is the position in a next or prev link, beside start and limit: where the page begins or
+// ends, so that the database need not count rows up to there. It is valid only for the list that it
+// was made for.
 type cursor struct {
 	List  string `json:"l"` // of the path and all parameters but start, limit and cursor
 	Start int    `json:"s"`
@@ -66,11 +67,13 @@ func (r *Request) Page(defaultLimit int) (paging.Query, error) {
 	return q, err
 }
 
-// readCursor reads a cursor into the query of a page. Errors: errs.Invalid when it is none, or one of another list or page.
+// readCursor reads a cursor into the query of a page. Errors: errs.Invalid when it is none, or one
+// of another list or page.
 func readCursor(q *paging.Query, text, path string, query url.Values) error {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	var c cursor
-	fits := err == nil && json.Unmarshal(raw, &c) == nil && c.List == listOf(path, query) && escapes.Storable(c.Value) && escapes.Storable(c.Key)
+	fits := err == nil && json.Unmarshal(raw, &c) == nil && c.List == listOf(path, query) &&
+		escapes.Storable(c.Value) && escapes.Storable(c.Key)
 	at := &paging.Position{Value: c.Value, Key: c.Key}
 	switch {
 	case fits && c.Before && c.Start > 0 && q.Start == startBefore(c.Start, q.Limit):
@@ -83,17 +86,20 @@ func readCursor(q *paging.Query, text, path string, query url.Values) error {
 	return nil
 }
 
-// startBefore returns how many rows precede the page that ends before a row which start rows precede.
+// startBefore returns how many rows precede the page that ends before a row which start rows
+// precede.
 func startBefore(start, limit int) int { return max(0, start-limit) }
 
-// NewCursor makes the cursor of the page that begins behind a position, with start rows before it, or, for a prev link, of
-// the page that ends before a row at the position, which start rows precede.
+// NewCursor makes the cursor of the page that begins behind a position, with start rows before it,
+// or, for a prev link, of the page that ends before a row at the position, which start rows
+// precede.
 func NewCursor(path string, query url.Values, start int, at *paging.Position, prev bool) string {
 	raw, _ := json.Marshal(cursor{List: listOf(path, query), Start: start, Value: at.Value, Key: at.Key, Before: prev})
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// listPath returns the path of a request as hrefs have it, also when a natural id is spelled otherwise.
+// listPath returns the path of a request as hrefs have it, also when a natural id is spelled
+// otherwise.
 func listPath(r *Request) string { return strings.ReplaceAll(r.URL.EscapedPath(), ":", "%3A") }
 
 // listOf names a list: its path and all that filters and orders it.
@@ -108,9 +114,12 @@ func listOf(path string, query url.Values) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// Collection encodes a page: self, prev and next links that keep all other parameters, and the rows under rel, which are
-// made when they are written.
-func Collection[T any](baseURL string, r *Request, q paging.Query, p paging.Page[T], rel string, extra map[string]any, row func(T) hal.Resource) hal.Resource {
+// Collection encodes a page: self, prev and next links that keep all other parameters, and the rows
+// under rel, which are made when they are written.
+func Collection[T any](
+	baseURL string, r *Request, q paging.Query, p paging.Page[T], rel string, extra map[string]any,
+	row func(T) hal.Resource,
+) hal.Resource {
 	query, _ := ParseQuery(r.Request) // page has read it already
 	path := listPath(r)
 	at := func(start int, c string) string {

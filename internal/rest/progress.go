@@ -10,8 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
-// The least that a client must do to keep its connection: take or send a byte within Config.Idle, and after that minRate on
-// average. The time that this server computes does not count.
+// The least that a client must do to keep its connection: take or send a byte within Config.Idle,
+// and after that minRate on average. The time that this server computes does not count.
 const (
 	DefaultIdle = 30 * time.Second
 	minRate     = 1 << 10 // bytes a second
@@ -43,7 +43,8 @@ func (t *Transfers) Start(idle, drained time.Duration) {
 	t.Ending, t.end = context.WithCancel(context.Background())
 }
 
-// transfer is a body that comes in, or an answer that goes out. Its deadlines are those of the connection.
+// transfer is a body that comes in, or an answer that goes out. Its deadlines are those of the
+// connection.
 type transfer struct {
 	of       *Transfers
 	deadline func(time.Time) error // recorders in tests have none
@@ -53,8 +54,8 @@ type transfer struct {
 	spent time.Duration // waiting for the client
 }
 
-// Waiting returns a context for a read that waits for a limiter. It is canceled with ErrBusy when the server stops, so that
-// the client is told to try again. The caller must call done.
+// Waiting returns a context for a read that waits for a limiter. It is canceled with ErrBusy when
+// the server stops, so that the client is told to try again. The caller must call done.
 func (t *Transfers) Waiting(ctx context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(t.Stopping, func() { cancel(limiter.ErrBusy) })
@@ -108,7 +109,8 @@ func (one *transfer) extend() time.Time {
 	return now
 }
 
-// Rest takes the deadline back until the next step: the answer waits for something else than the client.
+// Rest takes the deadline back until the next step: the answer waits for something else than the
+// client.
 func (one *transfer) Rest() {
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -128,9 +130,10 @@ func (t *Transfers) timeout() time.Duration {
 // lastAnswers is how long, before Drain returns, the answers have that handlers are ended for.
 const lastAnswers = 2 * time.Second
 
-// Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do then.
-// From its call on, clients that take or send nothing for a short while are cut, and reads that wait for memory or for their
-// place are answered 503. So are handlers that have not answered when ctx is about to end.
+// Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx
+// if some still do then. From its call on, clients that take or send nothing for a short while are
+// cut, and reads that wait for memory or for their place are answered 503. So are handlers that
+// have not answered when ctx is about to end.
 func (t *Transfers) Drain(ctx context.Context) error {
 	t.draining.Store(true)
 	t.stop()
@@ -154,8 +157,8 @@ func (t *Transfers) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Write writes a part of an answer, in chunks: a client that takes nothing, or too little, is cut. It waits for the client,
-// and the request has no place meanwhile.
+// Write writes a part of an answer, in chunks: a client that takes nothing, or too little, is cut.
+// It waits for the client, and the request has no place meanwhile.
 func (w *Response) Write(p []byte) (int, error) {
 	w.Place.Yield()
 	defer w.Place.Resume()

@@ -9,8 +9,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestProgress: a client has Idle for the first byte and for each further one, and has to reach 1 KiB a second on average
-// after that; the time that the server needs does not count.
+// TestProgress: a client has Idle for the first byte and for each further one, and has to reach 1
+// KiB a second on average after that; the time that the server needs does not count.
 func TestProgress(t *testing.T) {
 	errCut := errors.New("cut")
 	for name, c := range map[string]struct {

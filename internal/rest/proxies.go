@@ -22,7 +22,9 @@ func NewTrustedProxies(networks []netip.Prefix) (TrustedProxies, error) {
 			network = netip.PrefixFrom(at.Unmap(), network.Bits()-96)
 		}
 		if !network.IsValid() || network.Addr().Zone() != "" || network.Addr().Is4In6() {
-			return nil, errs.New(errs.Invalid, "TrustedProxies: %s is not a network such as 10.0.0.0/8 or fd00::/8", network)
+			return nil, errs.New(
+				errs.Invalid, "TrustedProxies: %s is not a network such as 10.0.0.0/8 or fd00::/8", network,
+			)
 		}
 		all = append(all, network.Masked())
 	}
@@ -38,9 +40,10 @@ func (p TrustedProxies) has(ip netip.Addr) bool {
 	return false
 }
 
-// Client returns the address of the client: that of the connection or, if that is a trusted proxy, the first one from the
-// right that is none in X-Forwarded-For or, in a request without that header, in Forwarded (RFC 7239). The zero Addr stands
-// for one that is not known: a trusted proxy has written something else than an address.
+// Client returns the address of the client: that of the connection or, if that is a trusted proxy,
+// the first one from the right that is none in X-Forwarded-For or, in a request without that
+// header, in Forwarded (RFC 7239). The zero Addr stands for one that is not known: a trusted proxy
+// has written something else than an address.
 func (p TrustedProxies) Client(r *http.Request) netip.Addr {
 	at, ok := address(r.RemoteAddr)
 	if !ok || !p.has(at) {
@@ -58,8 +61,9 @@ func (p TrustedProxies) Client(r *http.Request) netip.Addr {
 	return at
 }
 
-// forwardedFor returns the hops that the proxies have recorded, the nearest one last. ok is false if a quoted string in
-// Forwarded is not closed: one that a client opened would hide what the proxies have added.
+// forwardedFor returns the hops that the proxies have recorded, the nearest one last. ok is false
+// if a quoted string in Forwarded is not closed: one that a client opened would hide what the
+// proxies have added.
 func forwardedFor(h http.Header) (hops []string, ok bool) {
 	if lines := h.Values("X-Forwarded-For"); len(lines) > 0 {
 		return strings.Split(strings.Join(lines, ","), ","), true
@@ -84,7 +88,8 @@ func forwardedFor(h http.Header) (hops []string, ok bool) {
 	return hops, true
 }
 
-// splitOutside splits a header outside its quoted strings, and reports whether all of them are closed.
+// splitOutside splits a header outside its quoted strings, and reports whether all of them are
+// closed.
 func splitOutside(s string, by byte) (parts []string, closed bool) {
 	quoted, from := false, 0
 	for i := 0; i < len(s); i++ {
@@ -100,8 +105,8 @@ func splitOutside(s string, by byte) (parts []string, closed bool) {
 	return append(parts, s[from:]), !quoted
 }
 
-// address reads an IP address with or without a port; one of IPv6 may be in brackets. An IPv4 address in the form of IPv6
-// is an IPv4 address.
+// address reads an IP address with or without a port; one of IPv6 may be in brackets. An IPv4
+// address in the form of IPv6 is an IPv4 address.
 func address(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	if at, err := netip.ParseAddrPort(text); err == nil {

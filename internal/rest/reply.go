@@ -16,7 +16,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/spool"
 )
 
-// Reply is the answer that a handler returns: a status, headers, and one of a JSON body, a stream or nothing.
+// Reply is the answer that a handler returns: a status, headers, and one of a JSON body, a stream
+// or nothing.
 type Reply struct {
 	Status  int
 	Header  map[string]string
@@ -47,8 +48,9 @@ func Streamed(write func(w io.Writer) error) (Reply, error) {
 // ordinary are headers of every answer whose reply has no others in their place.
 var ordinary = http.Header{"X-Content-Type-Options": {"nosniff"}, "Cache-Control": {"no-store"}}
 
-// Write sends the reply. It fails only while nothing has been sent, so that the failure can be the answer; a stream that
-// fails later cuts the connection, so that nobody takes half an answer for a whole one.
+// Write sends the reply. It fails only while nothing has been sent, so that the failure can be the
+// answer; a stream that fails later cuts the connection, so that nobody takes half an answer for a
+// whole one.
 func (a Reply) Write(w *Response, r *http.Request) error {
 	if w.Viewed && a.Header["Location"] != "" && a.Status >= 300 && a.Status < 400 {
 		return errs.New(errs.Forbidden, "This call answers with a redirect, which the page of an app cannot follow.")
@@ -129,10 +131,12 @@ func (w *Response) WriteSpooled(body []byte) {
 	_, _ = io.CopyBuffer(w, io.NewSectionReader(f, 0, int64(len(body))), make([]byte, chunkSize))
 }
 
-// tag sets the entity tag of the answer. It reports whether it has answered a read with 304, as the client has it already.
+// tag sets the entity tag of the answer. It reports whether it has answered a read with 304, as the
+// client has it already.
 func (w *Response) tag(tag string, read bool) (answered bool) {
 	if read && !w.Secret {
-		w.Header()["Cache-Control"] = cachedHeader // first: in a map that has eight keys already, replacing a value allocates
+		// first: in a map that has eight keys already, replacing a value allocates
+		w.Header()["Cache-Control"] = cachedHeader
 	}
 	w.Header()["Etag"] = []string{tag}
 	if !read {
@@ -145,8 +149,8 @@ func (w *Response) tag(tag string, read bool) (answered bool) {
 	return false
 }
 
-// cached is the Cache-Control of answers with an entity tag: the client alone keeps them, and asks before each use whether
-// they are current.
+// cached is the Cache-Control of answers with an entity tag: the client alone keeps them, and asks
+// before each use whether they are current.
 const cached = "private, no-cache"
 
 var cachedHeader = []string{cached}
@@ -208,7 +212,8 @@ func (a Reply) writeStream(w *Response, r *http.Request) error {
 	return err
 }
 
-// delayedStream holds the first bytes of a stream back, so that a failure before them can still be the answer.
+// delayedStream holds the first bytes of a stream back, so that a failure before them can still be
+// the answer.
 type delayedStream struct {
 	w       *Response
 	status  int
@@ -223,10 +228,11 @@ type delayedStream struct {
 const (
 	// streamBuffer is how many bytes a delayedStream buffers before it sends them.
 	streamBuffer = 64 << 10
-	// streamHolds is about how many bytes a long list holds while it is streamed: its buffer, and the rows that are read at once.
+	// streamHolds is about how many bytes a long list holds while it is streamed: its buffer, and
+	// the rows that are read at once.
 	streamHolds = 256 << 10
-	// streamDelay is how long an early stream may fail with an answer of its own: half of the longest that a caller may wait for
-	// the first byte of an archive.
+	// streamDelay is how long an early stream may fail with an answer of its own: half of the
+	// longest that a caller may wait for the first byte of an archive.
 	streamDelay = 100 * time.Millisecond
 )
 
@@ -281,7 +287,8 @@ func (l *delayedStream) flush(to io.Writer) error {
 	return err
 }
 
-// Response is the http.ResponseWriter of a request. It records what was sent, for the log, and enforces the client's time-outs.
+// Response is the http.ResponseWriter of a request. It records what was sent, for the log, and
+// enforces the client's time-outs.
 type Response struct {
 	http.ResponseWriter
 	ID      string
@@ -309,7 +316,8 @@ type Response struct {
 // NewResponse returns the response to a request.
 func NewResponse(w http.ResponseWriter, t *Transfers, answers *limiter.Limiter, m Memory) *Response {
 	return &Response{
-		ResponseWriter: w, Control: *http.NewResponseController(w), Transfers: t, Memory: memory{limiter: answers, most: m.User},
+		ResponseWriter: w, Control: *http.NewResponseController(w),
+		Transfers: t, Memory: memory{limiter: answers, most: m.User},
 	}
 }
 

@@ -66,14 +66,18 @@ type Limits struct {
 // Begin makes a request ready for its handler.
 func (r *Request) Begin(w *Response, of *http.Request, route *Route, params httprouter.Params, l Limits) {
 	r.Request, r.Ctx, r.Route, r.sender, r.Params, r.MaxBody = of, of.Context(), route, w.Sender, params, l.MaxBody
-	r.Bodies, r.spooled = memory{limiter: l.Bodies, most: l.Memory.User}, memory{limiter: l.Spooled, most: l.Memory.Disk().User}
+	r.Bodies, r.spooled = memory{
+		limiter: l.Bodies,
+		most:    l.Memory.User,
+	}, memory{limiter: l.Spooled, most: l.Memory.Disk().User}
 }
 
-// Context returns the context of the request, which has the caller, and below a transactional route the transaction. That of the
-// http.Request has neither.
+// Context returns the context of the request, which has the caller, and below a transactional route
+// the transaction. That of the http.Request has neither.
 func (r *Request) Context() context.Context { return r.Ctx }
 
-// Count makes a request without a session count as one of a tenant, as of a user of it, in what bodies and answers hold.
+// Count makes a request without a session count as one of a tenant, as of a user of it, in what
+// bodies and answers hold.
 func (r *Request) Count(tenant, as string) {
 	keys := [2]string{tenant, as}
 	r.Answer.keys, r.Bodies.keys, r.spooled.keys = keys, keys, keys
@@ -97,7 +101,8 @@ func RequestID(r *http.Request) string {
 	return id
 }
 
-// PlainText returns errs.Invalid for a path or query with NUL or invalid UTF-8, which no column can hold.
+// PlainText returns errs.Invalid for a path or query with NUL or invalid UTF-8, which no column can
+// hold.
 func PlainText(r *http.Request) error {
 	if !escapes.Storable(r.URL.Path) {
 		return errs.New(errs.Invalid, "The path must be UTF-8 without NUL.")
@@ -117,8 +122,8 @@ func PlainText(r *http.Request) error {
 	return nil
 }
 
-// ReadAhead reads the body before a transaction begins, so that a slow sender does not hold one, which on SQLite would be the
-// only writer. It returns the errors of body.
+// ReadAhead reads the body before a transaction begins, so that a slow sender does not hold one,
+// which on SQLite would be the only writer. It returns the errors of body.
 func (r *Request) ReadAhead() error {
 	raw, err := r.Read()
 	if r.ahead = raw; raw == nil {
@@ -128,7 +133,8 @@ func (r *Request) ReadAhead() error {
 	return err
 }
 
-// ReadBody reads the whole body. Errors: errs.TooLarge; errs.Invalid when it cannot be read or is no plain text.
+// ReadBody reads the whole body. Errors: errs.TooLarge; errs.Invalid when it cannot be read or is
+// no plain text.
 func (r *Request) ReadBody() ([]byte, error) {
 	raw, err := r.Read()
 	if err == nil && !utf8.Valid(raw) {
@@ -151,9 +157,10 @@ func (r *Request) Read() ([]byte, error) {
 	return raw, err
 }
 
-// take reads a part of the body that stays in memory until the request has been answered. When such parts exceed small, the
-// part is kept in a temporary file until it has arrived, and acquires the memory that it needs then: a slow sender holds none.
-// It returns errs.Unavailable if there is none, and the errors of from.
+// take reads a part of the body that stays in memory until the request has been answered. When such
+// parts exceed small, the part is kept in a temporary file until it has arrived, and acquires the
+// memory that it needs then: a slow sender holds none. It returns errs.Unavailable if there is
+// none, and the errors of from.
 func (r *Request) take(from io.Reader) ([]byte, error) {
 	free := max(0, Small-r.taken)
 	raw, err := io.ReadAll(io.LimitReader(from, free+1))
@@ -211,15 +218,16 @@ func (r *Request) spool(f *spool.File, from io.Reader) (size int64, err error) {
 	}
 }
 
-// noRoom returns the error of a request whose body could not be written to a temporary file, or read from it.
+// noRoom returns the error of a request whose body could not be written to a temporary file, or
+// read from it.
 func noRoom(err error) error {
 	return errs.Wrap(errs.Unavailable, err, "The server has no room for a large body at the moment. Try again.")
 }
 
-// Decode reads a JSON body into a T: a struct that has the fields which the route accepts and no other. No body is an
-// empty object. Errors: errs.Unsupported for another content type; errs.TooLarge; errs.Invalid for
-// malformed JSON, for a known field of the wrong type, and for a member that T does not have,
-// naming it.
+// Decode reads a JSON body into a T: a struct that has the fields which the route accepts and no
+// other. No body is an empty object. Errors: errs.Unsupported for another content type;
+// errs.TooLarge; errs.Invalid for malformed JSON, for a known field of the wrong type, and for a
+// member that T does not have, naming it.
 func Decode[T any](r *Request) (T, error) { return DecodeUpdate[T](r, nil) }
 
 // DecodeUpdate is decode for a PUT of what a GET of the same path answers, of which shown is an
@@ -254,7 +262,8 @@ func (r *Request) jsonType() error {
 		return nil
 	}
 	t, _, err := mime.ParseMediaType(given)
-	if err == nil && (t == "application/json" || strings.HasPrefix(t, "application/") && strings.HasSuffix(t, "+json")) {
+	if err == nil && (t == "application/json" || strings.HasPrefix(t, "application/") &&
+		strings.HasSuffix(t, "+json")) {
 		return nil
 	}
 	return errs.New(errs.Unsupported, "The body must be JSON: send the header Content-Type: application/json.")
@@ -280,7 +289,8 @@ func (r *Request) JsonBody() ([]byte, error) {
 	return raw, ValidJSON(raw)
 }
 
-// ValidJSON returns errs.Invalid for malformed JSON and for JSON with text that no database can store.
+// ValidJSON returns errs.Invalid for malformed JSON and for JSON with text that no database can
+// store.
 func ValidJSON(raw []byte) error {
 	if !json.Valid(raw) {
 		var any any

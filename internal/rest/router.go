@@ -24,33 +24,38 @@ type Route struct {
 	Permission actor.Permission // what the caller needs beside a session; the services check single rows
 	Writes     Writes           // who begins the transaction of a write
 	Heavy      heaviness        // how much it computes, whatever the parameters
-	// Row names the noun whose row a PUT or DELETE writes, for the stores that check its conditions.
+	// Row names the noun whose row a PUT or DELETE writes, for the stores that check its
+	// conditions.
 	Row string
-	// AnyType marks a route whose answer is a file, a page, a redirect or empty, whatever media types the client accepts.
+	// AnyType marks a route whose answer is a file, a page, a redirect or empty, whatever media
+	// types the client accepts.
 	AnyType bool
-	// View marks a route of an app's view: every answer of it has the headers of internal/rest/view, and if its path begins with a view token,
-	// the caller is the viewer whom that names.
+	// View marks a route of an app's view: every answer of it has the headers of
+	// internal/rest/view, and if its path begins with a view token, the caller is the viewer whom
+	// that names.
 	View bool
 	// Slashes marks a route whose catch-all may have empty segments, as in /_hook/ and
 	// /view/-/docs/: its handler decides.
 	Slashes bool
 	// Page marks a route that browsers go to: without a session they get a form for logging in.
 	Page bool
-	// Browser marks a route that a login at a provider takes browsers through: they get failures as a page.
+	// Browser marks a route that a login at a provider takes browsers through: they get failures as
+	// a page.
 	Browser bool
-	// Visitor marks the route that visitors without an account come to: the parameter token of its query names them, and no other
-	// credential counts.
+	// Visitor marks the route that visitors without an account come to: the parameter token of its
+	// query names them, and no other credential counts.
 	Visitor bool
-	// Chatter marks a route that holders of a token of an assistant call, too: those of a Bearer of this kind.
+	// Chatter marks a route that holders of a token of an assistant call, too: those of a Bearer of
+	// this kind.
 	Chatter bool
-	// SCIM marks a route for the holders of a token of a domain: no other credential counts, and this one nowhere else. Errors have the form
-	// of SCIM.
+	// SCIM marks a route for the holders of a token of a domain: no other credential counts, and
+	// this one nowhere else. Errors have the form of SCIM.
 	SCIM bool
-	// Secret says that the answer is about a credential: no cache keeps it, and what is made has no entity tag, as it is shown
-	// once.
+	// Secret says that the answer is about a credential: no cache keeps it, and what is made has no
+	// entity tag, as it is shown once.
 	Secret bool
-	// Query names the query parameters of a list or a write: another one is 400, and so is the same one twice. Reads
-	// without it, as of single resources, take any.
+	// Query names the query parameters of a list or a write: another one is 400, and so is the same
+	// one twice. Reads without it, as of single resources, take any.
 	Query []string
 	// Drops marks a write of which the specification says that unknown fields are dropped, or that
 	// nothing is validated: members of the body that it does not know are left out. Any other write
@@ -58,8 +63,8 @@ type Route struct {
 	Drops bool
 	// AnyQuery marks a write that accepts any query: a handler of an app has it.
 	AnyQuery bool
-	// Options is a value of the struct of an action route's options, noOptions for none. They may stand in the query, in
-	// the JSON body and in form fields before the file; others are 400.
+	// Options is a value of the struct of an action route's options, noOptions for none. They may
+	// stand in the query, in the JSON body and in form fields before the file; others are 400.
 	Options any
 	// File marks an action route that takes an archive: as the body, or as the form field file.
 	File    bool
@@ -75,21 +80,23 @@ type Writes int
 const (
 	// Unbound routes read, or their service writes step by step: a failed log-in is counted.
 	Unbound Writes = iota
-	// InTx routes run in one transaction. It begins when the body has been read and one of the slots for writes of the
-	// caller's tenant is free.
+	// InTx routes run in one transaction. It begins when the body has been read and one of the
+	// slots for writes of the caller's tenant is free.
 	InTx
-	// InSlot routes wait for such a slot, too. Their service begins the transaction itself: for its only statement, or after
-	// it has checked its input. A conditional write is InTx.
+	// InSlot routes wait for such a slot, too. Their service begins the transaction itself: for its
+	// only statement, or after it has checked its input. A conditional write is InTx.
 	InSlot
-	// ByService routes are like InSlot ones without a slot: their service bounds how many run at once.
+	// ByService routes are like InSlot ones without a slot: their service bounds how many run at
+	// once.
 	ByService
 )
 
-// Router finds the route of a request on its escaped path, so that a %2F in a parameter parts nothing.
+// Router finds the route of a request on its escaped path, so that a %2F in a parameter parts
+// nothing.
 //
-// httprouter cannot hold a literal beside a parameter (/api/apps/drafts and /api/apps/:id). So each route is registered
-// under its shape, in which such a literal is the parameter too, and lookups tell the routes of one shape apart by their
-// literals.
+// httprouter cannot hold a literal beside a parameter (/api/apps/drafts and /api/apps/:id). So each
+// route is registered under its shape, in which such a literal is the parameter too, and lookups
+// tell the routes of one shape apart by their literals.
 type Router struct {
 	tree    *httprouter.Router
 	methods []string // in the order of Allow
@@ -141,8 +148,9 @@ func NewRouter(routes []Route) (*Router, error) {
 	return rt, nil
 }
 
-// choose sets the first candidate whose literals match the path. A path that is a literal's with another method, of which all has the
-// route, is not that of a parameter: PUT /api/apps/drafts is not PUT /api/apps/:id.
+// choose sets the first candidate whose literals match the path. A path that is a literal's with
+// another method, of which all has the route, is not that of a parameter: PUT /api/apps/drafts is
+// not PUT /api/apps/:id.
 func (f *found) choose(candidates, all []candidate, p httprouter.Params) {
 	most := 0
 	for _, c := range all {
@@ -168,8 +176,9 @@ func (c candidate) fits(p httprouter.Params) bool {
 	return true
 }
 
-// hasGap reports whether a catch-all stands for an empty segment: /contents/, /contents//x and /contents/x/ are no routes,
-// as with a parameter. httprouter gives its value with the slash before it, and always last.
+// hasGap reports whether a catch-all stands for an empty segment: /contents/, /contents//x and
+// /contents/x/ are no routes, as with a parameter. httprouter gives its value with the slash before
+// it, and always last.
 func hasGap(pattern string, p httprouter.Params) bool {
 	if !strings.Contains(pattern, "/*") {
 		return false
@@ -191,7 +200,8 @@ func (rt *Router) lookup(method, path string) *found {
 	return f
 }
 
-// Find returns the route of an escaped path and its parameters, unescaped once. Errors: errs.NotFound, a notAllowed.
+// Find returns the route of an escaped path and its parameters, unescaped once. Errors:
+// errs.NotFound, a notAllowed.
 func (rt *Router) Find(method, path string) (*Route, httprouter.Params, error) {
 	looked := method
 	if method == http.MethodHead {
@@ -214,7 +224,8 @@ func (rt *Router) Find(method, path string) (*Route, httprouter.Params, error) {
 	return f.route, f.params, nil
 }
 
-// missing returns errs.NotFound for an unknown path, or a notAllowed with the methods of a known one.
+// missing returns errs.NotFound for an unknown path, or a notAllowed with the methods of a known
+// one.
 func (rt *Router) missing(method, path string) error {
 	var allow []string
 	for _, m := range rt.methods {
@@ -275,8 +286,8 @@ func shapesOf(routes []Route) ([][]string, error) {
 	return shapes, widen(distinct, 0)
 }
 
-// widen replaces the literals of shapes where another one, the same up to there, has a parameter by that parameter. All are the same
-// before depth.
+// widen replaces the literals of shapes where another one, the same up to there, has a parameter by
+// that parameter. All are the same before depth.
 func widen(shapes [][]string, depth int) error {
 	shapes = slices.DeleteFunc(shapes, func(s []string) bool { return len(s) <= depth })
 	if len(shapes) < 2 {
@@ -286,7 +297,9 @@ func widen(shapes [][]string, depth int) error {
 	for _, s := range shapes {
 		switch segment := s[depth]; {
 		case segment != first && (IsCatchAll(segment) || IsCatchAll(first)):
-			return errs.New(errs.Invalid, "routes part at %s and %s: nothing can stand beside a catch-all", first, segment)
+			return errs.New(
+				errs.Invalid, "routes part at %s and %s: nothing can stand beside a catch-all", first, segment,
+			)
 		case !IsParam(segment) || segment == param:
 		case param != "":
 			return errs.New(errs.Invalid, "routes name one place %s and %s", param, segment)

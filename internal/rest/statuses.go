@@ -13,7 +13,8 @@ type Problem struct {
 	StatusCode int    `json:"statusCode"`
 	Error      string `json:"error"`
 	Message    string `json:"message"`
-	Reload     string `json:"reload,omitempty"` // of a view token that has ended: URL of the page that opens the app again
+	// of a view token that has ended: URL of the page that opens the app again
+	Reload string `json:"reload,omitempty"`
 }
 
 // StatusOf returns the status of a code, and 0 for an error of no code.
@@ -59,8 +60,8 @@ type Failure struct {
 // Error implements error.
 func (f Failure) Error() string { return f.Message }
 
-// ContentStatus is the status with which http.ServeContent refuses a request: for a range outside the file, or a condition that is
-// false.
+// ContentStatus is the status with which http.ServeContent refuses a request: for a range outside
+// the file, or a condition that is false.
 type ContentStatus int
 
 // Error implements error.

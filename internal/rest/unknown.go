@@ -60,9 +60,15 @@ func (by *Filler) RefuseOptions(function string) error {
 	}
 	m := by.Unknown[0]
 	if meant := nearest(m.Name, m.Known); meant != "" {
-		return errs.New(errs.Invalid, "%s: unknown option %s: did you mean %s?", function, Join(m.At, m.Name), Join(m.At, meant))
+		return errs.New(
+			errs.Invalid, "%s: unknown option %s: did you mean %s?", function, Join(m.At, m.Name),
+			Join(m.At, meant),
+		)
 	}
-	return errs.New(errs.Invalid, "%s: unknown option %.64q: it has %s", function, Join(m.At, m.Name), strings.Join(m.Known, ", "))
+	return errs.New(
+		errs.Invalid, "%s: unknown option %.64q: it has %s", function, Join(m.At, m.Name),
+		strings.Join(m.Known, ", "),
+	)
 }
 
 // misspelled returns those members that are probably misspellings of known ones.

@@ -29,8 +29,8 @@ func (b *Batch[T]) Warn(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
 
-// Sum adds counts to a sentence for people that appears once for all rows of the import, if the first count is not 0. See
-// entity.Warnings.
+// Sum adds counts to a sentence for people that appears once for all rows of the import, if the
+// first count is not 0. See entity.Warnings.
 func (b *Batch[T]) Sum(sentence string, counts ...entity.Count) {
 	if counts[0].N > 0 {
 		b.into.Warnings.Add(sentence, counts...)
@@ -56,7 +56,9 @@ func (p Transferer[T]) check(rows []entity.Row, rule entity.Rule) error {
 }
 
 // land imports one batch.
-func (p Transferer[T]) land(ctx context.Context, tenant string, rows []entity.Row, l entity.ImportOptions) (*Batch[T], error) {
+func (p Transferer[T]) land(
+	ctx context.Context, tenant string, rows []entity.Row, l entity.ImportOptions,
+) (*Batch[T], error) {
 	items := make([]T, len(rows))
 	for i, r := range rows {
 		var err error
@@ -100,7 +102,8 @@ func (p Transferer[T]) byID(items []T) map[string]T {
 	return by
 }
 
-// arrive decides what is done with an entity. Errors: errs.Conflict if it exists and the rule is Fail.
+// arrive decides what is done with an entity. Errors: errs.Conflict if it exists and the rule is
+// Fail.
 func (p Transferer[T]) arrive(b *Batch[T], item T) error {
 	id := p.ID(item)
 	old, there := b.There[id]
@@ -140,13 +143,16 @@ func (p Transferer[T]) guard(old T, l entity.ImportOptions) string {
 	return p.Guard(old, l)
 }
 
-// CrossTenant reports whether the rows come by a deploy from another tenant: see entity.ImportOptions.
+// CrossTenant reports whether the rows come by a deploy from another tenant: see
+// entity.ImportOptions.
 func (b *Batch[T]) CrossTenant() bool { return b.into.CrossTenant }
 
-// OwnArchive reports whether the rows come from an archive of the tenant itself: see entity.ImportOptions.
+// OwnArchive reports whether the rows come from an archive of the tenant itself: see
+// entity.ImportOptions.
 func (b *Batch[T]) OwnArchive() bool { return b.into.OwnArchive }
 
-// own sets the owner of each entity to that of its row if the tenant has that principal, else to ImportOptions.Owner.
+// own sets the owner of each entity to that of its row if the tenant has that principal, else to
+// ImportOptions.Owner.
 func (p Transferer[T]) own(ctx context.Context, b *Batch[T]) error {
 	if p.Owner == nil {
 		return nil
@@ -165,15 +171,18 @@ func (p Transferer[T]) own(ctx context.Context, b *Batch[T]) error {
 			continue
 		}
 		if *owner != "" {
-			b.Warn("%s %s: its owner %s is not known here; %s owns it now.", p.Kind, p.ID(b.Write[i]), Short(*owner), b.into.Owner)
+			b.Warn(
+				"%s %s: its owner %s is not known here; %s owns it now.", p.Kind, p.ID(b.Write[i]),
+				Short(*owner), b.into.Owner,
+			)
 		}
 		*owner = b.into.Owner
 	}
 	return nil
 }
 
-// ownCrossTenant keeps the owners of the entities that exist. A new entity belongs to its row's owner only where a deploy
-// brought that principal.
+// ownCrossTenant keeps the owners of the entities that exist. A new entity belongs to its row's
+// owner only where a deploy brought that principal.
 func (p Transferer[T]) ownCrossTenant(b *Batch[T]) {
 	for i := range b.Write {
 		owner := p.Owner(&b.Write[i])
@@ -241,9 +250,10 @@ func slugOf(natural string) string { return natural[strings.LastIndexByte(natura
 // few is how many entities of the tenant are read at once for their secrets: each may be long.
 const few = 32
 
-// keepSecrets replaces the masks in the rows by the tenant's own secrets, which it reads from the entities that are overwritten.
-// It warns of secrets that are lost as the rows have no place for them. In a deploy from another tenant, the secrets in JSON that
-// changes otherwise are lost, too: the other tenant could have changed the server that a password is sent to.
+// keepSecrets replaces the masks in the rows by the tenant's own secrets, which it reads from the
+// entities that are overwritten. It warns of secrets that are lost as the rows have no place for
+// them. In a deploy from another tenant, the secrets in JSON that changes otherwise are lost, too:
+// the other tenant could have changed the server that a password is sent to.
 func (p Transferer[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 	if p.Free == nil {
 		return nil
@@ -268,9 +278,9 @@ func (p Transferer[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 	return nil
 }
 
-// reveal replaces masks by the secrets of ours. It warns how many masks have no secret, how many secrets have no mask, and how
-// many are in JSON that changes otherwise, such as the host that a password is sent to. A deploy from another tenant removes
-// the last.
+// reveal replaces masks by the secrets of ours. It warns how many masks have no secret, how many
+// secrets have no mask, and how many are in JSON that changes otherwise, such as the host that a
+// password is sent to. A deploy from another tenant removes the last.
 func (p Transferer[T]) reveal(b *Batch[T], items []*T, ours map[string]T) {
 	for _, item := range items {
 		own, missing, lost, moved, dropped := ours[p.ID(*item)], 0, 0, 0, 0
@@ -293,8 +303,17 @@ func (p Transferer[T]) reveal(b *Batch[T], items []*T, ours map[string]T) {
 		}
 		row := entity.Count{N: 1, Of: string(p.Kind) + " row"}
 		b.Sum("%s of %s did not travel: set them again here.", entity.Count{N: missing, Of: "secret"}, row)
-		b.Sum("%s of %s got lost with what was replaced: set them again here.", entity.Count{N: lost, Of: "secret"}, row)
-		b.Sum("%s of %s stayed while what is around them changed: check where they go.", entity.Count{N: moved, Of: "secret"}, row)
-		b.Sum("%s of %s got removed, since what is around them changed: set them again here.", entity.Count{N: dropped, Of: "secret"}, row)
+		b.Sum(
+			"%s of %s got lost with what was replaced: set them again here.",
+			entity.Count{N: lost, Of: "secret"}, row,
+		)
+		b.Sum(
+			"%s of %s stayed while what is around them changed: check where they go.",
+			entity.Count{N: moved, Of: "secret"}, row,
+		)
+		b.Sum(
+			"%s of %s got removed, since what is around them changed: set them again here.",
+			entity.Count{N: dropped, Of: "secret"}, row,
+		)
 	}
 }

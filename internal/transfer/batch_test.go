@@ -26,7 +26,8 @@ func sluggeds(text string) (all []slugged) {
 	return all
 }
 
-// TestSlugsPassOn: which slugs are asked for, and which entities give theirs up before others get them.
+// TestSlugsPassOn: which slugs are asked for, and which entities give theirs up before others get
+// them.
 func TestSlugsPassOn(t *testing.T) {
 	for _, c := range []struct{ there, rows, asked, yield, conflict string }{
 		{there: "", rows: "a=1 b=2 c=", asked: "1 2"},
@@ -46,7 +47,9 @@ func TestSlugsPassOn(t *testing.T) {
 			return slices.DeleteFunc(slices.Clone(there), func(s slugged) bool { return !slices.Contains(ids, s.id) })
 		}
 		transferer := transfer.Transferer[slugged]{
-			Kind: "thing", ID: func(s slugged) string { return s.id }, Natural: func(s slugged) string { return s.slug },
+			Kind: "thing", ID: func(s slugged) string {
+				return s.id
+			}, Natural: func(s slugged) string { return s.slug },
 			Some: func(_ context.Context, _ string, ids []string) ([]slugged, error) { return some(ids), nil },
 			Read: func(_ string, r entity.Row) (slugged, error) { return slugged{r.ID, string(r.JSON)}, nil },
 			Taken: func(_ context.Context, _ string, naturals []string) (map[string]string, error) {
@@ -81,7 +84,8 @@ func TestSlugsPassOn(t *testing.T) {
 	}
 }
 
-// TestSlugsOfAnotherTenantsDeploy get numbers where others have them, and keep the numbers as long as they do.
+// TestSlugsOfAnotherTenantsDeploy get numbers where others have them, and keep the numbers as long
+// as they do.
 func TestSlugsOfAnotherTenantsDeploy(t *testing.T) {
 	long := strings.Repeat("x", 128)
 	many := "x=s"
@@ -107,10 +111,14 @@ func TestSlugsOfAnotherTenantsDeploy(t *testing.T) {
 		is := is.New(t)
 		there, written, told := sluggeds(c.there), []string{}, 0
 		transferer := transfer.Transferer[slugged]{
-			Kind: "thing", ID: func(s slugged) string { return s.id }, Natural: func(s slugged) string { return s.slug },
+			Kind: "thing", ID: func(s slugged) string {
+				return s.id
+			}, Natural: func(s slugged) string { return s.slug },
 			Rename: func(s *slugged, slug string) { s.slug = s.slug[:strings.IndexByte(s.slug, ':')+1] + slug },
 			Some: func(_ context.Context, _ string, ids []string) ([]slugged, error) {
-				return slices.DeleteFunc(slices.Clone(there), func(s slugged) bool { return !slices.Contains(ids, s.id) }), nil
+				return slices.DeleteFunc(slices.Clone(there), func(s slugged) bool {
+					return !slices.Contains(ids, s.id)
+				}), nil
 			},
 			Read: func(_ string, r entity.Row) (slugged, error) { return slugged{r.ID, string(r.JSON)}, nil },
 			Taken: func(_ context.Context, _ string, naturals []string) (map[string]string, error) {

@@ -11,7 +11,9 @@ import (
 
 // BenchmarkExport exports entities with 10 KiB of free JSON each, as the benchmark of bundles does.
 func BenchmarkExport(b *testing.B) {
-	data := json.RawMessage(`{"fields":[` + strings.Repeat(`{"field":"column_1","label":"Column 1","width":200,"formula":"3f9a8b7c6d5e4f30"},`, 120) + `1]}`)
+	data := json.RawMessage(`{"fields":[` + strings.Repeat(
+		`{"field":"column_1","label":"Column 1","width":200,"formula":"3f9a8b7c6d5e4f30"},`, 120,
+	) + `1]}`)
 	transferer := transfer.Transferer[item]{
 		Kind: "thing", ID: func(p item) string { return p.Name },
 		Some: func(context.Context, string, []string) ([]item, error) { return []item{{Name: "a", A: data}}, nil },

@@ -8,9 +8,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/slug"
 )
 
-// freeSlugs changes the slugs of a deploy from another tenant that something else has, to the first of slug-2, slug-3… that is
-// free. A conflict would tell the caller what that tenant has, so its own people alone are told. An entity that got such a
-// number before keeps it while the slug itself is taken.
+// freeSlugs changes the slugs of a deploy from another tenant that something else has, to the first
+// of slug-2, slug-3… that is free. A conflict would tell the caller what that tenant has, so its
+// own people alone are told. An entity that got such a number before keeps it while the slug itself
+// is taken.
 func (p Transferer[T]) freeSlugs(ctx context.Context, b *Batch[T]) error {
 	s := slugs[T]{p: p, b: b, claimed: map[string]bool{}, holders: map[string]string{}, leaves: Set(b.Over)}
 	var other []*T
@@ -68,7 +69,8 @@ func (s slugs[T]) free(item *T, natural string) bool {
 	return !s.claimed[natural] && (holder == "" || holder == s.p.ID(*item) || s.leaves[holder])
 }
 
-// choose sets the natural id of an entity to the one that it wants, the numbered one that it has, or the first that is free.
+// choose sets the natural id of an entity to the one that it wants, the numbered one that it has,
+// or the first that is free.
 func (s slugs[T]) choose(ctx context.Context, item *T) error {
 	wanted, natural := s.p.Natural(*item), ""
 	owner, of := wanted[:len(wanted)-len(slugOf(wanted))], slugOf(wanted)
@@ -76,7 +78,8 @@ func (s slugs[T]) choose(ctx context.Context, item *T) error {
 		s.claimed[wanted] = true
 		return nil
 	}
-	if before := s.before(item); !s.claimed[before] && strings.HasPrefix(before, owner) && slug.IsNumbered(slugOf(before), of) {
+	if before := s.before(item); !s.claimed[before] && strings.HasPrefix(before, owner) &&
+		slug.IsNumbered(slugOf(before), of) {
 		natural = before
 	}
 	for n, window := 2, 8; natural == ""; window = min(2*window, chunk) {
@@ -97,7 +100,10 @@ func (s slugs[T]) choose(ctx context.Context, item *T) error {
 	s.claimed[natural] = true
 	s.p.Rename(item, slugOf(natural))
 	if s.b.into.Notify != nil {
-		s.b.into.Notify(fmt.Sprintf("%s %s has the slug %s here: %s belongs to another one.", s.p.Kind, s.p.ID(*item), slugOf(natural), of))
+		s.b.into.Notify(fmt.Sprintf(
+			"%s %s has the slug %s here: %s belongs to another one.", s.p.Kind, s.p.ID(*item), slugOf(natural),
+			of,
+		))
 	}
 	return nil
 }

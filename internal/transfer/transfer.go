@@ -1,5 +1,5 @@
-// Package transfer implements entity.Transferer for any kind, given the functions that are special about it, and reads the columns
-// of rows from archives.
+// Package transfer implements entity.Transferer for any kind, given the functions that are special
+// about it, and reads the columns of rows from archives.
 //
 // Nouns with a Transferer import it.
 package transfer
@@ -35,8 +35,8 @@ func Bad(k entity.Key, format string, args ...any) error {
 	return errs.New(errs.Invalid, "%s %s: %s", k.Kind, Short(k.ID), fmt.Sprintf(format, args...))
 }
 
-// Why returns an errs.Invalid that names a row, with the message and the cause of err. It returns errors of other codes as they
-// are.
+// Why returns an errs.Invalid that names a row, with the message and the cause of err. It returns
+// errors of other codes as they are.
 func Why(k entity.Key, err error) error {
 	why, ok := errors.AsType[*errs.Error](err)
 	if !ok || why.Code != errs.Invalid {
@@ -45,8 +45,9 @@ func Why(k entity.Key, err error) error {
 	return errs.Wrap(errs.Invalid, why.Cause, "%s %s: %s", k.Kind, Short(k.ID), why.Message)
 }
 
-// Unfit returns the reason why valid JSON cannot be a part of a row, as the end of a sentence, "" if it can. A kind whose
-// entities have free JSON refuses such JSON, as no archive could contain it.
+// Unfit returns the reason why valid JSON cannot be a part of a row, as the end of a sentence, ""
+// if it can. A kind whose entities have free JSON refuses such JSON, as no archive could contain
+// it.
 func Unfit(data json.RawMessage) string {
 	switch {
 	case escapes.Bad(data):
@@ -57,8 +58,8 @@ func Unfit(data json.RawMessage) string {
 	return ""
 }
 
-// MaxNesting is how deep free JSON may be nested, so that what has it in a list, too, is within the limits of common decoders:
-// 512 levels in PHP, about 1,000 in Java and Python, 10,000 in Go.
+// MaxNesting is how deep free JSON may be nested, so that what has it in a list, too, is within the
+// limits of common decoders: 512 levels in PHP, about 1,000 in Java and Python, 10,000 in Go.
 const MaxNesting = 500
 
 // TooDeep reports whether valid JSON is nested deeper than MaxNesting.
@@ -81,8 +82,8 @@ func Short(s string) string {
 // Chunks returns consecutive parts of at most 500 elements.
 func Chunks[T any](all []T) iter.Seq[[]T] { return slices.Chunk(all, chunk) }
 
-// Columns reads the columns of a row from an archive. Its error is that of the first invalid column. Names are matched
-// exactly, and columns that are not read are ignored.
+// Columns reads the columns of a row from an archive. Its error is that of the first invalid
+// column. Names are matched exactly, and columns that are not read are ignored.
 type Columns struct {
 	key     entity.Key
 	members map[string]json.RawMessage
@@ -171,7 +172,8 @@ func (c *Columns) Texts(name string) map[string]string {
 	return all
 }
 
-// Time returns a time in the precision that every database can store, otherwise when it is left out.
+// Time returns a time in the precision that every database can store, otherwise when it is left
+// out.
 func (c *Columns) Time(name string, otherwise time.Time) time.Time {
 	t := otherwise
 	if c.read(name, &t, "a time such as 2026-11-20T20:31:00.123456Z") && (t.UTC().Year() < 1 || t.UTC().Year() > 9999) {
@@ -207,7 +209,8 @@ type Directory interface {
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 }
 
-// Known returns which of some principals exist. It asks the directory for each once, and not for "".
+// Known returns which of some principals exist. It asks the directory for each once, and not for
+// "".
 func Known(ctx context.Context, d Directory, tenant string, ids []string) (map[string]bool, error) {
 	asked := Set(ids)
 	delete(asked, "")

@@ -16,41 +16,48 @@ import (
 // chunk is how many entities a Transferer reads or writes with one statement.
 const chunk = 500
 
-// Some returns those of at most 500 entities that exist, in any order; of a paging.WithBatch perhaps the first alone.
+// Some returns those of at most 500 entities that exist, in any order; of a paging.WithBatch
+// perhaps the first alone.
 type Some[T any] func(ctx context.Context, tenant string, ids []string) ([]T, error)
 
-// Transferer implements entity.Transferer with functions for a kind, whose entities are Ts. It needs no actor: its callers check
-// permissions.
+// Transferer implements entity.Transferer with functions for a kind, whose entities are Ts. It
+// needs no actor: its callers check permissions.
 type Transferer[T any] struct {
 	Kind entity.Kind
 	ID   func(T) string
 
-	All  func(ctx context.Context, tenant string) ([]string, error) // the ids of all entities that can be exported, ordered
-	Some Some[T]                                                    // returns only entities that can be exported
-	Row  func(T) any                                                // the columns of an entity, a struct with json tags of letters
+	// the ids of all entities that can be exported, ordered
+	All  func(ctx context.Context, tenant string) ([]string, error)
+	Some Some[T] // returns only entities that can be exported
+	// the columns of an entity, a struct with json tags of letters
+	Row func(T) any
 	// Refs returns what each of some entities needs, in a fixed order. nil: they need nothing.
 	Refs func(ctx context.Context, tenant string, some []T) (map[string][]entity.Key, error)
 
 	// Read checks a row of another tenant. Errors: errs.Invalid naming the row and the column.
 	Read func(tenant string, r entity.Row) (T, error)
-	// There returns the entities of the tenant with the ids of the given ones, which come from an archive. nil: Some does.
+	// There returns the entities of the tenant with the ids of the given ones, which come from an
+	// archive. nil: Some does.
 	There func(ctx context.Context, tenant string, items []T, l entity.ImportOptions) ([]T, error)
-	// Spare returns why an entity that exists is not overwritten, such as "is a superuser here", "" if it is. nil: all are.
+	// Spare returns why an entity that exists is not overwritten, such as "is a superuser here", ""
+	// if it is. nil: all are.
 	Spare func(T) string
-	// Guard returns why a deploy from another tenant leaves an entity that exists as it is, whatever the rule, "" if it does
-	// not. nil: none.
+	// Guard returns why a deploy from another tenant leaves an entity that exists as it is,
+	// whatever the rule, "" if it does not. nil: none.
 	Guard func(T, entity.ImportOptions) string
-	// Owner returns the field of an entity for its owner, a principal of Directory. nil: the kind has no owners.
+	// Owner returns the field of an entity for its owner, a principal of Directory. nil: the kind
+	// has no owners.
 	Owner     func(*T) *string
 	Directory Directory
-	// Natural returns the natural id of an entity, "<owner>:<slug>", or its slug where the tenant has each slug once, "" for none.
-	// Taken returns the ids of the entities that have some natural ids, by natural id. nil: there are none.
-	// Rename sets the slug of one that has a natural id.
+	// Natural returns the natural id of an entity, "<owner>:<slug>", or its slug where the tenant
+	// has each slug once, "" for none. Taken returns the ids of the entities that have some natural
+	// ids, by natural id. nil: there are none. Rename sets the slug of one that has a natural id.
 	Natural func(T) string
 	Rename  func(entity *T, slug string)
 	Taken   func(ctx context.Context, tenant string, naturals []string) (map[string]string, error)
-	// Free returns the fields of an entity for JSON whose members the kind does not know, and which may have secrets, by the names
-	// of their columns in Row, which has them as they are. nil: there are none.
+	// Free returns the fields of an entity for JSON whose members the kind does not know, and which
+	// may have secrets, by the names of their columns in Row, which has them as they are. nil:
+	// there are none.
 	Free func(*T) map[string]*json.RawMessage
 	// Put writes b.Write, some of which overwrite.
 	Put func(ctx context.Context, b *Batch[T]) error
@@ -139,7 +146,9 @@ func (p Transferer[T]) Export(ctx context.Context, tenant string, ids []string) 
 }
 
 // rows returns the rows of those of the first n ids that exist.
-func (p Transferer[T]) rows(ctx context.Context, tenant string, ids []string) (rows map[string]entity.Row, n int, err error) {
+func (p Transferer[T]) rows(
+	ctx context.Context, tenant string, ids []string,
+) (rows map[string]entity.Row, n int, err error) {
 	some, n, err := p.first(ctx, tenant, ids)
 	if err != nil {
 		return nil, 0, err
@@ -154,10 +163,12 @@ func (p Transferer[T]) rows(ctx context.Context, tenant string, ids []string) (r
 	return rows, n, nil
 }
 
-// row returns the row of an entity: the columns of Row in their order, with the free JSON, masked, in the places of its columns.
+// row returns the row of an entity: the columns of Row in their order, with the free JSON, masked,
+// in the places of its columns.
 //
-// encoding/json checks and copies all raw JSON byte by byte. With 10 KiB of free JSON in each entity it would make an export
-// about eight times slower (BenchmarkExport), so that it encodes null for the free JSON.
+// encoding/json checks and copies all raw JSON byte by byte. With 10 KiB of free JSON in each
+// entity it would make an export about eight times slower (BenchmarkExport), so that it encodes
+// null for the free JSON.
 func (p Transferer[T]) row(item T) (entity.Row, error) {
 	free, size := map[string]json.RawMessage{}, 0
 	for column, data := range p.free(&item) {
@@ -191,7 +202,9 @@ func (p Transferer[T]) free(item *T) map[string]*json.RawMessage {
 }
 
 // Import implements entity.Transferer.
-func (p Transferer[T]) Import(ctx context.Context, tenant string, rows []entity.Row, l entity.ImportOptions) (actions []entity.ImportAction, warnings []string, err error) {
+func (p Transferer[T]) Import(
+	ctx context.Context, tenant string, rows []entity.Row, l entity.ImportOptions,
+) (actions []entity.ImportAction, warnings []string, err error) {
 	if err := p.check(rows, l.Rule); err != nil {
 		return nil, nil, err
 	}
@@ -235,7 +248,9 @@ func (p Transferer[T]) Remove(ctx context.Context, tenant string, ids []string) 
 }
 
 // Find returns what the registry knows of the given entities that exist, by id.
-func Find[T any](ctx context.Context, tenant string, ids []string, some Some[T], ref func(T) entity.Ref) (map[string]entity.Ref, error) {
+func Find[T any](
+	ctx context.Context, tenant string, ids []string, some Some[T], ref func(T) entity.Ref,
+) (map[string]entity.Ref, error) {
 	found := map[string]entity.Ref{}
 	for batch := range Chunks(ids) {
 		all, err := some(ctx, tenant, batch)

@@ -30,12 +30,16 @@ func (p *item) free() map[string]*json.RawMessage {
 	return map[string]*json.RawMessage{"a": &p.A, "b": &p.B}
 }
 
-// TestExportIsAsEncodingJSONWrites has free JSON that looks like columns, and columns that look like free JSON.
+// TestExportIsAsEncodingJSONWrites has free JSON that looks like columns, and columns that look
+// like free JSON.
 func TestExportIsAsEncodingJSONWrites(t *testing.T) {
 	is := is.New(t)
 	for _, p := range []item{
 		{"plain", json.RawMessage(`{"a":1}`), nil, json.RawMessage(`[1,"x"]`)},
-		{`","b":null,"a":null <&>`, json.RawMessage(`{"b":null,"name":"n"}`), json.RawMessage(`{"a":null,"b":null}`), json.RawMessage(`"a\":null"`)},
+		{
+			`","b":null,"a":null <&>`, json.RawMessage(`{"b":null,"name":"n"}`),
+			json.RawMessage(`{"a":null,"b":null}`), json.RawMessage(`"a\":null"`),
+		},
 		{"none", nil, nil, nil},
 		{"one", nil, json.RawMessage(`{}`), json.RawMessage(`{"x":{"a":null}}`)},
 		{"", json.RawMessage(`1`), json.RawMessage(`null`), json.RawMessage(`null`)},
@@ -66,12 +70,14 @@ func TestExportIsAsEncodingJSONWrites(t *testing.T) {
 	}
 }
 
-// TestLargeEntities are read few at a time, in whatever order they come: all of them are exported in the order that was asked
-// for, and what does not exist is found out.
+// TestLargeEntities are read few at a time, in whatever order they come: all of them are exported
+// in the order that was asked for, and what does not exist is found out.
 func TestLargeEntities(t *testing.T) {
 	is, most := is.New(t), 0
 	all := []string{"a", "b", "c", "d", "e"}
-	for _, order := range []func(a, b string) int{strings.Compare, func(a, b string) int { return strings.Compare(b, a) }} {
+	for _, order := range []func(a, b string) int{strings.Compare, func(a, b string) int {
+		return strings.Compare(b, a)
+	}} {
 		transferer := transfer.Transferer[item]{
 			Kind: "thing", ID: func(p item) string { return p.Name }, Row: func(p item) any { return p },
 			Some: func(ctx context.Context, _ string, ids []string) (some []item, err error) {
@@ -114,7 +120,11 @@ func TestLargeEntities(t *testing.T) {
 // TestSecretsThatMove: an import warns of secrets that stay while the JSON around them changes.
 func TestSecretsThatMove(t *testing.T) {
 	is := is.New(t)
-	ours := item{Name: "p", A: json.RawMessage(`{"host":"a","password":"x"}`), B: json.RawMessage(`{"env":{"A":"y","B":"z"},"n":1}`)}
+	ours := item{
+		Name: "p",
+		A:    json.RawMessage(`{"host":"a","password":"x"}`),
+		B:    json.RawMessage(`{"env":{"A":"y","B":"z"},"n":1}`),
+	}
 	transferer := transfer.Transferer[item]{
 		Kind: "thing", ID: func(p item) string { return p.Name },
 		Some: func(context.Context, string, []string) ([]item, error) { return []item{ours}, nil },
@@ -130,9 +140,13 @@ func TestSecretsThatMove(t *testing.T) {
 		`{"name":"p","a":{"host":"b","password":"*"},"b":{"env":{"A":"*","B":"*"},"n":1}}`: {fmt.Sprintf(stayed, "1 secret")},
 		`{"name":"p","a":{"host":"b","password":"*"},"b":{"env":{"A":"*","B":"*"},"n":2}}`: {fmt.Sprintf(stayed, "3 secrets")},
 		`{"name":"p","a":{"host":"b"},"b":{"env":{"A":"*","B":"*"},"n":1}}`:                {lost}, // none stayed there
-		`{"name":"p","a":{"host":"a","password":"*"},"b":{"env":{"A":"*"},"n":1}}`:         {lost}, // and that is all that changed
+		// and that is all that changed
+		`{"name":"p","a":{"host":"a","password":"*"},"b":{"env":{"A":"*"},"n":1}}`: {lost},
 	} {
-		_, warnings, err := transferer.Import(t.Context(), "acme", []entity.Row{{Key: entity.Key{Kind: "thing", ID: "p"}, JSON: []byte(row)}}, entity.ImportOptions{Rule: entity.Overwrite})
+		_, warnings, err := transferer.Import(t.Context(), "acme", []entity.Row{{
+			Key:  entity.Key{Kind: "thing", ID: "p"},
+			JSON: []byte(row),
+		}}, entity.ImportOptions{Rule: entity.Overwrite})
 		is.NoErr(err)
 		is.Equal(warnings, want)
 	}
@@ -145,7 +159,11 @@ func TestSecretsOfAnotherTenantsDeploy(t *testing.T) {
 	transferer := transfer.Transferer[item]{
 		Kind: "thing", ID: func(p item) string { return p.Name },
 		Some: func(context.Context, string, []string) ([]item, error) {
-			return []item{{Name: "p", A: json.RawMessage(`{"host":"good","password":"x","env":{"A":"y"}}`), B: json.RawMessage(`{"pin":"z"}`)}}, nil
+			return []item{{
+				Name: "p",
+				A:    json.RawMessage(`{"host":"good","password":"x","env":{"A":"y"}}`),
+				B:    json.RawMessage(`{"pin":"z"}`),
+			}}, nil
 		},
 		Free: (*item).free,
 		Read: func(_ string, r entity.Row) (p item, err error) { return p, json.Unmarshal(r.JSON, &p) },
@@ -160,16 +178,28 @@ func TestSecretsOfAnotherTenantsDeploy(t *testing.T) {
 		a, put   string
 		warnings []string
 	}{
-		{`{"env":{"A":"*"},"host":"good","password":"*"}`, `{"env":{"A":"y"},"host":"good","password":"x"}{"pin":"z"}`, nil},
+		{
+			`{"env":{"A":"*"},"host":"good","password":"*"}`,
+			`{"env":{"A":"y"},"host":"good","password":"x"}{"pin":"z"}`, nil,
+		},
 		{`{"host":"evil","password":"*","env":{"A":"*"}}`, `{"host":"evil","env":{}}{"pin":"z"}`, removed},
-		{`{"host":"good","password":"*","env":{"A":"*"},"host":"evil"}`, `{"host":"good","env":{},"host":"evil"}{"pin":"z"}`, removed},
+		{
+			`{"host":"good","password":"*","env":{"A":"*"},"host":"evil"}`,
+			`{"host":"good","env":{},"host":"evil"}{"pin":"z"}`, removed,
+		},
 		{`{"host":"good","env":{"A":"*"}}`, `{"host":"good","env":{}}{"pin":"z"}`, []string{
 			"1 secret of 1 thing row got lost with what was replaced: set them again here.",
 			"1 secret of 1 thing row got removed, since what is around them changed: set them again here.",
 		}},
 	} {
-		row := entity.Row{Key: entity.Key{Kind: "thing", ID: "p"}, JSON: []byte(`{"name":"p","a":` + c.a + `,"b":{"pin":"*"}}`)}
-		_, warnings, err := transferer.Import(t.Context(), "acme", []entity.Row{row}, entity.ImportOptions{Rule: entity.Overwrite, CrossTenant: true})
+		row := entity.Row{
+			Key:  entity.Key{Kind: "thing", ID: "p"},
+			JSON: []byte(`{"name":"p","a":` + c.a + `,"b":{"pin":"*"}}`),
+		}
+		_, warnings, err := transferer.Import(
+			t.Context(), "acme", []entity.Row{row},
+			entity.ImportOptions{Rule: entity.Overwrite, CrossTenant: true},
+		)
 		is.NoErr(err)
 		is.Equal(put, c.put)
 		is.Equal(warnings, c.warnings)

@@ -55,17 +55,17 @@ func (s *Service) bound(ctx context.Context, tenant string) (bound context.Conte
 }
 
 const (
-	// sizedEach is how often a workspace is measured after statements that can make it larger, where
-	// the driver has it measured less often by itself.
+	// sizedEach is how often a workspace is measured after statements that can make it larger,
+	// where the driver has it measured less often by itself.
 	sizedEach = 5 * time.Second
-	// long is how long a statement takes that can have written much: the workspace is measured after
-	// it if that was not done in the last second.
+	// long is how long a statement takes that can have written much: the workspace is measured
+	// after it if that was not done in the last second.
 	long = 250 * time.Millisecond
 )
 
-// grown measures a workspace after a statement that can have made it larger, so that a tenant passes
-// its quota by what is written in a few seconds, not in the time between two calls of Measure. What
-// fails is measured by the next of these.
+// grown measures a workspace after a statement that can have made it larger, so that a tenant
+// passes its quota by what is written in a few seconds, not in the time between two calls of
+// Measure. What fails is measured by the next of these.
 func (s *Service) grown(ctx context.Context, k key, took time.Duration) {
 	if s.o.Driver.Bounds().Measure <= sizedEach {
 		return

@@ -45,9 +45,10 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Migrations returns the migrations of a library for an engine, ordered by name. A file x.sql is for all engines; x.sqlite.sql or
-// x.postgres.sql is for one, and there it is in the place of x.sql. It returns errs.Invalid naming
-// the file, also for one that undoes another, as other tools have them: each file is run.
+// Migrations returns the migrations of a library for an engine, ordered by name. A file x.sql is
+// for all engines; x.sqlite.sql or x.postgres.sql is for one, and there it is in the place of
+// x.sql. It returns errs.Invalid naming the file, also for one that undoes another, as other tools
+// have them: each file is run.
 func Migrations(files fs.FS, engine string) ([]Migration, error) {
 	entries, err := fs.ReadDir(files, Folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +64,9 @@ func Migrations(files fs.FS, engine string) ([]Migration, error) {
 			continue
 		}
 		if undoes(stem, entries) {
-			return nil, errs.New(errs.Invalid, "%s/%s undoes another file by its name. %s", Folder, e.Name(), neverUndone)
+			return nil, errs.New(
+				errs.Invalid, "%s/%s undoes another file by its name. %s", Folder, e.Name(), neverUndone,
+			)
 		}
 		own, of := stem, ""
 		for _, known := range []string{"sqlite", "postgres", engine} {
@@ -93,7 +96,10 @@ func Migrations(files fs.FS, engine string) ([]Migration, error) {
 			return nil, err
 		}
 		if at := undoPart.FindStringIndex(m.SQL); at != nil {
-			return nil, errs.New(errs.Invalid, "%s:%d: a part that undoes the others begins here. %s", m.File, 1+strings.Count(m.SQL[:at[0]], "\n"), neverUndone)
+			return nil, errs.New(
+				errs.Invalid, "%s:%d: a part that undoes the others begins here. %s", m.File,
+				1+strings.Count(m.SQL[:at[0]], "\n"), neverUndone,
+			)
 		}
 		sum := sha256.Sum256([]byte(m.SQL))
 		m.Digest = hex.EncodeToString(sum[:])
@@ -122,7 +128,9 @@ func undoes(stem string, entries []fs.DirEntry) bool {
 		return true
 	}
 	has := func(name string) bool {
-		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.EqualFold(e.Name(), name+".sql") })
+		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+			return strings.EqualFold(e.Name(), name+".sql")
+		})
 	}
 	if rest, ok := strings.CutPrefix(stem, "U"); ok { // U1__init.sql of Flyway, beside V1__init.sql
 		return has("V" + rest)
@@ -136,7 +144,8 @@ func undoes(stem string, entries []fs.DirEntry) bool {
 func below(files fs.FS) (doubts []string, err error) {
 	seen := map[string]bool{}
 	err = fs.WalkDir(files, Folder, func(file string, e fs.DirEntry, err error) error {
-		if dir := path.Dir(file); err == nil && !e.IsDir() && strings.HasSuffix(file, ".sql") && dir != Folder && !seen[dir] {
+		if dir := path.Dir(file); err == nil && !e.IsDir() && strings.HasSuffix(file, ".sql") && dir != Folder &&
+			!seen[dir] {
 			seen[dir] = true
 			doubts = append(doubts, fmt.Sprintf("%s is in a folder below %s, where nothing is applied.", file, Folder))
 		}
@@ -164,10 +173,11 @@ func read(files fs.FS, name string) (string, error) {
 	return string(b), nil
 }
 
-// Migrate runs the migrations of a library that are pending in the workspace of an app or draft, and returns their names. A migration
-// is run once, whatever becomes of its file: see Doubts. If one fails, those before it are applied
-// and recorded. Errors: errs.Invalid naming the file, and its line where the engine names one;
-// errs.Conflict and others of Conn.Query likewise; errs.Unavailable.
+// Migrate runs the migrations of a library that are pending in the workspace of an app or draft,
+// and returns their names. A migration is run once, whatever becomes of its file: see Doubts. If
+// one fails, those before it are applied and recorded. Errors: errs.Invalid naming the file, and
+// its line where the engine names one; errs.Conflict and others of Conn.Query likewise;
+// errs.Unavailable.
 func (s *Service) Migrate(ctx context.Context, tenant, app string, files fs.FS) (applied []string, err error) {
 	engine := "sqlite"
 	if s.o.Driver != nil {
@@ -251,9 +261,18 @@ func (s *Service) Doubts(ctx context.Context, tenant, app string, files fs.FS) (
 	for _, m := range all {
 		switch digest, ran := applied[m.Name]; {
 		case ran && digest != m.Digest:
-			doubts = append(doubts, m.File+" has changed since it was applied, and is not applied again: what it is to do now belongs into a new file.")
+			doubts = append(
+				doubts,
+				m.File+" has changed since it was applied, and is not applied again: what it is to do now belongs into a new file.",
+			)
 		case !ran && m.Name < last:
-			doubts = append(doubts, fmt.Sprintf("%s comes before %s/%s, which was applied already, and is applied after it: a new file has a name that comes last.", m.File, Folder, last))
+			doubts = append(
+				doubts,
+				fmt.Sprintf(
+					"%s comes before %s/%s, which was applied already, and is applied after it: a new file has a name that comes last.",
+					m.File, Folder, last,
+				),
+			)
 		}
 	}
 	return doubts, nil

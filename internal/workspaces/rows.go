@@ -37,7 +37,8 @@ type Rows struct {
 	n      int
 }
 
-// NewRows returns the encoder of a result with some columns. Of columns with one name the last counts.
+// NewRows returns the encoder of a result with some columns. Of columns with one name the last
+// counts.
 func NewRows(columns []string, l Limits) *Rows {
 	r := &Rows{limits: l.WithDefaults(), names: make([][]byte, len(columns)), out: []byte{'['}}
 	last := map[string]int{}
@@ -58,8 +59,8 @@ const NumberDigits = 15
 // safe is the largest integer that JavaScript's numbers hold exactly.
 const safe = 1<<53 - 1
 
-// Add adds a row of values: nil, bool, int64, float64, string, []byte, time.Time and json.RawMessage. It returns errs.TooLarge if the
-// result has too many rows or bytes then.
+// Add adds a row of values: nil, bool, int64, float64, string, []byte, time.Time and
+// json.RawMessage. It returns errs.TooLarge if the result has too many rows or bytes then.
 func (r *Rows) Add(values []any) error {
 	if r.n++; r.n > r.limits.Rows {
 		return errs.New(errs.TooLarge, "The result has more than %d rows: add a LIMIT or a condition.", r.limits.Rows)
@@ -79,13 +80,18 @@ func (r *Rows) Add(values []any) error {
 		first = false
 		r.out = append(r.out, r.names[i]...)
 		if size(v)+len(r.out) > r.limits.Bytes {
-			return errs.New(errs.TooLarge, "The result is larger than %d bytes: read fewer rows or columns.", r.limits.Bytes)
+			return errs.New(
+				errs.TooLarge, "The result is larger than %d bytes: read fewer rows or columns.",
+				r.limits.Bytes,
+			)
 		}
 		r.out = appendValue(r.out, v)
 	}
 	r.out = append(r.out, '}')
 	if len(r.out) > r.limits.Bytes {
-		return errs.New(errs.TooLarge, "The result is larger than %d bytes: read fewer rows or columns.", r.limits.Bytes)
+		return errs.New(
+			errs.TooLarge, "The result is larger than %d bytes: read fewer rows or columns.", r.limits.Bytes,
+		)
 	}
 	return nil
 }
@@ -134,7 +140,8 @@ func appendValue(out []byte, v any) []byte {
 	return append(out, "null"...)
 }
 
-// Time returns a time as it is in results: in UTC, with three digits of a second or, if it has more, six.
+// Time returns a time as it is in results: in UTC, with three digits of a second or, if it has
+// more, six.
 func Time(t time.Time) string {
 	layout := "2006-01-02T15:04:05.000Z"
 	if t.Nanosecond()%1_000_000 != 0 {
@@ -154,8 +161,9 @@ func appendText(out []byte, s string) []byte {
 	return append(out, bytes.TrimRight(b.Bytes(), "\n")...)
 }
 
-// Params returns the values of a JSON array: nil, bool, int64, float64, string, []byte for an object of the form {"base64": "…"}, and
-// json.RawMessage for other objects and for arrays. An integer that int64 cannot hold is a string. Errors: errs.Invalid.
+// Params returns the values of a JSON array: nil, bool, int64, float64, string, []byte for an
+// object of the form {"base64": "…"}, and json.RawMessage for other objects and for arrays. An
+// integer that int64 cannot hold is a string. Errors: errs.Invalid.
 func Params(raw json.RawMessage) ([]any, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -194,7 +202,8 @@ func Param(raw json.RawMessage) (any, error) {
 			Base64 *string `json:"base64"`
 		}
 		var members map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &members); err == nil && len(members) == 1 && members["base64"] != nil && json.Unmarshal(raw, &bytes) == nil && bytes.Base64 != nil {
+		if err := json.Unmarshal(raw, &members); err == nil && len(members) == 1 && members["base64"] != nil &&
+			json.Unmarshal(raw, &bytes) == nil && bytes.Base64 != nil {
 			b, err := base64.StdEncoding.DecodeString(*bytes.Base64)
 			if err != nil {
 				return nil, errs.New(errs.Invalid, "the text of base64 is not base64.")

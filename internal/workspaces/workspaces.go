@@ -1,5 +1,6 @@
-// Package workspaces keeps a SQL database for each app, or draft, that the app's own SQL runs in: its handlers' queries and its
-// migrations. A Driver makes the databases and keeps them apart; internal/workspaces/sqlite and internal/workspaces/postgres are ready ones.
+// Package workspaces keeps a SQL database for each app, or draft, that the app's own SQL runs in:
+// its handlers' queries and its migrations. A Driver makes the databases and keeps them apart;
+// internal/workspaces/sqlite and internal/workspaces/postgres are ready ones.
 //
 // The callers of a Service have checked who may use an app. No method needs an actor.
 package workspaces
@@ -23,8 +24,9 @@ import (
 
 // Conn is a connection to a workspace, for one caller at a time. Close it.
 type Conn interface {
-	// Query runs one statement, a transaction of its own, and returns its rows as a JSON array of objects; it is empty for a statement
-	// that returns none. params is a JSON array of the values of $1, $2 and so on, or empty. The statement ends with ctx.
+	// Query runs one statement, a transaction of its own, and returns its rows as a JSON array of
+	// objects; it is empty for a statement that returns none. params is a JSON array of the values
+	// of $1, $2 and so on, or empty. The statement ends with ctx.
 	//
 	// A statement that can make the workspace larger fails with the error of Room(ctx, 1), if there
 	// is one. Those that delete, drop or truncate do not, so that room can be made.
@@ -32,9 +34,9 @@ type Conn interface {
 	// If ReadOnly(ctx), the statement can only read: one that writes fails with errs.Forbidden and
 	// changes nothing.
 	//
-	// Errors: errs.Invalid with the engine's message for a fault in the statement or in params; errs.Conflict for a value that is
-	// there already in a unique column; errs.TooLarge for a full workspace and for too large a result; errs.Unavailable; the error
-	// of ctx when it ends.
+	// Errors: errs.Invalid with the engine's message for a fault in the statement or in params;
+	// errs.Conflict for a value that is there already in a unique column; errs.TooLarge for a full
+	// workspace and for too large a result; errs.Unavailable; the error of ctx when it ends.
 	Query(ctx context.Context, statement string, params json.RawMessage) (rows json.RawMessage, err error)
 	Close() error
 }
@@ -69,26 +71,31 @@ func Room(ctx context.Context, n int64) (left int64, err error) {
 // ErrWrites is the error of a statement that writes where statements can only read.
 var ErrWrites = errs.New(errs.Forbidden, "The statement writes, and statements can only read here.")
 
-// Workspace names a workspace. Tenant and App are no parts of paths or names of objects: a Driver derives those.
+// Workspace names a workspace. Tenant and App are no parts of paths or names of objects: a Driver
+// derives those.
 type Workspace struct {
 	Tenant, App string
 	Password    string // a secret of the workspace that never changes, for drivers whose engine has log-ins
 }
 
-// Driver makes workspaces and connects to them. Its methods may be called from several goroutines. workspacestest.Test checks one.
+// Driver makes workspaces and connects to them. Its methods may be called from several goroutines.
+// workspacestest.Test checks one.
 type Driver interface {
-	// Engine returns the name of the SQL engine, such as "sqlite": x.sqlite.sql is then used in place of x.sql.
+	// Engine returns the name of the SQL engine, such as "sqlite": x.sqlite.sql is then used in
+	// place of x.sql.
 	Engine() string
-	// Connect returns a connection to a workspace, which it makes if there is none. A full server waits, and returns
-	// errs.Unavailable in the end.
+	// Connect returns a connection to a workspace, which it makes if there is none. A full server
+	// waits, and returns errs.Unavailable in the end.
 	Connect(ctx context.Context, w Workspace) (Conn, error)
-	// Migrate runs those of some migrations that have not been run, in their order, each in a transaction of its own together with
-	// the record of it in the table _migrations. Of two callers at once, also in other processes, one waits for the other. It returns
-	// the names of those that it has run, also when one fails: that one's error is an Error.
+	// Migrate runs those of some migrations that have not been run, in their order, each in a
+	// transaction of its own together with the record of it in the table _migrations. Of two
+	// callers at once, also in other processes, one waits for the other. It returns the names of
+	// those that it has run, also when one fails: that one's error is an Error.
 	Migrate(ctx context.Context, w Workspace, all []Migration) (applied []string, err error)
 	// Applied returns the digests of the migrations that have been run, by their names.
 	Applied(ctx context.Context, w Workspace) (map[string]string, error)
-	// Drop removes a workspace. It does nothing if there is none. Connections that are open may fail.
+	// Drop removes a workspace. It does nothing if there is none. Connections that are open may
+	// fail.
 	Drop(ctx context.Context, tenant, app string) error
 	// Has reports whether there is a workspace of a tenant.
 	Has(ctx context.Context, tenant string) (bool, error)
@@ -104,12 +111,15 @@ type Driver interface {
 	Close() error
 }
 
-// Mover is a Driver whose workspaces can be moved to another server that has one of the same engine.
+// Mover is a Driver whose workspaces can be moved to another server that has one of the same
+// engine.
 type Mover interface {
-	// Export writes a workspace, as it is at one moment, and reports whether there is one. The workspace can be used meanwhile.
+	// Export writes a workspace, as it is at one moment, and reports whether there is one. The
+	// workspace can be used meanwhile.
 	Export(ctx context.Context, tenant, app string, to io.Writer) (there bool, err error)
-	// Import makes a workspace, in the place of one that is there, of what Export has written. Nobody uses it yet. It returns errs.Invalid for what
-	// Export has not written, and errs.TooLarge for what is larger than a workspace may be.
+	// Import makes a workspace, in the place of one that is there, of what Export has written.
+	// Nobody uses it yet. It returns errs.Invalid for what Export has not written, and
+	// errs.TooLarge for what is larger than a workspace may be.
 	Import(ctx context.Context, tenant, app string, from io.Reader) error
 }
 
@@ -161,16 +171,19 @@ type Record struct {
 
 // Store stores which workspaces there are. internal/store/workspaces implements it.
 type Store interface {
-	// Get returns the row of a workspace. lasting is false in a transaction, whose rollback could take the row away. Errors:
-	// errs.NotFound.
+	// Get returns the row of a workspace. lasting is false in a transaction, whose rollback could
+	// take the row away. Errors: errs.NotFound.
 	Get(ctx context.Context, tenant, app string) (r Record, lasting bool, err error)
-	// Add adds the row of a workspace unless there is one, and returns the row that is there, as Get does.
+	// Add adds the row of a workspace unless there is one, and returns the row that is there, as
+	// Get does.
 	Add(ctx context.Context, tenant string, r Record) (added Record, lasting bool, err error)
 	// Engines returns how many workspaces a tenant has, by the engines that they were made with.
 	Engines(ctx context.Context, tenant string) (map[string]int, error)
-	// Loose returns apps and drafts of a tenant that have workspaces and are perhaps gone: new ones, and those whose app has been deleted since.
+	// Loose returns apps and drafts of a tenant that have workspaces and are perhaps gone: new
+	// ones, and those whose app has been deleted since.
 	Loose(ctx context.Context, tenant string) ([]string, error)
-	// Keep makes Loose leave those of some apps out whose rows were added before a time, until their app is deleted.
+	// Keep makes Loose leave those of some apps out whose rows were added before a time, until
+	// their app is deleted.
 	Keep(ctx context.Context, tenant string, apps []string, before time.Time) error
 	// Measured stores the sizes of workspaces by their apps, those that have changed.
 	Measured(ctx context.Context, tenant string, sizes map[string]int64) error
@@ -191,8 +204,8 @@ type Options struct {
 	Driver Driver // nil: there are no workspaces, and Connect and Migrate return errs.Unavailable
 	Store  Store
 	Keys   Sealer
-	// Exist returns those of some ids of a tenant that are apps or drafts, deleted ones that can be restored among them. The workspaces
-	// of others are swept. nil: none are swept.
+	// Exist returns those of some ids of a tenant that are apps or drafts, deleted ones that can be
+	// restored among them. The workspaces of others are swept. nil: none are swept.
 	Exist func(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 	// Admit returns an error if a tenant must not have another workspace. nil: each may.
 	Admit func(ctx context.Context, tenant string) error
@@ -235,10 +248,14 @@ func New(o Options) *Service {
 
 // errNone is returned where no workspaces are configured.
 func errNone() error {
-	return errs.New(errs.Unavailable, "This server has no workspaces for apps: set TENANTCONTENT_WORKSPACES to a folder or to the URL of a PostgreSQL, or Config.Workspaces in a host program.")
+	return errs.New(
+		errs.Unavailable,
+		"This server has no workspaces for apps: set TENANTCONTENT_WORKSPACES to a folder or to the URL of a PostgreSQL, or Config.Workspaces in a host program.",
+	)
 }
 
-// Connect returns a connection to the workspace of an app or draft for one invocation. The workspace is made if there is none yet.
+// Connect returns a connection to the workspace of an app or draft for one invocation. The
+// workspace is made if there is none yet.
 // Errors: errs.Invalid for an id that is none; errs.Unavailable.
 func (s *Service) Connect(ctx context.Context, tenant, app string) (Conn, error) {
 	w, err := s.workspace(ctx, tenant, app)
@@ -275,7 +292,9 @@ func (s *Service) workspace(ctx context.Context, tenant, app string) (Workspace,
 			}
 		}
 		r = Record{App: app, Engine: s.o.Driver.Engine(), CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond)}
-		if r.Sealed, err = s.o.Keys.Seal(tenant, sealedTable, sealedColumn, app, []byte(rand.Text()+rand.Text())); err != nil {
+		if r.Sealed, err = s.o.Keys.Seal(
+			tenant, sealedTable, sealedColumn, app, []byte(rand.Text()+rand.Text()),
+		); err != nil {
 			return Workspace{}, err
 		}
 		r, lasting, err = s.o.Store.Add(ctx, tenant, r)
@@ -284,7 +303,11 @@ func (s *Service) workspace(ctx context.Context, tenant, app string) (Workspace,
 		return Workspace{}, err
 	}
 	if r.Engine != s.o.Driver.Engine() {
-		return Workspace{}, errs.New(errs.Conflict, "The workspace of this app was made with %s, and this server uses %s for workspaces.", r.Engine, s.o.Driver.Engine())
+		return Workspace{}, errs.New(
+			errs.Conflict,
+			"The workspace of this app was made with %s, and this server uses %s for workspaces.", r.Engine,
+			s.o.Driver.Engine(),
+		)
 	}
 	plain, err := s.o.Keys.Open(tenant, sealedTable, sealedColumn, app, r.Sealed)
 	if err != nil {
@@ -311,8 +334,8 @@ func (s *Service) forget(tenant string, apps []string) {
 	}
 }
 
-// Drop removes the workspaces of some apps or drafts, after the transaction in ctx has been committed. What fails then, or is
-// interrupted, is done by the next Sweep if the apps are gone.
+// Drop removes the workspaces of some apps or drafts, after the transaction in ctx has been
+// committed. What fails then, or is interrupted, is done by the next Sweep if the apps are gone.
 func (s *Service) Drop(ctx context.Context, tenant string, apps []string) error {
 	if s.o.Driver == nil || len(apps) == 0 {
 		return nil
@@ -321,7 +344,10 @@ func (s *Service) Drop(ctx context.Context, tenant string, apps []string) error 
 		ctx, cancel := context.WithTimeout(context.Background(), dropTime)
 		defer cancel()
 		if err := s.drop(ctx, tenant, apps); err != nil {
-			s.o.Log.Warn("the workspaces of apps were not dropped; it is tried again each minute", "tenant", tenant, "err", err)
+			s.o.Log.Warn(
+				"the workspaces of apps were not dropped; it is tried again each minute", "tenant", tenant,
+				"err", err,
+			)
 		}
 	})
 	return nil
@@ -356,7 +382,8 @@ func (s *Service) Bounds() (Bounds, bool) {
 	return s.o.Driver.Bounds(), true
 }
 
-// Stats returns the size and the tables of the workspace of an app or draft; for one that has none yet, the limit alone.
+// Stats returns the size and the tables of the workspace of an app or draft; for one that has none
+// yet, the limit alone.
 func (s *Service) Stats(ctx context.Context, tenant, app string) (Stats, error) {
 	if s.o.Driver == nil {
 		return Stats{}, errNone()
@@ -375,8 +402,8 @@ func (s *Service) Stats(ctx context.Context, tenant, app string) (Stats, error) 
 	return s.o.Driver.Stats(ctx, w)
 }
 
-// Hooks returns what is done with workspaces: those of apps and tenants that are deleted go with them, those without an app are swept,
-// and a change of the key seals their passwords again.
+// Hooks returns what is done with workspaces: those of apps and tenants that are deleted go with
+// them, those without an app are swept, and a change of the key seals their passwords again.
 func (s *Service) Hooks() entity.Hooks {
 	return entity.Hooks{
 		Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
@@ -404,7 +431,8 @@ func (s *Service) dropTenant(ctx context.Context, tenant string) error {
 	return s.o.Driver.DropTenant(ctx, tenant)
 }
 
-// settled is how old a workspace is whose app is known to be there: until then the transaction that deletes the app can be under way.
+// settled is how old a workspace is whose app is known to be there: until then the transaction that
+// deletes the app can be under way.
 const settled = time.Hour
 
 // sweep removes the workspaces whose apps are gone.
@@ -430,7 +458,9 @@ func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
 		err = s.drop(ctx, tenant, gone)
 	}
 	if len(gone) < len(apps) {
-		err = errors.Join(err, s.o.Store.Keep(ctx, tenant, slices.DeleteFunc(apps, func(app string) bool { return !exist[app] }), s.o.Now().Add(-settled)))
+		err = errors.Join(err, s.o.Store.Keep(ctx, tenant, slices.DeleteFunc(apps, func(app string) bool {
+			return !exist[app]
+		}), s.o.Now().Add(-settled)))
 	}
 	return len(gone), err
 }

@@ -93,7 +93,8 @@ func TestWithoutDriver(t *testing.T) {
 	is.True(strings.Contains(errs.MessageOf(err), "TENANTCONTENT_WORKSPACES"))
 	_, err = s.Migrate(t.Context(), "acme", app, fstest.MapFS{"migrations/a.sql": {Data: []byte("SELECT 1")}})
 	is.Equal(errs.CodeOf(err), errs.Unavailable)
-	none, err := s.Migrate(t.Context(), "acme", app, fstest.MapFS{"index.html": {}}) // an app without migrations needs none
+	// an app without migrations needs none
+	none, err := s.Migrate(t.Context(), "acme", app, fstest.MapFS{"index.html": {}})
 	is.NoErr(err)
 	is.Equal(len(none), 0)
 	_, err = s.Stats(t.Context(), "acme", app)
@@ -110,7 +111,9 @@ func TestRolledBackWorkspace(t *testing.T) {
 	each(t, func(t *testing.T, s setup) {
 		is, undone := is.New(t), errors.New("undone")
 		is.Equal(bunx.InTx(t.Context(), s.db, func(ctx context.Context) error {
-			_, err := s.Migrate(ctx, "acme", app, fstest.MapFS{"migrations/a.sql": {Data: []byte("CREATE TABLE t (k integer)")}})
+			_, err := s.Migrate(ctx, "acme", app, fstest.MapFS{"migrations/a.sql": {
+				Data: []byte("CREATE TABLE t (k integer)"),
+			}})
 			is.NoErr(err)
 			return undone
 		}), undone)
@@ -206,12 +209,16 @@ func TestMigrate(t *testing.T) {
 // TestUndoing checks that what other tools have for undoing is not applied.
 func TestUndoing(t *testing.T) {
 	for name, text := range map[string]string{
-		"0001_init.down.sql": "", "0001_init.DOWN.sql": "", "0001_init.undo.sql": "", "0001.rollback.sqlite.sql": "", "0001.down.postgres.sql": "", "down.sql": "", "0001_init.revert.sql": "",
+		"0001_init.down.sql": "", "0001_init.DOWN.sql": "", "0001_init.undo.sql": "",
+		"0001.rollback.sqlite.sql": "", "0001.down.postgres.sql": "", "down.sql": "", "0001_init.revert.sql": "",
 		"0001_init_down.sql": "", "0001_init-undo.sql": "", "U1__init.sql": "",
-		"a.sql": "-- migrate:up\nSELECT 1;\n\n-- migrate:down\nDROP TABLE t", "b.sql": "SELECT 1;\n -- +goose Down\nDROP TABLE t", "c.sql": "-- +migrate Down", "d.sql": "-- //@UNDO\nDROP TABLE t",
+		"a.sql": "-- migrate:up\nSELECT 1;\n\n-- migrate:down\nDROP TABLE t",
+		"b.sql": "SELECT 1;\n -- +goose Down\nDROP TABLE t",
+		"c.sql": "-- +migrate Down", "d.sql": "-- //@UNDO\nDROP TABLE t",
 	} {
 		files := fstest.MapFS{
-			"migrations/0001_init.sql": {Data: []byte("SELECT 1")}, "migrations/V1__init.sql": {Data: []byte("SELECT 1")}, "migrations/" + name: {Data: []byte(text)},
+			"migrations/0001_init.sql": {Data: []byte("SELECT 1")},
+			"migrations/V1__init.sql":  {Data: []byte("SELECT 1")}, "migrations/" + name: {Data: []byte(text)},
 		}
 		for _, engine := range []string{"sqlite", "postgres"} {
 			_, err := workspaces.Migrations(files, engine)
@@ -220,8 +227,13 @@ func TestUndoing(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"0001.up.sql", "0002_slow_down.sql", "0003_undo_log.sql", "0004_downloads.sql", "Users.sql", "U2__x.sql", "0005_markdown.sql", "x/README.md"} {
-		all, err := workspaces.Migrations(fstest.MapFS{"migrations/" + name: {Data: []byte("-- the way down: migrate:down is not here\nSELECT 1")}}, "sqlite")
+	for _, name := range []string{
+		"0001.up.sql", "0002_slow_down.sql", "0003_undo_log.sql", "0004_downloads.sql", "Users.sql",
+		"U2__x.sql", "0005_markdown.sql", "x/README.md",
+	} {
+		all, err := workspaces.Migrations(fstest.MapFS{
+			"migrations/" + name: {Data: []byte("-- the way down: migrate:down is not here\nSELECT 1")},
+		}, "sqlite")
 		is.New(t).NoErr(err)
 		is.New(t).True(len(all) == 1 || name == "x/README.md")
 	}
@@ -231,7 +243,8 @@ func TestRows(t *testing.T) {
 	is := is.New(t)
 	r := workspaces.NewRows([]string{"a"}, workspaces.Limits{})
 	for _, v := range []any{nil, true, int64(-5), int64(1) << 53, 2.5, "a\tb", []byte{0xff}, json.RawMessage(`{"x":1}`),
-		time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC), time.Date(2026, 11, 20, 20, 31, 0, 123456789, time.FixedZone("", 3600))} {
+		time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC),
+		time.Date(2026, 11, 20, 20, 31, 0, 123456789, time.FixedZone("", 3600))} {
 		is.NoErr(r.Add([]any{v}))
 	}
 	is.Equal(string(r.JSON()), `[{"a":null},{"a":true},{"a":-5},{"a":"9007199254740992"},{"a":2.5},{"a":"a\tb"},{"a":"/w=="},{"a":{"x":1}},`+
@@ -245,9 +258,14 @@ func TestParams(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(len(all), 0)
 	}
-	all, err := workspaces.Params(json.RawMessage(`[null, true, 7, 9223372036854775808, 1e2, "x", {"base64": "/w=="}, {"base64": "x", "y": 1}, [1]]`))
+	all, err := workspaces.Params(
+		json.RawMessage(`[null, true, 7, 9223372036854775808, 1e2, "x", {"base64": "/w=="}, {"base64": "x", "y": 1}, [1]]`),
+	)
 	is.NoErr(err)
-	is.Equal(all, []any{nil, true, int64(7), "9223372036854775808", 100.0, "x", []byte{0xff}, json.RawMessage(`{"base64": "x", "y": 1}`), json.RawMessage(`[1]`)})
+	is.Equal(all, []any{
+		nil, true, int64(7), "9223372036854775808", 100.0, "x", []byte{0xff},
+		json.RawMessage(`{"base64": "x", "y": 1}`), json.RawMessage(`[1]`),
+	})
 	_, err = workspaces.Params(json.RawMessage(`[1, 1e999]`))
 	is.Equal(errs.MessageOf(err), "params[1]: 1e999 is no number that a database holds.")
 }
@@ -274,17 +292,31 @@ func TestMovable(t *testing.T) {
 	n, err = s.Movable(t.Context(), "acme")
 	is.Equal(n, 1)
 	is.Equal(errs.CodeOf(err), errs.Conflict)
-	is.Equal(errs.MessageOf(err), "The tenant acme has 1 SQL databases of apps in duckdb, which do not travel in the file: leave them behind (--without-workspaces), and move the files of acme with the tools of duckdb")
-	is.Equal(s.Left("acme", 1), "1 SQL databases of apps: move the files of acme with the tools of duckdb, or publish the apps again, which makes empty tables")
+	is.Equal(
+		errs.MessageOf(err),
+		"The tenant acme has 1 SQL databases of apps in duckdb, which do not travel in the file: leave them behind (--without-workspaces), and move the files of acme with the tools of duckdb",
+	)
+	is.Equal(
+		s.Left("acme", 1),
+		"1 SQL databases of apps: move the files of acme with the tools of duckdb, or publish the apps again, which makes empty tables",
+	)
 	_, err = newSetup(t, db, fixed{files}).Movable(t.Context(), "acme")
-	is.Equal(errs.MessageOf(err), "The tenant acme has 1 SQL databases of apps in duckdb, which do not travel in the file: leave them behind (--without-workspaces)")
+	is.Equal(
+		errs.MessageOf(err),
+		"The tenant acme has 1 SQL databases of apps in duckdb, which do not travel in the file: leave them behind (--without-workspaces)",
+	)
 	_, err = newSetup(t, db, files).Movable(t.Context(), "acme")
-	is.True(strings.HasPrefix(errs.MessageOf(err), "1 SQL databases of apps of the tenant acme were made with duckdb, and workspaces here are sqlite: "))
+	is.True(strings.HasPrefix(
+		errs.MessageOf(err),
+		"1 SQL databases of apps of the tenant acme were made with duckdb, and workspaces here are sqlite: ",
+	))
 
 	elsewhere, err := sqlite.New(sqlite.Options{Dir: t.TempDir()})
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(elsewhere.Close()) })
 	n, err = newSetup(t, db, fixed{elsewhere}).Reachable(t.Context(), "acme")
 	is.Equal(n, 1)
-	is.True(strings.HasPrefix(errs.MessageOf(err), "1 SQL databases of apps of the tenant acme are not among the workspaces here: "))
+	is.True(strings.HasPrefix(
+		errs.MessageOf(err), "1 SQL databases of apps of the tenant acme are not among the workspaces here: ",
+	))
 }

@@ -1,4 +1,5 @@
-// Package smtp sends e-mails of apps through a mail server. Hosts and cmd import it for tenantcontent.Config.Mail; who does not links no SMTP.
+// Package smtp sends e-mails of apps through a mail server. Hosts and cmd import it for
+// tenantcontent.Config.Mail; who does not links no SMTP.
 package smtp
 
 import (
@@ -42,19 +43,29 @@ type Options struct {
 	Timeout  time.Duration  // of one e-mail; default 30 s
 }
 
-// Parse reads a URL: smtp://user:password@host:587?from=Acme%20%3Cnoreply@acme.example%3E uses STARTTLS, or no encryption with &security=none, and
-// smtps:// uses TLS. Errors: errs.Invalid; none shows the password.
+// Parse reads a URL: smtp://user:password@host:587?from=Acme%20%3Cnoreply@acme.example%3E uses
+// STARTTLS, or no encryption with &security=none, and smtps:// uses TLS. Errors: errs.Invalid; none
+// shows the password.
 func Parse(text string) (Options, error) {
-	bad := errs.New(errs.Invalid, "the URL of the mail server must be like smtp://user:password@mail.example.com:587?from=noreply@example.com, with special characters in the password percent-encoded")
+	bad := errs.New(
+		errs.Invalid,
+		"the URL of the mail server must be like smtp://user:password@mail.example.com:587?from=noreply@example.com, with special characters in the password percent-encoded",
+	)
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Opaque != "" || strings.Trim(u.Path, "/") != "" || u.Fragment != "" {
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Opaque != "" ||
+		strings.Trim(u.Path, "/") != "" || u.Fragment != "" {
 		return Options{}, bad
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return Options{}, bad
 	}
-	o := Options{Host: u.Hostname(), Username: u.User.Username(), From: query.Get("from"), Security: Security(query.Get("security"))}
+	o := Options{
+		Host:     u.Hostname(),
+		Username: u.User.Username(),
+		From:     query.Get("from"),
+		Security: Security(query.Get("security")),
+	}
 	o.Password, _ = u.User.Password()
 	if u.Scheme == "smtps" {
 		o.Security = TLS
@@ -66,7 +77,9 @@ func Parse(text string) (Options, error) {
 	}
 	for name := range query {
 		if name != "from" && name != "security" {
-			return Options{}, errs.New(errs.Invalid, "the URL of the mail server has the parameters from and security, not %q", name)
+			return Options{}, errs.New(
+				errs.Invalid, "the URL of the mail server has the parameters from and security, not %q", name,
+			)
 		}
 	}
 	return o, nil
@@ -100,9 +113,15 @@ func New(o Options) (*Sender, error) {
 	case o.Security != StartTLS && o.Security != TLS && o.Security != None:
 		return nil, errs.New(errs.Invalid, "security of the mail server must be starttls, tls or none")
 	case err != nil || control(o.From):
-		return nil, errs.New(errs.Invalid, "from must be the address that e-mails are from, such as noreply@example.com: add it to the URL of the mail server")
+		return nil, errs.New(
+			errs.Invalid,
+			"from must be the address that e-mails are from, such as noreply@example.com: add it to the URL of the mail server",
+		)
 	case o.Security == None && o.Username != "" && !loopback(o.Host):
-		return nil, errs.New(errs.Invalid, "a password is not sent to another machine without encryption: leave out security=none")
+		return nil, errs.New(
+			errs.Invalid,
+			"a password is not sent to another machine without encryption: leave out security=none",
+		)
 	}
 	return &Sender{o, from}, nil
 }
@@ -115,9 +134,11 @@ func loopback(host string) bool {
 // control reports whether a text has a character that could begin another header.
 func control(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-// Send implements messages.Sender. All e-mails are from the server's own address; a name that the app has chosen stands before it, and answers go to
-// the address that it has chosen. The Message-ID is the same for each try. Errors: errs.Invalid for an e-mail that the server refuses for good, or
-// that has a control character in a header; errs.Unavailable if the server is away, refuses the login, or asks for another try.
+// Send implements messages.Sender. All e-mails are from the server's own address; a name that the
+// app has chosen stands before it, and answers go to the address that it has chosen. The Message-ID
+// is the same for each try. Errors: errs.Invalid for an e-mail that the server refuses for good, or
+// that has a control character in a header; errs.Unavailable if the server is away, refuses the
+// login, or asks for another try.
 func (s *Sender) Send(ctx context.Context, m messages.Mail) error {
 	e, err := s.message(m)
 	if err != nil {
@@ -126,7 +147,9 @@ func (s *Sender) Send(ctx context.Context, m messages.Mail) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	options := []mail.Option{
-		mail.WithPort(s.o.Port), mail.WithTimeout(s.o.Timeout), mail.WithTLSConfig(&tls.Config{ServerName: s.o.Host, MinVersion: tls.VersionTLS12, RootCAs: s.o.RootCAs}),
+		mail.WithPort(s.o.Port),
+		mail.WithTimeout(s.o.Timeout),
+		mail.WithTLSConfig(&tls.Config{ServerName: s.o.Host, MinVersion: tls.VersionTLS12, RootCAs: s.o.RootCAs}),
 	}
 	switch s.o.Security {
 	case TLS:
@@ -137,10 +160,15 @@ func (s *Sender) Send(ctx context.Context, m messages.Mail) error {
 		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
 	}
 	if s.o.Username != "" {
-		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.o.Username), mail.WithPassword(s.o.Password))
+		options = append(
+			options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.o.Username),
+			mail.WithPassword(s.o.Password),
+		)
 	}
 	if s.o.Security != TLS { // go-mail dials TLS by itself, within ctx; afterwards its own time-out alone ends that
-		options = append(options, mail.WithDialContextFunc(func(dialing context.Context, network, address string) (net.Conn, error) {
+		options = append(options, mail.WithDialContextFunc(func(
+			dialing context.Context, network, address string,
+		) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(dialing, network, address)
 			if err == nil {
 				context.AfterFunc(ctx, func() { _ = conn.Close() }) // go-mail does not look at ctx any more
@@ -169,14 +197,22 @@ func refusal(err error) error {
 	case errors.As(err, &refused) && !refused.IsTemp() && refused.ErrorCode() >= 500:
 		return errs.Wrap(errs.Invalid, err, "The mail server refuses the e-mail: %d.", refused.ErrorCode())
 	case errors.As(err, &refused) && refused.ErrorCode() > 0:
-		return errs.Wrap(errs.Unavailable, err, "The mail server does not accept the e-mail at the moment: %d.", refused.ErrorCode())
+		return errs.Wrap(
+			errs.Unavailable, err, "The mail server does not accept the e-mail at the moment: %d.",
+			refused.ErrorCode(),
+		)
 	}
 	return errs.Wrap(errs.Unavailable, err, "The mail server has not accepted the e-mail.")
 }
 
 // message writes an e-mail.
 func (s *Sender) message(m messages.Mail) (*mail.Msg, error) {
-	for field, text := range map[string]string{"the address": m.To, "the subject": m.Subject, "from": m.From, "the id": m.ID} {
+	for field, text := range map[string]string{
+		"the address": m.To,
+		"the subject": m.Subject,
+		"from":        m.From,
+		"the id":      m.ID,
+	} {
 		if control(text) {
 			return nil, errs.New(errs.Invalid, "The e-mail has a control character in %s.", field)
 		}

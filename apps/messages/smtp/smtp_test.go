@@ -105,8 +105,10 @@ func serve(t *testing.T, security smtp.Security) *mailServer {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	is.NoErr(err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mail"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mail"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	is.NoErr(err)
@@ -150,20 +152,33 @@ func sender(t *testing.T, m *mailServer, url string, roots *x509.CertPool) *smtp
 }
 
 var hello = messages.Mail{
-	ID: "0001", To: "mia@example.com", Subject: "Grüße", Text: "Hello\n.\nyou", HTML: "<p>Hello</p>", From: "Sales, Inc. <sales@example.com>",
+	ID: "0001", To: "mia@example.com", Subject: "Grüße",
+	Text: "Hello\n.\nyou", HTML: "<p>Hello</p>", From: "Sales, Inc. <sales@example.com>",
 }
 
 func TestSend(t *testing.T) {
 	for url, security := range map[string]smtp.Security{
-		"smtp://jo:s%%3Ae%%2Fcret@127.0.0.1:%d?from=Shop%%20%%3Cno-reply@shop.example%%3E": smtp.StartTLS, "smtps://jo:s%%3Ae%%2Fcret@127.0.0.1:%d?from=no-reply@shop.example": smtp.TLS,
-		"smtp://127.0.0.1:%d?security=none&from=no-reply@shop.example": smtp.None,
+		"smtp://jo:s%%3Ae%%2Fcret@127.0.0.1:%d?from=Shop%%20%%3Cno-reply@shop.example%%3E": smtp.StartTLS,
+		"smtps://jo:s%%3Ae%%2Fcret@127.0.0.1:%d?from=no-reply@shop.example":                smtp.TLS,
+		"smtp://127.0.0.1:%d?security=none&from=no-reply@shop.example":                     smtp.None,
 	} {
 		t.Run(string(security), func(t *testing.T) {
 			is, m := is.New(t), serve(t, security)
 			s := sender(t, m, url, m.roots)
 			is.NoErr(s.Send(t.Context(), hello))
-			is.NoErr(s.Send(t.Context(), messages.Mail{ID: "0002", To: "mia@example.com", Subject: "Plain", Text: "Only text", From: "Sales"}))
-			is.NoErr(s.Send(t.Context(), messages.Mail{ID: "0003", To: "mia@example.com", Subject: "HTML", HTML: "<b>only</b>"}))
+			is.NoErr(s.Send(t.Context(), messages.Mail{
+				ID:      "0002",
+				To:      "mia@example.com",
+				Subject: "Plain",
+				Text:    "Only text",
+				From:    "Sales",
+			}))
+			is.NoErr(s.Send(t.Context(), messages.Mail{
+				ID:      "0003",
+				To:      "mia@example.com",
+				Subject: "HTML",
+				HTML:    "<b>only</b>",
+			}))
 			is.Equal(m.to, []string{"mia@example.com", "mia@example.com", "mia@example.com"})
 			is.Equal(m.from[0], "no-reply@shop.example")
 			is.Equal(m.auth > 0, security != smtp.None)
@@ -183,13 +198,15 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestRefusals: what the server refuses for good is errs.Invalid, and everything else is worth another try. No error shows the password.
+// TestRefusals: what the server refuses for good is errs.Invalid, and everything else is worth
+// another try. No error shows the password.
 func TestRefusals(t *testing.T) {
 	is, m := is.New(t), serve(t, smtp.StartTLS)
 	const url = "smtp://jo:s%%3Ae%%2Fcret@127.0.0.1:%d?from=no-reply@shop.example"
 	s := sender(t, m, url, m.roots)
 	for refusal, code := range map[*server.SMTPError]errs.Code{
-		{Code: 550, EnhancedCode: server.EnhancedCode{5, 1, 1}, Message: "no such user"}: errs.Invalid, {Code: 451, EnhancedCode: server.EnhancedCode{4, 7, 1}, Message: "greylisted"}: errs.Unavailable,
+		{Code: 550, EnhancedCode: server.EnhancedCode{5, 1, 1}, Message: "no such user"}: errs.Invalid,
+		{Code: 451, EnhancedCode: server.EnhancedCode{4, 7, 1}, Message: "greylisted"}:   errs.Unavailable,
 	} {
 		m.mu.Lock()
 		m.refuse = refusal
@@ -199,9 +216,11 @@ func TestRefusals(t *testing.T) {
 		is.True(strings.Contains(errs.MessageOf(err), fmt.Sprint(refusal.Code)))
 	}
 	for name, wrong := range map[string]*smtp.Sender{
-		"another certificate": sender(t, m, url, x509.NewCertPool()), "wrong password": sender(t, m, strings.Replace(url, "cret", "wrong", 1), m.roots),
+		"another certificate":     sender(t, m, url, x509.NewCertPool()),
+		"wrong password":          sender(t, m, strings.Replace(url, "cret", "wrong", 1), m.roots),
 		"TLS from the first byte": sender(t, m, strings.Replace(url, "smtp:", "smtps:", 1), m.roots),
-		"nothing encrypted":       sender(t, serve(t, smtp.None), url, m.roots), "nobody": sender(t, &mailServer{port: 1}, url, m.roots),
+		"nothing encrypted":       sender(t, serve(t, smtp.None), url, m.roots),
+		"nobody":                  sender(t, &mailServer{port: 1}, url, m.roots),
 	} {
 		err := wrong.Send(t.Context(), hello)
 		if errs.CodeOf(err) != errs.Unavailable || strings.Contains(fmt.Sprint(err, errs.MessageOf(err)), "s:e/") {
@@ -209,8 +228,10 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	for _, bad := range []messages.Mail{
-		{ID: "1", To: "mia@example.com\r\nBcc: eve@example.com", Subject: "a", Text: "a"}, {ID: "1", To: "mia@example.com", Subject: "a\nBcc: eve@example.com", Text: "a"},
-		{ID: "1", To: "mia@example.com", Subject: "a", From: "a\r\nBcc: eve@example.com", Text: "a"}, {ID: "1\r\n", To: "mia@example.com"}, {ID: "1", To: "nobody", Subject: "a"},
+		{ID: "1", To: "mia@example.com\r\nBcc: eve@example.com", Subject: "a", Text: "a"},
+		{ID: "1", To: "mia@example.com", Subject: "a\nBcc: eve@example.com", Text: "a"},
+		{ID: "1", To: "mia@example.com", Subject: "a", From: "a\r\nBcc: eve@example.com", Text: "a"},
+		{ID: "1\r\n", To: "mia@example.com"}, {ID: "1", To: "nobody", Subject: "a"},
 	} {
 		is.Equal(errs.CodeOf(s.Send(t.Context(), bad)), errs.Invalid)
 	}
@@ -220,13 +241,18 @@ func TestRefusals(t *testing.T) {
 	defer func() { _ = silent.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	is.Equal(errs.CodeOf(sender(t, &mailServer{port: silent.Addr().(*net.TCPAddr).Port}, url, nil).Send(ctx, hello)), errs.Unavailable)
+	is.Equal(errs.CodeOf(sender(t, &mailServer{
+		port: silent.Addr().(*net.TCPAddr).Port,
+	}, url, nil).Send(ctx, hello)), errs.Unavailable)
 }
 
 func TestBadURLs(t *testing.T) {
 	for _, url := range []string{
-		"", "mail.example.com", "http://mail.example.com?from=a@b.example", "smtp://?from=a@b.example", "smtp://mail", "smtp://mail?from=a", "smtp://mail:99999?from=a@b.example", "smtp://mail:x?from=a@b.example",
-		"smtp://jo:hunter2@mail?from=a@b.example&security=none", "smtp://jo:hunter2@mail?from=a@b.example&security=maybe", "smtp://jo:hunter2@mail?from=a@b.example&tls=no", "smtp://jo:hunter2@mail/x?from=a@b.example",
+		"", "mail.example.com", "http://mail.example.com?from=a@b.example", "smtp://?from=a@b.example",
+		"smtp://mail", "smtp://mail?from=a", "smtp://mail:99999?from=a@b.example", "smtp://mail:x?from=a@b.example",
+		"smtp://jo:hunter2@mail?from=a@b.example&security=none",
+		"smtp://jo:hunter2@mail?from=a@b.example&security=maybe",
+		"smtp://jo:hunter2@mail?from=a@b.example&tls=no", "smtp://jo:hunter2@mail/x?from=a@b.example",
 		"smtp://jo:hunter2%zz@mail?from=a@b.example", "smtp://mail?from=a%0d%0a@b.example",
 	} {
 		o, err := smtp.Parse(url)

@@ -70,7 +70,9 @@ func newFixture(ctx context.Context, in Fixture, fail func(format string, args .
 		f.fields = opened.Fields
 		f.rows, err = opened.Rows(f.ctx, datasets.Query{})
 	}
-	if err == nil && len(f.rows) > 0 && slices.ContainsFunc(f.fields, func(f datasets.Field) bool { return f.Name == storedField }) {
+	if err == nil && len(f.rows) > 0 && slices.ContainsFunc(f.fields, func(f datasets.Field) bool {
+		return f.Name == storedField
+	}) {
 		err = fmt.Errorf("the Source has no table for the dataset of the fixture")
 	}
 	if err == nil && (len(f.rows) < 3 || len(f.rows) > 1000) {
@@ -233,8 +235,12 @@ func testSort(f *fixture) {
 					break
 				}
 			}
-			if first, err := f.read(f.service, datasets.Query{Sort: sort, Limit: 2}); err != nil || !slices.Equal(first, got[:2]) {
-				f.fail("Rows sorted by %s with the limit 2 must be the first two of the sorted rows: %s, %v.", sort, first, err)
+			if first, err := f.read(f.service, datasets.Query{Sort: sort, Limit: 2}); err != nil ||
+				!slices.Equal(first, got[:2]) {
+				f.fail(
+					"Rows sorted by %s with the limit 2 must be the first two of the sorted rows: %s, %v.",
+					sort, first, err,
+				)
 			}
 		}
 	}
@@ -345,7 +351,10 @@ func testSample(f *fixture) {
 			continue
 		}
 		if again, err := sample(n); err != nil || !slices.Equal(again, got) {
-			f.fail("A sample of %d rows was %s, and %s when it was made again (%v): the same rows have the same sample.", n, got, again, err)
+			f.fail(
+				"A sample of %d rows was %s, and %s when it was made again (%v): the same rows have the same sample.",
+				n, got, again, err,
+			)
 		}
 		if len(got) != min(n, len(all)) {
 			f.fail("A sample of %d of %d rows has %d.", n, len(all), len(got))
@@ -354,7 +363,10 @@ func testSample(f *fixture) {
 		for _, row := range got { // they are in the order of the dataset
 			at := slices.Index(rest, row)
 			if at < 0 {
-				f.fail("A sample of %d rows has %s, which is not a row of the dataset, is there twice, or is out of order.", n, row)
+				f.fail(
+					"A sample of %d rows has %s, which is not a row of the dataset, is there twice, or is out of order.",
+					n, row,
+				)
 				break
 			}
 			rest = rest[at+1:]

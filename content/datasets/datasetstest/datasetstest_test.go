@@ -19,9 +19,11 @@ import (
 type sales struct {
 	table  func(tenant string, d entity.Ref) datasets.Table
 	fields func([]datasets.Field) []datasets.Field
-	rows   func(ctx context.Context, f datasets.Filter, field string, desc bool, limit int, right []json.RawMessage) []json.RawMessage
-	count  func(ctx context.Context, right int) (int, error)
-	ctx    bool // it is ignored
+	rows   func(
+		ctx context.Context, f datasets.Filter, field string, desc bool, limit int, right []json.RawMessage,
+	) []json.RawMessage
+	count func(ctx context.Context, right int) (int, error)
+	ctx   bool // it is ignored
 }
 
 type line struct {
@@ -32,12 +34,14 @@ type line struct {
 }
 
 var lines = []line{
-	{"North", 10.0, "2026-11-20", true}, {"south", 9.5, "2026-11-20T12:00:00+02:00", false}, {"Ärzte", -3.0, "2025-01-01", nil},
+	{"North", 10.0, "2026-11-20", true},
+	{"south", 9.5, "2026-11-20T12:00:00+02:00", false}, {"Ärzte", -3.0, "2025-01-01", nil},
 	{nil, nil, nil, true}, {"north", 100.0, nil, false}, {"100% 'wool'_", 7.0, "2024-02-29", nil},
 }
 
 var salesFields = []datasets.Field{
-	{Name: "region", Type: datasets.String, Label: "Region"}, {Name: "amount", Type: datasets.Numeric}, {Name: "day", Type: datasets.Date},
+	{Name: "region", Type: datasets.String, Label: "Region"},
+	{Name: "amount", Type: datasets.Numeric}, {Name: "day", Type: datasets.Date},
 	{Name: "paid", Type: datasets.Boolean}, {Name: "more", Type: datasets.Object},
 }
 
@@ -45,7 +49,14 @@ var salesFields = []datasets.Field{
 func all() []json.RawMessage {
 	rows := make([]json.RawMessage, len(lines))
 	for i, l := range lines {
-		rows[i], _ = json.Marshal(map[string]any{"region": l.region, "amount": l.amount, "day": l.day, "paid": l.paid, "more": []int{i}, "id": i})
+		rows[i], _ = json.Marshal(map[string]any{
+			"region": l.region,
+			"amount": l.amount,
+			"day":    l.day,
+			"paid":   l.paid,
+			"more":   []int{i},
+			"id":     i,
+		})
 	}
 	return rows
 }
@@ -69,12 +80,18 @@ func (s sales) Fields(context.Context) ([]datasets.Field, error) {
 
 // ready returns the rows as the data of a dataset, which answers rightly.
 func (s sales) ready() *fixture {
-	f := &fixture{fields: salesFields, Fixture: Fixture{Dataset: entity.Ref{ID: "sales"}}, ctx: actor.With(context.Background(), actor.Actor{Tenant: "acme", User: "jo"})}
+	f := &fixture{
+		fields:  salesFields,
+		Fixture: Fixture{Dataset: entity.Ref{ID: "sales"}},
+		ctx:     actor.With(context.Background(), actor.Actor{Tenant: "acme", User: "jo"}),
+	}
 	f.service = f.reference(all())
 	return f
 }
 
-func (s sales) Rows(ctx context.Context, filter datasets.Filter, field string, desc bool, limit int) ([]json.RawMessage, error) {
+func (s sales) Rows(
+	ctx context.Context, filter datasets.Filter, field string, desc bool, limit int,
+) ([]json.RawMessage, error) {
 	if err := ctx.Err(); err != nil && !s.ctx {
 		return nil, err
 	}
@@ -135,7 +152,9 @@ func TestGoodSource(t *testing.T) {
 // nilTable is a table whose methods need that it is not nil.
 type nilTable struct{ sales }
 
-type rowsOf = func(ctx context.Context, f datasets.Filter, field string, desc bool, limit int, right []json.RawMessage) []json.RawMessage
+type rowsOf = func(
+	ctx context.Context, f datasets.Filter, field string, desc bool, limit int, right []json.RawMessage,
+) []json.RawMessage
 
 // TestBadSources: each fault is found, and told in a sentence.
 func TestBadSources(t *testing.T) {
@@ -152,40 +171,62 @@ func TestBadSources(t *testing.T) {
 		"has no table for the dataset of the fixture": {table: func(string, entity.Ref) datasets.Table { return nil }},
 		"Fields panicked": {table: func(string, entity.Ref) datasets.Table { return (*nilTable)(nil) }},
 		"Table panicked":  {table: func(string, entity.Ref) datasets.Table { panic("no table") }},
-		"Table returned a table for another tenant":           {table: func(string, entity.Ref) datasets.Table { return sales{} }},
-		"fields[5].name: the field region is there twice":     {fields: field(datasets.Field{Name: "region", Type: datasets.String})},
-		"fields[5].type must be string":                       {fields: field(datasets.Field{Name: "x", Type: "text"})},
-		"fields[5].name is required":                          {fields: field(datasets.Field{Type: datasets.String})},
-		"Fields returned 1001 fields, where 1000 are allowed": {fields: func([]datasets.Field) []datasets.Field { return make([]datasets.Field, 1001) }},
-		"Fields returned no field":                            {fields: func([]datasets.Field) []datasets.Field { return nil }},
-		"rows[0].amount, which must be a number":              {rows: always(`{"amount": "10"}`)},
-		"rows[0].day, which must be a date":                   {rows: always(`{"day": "yesterday"}`)},
-		"rows[0].paid, which must be true or false":           {rows: always(`{"paid": 1}`)},
-		"rows[0].region, which must be text":                  {rows: always(`{"region": 1}`)},
-		"rows[0].amount twice":                                {rows: always(`{"amount": 1, "amount": 2}`)},
-		"rows[0], which must be a JSON object":                {rows: always(`[1]`)},
-		"rows[0], which is not UTF-8":                         {rows: always("{\"region\": \"\xff\"}")},
-		"Rows panicked": {rows: func(context.Context, datasets.Filter, string, bool, int, []json.RawMessage) []json.RawMessage {
-			panic("no rows")
+		"Table returned a table for another tenant": {table: func(string, entity.Ref) datasets.Table {
+			return sales{}
 		}},
-		"has 0 rows, where the checks need": {rows: func(context.Context, datasets.Filter, string, bool, int, []json.RawMessage) []json.RawMessage {
+		"fields[5].name: the field region is there twice": {
+			fields: field(datasets.Field{Name: "region", Type: datasets.String}),
+		},
+		"fields[5].type must be string": {fields: field(datasets.Field{Name: "x", Type: "text"})},
+		"fields[5].name is required":    {fields: field(datasets.Field{Type: datasets.String})},
+		"Fields returned 1001 fields, where 1000 are allowed": {fields: func([]datasets.Field) []datasets.Field {
+			return make([]datasets.Field, 1001)
+		}},
+		"Fields returned no field": {fields: func([]datasets.Field) []datasets.Field {
 			return nil
 		}},
-		"Count panicked":                          {count: func(context.Context, int) (int, error) { panic("no count") }},
-		"Count returned -1":                       {count: func(context.Context, int) (int, error) { return -1, nil }},
-		"Count returned 7, where Rows has 6":      {count: func(context.Context, int) (int, error) { return 7, nil }},
-		"Count failed: broken":                    {count: func(context.Context, int) (int, error) { return 0, fmt.Errorf("broken") }},
+		"rows[0].amount, which must be a number":    {rows: always(`{"amount": "10"}`)},
+		"rows[0].day, which must be a date":         {rows: always(`{"day": "yesterday"}`)},
+		"rows[0].paid, which must be true or false": {rows: always(`{"paid": 1}`)},
+		"rows[0].region, which must be text":        {rows: always(`{"region": 1}`)},
+		"rows[0].amount twice":                      {rows: always(`{"amount": 1, "amount": 2}`)},
+		"rows[0], which must be a JSON object":      {rows: always(`[1]`)},
+		"rows[0], which is not UTF-8":               {rows: always("{\"region\": \"\xff\"}")},
+		"Rows panicked": {rows: func(
+			context.Context, datasets.Filter, string, bool, int, []json.RawMessage,
+		) []json.RawMessage {
+			panic("no rows")
+		}},
+		"has 0 rows, where the checks need": {rows: func(
+			context.Context, datasets.Filter, string, bool, int, []json.RawMessage,
+		) []json.RawMessage {
+			return nil
+		}},
+		"Count panicked": {count: func(context.Context, int) (int, error) {
+			panic("no count")
+		}},
+		"Count returned -1":                  {count: func(context.Context, int) (int, error) { return -1, nil }},
+		"Count returned 7, where Rows has 6": {count: func(context.Context, int) (int, error) { return 7, nil }},
+		"Count failed: broken": {count: func(context.Context, int) (int, error) {
+			return 0, fmt.Errorf("broken")
+		}},
 		"Rows ignored that its context has ended": {ctx: true},
-		"Rows returned 6 rows, where the limit was 1": {rows: func(context.Context, datasets.Filter, string, bool, int, []json.RawMessage) []json.RawMessage {
+		"Rows returned 6 rows, where the limit was 1": {rows: func(
+			context.Context, datasets.Filter, string, bool, int, []json.RawMessage,
+		) []json.RawMessage {
 			return all()
 		}},
-		"where [] fit": {rows: func(_ context.Context, _ datasets.Filter, _ string, _ bool, limit int, _ []json.RawMessage) []json.RawMessage {
+		"where [] fit": {rows: func(
+			_ context.Context, _ datasets.Filter, _ string, _ bool, limit int, _ []json.RawMessage,
+		) []json.RawMessage {
 			return all()[:min(limit, 6)]
 		}},
 		"Rows sorted by region are out of order":            {rows: unsorted},
 		"Rows sorted by -day are out of order at rows[0], ": {rows: unsorted},
 		"which are not the first rows":                      {rows: fromTheEnd},
-		"Rows has no fixed order": {rows: func(_ context.Context, _ datasets.Filter, _ string, _ bool, _ int, right []json.RawMessage) []json.RawMessage {
+		"Rows has no fixed order": {rows: func(
+			_ context.Context, _ datasets.Filter, _ string, _ bool, _ int, right []json.RawMessage,
+		) []json.RawMessage {
 			from := int(calls.Add(1)) % len(right)
 			return append(slices.Clone(right[from:]), right[:from]...)
 		}},
@@ -207,7 +248,9 @@ func TestBadSources(t *testing.T) {
 }
 
 // unsorted leaves the order as it is in the dataset.
-func unsorted(_ context.Context, filter datasets.Filter, field string, _ bool, limit int, right []json.RawMessage) []json.RawMessage {
+func unsorted(
+	_ context.Context, filter datasets.Filter, field string, _ bool, limit int, right []json.RawMessage,
+) []json.RawMessage {
 	if field != "" && len(filter) == 0 {
 		return all()[:min(limit, len(lines))]
 	}
@@ -215,7 +258,9 @@ func unsorted(_ context.Context, filter datasets.Filter, field string, _ bool, l
 }
 
 // fromTheEnd returns the last rows in place of the first.
-func fromTheEnd(_ context.Context, _ datasets.Filter, _ string, _ bool, limit int, right []json.RawMessage) []json.RawMessage {
+func fromTheEnd(
+	_ context.Context, _ datasets.Filter, _ string, _ bool, limit int, right []json.RawMessage,
+) []json.RawMessage {
 	if limit < len(lines) {
 		return all()[len(lines)-limit:]
 	}
@@ -223,9 +268,12 @@ func fromTheEnd(_ context.Context, _ datasets.Filter, _ string, _ bool, limit in
 }
 
 // caseSensitive compares with the case in contains.
-func caseSensitive(_ context.Context, filter datasets.Filter, _ string, _ bool, _ int, right []json.RawMessage) (some []json.RawMessage) {
+func caseSensitive(
+	_ context.Context, filter datasets.Filter, _ string, _ bool, _ int, right []json.RawMessage,
+) (some []json.RawMessage) {
 	for _, row := range right {
-		if len(filter) == 1 && filter[0].Op == datasets.Contains && !strings.Contains(string(row), filter[0].Value.(string)) {
+		if len(filter) == 1 && filter[0].Op == datasets.Contains &&
+			!strings.Contains(string(row), filter[0].Value.(string)) {
 			continue
 		}
 		some = append(some, row)

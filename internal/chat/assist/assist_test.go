@@ -27,13 +27,18 @@ func model(t testing.TB, answers ...string) (ai.Provider, *aitest.Server) {
 	for _, text := range answers {
 		s.Add(aitest.Turn{Text: []string{text}})
 	}
-	p, err := openai.New(openai.Options{URL: s.URL, Models: []openai.Model{{Name: "m"}}, Log: slog.New(slog.DiscardHandler)})
+	p, err := openai.New(openai.Options{
+		URL:    s.URL,
+		Models: []openai.Model{{Name: "m"}},
+		Log:    slog.New(slog.DiscardHandler),
+	})
 	is.New(t).NoErr(err)
 	return p, s
 }
 
 var sales = assist.App{Name: "Sales", Datasets: []assist.Dataset{
-	{Alias: "sales", Label: "Sales of 2026", Fields: json.RawMessage(`[{"name":"amount"}]`)}, {Alias: "hidden", Label: "Secret"},
+	{Alias: "sales", Label: "Sales of 2026", Fields: json.RawMessage(`[{"name":"amount"}]`)},
+	{Alias: "hidden", Label: "Secret"},
 }}
 
 // TestUnreadableDatasets are not shown to a model, nor named.
@@ -55,7 +60,10 @@ func TestManyFields(t *testing.T) {
 	is := is.New(t)
 	a := assist.App{Name: "Wide"}
 	for i := range 50 {
-		a.Datasets = append(a.Datasets, assist.Dataset{Alias: fmt.Sprintf("d%d", i), Fields: json.RawMessage(`[{"name":"` + strings.Repeat("x", 2000) + `"}]`)})
+		a.Datasets = append(a.Datasets, assist.Dataset{
+			Alias:  fmt.Sprintf("d%d", i),
+			Fields: json.RawMessage(`[{"name":"` + strings.Repeat("x", 2000) + `"}]`),
+		})
 	}
 	is.True(len(a.System()) < 20<<10)
 	is.True(strings.Contains(a.System(), "Dataset d49\n"))
@@ -82,7 +90,8 @@ func TestSuggestIcons(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(got, []string{"bar_chart", "sell"})
 	is.True(len(assist.Icons()) > 200)
-	is.Equal(len(slices.Compact(slices.Sorted(slices.Values(assist.Icons())))), len(assist.Icons())) // none is there twice
+	// none is there twice
+	is.Equal(len(slices.Compact(slices.Sorted(slices.Values(assist.Icons())))), len(assist.Icons()))
 }
 
 // manifests refuse rules for tokens.
@@ -100,10 +109,19 @@ func TestModernize(t *testing.T) {
 		is.NoErr(err)
 		return string(b)
 	}
-	p, s := model(t, answer("access: /api/x"), answer("access: [GET colors, GET tokens]"), answer("access: [GET colors, datasets/*]"))
-	m, err := assist.Modernize(t.Context(), p, "u", manifests, "informer.yaml", "access: [colors]", []string{"index.html"})
+	p, s := model(
+		t, answer("access: /api/x"), answer("access: [GET colors, GET tokens]"),
+		answer("access: [GET colors, datasets/*]"),
+	)
+	m, err := assist.Modernize(
+		t.Context(), p, "u", manifests, "informer.yaml", "access: [colors]", []string{"index.html"},
+	)
 	is.NoErr(err)
-	is.Equal(m, assist.Modernized{Text: "access: [GET colors, datasets/*]", Changes: []string{"x"}, Added: []string{"GET datasets/*"}})
+	is.Equal(m, assist.Modernized{
+		Text:    "access: [GET colors, datasets/*]",
+		Changes: []string{"x"},
+		Added:   []string{"GET datasets/*"},
+	})
 	is.True(strings.Contains(s.Requests()[2].Last().Text(), "no app may call GET tokens"))
 	_, err = assist.Modernize(t.Context(), p, "u", manifests, "informer.yaml", strings.Repeat("#", 65<<10), nil)
 	is.True(errors.Is(err, errs.TooLarge))
@@ -113,10 +131,14 @@ func TestModernize(t *testing.T) {
 	is.True(strings.HasPrefix(s.Requests()[0].Last().Text(), "Write the manifest"))
 }
 
-// TestRefusedAnswerIsForgotten: what a manifest that was refused came with is not taken for the next one's.
+// TestRefusedAnswerIsForgotten: what a manifest that was refused came with is not taken for the
+// next one's.
 func TestRefusedAnswerIsForgotten(t *testing.T) {
 	is := is.New(t)
-	p, _ := model(t, `{"manifest": "access: [GET tokens]", "changes": ["allowed tokens"]}`, `{"manifest": "access: [GET colors]"}`)
+	p, _ := model(
+		t, `{"manifest": "access: [GET tokens]", "changes": ["allowed tokens"]}`,
+		`{"manifest": "access: [GET colors]"}`,
+	)
 	m, err := assist.Modernize(t.Context(), p, "u", manifests, "informer.yaml", "", nil)
 	is.NoErr(err)
 	is.Equal(m.Changes, []string{})

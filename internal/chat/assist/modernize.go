@@ -32,11 +32,16 @@ agents: map of name to {description, instructions, model, tools: [], on: [events
 events: list of names, or of {name, description}
 env: list of names of variables, or of {name, description, required}`
 
-// Modernize has a model bring the manifest of an app into the format of today. An empty manifest is written anew, for an app with some
-// files. Errors: as ai.Provider.Chat; errs.TooLarge for a manifest of more than 64 KiB; errs.Upstream for an answer that is no manifest.
-func Modernize(ctx context.Context, p ai.Provider, user string, r manifest.Reader, file, old string, files []string) (Modernized, error) {
+// Modernize has a model bring the manifest of an app into the format of today. An empty manifest is
+// written anew, for an app with some files. Errors: as ai.Provider.Chat; errs.TooLarge for a
+// manifest of more than 64 KiB; errs.Upstream for an answer that is no manifest.
+func Modernize(
+	ctx context.Context, p ai.Provider, user string, r manifest.Reader, file, old string, files []string,
+) (Modernized, error) {
 	if len(old) > maxManifest {
-		return Modernized{}, errs.New(errs.TooLarge, "The manifest has %d bytes; a model rewrites %d at most.", len(old), maxManifest)
+		return Modernized{}, errs.New(
+			errs.TooLarge, "The manifest has %d bytes; a model rewrites %d at most.", len(old), maxManifest,
+		)
 	}
 	task := "Rewrite the manifest of an app into the format below. Keep what it means: give the app no right that it does not have, and keep comments that still hold."
 	if strings.TrimSpace(old) == "" {
@@ -69,7 +74,8 @@ func Modernize(ctx context.Context, p ai.Provider, user string, r manifest.Reade
 	return m, err
 }
 
-// added returns the rules of a manifest that another one does not have. One that cannot be read has none.
+// added returns the rules of a manifest that another one does not have. One that cannot be read has
+// none.
 func added(r manifest.Reader, file, old, text string) ([]string, error) {
 	now, err := r.Read(file, []byte(text))
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package datatools has the tools with which language models read datasets. internal/chat/assist and assistants/conversation import it.
+// Package datatools has the tools with which language models read datasets. internal/chat/assist
+// and assistants/conversation import it.
 package datatools
 
 import (
@@ -26,26 +27,37 @@ type Reader interface {
 	Count(ctx context.Context, name string, filter json.RawMessage) (int, error)
 }
 
-// Tools returns the tools dataset_rows and dataset_count for the datasets with some names; none for no datasets.
+// Tools returns the tools dataset_rows and dataset_count for the datasets with some names; none for
+// no datasets.
 func Tools(names []string, read Reader) []chat.Tool {
 	if len(names) == 0 {
 		return nil
 	}
 	known, _ := json.Marshal(names) // strings can be encoded
 	parameters := func(more string) json.RawMessage {
-		return json.RawMessage(`{"type":"object","properties":{"dataset":{"type":"string","enum":` + string(known) + `},` +
+		return json.RawMessage(`{"type":"object","properties":{"dataset":{"type":"string","enum":` + string(known) +
+			`},` +
 			`"filter":{"type":"object","description":"Conditions that all must hold: {field: value} or {field: {operator: value}} with the operators eq, ne, lt, lte, gt, gte, in and contains"}` +
 			more + `},"required":["dataset"]}`)
 	}
 	return []chat.Tool{
 		{
-			Tool: ai.Tool{Name: "dataset_rows", Description: fmt.Sprintf("Rows of a dataset, as JSON; %d unless limit says otherwise.", defaultRows), Parameters: parameters(
-				fmt.Sprintf(`,"sort":{"type":"string","description":"A field, with a - before it for descending order"},"limit":{"type":"integer","minimum":1,"maximum":%d}`, maxRows))},
+			Tool: ai.Tool{Name: "dataset_rows",
+				Description: fmt.Sprintf("Rows of a dataset, as JSON; %d unless limit says otherwise.", defaultRows),
+				Parameters: parameters(
+					fmt.Sprintf(
+						`,"sort":{"type":"string","description":"A field, with a - before it for descending order"},"limit":{"type":"integer","minimum":1,"maximum":%d}`,
+						maxRows,
+					))},
 			Run: func(ctx context.Context, c ai.ToolCall) (string, error) { return rows(ctx, c, read) },
 		},
 		{
-			Tool: ai.Tool{Name: "dataset_count", Description: "How many rows of a dataset fit a filter.", Parameters: parameters("")},
-			Run:  func(ctx context.Context, c ai.ToolCall) (string, error) { return count(ctx, c, read) },
+			Tool: ai.Tool{
+				Name:        "dataset_count",
+				Description: "How many rows of a dataset fit a filter.",
+				Parameters:  parameters(""),
+			},
+			Run: func(ctx context.Context, c ai.ToolCall) (string, error) { return count(ctx, c, read) },
 		},
 	}
 }
@@ -63,7 +75,9 @@ func rows(ctx context.Context, c ai.ToolCall, read Reader) (string, error) {
 	if in.Limit <= 0 {
 		in.Limit = defaultRows
 	}
-	out, err := read.Rows(ctx, in.Dataset, datasets.Query{Filter: in.Filter, Sort: in.Sort, Limit: min(in.Limit, maxRows)})
+	out, err := read.Rows(
+		ctx, in.Dataset, datasets.Query{Filter: in.Filter, Sort: in.Sort, Limit: min(in.Limit, maxRows)},
+	)
 	return string(out), err
 }
 

@@ -50,7 +50,8 @@ type plan struct {
 	teamPlan
 }
 
-// decideUsers plans the change of each user. superusers is the number of enabled superusers of the tenant.
+// decideUsers plans the change of each user. superusers is the number of enabled superusers of the
+// tenant.
 func (p *plan) decideUsers(superusers int) {
 	for _, i := range p.order {
 		switch who := &p.all.People[i]; {
@@ -108,9 +109,10 @@ func (p *plan) summary() Report {
 	return Report{Users: p.users, Teams: p.groups, Added: len(p.join), Removed: len(p.leave), Warnings: p.sentences()}
 }
 
-// losses returns what looks like a directory that is half away, or a filter that is wrong, "" for nothing: more than a fifth of
-// the enabled users, or of their memberships, and more than ten of them, would go; or of however few, more than half of the
-// users, or any where the directory has nobody, and memberships where it has no group.
+// losses returns what looks like a directory that is half away, or a filter that is wrong, "" for
+// nothing: more than a fifth of the enabled users, or of their memberships, and more than ten of
+// them, would go; or of however few, more than half of the users, or any where the directory has
+// nobody, and memberships where it has no group.
 func (p *plan) losses() string {
 	var all []string
 	nobody, noGroup := len(p.all.People) == 0, len(p.all.Groups) == 0
@@ -118,7 +120,10 @@ func (p *plan) losses() string {
 		all = append(all, fmt.Sprintf("disable %d of %d users of the domain %s", n, p.enabled, p.domain))
 	}
 	if n := len(p.leave); tooMany(n, p.members) || noGroup && n > 0 {
-		all = append(all, fmt.Sprintf("remove %d of %d memberships in the teams of the domain %s", n, p.members, p.domain))
+		all = append(
+			all,
+			fmt.Sprintf("remove %d of %d memberships in the teams of the domain %s", n, p.members, p.domain),
+		)
 	}
 	return strings.Join(all, " and ")
 }

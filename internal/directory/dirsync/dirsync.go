@@ -1,10 +1,12 @@
-// Package dirsync updates the users and teams of an authentication domain to the state of its directory.
+// Package dirsync updates the users and teams of an authentication domain to the state of its
+// directory.
 //
-// A Sync has four stages, each a method of a type that only the stage before returns: snapshot.read → stored.match →
-// matched.decide → plan.write. Those before write change nothing, and the same snapshot and rows make the same plan, whatever the
-// order of the snapshot.
+// A Sync has four stages, each a method of a type that only the stage before returns: snapshot.read
+// → stored.match → matched.decide → plan.write. Those before write change nothing, and the same
+// snapshot and rows make the same plan, whatever the order of the snapshot.
 //
-// domains, the root and hosts import it; internal/store/principals stores its rows, and principals has the rules for them.
+// domains, the root and hosts import it; internal/store/principals stores its rows, and principals
+// has the rules for them.
 package dirsync
 
 import (
@@ -37,12 +39,14 @@ type Snapshot struct {
 // MemberKey names a membership: a team and a user in it.
 type MemberKey struct{ TeamID, Username string }
 
-// Store reads and writes the users and teams of domains, many at once. Domains are those of the rows: an unknown one has no users
-// and teams. The tests beside its bun-backed store say what every implementation must do.
+// Store reads and writes the users and teams of domains, many at once. Domains are those of the
+// rows: an unknown one has no users and teams. The tests beside its bun-backed store say what every
+// implementation must do.
 type Store interface {
 	principals.ProfileStore
 
-	// DomainUsers calls each with every user of a domain, ordered by username. each must not use the store.
+	// DomainUsers calls each with every user of a domain, ordered by username. each must not use
+	// the store.
 	DomainUsers(ctx context.Context, tenant, domain string, each func(principals.DirectoryUser)) error
 	// OtherSuperusers counts the enabled superusers beside a user, "" for nobody.
 	OtherSuperusers(ctx context.Context, tenant, username string) (int, error)
@@ -56,10 +60,14 @@ type Store interface {
 	// UpdateTeam calls edit with the stored team and writes the result; see principals.Store.
 	UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error)
 
-	// PersonTeams returns the teams of a domain and source that have one of some source ids or, with any source id, a user; and the teams of
-	// any domain whose ids or slugs are among keys. Each has the role of the user.
-	PersonTeams(ctx context.Context, tenant, domain, source, username string, sourceIDs, keys []string) ([]PersonTeam, error)
-	// DomainMembers calls each with every membership of the teams of a domain, in no order. each must not use the store.
+	// PersonTeams returns the teams of a domain and source that have one of some source ids or,
+	// with any source id, a user; and the teams of any domain whose ids or slugs are among keys.
+	// Each has the role of the user.
+	PersonTeams(
+		ctx context.Context, tenant, domain, source, username string, sourceIDs, keys []string,
+	) ([]PersonTeam, error)
+	// DomainMembers calls each with every membership of the teams of a domain, in no order. each
+	// must not use the store.
 	DomainMembers(ctx context.Context, tenant, domain string, each func(MemberKey)) error
 	// AddMembers adds memberships; those that exist keep their roles.
 	AddMembers(ctx context.Context, tenant string, all []principals.Membership) error
@@ -72,18 +80,22 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Principals locks domains, renames users, and ends what they are logged in with. principals.Unchecked implements it.
+// Principals locks domains, renames users, and ends what they are logged in with.
+// principals.Unchecked implements it.
 type Principals interface {
-	// LockDomain locks a tenant until the transaction in ctx ends. It returns errs.Invalid for the domain Local, and errs.NotFound
-	// if there is no such tenant, or it has no such domain.
+	// LockDomain locks a tenant until the transaction in ctx ends. It returns errs.Invalid for the
+	// domain Local, and errs.NotFound if there is no such tenant, or it has no such domain.
 	LockDomain(ctx context.Context, tenant, domain string) error
-	// Rename changes the names of users wherever they are stored, in the transaction in ctx. names maps old ones to new ones.
+	// Rename changes the names of users wherever they are stored, in the transaction in ctx. names
+	// maps old ones to new ones.
 	Rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error
-	// Disabled ends the sessions and tokens of users who have been disabled, in the transaction in ctx.
+	// Disabled ends the sessions and tokens of users who have been disabled, in the transaction in
+	// ctx.
 	Disabled(ctx context.Context, tenant string, usernames ...string) error
 }
 
-// Service syncs users and teams with directories. It checks no actor: it is for package domains, which does.
+// Service syncs users and teams with directories. It checks no actor: it is for package domains,
+// which does.
 type Service struct{ o Options }
 
 // Options configure a Service. Store and Principals are required.
@@ -107,13 +119,15 @@ func New(o Options) *Service {
 
 // SyncOptions are the options of Sync.
 type SyncOptions struct {
-	Source   string                // id of the driver, kept as User.Source and Team.Source
-	Force    bool                  // disable and remove however many are missing
-	DryRun   bool                  // report, and write nothing; the first warning says what would be refused without Force
+	Source string // id of the driver, kept as User.Source and Team.Source
+	Force  bool   // disable and remove however many are missing
+	// report, and write nothing; the first warning says what would be refused without Force
+	DryRun   bool
 	Progress func(done, total int) // called from time to time while it writes; may be nil
 }
 
-// Counts counts users or teams by what was done to them. Each is counted once: a disabled one, who may be locked alone, is not also updated.
+// Counts counts users or teams by what was done to them. Each is counted once: a disabled one, who
+// may be locked alone, is not also updated.
 type Counts struct{ Created, Updated, Disabled, Unchanged int }
 
 // Report is the result of a Sync, or of its dry run.
@@ -126,25 +140,31 @@ type Report struct {
 // ErrLosses is the cause of the error of a Sync that is refused without Force.
 var ErrLosses = errors.New("dirsync: too much would be removed")
 
-// Sync updates the users and teams of a domain to the state of its directory, in the transaction in ctx or one of its own.
+// Sync updates the users and teams of a domain to the state of its directory, in the transaction in
+// ctx or one of its own.
 //
-// Users are identified by the ids of their entries, so that a rename in the directory renames the user, wherever the name is
-// stored. A user of the domain without a source id is assigned to the entry with that name. A user who is missing or disabled
-// in the directory is disabled, never deleted, and enabled again when the directory has the entry again. A user whom a
-// superuser has disabled stays disabled. Sessions and personal tokens of users who are disabled end; those of users who are only locked in the
-// directory wait until it lets them in again. The last enabled superuser of the tenant stays enabled. A directory never makes a
-// superuser or grants a global permission.
+// Users are identified by the ids of their entries, so that a rename in the directory renames the
+// user, wherever the name is stored. A user of the domain without a source id is assigned to the
+// entry with that name. A user who is missing or disabled in the directory is disabled, never
+// deleted, and enabled again when the directory has the entry again. A user whom a superuser has
+// disabled stays disabled. Sessions and personal tokens of users who are disabled end; those of
+// users who are only locked in the directory wait until it lets them in again. The last enabled
+// superuser of the tenant stays enabled. A directory never makes a superuser or grants a global
+// permission.
 //
-// Groups become teams, which keep their slugs. The directory decides which of the domain's users are in these teams: new
-// members get the role member, others keep theirs. Users who are missing or disabled keep membership and role. A team whose
-// group is missing stays, without other users of the domain.
+// Groups become teams, which keep their slugs. The directory decides which of the domain's users
+// are in these teams: new members get the role member, others keep theirs. Users who are missing or
+// disabled keep membership and role. A team whose group is missing stays, without other users of
+// the domain.
 //
-// Invalid entries, such as one with the username of another domain's user, are left out with a warning and are no error.
+// Invalid entries, such as one with the username of another domain's user, are left out with a
+// warning and are no error.
 //
-// Errors: errs.Invalid for the domain Local; errs.NotFound for the tenant or the domain; errs.Conflict when more than a fifth
-// of the enabled users of the domain, and more than ten, would be disabled, or as many of their memberships in its teams
-// removed, without Force and DryRun, and also for however few, when more than half of the users would be disabled, or the
-// snapshot has nobody, or no group of the members; or when somebody else makes a user in this moment.
+// Errors: errs.Invalid for the domain Local; errs.NotFound for the tenant or the domain;
+// errs.Conflict when more than a fifth of the enabled users of the domain, and more than ten, would
+// be disabled, or as many of their memberships in its teams removed, without Force and DryRun, and
+// also for however few, when more than half of the users would be disabled, or the snapshot has
+// nobody, or no group of the members; or when somebody else makes a user in this moment.
 func (s *Service) Sync(ctx context.Context, tenant, domain string, all Snapshot, o SyncOptions) (Report, error) {
 	var report Report
 	err := s.o.Store.InTx(ctx, func(ctx context.Context) error {
@@ -160,11 +180,17 @@ func (s *Service) Sync(ctx context.Context, tenant, domain string, all Snapshot,
 			losses = p.losses()
 		}
 		if losses != "" && !o.DryRun {
-			return errs.Wrap(errs.Conflict, ErrLosses, "The scan would %s; nothing was changed. Look at the directory, or scan with force=true.", losses)
+			return errs.Wrap(
+				errs.Conflict, ErrLosses,
+				"The scan would %s; nothing was changed. Look at the directory, or scan with force=true.",
+				losses,
+			)
 		}
 		report = p.summary()
 		if losses != "" {
-			report.Warnings = slices.Insert(report.Warnings, 0, "Without force=true the scan would be refused: it would "+losses+".")
+			report.Warnings = slices.Insert(
+				report.Warnings, 0, "Without force=true the scan would be refused: it would "+losses+".",
+			)
 		}
 		if o.DryRun {
 			return nil

@@ -29,7 +29,16 @@ func TestFirstScan(t *testing.T) {
 		is := is.New(t)
 		snap := snapshot{
 			People: []identity{
-				{ID: "1", Username: "jo", DisplayName: " Jo Doe ", GivenName: "Jo", MiddleName: "van", FamilyName: "Doe", Email: "jo@example.com", Timezone: "Europe/Berlin"},
+				{
+					ID:          "1",
+					Username:    "jo",
+					DisplayName: " Jo Doe ",
+					GivenName:   "Jo",
+					MiddleName:  "van",
+					FamilyName:  "Doe",
+					Email:       "jo@example.com",
+					Timezone:    "Europe/Berlin",
+				},
 				{ID: "2", Username: "mia"}, {ID: "3", Username: "left", Disabled: true},
 			},
 			Groups: []group{
@@ -41,8 +50,10 @@ func TestFirstScan(t *testing.T) {
 		r := f.forced(t, snap)
 		is.Equal(r, dirsync.Report{Users: counts{Created: 3}, Teams: counts{Created: 3}, Added: 3})
 		is.Equal(f.get(t, "jo"), principals.User{
-			Tenant: "acme", Username: "jo", Domain: "ldap", DisplayName: text("Jo Doe"), GivenName: text("Jo"), MiddleName: text("van"),
-			FamilyName: text("Doe"), Email: text("jo@example.com"), Timezone: text("Europe/Berlin"), Enabled: true, Source: text("LDAP"),
+			Tenant: "acme", Username: "jo", Domain: "ldap",
+			DisplayName: text("Jo Doe"), GivenName: text("Jo"), MiddleName: text("van"),
+			FamilyName: text("Doe"), Email: text("jo@example.com"),
+			Timezone: text("Europe/Berlin"), Enabled: true, Source: text("LDAP"),
 			SourceID: text("1"), Data: []byte("{}"), UserFields: []byte("{}"), CreatedAt: monday, UpdatedAt: monday,
 		})
 		left := f.get(t, "left")
@@ -50,7 +61,8 @@ func TestFirstScan(t *testing.T) {
 		team, err := f.Team(root(t), "sales-2")
 		is.NoErr(err)
 		is.Equal(team, principals.Team{
-			Tenant: "acme", ID: team.ID, Name: "Sales", Slug: "sales-2", Description: text("They\nsell."), Domain: "ldap", Source: text("LDAP"),
+			Tenant: "acme", ID: team.ID, Name: "Sales",
+			Slug: "sales-2", Description: text("They\nsell."), Domain: "ldap", Source: text("LDAP"),
 			SourceID: text("g1"), CreatedAt: monday, UpdatedAt: monday,
 		})
 		is.Equal(f.roster(t, "sales-2"), "jo member, left member, mia member")
@@ -70,7 +82,10 @@ func TestUnchangedScan(t *testing.T) {
 		db, count := dbtest.Counted(t, open)
 		bumps := 0
 		store := bunstore.New(db).Notify(func(string) { bumps++ })
-		s := dirsync.New(dirsync.Options{Store: store, Principals: principals.New(principals.Options{Store: store}).Unchecked()})
+		s := dirsync.New(dirsync.Options{
+			Store:      store,
+			Principals: principals.New(principals.Options{Store: store}).Unchecked(),
+		})
 		var names []string
 		for n := range 1203 { // several batches
 			names = append(names, fmt.Sprint("user", n))
@@ -80,7 +95,9 @@ func TestUnchangedScan(t *testing.T) {
 			snap.Groups[0].Members = append(snap.Groups[0].Members, who.ID)
 		}
 		steps := [][2]int{}
-		o := dirsync.SyncOptions{Source: "LDAP", Progress: func(done, total int) { steps = append(steps, [2]int{done, total}) }}
+		o := dirsync.SyncOptions{Source: "LDAP", Progress: func(done, total int) {
+			steps = append(steps, [2]int{done, total})
+		}}
 		_, err := s.Sync(ctx, "acme", "ldap", snap, o)
 		is.NoErr(err)
 		is.True(bumps > 0) // sessions that are kept for a moment are looked up again
@@ -115,7 +132,10 @@ func TestProfileFollows(t *testing.T) {
 		r := f.forced(t, snapshot{People: []identity{jo}})
 		is.Equal(r.Users, counts{Updated: 1})
 		u := f.get(t, "jo")
-		is.Equal([]any{*u.DisplayName, *u.Email, *u.Timezone, u.UpdatedAt}, []any{"Joe", "jo@example.com", "UTC", f.now})
+		is.Equal(
+			[]any{*u.DisplayName, *u.Email, *u.Timezone, u.UpdatedAt},
+			[]any{"Joe", "jo@example.com", "UTC", f.now},
+		)
 		is.Equal([]any{u.GlobalPermissions.AI, u.Superuser}, []any{true, true}) // no directory gives or takes these
 		is.Equal(f.forced(t, snapshot{People: []identity{jo}}).Users, counts{Unchanged: 1})
 	})
@@ -128,13 +148,26 @@ func TestOddEntries(t *testing.T) {
 		long := strings.Repeat("ü", 256)
 		snap := snapshot{
 			People: []identity{
-				{ID: "1", Username: "jo", DisplayName: long, GivenName: "a\nb", FamilyName: "\xff", MiddleName: "  ", Email: "nobody", Timezone: "Mars"},
-				{ID: "2", Username: "a/b"}, {ID: "3", Username: ""}, {ID: "4", Username: strings.Repeat("x", 257)}, {ID: "5", Username: "\xff\x00"},
-				{Username: "noid"}, {ID: long, Username: "longid"}, {ID: " 6", Username: "spaced"}, {ID: "a\x00", Username: "nul"}, {ID: "\xff", Username: "utf8"},
+				{
+					ID:          "1",
+					Username:    "jo",
+					DisplayName: long,
+					GivenName:   "a\nb",
+					FamilyName:  "\xff",
+					MiddleName:  "  ",
+					Email:       "nobody",
+					Timezone:    "Mars",
+				},
+				{ID: "2", Username: "a/b"}, {ID: "3", Username: ""},
+				{ID: "4", Username: strings.Repeat("x", 257)}, {ID: "5", Username: "\xff\x00"},
+				{Username: "noid"}, {ID: long, Username: "longid"},
+				{ID: " 6", Username: "spaced"}, {ID: "a\x00", Username: "nul"}, {ID: "\xff", Username: "utf8"},
 				{ID: "1", Username: "again"}, {ID: "7", Username: "JO"},
 			},
 			Groups: []group{
-				{ID: "g1", Name: long}, {ID: "g2", Name: ""}, {ID: "g3", Name: "a\x00"}, {ID: "", Name: "noid"}, {ID: "g4", Name: "First", Members: []string{"1", ""}},
+				{ID: "g1", Name: long}, {ID: "g2", Name: ""},
+				{ID: "g3", Name: "a\x00"},
+				{ID: "", Name: "noid"}, {ID: "g4", Name: "First", Members: []string{"1", ""}},
 				{ID: "g4", Name: "Second"}, {ID: "g5", Name: "Long", Description: strings.Repeat("x", 20000)},
 			},
 		}
@@ -142,12 +175,15 @@ func TestOddEntries(t *testing.T) {
 		is.Equal(r.Users, counts{Created: 1})
 		is.Equal(r.Teams, counts{Created: 2})
 		u := f.get(t, "jo")
-		is.True(u.DisplayName == nil && u.GivenName == nil && u.FamilyName == nil && u.MiddleName == nil && u.Email == nil && u.Timezone == nil)
+		is.True(u.DisplayName == nil && u.GivenName == nil && u.FamilyName == nil && u.MiddleName == nil &&
+			u.Email == nil && u.Timezone == nil)
 		is.Equal(f.roster(t, "first"), "jo member")
 		for _, part := range []string{
 			"jo (1): displayName must be UTF-8 without NUL and have at most 255 characters; it is left out.",
-			"jo (1): email must be an email address; it is left out.", "jo (1): timezone must be an IANA name such as Europe/Berlin; it is left out.",
-			"a/b (2): username must not have control", "again: the entry has the same id as that of jo (1) and is skipped.",
+			"jo (1): email must be an email address; it is left out.",
+			"jo (1): timezone must be an IANA name such as Europe/Berlin; it is left out.",
+			"a/b (2): username must not have control",
+			"again: the entry has the same id as that of jo (1) and is skipped.",
 			"noid: the entry has no id", "JO (7): the name is that of the entry 1; the entry is skipped.",
 			"group (nothing) (g2): name must be 1 to 255 characters without control characters; the group is skipped.",
 			"group Second: the entry has no id of 1 to 255 characters, or that of another one, and is skipped.",
@@ -162,7 +198,8 @@ func TestOddEntries(t *testing.T) {
 		slices.Sort(again.Warnings)
 		slices.Sort(r.Warnings)
 		is.Equal(again.Warnings, r.Warnings)
-		is.True(utf8.ValidString(strings.Join(r.Warnings, "")) && !strings.ContainsFunc(strings.Join(r.Warnings, ""), unicode.IsControl))
+		is.True(utf8.ValidString(strings.Join(r.Warnings, "")) &&
+			!strings.ContainsFunc(strings.Join(r.Warnings, ""), unicode.IsControl))
 	})
 }
 
@@ -171,7 +208,12 @@ func TestTakenNames(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		was := f.user(t, "Jo")
-		snap := snapshot{People: []identity{{ID: "1", Username: "jo", Email: "eve@example.com"}, {ID: "2", Username: "mia"}, {ID: "3", Username: "MIA"}}}
+		snap := snapshot{
+			People: []identity{
+				{ID: "1", Username: "jo", Email: "eve@example.com"}, {ID: "2", Username: "mia"},
+				{ID: "3", Username: "MIA"},
+			},
+		}
 		r := f.forced(t, snap)
 		is.Equal(r.Users, counts{Created: 1})
 		is.Equal(r.Warnings, []string{
@@ -181,7 +223,9 @@ func TestTakenNames(t *testing.T) {
 		is.Equal(f.get(t, "Jo"), was)
 
 		// Who is known keeps the old name, and everything else follows.
-		snap = snapshot{People: []identity{{ID: "2", Username: "JO", Email: "mia@example.com"}, {ID: "4", Username: "mia"}}}
+		snap = snapshot{
+			People: []identity{{ID: "2", Username: "JO", Email: "mia@example.com"}, {ID: "4", Username: "mia"}},
+		}
 		r = f.forced(t, snap)
 		is.Equal(r.Users, counts{Updated: 1})
 		is.Equal(r.Warnings, []string{
@@ -275,7 +319,10 @@ func TestFailedScanWritesNothing(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, fault := is.New(t), errors.New("fault")
 		f.forced(t, snapshot{People: people("jo", "mia")})
-		snap := snapshot{People: append(people("mia", "new"), identity{ID: "id of jo", Username: "joe"}), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of mia"}}}}
+		snap := snapshot{
+			People: append(people("mia", "new"), identity{ID: "id of jo", Username: "joe"}),
+			Groups: []group{{ID: "g", Name: "All", Members: []string{"id of mia"}}},
+		}
 		f.content.renamed = func(context.Context, string, map[string]string) error { return fault }
 		r, err := f.Sync(t.Context(), "acme", "ldap", snap, dirsync.SyncOptions{})
 		f.content.renamed = nil
@@ -332,8 +379,8 @@ func TestGoneAndBack(t *testing.T) {
 	})
 }
 
-// TestLocks: a lock in the directory keeps somebody out while it lasts, and ends no session and token. To be disabled or gone there ends them, also for
-// who was locked before.
+// TestLocks: a lock in the directory keeps somebody out while it lasts, and ends no session and
+// token. To be disabled or gone there ends them, also for who was locked before.
 func TestLocks(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -347,7 +394,10 @@ func TestLocks(t *testing.T) {
 			u := f.get(t, name)
 			is.Equal([]bool{u.Enabled, u.DirectoryDisabled, u.DirectoryLocked}, want)
 		}
-		all := snapshot{People: people("jo", "mia", "sam"), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of jo", "id of mia"}}}}
+		all := snapshot{
+			People: people("jo", "mia", "sam"),
+			Groups: []group{{ID: "g", Name: "All", Members: []string{"id of jo", "id of mia"}}},
+		}
 		f.forced(t, all)
 		locked := snapshot{People: slices.Clone(all.People), Groups: all.Groups}
 		locked.People[0].Locked, locked.People[1].Locked = true, true
@@ -371,7 +421,10 @@ func TestLocks(t *testing.T) {
 		is.Equal(ended, []string{"mia", "new"})
 		is.Equal(f.forced(t, locked).Users, counts{Disabled: 1, Unchanged: 3})
 		state("mia", false, true, false) // was disabled, and is not back yet
-		is.Equal(f.forced(t, snapshot{People: append(people("jo", "mia", "sam"), identity{ID: "id of new", Username: "new"}), Groups: all.Groups}).Users, counts{Updated: 3, Unchanged: 1})
+		is.Equal(f.forced(t, snapshot{
+			People: append(people("jo", "mia", "sam"), identity{ID: "id of new", Username: "new"}),
+			Groups: all.Groups,
+		}).Users, counts{Updated: 3, Unchanged: 1})
 		state("mia", true, false, false)
 
 		f.forced(t, locked)
@@ -392,7 +445,9 @@ func TestLossesCountLocks(t *testing.T) {
 		is.Equal(f.scan(t, snapshot{People: locked}).Users.Disabled, 2)
 		locked[2].Locked = true
 		is.Equal(f.scan(t, snapshot{People: locked}).Users.Disabled, 1)
-		_, err := f.Sync(t.Context(), "acme", "ldap", snapshot{People: people("d")}, dirsync.SyncOptions{Source: "LDAP"})
+		_, err := f.Sync(
+			t.Context(), "acme", "ldap", snapshot{People: people("d")}, dirsync.SyncOptions{Source: "LDAP"},
+		)
 		is.Equal(code(err), errs.Conflict)
 		is.True(strings.Contains(errs.MessageOf(err), "disable 3 of 4 users"))
 	})
@@ -419,12 +474,15 @@ func TestLastSuperuserStaysEnabled(t *testing.T) {
 	})
 }
 
-// TestGuardOfFew: a filter that finds nobody, or less than half of those who were there, changes nothing without force,
-// however few they are. A dry run shows it.
+// TestGuardOfFew: a filter that finds nobody, or less than half of those who were there, changes
+// nothing without force, however few they are. A dry run shows it.
 func TestGuardOfFew(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
-		all := snapshot{People: people("a", "b", "c", "d"), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of a"}}}}
+		all := snapshot{
+			People: people("a", "b", "c", "d"),
+			Groups: []group{{ID: "g", Name: "All", Members: []string{"id of a"}}},
+		}
 		f.scan(t, all)
 		for _, c := range []struct {
 			snap   snapshot
@@ -436,13 +494,17 @@ func TestGuardOfFew(t *testing.T) {
 		} {
 			_, err := f.Sync(t.Context(), "acme", "ldap", c.snap, dirsync.SyncOptions{Source: "LDAP"})
 			is.Equal(code(err), errs.Conflict)
-			is.Equal(errs.MessageOf(err), "The scan would "+c.losses+"; nothing was changed. Look at the directory, or scan with force=true.")
+			is.Equal(
+				errs.MessageOf(err),
+				"The scan would "+c.losses+"; nothing was changed. Look at the directory, or scan with force=true.",
+			)
 			r, err := f.Sync(t.Context(), "acme", "ldap", c.snap, dirsync.SyncOptions{Source: "LDAP", DryRun: true})
 			is.NoErr(err)
 			is.Equal(r.Warnings[0], "Without force=true the scan would be refused: it would "+c.losses+".")
 			is.True(f.get(t, "d").Enabled)
 		}
-		is.Equal(f.scan(t, snapshot{People: people("a", "b"), Groups: all.Groups}).Users.Disabled, 2) // half is not more than half
+		// half is not more than half
+		is.Equal(f.scan(t, snapshot{People: people("a", "b"), Groups: all.Groups}).Users.Disabled, 2)
 		is.Equal(f.forced(t, snapshot{}).Users.Disabled, 2)
 		is.Equal(f.scan(t, snapshot{}).Users, counts{Unchanged: 4}) // nobody is left to be disabled
 	})
@@ -475,7 +537,10 @@ func TestGuard(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(r.Users, counts{Disabled: 13, Unchanged: 47})
 		is.Equal(len(r.Warnings), 2)
-		is.Equal(r.Warnings[0], "Without force=true the scan would be refused: it would disable 13 of 60 users of the domain ldap.")
+		is.Equal(
+			r.Warnings[0],
+			"Without force=true the scan would be refused: it would disable 13 of 60 users of the domain ldap.",
+		)
 		dry.Force = true
 		r, err = f.Sync(t.Context(), "acme", "ldap", snapshot{People: all[:47]}, dry)
 		is.NoErr(err)
@@ -490,15 +555,22 @@ func TestGuard(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
-		f.forced(t, snapshot{People: people("jo", "mia", "al"), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of jo"}}, {ID: "h", Name: "Gone"}}})
-		snap := snapshot{People: append(people("new", "mia"), identity{ID: "id of jo", Username: "joe"}), Groups: []group{
-			{ID: "g", Name: "Everyone", Members: []string{"id of new"}}, {ID: "i", Name: "More", Members: []string{"id of mia"}},
-		}}
+		f.forced(t, snapshot{
+			People: people("jo", "mia", "al"),
+			Groups: []group{{ID: "g", Name: "All", Members: []string{"id of jo"}}, {ID: "h", Name: "Gone"}},
+		})
+		snap := snapshot{People: append(people("new", "mia"), identity{ID: "id of jo", Username: "joe"}),
+			Groups: []group{
+				{ID: "g", Name: "Everyone", Members: []string{"id of new"}},
+				{ID: "i", Name: "More", Members: []string{"id of mia"}},
+			}}
 		o := dirsync.SyncOptions{Source: "LDAP", DryRun: true, Progress: func(int, int) { t.Error("it writes") }}
 		dry, err := f.Sync(t.Context(), "acme", "ldap", snap, o)
 		is.NoErr(err)
 		is.Equal(dry, dirsync.Report{
-			Users: counts{Created: 1, Updated: 1, Disabled: 1, Unchanged: 1}, Teams: counts{Created: 1, Updated: 1, Disabled: 1}, Added: 2, Removed: 1,
+			Users: counts{Created: 1, Updated: 1, Disabled: 1, Unchanged: 1},
+			Teams: counts{Created: 1, Updated: 1, Disabled: 1},
+			Added: 2, Removed: 1,
 		})
 		f.gone(t, "new")
 		is.Equal(f.roster(t, "all"), "jo member")
@@ -521,7 +593,8 @@ func TestGroups(t *testing.T) {
 		}
 		_, err := f.SetMember(root(t), "own", "jo", actor.Publisher)
 		is.NoErr(err)
-		is.Equal(f.forced(t, snap(sales)), dirsync.Report{Users: counts{Unchanged: 2}, Teams: counts{Unchanged: 1}}) // roles and guests stay
+		// roles and guests stay
+		is.Equal(f.forced(t, snap(sales)), dirsync.Report{Users: counts{Unchanged: 2}, Teams: counts{Unchanged: 1}})
 		was, err := f.Team(root(t), "sales")
 		is.NoErr(err)
 
@@ -539,7 +612,10 @@ func TestGroups(t *testing.T) {
 		is.Equal(r, dirsync.Report{Users: counts{Unchanged: 2}, Teams: counts{Disabled: 1}, Removed: 1})
 		is.Equal(f.roster(t, "sales"), "guest designer") // it may own something, so it stays
 		is.Equal(f.forced(t, snap()).Teams, counts{Unchanged: 1})
-		_, err = f.UpdateTeam(root(t), "sales", func(t *principals.Team) error { t.Color, t.DirectoryGone = text("#abc"), false; return nil })
+		_, err = f.UpdateTeam(root(t), "sales", func(t *principals.Team) error {
+			t.Color, t.DirectoryGone = text("#abc"), false
+			return nil
+		})
 		is.NoErr(err)
 		is.Equal(f.forced(t, snap()).Teams, counts{Unchanged: 1}) // the note is the Service's
 
@@ -551,18 +627,29 @@ func TestGroups(t *testing.T) {
 		sales.Name = ""
 		r = f.forced(t, snap(sales))
 		is.Equal(r.Teams, counts{Unchanged: 1})
-		is.Equal(r.Warnings, []string{"group (nothing) (g): name must be 1 to 255 characters without control characters; the team keeps its name."})
+		is.Equal(r.Warnings, []string{
+			"group (nothing) (g): name must be 1 to 255 characters without control characters; the team keeps its name.",
+		})
 	})
 }
 
-// TestSharedSourceIDs, which only a superuser can make: one user is the entry's, the others are left alone.
+// TestSharedSourceIDs, which only a superuser can make: one user is the entry's, the others are
+// left alone.
 func TestSharedSourceIDs(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
-		snap := snapshot{People: people("jo"), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of jo"}}, {ID: "h", Name: "Other"}}}
+		snap := snapshot{
+			People: people("jo"),
+			Groups: []group{{ID: "g", Name: "All", Members: []string{"id of jo"}}, {ID: "h", Name: "Other"}},
+		}
 		f.forced(t, snap)
 		for _, name := range []string{"a", "z"} {
-			_, err := f.CreateUser(root(t), principals.User{Username: name, Domain: "ldap", SourceID: text("id of jo"), Enabled: true}, "")
+			_, err := f.CreateUser(root(t), principals.User{
+				Username: name,
+				Domain:   "ldap",
+				SourceID: text("id of jo"),
+				Enabled:  true,
+			}, "")
 			is.NoErr(err)
 			_, err = f.SetMember(root(t), "other", name, actor.Admin)
 			is.NoErr(err)
@@ -591,7 +678,10 @@ func TestSharedSourceIDs(t *testing.T) {
 func TestScanIsolation(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
-		snap := snapshot{People: people("jo", "mia"), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of jo"}}}}
+		snap := snapshot{
+			People: people("jo", "mia"),
+			Groups: []group{{ID: "g", Name: "All", Members: []string{"id of jo"}}},
+		}
 		for tenant, domain := range map[string]string{"evil": "ldap", "acme": "saml"} {
 			_, err := f.Sync(ctx, tenant, domain, snap, dirsync.SyncOptions{Source: "LDAP"})
 			is.NoErr(err)
@@ -624,7 +714,10 @@ func TestScanIsolation(t *testing.T) {
 func TestScansAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
-		snap := snapshot{People: people("a", "b", "c"), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of a", "id of b"}}}}
+		snap := snapshot{
+			People: people("a", "b", "c"),
+			Groups: []group{{ID: "g", Name: "All", Members: []string{"id of a", "id of b"}}},
+		}
 		var wg sync.WaitGroup
 		reports, fails := make([]dirsync.Report, 8), make([]error, 8)
 		for i := range reports {

@@ -42,7 +42,12 @@ func each(t *testing.T, test func(t *testing.T, f *fixture)) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db := open(t)
 		store := bunstore.New(db)
-		f := &fixture{db: db, store: store, now: monday, content: &content{Registry: entity.NewRegistry(), owned: map[string]int{}}}
+		f := &fixture{
+			db:      db,
+			store:   store,
+			now:     monday,
+			content: &content{Registry: entity.NewRegistry(), owned: map[string]int{}},
+		}
 		now := func() time.Time { return f.now }
 		f.Service = principals.New(principals.Options{Store: store, Content: f.content, Now: now, Cost: cheap})
 		f.dirsync = dirsync.New(dirsync.Options{Store: store, Principals: f.Unchecked(), Now: now})
@@ -50,7 +55,9 @@ func each(t *testing.T, test func(t *testing.T, f *fixture)) {
 	})
 }
 
-func (f *fixture) Sync(ctx context.Context, tenant, domain string, all snapshot, o dirsync.SyncOptions) (dirsync.Report, error) {
+func (f *fixture) Sync(
+	ctx context.Context, tenant, domain string, all snapshot, o dirsync.SyncOptions,
+) (dirsync.Report, error) {
 	return f.dirsync.Sync(ctx, tenant, domain, all, o)
 }
 

@@ -45,7 +45,10 @@ func TestMembershipsAreNotLost(t *testing.T) {
 			losses := fmt.Sprintf("remove %d of 60 memberships in the teams of the domain ldap", n)
 			_, err := f.Sync(t.Context(), "acme", "ldap", less, dirsync.SyncOptions{})
 			is.Equal(code(err), errs.Conflict)
-			is.Equal(errs.MessageOf(err), "The scan would "+losses+"; nothing was changed. Look at the directory, or scan with force=true.")
+			is.Equal(
+				errs.MessageOf(err),
+				"The scan would "+losses+"; nothing was changed. Look at the directory, or scan with force=true.",
+			)
 			r, err := f.Sync(t.Context(), "acme", "ldap", less, dirsync.SyncOptions{DryRun: true})
 			is.NoErr(err)
 			is.Equal(r.Removed, n)
@@ -54,7 +57,9 @@ func TestMembershipsAreNotLost(t *testing.T) {
 		}
 		both := snapshot{People: all[:40]}
 		_, err := f.Sync(t.Context(), "acme", "ldap", both, dirsync.SyncOptions{})
-		is.True(strings.Contains(errs.MessageOf(err), "disable 20 of 60 users of the domain ldap and remove 40 of 60 memberships"))
+		is.True(strings.Contains(
+			errs.MessageOf(err), "disable 20 of 60 users of the domain ldap and remove 40 of 60 memberships",
+		))
 		r, err := f.Sync(t.Context(), "acme", "ldap", both, dirsync.SyncOptions{Source: "LDAP", Force: true})
 		is.NoErr(err)
 		is.Equal(r.Removed, 40) // those who are gone keep theirs

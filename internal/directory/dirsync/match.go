@@ -8,7 +8,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// stored is the second stage: the people of a directory and the users of the domain that have their ids.
+// stored is the second stage: the people of a directory and the users of the domain that have their
+// ids.
 type stored struct{ *people }
 
 // match assigns the users without a source id to people, and the usernames.
@@ -55,8 +56,9 @@ func (p *people) has(i int32, name string) bool {
 	return at != none && fold.Name(p.known[at].name) == name
 }
 
-// assignNames decides on the usernames. A person who has a name keeps it; else the first by id gets it, if it is free or its holder
-// gives it up. holders are the users who have the names that wantedNames returned.
+// assignNames decides on the usernames. A person who has a name keeps it; else the first by id gets
+// it, if it is free or its holder gives it up. holders are the users who have the names that
+// wantedNames returned.
 func (p *people) assignNames(holders map[string]principals.Holder) {
 	claims := make(map[string]int32, len(p.order))
 	for _, i := range p.order {
@@ -82,7 +84,8 @@ func (p *people) assignNames(holders map[string]principals.Holder) {
 			claims[name] = i
 			why := "the name is that of the user " + holder.Username + " of the domain " + holder.Domain
 			if holder.Domain == p.domain && p.person[i].user == none {
-				why += ", of another entry: if the person was created there anew, PUT /api/users/" + holder.Username + ` {"sourceId": null} and scan again`
+				why += ", of another entry: if the person was created there anew, PUT /api/users/" +
+					holder.Username + ` {"sourceId": null} and scan again`
 			}
 			p.refuse(i, why)
 		default:

@@ -32,13 +32,17 @@ type PersonTeam struct {
 // thePerson is the id of the one person of a snapshot.
 const thePerson = "person"
 
-// SyncPerson updates the teams of one user to the groups that a provider has reported at a login, as Sync does for all: the groups become teams of
-// the domain, which the user joins, and leaves those of groups that are not among them. The user may be of another domain. Teams keep their names.
-// A user is a member of the teams of o.Map with the highest role of the groups, and of none of them without one. It runs one statement if nothing
-// changes, and writes nothing then. It returns warnings.
+// SyncPerson updates the teams of one user to the groups that a provider has reported at a login,
+// as Sync does for all: the groups become teams of the domain, which the user joins, and leaves
+// those of groups that are not among them. The user may be of another domain. Teams keep their
+// names. A user is a member of the teams of o.Map with the highest role of the groups, and of none
+// of them without one. It runs one statement if nothing changes, and writes nothing then. It
+// returns warnings.
 //
 // Errors: errs.Invalid for the domain Local; errs.NotFound for the tenant or the domain.
-func (s *Service) SyncPerson(ctx context.Context, tenant, domain, username string, groups []string, o PersonOptions) (warnings []string, err error) {
+func (s *Service) SyncPerson(
+	ctx context.Context, tenant, domain, username string, groups []string, o PersonOptions,
+) (warnings []string, err error) {
 	p, err := s.planPerson(ctx, tenant, domain, username, groups, o)
 	if err != nil || p.none() {
 		return p.warnings(), err
@@ -104,7 +108,9 @@ func (p personPlan) warnings() []string {
 }
 
 // planPerson passes a snapshot of one person through the stages of Sync.
-func (s *Service) planPerson(ctx context.Context, tenant, domain, username string, groups []string, o PersonOptions) (personPlan, error) {
+func (s *Service) planPerson(
+	ctx context.Context, tenant, domain, username string, groups []string, o PersonOptions,
+) (personPlan, error) {
 	own := slices.Clone(groups)
 	slices.Sort(own)
 	own = slices.DeleteFunc(slices.Compact(own), func(g string) bool {
@@ -166,7 +172,8 @@ func (p *personPlan) mapTeams(rows []PersonTeam, username string, groups []strin
 		}
 		switch {
 		case !named:
-		case t.SourceID != nil || orNone(t.Source) == principals.SourceSCIM: // a group of SCIM needs no externalId, and Okta sends none
+		case t.SourceID != nil || orNone(t.Source) == principals.SourceSCIM:
+			// a group of SCIM needs no externalId, and Okta sends none
 			p.warn("the team %s of teams.map has its people from a directory or provider, and is left alone.", t.Slug)
 		case role == actor.NoRole && t.Role != actor.NoRole:
 			p.left = append(p.left, MemberKey{TeamID: t.ID, Username: username})

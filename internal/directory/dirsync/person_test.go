@@ -18,7 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// TestSyncPerson: the groups of a login are joined and left, of a user of whatever domain, and nothing else changes.
+// TestSyncPerson: the groups of a login are joined and left, of a user of whatever domain, and
+// nothing else changes.
 func TestSyncPerson(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -28,7 +29,8 @@ func TestSyncPerson(t *testing.T) {
 		_, err := f.SetMember(root(t), hand.ID, "jo", actor.Admin)
 		is.NoErr(err)
 		o := dirsync.PersonOptions{Source: "OIDC", Map: []dirsync.Mapping{
-			{Group: "all", Team: staff.Slug, Role: actor.Member}, {Group: "heads", Team: strings.ToUpper(staff.ID), Role: actor.Publisher},
+			{Group: "all", Team: staff.Slug, Role: actor.Member},
+			{Group: "heads", Team: strings.ToUpper(staff.ID), Role: actor.Publisher},
 			{Group: "x", Team: "none", Role: actor.Admin},
 		}}
 		login := func(name string, groups ...string) []string {
@@ -85,7 +87,10 @@ func TestSyncPerson(t *testing.T) {
 		is.Equal(teams("jo"), []string{"By hand admin", "ok member"})
 
 		// Teams of another source in the domain are not touched, as of SCIM; nor is another tenant.
-		_, err = f.Sync(t.Context(), "acme", "okta", snapshot{People: people("sue"), Groups: []group{{ID: "g", Name: "Scim", Members: []string{"id of sue"}}}},
+		_, err = f.Sync(t.Context(), "acme", "okta", snapshot{
+			People: people("sue"),
+			Groups: []group{{ID: "g", Name: "Scim", Members: []string{"id of sue"}}},
+		},
 			dirsync.SyncOptions{Source: "scim", Force: true})
 		is.NoErr(err)
 		login("sue", "dev")
@@ -97,11 +102,16 @@ func TestSyncPerson(t *testing.T) {
 	})
 }
 
-// TestMappedTeamOfADirectory is left to its directory, or to the provider that keeps it by SCIM, which may give its groups no ids.
+// TestMappedTeamOfADirectory is left to its directory, or to the provider that keeps it by SCIM,
+// which may give its groups no ids.
 func TestMappedTeamOfADirectory(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
-		_, err := f.Sync(t.Context(), "acme", "ldap", snapshot{People: people("jo"), Groups: []group{{ID: "g", Name: "Readers"}}}, dirsync.SyncOptions{Source: "LDAP"})
+		_, err := f.Sync(
+			t.Context(), "acme", "ldap",
+			snapshot{People: people("jo"), Groups: []group{{ID: "g", Name: "Readers"}}},
+			dirsync.SyncOptions{Source: "LDAP"},
+		)
 		is.NoErr(err)
 		crew, scim := f.team(t, "Crew"), principals.SourceSCIM
 		_, err = f.UpdateTeam(root(t), crew.ID, func(t *principals.Team) error { t.Source = &scim; return nil })
@@ -111,7 +121,11 @@ func TestMappedTeamOfADirectory(t *testing.T) {
 				Source: "OIDC", Map: []dirsync.Mapping{{Group: "a", Team: team, Role: actor.Admin}},
 			})
 			is.NoErr(err)
-			is.Equal(warnings, []string{"the team " + team + " of teams.map has its people from a directory or provider, and is left alone."})
+			is.Equal(
+				warnings,
+				[]string{"the team " + team +
+					" of teams.map has its people from a directory or provider, and is left alone."},
+			)
 		}
 		page, err := f.Memberships(root(t), "jo", paging.Query{Limit: 100})
 		is.NoErr(err)
@@ -119,13 +133,16 @@ func TestMappedTeamOfADirectory(t *testing.T) {
 	})
 }
 
-// countedStore counts the calls of a store at a login; each is one statement, whatever the number of groups, but for those that write.
+// countedStore counts the calls of a store at a login; each is one statement, whatever the number
+// of groups, but for those that write.
 type countedStore struct {
 	*bunstore.Store
 	reads, writes, transactions int
 }
 
-func (c *countedStore) PersonTeams(ctx context.Context, tenant, domain, source, username string, sourceIDs, keys []string) ([]dirsync.PersonTeam, error) {
+func (c *countedStore) PersonTeams(
+	ctx context.Context, tenant, domain, source, username string, sourceIDs, keys []string,
+) ([]dirsync.PersonTeam, error) {
 	c.reads++
 	return c.Store.PersonTeams(ctx, tenant, domain, source, username, sourceIDs, keys)
 }
@@ -150,7 +167,8 @@ func (c *countedStore) InTx(ctx context.Context, fn func(ctx context.Context) er
 	return c.Store.InTx(ctx, fn)
 }
 
-// TestReadsOfALogin: what a login asks the database for does not grow with the groups that have not changed.
+// TestReadsOfALogin: what a login asks the database for does not grow with the groups that have not
+// changed.
 func TestReadsOfALogin(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, store := is.New(t), &countedStore{Store: bunstore.New(f.db)}
@@ -172,7 +190,8 @@ func TestReadsOfALogin(t *testing.T) {
 			login(groups)
 			costs = append(costs, [3][3]int{login(groups), login(groups[1:]), login(groups)})
 		}
-		is.Equal(costs[0], [3][3]int{{1, 0, 0}, {2, 1, 1}, {2, 1, 1}}) // nothing has changed; one group is left; and joined again
+		// nothing has changed; one group is left; and joined again
+		is.Equal(costs[0], [3][3]int{{1, 0, 0}, {2, 1, 1}, {2, 1, 1}})
 		is.Equal(costs[1], costs[0])
 	})
 }

@@ -53,8 +53,9 @@ func (r rows) members(each func(MemberKey)) error {
 	return r.store.DomainMembers(r.ctx, r.tenant, r.domain, each)
 }
 
-// people are the people of a directory and the users of its domain: what all stages work on. A tenant may have a hundred thousand,
-// so they refer to each other by index, and only a few bytes of each user are kept.
+// people are the people of a directory and the users of its domain: what all stages work on. A
+// tenant may have a hundred thousand, so they refer to each other by index, and only a few bytes of
+// each user are kept.
 type people struct {
 	domain string
 	all    Snapshot
@@ -140,7 +141,8 @@ func sortedByID[T any](all []T, id func(T) string) []int32 {
 	return order
 }
 
-// read reads the users of the domain, and compares those that have the source id of a person with it.
+// read reads the users of the domain, and compares those that have the source id of a person with
+// it.
 func (s *snapshot) read(from reader) (*stored, error) {
 	if err := from.users(s.add); err != nil {
 		return nil, err
@@ -150,7 +152,14 @@ func (s *snapshot) read(from reader) (*stored, error) {
 
 // add adds a user of the domain. Users are added in the order of their usernames.
 func (p *people) add(u principals.DirectoryUser) {
-	at, k := int32(len(p.known)), known{name: u.Username, person: none, enabled: u.Enabled, superuser: u.Superuser, noted: u.DirectoryDisabled, locked: u.DirectoryLocked}
+	at, k := int32(len(p.known)), known{
+		name:      u.Username,
+		person:    none,
+		enabled:   u.Enabled,
+		superuser: u.Superuser,
+		noted:     u.DirectoryDisabled,
+		locked:    u.DirectoryLocked,
+	}
 	p.byName[u.Username] = at
 	if u.Lasts() {
 		p.enabled++
@@ -170,8 +179,9 @@ func (p *people) add(u principals.DirectoryUser) {
 	p.known = append(p.known, k)
 }
 
-// takes reports whether an entry takes this user with its source id. Of several such users, which only a superuser can have
-// made, it takes the one with its name, else the first; the others are not changed.
+// takes reports whether an entry takes this user with its source id. Of several such users, which
+// only a superuser can have made, it takes the one with its name, else the first; the others are
+// not changed.
 func (p *people) takes(i int32, username string) bool {
 	at := p.person[i].user
 	if at == none {
@@ -182,6 +192,9 @@ func (p *people) takes(i int32, username string) bool {
 	if better {
 		other.person, other.differs, other.alone = none, false, true
 	}
-	p.warn("%s and %s have the same sourceId: one is left alone. Take it away from the wrong one.", other.name, username)
+	p.warn(
+		"%s and %s have the same sourceId: one is left alone. Take it away from the wrong one.", other.name,
+		username,
+	)
 	return better
 }

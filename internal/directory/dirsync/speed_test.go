@@ -24,12 +24,17 @@ import (
 func company(people, groups int) (snap snapshot) {
 	for n := range people {
 		snap.People = append(snap.People, identity{
-			ID: fmt.Sprintf("0d4f2c3a-5b6e-4f70-8a91-%012d", n), Username: fmt.Sprintf("user%06d", n), DisplayName: fmt.Sprintf("Given%d Family%d", n, n),
-			GivenName: fmt.Sprint("Given", n), FamilyName: fmt.Sprint("Family", n), Email: fmt.Sprintf("user%06d@example.com", n), Timezone: "Europe/Berlin",
+			ID:       fmt.Sprintf("0d4f2c3a-5b6e-4f70-8a91-%012d", n),
+			Username: fmt.Sprintf("user%06d", n), DisplayName: fmt.Sprintf("Given%d Family%d", n, n),
+			GivenName: fmt.Sprint("Given", n), FamilyName: fmt.Sprint("Family", n),
+			Email: fmt.Sprintf("user%06d@example.com", n), Timezone: "Europe/Berlin",
 		})
 	}
 	for n := range groups {
-		snap.Groups = append(snap.Groups, group{ID: fmt.Sprintf("1d4f2c3a-5b6e-4f70-8a91-%012d", n), Name: fmt.Sprint("Group ", n)})
+		snap.Groups = append(snap.Groups, group{
+			ID:   fmt.Sprintf("1d4f2c3a-5b6e-4f70-8a91-%012d", n),
+			Name: fmt.Sprint("Group ", n),
+		})
 	}
 	for n, who := range snap.People {
 		for i := range 3 {
@@ -40,8 +45,9 @@ func company(people, groups int) (snap snapshot) {
 	return snap
 }
 
-// BenchmarkSync compares a first and an unchanged second scan of 20,000 people in 200 groups, with 60,000 memberships, with
-// what writing and reading the same rows takes: go test ./principals/dirsync -run - -bench Sync -benchtime 5x
+// BenchmarkSync compares a first and an unchanged second scan of 20,000 people in 200 groups, with
+// 60,000 memberships, with what writing and reading the same rows takes: go test
+// ./principals/dirsync -run - -bench Sync -benchtime 5x
 func BenchmarkSync(b *testing.B) {
 	for engine, open := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(engine, func(b *testing.B) {
@@ -63,8 +69,8 @@ func BenchmarkSync(b *testing.B) {
 	}
 }
 
-// BenchmarkSyncMemory reports the most live memory, beside what was there before, of scans of 100,000 people in 1,000 groups,
-// with the snapshot.
+// BenchmarkSyncMemory reports the most live memory, beside what was there before, of scans of
+// 100,000 people in 1,000 groups, with the snapshot.
 func BenchmarkSyncMemory(b *testing.B) {
 	for engine, open := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(engine, func(b *testing.B) {
@@ -116,7 +122,9 @@ func BenchmarkRemoveDomain(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				took += lasting(b, func() error { return s.Unchecked().RemoveDomain(context.Background(), "acme", "ldap", "root") })
+				took += lasting(b, func() error {
+					return s.Unchecked().RemoveDomain(context.Background(), "acme", "ldap", "root")
+				})
 			}
 			b.ReportMetric(float64(took)/float64(b.N)/float64(time.Millisecond), "remove-ms")
 		})
@@ -163,14 +171,18 @@ func insertBare(ctx context.Context, db *bun.DB, snap snapshot) error {
 		for _, who := range snap.People {
 			names[who.ID] = who.Username
 			users = append(users, []any{
-				"acme", who.Username, who.Username, fold.Text(who.DisplayName), fold.Search(who.Username, who.DisplayName, who.Email), "ldap", "LDAP", who.ID,
-				who.DisplayName, who.FamilyName, who.GivenName, who.Email, who.Timezone, true, false, "{}", "{}", at, at, 0, false, false, false, false,
+				"acme", who.Username, who.Username, fold.Text(who.DisplayName),
+				fold.Search(who.Username, who.DisplayName, who.Email), "ldap", "LDAP", who.ID,
+				who.DisplayName, who.FamilyName, who.GivenName, who.Email, who.Timezone, true, false, "{}",
+				"{}", at, at, 0, false, false, false, false,
 				false, false, false, false,
 			})
 		}
 		for n, g := range snap.Groups {
 			id := fmt.Sprintf("01932e00-0000-7000-8000-%012d", n)
-			teams = append(teams, []any{"acme", id, g.Name, fmt.Sprint("slug-", n), g.Name, g.Name, "ldap", "LDAP", g.ID, at, at})
+			teams = append(teams, []any{
+				"acme", id, g.Name, fmt.Sprint("slug-", n), g.Name, g.Name, "ldap", "LDAP", g.ID, at, at,
+			})
 			for _, member := range g.Members {
 				members = append(members, []any{"acme", id, names[member], 1, at})
 			}
@@ -182,7 +194,10 @@ func insertBare(ctx context.Context, db *bun.DB, snap snapshot) error {
 			{`tc_users (tenant_id, username, folded, label, search, domain, source, source_id, display_name, family_name, given_name, email, timezone,
 				enabled, directory_disabled, data, user_fields, created_at, updated_at, login_attempts, superuser, may_ai, may_create_jobs,
 				may_view_all_teams, may_view_all_users, may_script, mfa, ai_consent)`, users},
-			{`tc_teams (tenant_id, id, name, slug, label, search, domain, source, source_id, created_at, updated_at)`, teams},
+			{
+				`tc_teams (tenant_id, id, name, slug, label, search, domain, source, source_id, created_at, updated_at)`,
+				teams,
+			},
 			{`tc_memberships (tenant_id, team_id, username, role, created_at)`, members},
 		} {
 			for len(table.rows) > 0 {
@@ -192,7 +207,8 @@ func insertBare(ctx context.Context, db *bun.DB, snap snapshot) error {
 				for _, row := range some {
 					args = append(args, row...)
 				}
-				if _, err := c.Exec(ctx, `INSERT INTO `+table.into+` VALUES `+bunx.Values(len(some), len(some[0])), args...); err != nil {
+				if _, err := c.Exec(ctx, `INSERT INTO `+table.into+` VALUES `+
+					bunx.Values(len(some), len(some[0])), args...); err != nil {
 					return err
 				}
 			}

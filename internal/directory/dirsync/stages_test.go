@@ -80,7 +80,9 @@ func (w *inMemory) slugs() (slugs []string, _ error) {
 }
 
 func (w *inMemory) members(each func(MemberKey)) error {
-	for _, member := range slices.SortedFunc(maps.Keys(w.world.members), func(a, b MemberKey) int { return strings.Compare(a.TeamID+a.Username, b.TeamID+b.Username) }) {
+	for _, member := range slices.SortedFunc(maps.Keys(w.world.members), func(a, b MemberKey) int {
+		return strings.Compare(a.TeamID+a.Username, b.TeamID+b.Username)
+	}) {
 		if w.world.teams[member.TeamID].Domain == "ldap" {
 			each(member)
 		}
@@ -178,8 +180,11 @@ func anyWorld(t *rapid.T) world {
 			id = ""
 		}
 		u := principals.DirectoryUser{
-			Username: name, SourceID: id, Superuser: rapid.Bool().Draw(t, "superuser"), Enabled: rapid.Bool().Draw(t, "enabled"),
-			DirectoryDisabled: rapid.Bool().Draw(t, "noted"), DirectoryLocked: rapid.Bool().Draw(t, "locked"), DisplayName: strings.TrimSpace(rapid.SampledFrom([]string{"", "Jo"}).Draw(t, "shown")),
+			Username: name, SourceID: id,
+			Superuser: rapid.Bool().Draw(t, "superuser"), Enabled: rapid.Bool().Draw(t, "enabled"),
+			DirectoryDisabled: rapid.Bool().Draw(t, "noted"),
+			DirectoryLocked:   rapid.Bool().Draw(t, "locked"),
+			DisplayName:       strings.TrimSpace(rapid.SampledFrom([]string{"", "Jo"}).Draw(t, "shown")),
 		}
 		u.DirectoryDisabled = u.DirectoryDisabled && !u.Enabled
 		u.DirectoryLocked = u.DirectoryLocked && u.DirectoryDisabled
@@ -187,7 +192,8 @@ func anyWorld(t *rapid.T) world {
 	}
 	for n := range rapid.IntRange(0, 4).Draw(t, "teams") {
 		team := principals.Team{
-			ID: fmt.Sprint("t", n), Name: "Jo", Slug: fmt.Sprint("jo-", n), Domain: rapid.SampledFrom([]string{"ldap", "ldap", "saml"}).Draw(t, "domain"),
+			ID: fmt.Sprint("t", n), Name: "Jo",
+			Slug: fmt.Sprint("jo-", n), Domain: rapid.SampledFrom([]string{"ldap", "ldap", "saml"}).Draw(t, "domain"),
 			DirectoryGone: rapid.Bool().Draw(t, "gone"),
 		}
 		if id := someIDs.Draw(t, "sourceId"); profile.ValidID(id) {
@@ -206,9 +212,11 @@ func anyWorld(t *rapid.T) world {
 func anySnapshot(t *rapid.T) (snap Snapshot) {
 	for range rapid.IntRange(0, 7).Draw(t, "people") {
 		snap.People = append(snap.People, principals.Identity{
-			ID: someIDs.Draw(t, "id"), Username: someNames.Draw(t, "name"), Disabled: rapid.IntRange(0, 3).Draw(t, "disabled") == 0,
+			ID:       someIDs.Draw(t, "id"),
+			Username: someNames.Draw(t, "name"), Disabled: rapid.IntRange(0, 3).Draw(t, "disabled") == 0,
 			Locked:      rapid.IntRange(0, 3).Draw(t, "locked") == 0,
-			DisplayName: someTexts.Draw(t, "shown"), Email: someTexts.Draw(t, "email"), Timezone: someTexts.Draw(t, "zone"),
+			DisplayName: someTexts.Draw(t, "shown"),
+			Email:       someTexts.Draw(t, "email"), Timezone: someTexts.Draw(t, "zone"),
 		})
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "groups") {
@@ -220,7 +228,8 @@ func anySnapshot(t *rapid.T) (snap Snapshot) {
 	return snap
 }
 
-// TestPlans makes plans for small tenants full of clashes, does what they say and looks at what became of them.
+// TestPlans makes plans for small tenants full of clashes, does what they say and looks at what
+// became of them.
 func TestPlans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, snap := anyWorld(t), anySnapshot(t)
@@ -230,10 +239,12 @@ func TestPlans(t *testing.T) {
 		checkUsers(t, before, after, p)
 		checkTeams(t, before, after, p)
 		again := after.plan(t, snap)
-		if n := len(again.renames) + len(again.edits) + len(again.creates) + len(again.newTeams) + len(again.oldTeams) + len(again.leave) + len(again.join); n > 0 {
+		if n := len(again.renames) + len(again.edits) + len(again.creates) + len(again.newTeams) +
+			len(again.oldTeams) + len(again.leave) + len(again.join); n > 0 {
 			t.Fatalf("a second scan writes %d more: %+v", n, again)
 		}
-		if r := again.summary(); r.Users.Created+r.Users.Updated+r.Users.Disabled+r.Teams.Created+r.Teams.Updated+r.Teams.Disabled > 0 {
+		if r := again.summary(); r.Users.Created+r.Users.Updated+r.Users.Disabled+r.Teams.Created+r.Teams.Updated+
+			r.Teams.Disabled > 0 {
 			t.Fatalf("a second scan reports %+v", r)
 		}
 	})
@@ -258,7 +269,8 @@ func checkUsers(t *rapid.T, before, after world, p *plan) {
 		}
 		names[fold.Text(name)], ours = true, ours+1
 		if ids[u.SourceID]++; u.SourceID != "" {
-			if who, here := people[u.SourceID]; u.Lasts() && (!here || who.Disabled || u.Enabled && who.Locked) && ids[u.SourceID] == 1 && after.superusers() > 1 && !shares(p, name) {
+			if who, here := people[u.SourceID]; u.Lasts() && (!here || who.Disabled || u.Enabled && who.Locked) &&
+				ids[u.SourceID] == 1 && after.superusers() > 1 && !shares(p, name) {
 				t.Fatalf("%s is enabled and gone", name)
 			}
 		} else if u.Lasts() && !(u.Superuser && after.superusers() == 1) {
@@ -326,7 +338,8 @@ func checkTeams(t *rapid.T, before, after world, p *plan) {
 			}
 		}
 	}
-	for member, role := range before.members { // who stays keeps the role; other domains' users and teams are as they were
+	for member, role := range before.members {
+		// who stays keeps the role; other domains' users and teams are as they were
 		now, stays := after.members[member]
 		if u := before.users[member.Username]; (u.domain != "ldap" || shares(p, member.Username)) && now != role {
 			t.Fatalf("%v is %q", member, now)

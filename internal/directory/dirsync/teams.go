@@ -42,7 +42,10 @@ func (p *plan) decideTeams(existing []principals.Team, newID func() string) {
 	for _, i := range sortedByID(p.all.Groups, func(g Group) string { return g.ID }) {
 		g := &p.all.Groups[i]
 		if !profile.ValidID(g.ID) || seen[g.ID] {
-			p.warn("group %s: the entry has no id of 1 to %d characters, or that of another one, and is skipped.", shown(g.Name), profile.MaxID)
+			p.warn(
+				"group %s: the entry has no id of 1 to %d characters, or that of another one, and is skipped.",
+				shown(g.Name), profile.MaxID,
+			)
 			continue
 		}
 		seen[g.ID] = true
@@ -79,7 +82,8 @@ func (p *plan) addTeam(id string, group int32) {
 
 // change records and counts the change of an existing team.
 func (p *plan) change(was, t principals.Team, changed *int) {
-	if was.Name == t.Name && same(was.Description, t.Description) && same(was.Source, t.Source) && was.DirectoryGone == t.DirectoryGone {
+	if was.Name == t.Name && same(was.Description, t.Description) && same(was.Source, t.Source) &&
+		was.DirectoryGone == t.DirectoryGone {
 		p.groups.Unchanged++
 		return
 	}
@@ -89,7 +93,8 @@ func (p *plan) change(was, t principals.Team, changed *int) {
 
 func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// team copies a group into its team. An invalid value is left out with a warning; ok is false if it is the name.
+// team copies a group into its team. An invalid value is left out with a warning; ok is false if it
+// is the name.
 func (p *plan) team(t principals.Team, g Group) (_ principals.Team, ok bool) {
 	source := p.writer.Source()
 	t.Domain, t.Source, t.SourceID, t.DirectoryGone = p.domain, &source, &g.ID, false
@@ -103,7 +108,12 @@ func (p *plan) team(t principals.Team, g Group) (_ principals.Team, ok bool) {
 		t.Name, ok = name, true
 	}
 	text := &g.Description
-	if err := profile.Clean([]profile.Text{{Name: "description", Value: &text, Max: profile.MaxText, Lines: true}}); err != nil {
+	if err := profile.Clean([]profile.Text{{
+		Name:  "description",
+		Value: &text,
+		Max:   profile.MaxText,
+		Lines: true,
+	}}); err != nil {
 		p.warn("group %s (%s): %s; it is left out.", shown(g.Name), shown(g.ID), errs.MessageOf(err))
 		text = t.Description
 	}
@@ -145,8 +155,8 @@ func (p *plan) listMemberships() {
 	p.taken = make([]bool, len(p.memberships))
 }
 
-// decideMember plans the change of an existing membership. Memberships of users of other domains, and in teams without a group, are
-// not changed. Users who are disabled keep theirs, with the role.
+// decideMember plans the change of an existing membership. Memberships of users of other domains,
+// and in teams without a group, are not changed. Users who are disabled keep theirs, with the role.
 func (p *plan) decideMember(m MemberKey) {
 	team, found := p.byTeam[m.TeamID]
 	user, ours := p.byName[m.Username]

@@ -18,10 +18,11 @@ type writer struct {
 	progress   func(done, total int) // or nil
 }
 
-// write writes a plan, in batches. Names are freed before other users get them, and users and teams are written before
-// memberships.
+// write writes a plan, in batches. Names are freed before other users get them, and users and teams
+// are written before memberships.
 func (p *plan) write(ctx context.Context, w writer) error {
-	done, total := 0, len(p.renames)+len(p.edits)+len(p.creates)+len(p.newTeams)+len(p.oldTeams)+len(p.leave)+len(p.join)
+	done, total := 0, len(p.renames)+len(p.edits)+len(p.creates)+len(p.newTeams)+len(p.oldTeams)+len(p.leave)+
+		len(p.join)
 	step := func(n int, err error) error {
 		if done += n; err == nil && w.progress != nil {
 			w.progress(done, total)
@@ -47,7 +48,12 @@ func (p *plan) write(ctx context.Context, w writer) error {
 	for some := range transfer.Chunks(p.join) {
 		members := make([]principals.Membership, len(some))
 		for i, member := range some {
-			members[i] = principals.Membership{TeamID: member.TeamID, Username: member.Username, Role: actor.Member, CreatedAt: w.at}
+			members[i] = principals.Membership{
+				TeamID:    member.TeamID,
+				Username:  member.Username,
+				Role:      actor.Member,
+				CreatedAt: w.at,
+			}
 		}
 		if err := step(len(some), w.store.AddMembers(ctx, w.tenant, members)); err != nil {
 			return err
@@ -64,7 +70,9 @@ func (p *plan) writeUsers(ctx context.Context, w writer, step func(int, error) e
 			places[names[i]] = at
 		}
 		edit := p.editor()
-		err := w.store.EditDirectoryUsers(ctx, w.tenant, names, w.at, func(u *principals.DirectoryUser) { edit(places[u.Username], u) })
+		err := w.store.EditDirectoryUsers(ctx, w.tenant, names, w.at, func(u *principals.DirectoryUser) {
+			edit(places[u.Username], u)
+		})
 		if err := step(len(some), err); err != nil {
 			return err
 		}
@@ -73,14 +81,17 @@ func (p *plan) writeUsers(ctx context.Context, w writer, step func(int, error) e
 		}
 	}
 	for some := range transfer.Chunks(p.creates) {
-		if err := step(len(some), w.store.AddDirectoryUsers(ctx, w.tenant, p.domain, p.newUsers(some), w.at)); err != nil {
+		if err := step(
+			len(some), w.store.AddDirectoryUsers(ctx, w.tenant, p.domain, p.newUsers(some), w.at),
+		); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// disabled returns the usernames of those of some known users who are disabled, and not only locked.
+// disabled returns the usernames of those of some known users who are disabled, and not only
+// locked.
 func (p *plan) disabled(some []int32) (names []string) {
 	for _, at := range some {
 		if p.known[at].disables {
@@ -90,7 +101,8 @@ func (p *plan) disabled(some []int32) (names []string) {
 	return names
 }
 
-// editor returns a function that applies what is decided to a known user. It does not repeat the warnings.
+// editor returns a function that applies what is decided to a known user. It does not repeat the
+// warnings.
 func (p *plan) editor() func(at int32, u *principals.DirectoryUser) {
 	silent := p.writer.Silent()
 	return func(at int32, u *principals.DirectoryUser) {

@@ -1,7 +1,8 @@
-// Package profile copies what an authentication domain reports of a person into a user, and has the rules for such texts. A login
-// and a scan of a directory use it alike.
+// Package profile copies what an authentication domain reports of a person into a user, and has the
+// rules for such texts. A login and a scan of a directory use it alike.
 //
-// principals and internal/directory/dirsync import it; hosts know its types as principals.Identity and domains.Identity.
+// principals and internal/directory/dirsync import it; hosts know its types as principals.Identity
+// and domains.Identity.
 package profile
 
 import (
@@ -11,10 +12,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
 
-// Identity is a person as an authentication domain reports it. Texts that it does not report are "".
+// Identity is a person as an authentication domain reports it. Texts that it does not report are
+// "".
 type Identity struct {
-	ID          string // never changes and is given to nobody else, such as an entryUUID; 1 to 255 characters
-	IDAttribute string // of a directory whose entries may have several with an id: the one that ID is from; "" for no matter
+	ID string // never changes and is given to nobody else, such as an entryUUID; 1 to 255 characters
+	// of a directory whose entries may have several with an id: the one that ID is from; "" for no
+	// matter
+	IDAttribute string
 	Username    string // what the person is called here
 	DisplayName string
 	GivenName   string
@@ -26,15 +30,18 @@ type Identity struct {
 	Locked      bool   // may not log in for a while, for instance after wrong passwords
 }
 
-// User has the fields of a user that a directory sets, and those that a scan reads. Texts are "" for none.
+// User has the fields of a user that a directory sets, and those that a scan reads. Texts are ""
+// for none.
 type User struct {
 	Username                                                        string
 	Source, SourceID                                                string
 	DisplayName, FamilyName, GivenName, MiddleName, Email, Timezone string
 	Superuser                                                       bool // no directory makes or ends one
 	Enabled                                                         bool
-	DirectoryDisabled                                               bool // a directory has disabled the user, and may enable it again
-	DirectoryLocked                                                 bool // it has only locked the user, whose sessions and tokens wait for the end of that
+	// a directory has disabled the user, and may enable it again
+	DirectoryDisabled bool
+	// it has only locked the user, whose sessions and tokens wait for the end of that
+	DirectoryLocked bool
 }
 
 // Enable enables a user whom a directory has disabled or locked.
@@ -46,7 +53,8 @@ func (u *User) Disable() { u.Enabled, u.DirectoryDisabled, u.DirectoryLocked = f
 // Lock disables a user while a directory locks the person.
 func (u *User) Lock() { u.Enabled, u.DirectoryDisabled, u.DirectoryLocked = false, true, true }
 
-// Lasts reports whether a user is enabled, or will be when a lock of the directory ends: then there may be sessions and tokens.
+// Lasts reports whether a user is enabled, or will be when a lock of the directory ends: then there
+// may be sessions and tokens.
 func (u *User) Lasts() bool { return u.Enabled || u.DirectoryLocked }
 
 // MaxID is how many characters the id of a person or group may have.
@@ -54,19 +62,20 @@ const MaxID = 255
 
 // ValidID reports whether the id of a person or group can be stored as it is.
 func ValidID(id string) bool {
-	return id != "" && escapes.StorableWithin(id, MaxID) && strings.TrimSpace(id) == id && !strings.ContainsFunc(id, unicode.IsControl)
+	return id != "" && escapes.StorableWithin(id, MaxID) && strings.TrimSpace(id) == id &&
+		!strings.ContainsFunc(id, unicode.IsControl)
 }
 
-// Writer copies what a domain reports of people into their users. A field that it does not report keeps its value, and an invalid
-// value is left out.
+// Writer copies what a domain reports of people into their users. A field that it does not report
+// keeps its value, and an invalid value is left out.
 type Writer struct {
 	source string
 	warn   func(who Identity, invalid error)
 	zones  map[string]bool // whether a time zone is valid, which takes reading a file to find out
 }
 
-// NewWriter returns a Writer for the people of a source, the id of a domain's driver. It calls warn for each value that it
-// leaves out, with the reason; warn may be nil.
+// NewWriter returns a Writer for the people of a source, the id of a domain's driver. It calls warn
+// for each value that it leaves out, with the reason; warn may be nil.
 func NewWriter(source string, warn func(who Identity, invalid error)) *Writer {
 	return &Writer{source: source, warn: warn, zones: map[string]bool{}}
 }

@@ -18,7 +18,8 @@ const (
 	MaxText     = 16 * 1024 // of a description
 )
 
-// Text is an optional text of a user or team: its name in the API, its limit, and whether it may have several lines.
+// Text is an optional text of a user or team: its name in the API, its limit, and whether it may
+// have several lines.
 type Text struct {
 	Name  string
 	Value **string
@@ -48,7 +49,8 @@ func Clean(texts []Text) error {
 	return nil
 }
 
-// CleanTeamName returns a team's name without spaces around it. It returns errs.Invalid for an invalid one.
+// CleanTeamName returns a team's name without spaces around it. It returns errs.Invalid for an
+// invalid one.
 func CleanTeamName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	if name == "" || !escapes.StorableWithin(name, MaxName) || strings.ContainsFunc(name, unicode.IsControl) {
@@ -70,8 +72,9 @@ func CheckEmail(email string) error {
 	return nil
 }
 
-// CheckTimezone returns errs.Invalid for a text that is no IANA name of a time zone. It uses the time zones of the machine. A
-// program that must not depend on them imports time/tzdata; the library does not, as that adds 450 KB.
+// CheckTimezone returns errs.Invalid for a text that is no IANA name of a time zone. It uses the
+// time zones of the machine. A program that must not depend on them imports time/tzdata; the
+// library does not, as that adds 450 KB.
 func CheckTimezone(name string) error {
 	if _, err := time.LoadLocation(name); err != nil || name == "Local" {
 		return errTimezone

@@ -17,7 +17,8 @@ const (
 	Uniqueness    ErrorType = "uniqueness"
 )
 
-// Error is an error of package errs with a scimType. MessageOf and CodeOf of package errs find the one below it.
+// Error is an error of package errs with a scimType. MessageOf and CodeOf of package errs find the
+// one below it.
 type Error struct {
 	Type ErrorType
 	Err  error

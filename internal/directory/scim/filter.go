@@ -20,7 +20,8 @@ type filter struct {
 	value       any // of a comparison: a string, a float64, a bool, or nil for null
 }
 
-// parseFilter reads a filter (RFC 7644, section 3.4.2.2), and also emails[type eq "work"].value eq "x", which providers send.
+// parseFilter reads a filter (RFC 7644, section 3.4.2.2), and also emails[type eq "work"].value eq
+// "x", which providers send.
 func parseFilter(text string) (*filter, error) {
 	if len(text) > maxFilter {
 		return nil, invalid(InvalidFilter, "filter must have at most %d bytes", maxFilter)
@@ -54,13 +55,17 @@ func (p *parser) expected(what string) error {
 	if rest == "" {
 		return invalid(InvalidFilter, "filter: expected %s at its end", what)
 	}
-	return invalid(InvalidFilter, "filter: expected %s at character %d: %s", what, len([]rune(p.text[:p.at]))+1, shown(rest))
+	return invalid(
+		InvalidFilter, "filter: expected %s at character %d: %s", what, len([]rune(p.text[:p.at]))+1,
+		shown(rest),
+	)
 }
 
 // word reads a keyword, of any case, that no letter follows.
 func (p *parser) word(w string) bool {
 	rest := p.rest()
-	if len(rest) < len(w) || lower(rest[:len(w)]) != w || len(rest) > len(w) && !strings.ContainsRune(" ()[]\"", rune(rest[len(w)])) {
+	if len(rest) < len(w) || lower(rest[:len(w)]) != w || len(rest) > len(w) &&
+		!strings.ContainsRune(" ()[]\"", rune(rest[len(w)])) {
 		return false
 	}
 	p.at += len(w)
@@ -129,7 +134,8 @@ func (p *parser) operand(of string) (*filter, error) {
 	return p.comparison(path)
 }
 
-// selected reads what follows the bracket of emails[type eq "work"], and a comparison of a part if there is one.
+// selected reads what follows the bracket of emails[type eq "work"], and a comparison of a part if
+// there is one.
 func (p *parser) selected(path Path) (*filter, error) {
 	if path.Sub != "" {
 		return nil, invalid(InvalidFilter, "filter: %s has no parts", path)

@@ -12,8 +12,10 @@ import (
 )
 
 var anna = &User{
-	ID: "01932e00-0000-7000-8000-000000000001", ExternalID: "X1", UserName: "Anna@corp.example.com", DisplayName: "Ännä \"A\" Berg", GivenName: "Anna", FamilyName: "Berg",
-	Email: "anna@corp.example.com", Active: true, Created: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Modified: time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC),
+	ID: "01932e00-0000-7000-8000-000000000001", ExternalID: "X1", UserName: "Anna@corp.example.com",
+	DisplayName: "Ännä \"A\" Berg", GivenName: "Anna", FamilyName: "Berg",
+	Email: "anna@corp.example.com", Active: true,
+	Created: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Modified: time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC),
 }
 
 func matches(t *testing.T, text string) (bool, error) {
@@ -82,12 +84,18 @@ func TestFilters(t *testing.T) {
 
 func TestInvalidFilters(t *testing.T) {
 	for _, text := range []string{
-		"", " ", "userName", `userName eq`, `userName is "x"`, `userName eq x`, `userName eq "x`, `userName eq "\x"`, `userName eq "\u0000"`, `eq "x"`, `(active eq true`,
-		`active eq true)`, `active eq true active eq true`, `active eq true and`, `not active eq true`, `emails[type eq "work"`, `emails[type eq "work"]]`,
-		`emails[type eq "work"].`, `emails[emails[type eq "x"]]`, `emails.value[type eq "x"]`, `shoeSize eq 42`, `active eq "perhaps"`, `active gt true`, `active co "t"`,
-		`userName eq 5`, `userName eq true`, `userName gt null`, `meta.lastModified gt "yesterday"`, `meta.lastModified co "2026"`, `groups pr`, `groups.value co "x"`,
-		`groups.display eq "x"`, `meta.location eq "x"`, `userName eq +5`, `"userName" eq "x"`, `user\u0000Name eq "x"`, `name.nothing eq "x"`, `a.b.c eq "x"`, `urn:: eq "x"`,
-		strings.Repeat("(", maxDepth+1) + `active eq true` + strings.Repeat(")", maxDepth+1), strings.Repeat("(", 4000), strings.Repeat("not (", 1600),
+		"", " ", "userName", `userName eq`, `userName is "x"`,
+		`userName eq x`, `userName eq "x`, `userName eq "\x"`, `userName eq "\u0000"`, `eq "x"`, `(active eq true`,
+		`active eq true)`, `active eq true active eq true`, `active eq true and`,
+		`not active eq true`, `emails[type eq "work"`, `emails[type eq "work"]]`,
+		`emails[type eq "work"].`, `emails[emails[type eq "x"]]`, `emails.value[type eq "x"]`,
+		`shoeSize eq 42`, `active eq "perhaps"`, `active gt true`, `active co "t"`,
+		`userName eq 5`, `userName eq true`, `userName gt null`,
+		`meta.lastModified gt "yesterday"`, `meta.lastModified co "2026"`, `groups pr`, `groups.value co "x"`,
+		`groups.display eq "x"`, `meta.location eq "x"`, `userName eq +5`, `"userName" eq "x"`,
+		`user\u0000Name eq "x"`, `name.nothing eq "x"`, `a.b.c eq "x"`, `urn:: eq "x"`,
+		strings.Repeat("(", maxDepth+1) + `active eq true` + strings.Repeat(")", maxDepth+1),
+		strings.Repeat("(", 4000), strings.Repeat("not (", 1600),
 		strings.Repeat("emails[", 1000), `userName eq "` + strings.Repeat("x", maxFilter) + `"`,
 	} {
 		_, err := matches(t, text)
@@ -100,7 +108,10 @@ func TestInvalidFilters(t *testing.T) {
 
 // FuzzFilter: no filter panics, and one that is read has comparisons of attributes alone.
 func FuzzFilter(f *testing.F) {
-	for _, text := range []string{`emails[type eq "work" and value co "@x"].value eq "a\u00e9"`, `not (a pr) or b.c ge 1.5e3`, `urn:x:User:a eq null`, "((((", `a eq "`} {
+	for _, text := range []string{
+		`emails[type eq "work" and value co "@x"].value eq "a\u00e9"`, `not (a pr) or b.c ge 1.5e3`,
+		`urn:x:User:a eq null`, "((((", `a eq "`,
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -116,14 +127,20 @@ func FuzzFilter(f *testing.F) {
 func TestTargets(t *testing.T) {
 	is := is.New(t)
 	for text, want := range map[string]Path{
-		"members": {Attribute: "members"}, "Name.GivenName": {Attribute: "name", Sub: "givenname"}, `emails[type eq "work"].value`: {Attribute: "emails", Sub: "value"},
-		`members[value eq "x"]`: {Attribute: "members"}, UserSchema + ":userName": {Attribute: "username"}, UserSchema: {},
+		"members":                      {Attribute: "members"},
+		"Name.GivenName":               {Attribute: "name", Sub: "givenname"},
+		`emails[type eq "work"].value`: {Attribute: "emails", Sub: "value"},
+		`members[value eq "x"]`:        {Attribute: "members"},
+		UserSchema + ":userName":       {Attribute: "username"}, UserSchema: {},
 	} {
 		got, err := parseTarget(text)
 		is.NoErr(err)
 		is.Equal(got.path, want)
 	}
-	for _, text := range []string{"", " ", "a b", "a.", ".a", "a[", "a[b]", `a[b eq "x"`, `a[b eq "x"]c`, `a[b eq "x"].c.d`, `a.b[c eq "x"]`, "ä", "a..b", "urn:a b"} {
+	for _, text := range []string{
+		"", " ", "a b", "a.", ".a", "a[", "a[b]", `a[b eq "x"`, `a[b eq "x"]c`, `a[b eq "x"].c.d`,
+		`a.b[c eq "x"]`, "ä", "a..b", "urn:a b",
+	} {
 		_, err := parseTarget(text)
 		typed, ok := err.(*Error)
 		is.True(ok)
@@ -135,7 +152,8 @@ func TestSelections(t *testing.T) {
 	is := is.New(t)
 	resource := func() map[string]any {
 		return map[string]any{
-			"schemas": []string{UserSchema}, "id": "1", "userName": "anna", "name": map[string]any{"givenName": "Anna", "familyName": "Berg"},
+			"schemas": []string{UserSchema}, "id": "1",
+			"userName": "anna", "name": map[string]any{"givenName": "Anna", "familyName": "Berg"},
 			"emails": []map[string]any{{"value": "a@b", "type": "work"}}, "meta": map[string]any{"version": "v"},
 		}
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// maxMembers is how many members the groups of a page may have together: a page ends before, but has one group at least.
+	// maxMembers is how many members the groups of a page may have together: a page ends before,
+	// but has one group at least.
 	maxMembers = 20_000
 	// maxGroup is how many members a group may have that is read with its members.
 	maxGroup = 100_000
@@ -32,8 +33,8 @@ func groupOf(t principals.Team) Group {
 	return g
 }
 
-// Group returns a group of the client's domain by id, with the members if members is set. Errors: errs.NotFound; errs.Invalid for a group with
-// too many members to show.
+// Group returns a group of the client's domain by id, with the members if members is set. Errors:
+// errs.NotFound; errs.Invalid for a group with too many members to show.
 func (s *Service) Group(ctx context.Context, c Client, id string, members bool) (Group, error) {
 	t, err := s.team(ctx, c, id)
 	if err != nil {
@@ -73,7 +74,10 @@ func (s *Service) addMembers(ctx context.Context, c Client, groups []Group) ([]G
 			break
 		}
 		if sum > maxGroup {
-			return nil, invalid(TooMany, "The group %s has more than %d members: read it with excludedAttributes=members.", g.ID, maxGroup)
+			return nil, invalid(
+				TooMany, "The group %s has more than %d members: read it with excludedAttributes=members.",
+				g.ID, maxGroup,
+			)
 		}
 	}
 	all, err := s.o.Store.GroupMembers(ctx, c.Tenant, c.Domain, ids)
@@ -110,9 +114,10 @@ func (s *Service) team(ctx context.Context, c Client, id string) (principals.Tea
 	return all[0], nil
 }
 
-// CreateGroup adds a group, a team of the client's domain. A team whose group the provider has deleted becomes it again, with its content,
-// if it has the same externalId, or both have none and the name is the same. Errors: errs.Invalid with a scimType; errs.Conflict for a
-// name that another group of the domain has.
+// CreateGroup adds a group, a team of the client's domain. A team whose group the provider has
+// deleted becomes it again, with its content, if it has the same externalId, or both have none and
+// the name is the same. Errors: errs.Invalid with a scimType; errs.Conflict for a name that another
+// group of the domain has.
 func (s *Service) CreateGroup(ctx context.Context, c Client, change GroupChange) (g Group, err error) {
 	var edit groupEdit
 	if err := change(&edit); err != nil {
@@ -145,7 +150,8 @@ func (s *Service) CreateGroup(ctx context.Context, c Client, change GroupChange)
 	return s.withMembers(ctx, c, g, true)
 }
 
-// former returns the id of the team whose group a new one is again, "" for none. Errors: errs.Conflict for a name that is taken.
+// former returns the id of the team whose group a new one is again, "" for none. Errors:
+// errs.Conflict for a name that is taken.
 func (s *Service) former(ctx context.Context, c Client, g Group) (string, error) {
 	if err := s.checkName(ctx, c, "", g.Name); err != nil {
 		return "", err
@@ -177,7 +183,8 @@ func (s *Service) checkName(ctx context.Context, c Client, id, name string) erro
 func (s *Service) insertTeam(ctx context.Context, c Client, g Group) (id string, err error) {
 	at, source := s.stamp(), Source
 	t := principals.Team{
-		Tenant: c.Tenant, ID: s.o.NewID(), Name: g.Name, Domain: c.Domain, Source: &source, SourceID: orNull(g.ExternalID), CreatedAt: at, UpdatedAt: at,
+		Tenant: c.Tenant, ID: s.o.NewID(), Name: g.Name, Domain: c.Domain,
+		Source: &source, SourceID: orNull(g.ExternalID), CreatedAt: at, UpdatedAt: at,
 	}
 	if t.Slug, err = s.o.Principals.FreeSlug(ctx, c.Tenant, slug.Of(t.Name, "team")); err != nil {
 		return "", err
@@ -196,7 +203,9 @@ func orNull(s string) *string {
 func (g *groupEdit) accept() error {
 	name, err := profile.CleanTeamName(g.Name)
 	if err != nil {
-		return invalid(InvalidValue, "displayName must be 1 to %d characters without control characters", profile.MaxName)
+		return invalid(
+			InvalidValue, "displayName must be 1 to %d characters without control characters", profile.MaxName,
+		)
 	}
 	g.Name = name
 	if !escapes.StorableWithin(g.ExternalID, maxExternalID) {
@@ -205,10 +214,13 @@ func (g *groupEdit) accept() error {
 	return nil
 }
 
-// UpdateGroup changes a group of the client's domain, and returns it with the members if members is set. It does not read the members to add or remove
-// some. Errors: errs.NotFound; errs.Stale; errs.Invalid with a scimType, also for a member that is no user of the domain; errs.Conflict for a
-// name that another group of the domain has.
-func (s *Service) UpdateGroup(ctx context.Context, c Client, id string, on Condition, change GroupChange, members bool) (g Group, err error) {
+// UpdateGroup changes a group of the client's domain, and returns it with the members if members is
+// set. It does not read the members to add or remove some. Errors: errs.NotFound; errs.Stale;
+// errs.Invalid with a scimType, also for a member that is no user of the domain; errs.Conflict for
+// a name that another group of the domain has.
+func (s *Service) UpdateGroup(
+	ctx context.Context, c Client, id string, on Condition, change GroupChange, members bool,
+) (g Group, err error) {
 	err = s.writing(ctx, c, func(ctx context.Context) error {
 		t, err := s.team(ctx, c, id)
 		if err != nil {
@@ -259,8 +271,8 @@ func (s *Service) touch(ctx context.Context, c Client, id string, g *Group) (pri
 	})
 }
 
-// changeMembers adds and removes members. New ones get the role member; others keep theirs. Errors: errs.Invalid for one to be added who is no user
-// of the domain.
+// changeMembers adds and removes members. New ones get the role member; others keep theirs. Errors:
+// errs.Invalid for one to be added who is no user of the domain.
 func (s *Service) changeMembers(ctx context.Context, c Client, teamID string, g groupEdit) error {
 	ids := make([]string, 0, len(g.members))
 	for _, id := range slices.Sorted(maps.Keys(g.members)) {
@@ -316,8 +328,8 @@ func errNoMember(id string) error {
 	return invalid(InvalidValue, "members: %s is not the id of a user of this domain", shown(id))
 }
 
-// DeleteGroup takes the users of the client's domain out of a group. The team stays, as content must keep an owner, and is errs.NotFound from
-// then on. Errors: errs.NotFound; errs.Stale.
+// DeleteGroup takes the users of the client's domain out of a group. The team stays, as content
+// must keep an owner, and is errs.NotFound from then on. Errors: errs.NotFound; errs.Stale.
 func (s *Service) DeleteGroup(ctx context.Context, c Client, id string, on Condition) error {
 	return s.writing(ctx, c, func(ctx context.Context) error {
 		t, err := s.team(ctx, c, id)

@@ -14,7 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// MaxCount is how many resources a page has at most, and DefaultCount when the client does not say how many.
+// MaxCount is how many resources a page has at most, and DefaultCount when the client does not say
+// how many.
 const (
 	MaxCount     = 200
 	DefaultCount = 100
@@ -109,7 +110,8 @@ func (l listing[T]) lookUp(e *evaluator) error {
 	})
 }
 
-// matching returns the resources that match, in an order, nil for that of the names, and how many there are.
+// matching returns the resources that match, in an order, nil for that of the names, and how many
+// there are.
 func (l listing[T]) matching(e *evaluator, by func(a, b T) int, offset, limit int) (found []T, total int, err error) {
 	take := func(v T) error {
 		if !e.matches(l.filled(&v)) {
@@ -155,10 +157,15 @@ func (l listing[T]) matching(e *evaluator, by func(a, b T) int, offset, limit in
 }
 
 func tooManyToLookAt() error {
-	return invalid(TooMany, "filter: more than %d resources have to be looked at: compare id, externalId, userName, emails.value or the displayName of a group with eq", maxScanned)
+	return invalid(
+		TooMany,
+		"filter: more than %d resources have to be looked at: compare id, externalId, userName, emails.value or the displayName of a group with eq",
+		maxScanned,
+	)
 }
 
-// indexed returns the resources among which are all matches of a filter that can be found with an index. ok is false if there is none.
+// indexed returns the resources among which are all matches of a filter that can be found with an
+// index. ok is false if there is none.
 func (l listing[T]) indexed(f *filter) (all []T, ok bool, err error) {
 	var by Key
 	var value string
@@ -249,7 +256,8 @@ func compareValues(of kind, x, y any) int {
 	return cmp.Compare(folded(of, x.(string)), folded(of, y.(string)))
 }
 
-// Users returns a page of the users of the client's domain, with their groups if groups is set. Errors: errs.Invalid with a scimType.
+// Users returns a page of the users of the client's domain, with their groups if groups is set.
+// Errors: errs.Invalid with a scimType.
 func (s *Service) Users(ctx context.Context, c Client, q Query, groups bool) (Page[User], error) {
 	people, err := list(q, listing[Person]{
 		kinds: userKinds,
@@ -290,7 +298,8 @@ func (s *Service) Users(ctx context.Context, c Client, q Query, groups bool) (Pa
 	return users, err
 }
 
-// inSet returns a function that reports whether the name of a user, or the id of a group, is in a set.
+// inSet returns a function that reports whether the name of a user, or the id of a group, is in a
+// set.
 func inSet(set map[string]bool) func(resource) bool {
 	return func(r resource) bool {
 		if u, ok := r.(*User); ok {
@@ -308,8 +317,8 @@ func exceptMissing(err error) error {
 	return err
 }
 
-// Groups returns a page of the groups of the client's domain, with their members if members is set; the page may end early then. Errors:
-// errs.Invalid with a scimType.
+// Groups returns a page of the groups of the client's domain, with their members if members is set;
+// the page may end early then. Errors: errs.Invalid with a scimType.
 func (s *Service) Groups(ctx context.Context, c Client, q Query, members bool) (Page[Group], error) {
 	teams, err := list(q, listing[principals.Team]{
 		kinds: groupKinds,

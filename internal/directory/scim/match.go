@@ -24,25 +24,36 @@ const (
 	reference // no filter compares it
 )
 
-// kinds are the attributes of one type of resource, by their paths. For one with parts, that of the attribute itself is its value.
+// kinds are the attributes of one type of resource, by their paths. For one with parts, that of the
+// attribute itself is its value.
 type kinds map[string]kind
 
 var userKinds = kinds{
-	"id": exactText, "externalid": exactText, "schemas": exactText, "username": nameText, "displayname": foldedText, "timezone": foldedText,
-	"active": boolean, "name": foldedText, "name.formatted": foldedText, "name.givenname": foldedText, "name.middlename": foldedText,
-	"name.familyname": foldedText, "emails": foldedText, "emails.value": foldedText, "emails.type": foldedText, "emails.primary": boolean,
-	"groups": members, "groups.value": members, "groups.$ref": reference, "groups.display": reference, "groups.type": reference,
-	"meta.created": dateTime, "meta.lastmodified": dateTime, "meta.resourcetype": foldedText, "meta.version": exactText, "meta.location": reference,
+	"id": exactText, "externalid": exactText, "schemas": exactText,
+	"username": nameText, "displayname": foldedText, "timezone": foldedText,
+	"active": boolean, "name": foldedText,
+	"name.formatted": foldedText, "name.givenname": foldedText, "name.middlename": foldedText,
+	"name.familyname": foldedText, "emails": foldedText,
+	"emails.value": foldedText, "emails.type": foldedText, "emails.primary": boolean,
+	"groups": members, "groups.value": members,
+	"groups.$ref": reference, "groups.display": reference, "groups.type": reference,
+	"meta.created": dateTime, "meta.lastmodified": dateTime,
+	"meta.resourcetype": foldedText, "meta.version": exactText, "meta.location": reference,
 
-	"name.honorificprefix": unstored, "name.honorificsuffix": unstored, "emails.display": unstored, "nickname": unstored, "profileurl": unstored,
-	"title": unstored, "usertype": unstored, "preferredlanguage": unstored, "locale": unstored, "password": unstored, "phonenumbers": unstored,
-	"ims": unstored, "photos": unstored, "addresses": unstored, "entitlements": unstored, "roles": unstored, "x509certificates": unstored,
+	"name.honorificprefix": unstored, "name.honorificsuffix": unstored,
+	"emails.display": unstored, "nickname": unstored, "profileurl": unstored,
+	"title": unstored, "usertype": unstored, "preferredlanguage": unstored,
+	"locale": unstored, "password": unstored, "phonenumbers": unstored,
+	"ims": unstored, "photos": unstored, "addresses": unstored,
+	"entitlements": unstored, "roles": unstored, "x509certificates": unstored,
 }
 
 var groupKinds = kinds{
 	"id": exactText, "externalid": exactText, "schemas": exactText, "displayname": foldedText,
-	"members": members, "members.value": members, "members.$ref": reference, "members.display": reference, "members.type": reference,
-	"meta.created": dateTime, "meta.lastmodified": dateTime, "meta.resourcetype": foldedText, "meta.version": exactText, "meta.location": reference,
+	"members": members, "members.value": members,
+	"members.$ref": reference, "members.display": reference, "members.type": reference,
+	"meta.created": dateTime, "meta.lastmodified": dateTime,
+	"meta.resourcetype": foldedText, "meta.version": exactText, "meta.location": reference,
 }
 
 // of returns how an attribute is compared; known is false if there is no such attribute.
@@ -82,7 +93,11 @@ func (k kinds) check(f *filter) error {
 			}
 		case kind == dateTime:
 			if _, ok := timeOf(f.value); !ok || parts {
-				return invalid(InvalidFilter, `filter: %s is compared with a time such as "2026-11-20T20:31:00Z", by eq ne gt ge lt le`, f.path)
+				return invalid(
+					InvalidFilter,
+					`filter: %s is compared with a time such as "2026-11-20T20:31:00Z", by eq ne gt ge lt le`,
+					f.path,
+				)
 			}
 		case !isText:
 			return invalid(InvalidFilter, "filter: %s is compared with a text in quotes", f.path)

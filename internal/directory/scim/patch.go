@@ -10,7 +10,8 @@ import (
 // maxOperations is how many operations one change may have.
 const maxOperations = 1000
 
-// target is the path of an operation, such as members[value eq "…"] or emails[type eq "work"].value.
+// target is the path of an operation, such as members[value eq "…"] or emails[type eq
+// "work"].value.
 type target struct {
 	path   Path
 	filter *filter // in the brackets, nil for none; its paths begin with the attribute
@@ -108,7 +109,9 @@ func parseOperation(o object) (Operation, error) {
 // hasSchema checks that schemas has a schema.
 func hasSchema(body object, schema string) error {
 	var all []string
-	if err := json.Unmarshal(body["schemas"], &all); err != nil || !slices.ContainsFunc(all, func(s string) bool { return lower(s) == lower(schema) }) {
+	if err := json.Unmarshal(body["schemas"], &all); err != nil || !slices.ContainsFunc(all, func(s string) bool {
+		return lower(s) == lower(schema)
+	}) {
 		return invalid(InvalidSyntax, "schemas must have %s", schema)
 	}
 	return nil
@@ -147,8 +150,8 @@ func PatchUser(all []Operation) UserChange {
 	}
 }
 
-// ReplaceUser returns the change that sets all attributes to those of the body of a PUT or POST: what it leaves out is removed, but
-// for active. Errors: errs.Invalid with a scimType.
+// ReplaceUser returns the change that sets all attributes to those of the body of a PUT or POST:
+// what it leaves out is removed, but for active. Errors: errs.Invalid with a scimType.
 func ReplaceUser(raw []byte) (UserChange, error) {
 	body, err := parseObject(raw, "The body")
 	if err != nil {
@@ -197,7 +200,8 @@ func PatchGroup(all []Operation) GroupChange {
 	}
 }
 
-// ReplaceGroup returns the change that sets all attributes to those of the body of a PUT or POST. Errors: errs.Invalid with a scimType.
+// ReplaceGroup returns the change that sets all attributes to those of the body of a PUT or POST.
+// Errors: errs.Invalid with a scimType.
 func ReplaceGroup(raw []byte) (GroupChange, error) {
 	body, err := parseObject(raw, "The body")
 	if err != nil {
@@ -307,7 +311,10 @@ func (g *groupEdit) member(id string, is bool) {
 // selected changes members[value eq "…"].
 func (g *groupEdit) selected(t target, op string) error {
 	if t.path.Sub != "" {
-		return &Error{Mutability, errs.New(errs.Invalid, "members.%s cannot be changed: remove and add the member", shown(t.path.Sub))}
+		return &Error{
+			Mutability,
+			errs.New(errs.Invalid, "members.%s cannot be changed: remove and add the member", shown(t.path.Sub)),
+		}
 	}
 	if op != "remove" {
 		return invalid(InvalidPath, "members that are selected can be removed alone")

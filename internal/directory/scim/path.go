@@ -64,8 +64,8 @@ func schemaOf(text string) string {
 	return ""
 }
 
-// lower returns s with the capitals of ASCII as small letters, the only ones in names of attributes: others stay, so that no letter
-// of another script passes for one of theirs.
+// lower returns s with the capitals of ASCII as small letters, the only ones in names of
+// attributes: others stay, so that no letter of another script passes for one of theirs.
 func lower(s string) string {
 	if strings.IndexFunc(s, func(c rune) bool { return c >= 'A' && c <= 'Z' }) < 0 {
 		return s
@@ -89,7 +89,8 @@ func isName(s string) bool {
 	return s != "" && len(s) <= 128
 }
 
-// isURN reports whether a text in lower case is the name of a schema, or the path of one of its attributes.
+// isURN reports whether a text in lower case is the name of a schema, or the path of one of its
+// attributes.
 func isURN(s string) bool {
 	parts := strings.Split(s, ":")
 	return len(s) <= 512 && len(parts) > 2 && !slices.Contains(parts, "") && strings.IndexFunc(s, func(c rune) bool {

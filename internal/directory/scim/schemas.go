@@ -44,7 +44,8 @@ func Types() []Type {
 // text is an attribute that a client may set.
 func text(name, description string, parts ...Attribute) Attribute {
 	a := Attribute{
-		Name: name, Type: "string", Description: description, Mutability: "readWrite", Returned: "default", Uniqueness: "none", SubAttributes: parts,
+		Name: name, Type: "string", Description: description,
+		Mutability: "readWrite", Returned: "default", Uniqueness: "none", SubAttributes: parts,
 	}
 	if len(parts) > 0 {
 		a.Type = "complex"
@@ -78,9 +79,12 @@ func Schemas() []Schema {
 	user.CanonicalValues = []string{"User"}
 	return []Schema{
 		{UserSchema, "User", "User Account", []Attribute{
-			text("userName", "The name that the user logs in with; no other user of the tenant has it").requiredOnServer(),
+			text(
+				"userName", "The name that the user logs in with; no other user of the tenant has it",
+			).requiredOnServer(),
 			text("name", "The parts of the user's name",
-				text("formatted", "Its parts, joined").readOnly(), text("familyName", "The family name"), text("givenName", "The given name"),
+				text("formatted", "Its parts, joined").readOnly(),
+				text("familyName", "The family name"), text("givenName", "The given name"),
 				text("middleName", "The middle names")),
 			text("displayName", "The name that people see"),
 			text("timezone", "The IANA name of where the user lives, such as Europe/Berlin"),
@@ -88,13 +92,15 @@ func Schemas() []Schema {
 			text("emails", "The user's address: the primary one of several",
 				text("value", "The address"), work, text("primary", "True of the one address").typed("boolean")).many(),
 			text("groups", "The groups that the user is in",
-				text("value", "The id of the group").readOnly(), text("$ref", "The address of the group").refers("Group").readOnly(),
+				text("value", "The id of the group").readOnly(),
+				text("$ref", "The address of the group").refers("Group").readOnly(),
 				text("display", "The name of the group").readOnly()).many().readOnly(),
 		}},
 		{GroupSchema, "Group", "Group", []Attribute{
 			text("displayName", "The name of the group; no other group of the domain has it").requiredOnServer(),
 			text("members", "The users in the group",
-				text("value", "The id of the user").immutable(), text("$ref", "The address of the user").refers("User").immutable(),
+				text("value", "The id of the user").immutable(),
+				text("$ref", "The address of the user").refers("User").immutable(),
 				text("display", "The name of the user").readOnly(), user).many(),
 		}},
 	}

@@ -38,15 +38,22 @@ type fixture struct {
 func each(t *testing.T, test func(t *testing.T, f fixture)) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		store := bunstore.New(open(t))
-		people := principals.New(principals.Options{Store: store, Cost: principals.Cost{Memory: 8, Time: 1, Threads: 1}})
-		test(t, fixture{scim.New(scim.Options{Store: store, Principals: people.Unchecked(), Now: func() time.Time { return monday }, Log: slog.New(slog.DiscardHandler)}), people, store})
+		people := principals.New(principals.Options{
+			Store: store,
+			Cost:  principals.Cost{Memory: 8, Time: 1, Threads: 1},
+		})
+		test(t, fixture{scim.New(scim.Options{Store: store, Principals: people.Unchecked(), Now: func() time.Time {
+			return monday
+		}, Log: slog.New(slog.DiscardHandler)}), people, store})
 	})
 }
 
 // user is the change of a body with members beside the name.
 func user(t *testing.T, name, more string) scim.UserChange {
 	t.Helper()
-	change, err := scim.ReplaceUser([]byte(fmt.Sprintf(`{"schemas": [%q], "userName": %q%s}`, scim.UserSchema, name, more)))
+	change, err := scim.ReplaceUser([]byte(fmt.Sprintf(
+		`{"schemas": [%q], "userName": %q%s}`, scim.UserSchema, name, more,
+	)))
 	is.New(t).NoErr(err)
 	return change
 }
@@ -66,7 +73,9 @@ func operations(t *testing.T, all ...string) []scim.Operation {
 }
 
 func parse(all ...string) ([]scim.Operation, error) {
-	return scim.ParsePatch([]byte(fmt.Sprintf(`{"schemas": [%q], "Operations": [%s]}`, scim.PatchMessage, strings.Join(all, ", "))))
+	return scim.ParsePatch([]byte(fmt.Sprintf(
+		`{"schemas": [%q], "Operations": [%s]}`, scim.PatchMessage, strings.Join(all, ", "),
+	)))
 }
 
 func (f fixture) patch(t *testing.T, id string, all ...string) (scim.User, error) {
@@ -87,7 +96,10 @@ func group(t *testing.T, name, externalID string, members ...string) scim.GroupC
 	for _, id := range members {
 		all = append(all, fmt.Sprintf(`{"value": %q}`, id))
 	}
-	change, err := scim.ReplaceGroup([]byte(fmt.Sprintf(`{"schemas": [%q], "displayName": %q, "externalId": %q, "members": [%s]}`, scim.GroupSchema, name, externalID, strings.Join(all, ", "))))
+	change, err := scim.ReplaceGroup([]byte(fmt.Sprintf(
+		`{"schemas": [%q], "displayName": %q, "externalId": %q, "members": [%s]}`, scim.GroupSchema, name,
+		externalID, strings.Join(all, ", "),
+	)))
 	is.New(t).NoErr(err)
 	return change
 }
@@ -109,36 +121,88 @@ func typeOf(err error) scim.ErrorType {
 func TestPatchUser(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		is := is.New(t)
-		id := f.add(t, "babs", `, "displayName": "Babs", "name": {"givenName": "Barbara", "familyName": "Jensen"}, "emails": [{"value": "babs@jensen.org", "type": "home"}]`).ID
+		id := f.add(
+			t, "babs",
+			`, "displayName": "Babs", "name": {"givenName": "Barbara", "familyName": "Jensen"}, "emails": [{"value": "babs@jensen.org", "type": "home"}]`,
+		).ID
 		for _, c := range []struct {
 			operation string
 			is        func(u scim.User) bool
 		}{
-			{`{"op": "add", "value": {"emails": [{"value": "babs@example.com", "type": "home"}], "nickName": "Babs"}}`, func(u scim.User) bool { return u.Email == "babs@jensen.org" }},
-			{`{"op": "add", "path": "emails", "value": [{"value": "b@example.com", "type": "home"}, {"value": "babs@example.com", "type": "work"}]}`, func(u scim.User) bool { return u.Email == "babs@example.com" }},
-			{`{"op": "replace", "path": "emails", "value": [{"value": "a@example.com", "type": "work"}, {"value": "p@example.com", "type": "home", "primary": "True"}]}`, func(u scim.User) bool { return u.Email == "p@example.com" }},
-			{`{"op": "Replace", "path": "emails[type eq \"work\"].value", "value": "w@example.com"}`, func(u scim.User) bool { return u.Email == "w@example.com" }},
-			{`{"op": "Replace", "path": "emails[type eq \"home\"].value", "value": "h@example.com"}`, func(u scim.User) bool { return u.Email == "w@example.com" }},
-			{`{"op": "replace", "path": "emails[value eq \"w@example.com\"]", "value": {"type": "work", "value": "x@example.com", "primary": true}}`, func(u scim.User) bool { return u.Email == "x@example.com" }},
-			{`{"op": "remove", "path": "emails[type eq \"work\" and value ew \"example.com\"]"}`, func(u scim.User) bool { return u.Email == "" }},
-			{`{"op": "Add", "path": "emails[type eq \"work\"].value", "value": "again@example.com"}`, func(u scim.User) bool { return u.Email == "again@example.com" }},
-			{`{"op": "replace", "path": "name.familyName", "value": "Smith"}`, func(u scim.User) bool { return u.FamilyName == "Smith" && u.GivenName == "Barbara" }},
-			{`{"op": "replace", "path": "name", "value": {"middleName": "Jane", "honorificPrefix": "Ms"}}`, func(u scim.User) bool { return u.Formatted() == "Barbara Jane Smith" }},
+			{`{"op": "add", "value": {"emails": [{"value": "babs@example.com", "type": "home"}], "nickName": "Babs"}}`,
+				func(u scim.User) bool {
+					return u.Email == "babs@jensen.org"
+				}},
+			{`{"op": "add", "path": "emails", "value": [{"value": "b@example.com", "type": "home"}, {"value": "babs@example.com", "type": "work"}]}`,
+				func(u scim.User) bool {
+					return u.Email == "babs@example.com"
+				}},
+			{`{"op": "replace", "path": "emails", "value": [{"value": "a@example.com", "type": "work"}, {"value": "p@example.com", "type": "home", "primary": "True"}]}`,
+				func(u scim.User) bool {
+					return u.Email == "p@example.com"
+				}},
+			{`{"op": "Replace", "path": "emails[type eq \"work\"].value", "value": "w@example.com"}`,
+				func(u scim.User) bool {
+					return u.Email == "w@example.com"
+				}},
+			{`{"op": "Replace", "path": "emails[type eq \"home\"].value", "value": "h@example.com"}`,
+				func(u scim.User) bool {
+					return u.Email == "w@example.com"
+				}},
+			{`{"op": "replace", "path": "emails[value eq \"w@example.com\"]", "value": {"type": "work", "value": "x@example.com", "primary": true}}`,
+				func(u scim.User) bool {
+					return u.Email == "x@example.com"
+				}},
+			{`{"op": "remove", "path": "emails[type eq \"work\" and value ew \"example.com\"]"}`,
+				func(u scim.User) bool {
+					return u.Email == ""
+				}},
+			{`{"op": "Add", "path": "emails[type eq \"work\"].value", "value": "again@example.com"}`,
+				func(u scim.User) bool {
+					return u.Email == "again@example.com"
+				}},
+			{`{"op": "replace", "path": "name.familyName", "value": "Smith"}`, func(u scim.User) bool {
+				return u.FamilyName == "Smith" && u.GivenName == "Barbara"
+			}},
+			{`{"op": "replace", "path": "name", "value": {"middleName": "Jane", "honorificPrefix": "Ms"}}`,
+				func(u scim.User) bool {
+					return u.Formatted() == "Barbara Jane Smith"
+				}},
 			{`{"op": "remove", "path": "name.middleName"}`, func(u scim.User) bool { return u.MiddleName == "" }},
 			{`{"op": "Replace", "value": {"name.givenName": "Barb", "emails[type eq \"work\"].value": "barb@example.com", "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department": "R&D"}}`,
 				func(u scim.User) bool { return u.GivenName == "Barb" && u.Email == "barb@example.com" }},
 			{`{"op": "replace", "value": {"urn:ietf:params:scim:schemas:core:2.0:User": {"displayName": "B."}, "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User": {"manager": {"value": "x"}}}}`,
 				func(u scim.User) bool { return u.DisplayName == "B." }},
-			{`{"op": "add", "path": "urn:ietf:params:scim:schemas:core:2.0:User:externalId", "value": "e-1"}`, func(u scim.User) bool { return u.ExternalID == "e-1" }},
-			{`{"op": "add", "path": "addresses[type eq \"work\"].formatted", "value": "Street 1"}`, func(u scim.User) bool { return true }},
+			{`{"op": "add", "path": "urn:ietf:params:scim:schemas:core:2.0:User:externalId", "value": "e-1"}`,
+				func(u scim.User) bool {
+					return u.ExternalID == "e-1"
+				}},
+			{`{"op": "add", "path": "addresses[type eq \"work\"].formatted", "value": "Street 1"}`,
+				func(u scim.User) bool {
+					return true
+				}},
 			{`{"op": "Replace", "path": "manager", "value": "x"}`, nil},
-			{`{"op": "replace", "path": "timezone", "value": "Europe/Berlin"}`, func(u scim.User) bool { return u.Timezone == "Europe/Berlin" }},
-			{`{"op": "replace", "path": "timezone", "value": "W. Europe Standard Time"}`, func(u scim.User) bool { return u.Timezone == "Europe/Berlin" }}, // left out
-			{`{"op": "replace", "path": "displayName", "value": null}`, func(u scim.User) bool { return u.DisplayName == "" }},
+			{`{"op": "replace", "path": "timezone", "value": "Europe/Berlin"}`, func(u scim.User) bool {
+				return u.Timezone == "Europe/Berlin"
+			}},
+			// left out
+			{`{"op": "replace", "path": "timezone", "value": "W. Europe Standard Time"}`, func(u scim.User) bool {
+				return u.Timezone == "Europe/Berlin"
+			}},
+			{`{"op": "replace", "path": "displayName", "value": null}`, func(u scim.User) bool {
+				return u.DisplayName == ""
+			}},
 			{`{"op": "Replace", "path": "active", "value": "False"}`, func(u scim.User) bool { return !u.Active }},
-			{`{"op": "replace", "value": {"id": "x", "active": true, "schemas": [], "meta": {}, "groups": []}}`, func(u scim.User) bool { return u.Active }},
-			{`{"op": "replace", "path": "userName", "value": "barb"}`, func(u scim.User) bool { return u.UserName == "barb" }},
-			{`{"op": "replace", "path": "userName", "value": "Barb"}`, func(u scim.User) bool { return u.UserName == "Barb" }},
+			{`{"op": "replace", "value": {"id": "x", "active": true, "schemas": [], "meta": {}, "groups": []}}`,
+				func(u scim.User) bool {
+					return u.Active
+				}},
+			{`{"op": "replace", "path": "userName", "value": "barb"}`, func(u scim.User) bool {
+				return u.UserName == "barb"
+			}},
+			{`{"op": "replace", "path": "userName", "value": "Barb"}`, func(u scim.User) bool {
+				return u.UserName == "Barb"
+			}},
 		} {
 			u, err := f.patch(t, id, c.operation)
 			if c.is == nil {
@@ -185,11 +249,16 @@ func TestPatchIsAllOrNothing(t *testing.T) {
 		now, err := f.User(t.Context(), corp, was.ID, false)
 		is.NoErr(err)
 		is.Equal(now.Version(), was.Version())
-		for _, body := range []string{"", "[]", "{}", "null", `{"schemas": ["x"], "Operations": [{"op": "add", "value": {}}]}`} {
+		for _, body := range []string{
+			"", "[]", "{}", "null", `{"schemas": ["x"], "Operations": [{"op": "add", "value": {}}]}`,
+		} {
 			_, err := scim.ParsePatch([]byte(body))
 			is.Equal(typeOf(err), scim.InvalidSyntax)
 		}
-		for _, operation := range []string{`{}`, `{"op": "move"}`, `{"op": "replace"}`, `{"op": "remove"}`, `5`, `{"op": 5}`, `{"op": "add", "path": 5, "value": 1}`, `{"op": "add", "OP": "add"}`, ``} {
+		for _, operation := range []string{
+			`{}`, `{"op": "move"}`, `{"op": "replace"}`, `{"op": "remove"}`, `5`, `{"op": 5}`,
+			`{"op": "add", "path": 5, "value": 1}`, `{"op": "add", "OP": "add"}`, ``,
+		} {
 			_, err := parse(operation)
 			is.True(typeOf(err) != "")
 		}
@@ -205,7 +274,10 @@ func TestActive(t *testing.T) {
 		off, on := `{"op": "replace", "path": "active", "value": false}`, `{"op": "replace", "path": "active", "value": true}`
 		id := f.add(t, "anna", "").ID
 		enable := func(enabled bool) {
-			_, err := f.people.UpdateUser(root, "anna", func(u *principals.User) error { u.Enabled = enabled; return nil })
+			_, err := f.people.UpdateUser(root, "anna", func(u *principals.User) error {
+				u.Enabled = enabled
+				return nil
+			})
 			is.NoErr(err)
 		}
 		active := func(operation string) bool {
@@ -245,7 +317,9 @@ func TestDeletedUser(t *testing.T) {
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		_, err = f.patch(t, anna.ID, `{"op": "replace", "path": "active", "value": true}`)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
-		for _, filter := range []string{"", `userName eq "anna"`, `externalId eq "e"`, `id eq "` + anna.ID + `"`, `displayName eq "Anna"`} {
+		for _, filter := range []string{
+			"", `userName eq "anna"`, `externalId eq "e"`, `id eq "` + anna.ID + `"`, `displayName eq "Anna"`,
+		} {
 			page, err := f.Users(ctx, corp, scim.Query{Filter: filter, Count: 10}, false)
 			is.NoErr(err)
 			is.True(!slices.ContainsFunc(page.Items, func(u scim.User) bool { return u.UserName == "anna" }))
@@ -274,28 +348,44 @@ func TestLogin(t *testing.T) {
 		is, ctx := is.New(t), t.Context()
 		anna := f.add(t, "anna", `, "displayName": "Anna"`)
 		for range 2 {
-			u, err := f.people.Unchecked().Admit(ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-1", Username: "anna", DisplayName: "A. B.", Email: "a@x.org"})
+			u, err := f.people.Unchecked().Admit(ctx, "acme", "corp", "OIDC", principals.Identity{
+				ID:          "sub-1",
+				Username:    "anna",
+				DisplayName: "A. B.",
+				Email:       "a@x.org",
+			})
 			is.NoErr(err)
 			is.Equal(*u.DisplayName, "Anna")
 			is.Equal(*u.SourceID, "sub-1")
 			is.Equal(u.Email, nil)
 		}
-		u, err := f.people.Unchecked().Admit(ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-1", Username: "anna.b"})
+		u, err := f.people.Unchecked().Admit(
+			ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-1", Username: "anna.b"},
+		)
 		is.NoErr(err)
 		is.Equal(u.Username, "anna") // the provider of SCIM decides
-		_, err = f.people.Unchecked().Admit(ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-2", Username: "anna"})
+		_, err = f.people.Unchecked().Admit(
+			ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-2", Username: "anna"},
+		)
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated) // somebody else
 		_, err = f.patch(t, anna.ID, `{"op": "replace", "path": "userName", "value": "anne"}`)
 		is.NoErr(err)
-		u, err = f.people.Unchecked().Admit(ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-1", Username: "anna"})
+		u, err = f.people.Unchecked().Admit(
+			ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-1", Username: "anna"},
+		)
 		is.NoErr(err)
 		is.Equal(u.Username, "anne")
 		is.NoErr(f.DeleteUser(ctx, corp, anna.ID, nil))
-		_, err = f.people.Unchecked().Admit(ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-1", Username: "anne"})
+		_, err = f.people.Unchecked().Admit(
+			ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-1", Username: "anne"},
+		)
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 
 		// Who was there before SCIM came is found, and the provider's from its first change on.
-		_, err = f.people.Unchecked().Admit(ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-3", Username: "carl", DisplayName: "Carl"})
+		_, err = f.people.Unchecked().Admit(
+			ctx, "acme", "corp", "OIDC",
+			principals.Identity{ID: "sub-3", Username: "carl", DisplayName: "Carl"},
+		)
 		is.NoErr(err)
 		page, err := f.Users(ctx, corp, scim.Query{Filter: `userName eq "carl"`, Count: 1}, true)
 		is.NoErr(err)
@@ -306,7 +396,10 @@ func TestLogin(t *testing.T) {
 		is.Equal(again.Items[0].ID, page.Items[0].ID)
 		_, err = f.patch(t, page.Items[0].ID, `{"op": "replace", "path": "displayName", "value": "Karl"}`)
 		is.NoErr(err)
-		u, err = f.people.Unchecked().Admit(ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-3", Username: "carl", DisplayName: "Carl"})
+		u, err = f.people.Unchecked().Admit(
+			ctx, "acme", "corp", "OIDC",
+			principals.Identity{ID: "sub-3", Username: "carl", DisplayName: "Carl"},
+		)
 		is.NoErr(err)
 		is.Equal(*u.DisplayName, "Karl")
 	})
@@ -315,7 +408,14 @@ func TestLogin(t *testing.T) {
 func TestNames(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		is, ctx := is.New(t), t.Context()
-		is.NoErr(f.store.InsertUser(ctx, "acme", principals.User{Username: "root", Domain: principals.Local, Data: json.RawMessage("{}"), UserFields: json.RawMessage("{}"), CreatedAt: monday, UpdatedAt: monday}))
+		is.NoErr(f.store.InsertUser(ctx, "acme", principals.User{
+			Username:   "root",
+			Domain:     principals.Local,
+			Data:       json.RawMessage("{}"),
+			UserFields: json.RawMessage("{}"),
+			CreatedAt:  monday,
+			UpdatedAt:  monday,
+		}))
 		anna, bob := f.add(t, "anna", ""), f.add(t, "o'brien & co", "")
 		for _, name := range []string{"ANNA", "ａｎｎａ", "root", "ROOT"} {
 			_, err := f.CreateUser(ctx, corp, user(t, name, ""))
@@ -326,9 +426,12 @@ func TestNames(t *testing.T) {
 		}
 		_, err := f.patch(t, anna.ID, `{"op": "replace", "path": "userName", "value": "Anna"}`) // her own
 		is.NoErr(err)
-		_, err = f.CreateUser(ctx, scim.Client{Tenant: "evil", Domain: "corp"}, user(t, "anna", "")) // another tenant's names are free
+		// another tenant's names are free
+		_, err = f.CreateUser(ctx, scim.Client{Tenant: "evil", Domain: "corp"}, user(t, "anna", ""))
 		is.NoErr(err)
-		for _, name := range []string{"", " ", "a/b", "everyone", "*", "01932e00-0000-7000-8000-000000000001", strings.Repeat("x", 257)} {
+		for _, name := range []string{
+			"", " ", "a/b", "everyone", "*", "01932e00-0000-7000-8000-000000000001", strings.Repeat("x", 257),
+		} {
 			_, err := f.CreateUser(ctx, corp, user(t, name, ""))
 			if typeOf(err) != scim.InvalidValue {
 				t.Errorf("%.40q: %v", name, err)
@@ -351,16 +454,38 @@ func TestGroups(t *testing.T) {
 			operations []string
 			want       []string
 		}{
-			{[]string{`{"op": "Add", "path": "members", "value": [` + ref(b) + `, ` + ref(strings.ToUpper(c)) + `]}`}, []string{a, b, c}},
+			{
+				[]string{`{"op": "Add", "path": "members", "value": [` + ref(b) + `, ` + ref(strings.ToUpper(c)) +
+					`]}`},
+				[]string{a, b, c},
+			},
 			{[]string{`{"op": "Remove", "path": "members", "value": [` + ref(b) + `]}`}, []string{a, c}},
 			{[]string{`{"op": "remove", "path": "members[value eq \"` + c + `\"]"}`}, []string{a}},
 			{[]string{`{"op": "remove", "path": "members[value eq \"` + c + `\"]"}`}, []string{a}}, // it is not there
 			{[]string{`{"op": "add", "value": {"members": [` + ref(b) + `]}}`}, []string{a, b}},
 			{[]string{`{"op": "add", "path": "members", "value": ` + ref(c) + `}`}, []string{a, b, c}},
-			{[]string{`{"op": "remove", "path": "members[value eq \"` + b + `\" or value eq \"` + c + `\"]"}`, `{"op": "add", "path": "members", "value": [` + ref(c) + `]}`}, []string{a, c}},
-			{[]string{`{"op": "replace", "path": "members", "value": [` + ref(a) + `, ` + ref(b) + `]}`}, []string{a, b}},
-			{[]string{`{"op": "replace", "value": {"members": [` + ref(a) + `], "displayName": "Sales"}}`}, []string{a}},
-			{[]string{`{"op": "add", "path": "members", "value": [` + ref(b) + `]}`, `{"op": "remove", "path": "members", "value": [` + ref(b) + `]}`}, []string{a}},
+			{
+				[]string{
+					`{"op": "remove", "path": "members[value eq \"` + b + `\" or value eq \"` + c + `\"]"}`,
+					`{"op": "add", "path": "members", "value": [` + ref(c) + `]}`,
+				},
+				[]string{a, c},
+			},
+			{
+				[]string{`{"op": "replace", "path": "members", "value": [` + ref(a) + `, ` + ref(b) + `]}`},
+				[]string{a, b},
+			},
+			{
+				[]string{`{"op": "replace", "value": {"members": [` + ref(a) + `], "displayName": "Sales"}}`},
+				[]string{a},
+			},
+			{
+				[]string{
+					`{"op": "add", "path": "members", "value": [` + ref(b) + `]}`,
+					`{"op": "remove", "path": "members", "value": [` + ref(b) + `]}`,
+				},
+				[]string{a},
+			},
 		} {
 			g, err = f.patchGroup(t, g.ID, step.operations...)
 			var got []string
@@ -389,7 +514,9 @@ func TestGroups(t *testing.T) {
 			_, err = f.patchGroup(t, g.ID, `{"op": "add", "path": "members", "value": [`+ref(id)+`, `+ref(a)+`]}`)
 			is.Equal(typeOf(err), scim.InvalidValue)
 		}
-		_, err = f.patchGroup(t, g.ID, `{"op": "add", "path": "members", "value": [{"value": "`+a+`", "type": "Group"}]}`)
+		_, err = f.patchGroup(
+			t, g.ID, `{"op": "add", "path": "members", "value": [{"value": "`+a+`", "type": "Group"}]}`,
+		)
 		is.Equal(typeOf(err), scim.InvalidValue)
 		for operation, want := range map[string]scim.ErrorType{
 			`{"op": "replace", "path": "members[value eq \"` + a + `\"].display", "value": "x"}`: scim.Mutability,
@@ -443,7 +570,13 @@ func TestLists(t *testing.T) {
 		is, ctx := is.New(t), t.Context()
 		var ids []string
 		for n := range 25 {
-			ids = append(ids, f.add(t, fmt.Sprintf("user-%02d", n), fmt.Sprintf(`, "externalId": "e%d", "displayName": "Name %02d", "active": %v`, n, 99-n, n%2 == 0)).ID)
+			ids = append(
+				ids,
+				f.add(
+					t, fmt.Sprintf("user-%02d", n),
+					fmt.Sprintf(`, "externalId": "e%d", "displayName": "Name %02d", "active": %v`, n, 99-n, n%2 == 0),
+				).ID,
+			)
 		}
 		g := f.group(t, "Sales", ids[3], ids[4])
 		f.group(t, "Art", ids[3])
@@ -453,23 +586,36 @@ func TestLists(t *testing.T) {
 			first string
 			n     int
 		}{
-			{scim.Query{Count: 10}, 25, "user-00", 10}, {scim.Query{Start: 21, Count: 10}, 25, "user-20", 5}, {scim.Query{Start: 26, Count: 10}, 25, "", 0},
-			{scim.Query{Start: -5, Count: -1}, 25, "", 0}, {scim.Query{Count: 1 << 40}, 25, "user-00", 25}, {scim.Query{Start: 1 << 40, Count: 1}, 25, "", 0},
-			{scim.Query{SortBy: "displayName", Count: 2}, 25, "user-24", 2}, {scim.Query{SortBy: "userName", Descending: true, Start: 2, Count: 2}, 25, "user-23", 2},
-			{scim.Query{SortBy: "title", Count: 1}, 25, "user-00", 1}, {scim.Query{SortBy: "active", Descending: true, Start: 13, Count: 2}, 25, "user-24", 2},
-			{scim.Query{Filter: "active eq false", Start: 2, Count: 3}, 12, "user-03", 3}, {scim.Query{Filter: `userName eq "USER-07"`, Count: 3}, 1, "user-07", 1},
-			{scim.Query{Filter: `externalId eq "e9" and active eq true`, Count: 3}, 0, "", 0}, {scim.Query{Filter: `id eq "` + ids[5] + `"`, Count: 3}, 1, "user-05", 1},
-			{scim.Query{Filter: `id eq "x"`, Count: 3}, 0, "", 0}, {scim.Query{Filter: `groups.value eq "` + g.ID + `"`, Count: 5}, 2, "user-03", 2},
-			{scim.Query{Filter: `groups eq "` + ids[0] + `"`, Count: 5}, 0, "", 0}, {scim.Query{Filter: `not (groups.value eq "` + g.ID + `") and active eq true`, Count: 1}, 12, "user-00", 1},
+			{scim.Query{Count: 10}, 25, "user-00", 10},
+			{scim.Query{Start: 21, Count: 10}, 25, "user-20", 5}, {scim.Query{Start: 26, Count: 10}, 25, "", 0},
+			{scim.Query{Start: -5, Count: -1}, 25, "", 0},
+			{scim.Query{Count: 1 << 40}, 25, "user-00", 25}, {scim.Query{Start: 1 << 40, Count: 1}, 25, "", 0},
+			{scim.Query{SortBy: "displayName", Count: 2}, 25, "user-24", 2},
+			{scim.Query{SortBy: "userName", Descending: true, Start: 2, Count: 2}, 25, "user-23", 2},
+			{scim.Query{SortBy: "title", Count: 1}, 25, "user-00", 1},
+			{scim.Query{SortBy: "active", Descending: true, Start: 13, Count: 2}, 25, "user-24", 2},
+			{scim.Query{Filter: "active eq false", Start: 2, Count: 3}, 12, "user-03", 3},
+			{scim.Query{Filter: `userName eq "USER-07"`, Count: 3}, 1, "user-07", 1},
+			{scim.Query{Filter: `externalId eq "e9" and active eq true`, Count: 3}, 0, "", 0},
+			{scim.Query{Filter: `id eq "` + ids[5] + `"`, Count: 3}, 1, "user-05", 1},
+			{scim.Query{Filter: `id eq "x"`, Count: 3}, 0, "", 0},
+			{scim.Query{Filter: `groups.value eq "` + g.ID + `"`, Count: 5}, 2, "user-03", 2},
+			{scim.Query{Filter: `groups eq "` + ids[0] + `"`, Count: 5}, 0, "", 0},
+			{scim.Query{Filter: `not (groups.value eq "` + g.ID + `") and active eq true`, Count: 1}, 12, "user-00", 1},
 		} {
 			page, err := f.Users(ctx, corp, c.q, true)
-			if err != nil || page.Total != c.total || len(page.Items) != c.n || c.n > 0 && page.Items[0].UserName != c.first {
+			if err != nil || page.Total != c.total || len(page.Items) != c.n || c.n > 0 &&
+				page.Items[0].UserName != c.first {
 				t.Errorf("%+v: %d of %d, %v", c.q, len(page.Items), page.Total, err)
 			}
 		}
 		for filter, want := range map[string]int{
-			`members.value eq "` + ids[3] + `"`: 2, `members[value eq "` + ids[4] + `"]`: 1, `members eq "` + ids[4] + `" and displayName sw "s"`: 1, `members.value eq "x"`: 0, `displayName eq "ART"`: 1,
-			`externalId pr`: 0, `id eq "` + g.ID + `" and not (members.value eq "` + ids[5] + `")`: 1, `meta.lastModified ge "2026-11-16T09:00:00Z"`: 2,
+			`members.value eq "` + ids[3] + `"`: 2, `members[value eq "` + ids[4] + `"]`: 1,
+			`members eq "` + ids[4] + `" and displayName sw "s"`: 1,
+			`members.value eq "x"`:                               0, `displayName eq "ART"`: 1,
+			`externalId pr`: 0,
+			`id eq "` + g.ID + `" and not (members.value eq "` + ids[5] + `")`: 1,
+			`meta.lastModified ge "2026-11-16T09:00:00Z"`:                      2,
 		} {
 			page, err := f.Groups(ctx, corp, scim.Query{Filter: filter, Count: 10}, true)
 			if err != nil || page.Total != want {
@@ -481,7 +627,8 @@ func TestLists(t *testing.T) {
 			is.True(typeOf(err) != "")
 		}
 		for _, filter := range []string{
-			`members.value sw "` + ids[3][:5] + `"`, `members ne "` + ids[3] + `"`, `members pr`, `members[value co "x"]`, `members.value eq 3`, `members.display eq "Ann"`,
+			`members.value sw "` + ids[3][:5] + `"`, `members ne "` + ids[3] + `"`, `members pr`,
+			`members[value co "x"]`, `members.value eq 3`, `members.display eq "Ann"`,
 			`not (members.value gt "` + ids[3] + `")`,
 		} {
 			_, err := f.Groups(ctx, corp, scim.Query{Filter: filter}, false)
@@ -567,13 +714,22 @@ func TestLargeGroupSize(t *testing.T) {
 		g, one := f.group(t, "All"), f.add(t, "one", "")
 		for n := range many {
 			name := fmt.Sprintf("user-%05d", n)
-			rows, members = append(rows, principals.DirectoryUser{Username: name, Enabled: true}), append(members, principals.Membership{TeamID: g.ID, Username: name, Role: actor.Member, CreatedAt: monday})
+			rows, members = append(
+				rows, principals.DirectoryUser{Username: name, Enabled: true},
+			), append(
+				members,
+				principals.Membership{TeamID: g.ID, Username: name, Role: actor.Member, CreatedAt: monday},
+			)
 		}
 		is.NoErr(f.store.AddDirectoryUsers(ctx, "acme", "corp", rows, monday))
 		is.NoErr(f.store.AddMembers(ctx, "acme", members))
 		store := &counting{Store: f.store}
 		s := scim.New(scim.Options{Store: store, Principals: f.people.Unchecked()})
-		_, err := s.UpdateGroup(ctx, corp, g.ID, nil, scim.PatchGroup(operations(t, `{"op": "add", "path": "members", "value": [{"value": "`+one.ID+`"}]}`)), false)
+		_, err := s.UpdateGroup(
+			ctx, corp, g.ID, nil,
+			scim.PatchGroup(operations(t, `{"op": "add", "path": "members", "value": [{"value": "`+one.ID+`"}]}`)),
+			false,
+		)
 		is.NoErr(err)
 		is.Equal(store.reads, 0)
 		g, err = s.Group(ctx, corp, g.ID, true)
@@ -582,7 +738,9 @@ func TestLargeGroupSize(t *testing.T) {
 		for _, m := range g.Members {
 			is.True(m.ID != "")
 		}
-		page, err := s.Users(ctx, corp, scim.Query{Filter: `displayName co "9" or userName ew "9"`, Start: 5, Count: 3}, true)
+		page, err := s.Users(
+			ctx, corp, scim.Query{Filter: `displayName co "9" or userName ew "9"`, Start: 5, Count: 3}, true,
+		)
 		is.NoErr(err)
 		is.Equal(page.Total, many/10)
 		is.Equal(page.Items[0].UserName, "user-00049")
@@ -606,16 +764,26 @@ func (c *counted) Slugs(ctx context.Context, tenant string) ([]string, error) {
 	return c.Store.Slugs(ctx, tenant)
 }
 
-// TestSlugsOfGroups: groups and teams whose names leave the same slug get numbered ones, and the last of many costs no more statements than the second.
+// TestSlugsOfGroups: groups and teams whose names leave the same slug get numbered ones, and the
+// last of many costs no more statements than the second.
 func TestSlugsOfGroups(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		is, store := is.New(t), &counted{Store: f.store}
-		people := principals.New(principals.Options{Store: store, Cost: principals.Cost{Memory: 8, Time: 1, Threads: 1}})
-		service := scim.New(scim.Options{Store: store, Principals: people.Unchecked(), Log: slog.New(slog.DiscardHandler)})
+		people := principals.New(principals.Options{
+			Store: store,
+			Cost:  principals.Cost{Memory: 8, Time: 1, Threads: 1},
+		})
+		service := scim.New(scim.Options{
+			Store:      store,
+			Principals: people.Unchecked(),
+			Log:        slog.New(slog.DiscardHandler),
+		})
 		admin := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin", Superuser: true})
 		const groups = 20
 		for i := range groups / 2 {
-			change, err := scim.ReplaceGroup([]byte(fmt.Sprintf(`{"schemas": [%q], "displayName": "東京 %c"}`, scim.GroupSchema, 'あ'+2*i)))
+			change, err := scim.ReplaceGroup([]byte(fmt.Sprintf(
+				`{"schemas": [%q], "displayName": "東京 %c"}`, scim.GroupSchema, 'あ'+2*i,
+			)))
 			is.NoErr(err)
 			_, err = service.CreateGroup(t.Context(), corp, change)
 			is.NoErr(err)
@@ -631,14 +799,19 @@ func TestSlugsOfGroups(t *testing.T) {
 	})
 }
 
-// TestManyUsers: in a large domain what Entra and Okta ask for is found, and filters that look at everybody are refused.
+// TestManyUsers: in a large domain what Entra and Okta ask for is found, and filters that look at
+// everybody are refused.
 func TestManyUsersSize(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		const many = 20_001
 		is, ctx := is.New(t), t.Context()
 		rows := make([]principals.DirectoryUser, many)
 		for n := range rows {
-			rows[n] = principals.DirectoryUser{Username: fmt.Sprintf("user-%05d", n), Email: fmt.Sprintf("User-%05d@example.com", n), Enabled: true}
+			rows[n] = principals.DirectoryUser{
+				Username: fmt.Sprintf("user-%05d", n),
+				Email:    fmt.Sprintf("User-%05d@example.com", n),
+				Enabled:  true,
+			}
 		}
 		is.NoErr(f.store.AddDirectoryUsers(ctx, "acme", "corp", rows, monday))
 		total := func(filter string) int {
@@ -650,8 +823,10 @@ func TestManyUsersSize(t *testing.T) {
 		one := f.add(t, "jo", `, "externalId": "x-1", "emails": [{"value": "jo@example.com", "primary": true}]`)
 		g := f.group(t, "Sales", one.ID)
 		for _, filter := range []string{
-			`userName eq "USER-00007"`, `id eq "` + one.ID + `"`, `externalId eq "x-1"`, `emails.value eq "user-00009@example.com"`,
-			`emails[type eq "work"].value eq "JO@example.com"`, `emails[type eq "work" and value eq "jo@example.com"]`, `emails eq "jo@example.com" and userName eq "jo"`,
+			`userName eq "USER-00007"`, `id eq "` + one.ID + `"`,
+			`externalId eq "x-1"`, `emails.value eq "user-00009@example.com"`,
+			`emails[type eq "work"].value eq "JO@example.com"`,
+			`emails[type eq "work" and value eq "jo@example.com"]`, `emails eq "jo@example.com" and userName eq "jo"`,
 			`userName eq "jo" and active eq true`,
 		} {
 			is.Equal(total(filter), 1)
@@ -659,13 +834,16 @@ func TestManyUsersSize(t *testing.T) {
 		is.Equal(total(`emails.value eq "nobody@example.com"`), 0)
 		is.Equal(total(`userName eq "jo" and emails.value eq "user-00009@example.com"`), 0)
 		for _, filter := range []string{
-			`displayName co "jo"`, `active eq true`, `userName sw "jo"`, `emails.value co "jo"`, `emails.value eq "jö@example.com"`, `userName eq "jo" or displayName eq "x"`,
+			`displayName co "jo"`, `active eq true`, `userName sw "jo"`,
+			`emails.value co "jo"`, `emails.value eq "jö@example.com"`, `userName eq "jo" or displayName eq "x"`,
 			`groups.value eq "` + g.ID + `"`,
 		} {
 			_, err := f.Users(ctx, corp, scim.Query{Filter: filter, Count: 1}, false)
 			is.Equal(typeOf(err), scim.TooMany)
 		}
-		is.NoErr(f.store.EditDirectoryUsers(ctx, "acme", usernamesOf(rows), monday, func(u *principals.DirectoryUser) { u.Email = "all@example.com" }))
+		is.NoErr(f.store.EditDirectoryUsers(ctx, "acme", usernamesOf(rows), monday, func(u *principals.DirectoryUser) {
+			u.Email = "all@example.com"
+		}))
 		_, err := f.Users(ctx, corp, scim.Query{Filter: `emails.value eq "all@example.com"`}, false)
 		is.Equal(typeOf(err), scim.TooMany)
 		page, err := f.Users(ctx, corp, scim.Query{Count: 1}, false) // without a filter nothing is looked at

@@ -10,8 +10,8 @@ type Selection struct {
 	only, without []Path
 }
 
-// Select returns the Selection of the parameters attributes and excludedAttributes, each a list of paths. The first one counts where both are
-// given. Errors: errs.Invalid with a scimType.
+// Select returns the Selection of the parameters attributes and excludedAttributes, each a list of
+// paths. The first one counts where both are given. Errors: errs.Invalid with a scimType.
 func Select(attributes, excluded []string) (s Selection, err error) {
 	if s.only, err = selected(attributes, "attributes"); err == nil && len(s.only) == 0 {
 		s.without, err = selected(excluded, "excludedAttributes")
@@ -51,8 +51,8 @@ func (s Selection) Has(attribute string) bool {
 // always are the attributes that every answer has.
 var always = []string{"schemas", "id"}
 
-// Apply takes out of a resource, by the names of its attributes, what is not shown. The values of attributes with parts are maps, or lists
-// of maps.
+// Apply takes out of a resource, by the names of its attributes, what is not shown. The values of
+// attributes with parts are maps, or lists of maps.
 func (s Selection) Apply(resource map[string]any) {
 	for name, value := range resource {
 		switch attribute := lower(name); {

@@ -22,8 +22,10 @@ func errNoUser() error { return errs.New(errs.NotFound, "User not found.") }
 // userOf returns a person as the protocol has it.
 func userOf(p Person) User {
 	u := User{
-		ID: p.ID, ExternalID: p.ExternalID, UserName: p.Username, DisplayName: p.DisplayName, GivenName: p.GivenName, MiddleName: p.MiddleName,
-		FamilyName: p.FamilyName, Email: p.Email, Timezone: p.Timezone, Active: p.Enabled, Created: p.CreatedAt, Modified: p.UpdatedAt,
+		ID: p.ID, ExternalID: p.ExternalID, UserName: p.Username,
+		DisplayName: p.DisplayName, GivenName: p.GivenName, MiddleName: p.MiddleName,
+		FamilyName: p.FamilyName, Email: p.Email, Timezone: p.Timezone,
+		Active: p.Enabled, Created: p.CreatedAt, Modified: p.UpdatedAt,
 	}
 	if p.ChangedAt.After(u.Modified) {
 		u.Modified = p.ChangedAt
@@ -31,7 +33,8 @@ func userOf(p Person) User {
 	return u
 }
 
-// User returns a user of the client's domain by id, with the groups if groups is set. Errors: errs.NotFound.
+// User returns a user of the client's domain by id, with the groups if groups is set. Errors:
+// errs.NotFound.
 func (s *Service) User(ctx context.Context, c Client, id string, groups bool) (User, error) {
 	p, err := s.person(ctx, c, id)
 	if err != nil {
@@ -86,8 +89,9 @@ func (s *Service) person(ctx context.Context, c Client, id string) (Person, erro
 	return all[0], nil
 }
 
-// CreateUser adds a user to the client's domain, without a password and rights. A user of the domain whom the provider has deleted
-// becomes one again, with id and content. Errors: errs.Invalid with a scimType; errs.Conflict for a userName that another user has.
+// CreateUser adds a user to the client's domain, without a password and rights. A user of the
+// domain whom the provider has deleted becomes one again, with id and content. Errors: errs.Invalid
+// with a scimType; errs.Conflict for a userName that another user has.
 func (s *Service) CreateUser(ctx context.Context, c Client, change UserChange) (u User, err error) {
 	u = User{Active: true}
 	if err := change(&u); err != nil {
@@ -169,7 +173,8 @@ func (s *Service) accept(ctx context.Context, c Client, u *User, was User) error
 		valid func(string) error
 	}{
 		{"displayName", &u.DisplayName, profile.MaxName, nil}, {"name.givenName", &u.GivenName, profile.MaxName, nil},
-		{"name.middleName", &u.MiddleName, profile.MaxName, nil}, {"name.familyName", &u.FamilyName, profile.MaxName, nil},
+		{"name.middleName", &u.MiddleName, profile.MaxName, nil},
+		{"name.familyName", &u.FamilyName, profile.MaxName, nil},
 		{"emails.value", &u.Email, profile.MaxEmail, profile.CheckEmail},
 	} {
 		text := t.text
@@ -194,9 +199,12 @@ func (s *Service) accept(ctx context.Context, c Client, u *User, was User) error
 	return nil
 }
 
-// UpdateUser changes a user of the client's domain, and returns it with the groups if groups is set. Errors: errs.NotFound; errs.Stale;
-// errs.Invalid with a scimType; errs.Conflict for a userName that another user has, and when the last enabled superuser would be disabled.
-func (s *Service) UpdateUser(ctx context.Context, c Client, id string, on Condition, change UserChange, groups bool) (u User, err error) {
+// UpdateUser changes a user of the client's domain, and returns it with the groups if groups is
+// set. Errors: errs.NotFound; errs.Stale; errs.Invalid with a scimType; errs.Conflict for a
+// userName that another user has, and when the last enabled superuser would be disabled.
+func (s *Service) UpdateUser(
+	ctx context.Context, c Client, id string, on Condition, change UserChange, groups bool,
+) (u User, err error) {
 	err = s.writing(ctx, c, func(ctx context.Context) error {
 		p, err := s.person(ctx, c, id)
 		if err != nil {
@@ -237,7 +245,9 @@ func (s *Service) update(ctx context.Context, c Client, p Person, u User) (User,
 	was := p.DirectoryUser
 	was.Username, was.Source = row.Username, row.Source // who only becomes one of SCIM has not changed
 	if row != was || p.Source != Source {
-		err := s.o.Store.EditDirectoryUsers(ctx, c.Tenant, []string{row.Username}, at, func(stored *principals.DirectoryUser) { *stored = row })
+		err := s.o.Store.EditDirectoryUsers(ctx, c.Tenant, []string{row.Username}, at, func(stored *principals.DirectoryUser) {
+			*stored = row
+		})
 		if err != nil {
 			return User{}, err
 		}
@@ -268,8 +278,8 @@ func (s *Service) rename(ctx context.Context, c Client, from, to string, at time
 	return s.o.Principals.Rename(ctx, c.Tenant, map[string]string{from: to}, at)
 }
 
-// activate sets whether a user may log in, as a scan of a directory does: it enables nobody whom a superuser has disabled, and the last
-// enabled superuser stays enabled.
+// activate sets whether a user may log in, as a scan of a directory does: it enables nobody whom a
+// superuser has disabled, and the last enabled superuser stays enabled.
 func (s *Service) activate(ctx context.Context, c Client, row *principals.DirectoryUser, active bool) error {
 	switch {
 	case active && !row.Enabled && row.DirectoryDisabled:
@@ -282,7 +292,10 @@ func (s *Service) activate(ctx context.Context, c Client, row *principals.Direct
 				return err
 			}
 			if others == 0 {
-				return errs.New(errs.Conflict, "The last enabled superuser of the tenant cannot be disabled or deleted: make another one first.")
+				return errs.New(
+					errs.Conflict,
+					"The last enabled superuser of the tenant cannot be disabled or deleted: make another one first.",
+				)
 			}
 		}
 		row.Disable()
@@ -296,8 +309,9 @@ func (s *Service) log(ctx context.Context, c Client, what, username string) {
 	s.o.Log.InfoContext(ctx, what, "tenant", c.Tenant, "domain", c.Domain, "username", username, "token", c.Token)
 }
 
-// DeleteUser disables a user of the client's domain, takes it out of the domain's groups, and is errs.NotFound from then on. The row stays, as
-// content must keep an owner. Errors: errs.NotFound; errs.Stale; errs.Conflict for the last enabled superuser.
+// DeleteUser disables a user of the client's domain, takes it out of the domain's groups, and is
+// errs.NotFound from then on. The row stays, as content must keep an owner. Errors: errs.NotFound;
+// errs.Stale; errs.Conflict for the last enabled superuser.
 func (s *Service) DeleteUser(ctx context.Context, c Client, id string, on Condition) error {
 	return s.writing(ctx, c, func(ctx context.Context) error {
 		p, err := s.person(ctx, c, id)
@@ -311,7 +325,9 @@ func (s *Service) DeleteUser(ctx context.Context, c Client, id string, on Condit
 		if err := s.activate(ctx, c, &row, false); err != nil {
 			return err
 		}
-		err = s.o.Store.EditDirectoryUsers(ctx, c.Tenant, []string{p.Username}, at, func(stored *principals.DirectoryUser) { *stored = row })
+		err = s.o.Store.EditDirectoryUsers(ctx, c.Tenant, []string{p.Username}, at, func(stored *principals.DirectoryUser) {
+			*stored = row
+		})
 		if err != nil {
 			return err
 		}
@@ -332,7 +348,8 @@ func (s *Service) DeleteUser(ctx context.Context, c Client, id string, on Condit
 	})
 }
 
-// identify sets and stores new ids for rows without one. id returns a pointer to the id of a row, and its username.
+// identify sets and stores new ids for rows without one. id returns a pointer to the id of a row,
+// and its username.
 func identify[T any](ctx context.Context, s *Service, c Client, rows []T, id func(*T) (*string, string)) error {
 	missing := map[string]string{}
 	for i := range rows {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// object is a JSON object by the names of its members in lower case, as the names of attributes are compared.
+// object is a JSON object by the names of its members in lower case, as the names of attributes are
+// compared.
 type object map[string]json.RawMessage
 
 // parseObject reads a JSON object. what is its name in errors.
@@ -79,7 +80,8 @@ func parseObjects(raw json.RawMessage, what string) ([]object, error) {
 
 // names of attributes as errors show them.
 var spelled = map[string]string{
-	"username": "userName", "displayname": "displayName", "externalid": "externalId", "name.givenname": "name.givenName",
+	"username": "userName", "displayname": "displayName",
+	"externalid": "externalId", "name.givenname": "name.givenName",
 	"name.middlename": "name.middleName", "name.familyname": "name.familyName",
 }
 
@@ -116,7 +118,8 @@ func (u *User) text(p Path) *string {
 	return nil
 }
 
-// set sets an attribute of a user; null removes it. add leaves an e-mail address that is there, unless the new one is primary or that of work.
+// set sets an attribute of a user; null removes it. add leaves an e-mail address that is there,
+// unless the new one is primary or that of work.
 func (u *User) set(p Path, raw json.RawMessage, add bool) (err error) {
 	if text := u.text(p); text != nil {
 		*text, err = parseText(raw, spell(p))
@@ -205,7 +208,8 @@ func (u *User) setEmails(raw json.RawMessage, add bool) error {
 	return nil
 }
 
-// setAll sets the attributes that an object has. What this service sets itself, or does not know, is left out.
+// setAll sets the attributes that an object has. What this service sets itself, or does not know,
+// is left out.
 func (u *User) setAll(all object, add bool) error {
 	for _, name := range all.names() {
 		t, err := parseTarget(name)
@@ -248,7 +252,10 @@ func (u *User) setTarget(t target, raw json.RawMessage, add bool) error {
 	e := evaluator{kinds: userKinds, filter: t.filter}
 	if !e.matches(emailSlot{u}) {
 		byValue := false
-		_ = t.filter.each(func(f *filter) error { byValue = byValue || f.path.Sub == "value" || f.path.Sub == ""; return nil })
+		_ = t.filter.each(func(f *filter) error {
+			byValue = byValue || f.path.Sub == "value" || f.path.Sub == ""
+			return nil
+		})
 		if byValue {
 			return &Error{NoTarget, errNoTarget("emails")}
 		}

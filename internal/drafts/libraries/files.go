@@ -41,8 +41,9 @@ type Options struct {
 	Limit int64            // bytes of a file; default 256 MiB
 	Now   func() time.Time // default time.Now
 	NewID func() string    // default UUIDv7
-	// Changes returns how often this process has changed the files of a tenant's libraries: the number grows when the Store commits.
-	// GetCached and OpenCached look files up once a second while it stays the same. Default nil: each time.
+	// Changes returns how often this process has changed the files of a tenant's libraries: the
+	// number grows when the Store commits. GetCached and OpenCached look files up once a second
+	// while it stays the same. Default nil: each time.
 	Changes func(tenant string) uint64
 }
 
@@ -69,8 +70,8 @@ func New(o Options) *Files {
 	}
 }
 
-// Page returns a page of a library's files, sorted by path (the default) or updatedAt. Errors: errs.Invalid for a sort or cursor
-// that does not fit.
+// Page returns a page of a library's files, sorted by path (the default) or updatedAt. Errors:
+// errs.Invalid for a sort or cursor that does not fit.
 func (l *Files) Page(ctx context.Context, tenant, library string, q paging.Query) (paging.Page[File], error) {
 	return l.store.Page(ctx, tenant, library, q)
 }
@@ -83,22 +84,31 @@ func (l *Files) All(ctx context.Context, tenant, library string) ([]File, error)
 // MaxCompared is the most files that Compare compares.
 const MaxCompared = MaxFiles
 
-// Comparison is how the files of a library differ from others, which are known by their SHA-256. Paths are ordered.
+// Comparison is how the files of a library differ from others, which are known by their SHA-256.
+// Paths are ordered.
 type Comparison struct {
 	Missing   []string // the library has no such file
 	Differs   []string // the library's file has other bytes
 	Extra     []string // the library alone has the file
 	Unchanged int      // how many files are the same
 
-	Digests map[string]string // SHA-256 of the library's files that are Differs or Extra, by path; none of a file without digest
+	// SHA-256 of the library's files that are Differs or Extra, by path; none of a file without
+	// digest
+	Digests map[string]string
 }
 
-// Compare compares the files of a library with others: digests has the SHA-256 of each, in lower-case hexadecimal, by path. It reads that
-// library alone: what it returns does not depend on the contents of others. Errors: errs.Invalid for a path that no file can
-// have, for what is no digest, and for more than MaxCompared files.
-func (l *Files) Compare(ctx context.Context, tenant, library string, digests map[string]string) (c Comparison, err error) {
+// Compare compares the files of a library with others: digests has the SHA-256 of each, in
+// lower-case hexadecimal, by path. It reads that library alone: what it returns does not depend on
+// the contents of others. Errors: errs.Invalid for a path that no file can have, for what is no
+// digest, and for more than MaxCompared files.
+func (l *Files) Compare(
+	ctx context.Context, tenant, library string, digests map[string]string,
+) (c Comparison, err error) {
 	if len(digests) > MaxCompared {
-		return c, errs.New(errs.Invalid, "files must have at most %d paths: compare the rest with another request", MaxCompared)
+		return c, errs.New(
+			errs.Invalid, "files must have at most %d paths: compare the rest with another request",
+			MaxCompared,
+		)
 	}
 	missing := maps.Clone(digests)
 	for _, path := range slices.Sorted(maps.Keys(digests)) {
@@ -106,7 +116,10 @@ func (l *Files) Compare(ctx context.Context, tenant, library string, digests map
 			return c, errs.New(errs.Invalid, "files: %q: %s", clipped(path), errs.MessageOf(err))
 		}
 		if !isSHA256(digests[path]) {
-			return c, errs.New(errs.Invalid, "files: the value of %q must be a SHA-256 of 64 lower-case hexadecimal digits", clipped(path))
+			return c, errs.New(
+				errs.Invalid, "files: the value of %q must be a SHA-256 of 64 lower-case hexadecimal digits",
+				clipped(path),
+			)
 		}
 	}
 	all, err := l.store.All(ctx, tenant, library)
@@ -172,8 +185,9 @@ func (l *Files) Open(ctx context.Context, tenant, library, path string) (File, b
 	}
 }
 
-// GetCached is Get for readers who may see a file as it was a second ago: what another process has changed since then is not seen,
-// and in a transaction neither is what that has changed. What this process has committed is seen at once.
+// GetCached is Get for readers who may see a file as it was a second ago: what another process has
+// changed since then is not seen, and in a transaction neither is what that has changed. What this
+// process has committed is seen at once.
 func (l *Files) GetCached(ctx context.Context, tenant, library, path string) (File, error) {
 	f, err := l.named.Get(ctx, tenant, library+"/"+path, func() (*File, error) {
 		f, err := l.Get(ctx, tenant, library, path)
@@ -222,12 +236,17 @@ type inMemory struct{ *bytes.Reader }
 // Close implements io.Closer.
 func (inMemory) Close() error { return nil }
 
-// Put writes a file of a library, over the one with its path. Without a content type it gets that of the path's extension. r is
-// read before lock is called, which begins the transaction that names the file: it locks the library and checks that the
-// caller may write to it. After an error the file is as it was.
-// Errors: errs.Invalid for a bad path or content type, and for a new path in a library that has MaxFiles; errs.Conflict for a path that
-// differs from another one in case alone, or that is a folder; errs.TooLarge; those of r and lock, as they are.
-func (l *Files) Put(ctx context.Context, tenant, library, path, contentType string, r io.Reader, lock func(ctx context.Context) error) (File, error) {
+// Put writes a file of a library, over the one with its path. Without a content type it gets that
+// of the path's extension. r is read before lock is called, which begins the transaction that names
+// the file: it locks the library and checks that the caller may write to it. After an error the
+// file is as it was.
+// Errors: errs.Invalid for a bad path or content type, and for a new path in a library that has
+// MaxFiles; errs.Conflict for a path that differs from another one in case alone, or that is a
+// folder; errs.TooLarge; those of r and lock, as they are.
+func (l *Files) Put(
+	ctx context.Context, tenant, library, path, contentType string, r io.Reader,
+	lock func(ctx context.Context) error,
+) (File, error) {
 	if err := ValidPath(path); err != nil {
 		return File{}, err
 	}
@@ -273,7 +292,8 @@ func (l *Files) Put(ctx context.Context, tenant, library, path, contentType stri
 	return f, nil
 }
 
-// name names a file whose content is one that has its bytes already, or else w with this id, which it completes.
+// name names a file whose content is one that has its bytes already, or else w with this id, which
+// it completes.
 func (l *Files) name(ctx context.Context, tenant, library string, w blobs.Writer, id string, f *File) error {
 	held, err := l.addOrHold(ctx, tenant, Content{ID: id, SHA256: f.SHA256, Size: f.Size})
 	if err != nil {
@@ -291,7 +311,8 @@ func (l *Files) name(ctx context.Context, tenant, library string, w blobs.Writer
 	return err
 }
 
-// addOrHold adds a content, or returns the id of one with the same bytes, which may be released before it is held.
+// addOrHold adds a content, or returns the id of one with the same bytes, which may be released
+// before it is held.
 func (l *Files) addOrHold(ctx context.Context, tenant string, c Content) (held string, err error) {
 	for {
 		added, err := l.store.Add(ctx, tenant, c)
@@ -312,7 +333,8 @@ func (l *Files) addOrHold(ctx context.Context, tenant string, c Content) (held s
 		if errs.CodeOf(err) != errs.NotFound {
 			return "", err
 		}
-		// Its blob has gone: this content has bytes of its own, and the next one with the digest is shared again.
+		// Its blob has gone: this content has bytes of its own, and the next one with the digest is
+		// shared again.
 		if err := l.store.Unshare(ctx, tenant, held); err != nil {
 			return "", err
 		}
@@ -320,7 +342,8 @@ func (l *Files) addOrHold(ctx context.Context, tenant string, c Content) (held s
 	}
 }
 
-// Delete removes a file of a library; lock is called as by Put. Errors: errs.NotFound; those of lock, as they are.
+// Delete removes a file of a library; lock is called as by Put. Errors: errs.NotFound; those of
+// lock, as they are.
 func (l *Files) Delete(ctx context.Context, tenant, library, path string, lock func(ctx context.Context) error) error {
 	return l.store.InTx(ctx, func(ctx context.Context) error {
 		if err := lock(ctx); err != nil {
@@ -333,8 +356,8 @@ func (l *Files) Delete(ctx context.Context, tenant, library, path string, lock f
 	})
 }
 
-// Keep removes the files of a library whose paths are not among these. The caller has locked the library, in the transaction in
-// ctx.
+// Keep removes the files of a library whose paths are not among these. The caller has locked the
+// library, in the transaction in ctx.
 func (l *Files) Keep(ctx context.Context, tenant, library string, paths []string) error {
 	keep := make(map[string]bool, len(paths))
 	for _, path := range paths {
@@ -355,20 +378,22 @@ func (l *Files) Keep(ctx context.Context, tenant, library string, paths []string
 	return nil
 }
 
-// Remove removes all files of some libraries. The caller has locked them, in the transaction in ctx.
+// Remove removes all files of some libraries. The caller has locked them, in the transaction in
+// ctx.
 func (l *Files) Remove(ctx context.Context, tenant string, libraries []string) error {
 	return l.store.Remove(ctx, tenant, libraries, l.stamp())
 }
 
-// Copy names in the library to, which has no files, all files of the library from, with their contents, content types and times.
-// The caller has locked both, in the transaction in ctx.
+// Copy names in the library to, which has no files, all files of the library from, with their
+// contents, content types and times. The caller has locked both, in the transaction in ctx.
 func (l *Files) Copy(ctx context.Context, tenant, from, to string) error {
 	return l.store.Copy(ctx, tenant, from, to)
 }
 
-// Replace makes the files of a library exactly those of the library by, another one, which has none then. A file that has the same
-// content and content type in both keeps its CreatedAt and UpdatedAt; the others have those of by. The caller has locked both
-// libraries, in the transaction in ctx.
+// Replace makes the files of a library exactly those of the library by, another one, which has none
+// then. A file that has the same content and content type in both keeps its CreatedAt and
+// UpdatedAt; the others have those of by. The caller has locked both libraries, in the transaction
+// in ctx.
 func (l *Files) Replace(ctx context.Context, tenant, library, by string) error {
 	return l.store.Replace(ctx, tenant, library, by, l.stamp())
 }
@@ -402,20 +427,26 @@ func (l *Files) Set(ctx context.Context, tenant, library string, files []File) e
 	return nil
 }
 
-// Modified returns the newest UpdatedAt of the files of some libraries. Libraries without files are left out.
+// Modified returns the newest UpdatedAt of the files of some libraries. Libraries without files are
+// left out.
 func (l *Files) Modified(ctx context.Context, tenant string, libraries []string) (map[string]time.Time, error) {
 	return l.store.Modified(ctx, tenant, libraries)
 }
 
 // How contents without files are removed.
 const (
-	released      = time.Minute // how long after the last of its files, and after that was found, so that a download that has begun ends
-	releasedBatch = 100         // how many are looked at at once
+	// how long after the last of its files, and after that was found, so that a download that has
+	// begun ends
+	released      = time.Minute
+	releasedBatch = 100 // how many are looked at at once
 )
 
 // Hooks returns what is done with contents: Sweep removes those that no file has any more.
 func (l *Files) Hooks() entity.Hooks {
-	return entity.Hooks{Sweep: l.sweep, Due: []entity.Due{{Table: "tc_library_released", Column: "released_at", Age: released}}}
+	return entity.Hooks{
+		Sweep: l.sweep,
+		Due:   []entity.Due{{Table: "tc_library_released", Column: "released_at", Age: released}},
+	}
 }
 
 func (l *Files) sweep(ctx context.Context, tenant string) (n int, err error) {

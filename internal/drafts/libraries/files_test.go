@@ -48,7 +48,12 @@ func (c *clock) add(d time.Duration) {
 func each(t *testing.T, test func(t *testing.T, db *bun.DB, l *libraries.Files, at *clock)) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db, at := open(t), &clock{at: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)}
-		test(t, db, libraries.New(libraries.Options{Store: bunstore.New(db, "library"), Blobs: blobstore.New(db), Limit: 3 << 20, Now: at.now}), at)
+		test(t, db, libraries.New(libraries.Options{
+			Store: bunstore.New(db, "library"),
+			Blobs: blobstore.New(db),
+			Limit: 3 << 20,
+			Now:   at.now,
+		}), at)
 	})
 }
 
@@ -73,7 +78,8 @@ func read(t *testing.T, l *libraries.Files, library, path string) string {
 	return string(text)
 }
 
-// sweep sweeps twice, with time for what the first one finds, and returns how many contents were removed.
+// sweep sweeps twice, with time for what the first one finds, and returns how many contents were
+// removed.
 func sweep(t *testing.T, l *libraries.Files, at *clock) (n int) {
 	t.Helper()
 	for range 2 {
@@ -98,8 +104,10 @@ func stored(t *testing.T, db *bun.DB) (blobs, chunks int) {
 func TestMediaTypeOfPath(t *testing.T) {
 	each(t, func(t *testing.T, _ *bun.DB, l *libraries.Files, _ *clock) {
 		for path, want := range map[string]string{
-			"index.html": "text/html", "a/b.MJS": "text/javascript", "a.js.map": "application/json", "a.wasm": "application/wasm", "a.woff": "font/woff",
-			"a.ttf": "font/ttf", "favicon.ico": "image/x-icon", "site.webmanifest": "application/manifest+json", "a.mp4": "video/mp4",
+			"index.html": "text/html", "a/b.MJS": "text/javascript",
+			"a.js.map": "application/json", "a.wasm": "application/wasm", "a.woff": "font/woff",
+			"a.ttf": "font/ttf", "favicon.ico": "image/x-icon",
+			"site.webmanifest": "application/manifest+json", "a.mp4": "video/mp4",
 			"LICENSE": "application/octet-stream", "a.exe": "application/octet-stream",
 		} {
 			is.New(t).Equal(put(t, l, "l1", path, "x").ContentType, want)
@@ -139,8 +147,8 @@ func TestEqualFilesShareBytes(t *testing.T) {
 	})
 }
 
-// TestDraft copies a library, changes the copy and puts it in the library's place: bytes are stored once, and freed when no file has
-// them.
+// TestDraft copies a library, changes the copy and puts it in the library's place: bytes are stored
+// once, and freed when no file has them.
 func TestDraft(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, at *clock) {
 		is, ctx, begun := is.New(t), t.Context(), at.now()
@@ -175,7 +183,8 @@ func TestDraft(t *testing.T) {
 	})
 }
 
-// TestFailedPutChangesNothing: a file that is cut, refused or too large leaves the old one, and no bytes.
+// TestFailedPutChangesNothing: a file that is cut, refused or too large leaves the old one, and no
+// bytes.
 func TestFailedPutChangesNothing(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, _ *clock) {
 		is, ctx, fault := is.New(t), t.Context(), errors.New("fault")
@@ -187,14 +196,20 @@ func TestFailedPutChangesNothing(t *testing.T) {
 			lock              func(context.Context) error
 			want              error
 		}{
-			"cut":                  {"a", "", io.MultiReader(bytes.NewReader(big), broken{fault}), free, fault},
-			"refused":              {"a", "", bytes.NewReader(big), func(context.Context) error { return fault }, fault},
-			"equal bytes, refused": {"a", "", strings.NewReader("old"), func(context.Context) error { return fault }, fault},
-			"large":                {"a", "", io.MultiReader(bytes.NewReader(big), bytes.NewReader(big)), free, errs.TooLarge},
-			"path":                 {"../a", "", bytes.NewReader(big), free, errs.Invalid},
-			"type":                 {"a", "text", bytes.NewReader(big), free, errs.Invalid},
-			"clash":                {"A", "", bytes.NewReader(big), free, errs.Conflict},
-			"folder":               {"a/b", "", bytes.NewReader(big), free, errs.Conflict},
+			"cut": {"a", "", io.MultiReader(bytes.NewReader(big), broken{fault}), free, fault},
+			"refused": {"a", "", bytes.NewReader(big), func(context.Context) error {
+				return fault
+			}, fault},
+			"equal bytes, refused": {"a", "", strings.NewReader("old"), func(context.Context) error {
+				return fault
+			}, fault},
+			"large": {
+				"a", "", io.MultiReader(bytes.NewReader(big), bytes.NewReader(big)), free, errs.TooLarge,
+			},
+			"path":   {"../a", "", bytes.NewReader(big), free, errs.Invalid},
+			"type":   {"a", "text", bytes.NewReader(big), free, errs.Invalid},
+			"clash":  {"A", "", bytes.NewReader(big), free, errs.Conflict},
+			"folder": {"a/b", "", bytes.NewReader(big), free, errs.Conflict},
 		} {
 			_, err := l.Put(ctx, "acme", "l", c.path, c.contentType, c.r, c.lock)
 			if !errors.Is(err, c.want) {
@@ -224,7 +239,8 @@ func (u *unanswered) InTx(ctx context.Context, fn func(context.Context) error) e
 	return err
 }
 
-// TestUnansweredPut: a file whose naming was committed keeps its bytes, though Put returns an error.
+// TestUnansweredPut: a file whose naming was committed keeps its bytes, though Put returns an
+// error.
 func TestUnansweredPut(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, _ *libraries.Files, at *clock) {
 		is, s := is.New(t), &unanswered{Store: bunstore.New(db, "library")}
@@ -244,7 +260,8 @@ func TestUnansweredPut(t *testing.T) {
 	})
 }
 
-// TestPassedOverError: a transaction that passes over the error of a Put and commits leaves no content without bytes.
+// TestPassedOverError: a transaction that passes over the error of a Put and commits leaves no
+// content without bytes.
 func TestPassedOverError(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, _ *clock) {
 		is := is.New(t)
@@ -263,7 +280,8 @@ func TestPassedOverError(t *testing.T) {
 	})
 }
 
-// TestContentWithoutBlob: a content whose blob was lost is given to no further file, and equal files are shared again.
+// TestContentWithoutBlob: a content whose blob was lost is given to no further file, and equal
+// files are shared again.
 func TestContentWithoutBlob(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, _ *clock) {
 		is := is.New(t)
@@ -292,8 +310,8 @@ func (l *late) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestTimesOfPut: a file is as new as its naming, however long its bytes took, so that those it replaces stay for a while; and one
-// that replaces another is as old.
+// TestTimesOfPut: a file is as new as its naming, however long its bytes took, so that those it
+// replaces stay for a while; and one that replaces another is as old.
 func TestTimesOfPut(t *testing.T) {
 	each(t, func(t *testing.T, _ *bun.DB, l *libraries.Files, at *clock) {
 		is, begun := is.New(t), at.now()
@@ -328,18 +346,19 @@ func (h hooked) Open(ctx context.Context, tenant, id string) (blobs.Reader, erro
 	return h.Store.Open(ctx, tenant, id)
 }
 
-// TestOpenReplaced: Open returns the new file when the bytes of the old one go between its row and its blob, and fails when there are
-// none at all.
+// TestOpenReplaced: Open returns the new file when the bytes of the old one go between its row and
+// its blob, and fails when there are none at all.
 func TestOpenReplaced(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, at *clock) {
 		is, store := is.New(t), blobstore.New(db)
 		old := put(t, l, "l", "a", "old")
-		opening := libraries.New(libraries.Options{Store: bunstore.New(db, "library"), Now: at.now, Blobs: hooked{store, func(id string) {
-			if id == old.ContentID {
-				put(t, l, "l", "a", "new")
-				is.NoErr(store.Delete(t.Context(), "acme", id))
-			}
-		}}})
+		opening := libraries.New(libraries.Options{Store: bunstore.New(db, "library"),
+			Now: at.now, Blobs: hooked{store, func(id string) {
+				if id == old.ContentID {
+					put(t, l, "l", "a", "new")
+					is.NoErr(store.Delete(t.Context(), "acme", id))
+				}
+			}}})
 		is.Equal(read(t, opening, "l", "a"), "new")
 		lost := put(t, l, "l", "lost", "lost")
 		is.NoErr(store.Delete(t.Context(), "acme", lost.ContentID))
@@ -352,8 +371,8 @@ type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-// TestPutsAtOnce: of equal bytes that come at once every file has them, and on SQLite, where one comes after the other, one blob
-// stays; sweeps in between lose none.
+// TestPutsAtOnce: of equal bytes that come at once every file has them, and on SQLite, where one
+// comes after the other, one blob stays; sweeps in between lose none.
 func TestPutsAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, at *clock) {
 		is := is.New(t)
@@ -388,8 +407,8 @@ func TestPutsAtOnce(t *testing.T) {
 	})
 }
 
-// TestPutWaitsForNoDigest: on PostgreSQL nobody waits for a transaction, such as an import, that puts the same bytes, not even two
-// of them that put several in different order.
+// TestPutWaitsForNoDigest: on PostgreSQL nobody waits for a transaction, such as an import, that
+// puts the same bytes, not even two of them that put several in different order.
 func TestPutWaitsForNoDigest(t *testing.T) {
 	is, db := is.New(t), dbtest.Postgres(t)
 	l := libraries.New(libraries.Options{Store: bunstore.New(db, "library"), Blobs: blobstore.New(db)})
@@ -439,12 +458,16 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// TestSet: a library has exactly the files of another kind's that it is given, with their bytes, and
-// those that it has already stay as they are.
+// TestSet: a library has exactly the files of another kind's that it is given, with their bytes,
+// and those that it has already stay as they are.
 func TestSet(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, at *clock) {
 		is, ctx := is.New(t), t.Context()
-		other := libraries.New(libraries.Options{Store: bunstore.New(db, "other"), Blobs: blobstore.New(db), Now: at.now})
+		other := libraries.New(libraries.Options{
+			Store: bunstore.New(db, "other"),
+			Blobs: blobstore.New(db),
+			Now:   at.now,
+		})
 		one, two := put(t, l, "l", "one", "1"), put(t, l, "l", "two", "2")
 		set := func(files ...libraries.File) []libraries.File {
 			is.NoErr(other.Set(ctx, "acme", "l", files))
@@ -470,7 +493,8 @@ func TestSet(t *testing.T) {
 	})
 }
 
-// TestCompare: the result depends on the bytes of the library alone, not on those that another one has.
+// TestCompare: the result depends on the bytes of the library alone, not on those that another one
+// has.
 func TestCompare(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, _ *clock) {
 		is, ctx := is.New(t), t.Context()
@@ -487,13 +511,19 @@ func TestCompare(t *testing.T) {
 			put(t, l, "l", path, path)
 		}
 		is.Equal(compare(map[string]string{
-			"same": digest("same"), "b/old": digest("new"), "b/also": digest("same"), "secret": digest("secret"), "a": digest("same"),
-		}), libraries.Comparison{Missing: []string{"a", "secret"}, Differs: []string{"b/also", "b/old"}, Extra: []string{"extra"}, Unchanged: 1, Digests: map[string]string{
-			"b/also": digest("b/also"), "b/old": digest("b/old"), "extra": digest("extra"),
-		}})
+			"same": digest("same"), "b/old": digest("new"),
+			"b/also": digest("same"), "secret": digest("secret"), "a": digest("same"),
+		}), libraries.Comparison{Missing: []string{"a", "secret"}, Differs: []string{"b/also", "b/old"},
+			Extra: []string{"extra"}, Unchanged: 1, Digests: map[string]string{
+				"b/also": digest("b/also"), "b/old": digest("b/old"), "extra": digest("extra"),
+			}})
 
 		c, cn := bunx.For(ctx, db, "acme")
-		_, err := cn.Exec(c, `UPDATE tc_library_files SET sha256 = NULL WHERE tenant_id = $1 AND library_id = $2 AND path = $3`, "acme", "l", "same")
+		_, err := cn.Exec(
+			c,
+			`UPDATE tc_library_files SET sha256 = NULL WHERE tenant_id = $1 AND library_id = $2 AND path = $3`,
+			"acme", "l", "same",
+		)
 		is.NoErr(err)
 		unknown := compare(map[string]string{"same": digest("same")})
 		is.Equal(unknown.Differs, []string{"same"}) // a file without digest is unknown
@@ -533,14 +563,18 @@ func (c *countingBlobs) Open(ctx context.Context, tenant, id string) (blobs.Read
 	return c.Store.Open(ctx, tenant, id)
 }
 
-// TestOpenCached: readers of pages see what this process has committed at once, what another one has a second later, and read the bytes
-// of a small file once.
+// TestOpenCached: readers of pages see what this process has committed at once, what another one
+// has a second later, and read the bytes of a small file once.
 func TestOpenCached(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
 		var changes cache.Counter
 		bytes := &countingBlobs{Store: blobstore.New(db)}
-		here := libraries.New(libraries.Options{Store: bunstore.New(db, "library").Notify(changes.Bump), Changes: changes.Of, Blobs: bytes})
+		here := libraries.New(libraries.Options{
+			Store:   bunstore.New(db, "library").Notify(changes.Bump),
+			Changes: changes.Of,
+			Blobs:   bytes,
+		})
 		other := libraries.New(libraries.Options{Store: bunstore.New(db, "library"), Blobs: bytes})
 		text := func(library, path string) string {
 			f, r, err := here.OpenCached(t.Context(), "acme", library, path)

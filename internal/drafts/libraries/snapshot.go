@@ -16,8 +16,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Snapshot is the files of a library as they were at one time, as a file system: contents never change, so that it stays as it is for as
-// long as the contents are kept, which is minutes at least.
+// Snapshot is the files of a library as they were at one time, as a file system: contents never
+// change, so that it stays as it is for as long as the contents are kept, which is minutes at
+// least.
 type Snapshot struct {
 	ctx    context.Context
 	files  *Files
@@ -36,7 +37,8 @@ func (l *Files) Snapshot(ctx context.Context, tenant, library string) (*Snapshot
 	return &Snapshot{ctx, l, tenant, all}, err
 }
 
-// Digest returns a text that is the same for the same files: the same paths with the same bytes, of those whose paths are chosen.
+// Digest returns a text that is the same for the same files: the same paths with the same bytes, of
+// those whose paths are chosen.
 func (s *Snapshot) Digest(chosen func(path string) bool) string {
 	digest := sha256.New()
 	for _, f := range s.all {
@@ -60,11 +62,15 @@ func (s *Snapshot) find(op, name string) (f File, folder bool, err error) {
 	if name == "." {
 		return File{Path: "."}, true, nil
 	}
-	i, found := slices.BinarySearchFunc(s.all, name, func(f File, name string) int { return strings.Compare(f.Path, name) })
+	i, found := slices.BinarySearchFunc(s.all, name, func(f File, name string) int {
+		return strings.Compare(f.Path, name)
+	})
 	if found {
 		return s.all[i], false, nil
 	}
-	if i, _ = slices.BinarySearchFunc(s.all, name+"/", func(f File, name string) int { return strings.Compare(f.Path, name) }); i < len(s.all) && strings.HasPrefix(s.all[i].Path, name+"/") {
+	if i, _ = slices.BinarySearchFunc(s.all, name+"/", func(f File, name string) int {
+		return strings.Compare(f.Path, name)
+	}); i < len(s.all) && strings.HasPrefix(s.all[i].Path, name+"/") {
 		return File{Path: name}, true, nil
 	}
 	return File{}, false, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
@@ -124,7 +130,9 @@ func (s *Snapshot) ReadDir(name string) ([]fs.DirEntry, error) {
 	if name == "." {
 		prefix = ""
 	}
-	i, _ := slices.BinarySearchFunc(s.all, prefix, func(f File, prefix string) int { return strings.Compare(f.Path, prefix) })
+	i, _ := slices.BinarySearchFunc(s.all, prefix, func(f File, prefix string) int {
+		return strings.Compare(f.Path, prefix)
+	})
 	entries := map[string]fs.DirEntry{}
 	for ; i < len(s.all) && strings.HasPrefix(s.all[i].Path, prefix); i++ {
 		f := s.all[i]

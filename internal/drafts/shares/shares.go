@@ -1,6 +1,8 @@
-// Package shares defines the shares of apps and assistants: who has access to one, and at which level.
+// Package shares defines the shares of apps and assistants: who has access to one, and at which
+// level.
 //
-// Nouns whose entities are shared import it, with internal/store/shares for the rows of their own tables, and httpapi does.
+// Nouns whose entities are shared import it, with internal/store/shares for the rows of their own
+// tables, and httpapi does.
 package shares
 
 import (
@@ -47,7 +49,8 @@ const (
 	MaxRole  = 128 // characters of the id of one
 )
 
-// Accept checks a share whose highest level is top, and orders its roles. Errors: errs.Invalid naming the field.
+// Accept checks a share whose highest level is top, and orders its roles. Errors: errs.Invalid
+// naming the field.
 func (s *Share) Accept(top Level) error {
 	if s.Level < None || s.Level > top {
 		return errs.New(errs.Invalid, "accessLevel must be a number from 0 to %d", top)
@@ -65,7 +68,8 @@ func (s *Share) Accept(top Level) error {
 	return nil
 }
 
-// Principals returns the ids that stand for an actor in shares: the user's own, those of the user's teams, and Everyone.
+// Principals returns the ids that stand for an actor in shares: the user's own, those of the user's
+// teams, and Everyone.
 func Principals(a actor.Actor) []string {
 	ids := make([]string, 0, len(a.Teams)+2)
 	ids = append(ids, a.User, Everyone)
@@ -82,8 +86,9 @@ type Grant struct {
 	Roles []string // ordered, each once
 }
 
-// Store keeps the shares of the entities of one kind. The callers of Put, Delete and Replace hold the principals first and lock the
-// entity then, in the transaction in ctx, so that nobody waits in a circle. The tests beside its bun-backed store say what every implementation must do.
+// Store keeps the shares of the entities of one kind. The callers of Put, Delete and Replace hold
+// the principals first and lock the entity then, in the transaction in ctx, so that nobody waits in
+// a circle. The tests beside its bun-backed store say what every implementation must do.
 type Store interface {
 	// All returns the shares of an entity, ordered by PrincipalID.
 	All(ctx context.Context, tenant, id string) ([]Share, error)
@@ -95,17 +100,21 @@ type Store interface {
 	Put(ctx context.Context, tenant, id string, s Share) (Share, error)
 	// Delete fails with errs.NotFound when the principal has no share.
 	Delete(ctx context.Context, tenant, id, principal string) error
-	// Grants returns the grants of somebody with these principal ids at some entities. Those without one are left out.
+	// Grants returns the grants of somebody with these principal ids at some entities. Those
+	// without one are left out.
 	Grants(ctx context.Context, tenant string, ids, principals []string) (map[string]Grant, error)
-	// Replace makes the shares of some entities, by their ids, exactly these, with their times. It fails with errs.Conflict when a
-	// principal has two of one entity.
+	// Replace makes the shares of some entities, by their ids, exactly these, with their times. It
+	// fails with errs.Conflict when a principal has two of one entity.
 	Replace(ctx context.Context, tenant string, all map[string][]Share) error
 	// Remove removes all shares of some entities.
 	Remove(ctx context.Context, tenant string, ids []string) error
-	// SharedWith returns the ids of the entities that have a share of one of some principals, each once, ordered.
+	// SharedWith returns the ids of the entities that have a share of one of some principals, each
+	// once, ordered.
 	SharedWith(ctx context.Context, tenant string, principals []string) ([]string, error)
-	// RemovePrincipals removes the shares of principals who are deleted. The caller has locked the entities that have one.
+	// RemovePrincipals removes the shares of principals who are deleted. The caller has locked the
+	// entities that have one.
 	RemovePrincipals(ctx context.Context, tenant string, principals []string) error
-	// RenameUsers replaces the names of users; names maps old ones to new ones, and no new one is an old one.
+	// RenameUsers replaces the names of users; names maps old ones to new ones, and no new one is
+	// an old one.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
 }

@@ -31,19 +31,34 @@ func TestAccept(t *testing.T) {
 		want       []string // roles
 		invalid    string   // field
 	}{
-		"nothing":         {level: shares.None, top: shares.Write},
-		"top":             {level: shares.Write, top: shares.Write, roles: []string{"a"}, want: []string{"a"}},
-		"admin":           {level: shares.Admin, top: shares.Admin},
-		"above top":       {level: shares.Admin, top: shares.Write, invalid: "accessLevel"},
-		"above all":       {level: shares.Admin + 1, top: shares.Admin, invalid: "accessLevel"},
-		"below none":      {level: shares.None - 1, top: shares.Admin, invalid: "accessLevel"},
-		"order and twice": {level: shares.Use, top: shares.Write, roles: []string{"b", "a", "b", "B"}, want: []string{"B", "a", "b"}},
-		"long role":       {level: shares.Use, top: shares.Write, roles: []string{long}, want: []string{long}},
-		"too long role":   {level: shares.Use, top: shares.Write, roles: []string{"a", long + "x"}, invalid: "roles"},
-		"empty role":      {level: shares.Use, top: shares.Write, roles: []string{"a", ""}, invalid: "roles"},
-		"most roles":      {level: shares.Use, top: shares.Write, roles: ids(shares.MaxRoles), want: ids(shares.MaxRoles)},
-		"too many roles":  {level: shares.Use, top: shares.Write, roles: ids(shares.MaxRoles + 1), invalid: "roles"},
-		"many equal":      {level: shares.Use, top: shares.Write, roles: slices.Repeat([]string{"a"}, shares.MaxRoles+1), want: []string{"a"}},
+		"nothing":    {level: shares.None, top: shares.Write},
+		"top":        {level: shares.Write, top: shares.Write, roles: []string{"a"}, want: []string{"a"}},
+		"admin":      {level: shares.Admin, top: shares.Admin},
+		"above top":  {level: shares.Admin, top: shares.Write, invalid: "accessLevel"},
+		"above all":  {level: shares.Admin + 1, top: shares.Admin, invalid: "accessLevel"},
+		"below none": {level: shares.None - 1, top: shares.Admin, invalid: "accessLevel"},
+		"order and twice": {
+			level: shares.Use,
+			top:   shares.Write,
+			roles: []string{"b", "a", "b", "B"},
+			want:  []string{"B", "a", "b"},
+		},
+		"long role":     {level: shares.Use, top: shares.Write, roles: []string{long}, want: []string{long}},
+		"too long role": {level: shares.Use, top: shares.Write, roles: []string{"a", long + "x"}, invalid: "roles"},
+		"empty role":    {level: shares.Use, top: shares.Write, roles: []string{"a", ""}, invalid: "roles"},
+		"most roles": {
+			level: shares.Use,
+			top:   shares.Write,
+			roles: ids(shares.MaxRoles),
+			want:  ids(shares.MaxRoles),
+		},
+		"too many roles": {level: shares.Use, top: shares.Write, roles: ids(shares.MaxRoles + 1), invalid: "roles"},
+		"many equal": {
+			level: shares.Use,
+			top:   shares.Write,
+			roles: slices.Repeat([]string{"a"}, shares.MaxRoles+1),
+			want:  []string{"a"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -65,8 +80,11 @@ func TestPrincipals(t *testing.T) {
 		actor actor.Actor
 		want  []string
 	}{
-		"alone":     {actor.Actor{User: "jo"}, []string{"*", "jo"}},
-		"teams":     {actor.Actor{User: "jo", Teams: map[string]actor.Role{"z": actor.Member, "a": actor.NoRole}}, []string{"*", "a", "jo", "z"}},
+		"alone": {actor.Actor{User: "jo"}, []string{"*", "jo"}},
+		"teams": {
+			actor.Actor{User: "jo", Teams: map[string]actor.Role{"z": actor.Member, "a": actor.NoRole}},
+			[]string{"*", "a", "jo", "z"},
+		},
 		"superuser": {actor.Actor{User: "!", Superuser: true}, []string{"!", "*"}},
 	} {
 		t.Run(name, func(t *testing.T) { is.New(t).Equal(shares.Principals(c.actor), c.want) })
@@ -78,7 +96,8 @@ func TestVersion(t *testing.T) {
 	at := time.Date(2026, 11, 23, 2, 40, 0, 0, time.UTC)
 	seen := map[string]int{}
 	all := []shares.Share{
-		{}, {PrincipalID: "jo"}, {Level: shares.Use}, {Roles: []string{"a"}}, {Roles: []string{"a", "b"}}, {Roles: []string{"ab"}},
+		{}, {PrincipalID: "jo"}, {Level: shares.Use},
+		{Roles: []string{"a"}}, {Roles: []string{"a", "b"}}, {Roles: []string{"ab"}},
 		{CreatedAt: at}, {UpdatedAt: at}, {UpdatedAt: at.Add(time.Microsecond)},
 	}
 	for i, s := range all {

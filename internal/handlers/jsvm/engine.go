@@ -11,7 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Parts are what runs the JavaScript of tenants, and what some functions of handlers need beside it.
+// Parts are what runs the JavaScript of tenants, and what some functions of handlers need beside
+// it.
 type Parts struct {
 	Runtime Runtime
 	// Markdown returns a text in Markdown as HTML that is safe to show.
@@ -48,8 +49,8 @@ func (e Engine) Close() error {
 	return e.parts.Runtime.Close()
 }
 
-// Open returns the parts of what a host has passed. For nil they refuse all work with errs.Unavailable. Errors: that of
-// making the Engine.
+// Open returns the parts of what a host has passed. For nil they refuse all work with
+// errs.Unavailable. Errors: that of making the Engine.
 func Open(s Scripts) (Parts, error) {
 	if s == nil {
 		return Parts{None{}, noMarkdown, noExtract}, nil

@@ -10,7 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 )
 
-// TestOpen: without an Engine all work is refused, and what was wrong when an Engine was made is returned.
+// TestOpen: without an Engine all work is refused, and what was wrong when an Engine was made is
+// returned.
 func TestOpen(t *testing.T) {
 	is := is.New(t)
 	for _, s := range []jsvm.Scripts{nil, jsvm.NewEngine(jsvm.Parts{Runtime: jsvm.None{}}, nil)} {

@@ -11,7 +11,8 @@ import (
 // Files is a file system of a Source in memory: contents by slash-separated path.
 type Files map[string]string
 
-// Open opens a file. It returns an error that is fs.ErrNotExist if there is none; folders cannot be opened.
+// Open opens a file. It returns an error that is fs.ErrNotExist if there is none; folders cannot be
+// opened.
 func (f Files) Open(name string) (fs.File, error) {
 	content, ok := f[name]
 	if !ok || !fs.ValidPath(name) {

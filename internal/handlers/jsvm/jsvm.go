@@ -1,9 +1,11 @@
-// Package jsvm defines how tenantcontent compiles and runs the JavaScript that tenants write: a small Runtime interface, the
-// values that go in and out, and the limits. It links no engine. Package internal/handlers/quickjs is the ready Runtime, and a host can
-// bring another one that passes the suite in jsvm/jsvmtest.
+// Package jsvm defines how tenantcontent compiles and runs the JavaScript that tenants write: a
+// small Runtime interface, the values that go in and out, and the limits. It links no engine.
+// Package internal/handlers/quickjs is the ready Runtime, and a host can bring another one that
+// passes the suite in jsvm/jsvmtest.
 //
-// A script is a set of ECMAScript modules with one entry. It can reach nothing but the language, a few standard globals
-// (console, URL, TextEncoder, crypto and others, listed in docs/javascript.md) and the functions that the caller passes to Run.
+// A script is a set of ECMAScript modules with one entry. It can reach nothing but the language, a
+// few standard globals (console, URL, TextEncoder, crypto and others, listed in docs/javascript.md)
+// and the functions that the caller passes to Run.
 package jsvm
 
 import (
@@ -13,23 +15,27 @@ import (
 	"time"
 )
 
-// Runtime compiles and runs scripts. Implementations must be safe for concurrent use and must pass jsvmtest.Test.
+// Runtime compiles and runs scripts. Implementations must be safe for concurrent use and must pass
+// jsvmtest.Test.
 type Runtime interface {
-	// Compile bundles the entry of src with all files that it imports, and compiles the bundle. It returns errs.Invalid with
-	// a sentence that names file and line if the script is wrong, imports anything but relative paths inside src.Files, or
-	// exceeds the limits of the Runtime, and errs.Unavailable if the Runtime is at its limit of scripts at once.
+	// Compile bundles the entry of src with all files that it imports, and compiles the bundle. It
+	// returns errs.Invalid with a sentence that names file and line if the script is wrong, imports
+	// anything but relative paths inside src.Files, or exceeds the limits of the Runtime, and
+	// errs.Unavailable if the Runtime is at its limit of scripts at once.
 	Compile(ctx context.Context, src Source) (*Program, error)
 
-	// Run calls an export of p in a fresh global state and returns what became of it. What the script does is in the Result:
-	// an error of the script is no error of Run. Run returns errs.NotFound if p has no such export, errs.Conflict if p was
-	// compiled by another Runtime or version and must be compiled again, and errs.Unavailable if too many scripts run
-	// already. If ctx ends, the script is stopped and its outcome is Canceled.
+	// Run calls an export of p in a fresh global state and returns what became of it. What the
+	// script does is in the Result: an error of the script is no error of Run. Run returns
+	// errs.NotFound if p has no such export, errs.Conflict if p was compiled by another Runtime or
+	// version and must be compiled again, and errs.Unavailable if too many scripts run already. If
+	// ctx ends, the script is stopped and its outcome is Canceled.
 	//
-	// Run returns after all functions of the Call that the script has called have returned. Their context ends when the
-	// script is out of time.
+	// Run returns after all functions of the Call that the script has called have returned. Their
+	// context ends when the script is out of time.
 	Run(ctx context.Context, p *Program, c Call) (Result, error)
 
-	// Close stops all scripts and frees what the Runtime holds. Later calls of Compile and Run return errs.Unavailable.
+	// Close stops all scripts and frees what the Runtime holds. Later calls of Compile and Run
+	// return errs.Unavailable.
 	Close() error
 }
 
@@ -42,8 +48,8 @@ type Source struct {
 	Key    string
 }
 
-// Program is a compiled script. It can be stored, as JSON for example, and run any number of times, at once, too. A Runtime
-// keeps nothing of a Program that is not in use, except bounded caches.
+// Program is a compiled script. It can be stored, as JSON for example, and run any number of times,
+// at once, too. A Runtime keeps nothing of a Program that is not in use, except bounded caches.
 type Program struct {
 	Engine  string   // name and version of the Runtime that compiled it
 	Hash    string   // identifies Code and Engine
@@ -54,12 +60,13 @@ type Program struct {
 	Map     []byte   // source map from the bundle to the files, for the positions of errors
 }
 
-// Function is a function of the host that a script can call. args is a JSON array of the arguments. The result is JSON, or
-// nil for undefined.
+// Function is a function of the host that a script can call. args is a JSON array of the arguments.
+// The result is JSON, or nil for undefined.
 //
-// An error is thrown in the script as an Error: one of package errs with its message, and with its code as the property code; any
-// other one is logged, and thrown with the message that the call failed. ctx ends when the script is out of time or its caller is gone. A
-// Function that ignores that delays the return of Run, but not the end of the script.
+// An error is thrown in the script as an Error: one of package errs with its message, and with its
+// code as the property code; any other one is logged, and thrown with the message that the call
+// failed. ctx ends when the script is out of time or its caller is gone. A Function that ignores
+// that delays the return of Run, but not the end of the script.
 type Function func(ctx context.Context, args json.RawMessage) (json.RawMessage, error)
 
 // Call is one invocation of a Program.
@@ -67,12 +74,14 @@ type Call struct {
 	Function string            // name of the export to call; if it is no function, its value is the result
 	Args     []json.RawMessage // JSON of each argument
 
-	// Functions are the host's functions by name. The last argument of the export is an object that has each of them as an
-	// asynchronous method, unless the Runtime has a prelude of the host that does it differently.
+	// Functions are the host's functions by name. The last argument of the export is an object that
+	// has each of them as an asynchronous method, unless the Runtime has a prelude of the host that
+	// does it differently.
 	Functions map[string]Function
 
-	// Respond is called with the JSON of the early result (nil for undefined) when the script sends one, as soon as it does
-	// and at most once. The script goes on. Nil if the caller does not wait for one.
+	// Respond is called with the JSON of the early result (nil for undefined) when the script sends
+	// one, as soon as it does and at most once. The script goes on. Nil if the caller does not wait
+	// for one.
 	Respond func(value json.RawMessage)
 
 	Limits Limits // 0 stands for the Runtime's own limit, which is also the highest one

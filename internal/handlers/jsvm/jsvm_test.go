@@ -30,7 +30,15 @@ func TestFiles(t *testing.T) {
 
 func TestLimitsWithin(t *testing.T) {
 	is := is.New(t)
-	highest := jsvm.Limits{Time: time.Second, Memory: 100, Output: 10, LogBytes: 11, LogLines: 12, Calls: 13, CallBytes: 14}
+	highest := jsvm.Limits{
+		Time:      time.Second,
+		Memory:    100,
+		Output:    10,
+		LogBytes:  11,
+		LogLines:  12,
+		Calls:     13,
+		CallBytes: 14,
+	}
 	is.Equal(jsvm.Limits{}.Within(highest), highest)
 	is.Equal(jsvm.Limits{Time: time.Hour, Memory: 101, Output: -1, Calls: 14}.Within(highest), highest)
 	lower := jsvm.Limits{Time: 1, Memory: 2, Output: 3, LogBytes: 4, LogLines: 5, Calls: 6, CallBytes: 7}

@@ -12,8 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 )
 
-// attack is a script that tries to take time, memory or the process. Whatever becomes of it, Run returns in time and what runs
-// next is unharmed.
+// attack is a script that tries to take time, memory or the process. Whatever becomes of it, Run
+// returns in time and what runs next is unharmed.
 type attack struct{ name, statements string }
 
 func attackList() []attack {
@@ -22,7 +22,10 @@ func attackList() []attack {
 		{"loop", "for (;;);"},
 		{"loop that catches", "for (;;) try { for (;;); } catch {} finally { continue }"},
 		{"microtasks", "for (;;) await null"},
-		{"microtasks that multiply", "const f = () => { Promise.resolve().then(f); Promise.resolve().then(f) }; f(); await new Promise(() => {})"},
+		{
+			"microtasks that multiply",
+			"const f = () => { Promise.resolve().then(f); Promise.resolve().then(f) }; f(); await new Promise(() => {})",
+		},
 		{"thenable", "const t = {then(r) { r(t) }}; return t"},
 		{"async iteration", "for await (const x of (async function* () { for (;;) yield 1 })());"},
 		{"timers", "const f = () => { setTimeout(f, 0); setTimeout(f, 0) }; f(); await new Promise(() => {})"},
@@ -121,22 +124,42 @@ func attackList() []attack {
 		{"responses", "for (;;) host.respond('x')"},
 		{"rejections", "for (;;) Promise.reject(new Error('x'))"},
 		// The Runtime's own code in the script's world.
-		{"changed JSON", "JSON.stringify = () => '{'; JSON.parse = () => { for (;;); }; Object.prototype.toJSON = () => 1; return {}"},
-		{"changed promises", "Promise.prototype.then = function () { for (;;); }; Object.defineProperty(Promise.prototype, 'constructor', {get() { for (;;); }}); return 1"},
-		{"changed arrays", "Array.prototype[Symbol.iterator] = function* () { for (;;) yield 1 }; console.log([1, 2]); await host.echo(1)"},
+		{
+			"changed JSON",
+			"JSON.stringify = () => '{'; JSON.parse = () => { for (;;); }; Object.prototype.toJSON = () => 1; return {}",
+		},
+		{
+			"changed promises",
+			"Promise.prototype.then = function () { for (;;); }; Object.defineProperty(Promise.prototype, 'constructor', {get() { for (;;); }}); return 1",
+		},
+		{
+			"changed arrays",
+			"Array.prototype[Symbol.iterator] = function* () { for (;;) yield 1 }; console.log([1, 2]); await host.echo(1)",
+		},
 		{"changed objects", "Object.prototype.then = function (r) { for (;;); }; return {}"},
 		{"changed maps", "Map.prototype.get = Map.prototype.set = () => { throw 1 }; await host.echo(1)"},
-		{"getters everywhere", "for (const k of ['id', 'resolve', 'reject', 'at', 'f', 'value']) Object.defineProperty(Object.prototype, k, {get() { for (;;); }, set() {}}); await host.echo(1)"},
+		{
+			"getters everywhere",
+			"for (const k of ['id', 'resolve', 'reject', 'at', 'f', 'value']) Object.defineProperty(Object.prototype, k, {get() { for (;;); }, set() {}}); await host.echo(1)",
+		},
 	}
 }
 
 func (s *suite) attacks(t *testing.T) {
 	limits := jsvm.Limits{
-		Time: 50 * time.Millisecond, Memory: 16 << 20, Output: 1 << 20, LogBytes: 16 << 10, LogLines: 100, Calls: 100, CallBytes: 1 << 20,
+		Time: 50 * time.Millisecond, Memory: 16 << 20, Output: 1 << 20,
+		LogBytes: 16 << 10, LogLines: 100, Calls: 100, CallBytes: 1 << 20,
 	}
 	rt := s.runtime(t, usual())
-	healthy := compile(t, rt, "export async function main(n, host) { console.log('well'); return [n, await host.echo(1), typeof seen, ({}).then === undefined] }")
-	functions := map[string]jsvm.Function{"echo": func(_ context.Context, args json.RawMessage) (json.RawMessage, error) { return args, nil }}
+	healthy := compile(
+		t, rt,
+		"export async function main(n, host) { console.log('well'); return [n, await host.echo(1), typeof seen, ({}).then === undefined] }",
+	)
+	functions := map[string]jsvm.Function{"echo": func(
+		_ context.Context, args json.RawMessage,
+	) (json.RawMessage, error) {
+		return args, nil
+	}}
 	list := attackList()
 	next := make(chan attack)
 	var working sync.WaitGroup
@@ -145,7 +168,9 @@ func (s *suite) attacks(t *testing.T) {
 			for a := range next {
 				t.Run(a.name, func(t *testing.T) {
 					is := is.New(t)
-					p := compile(t, rt, "export async function main(host) {\nglobalThis.seen = 1\n"+a.statements+"\n}\n")
+					p := compile(
+						t, rt, "export async function main(host) {\nglobalThis.seen = 1\n"+a.statements+"\n}\n",
+					)
 					start := time.Now()
 					r := run(t, rt, p, jsvm.Call{Functions: functions, Limits: limits, Tenant: a.name})
 					took := time.Since(start)
@@ -163,8 +188,15 @@ func (s *suite) attacks(t *testing.T) {
 					is.True(len(r.Value) <= limits.Output)
 					is.True(len(r.Logs) <= limits.LogLines)
 					is.True(r.Calls <= limits.Calls)
-					t.Logf("%s in %s, peak %d KiB, killed %t: %v", r.Outcome, took.Round(time.Millisecond), r.PeakMemory>>10, r.Killed, r.Error)
-					after := run(t, rt, healthy, jsvm.Call{Args: []json.RawMessage{[]byte("1")}, Functions: functions, Tenant: "healthy " + a.name})
+					t.Logf(
+						"%s in %s, peak %d KiB, killed %t: %v", r.Outcome, took.Round(time.Millisecond),
+						r.PeakMemory>>10, r.Killed, r.Error,
+					)
+					after := run(t, rt, healthy, jsvm.Call{
+						Args:      []json.RawMessage{[]byte("1")},
+						Functions: functions,
+						Tenant:    "healthy " + a.name,
+					})
 					is.Equal(after.Outcome, jsvm.OK)
 					is.Equal(string(after.Value), `[1,[1],"undefined",true]`)
 					is.Equal(len(after.Logs), 1)

@@ -18,9 +18,14 @@ import (
 func largeHandler() string {
 	var b strings.Builder
 	for i := 0; b.Len() < 19_500; i++ {
-		fmt.Fprintf(&b, "function helper%d(a, b) { const o = {x: a, y: [b, %d, 'text %d']}; if (a > b) return o.x + o.y[0]; return Object.keys(o).map(k => k + b).join(',') }\nhelpers.push(helper%d);\n", i, i, i, i)
+		fmt.Fprintf(
+			&b,
+			"function helper%d(a, b) { const o = {x: a, y: [b, %d, 'text %d']}; if (a > b) return o.x + o.y[0]; return Object.keys(o).map(k => k + b).join(',') }\nhelpers.push(helper%d);\n",
+			i, i, i, i,
+		)
 	}
-	return "const helpers = [];\n" + b.String() + "export function POST(request) { return {status: 200, body: {ok: true, n: request.n, helpers: helpers.length}} }\n"
+	return "const helpers = [];\n" + b.String() +
+		"export function POST(request) { return {status: 200, body: {ok: true, n: request.n, helpers: helpers.length}} }\n"
 }
 
 const itemsHandler = `
@@ -41,7 +46,10 @@ func itemsBody() json.RawMessage {
 	}
 	var items []item
 	for i := range 100 {
-		items = append(items, item{fmt.Sprintf("item-%04d-%s", i, strings.Repeat("x", 20)), float64(i) * 1.25, i % 7, []string{"red", "green", "blue"}})
+		items = append(items, item{
+			fmt.Sprintf("item-%04d-%s", i, strings.Repeat("x", 20)), float64(i) * 1.25, i % 7,
+			[]string{"red", "green", "blue"},
+		})
 	}
 	b, _ := json.Marshal(map[string]any{"body": map[string]any{"items": items}})
 	return b
@@ -82,7 +90,10 @@ func BenchmarkTrivial(b *testing.B) {
 func BenchmarkItems(b *testing.B) {
 	rows := json.RawMessage(`[{"id": "1", "name": "one"}]`)
 	answer := func(context.Context, json.RawMessage) (json.RawMessage, error) { return rows, nil }
-	benchmark(b, itemsHandler, jsvm.Call{Args: []json.RawMessage{itemsBody()}, Functions: map[string]jsvm.Function{"query": answer, "fetch": answer}})
+	benchmark(b, itemsHandler, jsvm.Call{
+		Args:      []json.RawMessage{itemsBody()},
+		Functions: map[string]jsvm.Function{"query": answer, "fetch": answer},
+	})
 }
 
 func BenchmarkTrivialParallel(b *testing.B) {
@@ -97,7 +108,10 @@ func BenchmarkTrivialParallel(b *testing.B) {
 	}
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if r, err := rt.Run(context.Background(), p, jsvm.Call{Function: "POST", Args: []json.RawMessage{[]byte(`{"n": 1}`)}}); err != nil || r.Outcome != jsvm.OK {
+			if r, err := rt.Run(
+				context.Background(), p,
+				jsvm.Call{Function: "POST", Args: []json.RawMessage{[]byte(`{"n": 1}`)}},
+			); err != nil || r.Outcome != jsvm.OK {
 				b.Fatal(err, r.Error)
 			}
 		}
@@ -128,7 +142,10 @@ func BenchmarkEngine(b *testing.B) {
 	}
 	for _, c := range []struct{ name, source, args string }{
 		{"trivial", largeHandler(), `[{"n": 1}]`},
-		{"items", strings.ReplaceAll(itemsHandler, "await host.", "(async () => [{}])//"), "[" + string(itemsBody()) + "]"},
+		{
+			"items", strings.ReplaceAll(itemsHandler, "await host.", "(async () => [{}])//"),
+			"[" + string(itemsBody()) + "]",
+		},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			done := bundle("a.js", func(name string) (string, error) {
@@ -147,7 +164,11 @@ func BenchmarkEngine(b *testing.B) {
 			}
 			ch := &child{conn: newConn(strings.NewReader(""), io.Discard), frames: make(chan frame)}
 			for b.Loop() {
-				r := newRun(ch, 1, &invocation{function: "POST", args: []byte(c.args), limits: Options{}.withDefaults().Limits})
+				r := newRun(ch, 1, &invocation{
+					function: "POST",
+					args:     []byte(c.args),
+					limits:   Options{}.withDefaults().Limits,
+				})
 				if end := m.invoke(r, p); end.outcome != jsvm.OK {
 					b.Fatal(end.err)
 				}

@@ -15,7 +15,12 @@ import (
 const namespace = "app"
 
 // loaders are how files are read, by the end of their names.
-var loaders = map[string]api.Loader{".js": api.LoaderJS, ".mjs": api.LoaderJS, ".cjs": api.LoaderJS, ".json": api.LoaderJSON}
+var loaders = map[string]api.Loader{
+	".js":   api.LoaderJS,
+	".mjs":  api.LoaderJS,
+	".cjs":  api.LoaderJS,
+	".json": api.LoaderJSON,
+}
 
 // bundler finds and reads the files of a script for esbuild.
 type bundler struct {
@@ -27,13 +32,16 @@ type bundler struct {
 	none  map[string]bool
 }
 
-// bundle bundles the entry with what it imports into one module. fetch returns the content of a file, or errNoFile.
+// bundle bundles the entry with what it imports into one module. fetch returns the content of a
+// file, or errNoFile.
 func bundle(entry string, fetch func(name string) (string, error)) *compiled {
 	b := &bundler{entry: entry, fetch: fetch, files: map[string]string{}, none: map[string]bool{}}
 	result := api.Build(api.BuildOptions{
 		EntryPoints: []string{entry}, AbsWorkingDir: "/", Outfile: "/bundle.js",
-		Bundle: true, Format: api.FormatESModule, Platform: api.PlatformNeutral, Target: api.ES2023, Charset: api.CharsetUTF8,
-		Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude, LegalComments: api.LegalCommentsNone,
+		Bundle: true, Format: api.FormatESModule,
+		Platform: api.PlatformNeutral, Target: api.ES2023, Charset: api.CharsetUTF8,
+		Sourcemap:      api.SourceMapExternal,
+		SourcesContent: api.SourcesContentExclude, LegalComments: api.LegalCommentsNone,
 		Metafile: true, LogLevel: api.LogLevelSilent, TreeShaking: api.TreeShakingTrue,
 		Plugins: []api.Plugin{{Name: namespace, Setup: func(p api.PluginBuild) {
 			p.OnResolve(api.OnResolveOptions{Filter: ".*"}, b.resolve)
@@ -44,7 +52,9 @@ func bundle(entry string, fetch func(name string) (string, error)) *compiled {
 	for _, m := range result.Errors[:min(len(result.Errors), maxProblems)] {
 		p := problem{text: m.Text}
 		if m.Location != nil {
-			p.file, p.line, p.column = strings.TrimPrefix(m.Location.File, namespace+":"), m.Location.Line, m.Location.Column+1
+			p.file, p.line, p.column = strings.TrimPrefix(
+				m.Location.File, namespace+":",
+			), m.Location.Line, m.Location.Column+1
 		}
 		if p.file != "" && m.Location != nil && b.isTypeScript(p.file) {
 			p.text += typeScript
@@ -81,8 +91,12 @@ func (b *bundler) isTypeScript(name string) bool {
 		return false
 	}
 	for _, loader := range []api.Loader{api.LoaderTS, api.LoaderTSX} {
-		if r := api.Transform(content, api.TransformOptions{Loader: loader, LogLevel: api.LogLevelSilent}); len(r.Errors) == 0 {
-			return len(api.Transform(content, api.TransformOptions{Loader: api.LoaderJSX, LogLevel: api.LogLevelSilent}).Errors) > 0
+		if r := api.Transform(
+			content, api.TransformOptions{Loader: loader, LogLevel: api.LogLevelSilent},
+		); len(r.Errors) == 0 {
+			return len(api.Transform(
+				content, api.TransformOptions{Loader: api.LoaderJSX, LogLevel: api.LogLevelSilent},
+			).Errors) > 0
 		}
 	}
 	return false
@@ -108,7 +122,8 @@ func exports(metafile string) (names []string) {
 	return names
 }
 
-// resolve finds the file that an import names. Only relative paths within the files of the script are followed.
+// resolve finds the file that an import names. Only relative paths within the files of the script
+// are followed.
 func (b *bundler) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) {
 	name := args.Path
 	switch {
@@ -117,7 +132,8 @@ func (b *bundler) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) {
 	case strings.HasPrefix(name, "/"):
 		return refuse("the import of " + name + " is absolute: import files by a path that begins with ./ or ../")
 	case !strings.HasPrefix(name, "./") && !strings.HasPrefix(name, "../") && name != "." && name != "..":
-		return refuse("the import of " + name + " is no relative path: packages cannot be imported, only files by a path that begins with ./ or ../")
+		return refuse("the import of " + name +
+			" is no relative path: packages cannot be imported, only files by a path that begins with ./ or ../")
 	default:
 		if name = path.Join("/"+path.Dir(args.Importer), name); escapes(args.Importer, args.Path) {
 			return refuse("the import of " + args.Path + " leaves the folder of the files")

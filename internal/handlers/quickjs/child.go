@@ -17,8 +17,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/subprocess"
 )
 
-// marker is the variable of the environment by which a process recognizes that it is a child. Its value is the size of the heap in
-// bytes; a child has no other variable but TZ.
+// marker is the variable of the environment by which a process recognizes that it is a child. Its
+// value is the size of the heap in bytes; a child has no other variable but TZ.
 const marker = "TENANTCONTENT_JSVM_CHILD"
 
 // called is whether the program has called Child.
@@ -27,9 +27,9 @@ var called atomic.Bool
 // Ready reports whether the program has called Child, so that New can return a Runtime.
 func Ready() bool { return called.Load() }
 
-// Child must be the first call of the main function of every program that runs scripts, and of TestMain. A Runtime starts
-// the same program again for its processes, and there Child runs scripts and does not return. In the program itself it
-// returns at once; New fails without it.
+// Child must be the first call of the main function of every program that runs scripts, and of
+// TestMain. A Runtime starts the same program again for its processes, and there Child runs scripts
+// and does not return. In the program itself it returns at once; New fails without it.
 func Child() {
 	heap := os.Getenv(marker)
 	if heap == "" {
@@ -45,7 +45,8 @@ func Child() {
 	os.Exit(0)
 }
 
-// parallelCalls is how many calls of the host's functions an invocation has at once; the prelude queues the others.
+// parallelCalls is how many calls of the host's functions an invocation has at once; the prelude
+// queues the others.
 const parallelCalls = 16
 
 // child is the process that runs scripts, one at a time.
@@ -60,7 +61,8 @@ type child struct {
 	waits    waits         // of it
 }
 
-// maxStack is the stack that ends the process: the engine stays below a quarter of it, and a source that is nested too deeply does not.
+// maxStack is the stack that ends the process: the engine stays below a quarter of it, and a source
+// that is nested too deeply does not.
 const maxStack = 256 << 20
 
 // gcPercent keeps the Go heap of an idle process small.

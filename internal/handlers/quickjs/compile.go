@@ -16,8 +16,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 )
 
-// Compile implements jsvm.Runtime. What the tenant wrote is read by a child alone: a script that is nested deeply enough
-// overflows the stack of whoever parses it.
+// Compile implements jsvm.Runtime. What the tenant wrote is read by a child alone: a script that is
+// nested deeply enough overflows the stack of whoever parses it.
 func (rt *Runtime) Compile(ctx context.Context, src jsvm.Source) (*jsvm.Program, error) {
 	if !fs.ValidPath(src.Entry) || loaders[path.Ext(src.Entry)] == 0 {
 		return nil, errs.New(errs.Invalid, "The entry %q is no path of a file that ends in .js or .mjs.", src.Entry)
@@ -32,7 +32,8 @@ func (rt *Runtime) Compile(ctx context.Context, src jsvm.Source) (*jsvm.Program,
 	x := &exchange{
 		rt: rt, task: task, process: child, compiled: &compiled{},
 		limits: jsvm.Limits{
-			Time: time.Hour, Active: rt.o.CompileTime, Calls: math.MaxInt32, CallBytes: 64 << 10, Output: 64 << 10, LogBytes: 0, LogLines: 0,
+			Time: time.Hour, Active: rt.o.CompileTime, Calls: math.MaxInt32,
+			CallBytes: 64 << 10, Output: 64 << 10, LogBytes: 0, LogLines: 0,
 		},
 		functions: map[string]jsvm.Function{readFunction: reader.read},
 	}
@@ -81,7 +82,8 @@ type reader struct {
 // lookups is how many paths are tried for each file that a script may import.
 const lookups = 8
 
-// read returns the content of the file that args names, nil if there is none. It is called once at a time.
+// read returns the content of the file that args names, nil if there is none. It is called once at
+// a time.
 func (r *reader) read(_ context.Context, args json.RawMessage) (json.RawMessage, error) {
 	name := string(args)
 	if r.asked++; r.asked > lookups*r.rt.o.MaxFiles {
@@ -110,7 +112,9 @@ func (r *reader) read(_ context.Context, args json.RawMessage) (json.RawMessage,
 	case r.found > r.rt.o.MaxFiles:
 		return nil, errs.New(errs.Invalid, "The script imports more than %d files.", r.rt.o.MaxFiles)
 	case r.bytes > r.rt.o.MaxSource:
-		return nil, errs.New(errs.Invalid, "The files of the script have more than %d bytes together.", r.rt.o.MaxSource)
+		return nil, errs.New(
+			errs.Invalid, "The files of the script have more than %d bytes together.", r.rt.o.MaxSource,
+		)
 	case content == nil:
 		content = []byte{}
 	}

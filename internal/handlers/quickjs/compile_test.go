@@ -31,13 +31,18 @@ export const config = { timeout: 500 }
 export async function POST() { const { late } = await import("../lib/late.mjs"); return [a, c, data.n, folder.f, d.e, late] }
 export { POST as PUT }
 export default () => 'default'`,
-		"lib/a.js": "export default 'a'; export const b = 'b'", "lib/data.json": `{"n": 5}`, "lib/folder/index.js": "export const f = 'f'",
-		"lib/common.cjs": "module.exports = {e: 'e'}", "lib/late.mjs": "export const late = 'late'", "lib/unused.js": "syntax error here",
+		"lib/a.js":      "export default 'a'; export const b = 'b'",
+		"lib/data.json": `{"n": 5}`, "lib/folder/index.js": "export const f = 'f'",
+		"lib/common.cjs": "module.exports = {e: 'e'}",
+		"lib/late.mjs":   "export const late = 'late'", "lib/unused.js": "syntax error here",
 	}}
 	p, err := rt.Compile(t.Context(), src)
 	is.NoErr(err)
 	is.Equal(p.Exports, []string{"POST", "PUT", "config", "default"})
-	is.Equal(p.Files, []string{"lib/a.js", "lib/common.cjs", "lib/data.json", "lib/folder/index.js", "lib/late.mjs", "webhooks/[action].js"})
+	is.Equal(p.Files, []string{
+		"lib/a.js", "lib/common.cjs", "lib/data.json", "lib/folder/index.js", "lib/late.mjs",
+		"webhooks/[action].js",
+	})
 	is.Equal(p.Entry, src.Entry)
 	is.Equal(string(run(t, rt, p, jsvm.Call{Function: "PUT"}).Value), `["a","b",5,"f","e","late"]`)
 	is.Equal(string(run(t, rt, p, jsvm.Call{Function: "config"}).Value), `{"timeout":500}`)
@@ -59,7 +64,10 @@ func (s *suite) refused(t *testing.T) {
 		{"regular expression", "const a = 1\n\nexport const b = /(/", []string{"main.js:3"}},
 		{"package", "import x from 'lodash'", []string{"main.js:1:", "lodash", "packages cannot be imported"}},
 		{"node", "import fs from 'node:fs'", []string{"main.js:1:", "node:fs"}},
-		{"engine", "import * as os from 'os'; import * as std from 'std'", []string{"main.js:1:", "packages cannot be imported"}},
+		{
+			"engine", "import * as os from 'os'; import * as std from 'std'",
+			[]string{"main.js:1:", "packages cannot be imported"},
+		},
 		{"require", "require('fs')", []string{"main.js:1:", "fs"}},
 		{"web", "import x from 'https://example.com/x.js'", []string{"main.js:1:", "https://example.com/x.js"}},
 		{"data", "import x from 'data:text/javascript,1'", []string{"main.js:1:"}},
@@ -75,7 +83,8 @@ func (s *suite) refused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			is := is.New(t)
 			files := failing{jsvm.Files{
-				"main.js": c.source, "lib/bad.js": "\nlet x = }", "lib/good.js": "export const good = 1", "lib/image.png": "PNG",
+				"main.js": c.source, "lib/bad.js": "\nlet x = }",
+				"lib/good.js": "export const good = 1", "lib/image.png": "PNG",
 				"lib/large.js": strings.Repeat("//\n", 2<<20),
 			}}
 			_, err := rt.Compile(t.Context(), jsvm.Source{Entry: "main.js", Files: files})
@@ -107,11 +116,16 @@ func (s *suite) compileAttacks(t *testing.T) {
 	is := is.New(t)
 	rt := s.runtime(t, usual())
 	for _, source := range []string{
-		strings.Repeat("(", 100_000), strings.Repeat("[", 30_000) + strings.Repeat("]", 30_000), "1" + strings.Repeat("+1", 100_000),
-		strings.Repeat("()=>{", 1000) + strings.Repeat("}", 1000), "`" + strings.Repeat("${`", 20_000), "/" + strings.Repeat("(", 100_000) + "/",
+		strings.Repeat("(", 100_000),
+		strings.Repeat("[", 30_000) + strings.Repeat("]", 30_000), "1" + strings.Repeat("+1", 100_000),
+		strings.Repeat("()=>{", 1000) + strings.Repeat("}", 1000),
+		"`" + strings.Repeat("${`", 20_000), "/" + strings.Repeat("(", 100_000) + "/",
 	} {
 		start := time.Now()
-		_, err := rt.Compile(t.Context(), jsvm.Source{Entry: "main.js", Files: jsvm.Files{"main.js": "export const main = () => " + source}})
+		_, err := rt.Compile(t.Context(), jsvm.Source{
+			Entry: "main.js",
+			Files: jsvm.Files{"main.js": "export const main = () => " + source},
+		})
 		is.True(err == nil || errs.CodeOf(err) == errs.Invalid)
 		t.Logf("%.10s… of %d bytes in %s: %.100v", source, len(source), time.Since(start).Round(time.Millisecond), err)
 	}

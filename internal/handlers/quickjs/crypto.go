@@ -25,25 +25,33 @@ type scheme struct {
 	digest                   crypto.Hash
 }
 
-// schemes are the algorithms of crypto.verify by name in lower case: those of JSON Web Signatures, and those of Node.js, where the kind of
-// the key decides.
+// schemes are the algorithms of crypto.verify by name in lower case: those of JSON Web Signatures,
+// and those of Node.js, where the kind of the key decides.
 var schemes = map[string]scheme{
 	"ed25519": {ed25519: true}, "eddsa": {ed25519: true},
-	"rs256": {rsa: true, digest: crypto.SHA256}, "rs384": {rsa: true, digest: crypto.SHA384}, "rs512": {rsa: true, digest: crypto.SHA512},
-	"ps256": {pss: true, digest: crypto.SHA256}, "ps384": {pss: true, digest: crypto.SHA384}, "ps512": {pss: true, digest: crypto.SHA512},
-	"es256": {ecdsa: true, digest: crypto.SHA256}, "es384": {ecdsa: true, digest: crypto.SHA384}, "es512": {ecdsa: true, digest: crypto.SHA512},
-	"rsa-sha256": {rsa: true, digest: crypto.SHA256}, "rsa-sha384": {rsa: true, digest: crypto.SHA384}, "rsa-sha512": {rsa: true, digest: crypto.SHA512},
-	"sha256": {rsa: true, ecdsa: true, digest: crypto.SHA256}, "sha384": {rsa: true, ecdsa: true, digest: crypto.SHA384},
+	"rs256": {rsa: true, digest: crypto.SHA256},
+	"rs384": {rsa: true, digest: crypto.SHA384}, "rs512": {rsa: true, digest: crypto.SHA512},
+	"ps256": {pss: true, digest: crypto.SHA256},
+	"ps384": {pss: true, digest: crypto.SHA384}, "ps512": {pss: true, digest: crypto.SHA512},
+	"es256": {ecdsa: true, digest: crypto.SHA256},
+	"es384": {ecdsa: true, digest: crypto.SHA384}, "es512": {ecdsa: true, digest: crypto.SHA512},
+	"rsa-sha256": {rsa: true, digest: crypto.SHA256},
+	"rsa-sha384": {rsa: true, digest: crypto.SHA384}, "rsa-sha512": {rsa: true, digest: crypto.SHA512},
+	"sha256": {rsa: true, ecdsa: true, digest: crypto.SHA256},
+	"sha384": {rsa: true, ecdsa: true, digest: crypto.SHA384},
 	"sha512": {rsa: true, ecdsa: true, digest: crypto.SHA512},
 }
 
-// verifySignature reports whether one of the signatures is right. It returns an error if the algorithm is not known, or the key cannot
-// be read or is one of another kind.
+// verifySignature reports whether one of the signatures is right. It returns an error if the
+// algorithm is not known, or the key cannot be read or is one of another kind.
 func verifySignature(algorithm string, key, data []byte, signatures ...[]byte) (bool, error) {
 	name := strings.ReplaceAll(strings.ToLower(algorithm), "sha-", "sha")
 	s, ok := schemes[name]
 	if !ok {
-		return false, fmt.Errorf("the algorithm %q is not supported: use Ed25519, RS256, PS256, ES256 or sha256, or those with 384 or 512", algorithm)
+		return false, fmt.Errorf(
+			"the algorithm %q is not supported: use Ed25519, RS256, PS256, ES256 or sha256, or those with 384 or 512",
+			algorithm,
+		)
 	}
 	public, err := publicKey(key)
 	if err != nil {
@@ -82,7 +90,8 @@ func verifySignature(algorithm string, key, data []byte, signatures ...[]byte) (
 	return false, nil
 }
 
-// verifyECDSA reports whether a signature is right: both numbers one after the other, as in JSON Web Signatures, or in ASN.1, as with OpenSSL.
+// verifyECDSA reports whether a signature is right: both numbers one after the other, as in JSON
+// Web Signatures, or in ASN.1, as with OpenSSL.
 func verifyECDSA(k *ecdsa.PublicKey, digest, signature []byte) bool {
 	return verifyPair(k, digest, signature) || ecdsa.VerifyASN1(k, digest, signature)
 }
@@ -90,7 +99,8 @@ func verifyECDSA(k *ecdsa.PublicKey, digest, signature []byte) bool {
 // verifyPair is verifyECDSA for both numbers one after the other.
 func verifyPair(k *ecdsa.PublicKey, digest, signature []byte) bool {
 	size := (k.Curve.Params().BitSize + 7) / 8
-	return len(signature) == 2*size && ecdsa.Verify(k, digest, new(big.Int).SetBytes(signature[:size]), new(big.Int).SetBytes(signature[size:]))
+	return len(signature) == 2*size &&
+		ecdsa.Verify(k, digest, new(big.Int).SetBytes(signature[:size]), new(big.Int).SetBytes(signature[size:]))
 }
 
 var errKey = errors.New("the key is no public key: use PEM, a JSON Web Key, or the 32 bytes of an Ed25519 key in hex or base64")
@@ -98,7 +108,8 @@ var errKey = errors.New("the key is no public key: use PEM, a JSON Web Key, or t
 // The bounds of RSA keys: smaller ones are not safe, larger ones are slow.
 const minRSA, maxRSA = 1024, 8192
 
-// publicKey reads a public key: PEM of a key or certificate, a JSON Web Key, or an Ed25519 key's 32 bytes, also in hex or base64.
+// publicKey reads a public key: PEM of a key or certificate, a JSON Web Key, or an Ed25519 key's 32
+// bytes, also in hex or base64.
 func publicKey(b []byte) (any, error) {
 	var public any
 	var err error
@@ -178,7 +189,8 @@ func (k webKey) public() (any, error) {
 	case "RSA":
 		n, e := number(k.N), number(k.E)
 		exponent := new(big.Int).SetBytes(e)
-		if len(n) > 0 && len(n) <= maxRSA/8 && exponent.IsInt64() && exponent.Int64() >= 3 && exponent.Int64() < 1<<31 && exponent.Bit(0) == 1 {
+		if len(n) > 0 && len(n) <= maxRSA/8 && exponent.IsInt64() && exponent.Int64() >= 3 &&
+			exponent.Int64() < 1<<31 && exponent.Bit(0) == 1 {
 			return &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(exponent.Int64())}, nil
 		}
 	case "EC":
@@ -207,7 +219,8 @@ func exactly(text string, n int) []byte {
 // sealed begins every text that encrypt returns: the version of its format.
 const sealed = "v1."
 
-// secretCipher returns AES-256-GCM with a key of 32 bytes, also in hex or base64. A passphrase is refused: it would have to be stretched.
+// secretCipher returns AES-256-GCM with a key of 32 bytes, also in hex or base64. A passphrase is
+// refused: it would have to be stretched.
 func secretCipher(key []byte) (cipher.AEAD, error) {
 	const size = 32
 	if len(key) != size {
@@ -223,7 +236,8 @@ func secretCipher(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// encrypt encrypts data with AES-256-GCM and returns text: the version, a random nonce and the encrypted data in base64.
+// encrypt encrypts data with AES-256-GCM and returns text: the version, a random nonce and the
+// encrypted data in base64.
 func encrypt(key, data []byte) (string, error) {
 	aead, err := secretCipher(key)
 	if err != nil {
@@ -253,7 +267,8 @@ func decrypt(key []byte, text string) ([]byte, error) {
 	return data, nil
 }
 
-// nativeVerify verifies a signature with a public key: algorithm, key, data, signature as bytes or as a string in hex or base64.
+// nativeVerify verifies a signature with a public key: algorithm, key, data, signature as bytes or
+// as a string in hex or base64.
 func nativeVerify(m *vm, in arguments) value {
 	signatures := [][]byte{in.b[2]}
 	if isString(in.all[3]) {

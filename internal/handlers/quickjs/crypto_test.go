@@ -73,7 +73,10 @@ func (s *suite) verifies(t *testing.T) {
 	ed := ed25519.Sign(edKey, []byte(data))
 	point, err := ecKey.PublicKey.Bytes()
 	is.NoErr(err)
-	certificate, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{}, &ecKey.PublicKey, ecKey)
+	certificate, err := x509.CreateCertificate(
+		rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{}, &ecKey.PublicKey,
+		ecKey,
+	)
 	is.NoErr(err)
 	rsaWeb := map[string]any{"kty": "RSA", "n": number(rsaKey.N.Bytes()), "e": "AQAB", "alg": "RS256", "use": "sig"}
 	ecWeb := map[string]any{"kty": "EC", "crv": "P-256", "x": number(point[1:33]), "y": number(point[33:])}
@@ -85,7 +88,10 @@ func (s *suite) verifies(t *testing.T) {
 		signature       []byte
 	}{
 		{"pkcs1", "RS256", pkix(&rsaKey.PublicKey), pkcs},
-		{"pkcs1 by the name of Node.js", "RSA-SHA256", block("RSA PUBLIC KEY", x509.MarshalPKCS1PublicKey(&rsaKey.PublicKey)), pkcs},
+		{
+			"pkcs1 by the name of Node.js", "RSA-SHA256",
+			block("RSA PUBLIC KEY", x509.MarshalPKCS1PublicKey(&rsaKey.PublicKey)), pkcs,
+		},
 		{"pkcs1 by the kind of the key", "SHA-256", rsaWeb, pkcs},
 		{"pss", "PS512", rsaWeb, pss},
 		{"ecdsa", "sha256", pkix(&ecKey.PublicKey), der},
@@ -114,7 +120,8 @@ func (s *suite) verifies(t *testing.T) {
 	}
 	// RFC 8032, section 7.1, test 1.
 	is.Equal(verify(t, "Ed25519", "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "",
-		"e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"), "true")
+		"e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"),
+		"true")
 
 	private, err := x509.MarshalPKCS8PrivateKey(edKey)
 	is.NoErr(err)
@@ -122,11 +129,16 @@ func (s *suite) verifies(t *testing.T) {
 		algorithm string
 		key       any
 	}{
-		{"HS256", edWeb}, {"none", edWeb}, {"md5", rsaWeb}, {"sha1", rsaWeb}, {"RS256", edWeb}, {"Ed25519", rsaWeb}, {"ES256", rsaWeb}, {"RS256", ecWeb}, {"sha256", edWeb},
-		{"Ed25519", ""}, {"Ed25519", "AA"}, {"Ed25519", nil}, {"Ed25519", 5}, {"Ed25519", block("PRIVATE KEY", private)}, {"RS256", "-----BEGIN PUBLIC KEY-----\nAA"},
-		{"RS256", block("PUBLIC KEY", []byte{1})}, {"RS256", block("CERTIFICATE", []byte{1})}, {"RS256", "{"}, {"RS256", map[string]any{}}, {"RS256", map[string]any{"kty": "RSA", "n": 5}},
-		{"RS256", map[string]any{"kty": "RSA", "n": "AQAB", "e": "AQAB"}}, {"RS256", map[string]any{"kty": "RSA", "n": rsaWeb["n"], "e": "AQ"}},
-		{"ES256", map[string]any{"kty": "EC", "crv": "P-256", "x": ecWeb["y"], "y": ecWeb["y"]}}, {"ES256", map[string]any{"kty": "EC", "crv": "P-257", "x": ecWeb["x"], "y": ecWeb["y"]}},
+		{"HS256", edWeb}, {"none", edWeb}, {"md5", rsaWeb}, {"sha1", rsaWeb},
+		{"RS256", edWeb}, {"Ed25519", rsaWeb}, {"ES256", rsaWeb}, {"RS256", ecWeb}, {"sha256", edWeb},
+		{"Ed25519", ""}, {"Ed25519", "AA"}, {"Ed25519", nil},
+		{"Ed25519", 5}, {"Ed25519", block("PRIVATE KEY", private)}, {"RS256", "-----BEGIN PUBLIC KEY-----\nAA"},
+		{"RS256", block("PUBLIC KEY", []byte{1})}, {"RS256", block("CERTIFICATE", []byte{1})},
+		{"RS256", "{"}, {"RS256", map[string]any{}}, {"RS256", map[string]any{"kty": "RSA", "n": 5}},
+		{"RS256", map[string]any{"kty": "RSA", "n": "AQAB", "e": "AQAB"}},
+		{"RS256", map[string]any{"kty": "RSA", "n": rsaWeb["n"], "e": "AQ"}},
+		{"ES256", map[string]any{"kty": "EC", "crv": "P-256", "x": ecWeb["y"], "y": ecWeb["y"]}},
+		{"ES256", map[string]any{"kty": "EC", "crv": "P-257", "x": ecWeb["x"], "y": ecWeb["y"]}},
 		{"EdDSA", map[string]any{"kty": "OKP", "crv": "Ed25519", "x": edWeb["x"], "d": edWeb["x"]}},
 	} {
 		got := verify(t, c.algorithm, c.key, data, "AA")
@@ -142,7 +154,10 @@ func (s *suite) encrypts(t *testing.T) {
 	for _, c := range []struct{ statements, want string }{
 		{"const k = crypto.randomBytes(32), e = crypto.encrypt(k, 'ä secret'); return [e.slice(0, 3), e.length, crypto.decrypt(k, e), crypto.decrypt(base64Encode(k), e), e === crypto.encrypt(k, 'ä secret')]",
 			`["v1.",53,"ä secret","ä secret",false]`},
-		{"const k = crypto.hash('sha256', 'k'); return Array.from(crypto.decrypt(k, crypto.encrypt(k, new Uint8Array([0, 255])), 'bytes'))", `[0,255]`},
+		{
+			"const k = crypto.hash('sha256', 'k'); return Array.from(crypto.decrypt(k, crypto.encrypt(k, new Uint8Array([0, 255])), 'bytes'))",
+			`[0,255]`,
+		},
 		{"const k = crypto.hash('sha256', 'k'); return crypto.decrypt(k, crypto.encrypt(k, ''))", `""`},
 		{"const k = crypto.randomBytes(32), e = crypto.encrypt(k, 'x')\n" +
 			"return [[k, e.slice(0, 10) + (e[10] === 'A' ? 'B' : 'A') + e.slice(11)], [crypto.randomBytes(32), e], [k, 'v2' + e.slice(2)], [k, e.slice(3)], [k, e + 'A'], [k, ''], [k, 'v1.'], [k, undefined]]" +
@@ -166,10 +181,13 @@ func (s *suite) arguments(t *testing.T) {
 		{"base64Decode('YQ==', 'text', 1)", "base64Decode"}, {"base64UrlDecode('YQ', 'text', 1)", "base64UrlDecode"},
 		{"base64Decode('YQ==', 'hex')", `\"hex\"`}, {"base64UrlDecode('YQ', {})", "the form"},
 		{"crypto.hash('sha256', 'a', 'hex', 1)", "crypto.hash"}, {"crypto.hash('sha256', 'a', 'x')", "x"},
-		{"crypto.hmac('sha256', 'a', 'b', 'hex', 1)", "crypto.hmac"}, {"crypto.verifyHmac('sha256', 'a', 'b', 'c', 1)", "crypto.verifyHmac"},
-		{"crypto.verify('ed25519', 'a', 'b', 'c', 1)", "crypto.verify"}, {"crypto.encrypt('a', 'b', 1)", "crypto.encrypt"},
+		{"crypto.hmac('sha256', 'a', 'b', 'hex', 1)", "crypto.hmac"},
+		{"crypto.verifyHmac('sha256', 'a', 'b', 'c', 1)", "crypto.verifyHmac"},
+		{"crypto.verify('ed25519', 'a', 'b', 'c', 1)", "crypto.verify"},
+		{"crypto.encrypt('a', 'b', 1)", "crypto.encrypt"},
 		{"crypto.decrypt('a', 'b', 'text', 1)", "crypto.decrypt"}, {"crypto.decrypt('a', 'b', 'hex')", "the form"},
-		{"crypto.timingSafeEqual('a', 'b', 1)", "crypto.timingSafeEqual"}, {"crypto.randomBytes(1, 'hex', 1)", "crypto.randomBytes"},
+		{"crypto.timingSafeEqual('a', 'b', 1)", "crypto.timingSafeEqual"},
+		{"crypto.randomBytes(1, 'hex', 1)", "crypto.randomBytes"},
 	} {
 		t.Run(c.call, func(t *testing.T) {
 			got := value(t, rt, body("try { return '' + "+c.call+" } catch (e) { return 'threw ' + e.message }"))

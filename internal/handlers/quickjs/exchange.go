@@ -19,8 +19,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
 )
 
-// An exchange is one request to a child and all that belongs to it. The child is not trusted: whatever it sends, the exchange
-// ends in time, holds no more than its limits allow, and calls nothing but the functions that the caller has passed.
+// An exchange is one request to a child and all that belongs to it. The child is not trusted:
+// whatever it sends, the exchange ends in time, holds no more than its limits allow, and calls
+// nothing but the functions that the caller has passed.
 type exchange struct {
 	rt        *Runtime
 	task      *task
@@ -55,8 +56,8 @@ type exchange struct {
 	finished bool         // the child is no longer ours
 }
 
-// run sends the request, serves the child until it ends, and leaves in x.result what became of it. It reports whether the
-// child can be used again.
+// run sends the request, serves the child until it ends, and leaves in x.result what became of it.
+// It reports whether the child can be used again.
 func (x *exchange) run(ctx context.Context, request kind, body *encoder) (reusable bool) {
 	p := x.process
 	x.id = rand.Uint64() // a child cannot know the next one
@@ -149,7 +150,8 @@ func (x *exchange) stop(reason jsvm.Outcome, cancel func()) {
 			}
 		})
 	})
-	_ = x.process.conn.write(kindCancel, x.id, newEncoder(0)) // may block until the child is killed; its error shows in serve
+	// may block until the child is killed; its error shows in serve
+	_ = x.process.conn.write(kindCancel, x.id, newEncoder(0))
 }
 
 func (x *exchange) stopped() jsvm.Outcome {
@@ -183,7 +185,10 @@ func (x *exchange) conclude(err error) {
 	case err != nil:
 		r.Outcome = x.process.ending()
 		if r.Outcome == jsvm.Killed {
-			x.rt.o.Logger.Warn("a JavaScript process has ended by itself", "err", err, "pid", x.process.Pid, "stderr", x.process.Stderr())
+			x.rt.o.Logger.Warn(
+				"a JavaScript process has ended by itself", "err", err, "pid", x.process.Pid, "stderr",
+				x.process.Stderr(),
+			)
 		}
 	}
 	if r.Outcome == jsvm.OK {
@@ -194,11 +199,17 @@ func (x *exchange) conclude(err error) {
 	switch {
 	case r.Error != nil && r.Error.Message != "":
 	case r.Outcome == jsvm.Timeout:
-		r.Error = &jsvm.Error{Name: "TimeoutError", Message: fmt.Sprintf("The script took more than %s.", cmp.Or(x.took, x.limits.Time.String()))}
+		r.Error = &jsvm.Error{
+			Name:    "TimeoutError",
+			Message: fmt.Sprintf("The script took more than %s.", cmp.Or(x.took, x.limits.Time.String())),
+		}
 	case r.Outcome == jsvm.Canceled:
 		r.Error = &jsvm.Error{Name: "AbortError", Message: "The caller has gone away."}
 	case r.Outcome == jsvm.Evicted:
-		r.Error = &jsvm.Error{Name: "AbortError", Message: "The script was stopped in favour of others: those of its tenant or app had most of the places or memory."}
+		r.Error = &jsvm.Error{
+			Name:    "AbortError",
+			Message: "The script was stopped in favour of others: those of its tenant or app had most of the places or memory.",
+		}
 	case r.Outcome == jsvm.Memory:
 		r.Error = &jsvm.Error{Name: "InternalError", Message: "out of memory"}
 	case r.Outcome == jsvm.Killed:
@@ -275,7 +286,8 @@ func (x *exchange) logs(body []byte) error {
 	for range n {
 		at, level, text := d.int64(), d.int(), d.string()
 		x.logBytes += len(text)
-		if d.err != nil || level >= len(logLevels) || len(x.result.Logs) >= x.limits.LogLines || x.logBytes > x.limits.LogBytes {
+		if d.err != nil || level >= len(logLevels) || len(x.result.Logs) >= x.limits.LogLines ||
+			x.logBytes > x.limits.LogBytes {
 			return fmt.Errorf("%w: more logs than allowed, or malformed ones", errFrame)
 		}
 		now := time.Now()
@@ -283,7 +295,11 @@ func (x *exchange) logs(body []byte) error {
 		if t.Before(x.started) || t.After(now) {
 			t = now
 		}
-		x.result.Logs = append(x.result.Logs, jsvm.Log{Time: t.UTC(), Level: logLevels[level], Text: strings.ToValidUTF8(text, "\ufffd")})
+		x.result.Logs = append(x.result.Logs, jsvm.Log{
+			Time:  t.UTC(),
+			Level: logLevels[level],
+			Text:  strings.ToValidUTF8(text, "\ufffd"),
+		})
 	}
 	x.result.LogsDropped += dropped
 	return d.done()
@@ -389,7 +405,9 @@ func (x *exchange) silence() {
 }
 
 // invoke calls a function of the host. A panic is an error: it must not end the server.
-func (x *exchange) invoke(ctx context.Context, name string, f jsvm.Function, args json.RawMessage) (value json.RawMessage, err error) {
+func (x *exchange) invoke(
+	ctx context.Context, name string, f jsvm.Function, args json.RawMessage,
+) (value json.RawMessage, err error) {
 	defer func() {
 		if e := recover(); e != nil {
 			err = fmt.Errorf("jsvm: panic in the function %s: %v\n%s", name, e, debug.Stack())
@@ -402,7 +420,10 @@ func (x *exchange) invoke(ctx context.Context, name string, f jsvm.Function, arg
 	case len(value) == 0:
 		return nil, nil
 	case len(value) > x.limits.CallBytes:
-		return nil, errs.New(errs.TooLarge, "The result of %s has %d bytes of JSON, where %d are allowed.", name, len(value), x.limits.CallBytes)
+		return nil, errs.New(
+			errs.TooLarge, "The result of %s has %d bytes of JSON, where %d are allowed.", name, len(value),
+			x.limits.CallBytes,
+		)
 	case !isJSON(value):
 		return nil, fmt.Errorf("jsvm: the result of the function %s is no JSON", name)
 	}

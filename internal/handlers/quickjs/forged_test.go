@@ -52,8 +52,13 @@ func against(t testing.TB, limits jsvm.Limits, attack func(f *forger)) jsvm.Resu
 		t.Fatal(err)
 	}
 	defer s.end(work)
-	x := &exchange{rt: &Runtime{o: o, scheduler: s}, task: work, process: p, limits: limits.Within(o.Limits), respond: func(json.RawMessage) {},
-		functions: map[string]jsvm.Function{"echo": func(_ context.Context, args json.RawMessage) (json.RawMessage, error) { return args, nil }}}
+	x := &exchange{rt: &Runtime{o: o, scheduler: s}, task: work,
+		process: p, limits: limits.Within(o.Limits), respond: func(json.RawMessage) {},
+		functions: map[string]jsvm.Function{"echo": func(
+			_ context.Context, args json.RawMessage,
+		) (json.RawMessage, error) {
+			return args, nil
+		}}}
 	reusable := x.run(context.Background(), kindRun, newEncoder(0))
 	if reusable != (x.result.Outcome == jsvm.OK) && x.result.Outcome != jsvm.Thrown {
 		t.Errorf("reusable %t after %s", reusable, x.result.Outcome)
@@ -97,13 +102,18 @@ func TestForgedFramesEndTheChild(t *testing.T) {
 		{"empty end", func(f *forger) { f.send(kindEnd, newEncoder(0)) }},
 		{"outcome", func(f *forger) { f.send(kindEnd, (&ending{outcome: "canceled"}).encode()) }},
 		{"no JSON", func(f *forger) { f.send(kindEnd, (&ending{outcome: jsvm.OK, value: []byte("{")}).encode()) }},
-		{"no UTF-8", func(f *forger) { f.send(kindEnd, (&ending{outcome: jsvm.OK, value: []byte("\"\xff\"")}).encode()) }},
+		{"no UTF-8", func(f *forger) {
+			f.send(kindEnd, (&ending{outcome: jsvm.OK, value: []byte("\"\xff\"")}).encode())
+		}},
 		{"more in the end", func(f *forger) { f.send(kindEnd, ok().uint(1)) }},
 		{"more after the end", func(f *forger) {
 			f.Write(append(ok().finish(kindEnd, f.id), ok().finish(kindEnd, f.id)...))
 		}},
 		{"call out of order", func(f *forger) { f.send(kindCall, call(2, "echo", "[]")) }},
-		{"call repeated", func(f *forger) { f.send(kindCall, call(1, "echo", "[]")); f.send(kindCall, call(1, "echo", "[]")) }},
+		{"call repeated", func(f *forger) {
+			f.send(kindCall, call(1, "echo", "[]"))
+			f.send(kindCall, call(1, "echo", "[]"))
+		}},
 		{"call of nothing", func(f *forger) { f.send(kindCall, call(1, "none", "[]")) }},
 		{"call of read", func(f *forger) { f.send(kindCall, call(1, readFunction, "main.js")) }},
 		{"call without JSON", func(f *forger) { f.send(kindCall, call(1, "echo", "[")) }},
@@ -121,13 +131,17 @@ func TestForgedFramesEndTheChild(t *testing.T) {
 		{"too many lines", func(f *forger) { f.send(kindLogs, logs(1, 11, "")) }},
 		{"too many bytes", func(f *forger) { f.send(kindLogs, logs(1, 5, strings.Repeat("x", 300))) }},
 		{"claimed lines", func(f *forger) { f.send(kindLogs, newEncoder(0).int(0).int(1<<30)) }},
-		{"claimed length", func(f *forger) { f.send(kindLogs, newEncoder(0).int(0).int(1).uint(0).uint(1).uint(1<<62)) }},
+		{"claimed length", func(f *forger) {
+			f.send(kindLogs, newEncoder(0).int(0).int(1).uint(0).uint(1).uint(1<<62))
+		}},
 		{"endless number", func(f *forger) {
 			e := newEncoder(0)
 			e.b = append(e.b, strings.Repeat("\xff", 20)...)
 			f.send(kindEnd, e)
 		}},
-		{"wait for answers that were not sent", func(f *forger) { f.send(kindWait, newEncoder(0).int(1).bool(false).uint(0)) }},
+		{"wait for answers that were not sent", func(f *forger) {
+			f.send(kindWait, newEncoder(0).int(1).bool(false).uint(0))
+		}},
 		{"wait while it waits", func(f *forger) {
 			f.send(kindWait, newEncoder(0).int(0).bool(false).uint(0))
 			f.send(kindWait, newEncoder(0).int(0).bool(false).uint(0))
@@ -146,7 +160,8 @@ func TestForgedFramesEndTheChild(t *testing.T) {
 	is.New(t).Equal(against(t, limits, func(f *forger) { f.send(kindEnd, ok()) }).Outcome, jsvm.OK)
 }
 
-// TestDeafChildEndsInTime: a child that answers nothing, or reads nothing, holds up its caller no longer than its time and grace.
+// TestDeafChildEndsInTime: a child that answers nothing, or reads nothing, holds up its caller no
+// longer than its time and grace.
 func TestDeafChildEndsInTime(t *testing.T) {
 	is := is.New(t)
 	limits := jsvm.Limits{Time: 50 * time.Millisecond, CallBytes: 1 << 20, Calls: 100}
@@ -162,7 +177,8 @@ func TestDeafChildEndsInTime(t *testing.T) {
 	is.True(time.Since(start) < 5*time.Second)
 }
 
-// FuzzChild sends arbitrary bytes as a child: the server neither panics nor waits beyond the limits.
+// FuzzChild sends arbitrary bytes as a child: the server neither panics nor waits beyond the
+// limits.
 func FuzzChild(f *testing.F) {
 	f.Add(byte(kindEnd), ok().b[frameHeader:])
 	f.Add(byte(kindLogs), []byte{0, 1, 0, 1, 1, 'x'})
@@ -170,7 +186,14 @@ func FuzzChild(f *testing.F) {
 	f.Add(byte(kindRespond), []byte{1, 1, '1'})
 	f.Add(byte(kindWait), []byte{0, 1, 5})
 	f.Fuzz(func(t *testing.T, k byte, body []byte) {
-		limits := jsvm.Limits{Time: 5 * time.Second, Output: 1000, LogBytes: 1000, LogLines: 10, Calls: 5, CallBytes: 1000}
+		limits := jsvm.Limits{
+			Time:      5 * time.Second,
+			Output:    1000,
+			LogBytes:  1000,
+			LogLines:  10,
+			Calls:     5,
+			CallBytes: 1000,
+		}
 		r := against(t, limits, func(f *forger) {
 			e := newEncoder(len(body))
 			e.b = append(e.b, body...)

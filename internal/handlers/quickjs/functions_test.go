@@ -55,9 +55,18 @@ func (s *suite) functions(t *testing.T) {
 		{"return [await host.none(), typeof await host.none()]", `[null,"undefined"]`},
 		{"return Promise.all([9, 5, 0].map(n => host.slow(n)))", `[[9],[5],[0]]`},
 		{"return Promise.race([host.slow(9), host.slow(1)])", `[1]`},
-		{"return (await Promise.all(Array.from({length: 60}, (_, i) => host.echo(i)))).flat().reduce((a, b) => a + b)", `1770`},
-		{"try { await host.taken() } catch (e) { return [e instanceof Error, e.message, e.code] }", `[true,"It is taken.","conflict"]`},
-		{"try { await host.fails() } catch (e) { return [e.message, e.code] }", `["The call of fails failed.","internal"]`},
+		{
+			"return (await Promise.all(Array.from({length: 60}, (_, i) => host.echo(i)))).flat().reduce((a, b) => a + b)",
+			`1770`,
+		},
+		{
+			"try { await host.taken() } catch (e) { return [e instanceof Error, e.message, e.code] }",
+			`[true,"It is taken.","conflict"]`,
+		},
+		{
+			"try { await host.fails() } catch (e) { return [e.message, e.code] }",
+			`["The call of fails failed.","internal"]`,
+		},
 		{"try { await host.panics() } catch (e) { return e.message }", `"The call of panics failed."`},
 		{"return [typeof host.other, Object.keys(host).includes('echo')]", `["undefined",true]`},
 		{"host.slow(5).then(() => host.slow(1)); return 'at once'", `"at once"`}, // the calls are not lost
@@ -65,7 +74,10 @@ func (s *suite) functions(t *testing.T) {
 		t.Run(c.source, func(t *testing.T) {
 			is := is.New(t)
 			before := late.Load()
-			r := run(t, rt, compile(t, rt, "export async function main(host) {\n"+c.source+"\n}"), jsvm.Call{Functions: functions})
+			r := run(
+				t, rt, compile(t, rt, "export async function main(host) {\n"+c.source+"\n}"),
+				jsvm.Call{Functions: functions},
+			)
 			if r.Outcome != jsvm.OK {
 				t.Fatal(r.Error)
 			}
@@ -75,7 +87,10 @@ func (s *suite) functions(t *testing.T) {
 			}
 		})
 	}
-	r := run(t, rt, compile(t, rt, "export async function main(host) { host.fails(); await host.echo(1) }"), jsvm.Call{Functions: functions})
+	r := run(
+		t, rt, compile(t, rt, "export async function main(host) { host.fails(); await host.echo(1) }"),
+		jsvm.Call{Functions: functions},
+	)
 	is.Equal(r.Outcome, jsvm.OK)
 	is.Equal(r.Calls, 2)
 	is.Equal(len(r.Logs), 1) // the rejection that nobody handled
@@ -116,7 +131,10 @@ func (s *suite) functionLimits(t *testing.T) {
 			if c.outcome == jsvm.Timeout {
 				limits.Time = 50 * time.Millisecond
 			}
-			r := run(t, rt, compile(t, rt, "export async function main(host) {\n"+c.statements+"\n}"), jsvm.Call{Functions: functions, Limits: limits})
+			r := run(
+				t, rt, compile(t, rt, "export async function main(host) {\n"+c.statements+"\n}"),
+				jsvm.Call{Functions: functions, Limits: limits},
+			)
 			is.Equal(r.Outcome, c.outcome)
 			is.True(r.Error != nil)
 			is.True(calls.Load() <= 100)
@@ -128,7 +146,10 @@ func (s *suite) functionLimits(t *testing.T) {
 func (s *suite) respond(t *testing.T) {
 	rt := s.runtime(t, usual())
 	for _, c := range []struct{ name, statements, early, value string }{
-		{"waits for nobody", "host.respond({status: 202}); await host.wait(); return 'later'", `{"status":202}`, `"later"`},
+		{
+			"waits for nobody", "host.respond({status: 202}); await host.wait(); return 'later'",
+			`{"status":202}`, `"later"`,
+		},
 		{"first wins", "host.respond(1); host.respond(2); await host.wait()", `1`, ``},
 		{"nothing", "host.respond(); await host.wait()", ``, ``},
 	} {
@@ -138,7 +159,9 @@ func (s *suite) respond(t *testing.T) {
 			var got string
 			r := run(t, rt, compile(t, rt, "export async function main(host) {\n"+c.statements+"\n}"), jsvm.Call{
 				Respond: func(v json.RawMessage) { early <- string(v) },
-				Functions: map[string]jsvm.Function{"wait": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+				Functions: map[string]jsvm.Function{"wait": func(
+					context.Context, json.RawMessage,
+				) (json.RawMessage, error) {
 					got = <-early // the response is there before the script ends
 					return nil, nil
 				}},
@@ -152,7 +175,10 @@ func (s *suite) respond(t *testing.T) {
 	is := is.New(t)
 	r := run(t, rt, compile(t, rt, "export function main(host) { host.respond('x'.repeat(2 ** 20)) }"), jsvm.Call{})
 	is.Equal(r.Outcome, jsvm.Thrown) // too long
-	r = run(t, rt, compile(t, rt, "export function main(host) { host.respond(1); throw new Error('after') }"), jsvm.Call{Respond: func(json.RawMessage) {}})
+	r = run(
+		t, rt, compile(t, rt, "export function main(host) { host.respond(1); throw new Error('after') }"),
+		jsvm.Call{Respond: func(json.RawMessage) {}},
+	)
 	is.Equal(r.Outcome, jsvm.Thrown)
 	is.Equal(r.Error.Message, "after")
 }
@@ -184,7 +210,8 @@ func (s *suite) logs(t *testing.T) {
 	is.Equal(got, []string{
 		`info text 1 {a: [1, "x", null], "b c": undefined} [Map {1 => 2}, Set {"x"}]`,
 		"info own", "debug d", "info i", "warn w", "error e", "debug d", "info i", "warn w", "error TypeError: bad",
-		"info {loop: [circular]} 1n Symbol(s) [function anonymous] 1970-01-01T00:00:00.000Z /x/g [Uint8Array of 3 bytes]", "info [unprintable]",
+		"info {loop: [circular]} 1n Symbol(s) [function anonymous] 1970-01-01T00:00:00.000Z /x/g [Uint8Array of 3 bytes]",
+		"info [unprintable]",
 		"error Assertion failed shown", "info default: 1", "info default: 2", "error Uncaught Error: in a timer",
 	})
 }
@@ -196,14 +223,27 @@ func (s *suite) logLimits(t *testing.T) {
 	is.Equal(r.Outcome, jsvm.OK)
 	is.Equal(len(r.Logs), 100)
 	is.Equal(r.LogsDropped, 4900)
-	r = run(t, rt, compile(t, rt, body("console.log('x'.repeat(15000)); console.log('y'.repeat(15000)); console.log('z'); console.log('💥'.repeat(10))")), jsvm.Call{})
+	r = run(
+		t, rt,
+		compile(
+			t, rt,
+			body("console.log('x'.repeat(15000)); console.log('y'.repeat(15000)); console.log('z'); console.log('💥'.repeat(10))"),
+		),
+		jsvm.Call{},
+	)
 	is.Equal(len(r.Logs), 3)
 	is.Equal(r.LogsDropped, 1)
-	r = run(t, rt, compile(t, rt, body("console.log('before'); for (;;);")), jsvm.Call{Limits: jsvm.Limits{Time: 50 * time.Millisecond}})
+	r = run(
+		t, rt, compile(t, rt, body("console.log('before'); for (;;);")),
+		jsvm.Call{Limits: jsvm.Limits{Time: 50 * time.Millisecond}},
+	)
 	is.Equal(r.Outcome, jsvm.Timeout)
 	is.Equal(len(r.Logs), 1)
 	// A loop in the engine's own code: the process is killed, and the line is there.
-	r = run(t, rt, compile(t, rt, body("console.log('before'); [].indexOf.call({length: 2 ** 53 - 1}, 1)")), jsvm.Call{Limits: jsvm.Limits{Time: 200 * time.Millisecond}})
+	r = run(
+		t, rt, compile(t, rt, body("console.log('before'); [].indexOf.call({length: 2 ** 53 - 1}, 1)")),
+		jsvm.Call{Limits: jsvm.Limits{Time: 200 * time.Millisecond}},
+	)
 	is.Equal(r.Outcome, jsvm.Timeout)
 	is.Equal(len(r.Logs), 1)
 }
@@ -213,7 +253,15 @@ func (s *suite) limits(t *testing.T) {
 	highest := usual()
 	highest.Time, highest.Memory, highest.Output = 100*time.Millisecond, 8<<20, 1000
 	rt := s.runtime(t, highest)
-	huge := jsvm.Limits{Time: time.Hour, Memory: 1 << 40, Output: 1 << 30, LogBytes: 1 << 30, LogLines: 1 << 30, Calls: 1 << 30, CallBytes: 1 << 30}
+	huge := jsvm.Limits{
+		Time:      time.Hour,
+		Memory:    1 << 40,
+		Output:    1 << 30,
+		LogBytes:  1 << 30,
+		LogLines:  1 << 30,
+		Calls:     1 << 30,
+		CallBytes: 1 << 30,
+	}
 	r := run(t, rt, compile(t, rt, body("for (;;);")), jsvm.Call{Limits: huge}) // nobody goes beyond the highest ones
 	is.Equal(r.Outcome, jsvm.Timeout)
 	is.True(r.Duration >= 100*time.Millisecond)
@@ -237,7 +285,8 @@ func (s *suite) parallel(t *testing.T) {
 			is := is.New(t)
 			n, _ := json.Marshal(i)
 			r, err := rt.Run(t.Context(), p, jsvm.Call{
-				Function: "main", Args: []json.RawMessage{n}, Functions: map[string]jsvm.Function{"echo": echo}, Tenant: string(rune('a' + i%3)),
+				Function: "main", Args: []json.RawMessage{n},
+				Functions: map[string]jsvm.Function{"echo": echo}, Tenant: string(rune('a' + i%3)),
 			})
 			is.NoErr(err)
 			is.Equal(string(r.Value), "["+string(n)+",["+string(n)+"]]")

@@ -17,10 +17,12 @@ import (
 
 // algorithms are the digests by name.
 var algorithms = map[string]func() hash.Hash{
-	"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
+	"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224,
+	"sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
 }
 
-// algorithm returns the digest that a script names, such as "sha256" or "SHA-256", or nil and an exception.
+// algorithm returns the digest that a script names, such as "sha256" or "SHA-256", or nil and an
+// exception.
 func (m *vm) algorithm(name string) (func() hash.Hash, value) {
 	if f := algorithms[strings.ReplaceAll(strings.ToLower(name), "-", "")]; f != nil {
 		return f, undefined()
@@ -57,14 +59,16 @@ func hmacOf(f func() hash.Hash, key, data []byte) []byte {
 	return h.Sum(nil)
 }
 
-// nativeVerifyHMAC compares in constant time: algorithm, key, data, signature in hex or base64, also after "sha256=" and its like.
+// nativeVerifyHMAC compares in constant time: algorithm, key, data, signature in hex or base64,
+// also after "sha256=" and its like.
 func nativeVerifyHMAC(m *vm, in arguments) value {
 	f, e := m.algorithm(in.s[0])
 	if f == nil {
 		return e
 	}
 	signature := strings.TrimSpace(in.s[1])
-	if prefix := strings.ToLower(in.s[0]) + "="; len(signature) > len(prefix) && strings.EqualFold(signature[:len(prefix)], prefix) {
+	if prefix := strings.ToLower(in.s[0]) + "="; len(signature) > len(prefix) &&
+		strings.EqualFold(signature[:len(prefix)], prefix) {
 		signature = signature[len(prefix):]
 	}
 	want := hmacOf(f, in.b[0], in.b[1])

@@ -9,13 +9,15 @@ import (
 	lib "modernc.org/libquickjs"
 )
 
-// A heap is the memory of the engine in a child: one region at a fixed address. It can be saved and restored by copying its bytes, as all
-// pointers of the engine point into it, so that each invocation starts with the same state and leaves nothing to the next one. It
-// also counts what is in use exactly.
+// A heap is the memory of the engine in a child: one region at a fixed address. It can be saved and
+// restored by copying its bytes, as all pointers of the engine point into it, so that each
+// invocation starts with the same state and leaves nothing to the next one. It also counts what is
+// in use exactly.
 //
-// The engine has an allocator of its own for small values and takes from here its chunks of 4 KiB, and larger values.
-// Blocks have a header with their size; free blocks are in a list for each size class. Once the heap is sealed, blocks above
-// maxClass come from libc, in a list, so that freeing them returns their memory.
+// The engine has an allocator of its own for small values and takes from here its chunks of 4 KiB,
+// and larger values. Blocks have a header with their size; free blocks are in a list for each size
+// class. Once the heap is sealed, blocks above maxClass come from libc, in a list, so that freeing
+// them returns their memory.
 type heap struct {
 	tls       *libc.TLS
 	memory    []byte
@@ -47,8 +49,8 @@ const (
 	classes  = 128 + 3*4 + 1
 )
 
-// class returns the size class of a block and the size of the blocks in it: steps of 64 bytes up to 8 KiB, then four for
-// each doubling.
+// class returns the size class of a block and the size of the blocks in it: steps of 64 bytes up to
+// 8 KiB, then four for each doubling.
 func class(size uintptr) (index int, full uintptr) {
 	if size <= 8<<10 {
 		index = int((size + 63) / 64)
@@ -71,8 +73,8 @@ func newHeap(tls *libc.TLS, size int64) (*heap, error) {
 	return h, nil
 }
 
-// pointer returns address as a pointer. The address is outside of Go's own memory, where the rules for such conversions do
-// not apply.
+// pointer returns address as a pointer. The address is outside of Go's own memory, where the rules
+// for such conversions do not apply.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 // word returns the word at address.
@@ -216,7 +218,8 @@ func (h *heap) unlink(p uintptr) {
 	}
 }
 
-// The functions that the engine calls. It passes them its own counters, by which it decides when to collect garbage.
+// The functions that the engine calls. It passes them its own counters, by which it decides when to
+// collect garbage.
 
 func engineAlloc(_ *libc.TLS, counters uintptr, size lib.Tsize_t) uintptr {
 	p := machine.heap.alloc(uintptr(size))

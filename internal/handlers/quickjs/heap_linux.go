@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve returns memory at an address that does not change. It is taken from the system when it is first written to.
+// reserve returns memory at an address that does not change. It is taken from the system when it is
+// first written to.
 func reserve(size int) ([]byte, error) {
 	return unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 }

@@ -26,7 +26,8 @@ func nativeLog(m *vm, in arguments) value {
 	return undefined()
 }
 
-// nativeCall calls a function of the host, name and arguments as JSON, and returns the number of the call.
+// nativeCall calls a function of the host, name and arguments as JSON, and returns the number of
+// the call.
 func nativeCall(m *vm, in arguments) value {
 	id, e := m.sendCall(in.all)
 	if id == 0 {
@@ -50,7 +51,10 @@ func (m *vm) sendCall(args []value) (int, value) {
 	case r.calls >= r.limits.Calls:
 		return 0, m.throw("more than %d calls of the host's functions", r.limits.Calls)
 	case len(s[1]) > r.limits.CallBytes:
-		return 0, m.throw("the arguments of %s have %d bytes of JSON, where %d are allowed", s[0], len(s[1]), r.limits.CallBytes)
+		return 0, m.throw(
+			"the arguments of %s have %d bytes of JSON, where %d are allowed", s[0], len(s[1]),
+			r.limits.CallBytes,
+		)
 	}
 	r.calls++
 	r.inflight++
@@ -59,7 +63,8 @@ func (m *vm) sendCall(args []value) (int, value) {
 	return r.calls, undefined()
 }
 
-// nativeCallSync calls a function of the host and returns an array: whether it failed, JSON or message, code.
+// nativeCallSync calls a function of the host and returns an array: whether it failed, JSON or
+// message, code.
 func nativeCallSync(m *vm, in arguments) value {
 	id, e := m.sendCall(in.all)
 	if id == 0 {

@@ -166,7 +166,8 @@ func (i *international) zone(name string) (*time.Location, string) {
 		return time.FixedZone(canonical, seconds), canonical
 	}
 	switch strings.ToLower(name) {
-	case "utc", "etc/utc", "etc/gmt", "gmt", "etc/uct", "etc/zulu", "zulu", "uct", "universal", "etc/universal", "etc/greenwich", "greenwich", "gmt0", "etc/gmt0":
+	case "utc", "etc/utc", "etc/gmt", "gmt", "etc/uct", "etc/zulu", "zulu", "uct", "universal", "etc/universal",
+		"etc/greenwich", "greenwich", "gmt0", "etc/gmt0":
 		return time.UTC, "UTC"
 	case "local", "":
 		return nil, ""
@@ -277,7 +278,8 @@ func (i *international) collator(locale, options string) *collate.Collator {
 
 // scriptsFirst are the scripts that come before others in a language, which x/text does not have.
 var scriptsFirst = map[string][]*unicode.RangeTable{
-	"bg": {unicode.Cyrillic}, "ru": {unicode.Cyrillic}, "sr": {unicode.Cyrillic}, "uk": {unicode.Cyrillic}, "el": {unicode.Greek}, "zh": {unicode.Han}, "ko": {unicode.Hangul, unicode.Han},
+	"bg": {unicode.Cyrillic}, "ru": {unicode.Cyrillic}, "sr": {unicode.Cyrillic},
+	"uk": {unicode.Cyrillic}, "el": {unicode.Greek}, "zh": {unicode.Han}, "ko": {unicode.Hangul, unicode.Han},
 	"ja": {unicode.Latin, unicode.Hiragana, unicode.Katakana, unicode.Han},
 }
 
@@ -322,13 +324,15 @@ func (i *international) byScript(locale, a, b string) int {
 }
 
 var (
-	cyrillic = strings.NewReplacer("ѓ", "г\u030b", "Ѓ", "Г\u030b", "ќ", "к\u030b", "Ќ", "К\u030b", "ў", "у\u0302", "Ў", "У\u0302")
+	cyrillic = strings.NewReplacer(
+		"ѓ", "г\u030b", "Ѓ", "Г\u030b", "ќ", "к\u030b", "Ќ", "К\u030b", "ў", "у\u0302", "Ў", "У\u0302",
+	)
 	yi       = strings.NewReplacer("ї", "і\u030b", "Ї", "І\u030b")
 	estonian = strings.NewReplacer("w", "ʌ", "W", "Ʌ")
 )
 
-// respelled returns a text with other letters in place of those that x/text has elsewhere: W is no V
-// in Estonian, and some letters of Cyrillic are others with an accent.
+// respelled returns a text with other letters in place of those that x/text has elsewhere: W is no
+// V in Estonian, and some letters of Cyrillic are others with an accent.
 func respelled(locale, text string) string {
 	base, _, _ := strings.Cut(locale, "-")
 	text = cyrillic.Replace(text)
@@ -350,13 +354,23 @@ func nativeCompare(m *vm, in arguments) value {
 	if order == 0 {
 		order = m.intl.collator(in.s[0], in.s[1]).CompareString(in.s[2], in.s[3])
 	}
-	if order != 0 && strings.HasSuffix(in.s[1], " upper") && strings.EqualFold(in.s[2], in.s[3]) && m.intl.collator(in.s[0], "accent"+strings.TrimSuffix(strings.TrimPrefix(in.s[1], "variant"), " upper")).CompareString(in.s[2], in.s[3]) == 0 {
+	if order != 0 && strings.HasSuffix(in.s[1], " upper") && strings.EqualFold(in.s[2], in.s[3]) &&
+		m.intl.collator(
+			in.s[0], "accent"+strings.TrimSuffix(strings.TrimPrefix(in.s[1], "variant"), " upper"),
+		).CompareString(in.s[2], in.s[3]) == 0 {
 		order = -order // they differ by case only
 	}
 	return m.newNumber(float64(max(-1, min(order, 1))))
 }
 
-var pluralNames = map[plural.Form]string{plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many", plural.Other: "other"}
+var pluralNames = map[plural.Form]string{
+	plural.Zero:  "zero",
+	plural.One:   "one",
+	plural.Two:   "two",
+	plural.Few:   "few",
+	plural.Many:  "many",
+	plural.Other: "other",
+}
 
 // pluralOf returns the plural form of a number by its digits before and after the point.
 func pluralOf(tag language.Tag, ordinal bool, whole, fraction string) string {
@@ -372,13 +386,15 @@ func pluralOf(tag language.Tag, ordinal bool, whole, fraction string) string {
 		return n
 	}
 	trimmed := strings.TrimRight(fraction, "0")
-	if base, _ := tag.Base(); !ordinal && trimmed != "" && base.String() == "is" { // CLDR has another rule since x/text has read it
+	if base, _ := tag.Base(); !ordinal && trimmed != "" && base.String() == "is" {
+		// CLDR has another rule since x/text has read it
 		if strings.HasSuffix(trimmed, "1") && !strings.HasSuffix(trimmed, "11") {
 			return "one"
 		}
 		return "other"
 	}
-	if base, _ := tag.Base(); !ordinal && fraction == "" && strings.HasSuffix(whole, "000000") && strings.Trim(whole, "0") != "" &&
+	if base, _ := tag.Base(); !ordinal && fraction == "" && strings.HasSuffix(whole, "000000") &&
+		strings.Trim(whole, "0") != "" &&
 		slices.Contains([]string{"ca", "es", "fr", "it", "pt"}, base.String()) {
 		return "many" // millions, which CLDR has had since x/text has read it
 	}
@@ -400,7 +416,9 @@ func nativePluralCategories(m *vm, in arguments) value {
 		found[pluralOf(tag, isTrue(in.all[1]), strconv.Itoa(n/10), strconv.Itoa(n%10))] = true
 	}
 	found[pluralOf(tag, isTrue(in.all[1]), "1000000", "")] = true
-	all := slices.DeleteFunc([]string{"few", "many", "one", "two", "zero", "other"}, func(name string) bool { return !found[name] })
+	all := slices.DeleteFunc([]string{"few", "many", "one", "two", "zero", "other"}, func(name string) bool {
+		return !found[name]
+	})
 	return m.newString(strings.Join(all, " "))
 }
 

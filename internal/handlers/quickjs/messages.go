@@ -6,7 +6,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 )
 
-// protocol is the version of the frames. Both ends are the same program, so it only notices mistakes.
+// protocol is the version of the frames. Both ends are the same program, so it only notices
+// mistakes.
 const protocol = 1
 
 // invocation is the body of kindRun.

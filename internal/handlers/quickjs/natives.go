@@ -9,8 +9,10 @@ import (
 
 // native is a function of Go that the prelude can call. Scripts cannot reach it.
 type native struct {
-	name  string
-	takes string // for each argument that is converted before the call: s to a string, b to bytes; - for one that is not
+	name string
+	// for each argument that is converted before the call: s to a string, b to bytes; - for one
+	// that is not
+	takes string
 	f     func(m *vm, in arguments) value
 }
 
@@ -89,8 +91,8 @@ func engineCall(_ *libc.TLS, _ uintptr, _ value, argc int32, argv uintptr, magic
 	return n.f(machine, in)
 }
 
-// convert converts the arguments that a native takes as strings and as bytes, the strings first, as their conversion may run
-// code of the script. It reports false if one threw.
+// convert converts the arguments that a native takes as strings and as bytes, the strings first, as
+// their conversion may run code of the script. It reports false if one threw.
 func (m *vm) convert(in *arguments, takes string) bool {
 	for i, how := range takes {
 		if how == 's' {

@@ -185,7 +185,12 @@ func (l *pool) isClosed() bool {
 func (l *pool) stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Stats{Processes: len(l.all) + l.starting, Idle: len(l.idle) + len(l.spare), Started: l.started, Killed: l.killed}
+	return Stats{
+		Processes: len(l.all) + l.starting,
+		Idle:      len(l.idle) + len(l.spare),
+		Started:   l.started,
+		Killed:    l.killed,
+	}
 }
 
 func (l *pool) pids() (ids []int) {
@@ -243,7 +248,10 @@ func (l *pool) start() (*process, error) {
 	}
 	if err == nil && runtime.GOOS == "linux" && !subprocess.Instrumented && !strings.Contains(p.confined, "seccomp") {
 		l.unconfined.Do(func() {
-			l.o.Logger.Warn("the system calls of JavaScript processes are not filtered: this system has no seccomp", "confined", p.confined)
+			l.o.Logger.Warn(
+				"the system calls of JavaScript processes are not filtered: this system has no seccomp",
+				"confined", p.confined,
+			)
 		})
 	}
 	if err != nil && l.isClosed() {
@@ -298,7 +306,10 @@ func (p *process) greet(prelude string) error {
 	}
 	f, err := p.conn.read(func(kind) int { return 4 << 10 })
 	if err != nil {
-		return fmt.Errorf("jsvm: the process has not started: is Child the first call of main, and is nothing printed before it? %w", err)
+		return fmt.Errorf(
+			"jsvm: the process has not started: is Child the first call of main, and is nothing printed before it? %w",
+			err,
+		)
 	}
 	d := &decoder{b: f.body}
 	version, engine := d.int(), d.string()
@@ -360,7 +371,8 @@ func (p *process) lower() {
 // lowestPriority is the nice value of processes that compute for long.
 const lowestPriority = 19
 
-// restorePriority reports whether the process has its usual priority again. Without a privilege it cannot be raised.
+// restorePriority reports whether the process has its usual priority again. Without a privilege it
+// cannot be raised.
 func (p *process) restorePriority() bool {
 	if p.lowered {
 		p.lowered = !subprocess.SetPriority(p.Pid, subprocess.UsualPriority())
@@ -375,8 +387,8 @@ func (p *process) has(hash string) bool {
 	return slices.ContainsFunc(p.programs, func(c cached) bool { return c.hash == hash })
 }
 
-// load reports whether the child has a program. If not, it counts it as loaded from now on, and returns the hashes of those that the child
-// must forget.
+// load reports whether the child has a program. If not, it counts it as loaded from now on, and
+// returns the hashes of those that the child must forget.
 func (p *process) load(program *jsvm.Program) (known bool, forget []string) {
 	if at := slices.IndexFunc(p.programs, func(c cached) bool { return c.hash == program.Hash }); at >= 0 {
 		c := p.programs[at]

@@ -86,7 +86,8 @@ func TestNewNeedsChild(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for _, o := range []Options{
-		{Processes: 1}, {Processes: -1}, {Limits: jsvm.Limits{Memory: 1000}}, {Limits: jsvm.Limits{Memory: 1 << 40}}, {Limits: jsvm.Limits{Time: -1}},
+		{Processes: 1}, {Processes: -1},
+		{Limits: jsvm.Limits{Memory: 1000}}, {Limits: jsvm.Limits{Memory: 1 << 40}}, {Limits: jsvm.Limits{Time: -1}},
 		{Limits: jsvm.Limits{Output: 1 << 30}}, {Limits: jsvm.Limits{Calls: -1}}, {Queue: -1}, {Grace: -1},
 	} {
 		_, err := New(o)
@@ -105,7 +106,10 @@ func (f slowFiles) Open(name string) (fs.File, error) {
 func TestCompileTime(t *testing.T) {
 	is := is.New(t)
 	rt := newRuntime(t, Options{CompileTime: 100 * time.Millisecond})
-	_, err := rt.Compile(t.Context(), jsvm.Source{Entry: "a.js", Files: slowFiles{jsvm.Files{"a.js": "export const a = 1"}}})
+	_, err := rt.Compile(t.Context(), jsvm.Source{
+		Entry: "a.js",
+		Files: slowFiles{jsvm.Files{"a.js": "export const a = 1"}},
+	})
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	is.Equal(errs.MessageOf(err), "a.js takes more than 100ms to compile.")
 }
@@ -121,7 +125,8 @@ func TestOneTenantHoldsHalf(t *testing.T) {
 	run := func(tenant, key string) {
 		working.Go(func() {
 			r, err := rt.Run(t.Context(), p, jsvm.Call{
-				Function: "main", Args: []json.RawMessage{[]byte(`"` + tenant + `"`)}, Functions: g.functions(), Tenant: tenant, Key: key,
+				Function: "main", Args: []json.RawMessage{[]byte(`"` + tenant + `"`)},
+				Functions: g.functions(), Tenant: tenant, Key: key,
 			})
 			if err != nil || r.Outcome != jsvm.OK {
 				t.Error(err, r.Error)
@@ -153,7 +158,12 @@ func TestFullQueueIsUnavailable(t *testing.T) {
 	g := newGate()
 	done := make(chan error)
 	go func() {
-		_, err := rt.Run(context.Background(), p, jsvm.Call{Function: "main", Args: []json.RawMessage{[]byte("1")}, Functions: g.functions(), Tenant: "a"})
+		_, err := rt.Run(context.Background(), p, jsvm.Call{
+			Function:  "main",
+			Args:      []json.RawMessage{[]byte("1")},
+			Functions: g.functions(),
+			Tenant:    "a",
+		})
 		done <- err
 	}()
 	<-g.entered
@@ -167,7 +177,10 @@ func TestFullQueueIsUnavailable(t *testing.T) {
 func TestKilledProcessIsReplaced(t *testing.T) {
 	is := is.New(t)
 	rt := newRuntime(t, Options{Processes: 2, Grace: 10 * time.Millisecond, Spare: 1})
-	p := compiledProgram(t, rt, "export const main = () => [].indexOf.call({length: 2 ** 53 - 1}, 1)\nexport const well = () => 1")
+	p := compiledProgram(
+		t, rt,
+		"export const main = () => [].indexOf.call({length: 2 ** 53 - 1}, 1)\nexport const well = () => 1",
+	)
 	waitFor(t, "a spare one", func() bool { return rt.Stats().Idle == 2 })
 	before := rt.ProcessIDs()
 	r, err := rt.Run(t.Context(), p, jsvm.Call{Function: "main", Limits: jsvm.Limits{Time: 30 * time.Millisecond}})
@@ -184,7 +197,8 @@ func TestKilledProcessIsReplaced(t *testing.T) {
 	is.Equal(rt.Stats().Killed, int64(1))
 }
 
-// TestIdleProcessThatDies: something else ends an idle process, such as the kernel when memory is short.
+// TestIdleProcessThatDies: something else ends an idle process, such as the kernel when memory is
+// short.
 func TestIdleProcessThatDies(t *testing.T) {
 	is := is.New(t)
 	rt := newRuntime(t, Options{Processes: 2, Spare: -1})
@@ -214,7 +228,11 @@ func TestProcessThatDiesAtWork(t *testing.T) {
 			}
 		}
 	}()
-	r, err := rt.Run(t.Context(), p, jsvm.Call{Function: "main", Args: []json.RawMessage{[]byte("1")}, Functions: g.functions()})
+	r, err := rt.Run(t.Context(), p, jsvm.Call{
+		Function:  "main",
+		Args:      []json.RawMessage{[]byte("1")},
+		Functions: g.functions(),
+	})
 	is.NoErr(err)
 	is.Equal(r.Outcome, jsvm.Killed)
 	is.Equal(r.Error.Message, "The process of the script ended unexpectedly.")
@@ -228,7 +246,12 @@ func TestIdleProcessesAreEnded(t *testing.T) {
 	var working sync.WaitGroup
 	for i := range 4 {
 		working.Go(func() {
-			rt.Run(t.Context(), p, jsvm.Call{Function: "main", Args: []json.RawMessage{[]byte("1")}, Functions: g.functions(), Tenant: strconv.Itoa(i)})
+			rt.Run(t.Context(), p, jsvm.Call{
+				Function:  "main",
+				Args:      []json.RawMessage{[]byte("1")},
+				Functions: g.functions(),
+				Tenant:    strconv.Itoa(i),
+			})
 		})
 	}
 	waitFor(t, "four run", func() bool { return len(g.entered) == 4 })
@@ -238,7 +261,8 @@ func TestIdleProcessesAreEnded(t *testing.T) {
 	is.Equal(rt.Stats().Idle, 1)
 }
 
-// TestProgramsTakeNoProcess: programs that are not in use cost nothing, and a process keeps a bounded number of them.
+// TestProgramsTakeNoProcess: programs that are not in use cost nothing, and a process keeps a
+// bounded number of them.
 func TestProgramsTakeNoProcess(t *testing.T) {
 	is := is.New(t)
 	rt := newRuntime(t, Options{Processes: 2, Spare: -1})
@@ -290,10 +314,11 @@ func TestPrelude(t *testing.T) {
 	return [request.n, env.NAME, await query('select $1', [5]), now(), await slow]
 }
 export const config = {timeout: 5}`)
-	r, err := rt.Run(t.Context(), p, jsvm.Call{Function: "POST", Args: []json.RawMessage{[]byte(`{"n":1}`)}, Functions: map[string]jsvm.Function{
-		"query": func(_ context.Context, args json.RawMessage) (json.RawMessage, error) { return args, nil },
-		"now":   func(context.Context, json.RawMessage) (json.RawMessage, error) { return []byte(`"then"`), nil },
-	}})
+	r, err := rt.Run(t.Context(), p, jsvm.Call{Function: "POST",
+		Args: []json.RawMessage{[]byte(`{"n":1}`)}, Functions: map[string]jsvm.Function{
+			"query": func(_ context.Context, args json.RawMessage) (json.RawMessage, error) { return args, nil },
+			"now":   func(context.Context, json.RawMessage) (json.RawMessage, error) { return []byte(`"then"`), nil },
+		}})
 	is.NoErr(err)
 	is.Equal(string(r.Value), `[1,"value",["select $1",[5]],"then",["slow",[]]]`)
 	is.Equal(r.Logs[0].Level, "warn")
@@ -302,10 +327,17 @@ export const config = {timeout: 5}`)
 	return [now(), (await Promise.all(all)).length]
 }`)
 	release := make(chan struct{})
-	r, err = rt.Run(t.Context(), many, jsvm.Call{Function: "POST", Args: []json.RawMessage{[]byte(`{}`)}, Functions: map[string]jsvm.Function{
-		"query": func(_ context.Context, args json.RawMessage) (json.RawMessage, error) { <-release; return args, nil },
-		"now":   func(context.Context, json.RawMessage) (json.RawMessage, error) { close(release); return nil, nil },
-	}})
+	r, err = rt.Run(t.Context(), many, jsvm.Call{Function: "POST",
+		Args: []json.RawMessage{[]byte(`{}`)}, Functions: map[string]jsvm.Function{
+			"query": func(_ context.Context, args json.RawMessage) (json.RawMessage, error) {
+				<-release
+				return args, nil
+			},
+			"now": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+				close(release)
+				return nil, nil
+			},
+		}})
 	is.NoErr(err)
 	is.Equal(string(r.Value), `[null,40]`) // a synchronous call comes on top of those that are under way
 	broken := newRuntime(t, Options{Processes: 2, Prelude: "host => ("})
@@ -314,14 +346,22 @@ export const config = {timeout: 5}`)
 	is.True(strings.Contains(err.Error(), "prelude"))
 }
 
-// TestScriptsWithinScripts: a function that a script calls runs another script, also while the tenant holds all that it may.
+// TestScriptsWithinScripts: a function that a script calls runs another script, also while the
+// tenant holds all that it may.
 func TestScriptsWithinScripts(t *testing.T) {
 	is := is.New(t)
 	rt := newRuntime(t, Options{Processes: 2, QueueTime: 10 * time.Second})
-	p := compiledProgram(t, rt, "export const main = async (depth, host) => depth === 0 ? 'deep' : host.again(depth - 1)")
+	p := compiledProgram(
+		t, rt, "export const main = async (depth, host) => depth === 0 ? 'deep' : host.again(depth - 1)",
+	)
 	var again jsvm.Function
 	run := func(ctx context.Context, depth json.RawMessage) (jsvm.Result, error) {
-		return rt.Run(ctx, p, jsvm.Call{Function: "main", Args: []json.RawMessage{depth}, Functions: map[string]jsvm.Function{"again": again}, Tenant: "a"})
+		return rt.Run(ctx, p, jsvm.Call{
+			Function:  "main",
+			Args:      []json.RawMessage{depth},
+			Functions: map[string]jsvm.Function{"again": again},
+			Tenant:    "a",
+		})
 	}
 	again = func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 		r, err := run(ctx, args[1:len(args)-1])
@@ -421,7 +461,8 @@ func TestChildEndsWithItsServer(t *testing.T) {
 	})
 }
 
-// TestSlowScriptYields: a script that computes for long has the lowest priority, and its process the usual one for the next.
+// TestSlowScriptYields: a script that computes for long has the lowest priority, and its process
+// the usual one for the next.
 func TestSlowScriptYields(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return
@@ -504,7 +545,13 @@ export const quick = () => 1`)
 	ended := make(chan jsvm.Result, 100)
 	call := func(function, key, arg string) {
 		go func() {
-			r, err := rt.Run(ctx, p, jsvm.Call{Function: function, Args: []json.RawMessage{[]byte(arg)}, Functions: g.functions(), Tenant: "acme", Key: key})
+			r, err := rt.Run(ctx, p, jsvm.Call{
+				Function:  function,
+				Args:      []json.RawMessage{[]byte(arg)},
+				Functions: g.functions(),
+				Tenant:    "acme",
+				Key:       key,
+			})
 			if err != nil {
 				t.Error(err)
 			}
@@ -558,13 +605,14 @@ func TestTimersOfWaitingScripts(t *testing.T) {
 	clearInterval(interval)
 	return [seen.slice(0, 4), seen.length, ticks.length > 1]
 }`)
-	r, err := rt.Run(t.Context(), p, jsvm.Call{Function: "main", Args: []json.RawMessage{[]byte("0")}, Functions: map[string]jsvm.Function{
-		"echo": func(_ context.Context, args json.RawMessage) (json.RawMessage, error) { return args, nil },
-		"sleep": func(context.Context, json.RawMessage) (json.RawMessage, error) {
-			time.Sleep(60 * time.Millisecond)
-			return nil, nil
-		},
-	}})
+	r, err := rt.Run(t.Context(), p, jsvm.Call{Function: "main",
+		Args: []json.RawMessage{[]byte("0")}, Functions: map[string]jsvm.Function{
+			"echo": func(_ context.Context, args json.RawMessage) (json.RawMessage, error) { return args, nil },
+			"sleep": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+				time.Sleep(60 * time.Millisecond)
+				return nil, nil
+			},
+		}})
 	is.NoErr(err)
 	is.Equal(r.Error, nil)
 	is.Equal(string(r.Value), "[[0,20,40,60],104,true]")
@@ -580,7 +628,12 @@ func TestEndlessScriptsAreSuspended(t *testing.T) {
 	ended := make(chan jsvm.Outcome, 100)
 	loop := func(tenant string, d time.Duration) {
 		go func() {
-			r, err := rt.Run(ctx, p, jsvm.Call{Function: "loop", Tenant: tenant, Key: "a", Limits: jsvm.Limits{Time: d}})
+			r, err := rt.Run(ctx, p, jsvm.Call{
+				Function: "loop",
+				Tenant:   tenant,
+				Key:      "a",
+				Limits:   jsvm.Limits{Time: d},
+			})
 			if err != nil {
 				t.Error(err)
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/go-sourcemap/sourcemap"
 )
 
-// positions translates places in a bundle into those in the files that it was made of. Only a child does that, as the source map
-// comes from one.
+// positions translates places in a bundle into those in the files that it was made of. Only a child
+// does that, as the source map comes from one.
 type positions struct {
 	sourceMap []byte
 	parsed    *sourcemap.Consumer

@@ -1,13 +1,15 @@
-// Package quickjs is the ready jsvm.Runtime: it runs scripts with QuickJS, translated to Go, in processes that can be killed.
+// Package quickjs is the ready jsvm.Runtime: it runs scripts with QuickJS, translated to Go, in
+// processes that can be killed.
 //
-// No engine in the process of a server can be trusted with what tenants write: some loops inside of built-in functions
-// cannot be interrupted, and a lack of memory ends the process. So a Runtime starts the program again as its children,
-// each of which runs one invocation at a time, and kills those that do not stop by themselves. A child has no environment, no file, no
-// connection and no right to open one; a pair of sockets to the server is all it has. What comes from there is checked: a child
-// whose engine was broken into can do no more than a script.
+// No engine in the process of a server can be trusted with what tenants write: some loops inside of
+// built-in functions cannot be interrupted, and a lack of memory ends the process. So a Runtime
+// starts the program again as its children, each of which runs one invocation at a time, and kills
+// those that do not stop by themselves. A child has no environment, no file, no connection and no
+// right to open one; a pair of sockets to the server is all it has. What comes from there is
+// checked: a child whose engine was broken into can do no more than a script.
 //
-// Each invocation begins with a copy of the engine's memory as it was after the program was loaded, which takes some microseconds,
-// and leaves nothing behind.
+// Each invocation begins with a copy of the engine's memory as it was after the program was loaded,
+// which takes some microseconds, and leaves nothing behind.
 //
 // A program that uses the package calls Child first in its main function.
 package quickjs
@@ -62,25 +64,28 @@ type Options struct {
 	// Queue is how many calls wait at once to begin, by default 4,096. One tenant takes at most
 	// half of it, and one key a quarter. Further calls fail with errs.Unavailable.
 	Queue int
-	// QueueTime is how long a call waits; by default 10 seconds. Then it fails with errs.Unavailable.
+	// QueueTime is how long a call waits; by default 10 seconds. Then it fails with
+	// errs.Unavailable.
 	QueueTime time.Duration
 
 	// Limits are the highest and default limits of an invocation. By default 30 seconds, of
-	// which it can be active all the time, 128 MiB of memory, results of 8 MiB, 64 KiB and 1,000 lines of logs, and 1,000 calls of the host's functions with 4 MiB each.
+	// which it can be active all the time, 128 MiB of memory, results of 8 MiB, 64 KiB and 1,000
+	// lines of logs, and 1,000 calls of the host's functions with 4 MiB each.
 	Limits jsvm.Limits
-	// Grace is how long after its end a script may take to stop before its process is killed; by default 100 milliseconds.
+	// Grace is how long after its end a script may take to stop before its process is killed; by
+	// default 100 milliseconds.
 	Grace time.Duration
 
 	// CompileTime is the CPU time that Compile may take, with the time that it waits for files; by
 	// default 20 seconds.
 	CompileTime time.Duration
-	// MaxFiles and MaxSource are how many files one script imports, and how many bytes they have together; by default 1,000
-	// and 4 MiB.
+	// MaxFiles and MaxSource are how many files one script imports, and how many bytes they have
+	// together; by default 1,000 and 4 MiB.
 	MaxFiles  int
 	MaxSource int
 
-	// Prelude is JavaScript of the host that decides how exports are called: an expression whose value is a function. It is called once
-	// with an object that has the functions
+	// Prelude is JavaScript of the host that decides how exports are called: an expression whose
+	// value is a function. It is called once with an object that has the functions
 	//
 	//	call(name, ...args)     calls a Function of the Call and returns a promise of its result
 	//	callSync(name, ...args) calls one and returns its result; nothing else of the script runs meanwhile
@@ -88,8 +93,9 @@ type Options struct {
 	//	log(...args)            logs, also log.debug, log.info, log.warn and log.error
 	//	crypto, base64Encode, base64Decode, base64UrlEncode, base64UrlDecode
 	//
-	// and returns the function (f, args, functions) that calls the export f with what it should get. Its globals are the
-	// script's; what it needs of them it takes when it is called first, before a script can change them.
+	// and returns the function (f, args, functions) that calls the export f with what it should
+	// get. Its globals are the script's; what it needs of them it takes when it is called first,
+	// before a script can change them.
 	Prelude string
 
 	Logger *slog.Logger // by default slog.Default()
@@ -152,7 +158,10 @@ func (o Options) check() error {
 	case min(o.Limits.Time, o.Limits.Active, o.Grace, o.CompileTime, o.QueueTime, o.IdleTime) < 0:
 		return errs.New(errs.Invalid, "No time can be negative.")
 	}
-	for _, n := range []int{o.Limits.Output, o.Limits.LogBytes, o.Limits.LogLines, o.Limits.Calls, o.Limits.CallBytes, o.MaxSource, o.MaxFiles, o.Queue} {
+	for _, n := range []int{
+		o.Limits.Output, o.Limits.LogBytes, o.Limits.LogLines, o.Limits.Calls, o.Limits.CallBytes, o.MaxSource,
+		o.MaxFiles, o.Queue,
+	} {
 		if n < 0 || n > maxBytes {
 			return errs.New(errs.Invalid, "No limit of bytes or calls can be negative or above 256 MiB.")
 		}
@@ -170,8 +179,9 @@ type Runtime struct {
 	pool      *pool
 }
 
-// levels is how deep invocations can be within each other: a function that a script calls may run another script. Each
-// level has its own places, so that those who hold some never wait for each other.
+// levels is how deep invocations can be within each other: a function that a script calls may run
+// another script. Each level has its own places, so that those who hold some never wait for each
+// other.
 const levels = 4
 
 // levelKey is the key of the level in a context.
@@ -179,8 +189,8 @@ type levelKey struct{}
 
 var _ jsvm.Runtime = (*Runtime)(nil)
 
-// New returns a Runtime. It starts nothing. It returns errs.Invalid if an option is out of bounds, and an error if the
-// program has not called Child.
+// New returns a Runtime. It starts nothing. It returns errs.Invalid if an option is out of bounds,
+// and an error if the program has not called Child.
 func New(o Options) (*Runtime, error) {
 	if !called.Load() {
 		return nil, errs.New(errs.Invalid, "quickjs.Child() must be the first call of the program's main function (in tests: of TestMain): "+
@@ -249,7 +259,9 @@ const busy = "Too many scripts run at the moment. Try again later."
 
 // acquire waits until a script may begin and returns a child for it, and the function to be called
 // with the child when it is not used any more.
-func (rt *Runtime) acquire(ctx context.Context, tenant, key, hash string) (*task, *process, func(reusable bool), error) {
+func (rt *Runtime) acquire(
+	ctx context.Context, tenant, key, hash string,
+) (*task, *process, func(reusable bool), error) {
 	level, _ := ctx.Value(levelKey{}).(int)
 	if level >= levels {
 		return nil, nil, nil, errs.New(errs.Invalid, "Scripts call each other more than %d deep.", levels-1)
@@ -273,7 +285,10 @@ func (rt *Runtime) acquire(ctx context.Context, tenant, key, hash string) (*task
 func (rt *Runtime) Run(ctx context.Context, p *jsvm.Program, c jsvm.Call) (jsvm.Result, error) {
 	switch {
 	case p.Engine != engineName():
-		return jsvm.Result{}, errs.New(errs.Conflict, "The script was compiled by %s, and this is %s: compile it again.", p.Engine, engineName())
+		return jsvm.Result{}, errs.New(
+			errs.Conflict, "The script was compiled by %s, and this is %s: compile it again.", p.Engine,
+			engineName(),
+		)
 	case !slices.Contains(p.Exports, c.Function):
 		return jsvm.Result{}, errs.New(errs.NotFound, "%s exports no %s.", p.Entry, c.Function)
 	}
@@ -283,7 +298,13 @@ func (rt *Runtime) Run(ctx context.Context, p *jsvm.Program, c jsvm.Call) (jsvm.
 	}
 	limits := c.Limits.Within(rt.o.Limits)
 	limits.Memory = max(limits.Memory, minMemory)
-	inv := &invocation{hash: p.Hash, function: c.Function, args: args, functions: slices.Sorted(maps.Keys(c.Functions)), limits: limits}
+	inv := &invocation{
+		hash:      p.Hash,
+		function:  c.Function,
+		args:      args,
+		functions: slices.Sorted(maps.Keys(c.Functions)),
+		limits:    limits,
+	}
 	asked := time.Now()
 	for {
 		x, err := rt.invoke(ctx, p, c, inv)

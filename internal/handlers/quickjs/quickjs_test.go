@@ -18,7 +18,8 @@ func TestMain(m *testing.M) {
 func openFor(d time.Duration) func(*testing.T, jsvm.Limits) jsvm.Runtime {
 	return func(t *testing.T, highest jsvm.Limits) jsvm.Runtime {
 		rt, err := quickjs.New(quickjs.Options{
-			Processes: 4, Limits: highest, Grace: 30 * time.Millisecond, CompileTime: d, Logger: slog.New(slog.DiscardHandler),
+			Processes: 4, Limits: highest,
+			Grace: 30 * time.Millisecond, CompileTime: d, Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)

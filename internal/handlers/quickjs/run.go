@@ -67,7 +67,8 @@ func (r *run) over() bool {
 	return r.stop.Load()
 }
 
-// engineInterrupt is called by the engine every few thousand instructions. A script that is stopped cannot catch that.
+// engineInterrupt is called by the engine every few thousand instructions. A script that is stopped
+// cannot catch that.
 func engineInterrupt(*libc.TLS, uintptr, uintptr) int32 {
 	if r := machine.run; r != nil && r.over() {
 		return 1
@@ -75,7 +76,8 @@ func engineInterrupt(*libc.TLS, uintptr, uintptr) int32 {
 	return 0
 }
 
-// engineRejection is called by the engine when a promise is rejected that nobody handles, and when somebody does after all.
+// engineRejection is called by the engine when a promise is rejected that nobody handles, and when
+// somebody does after all.
 func engineRejection(_ *libc.TLS, ctx uintptr, promise, reason value, handled int32, _ uintptr) {
 	r := machine.run
 	if r == nil {
@@ -203,7 +205,8 @@ func (m *vm) invoke(r *run, p *program) *ending {
 	return end
 }
 
-// settled runs the script until its result is there and all calls of the host's functions are answered.
+// settled runs the script until its result is there and all calls of the host's functions are
+// answered.
 func (m *vm) settled(r *run, p *program) *ending {
 	loaded := lib.XJS_EvalFunction(m.tls, m.ctx, p.module)
 	if isException(loaded) {
@@ -291,7 +294,9 @@ func (m *vm) wait(r *run, pending bool) error {
 	a := r.answers[0]
 	r.answers = r.answers[1:]
 	r.inflight--
-	_, err := m.call(m.settle, m.newNumber(float64(a.call)), newBool(a.failed), m.optional(a.value), m.newString(a.code))
+	_, err := m.call(
+		m.settle, m.newNumber(float64(a.call)), newBool(a.failed), m.optional(a.value), m.newString(a.code),
+	)
 	return err
 }
 
@@ -343,8 +348,9 @@ func (m *vm) reportRejections(r *run) {
 	}
 }
 
-// logs collects the lines of an invocation and sends them when something else is sent, when there are many, or some
-// milliseconds later, also while the script runs: those of a script that is killed are not lost.
+// logs collects the lines of an invocation and sends them when something else is sent, when there
+// are many, or some milliseconds later, also while the script runs: those of a script that is
+// killed are not lost.
 type logs struct {
 	run   *run
 	mu    sync.Mutex
@@ -416,7 +422,10 @@ func (l *logs) sendLocked() {
 
 // tooLong returns the error for a result that is too long.
 func tooLong(what string, n, allowed int) *jsvm.Error {
-	return &jsvm.Error{Name: "RangeError", Message: fmt.Sprintf("%s has %d bytes of JSON, where %d are allowed.", what, n, allowed)}
+	return &jsvm.Error{
+		Name:    "RangeError",
+		Message: fmt.Sprintf("%s has %d bytes of JSON, where %d are allowed.", what, n, allowed),
+	}
 }
 
 func newRun(c *child, id uint64, inv *invocation) *run {

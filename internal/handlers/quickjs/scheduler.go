@@ -132,7 +132,13 @@ func (t *task) active(now time.Duration) time.Duration {
 }
 
 func newScheduler(o schedulerOptions) *scheduler {
-	return &scheduler{o: o, begun: time.Now(), tenants: map[string]*account{}, queued: map[string]*account{}, placed: map[*task]bool{}}
+	return &scheduler{
+		o:       o,
+		begun:   time.Now(),
+		tenants: map[string]*account{},
+		queued:  map[string]*account{},
+		placed:  map[*task]bool{},
+	}
 }
 
 func (s *scheduler) now() time.Duration { return time.Since(s.begun) }
@@ -149,7 +155,8 @@ func (s *scheduler) begin(ctx context.Context, t *task) error {
 	t.order, t.at = s.lastTask, s.now()
 	s.enqueue(t, a, b, t.level)
 	s.serve()
-	if t.phase == phaseQueued && (s.waiting > s.o.queue || s.queuedOf(a) > max(s.o.queue/2, 1) || b.n > max(s.o.queue/4, 1)) {
+	if t.phase == phaseQueued && (s.waiting > s.o.queue || s.queuedOf(a) > max(s.o.queue/2, 1) ||
+		b.n > max(s.o.queue/4, 1)) {
 		s.abandon(t)
 		s.mu.Unlock()
 		return limiter.ErrBusy
@@ -245,7 +252,8 @@ func (s *scheduler) judge(t *task) time.Duration {
 	switch {
 	case t.phase == phaseComputing && t.stretch < slice:
 		return max(slice-t.stretch, slice/10)
-	case t.phase == phaseComputing, t.phase == phasePaused && t.stretch >= slice: // a process that computes although it says that it waits
+	case t.phase == phaseComputing, t.phase == phasePaused && t.stretch >= slice:
+		// a process that computes although it says that it waits
 		s.slowDown(t)
 	case t.phase == phasePaused:
 		return 10 * slice

@@ -77,7 +77,8 @@ func (m *simulation) run(d time.Duration) {
 		for _, low := range []bool{false, true} {
 			var ready []*simulated
 			for t, p := range m.tasks {
-				if (t.phase == phaseComputing || t.phase == phaseSlow) && t.process != nil && p.low == low && !p.held && p.used < p.want {
+				if (t.phase == phaseComputing || t.phase == phaseSlow) && t.process != nil && p.low == low &&
+					!p.held && p.used < p.want {
 					ready = append(ready, p)
 				}
 			}
@@ -225,7 +226,12 @@ func TestPlacesAreLeftToOthers(t *testing.T) {
 		is.New(t).Equal([]int{tenant, app}, []int{c.tenant, c.app})
 		synctest.Test(t, func(t *testing.T) {
 			is := is.New(t)
-			m := newSimulation(schedulerOptions{places: [levels]int{c.places}, slots: 1000, cores: 2, timeout: time.Second})
+			m := newSimulation(schedulerOptions{
+				places:  [levels]int{c.places},
+				slots:   1000,
+				cores:   2,
+				timeout: time.Second,
+			})
 			take := func(tenant, app string, n int) (got int) {
 				for range n {
 					one, begun := m.start(tenant, app, 0)

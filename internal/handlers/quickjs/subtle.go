@@ -35,7 +35,8 @@ var webHashes = map[string]struct {
 	id  crypto.Hash
 	new func() hash.Hash
 }{
-	"SHA-1": {crypto.SHA1, sha1.New}, "SHA-256": {crypto.SHA256, sha256.New}, "SHA-384": {crypto.SHA384, sha512.New384}, "SHA-512": {crypto.SHA512, sha512.New},
+	"SHA-1": {crypto.SHA1, sha1.New}, "SHA-256": {crypto.SHA256, sha256.New},
+	"SHA-384": {crypto.SHA384, sha512.New384}, "SHA-512": {crypto.SHA512, sha512.New},
 }
 
 // curves are the curves by the names of JSON Web Keys.
@@ -160,7 +161,11 @@ func privateOrPublic(text []byte) (any, error) {
 		if err1 != nil || err2 != nil || len(p) == 0 || len(q) == 0 || len(p)+len(q)+len(secret) > maxRSA/2 {
 			break
 		}
-		private := &rsa.PrivateKey{PublicKey: *public, D: new(big.Int).SetBytes(secret), Primes: []*big.Int{new(big.Int).SetBytes(p), new(big.Int).SetBytes(q)}}
+		private := &rsa.PrivateKey{
+			PublicKey: *public,
+			D:         new(big.Int).SetBytes(secret),
+			Primes:    []*big.Int{new(big.Int).SetBytes(p), new(big.Int).SetBytes(q)},
+		}
 		private.Precompute()
 		if private.Validate() == nil {
 			return private, nil
@@ -281,7 +286,10 @@ func nativeGenerateKey(m *vm, in arguments) value {
 	case in.s[0] == "RSA" && bits >= 2048 && bits <= maxMadeRSA && bits%8 == 0:
 		key, err = rsa.GenerateKey(rand.Reader, bits)
 	default:
-		return m.throw("the size or curve %s is not supported: use 2048 to %d bits, P-256, P-384 or P-521", in.s[1], maxMadeRSA)
+		return m.throw(
+			"the size or curve %s is not supported: use 2048 to %d bits, P-256, P-384 or P-521", in.s[1],
+			maxMadeRSA,
+		)
 	}
 	if err != nil {
 		return m.throw("%s", err)

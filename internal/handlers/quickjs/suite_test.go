@@ -12,25 +12,30 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 )
 
-// testVM checks a Runtime. open returns one whose highest limits are those given, that can run at least two scripts at once, and
-// that the test closes.
+// testVM checks a Runtime. open returns one whose highest limits are those given, that can run at
+// least two scripts at once, and that the test closes.
 func testVM(t *testing.T, open func(t *testing.T, highest jsvm.Limits) jsvm.Runtime) {
 	s := &suite{open: open}
 	for _, test := range []struct {
 		name string
 		f    func(*suite, *testing.T)
 	}{
-		{"Results", (*suite).results}, {"Errors", (*suite).errors}, {"Compile", (*suite).compile}, {"Refused", (*suite).refused},
-		{"Fresh", (*suite).fresh}, {"Functions", (*suite).functions}, {"FunctionLimits", (*suite).functionLimits}, {"Respond", (*suite).respond},
-		{"Logs", (*suite).logs}, {"LogLimits", (*suite).logLimits}, {"Globals", (*suite).globals}, {"Arguments", (*suite).arguments}, {"Verify", (*suite).verifies}, {"Encrypt", (*suite).encrypts}, {"Nothing", (*suite).nothing}, {"Limits", (*suite).limits}, {"Active", (*suite).active},
+		{"Results", (*suite).results}, {"Errors", (*suite).errors},
+		{"Compile", (*suite).compile}, {"Refused", (*suite).refused},
+		{"Fresh", (*suite).fresh}, {"Functions", (*suite).functions},
+		{"FunctionLimits", (*suite).functionLimits}, {"Respond", (*suite).respond},
+		{"Logs", (*suite).logs}, {"LogLimits", (*suite).logLimits},
+		{"Globals", (*suite).globals}, {"Arguments", (*suite).arguments},
+		{"Verify", (*suite).verifies}, {"Encrypt", (*suite).encrypts},
+		{"Nothing", (*suite).nothing}, {"Limits", (*suite).limits}, {"Active", (*suite).active},
 		{"Cancel", (*suite).cancel}, {"Parallel", (*suite).parallel}, {"Close", (*suite).close},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.f(s, t) })
 	}
 }
 
-// testAttacks checks that a Runtime survives scripts that try to take its time, its memory or its processes, and that what runs next
-// is unharmed. open is that of testVM.
+// testAttacks checks that a Runtime survives scripts that try to take its time, its memory or its
+// processes, and that what runs next is unharmed. open is that of testVM.
 func testAttacks(t *testing.T, open func(t *testing.T, highest jsvm.Limits) jsvm.Runtime) {
 	s := &suite{open: open}
 	t.Run("Compile", s.compileAttacks)
@@ -45,7 +50,8 @@ type suite struct {
 // usual are limits that a correct script stays far below on a slow machine, too.
 func usual() jsvm.Limits {
 	return jsvm.Limits{
-		Time: 20 * time.Second, Memory: 64 << 20, Output: 1 << 20, LogBytes: 16 << 10, LogLines: 100, Calls: 100, CallBytes: 1 << 20,
+		Time: 20 * time.Second, Memory: 64 << 20, Output: 1 << 20,
+		LogBytes: 16 << 10, LogLines: 100, Calls: 100, CallBytes: 1 << 20,
 	}
 }
 
@@ -102,7 +108,10 @@ func (s *suite) results(t *testing.T) {
 		{body("return 42"), `42`},
 		{body("return 'ä\\u0000\\ud800'"), `"ä\u0000\ud800"`},
 		{body("return null"), `null`},
-		{body("return {a: [1, 'x', true, null, undefined], b: undefined, c: new Date(0)}"), `{"a":[1,"x",true,null,null],"c":"1970-01-01T00:00:00.000Z"}`},
+		{
+			body("return {a: [1, 'x', true, null, undefined], b: undefined, c: new Date(0)}"),
+			`{"a":[1,"x",true,null,null],"c":"1970-01-01T00:00:00.000Z"}`,
+		},
 		{body("return undefined"), ``},
 		{body("return () => 1"), ``},
 		{body("return [arg1.x, arg2]"), `[1,"two"]`},
@@ -115,7 +124,9 @@ func (s *suite) results(t *testing.T) {
 	} {
 		t.Run(c.source, func(t *testing.T) {
 			if c.want == "" {
-				r := run(t, rt, compile(t, rt, c.source), jsvm.Call{Args: []json.RawMessage{[]byte(`{"x":1}`), []byte(`"two"`)}})
+				r := run(t, rt, compile(t, rt, c.source), jsvm.Call{Args: []json.RawMessage{
+					[]byte(`{"x":1}`), []byte(`"two"`),
+				}})
 				if r.Outcome == jsvm.OK && r.Value != nil {
 					t.Fatalf("value %s, want none", r.Value)
 				}
@@ -131,7 +142,10 @@ func (s *suite) results(t *testing.T) {
 	is.True(r.Error == nil)
 	_, err := rt.Run(t.Context(), compile(t, rt, body("")), jsvm.Call{Function: "other"})
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-	_, err = rt.Run(t.Context(), compile(t, rt, body("")), jsvm.Call{Function: "main", Args: []json.RawMessage{[]byte("{")}})
+	_, err = rt.Run(
+		t.Context(), compile(t, rt, body("")),
+		jsvm.Call{Function: "main", Args: []json.RawMessage{[]byte("{")}},
+	)
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	foreign := *compile(t, rt, body(""))
 	foreign.Engine = "another"
@@ -183,7 +197,8 @@ func (s *suite) errors(t *testing.T) {
 	contains(t, run(t, rt, p, jsvm.Call{}).Error.Stack, "lib/fail.js:4:")
 	contains(t, run(t, rt, p, jsvm.Call{}).Error.Stack, "hooks/a.js:4:")
 	p, err = rt.Compile(t.Context(), jsvm.Source{Entry: "a.js", Files: jsvm.Files{
-		"a.js": "import './b.js'\nexport const main = () => {\n  console.error(new Error('logged'))\n  Promise.reject(new Error('lost'))\n}", "b.js": "1",
+		"a.js": "import './b.js'\nexport const main = () => {\n  console.error(new Error('logged'))\n  Promise.reject(new Error('lost'))\n}",
+		"b.js": "1",
 	}})
 	is.NoErr(err)
 	logged := run(t, rt, p, jsvm.Call{}).Logs
@@ -234,7 +249,10 @@ export function main() {
 func (s *suite) cancel(t *testing.T) {
 	is := is.New(t)
 	rt := s.runtime(t, usual())
-	p := compile(t, rt, "export async function main(kind, host) { host.log('begun'); await host.begun(); if (kind) for (;;); await host.wait(); return 1 }")
+	p := compile(
+		t, rt,
+		"export async function main(kind, host) { host.log('begun'); await host.begun(); if (kind) for (;;); await host.wait(); return 1 }",
+	)
 	for _, kind := range []string{"0", "1"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := false

@@ -20,7 +20,8 @@ func nativeUTF8(m *vm, in arguments) value {
 	return m.newBuffer([]byte(in.s[0]))
 }
 
-// nativeText decodes bytes: bytes, encoding, whether a fault is an exception, whether a byte order mark stays.
+// nativeText decodes bytes: bytes, encoding, whether a fault is an exception, whether a byte order
+// mark stays.
 func nativeText(m *vm, in arguments) value {
 	b, name := in.b[0], in.s[0]
 	fatal, keepMark := isTrue(in.all[2]), isTrue(in.all[3])

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// nativeURL parses a URL, and a base if it is not undefined, and returns its parts as JSON, or undefined if it is none.
+// nativeURL parses a URL, and a base if it is not undefined, and returns its parts as JSON, or
+// undefined if it is none.
 func nativeURL(m *vm, in arguments) value {
 	var u *whatwg.Url
 	var err error
@@ -35,7 +36,8 @@ func nativeURLSet(m *vm, in arguments) value {
 		return undefined()
 	}
 	set := map[string]func(string){
-		"protocol": u.SetProtocol, "username": u.SetUsername, "password": u.SetPassword, "host": u.SetHost, "hostname": u.SetHostname,
+		"protocol": u.SetProtocol, "username": u.SetUsername,
+		"password": u.SetPassword, "host": u.SetHost, "hostname": u.SetHostname,
 		"port": u.SetPort, "pathname": u.SetPathname, "search": u.SetSearch, "hash": u.SetHash,
 	}
 	set[in.s[1]](in.s[2])
@@ -53,13 +55,16 @@ func (m *vm) urlParts(u *whatwg.Url) value {
 		}
 	}
 	parts, _ := json.Marshal(map[string]string{ // strings can always be encoded
-		"href": u.Href(false), "origin": origin, "protocol": u.Protocol(), "username": u.Username(), "password": u.Password(),
-		"host": u.Host(), "hostname": u.Hostname(), "port": u.Port(), "pathname": u.Pathname(), "search": u.Search(), "hash": u.Hash(),
+		"href": u.Href(false), "origin": origin,
+		"protocol": u.Protocol(), "username": u.Username(), "password": u.Password(),
+		"host": u.Host(), "hostname": u.Hostname(), "port": u.Port(),
+		"pathname": u.Pathname(), "search": u.Search(), "hash": u.Hash(),
 	})
 	return m.newString(string(parts))
 }
 
-// nativeUnescape replaces percent signs and the two digits after them by bytes; what is not UTF-8 then becomes U+FFFD.
+// nativeUnescape replaces percent signs and the two digits after them by bytes; what is not UTF-8
+// then becomes U+FFFD.
 func nativeUnescape(m *vm, in arguments) value {
 	s := in.s[0]
 	b := make([]byte, 0, len(s))

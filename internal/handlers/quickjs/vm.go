@@ -18,9 +18,10 @@ import (
 //go:embed prelude.js
 var prelude string
 
-// A vm is the engine of a child, with the state of the one invocation that it runs. It uses the engine's own functions and not
-// those of modernc.org/quickjs, which hide the allocator: with an own one (see heap), a fresh global state is a copy
-// of some hundred kilobytes in place of the work of making it, and memory is counted exactly.
+// A vm is the engine of a child, with the state of the one invocation that it runs. It uses the
+// engine's own functions and not those of modernc.org/quickjs, which hide the allocator: with an
+// own one (see heap), a fresh global state is a copy of some hundred kilobytes in place of the work
+// of making it, and memory is counted exactly.
 //
 // No reference to a value needs to be freed: the next restore does it.
 type vm struct {
@@ -49,10 +50,12 @@ func (m *vm) prepared(s *snapshot) {
 	}
 }
 
-// machine is the vm of this process, for the functions that the engine calls. Only children have one.
+// machine is the vm of this process, for the functions that the engine calls. Only children have
+// one.
 var machine *vm
 
-// outSize is the size of vm.out: three numbers, eight arguments from 64 on, and at the end zeros for an empty string.
+// outSize is the size of vm.out: three numbers, eight arguments from 64 on, and at the end zeros
+// for an empty string.
 const outSize = 256
 
 // function returns the address of f as the engine calls it. f must be a function of the top level.
@@ -95,7 +98,8 @@ func newVM(size int64, hostPrelude string) (*vm, error) {
 	return m, nil
 }
 
-// gcThreshold is the memory in use at which cycles of garbage are looked for first. Most invocations end before.
+// gcThreshold is the memory in use at which cycles of garbage are looked for first. Most
+// invocations end before.
 const gcThreshold = 8 << 20
 
 func (m *vm) prepare(hostPrelude string) error {
@@ -125,7 +129,9 @@ func (m *vm) prepare(hostPrelude string) error {
 	}
 	functions := lib.XJS_NewObject(m.tls, m.ctx)
 	for i, n := range natives {
-		f := lib.XJS_NewCFunction2(m.tls, m.ctx, function(engineCall), m.text(n.name), 0, lib.EJS_CFUNC_generic_magic, int32(i))
+		f := lib.XJS_NewCFunction2(
+			m.tls, m.ctx, function(engineCall), m.text(n.name), 0, lib.EJS_CFUNC_generic_magic, int32(i),
+		)
 		lib.XJS_SetPropertyStr(m.tls, m.ctx, functions, m.text(n.name), f)
 	}
 	made, err := m.call(f, functions, host)
@@ -186,7 +192,10 @@ func (m *vm) compileScript(source, name string) (*bytecode, error) {
 		return nil, err
 	}
 	defer libc.Xfree(m.tls, file)
-	f := lib.XJS_Eval(m.tls, m.ctx, m.text(source), lib.Tsize_t(len(source)), file, lib.MJS_EVAL_TYPE_GLOBAL|lib.MJS_EVAL_FLAG_COMPILE_ONLY)
+	f := lib.XJS_Eval(
+		m.tls, m.ctx, m.text(source), lib.Tsize_t(len(source)), file,
+		lib.MJS_EVAL_TYPE_GLOBAL|lib.MJS_EVAL_FLAG_COMPILE_ONLY,
+	)
 	if isException(f) {
 		return nil, m.thrown()
 	}
@@ -236,7 +245,8 @@ func (m *vm) newBuffer(b []byte) value {
 	return lib.XJS_NewArrayBufferCopy(m.tls, m.ctx, m.text(string(b)), lib.Tsize_t(len(b)))
 }
 
-// stringOf returns v as a string. An object is converted by the script's own code. It returns false if that throws.
+// stringOf returns v as a string. An object is converted by the script's own code. It returns false
+// if that throws.
 func (m *vm) stringOf(v value) (string, bool) {
 	p := lib.XJS_ToCStringLen2(m.tls, m.ctx, m.out, v, 0)
 	if p == 0 {
@@ -358,7 +368,8 @@ const bundleName = "<bundle>"
 // preludeName is the name of the prelude in them.
 const preludeName = "<jsvm>"
 
-// program is a Program that is loaded: the state in which its module has been read and not yet been evaluated.
+// program is a Program that is loaded: the state in which its module has been read and not yet been
+// evaluated.
 type program struct {
 	*snapshot
 	module    value

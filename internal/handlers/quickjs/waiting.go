@@ -151,7 +151,8 @@ func (s *scheduler) first(a, b *account, now time.Duration) *task {
 			continue
 		}
 		t := b.queues[line][0]
-		if t.inPlace || s.room(a, b, t.level) || t.victim != nil && t.victim.phase == phaseEnded && s.free(t.level) > 0 {
+		if t.inPlace || s.room(a, b, t.level) || t.victim != nil && t.victim.phase == phaseEnded &&
+			s.free(t.level) > 0 {
 			return t
 		}
 		s.makeRoom(t, a, b, now)

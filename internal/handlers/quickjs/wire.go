@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// A frame is a message between the server and a child: its length, its type, the number of the exchange that it belongs to, and a
-// body of unsigned numbers and byte strings.
+// A frame is a message between the server and a child: its length, its type, the number of the
+// exchange that it belongs to, and a body of unsigned numbers and byte strings.
 type frame struct {
 	kind kind
 	id   uint64
@@ -32,11 +32,15 @@ const (
 
 // From a child to the server.
 const (
-	kindHello    kind = 'H' // once at the start: protocol, engine, what confines it; from the server before that: the host's prelude
-	kindLogs     kind = 'L' // dropped lines, then for each line time, level and text
-	kindCall     kind = 'C' // number of the call, name, JSON
-	kindRespond  kind = 'R' // 1 if there is a value, JSON
-	kindWait     kind = 'W' // it waits: answers that it has got so far, and 0 or 1 and the microseconds after which it is to be woken
+	// once at the start: protocol, engine, what confines it; from the server before that: the
+	// host's prelude
+	kindHello   kind = 'H'
+	kindLogs    kind = 'L' // dropped lines, then for each line time, level and text
+	kindCall    kind = 'C' // number of the call, name, JSON
+	kindRespond kind = 'R' // 1 if there is a value, JSON
+	// it waits: answers that it has got so far, and 0 or 1 and the microseconds after which it is
+	// to be woken
+	kindWait     kind = 'W'
 	kindEnd      kind = 'E' // see ending
 	kindCompiled kind = 'D' // see compiled
 )
@@ -59,7 +63,8 @@ func newConn(r io.Reader, w io.Writer) *conn {
 	return &conn{r: bufio.NewReaderSize(r, 16<<10), w: w}
 }
 
-// read returns the next frame. A frame whose body is longer than limit returns is an error, and is not read.
+// read returns the next frame. A frame whose body is longer than limit returns is an error, and is
+// not read.
 func (c *conn) read(limit func(kind) int) (frame, error) {
 	var h [frameHeader]byte
 	if _, err := io.ReadFull(c.r, h[:]); err != nil {

@@ -66,9 +66,10 @@ var (
 	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$")
 )
 
-// Parse reads the member verify of a handler's config: {"preset": "stripe", "secret": "env.NAME"}, or {"header": "X-Signature", "algorithm":
-// "sha256", "encoding": "hex", "prefix": "sha256=", "secret": "env.NAME"}, where encoding and prefix may be missing. It returns errs.Invalid
-// naming the member if the JSON is something else.
+// Parse reads the member verify of a handler's config: {"preset": "stripe", "secret": "env.NAME"},
+// or {"header": "X-Signature", "algorithm": "sha256", "encoding": "hex", "prefix": "sha256=",
+// "secret": "env.NAME"}, where encoding and prefix may be missing. It returns errs.Invalid naming
+// the member if the JSON is something else.
 func Parse(verify json.RawMessage) (Scheme, error) {
 	var in struct {
 		Preset    *string `json:"preset"`
@@ -81,10 +82,17 @@ func Parse(verify json.RawMessage) (Scheme, error) {
 	d := json.NewDecoder(bytes.NewReader(verify))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); err != nil {
-		return Scheme{}, errs.New(errs.Invalid, "config.verify must be an object of texts with preset and secret, or with header, algorithm, encoding, prefix and secret: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return Scheme{}, errs.New(
+			errs.Invalid,
+			"config.verify must be an object of texts with preset and secret, or with header, algorithm, encoding, prefix and secret: %s",
+			strings.TrimPrefix(err.Error(), "json: "),
+		)
 	}
 	if in.Secret == nil || !secretName.MatchString(*in.Secret) {
-		return Scheme{}, errs.New(errs.Invalid, `config.verify.secret must name a variable of the app's environment, such as "env.SIGNING_SECRET"`)
+		return Scheme{}, errs.New(
+			errs.Invalid,
+			`config.verify.secret must name a variable of the app's environment, such as "env.SIGNING_SECRET"`,
+		)
 	}
 	s := Scheme{variable: strings.TrimPrefix(*in.Secret, "env.")}
 	if in.Preset != nil {
@@ -97,7 +105,10 @@ func Parse(verify json.RawMessage) (Scheme, error) {
 		return s, nil
 	}
 	if in.Header == nil || !headerName.MatchString(*in.Header) {
-		return Scheme{}, errs.New(errs.Invalid, "config.verify needs a preset, or a header with the name of the header that has the signature")
+		return Scheme{}, errs.New(
+			errs.Invalid,
+			"config.verify needs a preset, or a header with the name of the header that has the signature",
+		)
 	}
 	if in.Algorithm == nil || algorithms[*in.Algorithm] == nil {
 		return Scheme{}, errs.New(errs.Invalid, "config.verify.algorithm must be one of %s", list(algorithms))
@@ -128,8 +139,9 @@ func list[T any](of map[string]T) string {
 // Variable returns the name of the variable that has the secret.
 func (s Scheme) Variable() string { return s.variable }
 
-// Verify returns nil if a body was signed with a secret, not long before now. header returns a header by its name in lower case, "" for
-// none. It compares in constant time. Errors: errs.Unauthenticated with the reason; errs.Invalid for a secret that cannot be one.
+// Verify returns nil if a body was signed with a secret, not long before now. header returns a
+// header by its name in lower case, "" for none. It compares in constant time. Errors:
+// errs.Unauthenticated with the reason; errs.Invalid for a secret that cannot be one.
 func (s Scheme) Verify(secret string, header func(name string) string, body []byte, now time.Time) error {
 	if secret == "" || s.check == nil {
 		return badSecret("is empty")
@@ -156,7 +168,9 @@ func shopify(r request) error {
 }
 
 // signed checks a header that is the prefix and the HMAC of the body.
-func (r request) signed(name string, algorithm func() hash.Hash, decode func(string) ([]byte, error), prefix string) error {
+func (r request) signed(
+	name string, algorithm func() hash.Hash, decode func(string) ([]byte, error), prefix string,
+) error {
 	given := strings.TrimSpace(r.header(name))
 	if given == "" {
 		return refused("the header %s is missing", name)
@@ -193,7 +207,8 @@ func (r request) fresh(name, seconds string) error {
 	return nil
 }
 
-// stripe checks the header Stripe-Signature: t=<seconds>,v1=<hex>, with a v1 for each secret while secrets are rolled.
+// stripe checks the header Stripe-Signature: t=<seconds>,v1=<hex>, with a v1 for each secret while
+// secrets are rolled.
 func stripe(r request) error {
 	const name = "stripe-signature"
 	given, at, sums := r.header(name), "", [][]byte(nil)
@@ -247,8 +262,9 @@ func slack(r request) error {
 	return r.among(name, [][]byte{sum}, digest(sha256.New, []byte(r.secret), []byte("v0:"+at+":"), r.body))
 }
 
-// standard checks the headers of Standard Webhooks: webhook-id, webhook-timestamp and webhook-signature, v1,<base64> with spaces between
-// several. Those of Svix have other names for the same.
+// standard checks the headers of Standard Webhooks: webhook-id, webhook-timestamp and
+// webhook-signature, v1,<base64> with spaces between several. Those of Svix have other names for
+// the same.
 func standard(r request) error {
 	prefix := "webhook-"
 	if r.header("webhook-signature") == "" && r.header("svix-signature") != "" {

@@ -1,6 +1,7 @@
-// Package indexer keeps the indexes of trigrams by which searches read few rows of long lists (bunx.Index): it builds the index of a list that has become
-// long, and adds the rows that writers have noted. A row of an indexed list is always noted or in a segment with its text of now, so a kill at any
-// moment loses nothing: what is half written is not live, and is removed.
+// Package indexer keeps the indexes of trigrams by which searches read few rows of long lists
+// (bunx.Index): it builds the index of a list that has become long, and adds the rows that writers
+// have noted. A row of an indexed list is always noted or in a segment with its text of now, so a
+// kill at any moment loses nothing: what is half written is not live, and is removed.
 //
 // The root imports it.
 package indexer
@@ -46,12 +47,14 @@ const (
 	fewNotes = 500
 	// maxNotes is how many notes become one segment.
 	maxNotes = 1 << 16
-	// smallSegment is the number of texts from which on a segment is not merged with others any more, and manySmall how many smaller ones are.
+	// smallSegment is the number of texts from which on a segment is not merged with others any
+	// more, and manySmall how many smaller ones are.
 	smallSegment = 8192
 	manySmall    = 8
 	// claimTime is how long others leave a list to a process that is gone.
 	claimTime = 2 * time.Minute
-	// inStep is how many rows of the index one transaction writes, or notes it removes, and gramsInStep of how many trigrams it removes them.
+	// inStep is how many rows of the index one transaction writes, or notes it removes, and
+	// gramsInStep of how many trigrams it removes them.
 	inStep      = 1000
 	gramsInStep = 200
 )
@@ -78,16 +81,19 @@ func (l list) args(more ...any) []any { return append([]any{l.tenant, l.list, l.
 // of is the condition on the rows of a list in the tables of indexes.
 const of = `tenant_id = $1 AND list = $2 AND part = $3`
 
-// worn returns the condition on a list l whose index is to be built again: it has more than twice the texts that it was built of, because rows were
-// renamed, or most rows are gone. tenant is an expression of l's, by which PostgreSQL plans a statement over one partition if it is an argument.
+// worn returns the condition on a list l whose index is to be built again: it has more than twice
+// the texts that it was built of, because rows were renamed, or most rows are gone. tenant is an
+// expression of l's, by which PostgreSQL plans a statement over one partition if it is an argument.
 func worn(tenant string) string {
 	return `l.usable AND l.reached IS NULL AND ((SELECT coalesce(sum(s.docs), 0) FROM tc_search_segments s
-		WHERE s.tenant_id = ` + tenant + ` AND s.list = l.list AND s.part = l.part AND s.state = 'live') > 2 * l.docs + 10000
-	OR (SELECT coalesce(sum(t.n), 0) FROM tc_totals t WHERE t.tenant_id = ` + tenant + ` AND t.list = l.list AND t.part = l.part) < l.n / 4)`
+		WHERE s.tenant_id = ` + tenant +
+		` AND s.list = l.list AND s.part = l.part AND s.state = 'live') > 2 * l.docs + 10000
+	OR (SELECT coalesce(sum(t.n), 0) FROM tc_totals t WHERE t.tenant_id = ` + tenant +
+		` AND t.list = l.list AND t.part = l.part) < l.n / 4)`
 }
 
-// due lists what there is to do, over all tenants that are served: lists without a whole index, with many notes, with something to remove, and with
-// an index that is worn.
+// due lists what there is to do, over all tenants that are served: lists without a whole index,
+// with many notes, with something to remove, and with an index that is worn.
 var due = `SELECT DISTINCT d.tenant_id, d.list, d.part FROM (
 		SELECT tenant_id, list, part FROM tc_search_lists WHERE reached IS NOT NULL
 		UNION ALL SELECT tenant_id, list, part FROM tc_search_noted GROUP BY tenant_id, list, part HAVING count(*) >= $1
@@ -98,7 +104,8 @@ var due = `SELECT DISTINCT d.tenant_id, d.list, d.part FROM (
 // errTaken ends the work on a list that another process has taken, or that is gone.
 var errTaken = errors.New("another process works on this list")
 
-// Run does what there is to do. Several processes may call it: each list is one's. The failure of one list does not keep the others waiting.
+// Run does what there is to do. Several processes may call it: each list is one's. The failure of
+// one list does not keep the others waiting.
 func (x *Indexer) Run(ctx context.Context) error {
 	ctx = bunx.WithWork(ctx, bunx.Long)
 	own, c := bunx.For(ctx, x.db, bunx.AllTenants)
@@ -123,7 +130,11 @@ func (x *Indexer) Run(ctx context.Context) error {
 func (x *Indexer) claimed(ctx context.Context, l list) error {
 	now := x.now()
 	claim := bunx.At(now.Add(claimTime))
-	n, err := x.exec(ctx, l, `UPDATE tc_search_lists SET claim_ends_at = $4 WHERE `+of+` AND (claim_ends_at IS NULL OR claim_ends_at < $5)`, claim, bunx.At(now))
+	n, err := x.exec(
+		ctx, l,
+		`UPDATE tc_search_lists SET claim_ends_at = $4 WHERE `+of+` AND (claim_ends_at IS NULL OR claim_ends_at < $5)`,
+		claim, bunx.At(now),
+	)
 	if err != nil || n == 0 {
 		return err
 	}
@@ -146,13 +157,19 @@ func (x *Indexer) work(ctx context.Context, l list, claim bunx.Time) error {
 	if err := x.clean(ctx, l); err != nil {
 		return err
 	}
-	if _, err := x.exec(ctx, l, `UPDATE tc_search_lists AS l SET reached = '' WHERE l.tenant_id = $1 AND l.list = $2 AND l.part = $3 AND `+worn("$1")); err != nil {
+	if _, err := x.exec(
+		ctx, l,
+		`UPDATE tc_search_lists AS l SET reached = '' WHERE l.tenant_id = $1 AND l.list = $2 AND l.part = $3 AND `+
+			worn("$1"),
+	); err != nil {
 		return err
 	}
 	own, c := bunx.For(ctx, x.db, l.tenant)
 	var reached *string
 	var usable bool
-	if err := c.One(own, "Index", `SELECT reached, usable FROM tc_search_lists WHERE `+of, l.args(), &reached, &usable); err != nil {
+	if err := c.One(
+		own, "Index", `SELECT reached, usable FROM tc_search_lists WHERE `+of, l.args(), &reached, &usable,
+	); err != nil {
 		return ignoreGone(err)
 	}
 	if reached != nil {
@@ -181,17 +198,20 @@ func (x *Indexer) work(ctx context.Context, l list, claim bunx.Time) error {
 	return x.clean(ctx, l)
 }
 
-// forgetNotes removes all notes of a list, in steps, for as long as its claim is this process's: notes that come after another one has begun to read
-// the list are not to be forgotten.
+// forgetNotes removes all notes of a list, in steps, for as long as its claim is this process's:
+// notes that come after another one has begun to read the list are not to be forgotten.
 func (x *Indexer) forgetNotes(ctx context.Context, l list, claim bunx.Time) error {
 	for n := inStep; n == inStep; {
 		next := bunx.At(x.now().Add(claimTime))
 		err := bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
-			held, err := c.Exec(ctx, `UPDATE tc_search_lists SET claim_ends_at = $4 WHERE `+of+` AND claim_ends_at = $5`, l.args(next, claim)...)
+			held, err := c.Exec(ctx, `UPDATE tc_search_lists SET claim_ends_at = $4 WHERE `+of+
+				` AND claim_ends_at = $5`, l.args(next, claim)...)
 			if err := one(held, err); err != nil {
 				return err
 			}
-			n, err = c.Exec(ctx, `DELETE FROM tc_search_noted WHERE `+of+` AND (id, tx) IN (SELECT id, tx FROM tc_search_noted WHERE `+of+` LIMIT `+strconv.Itoa(inStep)+`)`, l.args()...)
+			n, err = c.Exec(ctx, `DELETE FROM tc_search_noted WHERE `+of+
+				` AND (id, tx) IN (SELECT id, tx FROM tc_search_noted WHERE `+of+` LIMIT `+strconv.Itoa(inStep)+`)`,
+				l.args()...)
 			return bunx.Err(err, "Index")
 		})
 		if err != nil {
@@ -210,17 +230,25 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// ready reports whether all transactions that may not have seen that the list's rows are to be noted have ended. On SQLite there is none beside
-// the one that made the list's row.
+// ready reports whether all transactions that may not have seen that the list's rows are to be
+// noted have ended. On SQLite there is none beside the one that made the list's row.
 func (x *Indexer) ready(ctx context.Context, l list) (ready bool, err error) {
 	own, c := bunx.For(ctx, x.db, l.tenant)
 	if !c.Postgres() {
 		return true, nil
 	}
-	if _, err := x.exec(ctx, l, `UPDATE tc_search_lists SET horizon = txid_snapshot_xmax(txid_current_snapshot()) WHERE `+of+` AND horizon IS NULL`); err != nil {
+	if _, err := x.exec(
+		ctx, l,
+		`UPDATE tc_search_lists SET horizon = txid_snapshot_xmax(txid_current_snapshot()) WHERE `+of+
+			` AND horizon IS NULL`,
+	); err != nil {
 		return false, err
 	}
-	err = c.One(own, "Index", `SELECT txid_snapshot_xmin(txid_current_snapshot()) >= horizon FROM tc_search_lists WHERE `+of, l.args(), &ready)
+	err = c.One(
+		own, "Index",
+		`SELECT txid_snapshot_xmin(txid_current_snapshot()) >= horizon FROM tc_search_lists WHERE `+of,
+		l.args(), &ready,
+	)
 	return ready, ignoreGone(err)
 }
 
@@ -246,7 +274,10 @@ func (l list) rows() (s source, where string, args []any) {
 func (x *Indexer) build(ctx context.Context, l list, reached string) error {
 	s, where, args := l.rows()
 	own, c := bunx.For(ctx, x.db, l.tenant)
-	query := fmt.Sprintf(`SELECT %[1]s, search FROM %[2]s WHERE %[3]s AND %[1]s > $%[4]d ORDER BY %[1]s LIMIT %[5]d`, s.key, s.table, where, len(args)+1, trigrams.MaxTexts)
+	query := fmt.Sprintf(
+		`SELECT %[1]s, search FROM %[2]s WHERE %[3]s AND %[1]s > $%[4]d ORDER BY %[1]s LIMIT %[5]d`, s.key,
+		s.table, where, len(args)+1, trigrams.MaxTexts,
+	)
 	for {
 		var segment trigrams.Segment
 		var keys []string
@@ -265,7 +296,8 @@ func (x *Indexer) build(ctx context.Context, l list, reached string) error {
 		}
 		last := keys[len(keys)-1]
 		err = x.write(ctx, l, "built", keys, &segment, func(ctx context.Context, c bunx.Conn) error {
-			n, err := c.Exec(ctx, `UPDATE tc_search_lists SET reached = $4 WHERE `+of+` AND reached = $5`, l.args(last, reached)...)
+			n, err := c.Exec(ctx, `UPDATE tc_search_lists SET reached = $4 WHERE `+of+
+				` AND reached = $5`, l.args(last, reached)...)
 			return one(n, err)
 		})
 		if err != nil {
@@ -288,7 +320,8 @@ func (x *Indexer) finish(ctx context.Context, l list, reached string) error {
 	return bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `UPDATE tc_search_lists SET reached = NULL, usable = true,
 			docs = (SELECT coalesce(sum(docs), 0) FROM tc_search_segments WHERE `+of+` AND state = 'built'),
-			n = (SELECT coalesce(sum(n), 0) FROM tc_totals WHERE `+of+`) WHERE `+of+` AND reached = $4`, l.args(reached)...)
+			n = (SELECT coalesce(sum(n), 0) FROM tc_totals WHERE `+of+`) WHERE `+of+` AND reached = $4`,
+			l.args(reached)...)
 		if err := one(n, err); err != nil {
 			return err
 		}
@@ -300,7 +333,8 @@ func (x *Indexer) finish(ctx context.Context, l list, reached string) error {
 // add writes a segment of noted rows, and reports whether there may be more of them.
 func (x *Indexer) add(ctx context.Context, l list) (more bool, err error) {
 	own, c := bunx.For(ctx, x.db, l.tenant)
-	rows, err := c.Rows(own, `SELECT id, tx FROM tc_search_noted WHERE `+of+` ORDER BY id, tx LIMIT `+strconv.Itoa(maxNotes), l.args()...)
+	rows, err := c.Rows(own, `SELECT id, tx FROM tc_search_noted WHERE `+of+` ORDER BY id, tx LIMIT `+
+		strconv.Itoa(maxNotes), l.args()...)
 	notes, err := bunx.Scan(rows, err, scanText) // read before the texts are
 	if err != nil || len(notes) < fewNotes {
 		return false, bunx.Err(err, "Index")
@@ -314,7 +348,9 @@ func (x *Indexer) add(ctx context.Context, l list) (more bool, err error) {
 		return false, err
 	}
 	if len(keys) > 0 {
-		if err := x.write(ctx, l, "live", keys, segment, func(context.Context, bunx.Conn) error { return nil }); err != nil {
+		if err := x.write(ctx, l, "live", keys, segment, func(context.Context, bunx.Conn) error {
+			return nil
+		}); err != nil {
 			return false, err
 		}
 	}
@@ -325,15 +361,20 @@ func (x *Indexer) add(ctx context.Context, l list) (more bool, err error) {
 				ids, txs = append(ids, note.key), append(txs, note.text)
 			}
 		}
-		if _, err := x.exec(ctx, l, `DELETE FROM tc_search_noted WHERE `+of+` AND `+c.Match(4, "id", "tx"), bunx.Keys(ids, txs)); len(ids) > 0 && err != nil {
+		if _, err := x.exec(
+			ctx, l, `DELETE FROM tc_search_noted WHERE `+of+` AND `+c.Match(4, "id", "tx"), bunx.Keys(ids, txs),
+		); len(ids) > 0 && err != nil {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// collect returns a segment of the rows with some sorted keys, the keys of those that are there, and the last key that it has looked at.
-func (x *Indexer) collect(ctx context.Context, l list, ids []string) (keys []string, segment *trigrams.Segment, done string, err error) {
+// collect returns a segment of the rows with some sorted keys, the keys of those that are there,
+// and the last key that it has looked at.
+func (x *Indexer) collect(
+	ctx context.Context, l list, ids []string,
+) (keys []string, segment *trigrams.Segment, done string, err error) {
 	s, where, args := l.rows()
 	own, c := bunx.For(ctx, x.db, l.tenant)
 	segment = &trigrams.Segment{}
@@ -341,7 +382,12 @@ func (x *Indexer) collect(ctx context.Context, l list, ids []string) (keys []str
 		if segment.Full() || segment.Len()+len(some) > trigrams.MaxTexts {
 			break
 		}
-		rows, err := c.Find(own, bunx.Lookup{Columns: s.key + ", search", Table: s.table, Where: where, Key: s.key}, some, args...)
+		rows, err := c.Find(own, bunx.Lookup{
+			Columns: s.key + ", search",
+			Table:   s.table,
+			Where:   where,
+			Key:     s.key,
+		}, some, args...)
 		texts, err := bunx.Scan(rows, err, scanText)
 		if err != nil {
 			return nil, nil, "", bunx.Err(err, s.table)
@@ -358,14 +404,16 @@ func (x *Indexer) collect(ctx context.Context, l list, ids []string) (keys []str
 // merge replaces small segments by one with the current texts, if there are many.
 func (x *Indexer) merge(ctx context.Context, l list) error {
 	own, c := bunx.For(ctx, x.db, l.tenant)
-	rows, err := c.Rows(own, `SELECT segment FROM tc_search_segments WHERE `+of+` AND state = 'live' AND docs < $4 ORDER BY docs LIMIT $5`, l.args(smallSegment, manySmall)...)
+	rows, err := c.Rows(own, `SELECT segment FROM tc_search_segments WHERE `+of+
+		` AND state = 'live' AND docs < $4 ORDER BY docs LIMIT $5`, l.args(smallSegment, manySmall)...)
 	small, err := bunx.Scan(rows, err, func(rows *sql.Rows) (n int, err error) { return n, rows.Scan(&n) })
 	if err != nil || len(small) < manySmall {
 		return bunx.Err(err, "Index")
 	}
 	var ids []string
 	for _, segment := range small {
-		rows, err := c.Rows(own, `SELECT ids FROM tc_search_docs WHERE `+of+` AND block >= $4 AND block < $5`, l.args(blocks(segment)...)...)
+		rows, err := c.Rows(own, `SELECT ids FROM tc_search_docs WHERE `+of+
+			` AND block >= $4 AND block < $5`, l.args(blocks(segment)...)...)
 		texts, err := bunx.Scan(rows, err, bunx.Text)
 		if err != nil {
 			return bunx.Err(err, "Index")
@@ -386,7 +434,8 @@ func (x *Indexer) merge(ctx context.Context, l list) error {
 	}
 	return x.write(ctx, l, "live", keys, segment, func(ctx context.Context, c bunx.Conn) error {
 		for _, old := range small {
-			n, err := c.Exec(ctx, `UPDATE tc_search_segments SET state = 'gone' WHERE `+of+` AND segment = $4 AND state = 'live'`, l.args(old)...)
+			n, err := c.Exec(ctx, `UPDATE tc_search_segments SET state = 'gone' WHERE `+of+
+				` AND segment = $4 AND state = 'live'`, l.args(old)...)
 			if err := one(n, err); err != nil {
 				return err
 			}
@@ -401,10 +450,17 @@ func blocks(segment int) []any {
 }
 
 // write adds a segment in steps. It gets its state in the last one, with what finish does.
-func (x *Indexer) write(ctx context.Context, l list, state string, keys []string, segment *trigrams.Segment, finish func(ctx context.Context, c bunx.Conn) error) error {
+func (x *Indexer) write(
+	ctx context.Context, l list, state string, keys []string, segment *trigrams.Segment,
+	finish func(ctx context.Context, c bunx.Conn) error,
+) error {
 	var number int
 	err := bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
-		err := c.One(ctx, "Index", `UPDATE tc_search_lists SET segment = segment + 1, claim_ends_at = $4 WHERE `+of+` RETURNING segment`, l.args(bunx.At(x.now().Add(claimTime))), &number)
+		err := c.One(
+			ctx, "Index",
+			`UPDATE tc_search_lists SET segment = segment + 1, claim_ends_at = $4 WHERE `+of+` RETURNING segment`,
+			l.args(bunx.At(x.now().Add(claimTime))), &number,
+		)
 		if err != nil {
 			return ignoreGone(err)
 		}
@@ -424,12 +480,15 @@ func (x *Indexer) write(ctx context.Context, l list, state string, keys []string
 	if err := w.flush(ctx); err != nil {
 		return err
 	}
-	err = segment.Each(func(gram string, n int, docs string) error { return w.put(ctx, "grams", gram, strconv.Itoa(n), docs) })
+	err = segment.Each(func(gram string, n int, docs string) error {
+		return w.put(ctx, "grams", gram, strconv.Itoa(n), docs)
+	})
 	if err = errors.Join(err, w.flush(ctx)); err != nil {
 		return err
 	}
 	return bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err := c.Exec(ctx, `UPDATE tc_search_segments SET state = $5 WHERE `+of+` AND segment = $4 AND state = 'written'`, l.args(number, state)...)
+		n, err := c.Exec(ctx, `UPDATE tc_search_segments SET state = $5 WHERE `+of+
+			` AND segment = $4 AND state = 'written'`, l.args(number, state)...)
 		if err := one(n, err); err != nil {
 			return err
 		}
@@ -469,7 +528,10 @@ func (w *writer) flush(ctx context.Context) error {
 	rows := bunx.Keys(w.rows[:]...)
 	err := bunx.Write(ctx, w.x.db, w.l.tenant, func(ctx context.Context, c bunx.Conn) error {
 		var state string
-		err := c.One(ctx, "Index", `SELECT state FROM tc_search_segments WHERE `+of+` AND segment = $4`+c.ForChange(), w.l.args(w.number), &state)
+		err := c.One(
+			ctx, "Index", `SELECT state FROM tc_search_segments WHERE `+of+` AND segment = $4`+c.ForChange(),
+			w.l.args(w.number), &state,
+		)
 		if err != nil {
 			return ignoreGone(err)
 		}
@@ -489,19 +551,24 @@ func (w *writer) flush(ctx context.Context) error {
 	return err
 }
 
-// clean removes segments that others have replaced, and those that a process was killed while it wrote them.
+// clean removes segments that others have replaced, and those that a process was killed while it
+// wrote them.
 func (x *Indexer) clean(ctx context.Context, l list) error {
-	if _, err := x.exec(ctx, l, `UPDATE tc_search_segments SET state = 'gone' WHERE `+of+` AND state = 'written'`); err != nil {
+	if _, err := x.exec(
+		ctx, l, `UPDATE tc_search_segments SET state = 'gone' WHERE `+of+` AND state = 'written'`,
+	); err != nil {
 		return err
 	}
 	own, c := bunx.For(ctx, x.db, l.tenant)
-	rows, err := c.Rows(own, `SELECT segment FROM tc_search_segments WHERE `+of+` AND state = 'gone' ORDER BY segment`, l.args()...)
+	rows, err := c.Rows(own, `SELECT segment FROM tc_search_segments WHERE `+of+
+		` AND state = 'gone' ORDER BY segment`, l.args()...)
 	gone, err := bunx.Scan(rows, err, func(rows *sql.Rows) (n int, err error) { return n, rows.Scan(&n) })
 	if err != nil || len(gone) == 0 {
 		return bunx.Err(err, "Index")
 	}
 	for after := ""; ; {
-		rows, err := c.Rows(own, `SELECT gram FROM tc_search_grams WHERE `+of+` AND gram > $4 GROUP BY gram ORDER BY gram LIMIT `+strconv.Itoa(gramsInStep), l.args(after)...)
+		rows, err := c.Rows(own, `SELECT gram FROM tc_search_grams WHERE `+of+
+			` AND gram > $4 GROUP BY gram ORDER BY gram LIMIT `+strconv.Itoa(gramsInStep), l.args(after)...)
 		grams, err := bunx.Scan(rows, err, bunx.Text)
 		if err != nil {
 			return bunx.Err(err, "Index")
@@ -511,16 +578,20 @@ func (x *Indexer) clean(ctx context.Context, l list) error {
 		}
 		last := grams[len(grams)-1]
 		if _, err := x.exec(ctx, l, `DELETE FROM tc_search_grams WHERE `+of+` AND gram > $4 AND gram <= $5
-			AND segment IN (SELECT segment FROM tc_search_segments WHERE `+of+` AND state = 'gone')`, after, last); err != nil {
+			AND segment IN (SELECT segment FROM tc_search_segments WHERE `+of+` AND state = 'gone')`,
+			after, last); err != nil {
 			return err
 		}
 		after = last
 	}
 	for _, segment := range gone {
-		if _, err := x.exec(ctx, l, `DELETE FROM tc_search_docs WHERE `+of+` AND block >= $4 AND block < $5`, blocks(segment)...); err != nil {
+		if _, err := x.exec(ctx, l, `DELETE FROM tc_search_docs WHERE `+of+
+			` AND block >= $4 AND block < $5`, blocks(segment)...); err != nil {
 			return err
 		}
-		if _, err := x.exec(ctx, l, `DELETE FROM tc_search_segments WHERE `+of+` AND segment = $4 AND state = 'gone'`, segment); err != nil {
+		if _, err := x.exec(
+			ctx, l, `DELETE FROM tc_search_segments WHERE `+of+` AND segment = $4 AND state = 'gone'`, segment,
+		); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,8 @@ func run(t *testing.T, db *bun.DB) {
 	is.New(t).NoErr(err)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		is.New(t).NoErr(indexer.New(db, nil).Run(t.Context()))
-		if count(t, db, "*", `SELECT count(*) FROM tc_search_lists WHERE reached IS NOT NULL`) == 0 { // it waits for transactions that were under way
+		if count(t, db, "*", `SELECT count(*) FROM tc_search_lists WHERE reached IS NOT NULL`) == 0 {
+			// it waits for transactions that were under way
 			return
 		}
 		if time.Now().After(deadline) {
@@ -70,7 +71,8 @@ func count(t *testing.T, db *bun.DB, tenant, query string, args ...any) (n int) 
 	return n
 }
 
-// find returns the keys of the colors that a search finds, and compares them with those that a plain LIKE does.
+// find returns the keys of the colors that a search finds, and compares them with those that a
+// plain LIKE does.
 func find(t *testing.T, db *bun.DB, tenant, q string) (keys []string) {
 	t.Helper()
 	is := is.New(t)
@@ -80,7 +82,10 @@ func find(t *testing.T, db *bun.DB, tenant, q string) (keys []string) {
 		keys = append(keys, c.Key)
 	}
 	ctx, c := bunx.For(t.Context(), db, tenant)
-	rows, err := c.Rows(ctx, `SELECT key FROM tc_colors WHERE tenant_id = $1 AND search LIKE $2 ESCAPE '\' ORDER BY key`, tenant, fold.Pattern(q))
+	rows, err := c.Rows(
+		ctx, `SELECT key FROM tc_colors WHERE tenant_id = $1 AND search LIKE $2 ESCAPE '\' ORDER BY key`,
+		tenant, fold.Pattern(q),
+	)
 	want, err := bunx.Scan(rows, err, bunx.Text)
 	is.NoErr(err)
 	if page.Total != len(want) || !slices.Equal(keys, want[:min(len(want), 1000)]) {
@@ -91,8 +96,9 @@ func find(t *testing.T, db *bun.DB, tenant, q string) (keys []string) {
 
 const segments = `SELECT count(*) FROM tc_search_segments WHERE tenant_id = $1 AND state = 'live'`
 
-// TestSearchesFindWhatALikeFinds for texts of all scripts and signs, before there is an index, with one, with rows that are noted, with rows that were removed
-// and renamed, and with one that was built again.
+// TestSearchesFindWhatALikeFinds for texts of all scripts and signs, before there is an index, with
+// one, with rows that are noted, with rows that were removed and renamed, and with one that was
+// built again.
 func TestSearchesFindWhatALikeFinds(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -169,7 +175,8 @@ func execute(t *testing.T, db *bun.DB, query string) {
 	}))
 }
 
-// TestSearchesAreTheTenants: what one tenant has is not found by others, and costs them nothing: an index of theirs that is rare stays small.
+// TestSearchesAreTheTenants: what one tenant has is not found by others, and costs them nothing: an
+// index of theirs that is rare stays small.
 func TestSearchesAreTheTenants(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -177,7 +184,11 @@ func TestSearchesAreTheTenants(t *testing.T) {
 		put(t, db, "evil", append(numbered("other", 2500), "the common one")...)
 		run(t, db)
 		is.Equal(find(t, db, "evil", "common"), []string{"the common one"})
-		is.True(count(t, db, "evil", `SELECT CAST(sum(n) AS bigint) FROM tc_search_grams WHERE tenant_id = $1 AND gram = 'mmo'`, "evil") <= 2) // twice if it was noted, too
+		// twice if it was noted, too
+		is.True(count(
+			t, db, "evil",
+			`SELECT CAST(sum(n) AS bigint) FROM tc_search_grams WHERE tenant_id = $1 AND gram = 'mmo'`, "evil",
+		) <= 2)
 		is.Equal(len(find(t, db, "acme", "common")), 1000)
 	})
 }
@@ -191,7 +202,16 @@ func TestKindsHaveIndexesOfTheirOwn(t *testing.T) {
 			is.NoErr(store.InTx(t.Context(), func(ctx context.Context) error {
 				for i := range n {
 					id := fmt.Sprintf("%s-%05d", kind, i)
-					err := store.Insert(ctx, "acme", content.Entity{Kind: kind, ID: id, Name: name, Slug: &id, OwnerID: "*", Data: []byte(`{}`), CreatedAt: monday, UpdatedAt: monday})
+					err := store.Insert(ctx, "acme", content.Entity{
+						Kind:      kind,
+						ID:        id,
+						Name:      name,
+						Slug:      &id,
+						OwnerID:   "*",
+						Data:      []byte(`{}`),
+						CreatedAt: monday,
+						UpdatedAt: monday,
+					})
 					if err != nil {
 						return err
 					}
@@ -223,8 +243,8 @@ func TestKindsHaveIndexesOfTheirOwn(t *testing.T) {
 	})
 }
 
-// TestSearchesBesideWrites: a row that is there all the time is found all the time, while others write, rename and remove, and while several processes
-// index and are killed.
+// TestSearchesBesideWrites: a row that is there all the time is found all the time, while others
+// write, rename and remove, and while several processes index and are killed.
 func TestSearchesBesideWrites(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -239,7 +259,8 @@ func TestSearchesBesideWrites(t *testing.T) {
 			others.Go(func() { // indexes, and is killed
 				for ctx.Err() == nil {
 					some, kill := context.WithTimeout(ctx, time.Duration(1+rand.IntN(60))*time.Millisecond)
-					later := func() time.Time { return time.Now().Add(time.Duration(rand.IntN(10)) * time.Minute) } // takes lists from the other one
+					// takes lists from the other one
+					later := func() time.Time { return time.Now().Add(time.Duration(rand.IntN(10)) * time.Minute) }
 					_ = indexer.New(db, later).Run(some)
 					kill()
 				}
@@ -249,7 +270,10 @@ func TestSearchesBesideWrites(t *testing.T) {
 					put(t, db, "acme", numbered(fmt.Sprint("more", n, i%7), 300)...)
 					if i%3 == 0 {
 						_ = bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
-							_, err := c.Exec(ctx, `DELETE FROM tc_colors WHERE tenant_id = 'acme' AND key > $1 AND key < $2`, fmt.Sprint("more", n), fmt.Sprint("more", n, "9"))
+							_, err := c.Exec(
+								ctx, `DELETE FROM tc_colors WHERE tenant_id = 'acme' AND key > $1 AND key < $2`,
+								fmt.Sprint("more", n), fmt.Sprint("more", n, "9"),
+							)
 							return err
 						})
 					}
@@ -275,7 +299,8 @@ func TestSearchesBesideWrites(t *testing.T) {
 	})
 }
 
-// TestBuildWithoutItsClaimForgetsNoNotes: a process that has paused for longer than its claim does not forget notes of rows that another one has passed.
+// TestBuildWithoutItsClaimForgetsNoNotes: a process that has paused for longer than its claim does
+// not forget notes of rows that another one has passed.
 func TestBuildWithoutItsClaimForgetsNoNotes(t *testing.T) {
 	is := is.New(t)
 	db := dbtest.Postgres(t)

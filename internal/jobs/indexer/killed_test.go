@@ -19,8 +19,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// The environment variables of a process that indexes until it is killed: its database, and how many minutes its clock is ahead, so that it takes
-// the lists of one that was killed before.
+// The environment variables of a process that indexes until it is killed: its database, and how
+// many minutes its clock is ahead, so that it takes the lists of one that was killed before.
 const (
 	killedDatabase = "INDEXER_TEST_DATABASE"
 	killedMinutes  = "INDEXER_TEST_MINUTES"
@@ -31,8 +31,8 @@ func ahead(minutes int) func() time.Time {
 	return func() time.Time { return time.Now().Add(time.Duration(minutes) * time.Minute) }
 }
 
-// TestKilledWhileIndexing: processes are killed while they build an index and add to it. Whenever that is, a search finds what a LIKE does, and the next
-// process leaves nothing half written.
+// TestKilledWhileIndexing: processes are killed while they build an index and add to it. Whenever
+// that is, a search finds what a LIKE does, and the next process leaves nothing half written.
 func TestKilledWhileIndexing(t *testing.T) {
 	if url := os.Getenv(killedDatabase); url != "" {
 		db, err := database.Open(url)
@@ -62,7 +62,11 @@ func TestKilledWhileIndexing(t *testing.T) {
 			other.Env = append(os.Environ(), killedDatabase+"="+address(t, db), killedMinutes+"="+strconv.Itoa(step*i))
 			is.NoErr(other.Start())
 			for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-				working := count(t, db, "acme", `SELECT count(*) FROM tc_search_lists WHERE tenant_id = $1 AND claim_ends_at > $2`, "acme", bunx.At(ahead(step*i)()))
+				working := count(
+					t, db, "acme",
+					`SELECT count(*) FROM tc_search_lists WHERE tenant_id = $1 AND claim_ends_at > $2`, "acme",
+					bunx.At(ahead(step*i)()),
+				)
 				if working > 0 {
 					break
 				}
@@ -74,7 +78,11 @@ func TestKilledWhileIndexing(t *testing.T) {
 			time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
 			is.NoErr(other.Process.Kill())
 			_ = other.Wait()
-			half += count(t, db, "acme", `SELECT count(*) FROM tc_search_lists WHERE tenant_id = $1 AND claim_ends_at IS NOT NULL`, "acme")
+			half += count(
+				t, db, "acme",
+				`SELECT count(*) FROM tc_search_lists WHERE tenant_id = $1 AND claim_ends_at IS NOT NULL`,
+				"acme",
+			)
 			check()
 			put(t, db, "acme", numbered(fmt.Sprint("more", i), 600)...)
 			check()
@@ -82,7 +90,11 @@ func TestKilledWhileIndexing(t *testing.T) {
 		t.Logf("%d of %d were killed while they worked on the list", half, kills)
 		for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 			is.NoErr(indexer.New(db, ahead(step*kills)).Run(t.Context()))
-			if count(t, db, "acme", `SELECT count(*) FROM tc_search_lists WHERE tenant_id = $1 AND usable AND reached IS NULL`, "acme") == 1 {
+			if count(
+				t, db, "acme",
+				`SELECT count(*) FROM tc_search_lists WHERE tenant_id = $1 AND usable AND reached IS NULL`,
+				"acme",
+			) == 1 {
 				break
 			}
 			is.True(time.Now().Before(end))
@@ -92,7 +104,9 @@ func TestKilledWhileIndexing(t *testing.T) {
 		is.Equal(count(t, db, "acme", `SELECT count(*) FROM tc_search_noted WHERE tenant_id = $1`, "acme"), 0)
 		for _, table := range []string{"docs", "grams"} { // nothing is left of segments that are not there
 			is.Equal(count(t, db, "acme", `SELECT count(*) FROM tc_search_`+table+` x WHERE tenant_id = $1
-				AND NOT EXISTS (SELECT 1 FROM tc_search_segments s WHERE s.tenant_id = x.tenant_id AND s.list = x.list AND s.part = x.part AND s.segment = x.segment)`, "acme"), 0)
+				AND NOT EXISTS (SELECT 1 FROM tc_search_segments s WHERE s.tenant_id = x.tenant_id AND s.list = x.list AND s.part = x.part AND s.segment = x.segment)`,
+				"acme"),
+				0)
 		}
 	})
 }

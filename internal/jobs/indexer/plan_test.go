@@ -18,8 +18,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestSearchesReadByPrimaryKey: the statements of searches, and of the work on indexes, find rows by the primary keys of tables that grow with a list, on a PostgreSQL without
-// statistics and with some. Where tables have partitions, each is planned over one.
+// TestSearchesReadByPrimaryKey: the statements of searches, and of the work on indexes, find rows
+// by the primary keys of tables that grow with a list, on a PostgreSQL without statistics and with
+// some. Where tables have partitions, each is planned over one.
 func TestSearchesReadByPrimaryKey(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db, statements := indexed(t, open)
@@ -27,10 +28,16 @@ func TestSearchesReadByPrimaryKey(t *testing.T) {
 			checkPlan(t, s.Text, explain(t, db, s), wholeTable)
 		}
 		if db.Dialect().Name().String() == "pg" {
-			_, err := db.DB.ExecContext(t.Context(), `ANALYZE tc_colors, tc_search_lists, tc_search_noted, tc_search_segments, tc_search_docs, tc_search_grams`)
+			_, err := db.DB.ExecContext(
+				t.Context(),
+				`ANALYZE tc_colors, tc_search_lists, tc_search_noted, tc_search_segments, tc_search_docs, tc_search_grams`,
+			)
 			is.New(t).NoErr(err)
 			for _, s := range statements { // the others are small
-				checkPlan(t, s.Text, explain(t, db, s), regexp.MustCompile(`Seq Scan on tc_(colors|search_docs|search_grams)`))
+				checkPlan(
+					t, s.Text, explain(t, db, s),
+					regexp.MustCompile(`Seq Scan on tc_(colors|search_docs|search_grams)`),
+				)
 			}
 		}
 	})
@@ -43,7 +50,11 @@ func TestSearchesReadByPrimaryKey(t *testing.T) {
 			t.Cleanup(func() { _ = db.Close() })
 			is.NoErr(migrations.RunPartitioned(t.Context(), db, 2))
 			is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-				_, err := c.Exec(ctx, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ('acme', 'Acme', '{}', '', $1, $1)`, bunx.At(monday))
+				_, err := c.Exec(
+					ctx,
+					`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ('acme', 'Acme', '{}', '', $1, $1)`,
+					bunx.At(monday),
+				)
 				return err
 			}))
 			return db
@@ -62,16 +73,20 @@ func TestSearchesReadByPrimaryKey(t *testing.T) {
 	})
 }
 
-// wholeTable is what a plan without statistics must not have. Of the notes there are so few that what a transaction has counted of them is enough for a scan.
+// wholeTable is what a plan without statistics must not have. Of the notes there are so few that
+// what a transaction has counted of them is enough for a scan.
 var wholeTable = regexp.MustCompile(`Seq Scan on tc_(colors|search_(lists|segments|docs|grams))`)
 
-// indexed returns a database with an index, and the statements of the work on it and of searches, but for those over all tenants.
+// indexed returns a database with an index, and the statements of the work on it and of searches,
+// but for those over all tenants.
 func indexed(t *testing.T, open dbtest.Opener) (*bun.DB, map[string]dbtest.Statement) {
 	t.Helper()
 	is, all := is.New(t), map[string]dbtest.Statement{}
 	db, sent := dbtest.Counted(t, open)
 	if _, c := bunx.For(t.Context(), db, ""); c.Postgres() {
-		dbtest.WithoutStatistics(t, db, "tc_colors", "tc_search_lists", "tc_search_segments", "tc_search_docs", "tc_search_grams")
+		dbtest.WithoutStatistics(
+			t, db, "tc_colors", "tc_search_lists", "tc_search_segments", "tc_search_docs", "tc_search_grams",
+		)
 	}
 	note := func(do func()) {
 		sent.Take()
@@ -101,9 +116,11 @@ func checkPlan(t *testing.T, statement, plan string, whole *regexp.Regexp) {
 	t.Helper()
 	for line := range strings.Lines(plan) {
 		line = strings.TrimSpace(line)
-		scan := strings.HasPrefix(line, "SCAN ") && !strings.Contains(line, "VIRTUAL TABLE") && line != "SCAN noted" // of SQLite
+		// of SQLite
+		scan := strings.HasPrefix(line, "SCAN ") && !strings.Contains(line, "VIRTUAL TABLE") && line != "SCAN noted"
 		byKey := strings.Contains(line, "(tenant_id=?") || strings.Contains(line, "(tenant_id = 'acme'")
-		if scan || whole.MatchString(line) || !byKey && (strings.HasPrefix(line, "SEARCH ") || strings.HasPrefix(line, "Index Cond")) {
+		if scan || whole.MatchString(line) || !byKey && (strings.HasPrefix(line, "SEARCH ") ||
+			strings.HasPrefix(line, "Index Cond")) {
 			t.Errorf("%s\n%s\n%s", line, statement, plan)
 		}
 	}

@@ -31,7 +31,10 @@ func (s *Service) reviewEach(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		if err := s.review(ctx); err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("queue: cannot review the times of schedules; it is tried again", "err", err, "pause", reviewPause)
+			s.o.Log.Warn(
+				"queue: cannot review the times of schedules; it is tried again", "err", err, "pause",
+				reviewPause,
+			)
 		}
 		select {
 		case <-ctx.Done():

@@ -12,7 +12,9 @@ import (
 // minEvery is the shortest interval of @every: a minute, as that of the five fields.
 const minEvery = time.Minute
 
-var parser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom | cron.Descriptor).
+var parser = cron.MustNewParser(
+	cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom | cron.Descriptor,
+).
 	WithMinEveryInterval(minEvery)
 
 // Next returns the first time of a cron expression after a point in time, in UTC. Zone is an IANA
@@ -44,7 +46,9 @@ func Next(expression, zone string, after time.Time) (time.Time, error) {
 // parse reads an expression. It returns errs.Invalid if it is not one.
 func parse(expression string) (cron.Schedule, error) {
 	if strings.Contains(expression, "TZ=") {
-		return nil, errs.New(errs.Invalid, "cron: %q has a time zone of its own: the time zone is a field beside it", expression)
+		return nil, errs.New(
+			errs.Invalid, "cron: %q has a time zone of its own: the time zone is a field beside it", expression,
+		)
 	}
 	times, err := parser.Parse(expression)
 	if err != nil {
@@ -135,7 +139,8 @@ func firstMoved(spec *cron.SpecSchedule, p period, after time.Time) time.Time {
 	var first time.Time
 	for t := spec.Next(left.Add(-1)); !t.IsZero() && t.Before(back); t = spec.Next(t) {
 		to := back
-		if hour := t.Truncate(time.Hour); !hour.Before(left) && !hour.Add(time.Hour).After(back) { // a whole hour is left out
+		if hour := t.Truncate(time.Hour); !hour.Before(left) && !hour.Add(time.Hour).After(back) {
+			// a whole hour is left out
 			to = back.Truncate(time.Hour).Add(t.Sub(hour))
 			if to.Before(back) {
 				to = back

@@ -32,8 +32,10 @@ func TestNext(t *testing.T) {
 		is.Equal(got, at(c.want)) // c.cron
 	}
 	for _, c := range [][2]string{
-		{"", ""}, {"* * * *", ""}, {"* * * * * *", ""}, {"60 * * * *", ""}, {"0 0 30 2 *", ""}, {"@every 1s", ""}, {"@reboot", ""}, {"TZ=0 * * * * *", ""}, {"CRON_TZ=UTC * * * * *", ""}, {"TZ=0", ""},
-		{"* * * * *", "Nowhere/Land"}, {"* * * * *", "Local"}, {"* * * * *", "../x"}, {"*/0 * * * *", ""}, {"H * * * *", ""},
+		{"", ""}, {"* * * *", ""}, {"* * * * * *", ""}, {"60 * * * *", ""}, {"0 0 30 2 *", ""},
+		{"@every 1s", ""}, {"@reboot", ""}, {"TZ=0 * * * * *", ""}, {"CRON_TZ=UTC * * * * *", ""}, {"TZ=0", ""},
+		{"* * * * *", "Nowhere/Land"}, {"* * * * *", "Local"},
+		{"* * * * *", "../x"}, {"*/0 * * * *", ""}, {"H * * * *", ""},
 	} {
 		_, err := queue.Next(c[0], c[1], at("2026-11-23T00:00:00Z"))
 		is.Equal(errs.CodeOf(err), errs.Invalid) // c
@@ -67,7 +69,8 @@ func TestNextLocal(t *testing.T) {
 		{"0 9 13 * 5", "UTC", "2027-01-14T00:00:00Z", "2027-01-15T09:00"}, // a Friday, not the next Friday the 13th
 		{"0 9 1,15 * 1", "UTC", "2027-01-02T00:00:00Z", "2027-01-04T09:00"},
 		{"0 9 1,15 * *", "UTC", "2027-01-02T00:00:00Z", "2027-01-15T09:00"},
-		{"0 9 */2 * 1", "UTC", "2027-01-02T00:00:00Z", "2027-01-11T09:00"}, // */2 selects no days by itself: odd Mondays
+		// */2 selects no days by itself: odd Mondays
+		{"0 9 */2 * 1", "UTC", "2027-01-02T00:00:00Z", "2027-01-11T09:00"},
 		{"0 9 1-31 * 1", "UTC", "2027-01-02T00:00:00Z", "2027-01-02T09:00"},
 		{"0 9 * * 7", "UTC", "2027-01-02T00:00:00Z", "2027-01-03T09:00"},
 		{"0 9 * * FRI-MON", "UTC", "2027-01-05T00:00:00Z", "2027-01-08T09:00"},
@@ -100,9 +103,12 @@ var allClocked = []clocked{
 	{"*/10 0,1,2 * * *", false, func(t time.Time) bool { return t.Hour() <= 2 && t.Minute()%10 == 0 }},
 	{"5 */2 * * *", false, func(t time.Time) bool { return t.Hour()%2 == 0 && t.Minute() == 5 }},
 	{"59 23 * * *", false, func(t time.Time) bool { return t.Hour() == 23 && t.Minute() == 59 }},
-	{"0 0 * * 0", false, func(t time.Time) bool { return t.Weekday() == time.Sunday && t.Hour() == 0 && t.Minute() == 0 }},
+	{"0 0 * * 0", false, func(t time.Time) bool {
+		return t.Weekday() == time.Sunday && t.Hour() == 0 && t.Minute() == 0
+	}},
 	{"20 2 28-31 3,10 0", false, func(t time.Time) bool {
-		return (t.Month() == 3 || t.Month() == 10) && (t.Day() >= 28 || t.Weekday() == time.Sunday) && t.Hour() == 2 && t.Minute() == 20
+		return (t.Month() == 3 || t.Month() == 10) && (t.Day() >= 28 || t.Weekday() == time.Sunday) &&
+			t.Hour() == 2 && t.Minute() == 20
 	}},
 	{"@hourly", true, func(t time.Time) bool { return t.Minute() == 0 }},
 	{"*/7 * * * *", true, func(t time.Time) bool { return t.Minute()%7 == 0 }},
@@ -115,8 +121,10 @@ var allClocked = []clocked{
 // around each change of the clocks from 2026 to 2030.
 func TestNextEachMinuteSize(t *testing.T) {
 	zones := []string{
-		"Europe/Berlin", "Europe/London", "America/New_York", "America/Havana", "America/Santiago", "America/Nuuk", "Asia/Beirut", "Asia/Gaza", "Africa/Cairo",
-		"Africa/Casablanca", "Atlantic/Azores", "Australia/Lord_Howe", "Antarctica/Troll", "Pacific/Auckland", "Asia/Kolkata",
+		"Europe/Berlin", "Europe/London", "America/New_York", "America/Havana",
+		"America/Santiago", "America/Nuuk", "Asia/Beirut", "Asia/Gaza", "Africa/Cairo",
+		"Africa/Casablanca", "Atlantic/Azores", "Australia/Lord_Howe",
+		"Antarctica/Troll", "Pacific/Auckland", "Asia/Kolkata",
 	}
 	for _, zone := range zones {
 		location, err := time.LoadLocation(zone)
@@ -152,7 +160,10 @@ func TestNextEachMinuteSize(t *testing.T) {
 						continue
 					}
 					if next, err := queue.Next(c.cron, zone, after); err != nil || !next.Equal(at) {
-						t.Fatalf("%s in %s after %s: %s (%v), want %s", c.cron, zone, after.In(location), next.In(location), err, at.In(location))
+						t.Fatalf(
+							"%s in %s after %s: %s (%v), want %s", c.cron, zone, after.In(location),
+							next.In(location), err, at.In(location),
+						)
 					}
 					after = at
 				}

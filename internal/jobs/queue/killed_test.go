@@ -18,18 +18,22 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// nodeDatabase is the environment variable with the database of a node that is a process of its own.
+// nodeDatabase is the environment variable with the database of a node that is a process of its
+// own.
 const nodeDatabase = "QUEUE_TEST_DATABASE"
 
-// effectWorker writes a row for each job. Its lease is short, for jobs of a killed node to go on soon, and long enough to be extended on a busy machine.
+// effectWorker writes a row for each job. Its lease is short, for jobs of a killed node to go on
+// soon, and long enough to be extended on a busy machine.
 func effectWorker(db *bun.DB) queue.Worker {
-	return queue.Worker{Kind: "event", InTx: true, Batch: 5, Tries: 1000, Lease: 3 * time.Second, Backoff: soon, Do: func(ctx context.Context, j queue.Job) error {
-		time.Sleep(time.Millisecond) // so that there is a middle to be killed in
-		return effect(ctx, db, j)
-	}}
+	return queue.Worker{Kind: "event", InTx: true, Batch: 5,
+		Tries: 1000, Lease: 3 * time.Second, Backoff: soon, Do: func(ctx context.Context, j queue.Job) error {
+			time.Sleep(time.Millisecond) // so that there is a middle to be killed in
+			return effect(ctx, db, j)
+		}}
 }
 
-// TestKilledNode: a node is killed in the middle of its work. Another one finishes it, and each job has one effect.
+// TestKilledNode: a node is killed in the middle of its work. Another one finishes it, and each job
+// has one effect.
 func TestKilledNode(t *testing.T) {
 	if url := os.Getenv(nodeDatabase); url != "" {
 		db, err := database.Open(url)
@@ -48,7 +52,11 @@ func TestKilledNode(t *testing.T) {
 			defer func() { _ = db.Close() }()
 			is.NoErr(migrations.Run(t.Context(), db))
 			is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-				_, err := c.Exec(ctx, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ('acme', 'Acme', '{}', '', $1, $1)`, bunx.At(time.Now()))
+				_, err := c.Exec(
+					ctx,
+					`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ('acme', 'Acme', '{}', '', $1, $1)`,
+					bunx.At(time.Now()),
+				)
 				return err
 			}))
 			s := node(t, db, effectWorker(db))

@@ -28,7 +28,11 @@ import (
 // node returns a Service that looks for jobs often.
 func node(t *testing.T, db *bun.DB, workers ...queue.Worker) *queue.Service {
 	t.Helper()
-	s := queue.New(queue.Options{Store: bunstore.New(db), Node: queue.Node{Poll: 20 * time.Millisecond}, Log: slog.New(slog.DiscardHandler)})
+	s := queue.New(queue.Options{
+		Store: bunstore.New(db),
+		Node:  queue.Node{Poll: 20 * time.Millisecond},
+		Log:   slog.New(slog.DiscardHandler),
+	})
 	is.New(t).NoErr(s.Add(workers...))
 	return s
 }
@@ -80,10 +84,15 @@ func empty(t *testing.T, s *queue.Service, tenants ...string) {
 
 func soon(int) time.Duration { return time.Millisecond }
 
-// effect writes a row for a job in the transaction in ctx. A second row of the same job is an error.
+// effect writes a row for a job in the transaction in ctx. A second row of the same job is an
+// error.
 func effect(ctx context.Context, db *bun.DB, j queue.Job) error {
 	return bunx.Write(ctx, db, j.Tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) VALUES ($1, $2, $2, '#fff', $3, $3)`, j.Tenant, j.ID, bunx.At(j.CreatedAt))
+		_, err := c.Exec(
+			ctx,
+			`INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) VALUES ($1, $2, $2, '#fff', $3, $3)`,
+			j.Tenant, j.ID, bunx.At(j.CreatedAt),
+		)
 		return bunx.Err(err, "Effect")
 	})
 }
@@ -95,7 +104,8 @@ func effects(t *testing.T, db *bun.DB, tenant string) int {
 	return n
 }
 
-// TestEffectsExactlyOnce: jobs in batches, some of which fail at first, have one effect each, and one that never works has none.
+// TestEffectsExactlyOnce: jobs in batches, some of which fail at first, have one effect each, and
+// one that never works has none.
 func TestEffectsExactlyOnce(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		t.Run(fmt.Sprintf("together=%t", together), func(t *testing.T) { testEffectsExactlyOnce(t, together) })
@@ -165,7 +175,8 @@ func testEffectsExactlyOnce(t *testing.T, together bool) {
 	})
 }
 
-// TestAtLeastOnce: a job outside of transactions is done again with the same id, and put back after it was dead.
+// TestAtLeastOnce: a job outside of transactions is done again with the same id, and put back after
+// it was dead.
 func TestAtLeastOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -202,7 +213,8 @@ func TestAtLeastOnce(t *testing.T) {
 	})
 }
 
-// TestLater: a job for which it is too early is done later, and that is none of its tries, alone and in a batch.
+// TestLater: a job for which it is too early is done later, and that is none of its tries, alone
+// and in a batch.
 func TestLater(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db := open(t)
@@ -216,7 +228,10 @@ func TestLater(t *testing.T) {
 			}
 			return nil
 		}
-		s := node(t, db, queue.Worker{Kind: "mail", Tries: 1, Do: do}, queue.Worker{Kind: "event", Tries: 1, InTx: true, Batch: 10, Do: do})
+		s := node(
+			t, db, queue.Worker{Kind: "mail", Tries: 1, Do: do},
+			queue.Worker{Kind: "event", Tries: 1, InTx: true, Batch: 10, Do: do},
+		)
 		run(t, s)
 		for _, kind := range []string{"mail", "event"} {
 			put(t, s, queue.Job{Tenant: "acme", Kind: kind}, queue.Job{Tenant: "acme", Kind: kind})
@@ -225,8 +240,8 @@ func TestLater(t *testing.T) {
 	})
 }
 
-// TestBusyDatabaseUsesUpNoTry: while somebody has SQLite's writer for so long that a worker's own write fails, and its lease ends, the job waits. An
-// hour after it was due that is a try.
+// TestBusyDatabaseUsesUpNoTry: while somebody has SQLite's writer for so long that a worker's own
+// write fails, and its lease ends, the job waits. An hour after it was due that is a try.
 func TestBusyDatabaseUsesUpNoTry(t *testing.T) {
 	is, db := is.New(t), dbtest.SQLite(t)
 	var begun, failed sync.WaitGroup
@@ -234,26 +249,32 @@ func TestBusyDatabaseUsesUpNoTry(t *testing.T) {
 	failed.Add(2)
 	hold := sync.OnceValues(func() (bun.Tx, error) { return db.BeginTx(t.Context(), nil) })
 	var writes atomic.Int32
-	s := node(t, db, queue.Worker{Kind: "mail", Tries: 1, Lease: 300 * time.Millisecond, Do: func(ctx context.Context, j queue.Job) error {
-		if j.Tries != 1 {
-			return queue.GiveUp(fmt.Errorf("try %d", j.Tries))
-		}
-		if writes.Add(1) > 2 {
-			return effect(ctx, db, j)
-		}
-		begun.Done()
-		begun.Wait()
-		defer failed.Done()
-		if _, err := hold(); err != nil {
-			return err
-		}
-		err := effect(actor.WithOrigin(ctx, actor.Origin{Request: "waits for seconds at most"}), db, j)
-		if !errors.Is(err, errs.ErrDatabaseBusy) {
-			return queue.GiveUp(err)
-		}
-		return fmt.Errorf("the effect: %w", err)
-	}})
-	put(t, s, queue.Job{Tenant: "acme", Kind: "mail"}, queue.Job{Tenant: "acme", Kind: "mail", Key: "old", Due: time.Now().Add(-2 * time.Hour)})
+	s := node(t, db, queue.Worker{Kind: "mail", Tries: 1,
+		Lease: 300 * time.Millisecond, Do: func(ctx context.Context, j queue.Job) error {
+			if j.Tries != 1 {
+				return queue.GiveUp(fmt.Errorf("try %d", j.Tries))
+			}
+			if writes.Add(1) > 2 {
+				return effect(ctx, db, j)
+			}
+			begun.Done()
+			begun.Wait()
+			defer failed.Done()
+			if _, err := hold(); err != nil {
+				return err
+			}
+			err := effect(actor.WithOrigin(ctx, actor.Origin{Request: "waits for seconds at most"}), db, j)
+			if !errors.Is(err, errs.ErrDatabaseBusy) {
+				return queue.GiveUp(err)
+			}
+			return fmt.Errorf("the effect: %w", err)
+		}})
+	put(t, s, queue.Job{Tenant: "acme", Kind: "mail"}, queue.Job{
+		Tenant: "acme",
+		Kind:   "mail",
+		Key:    "old",
+		Due:    time.Now().Add(-2 * time.Hour),
+	})
 	run(t, s)
 	failed.Wait()
 	long, err := hold()
@@ -270,7 +291,8 @@ func TestBusyDatabaseUsesUpNoTry(t *testing.T) {
 	is.Equal(effects(t, db, "acme"), 1)
 }
 
-// TestOffLeavesJobs: a node whose worker is off leaves the jobs alone, and puts dead ones back as the others do.
+// TestOffLeavesJobs: a node whose worker is off leaves the jobs alone, and puts dead ones back as
+// the others do.
 func TestOffLeavesJobs(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -280,10 +302,16 @@ func TestOffLeavesJobs(t *testing.T) {
 			Requeued: func(_ context.Context, j queue.Job) error { requeued = append(requeued, j.ID); return nil },
 		}
 		done := make(chan string, 1)
-		s := node(t, db, off, queue.Worker{Kind: "other", Do: func(_ context.Context, j queue.Job) error { done <- j.ID; return nil }})
+		s := node(t, db, off, queue.Worker{Kind: "other", Do: func(_ context.Context, j queue.Job) error {
+			done <- j.ID
+			return nil
+		}})
 		put(t, s, queue.Job{ID: "a", Tenant: "acme", Kind: "mail"})
 		store := bunstore.New(db)
-		claimed, err := store.Claim(t.Context(), queue.Line{Tenant: "acme", Kind: "mail"}, 1, queue.Claim{Lease: "x", Node: "x", Until: time.Now().Add(time.Hour)})
+		claimed, err := store.Claim(
+			t.Context(), queue.Line{Tenant: "acme", Kind: "mail"}, 1,
+			queue.Claim{Lease: "x", Node: "x", Until: time.Now().Add(time.Hour)},
+		)
 		is.NoErr(err)
 		held, err := store.Bury(t.Context(), claimed[0], "why", time.Now())
 		is.NoErr(err)
@@ -312,7 +340,8 @@ func TestPutIsPartOfItsTransaction(t *testing.T) {
 	})
 }
 
-// TestOneTenantHoldsUpNoOther: the job of a tenant is done while another one has many, and before most of these.
+// TestOneTenantHoldsUpNoOther: the job of a tenant is done while another one has many, and before
+// most of these.
 func TestOneTenantHoldsUpNoOther(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -351,10 +380,15 @@ func TestLimit(t *testing.T) {
 		put(t, s, j)
 		err := s.Put(t.Context(), j)
 		is.Equal(errs.CodeOf(err), errs.Busy)
-		is.Equal(errs.MessageOf(err), "3 jobs of the tenant wait to be done, and no more can be added until some have been. Try again later.")
+		is.Equal(
+			errs.MessageOf(err),
+			"3 jobs of the tenant wait to be done, and no more can be added until some have been. Try again later.",
+		)
 		put(t, s, queue.Job{Tenant: "evil", Kind: "mail"})
 		for _, bad := range []queue.Job{
-			{Kind: "mail"}, {Tenant: "evil"}, {Tenant: "evil", Kind: "Mail"}, {Tenant: "evil", Kind: "mail", Key: "\x00"}, {Tenant: "evil", Kind: "mail", Payload: json.RawMessage(`{`)},
+			{Kind: "mail"}, {Tenant: "evil"},
+			{Tenant: "evil", Kind: "Mail"},
+			{Tenant: "evil", Kind: "mail", Key: "\x00"}, {Tenant: "evil", Kind: "mail", Payload: json.RawMessage(`{`)},
 			{Tenant: "evil", Kind: "mail", Payload: json.RawMessage(`"\u0000"`)},
 		} {
 			is.Equal(errs.CodeOf(s.Put(t.Context(), bad)), errs.Invalid)
@@ -362,13 +396,18 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// TestStopGivesBack: what runs has its time to end, and what does not end is given back as if it had not been begun.
+// TestStopGivesBack: what runs has its time to end, and what does not end is given back as if it
+// had not been begun.
 func TestStopGivesBack(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
 		begun := make(chan struct{}, 2)
 		finish := make(chan struct{})
-		s := queue.New(queue.Options{Store: bunstore.New(db), Log: slog.New(slog.DiscardHandler), Node: queue.Node{Grace: time.Hour}})
+		s := queue.New(queue.Options{
+			Store: bunstore.New(db),
+			Log:   slog.New(slog.DiscardHandler),
+			Node:  queue.Node{Grace: time.Hour},
+		})
 		is.NoErr(s.Add(queue.Worker{Kind: "slow", PerTenant: 4, Do: func(ctx context.Context, j queue.Job) error {
 			begun <- struct{}{}
 			if j.Key == "ends" {
@@ -378,7 +417,10 @@ func TestStopGivesBack(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}}))
-		put(t, s, queue.Job{Tenant: "acme", Kind: "slow", Key: "ends"}, queue.Job{Tenant: "acme", Kind: "slow", Key: "goes on"})
+		put(
+			t, s, queue.Job{Tenant: "acme", Kind: "slow", Key: "ends"},
+			queue.Job{Tenant: "acme", Kind: "slow", Key: "goes on"},
+		)
 		before := goleak.IgnoreCurrent()
 		stop := run(t, s)
 		<-begun
@@ -417,12 +459,15 @@ func (s lateClaim) Claim(ctx context.Context, l queue.Line, n int, c queue.Claim
 	return all, errors.Join(err, ctx.Err())
 }
 
-// TestStopGivesBackLateClaim: jobs that are being claimed when the node stops are given back, not left to the end of their leases.
+// TestStopGivesBackLateClaim: jobs that are being claimed when the node stops are given back, not
+// left to the end of their leases.
 func TestStopGivesBackLateClaim(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, store := is.New(t), lateClaim{bunstore.New(open(t)), make(chan struct{}), make(chan struct{})}
 		s := queue.New(queue.Options{Store: store, Log: slog.New(slog.DiscardHandler)})
-		is.NoErr(s.Add(queue.Worker{Kind: "slow", Do: func(context.Context, queue.Job) error { return errors.New("it is begun") }}))
+		is.NoErr(s.Add(queue.Worker{Kind: "slow", Do: func(context.Context, queue.Job) error {
+			return errors.New("it is begun")
+		}}))
 		put(t, s, queue.Job{Tenant: "acme", Kind: "slow"})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -453,12 +498,16 @@ func (s awayOnce) InTx(ctx context.Context, fn func(context.Context) error) erro
 	return s.Store.InTx(ctx, fn)
 }
 
-// TestTransactionThatCannotBegin: while the database is away, the node pauses between two transactions.
+// TestTransactionThatCannotBegin: while the database is away, the node pauses between two
+// transactions.
 func TestTransactionThatCannotBegin(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, store, done := is.New(t), awayOnce{bunstore.New(open(t)), make(chan time.Time, 10)}, make(chan int, 10)
 		s := queue.New(queue.Options{Store: store, Log: slog.New(slog.DiscardHandler)})
-		is.NoErr(s.Add(queue.Worker{Kind: "event", InTx: true, Do: func(_ context.Context, j queue.Job) error { done <- j.Tries; return nil }}))
+		is.NoErr(s.Add(queue.Worker{Kind: "event", InTx: true, Do: func(_ context.Context, j queue.Job) error {
+			done <- j.Tries
+			return nil
+		}}))
 		put(t, s, queue.Job{Tenant: "acme", Kind: "event"})
 		run(t, s)
 		is.Equal(<-done, 1)
@@ -467,7 +516,8 @@ func TestTransactionThatCannotBegin(t *testing.T) {
 	})
 }
 
-// TestLostLease: a worker whose lease was lost is told, and what it has done in a transaction is undone.
+// TestLostLease: a worker whose lease was lost is told, and what it has done in a transaction is
+// undone.
 func TestLostLease(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -503,8 +553,13 @@ func TestLostLease(t *testing.T) {
 		}
 		put(t, s, queue.Job{Tenant: "acme", Kind: "in-tx"})
 		<-begun
-		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error { // in one step: no node finds it ready between two
-			_, err := c.Exec(ctx, `UPDATE tc_jobs SET lease = 'others', node = 'other', wake_at = $1 WHERE tenant_id = 'acme'`, bunx.At(time.Now().Add(time.Hour)))
+		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+			// in one step: no node finds it ready between two
+			_, err := c.Exec(
+				ctx,
+				`UPDATE tc_jobs SET lease = 'others', node = 'other', wake_at = $1 WHERE tenant_id = 'acme'`,
+				bunx.At(time.Now().Add(time.Hour)),
+			)
 			return err
 		}))
 		close(wait)
@@ -517,18 +572,25 @@ func TestLostLease(t *testing.T) {
 // steal ends all leases.
 func steal(t *testing.T, db *bun.DB) error {
 	return bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `UPDATE tc_jobs SET state = 'ready', lease = NULL, node = NULL, wake_at = NULL WHERE tenant_id = 'acme'`)
+		_, err := c.Exec(
+			ctx,
+			`UPDATE tc_jobs SET state = 'ready', lease = NULL, node = NULL, wake_at = NULL WHERE tenant_id = 'acme'`,
+		)
 		return err
 	})
 }
 
-// TestNodesWakeEachOther on PostgreSQL: a job that one puts is begun by another one at once, which would look for itself in an hour.
+// TestNodesWakeEachOther on PostgreSQL: a job that one puts is begun by another one at once, which
+// would look for itself in an hour.
 func TestNodesWakeEachOther(t *testing.T) {
 	dbtest.Server(t)
 	db := dbtest.Postgres(t)
 	done := make(chan struct{}, 1)
 	there := queue.New(queue.Options{Store: bunstore.New(db), Node: queue.Node{Poll: time.Hour}})
-	is.New(t).NoErr(there.Add(queue.Worker{Kind: "mail", Do: func(context.Context, queue.Job) error { done <- struct{}{}; return nil }}))
+	is.New(t).NoErr(there.Add(queue.Worker{Kind: "mail", Do: func(context.Context, queue.Job) error {
+		done <- struct{}{}
+		return nil
+	}}))
 	here := queue.New(queue.Options{Store: bunstore.New(db), Node: queue.Node{Off: true}})
 	run(t, there)
 	run(t, here)
@@ -538,19 +600,30 @@ func TestNodesWakeEachOther(t *testing.T) {
 	}
 }
 
-// TestLaterAndSchedules: a job that is due later is done then, and a schedule that has missed its times puts one job.
+// TestLaterAndSchedules: a job that is due later is done then, and a schedule that has missed its
+// times puts one job.
 func TestLaterAndSchedules(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
 		done := make(chan queue.Job, 10)
-		s := node(t, db, queue.Worker{Kind: "cron", Do: func(_ context.Context, j queue.Job) error { done <- j; return nil }})
+		s := node(t, db, queue.Worker{Kind: "cron", Do: func(_ context.Context, j queue.Job) error {
+			done <- j
+			return nil
+		}})
 		run(t, s)
 		due := time.Now().Add(30 * time.Millisecond)
 		put(t, s, queue.Job{Tenant: "acme", Kind: "cron", Due: due})
 		<-done
 		is.True(!time.Now().Before(due))
 
-		is.NoErr(s.Schedule(t.Context(), queue.Schedule{Tenant: "acme", Kind: "cron", Key: "agent", Cron: "*/5 * * * *", Zone: "Europe/Berlin", Payload: json.RawMessage(`{"a":1}`)}))
+		is.NoErr(s.Schedule(t.Context(), queue.Schedule{
+			Tenant:  "acme",
+			Kind:    "cron",
+			Key:     "agent",
+			Cron:    "*/5 * * * *",
+			Zone:    "Europe/Berlin",
+			Payload: json.RawMessage(`{"a":1}`),
+		}))
 		all, err := s.Schedules(t.Context(), "acme", "cron")
 		is.NoErr(err)
 		missed := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
@@ -570,7 +643,8 @@ func TestLaterAndSchedules(t *testing.T) {
 	})
 }
 
-// TestTickCost: looking for what is due is one statement, and putting the jobs of what is due a few, whatever the number of schedules and of due ones.
+// TestTickCost: looking for what is due is one statement, and putting the jobs of what is due a
+// few, whatever the number of schedules and of due ones.
 func TestTickCost(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -586,7 +660,13 @@ func TestTickCost(t *testing.T) {
 				if n < due {
 					next = now.Add(-time.Minute)
 				}
-				all = append(all, queue.Schedule{Kind: "cron", Key: fmt.Sprint(n), Cron: "* * * * *", Payload: json.RawMessage("null"), Next: next})
+				all = append(all, queue.Schedule{
+					Kind:    "cron",
+					Key:     fmt.Sprint(n),
+					Cron:    "* * * * *",
+					Payload: json.RawMessage("null"),
+					Next:    next,
+				})
 			}
 			is.NoErr(store.PutSchedules(t.Context(), "acme", all))
 			count.Take()
@@ -597,7 +677,15 @@ func TestTickCost(t *testing.T) {
 			n, err := store.Fire(t.Context(), now, 1000, func(due []queue.Schedule) (jobs []queue.Job) {
 				for i := range due {
 					due[i].Next = now.Add(time.Hour)
-					jobs = append(jobs, queue.Job{Tenant: "acme", ID: fmt.Sprint(schedules, i), Kind: "cron", Payload: json.RawMessage("null"), State: queue.Ready, Due: now, CreatedAt: now})
+					jobs = append(jobs, queue.Job{
+						Tenant:    "acme",
+						ID:        fmt.Sprint(schedules, i),
+						Kind:      "cron",
+						Payload:   json.RawMessage("null"),
+						State:     queue.Ready,
+						Due:       now,
+						CreatedAt: now,
+					})
 				}
 				return jobs
 			})
@@ -625,9 +713,13 @@ func TestClockThatWasAhead(t *testing.T) {
 		set := func(at time.Time) { now.Store(&at) }
 		done := make(chan queue.Job, 10)
 		start := func() *queue.Service {
-			s := queue.New(queue.Options{Store: bunstore.New(db), Node: queue.Node{Poll: 20 * time.Millisecond}, Log: slog.New(slog.DiscardHandler),
+			s := queue.New(queue.Options{Store: bunstore.New(db),
+				Node: queue.Node{Poll: 20 * time.Millisecond}, Log: slog.New(slog.DiscardHandler),
 				Now: func() time.Time { return *now.Load() }})
-			is.NoErr(s.Add(queue.Worker{Kind: "cron", Do: func(_ context.Context, j queue.Job) error { done <- j; return nil }}))
+			is.NoErr(s.Add(queue.Worker{Kind: "cron", Do: func(_ context.Context, j queue.Job) error {
+				done <- j
+				return nil
+			}}))
 			return s
 		}
 		next := func() (stored []time.Time) {
@@ -644,17 +736,27 @@ func TestClockThatWasAhead(t *testing.T) {
 		set(begin.AddDate(1, 0, 0))
 		s := start()
 		is.NoErr(s.Schedule(t.Context(),
-			queue.Schedule{Tenant: "acme", Kind: "cron", Key: "a", Cron: "* * * * *", Zone: "Europe/Berlin", Payload: json.RawMessage(`{"a":1}`)},
+			queue.Schedule{
+				Tenant:  "acme",
+				Kind:    "cron",
+				Key:     "a",
+				Cron:    "* * * * *",
+				Zone:    "Europe/Berlin",
+				Payload: json.RawMessage(`{"a":1}`),
+			},
 			queue.Schedule{Tenant: "acme", Kind: "cron", Key: "b", Cron: "@every 10m"},
 			queue.Schedule{Tenant: "acme", Kind: "cron", Key: "c", Cron: "0 0 1 6 *"}))
 		ahead := next()
 		is.Equal(ahead[0], begin.AddDate(1, 0, 0).Add(30*time.Second))
 
 		set(begin)
-		minute, ten, june := begin.Add(30*time.Second), begin.Add(10*time.Minute), time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+		minute, ten, june := begin.Add(30*time.Second), begin.Add(10*time.Minute), time.Date(
+			2026, 6, 1, 0, 0, 0, 0, time.UTC,
+		)
 		shown, err := s.Schedules(t.Context(), "acme", "cron")
 		is.NoErr(err)
-		is.Equal([]time.Time{shown[0].Next, shown[1].Next, shown[2].Next}, []time.Time{minute, ten, june}) // right before it is stored
+		// right before it is stored
+		is.Equal([]time.Time{shown[0].Next, shown[1].Next, shown[2].Next}, []time.Time{minute, ten, june})
 		is.True(equal(ahead...)())
 		stop := run(t, s)
 		until(t, "the times at start", equal(minute, ten, june))
@@ -667,7 +769,10 @@ func TestClockThatWasAhead(t *testing.T) {
 		set(begin.Add(48 * time.Hour)) // while it runs: two jobs are put, and their next times are two days ahead
 		first, second := <-done, <-done
 		is.True(first.Key != second.Key)
-		until(t, "the times ahead", equal(begin.Add(48*time.Hour+30*time.Second), begin.Add(48*time.Hour+10*time.Minute), june))
+		until(
+			t, "the times ahead",
+			equal(begin.Add(48*time.Hour+30*time.Second), begin.Add(48*time.Hour+10*time.Minute), june),
+		)
 		until(t, "the end of the jobs", removed)
 		set(begin)
 		until(t, "the times of the clock that has gone back", equal(minute, ten, june))
@@ -683,8 +788,15 @@ func TestClockOfDatabase(t *testing.T) {
 		is, db := is.New(t), open(t)
 		store := &clockedStore{Store: bunstore.New(db), by: -400 * 24 * time.Hour}
 		done := make(chan queue.Job, 1)
-		s := queue.New(queue.Options{Store: store, Node: queue.Node{Poll: 20 * time.Millisecond}, Log: slog.New(slog.DiscardHandler)})
-		is.NoErr(s.Add(queue.Worker{Kind: "cron", Do: func(_ context.Context, j queue.Job) error { done <- j; return nil }}))
+		s := queue.New(queue.Options{
+			Store: store,
+			Node:  queue.Node{Poll: 20 * time.Millisecond},
+			Log:   slog.New(slog.DiscardHandler),
+		})
+		is.NoErr(s.Add(queue.Worker{Kind: "cron", Do: func(_ context.Context, j queue.Job) error {
+			done <- j
+			return nil
+		}}))
 		run(t, s)
 		_, err := store.Time(t.Context())
 		none := errors.Is(err, errors.ErrUnsupported) // SQLite has the clock of this machine

@@ -51,8 +51,9 @@ type claimed struct {
 	cancel context.CancelCauseFunc
 }
 
-// Run claims jobs and does them until ctx ends, and puts the jobs of schedules. Then it claims no more, and the jobs that run have Node.Grace to
-// end; those that do not are given back, so that other nodes do them at once. It runs once.
+// Run claims jobs and does them until ctx ends, and puts the jobs of schedules. Then it claims no
+// more, and the jobs that run have Node.Grace to end; those that do not are given back, so that
+// other nodes do them at once. It runs once.
 func (s *Service) Run(ctx context.Context) {
 	var helpers, work sync.WaitGroup
 	helping, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -109,8 +110,8 @@ func (s *Service) endClaims() {
 	}
 }
 
-// Drain has this node claim no more jobs and waits until none runs, for at most as long as ctx lasts. Then it ends those that still run, which are
-// given back, and returns the cause of ctx.
+// Drain has this node claim no more jobs and waits until none runs, for at most as long as ctx
+// lasts. Then it ends those that still run, which are given back, and returns the cause of ctx.
 func (s *Service) Drain(ctx context.Context) error {
 	s.endClaims()
 	s.mu.Lock()
@@ -217,9 +218,11 @@ func (s *Service) isDue(now time.Time) bool {
 }
 
 const (
-	roundPause   = 2 * time.Millisecond  // the least time between two rounds
-	drainedPause = 10 * time.Millisecond // the least time after one that has claimed all that was ready: jobs that are put one by one are claimed together
-	errorPause   = time.Second           // after a round, or the begin of a transaction, that has failed
+	roundPause = 2 * time.Millisecond // the least time between two rounds
+	// the least time after one that has claimed all that was ready: jobs that are put one by one
+	// are claimed together
+	drainedPause = 10 * time.Millisecond
+	errorPause   = time.Second // after a round, or the begin of a transaction, that has failed
 )
 
 // dispatch claims jobs until ctx ends or the Service drains.
@@ -279,8 +282,8 @@ const (
 	tickPause = 100 * time.Millisecond // after a tick whose rows another node has locked
 )
 
-// tick makes jobs ready whose time has come and puts the jobs of schedules, if it is time to look. It reports whether there may be more. Unless
-// something is due, it is one statement.
+// tick makes jobs ready whose time has come and puts the jobs of schedules, if it is time to look.
+// It reports whether there may be more. Unless something is due, it is one statement.
 func (d *dispatcher) tick(ctx context.Context) (again bool, err error) {
 	s := d.s
 	now := s.stamp()
@@ -300,7 +303,8 @@ func (d *dispatcher) tick(ctx context.Context) (again bool, err error) {
 			return s.store.Fire(ctx, now, manyTimes, func(due []Schedule) []Job { return s.fire(due, now) })
 		}},
 		{jobs, func() (int, error) {
-			if err := s.extend(ctx, now); err != nil { // those that this node works on: the database was busy when it was time to
+			if err := s.extend(ctx, now); err != nil {
+				// those that this node works on: the database was busy when it was time to
 				return 0, err
 			}
 			return s.store.Wake(ctx, now)
@@ -328,10 +332,12 @@ func (d *dispatcher) tick(ctx context.Context) (again bool, err error) {
 	return again, nil
 }
 
-// unreadable is the pause of a schedule whose expression is not understood any more, such as one with a time zone that is gone.
+// unreadable is the pause of a schedule whose expression is not understood any more, such as one
+// with a time zone that is gone.
 const unreadable = 24 * time.Hour
 
-// fire sets the next times of schedules that are due and returns their jobs. Times that were missed are one job.
+// fire sets the next times of schedules that are due and returns their jobs. Times that were missed
+// are one job.
 func (s *Service) fire(due []Schedule, now time.Time) []Job {
 	jobs := make([]Job, 0, len(due))
 	for i := range due {
@@ -342,7 +348,10 @@ func (s *Service) fire(due []Schedule, now time.Time) []Job {
 			c.Next, err = Next(c.Cron, c.Zone, now)
 		}
 		if err != nil {
-			s.o.Log.Warn("queue: a schedule cannot be followed", "tenant", c.Tenant, "kind", c.Kind, "key", c.Key, "err", err)
+			s.o.Log.Warn(
+				"queue: a schedule cannot be followed", "tenant", c.Tenant, "kind", c.Kind, "key", c.Key, "err",
+				err,
+			)
 			c.Next = now.Add(unreadable)
 		}
 	}
@@ -352,7 +361,8 @@ func (s *Service) fire(due []Schedule, now time.Time) []Job {
 // manyLines is how many lines a round looks at.
 const manyLines = 100
 
-// round claims jobs for the places that are free, in turn by line, and reports whether there may be more for them.
+// round claims jobs for the places that are free, in turn by line, and reports whether there may be
+// more for them.
 func (d *dispatcher) round(ctx context.Context) (again bool, err error) {
 	if !d.s.anyRoom() {
 		return false, nil // a place that becomes free is news
@@ -370,7 +380,8 @@ func (d *dispatcher) round(ctx context.Context) (again bool, err error) {
 		if wrapped = len(lines) < manyLines; wrapped {
 			lines = append(lines, first...)
 		}
-	} else if at, _ := slices.BinarySearchFunc(lines, d.cursor, compareLines); at < len(lines) { // begin behind the cursor
+	} else if at, _ := slices.BinarySearchFunc(lines, d.cursor, compareLines); at < len(lines) {
+		// begin behind the cursor
 		if lines[at] == d.cursor {
 			at++
 		}
@@ -389,7 +400,8 @@ func compareLines(a, b Line) int {
 	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Kind, b.Kind))
 }
 
-// serve claims jobs of lines and begins them. It reports whether a line had as many as it was asked for.
+// serve claims jobs of lines and begins them. It reports whether a line had as many as it was asked
+// for.
 func (d *dispatcher) serve(ctx context.Context, lines []Line) (more bool, err error) {
 	left := map[string]int{} // lines by kind
 	for _, l := range lines {
@@ -420,15 +432,19 @@ func (d *dispatcher) serve(ctx context.Context, lines []Line) (more bool, err er
 	return more, nil
 }
 
-// claim claims jobs of a line. It is not ended with ctx, as the database may have claimed them by then, and nobody would know until their leases end;
-// they are given back in place of that.
+// claim claims jobs of a line. It is not ended with ctx, as the database may have claimed them by
+// then, and nobody would know until their leases end; they are given back in place of that.
 func (d *dispatcher) claim(ctx context.Context, p *pool, l Line, n int) ([]Job, error) {
 	if ctx.Err() != nil || d.s.ended() {
 		return nil, context.Cause(ctx)
 	}
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	jobs, err := d.s.store.Claim(within, l, n, Claim{Lease: d.s.o.NewID(), Node: d.s.o.Name, Until: d.s.stamp().Add(p.Lease)})
+	jobs, err := d.s.store.Claim(within, l, n, Claim{
+		Lease: d.s.o.NewID(),
+		Node:  d.s.o.Name,
+		Until: d.s.stamp().Add(p.Lease),
+	})
 	if err == nil && len(jobs) > 0 && (ctx.Err() != nil || d.s.ended()) {
 		d.s.release(errStopping, jobs...)
 		return nil, nil
@@ -448,7 +464,8 @@ func (s *Service) anyRoom() bool {
 	return false
 }
 
-// places returns how many places a tenant can have now, when so many lines are to share those that are free.
+// places returns how many places a tenant can have now, when so many lines are to share those that
+// are free.
 func (s *Service) places(p *pool, tenant string, lines int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

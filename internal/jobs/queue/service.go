@@ -79,18 +79,24 @@ func New(o Options) *Service {
 
 var kindForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
-// Add adds workers. It belongs to the building of a program: not while the Service runs. Errors: errs.Invalid for a kind that is malformed or
-// has a worker already.
+// Add adds workers. It belongs to the building of a program: not while the Service runs. Errors:
+// errs.Invalid for a kind that is malformed or has a worker already.
 func (s *Service) Add(workers ...Worker) error {
 	for _, w := range workers {
 		if !kindForm.MatchString(w.Kind) {
-			return errs.New(errs.Invalid, "The kind of a worker has 1 to 32 of a-z, 0-9 and -, and begins with a letter: %q has not.", w.Kind)
+			return errs.New(
+				errs.Invalid,
+				"The kind of a worker has 1 to 32 of a-z, 0-9 and -, and begins with a letter: %q has not.",
+				w.Kind,
+			)
 		}
 		if s.pools[w.Kind] != nil {
 			return errs.New(errs.Invalid, "There are two workers for the kind %s.", w.Kind)
 		}
 		if (w.Do == nil) == (w.DoBatch == nil) || w.DoBatch != nil && !w.InTx {
-			return errs.New(errs.Invalid, "The worker for the kind %s must have either Do, or DoBatch and InTx.", w.Kind)
+			return errs.New(
+				errs.Invalid, "The worker for the kind %s must have either Do, or DoBatch and InTx.", w.Kind,
+			)
 		}
 		s.pools[w.Kind] = newPool(w, s.o.Node)
 	}
@@ -107,8 +113,9 @@ func (s *Service) stamp() time.Time {
 	return now.UTC().Truncate(time.Microsecond)
 }
 
-// Put adds jobs. It joins the transaction in ctx: they are begun when it has been committed. A job whose Key another one of its tenant and kind
-// has is not added, also when that one runs already. Errors: errs.Invalid for a malformed job; errs.Busy if the tenant has too many.
+// Put adds jobs. It joins the transaction in ctx: they are begun when it has been committed. A job
+// whose Key another one of its tenant and kind has is not added, also when that one runs already.
+// Errors: errs.Invalid for a malformed job; errs.Busy if the tenant has too many.
 func (s *Service) Put(ctx context.Context, jobs ...Job) error {
 	if len(jobs) == 0 {
 		return nil
@@ -160,7 +167,10 @@ func (s *Service) prepare(j Job, now time.Time) (Job, error) {
 	case j.Tenant == "":
 		return j, errs.New(errs.Invalid, "A job has no tenant.")
 	case !kindForm.MatchString(j.Kind):
-		return j, errs.New(errs.Invalid, "The kind of a job has 1 to 32 of a-z, 0-9 and -, and begins with a letter: %q has not.", j.Kind)
+		return j, errs.New(
+			errs.Invalid,
+			"The kind of a job has 1 to 32 of a-z, 0-9 and -, and begins with a letter: %q has not.", j.Kind,
+		)
 	case len(j.Key) > MaxKey || !escapes.Storable(j.Key):
 		return j, errs.New(errs.Invalid, "The key of a job is text of at most %d bytes.", MaxKey)
 	}
@@ -201,13 +211,18 @@ func (s *Service) room(ctx context.Context, tenant string, n int, now time.Time)
 	}
 	if have > s.o.Limit {
 		s.depth.drop(tenant)
-		return errs.New(errs.Busy, "%d jobs of the tenant wait to be done, and no more can be added until some have been. Try again later.", s.o.Limit)
+		return errs.New(
+			errs.Busy,
+			"%d jobs of the tenant wait to be done, and no more can be added until some have been. Try again later.",
+			s.o.Limit,
+		)
 	}
 	return nil
 }
 
-// depth is how many jobs tenants have, as of a moment ago, with what this process has added since: counting them for each new one would be slow.
-// What other processes add meanwhile can exceed a limit.
+// depth is how many jobs tenants have, as of a moment ago, with what this process has added since:
+// counting them for each new one would be slow. What other processes add meanwhile can exceed a
+// limit.
 type depth struct {
 	mu      sync.Mutex
 	tenants map[string]*counted
@@ -251,7 +266,8 @@ func (d *depth) drop(tenant string) {
 	delete(d.tenants, tenant)
 }
 
-// Schedule adds or replaces schedules. It joins the transaction in ctx. Errors: errs.Invalid naming what is wrong with Cron or Zone.
+// Schedule adds or replaces schedules. It joins the transaction in ctx. Errors: errs.Invalid naming
+// what is wrong with Cron or Zone.
 func (s *Service) Schedule(ctx context.Context, all ...Schedule) error {
 	now, byTenant, first := s.stamp(), map[string][]Schedule{}, time.Time{}
 	for _, c := range all {
@@ -281,12 +297,14 @@ func (s *Service) Schedule(ctx context.Context, all ...Schedule) error {
 	})
 }
 
-// Unschedule removes schedules of a kind: those with some keys, or all of the tenant if there are none. Jobs that they have put stay.
+// Unschedule removes schedules of a kind: those with some keys, or all of the tenant if there are
+// none. Jobs that they have put stay.
 func (s *Service) Unschedule(ctx context.Context, tenant, kind string, keys ...string) error {
 	return s.store.DeleteSchedules(ctx, tenant, kind, keys)
 }
 
-// Schedules returns schedules of a tenant and kind in order of their keys: those with some keys, or all if there are none.
+// Schedules returns schedules of a tenant and kind in order of their keys: those with some keys, or
+// all if there are none.
 func (s *Service) Schedules(ctx context.Context, tenant, kind string, keys ...string) ([]Schedule, error) {
 	all, err := s.store.Schedules(ctx, tenant, kind, keys)
 	now := s.stamp()
@@ -307,8 +325,9 @@ func (s *Service) Jobs(ctx context.Context, tenant string, f Filter) ([]Job, err
 // Stats counts the jobs of all tenants by kind and state.
 func (s *Service) Stats(ctx context.Context) ([]Stat, error) { return s.store.Stats(ctx) }
 
-// Requeue puts dead jobs back: each has all of its tries again. Errors: errs.NotFound for one that is not there or not dead; errs.Conflict for one
-// whose key another job has by now. Then none is put back.
+// Requeue puts dead jobs back: each has all of its tries again. Errors: errs.NotFound for one that
+// is not there or not dead; errs.Conflict for one whose key another job has by now. Then none is
+// put back.
 func (s *Service) Requeue(ctx context.Context, tenant string, ids ...string) error {
 	now := s.stamp()
 	return s.store.InTx(ctx, func(ctx context.Context) error {
@@ -328,8 +347,8 @@ func (s *Service) Requeue(ctx context.Context, tenant string, ids ...string) err
 	})
 }
 
-// Hurry has those jobs of a tenant be done at once that wait for their time or another try, such as one that has nothing to do any more. It joins the
-// transaction in ctx.
+// Hurry has those jobs of a tenant be done at once that wait for their time or another try, such as
+// one that has nothing to do any more. It joins the transaction in ctx.
 func (s *Service) Hurry(ctx context.Context, tenant string, ids ...string) error {
 	n, err := s.store.Hurry(ctx, tenant, ids)
 	if err == nil && n > 0 {
@@ -349,8 +368,8 @@ const (
 	kept    = 10_000
 )
 
-// Hooks returns what happens to jobs as time goes by: dead ones are kept for 30 days, the last 10,000 of each tenant. So
-// are ready ones that no node has a worker for.
+// Hooks returns what happens to jobs as time goes by: dead ones are kept for 30 days, the last
+// 10,000 of each tenant. So are ready ones that no node has a worker for.
 func (s *Service) Hooks() entity.Hooks {
 	due := []entity.Due{
 		{Table: "tc_jobs", Column: "ended_at", Where: "state = 'dead'", Age: keptFor},
@@ -374,7 +393,8 @@ func givesUp(err error) bool {
 	return errors.As(err, &g)
 }
 
-// Later marks the error of a try that was too early: it does not count, and the job is done after a pause.
+// Later marks the error of a try that was too early: it does not count, and the job is done after a
+// pause.
 func Later(cause error, pause time.Duration) error { return later{cause, pause} }
 
 type later struct {
@@ -384,8 +404,9 @@ type later struct {
 
 func (l later) Unwrap() error { return l.error }
 
-// Backoff returns the pause after a failed try: a second after the first, then twice as long each, up to 10 minutes, a quarter more or less
-// so that jobs that failed together are not tried again together.
+// Backoff returns the pause after a failed try: a second after the first, then twice as long each,
+// up to 10 minutes, a quarter more or less so that jobs that failed together are not tried again
+// together.
 func Backoff(tries int) time.Duration {
 	d := min(time.Second<<min(max(tries-1, 0), 16), 10*time.Minute)
 	return d*3/4 + rand.N(d/2)

@@ -79,10 +79,12 @@ func (s *Service) work(ctx context.Context, p *pool, j Job) {
 	}
 }
 
-// batchTime is how long the transaction of a batch lasts before it is committed with the jobs that are done.
+// batchTime is how long the transaction of a batch lasts before it is committed with the jobs that
+// are done.
 const batchTime = 100 * time.Millisecond
 
-// workInTx works on jobs of a tenant, each in one transaction with its removal, and some in the same transaction if that goes well.
+// workInTx works on jobs of a tenant, each in one transaction with its removal, and some in the
+// same transaction if that goes well.
 func (s *Service) workInTx(ctx context.Context, p *pool, jobs []Job) {
 	defer s.leave(jobs...)
 	for rest := jobs; len(rest) > 0; {
@@ -121,7 +123,8 @@ func (s *Service) alone(ctx context.Context, p *pool, j Job, err error, only boo
 	}
 }
 
-// transact works on the first jobs, and removes them, in one transaction. It returns how many these are.
+// transact works on the first jobs, and removes them, in one transaction. It returns how many these
+// are.
 func (s *Service) transact(ctx context.Context, p *pool, jobs []Job) (n int, err error) {
 	begun := time.Now()
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
@@ -172,7 +175,10 @@ func (s *Service) try(ctx context.Context, p *pool, jobs []Job) (n int, err erro
 	defer func() {
 		if r := recover(); r != nil {
 			j := jobs[0]
-			s.o.Log.Error("queue: a worker has panicked", "tenant", j.Tenant, "kind", j.Kind, "job", j.ID, "panic", r, "stack", string(debug.Stack()))
+			s.o.Log.Error(
+				"queue: a worker has panicked", "tenant", j.Tenant, "kind", j.Kind, "job", j.ID, "panic", r,
+				"stack", string(debug.Stack()),
+			)
 			err = fmt.Errorf("panic: %v", r)
 		}
 		entity.Observe(ctx, s.o.Observer, entity.Observation{
@@ -186,7 +192,8 @@ func (s *Service) try(ctx context.Context, p *pool, jobs []Job) (n int, err erro
 	return max(min(done, len(jobs)), 1), err
 }
 
-// settleTime is how long a statement about a job that has been worked on may take, also when the node stops.
+// settleTime is how long a statement about a job that has been worked on may take, also when the
+// node stops.
 const settleTime = 10 * time.Second
 
 // maxCause is the most bytes that are kept of an error.
@@ -227,13 +234,14 @@ func (s *Service) fail(p *pool, j Job, cause error) {
 }
 
 const (
-	// maxBusy is how long after a job was due tries for which the database was too busy do not count.
+	// maxBusy is how long after a job was due tries for which the database was too busy do not
+	// count.
 	maxBusy   = time.Hour
 	busyPause = time.Second
 )
 
-// retryBusy has a job wait for another try without counting the one for which the database was too busy. It may be busy still: a job whose
-// row stays as it is has lost the try.
+// retryBusy has a job wait for another try without counting the one for which the database was too
+// busy. It may be busy still: a job whose row stays as it is has lost the try.
 func (s *Service) retryBusy(j Job, why string, log *slog.Logger) {
 	j.Tries--
 	for range removeTries {
@@ -277,7 +285,10 @@ func (s *Service) release(cause error, jobs ...Job) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
 	if err := s.store.Release(ctx, jobs[0].Tenant, jobs); err != nil {
-		s.o.Log.Warn("queue: jobs go on when their leases have ended", "kind", jobs[0].Kind, "jobs", len(jobs), "cause", cause, "err", err)
+		s.o.Log.Warn(
+			"queue: jobs go on when their leases have ended", "kind", jobs[0].Kind, "jobs", len(jobs), "cause",
+			cause, "err", err,
+		)
 		return
 	}
 	signal(s.bell)
@@ -294,19 +305,23 @@ func (s *Service) finish(j Job) {
 	removed := make(chan error, 1)
 	for attempt := range removeTries {
 		if attempt > 0 {
-			time.Sleep(time.Duration(attempt) * 200 * time.Millisecond) // it is done: losing the row's removal is worse than waiting
+			// it is done: losing the row's removal is worse than waiting
+			time.Sleep(time.Duration(attempt) * 200 * time.Millisecond)
 		}
 		s.finished <- finished{j, removed}
 		err := <-removed
 		if err == nil {
 			return
 		}
-		s.o.Log.Warn("queue: a job that is done cannot be removed", "tenant", j.Tenant, "kind", j.Kind, "job", j.ID, "err", err)
+		s.o.Log.Warn(
+			"queue: a job that is done cannot be removed", "tenant", j.Tenant, "kind", j.Kind, "job", j.ID,
+			"err", err,
+		)
 	}
 }
 
-// removeTries is how often the removal of a job is tried, each time for settleTime: together longer than an import or a restore may keep SQLite's writer,
-// as a job that stays is done again.
+// removeTries is how often the removal of a job is tried, each time for settleTime: together longer
+// than an import or a restore may keep SQLite's writer, as a job that stays is done again.
 const removeTries = 20
 
 // manyFinished is how many jobs are removed together.
@@ -367,7 +382,8 @@ func (s *Service) extendEach(ctx context.Context) {
 	}
 }
 
-// extend extends the leases that end before a time, and ends the work on jobs whose leases were lost.
+// extend extends the leases that end before a time, and ends the work on jobs whose leases were
+// lost.
 func (s *Service) extend(ctx context.Context, before time.Time) (failed error) {
 	type group struct {
 		pool   *pool

@@ -35,7 +35,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// killedDatabases is the environment variable with the databases of a process that deletes until it is killed, a line each.
+// killedDatabases is the environment variable with the databases of a process that deletes until it
+// is killed, a line each.
 const killedDatabases = "REMOVAL_TEST_DATABASES"
 
 const (
@@ -44,8 +45,8 @@ const (
 	rows   = 300 // of each: comments with an activity each; of the feed, notifications and uploads; members
 )
 
-// world is the services over a database, with a queue that does their jobs. A job removes 20 rows in a transaction. The lease is short, for jobs of a
-// killed process to go on soon.
+// world is the services over a database, with a queue that does their jobs. A job removes 20 rows
+// in a transaction. The lease is short, for jobs of a killed process to go on soon.
 type world struct {
 	db       *bun.DB
 	jobs     *queue.Service
@@ -61,12 +62,26 @@ func open(t *testing.T, url string) *world {
 	db, err := database.Open(url)
 	is.New(t).NoErr(err)
 	w := &world{
-		db: db, jobs: queue.New(queue.Options{Store: queuestore.New(db), Node: queue.Node{Poll: 50 * time.Millisecond}}), comments: commentstore.New(db),
-		store: principalstore.New(db), uploads: files.New(files.Options{Store: filestore.Uploads(db), Blobs: blobstore.New(db), Noun: "Upload"}), registry: entity.NewRegistry(),
+		db:       db,
+		jobs:     queue.New(queue.Options{Store: queuestore.New(db), Node: queue.Node{Poll: 50 * time.Millisecond}}),
+		comments: commentstore.New(db),
+		store:    principalstore.New(db),
+		uploads:  files.New(files.Options{Store: filestore.Uploads(db), Blobs: blobstore.New(db), Noun: "Upload"}),
+		registry: entity.NewRegistry(),
 	}
 	removals := removal.New(removal.Options{DB: db, Jobs: w.jobs, Entities: w.registry, Step: 20})
-	w.people = principals.New(principals.Options{Store: w.store, Blobs: blobstore.New(db), Content: w.registry, Removals: removals})
-	said := comments.New(comments.Options{Store: w.comments, Queue: w.comments, Entities: w.registry, Removals: removals})
+	w.people = principals.New(principals.Options{
+		Store:    w.store,
+		Blobs:    blobstore.New(db),
+		Content:  w.registry,
+		Removals: removals,
+	})
+	said := comments.New(comments.Options{
+		Store:    w.comments,
+		Queue:    w.comments,
+		Entities: w.registry,
+		Removals: removals,
+	})
 	w.registry.AddHooks(w.people.Unchecked().Hooks(), said.Unchecked().Hooks(), w.uploads.Hooks())
 	worker := removals.Worker()
 	worker.Lease = 300 * time.Millisecond
@@ -86,7 +101,9 @@ func (w *world) delete(ctx context.Context, n int) error {
 	var err error
 	switch n % 3 {
 	case 0:
-		err = w.comments.InTx(ctx, func(ctx context.Context) error { return w.registry.Deleted(ctx, "acme", report(n/3)) })
+		err = w.comments.InTx(ctx, func(ctx context.Context) error {
+			return w.registry.Deleted(ctx, "acme", report(n/3))
+		})
 	case 1:
 		err = w.people.DeleteUser(ctx, user(n/3), "")
 	default:
@@ -98,7 +115,8 @@ func (w *world) delete(ctx context.Context, n int) error {
 	return err
 }
 
-// there reports whether a report, a user or a team is there with all its rows. It fails the test if there are some and not all.
+// there reports whether a report, a user or a team is there with all its rows. It fails the test if
+// there are some and not all.
 func (w *world) there(t *testing.T, n int) bool {
 	t.Helper()
 	is, ctx, q := is.New(t), t.Context(), paging.Query{Limit: 1}
@@ -124,7 +142,10 @@ func (w *world) there(t *testing.T, n int) bool {
 		is.NoErr(err)
 		uploads, err := w.uploads.Page(ctx, "acme", []string{user(n / 3)}, q)
 		is.NoErr(err)
-		seen = []int{found, feed.Total, len(feed.Rows), notifications.Total, len(notifications.Rows), unread, uploads.Total, len(uploads.Rows)}
+		seen = []int{
+			found, feed.Total, len(feed.Rows), notifications.Total, len(notifications.Rows), unread,
+			uploads.Total, len(uploads.Rows),
+		}
 		all = []int{1, rows, 1, rows, 1, rows, rows, 1}
 	default:
 		found := 1
@@ -146,21 +167,25 @@ func (w *world) there(t *testing.T, n int) bool {
 	return false
 }
 
-// left returns how many rows of reports, users and teams there are, visible or not, and notes and jobs.
+// left returns how many rows of reports, users and teams there are, visible or not, and notes and
+// jobs.
 func (w *world) left(t *testing.T) (n int) {
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), w.db, "acme")
 	count := func(from string) string { return `(SELECT count(*) FROM ` + from + ` AND tenant_id = $1)` }
 	is.New(t).NoErr(c.One(ctx, "Row", `SELECT `+strings.Join([]string{
-		count(`tc_comments WHERE true`), count(`tc_activities WHERE kind = 'report'`), count(`tc_feed WHERE username LIKE 'u%'`),
-		count(`tc_notifications WHERE username LIKE 'u%'`), count(`tc_uploads WHERE username <> ''`), count(`tc_memberships WHERE true`),
+		count(`tc_comments WHERE true`),
+		count(`tc_activities WHERE kind = 'report'`), count(`tc_feed WHERE username LIKE 'u%'`),
+		count(`tc_notifications WHERE username LIKE 'u%'`),
+		count(`tc_uploads WHERE username <> ''`), count(`tc_memberships WHERE true`),
 		count(`tc_removals WHERE true`), count(`tc_jobs WHERE true`),
 	}, " + "), []any{"acme"}, &n))
 	return n
 }
 
-// TestKilledWhileRemovingSize: a process that deletes reports, users and teams on both engines, and removes their rows, is killed a hundred times.
-// Whenever that is, all rows of each are there or none is, and in the end nothing is left.
+// TestKilledWhileRemovingSize: a process that deletes reports, users and teams on both engines, and
+// removes their rows, is killed a hundred times. Whenever that is, all rows of each are there or
+// none is, and in the end nothing is left.
 func TestKilledWhileRemovingSize(t *testing.T) {
 	if urls := os.Getenv(killedDatabases); urls != "" {
 		deleteUntilKilled(t, strings.Split(urls, "\n"))
@@ -227,7 +252,8 @@ func TestKilledWhileRemovingSize(t *testing.T) {
 	}
 }
 
-// killOne lets a process delete something in each database, and remove rows, and kills it at some moment.
+// killOne lets a process delete something in each database, and remove rows, and kills it at some
+// moment.
 func killOne(t *testing.T, urls []string, within time.Duration) {
 	t.Helper()
 	is := is.New(t)
@@ -280,17 +306,23 @@ func (w *world) fill(t *testing.T) {
 				_, err = c.Exec(ctx, `INSERT INTO `+into+` VALUES `+bunx.Values(n, len(args)/n), args...)
 			}
 		}
-		insert(`tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)`, 1, func(int) []any { return []any{"acme", "Acme", "{}", "", at, at} })
-		insert(`tc_users (tenant_id, username, folded, label, search, domain, superuser, enabled, may_ai, may_create_jobs, may_view_all_teams, may_view_all_users,
-			may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at, updated_at)`, things+rows+1, func(i int) []any {
-			name := user(i)
-			if i == things {
-				name = "root"
-			} else if i > things {
-				name = fmt.Sprintf("m%03d", i-things-1)
-			}
-			return []any{"acme", name, name, name, name, "local", name == "root", true, false, false, false, false, false, "{}", "{}", 0, false, false, at, at}
+		insert(`tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)`, 1, func(int) []any {
+			return []any{"acme", "Acme", "{}", "", at, at}
 		})
+		insert(`tc_users (tenant_id, username, folded, label, search, domain, superuser, enabled, may_ai, may_create_jobs, may_view_all_teams, may_view_all_users,
+			may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at, updated_at)`,
+			things+rows+1, func(i int) []any {
+				name := user(i)
+				if i == things {
+					name = "root"
+				} else if i > things {
+					name = fmt.Sprintf("m%03d", i-things-1)
+				}
+				return []any{
+					"acme", name, name, name, name, "local", name == "root", true, false, false, false, false,
+					false, "{}", "{}", 0, false, false, at, at,
+				}
+			})
 		insert(`tc_activities (tenant_id, id, type, kind, entity_id, user_id, excerpt, created_at)`, rows, func(i int) []any {
 			return []any{"acme", fmt.Sprintf("a%03d", i), "note", "tag", "t", "root", "", at}
 		})
@@ -300,7 +332,9 @@ func (w *world) fill(t *testing.T) {
 			for i := 1; i < rows; i++ {
 				replies[parent(i)]++
 			}
-			insert(`tc_comment_threads (tenant_id, kind, entity_id, total)`, 1, func(int) []any { return []any{"acme", "report", of, 1} })
+			insert(`tc_comment_threads (tenant_id, kind, entity_id, total)`, 1, func(int) []any {
+				return []any{"acme", "report", of, 1}
+			})
 			insert(`tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, replies, created_at, updated_at)`, rows, func(i int) []any {
 				above := any(nil)
 				if i > 0 {
@@ -311,7 +345,9 @@ func (w *world) fill(t *testing.T) {
 			insert(`tc_activities (tenant_id, id, type, kind, entity_id, comment_id, user_id, excerpt, created_at)`, rows, func(i int) []any {
 				return []any{"acme", id(i), "reportAddedComment", "report", of, id(i), "root", "says", at}
 			})
-			insert(`tc_feed (tenant_id, activity_id, username, created_at)`, rows, func(i int) []any { return []any{"acme", fmt.Sprintf("a%03d", i), user(thing), at} })
+			insert(`tc_feed (tenant_id, activity_id, username, created_at)`, rows, func(i int) []any {
+				return []any{"acme", fmt.Sprintf("a%03d", i), user(thing), at}
+			})
 			insert(`tc_notifications (tenant_id, id, username, type, state, title, body, created_at, updated_at)`, rows, func(i int) []any {
 				return []any{"acme", user(thing) + id(i), user(thing), "note", "pending", "", "", at, at}
 			})

@@ -13,8 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestDeletesAndFeedsLockUsersInOneOrder: a delete of users waits for an activity that concerns the last of them, before it has locked the first for
-// another activity that concerns both.
+// TestDeletesAndFeedsLockUsersInOneOrder: a delete of users waits for an activity that concerns the
+// last of them, before it has locked the first for another activity that concerns both.
 func TestDeletesAndFeedsLockUsersInOneOrder(t *testing.T) {
 	is := is.New(t)
 	w := open(t, dbtest.PostgresURL(t))
@@ -22,7 +22,13 @@ func TestDeletesAndFeedsLockUsersInOneOrder(t *testing.T) {
 	is.NoErr(migrations.Run(t.Context(), w.db))
 	w.fill(t)
 	put := func(ctx context.Context, id string, concerned ...string) error {
-		return w.comments.PutActivity(ctx, "acme", comments.Activity{ID: id, Type: "note", Entity: entity.Key{Kind: "tag", ID: "t"}, UserID: "root", CreatedAt: time.Now()}, concerned)
+		return w.comments.PutActivity(ctx, "acme", comments.Activity{
+			ID:        id,
+			Type:      "note",
+			Entity:    entity.Key{Kind: "tag", ID: "t"},
+			UserID:    "root",
+			CreatedAt: time.Now(),
+		}, concerned)
 	}
 	ended := make(chan error)
 	is.NoErr(w.comments.InTx(t.Context(), func(ctx context.Context) error {

@@ -1,6 +1,7 @@
-// Package removal removes the rows that a delete has left because they are too many for its transaction: in the background, in steps between which
-// others write. Nobody sees such rows: those who have them see to that. A note tells what has any, so they are removed also when a process is killed
-// or the queue is full.
+// Package removal removes the rows that a delete has left because they are too many for its
+// transaction: in the background, in steps between which others write. Nobody sees such rows: those
+// who have them see to that. A note tells what has any, so they are removed also when a process is
+// killed or the queue is full.
 //
 // The root imports it. Nouns declare what they need of a Remover as an interface.
 package removal
@@ -25,7 +26,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// Job is the kind of the jobs that remove rows. The key of such a job is the kind and the id of what has them.
+// Job is the kind of the jobs that remove rows. The key of such a job is the kind and the id of
+// what has them.
 const Job = "remove-rows"
 
 // Remover removes rows.
@@ -50,16 +52,18 @@ func New(o Options) *Remover {
 }
 
 const (
-	// few is the most rows that one hook removes in the transaction of the delete. The first that has more leaves its rows, and those of the hooks
-	// behind it, to a job.
+	// few is the most rows that one hook removes in the transaction of the delete. The first that
+	// has more leaves its rows, and those of the hooks behind it, to a job.
 	few = 250
-	// fewThings is of how many deleted things rows are removed in one transaction. Those of more are left to jobs.
+	// fewThings is of how many deleted things rows are removed in one transaction. Those of more
+	// are left to jobs.
 	fewThings = 20
 	// batch is how many notes and jobs one statement adds.
 	batch = 500
 )
 
-// Remove removes the rows of what is deleted in the transaction in ctx, if they are few, and leaves them to jobs if they are more.
+// Remove removes the rows of what is deleted in the transaction in ctx, if they are few, and leaves
+// them to jobs if they are more.
 func (r *Remover) Remove(ctx context.Context, tenant string, gone ...entity.Key) error {
 	if len(gone) > fewThings {
 		return r.Later(ctx, tenant, gone...)
@@ -76,7 +80,8 @@ func (r *Remover) Remove(ctx context.Context, tenant string, gone ...entity.Key)
 	return nil
 }
 
-// Later leaves the rows of what is deleted in the transaction in ctx to jobs. If the tenant has too many jobs, the sweep puts them.
+// Later leaves the rows of what is deleted in the transaction in ctx to jobs. If the tenant has too
+// many jobs, the sweep puts them.
 func (r *Remover) Later(ctx context.Context, tenant string, gone ...entity.Key) error {
 	return bunx.Write(ctx, r.o.DB, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(gone, batch) {
@@ -84,8 +89,10 @@ func (r *Remover) Later(ctx context.Context, tenant string, gone ...entity.Key) 
 			for _, of := range some {
 				args = append(args, tenant, of.Kind, of.ID, 1, bunx.At(r.o.Now()))
 			}
-			_, err := c.Exec(ctx, `INSERT INTO tc_removals (tenant_id, kind, id, times, deleted_at) VALUES `+bunx.Values(len(some), 5)+`
-				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET times = tc_removals.times + 1, deleted_at = excluded.deleted_at`, args...)
+			_, err := c.Exec(ctx, `INSERT INTO tc_removals (tenant_id, kind, id, times, deleted_at) VALUES `+
+				bunx.Values(len(some), 5)+`
+				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET times = tc_removals.times + 1, deleted_at = excluded.deleted_at`,
+				args...)
 			if err != nil {
 				return bunx.Err(err, "Row")
 			}
@@ -124,7 +131,8 @@ func key(of entity.Key) string {
 	return fmt.Sprintf("%s:%x", of.Kind, sha256.Sum256([]byte(of.ID)))
 }
 
-// A job works for a while and then lets others do so. It is tried until it is done: what it removes, nobody sees any more.
+// A job works for a while and then lets others do so. It is tried until it is done: what it
+// removes, nobody sees any more.
 const (
 	jobTime = time.Minute
 	lease   = 5 * time.Second
@@ -168,20 +176,30 @@ func (r *Remover) removeAll(ctx context.Context, tenant string, of entity.Key) e
 // times returns how often something was deleted whose rows are left, 0 if there is no note.
 func (r *Remover) times(ctx context.Context, tenant string, of entity.Key) (times int, err error) {
 	ctx, c := bunx.For(ctx, r.o.DB, tenant)
-	err = c.Row(ctx, `SELECT times FROM tc_removals WHERE tenant_id = $1 AND kind = $2 AND id = $3`, tenant, of.Kind, of.ID).Scan(&times)
+	err = c.Row(
+		ctx, `SELECT times FROM tc_removals WHERE tenant_id = $1 AND kind = $2 AND id = $3`, tenant, of.Kind,
+		of.ID,
+	).Scan(&times)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
 	return times, bunx.Err(err, "Row")
 }
 
-// settle removes the note of what has no rows any more, and reports whether it was deleted again meanwhile.
+// settle removes the note of what has no rows any more, and reports whether it was deleted again
+// meanwhile.
 func (r *Remover) settle(ctx context.Context, tenant string, of entity.Key, times int) (again bool, err error) {
 	err = bunx.Write(ctx, r.o.DB, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if _, err := c.Exec(ctx, `DELETE FROM tc_removals WHERE tenant_id = $1 AND kind = $2 AND id = $3 AND times = $4`, tenant, of.Kind, of.ID, times); err != nil {
+		if _, err := c.Exec(
+			ctx, `DELETE FROM tc_removals WHERE tenant_id = $1 AND kind = $2 AND id = $3 AND times = $4`,
+			tenant, of.Kind, of.ID, times,
+		); err != nil {
 			return bunx.Err(err, "Row")
 		}
-		return c.One(ctx, "Row", `SELECT count(*) > 0 FROM tc_removals WHERE tenant_id = $1 AND kind = $2 AND id = $3`, []any{tenant, of.Kind, of.ID}, &again)
+		return c.One(
+			ctx, "Row", `SELECT count(*) > 0 FROM tc_removals WHERE tenant_id = $1 AND kind = $2 AND id = $3`,
+			[]any{tenant, of.Kind, of.ID}, &again,
+		)
 	})
 	return again, err
 }
@@ -194,12 +212,19 @@ const (
 
 // Hooks returns the sweep that puts the jobs that are missing.
 func (r *Remover) Hooks() entity.Hooks {
-	return entity.Hooks{Due: []entity.Due{{Table: "tc_removals", Column: "deleted_at", Age: missingAfter}}, Sweep: r.sweep}
+	return entity.Hooks{
+		Due:   []entity.Due{{Table: "tc_removals", Column: "deleted_at", Age: missingAfter}},
+		Sweep: r.sweep,
+	}
 }
 
 func (r *Remover) sweep(ctx context.Context, tenant string) (int, error) {
 	reading, c := bunx.For(ctx, r.o.DB, tenant)
-	rows, err := c.Rows(reading, `SELECT kind, id FROM tc_removals WHERE tenant_id = $1 AND deleted_at < $2 ORDER BY deleted_at LIMIT $3`, tenant, bunx.At(r.o.Now().Add(-missingAfter)), maxPut)
+	rows, err := c.Rows(
+		reading,
+		`SELECT kind, id FROM tc_removals WHERE tenant_id = $1 AND deleted_at < $2 ORDER BY deleted_at LIMIT $3`,
+		tenant, bunx.At(r.o.Now().Add(-missingAfter)), maxPut,
+	)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (of entity.Key, err error) {
 		err = rows.Scan(&of.Kind, &of.ID)
 		return of, err

@@ -12,7 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 )
 
-// TestUploadsOfDeletedUsersAreGoneAtOnce: also for those who may see all uploads, while they wait for a job.
+// TestUploadsOfDeletedUsersAreGoneAtOnce: also for those who may see all uploads, while they wait
+// for a job.
 func TestUploadsOfDeletedUsersAreGoneAtOnce(t *testing.T) {
 	is := is.New(t)
 	w := open(t, "sqlite:"+filepath.Join(t.TempDir(), "removal.db"))
@@ -21,7 +22,10 @@ func TestUploadsOfDeletedUsersAreGoneAtOnce(t *testing.T) {
 	w.fill(t)
 	var ids []string
 	for range 300 {
-		f, err := w.uploads.Create(t.Context(), "acme", files.Draft{Username: "u00", Filename: "f"}, func(to io.Writer) error { _, err := io.WriteString(to, "x"); return err })
+		f, err := w.uploads.Create(t.Context(), "acme", files.Draft{Username: "u00", Filename: "f"}, func(to io.Writer) error {
+			_, err := io.WriteString(to, "x")
+			return err
+		})
 		is.NoErr(err)
 		ids = append(ids, f.ID)
 	}

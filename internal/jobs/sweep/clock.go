@@ -70,5 +70,8 @@ func (s *Sweeper) differs(ctx context.Context) (bool, error) {
 	if !s.held.apart || was {
 		return s.held.apart, nil
 	}
-	return true, fmt.Errorf("the clock of this machine differs by %v from that of the PostgreSQL: this server removes nothing until they agree", by.Round(time.Second))
+	return true, fmt.Errorf(
+		"the clock of this machine differs by %v from that of the PostgreSQL: this server removes nothing until they agree",
+		by.Round(time.Second),
+	)
 }

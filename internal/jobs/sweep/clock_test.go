@@ -80,7 +80,8 @@ func TestClockDiffers(t *testing.T) {
 				continue
 			}
 			is.True(err != nil)
-			is.True(strings.Contains(err.Error(), "the clock of this machine differs by ") && strings.Contains(err.Error(), "PostgreSQL"))
+			is.True(strings.Contains(err.Error(), "the clock of this machine differs by ") &&
+				strings.Contains(err.Error(), "PostgreSQL"))
 			is.True(!ran)
 			ran, err = s.RunAlone(t.Context(), "me")
 			is.NoErr(err) // it was told

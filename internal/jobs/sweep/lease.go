@@ -19,8 +19,8 @@ const (
 	errLease  = "The lease of sweeps" // for people
 )
 
-// RunAlone is Run for processes that share the database: it does nothing, and returns false, while another one sweeps or has begun to within
-// the last seconds. holder is the process's own.
+// RunAlone is Run for processes that share the database: it does nothing, and returns false, while
+// another one sweeps or has begun to within the last seconds. holder is the process's own.
 //
 // It also does nothing for a while when a clock cannot be right, as what is removed does not come
 // back, and returns an error that says so, once: see checkClock.
@@ -55,14 +55,20 @@ func (s *Sweeper) take(ctx context.Context, holder string) (bool, error) {
 	now := s.now()
 	var old string
 	var ends, done bunx.Time
-	err := c.One(own, errLease, `SELECT holder, ends_at, done_at FROM tc_leases WHERE name = $1`, []any{leaseName}, &old, &ends, &done)
-	query, args := `UPDATE tc_leases SET holder = $2, ends_at = $3 WHERE name = $1 AND holder = $4 AND ends_at = $5`, []any{leaseName, holder, bunx.At(now.Add(leaseTime)), old, ends}
+	err := c.One(
+		own, errLease, `SELECT holder, ends_at, done_at FROM tc_leases WHERE name = $1`, []any{leaseName}, &old,
+		&ends, &done,
+	)
+	query, args := `UPDATE tc_leases SET holder = $2, ends_at = $3 WHERE name = $1 AND holder = $4 AND ends_at = $5`, []any{
+		leaseName, holder, bunx.At(now.Add(leaseTime)), old, ends,
+	}
 	switch {
 	case errs.CodeOf(err) == errs.NotFound:
 		query, args = `INSERT INTO tc_leases (name, holder, ends_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`, args[:3]
 	case err != nil:
 		return false, err
-	case ends.After(now) && ends.Before(now.Add(2*leaseTime)), done.After(now.Add(-pause)) && done.Before(now.Add(overlap)):
+	case ends.After(now) && ends.Before(now.Add(2*leaseTime)),
+		done.After(now.Add(-pause)) && done.Before(now.Add(overlap)):
 		return false, nil // later ones are of a clock that was ahead
 	}
 	n, err := s.exec(ctx, query, args...)
@@ -87,7 +93,10 @@ func (s *Sweeper) renew(ctx context.Context, lost func(), holder string) {
 }
 
 func (s *Sweeper) extend(ctx context.Context, holder string, until time.Time) (int, error) {
-	return s.exec(ctx, `UPDATE tc_leases SET ends_at = $1 WHERE name = $2 AND holder = $3`, bunx.At(until), leaseName, holder)
+	return s.exec(
+		ctx, `UPDATE tc_leases SET ends_at = $1 WHERE name = $2 AND holder = $3`, bunx.At(until), leaseName,
+		holder,
+	)
 }
 
 func (s *Sweeper) exec(ctx context.Context, query string, args ...any) (n int, err error) {
@@ -98,7 +107,8 @@ func (s *Sweeper) exec(ctx context.Context, query string, args ...any) (n int, e
 	return n, err
 }
 
-// done returns how far back a sweep looks that comes behind the last one that was done to its end, the zero time if there is none.
+// done returns how far back a sweep looks that comes behind the last one that was done to its end,
+// the zero time if there is none.
 func done(ctx context.Context, db *bun.DB, now time.Time) (time.Time, error) {
 	ctx, c := bunx.For(ctx, db, "")
 	var at bunx.Time

@@ -1,5 +1,5 @@
-// Package sweep does the sweeps of hooks (entity.Hooks.Sweep) for the tenants that have something due, and sees to it that one process at a
-// time does them.
+// Package sweep does the sweeps of hooks (entity.Hooks.Sweep) for the tenants that have something
+// due, and sees to it that one process at a time does them.
 //
 // The root imports it.
 package sweep
@@ -31,9 +31,13 @@ type Sweeper struct {
 	monotonic func() time.Time // time.Now, but in tests
 }
 
-// New returns a Sweeper. tenants returns all tenants, for sweeps that do not know what is due; hidden returns those of which rows are missing, as they are
-// being imported or deleted: only the sweep of the tenants themselves is done for these. now is time.Now if it is nil.
-func New(db *bun.DB, sweeps func() []entity.Sweep, tenants, hidden func(ctx context.Context) ([]string, error), now func() time.Time) *Sweeper {
+// New returns a Sweeper. tenants returns all tenants, for sweeps that do not know what is due;
+// hidden returns those of which rows are missing, as they are being imported or deleted: only the
+// sweep of the tenants themselves is done for these. now is time.Now if it is nil.
+func New(
+	db *bun.DB, sweeps func() []entity.Sweep, tenants, hidden func(ctx context.Context) ([]string, error),
+	now func() time.Time,
+) *Sweeper {
 	real := now == nil
 	if real {
 		now = time.Now
@@ -41,15 +45,15 @@ func New(db *bun.DB, sweeps func() []entity.Sweep, tenants, hidden func(ctx cont
 	return &Sweeper{real: real, monotonic: time.Now, db: db, sweeps: sweeps, tenants: tenants, hidden: hidden, now: now}
 }
 
-// overlap is how far back a sweep looks behind the begin of the one before: clocks of nodes differ, and times are taken before a transaction
-// commits.
+// overlap is how far back a sweep looks behind the begin of the one before: clocks of nodes differ,
+// and times are taken before a transaction commits.
 const overlap = 10 * time.Minute
 
 // steps is how many steps the sweep of a tenant does until those of others have their turn.
 const steps = 4
 
-// Run does all sweeps once, whoever else does. The sweeps of tenants that take long do some steps in turn. The failure of one sweep of a tenant does not keep
-// the others from theirs.
+// Run does all sweeps once, whoever else does. The sweeps of tenants that take long do some steps
+// in turn. The failure of one sweep of a tenant does not keep the others from theirs.
 func (s *Sweeper) Run(ctx context.Context) error {
 	begun, turns := s.now(), &turns{}
 	since, err := done(ctx, s.db, begun)
@@ -100,7 +104,8 @@ func (t *turns) finish(ctx context.Context) {
 	}
 }
 
-// each calls turns.take for each tenant that has rows due for sweep. It returns the errors of looking for them.
+// each calls turns.take for each tenant that has rows due for sweep. It returns the errors of
+// looking for them.
 func (s *Sweeper) each(ctx context.Context, sweep entity.Sweep, now, since time.Time, turns *turns) error {
 	did := map[string]bool{}
 	some := func(tenant string) {
@@ -135,8 +140,8 @@ type row struct {
 	tenant string
 }
 
-// due calls do with the tenants of the rows that are due, in the order of the rows, perhaps several times. What a row refers to can be missing in a
-// tenant that is hidden: it is left out.
+// due calls do with the tenants of the rows that are due, in the order of the rows, perhaps several
+// times. What a row refers to can be missing in a tenant that is hidden: it is left out.
 func (s *Sweeper) due(ctx context.Context, due entity.Due, now, since time.Time, do func(tenant string)) error {
 	query, bound := Query(due), any(bunx.At(now.Add(-due.Age)))
 	if due.Since {
@@ -178,7 +183,8 @@ func first(due entity.Due) any {
 	return bunx.At(time.Time{}.Add(time.Microsecond))
 }
 
-// Query returns the text of a page of the rows that are due, each its time and tenant, behind another row.
+// Query returns the text of a page of the rows that are due, each its time and tenant, behind
+// another row.
 func Query(due entity.Due) string {
 	where, compare := "", "<="
 	if due.Day {

@@ -49,19 +49,25 @@ func sweeper(db *bun.DB, now *time.Time, due []entity.Due, fail ...string) (*swe
 		return bunx.DeleteSteps(ctx, db, tenant, "tc_confirmations", "id", "expires_at <= $2", bunx.At(*now))
 	}}
 	all := func(context.Context) ([]string, error) { return []string{"acme", "evil"}, nil }
-	return sweep.New(db, func() []entity.Sweep { return []entity.Sweep{one} }, all, none, func() time.Time { return *now }), &did
+	return sweep.New(db, func() []entity.Sweep {
+		return []entity.Sweep{one}
+	}, all, none, func() time.Time { return *now }), &did
 }
 
 func none(context.Context) ([]string, error) { return nil, nil }
 
-// TestLeavesHiddenTenants: what is due in a tenant that is being imported stays, as what keeps it may not have arrived, and others are swept.
+// TestLeavesHiddenTenants: what is due in a tenant that is being imported stays, as what keeps it
+// may not have arrived, and others are swept.
 func TestLeavesHiddenTenants(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
 		confirm(t, db, "acme", "old", 1, monday)
 		confirm(t, db, "evil", "old", 1, monday)
 		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-			_, err := c.Exec(ctx, `UPDATE tc_tenants SET hidden = 'importing', hidden_at = $1 WHERE tenant_id = 'acme'`, bunx.At(monday))
+			_, err := c.Exec(
+				ctx, `UPDATE tc_tenants SET hidden = 'importing', hidden_at = $1 WHERE tenant_id = 'acme'`,
+				bunx.At(monday),
+			)
 			return err
 		}))
 		var did []string
@@ -73,15 +79,26 @@ func TestLeavesHiddenTenants(t *testing.T) {
 		}
 		all := []entity.Sweep{
 			{Due: expired, Tenant: called("rows of ")},
-			{Due: []entity.Due{{Table: "tc_tenants", Column: "hidden_at", Where: "hidden IS NOT NULL", Hidden: true}}, Tenant: called("tenant ")},
+			{
+				Due: []entity.Due{{
+					Table:  "tc_tenants",
+					Column: "hidden_at",
+					Where:  "hidden IS NOT NULL",
+					Hidden: true,
+				}},
+				Tenant: called("tenant "),
+			},
 		}
 		hidden := func(context.Context) ([]string, error) { return []string{"acme"}, nil }
-		is.NoErr(sweep.New(db, func() []entity.Sweep { return all }, none, hidden, func() time.Time { return monday.Add(time.Hour) }).Run(t.Context()))
+		is.NoErr(sweep.New(db, func() []entity.Sweep {
+			return all
+		}, none, hidden, func() time.Time { return monday.Add(time.Hour) }).Run(t.Context()))
 		is.Equal(did, []string{"rows of evil", "tenant acme"})
 	})
 }
 
-// TestSweepsWhatIsDue: nobody is called without a row that is due, and a tenant whose sweep fails does not hide the others.
+// TestSweepsWhatIsDue: nobody is called without a row that is due, and a tenant whose sweep fails
+// does not hide the others.
 func TestSweepsWhatIsDue(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, now := is.New(t), open(t), monday
@@ -130,7 +147,8 @@ func TestSweepsWhatHasHappenedSince(t *testing.T) {
 	})
 }
 
-// TestTenantsTakeTurns: a tenant with much to sweep is swept some steps at a time, and the other tenants and sweeps come between.
+// TestTenantsTakeTurns: a tenant with much to sweep is swept some steps at a time, and the other
+// tenants and sweeps come between.
 func TestTenantsTakeTurns(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, now := is.New(t), open(t), monday.Add(time.Hour)
@@ -153,7 +171,10 @@ func TestTenantsTakeTurns(t *testing.T) {
 		}
 		s := sweep.New(db, func() []entity.Sweep { return all }, nil, none, func() time.Time { return now })
 		is.NoErr(s.Run(t.Context()))
-		is.Equal(did, []string{"rows acme 6001", "rows evil 4001", "none acme 4001", "rows acme 4001", "rows acme 2001", "rows acme 1"})
+		is.Equal(did, []string{
+			"rows acme 6001", "rows evil 4001", "none acme 4001", "rows acme 4001", "rows acme 2001",
+			"rows acme 1",
+		})
 		n, err := bunx.Count(t.Context(), db, "acme", "tc_confirmations")
 		is.NoErr(err)
 		is.Equal(n, 0)
@@ -185,7 +206,8 @@ func TestOneProcessAtATime(t *testing.T) {
 		is.Equal(*did, []string{"acme"})
 
 		now = now.Add(time.Minute)
-		is.NoErr(bunx.Write(t.Context(), db, "", func(ctx context.Context, c bunx.Conn) error { // who holds it was killed
+		is.NoErr(bunx.Write(t.Context(), db, "", func(ctx context.Context, c bunx.Conn) error {
+			// who holds it was killed
 			_, err := c.Exec(ctx, `UPDATE tc_leases SET holder = 'gone', ends_at = $1`, bunx.At(now.Add(time.Second)))
 			return err
 		}))

@@ -7,14 +7,15 @@ import (
 )
 
 const (
-	// lifetime is how long an entry is valid. A change by another process is seen after that time, one by this process at
-	// once.
+	// lifetime is how long an entry is valid. A change by another process is seen after that time,
+	// one by this process at once.
 	lifetime = time.Second
 	// maxEntries is how many entries a Cache has at most.
 	maxEntries = 10000
 )
 
-// Cache caches look-ups by tenant and id for a second, so that a client with many requests costs one statement a second.
+// Cache caches look-ups by tenant and id for a second, so that a client with many requests costs
+// one statement a second.
 type Cache[T any] struct {
 	changes func(tenant string) uint64 // counts changes of the rows that a look-up depends on; nil: nothing is cached
 	mu      sync.RWMutex
@@ -29,8 +30,8 @@ type entry[T any] struct {
 	at      time.Time
 }
 
-// New returns a Cache of values that depend on the rows whose changes are counted: changes returns the count of a tenant, such as
-// Counter.Of does. If it is nil, nothing is cached.
+// New returns a Cache of values that depend on the rows whose changes are counted: changes returns
+// the count of a tenant, such as Counter.Of does. If it is nil, nothing is cached.
 func New[T any](changes func(tenant string) uint64) *Cache[T] {
 	return &Cache[T]{changes: changes, entries: map[key]entry[T]{}}
 }
@@ -40,7 +41,8 @@ type TxKey struct{}
 
 // Tx is a transaction.
 type Tx interface {
-	// Uncached reports whether it may see something else than others do, such as what it has changed.
+	// Uncached reports whether it may see something else than others do, such as what it has
+	// changed.
 	Uncached() bool
 }
 

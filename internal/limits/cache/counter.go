@@ -1,4 +1,5 @@
-// Package cache keeps the results of queries in memory for a moment, until a change of the tenant that this process has counted.
+// Package cache keeps the results of queries in memory for a moment, until a change of the tenant
+// that this process has counted.
 //
 // Nouns and the root import it. The count is this process's: another process does not see it.
 package cache

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// Sized keeps values that never change in memory, by tenant and id, up to a number of bytes in all. When there are more, the
-// tenant that has most loses what it has not used for longest, so that none displaces the others.
+// Sized keeps values that never change in memory, by tenant and id, up to a number of bytes in all.
+// When there are more, the tenant that has most loses what it has not used for longest, so that
+// none displaces the others.
 type Sized[T any] struct {
 	max     int
 	mu      sync.Mutex
@@ -53,7 +54,8 @@ func (b *Sized[T]) Get(tenant, id string) (value T, ok bool) {
 	return e.Value.(kept[T]).value, true
 }
 
-// Put adds a value of about size bytes, which must not be changed any more. One that is there already stays.
+// Put adds a value of about size bytes, which must not be changed any more. One that is there
+// already stays.
 func (b *Sized[T]) Put(tenant, id string, value T, size int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
-// TestFairSubkeys: a second key with many waiting callers does not hold up the first caller of another one.
+// TestFairSubkeys: a second key with many waiting callers does not hold up the first caller of
+// another one.
 func TestFairSubkeys(t *testing.T) {
 	is := is.New(t)
 	l := limiter.New(limiter.Options{Capacity: 1, FairSubkeys: true, Timeout: time.Minute})

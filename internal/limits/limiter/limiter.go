@@ -16,7 +16,8 @@ import (
 // ErrBusy is returned by Acquire if the caller waited in vain, or if too many wait already.
 var ErrBusy = errors.New("the limit is reached, and no place became free in time")
 
-// Unavailable returns errs.Unavailable with the sentence if err is ErrBusy, and err itself otherwise.
+// Unavailable returns errs.Unavailable with the sentence if err is ErrBusy, and err itself
+// otherwise.
 func Unavailable(err error, sentence string) error {
 	if errors.Is(err, ErrBusy) {
 		return errs.Wrap(errs.Unavailable, err, "%s", sentence)
@@ -31,7 +32,8 @@ type Options struct {
 	PerKey    int64 // most weight at once of one first key, such as a tenant
 	PerSubkey int64 // most weight at once of one second key beneath its first key, such as a user of the tenant
 
-	// FairSubkeys serves the waiting callers of one first key in turn by their second key, in place of in order of arrival.
+	// FairSubkeys serves the waiting callers of one first key in turn by their second key, in place
+	// of in order of arrival.
 	FairSubkeys bool
 
 	Timeout     time.Duration // how long a caller waits; 0: not at all
@@ -39,10 +41,11 @@ type Options struct {
 	QueuePerKey int           // most of them with the same first key; default Queue
 }
 
-// Limiter admits callers up to its bounds and has the others wait. Waiting callers are served in turn by their first
-// key, and in order of arrival among those with the same one; a caller whose second key is at its bound holds up only its
-// equals. So a key with a thousand waiting callers does not hold up the first caller of another key, and a heavy caller is
-// not overtaken for ever by light ones. Keys that are not in use take no memory.
+// Limiter admits callers up to its bounds and has the others wait. Waiting callers are served in
+// turn by their first key, and in order of arrival among those with the same one; a caller whose
+// second key is at its bound holds up only its equals. So a key with a thousand waiting callers
+// does not hold up the first caller of another key, and a heavy caller is not overtaken for ever by
+// light ones. Keys that are not in use take no memory.
 type Limiter struct {
 	o Options
 
@@ -82,17 +85,20 @@ func New(o Options) *Limiter {
 	return &Limiter{o: o, keys: map[string]*key{}}
 }
 
-// Acquire waits until weight fits under all bounds and returns the function that frees it again; further calls of that
-// function do nothing. At most two keys count: the first and the second one of Options. A weight above a bound counts as
-// that bound, so such a caller is admitted when it is alone; one of less than 1 counts as 1.
+// Acquire waits until weight fits under all bounds and returns the function that frees it again;
+// further calls of that function do nothing. At most two keys count: the first and the second one
+// of Options. A weight above a bound counts as that bound, so such a caller is admitted when it is
+// alone; one of less than 1 counts as 1.
 //
-// A caller that fits is admitted even if ctx has ended. Acquire returns ErrBusy if Options.Timeout passes or too many wait,
-// and the cause of ctx if ctx ends: a context with the cause ErrBusy bounds the time of several Acquires together.
+// A caller that fits is admitted even if ctx has ended. Acquire returns ErrBusy if Options.Timeout
+// passes or too many wait, and the cause of ctx if ctx ends: a context with the cause ErrBusy
+// bounds the time of several Acquires together.
 func (l *Limiter) Acquire(ctx context.Context, weight int64, keys ...string) (release func(), err error) {
 	return l.acquire(ctx, weight, false, keys...)
 }
 
-// Reacquire is Acquire for a caller that has been admitted before and has released since: it waits however many do.
+// Reacquire is Acquire for a caller that has been admitted before and has released since: it waits
+// however many do.
 func (l *Limiter) Reacquire(ctx context.Context, weight int64, keys ...string) (release func(), err error) {
 	return l.acquire(ctx, weight, true, keys...)
 }
@@ -261,8 +267,8 @@ func (l *Limiter) forget(k *key) {
 	}
 }
 
-// serve admits waiting callers, one of each key after the other, until none fits. It stops at one that only lacks
-// Capacity, so that lighter ones do not overtake it.
+// serve admits waiting callers, one of each key after the other, until none fits. It stops at one
+// that only lacks Capacity, so that lighter ones do not overtake it.
 func (l *Limiter) serve() {
 	for passed, e := 0, l.ring.Front(); e != nil && passed < l.ring.Len(); {
 		if l.o.Capacity > 0 && l.used >= l.o.Capacity {

@@ -40,12 +40,24 @@ func TestBounds(t *testing.T) {
 		full  [][]string
 		free  [][]string
 	}{
-		"none":       {limiter.Options{}, [][]string{{"a"}, {"a"}}, nil, [][]string{{"a"}, {"a", "x"}, {}}},
-		"capacity":   {limiter.Options{Capacity: 5}, [][]string{{"a"}, {"b"}}, [][]string{{"a"}, {"c"}, {}}, nil},
-		"key":        {limiter.Options{PerKey: 5}, [][]string{{"a", "x"}, {"a", "y"}}, [][]string{{"a", "z"}, {"a"}}, [][]string{{"b", "x"}, {}}},
-		"second key": {limiter.Options{PerSubkey: 3}, [][]string{{"a", "x"}}, [][]string{{"a", "x"}}, [][]string{{"a", "y"}, {"b", "x"}, {"a"}}},
-		"reserve":    {limiter.Options{Capacity: 7, Reserve: 3}, [][]string{{"a"}, {"a"}, {"b"}}, [][]string{{"a"}, {"b"}, {"c"}}, nil},
-		"of reserve": {limiter.Options{Capacity: 9, Reserve: 3}, [][]string{{"a"}, {"a"}, {"a"}}, [][]string{{"a"}}, [][]string{{"b"}, {"c"}}},
+		"none":     {limiter.Options{}, [][]string{{"a"}, {"a"}}, nil, [][]string{{"a"}, {"a", "x"}, {}}},
+		"capacity": {limiter.Options{Capacity: 5}, [][]string{{"a"}, {"b"}}, [][]string{{"a"}, {"c"}, {}}, nil},
+		"key": {
+			limiter.Options{PerKey: 5}, [][]string{{"a", "x"}, {"a", "y"}}, [][]string{{"a", "z"}, {"a"}},
+			[][]string{{"b", "x"}, {}},
+		},
+		"second key": {
+			limiter.Options{PerSubkey: 3}, [][]string{{"a", "x"}}, [][]string{{"a", "x"}},
+			[][]string{{"a", "y"}, {"b", "x"}, {"a"}},
+		},
+		"reserve": {
+			limiter.Options{Capacity: 7, Reserve: 3}, [][]string{{"a"}, {"a"}, {"b"}},
+			[][]string{{"a"}, {"b"}, {"c"}}, nil,
+		},
+		"of reserve": {
+			limiter.Options{Capacity: 9, Reserve: 3}, [][]string{{"a"}, {"a"}, {"a"}}, [][]string{{"a"}},
+			[][]string{{"b"}, {"c"}},
+		},
 		"all": {limiter.Options{Capacity: 7, PerKey: 5, PerSubkey: 3}, [][]string{{"a", "x"}, {"b", "x"}, {"a", "y"}},
 			[][]string{{"a", "x"}, {"a", "z"}, {"b", "x"}, {"c", "x"}}, nil},
 	} {
@@ -111,7 +123,10 @@ func TestTimeout(t *testing.T) {
 func TestTwoLimiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		one, other := limiter.New(limiter.Options{Capacity: 1, Timeout: time.Minute}), limiter.New(limiter.Options{Capacity: 1, Timeout: time.Minute})
+		one, other := limiter.New(limiter.Options{
+			Capacity: 1,
+			Timeout:  time.Minute,
+		}), limiter.New(limiter.Options{Capacity: 1, Timeout: time.Minute})
 		time.AfterFunc(700*time.Millisecond, acquire(t, one, 1))
 		acquire(t, other, 1)
 		begun := time.Now()
@@ -143,8 +158,8 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
-// queue has callers wait, one after the other, and returns the order in which they were admitted when all were. A caller is
-// "key" or "key/second", with its weight when it is followed by *weight.
+// queue has callers wait, one after the other, and returns the order in which they were admitted
+// when all were. A caller is "key" or "key/second", with its weight when it is followed by *weight.
 func queue(t *testing.T, l *limiter.Limiter, release func(), callers ...string) string {
 	t.Helper()
 	var mu sync.Mutex
@@ -226,7 +241,8 @@ func TestUnavailable(t *testing.T) {
 	is.True(errors.Is(err, limiter.ErrBusy))
 }
 
-// TestConcurrent: never more than the bounds, nobody is lost, and nothing is kept. Some callers give up.
+// TestConcurrent: never more than the bounds, nobody is lost, and nothing is kept. Some callers
+// give up.
 func TestConcurrent(t *testing.T) {
 	is, l := is.New(t), limiter.New(limiter.Options{Capacity: 9, PerKey: 6, PerSubkey: 4, Timeout: time.Minute})
 	var mu sync.Mutex

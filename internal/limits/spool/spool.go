@@ -5,8 +5,8 @@ package spool
 
 import "os"
 
-// File is a temporary file. Where the system allows it the file has no name from the beginning, so that it is gone with the
-// process, however that ends.
+// File is a temporary file. Where the system allows it the file has no name from the beginning, so
+// that it is gone with the process, however that ends.
 type File struct {
 	*os.File
 	named bool

@@ -33,19 +33,24 @@ const (
 	timeout = 5 * time.Second // of a tenant in FlushAll
 )
 
-// New returns a Tally. add returns the sum of two values; write stores what was counted, which is not empty.
-func New[K comparable, V any](add func(have, more V) V, write func(ctx context.Context, tenant string, counted map[K]V) error) *Tally[K, V] {
+// New returns a Tally. add returns the sum of two values; write stores what was counted, which is
+// not empty.
+func New[K comparable, V any](
+	add func(have, more V) V, write func(ctx context.Context, tenant string, counted map[K]V) error,
+) *Tally[K, V] {
 	return &Tally[K, V]{add: add, write: write, drop: func(V) {}, byTenant: map[string]*counts[K, V]{}}
 }
 
-// OnDrop sets what is called, in the middle of Add or Flush, with each value that is not counted because a tenant has very many keys which
-// could not be written yet, and returns t. It is called before t is used.
+// OnDrop sets what is called, in the middle of Add or Flush, with each value that is not counted
+// because a tenant has very many keys which could not be written yet, and returns t. It is called
+// before t is used.
 func (t *Tally[K, V]) OnDrop(drop func(V)) *Tally[K, V] {
 	t.drop = drop
 	return t
 }
 
-// Add counts. It does nothing for a new key of a tenant that has very many which could not be written yet.
+// Add counts. It does nothing for a new key of a tenant that has very many which could not be
+// written yet.
 func (t *Tally[K, V]) Add(tenant string, key K, more V) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,8 +72,9 @@ func (t *Tally[K, V]) of(tenant string) *counts[K, V] {
 	return c
 }
 
-// Flush writes what was counted for a tenant. It waits for another Flush of the tenant: when it returns nil, all that was counted
-// before has been written. What cannot be written is kept for the next time.
+// Flush writes what was counted for a tenant. It waits for another Flush of the tenant: when it
+// returns nil, all that was counted before has been written. What cannot be written is kept for the
+// next time.
 func (t *Tally[K, V]) Flush(ctx context.Context, tenant string) error {
 	t.mu.Lock()
 	c, there := t.byTenant[tenant]
@@ -112,14 +118,15 @@ func (t *Tally[K, V]) restore(c *counts[K, V], before map[K]V) {
 	c.counted = before
 }
 
-// FlushAll writes what was counted for every tenant, some tenants at once: one whose rows are locked does not keep the others
-// waiting.
+// FlushAll writes what was counted for every tenant, some tenants at once: one whose rows are
+// locked does not keep the others waiting.
 func (t *Tally[K, V]) FlushAll(ctx context.Context) error {
 	t.mu.Lock()
 	tenants := slices.Collect(maps.Keys(t.byTenant))
 	t.mu.Unlock()
 	var running sync.WaitGroup
-	failed, places := make([]error, len(tenants)), make(chan struct{}, atOnce) // one tenant's failure is not the others'
+	// one tenant's failure is not the others'
+	failed, places := make([]error, len(tenants)), make(chan struct{}, atOnce)
 	for i, tenant := range tenants {
 		places <- struct{}{}
 		running.Go(func() {

@@ -57,12 +57,15 @@ func TestFlush(t *testing.T) {
 	is.Equal(written, map[string]int{"acme a": 400, "acme b": 2, "evil a": 401})
 }
 
-// TestFailedFlushKeepsOrder: what was counted while a write failed is added to what was counted before, not the other way round.
+// TestFailedFlushKeepsOrder: what was counted while a write failed is added to what was counted
+// before, not the other way round.
 func TestFailedFlushKeepsOrder(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	away, written := errors.New("away"), map[string]string{}
 	var counts *tally.Tally[string, string]
-	counts = tally.New(func(have, more string) string { return have + more }, func(_ context.Context, _ string, counted map[string]string) error {
+	counts = tally.New(func(have, more string) string {
+		return have + more
+	}, func(_ context.Context, _ string, counted map[string]string) error {
 		if counted["a"] == "early" {
 			counts.Add("acme", "a", " late")
 			counts.Add("acme", "b", "new")
@@ -77,7 +80,8 @@ func TestFailedFlushKeepsOrder(t *testing.T) {
 	is.Equal(written, map[string]string{"a": "early late", "b": "new"})
 }
 
-// TestFlushWaits for another Flush of the same tenant, as long as its context lasts: when it returns nil, all is written.
+// TestFlushWaits for another Flush of the same tenant, as long as its context lasts: when it
+// returns nil, all is written.
 func TestFlushWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is, ctx := is.New(t), t.Context()
@@ -111,7 +115,8 @@ func TestFlushWaits(t *testing.T) {
 	})
 }
 
-// TestFlushAllAtOnce: one tenant that cannot be written keeps no other one waiting, and ends after a while.
+// TestFlushAllAtOnce: one tenant that cannot be written keeps no other one waiting, and ends after
+// a while.
 func TestFlushAllAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)

@@ -26,15 +26,18 @@ func TestCodeIsForItsVerifier(t *testing.T) {
 		code, verifier string
 		after          time.Duration
 	}{
-		"another verifier":   {code, "other", 0},
-		"no verifier":        {code, "", 0},
-		"the challenge":      {code, view.Challenge("verifier"), 0},
-		"too late":           {code, "verifier", view.CodeLifetime},
-		"a longer life":      {strings.Replace(code, ".1", ".2", 1), "verifier", 0},
-		"a token":            {all.Make(claims), "verifier", 0},
-		"cut":                {code[:len(code)-1], "verifier", 0},
-		"more":               {code + ".", "verifier", 0},
-		"another key":        {tokens(t, []byte(strings.Repeat("x", 32))).MakeCode(claims, view.Challenge("verifier"), now), "verifier", 0},
+		"another verifier": {code, "other", 0},
+		"no verifier":      {code, "", 0},
+		"the challenge":    {code, view.Challenge("verifier"), 0},
+		"too late":         {code, "verifier", view.CodeLifetime},
+		"a longer life":    {strings.Replace(code, ".1", ".2", 1), "verifier", 0},
+		"a token":          {all.Make(claims), "verifier", 0},
+		"cut":              {code[:len(code)-1], "verifier", 0},
+		"more":             {code + ".", "verifier", 0},
+		"another key": {
+			tokens(t, []byte(strings.Repeat("x", 32))).MakeCode(claims, view.Challenge("verifier"), now),
+			"verifier", 0,
+		},
 		"no tilde":           {code[1:], "verifier", 0},
 		"empty":              {"", "verifier", 0},
 		"dots":               {"..", "verifier", 0},
@@ -51,7 +54,10 @@ func TestCodeIsForItsVerifier(t *testing.T) {
 		}
 	}
 	is.True(view.ValidChallenge(view.Challenge("verifier")))
-	for _, bad := range []string{"", "verifier", view.Challenge("verifier") + "=", view.Challenge("verifier")[1:], strings.Repeat("A", 86)} {
+	for _, bad := range []string{
+		"", "verifier", view.Challenge("verifier") + "=", view.Challenge("verifier")[1:],
+		strings.Repeat("A", 86),
+	} {
 		is.True(!view.ValidChallenge(bad))
 	}
 }

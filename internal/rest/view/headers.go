@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// Headers returns the headers of a file of an app, for the media type that the library has of it and a Policy. Browsers take the
-// type as it is, send no Referer, and store what they cannot show. Pages at an opaque origin may read the file, which module
-// scripts and fonts need; with an origin of its own an app needs no such leave.
+// Headers returns the headers of a file of an app, for the media type that the library has of it
+// and a Policy. Browsers take the type as it is, send no Referer, and store what they cannot show.
+// Pages at an opaque origin may read the file, which module scripts and fonts need; with an origin
+// of its own an app needs no such leave.
 func Headers(mediaType, policy string, own bool) map[string]string {
 	h := map[string]string{
 		"Content-Security-Policy": policy,
@@ -25,8 +26,9 @@ func Headers(mediaType, policy string, own bool) map[string]string {
 	return h
 }
 
-// ContentType returns the Content-Type header for a media type, and whether browsers show the file or use it in a page instead of
-// storing it. Text is in UTF-8 unless the media type has a charset. What is no media type is application/octet-stream.
+// ContentType returns the Content-Type header for a media type, and whether browsers show the file
+// or use it in a page instead of storing it. Text is in UTF-8 unless the media type has a charset.
+// What is no media type is application/octet-stream.
 func ContentType(mediaType string) (header string, inline bool) {
 	t, params, err := mime.ParseMediaType(mediaType)
 	if err != nil || !strings.Contains(t, "/") {
@@ -52,7 +54,8 @@ func ContentType(mediaType string) (header string, inline bool) {
 
 // text reports whether files of a type are text that has a charset. JSON is always UTF-8.
 func text(t string) bool {
-	return strings.HasPrefix(t, "text/") || t == "application/xml" || t == "application/sql" || t == "application/yaml" || strings.HasSuffix(t, "+xml")
+	return strings.HasPrefix(t, "text/") || t == "application/xml" || t == "application/sql" ||
+		t == "application/yaml" || strings.HasSuffix(t, "+xml")
 }
 
 // shown reports whether browsers show files of a type, or use them in pages.
@@ -63,7 +66,8 @@ func shown(t string) bool {
 		return true
 	}
 	switch t {
-	case "application/json", "application/xml", "application/xhtml+xml", "application/wasm", "application/pdf", "application/manifest+json",
+	case "application/json", "application/xml", "application/xhtml+xml", "application/wasm", "application/pdf",
+		"application/manifest+json",
 		"application/ld+json", "application/geo+json", "application/yaml", "application/sql", "application/font-woff", "application/font-woff2",
 		"application/vnd.ms-fontobject", "application/x-font-ttf", "application/x-font-otf":
 		return true

@@ -30,7 +30,9 @@ func inject(t testing.TB, page, context string) string {
 // added is what Inject adds to a page, and short replaces it in a page by one sign.
 var added = func() string {
 	var out bytes.Buffer
-	if err := view.Inject(strings.NewReader(""), &out, base, json.RawMessage(`{"a":1}`), view.AnyOrientation); err != nil {
+	if err := view.Inject(
+		strings.NewReader(""), &out, base, json.RawMessage(`{"a":1}`), view.AnyOrientation,
+	); err != nil {
 		panic(err)
 	}
 	return out.String()
@@ -41,9 +43,18 @@ func TestInjectFindsTheHead(t *testing.T) {
 	is.New(t).True(strings.HasSuffix(added, "</script>"))
 	for _, c := range []struct{ page, want string }{
 		{"", "@"},
-		{"<!doctype html><html><head><title>x</title></head><body></body></html>", "<!doctype html><html><head>@<title>x</title></head><body></body></html>"},
-		{"<!DOCTYPE HTML>\n<HTML lang=de>\n<HEAD data-x='>'>\n<BASE href=/x/>", "<!DOCTYPE HTML>\n<HTML lang=de>\n<HEAD data-x='>'>@\n<BASE href=/x/>"},
-		{"<!-- <head> --><!doctype html><!-- <html> --><html><!-- c --><head/>x", "<!-- <head> --><!doctype html><!-- <html> --><html><!-- c --><head/>@x"},
+		{
+			"<!doctype html><html><head><title>x</title></head><body></body></html>",
+			"<!doctype html><html><head>@<title>x</title></head><body></body></html>",
+		},
+		{
+			"<!DOCTYPE HTML>\n<HTML lang=de>\n<HEAD data-x='>'>\n<BASE href=/x/>",
+			"<!DOCTYPE HTML>\n<HTML lang=de>\n<HEAD data-x='>'>@\n<BASE href=/x/>",
+		},
+		{
+			"<!-- <head> --><!doctype html><!-- <html> --><html><!-- c --><head/>x",
+			"<!-- <head> --><!doctype html><!-- <html> --><html><!-- c --><head/>@x",
+		},
 		{"<?xml version='1.0'?><!doctype html><head>", "<?xml version='1.0'?><!doctype html><head>@"},
 		{"<html><body>x", "<html>@<body>x"},
 		{"<title>x</title>", "@<title>x</title>"},
@@ -81,7 +92,8 @@ func TestInjectFindsTheHead(t *testing.T) {
 	}
 }
 
-// TestOursIsTheFirstBase: by the rules of HTML, which the parser of x/net/html follows, the first base with an href counts.
+// TestOursIsTheFirstBase: by the rules of HTML, which the parser of x/net/html follows, the first
+// base with an href counts.
 func TestOursIsTheFirstBase(t *testing.T) {
 	for _, page := range hostile {
 		t.Run(fmt.Sprintf("%.50q", page), func(t *testing.T) {
@@ -92,7 +104,8 @@ func TestOursIsTheFirstBase(t *testing.T) {
 			is.True(first != nil)
 			is.Equal(first.Attr, []html.Attribute{{Key: "href", Val: base}})
 			is.Equal(first.Parent.Data, "head")
-			is.True(first.PrevSibling == nil || first.PrevSibling.Type == html.TextNode || first.PrevSibling.Type == html.CommentNode)
+			is.True(first.PrevSibling == nil || first.PrevSibling.Type == html.TextNode ||
+				first.PrevSibling.Type == html.CommentNode)
 			is.Equal(script.Data, "script")
 			is.True(strings.HasPrefix(script.FirstChild.Data, "window.informer=JSON.parse("))
 			is.True(strings.HasSuffix(script.FirstChild.Data, "})\n")) // the script is whole
@@ -100,18 +113,27 @@ func TestOursIsTheFirstBase(t *testing.T) {
 	}
 }
 
-// hostile are pages that try to have another base, or to have ours in a place where it does nothing.
+// hostile are pages that try to have another base, or to have ours in a place where it does
+// nothing.
 var hostile = []string{
-	"", "<base href=//evil.example>", "<html><base href=//evil.example><head>", "<head><base href=//evil.example></head>",
-	"<!-- <html><head> --><base href=x>", "<!--><base href=x>-->", "<!---><base href=x>-->", "<!-- --!><base href=x>", "<!doctype html [<head>]><base href=x>",
-	"<title><head></title><base href=x>", "<noscript><head></noscript><base href=x>", "<textarea><head>", "<script><!--<script><head></script><base href=x>",
-	"<body><head><base href=x>", "<plaintext><head>", "<template><base href=x></template><head><base href=x>", "<svg><base href=x></svg>", "<html/><head/><base href=x>",
-	"<table><base href=x>", "<frameset>", "</html><base href=x>", "<html x='<head>'><base href=x>", "<html x=\"'><head>\"><base href=x>", "<html x=<head><base href=x>",
-	"\x00<head><base href=x>", "\n\n\t<head\n\n>\n<base href=x>", "<![CDATA[<head>]]><base href=x>", "<!x><head><base href=x>", "</><head><base href=x>", "<1><head><base href=x>",
-	"<!--" + strings.Repeat("x", 100<<10) + "--><head><base href=x>", strings.Repeat(" ", 100<<10) + "<head><base href=x>", "<html " + strings.Repeat("a=b ", 30<<10) + "><base href=x>",
+	"", "<base href=//evil.example>",
+	"<html><base href=//evil.example><head>", "<head><base href=//evil.example></head>",
+	"<!-- <html><head> --><base href=x>", "<!--><base href=x>-->",
+	"<!---><base href=x>-->", "<!-- --!><base href=x>", "<!doctype html [<head>]><base href=x>",
+	"<title><head></title><base href=x>", "<noscript><head></noscript><base href=x>",
+	"<textarea><head>", "<script><!--<script><head></script><base href=x>",
+	"<body><head><base href=x>", "<plaintext><head>",
+	"<template><base href=x></template><head><base href=x>", "<svg><base href=x></svg>", "<html/><head/><base href=x>",
+	"<table><base href=x>", "<frameset>", "</html><base href=x>",
+	"<html x='<head>'><base href=x>", "<html x=\"'><head>\"><base href=x>", "<html x=<head><base href=x>",
+	"\x00<head><base href=x>", "\n\n\t<head\n\n>\n<base href=x>", "<![CDATA[<head>]]><base href=x>",
+	"<!x><head><base href=x>", "</><head><base href=x>", "<1><head><base href=x>",
+	"<!--" + strings.Repeat("x", 100<<10) + "--><head><base href=x>",
+	strings.Repeat(" ", 100<<10) + "<head><base href=x>", "<html " + strings.Repeat("a=b ", 30<<10) + "><base href=x>",
 }
 
-// firstBase returns the first base element with an href, in the order of the document, and the element behind it.
+// firstBase returns the first base element with an href, in the order of the document, and the
+// element behind it.
 func firstBase(n *html.Node) (first, next *html.Node) {
 	if n.Type == html.ElementNode && n.Data == "base" {
 		for _, a := range n.Attr {
@@ -133,7 +155,8 @@ func firstBase(n *html.Node) (first, next *html.Node) {
 
 func TestContextIsData(t *testing.T) {
 	for _, context := range []string{
-		`{"a":"</script><script>alert(1)</script>"}`, `{"a":"<!--<script>"}`, `{"__proto__":{"x":1},"__proto__":2}`, "{\"a\":\"\u2028\u2029&'`\"}", `{"a":"\u2028\"\\"}`,
+		`{"a":"</script><script>alert(1)</script>"}`, `{"a":"<!--<script>"}`,
+		`{"__proto__":{"x":1},"__proto__":2}`, "{\"a\":\"\u2028\u2029&'`\"}", `{"a":"\u2028\"\\"}`,
 		`null`, `[]`, "\t{\n\"a\" : 1}", `"</SCRIPT"`,
 	} {
 		t.Run(context, func(t *testing.T) {
@@ -150,20 +173,28 @@ func TestContextIsData(t *testing.T) {
 	}
 	for _, bad := range []string{"", "{", "alert(1)", "{}{}"} {
 		var out bytes.Buffer
-		is.New(t).Equal(errs.CodeOf(view.Inject(strings.NewReader("x"), &out, base, json.RawMessage(bad), view.AnyOrientation)), errs.Internal)
+		is.New(t).Equal(
+			errs.CodeOf(view.Inject(strings.NewReader("x"), &out, base, json.RawMessage(bad), view.AnyOrientation)),
+			errs.Internal,
+		)
 		is.New(t).Equal(out.Len(), 0)
 	}
 }
 
 func TestBaseIsOneAttribute(t *testing.T) {
 	var out bytes.Buffer
-	is.New(t).NoErr(view.Inject(strings.NewReader(""), &out, `https://x/"><script>'&amp;`, json.RawMessage(`{}`), view.AnyOrientation))
-	is.New(t).True(strings.HasPrefix(out.String(), `<base href="https://x/&#34;&gt;&lt;script&gt;&#39;&amp;amp;"><script>window.`))
+	is.New(t).NoErr(view.Inject(
+		strings.NewReader(""), &out, `https://x/"><script>'&amp;`, json.RawMessage(`{}`), view.AnyOrientation,
+	))
+	is.New(t).True(strings.HasPrefix(
+		out.String(), `<base href="https://x/&#34;&gt;&lt;script&gt;&#39;&amp;amp;"><script>window.`,
+	))
 }
 
 func TestOrientation(t *testing.T) {
 	for print, want := range map[view.Orientation]string{
-		view.AnyOrientation: "", view.Portrait: "<style>@page{size:portrait}</style>", view.Landscape: "<style>@page{size:landscape}</style>", "</style>": "",
+		view.AnyOrientation: "", view.Portrait: "<style>@page{size:portrait}</style>",
+		view.Landscape: "<style>@page{size:landscape}</style>", "</style>": "",
 	} {
 		var out bytes.Buffer
 		is.New(t).NoErr(view.Inject(strings.NewReader("<head>x"), &out, base, json.RawMessage(`{"a":1}`), print))
@@ -174,12 +205,21 @@ func TestOrientation(t *testing.T) {
 func TestInjectPassesErrorsOn(t *testing.T) {
 	is := is.New(t)
 	broken := errors.New("broken")
-	is.Equal(view.Inject(iotest.ErrReader(broken), io.Discard, base, json.RawMessage("{}"), view.AnyOrientation), broken)
+	is.Equal(
+		view.Inject(iotest.ErrReader(broken), io.Discard, base, json.RawMessage("{}"), view.AnyOrientation),
+		broken,
+	)
 	late := io.MultiReader(strings.NewReader(strings.Repeat("x", 100<<10)), iotest.ErrReader(broken))
 	is.Equal(view.Inject(late, io.Discard, base, json.RawMessage("{}"), view.AnyOrientation), broken)
-	is.Equal(view.Inject(strings.NewReader("x"), failing{broken}, base, json.RawMessage("{}"), view.AnyOrientation), broken)
+	is.Equal(
+		view.Inject(strings.NewReader("x"), failing{broken}, base, json.RawMessage("{}"), view.AnyOrientation),
+		broken,
+	)
 	var out bytes.Buffer
-	is.NoErr(view.Inject(iotest.OneByteReader(strings.NewReader("<html><head>x")), &out, base, json.RawMessage(`{"a":1}`), view.AnyOrientation))
+	is.NoErr(view.Inject(
+		iotest.OneByteReader(strings.NewReader("<html><head>x")), &out, base, json.RawMessage(`{"a":1}`),
+		view.AnyOrientation,
+	))
 	is.Equal(out.String(), "<html><head>"+added+"x")
 }
 
@@ -221,7 +261,8 @@ func FuzzInject(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, page string) {
 		got := inject(t, page, `{"a":1}`)
-		if strings.HasPrefix(page, "\xef\xbb\xbf") || strings.HasPrefix(page, "\xff\xfe") || strings.HasPrefix(page, "\xfe\xff") {
+		if strings.HasPrefix(page, "\xef\xbb\xbf") || strings.HasPrefix(page, "\xff\xfe") ||
+			strings.HasPrefix(page, "\xfe\xff") {
 			return
 		}
 		if strings.Replace(got, added, "", 1) != page {

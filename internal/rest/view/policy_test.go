@@ -25,13 +25,18 @@ func directives(t *testing.T, policy string) map[string][]string {
 
 func TestPolicyHasOneOutside(t *testing.T) {
 	is := is.New(t)
-	for service, ancestor := range map[string]string{"": "'self'", "https://content.example": "https://content.example", "https://a b": "'none'"} {
+	for service, ancestor := range map[string]string{
+		"":                        "'self'",
+		"https://content.example": "https://content.example",
+		"https://a b":             "'none'",
+	} {
 		own := service != ""
 		all := directives(t, view.Policy(base, service))
 		for name, sources := range all {
 			for _, s := range sources {
 				switch {
-				case s == base, s == "'none'", s == "blob:" || s == "data:", name == "sandbox", strings.HasPrefix(s, "'unsafe-"):
+				case s == base, s == "'none'", s == "blob:" || s == "data:", name == "sandbox",
+					strings.HasPrefix(s, "'unsafe-"):
 				case name == "frame-ancestors" && s == ancestor, name == "webrtc" && s == "'block'":
 				default:
 					t.Errorf("%s has %s", name, s)
@@ -49,7 +54,8 @@ func TestPolicyHasOneOutside(t *testing.T) {
 		flags := " " + strings.Join(all["sandbox"], " ") + " "
 		is.Equal(strings.Contains(flags, " allow-same-origin "), own)
 		is.True(strings.Contains(flags, " allow-scripts "))
-		is.True(!strings.Contains(flags, "navigation") && !strings.Contains(flags, "escape") && !strings.Contains(flags, "storage-access"))
+		is.True(!strings.Contains(flags, "navigation") && !strings.Contains(flags, "escape") &&
+			!strings.Contains(flags, "storage-access"))
 	}
 }
 
@@ -134,7 +140,8 @@ func TestContentType(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	is := is.New(t)
 	is.Equal(view.Headers("application/zip", "p", false), map[string]string{
-		"Access-Control-Allow-Origin": "null", "Content-Disposition": "attachment", "Content-Security-Policy": "p", "Content-Type": "application/zip",
+		"Access-Control-Allow-Origin": "null", "Content-Disposition": "attachment",
+		"Content-Security-Policy": "p", "Content-Type": "application/zip",
 		"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "X-DNS-Prefetch-Control": "off",
 	})
 	is.Equal(view.Headers("text/css", "p", true), map[string]string{

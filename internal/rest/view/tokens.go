@@ -1,5 +1,6 @@
-// Package view makes what the page of an app needs to run in a browser without harm: tokens that let it read what is its own, the
-// entry page with its base and context, and the headers that close everything else to it.
+// Package view makes what the page of an app needs to run in a browser without harm: tokens that
+// let it read what is its own, the entry page with its base and context, and the headers that close
+// everything else to it.
 //
 // It knows neither requests nor apps. httpapi imports it.
 package view
@@ -28,9 +29,11 @@ type Scope string
 
 // The scopes.
 const (
-	Viewer  Scope = "viewer"  // a user of the tenant, with the rights of Credential
-	Visitor Scope = "visitor" // somebody with the link to the share page; Credential is the id of the token in the link, User is ""
-	Hosted  Scope = "hosted"  // a user whom the host program has authenticated; Credential is ""
+	Viewer Scope = "viewer" // a user of the tenant, with the rights of Credential
+	// somebody with the link to the share page; Credential is the id of the token in the link, User
+	// is ""
+	Visitor Scope = "visitor"
+	Hosted  Scope = "hosted" // a user whom the host program has authenticated; Credential is ""
 )
 
 // Claims are what a token states. Tenant, App, Under, Scope and Expires are required, and the
@@ -72,15 +75,16 @@ func (c Claims) complete() bool {
 	return false
 }
 
-// Tokens makes and checks tokens: URL path segments of "~", the claims, "." and their HMAC-SHA-256. Who has a token can read its
-// claims, and can change none.
+// Tokens makes and checks tokens: URL path segments of "~", the claims, "." and their HMAC-SHA-256.
+// Who has a token can read its claims, and can change none.
 type Tokens struct {
 	key     []byte
 	genuine *genuine
 	uses    *uses
 }
 
-// genuine keeps the claims of tokens that have been found genuine: the page of an app sends its token with each of its files.
+// genuine keeps the claims of tokens that have been found genuine: the page of an app sends its
+// token with each of its files.
 type genuine struct {
 	mu  sync.RWMutex
 	all map[string]Claims
@@ -162,7 +166,8 @@ func (u *uses) forget(now time.Time) {
 // minKey is how many bytes a key has at least.
 const minKey = 32
 
-// NewTokens returns the tokens under a key of at least 32 bytes, which is for nothing else. Errors: errs.Internal for a shorter one.
+// NewTokens returns the tokens under a key of at least 32 bytes, which is for nothing else. Errors:
+// errs.Internal for a shorter one.
 func NewTokens(key []byte) (*Tokens, error) {
 	if len(key) < minKey {
 		return nil, errs.New(errs.Internal, "The key of view tokens has %d bytes and needs %d.", len(key), minKey)
@@ -190,9 +195,18 @@ var encoding = base64.RawURLEncoding.Strict()
 // maxToken is how many bytes a token has at most.
 const maxToken = 4096
 
-// Make returns a token. Check refuses it when the claims are not complete or it expires after more than Lifetime.
+// Make returns a token. Check refuses it when the claims are not complete or it expires after more
+// than Lifetime.
 func (t *Tokens) Make(c Claims) string {
-	p := payload{Tenant: c.Tenant, App: c.App, Credential: c.Credential, User: c.User, Role: c.Role, Under: c.Under, Scope: c.Scope}
+	p := payload{
+		Tenant:     c.Tenant,
+		App:        c.App,
+		Credential: c.Credential,
+		User:       c.User,
+		Role:       c.Role,
+		Under:      c.Under,
+		Scope:      c.Scope,
+	}
 	if !c.Expires.IsZero() {
 		p.Expires = c.Expires.Unix()
 	}
@@ -201,9 +215,10 @@ func (t *Tokens) Make(c Claims) string {
 	return "~" + text + "." + t.sum(text)
 }
 
-// Check returns the claims of a token that was made with the same key, has not expired, and was used within Idle by requests to this
-// process or is younger than that. It is a use. The caller compares tenant and app (Claims.For) and Under, and checks that Credential
-// is still valid. Errors: errs.Unauthenticated, with the claims of a token that has ended.
+// Check returns the claims of a token that was made with the same key, has not expired, and was
+// used within Idle by requests to this process or is younger than that. It is a use. The caller
+// compares tenant and app (Claims.For) and Under, and checks that Credential is still valid.
+// Errors: errs.Unauthenticated, with the claims of a token that has ended.
 func (t *Tokens) Check(token string, now time.Time) (Claims, error) {
 	c, ok := t.genuine.get(token)
 	if !ok {
@@ -247,7 +262,15 @@ func (t *Tokens) read(token string) (Claims, error) {
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return Claims{}, refused
 	}
-	c := Claims{Tenant: p.Tenant, App: p.App, Credential: p.Credential, User: p.User, Role: p.Role, Under: p.Under, Scope: p.Scope}
+	c := Claims{
+		Tenant:     p.Tenant,
+		App:        p.App,
+		Credential: p.Credential,
+		User:       p.User,
+		Role:       p.Role,
+		Under:      p.Under,
+		Scope:      p.Scope,
+	}
 	if p.Expires != 0 {
 		c.Expires = time.Unix(p.Expires, 0).UTC()
 	}

@@ -22,7 +22,8 @@ var (
 	now    = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	key    = bytes.Repeat([]byte("k"), 32)
 	claims = view.Claims{
-		Tenant: "acme", App: "0198d5a0-0000-7000-8000-000000000001", Credential: "s1", User: "jö:/ü", Role: "approver", Under: "d1", Scope: view.Viewer,
+		Tenant: "acme", App: "0198d5a0-0000-7000-8000-000000000001", Credential: "s1",
+		User: "jö:/ü", Role: "approver", Under: "d1", Scope: view.Viewer,
 		Expires: now.Add(view.Lifetime),
 	}
 )
@@ -46,8 +47,23 @@ func TestTokenKeepsAllClaims(t *testing.T) {
 	fieldtest.Full(t, got)
 
 	for _, other := range []view.Claims{
-		{Tenant: "acme", App: "a1", Credential: "s1", User: "jo", Under: "d1", Scope: view.Viewer, Expires: now.Add(view.Lifetime)},
-		{Tenant: "acme", App: "a1", Credential: "t1", Under: "d1", Scope: view.Visitor, Expires: now.Add(view.Lifetime)},
+		{
+			Tenant:     "acme",
+			App:        "a1",
+			Credential: "s1",
+			User:       "jo",
+			Under:      "d1",
+			Scope:      view.Viewer,
+			Expires:    now.Add(view.Lifetime),
+		},
+		{
+			Tenant:     "acme",
+			App:        "a1",
+			Credential: "t1",
+			Under:      "d1",
+			Scope:      view.Visitor,
+			Expires:    now.Add(view.Lifetime),
+		},
 		{Tenant: "acme", App: "a1", User: "jo", Under: "d1", Scope: view.Hosted, Expires: now.Add(view.Lifetime)},
 	} {
 		got, err = all.Check(all.Make(other), now)
@@ -114,18 +130,24 @@ func TestTokenExpires(t *testing.T) {
 func TestTokenNeedsItsClaims(t *testing.T) {
 	all := tokens(t, key)
 	for name, empty := range map[string]func(*view.Claims){
-		"tenant":                               func(c *view.Claims) { c.Tenant = "" },
-		"app":                                  func(c *view.Claims) { c.App = "" },
-		"credential":                           func(c *view.Claims) { c.Credential = "" },
-		"user":                                 func(c *view.Claims) { c.User = "" },
-		"scope":                                func(c *view.Claims) { c.Scope = "" },
-		"a scope":                              func(c *view.Claims) { c.Scope = "admin" },
-		"a user that visitors do not have":     func(c *view.Claims) { c.Scope = view.Visitor },
-		"visitor's credential":                 func(c *view.Claims) { c.Scope, c.User, c.Credential = view.Visitor, "", "" },
-		"what it is issued under":              func(c *view.Claims) { c.Under = "" },
-		"expiry":                               func(c *view.Claims) { c.Expires = time.Time{} },
-		"expiry of a host's user":              func(c *view.Claims) { c.Scope, c.Credential, c.Expires = view.Hosted, "", time.Time{} },
-		"name of a host's user":                func(c *view.Claims) { c.Scope, c.Credential, c.User = view.Hosted, "", "" },
+		"tenant":                           func(c *view.Claims) { c.Tenant = "" },
+		"app":                              func(c *view.Claims) { c.App = "" },
+		"credential":                       func(c *view.Claims) { c.Credential = "" },
+		"user":                             func(c *view.Claims) { c.User = "" },
+		"scope":                            func(c *view.Claims) { c.Scope = "" },
+		"a scope":                          func(c *view.Claims) { c.Scope = "admin" },
+		"a user that visitors do not have": func(c *view.Claims) { c.Scope = view.Visitor },
+		"visitor's credential": func(c *view.Claims) {
+			c.Scope, c.User, c.Credential = view.Visitor, "", ""
+		},
+		"what it is issued under": func(c *view.Claims) { c.Under = "" },
+		"expiry":                  func(c *view.Claims) { c.Expires = time.Time{} },
+		"expiry of a host's user": func(c *view.Claims) {
+			c.Scope, c.Credential, c.Expires = view.Hosted, "", time.Time{}
+		},
+		"name of a host's user": func(c *view.Claims) {
+			c.Scope, c.Credential, c.User = view.Hosted, "", ""
+		},
 		"no credential that hosts' users have": func(c *view.Claims) { c.Scope = view.Hosted },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +159,8 @@ func TestTokenNeedsItsClaims(t *testing.T) {
 	}
 }
 
-// TestTokenCannotBeForged: no other text than the one that was made is a token, and no other key makes one.
+// TestTokenCannotBeForged: no other text than the one that was made is a token, and no other key
+// makes one.
 func TestTokenCannotBeForged(t *testing.T) {
 	all := tokens(t, key)
 	token := all.Make(claims)
@@ -148,11 +171,15 @@ func TestTokenCannotBeForged(t *testing.T) {
 	other.App = "0198d5a0-0000-7000-8000-000000000002"
 	otherText, _, _ := strings.Cut(all.Make(other)[1:], ".")
 	for name, forged := range map[string]string{
-		"empty": "", "tilde": "~", "dot": "~.", "no tilde": token[1:], "two tildes": "~" + token, "no MAC": "~" + text + ".", "no dot": "~" + text + mac,
-		"no claims": "~." + mac, "cut": token[:len(token)-1], "longer": token + "A", "padded": token + "=", "newline": token + "\n", "space": token + " ",
-		"standard alphabet": strings.NewReplacer("-", "+", "_", "/").Replace(token) + "/", "another's claims": "~" + otherText + "." + mac,
-		"another key": tokens(t, bytes.Repeat([]byte("x"), 32)).Make(claims), "plain HMAC": "~" + text + "." + base64.RawURLEncoding.EncodeToString(bare.Sum(nil)),
-		"long": "~" + strings.Repeat("A", 1<<20) + "." + mac, "not UTF-8": "~\xff.\xff",
+		"empty": "", "tilde": "~", "dot": "~.",
+		"no tilde": token[1:], "two tildes": "~" + token, "no MAC": "~" + text + ".", "no dot": "~" + text + mac,
+		"no claims": "~." + mac, "cut": token[:len(token)-1], "longer": token + "A",
+		"padded": token + "=", "newline": token + "\n", "space": token + " ",
+		"standard alphabet": strings.NewReplacer("-", "+", "_", "/").Replace(token) + "/",
+		"another's claims":  "~" + otherText + "." + mac,
+		"another key":       tokens(t, bytes.Repeat([]byte("x"), 32)).Make(claims),
+		"plain HMAC":        "~" + text + "." + base64.RawURLEncoding.EncodeToString(bare.Sum(nil)),
+		"long":              "~" + strings.Repeat("A", 1<<20) + "." + mac, "not UTF-8": "~\xff.\xff",
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := all.Check(forged, now)

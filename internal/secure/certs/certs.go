@@ -1,5 +1,5 @@
-// Package certs reads certificates that administrators write into a configuration, and explains in their words why TLS with a
-// server fails. Drivers of domains import it.
+// Package certs reads certificates that administrators write into a configuration, and explains in
+// their words why TLS with a server fails. Drivers of domains import it.
 package certs
 
 import (
@@ -19,7 +19,8 @@ import (
 // MaxBytes is the longest text of certificates.
 const MaxBytes = 256 << 10
 
-// Trusted are the certificates of servers, or of authorities, that a configuration trusts beside those of the system.
+// Trusted are the certificates of servers, or of authorities, that a configuration trusts beside
+// those of the system.
 type Trusted struct {
 	Pool *x509.CertPool // with those of the system; nil stands for these alone
 	DER  []string       // of the configuration
@@ -39,8 +40,9 @@ func (t Trusted) Lacks(other Trusted) bool {
 	return false
 }
 
-// Transport returns next, which is http.DefaultTransport if nil, and where t has certificates of its own a transport that trusts them, too. member
-// is the one of the configuration that has them. It returns errs.Invalid if next cannot be told which certificates to trust.
+// Transport returns next, which is http.DefaultTransport if nil, and where t has certificates of
+// its own a transport that trusts them, too. member is the one of the configuration that has them.
+// It returns errs.Invalid if next cannot be told which certificates to trust.
 func (t Trusted) Transport(next http.RoundTripper, member string) (http.RoundTripper, error) {
 	if next == nil {
 		next = http.DefaultTransport
@@ -50,7 +52,10 @@ func (t Trusted) Transport(next http.RoundTripper, member string) (http.RoundTri
 	}
 	own, ok := next.(*http.Transport)
 	if !ok {
-		return nil, errs.New(errs.Invalid, "%s must be left out: the program that this service is part of has its own way to connect", member)
+		return nil, errs.New(
+			errs.Invalid,
+			"%s must be left out: the program that this service is part of has its own way to connect", member,
+		)
 	}
 	own = own.Clone()
 	if own.TLSClientConfig == nil {
@@ -64,9 +69,10 @@ func (t Trusted) Transport(next http.RoundTripper, member string) (http.RoundTri
 // block matches one PEM block, also if its lines are indented or were joined to one.
 var block = regexp.MustCompile(`-----BEGIN ([A-Z0-9 ]+)-----([^-]*)(-----END ([A-Z0-9 ]+)-----)?`)
 
-// Read reads the certificates in the text of a member of a configuration, in PEM. Other text around them, such as comments, "Bag
-// Attributes", a byte order mark, and indented or joined lines do not matter. "" has none.
-// It returns errs.Invalid, with a message that begins with the name of the member.
+// Read reads the certificates in the text of a member of a configuration, in PEM. Other text around
+// them, such as comments, "Bag Attributes", a byte order mark, and indented or joined lines do not
+// matter. "" has none. It returns errs.Invalid, with a message that begins with the name of the
+// member.
 func Read(member, text string) (Trusted, error) {
 	if text == "" {
 		return Trusted{}, nil
@@ -83,16 +89,27 @@ func Read(member, text string) (Trusted, error) {
 		kind, body, end := found[1], found[2], found[4]
 		switch {
 		case strings.Contains(kind, "PRIVATE KEY"):
-			return Trusted{}, errs.New(errs.Invalid, "%s must be certificates in PEM: a private key is among them, which must stay where it belongs", member)
-		case kind == "CERTIFICATE REQUEST", kind == "NEW CERTIFICATE REQUEST", kind == "PKCS7", kind == "TRUSTED CERTIFICATE":
-			return Trusted{}, errs.New(errs.Invalid, "%s must be certificates in PEM, with -----BEGIN CERTIFICATE-----: a %s is none", member, kind)
+			return Trusted{}, errs.New(
+				errs.Invalid,
+				"%s must be certificates in PEM: a private key is among them, which must stay where it belongs",
+				member,
+			)
+		case kind == "CERTIFICATE REQUEST", kind == "NEW CERTIFICATE REQUEST", kind == "PKCS7",
+			kind == "TRUSTED CERTIFICATE":
+			return Trusted{}, errs.New(
+				errs.Invalid, "%s must be certificates in PEM, with -----BEGIN CERTIFICATE-----: a %s is none",
+				member, kind,
+			)
 		case kind != "CERTIFICATE" && kind != "X509 CERTIFICATE":
 			continue // parameters, lists of revoked certificates
 		}
 		nth := strconv.Itoa(len(all.DER) + 1)
 		der, err := base64.StdEncoding.DecodeString(base64Only.Replace(strings.Join(strings.Fields(body), "")))
 		if end != kind || err != nil {
-			return Trusted{}, errs.New(errs.Invalid, "%s must be certificates in PEM: number %s is incomplete or not in base64", member, nth)
+			return Trusted{}, errs.New(
+				errs.Invalid, "%s must be certificates in PEM: number %s is incomplete or not in base64",
+				member, nth,
+			)
 		}
 		cert, err := x509.ParseCertificate(der)
 		switch {
@@ -100,13 +117,18 @@ func Read(member, text string) (Trusted, error) {
 			return Trusted{}, errs.Wrap(errs.Invalid, err, "%s must be certificates with a positive serial number: that of number %s is negative, which "+
 				"RFC 5280 forbids. Issue it again with a positive one", member, nth)
 		case err != nil:
-			return Trusted{}, errs.Wrap(errs.Invalid, err, "%s must be certificates in PEM: number %s cannot be read (%s)", member, nth, short(err.Error()))
+			return Trusted{}, errs.Wrap(
+				errs.Invalid, err, "%s must be certificates in PEM: number %s cannot be read (%s)", member, nth,
+				short(err.Error()),
+			)
 		}
 		all.Pool.AddCert(cert)
 		all.DER = append(all.DER, string(der))
 	}
 	if len(all.DER) == 0 {
-		return Trusted{}, errs.New(errs.Invalid, "%s must be certificates in PEM, with -----BEGIN CERTIFICATE-----", member)
+		return Trusted{}, errs.New(
+			errs.Invalid, "%s must be certificates in PEM, with -----BEGIN CERTIFICATE-----", member,
+		)
 	}
 	return all, nil
 }
@@ -114,7 +136,8 @@ func Read(member, text string) (Trusted, error) {
 // base64Only removes what copies from JSON and from Windows leave behind.
 var base64Only = strings.NewReplacer(`\r`, "", `\n`, "", "\ufeff", "")
 
-// hasNegativeSerial reports whether a certificate that cannot be parsed has a serial number below zero.
+// hasNegativeSerial reports whether a certificate that cannot be parsed has a serial number below
+// zero.
 func hasNegativeSerial(der []byte) bool {
 	var outer struct{ TBS, Algorithm, Signature asn1.RawValue }
 	if _, err := asn1.Unmarshal(der, &outer); err != nil {

@@ -39,7 +39,8 @@ func issue(t *testing.T, by *made, change func(*x509.Certificate)) made {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	is.New(t).NoErr(err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "ldap.example.org"}, DNSNames: []string{"localhost"},
+		SerialNumber: big.NewInt(7),
+		Subject:      pkix.Name{CommonName: "ldap.example.org"}, DNSNames: []string{"localhost"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
 	if change != nil {
@@ -61,7 +62,8 @@ func authority(t *testing.T) made {
 	})
 }
 
-// negative returns a certificate with the serial number -7. No library makes one: its signature is of another text, which a parser does not look at.
+// negative returns a certificate with the serial number -7. No library makes one: its signature is
+// of another text, which a parser does not look at.
 func negative(t *testing.T) made {
 	m := issue(t, nil, nil)
 	at := strings.Index(string(m.der), "\x02\x01\x07") // INTEGER 7
@@ -77,13 +79,14 @@ func TestRead(t *testing.T) {
 		"one":             a.pem(),
 		"byte order mark": "\ufeff" + a.pem(),
 		"Windows":         strings.ReplaceAll("\ufeff# of the forest\n"+a.pem(), "\n", "\r\n"),
-		"bag attributes":  "Bag Attributes\n    localKeyID: 01 \nsubject=CN = Example - CA\n\nissuer=/CN=-----\n" + a.pem() + "-- end --\n",
-		"indented":        "  caCert: |\n    " + strings.ReplaceAll(a.pem(), "\n", "\n    "),
-		"one line":        joined,
-		"escaped twice":   strings.ReplaceAll(a.pem(), "\n", `\n`),
-		"parameters":      "-----BEGIN DH PARAMETERS-----\nMAYCAQ==\n-----END DH PARAMETERS-----\n" + a.pem(),
-		"old name":        strings.ReplaceAll(a.pem(), "CERTIFICATE", "X509 CERTIFICATE"),
-		"two":             "first:\n" + a.pem() + "second:" + b.pem(),
+		"bag attributes": "Bag Attributes\n    localKeyID: 01 \nsubject=CN = Example - CA\n\nissuer=/CN=-----\n" +
+			a.pem() + "-- end --\n",
+		"indented":      "  caCert: |\n    " + strings.ReplaceAll(a.pem(), "\n", "\n    "),
+		"one line":      joined,
+		"escaped twice": strings.ReplaceAll(a.pem(), "\n", `\n`),
+		"parameters":    "-----BEGIN DH PARAMETERS-----\nMAYCAQ==\n-----END DH PARAMETERS-----\n" + a.pem(),
+		"old name":      strings.ReplaceAll(a.pem(), "CERTIFICATE", "X509 CERTIFICATE"),
+		"two":           "first:\n" + a.pem() + "second:" + b.pem(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -121,7 +124,8 @@ func TestReadRefuses(t *testing.T) {
 		strings.Repeat("x", MaxBytes+1): "at most 262144 bytes",
 	} {
 		_, err := Read("caCert", text)
-		if errs.CodeOf(err) != errs.Invalid || !strings.HasPrefix(errs.MessageOf(err), "caCert must ") || !strings.Contains(errs.MessageOf(err), want) {
+		if errs.CodeOf(err) != errs.Invalid || !strings.HasPrefix(errs.MessageOf(err), "caCert must ") ||
+			!strings.Contains(errs.MessageOf(err), want) {
 			t.Errorf("%.60q: %v, want %q", text, err, want)
 		}
 	}
@@ -160,7 +164,8 @@ func handshake(t *testing.T, server *tls.Config, client *tls.Config) error {
 	return tls.Client(raw, client).Handshake()
 }
 
-// TestExplain makes each mistake with a real handshake, so that a change of Go's own texts is noticed.
+// TestExplain makes each mistake with a real handshake, so that a change of Go's own texts is
+// noticed.
 func TestExplain(t *testing.T) {
 	ca := authority(t)
 	with := func(change func(*x509.Certificate)) tls.Certificate {
@@ -179,28 +184,62 @@ func TestExplain(t *testing.T) {
 	}{
 		{"unknown authority", &tls.Config{Certificates: []tls.Certificate{with(nil)}}, "localhost", false,
 			[]string{`"CN=ldap.example.org"`, `signed by "CN=Example CA"`, "set caCert"}},
-		{"signed by itself", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{own.der}, PrivateKey: own.key}}}, "localhost", true,
+		{"signed by itself",
+			&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{own.der}, PrivateKey: own.key}}},
+			"localhost", true,
 			[]string{"signed by itself", "set caCert to this certificate"}},
-		{"no SAN", &tls.Config{Certificates: []tls.Certificate{with(func(c *x509.Certificate) { c.DNSNames = nil })}}, "ldap.example.org", true,
+		{"no SAN", &tls.Config{Certificates: []tls.Certificate{with(func(c *x509.Certificate) {
+			c.DNSNames = nil
+		})}}, "ldap.example.org", true,
 			[]string{"no subject alternative name (SAN)", "DNS:ldap.example.org"}},
-		{"another name", &tls.Config{Certificates: []tls.Certificate{with(nil)}}, "ldap2.example.org", true, []string{`is for "localhost", not for "ldap2.example.org"`}},
-		{"an address", &tls.Config{Certificates: []tls.Certificate{with(nil)}}, "127.0.0.1", true, []string{`is for "localhost", not for "127.0.0.1"`, "IP:127.0.0.1"}},
-		{"expired", &tls.Config{Certificates: []tls.Certificate{with(func(c *x509.Certificate) { c.NotAfter = time.Date(2020, 1, 2, 3, 4, 0, 0, time.UTC) })}},
+		{
+			"another name", &tls.Config{Certificates: []tls.Certificate{with(nil)}}, "ldap2.example.org", true,
+			[]string{`is for "localhost", not for "ldap2.example.org"`},
+		},
+		{
+			"an address", &tls.Config{Certificates: []tls.Certificate{with(nil)}}, "127.0.0.1", true,
+			[]string{`is for "localhost", not for "127.0.0.1"`, "IP:127.0.0.1"},
+		},
+		{"expired", &tls.Config{Certificates: []tls.Certificate{with(func(c *x509.Certificate) {
+			c.NotAfter = time.Date(2020, 1, 2, 3, 4, 0, 0, time.UTC)
+		})}},
 			"localhost", true, []string{"has expired on 2020-01-02 03:04 UTC"}},
-		{"not yet", &tls.Config{Certificates: []tls.Certificate{with(func(c *x509.Certificate) { c.NotBefore = time.Now().Add(30 * time.Minute) })}},
+		{"not yet", &tls.Config{Certificates: []tls.Certificate{with(func(c *x509.Certificate) {
+			c.NotBefore = time.Now().Add(30 * time.Minute)
+		})}},
 			"localhost", true, []string{"is not valid before", "clocks"}},
 		{"for clients", &tls.Config{Certificates: []tls.Certificate{with(func(c *x509.Certificate) {
 			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 		})}}, "localhost", true, []string{"serverAuth"}},
-		{"signed by no authority", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{below.der, noCA.der}, PrivateKey: below.key}}}, "localhost", true,
+		{"signed by no authority",
+			&tls.Config{
+				Certificates: []tls.Certificate{{Certificate: [][]byte{below.der, noCA.der}, PrivateKey: below.key}},
+			},
+			"localhost", true,
 			[]string{"No CA", "basic constraint CA:TRUE"}},
-		{"negative serial number", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{bad.der}, PrivateKey: bad.key}}}, "localhost", true,
+		{"negative serial number",
+			&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{bad.der}, PrivateKey: bad.key}}},
+			"localhost", true,
 			[]string{"negative serial number", "-set_serial"}},
-		{"not a certificate", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{{0x30, 0}}, PrivateKey: bad.key}}}, "localhost", true,
+		{"not a certificate",
+			&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{{0x30, 0}}, PrivateKey: bad.key}}},
+			"localhost", true,
 			[]string{"cannot be read"}},
-		{"old TLS", &tls.Config{Certificates: []tls.Certificate{with(nil)}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, "localhost", true,
+		{"old TLS",
+			&tls.Config{
+				Certificates: []tls.Certificate{with(nil)},
+				MinVersion:   tls.VersionTLS10,
+				MaxVersion:   tls.VersionTLS11,
+			},
+			"localhost", true,
 			[]string{"TLS 1.2"}},
-		{"asks for a certificate", &tls.Config{Certificates: []tls.Certificate{with(nil)}, MaxVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert}, "localhost", true,
+		{"asks for a certificate",
+			&tls.Config{
+				Certificates: []tls.Certificate{with(nil)},
+				MaxVersion:   tls.VersionTLS12,
+				ClientAuth:   tls.RequireAnyClientCert,
+			},
+			"localhost", true,
 			[]string{"must not ask for a certificate"}},
 		{"no TLS", nil, "localhost", true, []string{"does not speak TLS at this port"}},
 	} {
@@ -254,7 +293,10 @@ func TestTransport(t *testing.T) {
 		}
 		return err
 	}
-	trusted, err := Read("caCert", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	trusted, err := Read("caCert", string(pem.EncodeToMemory(&pem.Block{
+		Type:  "CERTIFICATE",
+		Bytes: server.Certificate().Raw,
+	})))
 	is.NoErr(err)
 	host := &http.Transport{}
 	for _, next := range []http.RoundTripper{nil, host} {

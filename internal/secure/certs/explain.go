@@ -15,9 +15,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 )
 
-// Explain returns why TLS with a server failed and what its administrator can do, in words that follow a colon and end without a
-// period; "" if err is not about TLS, such as a connection that the server refuses. Connections
-// that this service denies are explained, too. Texts of certificates in it are quoted and short.
+// Explain returns why TLS with a server failed and what its administrator can do, in words that
+// follow a colon and end without a period; "" if err is not about TLS, such as a connection that
+// the server refuses. Connections that this service denies are explained, too. Texts of
+// certificates in it are quoted and short.
 func Explain(err error) string {
 	if errors.Is(err, egress.ErrDenied) {
 		return "connections to its address are denied: " + egress.Remedy
@@ -35,7 +36,8 @@ func Explain(err error) string {
 		return "the server does not speak TLS at this port. Name the port of TLS, or use the scheme without it"
 	}
 	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "remote error" {
-		return "the server has ended it (" + short(e.Err.Error()) + "). It must offer TLS 1.2 or newer, and must not ask for a certificate of this service"
+		return "the server has ended it (" + short(e.Err.Error()) +
+			"). It must offer TLS 1.2 or newer, and must not ask for a certificate of this service"
 	}
 	if err == nil {
 		return ""
@@ -46,7 +48,8 @@ func Explain(err error) string {
 			"Issue it again with a positive one (openssl: -set_serial or -CAcreateserial; Windows: a new request at the authority)"
 	case strings.Contains(text, "failed to parse certificate"):
 		return "the server's certificate cannot be read (" + short(text) + "). Issue it again"
-	case strings.Contains(text, "unsupported protocol version"), strings.Contains(text, "protocol version not supported"):
+	case strings.Contains(text, "unsupported protocol version"),
+		strings.Contains(text, "protocol version not supported"):
 		return "the server offers only versions of TLS before 1.2. Switch on TLS 1.2 or newer there"
 	case strings.Contains(text, "tls: "), strings.Contains(text, "x509: "):
 		return "the handshake is refused (" + short(text) + ")"
@@ -62,15 +65,22 @@ func unknownAuthority(e x509.UnknownAuthorityError) string {
 			return fmt.Sprintf("the certificate %s is signed by %s, which is not the certificate of an authority: issue that one again with the basic constraint CA:TRUE",
 				quoted(e.Cert.Subject.String()), quoted(e.Cert.Issuer.String()))
 		case strings.Contains(why, "insecure algorithm"):
-			return fmt.Sprintf("the certificate %s is signed in a way that is not secure any more, such as with SHA-1: issue it again with SHA-256", quoted(e.Cert.Subject.String()))
+			return fmt.Sprintf(
+				"the certificate %s is signed in a way that is not secure any more, such as with SHA-1: issue it again with SHA-256",
+				quoted(e.Cert.Subject.String()),
+			)
 		}
 		hint = " (" + short(why) + ")"
 	}
 	if e.Cert.Subject.String() == e.Cert.Issuer.String() {
-		return fmt.Sprintf("the certificate %s is signed by itself, and not trusted here%s: set caCert to this certificate, in PEM", quoted(e.Cert.Subject.String()), hint)
+		return fmt.Sprintf(
+			"the certificate %s is signed by itself, and not trusted here%s: set caCert to this certificate, in PEM",
+			quoted(e.Cert.Subject.String()), hint,
+		)
 	}
 	return fmt.Sprintf("the certificate %s is signed by %s, which is not trusted here%s: set caCert to the certificate of that authority, in PEM, "+
-		"with those of authorities between them if the server does not send these", quoted(e.Cert.Subject.String()), quoted(e.Cert.Issuer.String()), hint)
+		"with those of authorities between them if the server does not send these", quoted(e.Cert.Subject.String()),
+		quoted(e.Cert.Issuer.String()), hint)
 }
 
 func wrongName(e x509.HostnameError) string {
@@ -103,7 +113,8 @@ func invalid(e x509.CertificateInvalidError) string {
 	switch e.Reason {
 	case x509.Expired:
 		if time.Now().Before(e.Cert.NotBefore) {
-			return of + " is not valid before " + day(e.Cert.NotBefore) + ": see whether the clocks of both machines are right"
+			return of + " is not valid before " + day(e.Cert.NotBefore) +
+				": see whether the clocks of both machines are right"
 		}
 		return of + " has expired on " + day(e.Cert.NotAfter) + ": renew it"
 	case x509.IncompatibleUsage:

@@ -1,5 +1,5 @@
-// Package egress makes connections to addresses that tenants configure, and keeps them out of networks that the operator
-// names. The root imports it.
+// Package egress makes connections to addresses that tenants configure, and keeps them out of
+// networks that the operator names. The root imports it.
 package egress
 
 import (
@@ -23,11 +23,12 @@ var ErrDenied = errors.New("denied by configuration")
 // without a period.
 const Remedy = "the operator of this server names the networks that it may connect to in TENANTCONTENT_ALLOW_NETWORKS"
 
-// Default returns the networks where clouds hand out a machine's own credentials: those of one link, as at 169.254.169.254, and
-// the one address that a cloud has for that in IPv6.
+// Default returns the networks where clouds hand out a machine's own credentials: those of one
+// link, as at 169.254.169.254, and the one address that a cloud has for that in IPv6.
 func Default() []netip.Prefix {
 	return []netip.Prefix{
-		netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("fd00:ec2::254/128"),
+		netip.MustParsePrefix("169.254.0.0/16"),
+		netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("fd00:ec2::254/128"),
 	}
 }
 
@@ -49,8 +50,9 @@ func Denials(base, allow, deny []netip.Prefix) []netip.Prefix {
 // nat64 are the addresses behind which a gateway reaches IPv4.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// forms returns the addresses that one stands for: itself, as IPv4 where it is one in another form, and the loopback
-// addresses for an unspecified one (0.0.0.0, ::), where a connection ends at this machine.
+// forms returns the addresses that one stands for: itself, as IPv4 where it is one in another form,
+// and the loopback addresses for an unspecified one (0.0.0.0, ::), where a connection ends at this
+// machine.
 func forms(ip netip.Addr) []netip.Addr {
 	ip = ip.Unmap()
 	if nat64.Contains(ip) {
@@ -76,9 +78,9 @@ func newNetworks(denied []netip.Prefix) networks {
 	return out
 }
 
-// Denied returns a function that reports, without a connection, whether Dialer and Client never connect to the host of a URL:
-// whether it is an address in one of the denied networks. What a name would be resolved to is not known, nor where a proxy
-// connects to.
+// Denied returns a function that reports, without a connection, whether Dialer and Client never
+// connect to the host of a URL: whether it is an address in one of the denied networks. What a name
+// would be resolved to is not known, nor where a proxy connects to.
 func Denied(denied []netip.Prefix) func(address string) bool {
 	out := newNetworks(denied)
 	return func(address string) bool {
@@ -110,8 +112,9 @@ func (denied networks) check(ip netip.Addr) error {
 	return nil
 }
 
-// Dialer makes a dialer that connects to no address in the denied networks. It checks the address that a name has been
-// resolved to, at the moment of the connection. An unspecified address, such as 0.0.0.0, counts as a loopback address.
+// Dialer makes a dialer that connects to no address in the denied networks. It checks the address
+// that a name has been resolved to, at the moment of the connection. An unspecified address, such
+// as 0.0.0.0, counts as a loopback address.
 func Dialer(denied []netip.Prefix) *net.Dialer {
 	out := newNetworks(denied)
 	return &net.Dialer{ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
@@ -131,22 +134,24 @@ func Dialer(denied []netip.Prefix) *net.Dialer {
 	}}
 }
 
-// Client makes an HTTP client that connects as Dialer does. Through a proxy, which the environment may name as
-// http.ProxyFromEnvironment says, it is the proxy that decides where connections go.
+// Client makes an HTTP client that connects as Dialer does. Through a proxy, which the environment
+// may name as http.ProxyFromEnvironment says, it is the proxy that decides where connections go.
 func Client(denied []netip.Prefix) *http.Client {
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: 10 * time.Second, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
 	}
 	transport.DialContext = Dialer(denied).DialContext
 	return &http.Client{Transport: transport}
 }
 
-// Private returns Default and the networks that are not of the internet: of one machine, of one organization, and those that lead to
-// IPv4 addresses within IPv6 ones or to many machines at once.
+// Private returns Default and the networks that are not of the internet: of one machine, of one
+// organization, and those that lead to IPv4 addresses within IPv6 ones or to many machines at once.
 func Private() []netip.Prefix {
 	out := Default()
 	for _, network := range []string{
-		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3",
+		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8",
+		"172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3",
 		"::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16", "fc00::/7", "fec0::/10", "ff00::/8",
 	} {
 		out = append(out, netip.MustParsePrefix(network))
@@ -179,5 +184,7 @@ func without(network, other netip.Prefix) []netip.Prefix {
 	upper := network.Addr().AsSlice()
 	upper[bits/8] |= 0x80 >> (bits % 8)
 	at, _ := netip.AddrFromSlice(upper)
-	return append(without(netip.PrefixFrom(network.Addr(), bits+1), other), without(netip.PrefixFrom(at, bits+1), other)...)
+	return append(without(
+		netip.PrefixFrom(network.Addr(), bits+1), other,
+	), without(netip.PrefixFrom(at, bits+1), other)...)
 }

@@ -30,11 +30,15 @@ func TestDialer(t *testing.T) {
 		is.True(err != nil)
 		is.True(strings.Contains(err.Error(), "denied by configuration")) // and not refused by the other side
 	}
-	for _, host := range []string{"0.0.0.0", "::", "::ffff:0.0.0.0", "0:0:0:0:0:0:0:0", "::1", "::ffff:127.0.0.1%lo", "64:ff9b::", "64:ff9b::7f00:1", ""} {
+	for _, host := range []string{
+		"0.0.0.0", "::", "::ffff:0.0.0.0", "0:0:0:0:0:0:0:0", "::1", "::ffff:127.0.0.1%lo", "64:ff9b::",
+		"64:ff9b::7f00:1", "",
+	} {
 		for _, network := range []string{"tcp", "tcp4", "tcp6"} {
 			_, err := egress.Dialer(loopback).DialContext(t.Context(), network, net.JoinHostPort(host, port))
 			is.True(err != nil)
-			if !strings.Contains(err.Error(), "denied by configuration") && !strings.Contains(err.Error(), "no suitable address") {
+			if !strings.Contains(err.Error(), "denied by configuration") &&
+				!strings.Contains(err.Error(), "no suitable address") {
 				t.Errorf("%s %q: %v", network, host, err)
 			}
 		}
@@ -42,7 +46,10 @@ func TestDialer(t *testing.T) {
 	c, err := egress.Dialer(egress.Default()).DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
 	is.NoErr(err)
 	is.NoErr(c.Close())
-	for _, address := range []string{"169.254.169.254:80", "[::ffff:169.254.169.254]:80", "[fe80::1%1]:80", "[fd00:ec2::254]:80", "[64:ff9b::a9fe:a9fe]:80"} {
+	for _, address := range []string{
+		"169.254.169.254:80", "[::ffff:169.254.169.254]:80", "[fe80::1%1]:80", "[fd00:ec2::254]:80",
+		"[64:ff9b::a9fe:a9fe]:80",
+	} {
 		_, err := egress.Dialer(egress.Default()).DialContext(t.Context(), "tcp", address)
 		is.True(strings.Contains(err.Error(), "denied by configuration"))
 	}
@@ -52,9 +59,12 @@ func TestDialer(t *testing.T) {
 func TestDenied(t *testing.T) {
 	denied := egress.Denied(loopback)
 	for address, want := range map[string]bool{
-		"ldap://127.0.0.1": true, "ldaps://127.1.2.3:636": true, "ldap://0.0.0.0": true, "ldap://[::]:389": true, "ldap://[::ffff:0.0.0.0]": true,
-		"http://[::1]/metadata": true, "https://127.0.0.1:8443/a": true, "ldap://[64:ff9b::7f00:1]": true, "ldap://[::ffff:127.0.0.1%251]": true,
-		"ldap://localhost": false, "ldap://192.0.2.1": false, "ldap://[2001:db8::1]": false, "ldap://127.0.0.1.example.com": false, "": false, "%": false,
+		"ldap://127.0.0.1": true, "ldaps://127.1.2.3:636": true,
+		"ldap://0.0.0.0": true, "ldap://[::]:389": true, "ldap://[::ffff:0.0.0.0]": true,
+		"http://[::1]/metadata": true, "https://127.0.0.1:8443/a": true,
+		"ldap://[64:ff9b::7f00:1]": true, "ldap://[::ffff:127.0.0.1%251]": true,
+		"ldap://localhost": false, "ldap://192.0.2.1": false, "ldap://[2001:db8::1]": false,
+		"ldap://127.0.0.1.example.com": false, "": false, "%": false,
 	} {
 		if denied(address) != want {
 			t.Errorf("%s: %v", address, !want)
@@ -100,10 +110,14 @@ func TestExcept(t *testing.T) {
 	}
 	denied := egress.Denied(egress.Except(egress.Private(), parse("10.1.2.0/24", "::1/128")))
 	for address, want := range map[string]bool{
-		"https://10.1.2.3": false, "https://10.1.3.3": true, "https://10.1.1.255": true, "https://[::1]": false, "https://127.0.0.1": true, "https://[::]": true,
-		"https://0.0.0.0": true, "https://192.168.1.1": true, "https://[fd12::1]": true, "https://169.254.169.254": true, "https://[::ffff:10.1.3.3]": true,
-		"https://[64:ff9b::a01:303]": true, "https://[64:ff9b::a01:203]": false, "https://[2002:a01:303::1]": true, "https://255.255.255.255": true, "https://224.0.0.1": true,
-		"https://100.64.0.1": true, "https://[::a00:1]": true, "https://1.1.1.1": false, "https://[2606:4700::1111]": false, "https://172.32.0.1": false, "https://223.255.255.255": false,
+		"https://10.1.2.3": false, "https://10.1.3.3": true, "https://10.1.1.255": true,
+		"https://[::1]": false, "https://127.0.0.1": true, "https://[::]": true,
+		"https://0.0.0.0": true, "https://192.168.1.1": true,
+		"https://[fd12::1]": true, "https://169.254.169.254": true, "https://[::ffff:10.1.3.3]": true,
+		"https://[64:ff9b::a01:303]": true, "https://[64:ff9b::a01:203]": false,
+		"https://[2002:a01:303::1]": true, "https://255.255.255.255": true, "https://224.0.0.1": true,
+		"https://100.64.0.1": true, "https://[::a00:1]": true, "https://1.1.1.1": false,
+		"https://[2606:4700::1111]": false, "https://172.32.0.1": false, "https://223.255.255.255": false,
 	} {
 		if denied(address) != want {
 			t.Errorf("%s: %v", address, !want)

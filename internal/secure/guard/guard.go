@@ -1,8 +1,9 @@
-// Package guard carries the condition of a conditional write to the store that makes it, and computes the versions of
-// rows that such conditions name.
+// Package guard carries the condition of a conditional write to the store that makes it, and
+// computes the versions of rows that such conditions name.
 //
-// httpapi sets a guard from the headers If-Match and If-None-Match; a store checks it after it has locked the row, so
-// that of several writers with the same version one wins. Nouns compute versions.
+// httpapi sets a guard from the headers If-Match and If-None-Match; a store checks it after it has
+// locked the row, so that of several writers with the same version one wins. Nouns compute
+// versions.
 package guard
 
 import (
@@ -40,8 +41,9 @@ func Of(ctx context.Context, row string) *Guard {
 // Versioned is a row that has a version.
 type Versioned interface{ Version() string }
 
-// Check checks the guard in ctx against the row as it is before the write. The caller has locked the row. Without a guard
-// for rows of this noun it does nothing. It returns errs.Stale if the condition does not hold.
+// Check checks the guard in ctx against the row as it is before the write. The caller has locked
+// the row. Without a guard for rows of this noun it does nothing. It returns errs.Stale if the
+// condition does not hold.
 func Check(ctx context.Context, row string, v Versioned) error {
 	g := Of(ctx, row)
 	if g == nil {
@@ -50,7 +52,8 @@ func Check(ctx context.Context, row string, v Versioned) error {
 	return g.check(v.Version(), true)
 }
 
-// Missing checks the guard against a row that does not exist. It returns nil if the guard has been checked already.
+// Missing checks the guard against a row that does not exist. It returns nil if the guard has been
+// checked already.
 func (g *Guard) Missing() error {
 	if g == nil || g.checked {
 		return nil
@@ -71,11 +74,13 @@ func Stale() error {
 	return errs.New(errs.Stale, "The resource is not as the headers If-Match and If-None-Match demand: read it again.")
 }
 
-// long is how many bytes a part of a version may have before it is hashed by itself, so that it is not copied.
+// long is how many bytes a part of a version may have before it is hashed by itself, so that it is
+// not copied.
 const long = 1 << 10
 
-// Version returns the version of a row made of these fields: strings, bools, ints, times, JSON, pointers to strings and to
-// times, and lists of strings. Rows that differ in a field have different versions.
+// Version returns the version of a row made of these fields: strings, bools, ints, times, JSON,
+// pointers to strings and to times, and lists of strings. Rows that differ in a field have
+// different versions.
 func Version(fields ...any) string {
 	var scratch [512]byte
 	b := scratch[:0]

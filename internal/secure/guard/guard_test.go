@@ -40,10 +40,13 @@ func TestVersionTellsFieldsApart(t *testing.T) {
 	a, b := "a", "ab"
 	long := strings.Repeat("x", 5000)
 	all := map[string][]any{
-		"1": {"a", "b"}, "2": {"ab", ""}, "3": {"", "ab"}, "4": {&a, &b}, "5": {(*string)(nil), &b}, "6": {&b, (*string)(nil)},
-		"7": {true, false}, "8": {false, true}, "9": {1, 2}, "10": {int64(1), int64(3)}, "11": {at}, "12": {at.Add(time.Microsecond)},
+		"1": {"a", "b"}, "2": {"ab", ""}, "3": {"", "ab"},
+		"4": {&a, &b}, "5": {(*string)(nil), &b}, "6": {&b, (*string)(nil)},
+		"7": {true, false}, "8": {false, true}, "9": {1, 2},
+		"10": {int64(1), int64(3)}, "11": {at}, "12": {at.Add(time.Microsecond)},
 		"13": {&at, 1}, "14": {(*time.Time)(nil), 1}, "15": {json.RawMessage(`{"a":1}`)}, "16": {json.RawMessage(long)},
-		"17": {json.RawMessage(long + "y")}, "18": {long}, "19": {[]string{"a", "b"}}, "20": {[]string{"ab"}}, "21": {[]string{}, "a"},
+		"17": {json.RawMessage(long + "y")}, "18": {long},
+		"19": {[]string{"a", "b"}}, "20": {[]string{"ab"}}, "21": {[]string{}, "a"},
 	}
 	seen := map[string]string{}
 	for name, fields := range all {

@@ -15,9 +15,9 @@ import (
 
 const maxFile = 64 << 10
 
-// LoadOrCreate reads the ring of a file. A missing file is made with one new key, for its owner alone, whole or not at all:
-// processes that start at once end with the same key. Errors: errs.Invalid for a file that others can read or that holds
-// no ring.
+// LoadOrCreate reads the ring of a file. A missing file is made with one new key, for its owner
+// alone, whole or not at all: processes that start at once end with the same key. Errors:
+// errs.Invalid for a file that others can read or that holds no ring.
 func LoadOrCreate(path string) (*Ring, error) {
 	r, err := load(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -29,14 +29,16 @@ func LoadOrCreate(path string) (*Ring, error) {
 	return load(path)
 }
 
-// Rotate puts a new key before the others. Errors: errs.Conflict while another Rotate or Retire runs.
+// Rotate puts a new key before the others. Errors: errs.Conflict while another Rotate or Retire
+// runs.
 func Rotate(path string) (*Ring, error) {
 	return replace(path, func(r *Ring) (*Ring, error) {
 		return Parse(Generate() + "\n" + r.text())
 	})
 }
 
-// Retire removes all keys but the first: what is still sealed under them is lost. Errors: errs.Conflict as Rotate.
+// Retire removes all keys but the first: what is still sealed under them is lost. Errors:
+// errs.Conflict as Rotate.
 func Retire(path string) error {
 	_, err := replace(path, func(r *Ring) (*Ring, error) { return &Ring{keys: r.keys[:1]}, nil })
 	return err
@@ -68,7 +70,8 @@ func load(path string) (*Ring, error) {
 	return r, nil
 }
 
-// create makes the file with one new key. Errors: fs.ErrExist when it is there. A link, unlike a rename, replaces nothing.
+// create makes the file with one new key. Errors: fs.ErrExist when it is there. A link, unlike a
+// rename, replaces nothing.
 func create(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -87,7 +90,8 @@ func create(path string) error {
 	return syncFolder(path)
 }
 
-// replace puts another ring into the file. The new file's name is also the lock: it cannot be made twice.
+// replace puts another ring into the file. The new file's name is also the lock: it cannot be made
+// twice.
 func replace(path string, edit func(*Ring) (*Ring, error)) (*Ring, error) {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -96,7 +100,10 @@ func replace(path string, edit func(*Ring) (*Ring, error)) (*Ring, error) {
 	next := path + ".new"
 	f, err := os.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, errs.Wrap(errs.Conflict, err, "Another change of the key file is running. If none is, one was cut short: remove %s.", next)
+		return nil, errs.Wrap(
+			errs.Conflict, err,
+			"Another change of the key file is running. If none is, one was cut short: remove %s.", next,
+		)
 	}
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "The key file %s cannot be written.", path)

@@ -116,7 +116,11 @@ func TestModes(t *testing.T) {
 
 func TestBadFiles(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"empty": "", "text": "hunter2hunter2", "big": strings.Repeat(" ", 1<<20)} {
+	for name, text := range map[string]string{
+		"empty": "",
+		"text":  "hunter2hunter2",
+		"big":   strings.Repeat(" ", 1<<20),
+	} {
 		is, path := is.New(t), filepath.Join(dir, name)
 		is.NoErr(os.WriteFile(path, []byte(text), 0o600))
 		_, err := keyring.LoadOrCreate(path)

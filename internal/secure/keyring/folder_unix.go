@@ -18,7 +18,8 @@ func syncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// keepOwner makes the owner of f that of the file at path, so that a command of root leaves the server able to read its keys.
+// keepOwner makes the owner of f that of the file at path, so that a command of root leaves the
+// server able to read its keys.
 func keepOwner(f *os.File, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,9 +1,10 @@
-// Package keyring encrypts secrets at rest: it seals a column's value under a key of the host, bound to the place where the
-// value is stored, and opens it only there.
+// Package keyring encrypts secrets at rest: it seals a column's value under a key of the host,
+// bound to the place where the value is stored, and opens it only there.
 //
-// A sealed value is v1.<key id>.<base64url of nonce and ciphertext>. The cipher is AES-256-GCM under a key that HKDF
-// derives from one of the ring's keys and the tenant; tenant, table, column and row are additional data. The first key
-// of the ring seals and all open, so keys change in three steps: Rotate, seal everything again, Retire.
+// A sealed value is v1.<key id>.<base64url of nonce and ciphertext>. The cipher is AES-256-GCM
+// under a key that HKDF derives from one of the ring's keys and the tenant; tenant, table, column
+// and row are additional data. The first key of the ring seals and all open, so keys change in
+// three steps: Rotate, seal everything again, Retire.
 //
 // Stores with secrets, the root and cmd import it.
 package keyring
@@ -40,8 +41,9 @@ type key struct {
 	secret *[keySize]byte // a pointer, so that no way of printing an enclosing value prints it
 }
 
-// Parse reads a key ring: keys of 32 bytes in base64 (either alphabet, padded or not) or in 64 hex digits, between commas
-// or white space. The first one seals. Errors: errs.Invalid, which shows nothing of the text.
+// Parse reads a key ring: keys of 32 bytes in base64 (either alphabet, padded or not) or in 64 hex
+// digits, between commas or white space. The first one seals. Errors: errs.Invalid, which shows
+// nothing of the text.
 func Parse(text string) (*Ring, error) {
 	r := &Ring{}
 	for i, word := range words(text) {
@@ -96,7 +98,8 @@ func (k key) derive(purpose string, size int) ([]byte, error) {
 	return hkdf.Key(sha256.New, k.secret[:], nil, "tenantcontent keyring "+version+" "+purpose, size)
 }
 
-// Derive returns 32 bytes of the first key for one purpose, the same for every program with the key.
+// Derive returns 32 bytes of the first key for one purpose, the same for every program with the
+// key.
 func (r *Ring) Derive(purpose string) ([]byte, error) {
 	return r.keys[0].derive("for "+purpose, sha256.Size)
 }
@@ -118,8 +121,8 @@ func (r *Ring) Seal(tenant, table, column, row string, plain []byte) (string, er
 	return version + "." + r.keys[0].id + "." + base64.RawURLEncoding.EncodeToString(box), nil
 }
 
-// Open decrypts what Seal made for the same place. Errors: errs.Internal, as a stored value is no caller's fault: its key
-// is not in the ring, or it was changed or copied from another place.
+// Open decrypts what Seal made for the same place. Errors: errs.Internal, as a stored value is no
+// caller's fault: its key is not in the ring, or it was changed or copied from another place.
 func (r *Ring) Open(tenant, table, column, row, sealed string) ([]byte, error) {
 	id, box, err := split(sealed)
 	if err != nil {
@@ -127,7 +130,9 @@ func (r *Ring) Open(tenant, table, column, row, sealed string) ([]byte, error) {
 	}
 	k := r.find(id)
 	if k == nil {
-		return nil, errs.New(errs.Internal, "keyring: a secret is sealed under key %s, which is not in the key ring", id)
+		return nil, errs.New(
+			errs.Internal, "keyring: a secret is sealed under key %s, which is not in the key ring", id,
+		)
 	}
 	aead, err := k.aead(tenant)
 	if err != nil {
@@ -143,7 +148,8 @@ func (r *Ring) Open(tenant, table, column, row, sealed string) ([]byte, error) {
 // Beginning returns how many bytes a sealed value has up to the end of the name of its key.
 func (r *Ring) Beginning() int { return len(version) + 1 + 8 }
 
-// Current reports whether a value is sealed under the first key, so that it need not be sealed again.
+// Current reports whether a value is sealed under the first key, so that it need not be sealed
+// again.
 func (r *Ring) Current(sealed string) bool {
 	id, _, err := split(sealed)
 	return err == nil && id == r.keys[0].id
@@ -189,7 +195,8 @@ func (k key) aead(tenant string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// place returns the additional data: each part after its length, so that no two places look the same.
+// place returns the additional data: each part after its length, so that no two places look the
+// same.
 func place(parts ...string) []byte {
 	b := []byte(version)
 	for _, p := range parts {

@@ -42,7 +42,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestPlaceMatters draws from few texts, so that many places differ by where one part ends and the next begins.
+// TestPlaceMatters draws from few texts, so that many places differ by where one part ends and the
+// next begins.
 func TestPlaceMatters(t *testing.T) {
 	r := ring(t, keyring.Generate())
 	part := rapid.SampledFrom([]string{"", "a", "b", "ab", "a\x00", "\x00a", "aa"})
@@ -158,8 +159,10 @@ func TestParse(t *testing.T) {
 	is.New(t).NoErr(err)
 	for name, text := range map[string]string{
 		"std": word, "raw": base64.RawStdEncoding.EncodeToString(b), "url": base64.URLEncoding.EncodeToString(b),
-		"rawurl": base64.RawURLEncoding.EncodeToString(b), "hex": hex.EncodeToString(b), "HEX": strings.ToUpper(hex.EncodeToString(b)),
-		"space": "\r\n\t " + word + " \n", "commas": "," + word + ",", "second": keyring.Generate() + ", " + word + "\n" + keyring.Generate(),
+		"rawurl": base64.RawURLEncoding.EncodeToString(b),
+		"hex":    hex.EncodeToString(b), "HEX": strings.ToUpper(hex.EncodeToString(b)),
+		"space":  "\r\n\t " + word + " \n",
+		"commas": "," + word + ",", "second": keyring.Generate() + ", " + word + "\n" + keyring.Generate(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ring(t, text).Open("acme", "t", "c", "1", sealed)
@@ -173,7 +176,8 @@ func TestParseRefuses(t *testing.T) {
 	b, err := base64.StdEncoding.DecodeString(good)
 	is.New(t).NoErr(err)
 	for name, text := range map[string]string{
-		"empty": "", "separators": " ,\n", "text": "correct horse battery staple", "short": base64.StdEncoding.EncodeToString(b[:31]),
+		"empty": "", "separators": " ,\n",
+		"text": "correct horse battery staple", "short": base64.StdEncoding.EncodeToString(b[:31]),
 		"long": base64.StdEncoding.EncodeToString(append(b, 1)), "hex short": hex.EncodeToString(b)[:62],
 		"zeros": base64.StdEncoding.EncodeToString(make([]byte, 32)), "zeros hex": strings.Repeat("0", 64),
 		"twice": good + "\n" + good, "twice, spelled apart": good + "\n" + hex.EncodeToString(b),
@@ -224,7 +228,9 @@ func FuzzOpen(f *testing.F) {
 	r := ring(f, keyring.Generate())
 	sealed, err := r.Seal("acme", "t", "c", "1", []byte("plain"))
 	is.New(f).NoErr(err)
-	for _, seed := range []string{"", ".", "..", "v1", "v1..", sealed, sealed[:20], sealed + "x", "v2" + sealed[2:], "v1.00000000.AAAA"} {
+	for _, seed := range []string{
+		"", ".", "..", "v1", "v1..", sealed, sealed[:20], sealed + "x", "v2" + sealed[2:], "v1.00000000.AAAA",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

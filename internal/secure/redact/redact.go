@@ -1,5 +1,5 @@
-// Package redact masks secrets in texts of servers that were sent them and may repeat them. Drivers of domains and
-// of models import it.
+// Package redact masks secrets in texts of servers that were sent them and may repeat them. Drivers
+// of domains and of models import it.
 package redact
 
 import (

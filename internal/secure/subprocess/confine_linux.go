@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemCalls are what a child needs: memory, its threads, time, and to read and write what it has open. It opens nothing,
-// connects to nothing and starts nothing.
+// systemCalls are what a child needs: memory, its threads, time, and to read and write what it has
+// open. It opens nothing, connects to nothing and starts nothing.
 var systemCalls = strings.Fields(`
 	read write readv writev recvfrom sendto recvmsg sendmsg close fcntl
 	epoll_wait epoll_pwait epoll_ctl epoll_create1 eventfd2 pipe2 poll ppoll
@@ -21,8 +21,9 @@ var systemCalls = strings.Fields(`
 	rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack tgkill getpid gettid getppid
 	set_robust_list rseq membarrier restart_syscall exit exit_group getrandom getrusage uname`)
 
-// Confine takes from the process all that reading and writing what it has open, memory and time do not need, and returns in words what it
-// took. memory is how much it may allocate beside what it has already.
+// Confine takes from the process all that reading and writing what it has open, memory and time do
+// not need, and returns in words what it took. memory is how much it may allocate beside what it
+// has already.
 func Confine(memory int64) string {
 	if Instrumented {
 		return "none: instrumented"
@@ -60,7 +61,8 @@ func Confine(memory int64) string {
 	return strings.Join(done, " ")
 }
 
-// closeInherited closes what the server itself has inherited and not marked as its own. What Go waits with stays open.
+// closeInherited closes what the server itself has inherited and not marked as its own. What Go
+// waits with stays open.
 func closeInherited() {
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -88,11 +90,16 @@ func filter() error {
 		}
 	}
 	allowed.NamesWithCondtions = []seccomp.NameWithConditions{{
-		Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: unix.CLONE_THREAD}},
+		Name:       "clone",
+		Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: unix.CLONE_THREAD}},
 	}}
 	groups := []seccomp.SyscallGroup{allowed}
-	if _, ok := info.SyscallNames["clone3"]; ok { // the C library uses clone if there is no clone3, whose arguments cannot be checked
-		groups = append(groups, seccomp.SyscallGroup{Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: []string{"clone3"}})
+	if _, ok := info.SyscallNames["clone3"]; ok {
+		// the C library uses clone if there is no clone3, whose arguments cannot be checked
+		groups = append(groups, seccomp.SyscallGroup{
+			Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS),
+			Names:  []string{"clone3"},
+		})
 	}
 	return seccomp.LoadFilter(seccomp.Filter{
 		NoNewPrivs: true, Flag: seccomp.FilterFlagTSync,

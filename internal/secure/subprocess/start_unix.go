@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// environment is the rest of the environment of a child: it has one thread for Go code, and does not look for more.
+// environment is the rest of the environment of a child: it has one thread for Go code, and does
+// not look for more.
 var environment = []string{"GOMAXPROCS=1", "GODEBUG=containermaxprocs=0,updatemaxprocs=0"}
 
 // connect returns the two ends of a connection.
@@ -28,7 +29,8 @@ func connect() (ours, theirs Pipes, err error) {
 	return Pipes{a, a}, Pipes{b, b}, nil
 }
 
-// Inherited returns the child's end of its connection: it is read and written without blocking a thread.
+// Inherited returns the child's end of its connection: it is read and written without blocking a
+// thread.
 func Inherited() Pipes {
 	if syscall.SetNonblock(0, true) != nil {
 		return Pipes{os.Stdin, os.Stdout}

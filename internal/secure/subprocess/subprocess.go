@@ -1,5 +1,6 @@
-// Package subprocess starts the same program again as a child process that works for it on what tenants have written, and can be killed: its
-// connection, its environment, and what is taken from it.
+// Package subprocess starts the same program again as a child process that works for it on what
+// tenants have written, and can be killed: its connection, its environment, and what is taken from
+// it.
 package subprocess
 
 import (
@@ -39,9 +40,10 @@ type Process struct {
 	stderr head
 }
 
-// Start starts the program with the variable of the environment set to value, by which the program finds out that it is a child.
-// It has no other variable but what the Go runtime reads and TZ, works in "/", and has no file but its end of the connection and its
-// standard error. On Linux it ends with the parent.
+// Start starts the program with the variable of the environment set to value, by which the program
+// finds out that it is a child. It has no other variable but what the Go runtime reads and TZ,
+// works in "/", and has no file but its end of the connection and its standard error. On Linux it
+// ends with the parent.
 func (s *Starter) Start(variable, value string) (*Process, error) {
 	path, err := executable()
 	if err != nil {
@@ -68,7 +70,8 @@ func (s *Starter) Start(variable, value string) (*Process, error) {
 	return p, nil
 }
 
-// fork starts a command on a thread that lives as long as the Starter: the system ends a child with the thread that started it.
+// fork starts a command on a thread that lives as long as the Starter: the system ends a child with
+// the thread that started it.
 func (s *Starter) fork(cmd *exec.Cmd) error {
 	s.mu.Lock()
 	if s.quit == nil {
@@ -171,7 +174,8 @@ func (p Pipes) Files() []io.Closer {
 	return []io.Closer{p.R, p.W}
 }
 
-// executable returns the path of the program. On Linux it is the file that runs, even if another one has taken its place since.
+// executable returns the path of the program. On Linux it is the file that runs, even if another
+// one has taken its place since.
 func executable() (string, error) {
 	if runtime.GOOS == "linux" {
 		if _, err := os.Stat("/proc/self/exe"); err == nil {

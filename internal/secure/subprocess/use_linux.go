@@ -41,7 +41,8 @@ func MachineMemory() int64 {
 	memory := kib << 10
 	within := func(file string) {
 		text, _ := os.ReadFile(file)
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && (memory == 0 || n < memory) {
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && (memory == 0 ||
+			n < memory) {
 			memory = n
 		}
 	}

@@ -22,12 +22,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
-// A Worker runs a function in children, one job of one tenant at a time in each. A job that takes too much time or memory ends with its
-// child.
+// A Worker runs a function in children, one job of one tenant at a time in each. A job that takes
+// too much time or memory ends with its child.
 type Worker struct {
 	Name string // for the variable of the environment by which a child is recognized
 	What string // for messages, such as "The document"
-	// Work does a job. It runs in the child. The message of its error is for the person who made the input; a panic means that the input is damaged.
+	// Work does a job. It runs in the child. The message of its error is for the person who made
+	// the input; a panic means that the input is damaged.
 	Work func(in []byte) ([]byte, error)
 
 	Time   time.Duration // of one job
@@ -57,7 +58,8 @@ func (w *Worker) variable() string {
 	return "TENANTCONTENT_" + strings.ToUpper(w.Name) + "_CHILD"
 }
 
-// Child must be called first in the main function of a program whose Worker has jobs. In a child it works and does not return.
+// Child must be called first in the main function of a program whose Worker has jobs. In a child it
+// works and does not return.
 func (w *Worker) Child() {
 	if os.Getenv(w.variable()) == "" {
 		w.called.Store(true)
@@ -128,18 +130,27 @@ func (w *Worker) try(in []byte) (result []byte, err error) {
 	return w.Work(in)
 }
 
-// Do does a job on behalf of a tenant. It returns errs.TooLarge for input that is too large, errs.Invalid with what Work has against the
-// input, or if the job takes too much time or memory, and errs.Unavailable if too many jobs wait.
+// Do does a job on behalf of a tenant. It returns errs.TooLarge for input that is too large,
+// errs.Invalid with what Work has against the input, or if the job takes too much time or memory,
+// and errs.Unavailable if too many jobs wait.
 func (w *Worker) Do(ctx context.Context, tenant string, in []byte) ([]byte, error) {
 	if !w.called.Load() {
-		return nil, fmt.Errorf("subprocess: the program has not called the function Child of %s at the start of main", w.Name)
+		return nil, fmt.Errorf(
+			"subprocess: the program has not called the function Child of %s at the start of main", w.Name,
+		)
 	}
 	if len(in) > w.Input {
 		return nil, errs.New(errs.TooLarge, "%s has %d bytes, where %d are allowed.", w.What, len(in), w.Input)
 	}
 	w.once.Do(func() {
 		n := int64(max(runtime.GOMAXPROCS(0), 2))
-		w.limit = limiter.New(limiter.Options{Capacity: n, PerKey: n / 2, Timeout: 10 * time.Second, Queue: 256, QueuePerKey: 128})
+		w.limit = limiter.New(limiter.Options{
+			Capacity:    n,
+			PerKey:      n / 2,
+			Timeout:     10 * time.Second,
+			Queue:       256,
+			QueuePerKey: 128,
+		})
 	})
 	release, err := w.limit.Acquire(ctx, 1, tenant)
 	if err != nil {
@@ -158,7 +169,10 @@ func (w *Worker) Do(ctx context.Context, tenant string, in []byte) ([]byte, erro
 		result, err = w.exchange(ctx, p, in)
 	}
 	if errors.Is(err, errGone) {
-		err = errs.Wrap(errs.Invalid, err, "%s is damaged, or needs more than %d MiB of memory to be read.", w.What, w.Memory>>20)
+		err = errs.Wrap(
+			errs.Invalid, err, "%s is damaged, or needs more than %d MiB of memory to be read.", w.What,
+			w.Memory>>20,
+		)
 	}
 	return result, err
 }

@@ -8,11 +8,13 @@ import (
 	"strconv"
 )
 
-// A user's rows that can be any number, such as those of the feed, are kept under the account of the user, which no later user of the same name has:
-// so the rows of a deleted user need not go in the transaction of the delete. The account of the first user of a name is the name; that of another
-// one has how many of the name were deleted before, such as jo/2. No name has a slash.
+// A user's rows that can be any number, such as those of the feed, are kept under the account of
+// the user, which no later user of the same name has: so the rows of a deleted user need not go in
+// the transaction of the delete. The account of the first user of a name is the name; that of
+// another one has how many of the name were deleted before, such as jo/2. No name has a slash.
 
-// Former returns an expression of how many users of a name, which is an expression, were deleted. $1 is the tenant.
+// Former returns an expression of how many users of a name, which is an expression, were deleted.
+// $1 is the tenant.
 func Former(name string) string {
 	return `coalesce((SELECT w.n FROM tc_former_users w WHERE w.tenant_id = $1 AND w.username = ` + name + `), 0)`
 }
@@ -24,30 +26,35 @@ func Account(name string) string {
 	return `(SELECT ` + name + ` || coalesce((SELECT '/' || w.n FROM tc_former_users w WHERE w.tenant_id = $1 AND w.username = ` + name + `), '') LIMIT 1)`
 }
 
-// UserOf returns an expression of the name of the user whose account is a column, such as f.username, and of nothing if that user was deleted. $1 is
-// the tenant. The LIMIT makes the name a column, by which PostgreSQL looks into an index: see
-// Conn.Among.
+// UserOf returns an expression of the name of the user whose account is a column, such as
+// f.username, and of nothing if that user was deleted. $1 is the tenant. The LIMIT makes the name a
+// column, by which PostgreSQL looks into an index: see Conn.Among.
 func UserOf(column string) string {
-	name := `CASE WHEN ` + column + ` LIKE '%/%' THEN rtrim(rtrim(` + column + `, '0123456789'), '/') ELSE ` + column + ` END`
-	return `(SELECT CASE WHEN ` + column + ` = ` + Account("named.name") + ` THEN named.name ELSE '' END FROM (SELECT ` + name + ` AS name LIMIT 1) AS named)`
+	name := `CASE WHEN ` + column + ` LIKE '%/%' THEN rtrim(rtrim(` + column + `, '0123456789'), '/') ELSE ` +
+		column + ` END`
+	return `(SELECT CASE WHEN ` + column + ` = ` + Account("named.name") +
+		` THEN named.name ELSE '' END FROM (SELECT ` + name + ` AS name LIMIT 1) AS named)`
 }
 
 // HoldAccounts locks some principals as HoldPrincipals does, and returns their accounts by name.
 func (c Conn) HoldAccounts(ctx context.Context, tenant string, names []string) (map[string]string, error) {
-	query := `SELECT p.id, ` + Account("p.id") + ` FROM tc_principals p WHERE p.tenant_id = $1 AND p.id ` + c.OneOf(2) + ` ORDER BY p.id`
+	query := `SELECT p.id, ` + Account("p.id") + ` FROM tc_principals p WHERE p.tenant_id = $1 AND p.id ` +
+		c.OneOf(2) + ` ORDER BY p.id`
 	if c.Postgres() {
 		query += ` FOR KEY SHARE OF p`
 	}
 	return accounts(c.Rows(ctx, query, tenant, Keys(names)))
 }
 
-// HoldUsers locks the rows of some users, and returns the accounts of those that exist by name. It does not lock their principals: who deletes or renames
-// users locks principals first, so the two do not wait for each other in a circle.
+// HoldUsers locks the rows of some users, and returns the accounts of those that exist by name. It
+// does not lock their principals: who deletes or renames users locks principals first, so the two
+// do not wait for each other in a circle.
 func (c Conn) HoldUsers(ctx context.Context, tenant string, names []string) (map[string]string, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	query := `SELECT u.username, ` + Account("u.username") + ` FROM tc_users u WHERE u.tenant_id = $1 AND u.username ` + c.OneOf(2) + ` ORDER BY u.username`
+	query := `SELECT u.username, ` + Account("u.username") +
+		` FROM tc_users u WHERE u.tenant_id = $1 AND u.username ` + c.OneOf(2) + ` ORDER BY u.username`
 	if c.Postgres() {
 		query += ` FOR KEY SHARE OF u`
 	}
@@ -56,7 +63,11 @@ func (c Conn) HoldUsers(ctx context.Context, tenant string, names []string) (map
 
 // Accounts returns the accounts of some users, who may exist or not, by their names.
 func (c Conn) Accounts(ctx context.Context, tenant string, names []string) (map[string]string, error) {
-	all, err := accounts(c.Rows(ctx, `SELECT username, username || '/' || n FROM tc_former_users WHERE tenant_id = $1 AND username `+c.OneOf(2), tenant, Keys(names)))
+	all, err := accounts(c.Rows(
+		ctx,
+		`SELECT username, username || '/' || n FROM tc_former_users WHERE tenant_id = $1 AND username `+c.OneOf(2),
+		tenant, Keys(names),
+	))
 	for _, name := range names {
 		if all[name] == "" {
 			all[name] = name
@@ -79,7 +90,8 @@ func accounts(rows *sql.Rows, err error) (map[string]string, error) {
 // accountBatch is how many users one statement counts or renames.
 const accountBatch = 500
 
-// CloseAccounts counts some users as deleted, in the transaction that deletes them, and returns the accounts that they had.
+// CloseAccounts counts some users as deleted, in the transaction that deletes them, and returns the
+// accounts that they had.
 func (c Conn) CloseAccounts(ctx context.Context, tenant string, names []string) (closed []string, err error) {
 	for some := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(names))), accountBatch) {
 		var args []any
@@ -87,7 +99,8 @@ func (c Conn) CloseAccounts(ctx context.Context, tenant string, names []string) 
 			args = append(args, tenant, name, 1)
 		}
 		rows, err := c.Rows(ctx, `INSERT INTO tc_former_users (tenant_id, username, n) VALUES `+Values(len(some), 3)+`
-			ON CONFLICT (tenant_id, username) DO UPDATE SET n = tc_former_users.n + 1 RETURNING username, n - 1`, args...)
+			ON CONFLICT (tenant_id, username) DO UPDATE SET n = tc_former_users.n + 1 RETURNING username, n - 1`,
+			args...)
 		accounts, err := Scan(rows, err, func(rows *sql.Rows) (name string, err error) {
 			var before int
 			err = rows.Scan(&name, &before)

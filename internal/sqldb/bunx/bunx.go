@@ -1,5 +1,6 @@
-// Package bunx is what every Store over bun shares: the transaction that travels in the context, the tenant of a
-// statement, row locks, pages, times, and the translation of driver errors into errs.
+// Package bunx is what every Store over bun shares: the transaction that travels in the context,
+// the tenant of a statement, row locks, pages, times, and the translation of driver errors into
+// errs.
 //
 // Only bunstore packages, internal packages and the root import it. It links no SQL driver.
 package bunx
@@ -19,8 +20,8 @@ import (
 
 // Conn is where a statement runs: the pool, or the transaction in the context.
 //
-// The embedded bun.IDB builds statements; Rows, Row and Exec run fixed text with $1-style arguments, which the driver
-// keeps prepared. That is the faster way, for the hot reads and writes.
+// The embedded bun.IDB builds statements; Rows, Row and Exec run fixed text with $1-style
+// arguments, which the driver keeps prepared. That is the faster way, for the hot reads and writes.
 type Conn struct {
 	bun.IDB
 	DB     *bun.DB
@@ -43,12 +44,13 @@ type dryRunKey struct{}
 // TxConn returns where the statements of a transaction run that is not in a context.
 func TxConn(db *bun.DB, tx bun.Tx) Conn { return (&running{db: db, idb: tx, tx: tx.Tx}).conn() }
 
-// AllTenants is the tenant of statements over all tenants. Where row-level security is on, they see the tables of the queue and no other.
+// AllTenants is the tenant of statements over all tenants. Where row-level security is on, they see
+// the tables of the queue and no other.
 const AllTenants = "*"
 
-// For returns where the statements of one tenant run, and the context to run them with. Each Store method starts with
-// it: row-level security, where it is on, reads the tenant from that context, so a statement that does not come from
-// here sees nothing.
+// For returns where the statements of one tenant run, and the context to run them with. Each Store
+// method starts with it: row-level security, where it is on, reads the tenant from that context, so
+// a statement that does not come from here sees nothing.
 func For(ctx context.Context, db *bun.DB, tenant string) (context.Context, Conn) {
 	if tenant != Tenant(ctx) {
 		ctx = context.WithValue(ctx, tenantKey{}, tenant)
@@ -64,14 +66,15 @@ func For(ctx context.Context, db *bun.DB, tenant string) (context.Context, Conn)
 	return ctx, Conn{IDB: db, DB: db, fixed: withHooks(db, db.DB)}
 }
 
-// Tenant returns the tenant that For put into a context, "" for none. database hands it to the driver.
+// Tenant returns the tenant that For put into a context, "" for none. database hands it to the
+// driver.
 func Tenant(ctx context.Context) string {
 	t, _ := ctx.Value(tenantKey{}).(string)
 	return t
 }
 
-// Work is how long the statements of a context may take before package database gives a PostgreSQL up that does not
-// answer. Its values are those of pgsafe.Work.
+// Work is how long the statements of a context may take before package database gives a PostgreSQL
+// up that does not answer. Its values are those of pgsafe.Work.
 type Work int
 
 // The kinds of work.
@@ -81,7 +84,8 @@ const (
 	Unbounded             // a migration
 )
 
-// WithWork returns a context for the statements of some work, and for the transaction that begins with it.
+// WithWork returns a context for the statements of some work, and for the transaction that begins
+// with it.
 func WithWork(ctx context.Context, w Work) context.Context {
 	return context.WithValue(ctx, workKey{}, w)
 }
@@ -160,9 +164,11 @@ func inTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) (
 // errDryRun ends a dry run in which fn has not failed.
 var errDryRun = errors.New("bunx: the end of a dry run")
 
-// DryRun runs fn as InTx does and rolls back what it did, so that fn does and finds what it would do and find in InTx. On SQLite it runs in a
-// private copy of the database (internal/sqldb/sqlitesafe): writers do not wait for it, nor it for them. On PostgreSQL it holds locks on what fn changes
-// until it ends. Errors: fn's own; errs.Invalid, before fn runs, if ctx has a transaction.
+// DryRun runs fn as InTx does and rolls back what it did, so that fn does and finds what it would
+// do and find in InTx. On SQLite it runs in a private copy of the database
+// (internal/sqldb/sqlitesafe): writers do not wait for it, nor it for them. On PostgreSQL it holds
+// locks on what fn changes until it ends. Errors: fn's own; errs.Invalid, before fn runs, if ctx
+// has a transaction.
 func DryRun(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
 	if transaction(ctx, db) != nil {
 		return errs.New(errs.Invalid, "A dry run must not run in another transaction.")
@@ -182,7 +188,8 @@ func DryRun(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error)
 // IsDryRun reports whether a context is one of DryRun. database hands it to the driver.
 func IsDryRun(ctx context.Context) bool { return ctx.Value(dryRunKey{}) != nil }
 
-// ended returns the context's error instead of that of a transaction which its context has rolled back.
+// ended returns the context's error instead of that of a transaction which its context has rolled
+// back.
 func ended(ctx context.Context, err error) error {
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		return Err(ctx.Err(), "")
@@ -198,9 +205,10 @@ func Write(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.C
 	})
 }
 
-// WriteOne is Write for fn that runs one statement. On PostgreSQL a statement is a transaction by itself, and BEGIN and
-// COMMIT would be two more round trips. fn registers no AfterCommit. When the answer to the
-// statement is not read, because the connection is lost or ctx ends, the error is errs.Unconfirmed.
+// WriteOne is Write for fn that runs one statement. On PostgreSQL a statement is a transaction by
+// itself, and BEGIN and COMMIT would be two more round trips. fn registers no AfterCommit. When the
+// answer to the statement is not read, because the connection is lost or ctx ends, the error is
+// errs.Unconfirmed.
 func WriteOne(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error) error {
 	own, c := For(ctx, db, tenant)
 	switch {
@@ -246,7 +254,8 @@ func (c Conn) Exec(ctx context.Context, query string, args ...any) (int, error) 
 	return int(n), err
 }
 
-// One runs fixed text and scans its only row. Errors: errs.NotFound about what, when there is no row.
+// One runs fixed text and scans its only row. Errors: errs.NotFound about what, when there is no
+// row.
 func (c Conn) One(ctx context.Context, what, query string, args []any, dest ...any) error {
 	return Err(c.Row(ctx, query, args...).Scan(dest...), what)
 }
@@ -254,7 +263,8 @@ func (c Conn) One(ctx context.Context, what, query string, args []any, dest ...a
 // Postgres reports whether the statement runs on PostgreSQL.
 func (c Conn) Postgres() bool { return c.DB.Dialect().Name() == dialect.PG }
 
-// IndexedBy is what follows a table in FROM to have SQLite use the index table_index where it would guess wrong, as it knows no sizes. PostgreSQL does.
+// IndexedBy is what follows a table in FROM to have SQLite use the index table_index where it would
+// guess wrong, as it knows no sizes. PostgreSQL does.
 func (c Conn) IndexedBy(table, index string) string {
 	if c.Postgres() {
 		return ""
@@ -265,8 +275,8 @@ func (c Conn) IndexedBy(table, index string) string {
 // InTx reports whether the statement runs in a transaction that the context carries.
 func (c Conn) InTx() bool { return c.inTx }
 
-// ForUpdate returns the clause that locks the rows a SELECT reads until the transaction ends. SQLite has one writer and
-// no such clause.
+// ForUpdate returns the clause that locks the rows a SELECT reads until the transaction ends.
+// SQLite has one writer and no such clause.
 func (c Conn) ForUpdate() string {
 	if c.inTx && c.Postgres() {
 		return " FOR UPDATE"
@@ -274,8 +284,8 @@ func (c Conn) ForUpdate() string {
 	return ""
 }
 
-// ForChange is ForUpdate for rows whose keys stay: others can insert rows that refer to them meanwhile, and wait only when such a row
-// is deleted. Two ForChange wait for each other.
+// ForChange is ForUpdate for rows whose keys stay: others can insert rows that refer to them
+// meanwhile, and wait only when such a row is deleted. Two ForChange wait for each other.
 func (c Conn) ForChange() string {
 	if c.inTx && c.Postgres() {
 		return " FOR NO KEY UPDATE"
@@ -291,8 +301,9 @@ func (c Conn) Lock(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
-// LockTenant locks a tenant until the transaction in ctx ends: other callers of it wait. Inserts that refer to
-// the tenant go on, as they would not with FOR UPDATE; on SQLite a transaction is the only writer anyway.
+// LockTenant locks a tenant until the transaction in ctx ends: other callers of it wait. Inserts
+// that refer to the tenant go on, as they would not with FOR UPDATE; on SQLite a transaction is the
+// only writer anyway.
 func LockTenant(ctx context.Context, db *bun.DB, tenant string) error {
 	ctx, c := For(ctx, db, tenant)
 	query := `SELECT tenant_id FROM tc_tenants WHERE tenant_id = $1`
@@ -351,8 +362,8 @@ func ScanBatch[T any](rows *sql.Rows, err error, row func(*sql.Rows) (T, error),
 	return all, errors.Join(rows.Err(), rows.Close())
 }
 
-// Values returns the VALUES rows of a bulk insert with fixed text: ($1,$2),($3,$4),… The text is the same for the same
-// number of rows, so it is prepared once.
+// Values returns the VALUES rows of a bulk insert with fixed text: ($1,$2),($3,$4),… The text is
+// the same for the same number of rows, so it is prepared once.
 func Values(rows, columns int) string {
 	var b strings.Builder
 	n := 1
@@ -375,8 +386,8 @@ func Values(rows, columns int) string {
 	return b.String()
 }
 
-// TakesWriters reports whether a database takes several callers that write: any PostgreSQL, and a SQLite whose driver has
-// writers queue (internal/sqldb/sqlitesafe) or that has one connection.
+// TakesWriters reports whether a database takes several callers that write: any PostgreSQL, and a
+// SQLite whose driver has writers queue (internal/sqldb/sqlitesafe) or that has one connection.
 func TakesWriters(db *bun.DB) bool {
 	_, queue := db.Driver().(interface{ QueuesWriters() })
 	return queue || db.Dialect().Name() != dialect.SQLite || db.Stats().MaxOpenConnections == 1

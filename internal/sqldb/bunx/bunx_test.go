@@ -41,7 +41,8 @@ func TestTimeRoundTripAndOrder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
 		at := []time.Time{
-			time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC), time.Date(1969, 12, 31, 23, 59, 59, 999999000, time.UTC), time.Unix(0, 0).UTC(),
+			time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC),
+			time.Date(1969, 12, 31, 23, 59, 59, 999999000, time.UTC), time.Unix(0, 0).UTC(),
 			time.Date(2026, 3, 29, 1, 59, 59, 0, time.UTC), time.Date(2026, 3, 29, 1, 59, 59, 1000, time.UTC),
 			time.Date(2026, 3, 29, 2, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC),
 		}
@@ -53,7 +54,10 @@ func TestTimeRoundTripAndOrder(t *testing.T) {
 		ctx, c := bunx.For(t.Context(), db, "acme")
 		for i, key := range want {
 			var got bunx.Time
-			is.NoErr(c.One(ctx, "Color", "SELECT created_at FROM tc_colors WHERE key = $1 AND created_at = $2", []any{key, bunx.At(at[i])}, &got))
+			is.NoErr(c.One(
+				ctx, "Color", "SELECT created_at FROM tc_colors WHERE key = $1 AND created_at = $2",
+				[]any{key, bunx.At(at[i])}, &got,
+			))
 			is.Equal(got.Time, at[i])
 		}
 	})
@@ -71,7 +75,10 @@ func TestExecIn(t *testing.T) {
 			is.NoErr(put(t.Context(), db, key, time.Now()))
 		}
 		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-			n, err := c.ExecIn(ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND color = $2 AND key IN `, values, "acme", "#fff")
+			n, err := c.ExecIn(
+				ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND color = $2 AND key IN `, values, "acme",
+				"#fff",
+			)
 			is.Equal(n, 4)
 			if err == nil {
 				n, err = c.ExecIn(ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND key IN `, nil, "acme")
@@ -194,7 +201,10 @@ func TestEditsQueue(t *testing.T) {
 			go func() {
 				done <- bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 					var s string
-					if err := c.One(ctx, "Color", "SELECT search FROM tc_colors WHERE key = $1"+c.ForUpdate(), []any{"n"}, &s); err != nil {
+					if err := c.One(
+						ctx, "Color", "SELECT search FROM tc_colors WHERE key = $1"+c.ForUpdate(), []any{"n"},
+						&s,
+					); err != nil {
 						return err
 					}
 					_, err := c.Exec(ctx, "UPDATE tc_colors SET search = $1 WHERE key = $2", s+"x", "n")
@@ -206,7 +216,10 @@ func TestEditsQueue(t *testing.T) {
 			is.NoErr(<-done)
 		}
 		ctx, c := bunx.For(t.Context(), db, "acme")
-		is.NoErr(c.One(ctx, "Color", "SELECT key FROM tc_colors WHERE search = $1", []any{"nxxxxxxxxxxxxxxxxxxxx"}, new(string)))
+		is.NoErr(c.One(
+			ctx, "Color", "SELECT key FROM tc_colors WHERE search = $1", []any{"nxxxxxxxxxxxxxxxxxxxx"},
+			new(string),
+		))
 	})
 }
 
@@ -223,7 +236,8 @@ func TestValues(t *testing.T) {
 	is.Equal(bunx.Values(2, 3), "($1,$2,$3),($4,$5,$6)")
 }
 
-// TestCommitAfterItsContext: a commit that the end of its context forestalls is that context's error, and nothing is written.
+// TestCommitAfterItsContext: a commit that the end of its context forestalls is that context's
+// error, and nothing is written.
 func TestCommitAfterItsContext(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -232,7 +246,10 @@ func TestCommitAfterItsContext(t *testing.T) {
 			_, err := c.Exec(ctx, `UPDATE tc_tenants SET name = 'changed' WHERE tenant_id = 'acme'`)
 			cancel()
 			for err == nil { // until the transaction has been rolled back
-				_, err = c.Exec(context.WithoutCancel(ctx), `UPDATE tc_tenants SET name = 'changed' WHERE tenant_id = 'acme'`)
+				_, err = c.Exec(
+					context.WithoutCancel(ctx),
+					`UPDATE tc_tenants SET name = 'changed' WHERE tenant_id = 'acme'`,
+				)
 			}
 			is.True(errors.Is(err, sql.ErrTxDone))
 			return nil

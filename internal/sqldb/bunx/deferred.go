@@ -12,8 +12,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Deferred has the writes of logins that have not waited for the writer of a SQLite database: in memory, and in order. They are written before
-// any other transaction begins, so whatever it deletes, the rows of these writes are there. A process that is killed loses them.
+// Deferred has the writes of logins that have not waited for the writer of a SQLite database: in
+// memory, and in order. They are written before any other transaction begins, so whatever it
+// deletes, the rows of these writes are there. A process that is killed loses them.
 //
 // database hands a new one to the driver of each SQLite pool.
 type Deferred struct {
@@ -24,15 +25,18 @@ type Deferred struct {
 	round   uint64               // grows when writes are removed from all
 	failed  map[string]time.Time // when a write of a group was dropped
 
-	// deciding is held while one write is decided on or, if it need not be deferred, from its beginning to its commit: each finds those before it.
+	// deciding is held while one write is decided on or, if it need not be deferred, from its
+	// beginning to its commit: each finds those before it.
 	deciding sync.Mutex
 }
 
-// maxDeferred is how many writes are deferred at most. A login has two or three. Those of a tenant are at most a third of the places that are left:
-// 2,048 if it is alone, and fewer the more others have, so that there is always room for one more tenant.
+// maxDeferred is how many writes are deferred at most. A login has two or three. Those of a tenant
+// are at most a third of the places that are left: 2,048 if it is alone, and fewer the more others
+// have, so that there is always room for one more tenant.
 const maxDeferred = 8192
 
-// failedFor is how long it is known that a write of a group was dropped: longer than a login takes from its first write to its last.
+// failedFor is how long it is known that a write of a group was dropped: longer than a login takes
+// from its first write to its last.
 const failedFor = 5 * time.Minute
 
 // DeferredWrite is one of the writes.
@@ -41,7 +45,8 @@ type DeferredWrite struct {
 	Value   any    // what it writes, for those who look for it before it is written
 	Dropped func() // is called if it is dropped because it fails, or another one of its group; nil: nothing
 
-	// Group is that of the write, "" for none. When a write is dropped, those of its group that were deferred after it are, too.
+	// Group is that of the write, "" for none. When a write is dropped, those of its group that
+	// were deferred after it are, too.
 	Group string
 
 	tenant string
@@ -51,14 +56,14 @@ type DeferredWrite struct {
 
 // Soon is a write of WriteSoon.
 type Soon struct {
-	// Run is the write. It may run after WriteSoon has returned, when what it finds may be something else than what Decide has found. Its error
-	// then drops the write.
+	// Run is the write. It may run after WriteSoon has returned, when what it finds may be
+	// something else than what Decide has found. Its error then drops the write.
 	Run func(ctx context.Context, c Conn) error
-	// Decide finds out from what is stored, and from what is deferred, what Run will do, and returns how the write is found until it is written.
-	// It is called by one caller at a time.
+	// Decide finds out from what is stored, and from what is deferred, what Run will do, and
+	// returns how the write is found until it is written. It is called by one caller at a time.
 	Decide func(ctx context.Context) (DeferredWrite, error)
-	// After is the group of writes on which this one depends, "" for none, and Since when what leads to it began: it is refused with errs.Conflict
-	// if one of them was dropped since.
+	// After is the group of writes on which this one depends, "" for none, and Since when what
+	// leads to it began: it is refused with errs.Conflict if one of them was dropped since.
 	After string
 	Since time.Time
 }
@@ -77,10 +82,12 @@ type briefKey struct{}
 // Brief returns a context whose transactions wait for other writers for a moment at most.
 func Brief(ctx context.Context) context.Context { return context.WithValue(ctx, briefKey{}, true) }
 
-// IsBrief reports whether the transaction that begins with a context waits for other writers for a moment at most. database hands it to the driver.
+// IsBrief reports whether the transaction that begins with a context waits for other writers for a
+// moment at most. database hands it to the driver.
 func IsBrief(ctx context.Context) bool { return ctx.Value(briefKey{}) != nil }
 
-// deferredOf returns the deferred writes of a pool, nil for one whose writers do not wait for each other.
+// deferredOf returns the deferred writes of a pool, nil for one whose writers do not wait for each
+// other.
 func deferredOf(db *bun.DB) *Deferred {
 	if d, ok := db.Driver().(interface{ Attached() any }); ok {
 		list, _ := d.Attached().(*Deferred)
@@ -89,8 +96,9 @@ func deferredOf(db *bun.DB) *Deferred {
 	return nil
 }
 
-// WriteSoon is Write for a write that must not wait: if the writer of a SQLite database is not free, it is deferred, and WriteSoon returns what
-// Decide returns. Other databases write it at once. Errors: errs.Unavailable if too many writes are deferred.
+// WriteSoon is Write for a write that must not wait: if the writer of a SQLite database is not
+// free, it is deferred, and WriteSoon returns what Decide returns. Other databases write it at
+// once. Errors: errs.Unavailable if too many writes are deferred.
 func WriteSoon(ctx context.Context, db *bun.DB, tenant string, w Soon) error {
 	d := deferredOf(db)
 	if _, c := For(ctx, db, tenant); d == nil || c.inTx {
@@ -110,7 +118,10 @@ func WriteSoon(ctx context.Context, db *bun.DB, tenant string, w Soon) error {
 	d.deciding.Lock()
 	defer d.deciding.Unlock()
 	if d.full(tenant) { // before Decide, whose errors would tell who exists
-		return errs.New(errs.Unavailable, "The database is busy with a long change, and too many people have logged in or out meanwhile. Try again.")
+		return errs.New(
+			errs.Unavailable,
+			"The database is busy with a long change, and too many people have logged in or out meanwhile. Try again.",
+		)
 	}
 	later, err := w.Decide(ctx)
 	if err != nil {
@@ -122,8 +133,11 @@ func WriteSoon(ctx context.Context, db *bun.DB, tenant string, w Soon) error {
 	return nil
 }
 
-// writeNow runs a write if the writer is free. It reports whether the write is to be deferred instead: the writer is not, or others are deferred.
-func (d *Deferred) writeNow(ctx context.Context, db *bun.DB, tenant string, run func(context.Context, Conn) error) (deferred bool, err error) {
+// writeNow runs a write if the writer is free. It reports whether the write is to be deferred
+// instead: the writer is not, or others are deferred.
+func (d *Deferred) writeNow(
+	ctx context.Context, db *bun.DB, tenant string, run func(context.Context, Conn) error,
+) (deferred bool, err error) {
 	begun := false
 	defer func() { // after the commit, and also when run panics
 		if begun {
@@ -183,8 +197,9 @@ func (d *Deferred) add(w *DeferredWrite) {
 // inTenant returns a key or group of a tenant.
 func inTenant(tenant, key string) string { return tenant + "\x00" + key }
 
-// FindDeferred calls read, which reads what is stored, with the values of the deferred writes of a tenant with a key, oldest first, that are not
-// stored yet. It calls read again if some of them were written meanwhile.
+// FindDeferred calls read, which reads what is stored, with the values of the deferred writes of a
+// tenant with a key, oldest first, that are not stored yet. It calls read again if some of them
+// were written meanwhile.
 func FindDeferred(db *bun.DB, tenant, key string, read func(values []any) error) error {
 	d := deferredOf(db)
 	if d == nil {
@@ -211,7 +226,8 @@ func (d *Deferred) find(tenant, key string) (values []any, round uint64) {
 	return values, d.round
 }
 
-// DropDeferred drops the deferred writes of a tenant with a key if the values of all match and nobody is writing them, and reports whether it dropped any.
+// DropDeferred drops the deferred writes of a tenant with a key if the values of all match and
+// nobody is writing them, and reports whether it dropped any.
 func DropDeferred(db *bun.DB, tenant, key string, match func(value any) bool) bool {
 	d := deferredOf(db)
 	if d == nil {
@@ -220,7 +236,9 @@ func DropDeferred(db *bun.DB, tenant, key string, match func(value any) bool) bo
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	these := d.byKey[inTenant(tenant, key)]
-	if len(these) == 0 || slices.ContainsFunc(these, func(w *DeferredWrite) bool { return w.state != waiting || !match(w.Value) }) {
+	if len(these) == 0 || slices.ContainsFunc(these, func(w *DeferredWrite) bool {
+		return w.state != waiting || !match(w.Value)
+	}) {
 		return false
 	}
 	for _, w := range slices.Clone(these) {
@@ -230,8 +248,9 @@ func DropDeferred(db *bun.DB, tenant, key string, match func(value any) bool) bo
 	return true
 }
 
-// DropDeferredOf drops the deferred writes of a tenant whose values match, and returns their number. The transaction in ctx must have the writer, so
-// that nobody is writing them. They are not written if it is rolled back, either; a dry run drops none.
+// DropDeferredOf drops the deferred writes of a tenant whose values match, and returns their
+// number. The transaction in ctx must have the writer, so that nobody is writing them. They are not
+// written if it is rolled back, either; a dry run drops none.
 func DropDeferredOf(ctx context.Context, db *bun.DB, tenant string, match func(value any) bool) (n int) {
 	d := deferredOf(db)
 	if d == nil || IsDryRun(ctx) {
@@ -262,7 +281,8 @@ func WriteDeferred(ctx context.Context, db *bun.DB) error {
 
 type lastKey struct{}
 
-// writeSoon writes what was deferred during a transaction that has just ended, unless others have the writer, who do so first.
+// writeSoon writes what was deferred during a transaction that has just ended, unless others have
+// the writer, who do so first.
 func (d *Deferred) writeSoon(ctx context.Context, db *bun.DB) {
 	if ctx.Value(lastKey{}) == nil && d.any() {
 		ctx = context.WithValue(context.WithoutCancel(ctx), lastKey{}, true)
@@ -270,7 +290,8 @@ func (d *Deferred) writeSoon(ctx context.Context, db *bun.DB) {
 	}
 }
 
-// take returns the writes, which nobody else writes or drops until done is called. The caller has the writer.
+// take returns the writes, which nobody else writes or drops until done is called. The caller has
+// the writer.
 func (d *Deferred) take() []*DeferredWrite {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -311,7 +332,8 @@ func (d *Deferred) remove() {
 	d.all = slices.DeleteFunc(d.all, gone)
 }
 
-// write writes what is deferred with the writer of a transaction that has just begun, commits that, and begins the transaction again.
+// write writes what is deferred with the writer of a transaction that has just begun, commits that,
+// and begins the transaction again.
 func (d *Deferred) write(ctx context.Context, r *running) error {
 	if !d.any() {
 		return nil
@@ -326,9 +348,12 @@ func (d *Deferred) write(ctx context.Context, r *running) error {
 			results[i] = dropped
 			continue
 		}
-		if err := r.savepoint(ctx, func(ctx context.Context) error { return w.run(context.WithValue(ctx, txKey{}, own)) }); err == nil {
+		if err := r.savepoint(ctx, func(ctx context.Context) error {
+			return w.run(context.WithValue(ctx, txKey{}, own))
+		}); err == nil {
 			results[i] = written
-		} else if errs.CodeOf(err) == errs.Unavailable || FaultOf(err) != NoFault || ctx.Err() != nil { // it is the database's, not the write's
+		} else if errs.CodeOf(err) == errs.Unavailable || FaultOf(err) != NoFault || ctx.Err() != nil {
+			// it is the database's, not the write's
 			return err
 		} else {
 			results[i], failed[group] = dropped, true
@@ -377,5 +402,6 @@ func (r *running) savepoint(ctx context.Context, fn func(context.Context) error)
 	return failed
 }
 
-// LoginsOf returns the group of a user's logins: a session is dropped if an attempt to log in is that was deferred before it.
+// LoginsOf returns the group of a user's logins: a session is dropped if an attempt to log in is
+// that was deferred before it.
 func LoginsOf(username string) string { return "logins of " + username }

@@ -24,7 +24,10 @@ func notes(t *testing.T) (db *bun.DB, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "notes.db")
 	db = opened(t, path)
-	_, err := db.ExecContext(t.Context(), "CREATE TABLE notes (id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, note TEXT NOT NULL UNIQUE) STRICT")
+	_, err := db.ExecContext(
+		t.Context(),
+		"CREATE TABLE notes (id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, note TEXT NOT NULL UNIQUE) STRICT",
+	)
 	is.New(t).NoErr(err)
 	return db, path
 }
@@ -66,7 +69,8 @@ func waitingFor(t *testing.T, db *bun.DB, tenant, key string) (values []any) {
 
 var errFault = errors.New("fault")
 
-// TestWriteSoon: writes are made at once if nobody else writes, and otherwise before the next transaction begins, in order.
+// TestWriteSoon: writes are made at once if nobody else writes, and otherwise before the next
+// transaction begins, in order.
 func TestWriteSoon(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, _ := notes(t)
@@ -100,7 +104,8 @@ func TestWriteSoon(t *testing.T) {
 	is.Equal(noted(t, db), "free joins one two")
 }
 
-// TestDeferredWritesSurviveOthers: a transaction that fails, or whose caller has gone, keeps what was written before it began.
+// TestDeferredWritesSurviveOthers: a transaction that fails, or whose caller has gone, keeps what
+// was written before it began.
 func TestDeferredWritesSurviveOthers(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, _ := notes(t)
@@ -123,13 +128,16 @@ func TestDeferredWritesSurviveOthers(t *testing.T) {
 	is.Equal(noted(t, db), "one two")
 }
 
-// TestDeferredWritesThatFail are dropped with those of their group that follow, also with those that come soon after. Others are written.
+// TestDeferredWritesThatFail are dropped with those of their group that follow, also with those
+// that come soon after. Others are written.
 func TestDeferredWritesThatFail(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, _ := notes(t)
 	began, dropped := time.Now(), []string{}
 	is.NoErr(bunx.InTx(ctx, db, func(own context.Context) error {
-		for _, n := range []struct{ text, group string }{{"a", "g"}, {"taken", "g"}, {"b", "g"}, {"c", ""}, {"d", "h"}} {
+		for _, n := range []struct{ text, group string }{
+			{"a", "g"}, {"taken", "g"}, {"b", "g"}, {"c", ""}, {"d", "h"},
+		} {
 			w := note(db, "t", n.text, n.group)
 			decide := w.Decide
 			w.Decide = func(ctx context.Context) (bunx.DeferredWrite, error) {
@@ -160,7 +168,9 @@ func TestDeferredWritesAreBounded(t *testing.T) {
 	is.NoErr(bunx.InTx(ctx, db, func(context.Context) error {
 		fill := func(tenant string) (of int) {
 			for ; ; of++ {
-				if err := bunx.WriteSoon(ctx, db, tenant, note(db, tenant, fmt.Sprint(tenant, "-", of), "")); err != nil {
+				if err := bunx.WriteSoon(
+					ctx, db, tenant, note(db, tenant, fmt.Sprint(tenant, "-", of), ""),
+				); err != nil {
 					is.Equal(errs.CodeOf(err), errs.Unavailable)
 					break
 				}
@@ -188,7 +198,8 @@ func TestDeferredWritesAreBounded(t *testing.T) {
 	is.Equal(len(strings.Fields(noted(t, db))), 2048+all+20)
 }
 
-// TestDeferredWritesBesideAnotherProcess: a writer in another process is not waited for either, and what is deferred is written when it has ended.
+// TestDeferredWritesBesideAnotherProcess: a writer in another process is not waited for either, and
+// what is deferred is written when it has ended.
 func TestDeferredWritesBesideAnotherProcess(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, path := notes(t)
@@ -201,7 +212,8 @@ func TestDeferredWritesBesideAnotherProcess(t *testing.T) {
 	is.Equal(noted(t, db), "one")
 }
 
-// TestDeferredWritesInParallel: many writers and writes that are deferred lose none, and each is found until it is stored.
+// TestDeferredWritesInParallel: many writers and writes that are deferred lose none, and each is
+// found until it is stored.
 func TestDeferredWritesInParallel(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, _ := notes(t)
@@ -215,7 +227,10 @@ func TestDeferredWritesInParallel(t *testing.T) {
 					return
 				default:
 				}
-				_ = bunx.InTx(ctx, db, func(context.Context) error { time.Sleep(60 * time.Millisecond); return errFault })
+				_ = bunx.InTx(ctx, db, func(context.Context) error {
+					time.Sleep(60 * time.Millisecond)
+					return errFault
+				})
 			}
 		})
 	}
@@ -246,7 +261,8 @@ func TestDeferredWritesInParallel(t *testing.T) {
 	is.Equal(len(strings.Fields(noted(t, db))), 8*25)
 }
 
-// TestNothingIsWrittenBesideADecision: of two writes, one that need not be deferred and one that is decided on, the later one finds the other.
+// TestNothingIsWrittenBesideADecision: of two writes, one that need not be deferred and one that is
+// decided on, the later one finds the other.
 func TestNothingIsWrittenBesideADecision(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, _ := notes(t)

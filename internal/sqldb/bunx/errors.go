@@ -22,8 +22,8 @@ const (
 	sqliteUnique     = 2067
 )
 
-// Err turns a driver's error into one of errs; what names the thing that the statement was about. An error that
-// carries a code of ours already is passed on. See FaultOf for how it compares.
+// Err turns a driver's error into one of errs; what names the thing that the statement was about.
+// An error that carries a code of ours already is passed on. See FaultOf for how it compares.
 func Err(err error, what string) error {
 	switch {
 	case err == nil, errs.CodeOf(err) != errs.Internal:
@@ -38,9 +38,14 @@ func Err(err error, what string) error {
 	case e.state == "23505" || e.lite == sqliteUnique || e.lite == sqlitePrimaryKey:
 		return errs.New(errs.Conflict, "%s exists already.", what) // the cause has nothing but the names of columns
 	case e.state == "23503" || e.lite == sqliteForeignKey:
-		return errs.Wrap(errs.Conflict, err, "%s refers to something that does not exist, or is still referred to.", what)
+		return errs.Wrap(
+			errs.Conflict, err, "%s refers to something that does not exist, or is still referred to.", what,
+		)
 	case heldLong(err):
-		return errs.Wrap(errs.Unavailable, fmt.Errorf("%w: %w: %w", errs.ErrDatabaseBusy, errs.RetryAfter(retryAfter), err), "Another change of the database takes long, such as an import or a restore. Try again.")
+		return errs.Wrap(
+			errs.Unavailable, fmt.Errorf("%w: %w: %w", errs.ErrDatabaseBusy, errs.RetryAfter(retryAfter), err),
+			"Another change of the database takes long, such as an import or a restore. Try again.",
+		)
 	case e.lite&0xff == sqliteBusy:
 		return errs.Wrap(errs.Unavailable, fmt.Errorf("%w: %w", errs.ErrDatabaseBusy, err), "%s", sentences[Away])
 	case e.conflicts():
@@ -48,7 +53,10 @@ func Err(err error, what string) error {
 	case e.passes():
 		return errs.Wrap(errs.Unavailable, err, "%s", sentences[Away])
 	case e.state == "22P05":
-		return errs.Wrap(errs.Invalid, err, "%s has a character that the database cannot hold, as its encoding is not UTF8.", what)
+		return errs.Wrap(
+			errs.Invalid, err, "%s has a character that the database cannot hold, as its encoding is not UTF8.",
+			what,
+		)
 	}
 	if f := FaultOf(err); f != NoFault {
 		return f.err(err)
@@ -78,7 +86,8 @@ func (e code) passes() bool {
 	case sqliteAbort, sqliteLocked, sqliteInterrupt, sqliteSchema:
 		return true
 	}
-	return e.state == "57014" || strings.HasPrefix(e.state, "55") || strings.HasPrefix(e.state, "25") && postgresFault(e) == NoFault
+	return e.state == "57014" || strings.HasPrefix(e.state, "55") || strings.HasPrefix(e.state, "25") &&
+		postgresFault(e) == NoFault
 }
 
 // unconfirmed is for the error of a COMMIT, or of a statement that commits by itself: when it was
@@ -87,7 +96,10 @@ func unconfirmed(err error, sent bool) error {
 	if err == nil || !sent {
 		return err
 	}
-	return errs.Wrap(errs.Unconfirmed, err, "The database did not answer: the change may or may not have been made. Look before you try again.")
+	return errs.Wrap(
+		errs.Unconfirmed, err,
+		"The database did not answer: the change may or may not have been made. Look before you try again.",
+	)
 }
 
 // sent reports whether a statement was sent of which the database has not said how it ended. pgsafe
@@ -125,7 +137,8 @@ func sent(err error, begun bool) bool {
 // named returns an error that names the tenant when err is that of a row which refers to something
 // that does not exist, and the tenant does not.
 func named(ctx context.Context, db *bun.DB, tenant string, err error) error {
-	if e := codes(err); err == nil || tenant == "" || tenant == AllTenants || e.state != "23503" && e.lite != sqliteForeignKey {
+	if e := codes(err); err == nil || tenant == "" || tenant == AllTenants || e.state != "23503" &&
+		e.lite != sqliteForeignKey {
 		return err
 	}
 	ctx, c := For(ctx, db, tenant)
@@ -168,7 +181,8 @@ func OutOfMemory(err error) bool {
 // retryAfter is when the writer of a SQLite database may be free again.
 const retryAfter = 5 * time.Second
 
-// heldLong reports whether the writer of a SQLite database was not free because of one long transaction. Package sqlitesafe marks such errors.
+// heldLong reports whether the writer of a SQLite database was not free because of one long
+// transaction. Package sqlitesafe marks such errors.
 func heldLong(err error) bool {
 	var e interface{ HeldLong() bool }
 	return errors.As(err, &e) && e.HeldLong()

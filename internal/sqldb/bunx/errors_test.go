@@ -33,7 +33,10 @@ func TestErrCodes(t *testing.T) {
 		is, ctx, db := is.New(t), t.Context(), open(t)
 		is.NoErr(exec(ctx, db, insert, "acme", "a"))
 		is.Equal(errs.CodeOf(exec(ctx, db, insert, "acme", "a")), errs.Conflict) // primary key
-		is.NoErr(exec(ctx, db, "CREATE UNIQUE INDEX tc_test ON tc_principals (tenant_id, type, label) WHERE type = 'User'"))
+		is.NoErr(exec(
+			ctx, db,
+			"CREATE UNIQUE INDEX tc_test ON tc_principals (tenant_id, type, label) WHERE type = 'User'",
+		))
 		err := exec(ctx, db, insert, "acme", "b")
 		is.Equal(errs.CodeOf(err), errs.Conflict) // unique index
 		is.Equal(err.Error(), "Thing exists already.")
@@ -118,7 +121,8 @@ func TestErrOfServerLimits(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Unavailable)
 }
 
-// TestErrOfLostServer kills a PostgreSQL of its own under an idle pool, an open transaction and a running statement.
+// TestErrOfLostServer kills a PostgreSQL of its own under an idle pool, an open transaction and a
+// running statement.
 func TestErrOfLostServer(t *testing.T) {
 	dbtest.Server(t) // skips, or fails, where there is none
 	is := is.New(t)
@@ -151,7 +155,8 @@ func TestErrOfLostServer(t *testing.T) {
 	is.NoErr(read("SELECT 1"))
 }
 
-// TestErrOfUnansweredCommit: a change whose end the server has not reported is neither done nor undone.
+// TestErrOfUnansweredCommit: a change whose end the server has not reported is neither done nor
+// undone.
 func TestErrOfUnansweredCommit(t *testing.T) {
 	dbtest.Server(t) // skips, or fails, where there is none
 	is := is.New(t)
@@ -198,7 +203,9 @@ func TestErrOfUnansweredCommit(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	dbtest.Server(t)
 	is, db := is.New(t), dbtest.Postgres(t)
-	is.True(bunx.OutOfMemory(exec(t.Context(), db, `DO $$ BEGIN RAISE 'out of shared memory' USING ERRCODE = '53200'; END $$`)))
+	is.True(bunx.OutOfMemory(exec(
+		t.Context(), db, `DO $$ BEGIN RAISE 'out of shared memory' USING ERRCODE = '53200'; END $$`,
+	)))
 	is.True(!bunx.OutOfMemory(exec(t.Context(), db, `DO $$ BEGIN RAISE 'terminated' USING ERRCODE = '57P01'; END $$`)))
 	is.True(!bunx.OutOfMemory(nil))
 }
@@ -207,23 +214,34 @@ func TestOutOfMemory(t *testing.T) {
 // can bring: it may have been made, and the server does not go on with it. A read is what it is.
 func TestEndedWrites(t *testing.T) {
 	dbtest.Server(t)
-	for name, open := range map[string]dbtest.Opener{"pgsafe": dbtest.Postgres, "pgdriver": dbtest.PGDriver, "pgx": dbtest.PGX} {
+	for name, open := range map[string]dbtest.Opener{
+		"pgsafe":   dbtest.Postgres,
+		"pgdriver": dbtest.PGDriver,
+		"pgx":      dbtest.PGX,
+	} {
 		for _, by := range []string{"deadline", "cancel"} {
 			t.Run(name+"/"+by, func(t *testing.T) {
 				is, db := is.New(t), open(t)
 				is.NoErr(put(t.Context(), db, "held", time.Now()))
 				waiting := func() (n int) {
-					is.NoErr(db.NewRaw(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(t.Context(), &n))
+					is.NoErr(
+						db.NewRaw(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(t.Context(), &n),
+					)
 					return n
 				}
 				write := func(ctx context.Context) error {
 					return bunx.WriteOne(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
-						_, err := c.Exec(ctx, "UPDATE tc_colors SET color = '#123' WHERE tenant_id = 'acme' AND key = 'held'")
+						_, err := c.Exec(
+							ctx,
+							"UPDATE tc_colors SET color = '#123' WHERE tenant_id = 'acme' AND key = 'held'",
+						)
 						return bunx.Err(err, "Color")
 					})
 				}
 				err := bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-					if _, err := c.Exec(ctx, "UPDATE tc_colors SET color = '#000' WHERE tenant_id = 'acme' AND key = 'held'"); err != nil {
+					if _, err := c.Exec(
+						ctx, "UPDATE tc_colors SET color = '#000' WHERE tenant_id = 'acme' AND key = 'held'",
+					); err != nil {
 						return err
 					}
 					limited, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -243,7 +261,10 @@ func TestEndedWrites(t *testing.T) {
 					}
 					err := <-done
 					is.Equal(errs.CodeOf(err), errs.Unconfirmed)
-					is.Equal(errs.MessageOf(err), "The database did not answer: the change may or may not have been made. Look before you try again.")
+					is.Equal(
+						errs.MessageOf(err),
+						"The database did not answer: the change may or may not have been made. Look before you try again.",
+					)
 					for waiting() > 0 { // the lock is still held
 						time.Sleep(10 * time.Millisecond)
 					}
@@ -257,7 +278,10 @@ func TestEndedWrites(t *testing.T) {
 				}
 				ctx, c := bunx.For(t.Context(), db, "acme")
 				var color string
-				is.NoErr(c.One(ctx, "Color", "SELECT color FROM tc_colors WHERE tenant_id = $1 AND key = 'held'", []any{"acme"}, &color))
+				is.NoErr(c.One(
+					ctx, "Color", "SELECT color FROM tc_colors WHERE tenant_id = $1 AND key = 'held'",
+					[]any{"acme"}, &color,
+				))
 				is.Equal(color, "#000") // the server has stopped the other one
 			})
 		}
@@ -276,11 +300,15 @@ func TestEndedBeforeSending(t *testing.T) {
 		defer cancelBrief()
 		insert := func(ctx context.Context) error {
 			return bunx.WriteOne(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
-				_, err := c.Exec(ctx, "INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ('acme', 'x', 'User', '')")
+				_, err := c.Exec(
+					ctx,
+					"INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ('acme', 'x', 'User', '')",
+				)
 				return bunx.Err(err, "User")
 			})
 		}
-		is.NoErr(bunx.Write(t.Context(), db, "acme", func(context.Context, bunx.Conn) error { // the only connection, or the only writer
+		is.NoErr(bunx.Write(t.Context(), db, "acme", func(context.Context, bunx.Conn) error {
+			// the only connection, or the only writer
 			err := insert(ended)
 			is.Equal(errs.CodeOf(err), errs.Canceled)
 			is.True(errors.Is(err, context.Canceled))

@@ -17,8 +17,9 @@ type Fault string
 
 // The faults. Each but Away lasts until an operator has done something, or a fail-over is over.
 const (
-	NoFault    Fault = ""           // none that is known: the statement's own error, or one for another try
-	Away       Fault = "away"       // it cannot be reached, refuses the program, ends, or has no memory or connection left
+	NoFault Fault = "" // none that is known: the statement's own error, or one for another try
+	// it cannot be reached, refuses the program, ends, or has no memory or connection left
+	Away       Fault = "away"
 	ReadOnly   Fault = "read-only"  // a standby, a read-only file or file system, or no right to write
 	DiskFull   Fault = "full"       // no room for what is written
 	Damaged    Fault = "damaged"    // its files are damaged, or cannot be read or written
@@ -89,7 +90,8 @@ func postgresFault(e code) Fault {
 		if e.routine == "GetNewTransactionId" || e.routine == "GetNewMultiXactId" { // it must be vacuumed first
 			return ReadOnly
 		}
-	case "25P03", "25P04", "3D000": // it has ended a transaction that was idle or long; it has no database of the URL's name
+	case "25P03", "25P04", "3D000":
+		// it has ended a transaction that was idle or long; it has no database of the URL's name
 		return Away
 	case "57014": // the statement was cancelled
 		return NoFault
@@ -134,7 +136,8 @@ func sqliteFault(lite int, err error) Fault {
 	case sqliteNoMemory, sqliteProtocol:
 		return Away
 	case sqliteError:
-		if text := err.Error(); strings.Contains(text, "no such table: tc_") || strings.Contains(text, "no such column: ") {
+		if text := err.Error(); strings.Contains(text, "no such table: tc_") ||
+			strings.Contains(text, "no such column: ") {
 			return Unmigrated
 		}
 	}

@@ -93,7 +93,8 @@ func (f nullJSONField) Value() (driver.Value, error) {
 	return f.jsonField.Value()
 }
 
-// JSONArray is the Field of a column of text that holds a JSON array of any elements. An empty one is nil.
+// JSONArray is the Field of a column of text that holds a JSON array of any elements. An empty one
+// is nil.
 func JSONArray[T any](all *[]T) any { return &arrayField[T]{all: all} }
 
 type arrayField[T any] struct {

@@ -13,7 +13,10 @@ import (
 func TestJSONArray(t *testing.T) {
 	is := is.New(t)
 	type pair struct{ A, B string }
-	for stored, want := range map[string][]pair{"[]": nil, `[{"A":"x","B":"\u0000ü"},{"A":"","B":""}]`: {{"x", "\x00ü"}, {}}} {
+	for stored, want := range map[string][]pair{
+		"[]": nil,
+		`[{"A":"x","B":"\u0000ü"},{"A":"","B":""}]`: {{"x", "\x00ü"}, {}},
+	} {
 		all := []pair{{"of", "before"}}
 		field := bunx.JSONArray(&all)
 		is.NoErr(field.(sql.Scanner).Scan(stored))

@@ -10,14 +10,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestLongTransactionsArePlannedBySize: what foreign keys look up in a transaction that began with empty tables is planned anew as they grow, and their
-// statistics are there when it has been committed.
+// TestLongTransactionsArePlannedBySize: what foreign keys look up in a transaction that began with
+// empty tables is planned anew as they grow, and their statistics are there when it has been
+// committed.
 func TestLongTransactionsArePlannedBySize(t *testing.T) {
 	is := is.New(t)
 	const many = 3000
 	db := dbtest.Postgres(t)
 	dbtest.WithoutStatistics(t, db, "tc_comments", "tc_activities")
-	grow := func(ctx context.Context, run func(context.Context, func(context.Context) error) error, id string) (read int) {
+	grow := func(
+		ctx context.Context, run func(context.Context, func(context.Context) error) error, id string,
+	) (read int) {
 		t.Helper()
 		is := is.New(t)
 		is.NoErr(run(ctx, func(ctx context.Context) error {
@@ -34,7 +37,10 @@ func TestLongTransactionsArePlannedBySize(t *testing.T) {
 					}
 				}
 			}
-			return c.Row(ctx, `SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'tc_comments'`).Scan(&read)
+			return c.Row(
+				ctx,
+				`SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'tc_comments'`,
+			).Scan(&read)
 		}))
 		return read
 	}
@@ -42,7 +48,11 @@ func TestLongTransactionsArePlannedBySize(t *testing.T) {
 		t.Helper()
 		is := is.New(t)
 		_, c := bunx.For(t.Context(), db, "acme")
-		rows, err := c.Rows(t.Context(), `SELECT relname FROM pg_class WHERE relname IN ('tc_comments', 'tc_activities', 'tc_colors') AND reltuples >= $1 ORDER BY relname`, many)
+		rows, err := c.Rows(
+			t.Context(),
+			`SELECT relname FROM pg_class WHERE relname IN ('tc_comments', 'tc_activities', 'tc_colors') AND reltuples >= $1 ORDER BY relname`,
+			many,
+		)
 		tables, err = bunx.Scan(rows, err, bunx.Text)
 		is.NoErr(err)
 		return tables

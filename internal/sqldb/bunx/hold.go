@@ -6,10 +6,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// HoldPrincipal keeps a user or team, and its id, until the transaction ends: a transaction that renames or deletes it, or passes on
-// what it owns, waits, and then finds what is inserted here for it. Others hold it at the same time. It comes before
-// anything else that the transaction locks, so that nobody waits in a circle.
-// It returns errs.Forbidden if it does not exist: it was deleted meanwhile, or the host's own log-in knows a person who is no user.
+// HoldPrincipal keeps a user or team, and its id, until the transaction ends: a transaction that
+// renames or deletes it, or passes on what it owns, waits, and then finds what is inserted here for
+// it. Others hold it at the same time. It comes before anything else that the transaction locks, so
+// that nobody waits in a circle. It returns errs.Forbidden if it does not exist: it was deleted
+// meanwhile, or the host's own log-in knows a person who is no user.
 func (c Conn) HoldPrincipal(ctx context.Context, tenant, id string) error {
 	query := `SELECT id FROM tc_principals WHERE tenant_id = $1 AND id = $2`
 	if c.Postgres() {
@@ -36,7 +37,8 @@ func noPrincipal(id string) error {
 	return errs.New(errs.Forbidden, "%s is no user or team of this tenant, so nothing can belong to them.", id)
 }
 
-// HoldPrincipals is HoldPrincipal of any number of users, teams and "*". It returns those that exist.
+// HoldPrincipals is HoldPrincipal of any number of users, teams and "*". It returns those that
+// exist.
 func (c Conn) HoldPrincipals(ctx context.Context, tenant string, ids []string) (held map[string]bool, err error) {
 	query := `SELECT id FROM tc_principals WHERE tenant_id = $1 AND id ` + c.OneOf(2) + ` ORDER BY id`
 	if c.Postgres() {

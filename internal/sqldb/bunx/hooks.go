@@ -62,7 +62,9 @@ func (h hooked) QueryRowContext(ctx context.Context, query string, args ...any) 
 
 // ExecContext implements fixed.
 func (h hooked) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return h.run(ctx, query, func(ctx context.Context) (sql.Result, error) { return h.fixed.ExecContext(ctx, query, args...) })
+	return h.run(ctx, query, func(ctx context.Context) (sql.Result, error) {
+		return h.fixed.ExecContext(ctx, query, args...)
+	})
 }
 
 // call is a bun.IConn whose ExecContext runs a statement with its arguments.

@@ -46,23 +46,38 @@ func TestHooksSeeEveryStatement(t *testing.T) {
 		db = db.WithQueryHook(hook)
 		counter.Take()
 		insert := func(ctx context.Context, c bunx.Conn) error {
-			_, err := c.Exec(ctx, "INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ($1, $2, 'User', '?')", "acme", "jo?")
+			_, err := c.Exec(
+				ctx, "INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ($1, $2, 'User', '?')",
+				"acme", "jo?",
+			)
 			return bunx.Err(err, "User")
 		}
 		is.NoErr(bunx.WriteOne(t.Context(), db, "acme", insert))
 		is.Equal(errs.CodeOf(bunx.Write(t.Context(), db, "acme", insert)), errs.Conflict)
 		ctx, c := bunx.For(t.Context(), db, "acme")
 		var label string
-		is.NoErr(c.One(ctx, "User", "SELECT label FROM tc_principals WHERE tenant_id = $1 AND id = $2", []any{"acme", "jo?"}, &label))
+		is.NoErr(c.One(
+			ctx, "User", "SELECT label FROM tc_principals WHERE tenant_id = $1 AND id = $2",
+			[]any{"acme", "jo?"}, &label,
+		))
 		is.Equal(label, "?")
-		is.Equal(errs.CodeOf(c.One(ctx, "User", "SELECT label FROM tc_principals WHERE id = $1", []any{"none"}, &label)), errs.NotFound)
-		is.Equal(sorted(t)(c.Rows(ctx, "SELECT id FROM tc_principals WHERE tenant_id = $1", "acme")), []string{"*", "jo?"})
+		is.Equal(
+			errs.CodeOf(c.One(ctx, "User", "SELECT label FROM tc_principals WHERE id = $1", []any{"none"}, &label)),
+			errs.NotFound,
+		)
+		is.Equal(
+			sorted(t)(c.Rows(ctx, "SELECT id FROM tc_principals WHERE tenant_id = $1", "acme")),
+			[]string{"*", "jo?"},
+		)
 		n, err := c.NewSelect().Table("tc_principals").Where("tenant_id = ?", "acme").Count(ctx)
 		is.NoErr(err)
 		is.Equal(int(n), 2)
 		is.NoErr(bunx.DryRun(t.Context(), db, func(ctx context.Context) error {
 			ctx, c := bunx.For(ctx, db, "acme")
-			return c.One(ctx, "User", "SELECT label FROM tc_principals WHERE tenant_id = $1 AND id = $2", []any{"acme", "jo?"}, &label)
+			return c.One(
+				ctx, "User", "SELECT label FROM tc_principals WHERE tenant_id = $1 AND id = $2",
+				[]any{"acme", "jo?"}, &label,
+			)
 		}))
 
 		is.Equal(hook.before, hook.after)
@@ -81,13 +96,18 @@ func TestUnknownTenantIsNamed(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
 		insert := func(ctx context.Context, c bunx.Conn) error {
-			_, err := c.Exec(ctx, "INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ('nobody', 'jo', 'User', '')")
+			_, err := c.Exec(
+				ctx,
+				"INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ('nobody', 'jo', 'User', '')",
+			)
 			return bunx.Err(err, "User")
 		}
 		for _, err := range []error{
 			bunx.WriteOne(t.Context(), db, "nobody", insert),
 			bunx.Write(t.Context(), db, "nobody", insert),
-			bunx.InTx(t.Context(), db, func(ctx context.Context) error { return bunx.WriteOne(ctx, db, "nobody", insert) }),
+			bunx.InTx(t.Context(), db, func(ctx context.Context) error {
+				return bunx.WriteOne(ctx, db, "nobody", insert)
+			}),
 		} {
 			is.Equal(errs.CodeOf(err), errs.Conflict)
 			is.Equal(errs.MessageOf(err), `Tenant "nobody" not found.`)

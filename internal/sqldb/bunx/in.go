@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// In returns the list of an IN as fixed text: ($3,$4,…), n arguments that start at number from. n is at least 1.
+// In returns the list of an IN as fixed text: ($3,$4,…), n arguments that start at number from. n
+// is at least 1.
 func In(from, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -30,8 +31,8 @@ func Args(some []string, front ...any) []any {
 // inBatch is how many values one statement of ExecIn has.
 const inBatch = 500
 
-// ExecIn runs fixed text that ends with IN for all values, some hundred in each statement, and reports how many rows it changed. args come
-// before the values.
+// ExecIn runs fixed text that ends with IN for all values, some hundred in each statement, and
+// reports how many rows it changed. args come before the values.
 func (c Conn) ExecIn(ctx context.Context, query string, values []string, args ...any) (n int, err error) {
 	for some := range slices.Chunk(values, inBatch) {
 		changed, err := c.Exec(ctx, query+In(len(args)+1, len(some)), Args(some, args...)...)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Keys makes one argument of any number of keys, for Find and Among: of the texts of each of their columns. The text of
-// the statement, and its plan, is the same for all numbers.
+// Keys makes one argument of any number of keys, for Find and Among: of the texts of each of their
+// columns. The text of the statement, and its plan, is the same for all numbers.
 func Keys(columns ...[]string) string {
 	all := make([][]string, len(columns[0]))
 	for i := range all {
@@ -39,7 +39,8 @@ func (c Conn) Among(n, columns int) string {
 	return "(SELECT " + strings.Join(parts, ", ") + " FROM " + from + ")"
 }
 
-// OneOf returns the end of a condition that follows a column: its value is one of the Keys that are argument $n.
+// OneOf returns the end of a condition that follows a column: its value is one of the Keys that are
+// argument $n.
 func (c Conn) OneOf(n int) string {
 	among := c.Among(n, 1)
 	return c.anyOf(among[1 : len(among)-1])
@@ -48,8 +49,8 @@ func (c Conn) OneOf(n int) string {
 // anyOf returns the end of a condition that follows a column: its value is one of those of a
 // SELECT.
 //
-// Without statistics PostgreSQL takes the rows of any tenant for few, and would rather read all of them to join them with the keys of an IN. An array
-// is a condition of an index.
+// Without statistics PostgreSQL takes the rows of any tenant for few, and would rather read all of
+// them to join them with the keys of an IN. An array is a condition of an index.
 func (c Conn) anyOf(query string) string {
 	if c.Postgres() {
 		return "= ANY (ARRAY(" + query + "))"
@@ -89,14 +90,17 @@ func (c Conn) Find(ctx context.Context, l Lookup, keys []string, args ...any) (*
 
 // FindBy is Find by several columns; keys are the texts of each. It does not sort them for Lock.
 //
-// PostgreSQL goes to the index once for each key. An IN leaves it the choice to read all that Where lets through and compare
-// it with all keys, and that is what it does while it has no statistics, such as in the minute after a large import.
+// PostgreSQL goes to the index once for each key. An IN leaves it the choice to read all that Where
+// lets through and compare it with all keys, and that is what it does while it has no statistics,
+// such as in the minute after a large import.
 func (c Conn) FindBy(ctx context.Context, l Lookup, keys [][]string, args ...any) (*sql.Rows, error) {
 	n, columns := len(args)+1, strings.Split(l.Key, ", ")
 	args = append(args, Keys(keys...))
 	if !c.Postgres() {
 		among := "(" + l.Key + ") IN " + c.Among(n, len(columns))
-		return c.Rows(ctx, fmt.Sprintf(`SELECT %s FROM %s WHERE %s AND %s`, l.Columns, l.Table, l.Where, among), args...)
+		return c.Rows(ctx, fmt.Sprintf(
+			`SELECT %s FROM %s WHERE %s AND %s`, l.Columns, l.Table, l.Where, among,
+		), args...)
 	}
 	sought, is := make([]string, len(columns)), ""
 	for i, column := range columns {

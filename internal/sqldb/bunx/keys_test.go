@@ -21,7 +21,8 @@ import (
 
 // odd are keys that mean something to SQL or to JSON.
 var odd = []string{
-	"", " ", "a", "A", "ä", "'", `"`, `\`, `\\"`, "';DROP TABLE tc_colors;--", "$1", "?", ":a", "{a,b}", `["a"]`, "null", "1", "<&>", "\u2028", "😀", "a\nb",
+	"", " ", "a", "A", "ä", "'", `"`, `\`, `\\"`, "';DROP TABLE tc_colors;--",
+	"$1", "?", ":a", "{a,b}", `["a"]`, "null", "1", "<&>", "\u2028", "😀", "a\nb",
 }
 
 var byKey = bunx.Lookup{Columns: "key", Table: "tc_colors", Where: "tenant_id = $1", Key: "key"}
@@ -65,13 +66,21 @@ func TestAmong(t *testing.T) {
 			is.NoErr(put(t.Context(), db, key, time.Now()))
 		}
 		ctx, c := bunx.For(t.Context(), db, "acme")
-		pairs := bunx.Keys(append(slices.Clone(odd), "a"), append(slices.Repeat([]string{"#fff"}, len(odd)-1), "#000", "#000"))
-		all := sorted(t)(c.Rows(ctx, `SELECT key FROM tc_colors WHERE tenant_id = $1 AND `+c.Match(2, "key", "color"), "acme", pairs))
+		pairs := bunx.Keys(
+			append(slices.Clone(odd), "a"), append(slices.Repeat([]string{"#fff"}, len(odd)-1), "#000", "#000"),
+		)
+		all := sorted(t)(c.Rows(
+			ctx, `SELECT key FROM tc_colors WHERE tenant_id = $1 AND `+c.Match(2, "key", "color"), "acme",
+			pairs,
+		))
 		is.Equal(all, slices.Sorted(slices.Values(odd[:len(odd)-1]))) // the last pair but one has another color
 
 		remove := func(keys ...string) (n int) {
 			is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) (err error) {
-				n, err = c.Exec(ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND key IN `+c.Among(2, 1), "acme", bunx.Keys(keys))
+				n, err = c.Exec(
+					ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND key IN `+c.Among(2, 1), "acme",
+					bunx.Keys(keys),
+				)
 				return err
 			}))
 			return n
@@ -82,7 +91,8 @@ func TestAmong(t *testing.T) {
 	})
 }
 
-// TestFindLocks has one transaction wait for another one that has found the same rows, and see what that wrote.
+// TestFindLocks has one transaction wait for another one that has found the same rows, and see what
+// that wrote.
 func TestFindLocks(t *testing.T) {
 	locked := byKey
 	locked.Columns, locked.Lock = "search", true
@@ -104,7 +114,10 @@ func TestFindLocks(t *testing.T) {
 						return err
 					}
 					longest := max(len(all[0]), len(all[1]))
-					_, err = c.Exec(ctx, `UPDATE tc_colors SET search = $1 WHERE tenant_id = $2`, strings.Repeat("x", longest+1), "acme")
+					_, err = c.Exec(
+						ctx, `UPDATE tc_colors SET search = $1 WHERE tenant_id = $2`,
+						strings.Repeat("x", longest+1), "acme",
+					)
 					return err
 				})
 			}()
@@ -130,7 +143,8 @@ func TestFindNeedsNoStatistics(t *testing.T) {
 	}
 	is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at)
-			SELECT 'acme', key ->> 0, '', '#fff', now(), now() FROM json_array_elements($1) AS all_keys(key)`, bunx.Keys(keys))
+			SELECT 'acme', key ->> 0, '', '#fff', now(), now() FROM json_array_elements($1) AS all_keys(key)`,
+			bunx.Keys(keys))
 		return err
 	}))
 	counter.Take()
@@ -153,7 +167,8 @@ func TestPlansUnderPolicies(t *testing.T) {
 				`INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) SELECT 'acme', n, '', '#fff', now(), now() FROM generate_series(1, 20000) n`,
 				`INSERT INTO tc_principals (tenant_id, id, type, label) SELECT 'acme', n, 'User', '' FROM generate_series(1, 20000) n`,
 				`INSERT INTO tc_former_users (tenant_id, username, n) SELECT 'acme', n, 1 FROM generate_series(1, 20000) n`,
-				"SET LOCAL enable_seqscan = off", "SET LOCAL enable_bitmapscan = off", "SET LOCAL enable_hashjoin = off", "SET LOCAL enable_mergejoin = off",
+				"SET LOCAL enable_seqscan = off", "SET LOCAL enable_bitmapscan = off",
+				"SET LOCAL enable_hashjoin = off", "SET LOCAL enable_mergejoin = off",
 				"SET LOCAL cpu_index_tuple_cost = 100", // it reads as few as it can
 			} {
 				if _, err := c.Exec(ctx, statement); err != nil {
@@ -161,13 +176,20 @@ func TestPlansUnderPolicies(t *testing.T) {
 				}
 			}
 			for query, want := range map[string]string{
-				`SELECT key FROM tc_colors WHERE tenant_id = $1 AND key ` + c.OneOf(2):                                                            `key = ANY`,
-				`DELETE FROM tc_colors WHERE tenant_id = $1 AND ` + c.Match(2, "key", "color"):                                                    `key = `,
-				`WITH v (id) AS ` + c.Among(2, 1) + ` SELECT (SELECT p.label FROM tc_principals p WHERE p.tenant_id = $1 AND p.id = v.id) FROM v`: `id = `,
-				`SELECT ` + bunx.UserOf("f.key") + ` FROM tc_colors f WHERE tenant_id = $1 AND $2 <> ''`:                                          `username = `,
-				`SELECT p.label FROM tc_principals p WHERE p.tenant_id = $1 AND p.id IN (` + bunx.Account("$2") + `)`:                             `id = `,
+				`SELECT key FROM tc_colors WHERE tenant_id = $1 AND key ` +
+					c.OneOf(2): `key = ANY`,
+				`DELETE FROM tc_colors WHERE tenant_id = $1 AND ` +
+					c.Match(2, "key", "color"): `key = `,
+				`WITH v (id) AS ` + c.Among(2, 1) +
+					` SELECT (SELECT p.label FROM tc_principals p WHERE p.tenant_id = $1 AND p.id = v.id) FROM v`: `id = `,
+				`SELECT ` + bunx.UserOf("f.key") +
+					` FROM tc_colors f WHERE tenant_id = $1 AND $2 <> ''`: `username = `,
+				`SELECT p.label FROM tc_principals p WHERE p.tenant_id = $1 AND p.id IN (` + bunx.Account("$2") +
+					`)`: `id = `,
 			} {
-				plan := strings.Join(dbtest.Explain(ctx, t, c, query, "acme", bunx.Keys([]string{"a"}, []string{"b"})), "\n")
+				plan := strings.Join(
+					dbtest.Explain(ctx, t, c, query, "acme", bunx.Keys([]string{"a"}, []string{"b"})), "\n",
+				)
 				if !regexp.MustCompile(`Index Cond: .*` + want).MatchString(plan) {
 					t.Errorf("%s: %s\nis not looked up by %q:\n%s", name, query, want, plan)
 				}
@@ -185,11 +207,15 @@ func TestOnlyAmongReadsKeys(t *testing.T) {
 	is.NoErr(err)
 	defer func() { _ = root.Close() }()
 	is.NoErr(fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || path == "internal/sqldb/bunx/keys.go" {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+			path == "internal/sqldb/bunx/keys.go" {
 			return err
 		}
 		text, err := fs.ReadFile(root.FS(), path)
-		if strings.Contains(strings.ReplaceAll(string(text), `"json_array_elements", "jsonb_array_elements"`, ""), "json_array_elements") {
+		if strings.Contains(
+			strings.ReplaceAll(string(text), `"json_array_elements", "jsonb_array_elements"`, ""),
+			"json_array_elements",
+		) {
 			t.Errorf("%s has json_array_elements: use bunx.Conn.Among", path)
 		}
 		return err

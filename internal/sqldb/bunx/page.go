@@ -34,7 +34,8 @@ type Sort[R any] struct {
 type Part struct {
 	Where string // fixed text with the alias of the Table, whose arguments begin with the tenant
 	Args  []any
-	// Total is an expression of how many rows these are, such as Total returns, whose arguments are the first of Args; "": they are counted.
+	// Total is an expression of how many rows these are, such as Total returns, whose arguments are
+	// the first of Args; "": they are counted.
 	Total string
 	// What is the noun of the errs.NotFound that a Total of NULL is.
 	What string
@@ -42,7 +43,8 @@ type Part struct {
 	Index *Index
 }
 
-// And returns a Part of the rows for which a condition holds, too; they are counted. @ stands for the next argument.
+// And returns a Part of the rows for which a condition holds, too; they are counted. @ stands for
+// the next argument.
 func (p Part) And(condition string, args ...any) Part {
 	p.Args, p.Total = slices.Clip(p.Args), ""
 	p.Where += " AND " + p.bind(condition, args...)
@@ -58,10 +60,13 @@ func (p *Part) bind(text string, args ...any) string {
 	return text
 }
 
-// Page reads one page, which ends before q.Limit when its rows pass paging.MaxBytes; key returns a row's value in List.Key. It is one
-// statement of fixed text, which costs the same in a list of any length. A page without rows in a list that has some is one more, for the
-// total, and so is the count of a part that has none.
-func Page[R any](ctx context.Context, c Conn, l List[R], part Part, key func(R) string, q paging.Query) (page paging.Page[R], err error) {
+// Page reads one page, which ends before q.Limit when its rows pass paging.MaxBytes; key returns a
+// row's value in List.Key. It is one statement of fixed text, which costs the same in a list of any
+// length. A page without rows in a list that has some is one more, for the total, and so is the
+// count of a part that has none.
+func Page[R any](
+	ctx context.Context, c Conn, l List[R], part Part, key func(R) string, q paging.Query,
+) (page paging.Page[R], err error) {
 	r, q, err := l.Range(q)
 	if err != nil {
 		return page, err
@@ -101,7 +106,9 @@ func Page[R any](ctx context.Context, c Conn, l List[R], part Part, key func(R) 
 }
 
 // rows adds the arguments of a page to those of its part, and returns the statement.
-func (p *Part) rows(c Conn, l interface{ columns() (all, key string) }, from, total string, r Range, q paging.Query) string {
+func (p *Part) rows(
+	c Conn, l interface{ columns() (all, key string) }, from, total string, r Range, q paging.Query,
+) string {
 	all, key := l.columns()
 	query := "SELECT " + all + total + from
 	if r.After != nil {
@@ -125,7 +132,8 @@ func (p *Part) rows(c Conn, l interface{ columns() (all, key string) }, from, to
 	return query
 }
 
-// usual are the limits that are part of a statement's text: PostgreSQL plans a statement whose LIMIT is an argument each time.
+// usual are the limits that are part of a statement's text: PostgreSQL plans a statement whose
+// LIMIT is an argument each time.
 var usual = []int{1, 10, 20, 25, 50, 100, 200, 250, 500, paging.MaxLimit}
 
 // arguments returns how many arguments a text has.
@@ -141,9 +149,12 @@ func arguments(text string) (n int) {
 
 func (l List[R]) columns() (all, key string) { return l.Table.Qualified, l.Key }
 
-// Fill fills a page with the rows of a statement that Range describes, and closes them. The columns are those of the Table; last
-// are the destinations of further ones.
-func (l List[R]) Fill(ctx context.Context, rows *sql.Rows, err error, key func(R) string, q paging.Query, page *paging.Page[R], last ...any) error {
+// Fill fills a page with the rows of a statement that Range describes, and closes them. The columns
+// are those of the Table; last are the destinations of further ones.
+func (l List[R]) Fill(
+	ctx context.Context, rows *sql.Rows, err error, key func(R) string, q paging.Query, page *paging.Page[R],
+	last ...any,
+) error {
 	if err != nil {
 		return Err(err, "Page")
 	}
@@ -157,7 +168,8 @@ func (l List[R]) Fill(ctx context.Context, rows *sql.Rows, err error, key func(R
 	return l.Cut(page, q.Limit, key, q)
 }
 
-// restoreOrder puts the rows of a page with q.Before into the list's order: they were read backwards, one more than the page has.
+// restoreOrder puts the rows of a page with q.Before into the list's order: they were read
+// backwards, one more than the page has.
 func restoreOrder[R any](page *paging.Page[R], q paging.Query) {
 	if len(page.Rows) > q.Limit {
 		page.Rows, page.More = page.Rows[:q.Limit], true
@@ -189,7 +201,8 @@ func (l List[R]) cut(page *paging.Page[R], n int, sort Sort[R], key func(R) stri
 	}
 }
 
-// maxQ is the most bytes of q. SQLite refuses a LIKE pattern of 50,000, and escapes and folding lengthen it.
+// maxQ is the most bytes of q. SQLite refuses a LIKE pattern of 50,000, and escapes and folding
+// lengthen it.
 const maxQ = 10_000
 
 // check refuses an unknown order, and what no statement can carry.
@@ -241,8 +254,9 @@ type Range struct {
 	After  *paging.Position // the rows begin behind it; nil: with the row Query.Start
 }
 
-// Range returns how a statement of fixed text reads the page of a query: the rows of the Range, one more than q.Limit, for Fill.
-// It returns the query with its defaults, and refuses the queries that Page refuses.
+// Range returns how a statement of fixed text reads the page of a query: the rows of the Range, one
+// more than q.Limit, for Fill. It returns the query with its defaults, and refuses the queries that
+// Page refuses.
 func (l List[R]) Range(q paging.Query) (Range, paging.Query, error) {
 	q, err := q.Checked()
 	if err == nil {
@@ -255,7 +269,8 @@ func (l List[R]) Range(q paging.Query) (Range, paging.Query, error) {
 	return r, q, err
 }
 
-// bounds returns the Range of a page: behind the position of q.After, or backwards before that of q.Before, when the query has one.
+// bounds returns the Range of a page: behind the position of q.After, or backwards before that of
+// q.Before, when the query has one.
 func (l List[R]) bounds(q paging.Query) (Range, error) {
 	s, desc, err := l.sort(q)
 	if err != nil {

@@ -19,7 +19,9 @@ var list = bunx.List[shade]{
 	Table: shades, Key: "key", Order: "-key", Search: "search",
 	Sorts: []bunx.Sort[shade]{
 		{Field: "key", Column: "key", Value: func(c shade) string { return c.Key }},
-		{Field: "createdAt", Column: "created_at", Value: func(c shade) string { return bunx.At(c.CreatedAt).String() }},
+		{Field: "createdAt", Column: "created_at", Value: func(c shade) string {
+			return bunx.At(c.CreatedAt).String()
+		}},
 	},
 }
 
@@ -42,7 +44,8 @@ func TestPage(t *testing.T) {
 			is.NoErr(put(ctx, db, key, at.Add(time.Duration(i/2)*time.Microsecond)))
 		}
 		for sort, want := range map[string]string{
-			"": `ä'? bx b_ b\ b% a`, "key": `a b% b\ b_ bx ä'?`, "createdAt": `a b% b\ b_ bx ä'?`, "-createdAt": `ä'? bx b_ b\ b% a`,
+			"": `ä'? bx b_ b\ b% a`, "key": `a b% b\ b_ bx ä'?`,
+			"createdAt": `a b% b\ b_ bx ä'?`, "-createdAt": `ä'? bx b_ b\ b% a`,
 		} {
 			all, p, err := page(ctx, db, paging.Query{Sort: sort, Limit: 10})
 			is.NoErr(err)
@@ -53,7 +56,16 @@ func TestPage(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(some, strings.Join(strings.Fields(want)[2:4], " "))
 		}
-		for q, want := range map[string]string{"B": `bx b_ b\ b%`, "%": "b%", "_": "b_", `\`: `b\`, "'": "ä'?", "?": "ä'?", "zz": "", strings.Repeat("x", 1000): ""} {
+		for q, want := range map[string]string{
+			"B":                       `bx b_ b\ b%`,
+			"%":                       "b%",
+			"_":                       "b_",
+			`\`:                       `b\`,
+			"'":                       "ä'?",
+			"?":                       "ä'?",
+			"zz":                      "",
+			strings.Repeat("x", 1000): "",
+		} {
 			got, p, err := page(ctx, db, paging.Query{Q: q, Limit: 10})
 			is.NoErr(err)
 			is.Equal(got, want)
@@ -68,7 +80,11 @@ func TestPage(t *testing.T) {
 		}
 		_, _, err := page(ctx, db, paging.Query{Sort: "color", Limit: 1})
 		is.Equal(errs.CodeOf(err), errs.Invalid)
-		_, _, err = page(ctx, db, paging.Query{Sort: "createdAt", Limit: 1, After: &paging.Position{Value: "x", Key: "a"}})
+		_, _, err = page(ctx, db, paging.Query{
+			Sort:  "createdAt",
+			Limit: 1,
+			After: &paging.Position{Value: "x", Key: "a"},
+		})
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 	})
 }
@@ -90,8 +106,8 @@ func follow(t *testing.T, db *bun.DB, sort string) string {
 	}
 }
 
-// TestPageBytes: a page ends with the row that passes the bound; what it holds is counted from 64 KiB on, and the reading
-// ends with the error of who counts.
+// TestPageBytes: a page ends with the row that passes the bound; what it holds is counted from 64
+// KiB on, and the reading ends with the error of who counts.
 func TestPageBytes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -111,7 +127,10 @@ func TestPageBytes(t *testing.T) {
 		is.Equal(n, 4)
 		is.True(p.More)
 		is.Equal(p.Total, 10)
-		n, p, err = read(paging.Limits{MaxBytes: 70_000}, paging.Query{Limit: 10, Start: 8, After: &paging.Position{Value: "c", Key: "c"}})
+		n, p, err = read(
+			paging.Limits{MaxBytes: 70_000},
+			paging.Query{Limit: 10, Start: 8, After: &paging.Position{Value: "c", Key: "c"}},
+		)
 		is.NoErr(err)
 		is.Equal(n, 2)
 		is.True(!p.More) // with the last row of the list
@@ -139,7 +158,8 @@ func TestPageOfHostileInput(t *testing.T) {
 		db := open(t)
 		is.New(t).NoErr(put(t.Context(), db, "a", time.Now()))
 		for name, q := range map[string]paging.Query{
-			"long q": {Q: strings.Repeat("x", 60_000)}, "percents": {Q: strings.Repeat("%", 10_000)}, "growing": {Q: strings.Repeat("\u0390", 5_000)},
+			"long q":   {Q: strings.Repeat("x", 60_000)},
+			"percents": {Q: strings.Repeat("%", 10_000)}, "growing": {Q: strings.Repeat("\u0390", 5_000)},
 			"NUL": {Q: "a\x00"}, "UTF-8": {Q: "\xff"}, "NUL key": {After: &paging.Position{Value: "\x00", Key: "\x00"}},
 			"UTF-8 key": {After: &paging.Position{Value: "\xff", Key: "\xff"}},
 		} {
@@ -155,10 +175,14 @@ func TestPageOfHostileInput(t *testing.T) {
 }
 
 var countedList = bunx.List[shade]{
-	Table: shades, Key: "key", Order: "key", Sorts: []bunx.Sort[shade]{{Field: "key", Column: "key", Value: func(c shade) string { return c.Key }}},
+	Table: shades, Key: "key",
+	Order: "key", Sorts: []bunx.Sort[shade]{{Field: "key", Column: "key", Value: func(c shade) string {
+		return c.Key
+	}}},
 }
 
-// TestPageTotals: the total is that of the expression, also on an empty page, and costs a statement only there.
+// TestPageTotals: the total is that of the expression, also on an empty page, and costs a statement
+// only there.
 func TestPageTotals(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
@@ -191,7 +215,10 @@ func TestPageTotals(t *testing.T) {
 			is.Equal(p.Total, 7)
 			is.True(!p.More)
 		}
-		for _, q := range []paging.Query{{CountOnly: true}, {Limit: 2, Start: 100}, {Limit: 2, After: &paging.Position{Value: "c", Key: "c"}}} {
+		for _, q := range []paging.Query{
+			{CountOnly: true}, {Limit: 2, Start: 100},
+			{Limit: 2, After: &paging.Position{Value: "c", Key: "c"}},
+		} {
 			p, _, err := read(q, "a")
 			is.NoErr(err)
 			is.Equal(len(p.Rows), 0)

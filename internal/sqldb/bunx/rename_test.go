@@ -30,7 +30,10 @@ func TestRename(t *testing.T) {
 		}
 		search := func(key string) (s string) {
 			ctx, c := bunx.For(t.Context(), db, "acme")
-			is.NoErr(c.One(ctx, "Color", "SELECT search FROM tc_colors WHERE tenant_id = 'acme' AND key = $1", []any{key}, &s))
+			is.NoErr(c.One(
+				ctx, "Color", "SELECT search FROM tc_colors WHERE tenant_id = 'acme' AND key = $1", []any{key},
+				&s,
+			))
 			return s
 		}
 		rename("evil", names)

@@ -16,18 +16,22 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Index is an index of trigrams (migrations 0043 and 0053), by which a search reads few rows of a long list. internal/jobs/indexer keeps it. It has all rows whose
-// text in List.Search matches, and perhaps others.
+// Index is an index of trigrams (migrations 0043 and 0053), by which a search reads few rows of a
+// long list. internal/jobs/indexer keeps it. It has all rows whose text in List.Search matches, and
+// perhaps others.
 type Index struct {
 	List, Part string // as in tc_totals
-	// Where is a condition on the columns of an index of the table before List.Key, with arguments of the Part; "": tenant_id = $1.
+	// Where is a condition on the columns of an index of the table before List.Key, with arguments
+	// of the Part; "": tenant_id = $1.
 	Where string
 }
 
-// Bounds of what a search reads of an index. Beyond them it compares all rows of the list, as it does without an index.
+// Bounds of what a search reads of an index. Beyond them it compares all rows of the list, as it
+// does without an index.
 const (
 	maxNoted = 5000 // rows that are not in the index yet
-	// Rows that are to be compared are looked up by their keys if these are few, or a small part of the index.
+	// Rows that are to be compared are looked up by their keys if these are few, or a small part of
+	// the index.
 	fewFound, maxFound, partFound = 5000, 100_000, 8
 )
 
@@ -41,25 +45,32 @@ func Block(segment, doc int) string {
 
 const ofList = `tenant_id = $1 AND list = $2 AND part = $3`
 
-// indexState returns the statement that reads the state of an index: whether it is usable, the rows that are noted, its segments, and which of some grams
-// they have. It is one statement, so that a row is either noted or in a segment. The arguments are the tenant, list and part, and the grams.
+// indexState returns the statement that reads the state of an index: whether it is usable, the rows
+// that are noted, its segments, and which of some grams they have. It is one statement, so that a
+// row is either noted or in a segment. The arguments are the tenant, list and part, and the grams.
 func indexState(c Conn) string {
-	grams := `json_each($4) w CROSS JOIN tc_search_grams g WHERE ` + ofList + ` AND g.gram = w.value ->> 0` // SQLite joins in this order
+	// SQLite joins in this order
+	grams := `json_each($4) w CROSS JOIN tc_search_grams g WHERE ` + ofList + ` AND g.gram = w.value ->> 0`
 	if c.Postgres() {
 		grams = `` + c.Among(4, 1) + ` AS w (gram)
-			CROSS JOIN LATERAL (SELECT gram, segment, n FROM tc_search_grams WHERE ` + ofList + ` AND gram = w.gram OFFSET 0) g`
+			CROSS JOIN LATERAL (SELECT gram, segment, n FROM tc_search_grams WHERE ` + ofList +
+			` AND gram = w.gram OFFSET 0) g`
 	}
 	return `SELECT 'list', '', 0, 0 FROM tc_search_lists WHERE ` + ofList + ` AND usable
-		UNION ALL SELECT 'new', id, 0, 0 FROM (SELECT DISTINCT id FROM tc_search_noted WHERE ` + ofList + ` LIMIT ` + strconv.Itoa(maxNoted+1) + `) AS noted
+		UNION ALL SELECT 'new', id, 0, 0 FROM (SELECT DISTINCT id FROM tc_search_noted WHERE ` + ofList + ` LIMIT ` +
+		strconv.Itoa(maxNoted+1) + `) AS noted
 		UNION ALL SELECT 'segment', '', segment, docs FROM tc_search_segments WHERE ` + ofList + ` AND state = 'live'
 		UNION ALL SELECT 'gram', g.gram, g.segment, g.n FROM ` + grams
 }
 
-// gramLists returns the statement that reads the lists of grams in segments. The arguments are the tenant, list and part, and the grams with their segments.
+// gramLists returns the statement that reads the lists of grams in segments. The arguments are the
+// tenant, list and part, and the grams with their segments.
 func gramLists(c Conn) string {
 	if c.Postgres() {
-		return `SELECT w.gram, w.segment, g.docs FROM (SELECT gram, CAST(segment AS integer) FROM ` + c.Among(4, 2) + ` AS w (gram, segment) OFFSET 0) AS w (gram, segment)
-			CROSS JOIN LATERAL (SELECT docs FROM tc_search_grams WHERE ` + ofList + ` AND gram = w.gram AND segment = w.segment OFFSET 0) g`
+		return `SELECT w.gram, w.segment, g.docs FROM (SELECT gram, CAST(segment AS integer) FROM ` + c.Among(4, 2) +
+			` AS w (gram, segment) OFFSET 0) AS w (gram, segment)
+			CROSS JOIN LATERAL (SELECT docs FROM tc_search_grams WHERE ` + ofList +
+			` AND gram = w.gram AND segment = w.segment OFFSET 0) g`
 	}
 	return `SELECT g.gram, g.segment, g.docs FROM json_each($4) w CROSS JOIN tc_search_grams g
 		WHERE ` + ofList + ` AND g.gram = w.value ->> 0 AND g.segment = CAST(w.value ->> 1 AS integer)`
@@ -71,7 +82,8 @@ type segment struct {
 	n     map[string]int // of the texts that have a gram
 }
 
-// candidates returns the keys of all rows that q can match, and perhaps more; false: there is no index that tells them.
+// candidates returns the keys of all rows that q can match, and perhaps more; false: there is no
+// index that tells them.
 func (x Index) candidates(ctx context.Context, c Conn, tenant, q string) (keys []string, ok bool, err error) {
 	query := trigrams.QueryOf(fold.Text(q))
 	if len(query) == 0 {
@@ -123,11 +135,15 @@ func (x Index) candidates(ctx context.Context, c Conn, tenant, q string) (keys [
 	return nil, false, nil
 }
 
-// tooMany reports whether n rows, of an index with some texts, are so many that all rows of the list are compared instead.
+// tooMany reports whether n rows, of an index with some texts, are so many that all rows of the
+// list are compared instead.
 func tooMany(n, texts int) bool { return n > fewFound && n > min(maxFound, texts/partFound) }
 
-// state returns the live segments of an index by their numbers, and the keys of rows that are noted; false: it is not usable.
-func (x Index) state(ctx context.Context, c Conn, tenant string, query trigrams.Query) (segments map[int]*segment, noted []string, ok bool, err error) {
+// state returns the live segments of an index by their numbers, and the keys of rows that are
+// noted; false: it is not usable.
+func (x Index) state(
+	ctx context.Context, c Conn, tenant string, query trigrams.Query,
+) (segments map[int]*segment, noted []string, ok bool, err error) {
 	segments = map[int]*segment{}
 	rows, err := c.Rows(ctx, indexState(c), tenant, x.List, x.Part, Keys(query.Grams()))
 	_, err = Scan(rows, err, func(rows *sql.Rows) (struct{}, error) {
@@ -157,8 +173,11 @@ func (x Index) state(ctx context.Context, c Conn, tenant string, query trigrams.
 	return segments, noted, ok && len(noted) <= maxNoted, Err(err, "Page")
 }
 
-// docs returns the texts of segments that are in all lists of some grams, which may be none; false: a segment is gone.
-func (x Index) docs(ctx context.Context, c Conn, tenant string, lists map[int][]string, segments map[int]*segment) (docs map[int][]int, all bool, err error) {
+// docs returns the texts of segments that are in all lists of some grams, which may be none; false:
+// a segment is gone.
+func (x Index) docs(
+	ctx context.Context, c Conn, tenant string, lists map[int][]string, segments map[int]*segment,
+) (docs map[int][]int, all bool, err error) {
 	docs = map[int][]int{}
 	var grams, of []string
 	for number, some := range lists {
@@ -193,7 +212,9 @@ func (x Index) docs(ctx context.Context, c Conn, tenant string, lists map[int][]
 }
 
 // keys returns the keys of texts of segments; false: a segment is gone.
-func (x Index) keys(ctx context.Context, c Conn, tenant string, docs map[int][]int) (keys []string, all bool, err error) {
+func (x Index) keys(
+	ctx context.Context, c Conn, tenant string, docs map[int][]int,
+) (keys []string, all bool, err error) {
 	texts := map[string][]int{} // by block
 	for segment, some := range docs {
 		for _, doc := range some {
@@ -208,7 +229,12 @@ func (x Index) keys(ctx context.Context, c Conn, tenant string, docs map[int][]i
 	for block := range texts {
 		blocks = append(blocks, block)
 	}
-	rows, err := c.Find(ctx, Lookup{Columns: "block, ids", Table: "tc_search_docs", Where: "tenant_id = $1 AND list = $2 AND part = $3", Key: "block"}, blocks, tenant, x.List, x.Part)
+	rows, err := c.Find(ctx, Lookup{
+		Columns: "block, ids",
+		Table:   "tc_search_docs",
+		Where:   "tenant_id = $1 AND list = $2 AND part = $3",
+		Key:     "block",
+	}, blocks, tenant, x.List, x.Part)
 	read, err := Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var block string
 		var ids []byte
@@ -232,8 +258,9 @@ func (x Index) keys(ctx context.Context, c Conn, tenant string, docs map[int][]i
 	return keys, len(read) == len(blocks), Err(err, "Page")
 }
 
-// search returns what a page with q reads: the rows of the part that match, where they are read from, and their number. Few rows are
-// looked up by their keys; without an index that tells them, all rows of the part are compared.
+// search returns what a page with q reads: the rows of the part that match, where they are read
+// from, and their number. Few rows are looked up by their keys; without an index that tells them,
+// all rows of the part are compared.
 func (l List[R]) search(ctx context.Context, c Conn, part Part, q paging.Query) (from string, of Part, err error) {
 	table := l.Table.Name
 	if x := part.Index; x != nil {
@@ -254,8 +281,9 @@ func (l List[R]) search(ctx context.Context, c Conn, part Part, q paging.Query) 
 	return from, part, nil
 }
 
-// rows returns a table of the rows with the Keys that are argument $n. It leaves the engine no choice but to look up each: one that expects more rows than there
-// are, or has no statistics, reads the list in its order instead and compares each row.
+// rows returns a table of the rows with the Keys that are argument $n. It leaves the engine no
+// choice but to look up each: one that expects more rows than there are, or has no statistics,
+// reads the list in its order instead and compares each row.
 func (x Index) rows(c Conn, table, key string, n int) string {
 	where := x.Where
 	if where == "" {
@@ -263,7 +291,8 @@ func (x Index) rows(c Conn, table, key string, n int) string {
 	}
 	if c.Postgres() {
 		return fmt.Sprintf(`(SELECT found.* FROM %s AS sought(key)
-			CROSS JOIN LATERAL (SELECT * FROM %s WHERE %s AND %s = sought.key OFFSET 0) AS found)`, c.Among(n, 1), table, where, key)
+			CROSS JOIN LATERAL (SELECT * FROM %s WHERE %s AND %s = sought.key OFFSET 0) AS found)`, c.Among(n, 1),
+			table, where, key)
 	}
 	return fmt.Sprintf(`(SELECT found.* FROM json_each($%d) AS sought CROSS JOIN %s AS found WHERE %s AND %s = sought.value ->> 0)`,
 		n, table, strings.ReplaceAll(where, "tenant_id", "found.tenant_id"), "found."+key)

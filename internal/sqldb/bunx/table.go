@@ -20,13 +20,14 @@ import (
 type Column[T any] struct {
 	Name string
 
-	// Field returns a pointer to what the column is read into and written from, or a sql.Scanner and driver.Valuer for
-	// it, such as TimeOf. It is nil for a column that is only written.
+	// Field returns a pointer to what the column is read into and written from, or a sql.Scanner
+	// and driver.Valuer for it, such as TimeOf. It is nil for a column that is only written.
 	Field func(*T) any
-	// Value returns what is written instead of Field. A column with neither is left to the statements that name it.
+	// Value returns what is written instead of Field. A column with neither is left to the
+	// statements that name it.
 	Value func(*T) any
-	// Read is what is read in place of a column, in the terms of the table's alias: such a column is never written, and a Select of the table
-	// names the alias.
+	// Read is what is read in place of a column, in the terms of the table's alias: such a column
+	// is never written, and a Select of the table names the alias.
 	Read string
 
 	Key  bool // part of the primary key
@@ -34,14 +35,15 @@ type Column[T any] struct {
 	Keep bool // written by Update, but OnConflict leaves it as it is
 }
 
-// Table is the one list of a table's columns. The texts of its statements are made of it when the program starts, and the
-// arguments and destinations of a row without reflection.
+// Table is the one list of a table's columns. The texts of its statements are made of it when the
+// program starts, and the arguments and destinations of a row without reflection.
 type Table[T any] struct {
 	Name      string
 	Names     string // the columns that are read, as SELECT and RETURNING take them
 	Qualified string // Names with the alias, for a SELECT of several tables
 
-	// OnConflict is the end of an INSERT that overwrites the columns of a row that exists, except those with Once or Keep.
+	// OnConflict is the end of an INSERT that overwrites the columns of a row that exists, except
+	// those with Once or Keep.
 	OnConflict string
 
 	alias               string
@@ -118,12 +120,16 @@ func (t *Table[T]) Select(rest string) string {
 	return "SELECT " + t.Names + " FROM " + t.Name + " " + rest
 }
 
-// InsertOne returns the fixed text of an INSERT of one row, whose arguments are those of Args; rest follows the values.
+// InsertOne returns the fixed text of an INSERT of one row, whose arguments are those of Args; rest
+// follows the values.
 func (t *Table[T]) InsertOne(rest string) string { return t.one + " " + rest }
 
 // InsertOneWith is InsertOne with more columns, whose arguments follow those of Args.
 func (t *Table[T]) InsertOneWith(columns ...string) string {
-	return "INSERT INTO " + t.Name + " (" + names(t.written) + ", " + strings.Join(columns, ", ") + ") VALUES " + Values(1, len(t.written)+len(columns))
+	return "INSERT INTO " + t.Name + " (" + names(t.written) + ", " + strings.Join(columns, ", ") + ") VALUES " +
+		Values(
+			1, len(t.written)+len(columns),
+		)
 }
 
 // Extra returns the placeholder of the n-th argument, from 1, that follows those of Args.
@@ -172,7 +178,8 @@ func args[T any](to []any, columns []Column[T], row *T) []any {
 	return to
 }
 
-// value returns what a field points to. Package sql follows all other pointers by itself, but slower.
+// value returns what a field points to. Package sql follows all other pointers by itself, but
+// slower.
 func value(field any) any {
 	switch p := field.(type) {
 	case *string:
@@ -192,8 +199,8 @@ func value(field any) any {
 // maxArgs is less than the number of arguments that SQLite takes, and PostgreSQL takes more.
 const maxArgs = 32_000
 
-// Insert adds rows with one statement, very many with several. rest follows the values: "", OnConflict, or another ON CONFLICT.
-// It returns how many rows were written.
+// Insert adds rows with one statement, very many with several. rest follows the values: "",
+// OnConflict, or another ON CONFLICT. It returns how many rows were written.
 func (t *Table[T]) Insert(ctx context.Context, c Conn, rest string, rows ...T) (int, error) {
 	written := 0
 	for some := range slices.Chunk(rows, maxArgs/len(t.written)) {
@@ -213,8 +220,8 @@ func (t *Table[T]) Insert(ctx context.Context, c Conn, rest string, rows ...T) (
 	return written, nil
 }
 
-// Update writes the columns of a row that are neither Key nor Once, if the row is as only demands. It returns how many rows were
-// written: one or none.
+// Update writes the columns of a row that are neither Key nor Once, if the row is as only demands.
+// It returns how many rows were written: one or none.
 func (t *Table[T]) Update(ctx context.Context, c Conn, row *T, only ...Is) (int, error) {
 	all := args(make([]any, 0, len(t.changed)+len(t.key)+len(only)), t.changed, row)
 	all, query := args(all, t.key, row), t.update
@@ -225,8 +232,9 @@ func (t *Table[T]) Update(ctx context.Context, c Conn, row *T, only ...Is) (int,
 	return c.Exec(ctx, query, all...)
 }
 
-// Restore sets the columns of a row that Update leaves as they are, Key and Once, to their values in was: the row is then as it is
-// stored, whatever an edit did to it. Columns without a Field are not restored.
+// Restore sets the columns of a row that Update leaves as they are, Key and Once, to their values
+// in was: the row is then as it is stored, whatever an edit did to it. Columns without a Field are
+// not restored.
 func (t *Table[T]) Restore(row, was *T) error {
 	for _, c := range t.read {
 		if !c.Key && !c.Once {
@@ -253,9 +261,12 @@ func (t *Table[T]) Rows(c Conn) *bun.SelectQuery {
 	return c.NewSelect().TableExpr(t.Name + " AS " + t.alias)
 }
 
-// Bounded reads the rows of a SELECT of Rows one by one and counts their bytes with meter. It ends with the row that fills
-// it; more reports whether the SELECT has further rows, which stay in the database.
-func (t *Table[T]) Bounded(ctx context.Context, q *bun.SelectQuery, meter *paging.Meter) (all []T, more bool, err error) {
+// Bounded reads the rows of a SELECT of Rows one by one and counts their bytes with meter. It ends
+// with the row that fills it; more reports whether the SELECT has further rows, which stay in the
+// database.
+func (t *Table[T]) Bounded(
+	ctx context.Context, q *bun.SelectQuery, meter *paging.Meter,
+) (all []T, more bool, err error) {
 	rows, err := q.ColumnExpr(t.Qualified).Rows(ctx)
 	if err != nil {
 		return nil, false, err
@@ -287,7 +298,8 @@ func (t *Table[T]) reading(keep func(name string) bool) *Table[T] {
 	return &some
 }
 
-// With returns a Table whose built SELECTs read columns of joined tables, too. Their names have the alias of their table.
+// With returns a Table whose built SELECTs read columns of joined tables, too. Their names have the
+// alias of their table.
 func (t *Table[T]) With(joined ...Column[T]) *Table[T] {
 	with := *t
 	with.read = slices.Concat(t.read, joined)
@@ -295,8 +307,8 @@ func (t *Table[T]) With(joined ...Column[T]) *Table[T] {
 	return &with
 }
 
-// bounded is Bounded of the rows of a SELECT, which it closes; last are the destinations of the columns after the table's.
-// It reads all rows without a meter.
+// bounded is Bounded of the rows of a SELECT, which it closes; last are the destinations of the
+// columns after the table's. It reads all rows without a meter.
 func (t *Table[T]) bounded(rows *sql.Rows, meter *paging.Meter, last ...any) (all []T, more bool, err error) {
 	defer func() { _ = rows.Close() }()
 	dest := make([]any, 0, len(t.read)+len(last))

@@ -47,7 +47,10 @@ func TestTableTexts(t *testing.T) {
 	is.Equal(len(some.Dest(&shade{})), 2)
 	is.Equal(shades.OnConflict, " ON CONFLICT (tenant_id, key) DO UPDATE SET search = excluded.search, color = excluded.color, "+
 		"updated_at = excluded.updated_at")
-	is.Equal(shades.Overwrite("color", "source"), " ON CONFLICT (tenant_id, key) DO UPDATE SET color = excluded.color, source = excluded.source")
+	is.Equal(
+		shades.Overwrite("color", "source"),
+		" ON CONFLICT (tenant_id, key) DO UPDATE SET color = excluded.color, source = excluded.source",
+	)
 	for _, c := range []string{"none", "key", "created_at"} { // unknown, of the primary key, and never changed
 		func() {
 			defer func() { is.True(recover() != nil) }()
@@ -60,7 +63,14 @@ func TestTable(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
 		at, source := time.Date(2026, 11, 20, 20, 31, 0, 1000, time.UTC), "s"
-		one := shade{Tenant: "acme", Key: "A", Color: json.RawMessage(`{"a":"'?$1"}`), Source: &source, CreatedAt: at, Updated: at.Add(time.Hour)}
+		one := shade{
+			Tenant:    "acme",
+			Key:       "A",
+			Color:     json.RawMessage(`{"a":"'?$1"}`),
+			Source:    &source,
+			CreatedAt: at,
+			Updated:   at.Add(time.Hour),
+		}
 		two := shade{Tenant: "acme", Key: "B", Color: json.RawMessage(`1`), CreatedAt: at, Updated: at}
 		write := func(fn func(ctx context.Context, c bunx.Conn) (int, error)) (n int) {
 			t.Helper()
@@ -79,7 +89,9 @@ func TestTable(t *testing.T) {
 		}
 		insert := func(rest string, all ...shade) int {
 			t.Helper()
-			return write(func(ctx context.Context, c bunx.Conn) (int, error) { return shades.Insert(ctx, c, rest, all...) })
+			return write(func(ctx context.Context, c bunx.Conn) (int, error) {
+				return shades.Insert(ctx, c, rest, all...)
+			})
 		}
 		is.Equal(insert(""), 0)
 		is.Equal(insert("", one, two), 2)
@@ -90,13 +102,21 @@ func TestTable(t *testing.T) {
 		}}
 		ctx, c := bunx.For(t.Context(), db, "acme")
 		for _, q := range []paging.Query{{Limit: 10}, {Limit: 10, Q: "b"}, {Limit: 1}} {
-			p, err := bunx.Page(ctx, c, list, bunx.Part{Where: "c.tenant_id = $1", Args: []any{"acme"}}, func(s shade) string { return s.Key }, q)
+			p, err := bunx.Page(ctx, c, list, bunx.Part{Where: "c.tenant_id = $1", Args: []any{"acme"}}, func(s shade) string {
+				return s.Key
+			}, q)
 			is.NoErr(err)
 			is.Equal(p.Rows, map[string][]shade{"": {one, two}, "b": {two}}[q.Q][:min(q.Limit, p.Total)])
 			is.Equal(p.More, q.Limit == 1)
 		}
 
-		change := shade{Tenant: "acme", Key: "A", Color: json.RawMessage(`2`), CreatedAt: at.Add(time.Hour), Updated: at}
+		change := shade{
+			Tenant:    "acme",
+			Key:       "A",
+			Color:     json.RawMessage(`2`),
+			CreatedAt: at.Add(time.Hour),
+			Updated:   at,
+		}
 		is.Equal(insert(shades.OnConflict, change), 1)
 		one.Color, one.Updated = change.Color, at // what has Once or Keep stays
 		is.Equal(read("A"), one)
@@ -110,10 +130,18 @@ func TestTable(t *testing.T) {
 		is.Equal(read("B"), two)
 		updateIf := func(s shade, only ...bunx.Is) int {
 			t.Helper()
-			return write(func(ctx context.Context, c bunx.Conn) (int, error) { return shades.Update(ctx, c, &s, only...) })
+			return write(func(ctx context.Context, c bunx.Conn) (int, error) {
+				return shades.Update(ctx, c, &s, only...)
+			})
 		}
 		two.Color = json.RawMessage(`3`)
-		is.Equal(updateIf(two, bunx.Is{Column: "search", Value: "b"}, bunx.Is{Column: "updated_at", Value: bunx.At(at.Add(1))}), 1)
+		is.Equal(
+			updateIf(
+				two, bunx.Is{Column: "search", Value: "b"},
+				bunx.Is{Column: "updated_at", Value: bunx.At(at.Add(1))},
+			),
+			1,
+		)
 		is.Equal(updateIf(change, bunx.Is{Column: "search", Value: "b"}), 0)
 		is.Equal(read("B"), two)
 		change.Key = "C"
@@ -135,9 +163,17 @@ func TestTableRestore(t *testing.T) {
 		{Name: "updated_at", Field: func(s *shade) any { return bunx.TimeOf(&s.Updated) }},
 	})
 	for _, was := range []shade{
-		{Tenant: "acme", Key: "A", Color: json.RawMessage(`1`), Source: &source, CreatedAt: at, Updated: at}, {Tenant: "acme"},
+		{Tenant: "acme", Key: "A", Color: json.RawMessage(`1`), Source: &source, CreatedAt: at, Updated: at},
+		{Tenant: "acme"},
 	} {
-		edited := shade{Tenant: "evil", Key: "B", Color: json.RawMessage(`2`), Source: &other, CreatedAt: at.Add(1), Updated: at.Add(time.Hour)}
+		edited := shade{
+			Tenant:    "evil",
+			Key:       "B",
+			Color:     json.RawMessage(`2`),
+			Source:    &other,
+			CreatedAt: at.Add(1),
+			Updated:   at.Add(time.Hour),
+		}
 		is.NoErr(once.Restore(&edited, &was))
 		want := was
 		want.Tenant, want.Updated = "evil", at.Add(time.Hour) // no Field, and not Once

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// timeText is the format of times on SQLite: of one width, so that texts sort as the times do. PostgreSQL reads it, too.
+// timeText is the format of times on SQLite: of one width, so that texts sort as the times do.
+// PostgreSQL reads it, too.
 const timeText = "2006-01-02T15:04:05.000000Z"
 
-// Time is a column that holds a time: UTC, whole microseconds. It is timestamptz(6) on PostgreSQL and text on SQLite;
-// as an argument it is the same text on both. The zero Time is NULL.
+// Time is a column that holds a time: UTC, whole microseconds. It is timestamptz(6) on PostgreSQL
+// and text on SQLite; as an argument it is the same text on both. The zero Time is NULL.
 type Time struct{ time.Time }
 
 // At makes a Time of a point in time.
@@ -60,10 +61,11 @@ func (t *Time) Scan(src any) error {
 	return fmt.Errorf("bunx: cannot read a time from %T", src)
 }
 
-// parse reads timeText by place, five times faster than time.Parse: a list reads two times a row. Any other text goes
-// through time.Parse.
+// parse reads timeText by place, five times faster than time.Parse: a list reads two times a row.
+// Any other text goes through time.Parse.
 func (t *Time) parse(s string) error {
-	if len(s) == len(timeText) && s[4] == '-' && s[7] == '-' && s[10] == 'T' && s[13] == ':' && s[16] == ':' && s[19] == '.' && s[26] == 'Z' {
+	if len(s) == len(timeText) && s[4] == '-' && s[7] == '-' && s[10] == 'T' && s[13] == ':' && s[16] == ':' &&
+		s[19] == '.' && s[26] == 'Z' {
 		n, ok := digits(s)
 		v := time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], n[6]*1000, time.UTC)
 		if ok && n[3] < 24 && n[4] < 60 && n[5] < 60 && v.Day() == n[2] && v.Month() == time.Month(n[1]) {
@@ -71,7 +73,9 @@ func (t *Time) parse(s string) error {
 			return nil
 		}
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999Z07"} {
+	for _, layout := range []string{
+		time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999Z07",
+	} {
 		if v, err := time.Parse(layout, s); err == nil {
 			*t = At(v)
 			return nil

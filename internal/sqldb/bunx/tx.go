@@ -104,8 +104,9 @@ func (r *running) writeLast(ctx context.Context) error {
 }
 
 // AfterCommit runs f when the transaction in ctx has been committed, at once when there is none,
-// never when it is rolled back. A transaction of WithTx has been committed when Committed is called.
-// The functions run in the order of their registration. One that runs statements uses WithoutTx.
+// never when it is rolled back. A transaction of WithTx has been committed when Committed is
+// called. The functions run in the order of their registration. One that runs statements uses
+// WithoutTx.
 func AfterCommit(ctx context.Context, f func()) {
 	if r, _ := ctx.Value(txKey{}).(*running); r == nil || !r.later(f) {
 		f()
@@ -134,7 +135,8 @@ func (r *running) committed() {
 	}
 }
 
-// Notifier calls a function after the commits that change rows of a tenant. The zero Notifier calls none.
+// Notifier calls a function after the commits that change rows of a tenant. The zero Notifier calls
+// none.
 type Notifier struct{ changed func(tenant string) }
 
 // Set sets the function.
@@ -151,7 +153,9 @@ func (n *Notifier) AfterCommit(ctx context.Context, tenant string) {
 }
 
 // Write is Write that calls the function after the commit.
-func (n *Notifier) Write(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error) error {
+func (n *Notifier) Write(
+	ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error,
+) error {
 	return Write(ctx, db, tenant, func(ctx context.Context, c Conn) error {
 		n.AfterCommit(ctx, tenant)
 		return fn(ctx, c)
@@ -169,7 +173,10 @@ func WithTx(ctx context.Context, tx bun.Tx) (context.Context, error) {
 	}
 	db := tx.NewRaw("").DB()
 	if db == nil {
-		return nil, errs.New(errs.Invalid, "The transaction has no bun.DB: begin it with bun.DB.BeginTx, or pass its *sql.Tx to WithSQLTx.")
+		return nil, errs.New(
+			errs.Invalid,
+			"The transaction has no bun.DB: begin it with bun.DB.BeginTx, or pass its *sql.Tx to WithSQLTx.",
+		)
 	}
 	return withTx(ctx, &running{db: db, idb: tx, tx: tx.Tx, host: true})
 }
@@ -183,7 +190,10 @@ func WithSQLTx(ctx context.Context, db *bun.DB, tx *sql.Tx) (context.Context, er
 	case tx == nil:
 		return nil, errs.New(errs.Invalid, "The transaction is nil.")
 	case !ofPool(tx, db.DB):
-		return nil, errs.New(errs.Invalid, "The transaction is not one of this database: begin it with BeginTx of the same *sql.DB.")
+		return nil, errs.New(
+			errs.Invalid,
+			"The transaction is not one of this database: begin it with BeginTx of the same *sql.DB.",
+		)
 	}
 	return withTx(ctx, &running{db: db, idb: sqlTx{DB: db, tx: tx}, tx: tx, host: true})
 }
@@ -199,8 +209,8 @@ func withTx(ctx context.Context, r *running) (context.Context, error) {
 // pool is the field of a sql.Tx that has the *sql.DB which began it.
 var pool, hasPool = reflect.TypeFor[sql.Tx]().FieldByName("db")
 
-// ofPool reports whether a pool began a transaction. Package sql does not tell; it reports true where
-// its sql.Tx has no such field.
+// ofPool reports whether a pool began a transaction. Package sql does not tell; it reports true
+// where its sql.Tx has no such field.
 func ofPool(tx *sql.Tx, db *sql.DB) bool {
 	if !hasPool || pool.Type != reflect.TypeFor[*sql.DB]() {
 		return true
@@ -208,8 +218,8 @@ func ofPool(tx *sql.Tx, db *sql.DB) bool {
 	return reflect.ValueOf(tx).Elem().FieldByIndex(pool.Index).Pointer() == reflect.ValueOf(db).Pointer()
 }
 
-// Committed runs what AfterCommit has registered in a transaction of WithTx, once. The host calls it
-// after the commit; after a rollback it does not, and what was registered is dropped.
+// Committed runs what AfterCommit has registered in a transaction of WithTx, once. The host calls
+// it after the commit; after a rollback it does not, and what was registered is dropped.
 // Errors: errs.Invalid if ctx is not one of WithTx, or its transaction has not ended.
 func Committed(ctx context.Context) error {
 	r, _ := ctx.Value(txKey{}).(*running)
@@ -237,7 +247,10 @@ const (
 // part runs fn as a part of the host's transaction that is undone when fn fails.
 func (r *running) part(ctx context.Context, fn func(ctx context.Context) error) error {
 	if !r.busy.CompareAndSwap(false, true) {
-		return errs.New(errs.Invalid, "The transaction is in use by another call: a transaction takes one call at a time, and what InTx runs uses the context that it is passed.")
+		return errs.New(
+			errs.Invalid,
+			"The transaction is in use by another call: a transaction takes one call at a time, and what InTx runs uses the context that it is passed.",
+		)
 	}
 	defer r.busy.Store(false)
 	if r.undone.Load() {

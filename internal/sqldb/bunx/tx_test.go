@@ -26,7 +26,10 @@ type hostTx interface {
 
 // eachHostTx runs a test with transactions that bun begins and with those of package sql, on all
 // databases.
-func eachHostTx(t *testing.T, test func(t *testing.T, db *bun.DB, begin func(ctx context.Context) (context.Context, hostTx))) {
+func eachHostTx(
+	t *testing.T,
+	test func(t *testing.T, db *bun.DB, begin func(ctx context.Context) (context.Context, hostTx)),
+) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		t.Run("bun", func(t *testing.T) {
 			db := open(t)
@@ -72,7 +75,8 @@ func TestHostCommits(t *testing.T) {
 		}))
 		ctx, c := bunx.For(within, db, "acme")
 		var n int
-		is.NoErr(c.NewSelect().TableExpr("tc_colors").ColumnExpr("count(*)").Scan(ctx, &n)) // bun's own statements join, too
+		// bun's own statements join, too
+		is.NoErr(c.NewSelect().TableExpr("tc_colors").ColumnExpr("count(*)").Scan(ctx, &n))
 		is.Equal(n, 2)
 		_, err := c.NewRaw("SELECT count(*) FROM tc_colors WHERE key = ?", "red").Exec(ctx)
 		is.NoErr(err)
@@ -262,7 +266,9 @@ func TestLongPartAnalyzes(t *testing.T) {
 			return err
 		}))
 		rows := func() (n int) {
-			is.NoErr(db.QueryRowContext(t.Context(), `SELECT reltuples FROM pg_class WHERE oid = 'tc_colors'::regclass`).Scan(&n))
+			is.NoErr(db.QueryRowContext(
+				t.Context(), `SELECT reltuples FROM pg_class WHERE oid = 'tc_colors'::regclass`,
+			).Scan(&n))
 			return n
 		}
 		is.NoErr(tx.Commit())

@@ -1,5 +1,5 @@
-// Package connpool keeps idle connections to many databases, each with few callers. It bounds how many are open in all, fairly between
-// tenants, and closes those that nobody uses.
+// Package connpool keeps idle connections to many databases, each with few callers. It bounds how
+// many are open in all, fairly between tenants, and closes those that nobody uses.
 //
 // The drivers of workspaces import it.
 package connpool
@@ -15,7 +15,8 @@ import (
 
 // Conn is a connection.
 type Conn interface {
-	// Usable reports whether the connection can be given to another caller. It is called when it becomes idle, and when it was idle.
+	// Usable reports whether the connection can be given to another caller. It is called when it
+	// becomes idle, and when it was idle.
 	Usable() bool
 	Close()
 }
@@ -49,14 +50,17 @@ type entry[C Conn] struct {
 // New returns a Pool.
 func New[C Conn](o Options) *Pool[C] {
 	return &Pool[C]{o: o, limit: limiter.New(limiter.Options{
-		Capacity: int64(o.Open), PerKey: int64(o.PerTenant), PerSubkey: int64(o.PerDatabase), FairSubkeys: true, Timeout: o.Wait,
+		Capacity: int64(o.Open), PerKey: int64(o.PerTenant),
+		PerSubkey: int64(o.PerDatabase), FairSubkeys: true, Timeout: o.Wait,
 	})}
 }
 
-// Get returns an idle connection to a database of a tenant, or one that open opens. release ends its use; it is called once. keep is
-// false for a connection that is to be closed.
+// Get returns an idle connection to a database of a tenant, or one that open opens. release ends
+// its use; it is called once. keep is false for a connection that is to be closed.
 // Errors: errs.Unavailable when too many are in use; those of open.
-func (p *Pool[C]) Get(ctx context.Context, tenant, database string, open func(ctx context.Context) (C, error)) (conn C, release func(keep bool), err error) {
+func (p *Pool[C]) Get(
+	ctx context.Context, tenant, database string, open func(ctx context.Context) (C, error),
+) (conn C, release func(keep bool), err error) {
 	end, err := p.limit.Acquire(ctx, 1, tenant, database)
 	if err != nil {
 		return conn, nil, limiter.Unavailable(err, "Too many callers use workspaces at once: try again later.")
@@ -78,7 +82,8 @@ func (p *Pool[C]) Get(ctx context.Context, tenant, database string, open func(ct
 // most is how many idle connections are kept.
 func (p *Pool[C]) most() int { return max(1, p.o.Open/2) }
 
-// take takes an idle connection to a database, if there is one. If all that may be idle are, it closes the one that was used least.
+// take takes an idle connection to a database, if there is one. If all that may be idle are, it
+// closes the one that was used least.
 func (p *Pool[C]) take(database string) (conn C, found bool, err error) {
 	var old []C
 	p.mu.Lock()

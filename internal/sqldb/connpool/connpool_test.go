@@ -26,7 +26,13 @@ func (c *conn) Close()       { c.closed.Store(true) }
 func TestPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is, ctx, opened := is.New(t), t.Context(), 0
-		p := connpool.New[*conn](connpool.Options{Open: 4, PerTenant: 3, PerDatabase: 2, Idle: time.Minute, Wait: time.Second})
+		p := connpool.New[*conn](connpool.Options{
+			Open:        4,
+			PerTenant:   3,
+			PerDatabase: 2,
+			Idle:        time.Minute,
+			Wait:        time.Second,
+		})
 		get := func(tenant, database string) (*conn, func(bool)) {
 			c, release, err := p.Get(ctx, tenant, database, func(context.Context) (*conn, error) {
 				opened++

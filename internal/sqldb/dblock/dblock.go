@@ -1,9 +1,11 @@
-// Package dblock is a lock over the secrets of a database. Programs that use the secrets share it; a program that changes their
-// keys takes it alone. Another lock keeps a SQLite file to one server (Serve).
+// Package dblock is a lock over the secrets of a database. Programs that use the secrets share it;
+// a program that changes their keys takes it alone. Another lock keeps a SQLite file to one server
+// (Serve).
 //
-// On PostgreSQL it is an advisory lock of a session, whose connection is the lock's own: no request waits for it. It ends
-// with that connection. On SQLite it is a lock on a file beside the database. Both end with the process, however that
-// ends, and neither is on the path of correctness of anything else.
+// On PostgreSQL it is an advisory lock of a session, whose connection is the lock's own: no request
+// waits for it. It ends with that connection. On SQLite it is a lock on a file beside the database.
+// Both end with the process, however that ends, and neither is on the path of correctness of
+// anything else.
 //
 // The root imports it.
 package dblock
@@ -20,19 +22,21 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Lock is held until Release or the end of the process. The zero value is that of a database in memory, which needs no lock.
+// Lock is held until Release or the end of the process. The zero value is that of a database in
+// memory, which needs no lock.
 type Lock struct {
 	session *session // PostgreSQL
 	file    *file    // SQLite
 }
 
-// Share takes the shared lock of a database. purpose, such as an address, describes the holder to people. It returns
-// errs.Conflict, naming the program, while the keys are being changed.
+// Share takes the shared lock of a database. purpose, such as an address, describes the holder to
+// people. It returns errs.Conflict, naming the program, while the keys are being changed.
 func Share(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 	return take(ctx, db, purpose, true)
 }
 
-// Alone takes the exclusive lock of a database. It returns errs.Conflict, naming the programs that hold the lock.
+// Alone takes the exclusive lock of a database. It returns errs.Conflict, naming the programs that
+// hold the lock.
 func Alone(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 	return take(ctx, db, purpose, false)
 }
@@ -72,7 +76,8 @@ func take(ctx context.Context, db *bun.DB, purpose string, shared bool) (*Lock, 
 	return &l, nil
 }
 
-// Check returns an error if the lock was lost with its connection. Release it then, and take another.
+// Check returns an error if the lock was lost with its connection. Release it then, and take
+// another.
 func (l *Lock) Check(ctx context.Context) error {
 	if l.session == nil {
 		return nil
@@ -107,9 +112,16 @@ func describe(purpose string) string {
 func taken(shared bool, holders []string) error {
 	who := others(holders)
 	if shared {
-		return errs.New(errs.Conflict, "The secret key of this database is being changed by %s: wait until it has ended.", who)
+		return errs.New(
+			errs.Conflict, "The secret key of this database is being changed by %s: wait until it has ended.",
+			who,
+		)
 	}
-	return errs.New(errs.Conflict, "The secrets of this database are in use by %s: stop it first, or what it encrypts from now on is lost.", who)
+	return errs.New(
+		errs.Conflict,
+		"The secrets of this database are in use by %s: stop it first, or what it encrypts from now on is lost.",
+		who,
+	)
 }
 
 // others names the holders of a lock.

@@ -57,14 +57,18 @@ func TestManyShareOneIsAlone(t *testing.T) {
 	})
 }
 
-// TestLostWithItsConnection: whoever checks the lock learns that the server has ended its connection.
+// TestLostWithItsConnection: whoever checks the lock learns that the server has ended its
+// connection.
 func TestLostWithItsConnection(t *testing.T) {
 	dbtest.Server(t)
 	is, ctx, db := is.New(t), t.Context(), dbtest.Postgres(t)
 	lock, err := dblock.Share(ctx, db, "lost")
 	is.NoErr(err)
 	ended, c := bunx.For(ctx, db, "")
-	n, err := c.Exec(ended, `SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity WHERE application_name LIKE 'lost (%'`)
+	n, err := c.Exec(
+		ended,
+		`SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity WHERE application_name LIKE 'lost (%'`,
+	)
 	is.NoErr(err)
 	is.Equal(n, 1)
 	is.True(lock.Check(ctx) != nil)
@@ -81,7 +85,11 @@ func TestStaleLines(t *testing.T) {
 	is.NoErr(err)
 	old, err := os.ReadFile(file)
 	is.NoErr(err)
-	is.NoErr(os.WriteFile(file, append([]byte("999999999 gone (process 999999999 on "+host+")\n1 far (process 1 on elsewhere)\n"), old...), 0o600))
+	is.NoErr(os.WriteFile(
+		file,
+		append([]byte("999999999 gone (process 999999999 on "+host+")\n1 far (process 1 on elsewhere)\n"), old...),
+		0o600,
+	))
 	_, err = dblock.Alone(ctx, db, "other")
 	names(t, err, "mine")
 	is.True(!strings.Contains(err.Error(), "gone"))

@@ -17,7 +17,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// file is a lock on a file. The file has a line for each holder, its process first: they only name the holders to people.
+// file is a lock on a file. The file has a line for each holder, its process first: they only name
+// the holders to people.
 type file struct {
 	database string
 	lock     *flock.Flock
@@ -28,13 +29,19 @@ type file struct {
 // database's name. A database in memory has none: nil.
 func newFile(ctx context.Context, db *bun.DB, end, holder string) (*file, error) {
 	var path string
-	if err := db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path); err != nil {
+	if err := db.QueryRowContext(
+		ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`,
+	).Scan(&path); err != nil {
 		return nil, bunx.Err(err, "")
 	}
 	if path == "" {
 		return nil, nil
 	}
-	return &file{database: path, lock: flock.New(path+end, flock.SetPermissions(0o600)), line: fmt.Sprintf("%d %s", os.Getpid(), holder)}, nil
+	return &file{
+		database: path,
+		lock:     flock.New(path+end, flock.SetPermissions(0o600)),
+		line:     fmt.Sprintf("%d %s", os.Getpid(), holder),
+	}, nil
 }
 
 // take takes the lock, and reports whether it could.
@@ -91,7 +98,8 @@ func (f *file) living() []string {
 	})
 }
 
-// save writes the lines. That two do it at once, or that it fails, costs a name in a message and nothing else.
+// save writes the lines. That two do it at once, or that it fails, costs a name in a message and
+// nothing else.
 func (f *file) save(lines []string) {
 	_ = os.WriteFile(f.lock.Path(), []byte(strings.Join(lines, "\n")), 0o600)
 }

@@ -34,7 +34,10 @@ const (
 
 func openSession(ctx context.Context, db *bun.DB, holder string, shared bool) (*session, error) {
 	if db.Stats().MaxOpenConnections == 1 {
-		return nil, errs.New(errs.Invalid, "The pool of connections to the database has one place: it needs a second one, which holds a lock.")
+		return nil, errs.New(
+			errs.Invalid,
+			"The pool of connections to the database has one place: it needs a second one, which holds a lock.",
+		)
 	}
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -71,10 +74,12 @@ func (s *session) check(ctx context.Context) error {
 	return bunx.Err(err, "")
 }
 
-// unlockTimeout is how long close waits for the server to free the lock before it ends the connection.
+// unlockTimeout is how long close waits for the server to free the lock before it ends the
+// connection.
 const unlockTimeout = 2 * time.Second
 
-// close frees the lock, and ends the connection whatever state it is in, which frees it too, but a little later.
+// close frees the lock, and ends the connection whatever state it is in, which frees it too, but a
+// little later.
 func (s *session) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), unlockTimeout)
 	defer cancel()

@@ -92,7 +92,10 @@ func (m *Monitor) Writable(ctx context.Context) error {
 	return err
 }
 
-var errDamaged = errs.New(errs.Unavailable, "The database is damaged: a statement has met a part of it that cannot be read. Restore the last good backup.")
+var errDamaged = errs.New(
+	errs.Unavailable,
+	"The database is damaged: a statement has met a part of it that cannot be read. Restore the last good backup.",
+)
 
 func (m *Monitor) isDamaged() bool { return !m.damaged.IsZero() && m.now().Sub(m.damaged) < damagedFor }
 
@@ -102,7 +105,8 @@ func (m *Monitor) probe(ctx context.Context, bytes int) error {
 	defer cancel()
 	err := bunx.WriteOne(ctx, m.db, "", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `INSERT INTO tc_leases (name, holder, ends_at) VALUES ('write probe', $1, $2)
-			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, ends_at = excluded.ends_at`, incompressible(bytes), bunx.At(m.now()))
+			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, ends_at = excluded.ends_at`,
+			incompressible(bytes), bunx.At(m.now()))
 		return err
 	})
 	if err = bunx.Err(err, "The probe"); errors.Is(err, errs.ErrDatabaseBusy) { // somebody writes
@@ -127,7 +131,10 @@ func (m *Monitor) change(err error) {
 		m.since = m.now().UTC()
 		m.log.Error("the database takes no writes", "reason", errs.MessageOf(err), "since", m.since, "err", err)
 	case err != nil && errs.MessageOf(err) != errs.MessageOf(was):
-		m.log.Error("the database takes no writes, for another reason", "reason", errs.MessageOf(err), "since", m.since, "err", err)
+		m.log.Error(
+			"the database takes no writes, for another reason", "reason", errs.MessageOf(err), "since", m.since,
+			"err", err,
+		)
 	case err == nil && was != nil:
 		m.log.Info("the database takes writes again", "since", m.since, "for", m.now().Sub(m.since).Round(time.Second))
 	}

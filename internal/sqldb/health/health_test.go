@@ -48,7 +48,10 @@ func TestReadOnlyPostgres(t *testing.T) {
 	is, url := is.New(t), dbtest.PostgresURL(t)
 	before, err := database.Open(url)
 	is.NoErr(err)
-	_, err = before.ExecContext(t.Context(), "CREATE TABLE tc_leases (name text PRIMARY KEY, holder text NOT NULL, ends_at timestamptz NOT NULL, done_at timestamptz)")
+	_, err = before.ExecContext(
+		t.Context(),
+		"CREATE TABLE tc_leases (name text PRIMARY KEY, holder text NOT NULL, ends_at timestamptz NOT NULL, done_at timestamptz)",
+	)
 	is.NoErr(err)
 	is.NoErr(before.Close())
 	db, err := database.Open(url + "&default_transaction_read_only=on")
@@ -81,7 +84,10 @@ func TestFullDisk(t *testing.T) {
 	}
 	limit(pages)
 	err := bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, "INSERT INTO tc_leases (name, holder, ends_at) VALUES ('large', $1, '')", strings.Repeat("x", 1<<20))
+		_, err := c.Exec(
+			ctx, "INSERT INTO tc_leases (name, holder, ends_at) VALUES ('large', $1, '')",
+			strings.Repeat("x", 1<<20),
+		)
 		return bunx.Err(err, "Lease")
 	})
 	is.Equal(errs.CodeOf(err), errs.Full)
@@ -106,7 +112,10 @@ func TestGoneFile(t *testing.T) {
 	db, err := database.Open("sqlite:" + filepath.Join(folder, "a.db"))
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
-	_, err = db.ExecContext(t.Context(), "CREATE TABLE tc_leases (name text PRIMARY KEY, holder text NOT NULL, ends_at text NOT NULL, done_at text)")
+	_, err = db.ExecContext(
+		t.Context(),
+		"CREATE TABLE tc_leases (name text PRIMARY KEY, holder text NOT NULL, ends_at text NOT NULL, done_at text)",
+	)
 	is.NoErr(err)
 	m, now, log := monitor(db)
 	is.NoErr(m.Writable(t.Context()))

@@ -31,8 +31,8 @@ func check(query string, args []driver.NamedValue) error {
 	return nil
 }
 
-// keyword returns the first word of a statement in lower case, or "". White space, comments, empty statements and
-// opening parentheses may stand before it.
+// keyword returns the first word of a statement in lower case, or "". White space, comments, empty
+// statements and opening parentheses may stand before it.
 func keyword(query string) string {
 	q := skip(query)
 	n := 0

@@ -67,8 +67,9 @@ func (c *conn) abandon() {
 // dead reports whether the connection was killed.
 func (c *conn) dead() bool { return c.socket.killed.Load() }
 
-// enter begins the use of the connection for one statement: until leave is called the end of ctx kills the
-// connection, and so does a server that is silent for the timeout. It fails before anything was sent.
+// enter begins the use of the connection for one statement: until leave is called the end of ctx
+// kills the connection, and so does a server that is silent for the timeout. It fails before
+// anything was sent.
 func (c *conn) enter(ctx context.Context, timeout time.Duration) (leave func(), err error) {
 	switch {
 	case ctx.Err() != nil:
@@ -90,7 +91,8 @@ func (c *conn) enter(ctx context.Context, timeout time.Duration) (leave func(), 
 	}, nil
 }
 
-// settle closes the connection if the error of a statement left it unusable, and returns the error for the caller.
+// settle closes the connection if the error of a statement left it unusable, and returns the error
+// for the caller.
 func (c *conn) settle(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -118,7 +120,10 @@ func (c *conn) settle(ctx context.Context, err error) error {
 		return ctx.Err()
 	case c.socket.timedOut.Load():
 		c.cancel()
-		return lostError{fmt.Errorf("pgsafe: the server has not answered within %s: %w", c.socket.timeout, os.ErrDeadlineExceeded), c.sent}
+		return lostError{
+			fmt.Errorf("pgsafe: the server has not answered within %s: %w", c.socket.timeout, os.ErrDeadlineExceeded),
+			c.sent,
+		}
 	case errors.Is(err, driver.ErrBadConn): // pgdriver: nothing was written
 		return driver.ErrBadConn
 	}

@@ -106,7 +106,8 @@ func TestRowsEndWithTheContext(t *testing.T) {
 	}
 }
 
-// A context that ends in the very moment of its statement's end must not close the connection under the next caller.
+// A context that ends in the very moment of its statement's end must not close the connection under
+// the next caller.
 func TestLeaveIsFinal(t *testing.T) {
 	is := is.New(t)
 	for range 1000 {
@@ -147,7 +148,8 @@ func TestRowsClosedAfterTheContext(t *testing.T) {
 }
 
 // A value that pgdriver cannot read leaves it in the middle of a row.
-// TestRowsClosedEarly: what is left of a long answer is not waited for, unless a transaction needs the connection.
+// TestRowsClosedEarly: what is left of a long answer is not waited for, unless a transaction needs
+// the connection.
 func TestRowsClosedEarly(t *testing.T) {
 	is, db := is.New(t), openSafe(t, server(t), Config{})
 	db.SetMaxOpenConns(1)
@@ -234,7 +236,9 @@ func TestManyCallersSeeTheirOwnRows(t *testing.T) {
 			for i := 0; time.Now().Before(end); i++ {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(4000))*time.Microsecond)
 				want, got := fmt.Sprint(g, "/", i), ""
-				err := db.QueryRowContext(ctx, fmt.Sprintf("select $1::text, pg_sleep(0.001) -- %d", i%5), want).Scan(&got, new(string))
+				err := db.QueryRowContext(
+					ctx, fmt.Sprintf("select $1::text, pg_sleep(0.001) -- %d", i%5), want,
+				).Scan(&got, new(string))
 				cancel()
 				if err == nil && got != want {
 					t.Errorf("%s got the row of %s", want, got)

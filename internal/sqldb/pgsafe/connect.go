@@ -30,7 +30,9 @@ type connector struct {
 	last    atomic.Int32 // which of the hosts the last connection is to
 	cancels chan struct{}
 
-	demoted atomic.Int64 // connections from before this time, in nanoseconds, have to be made anew: one of them found its server read-only
+	// connections from before this time, in nanoseconds, have to be made anew: one of them found
+	// its server read-only
+	demoted atomic.Int64
 }
 
 // reached is a host with what is known of it.
@@ -41,8 +43,9 @@ type reached struct {
 	silentTill time.Time // until then no other one is made
 }
 
-// silence is how long no connection is attempted after a server did not answer. Callers that want one meanwhile get an error at
-// once: one after the other, each with connect_timeout, they would wait for minutes.
+// silence is how long no connection is attempted after a server did not answer. Callers that want
+// one meanwhile get an error at once: one after the other, each with connect_timeout, they would
+// wait for minutes.
 const silence = time.Second
 
 func newConnector(t target, cfg Config) *connector {
@@ -94,7 +97,8 @@ func setupStatement(all []setting) string {
 	for i, s := range all {
 		calls[i] = fmt.Sprintf("set_config(%s, %s, false)", literal(s.name), literal(s.value))
 	}
-	return "select " + strings.Join(calls, ", ") + ", current_setting('transaction_read_only'), pg_is_in_recovery()::text"
+	return "select " + strings.Join(calls, ", ") +
+		", current_setting('transaction_read_only'), pg_is_in_recovery()::text"
 }
 
 // literal returns s as a string literal. pgdriver requires standard_conforming_strings.
@@ -279,7 +283,8 @@ func (k *connector) options(s *socket) pgdriver.Option {
 	}
 }
 
-// Driver opens URLs like NewConnector, with the zero Config, and listens at the server of the connector.
+// Driver opens URLs like NewConnector, with the zero Config, and listens at the server of the
+// connector.
 func (k *connector) Driver() driver.Driver { return urlDriver{listener: k} }
 
 type urlDriver struct{ listener *connector }

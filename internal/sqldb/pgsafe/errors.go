@@ -22,8 +22,9 @@ func Code(err error) string {
 	return ""
 }
 
-// Unavailable reports whether err means that the server or the connection is gone, or that the server refuses
-// connections: worth a retry later, and not the fault of the statement. The end of the caller's context is not.
+// Unavailable reports whether err means that the server or the connection is gone, or that the
+// server refuses connections: worth a retry later, and not the fault of the statement. The end of
+// the caller's context is not.
 func Unavailable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -62,7 +63,8 @@ const (
 	cachedPlanRoutine = "RevalidateCachedQuery"
 )
 
-// ordinary reports whether err is a server's answer to a statement that leaves the connection fit for the next one.
+// ordinary reports whether err is a server's answer to a statement that leaves the connection fit
+// for the next one.
 func ordinary(err error) bool {
 	e, ok := errors.AsType[pgdriver.Error](err)
 	if !ok {
@@ -73,7 +75,8 @@ func ordinary(err error) bool {
 		severity != "FATAL" && severity != "PANIC"
 }
 
-// stale reports whether err means that a prepared statement must be prepared again. Nothing of it was executed.
+// stale reports whether err means that a prepared statement must be prepared again. Nothing of it
+// was executed.
 func stale(err error) bool {
 	e, ok := errors.AsType[pgdriver.Error](err)
 	if !ok {
@@ -105,7 +108,8 @@ func (u unsent) Unwrap() error { return u.error }
 // StatementSent reports false.
 func (unsent) StatementSent() bool { return false }
 
-// refusal is an error of a call that is found before anything is sent. The connection stays as it is.
+// refusal is an error of a call that is found before anything is sent. The connection stays as it
+// is.
 type refusal string
 
 func (r refusal) Error() string { return "pgsafe: " + string(r) }

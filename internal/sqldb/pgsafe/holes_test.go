@@ -15,7 +15,8 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// Every test here shows a hole of the bare driver first, so that it can fail, and then that this package closes it.
+// Every test here shows a hole of the bare driver first, so that it can fail, and then that this
+// package closes it.
 
 const (
 	slowEcho = "select $1::text from pg_sleep(1)"
@@ -140,7 +141,10 @@ func TestStatementStopsOnTheServer(t *testing.T) {
 		is.True(err != nil)
 		time.Sleep(2 * time.Second)
 		is.Equal(running(watcher, "bare"), 1) // the hole
-		exec(t, watcher, "select pg_terminate_backend(pid) from pg_stat_activity where query like $1", "select pg_sleep(30) /* bare%")
+		exec(
+			t, watcher, "select pg_terminate_backend(pid) from pg_stat_activity where query like $1",
+			"select pg_sleep(30) /* bare%",
+		)
 	})
 	t.Run("safe", func(t *testing.T) {
 		is, db := is.New(t), openSafe(t, server(t), Config{})
@@ -165,7 +169,10 @@ func TestStatementStopsOnTheServer(t *testing.T) {
 func TestDeadInThePool(t *testing.T) {
 	admin := openSafe(t, server(t), Config{})
 	end := func(t *testing.T, db *sql.DB) {
-		is.New(t).True(one[bool](t, admin, "select pg_terminate_backend($1, 30000)", one[int](t, db, "select pg_backend_pid()"))) // waits for its end
+		// waits for its end
+		is.New(t).True(one[bool](
+			t, admin, "select pg_terminate_backend($1, 30000)", one[int](t, db, "select pg_backend_pid()"),
+		))
 	}
 	t.Run("bare", func(t *testing.T) {
 		is, db := is.New(t), openBare(t, server(t))
@@ -210,7 +217,8 @@ func TestSeveralStatements(t *testing.T) {
 
 func TestReadTimeout(t *testing.T) {
 	is := is.New(t)
-	is.Equal(pgdriver.NewConnector().Config().ReadTimeout, 10*time.Second) // the hole: of a statement without a deadline
+	// the hole: of a statement without a deadline
+	is.Equal(pgdriver.NewConnector().Config().ReadTimeout, 10*time.Second)
 	k, err := NewConnector("postgres://localhost/", Config{})
 	is.NoErr(err)
 	var conf pgdriver.Config
@@ -244,7 +252,9 @@ func TestCommitOfAFailedTransaction(t *testing.T) {
 
 		tx, err := safe.Begin() // an error that a savepoint undid does not count
 		is.NoErr(err)
-		for _, q := range []string{"insert into t values (2)", "savepoint s", "insert into t values (2)", "rollback to s"} {
+		for _, q := range []string{
+			"insert into t values (2)", "savepoint s", "insert into t values (2)", "rollback to s",
+		} {
 			_, err = tx.Exec(q)
 			is.True(err == nil || Code(err) == "23505")
 		}
@@ -293,8 +303,8 @@ func TestOpenRows(t *testing.T) {
 	})
 }
 
-// TestColumnNames: the names of the columns stay those of their own statement. The bare driver returns their memory to a pool and
-// mostly, but not always, shows those of a later one.
+// TestColumnNames: the names of the columns stay those of their own statement. The bare driver
+// returns their memory to a pool and mostly, but not always, shows those of a later one.
 func TestColumnNames(t *testing.T) {
 	names := func(t *testing.T, db *sql.DB) string {
 		rows, err := db.Query("select 1 as alice")

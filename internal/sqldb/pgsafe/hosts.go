@@ -140,7 +140,10 @@ func (wrongServer) SQLState() string { return "57P03" }
 func (a sessionAttrs) check(addr string, s serverState) error {
 	switch {
 	case s.standby && (a == "read-write" || a == "primary"):
-		return wrongServer{addr, "is a standby, which takes no writes: name the primary in the database URL, or promote this one"}
+		return wrongServer{
+			addr,
+			"is a standby, which takes no writes: name the primary in the database URL, or promote this one",
+		}
 	case s.readOnly && a == "read-write":
 		return wrongServer{addr, "can only be read: its transactions are read-only by default"}
 	case !s.standby && a == "standby":

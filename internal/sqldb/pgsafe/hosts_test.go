@@ -93,7 +93,8 @@ func TestSessionAttrs(t *testing.T) {
 	}
 	first, second := hostOf(t, p.primary.URL), hostOf(t, p.standby.URL)
 	for attrs, want := range map[string]bool{
-		"": false, "any": true, "read-write": false, "primary": false, "read-only": true, "standby": true, "prefer-standby": true,
+		"": false, "any": true, "read-write": false,
+		"primary": false, "read-only": true, "standby": true, "prefer-standby": true,
 	} {
 		is := is.New(t)
 		param := ""
@@ -234,7 +235,10 @@ func TestReadOnlyServer(t *testing.T) {
 // clients, over TLS, too.
 func TestCancelReachesTheServer(t *testing.T) {
 	cert, file := certificate(t, "localhost")
-	for name, u := range map[string]string{"plain": server(t), "tls": with(newProxy(t, server(t), cert).url, "sslmode=verify-ca&sslrootcert="+file)} {
+	for name, u := range map[string]string{
+		"plain": server(t),
+		"tls":   with(newProxy(t, server(t), cert).url, "sslmode=verify-ca&sslrootcert="+file),
+	} {
 		t.Run(name, func(t *testing.T) {
 			is, watcher, db := is.New(t), openSafe(t, server(t), Config{}), openSafe(t, u, Config{})
 			exec(t, db, "set client_connection_check_interval = 0")
@@ -242,7 +246,10 @@ func TestCancelReachesTheServer(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				defer cancel()
-				for one[int](t, watcher, "select count(*) from pg_stat_activity where pid = $1 and wait_event = 'PgSleep'", pid) == 0 {
+				for one[int](
+					t, watcher,
+					"select count(*) from pg_stat_activity where pid = $1 and wait_event = 'PgSleep'", pid,
+				) == 0 {
 				}
 			}()
 			_, err := db.ExecContext(ctx, "select pg_sleep(300), $1::int", 1)

@@ -13,9 +13,10 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// Listen calls heard when it listens to a channel of notifications, and for each of them, on a connection of its own. It returns when ctx
-// ends, with nil, or the connection is lost. Nothing of the notifications but their coming is used. Programs that do not import this package
-// find it as a method of sql.DB.Driver.
+// Listen calls heard when it listens to a channel of notifications, and for each of them, on a
+// connection of its own. It returns when ctx ends, with nil, or the connection is lost. Nothing of
+// the notifications but their coming is used. Programs that do not import this package find it as a
+// method of sql.DB.Driver.
 func (d urlDriver) Listen(ctx context.Context, channel string, heard func()) (err error) {
 	k := d.listener
 	defer func() {
@@ -51,8 +52,8 @@ func (d urlDriver) Listen(ctx context.Context, channel string, heard func()) (er
 	}
 }
 
-// How long a listener waits for a notification before its caller looks by itself: at first, as pgdriver does not wait until the server has
-// begun to listen, and later.
+// How long a listener waits for a notification before its caller looks by itself: at first, as
+// pgdriver does not wait until the server has begun to listen, and later.
 const (
 	listenBegin   = 50 * time.Millisecond
 	listenTimeout = time.Minute

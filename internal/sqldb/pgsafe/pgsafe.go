@@ -1,31 +1,38 @@
-// Package pgsafe makes uptrace's pgdriver safe to use: it wraps each of its connections so that a statement ends
-// with its context, a broken connection is never used again, and no caller can read another caller's rows.
+// Package pgsafe makes uptrace's pgdriver safe to use: it wraps each of its connections so that a
+// statement ends with its context, a broken connection is never used again, and no caller can read
+// another caller's rows.
 //
-// It is for the packages under internal, package database, and tests. Everything else sees a *sql.DB.
+// It is for the packages under internal, package database, and tests. Everything else sees a
+// *sql.DB.
 //
 // What it promises for every connection:
 //
-//   - A statement whose context ends returns at once with the context's own error, never with an i/o timeout. The
-//     socket is closed, and the server is told to stop the statement; should that not reach it, it does so within
-//     client_connection_check_interval (one second).
-//   - A server that is silent for a statement's timeout, as when its machine or its processes hang, loses the
-//     connection: the error is one for which Unavailable reports true. Neither then nor after another loss does a caller
-//     know whether the statement, or the COMMIT, was done.
-//   - After any error but an ordinary one from the server the connection is closed for good. A failed statement is
-//     reported as driver.ErrBadConn, which database/sql retries, only when nothing of it was sent.
-//   - A connection that died in the pool is noticed before its next statement, without a round trip.
-//   - No connection is made to a standby, unless the URL wants one. When a server turns out to be read-only, the whole pool is
-//     made anew.
-//   - Statements with arguments are prepared once per connection and then cost one round trip. They are single
-//     statements: the server refuses several in one string. Statements without arguments use the simple protocol.
-//   - Strings reach the server as they are: NUL and invalid UTF-8 are refused, where pgdriver drops or replaces them.
-//   - Prepare, COPY and LISTEN are refused; so is a second statement while the rows of the first are open.
+//   - A statement whose context ends returns at once with the context's own error, never with an
+//     i/o timeout. The socket is closed, and the server is told to stop the statement; should that
+//     not reach it, it does so within client_connection_check_interval (one second).
+//   - A server that is silent for a statement's timeout, as when its machine or its processes hang,
+//     loses the connection: the error is one for which Unavailable reports true. Neither then nor
+//     after another loss does a caller know whether the statement, or the COMMIT, was done.
+//   - After any error but an ordinary one from the server the connection is closed for good. A
+//     failed statement is reported as driver.ErrBadConn, which database/sql retries, only when
+//     nothing of it was sent.
+//   - A connection that died in the pool is noticed before its next statement, without a round
+//     trip.
+//   - No connection is made to a standby, unless the URL wants one. When a server turns out to be
+//     read-only, the whole pool is made anew.
+//   - Statements with arguments are prepared once per connection and then cost one round trip. They
+//     are single statements: the server refuses several in one string. Statements without arguments
+//     use the simple protocol.
+//   - Strings reach the server as they are: NUL and invalid UTF-8 are refused, where pgdriver drops
+//     or replaces them.
+//   - Prepare, COPY and LISTEN are refused; so is a second statement while the rows of the first
+//     are open.
 //   - Commit reports a transaction that the server rolled back.
 //
 // A transaction that ends with its context keeps its locks on the server for up to that second.
-// Settings and prepared statements live as long as the connection, so a pooler between here and the server must keep
-// sessions (PgBouncer: pool_mode=session).
-// A []byte argument is a bytea: pass JSON and text as string.
+// Settings and prepared statements live as long as the connection, so a pooler between here and the
+// server must keep sessions (PgBouncer: pool_mode=session). A []byte argument is a bytea: pass JSON
+// and text as string.
 package pgsafe
 
 import (
@@ -40,19 +47,21 @@ import (
 // A setting that the URL names as well (statement_timeout=5000) is taken from the URL.
 type Config struct {
 	// Tenant, when set, names the tenant of a statement from its context. The connection's setting
-	// tenantcontent.tenant follows it: it is set before a statement, a round trip, whenever it differs from what
-	// the connection has. Row-level security policies read it with current_setting('tenantcontent.tenant', true).
-	// No tenant is the empty string. nil: off, at no cost.
+	// tenantcontent.tenant follows it: it is set before a statement, a round trip, whenever it
+	// differs from what the connection has. Row-level security policies read it with
+	// current_setting('tenantcontent.tenant', true). No tenant is the empty string. nil: off, at no
+	// cost.
 	Tenant func(ctx context.Context) string
 
 	StatementTimeout         time.Duration // of one statement; default 60 s, negative: none
 	LockTimeout              time.Duration // of one wait for a lock; default 10 s, negative: none
 	IdleInTransactionTimeout time.Duration // between two statements of a transaction; default 60 s, negative: none
 
-	// The connection is given up when the server is silent for as long as this; negative: never. ReadTimeout is that of
-	// queries outside of transactions, of BEGIN and of pings, default 10 s; WriteTimeout that of other statements and of
-	// COMMIT, default 30 s; LongTimeout that of the statements and the COMMIT of Long work, default 90 s. Here,
-	// not at the server as StatementTimeout: the two do not know of each other.
+	// The connection is given up when the server is silent for as long as this; negative: never.
+	// ReadTimeout is that of queries outside of transactions, of BEGIN and of pings, default 10 s;
+	// WriteTimeout that of other statements and of COMMIT, default 30 s; LongTimeout that of the
+	// statements and the COMMIT of Long work, default 90 s. Here, not at the server as
+	// StatementTimeout: the two do not know of each other.
 	ReadTimeout, WriteTimeout, LongTimeout time.Duration
 	// Work, when set, is the kind of work of a statement by its context. nil: all is Short.
 	Work func(ctx context.Context) Work
@@ -68,7 +77,8 @@ const (
 	connMaxLifetime       = 30 * time.Minute
 )
 
-// Open returns a pool of safe connections to the database that url names. It makes no connection yet.
+// Open returns a pool of safe connections to the database that url names. It makes no connection
+// yet.
 //
 // At most 32 connections are open, or as many as the URL's pool_max_conns; idle ones are kept for
 // five minutes, and all for 30. See NewConnector for the URL.
@@ -87,19 +97,20 @@ func Open(url string, cfg Config) (*sql.DB, error) {
 
 // NewConnector returns a connector to the database that url names, for sql.OpenDB.
 //
-// The URL reads postgres://user:password@host:port/database?name=value (or postgresql://) as for libpq. A host that
-// begins with a slash, given as host=/var/run/postgresql, is the directory of a unix socket. There
-// may be several hosts, as in host1:5432,host2:5432 or host=host1,host2: they are tried in turn,
-// from the one that was connected to last, each within connect_timeout, until target_session_attrs
-// fits one (any, read-write, read-only, primary, standby or prefer-standby; without it it must not
-// be a standby, and one whose transactions are read-only is taken only when there is no other, and
-// for a second). Names: host, port, target_session_attrs, user,
-// password, dbname, application_name, connect_timeout (seconds, default 5), read_timeout, write_timeout and long_timeout
-// (seconds, or as 250ms and 2m; see Config), sslrootcert, sslcert, sslkey, pool_max_conns (see Open), and sslmode:
+// The URL reads postgres://user:password@host:port/database?name=value (or postgresql://) as for
+// libpq. A host that begins with a slash, given as host=/var/run/postgresql, is the directory of a
+// unix socket. There may be several hosts, as in host1:5432,host2:5432 or host=host1,host2: they
+// are tried in turn, from the one that was connected to last, each within connect_timeout, until
+// target_session_attrs fits one (any, read-write, read-only, primary, standby or prefer-standby;
+// without it it must not be a standby, and one whose transactions are read-only is taken only when
+// there is no other, and for a second). Names: host, port, target_session_attrs, user, password,
+// dbname, application_name, connect_timeout (seconds, default 5), read_timeout, write_timeout and
+// long_timeout (seconds, or as 250ms and 2m; see Config), sslrootcert, sslcert, sslkey,
+// pool_max_conns (see Open), and sslmode:
 //
 //   - disable: no TLS
-//   - require (also allow and prefer, which never fall back here): TLS with any certificate, but checked as by
-//     verify-ca when sslrootcert is given
+//   - require (also allow and prefer, which never fall back here): TLS with any certificate, but
+//     checked as by verify-ca when sslrootcert is given
 //   - verify-ca: the certificate's chain is checked
 //   - verify-full: the chain and the host name are checked
 //   - none given: disable for a loopback host, else verify-full

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// ExecContext runs a statement. When ctx ends just as the statement is done, its result is returned.
+// ExecContext runs a statement. When ctx ends just as the statement is done, its result is
+// returned.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if err := check(query, args); err != nil {
 		return nil, err

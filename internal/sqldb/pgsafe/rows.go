@@ -6,7 +6,8 @@ import (
 	"io"
 )
 
-// rows are the rows of one statement. The connection is theirs until the last one is read or Close is called.
+// rows are the rows of one statement. The connection is theirs until the last one is read or Close
+// is called.
 type rows struct {
 	c       *conn
 	ctx     context.Context // of the statement
@@ -18,8 +19,8 @@ type rows struct {
 
 func (r *rows) Columns() []string { return r.columns }
 
-// Next reads a row. After the end of the context it returns the context's error, even when pgdriver has more rows
-// in its buffer.
+// Next reads a row. After the end of the context it returns the context's error, even when pgdriver
+// has more rows in its buffer.
 func (r *rows) Next(dest []driver.Value) error {
 	if r.done {
 		return io.EOF
@@ -41,8 +42,8 @@ func (r *rows) Next(dest []driver.Value) error {
 // maxRest is how many bytes of further rows Close reads, to keep the connection.
 const maxRest = 256 << 10
 
-// Close reads the rest of the rows. Outside a transaction it closes the connection when it cannot, or when the rest is long:
-// the server would send all of it.
+// Close reads the rest of the rows. Outside a transaction it closes the connection when it cannot,
+// or when the rest is long: the server would send all of it.
 func (r *rows) Close() error {
 	if r.done {
 		return nil

@@ -17,7 +17,8 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// cluster is the server of all tests but those that stop theirs; nil when the environment names one.
+// cluster is the server of all tests but those that stop theirs; nil when the environment names
+// one.
 var cluster *pgtest.Cluster
 
 var startServer = sync.OnceValues(func() (string, error) {
@@ -100,7 +101,8 @@ func openBare(t testing.TB, url string) *sql.DB {
 		params[s.name] = s.value
 	}
 	db := sql.OpenDB(pgdriver.NewConnector(
-		pgdriver.WithNetwork(target.hosts[0].network), pgdriver.WithAddr(target.hosts[0].addr), pgdriver.WithTLSConfig(target.hosts[0].tls),
+		pgdriver.WithNetwork(target.hosts[0].network),
+		pgdriver.WithAddr(target.hosts[0].addr), pgdriver.WithTLSConfig(target.hosts[0].tls),
 		pgdriver.WithUser(target.user), pgdriver.WithPassword(target.password),
 		pgdriver.WithDatabase(target.database), pgdriver.WithConnParams(params),
 	))
@@ -130,7 +132,8 @@ func one[T any](t testing.TB, q querier, query string, args ...any) (v T) {
 	return v
 }
 
-// soon is a context that ends while a statement runs, and not before it has begun, on a slow machine either.
+// soon is a context that ends while a statement runs, and not before it has begun, on a slow
+// machine either.
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 	t.Cleanup(cancel)

@@ -26,7 +26,8 @@ func (*socket) SetDeadline(time.Time) error      { return nil }
 func (*socket) SetReadDeadline(time.Time) error  { return nil }
 func (*socket) SetWriteDeadline(time.Time) error { return nil }
 
-// kill closes the socket at once: whoever reads or writes fails. Any goroutine may call it, any number of times.
+// kill closes the socket at once: whoever reads or writes fails. Any goroutine may call it, any
+// number of times.
 func (s *socket) kill() {
 	s.killed.Store(true)
 	_ = s.raw.Close()
@@ -43,8 +44,8 @@ func (s *socket) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write waits for the server no longer than the timeout. It swallows what is written after kill, of which pgdriver would
-// make a line on stderr. Its next read fails.
+// Write waits for the server no longer than the timeout. It swallows what is written after kill, of
+// which pgdriver would make a line on stderr. Its next read fails.
 func (s *socket) Write(b []byte) (int, error) {
 	_ = s.Conn.SetWriteDeadline(s.deadline())
 	n, err := s.Conn.Write(b)
@@ -72,8 +73,9 @@ func (s *socket) check(err error) {
 
 var errUnsolicited = errors.New("pgsafe: the server spoke while the connection was idle")
 
-// quiet returns nil when the socket is open and has nothing to be read, as it must be between statements: a server
-// that ends a connection says so, and an answer nobody waited for belongs to somebody else. It does not block.
+// quiet returns nil when the socket is open and has nothing to be read, as it must be between
+// statements: a server that ends a connection says so, and an answer nobody waited for belongs to
+// somebody else. It does not block.
 func (s *socket) quiet() error {
 	sc, ok := s.raw.(syscall.Conn)
 	if !ok {

@@ -58,9 +58,9 @@ func (ss *statements) excess() *statement {
 	return ss.order.Back().Value.(*statement)
 }
 
-// prepared calls run with the prepared statement of query. When the server has no use for the statement any more,
-// because its tables changed, it is prepared again, once: such an error comes before anything is executed. In a
-// transaction, which has failed then, the caller gets the error.
+// prepared calls run with the prepared statement of query. When the server has no use for the
+// statement any more, because its tables changed, it is prepared again, once: such an error comes
+// before anything is executed. In a transaction, which has failed then, the caller gets the error.
 func (c *conn) prepared(ctx context.Context, query string, args []driver.NamedValue, run func(*statement) error) error {
 	err := c.runPrepared(ctx, query, args, run)
 	if !stale(err) {
@@ -81,7 +81,9 @@ func (c *conn) prepared(ctx context.Context, query string, args []driver.NamedVa
 	return again
 }
 
-func (c *conn) runPrepared(ctx context.Context, query string, args []driver.NamedValue, run func(*statement) error) error {
+func (c *conn) runPrepared(
+	ctx context.Context, query string, args []driver.NamedValue, run func(*statement) error,
+) error {
 	s, err := c.prepare(ctx, query)
 	if err != nil {
 		return err
@@ -92,8 +94,8 @@ func (c *conn) runPrepared(ctx context.Context, query string, args []driver.Name
 	return run(s)
 }
 
-// prepare returns the prepared statement of query. It is a round trip the first time, and another one when the
-// cache is full.
+// prepare returns the prepared statement of query. It is a round trip the first time, and another
+// one when the cache is full.
 func (c *conn) prepare(ctx context.Context, query string) (*statement, error) {
 	if s := c.stmts.get(query); s != nil {
 		return s, nil
@@ -112,7 +114,8 @@ func (c *conn) prepare(ctx context.Context, query string) (*statement, error) {
 	return s, nil
 }
 
-// drop closes s. Any error ends the connection: pgdriver sends no Sync that would put the two sides in step again.
+// drop closes s. Any error ends the connection: pgdriver sends no Sync that would put the two sides
+// in step again.
 func (c *conn) drop(s *statement) error {
 	c.stmts.remove(s)
 	err := s.Close()

@@ -20,8 +20,8 @@ type tenantState struct {
 	inTx    bool   // it was set in the open transaction: a rollback takes it back
 }
 
-// useTenant makes the setting fit the context of a statement. Transaction control passes as it is: it must work in
-// a failed transaction, and reads no rows.
+// useTenant makes the setting fit the context of a statement. Transaction control passes as it is:
+// it must work in a failed transaction, and reads no rows.
 func (c *conn) useTenant(ctx context.Context, query string) error {
 	if c.tenant.of == nil {
 		return nil
@@ -59,7 +59,8 @@ func (c *conn) switchTenant(ctx context.Context) error {
 	return nil
 }
 
-// after forgets the value when query may have changed it: by rolling back to a savepoint, or by changing settings.
+// after forgets the value when query may have changed it: by rolling back to a savepoint, or by
+// changing settings.
 func (t *tenantState) after(query string) {
 	if t.of == nil {
 		return

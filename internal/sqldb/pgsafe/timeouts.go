@@ -53,7 +53,8 @@ func (l timeouts) of(w Work, short time.Duration) time.Duration {
 	return short
 }
 
-// timeout returns how long to wait for the server during one statement. A SELECT in a transaction may wait for a lock.
+// timeout returns how long to wait for the server during one statement. A SELECT in a transaction
+// may wait for a lock.
 func (c *conn) timeout(ctx context.Context, query string) time.Duration {
 	short := c.limits.write
 	if !c.inTx {

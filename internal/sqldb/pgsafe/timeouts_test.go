@@ -48,7 +48,8 @@ func hurry(t *testing.T, k *connector, conns []*sql.Conn) {
 	}
 }
 
-// TestFrozenServer: whatever waits for a server whose processes are stopped is told that it is unavailable, within its limit.
+// TestFrozenServer: whatever waits for a server whose processes are stopped is told that it is
+// unavailable, within its limit.
 func TestFrozenServer(t *testing.T) {
 	is, own := is.New(t), ownServer(t)
 	patient := openSafe(t, own.URL, Config{})
@@ -74,7 +75,8 @@ func TestFrozenServer(t *testing.T) {
 			return func() error { _, err := c.ExecContext(ctx, "insert into t values ($1)", "x"); return err }
 		}},
 		{"rows", func(ctx context.Context, c *sql.Conn) func() error {
-			rows, err := c.QueryContext(ctx, "select repeat('x', 10000) from generate_series(1, $1)", 10000) // beyond what sockets hold
+			// beyond what sockets hold
+			rows, err := c.QueryContext(ctx, "select repeat('x', 10000) from generate_series(1, $1)", 10000)
 			is.NoErr(err)
 			is.True(rows.Next())
 			return func() error {
@@ -84,7 +86,9 @@ func TestFrozenServer(t *testing.T) {
 				return errors.Join(rows.Err(), rows.Close())
 			}
 		}},
-		{"ping", func(ctx context.Context, c *sql.Conn) func() error { return func() error { return c.PingContext(ctx) } }},
+		{"ping", func(ctx context.Context, c *sql.Conn) func() error {
+			return func() error { return c.PingContext(ctx) }
+		}},
 		{"begin", func(ctx context.Context, c *sql.Conn) func() error {
 			return func() error { _, err := c.BeginTx(ctx, nil); return err }
 		}},
@@ -118,14 +122,16 @@ func TestFrozenServer(t *testing.T) {
 	k = newConnector(targetOf(t, own.URL), Config{})
 	again := sql.OpenDB(k)
 	defer again.Close()
-	// The inserts that were sent, and the transaction whose COMMIT was, may have been done; those in other transactions not.
+	// The inserts that were sent, and the transaction whose COMMIT was, may have been done; those
+	// in other transactions not.
 	is.True(one[int](t, again, "select count(*) from t") <= 2)
 	is.Equal(one[int](t, again, "select count(*) from t where k = 'y'"), 0)
 
 	manyWait(t, own)
 }
 
-// manyWait: who waits for one of few connections is told with the first of them, and later ones find the server well.
+// manyWait: who waits for one of few connections is told with the first of them, and later ones
+// find the server well.
 func manyWait(t *testing.T, own *pgtest.Cluster) {
 	is := is.New(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -188,7 +194,8 @@ func TestTimeoutsByWork(t *testing.T) {
 	}
 }
 
-// TestTimeoutIsOfTheServerAlone: neither a connection that nobody uses nor a reader who takes its time is cut.
+// TestTimeoutIsOfTheServerAlone: neither a connection that nobody uses nor a reader who takes its
+// time is cut.
 func TestTimeoutIsOfTheServerAlone(t *testing.T) {
 	is, db := is.New(t), openSafe(t, server(t), Config{ReadTimeout: time.Second})
 	pid := one[int](t, db, "select pg_backend_pid()")
@@ -211,10 +218,18 @@ func TestTimeoutsInTheURL(t *testing.T) {
 	target, err := parseURL("postgres://h/d?read_timeout=3&write_timeout=250ms&long_timeout=2m")
 	is.NoErr(err)
 	limits := newTimeouts(target, Config{ReadTimeout: time.Second})
-	is.Equal([]time.Duration{limits.read, limits.write, limits.long}, []time.Duration{3 * time.Second, 250 * time.Millisecond, 2 * time.Minute})
+	is.Equal(
+		[]time.Duration{limits.read, limits.write, limits.long},
+		[]time.Duration{3 * time.Second, 250 * time.Millisecond, 2 * time.Minute},
+	)
 	limits = newTimeouts(targetOf(t, "postgres://h/d"), Config{WriteTimeout: -1})
-	is.Equal([]time.Duration{limits.read, limits.write, limits.long}, []time.Duration{10 * time.Second, 0, 90 * time.Second})
-	for _, bad := range []string{"read_timeout=0", "write_timeout=-1s", "long_timeout=soon", "read_timeout=2h", "read_timeout=3601"} {
+	is.Equal(
+		[]time.Duration{limits.read, limits.write, limits.long},
+		[]time.Duration{10 * time.Second, 0, 90 * time.Second},
+	)
+	for _, bad := range []string{
+		"read_timeout=0", "write_timeout=-1s", "long_timeout=soon", "read_timeout=2h", "read_timeout=3601",
+	} {
 		_, err := parseURL("postgres://h/d?" + bad)
 		name, _, _ := strings.Cut(bad, "=")
 		is.True(err != nil && strings.Contains(err.Error(), name))

@@ -52,8 +52,8 @@ type tx struct {
 	ctx context.Context // of BeginTx
 }
 
-// Commit fails when the server rolls back instead, as it does, without an error, after a failed statement.
-// An error that is not the server's leaves open whether the transaction is committed.
+// Commit fails when the server rolls back instead, as it does, without an error, after a failed
+// statement. An error that is not the server's leaves open whether the transaction is committed.
 func (t *tx) Commit() error {
 	c := t.c
 	commit := "commit"
@@ -73,10 +73,12 @@ func (t *tx) Commit() error {
 	return err
 }
 
-// rollbackTimeout is how long the server may take to roll back before the connection is closed instead.
+// rollbackTimeout is how long the server may take to roll back before the connection is closed
+// instead.
 const rollbackTimeout = 5 * time.Second
 
-// Rollback never fails: closing the connection, which it does when it cannot ask, rolls back as well.
+// Rollback never fails: closing the connection, which it does when it cannot ask, rolls back as
+// well.
 func (t *tx) Rollback() error {
 	c := t.c
 	c.inTx, c.readOnly = false, false

@@ -53,7 +53,8 @@ func TestTransactionEndsWithItsContext(t *testing.T) {
 	is.NoErr(err)
 	cancel()
 	err = tx.Commit()
-	is.True(errors.Is(err, context.Canceled) || errors.Is(err, sql.ErrTxDone)) // database/sql may have rolled back by then
+	// database/sql may have rolled back by then
+	is.True(errors.Is(err, context.Canceled) || errors.Is(err, sql.ErrTxDone))
 	is.Equal(one[int](t, db, "select count(*) from t"), 0)
 
 	tx, err = db.Begin() // a statement's own context ends: the transaction is gone with its connection

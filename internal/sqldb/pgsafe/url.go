@@ -29,7 +29,8 @@ type target struct {
 
 type setting struct{ name, value string }
 
-// params are the parameters of the URL's query. Those that are not taken are settings of the server.
+// params are the parameters of the URL's query. Those that are not taken are settings of the
+// server.
 type params map[string][]string
 
 func (p params) take(name string) string {
@@ -41,14 +42,16 @@ func (p params) take(name string) string {
 	return vs[len(vs)-1]
 }
 
-// errURL quotes nothing of the URL: a misplaced character can turn the password into a host or a port.
+// errURL quotes nothing of the URL: a misplaced character can turn the password into a host or a
+// port.
 var errURL = errors.New("pgsafe: the database URL is malformed: want postgres://user:password@host:port/database, " +
 	"with special characters in the password percent-encoded")
 
 func parseURL(raw string) (target, error) {
 	raw, hosts := cutHosts(raw)
 	u, err := url.Parse(raw)
-	if err != nil || u.Opaque != "" || u.Fragment != "" || !slices.Contains([]string{"postgres", "postgresql"}, u.Scheme) {
+	if err != nil || u.Opaque != "" || u.Fragment != "" ||
+		!slices.Contains([]string{"postgres", "postgresql"}, u.Scheme) {
 		return target{}, errURL
 	}
 	query, err := url.ParseQuery(u.RawQuery)
@@ -93,7 +96,9 @@ func newTarget(u *url.URL, hosts string, p params) (t target, err error) {
 			return target{}, err
 		}
 	}
-	if t.maxConns, err = number("pool_max_conns", cmp.Or(p.take("pool_max_conns"), strconv.Itoa(defaultMaxConns)), 10000); err != nil {
+	if t.maxConns, err = number(
+		"pool_max_conns", cmp.Or(p.take("pool_max_conns"), strconv.Itoa(defaultMaxConns)), 10000,
+	); err != nil {
 		return target{}, err
 	}
 	t.settings, err = settings(p)
@@ -118,7 +123,10 @@ func duration(name, value string) (time.Duration, error) {
 		d, err = time.Duration(n)*time.Second, nil
 	}
 	if err != nil || d <= 0 || d > time.Hour {
-		return 0, fmt.Errorf("pgsafe: %s in the database URL must be seconds, or a time such as 250ms or 2m, of an hour at most", name)
+		return 0, fmt.Errorf(
+			"pgsafe: %s in the database URL must be seconds, or a time such as 250ms or 2m, of an hour at most",
+			name,
+		)
 	}
 	return d, nil
 }
@@ -130,14 +138,18 @@ var fixed = []string{"client_encoding", "standard_conforming_strings", "timezone
 	"client_connection_check_interval"}
 
 // unknown are parameters of libpq that this package does not have. None is a setting of the server.
-var unknown = []string{"channel_binding", "fallback_application_name", "gssdelegation", "gssencmode", "gsslib", "hostaddr", "keepalives", "keepalives_count",
-	"keepalives_idle", "keepalives_interval", "krbsrvname", "load_balance_hosts", "max_protocol_version", "min_protocol_version", "options", "passfile",
-	"replication", "require_auth", "requirepeer", "service", "servicefile", "ssl_max_protocol_version", "ssl_min_protocol_version", "sslcertmode",
+var unknown = []string{"channel_binding", "fallback_application_name", "gssdelegation", "gssencmode",
+	"gsslib", "hostaddr", "keepalives", "keepalives_count",
+	"keepalives_idle", "keepalives_interval", "krbsrvname", "load_balance_hosts",
+	"max_protocol_version", "min_protocol_version", "options", "passfile",
+	"replication", "require_auth", "requirepeer", "service",
+	"servicefile", "ssl_max_protocol_version", "ssl_min_protocol_version", "sslcertmode",
 	"sslcompression", "sslcrl", "sslcrldir", "sslnegotiation", "sslpassword", "sslsni", "tcp_user_timeout"}
 
 // harmless are values of them that ask for what this package does anyway. Providers have them in
 // the URLs that they show.
-var harmless = []string{"channel_binding=prefer", "channel_binding=disable", "gssencmode=disable", "gssencmode=prefer", "keepalives=1",
+var harmless = []string{"channel_binding=prefer", "channel_binding=disable",
+	"gssencmode=disable", "gssencmode=prefer", "keepalives=1",
 	"load_balance_hosts=disable", "sslnegotiation=postgres", "sslcompression=0", "sslsni=1"}
 
 func settings(p params) ([]setting, error) {

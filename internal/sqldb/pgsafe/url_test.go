@@ -17,14 +17,31 @@ import (
 
 func TestURL(t *testing.T) {
 	for raw, want := range map[string]target{
-		"postgres://": {hosts: []host{{network: "tcp", addr: "localhost:5432"}}, user: "postgres", database: "postgres"},
+		"postgres://": {
+			hosts:    []host{{network: "tcp", addr: "localhost:5432"}},
+			user:     "postgres",
+			database: "postgres",
+		},
 		"postgresql://jo:p%40ss@[::1]:99/app?sslmode=disable": {
 			hosts: []host{{network: "tcp", addr: "[::1]:99"}}, user: "jo", password: "p@ss", database: "app"},
-		"postgres:///db?host=/tmp/x&user=y":                         {hosts: []host{{network: "unix", addr: "/tmp/x/.s.PGSQL.5432"}}, user: "y", database: "db"},
-		"postgres://y@/db?host=/tmp/x&port=99":                      {hosts: []host{{network: "unix", addr: "/tmp/x/.s.PGSQL.99"}}, user: "y", database: "db"},
-		"postgres://y@/db?host=/tmp/.s.PGSQL.7&sslmode=verify-full": {hosts: []host{{network: "unix", addr: "/tmp/.s.PGSQL.7"}}, user: "y", database: "db"},
+		"postgres:///db?host=/tmp/x&user=y": {
+			hosts:    []host{{network: "unix", addr: "/tmp/x/.s.PGSQL.5432"}},
+			user:     "y",
+			database: "db",
+		},
+		"postgres://y@/db?host=/tmp/x&port=99": {
+			hosts:    []host{{network: "unix", addr: "/tmp/x/.s.PGSQL.99"}},
+			user:     "y",
+			database: "db",
+		},
+		"postgres://y@/db?host=/tmp/.s.PGSQL.7&sslmode=verify-full": {
+			hosts:    []host{{network: "unix", addr: "/tmp/.s.PGSQL.7"}},
+			user:     "y",
+			database: "db",
+		},
 		"postgres://y@127.0.0.1?password=p&pool_max_conns=3&connect_timeout=9&a.b=c&Search_path=s": {
-			hosts: []host{{network: "tcp", addr: "127.0.0.1:5432"}}, user: "y", password: "p", database: "y", maxConns: 3,
+			hosts: []host{{network: "tcp", addr: "127.0.0.1:5432"}}, user: "y",
+			password: "p", database: "y", maxConns: 3,
 			connectTimeout: 9 * time.Second, settings: []setting{{"a.b", "c"}, {"search_path", "s"}}},
 	} {
 		is := is.New(t)
@@ -67,11 +84,16 @@ func TestURLTLS(t *testing.T) {
 func TestBadURLs(t *testing.T) {
 	for _, raw := range []string{
 		"", "x", "mysql://u:secret@h/", "u:secret@h", "postgres:u:secret@h", "unix://u:secret@/tmp",
-		"postgres://u:secret@h:port/", "postgres://u:se/cret@h/", "postgres://u:secret%zz@h/", "postgres://u:secret#x@h/",
-		"postgres://u:secret@h:99999/", "postgres://u:secret@h/\x7f", "postgres://u:sec%00ret@h/", "postgres://u:secret@h1:1,h2:port/",
-		"postgres://u:secret@h1,h2/?port=1,2,3", "postgres://u:secret@h/?target_session_attrs=secret", "postgres://u:secret@h/?service=secret",
-		"postgres://u:secret@h/?sslmode=secret", "postgres://u:secret@h/?a;b=secret", "postgres://u@h/?password=%00secret",
-		"postgres://u:secret@h/?pool_max_conns=0", "postgres://u:secret@h/?connect_timeout=x", "postgres://u:secret@h/?a%20b=1",
+		"postgres://u:secret@h:port/", "postgres://u:se/cret@h/",
+		"postgres://u:secret%zz@h/", "postgres://u:secret#x@h/",
+		"postgres://u:secret@h:99999/", "postgres://u:secret@h/\x7f",
+		"postgres://u:sec%00ret@h/", "postgres://u:secret@h1:1,h2:port/",
+		"postgres://u:secret@h1,h2/?port=1,2,3",
+		"postgres://u:secret@h/?target_session_attrs=secret", "postgres://u:secret@h/?service=secret",
+		"postgres://u:secret@h/?sslmode=secret",
+		"postgres://u:secret@h/?a;b=secret", "postgres://u@h/?password=%00secret",
+		"postgres://u:secret@h/?pool_max_conns=0",
+		"postgres://u:secret@h/?connect_timeout=x", "postgres://u:secret@h/?a%20b=1",
 		"postgres://u:secret@h/?timezone=CET", "postgres://u:secret@h/?sslrootcert=/no/such/file",
 		"postgres://u:secret@h/?sslcert=/no/such/file",
 	} {
@@ -102,7 +124,9 @@ func TestUnavailable(t *testing.T) {
 		is.Equal(Code(err), "")
 	}
 	_, notFound := os.Open("/no/such/file")
-	for _, err := range []error{nil, context.Canceled, context.DeadlineExceeded, errors.New("x"), notFound, refusal("x")} {
+	for _, err := range []error{
+		nil, context.Canceled, context.DeadlineExceeded, errors.New("x"), notFound, refusal("x"),
+	} {
 		is.True(!Unavailable(err))
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// checkpoint copies the write-ahead log back into the file, as far as readers let it, again and again.
+// checkpoint copies the write-ahead log back into the file, as far as readers let it, again and
+// again.
 func (c *connector) checkpoint(ctx context.Context) {
 	tick := time.NewTicker(c.every)
 	defer tick.Stop()
@@ -42,8 +43,9 @@ func (c *connector) checkpoint(ctx context.Context) {
 	}
 }
 
-// copyBack is one checkpoint. Under writers that never pause, a checkpoint beside them never reaches the end of the log,
-// which then cannot start again from its beginning and grows: a long log is emptied while no other writes.
+// copyBack is one checkpoint. Under writers that never pause, a checkpoint beside them never
+// reaches the end of the log, which then cannot start again from its beginning and grows: a long
+// log is emptied while no other writes.
 func (c *connector) copyBack(ctx context.Context, own *stmtConn) error {
 	for range rounds {
 		began := time.Now()

@@ -15,14 +15,16 @@ type conn struct {
 	broken bool      // the reader's state is not known
 }
 
-// errBusy is the error of a transaction for which the writer was not free in time. It has SQLite's own code for that.
+// errBusy is the error of a transaction for which the writer was not free in time. It has SQLite's
+// own code for that.
 type errBusy struct{ long bool }
 
 func (errBusy) Error() string { return "sqlitesafe: another transaction has been writing for too long" }
 
 func (errBusy) Code() int { return 5 }
 
-// HeldLong reports whether one transaction had the writer for long, and not many one after the other.
+// HeldLong reports whether one transaction had the writer for long, and not many one after the
+// other.
 func (e errBusy) HeldLong() bool { return e.long }
 
 var errLost = errors.New("sqlitesafe: the transaction was rolled back when a statement in it failed")
@@ -127,7 +129,8 @@ func (c *conn) beginRead(ctx context.Context) (*stmtConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It waits for nothing. The driver reports the end of a context as an error also of a BEGIN that took effect.
+	// It waits for nothing. The driver reports the end of a context as an error also of a BEGIN
+	// that took effect.
 	if _, err := r.ExecContext(context.Background(), "BEGIN", nil); err != nil {
 		c.broken = true
 		return nil, err

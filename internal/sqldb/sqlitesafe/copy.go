@@ -17,11 +17,14 @@ import (
 // copyStep is how many pages are copied at once. The end of a context is noticed between two steps.
 const copyStep = 1024
 
-// Copy copies a database, page by page, to a file that does not exist yet. The copy is the state of one moment: it is read in one
-// transaction, beside which this and other processes go on reading and writing. progress is called with the bytes that have been
-// copied and those of the database; nil is allowed. No SQL that the database contains runs, such as the expressions of its indexes.
+// Copy copies a database, page by page, to a file that does not exist yet. The copy is the state of
+// one moment: it is read in one transaction, beside which this and other processes go on reading
+// and writing. progress is called with the bytes that have been copied and those of the database;
+// nil is allowed. No SQL that the database contains runs, such as the expressions of its indexes.
 func Copy(ctx context.Context, from, to string, progress func(done, all int64)) (err error) {
-	source, err := sqlite.NewConnector(fileURI(from, "mode=rw&_pragma=busy_timeout(10000)&_pragma=query_only(1)&_pragma=writable_schema(1)"))
+	source, err := sqlite.NewConnector(fileURI(
+		from, "mode=rw&_pragma=busy_timeout(10000)&_pragma=query_only(1)&_pragma=writable_schema(1)",
+	))
 	if err != nil {
 		return err
 	}
@@ -32,14 +35,18 @@ func Copy(ctx context.Context, from, to string, progress func(done, all int64)) 
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	// A copy outside of a transaction would begin anew with each write of another connection. The first read begins the snapshot.
+	// A copy outside of a transaction would begin anew with each write of another connection. The
+	// first read begins the snapshot.
 	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
 		return err
 	}
 	// These read no table, and with writable_schema a file may be shorter than its header says, so
 	// that a damaged one is copied, too.
 	var version, pageSize int64
-	if err := errors.Join(c.QueryRowContext(ctx, "PRAGMA schema_version").Scan(&version), c.QueryRowContext(ctx, "PRAGMA page_size").Scan(&pageSize)); err != nil {
+	if err := errors.Join(
+		c.QueryRowContext(ctx, "PRAGMA schema_version").Scan(&version),
+		c.QueryRowContext(ctx, "PRAGMA page_size").Scan(&pageSize),
+	); err != nil {
 		return err
 	}
 	return c.Raw(func(raw any) error {
@@ -76,7 +83,9 @@ func copyPages(ctx context.Context, b *sqlite.Backup, copied func(done, all int)
 // Check reads a whole database and returns an error that describes what is damaged. No other
 // connection may be open. It evaluates no CHECK constraints, which may be those of tenants.
 func Check(ctx context.Context, path string) error {
-	return with(path, "mode=rw&_pragma=trusted_schema(0)&_pragma=ignore_check_constraints(1)", func(db *sql.DB) error { return quickCheck(ctx, db) })
+	return with(path, "mode=rw&_pragma=trusted_schema(0)&_pragma=ignore_check_constraints(1)", func(db *sql.DB) error {
+		return quickCheck(ctx, db)
+	})
 }
 
 // Finish is Check for a database that a program is going to use: one that cannot give pages back
@@ -84,7 +93,9 @@ func Check(ctx context.Context, path string) error {
 func Finish(ctx context.Context, path string) error {
 	return with(path, "mode=rw&_pragma=auto_vacuum(2)&_pragma=trusted_schema(0)", func(db *sql.DB) error {
 		var shrinks int
-		if err := errors.Join(quickCheck(ctx, db), db.QueryRowContext(ctx, "PRAGMA auto_vacuum").Scan(&shrinks)); err != nil || shrinks != 0 {
+		if err := errors.Join(
+			quickCheck(ctx, db), db.QueryRowContext(ctx, "PRAGMA auto_vacuum").Scan(&shrinks),
+		); err != nil || shrinks != 0 {
 			return err
 		}
 		_, err := db.ExecContext(ctx, "VACUUM")

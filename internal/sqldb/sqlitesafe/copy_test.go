@@ -12,7 +12,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestCopy: a copy beside writers ends, and is the state of one moment: each transaction is in it whole or not at all.
+// TestCopy: a copy beside writers ends, and is the state of one moment: each transaction is in it
+// whole or not at all.
 func TestCopy(t *testing.T) {
 	is, path := is.New(t), file(t)
 	db, err := openPool(path, limits{every: usual.every, most: 1 << 20, wait: usual.wait}, Options{})

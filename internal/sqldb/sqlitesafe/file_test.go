@@ -17,7 +17,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestLogIsBounded writes without a pause, beside reads that overlap: a log that has grown long is cut, again and again.
+// TestLogIsBounded writes without a pause, beside reads that overlap: a log that has grown long is
+// cut, again and again.
 func TestLogIsBounded(t *testing.T) {
 	is, path := is.New(t), file(t)
 	const most = 1 << 20
@@ -69,7 +70,8 @@ func sizeOf(path string) int64 {
 	return f.Size()
 }
 
-// TestLongReadDelaysNobodyForLong: a log that a reader of an old state keeps long is left for later.
+// TestLongReadDelaysNobodyForLong: a log that a reader of an old state keeps long is left for
+// later.
 func TestLongReadDelaysNobodyForLong(t *testing.T) {
 	is, path := is.New(t), file(t)
 	db, err := openPool(path, limits{every: 20 * time.Millisecond, most: 100_000, wait: usual.wait}, Options{})
@@ -85,7 +87,8 @@ func TestLongReadDelaysNobodyForLong(t *testing.T) {
 	}
 	is.Equal(count(t, old, all), 0)
 	is.NoErr(old.Rollback())
-	for start := time.Now(); sizeOf(path+"-wal") > 100_000 && time.Since(start) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
+	for start := time.Now(); sizeOf(path+"-wal") > 100_000 &&
+		time.Since(start) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
 	}
 	is.True(sizeOf(path+"-wal") <= 100_000)
 }
@@ -101,7 +104,8 @@ func TestCloseLeavesOneFile(t *testing.T) {
 	is.Equal(found, []string{path})
 }
 
-// TestCloseWaitsForATransaction: connections that are still used after it fail instead of waiting for ever.
+// TestCloseWaitsForATransaction: connections that are still used after it fail instead of waiting
+// for ever.
 func TestCloseWaitsForATransaction(t *testing.T) {
 	is, path := is.New(t), file(t)
 	db := reopen(t, path)
@@ -124,7 +128,9 @@ func TestCloseWaitsForATransaction(t *testing.T) {
 func start(t *testing.T, path, rows string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), "SQLITESAFE_TEST_WRITE="+path, "SQLITESAFE_TEST_ROWS="+rows, "GORACE=atexit_sleep_ms=0")
+	c.Env = append(
+		os.Environ(), "SQLITESAFE_TEST_WRITE="+path, "SQLITESAFE_TEST_ROWS="+rows, "GORACE=atexit_sleep_ms=0",
+	)
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -208,11 +214,13 @@ func TestProcessesOpenAtOnce(t *testing.T) {
 	is.Equal(count(t, reopen(t, path), "SELECT count(*) FROM sqlite_master"), 0)
 }
 
-// TestMuchWrittenWaitsForTheLog: the log does not grow without end under transactions that write much, and small ones pass.
+// TestMuchWrittenWaitsForTheLog: the log does not grow without end under transactions that write
+// much, and small ones pass.
 func TestMuchWrittenWaitsForTheLog(t *testing.T) {
 	is, path := is.New(t), file(t)
 	const most = 4 << 20
-	db, err := openPool(path, limits{every: time.Hour, most: most, wait: usual.wait}, Options{}) // no checkpoint but those that are waited for
+	// no checkpoint but those that are waited for
+	db, err := openPool(path, limits{every: time.Hour, most: most, wait: usual.wait}, Options{})
 	is.NoErr(err)
 	defer func() { is.NoErr(db.Close()) }()
 	for i := range 40 {

@@ -133,7 +133,8 @@ func usable(t testing.TB, db *sql.DB) {
 	}
 }
 
-// soon is a context that ends while a statement runs, and not before it has begun, on a slow machine either.
+// soon is a context that ends while a statement runs, and not before it has begun, on a slow
+// machine either.
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 	t.Cleanup(cancel)

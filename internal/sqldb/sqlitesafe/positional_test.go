@@ -21,8 +21,14 @@ func list(from, to int, parts string) string {
 func TestPositional(t *testing.T) {
 	is := is.New(t)
 	marks := strings.TrimSuffix(strings.Repeat("?,", 40), ",")
-	is.Equal(positional("INSERT INTO t VALUES ("+list(1, 40, ",")+") ON CONFLICT DO NOTHING", 40), "INSERT INTO t VALUES ("+marks+") ON CONFLICT DO NOTHING")
-	is.Equal(positional("SELECT n FROM t WHERE who = $1 AND n IN ("+list(2, 40, ",")+")", 40), "SELECT n FROM t WHERE who = ? AND n IN ("+marks[2:]+")")
+	is.Equal(
+		positional("INSERT INTO t VALUES ("+list(1, 40, ",")+") ON CONFLICT DO NOTHING", 40),
+		"INSERT INTO t VALUES ("+marks+") ON CONFLICT DO NOTHING",
+	)
+	is.Equal(
+		positional("SELECT n FROM t WHERE who = $1 AND n IN ("+list(2, 40, ",")+")", 40),
+		"SELECT n FROM t WHERE who = ? AND n IN ("+marks[2:]+")",
+	)
 
 	forty := list(1, 40, ",")
 	for _, query := range []string{

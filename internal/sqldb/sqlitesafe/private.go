@@ -15,9 +15,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/spool"
 )
 
-// private is a copy of the database for one transaction that is rolled back in the end, such as a dry run: it reads the pages of the
-// state that the database had when the transaction began, and keeps the pages that it writes in a temporary file. So it does all that a
-// transaction does, and nobody waits for it.
+// private is a copy of the database for one transaction that is rolled back in the end, such as a
+// dry run: it reads the pages of the state that the database had when the transaction began, and
+// keeps the pages that it writes in a temporary file. So it does all that a transaction does, and
+// nobody waits for it.
 type private struct {
 	name     string
 	from     *stmtConn // in a read transaction
@@ -38,8 +39,8 @@ const selectPage = "SELECT data FROM sqlite_dbpage WHERE pgno = ?1"
 // copies counts the private copies of the process, for their names.
 var copies atomic.Int64
 
-// openPrivate returns a private copy of the database that a connection reads, and a connection to it. The connection that reads is in a read
-// transaction until the copy is closed.
+// openPrivate returns a private copy of the database that a connection reads, and a connection to
+// it. The connection that reads is in a read transaction until the copy is closed.
 func openPrivate(ctx context.Context, from *stmtConn) (p *private, c *stmtConn, err error) {
 	if err := registerVFS(); err != nil {
 		return nil, nil, err
@@ -56,7 +57,9 @@ func openPrivate(ctx context.Context, from *stmtConn) (p *private, c *stmtConn, 
 		return nil, nil, err
 	}
 	privates.Store(p.name, p)
-	to, err := sqlite.NewConnector(dsn(p.name, "vfs="+vfsName, "journal_mode(DELETE)", "synchronous(OFF)", "locking_mode(EXCLUSIVE)"))
+	to, err := sqlite.NewConnector(dsn(
+		p.name, "vfs="+vfsName, "journal_mode(DELETE)", "synchronous(OFF)", "locking_mode(EXCLUSIVE)",
+	))
 	if err == nil {
 		c, err = connect(ctx, to)
 	}
@@ -80,7 +83,8 @@ func (p *private) end() {
 	p.ended = true
 }
 
-// number returns the only number of a query that has the argument 1, which makes it one that is kept prepared.
+// number returns the only number of a query that has the argument 1, which makes it one that is
+// kept prepared.
 func (p *private) number(query string) (int64, error) {
 	v, err := p.value(query, 1)
 	n, ok := v.(int64)
@@ -90,7 +94,8 @@ func (p *private) number(query string) (int64, error) {
 	return n, err
 }
 
-// value returns the only value of a query. It runs in the middle of a statement of another connection, whose context ends that one.
+// value returns the only value of a query. It runs in the middle of a statement of another
+// connection, whose context ends that one.
 func (p *private) value(query string, arg int64) (driver.Value, error) {
 	rows, err := p.from.QueryContext(context.Background(), query, []driver.NamedValue{{Ordinal: 1, Value: arg}})
 	if err != nil {
@@ -126,7 +131,8 @@ func (p *private) page(n int64) ([]byte, error) {
 	return data, nil
 }
 
-// readAt reads what is in the copy at a position, which is within one page. It returns io.EOF beyond the end.
+// readAt reads what is in the copy at a position, which is within one page. It returns io.EOF
+// beyond the end.
 func (p *private) readAt(to []byte, at int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

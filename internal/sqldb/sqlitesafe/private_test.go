@@ -28,7 +28,8 @@ func dryPool(t testing.TB) *sql.DB {
 
 func dry(t testing.TB) context.Context { return context.WithValue(t.Context(), dryKey{}, true) }
 
-// TestDryRun: a dry run sees what it writes and what was there when it began, others see nothing of it, and neither waits for the other.
+// TestDryRun: a dry run sees what it writes and what was there when it began, others see nothing of
+// it, and neither waits for the other.
 func TestDryRun(t *testing.T) {
 	is, db := is.New(t), dryPool(t)
 	run(t, db, "INSERT INTO t (who, n) VALUES ('before', 1)")
@@ -63,7 +64,8 @@ func TestDryRunCannotCommit(t *testing.T) {
 	usable(t, db)
 }
 
-// TestDryRunEnds: statements that fail and contexts that end leave a dry run, and the pool, as a transaction that writes leaves them.
+// TestDryRunEnds: statements that fail and contexts that end leave a dry run, and the pool, as a
+// transaction that writes leaves them.
 func TestDryRunEnds(t *testing.T) {
 	is, db := is.New(t), dryPool(t)
 	run(t, db, "INSERT INTO t (id) VALUES (1)")
@@ -85,7 +87,8 @@ func TestDryRunEnds(t *testing.T) {
 	openFiles.Range(func(_, _ any) bool { t.Error("a file of a private copy is left"); return false })
 }
 
-// TestDryRunSpills: a dry run that writes more than the cache of a connection, in steps and undoing some, has what a transaction has.
+// TestDryRunSpills: a dry run that writes more than the cache of a connection, in steps and undoing
+// some, has what a transaction has.
 func TestDryRunSpills(t *testing.T) {
 	is, db := is.New(t), dryPool(t)
 	text := strings.Repeat("x", 3000)
@@ -99,7 +102,9 @@ func TestDryRunSpills(t *testing.T) {
 		}
 		_, err = tx.Exec("SAVEPOINT s; DELETE FROM t; ROLLBACK TO s; DELETE FROM t WHERE n % 3 = 0; UPDATE t SET who = who || n WHERE n % 5 = 0")
 		is.NoErr(err)
-		is.NoErr(tx.QueryRow("SELECT count(*) || '/' || sum(length(who)) || '/' || sum(n) || '/' || (SELECT integrity_check FROM pragma_integrity_check) FROM t").Scan(&sum))
+		is.NoErr(
+			tx.QueryRow("SELECT count(*) || '/' || sum(length(who)) || '/' || sum(n) || '/' || (SELECT integrity_check FROM pragma_integrity_check) FROM t").Scan(&sum),
+		)
 		return sum
 	}
 	got := fill(dry(t))
@@ -142,8 +147,10 @@ func TestDryRunDoesWhatATransactionDoes(t *testing.T) {
 	run(t, db, "CREATE UNIQUE INDEX whos ON t (who)")
 	rapid.Check(t, func(t *rapid.T) {
 		statements := rapid.SliceOfN(rapid.SampledFrom([]string{
-			"INSERT INTO t (id, who, n) VALUES (abs($1) % 50, 'w' || $1, $1)", "INSERT INTO t (who, n) VALUES (hex(randomblob(2000)), $1)", "DELETE FROM t WHERE id % 7 = abs($1) % 7",
-			"UPDATE t SET who = 'w' || $1 WHERE id = 1", "INSERT INTO child (t) VALUES (abs($1) % 50)", "DELETE FROM t WHERE id = $1", "UPDATE t SET id = id + 1000 WHERE n = $1",
+			"INSERT INTO t (id, who, n) VALUES (abs($1) % 50, 'w' || $1, $1)",
+			"INSERT INTO t (who, n) VALUES (hex(randomblob(2000)), $1)", "DELETE FROM t WHERE id % 7 = abs($1) % 7",
+			"UPDATE t SET who = 'w' || $1 WHERE id = 1", "INSERT INTO child (t) VALUES (abs($1) % 50)",
+			"DELETE FROM t WHERE id = $1", "UPDATE t SET id = id + 1000 WHERE n = $1",
 			"INSERT INTO t (who) VALUES ('w' || $1) ON CONFLICT DO NOTHING",
 		}), 1, 40).Draw(t, "statements")
 		args := rapid.SliceOfN(rapid.IntRange(-60, 60), len(statements), len(statements)).Draw(t, "args")
@@ -167,7 +174,9 @@ func TestDryRunDoesWhatATransactionDoes(t *testing.T) {
 			}
 			return lines
 		}
-		if got, want := trace(context.WithValue(context.Background(), dryKey{}, true)), trace(context.Background()); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		if got, want := trace(context.WithValue(
+			context.Background(), dryKey{}, true,
+		)), trace(context.Background()); strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Fatalf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	})

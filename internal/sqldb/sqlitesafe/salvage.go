@@ -87,7 +87,11 @@ const names = `SELECT name, sql LIKE 'CREATE VIRTUAL%' FROM damaged.sqlite_schem
 
 // schema makes the tables, indexes, triggers or views in the new database.
 func (s *salvage) schema(of, where string) error {
-	rows, err := s.db.QueryContext(s.ctx, `SELECT sql FROM damaged.sqlite_schema WHERE type = ? AND sql NOT LIKE 'CREATE VIRTUAL%' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`+where+` ORDER BY rowid`, of)
+	rows, err := s.db.QueryContext(
+		s.ctx,
+		`SELECT sql FROM damaged.sqlite_schema WHERE type = ? AND sql NOT LIKE 'CREATE VIRTUAL%' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`+where+` ORDER BY rowid`,
+		of,
+	)
 	texts, err := scanAll[string](rows, err)
 	if err != nil {
 		return fmt.Errorf("the list of tables is damaged: %w", err)
@@ -166,7 +170,9 @@ type table struct {
 // table copies the rows of one table.
 func (s *salvage) table(name string) (Salvaged, error) {
 	t := &table{salvage: s, Salvaged: Salvaged{Table: name}, name: quoted(name)}
-	columns, err := scanAll[string](s.db.QueryContext(s.ctx, `SELECT name FROM pragma_table_info(?, 'main') ORDER BY cid`, name))
+	columns, err := scanAll[string](s.db.QueryContext(
+		s.ctx, `SELECT name FROM pragma_table_info(?, 'main') ORDER BY cid`, name,
+	))
 	if err != nil {
 		return t.Salvaged, err
 	}
@@ -175,12 +181,16 @@ func (s *salvage) table(name string) (Salvaged, error) {
 	}
 	t.columns = strings.Join(columns, ", ")
 	var keyed bool // WITHOUT ROWID
-	if err := s.db.QueryRowContext(s.ctx, `SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?`, name).Scan(&keyed); err != nil {
+	if err := s.db.QueryRowContext(
+		s.ctx, `SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?`, name,
+	).Scan(&keyed); err != nil {
 		return t.Salvaged, err
 	}
 	t.key = []string{"rowid"}
 	if keyed {
-		if t.key, err = scanAll[string](s.db.QueryContext(s.ctx, `SELECT name FROM pragma_table_info(?, 'main') WHERE pk > 0 ORDER BY pk`, name)); err != nil {
+		if t.key, err = scanAll[string](s.db.QueryContext(
+			s.ctx, `SELECT name FROM pragma_table_info(?, 'main') WHERE pk > 0 ORDER BY pk`, name,
+		)); err != nil {
 			return t.Salvaged, err
 		}
 		for i := range t.key {
@@ -317,7 +327,10 @@ func (t *table) take(after, last []any, back bool) error {
 		where += fmt.Sprintf(" AND (%s) %s (%s)", strings.Join(t.key, ", "), compare, marks(len(last)))
 		args = append(args, last...)
 	}
-	return t.exec(fmt.Sprintf("INSERT OR REPLACE INTO main.%s (%s) SELECT %s FROM damaged.%s NOT INDEXED WHERE %s", t.name, t.columns, t.columns, t.name, where), args...)
+	return t.exec(fmt.Sprintf(
+		"INSERT OR REPLACE INTO main.%s (%s) SELECT %s FROM damaged.%s NOT INDEXED WHERE %s", t.name, t.columns,
+		t.columns, t.name, where,
+	), args...)
 }
 
 // jump returns the key before the first row after some key that can be found, nil if there is none.
@@ -351,13 +364,17 @@ func (t *table) finds(after int64) bool {
 
 // indexed returns how many rows the indexes name of the table that can be read.
 func (t *table) indexed() (most int64) {
-	indexes, err := scanAll[string](t.db.QueryContext(t.ctx, `SELECT name FROM pragma_index_list(?, 'damaged') WHERE NOT partial`, t.Table))
+	indexes, err := scanAll[string](t.db.QueryContext(
+		t.ctx, `SELECT name FROM pragma_index_list(?, 'damaged') WHERE NOT partial`, t.Table,
+	))
 	if err != nil {
 		return 0
 	}
 	for _, name := range indexes {
 		var n int64
-		if t.db.QueryRowContext(t.ctx, `SELECT count(*) FROM damaged.`+t.name+` INDEXED BY `+quoted(name)).Scan(&n) == nil {
+		if t.db.QueryRowContext(
+			t.ctx, `SELECT count(*) FROM damaged.`+t.name+` INDEXED BY `+quoted(name),
+		).Scan(&n) == nil {
 			most = max(most, n)
 		}
 	}
@@ -375,7 +392,11 @@ func (s *salvage) removeOrphans(all []Salvaged) error {
 			return err
 		}
 		for _, name := range tables {
-			res, err := s.db.ExecContext(s.ctx, `DELETE FROM main.`+quoted(name)+` WHERE rowid IN (SELECT id FROM orphans WHERE name = ?)`, name)
+			res, err := s.db.ExecContext(
+				s.ctx,
+				`DELETE FROM main.`+quoted(name)+` WHERE rowid IN (SELECT id FROM orphans WHERE name = ?)`,
+				name,
+			)
 			if err != nil {
 				return err
 			}

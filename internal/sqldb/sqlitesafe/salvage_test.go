@@ -86,7 +86,9 @@ func TestSalvage(t *testing.T) {
 		{"a page in the middle", func(p map[string][]int) []int { return middle(p["numbered"], 1) }, "numbered", 1950},
 		{"the first", func(p map[string][]int) []int { return p["numbered"][:1] }, "numbered", 1950},
 		{"the last", func(p map[string][]int) []int { return p["numbered"][len(p["numbered"])-1:] }, "numbered", 1950},
-		{"two in a row and one elsewhere", func(p map[string][]int) []int { return append(middle(p["numbered"], 2), p["numbered"][3]) }, "numbered", 1880},
+		{"two in a row and one elsewhere", func(p map[string][]int) []int {
+			return append(middle(p["numbered"], 2), p["numbered"][3])
+		}, "numbered", 1880},
 		{"of a table without row ids", func(p map[string][]int) []int { return middle(p["keyed"], 1) }, "keyed", 1950},
 		{"of an index", func(p map[string][]int) []int { return p["child_of"][:2] }, "", 2000},
 	} {
@@ -112,7 +114,10 @@ func TestSalvage(t *testing.T) {
 			}
 			is.NoErr(sqlitesafe.Check(t.Context(), to))
 			var n, loud int
-			is.NoErr(plain(t, to).QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM seen), (SELECT count(*) FROM child WHERE loud = 'X')").Scan(&n, &loud))
+			is.NoErr(plain(t, to).QueryRowContext(
+				t.Context(),
+				"SELECT (SELECT count(*) FROM seen), (SELECT count(*) FROM child WHERE loud = 'X')",
+			).Scan(&n, &loud))
 			is.Equal(loud, 2000)
 		})
 	}
@@ -129,7 +134,10 @@ func TestSalvageWithRules(t *testing.T) {
 		Derived: func(table string) bool { return table == "keyed" },
 		Adopt: func(ctx context.Context, db *sql.DB) error {
 			adopted++
-			_, err := db.ExecContext(ctx, "UPDATE child SET id = 'id-00001' WHERE rowid = (SELECT min(rowid) FROM child c WHERE NOT EXISTS (SELECT 1 FROM numbered n WHERE n.id = c.id))")
+			_, err := db.ExecContext(
+				ctx,
+				"UPDATE child SET id = 'id-00001' WHERE rowid = (SELECT min(rowid) FROM child c WHERE NOT EXISTS (SELECT 1 FROM numbered n WHERE n.id = c.id))",
+			)
 			return err
 		},
 	})

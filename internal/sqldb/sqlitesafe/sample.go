@@ -72,7 +72,9 @@ const sampleTime = 250 * time.Millisecond
 // brief: all of a small database. It returns an error, for which Damaged is true, with what is
 // wrong.
 func Sample(ctx context.Context, db *sql.DB) error {
-	tables, err := scanAll[string](db.QueryContext(ctx, `SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'`))
+	tables, err := scanAll[string](db.QueryContext(
+		ctx, `SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'`,
+	))
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,13 @@ import (
 const (
 	// shrinkStep is how many pages a step returns while other writers wait: some milliseconds.
 	shrinkStep = 256
-	// shrinkTime is how long a round of steps lasts at most. The next one begins with the next checkpoint.
+	// shrinkTime is how long a round of steps lasts at most. The next one begins with the next
+	// checkpoint.
 	shrinkTime = 250 * time.Millisecond
 )
 
-// shrink returns free pages to the file system, in steps between which other transactions can write.
+// shrink returns free pages to the file system, in steps between which other transactions can
+// write.
 func (c *connector) shrink(ctx context.Context, own *stmtConn) error {
 	for began := time.Now(); time.Since(began) < shrinkTime && !c.long(); {
 		free, err := own.spare(ctx, c.free)
@@ -36,11 +38,13 @@ func (c *connector) shrink(ctx context.Context, own *stmtConn) error {
 	return nil
 }
 
-// spare returns how many pages can be given back, if at least a number of them and a tenth of the file stay free. It is 0 if the
-// database cannot give back pages: its auto_vacuum is not 2, INCREMENTAL.
+// spare returns how many pages can be given back, if at least a number of them and a tenth of the
+// file stay free. It is 0 if the database cannot give back pages: its auto_vacuum is not 2,
+// INCREMENTAL.
 func (c *stmtConn) spare(ctx context.Context, keep int64) (int64, error) {
 	rows, err := c.QueryContext(ctx, `SELECT CASE auto_vacuum WHEN 2 THEN freelist_count - max(page_count / 10, $1) ELSE 0 END
-		FROM pragma_auto_vacuum, pragma_freelist_count, pragma_page_count`, []driver.NamedValue{{Ordinal: 1, Value: keep}})
+		FROM pragma_auto_vacuum, pragma_freelist_count, pragma_page_count`,
+		[]driver.NamedValue{{Ordinal: 1, Value: keep}})
 	if err != nil {
 		return 0, err
 	}

@@ -9,10 +9,16 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestShrink checks that the pages of deleted rows are removed from the file beside writers, and that some stay for new rows.
+// TestShrink checks that the pages of deleted rows are removed from the file beside writers, and
+// that some stay for new rows.
 func TestShrink(t *testing.T) {
 	is, path := is.New(t), file(t)
-	db, err := openPool(path, limits{every: 10 * time.Millisecond, most: 16 << 20, free: 100, wait: usual.wait}, Options{})
+	db, err := openPool(path, limits{
+		every: 10 * time.Millisecond,
+		most:  16 << 20,
+		free:  100,
+		wait:  usual.wait,
+	}, Options{})
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	insert := func(rows int) {
@@ -30,7 +36,9 @@ func TestShrink(t *testing.T) {
 	is.True(full > 5000)
 	run(t, db, "DELETE FROM t WHERE id > 500")
 	free := func() int { return count(t, db, "SELECT freelist_count FROM pragma_freelist_count") }
-	for end := time.Now().Add(time.Minute); free() > max(100, count(t, db, "SELECT page_count / 10 FROM pragma_page_count")); insert(1) {
+	for end := time.Now().Add(time.Minute); free() > max(
+		100, count(t, db, "SELECT page_count / 10 FROM pragma_page_count"),
+	); insert(1) {
 		if time.Now().After(end) {
 			t.Fatalf("%d pages are free", free())
 		}
@@ -53,7 +61,12 @@ func TestShrinkLeavesOlderFiles(t *testing.T) {
 	run(t, db, "PRAGMA auto_vacuum = 0")
 	run(t, db, "VACUUM")
 	is.NoErr(db.Close())
-	db, err := openPool(path, limits{every: 10 * time.Millisecond, most: 16 << 20, free: 1, wait: usual.wait}, Options{})
+	db, err := openPool(path, limits{
+		every: 10 * time.Millisecond,
+		most:  16 << 20,
+		free:  1,
+		wait:  usual.wait,
+	}, Options{})
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	is.Equal(count(t, db, "SELECT auto_vacuum FROM pragma_auto_vacuum"), 0)

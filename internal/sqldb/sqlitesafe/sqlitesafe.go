@@ -1,21 +1,25 @@
 // Package sqlitesafe makes one *sql.DB of a SQLite file that many callers can use at once.
 //
-// SQLite has one writer. A pool of ordinary connections finds that out by failing with SQLITE_BUSY; here each pooled
-// connection reads on a connection of its own that cannot write, and transactions queue for the one connection that
-// can. A program sees one pool: reads run beside each other and beside a write, writes run one after the other.
+// SQLite has one writer. A pool of ordinary connections finds that out by failing with SQLITE_BUSY;
+// here each pooled connection reads on a connection of its own that cannot write, and transactions
+// queue for the one connection that can. A program sees one pool: reads run beside each other and
+// beside a write, writes run one after the other.
 //
-//   - Outside a transaction Query reads, and a statement that writes fails there; Exec queues for the writer.
-//   - A transaction queues for the writer and keeps it to its end, unless it is read-only: then it is a snapshot on the
-//     connection's own reader. The queue serves one tenant after the other: a tenant that writes much does not hold up the
-//     writes of others by more than one transaction.
-//   - Statements with arguments are prepared once per connection, those with many so that binding them costs little.
-//   - A transaction that SQLite itself rolled back, because a statement in it was interrupted or the disk is full, is
-//     over: its other statements fail, and so does its commit.
-//   - The write-ahead log is copied back by a checkpoint each second, beside the callers and not in one of them. Who writes
-//     more than the log can take waits for it after the commit, without the writer. Only the last bit of a log that has
-//     grown long is copied back while the writers wait.
-//   - Pages of deleted rows are given back to the file system in the background, a few at a time, until a tenth of the file is free.
-//     That holds for files that this package has made; an older one becomes such a file by VACUUM.
+//   - Outside a transaction Query reads, and a statement that writes fails there; Exec queues for
+//     the writer.
+//   - A transaction queues for the writer and keeps it to its end, unless it is read-only: then it
+//     is a snapshot on the connection's own reader. The queue serves one tenant after the other: a
+//     tenant that writes much does not hold up the writes of others by more than one transaction.
+//   - Statements with arguments are prepared once per connection, those with many so that binding
+//     them costs little.
+//   - A transaction that SQLite itself rolled back, because a statement in it was interrupted or
+//     the disk is full, is over: its other statements fail, and so does its commit.
+//   - The write-ahead log is copied back by a checkpoint each second, beside the callers and not in
+//     one of them. Who writes more than the log can take waits for it after the commit, without the
+//     writer. Only the last bit of a log that has grown long is copied back while the writers wait.
+//   - Pages of deleted rows are given back to the file system in the background, a few at a time,
+//     until a tenth of the file is free. That holds for files that this package has made; an older
+//     one becomes such a file by VACUUM.
 //
 // Only database and tests import it.
 package sqlitesafe
@@ -45,10 +49,12 @@ import (
 const (
 	// readers is how many callers read at once without opening a connection.
 	readers = 16
-	// places bounds the pool. A transaction takes a place while it queues for the writer, so there are many more than
-	// readers: those who wait for a long transaction shall not keep others from reading.
+	// places bounds the pool. A transaction takes a place while it queues for the writer, so there
+	// are many more than readers: those who wait for a long transaction shall not keep others from
+	// reading.
 	places = 512
-	// maxWaiting is how many wait for a long transaction, so that places are left for those who read. Others fail at once.
+	// maxWaiting is how many wait for a long transaction, so that places are left for those who
+	// read. Others fail at once.
 	maxWaiting = places / 4
 )
 
@@ -65,13 +71,14 @@ type limits struct {
 var usual = limits{every: time.Second, most: 64 << 20, free: 1024, wait: 30 * time.Second}
 
 const (
-	// much is how many bytes of arguments a transaction has that waits when the log is long, such as a chunk of a file. One
-	// of tooMuch is an import: it does not come again at once, and has kept others waiting already.
+	// much is how many bytes of arguments a transaction has that waits when the log is long, such
+	// as a chunk of a file. One of tooMuch is an import: it does not come again at once, and has
+	// kept others waiting already.
 	much, tooMuch = 256 << 10, 4 << 20
 	// maxDelay is how long it waits at most.
 	maxDelay = 2 * time.Second
-	// A long log is copied back beside the writers again and again, until that is brief or these rounds are over: then as
-	// little is left as is written meanwhile.
+	// A long log is copied back beside the writers again and again, until that is brief or these
+	// rounds are over: then as little is left as is written meanwhile.
 	rounds = 16
 	brief  = 20 * time.Millisecond
 )
@@ -81,27 +88,30 @@ const (
 	busyTimeout = 10 * time.Second // for other processes
 )
 
-// timeout is how long writers wait for readers of an old state before a long log stays as it is until the next time.
+// timeout is how long writers wait for readers of an old state before a long log stays as it is
+// until the next time.
 const timeout = "100"
 
 // Options are what Open asks of the contexts of transactions.
 type Options struct {
-	// Tenant returns for whom the writer is used: tenants that wait for it have it in turn. Default: all are one.
+	// Tenant returns for whom the writer is used: tenants that wait for it have it in turn.
+	// Default: all are one.
 	Tenant func(ctx context.Context) string
-	// DryRun reports whether a transaction will be rolled back, whatever it does. It then has a copy of the database for itself, which costs
-	// what it reads and writes, and does not wait for the writer. Default: none.
+	// DryRun reports whether a transaction will be rolled back, whatever it does. It then has a
+	// copy of the database for itself, which costs what it reads and writes, and does not wait for
+	// the writer. Default: none.
 	DryRun func(ctx context.Context) bool
 	// Brief reports whether a transaction waits for the writer for a moment at most. Default: none.
 	Brief func(ctx context.Context) bool
-	// Hurried reports whether a transaction is not to wait for a long one: it fails when it has waited for some seconds and one transaction has had
-	// the writer for as long. Default: none.
+	// Hurried reports whether a transaction is not to wait for a long one: it fails when it has
+	// waited for some seconds and one transaction has had the writer for as long. Default: none.
 	Hurried func(ctx context.Context) bool
 	// Attached is what the method Attached of the pool's driver returns, for the packages between.
 	Attached any
 }
 
-// Open returns the pool of the file at path, which is made when it is missing. Closing the pool copies the write-ahead
-// log back into the file.
+// Open returns the pool of the file at path, which is made when it is missing. Closing the pool
+// copies the write-ahead log back into the file.
 func Open(path string, o Options) (*sql.DB, error) {
 	return openPool(path, usual, o)
 }
@@ -169,7 +179,8 @@ func newConnector(path string, l limits, o Options) (*connector, error) {
 		o.Hurried = never
 	}
 	queue := limiter.New(limiter.Options{Capacity: 1, Timeout: l.wait})
-	c := &connector{limits: l, Options: o, log: path + "-wal", read: read, write: write, queue: queue, open: ctx, stop: stop,
+	c := &connector{limits: l, Options: o, log: path + "-wal", read: read,
+		write: write, queue: queue, open: ctx, stop: stop,
 		wake: make(chan struct{}, 1), copied: make(chan struct{})}
 	if err := initialize(ctx, path); err != nil {
 		stop()
@@ -193,17 +204,23 @@ func newConnector(path string, l limits, o Options) (*connector, error) {
 
 // dsn names the file with the settings every connection has, and more pragmas.
 func dsn(path, more string, pragmas ...string) string {
-	q := url.Values{"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "foreign_keys(1)", "trusted_schema(0)", "cache_size(-8000)"}, pragmas...),
+	q := url.Values{"_pragma": append([]string{
+		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "foreign_keys(1)", "trusted_schema(0)",
+		"cache_size(-8000)",
+	}, pragmas...),
 		"_dqs": {"0"}, "_timezone": {"UTC"}}
 	return fileURI(path, strings.TrimPrefix(more+"&"+q.Encode(), "&"))
 }
 
-// initialize makes a new file one that can give pages back (see shrink). An existing one stays as it is.
+// initialize makes a new file one that can give pages back (see shrink). An existing one stays as
+// it is.
 func initialize(ctx context.Context, path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil
 	}
-	file, err := sqlite.NewConnector(fileURI(path, "_pragma=busy_timeout(10000)&_pragma=auto_vacuum(2)&_pragma=journal_mode(WAL)"))
+	file, err := sqlite.NewConnector(fileURI(
+		path, "_pragma=busy_timeout(10000)&_pragma=auto_vacuum(2)&_pragma=journal_mode(WAL)",
+	))
 	if err != nil {
 		return err
 	}
@@ -221,7 +238,8 @@ func fileURI(path, parameters string) string {
 
 func (c *connector) Driver() driver.Driver { return safeDriver{&sqlite.Driver{}, c.Attached} }
 
-// safeDriver is by what a program that does not import this package knows its pools: see bunx.TakesWriters.
+// safeDriver is by what a program that does not import this package knows its pools: see
+// bunx.TakesWriters.
 type safeDriver struct {
 	*sqlite.Driver
 	attached any

@@ -39,7 +39,9 @@ func TestReadsRunBesideAWriteAndEachOther(t *testing.T) {
 
 func TestQueryCannotWrite(t *testing.T) {
 	is, db := is.New(t), pool(t)
-	for _, q := range []string{"INSERT INTO t (n) VALUES (1) RETURNING n", "DELETE FROM t RETURNING n", "CREATE TABLE u (n)"} {
+	for _, q := range []string{
+		"INSERT INTO t (n) VALUES (1) RETURNING n", "DELETE FROM t RETURNING n", "CREATE TABLE u (n)",
+	} {
 		rows, err := db.QueryContext(t.Context(), q)
 		if err == nil {
 			rows.Next()
@@ -64,7 +66,8 @@ func TestExecOutsideATransaction(t *testing.T) {
 	usable(t, db)
 }
 
-// TestManyAtOnce counts up in transactions that read first, beside reads that must see whole transactions only.
+// TestManyAtOnce counts up in transactions that read first, beside reads that must see whole
+// transactions only.
 func TestManyAtOnce(t *testing.T) {
 	is, db := is.New(t), pool(t)
 	run(t, db, "INSERT INTO t (who, n) VALUES ('a', 0), ('b', 0)")
@@ -82,7 +85,10 @@ func TestManyAtOnce(t *testing.T) {
 					_, err = db.ExecContext(t.Context(), "INSERT INTO t (who) VALUES ($1)", "c")
 				default:
 					var a, b int
-					err = db.QueryRowContext(t.Context(), "SELECT sum(n) FILTER (WHERE who = 'a'), sum(n) FILTER (WHERE who = 'b') FROM t").Scan(&a, &b)
+					err = db.QueryRowContext(
+						t.Context(),
+						"SELECT sum(n) FILTER (WHERE who = 'a'), sum(n) FILTER (WHERE who = 'b') FROM t",
+					).Scan(&a, &b)
 					if a != b {
 						err = errors.New("half a transaction was seen")
 					}
@@ -200,11 +206,15 @@ func TestFailedCommit(t *testing.T) {
 	usable(t, db)
 }
 
-// TestLostTransaction writes on after SQLite rolled the transaction back: nothing of it may be kept.
+// TestLostTransaction writes on after SQLite rolled the transaction back: nothing of it may be
+// kept.
 func TestLostTransaction(t *testing.T) {
 	for name, lose := range map[string]func(*testing.T, *sql.Tx) error{
-		"interrupted write": func(t *testing.T, tx *sql.Tx) error { _, err := tx.ExecContext(soon(t), fills); return err },
-		"ROLLBACK":          func(t *testing.T, tx *sql.Tx) error { _, err := tx.Exec("ROLLBACK"); return err },
+		"interrupted write": func(t *testing.T, tx *sql.Tx) error {
+			_, err := tx.ExecContext(soon(t), fills)
+			return err
+		},
+		"ROLLBACK": func(t *testing.T, tx *sql.Tx) error { _, err := tx.Exec("ROLLBACK"); return err },
 		"conflict": func(t *testing.T, tx *sql.Tx) error {
 			_, err := tx.Exec("INSERT OR ROLLBACK INTO t (id) VALUES (7)")
 			return err
@@ -258,7 +268,9 @@ func TestCancelALongStatement(t *testing.T) {
 		"exec": func(_ *testing.T, db *sql.DB) func(context.Context) error {
 			return func(ctx context.Context) error { _, err := db.ExecContext(ctx, fills); return err }
 		},
-		"query in a transaction": func(t *testing.T, db *sql.DB) func(context.Context) error { return query(begin(t, db, nil)) },
+		"query in a transaction": func(t *testing.T, db *sql.DB) func(context.Context) error {
+			return query(begin(t, db, nil))
+		},
 		"query in a read-only one": func(t *testing.T, db *sql.DB) func(context.Context) error {
 			return query(begin(t, db, &sql.TxOptions{ReadOnly: true}))
 		},
@@ -300,7 +312,9 @@ func TestTransactionAfterCancelledRead(t *testing.T) {
 }
 
 func TestOddPaths(t *testing.T) {
-	for _, name := range []string{"a?b", "a#b", "a%b", "a%3fb", "a b", "a&b=c", "ä", "a;b'c\"d", "?mode=memory", ":memory:"} {
+	for _, name := range []string{
+		"a?b", "a#b", "a%b", "a%3fb", "a b", "a&b=c", "ä", "a;b'c\"d", "?mode=memory", ":memory:",
+	} {
 		t.Run(name, func(t *testing.T) {
 			is, path := is.New(t), filepath.Join(t.TempDir(), name)
 			db, err := Open("/"+path, Options{}) // two slashes at its start
@@ -354,7 +368,8 @@ func TestWaitingWritersKeepNobodyFromReading(t *testing.T) {
 	for s := db.Stats(); s.InUse <= 4*readers && s.WaitCount == 0; s = db.Stats() { // the long one and all who wait
 		time.Sleep(time.Millisecond)
 	}
-	patient, cancel := context.WithTimeout(t.Context(), 5*time.Second) // who waits for a writer's place waits as long as it does
+	// who waits for a writer's place waits as long as it does
+	patient, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	is.New(t).NoErr(db.QueryRowContext(patient, "SELECT count(*) FROM n").Err())
 	stop()
@@ -381,7 +396,12 @@ func TestWriterThatIsNotFreeInTime(t *testing.T) {
 func TestHurriedWriters(t *testing.T) {
 	is := is.New(t)
 	type key struct{}
-	c, err := newConnector(file(t), limits{every: time.Second, most: 1 << 20, wait: time.Minute, longAfter: 20 * time.Millisecond},
+	c, err := newConnector(file(t), limits{
+		every:     time.Second,
+		most:      1 << 20,
+		wait:      time.Minute,
+		longAfter: 20 * time.Millisecond,
+	},
 		Options{Hurried: func(ctx context.Context) bool { return ctx.Value(key{}) != nil }})
 	is.NoErr(err)
 	db := sql.OpenDB(c)
@@ -414,11 +434,15 @@ func TestHurriedWriters(t *testing.T) {
 	is.Equal(count(t, db, "SELECT count(*) FROM t"), maxWaiting+1)
 }
 
-// TestWriterIsFairToTenants: a tenant with one write waits for one of a tenant with many, not for all.
+// TestWriterIsFairToTenants: a tenant with one write waits for one of a tenant with many, not for
+// all.
 func TestWriterIsFairToTenants(t *testing.T) {
 	is := is.New(t)
 	type key struct{}
-	c, err := newConnector(file(t), usual, Options{Tenant: func(ctx context.Context) string { who, _ := ctx.Value(key{}).(string); return who }})
+	c, err := newConnector(file(t), usual, Options{Tenant: func(ctx context.Context) string {
+		who, _ := ctx.Value(key{}).(string)
+		return who
+	}})
 	is.NoErr(err)
 	db := sql.OpenDB(c)
 	defer func() { is.NoErr(db.Close()) }()
@@ -427,7 +451,9 @@ func TestWriterIsFairToTenants(t *testing.T) {
 	var writers sync.WaitGroup
 	for n, who := range []string{"a", "a", "a", "a", "a", "b"} {
 		writers.Go(func() {
-			_, err := db.ExecContext(context.WithValue(t.Context(), key{}, who), "INSERT INTO queue (who) VALUES (?)", who)
+			_, err := db.ExecContext(
+				context.WithValue(t.Context(), key{}, who), "INSERT INTO queue (who) VALUES (?)", who,
+			)
 			is.NoErr(err)
 		})
 		for c.queue.Waiting() < n+1 {

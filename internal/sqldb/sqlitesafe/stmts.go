@@ -10,8 +10,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// maxStmts bounds the prepared statements of a connection. A program has a fixed set of statements with arguments; what
-// is past the bound runs unprepared.
+// maxStmts bounds the prepared statements of a connection. A program has a fixed set of statements
+// with arguments; what is past the bound runs unprepared.
 const maxStmts = 256
 
 // rawConn is what the SQLite driver's connection can do.
@@ -34,8 +34,8 @@ type stmt struct {
 	busy bool // its rows are open, so it cannot run again yet
 }
 
-// connect opens a connection. Turning write-ahead logging on fails at once, whatever the busy time-out, while another
-// process is doing the same or is closing the file: then it tries again.
+// connect opens a connection. Turning write-ahead logging on fails at once, whatever the busy
+// time-out, while another process is doing the same or is closing the file: then it tries again.
 func connect(ctx context.Context, from driver.Connector) (*stmtConn, error) {
 	c, err := from.Connect(ctx)
 	for tries := 0; busy(err) && tries < 500; tries++ {
@@ -57,8 +57,8 @@ func busy(err error) bool {
 	return ok && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// watchRollback makes the connection know when a transaction ends without being asked to. Without it the statements
-// that follow would each commit by themselves.
+// watchRollback makes the connection know when a transaction ends without being asked to. Without
+// it the statements that follow would each commit by themselves.
 func (c *stmtConn) watchRollback() {
 	c.conn.(sqlite.HookRegisterer).RegisterRollbackHook(func() { c.lost = true })
 }
@@ -71,8 +71,9 @@ func (c *stmtConn) Close() error {
 	return c.conn.Close()
 }
 
-// prepared returns the idle prepared statement of a query, or nil when the query is to run unprepared: it has no
-// arguments (such text differs each time), its statement is busy, or there are too many.
+// prepared returns the idle prepared statement of a query, or nil when the query is to run
+// unprepared: it has no arguments (such text differs each time), its statement is busy, or there
+// are too many.
 func (c *stmtConn) prepared(ctx context.Context, query string, args []driver.NamedValue) (*stmt, error) {
 	if len(args) == 0 {
 		return nil, nil

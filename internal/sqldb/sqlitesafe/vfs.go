@@ -10,7 +10,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// vfsName is the VFS of private copies. Its databases are those in privates, by name; their journals are temporary files of SQLite's own VFS.
+// vfsName is the VFS of private copies. Its databases are those in privates, by name; their
+// journals are temporary files of SQLite's own VFS.
 const vfsName = "tenantcontent-private"
 
 var (
@@ -66,7 +67,8 @@ func at[T any](p uintptr) *T { return *(**T)(unsafe.Pointer(&p)) }
 // bytesAt returns bytes that a pointer of SQLite's points to.
 func bytesAt(p uintptr, size int32) []byte { return unsafe.Slice(at[byte](p), size) }
 
-// pointer returns a function that is declared by name as SQLite calls C's functions, as the driver does it.
+// pointer returns a function that is declared by name as SQLite calls C's functions, as the driver
+// does it.
 func pointer[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&struct{ f F }{f})) }
 
 func openFile(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {

@@ -11,9 +11,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
-// waitForWriter waits until the writer is free. Before that it releases what the caller's context can release (limiter.Yield), as callers
-// that only read may wait for it. It returns the context's error if that ends first, errBusy if the writer is not free in time, and
-// sql.ErrConnDone after Close.
+// waitForWriter waits until the writer is free. Before that it releases what the caller's context
+// can release (limiter.Yield), as callers that only read may wait for it. It returns the context's
+// error if that ends first, errBusy if the writer is not free in time, and sql.ErrConnDone after
+// Close.
 func (c *connector) waitForWriter(ctx context.Context) error {
 	either, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -55,8 +56,8 @@ func (c *connector) held() time.Duration {
 	return time.Since(time.Unix(0, began))
 }
 
-// hurry returns a context that ends, with the cause limiter.ErrBusy, when a transaction has had the writer for long and its caller has waited as long,
-// or when many others wait for it.
+// hurry returns a context that ends, with the cause limiter.ErrBusy, when a transaction has had the
+// writer for long and its caller has waited as long, or when many others wait for it.
 func (c *connector) hurry(ctx context.Context) (hurried context.Context, stop func()) {
 	hurried, cancel := context.WithCancelCause(ctx)
 	if c.held() >= c.longAfter && c.queue.Waiting() >= maxWaiting {
@@ -126,13 +127,17 @@ func (errGone) Code() int { return 1032 }
 func (c *connector) begin(ctx context.Context, w *stmtConn) error {
 	begin := "BEGIN IMMEDIATE"
 	if c.Brief(ctx) {
-		begin = fmt.Sprintf("PRAGMA busy_timeout(%d); BEGIN IMMEDIATE; PRAGMA busy_timeout(%d)", briefWait.Milliseconds(), busyTimeout.Milliseconds())
+		begin = fmt.Sprintf(
+			"PRAGMA busy_timeout(%d); BEGIN IMMEDIATE; PRAGMA busy_timeout(%d)", briefWait.Milliseconds(),
+			busyTimeout.Milliseconds(),
+		)
 	}
 	_, err := w.ExecContext(ctx, begin, nil)
 	return err
 }
 
-// giveWriter frees the writer; if broken, its state is not known and the next writer opens another connection.
+// giveWriter frees the writer; if broken, its state is not known and the next writer opens another
+// connection.
 func (c *connector) giveWriter(w *stmtConn, broken error) {
 	if broken != nil {
 		_ = w.Close()
@@ -147,8 +152,9 @@ func (c *connector) long() bool {
 	return err == nil && f.Size() > c.most
 }
 
-// slow has a caller wait that has committed so many bytes, until a checkpoint has ended, when the log is long. Without that
-// it would grow faster than it is copied back, and all writers wait for all of it in the end.
+// slow has a caller wait that has committed so many bytes, until a checkpoint has ended, when the
+// log is long. Without that it would grow faster than it is copied back, and all writers wait for
+// all of it in the end.
 func (c *connector) slow(bytes int) {
 	if bytes < much || bytes >= tooMuch || !c.long() {
 		return

@@ -8,7 +8,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// MaxTokens is how many tokens a statement may have: a database keeps each in memory while it prepares a statement.
+// MaxTokens is how many tokens a statement may have: a database keeps each in memory while it
+// prepares a statement.
 const MaxTokens = 100_000
 
 // Single returns the only statement of a text. Errors: errs.Invalid, also for what Split refuses.
@@ -20,16 +21,23 @@ func Single(d Dialect, text string) (Statement, error) {
 	case len(all) == 0:
 		return Statement{}, errs.New(errs.Invalid, "The SQL has no statement.")
 	case len(all) > 1:
-		return Statement{}, errs.New(errs.Invalid, "The SQL has %d statements: a call runs one. Use several calls, or a file in migrations.", len(all))
+		return Statement{}, errs.New(
+			errs.Invalid,
+			"The SQL has %d statements: a call runs one. Use several calls, or a file in migrations.", len(all),
+		)
 	}
 	return all[0], nil
 }
 
-// Allowed returns errs.Invalid unless the statement is of a kind that tenants may run: it reads or changes rows, or makes, alters or
-// drops one of objects, such as TABLE.
+// Allowed returns errs.Invalid unless the statement is of a kind that tenants may run: it reads or
+// changes rows, or makes, alters or drops one of objects, such as TABLE.
 func (s Statement) Allowed(others []string, objects ...string) error {
 	if len(s.Tokens) > MaxTokens {
-		return errs.New(errs.Invalid, "The statement has more than %d words and signs: part it, and pass values as parameters.", MaxTokens)
+		return errs.New(
+			errs.Invalid,
+			"The statement has more than %d words and signs: part it, and pass values as parameters.",
+			MaxTokens,
+		)
 	}
 	words := s.Keywords(5)
 	if len(words) == 0 {
@@ -53,20 +61,32 @@ func (s Statement) Allowed(others []string, objects ...string) error {
 		if len(words) > 1 {
 			what += " " + words[1]
 		}
-		return errs.New(errs.Invalid, "%s is not allowed in a workspace. %s can follow %s there.", what, strings.Join(objects, ", "), words[0])
+		return errs.New(
+			errs.Invalid, "%s is not allowed in a workspace. %s can follow %s there.", what,
+			strings.Join(objects, ", "), words[0],
+		)
 	case "BEGIN", "START", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "ABORT", "PREPARE":
-		return errs.New(errs.Invalid, "%s is not allowed in a workspace: each statement, and each file in migrations, is a transaction of its own.", words[0])
+		return errs.New(
+			errs.Invalid,
+			"%s is not allowed in a workspace: each statement, and each file in migrations, is a transaction of its own.",
+			words[0],
+		)
 	}
 	if slices.Contains(others, words[0]) {
 		return nil
 	}
-	return errs.New(errs.Invalid, "%s is not allowed in a workspace. A statement begins with SELECT, WITH, VALUES, INSERT, UPDATE, DELETE, CREATE, ALTER or DROP.", words[0])
+	return errs.New(
+		errs.Invalid,
+		"%s is not allowed in a workspace. A statement begins with SELECT, WITH, VALUES, INSERT, UPDATE, DELETE, CREATE, ALTER or DROP.",
+		words[0],
+	)
 }
 
 // PlaceholderHint is what to do about placeholders that are not $1, $2 and so on.
 const PlaceholderHint = "Placeholders are $1, $2 and so on."
 
-// Parameters returns errs.Invalid unless all placeholders are $1 to $n, each used at least once, for n values.
+// Parameters returns errs.Invalid unless all placeholders are $1 to $n, each used at least once,
+// for n values.
 func (s Statement) Parameters(n int) error {
 	used, highest := map[int]bool{}, 0
 	for _, t := range s.Tokens {
@@ -74,7 +94,8 @@ func (s Statement) Parameters(n int) error {
 			continue
 		}
 		number, err := strconv.Atoi(strings.TrimPrefix(t.Value, "$"))
-		if err != nil || !strings.HasPrefix(t.Value, "$") || number < 1 || number > 32766 || t.Value != "$"+strconv.Itoa(number) {
+		if err != nil || !strings.HasPrefix(t.Value, "$") || number < 1 || number > 32766 ||
+			t.Value != "$"+strconv.Itoa(number) {
 			return errs.New(errs.Invalid, "The statement has the placeholder %s. %s", t.Value, PlaceholderHint)
 		}
 		used[number] = true
@@ -82,12 +103,20 @@ func (s Statement) Parameters(n int) error {
 	}
 	if highest != n {
 		if n < highest {
-			return errs.New(errs.Invalid, "The statement has the placeholder $%d, but params has %s.", highest, values(n))
+			return errs.New(
+				errs.Invalid, "The statement has the placeholder $%d, but params has %s.", highest, values(n),
+			)
 		}
 		if highest == 0 {
-			return errs.New(errs.Invalid, "params has %s, but the statement has no placeholders. %s", values(n), PlaceholderHint)
+			return errs.New(
+				errs.Invalid, "params has %s, but the statement has no placeholders. %s", values(n),
+				PlaceholderHint,
+			)
 		}
-		return errs.New(errs.Invalid, "params has %s, but the highest placeholder of the statement is $%d.", values(n), highest)
+		return errs.New(
+			errs.Invalid, "params has %s, but the highest placeholder of the statement is $%d.", values(n),
+			highest,
+		)
 	}
 	for i := 1; i <= highest; i++ {
 		if !used[i] {

@@ -1,5 +1,5 @@
-// Package sqltext splits the text of SQL into tokens and statements, without understanding more of it than the databases' own lexers
-// do. The drivers of workspaces import it.
+// Package sqltext splits the text of SQL into tokens and statements, without understanding more of
+// it than the databases' own lexers do. The drivers of workspaces import it.
 package sqltext
 
 import (
@@ -88,8 +88,10 @@ func LineOf(text string, pos int) int {
 	return 1 + strings.Count(text[:min(max(pos, 0), len(text))], "\n")
 }
 
-// Split returns the statements of a text; those without a token are left out. In SQLite a trigger ends with its END.
-// Errors: errs.Invalid for a text that is not valid UTF-8 or has a NUL, and for a string, identifier or comment without an end.
+// Split returns the statements of a text; those without a token are left out. In SQLite a trigger
+// ends with its END.
+// Errors: errs.Invalid for a text that is not valid UTF-8 or has a NUL, and for a string,
+// identifier or comment without an end.
 func Split(d Dialect, text string) ([]Statement, error) {
 	tokens, err := scan(d, text)
 	if err != nil {
@@ -113,7 +115,11 @@ func Split(d Dialect, text string) ([]Statement, error) {
 				t.Pos -= start
 				own[i] = t
 			}
-			all = append(all, Statement{Text: strings.TrimRight(text[start:stop], " \t\r\n"), Line: LineOf(text, start), Tokens: own})
+			all = append(all, Statement{
+				Text:   strings.TrimRight(text[start:stop], " \t\r\n"),
+				Line:   LineOf(text, start),
+				Tokens: own,
+			})
 		}
 		first = end + 1
 	}
@@ -191,7 +197,8 @@ func (s *scanner) next() error {
 		s.pos += end + 1
 	case s.d == Postgres && (c == 'e' || c == 'E') && strings.HasPrefix(rest[1:], "'"):
 		return s.quoted(String, '\'', 1, true)
-	case s.d == Postgres && (c == 'u' || c == 'U') && (strings.HasPrefix(rest[1:], "&'") || strings.HasPrefix(rest[1:], "&\"")):
+	case s.d == Postgres && (c == 'u' || c == 'U') && (strings.HasPrefix(rest[1:], "&'") ||
+		strings.HasPrefix(rest[1:], "&\"")):
 		kind := String
 		if rest[2] == '"' {
 			kind = Quoted
@@ -218,11 +225,13 @@ func (s *scanner) add(kind Kind, size int) {
 }
 
 func (s *scanner) unfinished(what string) error {
-	return errs.New(errs.Invalid, "The SQL has a %s without an end, which begins in line %d.", what, LineOf(s.text, s.pos))
+	return errs.New(
+		errs.Invalid, "The SQL has a %s without an end, which begins in line %d.", what, LineOf(s.text, s.pos),
+	)
 }
 
-// quoted reads what begins with a quote after some other bytes, and ends with one that is not doubled, nor behind a backslash where
-// these escape.
+// quoted reads what begins with a quote after some other bytes, and ends with one that is not
+// doubled, nor behind a backslash where these escape.
 func (s *scanner) quoted(kind Kind, quote byte, front int, escapes bool) error {
 	for i := s.pos + front + 1; i < len(s.text); i++ {
 		switch {
@@ -267,7 +276,8 @@ func (s *scanner) dollar(rest string) error {
 	return nil
 }
 
-// comment returns the length of a comment in signs, 0 if it has no end. Those of PostgreSQL nest; SQLite ends one with the text.
+// comment returns the length of a comment in signs, 0 if it has no end. Those of PostgreSQL nest;
+// SQLite ends one with the text.
 func (s *scanner) comment(rest string) int {
 	if s.d == SQLite {
 		if end := strings.Index(rest[2:], "*/"); end >= 0 {
@@ -310,7 +320,8 @@ func word(s string) int {
 // number returns the length of a number, with what follows it immediately.
 func number(s string) int {
 	n := 0
-	for n < len(s) && (letter(s, n) || digit(s, n) || s[n] == '.' || (s[n] == '+' || s[n] == '-') && (s[n-1] == 'e' || s[n-1] == 'E') && !strings.HasPrefix(s, "0x")) {
+	for n < len(s) && (letter(s, n) || digit(s, n) || s[n] == '.' || (s[n] == '+' || s[n] == '-') && (s[n-1] == 'e' ||
+		s[n-1] == 'E') && !strings.HasPrefix(s, "0x")) {
 		n++
 	}
 	return n
@@ -319,5 +330,6 @@ func number(s string) int {
 func digit(s string, at int) bool { return at < len(s) && s[at] >= '0' && s[at] <= '9' }
 
 func letter(s string, at int) bool {
-	return at < len(s) && (s[at] >= 'a' && s[at] <= 'z' || s[at] >= 'A' && s[at] <= 'Z' || s[at] == '_' || s[at] >= 0x80)
+	return at < len(s) && (s[at] >= 'a' && s[at] <= 'z' || s[at] >= 'A' && s[at] <= 'Z' || s[at] == '_' ||
+		s[at] >= 0x80)
 }

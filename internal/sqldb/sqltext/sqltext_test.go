@@ -28,11 +28,15 @@ func TestSplit(t *testing.T) {
 		{sqltext.SQLite, "SELECT [;], `;`; SELECT 2 /* open ;", "1:SELECT [;], `;`|1:SELECT 2 /* open ;"},
 		{sqltext.SQLite, "SELECT '\\'; SELECT 2", "1:SELECT '\\'|1:SELECT 2"},
 		{sqltext.SQLite, "/* a /* b */ SELECT 1; SELECT 2", "1:SELECT 1|1:SELECT 2"},
-		{sqltext.SQLite, "CREATE TRIGGER a AFTER INSERT ON b BEGIN SELECT CASE 1 WHEN 1 THEN 2 END; SELECT 1; END; SELECT 3",
+		{sqltext.SQLite,
+			"CREATE TRIGGER a AFTER INSERT ON b BEGIN SELECT CASE 1 WHEN 1 THEN 2 END; SELECT 1; END; SELECT 3",
 			"1:CREATE TRIGGER a AFTER INSERT ON b BEGIN SELECT CASE 1 WHEN 1 THEN 2 END; SELECT 1; END|1:SELECT 3"},
 		{sqltext.SQLite, "create temp trigger a begin select 1; end", "1:create temp trigger a begin select 1; end"},
 		{sqltext.Postgres, "SELECT E'\\';'; SELECT 2", "1:SELECT E'\\';'|1:SELECT 2"},
-		{sqltext.Postgres, "SELECT $$;$$, $a$;$$;$a$; SELECT a$1;SELECT 2", "1:SELECT $$;$$, $a$;$$;$a$|1:SELECT a$1|1:SELECT 2"},
+		{
+			sqltext.Postgres, "SELECT $$;$$, $a$;$$;$a$; SELECT a$1;SELECT 2",
+			"1:SELECT $$;$$, $a$;$$;$a$|1:SELECT a$1|1:SELECT 2",
+		},
 		{sqltext.Postgres, "/* a /* ; */ ; */ SELECT U&';', U&\";\"; SELECT 2", "1:SELECT U&';', U&\";\"|1:SELECT 2"},
 		{sqltext.Postgres, "CREATE TABLE trigger (a int); SELECT 2", "1:CREATE TABLE trigger (a int)|1:SELECT 2"},
 		{sqltext.Postgres, "SELECT 'é', 1e-5, .5, $1", "1:SELECT 'é', 1e-5, .5, $1"},
@@ -80,7 +84,10 @@ func TestParameters(t *testing.T) {
 		{"SELECT 1", 0, ""}, {"SELECT $1, $2, $1", 2, ""}, {"SELECT '$1', \"$2\", a$3 -- $4", 0, ""},
 		{"SELECT $1", 0, "The statement has the placeholder $1, but params has 0 values."},
 		{"SELECT $1", 2, "params has 2 values, but the highest placeholder of the statement is $1."},
-		{"SELECT 1", 1, "params has 1 value, but the statement has no placeholders. Placeholders are $1, $2 and so on."},
+		{
+			"SELECT 1", 1,
+			"params has 1 value, but the statement has no placeholders. Placeholders are $1, $2 and so on.",
+		},
 		{"SELECT $1, $3", 3, "The statement has no placeholder $2, but params has a value for it."},
 		{"SELECT ?", 1, "The statement has the placeholder ?. Placeholders are $1, $2 and so on."},
 		{"SELECT $01", 1, "The statement has the placeholder $01. Placeholders are $1, $2 and so on."},
@@ -103,15 +110,21 @@ func TestAllowed(t *testing.T) {
 		return err == nil
 	}
 	for _, text := range []string{
-		"SELECT 1", "( (select 1) )", "with a AS (SELECT 1) SELECT 1", "values (1)", "INSERT INTO a VALUES (1)", "/* x */ update a set b = 1", "DELETE FROM a", "REPLACE INTO a VALUES (1)",
-		"CREATE TABLE a (b int)", "create unique index a ON b (c)", "CREATE OR REPLACE VIEW a AS SELECT 1", "CREATE RECURSIVE VIEW a AS SELECT 1", "DROP TABLE a", "ALTER INDEX a RENAME TO b", "CREATE UNLOGGED TABLE a (b int)",
+		"SELECT 1", "( (select 1) )", "with a AS (SELECT 1) SELECT 1", "values (1)",
+		"INSERT INTO a VALUES (1)", "/* x */ update a set b = 1", "DELETE FROM a", "REPLACE INTO a VALUES (1)",
+		"CREATE TABLE a (b int)", "create unique index a ON b (c)", "CREATE OR REPLACE VIEW a AS SELECT 1",
+		"CREATE RECURSIVE VIEW a AS SELECT 1", "DROP TABLE a",
+		"ALTER INDEX a RENAME TO b", "CREATE UNLOGGED TABLE a (b int)",
 	} {
 		if !allowed(text) {
 			t.Errorf("%s is refused", text)
 		}
 	}
 	for _, text := range []string{
-		"BEGIN", "(BEGIN)", "CREATE FUNCTION a", "CREATE OR REPLACE FUNCTION a", "CREATE", "CREATE TEMP TABLE a", "DROP", "ALTER ROLE a", "PRAGMA a", "1", "'SELECT'", "\"SELECT\"", "SELECTS", "CREATE TRIGGER a", "CREATE \"TABLE\" a", "create role table",
+		"BEGIN", "(BEGIN)", "CREATE FUNCTION a", "CREATE OR REPLACE FUNCTION a",
+		"CREATE", "CREATE TEMP TABLE a", "DROP", "ALTER ROLE a",
+		"PRAGMA a", "1", "'SELECT'", "\"SELECT\"",
+		"SELECTS", "CREATE TRIGGER a", "CREATE \"TABLE\" a", "create role table",
 		"SELECT " + strings.Repeat("1,", sqltext.MaxTokens),
 	} {
 		if allowed(text) {
@@ -122,7 +135,10 @@ func TestAllowed(t *testing.T) {
 
 // FuzzSplit: statements are parts of the text, and splitting one again returns it alone.
 func FuzzSplit(f *testing.F) {
-	for _, text := range []string{"SELECT 1; SELECT 2", "SELECT ';' -- ;", "CREATE TRIGGER a BEGIN SELECT 1; END; SELECT 2", "SELECT $$;$$", "/* /* */ */ ;"} {
+	for _, text := range []string{
+		"SELECT 1; SELECT 2", "SELECT ';' -- ;", "CREATE TRIGGER a BEGIN SELECT 1; END; SELECT 2",
+		"SELECT $$;$$", "/* /* */ */ ;",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -1,4 +1,5 @@
-// Package bunstore stores agents of apps and their runs in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores agents of apps and their runs in PostgreSQL or SQLite. The root imports
+// it.
 package bunstore
 
 import (
@@ -84,7 +85,8 @@ const batch = 500
 func (s *Store) Agents(ctx context.Context, tenant string, apps ...string) (all []agents.Agent, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	for some := range slices.Chunk(slices.Sorted(slices.Values(apps)), batch) {
-		rows, err := c.Rows(ctx, agentTable.Select(`WHERE tenant_id = $1 AND app_id IN `+bunx.In(2, len(some))+` ORDER BY app_id, name`), bunx.Args(some, tenant)...)
+		rows, err := c.Rows(ctx, agentTable.Select(`WHERE tenant_id = $1 AND app_id IN `+bunx.In(2, len(some))+
+			` ORDER BY app_id, name`), bunx.Args(some, tenant)...)
 		found, err := bunx.Scan(rows, err, func(rows *sql.Rows) (agents.Agent, error) {
 			a, err := agentTable.Scan(rows)
 			if err != nil {
@@ -135,13 +137,17 @@ func (s *Store) PutAgents(ctx context.Context, tenant string, all []agents.Agent
 // RemoveAgents implements agents.Store.
 func (s *Store) RemoveAgents(ctx context.Context, tenant, app string, names []string) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.ExecIn(ctx, `DELETE FROM tc_agents WHERE tenant_id = $1 AND app_id = $2 AND name IN `, names, tenant, app)
+		_, err := c.ExecIn(
+			ctx, `DELETE FROM tc_agents WHERE tenant_id = $1 AND app_id = $2 AND name IN `, names, tenant, app,
+		)
 		return bunx.Err(err, anAgent)
 	})
 }
 
 // Update implements agents.Store.
-func (s *Store) Update(ctx context.Context, tenant, app, name string, edit func(*agents.Agent) error) (a agents.Agent, err error) {
+func (s *Store) Update(
+	ctx context.Context, tenant, app, name string, edit func(*agents.Agent) error,
+) (a agents.Agent, err error) {
 	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if a, err = oneAgent(ctx, c, c.ForUpdate(), tenant, app, name); err != nil {
 			return err
@@ -171,7 +177,9 @@ func (s *Store) Update(ctx context.Context, tenant, app, name string, edit func(
 func (s *Store) DeleteApps(ctx context.Context, tenant string, apps []string) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, table := range []string{"tc_agents", "tc_agent_runs"} {
-			if _, err := c.ExecIn(ctx, `DELETE FROM `+table+` WHERE tenant_id = $1 AND app_id IN `, apps, tenant); err != nil {
+			if _, err := c.ExecIn(
+				ctx, `DELETE FROM `+table+` WHERE tenant_id = $1 AND app_id IN `, apps, tenant,
+			); err != nil {
 				return bunx.Err(err, anAgent)
 			}
 		}
@@ -189,7 +197,9 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 // ForgetUsers implements agents.Store.
 func (s *Store) ForgetUsers(ctx context.Context, tenant string, ids []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.ExecIn(ctx, `UPDATE tc_agent_runs SET user_id = NULL WHERE tenant_id = $1 AND user_id IN `, ids, tenant)
+		_, err := c.ExecIn(
+			ctx, `UPDATE tc_agent_runs SET user_id = NULL WHERE tenant_id = $1 AND user_id IN `, ids, tenant,
+		)
 		return bunx.Err(err, aRun)
 	})
 }
@@ -197,7 +207,9 @@ func (s *Store) ForgetUsers(ctx context.Context, tenant string, ids []string) er
 // Expire implements agents.Store.
 func (s *Store) Expire(ctx context.Context, tenant string, before, now time.Time, reason string) (n int, err error) {
 	return bunx.Steps(ctx, s.db, tenant, `UPDATE tc_agent_runs SET state = 'dead', error = $1, ended_at = $2, updated_at = $2 WHERE tenant_id = $3 AND id IN
-		(SELECT id FROM tc_agent_runs WHERE tenant_id = $3 AND ended_at IS NULL AND created_at < $4`+bunx.StepLimit+`)`, reason, bunx.At(now), tenant, bunx.At(before))
+		(SELECT id FROM tc_agent_runs WHERE tenant_id = $3 AND ended_at IS NULL AND created_at < $4`+bunx.StepLimit+`)`,
+		reason,
+		bunx.At(now), tenant, bunx.At(before))
 }
 
 // Sweep implements agents.Store.
@@ -234,14 +246,19 @@ var _ agents.Store = (*Store)(nil)
 var runPage = bunx.List[agents.Run]{
 	Table: runs, Key: "id", Order: "-createdAt",
 	Sorts: []bunx.Sort[agents.Run]{
-		{Field: "createdAt", Column: "created_at", Value: func(r agents.Run) string { return bunx.At(r.CreatedAt).String() }},
+		{Field: "createdAt", Column: "created_at", Value: func(r agents.Run) string {
+			return bunx.At(r.CreatedAt).String()
+		}},
 	},
 }
 
 // Runs implements agents.Store.
-func (s *Store) Runs(ctx context.Context, tenant, app, agent string, f agents.Filter, q paging.Query) (paging.Page[agents.Run], error) {
+func (s *Store) Runs(
+	ctx context.Context, tenant, app, agent string, f agents.Filter, q paging.Query,
+) (paging.Page[agents.Run], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	of := bunx.Part{Where: "r.tenant_id = $1 AND r.app_id = $2 AND r.agent = $3", Args: []any{tenant, app, agent}} // at most 1,000 of each app are kept
+	// at most 1,000 of each app are kept
+	of := bunx.Part{Where: "r.tenant_id = $1 AND r.app_id = $2 AND r.agent = $3", Args: []any{tenant, app, agent}}
 	if f.State != "" {
 		of = of.And("r.state = @", string(f.State))
 	}

@@ -111,7 +111,11 @@ func (s *Store) Summaries(ctx context.Context, tenant, app string) (map[string]a
 		state agents.State
 		n     int
 	}
-	rows, err = c.Rows(ctx, `SELECT agent, state, count(*) FROM tc_agent_runs WHERE tenant_id = $1 AND app_id = $2 GROUP BY agent, state`, tenant, app)
+	rows, err = c.Rows(
+		ctx,
+		`SELECT agent, state, count(*) FROM tc_agent_runs WHERE tenant_id = $1 AND app_id = $2 GROUP BY agent, state`,
+		tenant, app,
+	)
 	counts, err := bunx.Scan(rows, err, func(rows *sql.Rows) (n count, err error) {
 		err = rows.Scan(&n.agent, (*string)(&n.state), &n.n)
 		return n, err
@@ -127,7 +131,11 @@ func (s *Store) Summaries(ctx context.Context, tenant, app string) (map[string]a
 // Waiting implements agents.Store.
 func (s *Store) Waiting(ctx context.Context, tenant, app string) (n int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.One(ctx, aRun, `SELECT count(*) FROM tc_agent_runs WHERE tenant_id = $1 AND app_id = $2 AND ended_at IS NULL`, []any{tenant, app}, &n)
+	err = c.One(
+		ctx, aRun,
+		`SELECT count(*) FROM tc_agent_runs WHERE tenant_id = $1 AND app_id = $2 AND ended_at IS NULL`,
+		[]any{tenant, app}, &n,
+	)
 	return n, err
 }
 
@@ -141,7 +149,9 @@ func (s *Store) Unfinished(ctx context.Context, tenant, app, agent string, t age
 }
 
 // Begin implements agents.Store.
-func (s *Store) Begin(ctx context.Context, tenant, id, lease string, attempts int, now time.Time) (r agents.Run, err error) {
+func (s *Store) Begin(
+	ctx context.Context, tenant, id, lease string, attempts int, now time.Time,
+) (r agents.Run, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		r, err = scannedRun(c.Row(ctx, beginRun, lease, attempts, bunx.At(now), tenant, id))
 		return err
@@ -163,9 +173,12 @@ func (s *Store) Steps(ctx context.Context, tenant, run string) ([]agents.Step, e
 	return all, bunx.Err(err, aStep)
 }
 
-// fenced changes the row of a run that is Running with a lease, and nothing else in its transaction if it is not.
+// fenced changes the row of a run that is Running with a lease, and nothing else in its transaction
+// if it is not.
 func fenced(ctx context.Context, c bunx.Conn, tenant, id, lease, set string, args ...any) error {
-	n, err := c.Exec(ctx, `UPDATE tc_agent_runs SET `+set+` WHERE tenant_id = $1 AND id = $2 AND lease = $3 AND state = 'running'`, append([]any{tenant, id, lease}, args...)...)
+	n, err := c.Exec(ctx, `UPDATE tc_agent_runs SET `+set+
+		` WHERE tenant_id = $1 AND id = $2 AND lease = $3 AND state = 'running'`,
+		append([]any{tenant, id, lease}, args...)...)
 	return lost(n, err)
 }
 
@@ -191,7 +204,10 @@ func (s *Store) AddStep(ctx context.Context, tenant, lease, model string, step a
 // EndStep implements agents.Store.
 func (s *Store) EndStep(ctx context.Context, tenant, lease string, step agents.Step) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		err := fenced(ctx, c, tenant, step.Run, lease, `size = size + $4, updated_at = $5`, len(step.Result)+len(step.Log), bunx.AtOrNull(step.EndedAt))
+		err := fenced(
+			ctx, c, tenant, step.Run, lease, `size = size + $4, updated_at = $5`,
+			len(step.Result)+len(step.Log), bunx.AtOrNull(step.EndedAt),
+		)
 		if err != nil {
 			return err
 		}
@@ -205,7 +221,8 @@ func (s *Store) EndStep(ctx context.Context, tenant, lease string, step agents.S
 func (s *Store) Settle(ctx context.Context, tenant, id, lease string, p agents.Progress, now time.Time) error {
 	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		return fenced(ctx, c, tenant, id, lease, `state = $4, error = $5, result = $6, size = size + $7, ended_at = $8, updated_at = $9`,
-			string(p.State), p.Error, p.Result, len(text(p.Error))+len(text(p.Result)), bunx.AtOrNull(p.EndedAt), bunx.At(now))
+			string(p.State), p.Error, p.Result,
+			len(text(p.Error))+len(text(p.Result)), bunx.AtOrNull(p.EndedAt), bunx.At(now))
 	})
 }
 

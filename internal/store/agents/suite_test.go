@@ -23,11 +23,14 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil.
 func testStore(t *testing.T, open func(t *testing.T) agents.Store) {
 	for name, check := range map[string]func(*testing.T, agents.Store){
-		"Agents": testAgents, "ParallelEditsAllLand": testParallelEdits, "RoundTrip": testRoundTrip, "Pages": testPages, "Summaries": testSummaries, "Steps": testSteps,
-		"Fences": testFences, "Ends": testEnds, "People": testPeople, "Apps": testApps, "Sweep": testSweep, "FailedTxWritesNone": testFailedTx,
+		"Agents": testAgents, "ParallelEditsAllLand": testParallelEdits, "RoundTrip": testRoundTrip,
+		"Pages": testPages, "Summaries": testSummaries, "Steps": testSteps,
+		"Fences": testFences, "Ends": testEnds, "People": testPeople,
+		"Apps": testApps, "Sweep": testSweep, "FailedTxWritesNone": testFailedTx,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
@@ -36,14 +39,23 @@ func testStore(t *testing.T, open func(t *testing.T) agents.Store) {
 func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 
 func agent(app, name string) agents.Agent {
-	return agents.Agent{Tenant: "acme", App: app, Name: name, Definition: agents.Definition{Instructions: "Work."}, CreatedAt: monday, UpdatedAt: monday}
+	return agents.Agent{
+		Tenant:     "acme",
+		App:        app,
+		Name:       name,
+		Definition: agents.Definition{Instructions: "Work."},
+		CreatedAt:  monday,
+		UpdatedAt:  monday,
+	}
 }
 
 func run(n int, app, of string) agents.Run {
 	user := "jo"
 	return agents.Run{
-		Tenant: "acme", ID: id(n), App: app, Agent: of, Trigger: agents.ByHand, UserID: &user, Input: json.RawMessage(`{"n":1}`), Size: 10,
-		Progress: agents.Progress{State: agents.Pending}, CreatedAt: monday.Add(time.Duration(n) * time.Second), UpdatedAt: monday,
+		Tenant: "acme", ID: id(n), App: app, Agent: of,
+		Trigger: agents.ByHand, UserID: &user, Input: json.RawMessage(`{"n":1}`), Size: 10,
+		Progress:  agents.Progress{State: agents.Pending},
+		CreatedAt: monday.Add(time.Duration(n) * time.Second), UpdatedAt: monday,
 	}
 }
 
@@ -65,8 +77,22 @@ func testAgents(t *testing.T, s agents.Store) {
 	is, ctx := is.New(t), t.Context()
 	off, text := false, "ü '; --"
 	full := agent("shop", "full")
-	full.Definition = agents.Definition{Description: text, Instructions: text, Model: "m", Tools: []string{"tools/a.js"}, On: []string{"a.b"}, Cron: []string{"@daily"}, OnFailure: "b"}
-	full.Overrides = agents.Overrides{Enabled: &off, Model: &text, Instructions: &text, Cron: []string{"@hourly", "0 8 * * *"}, Zone: &text}
+	full.Definition = agents.Definition{
+		Description:  text,
+		Instructions: text,
+		Model:        "m",
+		Tools:        []string{"tools/a.js"},
+		On:           []string{"a.b"},
+		Cron:         []string{"@daily"},
+		OnFailure:    "b",
+	}
+	full.Overrides = agents.Overrides{
+		Enabled:      &off,
+		Model:        &text,
+		Instructions: &text,
+		Cron:         []string{"@hourly", "0 8 * * *"},
+		Zone:         &text,
+	}
 	full.UpdatedAt = tuesday
 	fieldtest.Full(t, full)
 	is.NoErr(s.PutAgents(ctx, "acme", []agents.Agent{full, agent("shop", "b"), agent("other", "c")}))
@@ -106,7 +132,9 @@ func testAgents(t *testing.T, s agents.Store) {
 	stored, err := s.Agent(ctx, "acme", "shop", "b")
 	is.NoErr(err)
 	is.Equal(stored, got)
-	is.Equal([]any{got.Name, got.App, *got.Overrides.Enabled, got.Overrides.Model == nil}, []any{"b", "shop", false, true})
+	is.Equal([]any{
+		got.Name, got.App, *got.Overrides.Enabled, got.Overrides.Model == nil,
+	}, []any{"b", "shop", false, true})
 
 	is.NoErr(s.RemoveAgents(ctx, "acme", "shop", []string{"b", "none", "c"}))
 	all, err = s.Agents(ctx, "acme", "shop")
@@ -125,7 +153,10 @@ func testParallelEdits(t *testing.T, s agents.Store) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			_, err := s.Update(ctx, "acme", "shop", "a", func(a *agents.Agent) error { a.Overrides.Cron = append(a.Overrides.Cron, "@daily"); return nil })
+			_, err := s.Update(ctx, "acme", "shop", "a", func(a *agents.Agent) error {
+				a.Overrides.Cron = append(a.Overrides.Cron, "@daily")
+				return nil
+			})
 			if err != nil {
 				t.Error(err)
 			}
@@ -140,7 +171,10 @@ func testParallelEdits(t *testing.T, s agents.Store) {
 func testRoundTrip(t *testing.T, s agents.Store) {
 	is, ctx := is.New(t), t.Context()
 	r, event, of := dead(run(1, "shop", "a"), tuesday), id(7), id(8)
-	r.EventID, r.RunID, r.Depth, r.Model, r.Steps, r.Usage, r.Lease, r.Attempts = &event, &of, 2, "gpt", 3, ai.Usage{InputTokens: 5, OutputTokens: 6}, "lease", 2
+	r.EventID, r.RunID, r.Depth, r.Model, r.Steps, r.Usage, r.Lease, r.Attempts = &event, &of, 2, "gpt", 3, ai.Usage{
+		InputTokens:  5,
+		OutputTokens: 6,
+	}, "lease", 2
 	r.Result, r.StartedAt = &event, &tuesday
 	fieldtest.Full(t, r)
 	put(t, s, "acme", r, run(2, "shop", "a"))
@@ -150,7 +184,10 @@ func testRoundTrip(t *testing.T, s agents.Store) {
 	got, err = s.AnyRun(ctx, "acme", id(2))
 	is.NoErr(err)
 	is.Equal(got, run(2, "shop", "a"))
-	for _, at := range [][4]string{{"evil", "shop", "a", id(1)}, {"acme", "other", "a", id(1)}, {"acme", "shop", "b", id(1)}, {"acme", "shop", "a", id(9)}} {
+	for _, at := range [][4]string{
+		{"evil", "shop", "a", id(1)}, {"acme", "other", "a", id(1)}, {"acme", "shop", "b", id(1)},
+		{"acme", "shop", "a", id(9)},
+	} {
 		_, err := s.Run(ctx, at[0], at[1], at[2], at[3])
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	}
@@ -162,7 +199,10 @@ func testPages(t *testing.T, s agents.Store) {
 	is, ctx := is.New(t), t.Context()
 	cron := run(3, "shop", "a")
 	cron.Trigger = agents.ByCron
-	put(t, s, "acme", run(1, "shop", "a"), dead(run(2, "shop", "a"), tuesday), cron, run(4, "shop", "b"), run(5, "other", "a"))
+	put(
+		t, s, "acme", run(1, "shop", "a"), dead(run(2, "shop", "a"), tuesday), cron, run(4, "shop", "b"),
+		run(5, "other", "a"),
+	)
 	put(t, s, "evil", run(6, "shop", "a"))
 	ids := func(f agents.Filter, q paging.Query) (all []string) {
 		if q.Limit == 0 {
@@ -186,7 +226,10 @@ func testPages(t *testing.T, s agents.Store) {
 
 func testSummaries(t *testing.T, s agents.Store) {
 	is, ctx := is.New(t), t.Context()
-	put(t, s, "acme", run(1, "shop", "a"), dead(run(2, "shop", "a"), tuesday), run(3, "shop", "b"), run(4, "other", "a"))
+	put(
+		t, s, "acme", run(1, "shop", "a"), dead(run(2, "shop", "a"), tuesday), run(3, "shop", "b"),
+		run(4, "other", "a"),
+	)
 	put(t, s, "evil", run(5, "shop", "a"))
 	all, err := s.Summaries(ctx, "acme", "shop")
 	is.NoErr(err)
@@ -213,12 +256,27 @@ func testSteps(t *testing.T, s agents.Store) {
 	put(t, s, "acme", run(1, "shop", "a"))
 	r, err := s.Begin(ctx, "acme", id(1), "one", 1, tuesday)
 	is.NoErr(err)
-	is.Equal([]any{r.State, r.Lease, r.Attempts, *r.StartedAt, r.UpdatedAt}, []any{agents.Running, "one", 1, tuesday, tuesday})
+	is.Equal(
+		[]any{r.State, r.Lease, r.Attempts, *r.StartedAt, r.UpdatedAt},
+		[]any{agents.Running, "one", 1, tuesday, tuesday},
+	)
 	answer := agents.Step{
-		Tenant: "acme", Run: id(1), N: 1, Kind: agents.Answer, Text: "ü", Calls: []ai.ToolCall{{ID: "c", Name: "find", Arguments: `{"a":1}`}}, Usage: ai.Usage{InputTokens: 3, OutputTokens: 4},
+		Tenant: "acme", Run: id(1), N: 1,
+		Kind: agents.Answer, Text: "ü",
+		Calls:     []ai.ToolCall{{ID: "c", Name: "find", Arguments: `{"a":1}`}},
+		Usage:     ai.Usage{InputTokens: 3, OutputTokens: 4},
 		StartedAt: monday, EndedAt: &tuesday,
 	}
-	call := agents.Step{Tenant: "acme", Run: id(1), N: 2, Kind: agents.ToolStep, CallID: "c", Tool: "find", Arguments: `{"a":1}`, StartedAt: monday}
+	call := agents.Step{
+		Tenant:    "acme",
+		Run:       id(1),
+		N:         2,
+		Kind:      agents.ToolStep,
+		CallID:    "c",
+		Tool:      "find",
+		Arguments: `{"a":1}`,
+		StartedAt: monday,
+	}
 	is.NoErr(s.AddStep(ctx, "acme", "one", "gpt", answer))
 	is.NoErr(s.AddStep(ctx, "acme", "one", "", call))
 	all, err := s.Steps(ctx, "acme", id(1))
@@ -231,7 +289,9 @@ func testSteps(t *testing.T, s agents.Store) {
 	is.Equal(all, []agents.Step{answer, call})
 	r, err = s.AnyRun(ctx, "acme", id(1))
 	is.NoErr(err)
-	is.Equal([]any{r.Model, r.Steps, r.Usage, r.Size}, []any{"gpt", 1, ai.Usage{InputTokens: 3, OutputTokens: 4}, 10 + answer.Size() + call.Size()})
+	is.Equal([]any{r.Model, r.Steps, r.Usage, r.Size}, []any{
+		"gpt", 1, ai.Usage{InputTokens: 3, OutputTokens: 4}, 10 + answer.Size() + call.Size(),
+	})
 	all, err = s.Steps(ctx, "evil", id(1))
 	is.NoErr(err)
 	is.Equal(len(all), 0)
@@ -259,18 +319,27 @@ func testFences(t *testing.T, s agents.Store) {
 		t.Helper()
 		is.Equal(errs.CodeOf(s.AddStep(ctx, tenant, lease, "", step)), errs.Conflict)
 		is.Equal(errs.CodeOf(s.EndStep(ctx, tenant, lease, step)), errs.Conflict)
-		is.Equal(errs.CodeOf(s.Settle(ctx, tenant, id(1), lease, agents.Progress{State: agents.Done}, monday)), errs.Conflict)
+		is.Equal(
+			errs.CodeOf(s.Settle(ctx, tenant, id(1), lease, agents.Progress{State: agents.Done}, monday)),
+			errs.Conflict,
+		)
 	}
 	refused("acme", "one")
 	refused("evil", "two")
 	is.NoErr(s.AddStep(ctx, "acme", "two", "", step))
 	is.Equal(errs.CodeOf(s.AddStep(ctx, "acme", "two", "", step)), errs.Conflict) // there is one of this number
 	text := "x"
-	is.NoErr(s.Settle(ctx, "acme", id(1), "two", agents.Progress{State: agents.Done, Result: &text, EndedAt: &tuesday}, tuesday))
+	is.NoErr(s.Settle(
+		ctx, "acme", id(1), "two", agents.Progress{State: agents.Done, Result: &text, EndedAt: &tuesday},
+		tuesday,
+	))
 	refused("acme", "two")
 	r, err = s.AnyRun(ctx, "acme", id(1))
 	is.NoErr(err)
-	is.Equal([]any{r.State, *r.Result, *r.EndedAt, r.Attempts, *r.StartedAt, r.Size}, []any{agents.Done, "x", tuesday, 2, monday, 11})
+	is.Equal(
+		[]any{r.State, *r.Result, *r.EndedAt, r.Attempts, *r.StartedAt, r.Size},
+		[]any{agents.Done, "x", tuesday, 2, monday, 11},
+	)
 	_, err = s.Begin(ctx, "acme", id(1), "three", 3, tuesday)
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	all, err := s.Steps(ctx, "acme", id(1))
@@ -331,7 +400,13 @@ func testApps(t *testing.T, s agents.Store) {
 	}
 	_, err := s.Begin(ctx, "acme", id(1), "l", 1, monday)
 	is.NoErr(err)
-	is.NoErr(s.AddStep(ctx, "acme", "l", "", agents.Step{Tenant: "acme", Run: id(1), N: 1, Kind: agents.ToolStep, StartedAt: monday}))
+	is.NoErr(s.AddStep(ctx, "acme", "l", "", agents.Step{
+		Tenant:    "acme",
+		Run:       id(1),
+		N:         1,
+		Kind:      agents.ToolStep,
+		StartedAt: monday,
+	}))
 	is.NoErr(s.DeleteApps(ctx, "acme", []string{"shop", "none"}))
 	for _, c := range []struct {
 		tenant, app string
@@ -365,7 +440,8 @@ func testSweep(t *testing.T, s agents.Store) {
 		}
 		return ids
 	}
-	n, err := s.Sweep(ctx, "acme", monday.Add(time.Minute), 4, 1000) // the first is old, and four of the others are kept
+	// the first is old, and four of the others are kept
+	n, err := s.Sweep(ctx, "acme", monday.Add(time.Minute), 4, 1000)
 	is.NoErr(err)
 	is.Equal(n, 2)
 	n, err = s.Sweep(ctx, "acme", monday, 4, 250)

@@ -58,8 +58,12 @@ var list = bunx.List[aiinstr.Instruction]{
 	Table: table, Key: "id", Order: "slug", Search: "search",
 	Sorts: []bunx.Sort[aiinstr.Instruction]{
 		{Field: "slug", Column: "slug", Value: func(i aiinstr.Instruction) string { return i.Slug }},
-		{Field: "createdAt", Column: "created_at", Value: func(i aiinstr.Instruction) string { return bunx.At(i.CreatedAt).String() }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(i aiinstr.Instruction) string { return bunx.At(i.UpdatedAt).String() }},
+		{Field: "createdAt", Column: "created_at", Value: func(i aiinstr.Instruction) string {
+			return bunx.At(i.CreatedAt).String()
+		}},
+		{Field: "updatedAt", Column: "updated_at", Value: func(i aiinstr.Instruction) string {
+			return bunx.At(i.UpdatedAt).String()
+		}},
 	},
 }
 
@@ -96,7 +100,12 @@ func get(ctx context.Context, c bunx.Conn, tenant, key, lock string) (aiinstr.In
 // Page implements aiinstr.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[aiinstr.Instruction], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return bunx.Page(ctx, c, list, bunx.Part{Where: "i.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("ai_instructions", bunx.Whole), Index: &bunx.Index{List: "ai_instructions"}}, key, q)
+	return bunx.Page(ctx, c, list, bunx.Part{
+		Where: "i.tenant_id = $1",
+		Args:  []any{tenant},
+		Total: bunx.Total("ai_instructions", bunx.Whole),
+		Index: &bunx.Index{List: "ai_instructions"},
+	}, key, q)
 }
 
 // maxSlugs is how many slugs Contents looks up with one statement; a text with more takes several.
@@ -117,7 +126,8 @@ func (s *Store) Contents(ctx context.Context, tenant string, slugs []string, mos
 
 func (s *Store) contents(ctx context.Context, tenant string, slugs []string, most *int, all map[string]string) error {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT slug, content FROM tc_ai_instructions WHERE tenant_id = $1 AND slug IN `+bunx.In(2, len(slugs)),
+	rows, err := c.Rows(ctx, `SELECT slug, content FROM tc_ai_instructions WHERE tenant_id = $1 AND slug IN `+
+		bunx.In(2, len(slugs)),
 		bunx.Args(slugs, tenant)...)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var slug, content string
@@ -154,7 +164,9 @@ func put(ctx context.Context, c bunx.Conn, tenant string, all []aiinstr.Instruct
 }
 
 // Update implements aiinstr.Store.
-func (s *Store) Update(ctx context.Context, tenant, key string, edit func(*aiinstr.Instruction) error) (aiinstr.Instruction, error) {
+func (s *Store) Update(
+	ctx context.Context, tenant, key string, edit func(*aiinstr.Instruction) error,
+) (aiinstr.Instruction, error) {
 	var i aiinstr.Instruction
 	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
 		if i, err = get(ctx, c, tenant, key, c.ForUpdate()); err != nil {

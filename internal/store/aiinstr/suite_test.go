@@ -24,8 +24,8 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil, each with the
-// principals jo, mia and the UUID that ends with 99.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil, each with the principals jo, mia and the UUID that ends with 99.
 func testStore(t *testing.T, open func(t *testing.T) aiinstr.Store) {
 	for name, check := range map[string]func(*testing.T, aiinstr.Store){
 		"RoundTrip":           testRoundTrip,
@@ -54,7 +54,15 @@ func testStore(t *testing.T, open func(t *testing.T) aiinstr.Store) {
 func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 
 func instruction(n int, slug string) aiinstr.Instruction {
-	return aiinstr.Instruction{Tenant: "acme", ID: id(n), Slug: slug, Content: "content of " + slug, OwnerID: "jo", CreatedAt: monday, UpdatedAt: monday}
+	return aiinstr.Instruction{
+		Tenant:    "acme",
+		ID:        id(n),
+		Slug:      slug,
+		Content:   "content of " + slug,
+		OwnerID:   "jo",
+		CreatedAt: monday,
+		UpdatedAt: monday,
+	}
 }
 
 func insert(t *testing.T, s aiinstr.Store, all ...aiinstr.Instruction) {
@@ -68,8 +76,21 @@ func testRoundTrip(t *testing.T, s aiinstr.Store) {
 	is, ctx := is.New(t), t.Context()
 	about := "short ✓\nand long"
 	for n, want := range []aiinstr.Instruction{
-		{Slug: "tone", Description: &about, Content: " '; DROP TABLE x; --?$1 \\ ${other} \t\r\n", OwnerID: "jo", CreatedAt: monday, UpdatedAt: tuesday},
-		{Slug: strings.Repeat("A", 128), Content: strings.Repeat("ü", 128<<10), OwnerID: id(99), CreatedAt: monday, UpdatedAt: monday},
+		{
+			Slug:        "tone",
+			Description: &about,
+			Content:     " '; DROP TABLE x; --?$1 \\ ${other} \t\r\n",
+			OwnerID:     "jo",
+			CreatedAt:   monday,
+			UpdatedAt:   tuesday,
+		},
+		{
+			Slug:      strings.Repeat("A", 128),
+			Content:   strings.Repeat("ü", 128<<10),
+			OwnerID:   id(99),
+			CreatedAt: monday,
+			UpdatedAt: monday,
+		},
 	} {
 		want.Tenant, want.ID = "acme", id(n)
 		if n == 0 {
@@ -238,7 +259,9 @@ func testPages(t *testing.T, s aiinstr.Store) {
 	}
 	for _, sort := range []string{"", "slug", "-slug", "createdAt", "-updatedAt"} {
 		is := is.New(t)
-		keys := pagingtest.TestCursor(t, sort, func(ctx context.Context, q paging.Query) (paging.Page[aiinstr.Instruction], error) {
+		keys := pagingtest.TestCursor(t, sort, func(
+			ctx context.Context, q paging.Query,
+		) (paging.Page[aiinstr.Instruction], error) {
 			return s.Page(ctx, "acme", q)
 		}, func(i aiinstr.Instruction) string { return i.Slug })
 		if sort == "" {
@@ -250,7 +273,9 @@ func testPages(t *testing.T, s aiinstr.Store) {
 	})
 	pagingtest.TestOrder(t, func(ctx context.Context, q paging.Query) (paging.Page[aiinstr.Instruction], error) {
 		return s.Page(ctx, "acme", q)
-	}, "slug", func(a, b aiinstr.Instruction) int { return strings.Compare(a.ID, b.ID) }, map[string]func(a, b aiinstr.Instruction) int{
+	}, "slug", func(a, b aiinstr.Instruction) int {
+		return strings.Compare(a.ID, b.ID)
+	}, map[string]func(a, b aiinstr.Instruction) int{
 		"slug":      func(a, b aiinstr.Instruction) int { return strings.Compare(a.Slug, b.Slug) },
 		"createdAt": func(a, b aiinstr.Instruction) int { return a.CreatedAt.Compare(b.CreatedAt) },
 		"updatedAt": func(a, b aiinstr.Instruction) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
@@ -300,7 +325,10 @@ func testPutAll(t *testing.T, s aiinstr.Store) {
 func testSlugsPassOn(t *testing.T, s aiinstr.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, instruction(1, "a"), instruction(2, "b"))
-	is.NoErr(s.PutAll(ctx, "acme", []aiinstr.Instruction{instruction(1, "b"), instruction(2, "c"), instruction(3, "a")}, []string{id(1), id(2)}))
+	is.NoErr(s.PutAll(
+		ctx, "acme", []aiinstr.Instruction{instruction(1, "b"), instruction(2, "c"), instruction(3, "a")},
+		[]string{id(1), id(2)},
+	))
 	slugs, err := s.Slugs(ctx, "acme", []string{"a", "b", "c", "d"})
 	is.NoErr(err)
 	is.Equal(slugs, map[string]string{"a": id(3), "b": id(1), "c": id(2)})

@@ -22,7 +22,12 @@ func (s *Store) IDs(ctx context.Context, tenant string) ([]string, error) {
 // Some implements aiinstr.Store.
 func (s *Store) Some(ctx context.Context, tenant string, ids []string) ([]aiinstr.Instruction, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Find(ctx, bunx.Lookup{Columns: table.Names, Table: `tc_ai_instructions`, Where: `tenant_id = $1`, Key: `id`}, ids, tenant)
+	rows, err := c.Find(ctx, bunx.Lookup{
+		Columns: table.Names,
+		Table:   `tc_ai_instructions`,
+		Where:   `tenant_id = $1`,
+		Key:     `id`,
+	}, ids, tenant)
 	some, err := bunx.Scan(rows, err, scanRows)
 	return some, bunx.Err(err, what)
 }
@@ -31,7 +36,12 @@ func (s *Store) Some(ctx context.Context, tenant string, ids []string) ([]aiinst
 func (s *Store) Slugs(ctx context.Context, tenant string, slugs []string) (map[string]string, error) {
 	ids := map[string]string{}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Find(ctx, bunx.Lookup{Columns: `slug, id`, Table: `tc_ai_instructions`, Where: `tenant_id = $1`, Key: `slug`}, slugs, tenant)
+	rows, err := c.Find(ctx, bunx.Lookup{
+		Columns: `slug, id`,
+		Table:   `tc_ai_instructions`,
+		Where:   `tenant_id = $1`,
+		Key:     `slug`,
+	}, slugs, tenant)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var slug, id string
 		err = rows.Scan(&slug, &id)
@@ -41,8 +51,8 @@ func (s *Store) Slugs(ctx context.Context, tenant string, slugs []string) (map[s
 	return ids, bunx.Err(err, what)
 }
 
-// PutAll implements aiinstr.Store. A slug may pass from one row to another that is written with it, so those of yield
-// give way first: an id is a slug that nothing else can have.
+// PutAll implements aiinstr.Store. A slug may pass from one row to another that is written with it,
+// so those of yield give way first: an id is a slug that nothing else can have.
 func (s *Store) PutAll(ctx context.Context, tenant string, all []aiinstr.Instruction, yield []string) error {
 	if len(all) == 0 {
 		return nil
@@ -65,7 +75,10 @@ func (s *Store) Remove(ctx context.Context, tenant string, ids []string) (n int,
 		return 0, nil
 	}
 	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-		n, err = c.Exec(ctx, `DELETE FROM tc_ai_instructions WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids))
+		n, err = c.Exec(
+			ctx, `DELETE FROM tc_ai_instructions WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant,
+			bunx.Keys(ids),
+		)
 		return bunx.Err(err, what)
 	})
 	return n, err
@@ -74,7 +87,10 @@ func (s *Store) Remove(ctx context.Context, tenant string, ids []string) (n int,
 // Owned implements aiinstr.Store.
 func (s *Store) Owned(ctx context.Context, tenant, owner string) (n int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.One(ctx, what, `SELECT count(*) FROM tc_ai_instructions WHERE tenant_id = $1 AND owner_id = $2`, []any{tenant, owner}, &n)
+	err = c.One(
+		ctx, what, `SELECT count(*) FROM tc_ai_instructions WHERE tenant_id = $1 AND owner_id = $2`,
+		[]any{tenant, owner}, &n,
+	)
 	return n, err
 }
 
@@ -97,7 +113,9 @@ func (s *Store) RenameOwners(ctx context.Context, tenant string, names map[strin
 var heads = table.NamesWith("content", "''")
 
 // Reassign implements aiinstr.Store.
-func (s *Store) Reassign(ctx context.Context, tenant, from, to string, at time.Time) (moved []aiinstr.Instruction, err error) {
+func (s *Store) Reassign(
+	ctx context.Context, tenant, from, to string, at time.Time,
+) (moved []aiinstr.Instruction, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		rows, err := c.Rows(ctx, `UPDATE tc_ai_instructions SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4
 			RETURNING `+heads, to, bunx.At(at), tenant, from)

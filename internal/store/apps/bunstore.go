@@ -25,13 +25,15 @@ type Store struct {
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store {
 	return &Store{draftstore.New(db, draftstore.Noun[apps.App]{
-		Kind: apps.Kind, Name: noun, Article: "An app", Table: "tc_apps", Shares: "tc_app_shares", Sealed: "env_sealed", Fields: apps.Fields,
+		Kind: apps.Kind, Name: noun, Article: "An app",
+		Table: "tc_apps", Shares: "tc_app_shares", Sealed: "env_sealed", Fields: apps.Fields,
 		Columns: columns, Long: []string{"defn"}, Restorable: true,
 		Size: func(a apps.App) int { return len(a.Defn) + len(a.Settings) + len(a.Sealed) },
 	}), db}
 }
 
-// Notify makes the store call changed after each commit that changes rows of apps or shares. Views and favorites are none.
+// Notify makes the store call changed after each commit that changes rows of apps or shares. Views
+// and favorites are none.
 func (s *Store) Notify(changed func(tenant string)) *Store {
 	s.rows.Notify(changed)
 	return s
@@ -59,22 +61,32 @@ var columns = []bunx.Column[apps.App]{
 // AwaitOwner implements apps.Store.
 func (s *Store) AwaitOwner(ctx context.Context, tenant string, ids []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `UPDATE tc_apps SET awaits_owner = $3 WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids), true)
+		_, err := c.Exec(
+			ctx, `UPDATE tc_apps SET awaits_owner = $3 WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant,
+			bunx.Keys(ids), true,
+		)
 		return bunx.Err(err, noun)
 	})
 }
 
-// Using implements apps.Store. Tags and datasets are seldom deleted, so all apps that have some are read.
+// Using implements apps.Store. Tags and datasets are seldom deleted, so all apps that have some are
+// read.
 func (s *Store) Using(ctx context.Context, tenant string, tags, datasets []string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT id, tags, datasets FROM tc_apps WHERE tenant_id = $1 AND (tags <> '[]' OR datasets <> '[]') ORDER BY id`, tenant)
+	rows, err := c.Rows(
+		ctx,
+		`SELECT id, tags, datasets FROM tc_apps WHERE tenant_id = $1 AND (tags <> '[]' OR datasets <> '[]') ORDER BY id`,
+		tenant,
+	)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (a apps.App, err error) {
 		return a, rows.Scan(&a.ID, bunx.JSONArray(&a.Tags), bunx.JSONArray(&a.Datasets))
 	})
 	var ids []string
 	for _, a := range all {
 		if slices.ContainsFunc(a.Tags, func(tag string) bool { return slices.Contains(tags, tag) }) ||
-			slices.ContainsFunc(a.Datasets, func(d apps.Dataset) bool { return slices.Contains(datasets, d.DatasetID) }) {
+			slices.ContainsFunc(a.Datasets, func(d apps.Dataset) bool {
+				return slices.Contains(datasets, d.DatasetID)
+			}) {
 			ids = append(ids, a.ID)
 		}
 	}

@@ -102,7 +102,8 @@ func testPages(t *testing.T, s apps.Store) {
 	}
 }
 
-// testVisible compares pages with those of a list in memory, for apps with owners, shares, drafts and deletions at random.
+// testVisible compares pages with those of a list in memory, for apps with owners, shares, drafts
+// and deletions at random.
 func testVisible(t *testing.T, s apps.Store) {
 	is, random := is.New(t), rand.New(rand.NewPCG(10, 2026))
 	const apart = 60
@@ -136,7 +137,12 @@ func testVisible(t *testing.T, s apps.Store) {
 				}
 				level := shares.Level(random.IntN(3))
 				given[a.ID] = append(given[a.ID], access{principal, level})
-				_, err := s.Shares().Put(ctx, "acme", a.ID, shares.Share{PrincipalID: principal, Level: level, CreatedAt: monday, UpdatedAt: monday})
+				_, err := s.Shares().Put(ctx, "acme", a.ID, shares.Share{
+					PrincipalID: principal,
+					Level:       level,
+					CreatedAt:   monday,
+					UpdatedAt:   monday,
+				})
 				if err != nil {
 					return err
 				}
@@ -174,8 +180,12 @@ func testVisible(t *testing.T, s apps.Store) {
 	}
 }
 
-// comparePages reads all pages by cursor, and again from the end, and compares them with what the list has.
-func comparePages(t *testing.T, page func(context.Context, paging.Query) (paging.Page[apps.App], error), sort string, limit int, want []apps.App) {
+// comparePages reads all pages by cursor, and again from the end, and compares them with what the
+// list has.
+func comparePages(
+	t *testing.T, page func(context.Context, paging.Query) (paging.Page[apps.App], error), sort string,
+	limit int, want []apps.App,
+) {
 	t.Helper()
 	is := is.New(t)
 	q := paging.Query{Limit: limit, Sort: sort}
@@ -210,7 +220,9 @@ func testManyPrincipals(t *testing.T, s apps.Store) {
 		for n := range more {
 			v.Principals = append(v.Principals, fmt.Sprintf("team-%d", n))
 		}
-		for _, q := range []paging.Query{{Limit: 5}, {Limit: 1}, {Limit: 5, Q: "name"}, {Limit: 1, Start: 1}, {Limit: 5, Sort: "-updatedAt"}} {
+		for _, q := range []paging.Query{
+			{Limit: 5}, {Limit: 1}, {Limit: 5, Q: "name"}, {Limit: 1, Start: 1}, {Limit: 5, Sort: "-updatedAt"},
+		} {
 			page, err := s.Page(t.Context(), "acme", v, q)
 			is.NoErr(err)
 			is.Equal(page.Total, 2)

@@ -30,8 +30,8 @@ var (
 // Principals returns the ids of those whom the tenants of an empty Store have.
 func Principals() []string { return []string{"jo", "mia", "red", "blue", "green"} }
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil, each with the
-// Principals.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil, each with the Principals.
 func testStore(t *testing.T, open func(t *testing.T) apps.Store) {
 	for name, check := range map[string]func(*testing.T, apps.Store){
 		"RoundTrip":            testRoundTrip,
@@ -77,7 +77,8 @@ func at(n int) apps.Lookup { return apps.Lookup{ID: id(n)} }
 
 func newApp(n int, slug string) apps.App {
 	a := apps.App{
-		Tenant: "acme", ID: id(n), Type: apps.Report, Name: "Name " + slug, OwnerID: "jo", Defn: json.RawMessage(`{}`), Settings: json.RawMessage(`{}`),
+		Tenant: "acme", ID: id(n), Type: apps.Report,
+		Name: "Name " + slug, OwnerID: "jo", Defn: json.RawMessage(`{}`), Settings: json.RawMessage(`{}`),
 		LibraryID: id(n + 1_000_000), CreatedAt: monday, UpdatedAt: monday,
 	}
 	if slug != "" {
@@ -107,7 +108,12 @@ func share(t *testing.T, s apps.Store, n int, principal string, level shares.Lev
 		if _, err := s.Lock(ctx, "acme", at(n)); err != nil {
 			return err
 		}
-		_, err := s.Shares().Put(ctx, "acme", id(n), shares.Share{PrincipalID: principal, Level: level, CreatedAt: monday, UpdatedAt: monday})
+		_, err := s.Shares().Put(ctx, "acme", id(n), shares.Share{
+			PrincipalID: principal,
+			Level:       level,
+			CreatedAt:   monday,
+			UpdatedAt:   monday,
+		})
 		return err
 	}))
 }
@@ -140,12 +146,29 @@ func testRoundTrip(t *testing.T, s apps.Store) {
 	is, ctx := is.New(t), t.Context()
 	slug, text, editing, user, later := strings.Repeat("A", 128), "'; DROP TABLE x; --?$1 \\ ✓\n", id(0), "mia", tuesday.Add(time.Microsecond)
 	for n, want := range []apps.App{
-		{Type: apps.Full, Name: "Every field", Slug: &slug, Description: &text, Defn: json.RawMessage(`{"a":[1,{"b":"\u0000ü"}]}`), Sealed: "sealed", WebhookSecret: "sealed, too",
-			Settings: json.RawMessage(`{"s":1}`), Origin: &text, Base: "base", Lock: drafts.Lock{Session: &text, HeartbeatAt: &later, LockedBy: &user},
+		{Type: apps.Full, Name: "Every field", Slug: &slug,
+			Description: &text, Defn: json.RawMessage(`{"a":[1,{"b":"\u0000ü"}]}`),
+			Sealed: "sealed", WebhookSecret: "sealed, too",
+			Settings: json.RawMessage(`{"s":1}`), Origin: &text,
+			Base: "base", Lock: drafts.Lock{Session: &text, HeartbeatAt: &later, LockedBy: &user},
 			Shared: true, IsManaged: true, FolderID: &slug, Tags: numbered(7, 8),
-			Datasets: []apps.Dataset{{Alias: "a", DatasetID: id(3), Label: "\u0000ü"}, {Alias: "b", DatasetID: id(3)}}, Source: &text, SourceID: &text, DefnUpdatedAt: &later, DeployedAt: &later, AwaitsOwner: true},
-		{Type: apps.Report, Name: strings.Repeat("ü", 255), Defn: json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`), Settings: json.RawMessage(`{}`)},
-		{Type: apps.Report, Name: "Draft", Slug: &slug, EditingID: &editing, Defn: json.RawMessage(`{}`), Settings: json.RawMessage(`{}`)},
+			Datasets: []apps.Dataset{{Alias: "a", DatasetID: id(3), Label: "\u0000ü"}, {Alias: "b", DatasetID: id(3)}},
+			Source:   &text, SourceID: &text,
+			DefnUpdatedAt: &later, DeployedAt: &later, AwaitsOwner: true},
+		{
+			Type:     apps.Report,
+			Name:     strings.Repeat("ü", 255),
+			Defn:     json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`),
+			Settings: json.RawMessage(`{}`),
+		},
+		{
+			Type:      apps.Report,
+			Name:      "Draft",
+			Slug:      &slug,
+			EditingID: &editing,
+			Defn:      json.RawMessage(`{}`),
+			Settings:  json.RawMessage(`{}`),
+		},
 	} {
 		want.Tenant, want.ID, want.OwnerID, want.LibraryID, want.CreatedAt, want.UpdatedAt = "acme", id(n), "jo", id(100+n), monday, tuesday
 		if n == 0 {
@@ -168,7 +191,10 @@ func testRoundTrip(t *testing.T, s apps.Store) {
 		is.NoErr(err)
 		is.Equal(got.ID, id(n)) // also of the draft
 	}
-	for _, at := range []apps.Lookup{{Owner: "mia", Slug: slug}, {Library: id(0)}, {Library: id(100), Deleted: true}, {Owner: "jo", Slug: strings.ToLower(slug)}, at(9), {ID: id(0), Deleted: true}} {
+	for _, at := range []apps.Lookup{
+		{Owner: "mia", Slug: slug}, {Library: id(0)}, {Library: id(100), Deleted: true},
+		{Owner: "jo", Slug: strings.ToLower(slug)}, at(9), {ID: id(0), Deleted: true},
+	} {
 		_, err := s.Get(ctx, "acme", at)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	}
@@ -206,7 +232,8 @@ func testUpdate(t *testing.T, s apps.Store) {
 	got, err := s.Update(ctx, "acme", apps.Lookup{Owner: "jo", Slug: "a"}, func(a *apps.App) error {
 		is.Equal(*a, newApp(1, "a"))
 		*a = want
-		a.Tenant, a.ID, a.LibraryID, a.EditingID, a.Shared, a.CreatedAt = "evil", id(9), id(9), &a.LibraryID, true, tuesday // stay
+		// stay
+		a.Tenant, a.ID, a.LibraryID, a.EditingID, a.Shared, a.CreatedAt = "evil", id(9), id(9), &a.LibraryID, true, tuesday
 		return nil
 	})
 	is.NoErr(err)
@@ -233,7 +260,8 @@ func testUpdate(t *testing.T, s apps.Store) {
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }
 
-// testHold: a principal who is held may become an owner. That it cannot be removed meanwhile, testNoOwner shows with Insert.
+// testHold: a principal who is held may become an owner. That it cannot be removed meanwhile,
+// testNoOwner shows with Insert.
 func testHold(t *testing.T, s apps.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, newApp(1, "a"))
@@ -263,7 +291,8 @@ func testDeleted(t *testing.T, s apps.Store) {
 	for at, want := range map[apps.Lookup]string{
 		{ID: id(1)}: "", {ID: id(1), Deleted: true}: id(1), {ID: id(3)}: id(3), {ID: id(3), Deleted: true}: "",
 		{Library: newApp(1, "").LibraryID}: "", {Library: newApp(1, "").LibraryID, Deleted: true}: id(1),
-		{Owner: "jo", Slug: "a"}: id(3), {Owner: "jo", Slug: "a", Deleted: true}: id(2), // the one that was deleted last
+		// the one that was deleted last
+		{Owner: "jo", Slug: "a"}: id(3), {Owner: "jo", Slug: "a", Deleted: true}: id(2),
 	} {
 		got, err := s.Get(ctx, "acme", at)
 		head, failed := s.Head(ctx, "acme", at)
@@ -403,7 +432,9 @@ func testDrafts(t *testing.T, s apps.Store) {
 	is.NoErr(err)
 	is.Equal(ids(owned), numbered(11, 12, 14))
 	is.Equal(len(owned[0].Defn), 0)
-	some, err := s.Slugs(ctx, "acme", []apps.Lookup{{Owner: "jo", Slug: "a"}, {Owner: "jo", Slug: "b"}, {Owner: "mia", Slug: "a"}, {Owner: "jo", Slug: "x"}})
+	some, err := s.Slugs(ctx, "acme", []apps.Lookup{
+		{Owner: "jo", Slug: "a"}, {Owner: "jo", Slug: "b"}, {Owner: "mia", Slug: "a"}, {Owner: "jo", Slug: "x"},
+	})
 	is.NoErr(err)
 	slices.SortFunc(some, func(a, b apps.App) int { return strings.Compare(a.ID, b.ID) })
 	is.Equal(ids(some), numbered(1, 2))
@@ -481,8 +512,10 @@ func testIsolation(t *testing.T, s apps.Store) {
 		"Some":        func() ([]apps.App, error) { return s.Some(ctx, "evil", numbered(1, 2)) },
 		"Heads":       func() ([]apps.App, error) { return s.Heads(ctx, "evil", numbered(1, 2)) },
 		"LockSome":    func() ([]apps.App, error) { return s.LockSome(ctx, "evil", numbered(1, 2)) },
-		"Slugs":       func() ([]apps.App, error) { return s.Slugs(ctx, "evil", []apps.Lookup{{Owner: "jo", Slug: "a"}}) },
-		"Remove":      func() ([]apps.App, error) { return s.Remove(ctx, "evil", numbered(1, 2)) },
+		"Slugs": func() ([]apps.App, error) {
+			return s.Slugs(ctx, "evil", []apps.Lookup{{Owner: "jo", Slug: "a"}})
+		},
+		"Remove": func() ([]apps.App, error) { return s.Remove(ctx, "evil", numbered(1, 2)) },
 	} {
 		all, err := read()
 		is.NoErr(err)

@@ -31,7 +31,11 @@ func testSome(t *testing.T, s apps.Store) {
 	some, err = s.Some(few, "acme", numbered(1, 2))
 	is.NoErr(err)
 	is.True(len(some) == 1 || len(some) == 2 && !meter.Full()) // those that are left out may be asked for again
-	for name, read := range map[string]func(context.Context, string, []string) ([]apps.App, error){"Some": s.Some, "Heads": s.Heads, "LockSome": s.LockSome} {
+	for name, read := range map[string]func(context.Context, string, []string) ([]apps.App, error){
+		"Some":     s.Some,
+		"Heads":    s.Heads,
+		"LockSome": s.LockSome,
+	} {
 		none, err := read(ctx, "acme", nil)
 		is.NoErr(err)
 		is.Equal(len(none), 0)
@@ -47,7 +51,8 @@ func testSome(t *testing.T, s apps.Store) {
 	is.Equal(libraries, map[string]bool{library(1): true, library(2): true, library(3): true})
 	exist, err := s.Exist(ctx, "acme", numbered(1, 2, 3, 7))
 	is.NoErr(err)
-	is.Equal(exist, map[string]bool{numbered(1)[0]: true, numbered(2)[0]: true, numbered(3)[0]: true}) // the draft and the deleted one, too
+	// the draft and the deleted one, too
+	is.Equal(exist, map[string]bool{numbered(1)[0]: true, numbered(2)[0]: true, numbered(3)[0]: true})
 	none, err := s.Slugs(ctx, "acme", nil)
 	is.NoErr(err)
 	is.Equal(len(none), 0)
@@ -104,7 +109,11 @@ func testAwaitOwner(t *testing.T, s apps.Store) {
 func testPutAll(t *testing.T, s apps.Store) {
 	is, ctx := is.New(t), t.Context()
 	text, stored := "text", newApp(1, "a")
-	stored.Lock, stored.Base, stored.Shared = drafts.Lock{Session: &text, HeartbeatAt: &monday, LockedBy: &text}, "base", true
+	stored.Lock, stored.Base, stored.Shared = drafts.Lock{
+		Session:     &text,
+		HeartbeatAt: &monday,
+		LockedBy:    &text,
+	}, "base", true
 	stored.WebhookSecret = "sealed"
 	insert(t, s, stored)
 	over, fresh := newApp(1, "a2"), newApp(2, "b")
@@ -113,7 +122,8 @@ func testPutAll(t *testing.T, s apps.Store) {
 	over.Source, over.SourceID, over.DefnUpdatedAt, over.DeployedAt, over.UpdatedAt = &text, &text, &tuesday, &tuesday, tuesday
 	over.Datasets, over.Tags = []apps.Dataset{{Alias: "a", DatasetID: id(3), Label: "A"}}, numbered(7)
 	put := over
-	put.CreatedAt, put.LibraryID, put.EditingID, put.DeletedAt, put.Base = tuesday, id(77), &text, &tuesday, "other" // stay
+	// stay
+	put.CreatedAt, put.LibraryID, put.EditingID, put.DeletedAt, put.Base = tuesday, id(77), &text, &tuesday, "other"
 	put.WebhookSecret = "other"
 	is.NoErr(s.PutAll(ctx, "acme", []apps.App{put, fresh}, numbered(1)))
 	over.Lock, over.Base, over.Shared, over.WebhookSecret = stored.Lock, stored.Base, stored.Shared, stored.WebhookSecret

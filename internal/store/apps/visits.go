@@ -24,7 +24,8 @@ func (s *Store) Favorites(ctx context.Context, tenant, username string, ids []st
 		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT app_id FROM tc_app_favorites WHERE tenant_id = $1 AND username = `+account+` AND app_id `+c.OneOf(3),
+	rows, err := c.Rows(ctx, `SELECT app_id FROM tc_app_favorites WHERE tenant_id = $1 AND username = `+account+
+		` AND app_id `+c.OneOf(3),
 		tenant, username, bunx.Keys(ids))
 	marked, err := bunx.TextSet(rows, err)
 	return marked, bunx.Err(err, noun)
@@ -48,7 +49,10 @@ func (s *Store) SetFavorite(ctx context.Context, tenant, username, id string, fa
 			id = *a.EditingID
 		}
 		if !favorite {
-			_, err := c.Exec(ctx, `DELETE FROM tc_app_favorites WHERE tenant_id = $1 AND username = $2 AND app_id = $3`, tenant, accounts[username], id)
+			_, err := c.Exec(
+				ctx, `DELETE FROM tc_app_favorites WHERE tenant_id = $1 AND username = $2 AND app_id = $3`,
+				tenant, accounts[username], id,
+			)
 			return bunx.Err(err, noun)
 		}
 		if accounts[username] == "" {
@@ -60,7 +64,8 @@ func (s *Store) SetFavorite(ctx context.Context, tenant, username, id string, fa
 	})
 }
 
-// AddViews implements apps.Store. Rows are written in the order of their keys, so that two at once do not deadlock.
+// AddViews implements apps.Store. Rows are written in the order of their keys, so that two at once
+// do not deadlock.
 func (s *Store) AddViews(ctx context.Context, tenant string, views map[apps.View]apps.Views) error {
 	if len(views) == 0 {
 		return nil
@@ -80,7 +85,9 @@ func (s *Store) AddViews(ctx context.Context, tenant string, views map[apps.View
 			if !known {
 				continue
 			}
-			for i, value := range []string{v.App, account, v.Day, strconv.FormatInt(n.N, 10), bunx.At(n.Last).String()} {
+			for i, value := range []string{
+				v.App, account, v.Day, strconv.FormatInt(n.N, 10), bunx.At(n.Last).String(),
+			} {
 				columns[i] = append(columns[i], value)
 			}
 		}
@@ -92,12 +99,14 @@ func (s *Store) AddViews(ctx context.Context, tenant string, views map[apps.View
 			SELECT v.* FROM v JOIN tc_apps a ON a.tenant_id = $1 AND a.id = v.app_id) `
 		_, err = c.Exec(ctx, from+`INSERT INTO tc_app_views (tenant_id, app_id, day, username, n)
 			SELECT $1, app_id, day, username, CAST(n AS bigint) FROM counted WHERE true ORDER BY app_id, day, username
-			ON CONFLICT (tenant_id, app_id, day, username) DO UPDATE SET n = tc_app_views.n + excluded.n`, tenant, counted)
+			ON CONFLICT (tenant_id, app_id, day, username) DO UPDATE SET n = tc_app_views.n + excluded.n`,
+			tenant, counted)
 		if err != nil {
 			return bunx.Err(err, noun)
 		}
 		_, err = c.Exec(ctx, from+`INSERT INTO tc_app_visits (tenant_id, username, app_id, visited_at)
-			SELECT $1, username, app_id, CAST(max(visited_at) AS `+instant+`) FROM counted GROUP BY username, app_id ORDER BY username, app_id
+			SELECT $1, username, app_id, CAST(max(visited_at) AS `+instant+
+			`) FROM counted GROUP BY username, app_id ORDER BY username, app_id
 			ON CONFLICT (tenant_id, username, app_id) DO UPDATE SET visited_at = excluded.visited_at WHERE excluded.visited_at > tc_app_visits.visited_at`,
 			tenant, counted)
 		return bunx.Err(err, noun)
@@ -109,7 +118,9 @@ func (s *Store) Days(ctx context.Context, tenant, id, since string) ([]apps.Day,
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT day, CAST(sum(n) AS bigint), count(*) FROM tc_app_views WHERE tenant_id = $1 AND app_id = $2 AND day >= $3
 		GROUP BY day ORDER BY day`, tenant, id, since)
-	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (d apps.Day, err error) { return d, rows.Scan(&d.Day, &d.Views, &d.Users) })
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (d apps.Day, err error) {
+		return d, rows.Scan(&d.Day, &d.Views, &d.Users)
+	})
 	return all, bunx.Err(err, noun)
 }
 
@@ -156,8 +167,10 @@ func (s *Store) RemoveAccount(ctx context.Context, tenant, account string, n int
 func (s *Store) uses(ctx context.Context, tenant, column string, values []string) (u apps.Uses, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	where := ` WHERE tenant_id = $1 AND ` + column + ` ` + c.OneOf(2)
-	err = c.One(ctx, noun, `SELECT (SELECT count(*) FROM tc_app_favorites`+where+`), (SELECT count(*) FROM tc_app_visits`+where+`),
-		(SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM tc_app_views`+where+`)`, []any{tenant, bunx.Keys(values)}, &u.Favorites, &u.Visits, &u.Views)
+	err = c.One(ctx, noun, `SELECT (SELECT count(*) FROM tc_app_favorites`+where+
+		`), (SELECT count(*) FROM tc_app_visits`+where+`),
+		(SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM tc_app_views`+where+`)`, []any{tenant, bunx.Keys(values)},
+		&u.Favorites, &u.Visits, &u.Views)
 	return u, err
 }
 
@@ -169,7 +182,8 @@ func (s *Store) Recent(ctx context.Context, tenant, username string, v apps.View
 		sees, args = fmt.Sprintf(seen, c.OneOf(4)), append(args, bunx.Keys(v.Principals))
 	}
 	columns, read := s.HeadColumns(tenant)
-	rows, err := c.Rows(ctx, `SELECT `+columns+` FROM tc_app_visits v JOIN tc_apps a ON a.tenant_id = v.tenant_id AND a.id = v.app_id
+	rows, err := c.Rows(ctx, `SELECT `+columns+
+		` FROM tc_app_visits v JOIN tc_apps a ON a.tenant_id = v.tenant_id AND a.id = v.app_id
 		WHERE v.tenant_id = $1 AND v.username = `+account+` AND a.editing_id IS NULL AND a.deleted_at IS NULL`+sees+`
 		ORDER BY v.visited_at DESC, v.app_id DESC LIMIT $3`, args...)
 	all, err := bunx.Scan(rows, err, read)

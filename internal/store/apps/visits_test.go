@@ -75,7 +75,8 @@ func testViews(t *testing.T, s apps.Store) {
 		add("acme", map[apps.View]apps.Views{
 			of(1, "jo", "2026-11-16"): {N: 2, Last: monday}, of(1, "mia", "2026-11-16"): {N: 1, Last: monday},
 			of(1, "jo", "2026-11-17"): {N: 3, Last: tuesday}, of(2, "jo", "2026-11-16"): {N: 5, Last: monday},
-			of(9, "jo", "2026-11-16"): {N: 7, Last: monday}, of(1, "nobody", "2026-11-16"): {N: 7, Last: monday}, // are not there
+			// are not there
+			of(9, "jo", "2026-11-16"): {N: 7, Last: monday}, of(1, "nobody", "2026-11-16"): {N: 7, Last: monday},
 		})
 	}
 	add("evil", map[apps.View]apps.Views{of(1, "jo", "2026-11-16"): {N: 9, Last: monday}})
@@ -85,7 +86,9 @@ func testViews(t *testing.T, s apps.Store) {
 		is.NoErr(err)
 		return all
 	}
-	is.Equal(days("acme", 1, "2026-11-16"), []apps.Day{{Day: "2026-11-16", Views: 6, Users: 2}, {Day: "2026-11-17", Views: 6, Users: 1}})
+	is.Equal(days("acme", 1, "2026-11-16"), []apps.Day{
+		{Day: "2026-11-16", Views: 6, Users: 2}, {Day: "2026-11-17", Views: 6, Users: 1},
+	})
 	is.Equal(days("acme", 1, "2026-11-17"), []apps.Day{{Day: "2026-11-17", Views: 6, Users: 1}})
 	is.Equal(days("acme", 2, ""), []apps.Day{{Day: "2026-11-16", Views: 10, Users: 1}})
 	is.Equal(days("evil", 1, ""), nil)
@@ -101,7 +104,8 @@ func testUses(t *testing.T, s apps.Store) {
 	insert(t, s, newApp(1, "a"), newApp(2, "b"), newApp(3, "c"), theirs)
 	of := func(n int, user, day string) apps.View { return apps.View{App: id(n), Username: user, Day: day} }
 	is.NoErr(s.AddViews(ctx, "acme", map[apps.View]apps.Views{
-		of(1, "jo", "2026-11-16"): {N: 2, Last: monday}, of(1, "jo", "2026-11-17"): {N: 3, Last: tuesday}, of(1, "mia", "2026-11-16"): {N: 4, Last: monday},
+		of(1, "jo", "2026-11-16"): {N: 2, Last: monday},
+		of(1, "jo", "2026-11-17"): {N: 3, Last: tuesday}, of(1, "mia", "2026-11-16"): {N: 4, Last: monday},
 		of(2, "jo", "2026-11-16"): {N: 5, Last: monday},
 	}))
 	is.NoErr(s.AddViews(ctx, "evil", map[apps.View]apps.Views{of(1, "jo", "2026-11-16"): {N: 9, Last: monday}}))

@@ -25,7 +25,8 @@ type Store struct {
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store {
 	return &Store{draftstore.New(db, draftstore.Noun[assistants.Assistant]{
-		Kind: assistants.Kind, Name: noun, Article: "An assistant", Table: "tc_assistants", Shares: "tc_assistant_shares", Sealed: "secrets_sealed",
+		Kind: assistants.Kind, Name: noun, Article: "An assistant",
+		Table: "tc_assistants", Shares: "tc_assistant_shares", Sealed: "secrets_sealed",
 		Fields: assistants.Fields, Columns: columns, Long: []string{"instructions", "skills", "data"},
 		Size: func(a assistants.Assistant) int { return len(a.Instructions) + len(a.Data) + len(a.Sealed) },
 	}), db}
@@ -48,10 +49,15 @@ var columns = []bunx.Column[assistants.Assistant]{
 	{Name: "secrets_at", Field: func(a *assistants.Assistant) any { return bunx.TimeOrNull(&a.SecretsAt) }},
 }
 
-// Using implements assistants.Store. What assistants know is seldom deleted, so all that know something are read.
+// Using implements assistants.Store. What assistants know is seldom deleted, so all that know
+// something are read.
 func (s *Store) Using(ctx context.Context, tenant string, some []entity.Key) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT id, datasets, refs FROM tc_assistants WHERE tenant_id = $1 AND (datasets <> '[]' OR refs <> '[]') ORDER BY id`, tenant)
+	rows, err := c.Rows(
+		ctx,
+		`SELECT id, datasets, refs FROM tc_assistants WHERE tenant_id = $1 AND (datasets <> '[]' OR refs <> '[]') ORDER BY id`,
+		tenant,
+	)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (a assistants.Assistant, err error) {
 		return a, rows.Scan(&a.ID, bunx.JSONArray(&a.Datasets), bunx.JSONArray(&a.References))
 	})

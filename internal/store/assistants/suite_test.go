@@ -28,19 +28,26 @@ func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 func assistant(n int, owner, slug string) assistants.Assistant {
 	text, folder := "text", id(900)
 	return assistants.Assistant{
-		Tenant: "acme", ID: id(n), Name: fmt.Sprint("Name ", n), Slug: &slug, Description: &text, Instructions: "Be kind.", Welcome: &text, Dispatcher: true,
+		Tenant: "acme", ID: id(n), Name: fmt.Sprint("Name ", n), Slug: &slug,
+		Description: &text, Instructions: "Be kind.", Welcome: &text, Dispatcher: true,
 		Suggestions: []string{"What?"}, ModelID: &text, Embedded: true, Data: json.RawMessage(`{"a":1}`),
-		Skills:     []assistants.Skill{{Type: "query", Name: "sales", Config: json.RawMessage(`{}`)}},
-		Datasets:   []assistants.Dataset{{DatasetID: id(800), Mode: assistants.Subset, Filter: json.RawMessage(`{"a":1}`)}},
+		Skills: []assistants.Skill{{Type: "query", Name: "sales", Config: json.RawMessage(`{}`)}},
+		Datasets: []assistants.Dataset{{
+			DatasetID: id(800),
+			Mode:      assistants.Subset,
+			Filter:    json.RawMessage(`{"a":1}`),
+		}},
 		References: []assistants.Reference{{EntityType: "file", EntityID: id(801), Label: "File"}},
-		OwnerID:    owner, Sealed: "sealed", SecretsAt: &at, LibraryID: id(n + 1000), FolderID: &folder, CreatedAt: at, UpdatedAt: at.Add(time.Duration(n) * time.Second),
+		OwnerID:    owner, Sealed: "sealed", SecretsAt: &at,
+		LibraryID: id(n + 1000), FolderID: &folder, CreatedAt: at, UpdatedAt: at.Add(time.Duration(n) * time.Second),
 	}
 }
 
 // testStore tests the stores that open returns, each with the users of Principals.
 func testStore(t *testing.T, open func(t *testing.T) assistants.Store) {
 	for name, test := range map[string]func(*testing.T, *is.I, assistants.Store){
-		"round trip": roundTrip, "pages": pages, "drafts": draftsOf, "owners": owners, "imports": imports, "using": using, "tenants": tenants,
+		"round trip": roundTrip, "pages": pages, "drafts": draftsOf,
+		"owners": owners, "imports": imports, "using": using, "tenants": tenants,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, is.New(t), open(t)) })
 	}
@@ -82,7 +89,9 @@ func pages(t *testing.T, is *is.I, s assistants.Store) {
 	for n := range 6 {
 		is.NoErr(s.Insert(ctx, "acme", assistant(n, []string{"jo", "kim"}[n%2], fmt.Sprint("slug-", n))))
 	}
-	_, err := s.Shares().Put(ctx, "acme", id(1), shares.Share{PrincipalID: "jo", Level: shares.Use, CreatedAt: at, UpdatedAt: at})
+	_, err := s.Shares().Put(
+		ctx, "acme", id(1), shares.Share{PrincipalID: "jo", Level: shares.Use, CreatedAt: at, UpdatedAt: at},
+	)
 	is.NoErr(err)
 	is.NoErr(s.SetShared(ctx, "acme", []string{id(1)}))
 	sees := func(v drafts.Viewer, q paging.Query) (names []string, total int) {
@@ -115,7 +124,11 @@ func draftsOf(t *testing.T, is *is.I, s assistants.Store) {
 	is.NoErr(s.Insert(ctx, "acme", a))
 	draft := func(n int) assistants.Assistant {
 		d, session := assistant(n, "jo", "one"), "session"
-		d.EditingID, d.Base, d.Lock = &a.ID, "base", drafts.Lock{Session: &session, HeartbeatAt: &at, LockedBy: &a.OwnerID}
+		d.EditingID, d.Base, d.Lock = &a.ID, "base", drafts.Lock{
+			Session:     &session,
+			HeartbeatAt: &at,
+			LockedBy:    &a.OwnerID,
+		}
 		return d
 	}
 	is.NoErr(s.Insert(ctx, "acme", draft(2)))

@@ -14,8 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// chunksPerDelete is how many chunks Delete removes with one transaction: SQLite visits every page of them, and nobody else
-// writes meanwhile.
+// chunksPerDelete is how many chunks Delete removes with one transaction: SQLite visits every page
+// of them, and nobody else writes meanwhile.
 const chunksPerDelete = 16
 
 // Store implements blobs.Store.
@@ -42,8 +42,8 @@ func (s *Store) Open(ctx context.Context, tenant, id string) (blobs.Reader, erro
 	return &reader{SectionReader: io.NewSectionReader(chunks, 0, info.Size), chunks: chunks}, nil
 }
 
-// Delete implements blobs.Store. A blob of many chunks is hidden with the first of them and removed in several transactions. If
-// Delete is interrupted, Sweep removes the rest.
+// Delete implements blobs.Store. A blob of many chunks is hidden with the first of them and removed
+// in several transactions. If Delete is interrupted, Sweep removes the rest.
 func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 	for {
 		done := false
@@ -57,12 +57,17 @@ func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 	}
 }
 
-// deleteIncomplete removes a blob as Delete does, unless it is complete or becomes so meanwhile, and reports whether it did.
+// deleteIncomplete removes a blob as Delete does, unless it is complete or becomes so meanwhile,
+// and reports whether it did.
 func (s *Store) deleteIncomplete(ctx context.Context, tenant, id string) (deleted bool, err error) {
 	for {
 		done := false
 		err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-			err := c.One(ctx, "Blob", `SELECT id FROM tc_blobs WHERE tenant_id = $1 AND id = $2 AND NOT complete`+c.ForUpdate(), []any{tenant, id}, new(string))
+			err := c.One(
+				ctx, "Blob",
+				`SELECT id FROM tc_blobs WHERE tenant_id = $1 AND id = $2 AND NOT complete`+c.ForUpdate(),
+				[]any{tenant, id}, new(string),
+			)
 			if errs.CodeOf(err) == errs.NotFound {
 				done = true
 				return nil
@@ -79,7 +84,8 @@ func (s *Store) deleteIncomplete(ctx context.Context, tenant, id string) (delete
 	}
 }
 
-// deleteChunks deletes the last chunks of a blob, and reports whether they were the last ones, with which the blob goes.
+// deleteChunks deletes the last chunks of a blob, and reports whether they were the last ones, with
+// which the blob goes.
 func deleteChunks(ctx context.Context, c bunx.Conn, tenant, id string) (done bool, err error) {
 	n, err := c.Exec(ctx, `DELETE FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 AND number IN (
 			SELECT number FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 ORDER BY number DESC LIMIT $3)`,

@@ -49,7 +49,9 @@ func TestJoinsTransaction(t *testing.T) {
 		s, fault := bunstore.New(db), errors.New("fault")
 		for _, want := range []error{nil, fault} {
 			err := bunx.InTx(t.Context(), db, func(ctx context.Context) error {
-				_, err := blobs.Put(ctx, s, "acme", "a", math.MaxInt64, time.Now(), bytes.NewReader(make([]byte, 3<<20)))
+				_, err := blobs.Put(
+					ctx, s, "acme", "a", math.MaxInt64, time.Now(), bytes.NewReader(make([]byte, 3<<20)),
+				)
 				is.NoErr(err)
 				r, err := s.Open(ctx, "acme", "a") // the transaction sees its own blob
 				is.NoErr(err)
@@ -67,8 +69,8 @@ func TestJoinsTransaction(t *testing.T) {
 	})
 }
 
-// TestAbortAfterCommit: a Commit whose transaction fails leaves the chunks that were written before it, and Abort
-// removes them.
+// TestAbortAfterCommit: a Commit whose transaction fails leaves the chunks that were written before
+// it, and Abort removes them.
 func TestAbortAfterCommit(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, ctx := is.New(t), open(t), t.Context()
@@ -91,7 +93,8 @@ func TestAbortAfterCommit(t *testing.T) {
 	})
 }
 
-// TestAbortInTransaction removes also a blob that the transaction has committed: who passes over an error commits the rest.
+// TestAbortInTransaction removes also a blob that the transaction has committed: who passes over an
+// error commits the rest.
 func TestAbortInTransaction(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)

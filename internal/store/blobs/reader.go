@@ -41,7 +41,8 @@ type chunks struct {
 	buf    chunk
 }
 
-// chunk is a column of bytes, read into the same memory again. The driver's own slice is copied once, not twice.
+// chunk is a column of bytes, read into the same memory again. The driver's own slice is copied
+// once, not twice.
 type chunk []byte
 
 // Scan implements sql.Scanner.

@@ -47,7 +47,9 @@ var columns = []bunx.Column[bundle]{
 	{Name: "id", Key: true, Field: func(b *bundle) any { return &b.ID }},
 	{Name: "name", Field: func(b *bundle) any { return &b.Name }},
 	{Name: "slug", Field: func(b *bundle) any { return &b.Slug }},
-	{Name: "label", Field: func(b *bundle) any { return &b.label }, Value: func(b *bundle) any { return fold.Text(b.Name) }},
+	{Name: "label", Field: func(b *bundle) any {
+		return &b.label
+	}, Value: func(b *bundle) any { return fold.Text(b.Name) }},
 	{Name: "search", Value: func(b *bundle) any { return search(b.Bundle) }},
 	{Name: "description", Field: func(b *bundle) any { return &b.Description }},
 	{Name: "created_at", Once: true, Field: func(b *bundle) any { return bunx.TimeOf(&b.CreatedAt) }},
@@ -73,9 +75,13 @@ func search(b bundles.Bundle) string {
 var list = bunx.List[bundle]{
 	Table: measured, Key: "id", Order: "createdAt", Search: "search",
 	Sorts: []bunx.Sort[bundle]{
-		{Field: "createdAt", Column: "created_at", Value: func(r bundle) string { return bunx.At(r.CreatedAt).String() }},
+		{Field: "createdAt", Column: "created_at", Value: func(r bundle) string {
+			return bunx.At(r.CreatedAt).String()
+		}},
 		{Field: "name", Column: "label", Value: func(r bundle) string { return r.label }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(r bundle) string { return bunx.At(r.UpdatedAt).String() }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(r bundle) string {
+			return bunx.At(r.UpdatedAt).String()
+		}},
 	},
 }
 
@@ -175,7 +181,12 @@ func addEntries(ctx context.Context, c bunx.Conn, tenant string, some []bundles.
 // Page implements bundles.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[bundles.Bundle], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	all := bunx.Part{Where: "b.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("bundles", bunx.Whole), Index: &bunx.Index{List: "bundles"}}
+	all := bunx.Part{
+		Where: "b.tenant_id = $1",
+		Args:  []any{tenant},
+		Total: bunx.Total("bundles", bunx.Whole),
+		Index: &bunx.Index{List: "bundles"},
+	}
 	key := func(r bundle) string { return r.ID }
 	found, err := bunx.Page(ctx, c, list, all, key, q)
 	if err != nil {
@@ -216,7 +227,9 @@ func (s *Store) Insert(ctx context.Context, tenant string, b bundles.Bundle) err
 }
 
 // Update implements bundles.Store.
-func (s *Store) Update(ctx context.Context, tenant, key string, edit func(*bundles.Bundle) error) (b bundles.Bundle, err error) {
+func (s *Store) Update(
+	ctx context.Context, tenant, key string, edit func(*bundles.Bundle) error,
+) (b bundles.Bundle, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if b, err = get(ctx, c, tenant, key, c.ForUpdate()); err != nil {
 			return err

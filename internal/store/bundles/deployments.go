@@ -19,7 +19,8 @@ type deployment struct {
 	bundles.Deployment
 }
 
-// deploymentTable has the columns of a deployment. Whoever reads knows the tenant, the source and the bundle.
+// deploymentTable has the columns of a deployment. Whoever reads knows the tenant, the source and
+// the bundle.
 var deploymentTable = bunx.NewTable("tc_deployments", "d", []bunx.Column[deployment]{
 	{Name: "tenant_id", Key: true, Value: func(d *deployment) any { return d.tenant }},
 	{Name: "source_tenant", Key: true, Value: func(d *deployment) any { return d.source }},
@@ -32,7 +33,8 @@ var deploymentTable = bunx.NewTable("tc_deployments", "d", []bunx.Column[deploym
 // Deployed implements bundles.Store.
 func (s *Store) Deployed(ctx context.Context, tenant, source, bundleID string) ([]bundles.Deployment, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT `+deploymentTable.Qualified+`, (SELECT count(*) FROM tc_deployments o WHERE o.tenant_id = $1
+	rows, err := c.Rows(ctx, `SELECT `+deploymentTable.Qualified+
+		`, (SELECT count(*) FROM tc_deployments o WHERE o.tenant_id = $1
 			AND o.kind = d.kind AND o.entity_id = d.entity_id) > 1 -- an EXISTS of the others reads the whole tenant on SQLite
 		FROM tc_deployments d WHERE d.tenant_id = $1 AND d.source_tenant = $2 AND d.bundle_id = $3 ORDER BY d.kind, d.entity_id`,
 		tenant, source, bundleID)
@@ -45,13 +47,16 @@ func (s *Store) Deployed(ctx context.Context, tenant, source, bundleID string) (
 }
 
 // Fingerprints implements bundles.Store.
-func (s *Store) Fingerprints(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) (map[string]string, error) {
+func (s *Store) Fingerprints(
+	ctx context.Context, tenant, source string, kind entity.Kind, ids []string,
+) (map[string]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	fingerprints := map[string]string{}
 	// || keeps PostgreSQL, as long as it has no statistics, from the index by source, of which all
 	// rows may have the same.
 	rows, err := c.Find(ctx, bunx.Lookup{
-		Columns: "entity_id, mark", Table: "tc_deployments", Where: "tenant_id = $1 AND kind = $2 AND ($3 = '' OR source_tenant || '' = $3)", Key: "entity_id",
+		Columns: "entity_id, mark", Table: "tc_deployments",
+		Where: "tenant_id = $1 AND kind = $2 AND ($3 = '' OR source_tenant || '' = $3)", Key: "entity_id",
 	}, ids, tenant, string(kind), source)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
 		var fingerprint string
@@ -66,7 +71,9 @@ func (s *Store) Fingerprints(ctx context.Context, tenant, source string, kind en
 }
 
 // AllFingerprints implements bundles.Store.
-func (s *Store) AllFingerprints(ctx context.Context, tenant, source string, kind entity.Kind) (map[string]string, error) {
+func (s *Store) AllFingerprints(
+	ctx context.Context, tenant, source string, kind entity.Kind,
+) (map[string]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	fingerprints := map[string]string{}
 	rows, err := c.Rows(ctx, `SELECT DISTINCT entity_id, mark FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2 AND kind = $3`,
@@ -83,7 +90,10 @@ func (s *Store) AllFingerprints(ctx context.Context, tenant, source string, kind
 // SetDeployed implements bundles.Store.
 func (s *Store) SetDeployed(ctx context.Context, tenant, source, bundleID string, all []bundles.Deployment) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `DELETE FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2 AND bundle_id = $3`, tenant, source, bundleID)
+		_, err := c.Exec(
+			ctx, `DELETE FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2 AND bundle_id = $3`,
+			tenant, source, bundleID,
+		)
 		if err != nil {
 			return bunx.Err(err, "Deployment")
 		}
@@ -98,14 +108,18 @@ func (s *Store) AddDeployed(ctx context.Context, tenant, source, bundleID string
 			rows, columns := make([]deployment, len(some)), make([][]string, 3)
 			for i, d := range some {
 				rows[i] = deployment{tenant, source, bundleID, d}
-				columns[0], columns[1], columns[2] = append(columns[0], string(d.Kind)), append(columns[1], d.ID), append(columns[2], d.Fingerprint)
+				columns[0], columns[1], columns[2] = append(
+					columns[0], string(d.Kind),
+				), append(columns[1], d.ID), append(columns[2], d.Fingerprint)
 			}
 			if _, err := deploymentTable.Insert(ctx, c, deploymentTable.OnConflict, rows...); err != nil {
 				return bunx.Err(err, "Deployment")
 			}
-			_, err := c.Exec(ctx, `WITH d (kind, id, mark) AS `+c.Among(3, 3)+` UPDATE tc_deployments SET mark = d.mark FROM d
+			_, err := c.Exec(ctx, `WITH d (kind, id, mark) AS `+c.Among(3, 3)+
+				` UPDATE tc_deployments SET mark = d.mark FROM d
 				WHERE tenant_id = $1 AND source_tenant || '' = $2 AND tc_deployments.kind = d.kind AND entity_id = d.id AND tc_deployments.mark <> d.mark
-				AND `+c.Match(4, "tc_deployments.kind", "entity_id"), tenant, source, bunx.Keys(columns...), bunx.Keys(columns[:2]...))
+				AND `+c.Match(4, "tc_deployments.kind", "entity_id"), tenant,
+				source, bunx.Keys(columns...), bunx.Keys(columns[:2]...))
 			if err != nil {
 				return bunx.Err(err, "Deployment")
 			}
@@ -131,7 +145,10 @@ func (s *Store) ForgetDeployed(ctx context.Context, tenant, source string, kind 
 // Targets implements bundles.Store.
 func (s *Store) Targets(ctx context.Context, source string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, bunx.AllTenants)
-	rows, err := c.Rows(ctx, `SELECT DISTINCT tenant_id FROM tc_deployments WHERE source_tenant = $1 ORDER BY tenant_id`, source)
+	rows, err := c.Rows(
+		ctx, `SELECT DISTINCT tenant_id FROM tc_deployments WHERE source_tenant = $1 ORDER BY tenant_id`,
+		source,
+	)
 	all, err := bunx.Scan(rows, err, bunx.Text)
 	return all, bunx.Err(err, "Deployment")
 }

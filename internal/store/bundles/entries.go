@@ -30,16 +30,26 @@ func entryKey(e bundles.Entry) string { return e.ID }
 var entryList = bunx.List[bundles.Entry]{
 	Table: entryTable, Key: "id", Order: "createdAt",
 	Sorts: []bunx.Sort[bundles.Entry]{
-		{Field: "createdAt", Column: "created_at", Value: func(e bundles.Entry) string { return bunx.At(e.CreatedAt).String() }},
+		{Field: "createdAt", Column: "created_at", Value: func(e bundles.Entry) string {
+			return bunx.At(e.CreatedAt).String()
+		}},
 		{Field: "type", Column: "type", Value: func(e bundles.Entry) string { return e.Type }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(e bundles.Entry) string { return bunx.At(e.UpdatedAt).String() }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(e bundles.Entry) string {
+			return bunx.At(e.UpdatedAt).String()
+		}},
 	},
 }
 
 // Entries implements bundles.Store.
-func (s *Store) Entries(ctx context.Context, tenant, bundleID string, q paging.Query) (paging.Page[bundles.Entry], error) {
+func (s *Store) Entries(
+	ctx context.Context, tenant, bundleID string, q paging.Query,
+) (paging.Page[bundles.Entry], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	of := bunx.Part{Where: "e.tenant_id = $1 AND e.bundle_id = $2", Args: []any{tenant, bundleID}, Total: bunx.Total("bundle_entries", "= $2")}
+	of := bunx.Part{
+		Where: "e.tenant_id = $1 AND e.bundle_id = $2",
+		Args:  []any{tenant, bundleID},
+		Total: bunx.Total("bundle_entries", "= $2"),
+	}
 	return bunx.Page(ctx, c, entryList, of, entryKey, q)
 }
 
@@ -75,10 +85,16 @@ func check(ctx context.Context, c bunx.Conn, tenant, bundleID, id string) error 
 func (s *Store) MeasureEntries(ctx context.Context, tenant, bundleID string) (entries, bytes int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	var id string
-	if err := c.One(ctx, "Bundle", `SELECT id FROM tc_bundles WHERE tenant_id = $1 AND id = $2`+c.ForUpdate(), []any{tenant, bundleID}, &id); err != nil {
+	if err := c.One(
+		ctx, "Bundle", `SELECT id FROM tc_bundles WHERE tenant_id = $1 AND id = $2`+c.ForUpdate(),
+		[]any{tenant, bundleID}, &id,
+	); err != nil {
 		return 0, 0, err
 	}
-	err = c.One(ctx, "Bundle", "SELECT "+bunx.Total("bundle_entries", "= $2")+", "+bunx.Total("bundle_data", "= $2"), []any{tenant, bundleID}, &entries, &bytes)
+	err = c.One(
+		ctx, "Bundle", "SELECT "+bunx.Total("bundle_entries", "= $2")+", "+bunx.Total("bundle_data", "= $2"),
+		[]any{tenant, bundleID}, &entries, &bytes,
+	)
 	return entries, bytes, err
 }
 
@@ -101,7 +117,9 @@ func (s *Store) InsertEntry(ctx context.Context, tenant string, e bundles.Entry)
 }
 
 // SetData implements bundles.Store.
-func (s *Store) SetData(ctx context.Context, tenant, bundleID, id string, data json.RawMessage, at time.Time) (e bundles.Entry, err error) {
+func (s *Store) SetData(
+	ctx context.Context, tenant, bundleID, id string, data json.RawMessage, at time.Time,
+) (e bundles.Entry, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if e, err = getEntry(ctx, c, tenant, bundleID, id, c.ForUpdate()); err != nil {
 			return err
@@ -122,7 +140,10 @@ func (s *Store) DeleteEntry(ctx context.Context, tenant, bundleID, id string) er
 		if err := check(ctx, c, tenant, bundleID, id); err != nil {
 			return err
 		}
-		n, err := c.Exec(ctx, `DELETE FROM tc_bundle_entries WHERE tenant_id = $1 AND bundle_id = $2 AND id = $3`, tenant, bundleID, id)
+		n, err := c.Exec(
+			ctx, `DELETE FROM tc_bundle_entries WHERE tenant_id = $1 AND bundle_id = $2 AND id = $3`, tenant,
+			bundleID, id,
+		)
 		return bunx.Found(n, err, "Entry")
 	})
 }

@@ -16,13 +16,17 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 			{"tc_bundle_entries", "type", "This entry of the bundle"}, {"tc_deployments", "kind", "Deployment"},
 		} {
 			for gone := range slices.Chunk(slices.Collect(maps.Values(names)), batch) {
-				_, err := c.Exec(ctx, `DELETE FROM `+at.table+` WHERE tenant_id = $1 AND `+at.column+` = '`+string(entity.KindUser)+`' AND entity_id IN `+
+				_, err := c.Exec(ctx, `DELETE FROM `+at.table+` WHERE tenant_id = $1 AND `+at.column+` = '`+
+					string(entity.KindUser)+`' AND entity_id IN `+
 					bunx.In(2, len(gone)), bunx.Args(gone, tenant)...)
 				if err != nil {
 					return bunx.Err(err, at.what)
 				}
 			}
-			if err := c.Rename(ctx, tenant, at.table, "entity_id", names, bunx.Is{Column: at.column, Value: string(entity.KindUser)}); err != nil {
+			if err := c.Rename(
+				ctx, tenant, at.table, "entity_id", names,
+				bunx.Is{Column: at.column, Value: string(entity.KindUser)},
+			); err != nil {
 				return bunx.Err(err, at.what)
 			}
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// testRenameUsers: the entries and deployments of the deleted user maria are not those of mia, who gets her name.
+// testRenameUsers: the entries and deployments of the deleted user maria are not those of mia, who
+// gets her name.
 func testRenameUsers(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
 	of := func(n int, kind, id string) bundles.Entry {
@@ -19,7 +20,10 @@ func testRenameUsers(t *testing.T, s bundles.Store) {
 		return e
 	}
 	for _, tenant := range []string{"acme", "evil"} {
-		add(t, s, tenant, bundle(1), of(1, "user", "jo"), of(2, "user", "mia"), of(3, "user", "maria"), of(4, "user", "other"), of(5, "tagged", "jo"))
+		add(
+			t, s, tenant, bundle(1), of(1, "user", "jo"), of(2, "user", "mia"), of(3, "user", "maria"),
+			of(4, "user", "other"), of(5, "tagged", "jo"),
+		)
 		is.NoErr(s.SetDeployed(ctx, tenant, "far", id(1), []bundles.Deployment{
 			brought("tag", "jo", "1", false), brought("user", "jo", "2", false), brought("user", "maria", "3", false),
 			brought("user", "mia", "4", false),
@@ -28,7 +32,8 @@ func testRenameUsers(t *testing.T, s bundles.Store) {
 	is.NoErr(s.RenameUsers(ctx, "acme", map[string]string{"jo": "Joe", "mia": "maria", "none": "nobody"}))
 	is.NoErr(s.RenameUsers(ctx, "acme", nil))
 	for tenant, want := range map[string]string{
-		"acme": "user Joe, user maria, user other, tagged jo, ", "evil": "user jo, user mia, user maria, user other, tagged jo, ",
+		"acme": "user Joe, user maria, user other, tagged jo, ",
+		"evil": "user jo, user mia, user maria, user other, tagged jo, ",
 	} {
 		b, err := s.Get(ctx, tenant, id(1))
 		is.NoErr(err)
@@ -40,7 +45,10 @@ func testRenameUsers(t *testing.T, s bundles.Store) {
 	}
 	all, err := s.Deployed(ctx, "acme", "far", id(1))
 	is.NoErr(err)
-	is.Equal(all, []bundles.Deployment{brought("tag", "jo", "1", false), brought("user", "Joe", "2", false), brought("user", "maria", "4", false)})
+	is.Equal(all, []bundles.Deployment{
+		brought("tag", "jo", "1", false), brought("user", "Joe", "2", false),
+		brought("user", "maria", "4", false),
+	})
 	all, err = s.Deployed(ctx, "evil", "far", id(1))
 	is.NoErr(err)
 	is.Equal(len(all), 4)

@@ -22,7 +22,8 @@ import (
 
 var monday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil, with the user jo in both.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil, with the user jo in both.
 func testStore(t *testing.T, open func(t *testing.T) bundles.Store) {
 	for name, check := range map[string]func(*testing.T, bundles.Store){
 		"RoundTrip":             testRoundTrip,
@@ -55,14 +56,21 @@ func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 // bundle is the nth bundle of a test.
 func bundle(n int) bundles.Bundle {
 	at := monday.Add(time.Duration(n) * time.Minute)
-	return bundles.Bundle{ID: id(n), Name: fmt.Sprintf("Bundle %d", n), Slug: fmt.Sprintf("bundle-%d", n), CreatedAt: at, UpdatedAt: at}
+	return bundles.Bundle{
+		ID:        id(n),
+		Name:      fmt.Sprintf("Bundle %d", n),
+		Slug:      fmt.Sprintf("bundle-%d", n),
+		CreatedAt: at,
+		UpdatedAt: at,
+	}
 }
 
 // entry is the nth entry of the mth bundle.
 func entry(n, m int) bundles.Entry {
 	at := monday.Add(time.Duration(n) * time.Minute)
 	return bundles.Entry{
-		ID: id(1000 + n), BundleID: id(m), Type: "tagged", EntityID: id(5000 + n), Data: json.RawMessage(`{}`), CreatedAt: at, UpdatedAt: at,
+		ID: id(1000 + n), BundleID: id(m), Type: "tagged",
+		EntityID: id(5000 + n), Data: json.RawMessage(`{}`), CreatedAt: at, UpdatedAt: at,
 	}
 }
 
@@ -259,7 +267,14 @@ func testSameReference(t *testing.T, s bundles.Store) {
 	e.ID = id(78)
 	is.NoErr(s.InsertEntry(ctx, "acme", e)) // in another bundle
 	for n, want := range []errs.Code{"", errs.Conflict} {
-		e := bundles.Entry{ID: id(80 + n), BundleID: id(1), Type: "global", Data: json.RawMessage(`{}`), CreatedAt: monday, UpdatedAt: monday}
+		e := bundles.Entry{
+			ID:        id(80 + n),
+			BundleID:  id(1),
+			Type:      "global",
+			Data:      json.RawMessage(`{}`),
+			CreatedAt: monday,
+			UpdatedAt: monday,
+		}
 		is.Equal(errs.CodeOf(s.InsertEntry(ctx, "acme", e)), want)
 	}
 }
@@ -353,7 +368,9 @@ func testPages(t *testing.T, s bundles.Store) {
 	})
 	pagingtest.TestOrder(t, func(ctx context.Context, q paging.Query) (paging.Page[bundles.Bundle], error) {
 		return s.Page(ctx, "acme", q)
-	}, "createdAt", func(a, b bundles.Bundle) int { return strings.Compare(a.ID, b.ID) }, map[string]func(a, b bundles.Bundle) int{
+	}, "createdAt", func(a, b bundles.Bundle) int {
+		return strings.Compare(a.ID, b.ID)
+	}, map[string]func(a, b bundles.Bundle) int{
 		"name": func(a, b bundles.Bundle) int {
 			return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
 		},
@@ -395,7 +412,9 @@ func testEntryPages(t *testing.T, s bundles.Store) {
 		return s.Entries(ctx, "acme", id(1), q)
 	}
 	pagingtest.TestBytes(t, entries)
-	pagingtest.TestOrder(t, entries, "createdAt", func(a, b bundles.Entry) int { return strings.Compare(a.ID, b.ID) }, map[string]func(a, b bundles.Entry) int{
+	pagingtest.TestOrder(t, entries, "createdAt", func(a, b bundles.Entry) int {
+		return strings.Compare(a.ID, b.ID)
+	}, map[string]func(a, b bundles.Entry) int{
 		"createdAt": func(a, b bundles.Entry) int { return a.CreatedAt.Compare(b.CreatedAt) },
 		"type":      func(a, b bundles.Entry) int { return strings.Compare(a.Type, b.Type) },
 		"updatedAt": func(a, b bundles.Entry) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
@@ -418,9 +437,13 @@ func testDeployments(t *testing.T, s bundles.Store) {
 		many, ids, fingerprints[d.ID] = append(many, d), append(ids, d.ID), d.Fingerprint
 	}
 	is.NoErr(s.SetDeployed(ctx, "acme", "evil", id(1), many))
-	is.NoErr(s.SetDeployed(ctx, "acme", "evil", id(2), []bundles.Deployment{brought("tag", "b", "1", false), brought("tag", "a", "", false)}))
+	is.NoErr(s.SetDeployed(
+		ctx, "acme", "evil", id(2),
+		[]bundles.Deployment{brought("tag", "b", "1", false), brought("tag", "a", "", false)},
+	))
 	is.NoErr(s.SetDeployed(ctx, "acme", "other", id(2), []bundles.Deployment{brought("tag", "b", "1", false)}))
-	is.NoErr(s.SetDeployed(ctx, "evil", "evil", id(2), []bundles.Deployment{brought("tag", "a", "", false)})) // another tenant's matters not
+	// another tenant's matters not
+	is.NoErr(s.SetDeployed(ctx, "evil", "evil", id(2), []bundles.Deployment{brought("tag", "a", "", false)}))
 	for bundle, want := range map[string][]bundles.Deployment{
 		id(1): many, id(2): {brought("tag", "a", "", false), brought("tag", "b", "1", true)}, id(3): nil,
 	} {
@@ -431,7 +454,12 @@ func testDeployments(t *testing.T, s bundles.Store) {
 	got, err := s.Fingerprints(ctx, "acme", "evil", "color", ids)
 	is.NoErr(err)
 	is.Equal(got, fingerprints)
-	for source, want := range map[string]map[string]string{"": {"a": "", "b": "1"}, "evil": {"a": "", "b": "1"}, "other": {"b": "1"}, "none": {}} {
+	for source, want := range map[string]map[string]string{
+		"":      {"a": "", "b": "1"},
+		"evil":  {"a": "", "b": "1"},
+		"other": {"b": "1"},
+		"none":  {},
+	} {
 		got, err := s.Fingerprints(ctx, "acme", source, "tag", []string{"a", "b"})
 		is.NoErr(err)
 		is.Equal(got, want)
@@ -440,11 +468,16 @@ func testDeployments(t *testing.T, s bundles.Store) {
 	all, err := s.Deployed(ctx, "acme", "evil", id(2))
 	is.NoErr(err)
 	is.Equal(all, []bundles.Deployment{brought("tag", "a", "", false), brought("tag", "b", "1", false)})
-	is.NoErr(s.AddDeployed(ctx, "acme", "evil", id(2), []bundles.Deployment{brought("tag", "a", "2", false), brought("tag", "c", "3", false)}))
+	is.NoErr(s.AddDeployed(
+		ctx, "acme", "evil", id(2),
+		[]bundles.Deployment{brought("tag", "a", "2", false), brought("tag", "c", "3", false)},
+	))
 	is.NoErr(s.AddDeployed(ctx, "acme", "evil", id(2), nil))
 	all, err = s.Deployed(ctx, "acme", "evil", id(2))
 	is.NoErr(err)
-	is.Equal(all, []bundles.Deployment{brought("tag", "a", "2", false), brought("tag", "b", "1", false), brought("tag", "c", "3", false)})
+	is.Equal(all, []bundles.Deployment{
+		brought("tag", "a", "2", false), brought("tag", "b", "1", false), brought("tag", "c", "3", false),
+	})
 
 	one := []bundles.Deployment{brought("tag", "z", "", false)}
 	for _, where := range [][2]string{{"acme", "evil"}, {"acme", "other"}, {"evil", "evil"}} {
@@ -469,7 +502,8 @@ func testMarks(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
 	for tenant, fingerprint := range map[string]string{"acme": "old", "evil": "evil's"} {
 		is.NoErr(s.SetDeployed(ctx, tenant, "far", id(1), []bundles.Deployment{
-			brought("tag", "a", fingerprint, false), brought("tag", "b", fingerprint, false), brought("user", "a", fingerprint, false),
+			brought("tag", "a", fingerprint, false),
+			brought("tag", "b", fingerprint, false), brought("user", "a", fingerprint, false),
 		}))
 	}
 	is.NoErr(s.SetDeployed(ctx, "acme", "far", id(2), []bundles.Deployment{brought("tag", "a", "new", false)}))

@@ -81,12 +81,16 @@ func (p *pending) Write(ctx context.Context) error {
 func (s *Store) insert(ctx context.Context, all []entity.Change) error {
 	tenant, args := all[0].Tenant, make([]any, 0, 9*len(all))
 	for _, c := range all {
-		args = append(args, tenant, s.newID(), string(c.Kind), c.ID, string(c.Action), orNull(c.Actor), orNull(string(c.Before)), orNull(string(c.After)), bunx.At(c.At))
+		args = append(
+			args, tenant, s.newID(), string(c.Kind), c.ID, string(c.Action), orNull(c.Actor),
+			orNull(string(c.Before)), orNull(string(c.After)), bunx.At(c.At),
+		)
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		query := `INSERT INTO tc_changes (` + columns + `) VALUES ` + bunx.Values(len(all), 9)
 		if !c.Postgres() { // has one writer, so that nobody else draws the same
-			query = `INSERT INTO tc_changes (` + columns + `, n) SELECT v.*, (SELECT coalesce(max(n), 0) FROM tc_changes WHERE tenant_id = $1 AND position IS NULL) + row_number() OVER ()
+			query = `INSERT INTO tc_changes (` + columns +
+				`, n) SELECT v.*, (SELECT coalesce(max(n), 0) FROM tc_changes WHERE tenant_id = $1 AND position IS NULL) + row_number() OVER ()
 				FROM (VALUES ` + bunx.Values(len(all), 9) + `) AS v`
 		}
 		_, err := c.Exec(ctx, query, args...)
@@ -101,14 +105,17 @@ func orNull(s string) *string {
 	return &s
 }
 
-// Page returns the changes of a tenant after a position, and at most limit; for a negative position those to come.
+// Page returns the changes of a tenant after a position, and at most limit; for a negative position
+// those to come.
 func (s *Store) Page(ctx context.Context, tenant string, after int64, limit int) (page entity.ChangePage, err error) {
 	if err := s.Stamp(ctx, tenant); err != nil {
 		return page, err
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT last, removed FROM tc_change_feeds WHERE tenant_id = $1 AND feed = 'all'`, tenant)
-	bounds, err := bunx.Scan(rows, err, func(rows *sql.Rows) (b [2]int64, err error) { return b, rows.Scan(&b[0], &b[1]) })
+	bounds, err := bunx.Scan(rows, err, func(rows *sql.Rows) (b [2]int64, err error) {
+		return b, rows.Scan(&b[0], &b[1])
+	})
 	if err != nil {
 		return page, bunx.Err(err, what)
 	}
@@ -127,7 +134,10 @@ func (s *Store) Page(ctx context.Context, tenant string, after int64, limit int)
 	page.Rows, err = bunx.Scan(rows, err, func(rows *sql.Rows) (entity.Change, error) {
 		ch := entity.Change{Tenant: tenant}
 		var actor, before, afterwards sql.NullString
-		err := rows.Scan(&ch.Position, (*string)(&ch.Kind), &ch.ID, (*string)(&ch.Action), &actor, &before, &afterwards, bunx.TimeOf(&ch.At))
+		err := rows.Scan(
+			&ch.Position, (*string)(&ch.Kind), &ch.ID, (*string)(&ch.Action), &actor, &before, &afterwards,
+			bunx.TimeOf(&ch.At),
+		)
 		ch.Actor = actor.String
 		if before.Valid {
 			ch.Before = []byte(before.String)
@@ -148,7 +158,11 @@ func (s *Store) Stamp(ctx context.Context, tenant string) error {
 	for {
 		var waiting int
 		own, c := bunx.For(ctx, s.db, tenant)
-		err := c.One(own, what, `SELECT count(*) FROM (SELECT 1 FROM tc_changes WHERE tenant_id = $1 AND position IS NULL LIMIT 1) AS w`, []any{tenant}, &waiting)
+		err := c.One(
+			own, what,
+			`SELECT count(*) FROM (SELECT 1 FROM tc_changes WHERE tenant_id = $1 AND position IS NULL LIMIT 1) AS w`,
+			[]any{tenant}, &waiting,
+		)
 		if err != nil || waiting == 0 {
 			return err
 		}
@@ -160,9 +174,12 @@ func (s *Store) Stamp(ctx context.Context, tenant string) error {
 
 func (s *Store) stampSome(ctx context.Context, tenant string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		var last int64 // whose row is locked from here on: changes that are committed until the next statement are seen by it
+		// whose row is locked from here on: changes that are committed until the next statement are
+		// seen by it
+		var last int64
 		err := c.One(ctx, what, `INSERT INTO tc_change_feeds (tenant_id, feed, last, removed) VALUES ($1, 'all', 0, 0)
-			ON CONFLICT (tenant_id, feed) DO UPDATE SET last = tc_change_feeds.last RETURNING last`, []any{tenant}, &last)
+			ON CONFLICT (tenant_id, feed) DO UPDATE SET last = tc_change_feeds.last RETURNING last`,
+			[]any{tenant}, &last)
 		if err != nil {
 			return err
 		}
@@ -172,7 +189,10 @@ func (s *Store) stampSome(ctx context.Context, tenant string) error {
 		if err != nil {
 			return bunx.Err(err, what)
 		}
-		_, err = c.Exec(ctx, `UPDATE tc_change_feeds SET last = $2 WHERE tenant_id = $1 AND feed = 'all'`, tenant, last+int64(n))
+		_, err = c.Exec(
+			ctx, `UPDATE tc_change_feeds SET last = $2 WHERE tenant_id = $1 AND feed = 'all'`, tenant,
+			last+int64(n),
+		)
 		return bunx.Err(err, what)
 	})
 }
@@ -196,14 +216,22 @@ func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time) (int
 // Forget removes the changes that users have made and those of the users themselves.
 func (s *Store) Forget(ctx context.Context, tenant string, usernames []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if _, err := c.ExecIn(ctx, `DELETE FROM tc_changes WHERE tenant_id = $1 AND username IN `, usernames, tenant); err != nil {
+		if _, err := c.ExecIn(
+			ctx, `DELETE FROM tc_changes WHERE tenant_id = $1 AND username IN `, usernames, tenant,
+		); err != nil {
 			return bunx.Err(err, what)
 		}
-		_, err := c.ExecIn(ctx, `DELETE FROM tc_changes WHERE tenant_id = $1 AND kind = $2 AND entity_id IN `, usernames, tenant, string(entity.KindUser))
+		_, err := c.ExecIn(
+			ctx, `DELETE FROM tc_changes WHERE tenant_id = $1 AND kind = $2 AND entity_id IN `, usernames,
+			tenant, string(entity.KindUser),
+		)
 		if err != nil {
 			return bunx.Err(err, what)
 		}
-		_, err = c.ExecIn(ctx, `DELETE FROM tc_changes WHERE tenant_id = $1 AND kind = $2 AND `+member(c)+` IN `, usernames, tenant, string(entity.KindMember))
+		_, err = c.ExecIn(
+			ctx, `DELETE FROM tc_changes WHERE tenant_id = $1 AND kind = $2 AND `+member(c)+` IN `, usernames,
+			tenant, string(entity.KindMember),
+		)
 		return bunx.Err(err, what)
 	})
 }
@@ -222,6 +250,12 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 		if err := c.Rename(ctx, tenant, "tc_changes", "username", names); err != nil {
 			return bunx.Err(err, what)
 		}
-		return bunx.Err(c.Rename(ctx, tenant, "tc_changes", "entity_id", names, bunx.Is{Column: "kind", Value: string(entity.KindUser)}), what)
+		return bunx.Err(
+			c.Rename(
+				ctx, tenant, "tc_changes", "entity_id", names,
+				bunx.Is{Column: "kind", Value: string(entity.KindUser)},
+			),
+			what,
+		)
 	})
 }

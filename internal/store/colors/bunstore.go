@@ -18,7 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// chunk is how many colors All reads with one statement; a smaller palette is read at one point in time.
+// chunk is how many colors All reads with one statement; a smaller palette is read at one point in
+// time.
 const chunk = 16384
 
 // Store implements colors.Store.
@@ -67,8 +68,12 @@ var list = bunx.List[colors.Color]{
 	Table: table, Key: "key", Order: "key", Search: "search",
 	Sorts: []bunx.Sort[colors.Color]{
 		{Field: "key", Column: "key", Value: key},
-		{Field: "createdAt", Column: "created_at", Value: func(c colors.Color) string { return bunx.At(c.CreatedAt).String() }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(c colors.Color) string { return bunx.At(c.UpdatedAt).String() }},
+		{Field: "createdAt", Column: "created_at", Value: func(c colors.Color) string {
+			return bunx.At(c.CreatedAt).String()
+		}},
+		{Field: "updatedAt", Column: "updated_at", Value: func(c colors.Color) string {
+			return bunx.At(c.UpdatedAt).String()
+		}},
 	},
 }
 
@@ -76,8 +81,9 @@ var list = bunx.List[colors.Color]{
 var (
 	selectOne    = table.Select(`WHERE tenant_id = $1 AND key = $2`)
 	selectSome   = table.Select(`WHERE tenant_id = $1 AND key > $2 ORDER BY key LIMIT ` + strconv.Itoa(chunk))
-	selectSomeOf = table.Select(`WHERE tenant_id = $1 AND key > $2 AND source = $3 ORDER BY key LIMIT ` + strconv.Itoa(chunk))
-	putOne       = table.InsertOne(table.OnConflict + ` RETURNING source, created_at`)
+	selectSomeOf = table.Select(`WHERE tenant_id = $1 AND key > $2 AND source = $3 ORDER BY key LIMIT ` +
+		strconv.Itoa(chunk))
+	putOne = table.InsertOne(table.OnConflict + ` RETURNING source, created_at`)
 )
 
 // InTx implements colors.Store.
@@ -101,7 +107,12 @@ func (s *Store) Get(ctx context.Context, tenant, key string) (colors.Color, erro
 // Page implements colors.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[colors.Color], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	page, err := bunx.Page(ctx, c, list, bunx.Part{Where: "c.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("colors", bunx.Whole), Index: &bunx.Index{List: "colors"}}, key, q)
+	page, err := bunx.Page(ctx, c, list, bunx.Part{
+		Where: "c.tenant_id = $1",
+		Args:  []any{tenant},
+		Total: bunx.Total("colors", bunx.Whole),
+		Index: &bunx.Index{List: "colors"},
+	}, key, q)
 	for i := range page.Rows {
 		page.Rows[i].Tenant = tenant
 	}
@@ -180,7 +191,8 @@ func (s *Store) putGuarded(ctx context.Context, tenant string, color colors.Colo
 	return color, err
 }
 
-// check locks a color and checks the guard in ctx against it. It returns nil if there is no such color.
+// check locks a color and checks the guard in ctx against it. It returns nil if there is no such
+// color.
 func check(ctx context.Context, c bunx.Conn, tenant, key string) (*colors.Color, error) {
 	color := colors.Color{Tenant: tenant}
 	err := c.One(ctx, "Color", selectOne+c.ForUpdate(), []any{tenant, key}, table.Dest(&color)...)
@@ -196,7 +208,8 @@ func check(ctx context.Context, c bunx.Conn, tenant, key string) (*colors.Color,
 // PutAll implements colors.Store.
 func (s *Store) PutAll(ctx context.Context, tenant string, all []colors.Color) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := table.Insert(ctx, c, table.OnConflict+`, source = coalesce(excluded.source, tc_colors.source)`, rowsOf(tenant, all)...)
+		_, err := table.Insert(ctx, c, table.OnConflict+
+			`, source = coalesce(excluded.source, tc_colors.source)`, rowsOf(tenant, all)...)
 		return bunx.Err(err, "Color")
 	})
 }

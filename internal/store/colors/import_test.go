@@ -21,7 +21,11 @@ import (
 func designer(t *testing.T, test func(t *testing.T, s *colors.Service, imp func(file string) (int, error))) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := colors.New(colors.Options{Store: bunstore.New(open(t))})
-		ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "dana", Teams: map[string]actor.Role{"t": actor.Designer}})
+		ctx := actor.With(t.Context(), actor.Actor{
+			Tenant: "acme",
+			User:   "dana",
+			Teams:  map[string]actor.Role{"t": actor.Designer},
+		})
 		test(t, s, func(file string) (int, error) { return s.Import(ctx, strings.NewReader(file)) })
 	})
 }
@@ -115,7 +119,8 @@ func (a asking) Read(p []byte) (int, error) {
 	return a.ReadSeeker.Read(p)
 }
 
-// TestImportsLeaveConnections: imports that wait for each other do not hold the connections that the one which writes needs.
+// TestImportsLeaveConnections: imports that wait for each other do not hold the connections that
+// the one which writes needs.
 func TestImportsLeaveConnections(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db := open(t)

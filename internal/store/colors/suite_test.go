@@ -23,7 +23,8 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil.
 func testStore(t *testing.T, open func(t *testing.T) colors.Store) {
 	for name, check := range map[string]func(*testing.T, colors.Store){
 		"RoundTrip":             testRoundTrip,
@@ -89,7 +90,14 @@ func testPutKeepsSource(t *testing.T, s colors.Store) {
 	put(t, s, "acme", colors.Color{Key: "red", Color: "#f00", Source: &seed, CreatedAt: monday, UpdatedAt: monday})
 	got, err := s.Put(ctx, "acme", colors.Color{Key: "red", Color: "#e00", CreatedAt: tuesday, UpdatedAt: tuesday})
 	is.NoErr(err)
-	want := colors.Color{Tenant: "acme", Key: "red", Color: "#e00", Source: &seed, CreatedAt: monday, UpdatedAt: tuesday}
+	want := colors.Color{
+		Tenant:    "acme",
+		Key:       "red",
+		Color:     "#e00",
+		Source:    &seed,
+		CreatedAt: monday,
+		UpdatedAt: tuesday,
+	}
 	is.Equal(got, want) // source and creation stay
 	got, err = s.Get(ctx, "acme", "red")
 	is.NoErr(err)
@@ -103,8 +111,20 @@ func testPutKeepsSource(t *testing.T, s colors.Store) {
 func testPutAll(t *testing.T, s colors.Store) {
 	is, ctx := is.New(t), t.Context()
 	one, two := "one", "two"
-	put(t, s, "acme", colors.Color{Key: "a", Color: "#aaa", Source: &one, CreatedAt: monday, UpdatedAt: monday}, color("b", "#bbb"))
-	put(t, s, "acme", color("a", "#a0a0a0"), colors.Color{Key: "b", Color: "#bbb", Source: &two, CreatedAt: tuesday, UpdatedAt: tuesday})
+	put(t, s, "acme", colors.Color{
+		Key:       "a",
+		Color:     "#aaa",
+		Source:    &one,
+		CreatedAt: monday,
+		UpdatedAt: monday,
+	}, color("b", "#bbb"))
+	put(t, s, "acme", color("a", "#a0a0a0"), colors.Color{
+		Key:       "b",
+		Color:     "#bbb",
+		Source:    &two,
+		CreatedAt: tuesday,
+		UpdatedAt: tuesday,
+	})
 	a, err := s.Get(ctx, "acme", "a")
 	is.NoErr(err)
 	is.Equal(a.Color, "#a0a0a0")
@@ -197,13 +217,17 @@ func testPages(t *testing.T, s colors.Store) {
 		n := i * 7 % 25
 		all = append(all, colors.Color{
 			Key: fmt.Sprintf("Key %02d", n), Color: "#123",
-			CreatedAt: monday.Add(time.Duration(n%3) * time.Hour), UpdatedAt: monday.Add(time.Duration(n%4) * 24 * time.Hour), // ties, which the key breaks
+			// ties, which the key breaks
+			CreatedAt: monday.Add(time.Duration(n%3) * time.Hour),
+			UpdatedAt: monday.Add(time.Duration(n%4) * 24 * time.Hour),
 		})
 	}
 	put(t, s, "acme", all...)
 	for _, sort := range []string{"", "key", "-key", "createdAt", "-updatedAt"} {
 		t.Run("sort="+sort, func(t *testing.T) {
-			pagingtest.TestCursor(t, sort, func(ctx context.Context, q paging.Query) (paging.Page[colors.Color], error) {
+			pagingtest.TestCursor(t, sort, func(
+				ctx context.Context, q paging.Query,
+			) (paging.Page[colors.Color], error) {
 				return s.Page(ctx, "acme", q)
 			}, func(c colors.Color) string { return c.Key })
 			pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[colors.Color], error) {
@@ -214,7 +238,9 @@ func testPages(t *testing.T, s colors.Store) {
 	}
 	pagingtest.TestOrder(t, func(ctx context.Context, q paging.Query) (paging.Page[colors.Color], error) {
 		return s.Page(ctx, "acme", q)
-	}, "key", func(a, b colors.Color) int { return strings.Compare(a.Key, b.Key) }, map[string]func(a, b colors.Color) int{
+	}, "key", func(a, b colors.Color) int {
+		return strings.Compare(a.Key, b.Key)
+	}, map[string]func(a, b colors.Color) int{
 		"key":       func(a, b colors.Color) int { return strings.Compare(a.Key, b.Key) },
 		"createdAt": func(a, b colors.Color) int { return a.CreatedAt.Compare(b.CreatedAt) },
 		"updatedAt": func(a, b colors.Color) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
@@ -236,7 +262,11 @@ func testPages(t *testing.T, s colors.Store) {
 	}
 	_, err := s.Page(ctx, "acme", paging.Query{Limit: 5, Sort: "tenant_id"})
 	is.Equal(errs.CodeOf(err), errs.Invalid)
-	_, err = s.Page(ctx, "acme", paging.Query{Limit: 5, Sort: "createdAt", After: &paging.Position{Value: "x", Key: "y"}})
+	_, err = s.Page(ctx, "acme", paging.Query{
+		Limit: 5,
+		Sort:  "createdAt",
+		After: &paging.Position{Value: "x", Key: "y"},
+	})
 	is.Equal(errs.CodeOf(err), errs.Invalid) // a cursor of another list
 }
 

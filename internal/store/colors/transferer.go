@@ -18,7 +18,12 @@ func (s *Store) Keys(ctx context.Context, tenant string) ([]string, error) {
 // Some implements colors.TransferStore.
 func (s *Store) Some(ctx context.Context, tenant string, keys []string) ([]colors.Color, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Find(ctx, bunx.Lookup{Columns: table.Names, Table: `tc_colors`, Where: `tenant_id = $1`, Key: `key`}, keys, tenant)
+	rows, err := c.Find(ctx, bunx.Lookup{
+		Columns: table.Names,
+		Table:   `tc_colors`,
+		Where:   `tenant_id = $1`,
+		Key:     `key`,
+	}, keys, tenant)
 	some, err := bunx.Scan(rows, err, scanner(tenant))
 	return some, bunx.Err(err, "Color")
 }

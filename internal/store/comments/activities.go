@@ -13,7 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// activityTable has the columns of an activity. One of a comment that is edited is written anew, and keeps its id and time.
+// activityTable has the columns of an activity. One of a comment that is edited is written anew,
+// and keeps its id and time.
 var activityTable = bunx.NewTable("tc_activities", "a", []bunx.Column[comments.Activity]{
 	{Name: "tenant_id", Key: true, Field: func(a *comments.Activity) any { return &a.Tenant }},
 	{Name: "id", Key: true, Field: func(a *comments.Activity) any { return &a.ID }},
@@ -45,12 +46,15 @@ var feedTable = bunx.NewTable("tc_feed", "f", []bunx.Column[feedItem]{
 
 func activityKey(a comments.Activity) string { return a.ID }
 
-// newest returns a list of activities by the columns of a table: tc_activities, or tc_feed, which holds the time too.
+// newest returns a list of activities by the columns of a table: tc_activities, or tc_feed, which
+// holds the time too.
 func newest(key, created string) bunx.List[comments.Activity] {
 	return bunx.List[comments.Activity]{
 		Table: activityTable, Key: key, Order: "-createdAt",
 		Sorts: []bunx.Sort[comments.Activity]{
-			{Field: "createdAt", Column: created, Value: func(a comments.Activity) string { return bunx.At(a.CreatedAt).String() }},
+			{Field: "createdAt", Column: created, Value: func(a comments.Activity) string {
+				return bunx.At(a.CreatedAt).String()
+			}},
 		},
 	}
 }
@@ -75,9 +79,11 @@ func (s *Store) PutActivity(ctx context.Context, tenant string, a comments.Activ
 	})
 }
 
-// putActivity adds an activity, or rebuilds the one of its comment and takes it out of all feeds. It returns the id and time
-// that it has.
-func putActivity(ctx context.Context, c bunx.Conn, tenant string, a comments.Activity) (id string, created bunx.Time, err error) {
+// putActivity adds an activity, or rebuilds the one of its comment and takes it out of all feeds.
+// It returns the id and time that it has.
+func putActivity(
+	ctx context.Context, c bunx.Conn, tenant string, a comments.Activity,
+) (id string, created bunx.Time, err error) {
 	a.Tenant = tenant
 	err = c.Row(ctx, `SELECT id, created_at FROM tc_activities WHERE tenant_id = $1 AND comment_id = $2 AND type = $3`,
 		tenant, a.CommentID, a.Type).Scan(&id, &created)
@@ -97,7 +103,9 @@ func putActivity(ctx context.Context, c bunx.Conn, tenant string, a comments.Act
 }
 
 // Activities implements comments.Store.
-func (s *Store) Activities(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[comments.Activity], error) {
+func (s *Store) Activities(
+	ctx context.Context, tenant string, of entity.Key, q paging.Query,
+) (paging.Page[comments.Activity], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	these := bunx.Part{Where: "a.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("activities", bunx.Whole)}
 	if of != (entity.Key{}) {
@@ -108,8 +116,9 @@ func (s *Store) Activities(ctx context.Context, tenant string, of entity.Key, q 
 	}
 	these, err := ofPresent(ctx, c, these, rows{
 		alias: "a", total: these.Total, args: these.Args,
-		below: `SELECT count(CASE WHEN ` + these.Where + ` THEN 1 END) FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = r.id`,
-		own:   `SELECT count(*) FROM tc_activities a WHERE ` + these.Where + ` AND NOT ` + whosePresent("a"),
+		below: `SELECT count(CASE WHEN ` + these.Where +
+			` THEN 1 END) FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = r.id`,
+		own: `SELECT count(*) FROM tc_activities a WHERE ` + these.Where + ` AND NOT ` + whosePresent("a"),
 	})
 	if err != nil {
 		return paging.Page[comments.Activity]{}, err
@@ -130,17 +139,25 @@ func (s *Store) Activity(ctx context.Context, tenant, id string) (comments.Activ
 }
 
 // Feed implements comments.Store.
-func (s *Store) Feed(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[comments.Activity], error) {
+func (s *Store) Feed(
+	ctx context.Context, tenant, username string, q paging.Query,
+) (paging.Page[comments.Activity], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	list := newest("f.activity_id", "f.created_at")
 	list.Join = ` JOIN tc_feed AS f ON f.tenant_id = a.tenant_id AND f.activity_id = a.id`
-	of := bunx.Part{Where: "f.tenant_id = $1 AND f.username = " + account, Args: []any{tenant, username}, Total: bunx.Total("feed", "= "+account)}
+	of := bunx.Part{
+		Where: "f.tenant_id = $1 AND f.username = " + account,
+		Args:  []any{tenant, username},
+		Total: bunx.Total("feed", "= "+account),
+	}
 	of, err := ofPresent(ctx, c, of, rows{
 		alias: "a", total: of.Total, args: of.Args,
-		// By the key of the activity: by the bare username PostgreSQL may look for each in all of the user's feed.
+		// By the key of the activity: by the bare username PostgreSQL may look for each in all of
+		// the user's feed.
 		below: `SELECT coalesce(sum((SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.activity_id = a.id AND f.username || '' = ` + account + `)), 0)
 			FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = r.id`,
-		own: `SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.username = ` + account + ` AND NOT coalesce((SELECT ` + present + ` FROM tc_activities a
+		own: `SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.username = ` + account +
+			` AND NOT coalesce((SELECT ` + present + ` FROM tc_activities a
 			CROSS JOIN tc_comments c WHERE a.tenant_id = $1 AND a.id = f.activity_id AND c.tenant_id = $1 AND c.id = a.comment_id), TRUE)`,
 	})
 	if err != nil {

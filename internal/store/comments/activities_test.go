@@ -18,13 +18,15 @@ import (
 
 func activity(id, comment string) comments.Activity {
 	return comments.Activity{
-		Tenant: "acme", ID: id, Type: "reportAddedComment", Entity: sales, CommentID: &comment, UserID: "jo", Excerpt: "of " + id, CreatedAt: commentsMonday,
+		Tenant: "acme", ID: id, Type: "reportAddedComment", Entity: sales,
+		CommentID: &comment, UserID: "jo", Excerpt: "of " + id, CreatedAt: commentsMonday,
 	}
 }
 
 func notification(id, comment, username string) comments.Notification {
 	return comments.Notification{
-		Tenant: "acme", ID: id, Username: username, Type: comments.TypeMention, State: comments.Pending, Title: "title '?$1", Body: "body\nü",
+		Tenant: "acme", ID: id, Username: username,
+		Type: comments.TypeMention, State: comments.Pending, Title: "title '?$1", Body: "body\nü",
 		Entity: sales, CommentID: &comment, CreatedAt: commentsMonday, UpdatedAt: tuesday,
 	}
 }
@@ -35,7 +37,14 @@ func testActivities(t *testing.T, s Store) {
 	first, second := activity("a", "1"), activity("b", "2")
 	second.CreatedAt = tuesday
 	fieldtest.Full(t, first)
-	free := comments.Activity{Tenant: "acme", ID: "c", Type: "other", Entity: orders, UserID: "mia", CreatedAt: tuesday.Add(time.Hour)}
+	free := comments.Activity{
+		Tenant:    "acme",
+		ID:        "c",
+		Type:      "other",
+		Entity:    orders,
+		UserID:    "mia",
+		CreatedAt: tuesday.Add(time.Hour),
+	}
 	for _, a := range []comments.Activity{first, second, free} {
 		is.NoErr(s.PutActivity(ctx, "acme", a, nil))
 	}
@@ -136,7 +145,9 @@ func testFeed(t *testing.T, s Store) {
 			return s.Activities(ctx, "acme", sales, q)
 		},
 	} {
-		pagingtest.TestNewest(t, page, func(a comments.Activity) string { return a.ID }, func(a comments.Activity) time.Time { return a.CreatedAt })
+		pagingtest.TestNewest(t, page, func(a comments.Activity) string {
+			return a.ID
+		}, func(a comments.Activity) time.Time { return a.CreatedAt })
 	}
 	ids, p = feed("jo", paging.Query{Limit: 3})
 	is.Equal(ids, []string{"07"})
@@ -166,7 +177,8 @@ func testNotifications(t *testing.T, s Store) {
 	second.Path = &path
 	second.CreatedAt = tuesday
 	free := comments.Notification{
-		Tenant: "acme", ID: "n3", Username: "mia", Type: "note", State: comments.Dead, Title: "", Body: "", CreatedAt: tuesday.Add(time.Hour), UpdatedAt: commentsMonday,
+		Tenant: "acme", ID: "n3", Username: "mia", Type: "note",
+		State: comments.Dead, Title: "", Body: "", CreatedAt: tuesday.Add(time.Hour), UpdatedAt: commentsMonday,
 	}
 	is.NoErr(s.Enqueue(ctx, "acme", nil))
 	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{first, second, free, notification("n4", "1", "jo")}))
@@ -181,11 +193,15 @@ func testNotifications(t *testing.T, s Store) {
 		return s.Notifications(ctx, "acme", "mia", comments.NotificationFilter{}, q)
 	}
 	pagingtest.TestBytes(t, mias)
-	pagingtest.TestNewest(t, mias, func(n comments.Notification) string { return n.ID }, func(n comments.Notification) time.Time { return n.CreatedAt })
+	pagingtest.TestNewest(t, mias, func(n comments.Notification) string {
+		return n.ID
+	}, func(n comments.Notification) time.Time { return n.CreatedAt })
 	p, err = s.Notifications(ctx, "acme", "jo", comments.NotificationFilter{}, paging.Query{Limit: 1})
 	is.NoErr(err)
 	is.Equal(p.Total, 2)
-	next, err := s.Notifications(ctx, "acme", "jo", comments.NotificationFilter{}, paging.Query{Limit: 1, Start: 1, After: p.Last})
+	next, err := s.Notifications(
+		ctx, "acme", "jo", comments.NotificationFilter{}, paging.Query{Limit: 1, Start: 1, After: p.Last},
+	)
 	is.NoErr(err)
 	is.Equal(next.Rows, []comments.Notification{notification("n4", "1", "jo")})
 	testRead(t, s)
@@ -202,15 +218,21 @@ func testNotices(t *testing.T, s Store) {
 	shop := entity.Key{Kind: "app", ID: "shop"}
 	notice := func(id string, of entity.Key, at time.Time) comments.Notification {
 		return comments.Notification{
-			ID: id, Username: "mia", Type: comments.TypeApp, State: comments.Delivered, Title: "t", Entity: of, CreatedAt: at, UpdatedAt: at,
+			ID: id, Username: "mia", Type: comments.TypeApp, State: comments.Delivered,
+			Title: "t", Entity: of, CreatedAt: at, UpdatedAt: at,
 		}
 	}
 	about := notification("n1", "1", "mia") // is of a comment
 	about.Entity = shop
-	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{about, notice("n2", shop, commentsMonday), notice("n3", orders, commentsMonday), notice("n4", orders, tuesday)}))
+	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{
+		about, notice("n2", shop, commentsMonday), notice("n3", orders, commentsMonday),
+		notice("n4", orders, tuesday),
+	}))
 	is.NoErr(s.Enqueue(ctx, "evil", []comments.Notification{notice("n2", shop, commentsMonday)}))
 	left := func(tenant string) (ids []string) {
-		p, err := s.Notifications(ctx, tenant, "mia", comments.NotificationFilter{}, paging.Query{Limit: 10, Sort: "createdAt"})
+		p, err := s.Notifications(
+			ctx, tenant, "mia", comments.NotificationFilter{}, paging.Query{Limit: 10, Sort: "createdAt"},
+		)
 		is.NoErr(err)
 		for _, n := range p.Rows {
 			ids = append(ids, n.ID)
@@ -259,7 +281,8 @@ func testSweepOld(t *testing.T, s Store) {
 	is.NoErr(err)
 }
 
-// testRead has the notifications n7, n3, n2 and n1 of mia, newest first, of which n7 and n3 are of one time, and two of jo.
+// testRead has the notifications n7, n3, n2 and n1 of mia, newest first, of which n7 and n3 are of
+// one time, and two of jo.
 func testRead(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	yes, no := true, false
@@ -296,7 +319,8 @@ func testRead(t *testing.T, s Store) {
 	is.Equal(ids(comments.NotificationFilter{Read: &no}), []string{"n7", "n3", "n1"})
 	is.Equal(ids(comments.NotificationFilter{Since: tuesday}), []string{"n7", "n3", "n2"}) // n2 is of that very time
 	is.Equal(ids(comments.NotificationFilter{Since: tuesday.Add(time.Microsecond), Read: &no}), []string{"n7", "n3"})
-	for _, of := range [][3]string{{"acme", "jo", "n2"}, {"evil", "mia", "n2"}, {"acme", "mia", "n9"}} { // not theirs, or not there
+	for _, of := range [][3]string{{"acme", "jo", "n2"}, {"evil", "mia", "n2"}, {"acme", "mia", "n9"}} {
+		// not theirs, or not there
 		_, err = s.Notification(ctx, of[0], of[1], of[2])
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		_, err = s.SetRead(ctx, of[0], of[1], of[2], false, at)

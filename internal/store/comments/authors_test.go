@@ -31,8 +31,8 @@ func closeAccounts(t *testing.T, s Store, tenant string, usernames ...string) []
 	return accounts
 }
 
-// testAuthorsGone: the comments of some users of one tenant are nobody's then, however often they are edited; who gets their names
-// later says things of their own.
+// testAuthorsGone: the comments of some users of one tenant are nobody's then, however often they
+// are edited; who gets their names later says things of their own.
 func testAuthorsGone(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	first, answer, other := comment("1", ""), comment("2", "1"), comment("3", "1")
@@ -84,8 +84,8 @@ func testAuthorsGone(t *testing.T, s Store) {
 	is.Equal(activities.Rows[0].UserID, "jo")
 }
 
-// testAccounts: who gets the name of a deleted user has nothing of that user's feed and notifications, whose rows go in steps; a user who is renamed
-// keeps them.
+// testAccounts: who gets the name of a deleted user has nothing of that user's feed and
+// notifications, whose rows go in steps; a user who is renamed keeps them.
 func testAccounts(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	const n = 30

@@ -1,4 +1,5 @@
-// Package bunstore stores comments, activities and notifications in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores comments, activities and notifications in PostgreSQL or SQLite. The root
+// imports it.
 package bunstore
 
 import (
@@ -26,8 +27,8 @@ func (s *Store) Count(ctx context.Context, tenant string) (int, error) {
 	return bunx.Count(ctx, s.db, tenant, "tc_comments")
 }
 
-// table has the columns of a comment. Columns of their own are the number of its replies, which add counts, and the numbers that tell whether
-// it and its author are gone.
+// table has the columns of a comment. Columns of their own are the number of its replies, which add
+// counts, and the numbers that tell whether it and its author are gone.
 var table = bunx.NewTable("tc_comments", "c", []bunx.Column[comments.Comment]{
 	{Name: "tenant_id", Key: true, Field: func(c *comments.Comment) any { return &c.Tenant }},
 	{Name: "id", Key: true, Field: func(c *comments.Comment) any { return &c.ID }},
@@ -35,7 +36,9 @@ var table = bunx.NewTable("tc_comments", "c", []bunx.Column[comments.Comment]{
 	{Name: "entity_id", Once: true, Field: func(c *comments.Comment) any { return &c.Entity.ID }},
 	{Name: "parent_id", Once: true, Field: func(c *comments.Comment) any { return &c.ParentID }},
 	{Name: "user_id", Once: true, Field: func(c *comments.Comment) any { return &c.UserID }},
-	{Name: "author_gone", Once: true, Read: "NOT " + ofAuthor, Field: func(c *comments.Comment) any { return &c.AuthorGone }},
+	{Name: "author_gone", Once: true, Read: "NOT " + ofAuthor, Field: func(c *comments.Comment) any {
+		return &c.AuthorGone
+	}},
 	{Name: "message", Field: func(c *comments.Comment) any { return &c.Message }},
 	{Name: "public", Field: func(c *comments.Comment) any { return &c.Public }},
 	{Name: "mentions", Field: func(c *comments.Comment) any { return mentions{&c.Mentions} }},
@@ -95,7 +98,9 @@ func key(c comments.Comment) string { return c.ID }
 var list = bunx.List[comments.Comment]{
 	Table: table, Key: "id", Order: "-createdAt",
 	Sorts: []bunx.Sort[comments.Comment]{
-		{Field: "createdAt", Column: "created_at", Value: func(c comments.Comment) string { return bunx.At(c.CreatedAt).String() }},
+		{Field: "createdAt", Column: "created_at", Value: func(c comments.Comment) string {
+			return bunx.At(c.CreatedAt).String()
+		}},
 	},
 }
 
@@ -124,18 +129,23 @@ const replies = `(SELECT replies FROM tc_comments c WHERE c.tenant_id = $1 AND c
 func (s *Store) Replies(ctx context.Context, tenant, id string, q paging.Query) (paging.Page[comments.Comment], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	of := bunx.Part{
-		Where: `c.tenant_id = $1 AND c.parent_id = $2 AND ` + replies + ` IS NOT NULL`, Args: []any{tenant, id}, Total: replies, What: "Comment",
+		Where: `c.tenant_id = $1 AND c.parent_id = $2 AND ` + replies + ` IS NOT NULL`, Args: []any{tenant, id},
+		Total: replies, What: "Comment",
 	}
 	return bunx.Page(ctx, c, list, of, key, q)
 }
 
 // List implements comments.Store.
-func (s *Store) List(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[comments.Comment], error) {
+func (s *Store) List(
+	ctx context.Context, tenant string, of entity.Key, q paging.Query,
+) (paging.Page[comments.Comment], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	thread := bunx.Part{
 		Where: `c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = $3 AND c.parent_id IS NULL
-			AND c.thread_no = (SELECT thread_no FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3)`, Args: []any{tenant, of.Kind, of.ID},
-		Total: `coalesce((SELECT total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3), 0)`, // no row before the first comment
+			AND c.thread_no = (SELECT thread_no FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3)`,
+		Args: []any{tenant, of.Kind, of.ID},
+		// no row before the first comment
+		Total: `coalesce((SELECT total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3), 0)`,
 	}
 	return bunx.Page(ctx, c, list, thread, key, q)
 }

@@ -42,7 +42,9 @@ type suiteStore struct {
 }
 
 // CloseAccounts implements Store.
-func (s suiteStore) CloseAccounts(ctx context.Context, tenant string, usernames ...string) (accounts []string, err error) {
+func (s suiteStore) CloseAccounts(
+	ctx context.Context, tenant string, usernames ...string,
+) (accounts []string, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
 		accounts, err = c.CloseAccounts(ctx, tenant, usernames)
 		return err
@@ -57,15 +59,16 @@ func people(t *testing.T, db *bun.DB) *bun.DB {
 	for _, tenant := range []string{"acme", "evil"} {
 		for _, name := range []string{"jo", "mia"} {
 			is.New(t).NoErr(users.InsertUser(t.Context(), tenant, principals.User{
-				Username: name, Domain: principals.Local, Data: json.RawMessage("{}"), UserFields: json.RawMessage("{}"), CreatedAt: monday, UpdatedAt: monday,
+				Username: name, Domain: principals.Local, Data: json.RawMessage("{}"),
+				UserFields: json.RawMessage("{}"), CreatedAt: monday, UpdatedAt: monday,
 			}))
 		}
 	}
 	return dbtest.People(t, db, "joan", "Jö.Doe@example.com")
 }
 
-// grow writes n comments on a report, their ids its name and a number, in bulk, with activities and feeds when loud.
-// parent returns the one that the ith replies to, -1 for none.
+// grow writes n comments on a report, their ids its name and a number, in bulk, with activities and
+// feeds when loud. parent returns the one that the ith replies to, -1 for none.
 func grow(t testing.TB, db *bun.DB, of string, n int, loud bool, parent func(i int) int) {
 	t.Helper()
 	id := func(i int) any {
@@ -83,7 +86,11 @@ func grow(t testing.TB, db *bun.DB, of string, n int, loud bool, parent func(i i
 		}
 	}
 	is.New(t).NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-		if _, err := c.Exec(ctx, `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) VALUES ('acme', 'report', $1, $2)`, of, top); err != nil {
+		if _, err := c.Exec(
+			ctx,
+			`INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) VALUES ('acme', 'report', $1, $2)`,
+			of, top,
+		); err != nil {
 			return err
 		}
 		const chunk = 500
@@ -93,26 +100,37 @@ func grow(t testing.TB, db *bun.DB, of string, n int, loud bool, parent func(i i
 			for i := from; i < to; i++ {
 				at := bunx.At(monday.Add(time.Duration(i) * time.Second))
 				rows = append(rows, "acme", id(i), "report", of, id(parent(i)), "jo", "says", false, replies[i], at, at)
-				activities = append(activities, "acme", id(i), "reportAddedComment", "report", of, id(i), "jo", "says", at)
+				activities = append(
+					activities, "acme", id(i), "reportAddedComment", "report", of, id(i), "jo", "says", at,
+				)
 				feed = append(feed, "acme", id(i), "mia", at)
 			}
 			for _, insert := range []struct {
 				into string
 				args []any
 			}{
-				{"tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, replies, created_at, updated_at)", rows},
-				{"tc_activities (tenant_id, id, type, kind, entity_id, comment_id, user_id, excerpt, created_at)", activities},
+				{
+					"tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, replies, created_at, updated_at)",
+					rows,
+				},
+				{
+					"tc_activities (tenant_id, id, type, kind, entity_id, comment_id, user_id, excerpt, created_at)",
+					activities,
+				},
 				{"tc_feed (tenant_id, activity_id, username, created_at)", feed},
 			} {
 				if !loud && !strings.HasPrefix(insert.into, "tc_comments") {
 					continue
 				}
 				columns := strings.Count(insert.into, ",") + 1
-				if _, err := c.Exec(ctx, "INSERT INTO "+insert.into+" VALUES "+bunx.Values(to-from, columns), insert.args...); err != nil {
+				if _, err := c.Exec(ctx, "INSERT INTO "+insert.into+" VALUES "+
+					bunx.Values(to-from, columns), insert.args...); err != nil {
 					return err
 				}
 			}
-			if from == 0 && c.Postgres() { // as autovacuum does: PostgreSQL else checks foreign keys by whichever index has the tenant
+			if from == 0 && c.Postgres() {
+				// as autovacuum does: PostgreSQL else checks foreign keys by whichever index has
+				// the tenant
 				if _, err := c.Exec(ctx, "ANALYZE tc_comments, tc_activities, tc_users"); err != nil {
 					return err
 				}
@@ -122,7 +140,8 @@ func grow(t testing.TB, db *bun.DB, of string, n int, loud bool, parent func(i i
 	}))
 }
 
-// TestDeepThreadSize: a thread of 4,000 replies below each other is gone with a handful of statements, and its rows go in steps.
+// TestDeepThreadSize: a thread of 4,000 replies below each other is gone with a handful of
+// statements, and its rows go in steps.
 func TestDeepThreadSize(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
@@ -148,7 +167,13 @@ func TestDeepThreadSize(t *testing.T) {
 		check := func() {
 			t.Helper()
 			is := is.New(t)
-			for id, code := range map[string]errs.Code{"deep000000": "", "deep000001": errs.NotFound, "deep003000": errs.NotFound, "deep004000": errs.NotFound, "wide000500": ""} {
+			for id, code := range map[string]errs.Code{
+				"deep000000": "",
+				"deep000001": errs.NotFound,
+				"deep003000": errs.NotFound,
+				"deep004000": errs.NotFound,
+				"wide000500": "",
+			} {
 				_, err := s.Get(ctx, "acme", id)
 				is.Equal(errs.CodeOf(err), code)
 			}
@@ -162,13 +187,20 @@ func TestDeepThreadSize(t *testing.T) {
 			is.NoErr(err)
 			notices, err := s.Notifications(ctx, "acme", "jo", comments.NotificationFilter{}, paging.Query{Limit: 10})
 			is.NoErr(err)
-			since, err := s.Notifications(ctx, "acme", "jo", comments.NotificationFilter{Since: monday}, paging.Query{Limit: 10})
+			since, err := s.Notifications(
+				ctx, "acme", "jo", comments.NotificationFilter{Since: monday}, paging.Query{Limit: 10},
+			)
 			is.NoErr(err)
 			unread, err := s.Unread(ctx, "acme", "jo")
 			is.NoErr(err)
-			is.Equal([]int{few.Total, len(few.Rows), notices.Total, len(notices.Rows), since.Total, len(since.Rows), unread}, []int{1, 1, 1, 1, 1, 1, 1})
+			is.Equal([]int{
+				few.Total, len(few.Rows), notices.Total, len(notices.Rows), since.Total, len(since.Rows),
+				unread,
+			}, []int{1, 1, 1, 1, 1, 1, 1})
 			for id, n := range map[string]int{"deep": 1, "wide": 1000} {
-				p, err := s.Activities(ctx, "acme", entity.Key{Kind: "report", ID: id}, paging.Query{Limit: paging.MaxLimit})
+				p, err := s.Activities(
+					ctx, "acme", entity.Key{Kind: "report", ID: id}, paging.Query{Limit: paging.MaxLimit},
+				)
 				is.NoErr(err)
 				is.Equal([]int{p.Total, len(p.Rows)}, []int{n, n})
 			}
@@ -193,7 +225,8 @@ func TestDeepThreadSize(t *testing.T) {
 	})
 }
 
-// TestLongThreadSize: a page of 100,000 replies or comments is read from indexes alone, without a sort and a count.
+// TestLongThreadSize: a page of 100,000 replies or comments is read from indexes alone, without a
+// sort and a count.
 func TestLongThreadSize(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
@@ -205,14 +238,20 @@ func TestLongThreadSize(t *testing.T) {
 		}
 		grow(t, db, "long", long+1, false, func(i int) int { return min(i, 1) - 1 }) // replies to the first
 		grow(t, db, "flat", 5_000, true, func(i int) int { return -1 })
-		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error { // a table of one page is rather read whole
+		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
+			// a table of one page is rather read whole
 			var rows []any
 			for i := range 5_000 {
 				rows = append(rows, "acme", "report", fmt.Sprint(i), 0)
 			}
-			_, err := c.Exec(ctx, "INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) VALUES "+bunx.Values(5_000, 4), rows...)
+			_, err := c.Exec(ctx, "INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) VALUES "+
+				bunx.Values(5_000, 4), rows...)
 			if err == nil {
-				_, err = c.Exec(ctx, "INSERT INTO tc_totals SELECT tenant_id, 'others', entity_id, 0, 1 FROM tc_comment_threads WHERE tenant_id = $1", "acme")
+				_, err = c.Exec(
+					ctx,
+					"INSERT INTO tc_totals SELECT tenant_id, 'others', entity_id, 0, 1 FROM tc_comment_threads WHERE tenant_id = $1",
+					"acme",
+				)
 			}
 			return err
 		}))
@@ -264,14 +303,17 @@ func TestLongThreadSize(t *testing.T) {
 				is.Equal(len(first), 1)
 				is.Equal(len(second), 1)
 				for _, statement := range []dbtest.Statement{first[0], second[0]} {
-					if plan := explain(t, db, statement); readsAll.MatchString(plan) || strings.Contains(plan, "Sort") || strings.Contains(plan, "TEMP B-TREE") || !strings.Contains(plan, "tc_") {
+					if plan := explain(t, db, statement); readsAll.MatchString(plan) ||
+						strings.Contains(plan, "Sort") || strings.Contains(plan, "TEMP B-TREE") ||
+						!strings.Contains(plan, "tc_") {
 						t.Errorf("%s %s:\n%s\n%s", name, sort, statement.Text, plan)
 					}
 				}
 				is.True(!strings.Contains(first[0].Text, "count("))
 			}
 		}
-		// A delete reads no table, neither of one reply nor of all of them, nor does what the foreign keys ask for.
+		// A delete reads no table, neither of one reply nor of all of them, nor does what the
+		// foreign keys ask for.
 		for _, id := range []string{"long004000", "flat000001", "long000000"} {
 			all := id == "long000000"
 			count.Take()
@@ -281,15 +323,24 @@ func TestLongThreadSize(t *testing.T) {
 			statements := count.Statements()
 			is.True(len(statements) >= 3)
 			if db.Dialect().Name() == dialect.PG && !all {
-				for _, of := range []string{"tc_comments x WHERE $1 = tenant_id AND $2 = parent_id", "tc_activities x WHERE $1 = tenant_id AND $2 = comment_id", "tc_notifications x WHERE $1 = tenant_id AND $2 = comment_id"} {
-					statements = append(statements, dbtest.Statement{Text: "SELECT 1 FROM ONLY " + of, Args: []any{"acme", id}})
+				for _, of := range []string{
+					"tc_comments x WHERE $1 = tenant_id AND $2 = parent_id",
+					"tc_activities x WHERE $1 = tenant_id AND $2 = comment_id",
+					"tc_notifications x WHERE $1 = tenant_id AND $2 = comment_id",
+				} {
+					statements = append(
+						statements, dbtest.Statement{Text: "SELECT 1 FROM ONLY " + of, Args: []any{"acme", id}},
+					)
 				}
 			}
 			for _, statement := range statements {
 				if !strings.Contains(statement.Text, "tc_") {
 					continue
 				}
-				if plan := strings.ReplaceAll(explain(t, db, statement), "SCAN t\n", ""); readsAll.MatchString(plan) || strings.Contains(plan, "JIT") { // t is what is found
+				if plan := strings.ReplaceAll(
+					explain(t, db, statement), "SCAN t\n", "",
+				); readsAll.MatchString(plan) || strings.Contains(plan, "JIT") {
+					// t is what is found
 					t.Errorf("delete of %s:\n%s\n%s", id, statement.Text, plan)
 				}
 			}
@@ -297,8 +348,8 @@ func TestLongThreadSize(t *testing.T) {
 	})
 }
 
-// TestRemovedCommentsAreFoundByKeySize: with the statistics of 500 comments, what is hidden of 10,000 that are removed, and a step that removes them, is
-// found by keys.
+// TestRemovedCommentsAreFoundByKeySize: with the statistics of 500 comments, what is hidden of
+// 10,000 that are removed, and a step that removes them, is found by keys.
 func TestRemovedCommentsAreFoundByKeySize(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	const kept, gone = 1_000, 10_000
@@ -348,7 +399,8 @@ func TestRemovedCommentsAreFoundByKeySize(t *testing.T) {
 	}
 }
 
-// TestDeletesOfManyEntitiesSize: the comments on many entities go in few statements, which find them by keys, beside many others and without statistics.
+// TestDeletesOfManyEntitiesSize: the comments on many entities go in few statements, which find
+// them by keys, beside many others and without statistics.
 func TestDeletesOfManyEntitiesSize(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
@@ -360,7 +412,14 @@ func TestDeletesOfManyEntitiesSize(t *testing.T) {
 		for i := range gone {
 			ids = append(ids, fmt.Sprintf("gone%d", i))
 			if i%2 == 0 {
-				is.NoErr(s.Insert(ctx, "acme", comments.Comment{ID: ids[i], Message: "Hello", UserID: "jo", Entity: entity.Key{Kind: "report", ID: ids[i]}, CreatedAt: monday, UpdatedAt: monday}))
+				is.NoErr(s.Insert(ctx, "acme", comments.Comment{
+					ID:        ids[i],
+					Message:   "Hello",
+					UserID:    "jo",
+					Entity:    entity.Key{Kind: "report", ID: ids[i]},
+					CreatedAt: monday,
+					UpdatedAt: monday,
+				}))
 			}
 		}
 		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
@@ -378,8 +437,8 @@ func TestDeletesOfManyEntitiesSize(t *testing.T) {
 	})
 }
 
-// TestDeletesOfManyEntitiesByKeySize: what TestDeletesOfManyEntitiesSize deletes is found by keys without statistics, but for one statement that may choose to read a
-// small table.
+// TestDeletesOfManyEntitiesByKeySize: what TestDeletesOfManyEntitiesSize deletes is found by keys
+// without statistics, but for one statement that may choose to read a small table.
 func TestDeletesOfManyEntitiesByKeySize(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db := people(t, dbtest.Postgres(t))
@@ -389,7 +448,14 @@ func TestDeletesOfManyEntitiesByKeySize(t *testing.T) {
 	var ids []string
 	for i := range 500 {
 		ids = append(ids, fmt.Sprintf("gone%d", i))
-		is.NoErr(s.Insert(ctx, "acme", comments.Comment{ID: ids[i], Message: "Hello", UserID: "jo", Entity: entity.Key{Kind: "report", ID: ids[i]}, CreatedAt: monday, UpdatedAt: monday}))
+		is.NoErr(s.Insert(ctx, "acme", comments.Comment{
+			ID:        ids[i],
+			Message:   "Hello",
+			UserID:    "jo",
+			Entity:    entity.Key{Kind: "report", ID: ids[i]},
+			CreatedAt: monday,
+			UpdatedAt: monday,
+		}))
 	}
 	n := dbtest.RowsRead(t, db, "acme", func(ctx context.Context) error {
 		_, err := s.DeleteAll(ctx, "acme", "report", ids, monday)
@@ -401,7 +467,8 @@ func TestDeletesOfManyEntitiesByKeySize(t *testing.T) {
 	}
 }
 
-// readsAll is in the plan of a statement that reads all of a table. What stands for tc_former_users is empty here.
+// readsAll is in the plan of a statement that reads all of a table. What stands for tc_former_users
+// is empty here.
 var readsAll = regexp.MustCompile(`SCAN [acft]\b|Seq Scan on tc_(comments|comment_threads|activities|feed)\b`)
 
 // explain returns the plan of a statement.
@@ -419,7 +486,13 @@ func TestDeletedUser(t *testing.T) {
 		s := bunstore.New(db)
 		grow(t, db, "r", 3, true, func(i int) int { return i - 1 })
 		id := "r000001"
-		is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{{ID: "n", Username: "mia", CommentID: &id, CreatedAt: monday, UpdatedAt: monday}}))
+		is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{{
+			ID:        "n",
+			Username:  "mia",
+			CommentID: &id,
+			CreatedAt: monday,
+			UpdatedAt: monday,
+		}}))
 		for _, name := range []string{"jo", "mia"} {
 			_, err := principalstore.New(db).DeleteUser(ctx, "acme", name)
 			is.NoErr(err)
@@ -439,7 +512,8 @@ func TestDeletedUser(t *testing.T) {
 	})
 }
 
-// TestWrongReplies: comments whose numbers of replies are wrong, as nothing but another program can make them, are removed all the same.
+// TestWrongReplies: comments whose numbers of replies are wrong, as nothing but another program can
+// make them, are removed all the same.
 func TestWrongReplies(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()

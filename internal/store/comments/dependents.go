@@ -33,7 +33,9 @@ func (s *Store) Threads(ctx context.Context, tenant string, kind entity.Kind, id
 }
 
 // OfUsers implements comments.Store.
-func (s *Store) OfUsers(ctx context.Context, tenant string, usernames []string) (notifications, comments int, err error) {
+func (s *Store) OfUsers(
+	ctx context.Context, tenant string, usernames []string,
+) (notifications, comments int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	where := `TRUE`
 	if yes, err := settled(ctx, c, tenant); err != nil {
@@ -54,7 +56,10 @@ func (s *Store) OfUsers(ctx context.Context, tenant string, usernames []string) 
 			args = append(args, of[name])
 		}
 		err = c.One(ctx, "Comment", `SELECT (SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = $1 AND n.username IN `+accounts+` AND `+where+`),
-			(SELECT count(*) FROM tc_comments c WHERE c.tenant_id = $1 AND `+ofAuthor+` AND c.user_id IN `+in+` AND `+present+`)`, args, &queued, &written)
+			(SELECT count(*) FROM tc_comments c WHERE c.tenant_id = $1 AND `+ofAuthor+` AND c.user_id IN `+in+
+			` AND `+present+`)`,
+			args,
+			&queued, &written)
 		if err != nil {
 			return 0, 0, err
 		}

@@ -18,7 +18,8 @@ func ids(some ...string) (all []string) {
 	return append(all, some...)
 }
 
-// testThreadsOfEntities: Threads counts the comments that reply to none, of one kind and one tenant.
+// testThreadsOfEntities: Threads counts the comments that reply to none, of one kind and one
+// tenant.
 func testThreadsOfEntities(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	other, namesake, theirs := comment("o", ""), comment("n", ""), comment("t", "")
@@ -44,7 +45,8 @@ func testThreadsOfEntities(t *testing.T, s Store) {
 	}
 }
 
-// testOfUsers: OfUsers counts the notifications of some users of one tenant, and the comments of which they are still the authors.
+// testOfUsers: OfUsers counts the notifications of some users of one tenant, and the comments of
+// which they are still the authors.
 func testOfUsers(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	asked, theirs := comment("2", "1"), comment("1", "")
@@ -53,7 +55,9 @@ func testOfUsers(t *testing.T, s Store) {
 	insert(t, s, "evil", theirs)
 	free := notification("c", "", "mia")
 	free.CommentID, free.Entity = nil, entity.Key{}
-	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{notification("a", "1", "mia"), notification("b", "2", "jo"), free}))
+	is.NoErr(s.Enqueue(
+		ctx, "acme", []comments.Notification{notification("a", "1", "mia"), notification("b", "2", "jo"), free},
+	))
 	own := notification("a", "1", "jo")
 	own.Tenant = "evil"
 	is.NoErr(s.Enqueue(ctx, "evil", []comments.Notification{own}))

@@ -11,16 +11,20 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// notificationTable has the columns of a notification. Its user changes whether it is read, and nothing else.
+// notificationTable has the columns of a notification. Its user changes whether it is read, and
+// nothing else.
 var notificationTable = bunx.NewTable("tc_notifications", "n", []bunx.Column[comments.Notification]{
 	{Name: "tenant_id", Key: true, Field: func(n *comments.Notification) any { return &n.Tenant }},
 	{Name: "id", Key: true, Field: func(n *comments.Notification) any { return &n.ID }},
-	{Name: "username", Once: true, Value: func(n *comments.Notification) any { return n.Username }}, // the account; whoever reads knows the user
+	// the account; whoever reads knows the user
+	{Name: "username", Once: true, Value: func(n *comments.Notification) any { return n.Username }},
 	{Name: "type", Once: true, Field: func(n *comments.Notification) any { return &n.Type }},
 	{Name: "state", Once: true, Field: func(n *comments.Notification) any { return (*string)(&n.State) }},
 	{Name: "title", Once: true, Field: func(n *comments.Notification) any { return &n.Title }},
 	{Name: "body", Once: true, Field: func(n *comments.Notification) any { return &n.Body }},
-	{Name: "kind", Once: true, Field: func(n *comments.Notification) any { return bunx.TextOrNull((*string)(&n.Entity.Kind)) }},
+	{Name: "kind", Once: true, Field: func(n *comments.Notification) any {
+		return bunx.TextOrNull((*string)(&n.Entity.Kind))
+	}},
 	{Name: "entity_id", Once: true, Field: func(n *comments.Notification) any { return bunx.TextOrNull(&n.Entity.ID) }},
 	{Name: "comment_id", Once: true, Field: func(n *comments.Notification) any { return &n.CommentID }},
 	{Name: "path", Once: true, Field: func(n *comments.Notification) any { return &n.Path }},
@@ -32,7 +36,9 @@ var notificationTable = bunx.NewTable("tc_notifications", "n", []bunx.Column[com
 var notifications = bunx.List[comments.Notification]{
 	Table: notificationTable, Key: "id", Order: "-createdAt",
 	Sorts: []bunx.Sort[comments.Notification]{
-		{Field: "createdAt", Column: "created_at", Value: func(n comments.Notification) string { return bunx.At(n.CreatedAt).String() }},
+		{Field: "createdAt", Column: "created_at", Value: func(n comments.Notification) string {
+			return bunx.At(n.CreatedAt).String()
+		}},
 	},
 }
 
@@ -78,7 +84,9 @@ func ofUser(total, where, tenant, username string) rows {
 }
 
 // Notifications implements comments.Store.
-func (s *Store) Notifications(ctx context.Context, tenant, username string, f comments.NotificationFilter, q paging.Query) (paging.Page[comments.Notification], error) {
+func (s *Store) Notifications(
+	ctx context.Context, tenant, username string, f comments.NotificationFilter, q paging.Query,
+) (paging.Page[comments.Notification], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	of := bunx.Part{Where: ofAccount, Args: []any{tenant, username}, Total: every}
 	switch {
@@ -110,7 +118,9 @@ func (s *Store) Notification(ctx context.Context, tenant, username, id string) (
 
 var selectNotification = notificationTable.Select(`AS n WHERE ` + ofAccount + ` AND n.id = $3 AND ` + whosePresent("n"))
 
-func oneNotification(ctx context.Context, c bunx.Conn, tenant, username, id, lock string) (comments.Notification, error) {
+func oneNotification(
+	ctx context.Context, c bunx.Conn, tenant, username, id, lock string,
+) (comments.Notification, error) {
 	n, err := notificationTable.Scan(c.Row(ctx, selectNotification+lock, tenant, username, id))
 	if err != nil {
 		return comments.Notification{}, bunx.Err(err, "Notification")
@@ -120,7 +130,9 @@ func oneNotification(ctx context.Context, c bunx.Conn, tenant, username, id, loc
 }
 
 // SetRead implements comments.Store.
-func (s *Store) SetRead(ctx context.Context, tenant, username, id string, read bool, at time.Time) (n comments.Notification, err error) {
+func (s *Store) SetRead(
+	ctx context.Context, tenant, username, id string, read bool, at time.Time,
+) (n comments.Notification, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if n, err = oneNotification(ctx, c, tenant, username, id, c.ForUpdate()); err != nil {
 			return err
@@ -143,21 +155,30 @@ func (s *Store) SetRead(ctx context.Context, tenant, username, id string, read b
 // DeleteNotices implements comments.Store.
 func (s *Store) DeleteNotices(ctx context.Context, tenant string, of entity.Key) error {
 	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `DELETE FROM tc_notifications WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3 AND comment_id IS NULL`, tenant, of.Kind, of.ID)
+		_, err := c.Exec(
+			ctx,
+			`DELETE FROM tc_notifications WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3 AND comment_id IS NULL`,
+			tenant, of.Kind, of.ID,
+		)
 		return bunx.Err(err, "Notification")
 	})
 }
 
 // SweepNotices implements comments.Store.
 func (s *Store) SweepNotices(ctx context.Context, tenant, noticeType string, before time.Time) (n int, err error) {
-	return bunx.DeleteSteps(ctx, s.db, tenant, "tc_notifications", "id", `state = 'delivered' AND created_at < $2 AND type = $3`, bunx.At(before), noticeType)
+	return bunx.DeleteSteps(
+		ctx, s.db, tenant, "tc_notifications", "id", `state = 'delivered' AND created_at < $2 AND type = $3`,
+		bunx.At(before), noticeType,
+	)
 }
 
 // SetAllRead implements comments.Store.
 func (s *Store) SetAllRead(ctx context.Context, tenant, username string, read bool, at time.Time) (n int, err error) {
-	query := `UPDATE tc_notifications AS n SET read_at = NULL, updated_at = $3 WHERE ` + ofAccount + ` AND n.read_at IS NOT NULL AND `
+	query := `UPDATE tc_notifications AS n SET read_at = NULL, updated_at = $3 WHERE ` + ofAccount +
+		` AND n.read_at IS NOT NULL AND `
 	if read {
-		query = `UPDATE tc_notifications AS n SET read_at = $3, updated_at = $3 WHERE ` + ofAccount + ` AND n.read_at IS NULL AND `
+		query = `UPDATE tc_notifications AS n SET read_at = $3, updated_at = $3 WHERE ` + ofAccount +
+			` AND n.read_at IS NULL AND `
 	}
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		h, err := hide(ctx, c, ofUser(every, ofAccount, tenant, username))

@@ -6,18 +6,20 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// Comments that are removed are gone for everybody at once, and their rows later: see RemoveRest. These conditions keep readers from them.
-// The first argument of their statements is the tenant.
+// Comments that are removed are gone for everybody at once, and their rows later: see RemoveRest.
+// These conditions keep readers from them. The first argument of their statements is the tenant.
 
-// present is met by a comment c that is not removed: it has the number of its entity's thread, and so has the comment on top of it, which
-// differs only while the rows of removed comments are left. As a value, and no EXISTS, it is looked up by key and never joined.
+// present is met by a comment c that is not removed: it has the number of its entity's thread, and
+// so has the comment on top of it, which differs only while the rows of removed comments are left.
+// As a value, and no EXISTS, it is looked up by key and never joined.
 const present = `(SELECT t.thread_no = c.thread_no AND (t.removing_at IS NULL OR t.thread_no = (
 		WITH RECURSIVE up (parent_id, thread_no) AS (SELECT c.parent_id, c.thread_no UNION ALL
 			SELECT p.parent_id, p.thread_no FROM up CROSS JOIN tc_comments p WHERE p.tenant_id = $1 AND p.id = up.parent_id)
 		SELECT thread_no FROM up WHERE parent_id IS NULL))
 	FROM tc_comment_threads t WHERE t.tenant_id = $1 AND t.kind = c.kind AND t.entity_id = c.entity_id)`
 
-// settled reports whether no rows of removed comments are left in a tenant: then all comments are present.
+// settled reports whether no rows of removed comments are left in a tenant: then all comments are
+// present.
 func settled(ctx context.Context, c bunx.Conn, tenant string) (yes bool, err error) {
 	err = c.One(ctx, "Comment", `SELECT `+allSettled, []any{tenant}, &yes)
 	return yes, err
@@ -25,14 +27,15 @@ func settled(ctx context.Context, c bunx.Conn, tenant string) (yes bool, err err
 
 const allSettled = `NOT EXISTS (SELECT 1 FROM tc_comment_threads WHERE tenant_id = $1 AND removing_at IS NOT NULL)`
 
-// whosePresent returns the condition that the comment of an activity or notification is present, if it has one. As a value it is looked up
-// by key for each row, however many there are.
+// whosePresent returns the condition that the comment of an activity or notification is present, if
+// it has one. As a value it is looked up by key for each row, however many there are.
 func whosePresent(alias string) string {
-	return `coalesce((SELECT ` + present + ` FROM tc_comments c WHERE c.tenant_id = $1 AND c.id = ` + alias + `.comment_id), TRUE)`
+	return `coalesce((SELECT ` + present + ` FROM tc_comments c WHERE c.tenant_id = $1 AND c.id = ` + alias +
+		`.comment_id), TRUE)`
 }
 
-// removed is a SELECT of the ids of all comments of a tenant that are removed and still have rows, from those on top down. PostgreSQL goes to the
-// index once for each comment, as in few.
+// removed is a SELECT of the ids of all comments of a tenant that are removed and still have rows,
+// from those on top down. PostgreSQL goes to the index once for each comment, as in few.
 func removed(c bunx.Conn) string {
 	tops := `SELECT c.id FROM tc_comment_threads t CROSS JOIN tc_comments c WHERE t.tenant_id = $1 AND t.removing_at IS NOT NULL
 			AND c.tenant_id = $1 AND c.kind = t.kind AND c.entity_id = t.entity_id AND c.parent_id IS NULL AND c.thread_no < t.thread_no`
@@ -48,7 +51,8 @@ func removed(c bunx.Conn) string {
 		SELECT id FROM removed`
 }
 
-// notRemoved is whosePresent for many rows: it goes down from the removed comments once, and not up from each row.
+// notRemoved is whosePresent for many rows: it goes down from the removed comments once, and not up
+// from each row.
 func notRemoved(c bunx.Conn, alias string) string {
 	ids := removed(c)
 	if c.Postgres() { // it makes a hash table of an array, whose length it does not guess
@@ -66,8 +70,8 @@ type rows struct {
 	own   string // a SELECT of how many of them are of removed comments, which looks at each
 }
 
-// hidden are conditions and numbers of rows in a tenant with removed comments. They cost as much as the user's or entity's own rows, or
-// as the rows that are left of removed comments.
+// hidden are conditions and numbers of rows in a tenant with removed comments. They cost as much as
+// the user's or entity's own rows, or as the rows that are left of removed comments.
 type hidden struct {
 	none  bool   // there are no removed comments
 	shown string // a condition of the rows that are shown
@@ -82,17 +86,24 @@ func hide(ctx context.Context, c bunx.Conn, r rows) (hidden, error) {
 	}
 	var own, theirs int
 	err = c.One(ctx, "Comment", `SELECT `+r.total+`, `+bunx.Total("entity_activities",
-		`IN (SELECT kind || '/' || entity_id FROM tc_comment_threads WHERE tenant_id = $1 AND removing_at IS NOT NULL)`), r.args, &own, &theirs)
+		`IN (SELECT kind || '/' || entity_id FROM tc_comment_threads WHERE tenant_id = $1 AND removing_at IS NOT NULL)`),
+		r.args,
+		&own, &theirs)
 	if own < theirs/upward {
 		return hidden{shown: whosePresent(r.alias), n: `(` + r.own + `)`}, err
 	}
-	return hidden{shown: notRemoved(c, r.alias), n: `(SELECT CAST(coalesce(sum((` + r.below + `)), 0) AS bigint) FROM (` + removed(c) + `) r)`}, err
+	return hidden{
+		shown: notRemoved(c, r.alias),
+		n:     `(SELECT CAST(coalesce(sum((` + r.below + `)), 0) AS bigint) FROM (` + removed(c) + `) r)`,
+	}, err
 }
 
-// upward is how many times as long it takes to go up from a comment to the one on top of it as to come to it from there.
+// upward is how many times as long it takes to go up from a comment to the one on top of it as to
+// come to it from there.
 const upward = 4
 
-// ofPresent returns those of a part that are shown. Those that are not are subtracted from its total.
+// ofPresent returns those of a part that are shown. Those that are not are subtracted from its
+// total.
 func ofPresent(ctx context.Context, c bunx.Conn, these bunx.Part, r rows) (bunx.Part, error) {
 	h, err := hide(ctx, c, r)
 	if err != nil || h.none {
@@ -105,5 +116,6 @@ func ofPresent(ctx context.Context, c bunx.Conn, these bunx.Part, r rows) (bunx.
 	return these, nil
 }
 
-// ofAuthor is met by a comment c whose author has not been deleted: nobody who had the name has been since it was written.
+// ofAuthor is met by a comment c whose author has not been deleted: nobody who had the name has
+// been since it was written.
 var ofAuthor = `c.author_no = ` + bunx.Former(`c.user_id`)

@@ -13,8 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// fillMany adds the comment 1 on sales with more replies, activities and notifications than one transaction removes, and a reply below one of
-// them; and the comment other beside it.
+// fillMany adds the comment 1 on sales with more replies, activities and notifications than one
+// transaction removes, and a reply below one of them; and the comment other beside it.
 func fillMany(t *testing.T, s Store) {
 	t.Helper()
 	is, ctx := is.New(t), t.Context()
@@ -30,7 +30,8 @@ func fillMany(t *testing.T, s Store) {
 	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{notification("nother", "other", "mia")}))
 }
 
-// seen checks what all readers see: some comments on sales on top, those with an activity and a notification of mia, and no others.
+// seen checks what all readers see: some comments on sales on top, those with an activity and a
+// notification of mia, and no others.
 func seen(t *testing.T, s Store, want ...string) {
 	t.Helper()
 	is, ctx := is.New(t), t.Context()
@@ -100,7 +101,8 @@ func removeRest(t *testing.T, s Store, look func()) {
 	is.True(!more)
 }
 
-// testRemovedReplies: a comment with many replies is gone with all of them at once, and their rows go in steps.
+// testRemovedReplies: a comment with many replies is gone with all of them at once, and their rows
+// go in steps.
 func testRemovedReplies(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	fillMany(t, s)
@@ -115,7 +117,8 @@ func testRemovedReplies(t *testing.T, s Store) {
 	is.Equal(n, 1)
 }
 
-// testRemovedEntity: all comments on an entity are gone at once; those that are added before their rows are removed stay.
+// testRemovedEntity: all comments on an entity are gone at once; those that are added before their
+// rows are removed stay.
 func testRemovedEntity(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	fillMany(t, s)
@@ -157,7 +160,8 @@ func testRemovedEntity(t *testing.T, s Store) {
 	is.Equal(top(t, s, "acme", sales), []string{"1"})
 }
 
-// testRemovedEntities: the comments on many entities are removed together, and only those of the entity that has too many are left to steps.
+// testRemovedEntities: the comments on many entities are removed together, and only those of the
+// entity that has too many are left to steps.
 func testRemovedEntities(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	fillMany(t, s)
@@ -166,7 +170,9 @@ func testRemovedEntities(t *testing.T, s Store) {
 	for i := range 600 {
 		ids = append(ids, of(i).ID)
 		if i%3 == 0 {
-			top, reply := comment(fmt.Sprintf("on%d", i), ""), comment(fmt.Sprintf("below%d", i), fmt.Sprintf("on%d", i))
+			top, reply := comment(
+				fmt.Sprintf("on%d", i), "",
+			), comment(fmt.Sprintf("below%d", i), fmt.Sprintf("on%d", i))
 			top.Entity, reply.Entity = of(i), of(i)
 			insert(t, s, "acme", top, reply)
 		}

@@ -14,13 +14,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// rowsBelow are the rows that go with a comment c by their foreign keys. As values they are looked up by key, and never joined.
+// rowsBelow are the rows that go with a comment c by their foreign keys. As values they are looked
+// up by key, and never joined.
 const rowsBelow = `CAST((SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = $1 AND n.comment_id = c.id)
 	+ (SELECT coalesce(sum(1 + (SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.activity_id = a.id)), 0)
 		FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = c.id) AS bigint)`
 
-// replied reports whether anybody has replied to a comment c. The number of its replies may be wrong: nothing is removed, or kept, because of it.
-// As a value it is looked up by index, and never joined.
+// replied reports whether anybody has replied to a comment c. The number of its replies may be
+// wrong: nothing is removed, or kept, because of it. As a value it is looked up by index, and never
+// joined.
 const replied = `(SELECT r.id FROM tc_comments r WHERE r.tenant_id = $1 AND r.parent_id = c.id ORDER BY r.created_at, r.id LIMIT 1) IS NOT NULL`
 
 // node is a comment that is to be removed.
@@ -56,11 +58,18 @@ func (s *Store) Delete(ctx context.Context, tenant, id string, at time.Time) (re
 				return err
 			}
 		}
-		n, err := c.Exec(ctx, `DELETE FROM tc_comments AS c WHERE c.tenant_id = $1 AND c.id = $2 AND NOT (`+replied+`) AND `+present, tenant, id)
+		n, err := c.Exec(
+			ctx,
+			`DELETE FROM tc_comments AS c WHERE c.tenant_id = $1 AND c.id = $2 AND NOT (`+replied+`) AND `+present,
+			tenant, id,
+		)
 		if err != nil || n == 1 {
 			return bunx.Err(err, "Comment")
 		}
-		all, few, err := s.few(ctx, c, `SELECT c.id, 0 FROM tc_comments c WHERE c.tenant_id = $1 AND c.id = $2 AND `+present, tenant, id)
+		all, few, err := s.few(
+			ctx, c, `SELECT c.id, 0 FROM tc_comments c WHERE c.tenant_id = $1 AND c.id = $2 AND `+present,
+			tenant, id,
+		)
 		if err = bunx.Found(len(all), err, "Comment"); err != nil { // gone by now
 			return err
 		}
@@ -68,7 +77,10 @@ func (s *Store) Delete(ctx context.Context, tenant, id string, at time.Time) (re
 			return removeFew(ctx, c, tenant, all)
 		}
 		rest = true
-		if _, err := c.Exec(ctx, `UPDATE tc_comments SET parent_id = NULL, thread_no = -1 WHERE tenant_id = $1 AND id = $2`, tenant, id); err != nil {
+		if _, err := c.Exec(
+			ctx, `UPDATE tc_comments SET parent_id = NULL, thread_no = -1 WHERE tenant_id = $1 AND id = $2`,
+			tenant, id,
+		); err != nil {
 			return bunx.Err(err, "Comment")
 		}
 		_, err = c.Exec(ctx, `UPDATE tc_comment_threads SET removing_at = $4 WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`,
@@ -82,7 +94,9 @@ func (s *Store) Delete(ctx context.Context, tenant, id string, at time.Time) (re
 const deleteBatch = 500
 
 // DeleteAll implements comments.Store.
-func (s *Store) DeleteAll(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (later []string, err error) {
+func (s *Store) DeleteAll(
+	ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time,
+) (later []string, err error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // locked in one order
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(ids, deleteBatch) {
@@ -111,10 +125,12 @@ type deletion struct {
 	kind   entity.Kind
 }
 
-// threads locks the rows of some entities, removes those whose comments are few, and returns the other entities.
+// threads locks the rows of some entities, removes those whose comments are few, and returns the
+// other entities.
 func (d deletion) threads(ctx context.Context, ids []string) (later []string, err error) {
 	var now []thread
-	rows, err := d.c.Rows(ctx, `WITH t (id) AS `+d.c.Among(3, 1)+` INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) SELECT $1, $2, id, 0 FROM t WHERE true
+	rows, err := d.c.Rows(ctx, `WITH t (id) AS `+d.c.Among(3, 1)+
+		` INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) SELECT $1, $2, id, 0 FROM t WHERE true
 		ON CONFLICT (tenant_id, kind, entity_id) DO UPDATE SET total = tc_comment_threads.total RETURNING entity_id, thread_no, removing_at IS NOT NULL`,
 		d.tenant, d.kind, bunx.Keys(ids))
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (struct{}, error) {
@@ -135,7 +151,8 @@ func (d deletion) threads(ctx context.Context, ids []string) (later []string, er
 	return append(later, rest...), err
 }
 
-// few removes the comments of threads together if they are few; otherwise it tries each half of the threads. It returns the entities with too many.
+// few removes the comments of threads together if they are few; otherwise it tries each half of the
+// threads. It returns the entities with too many.
 func (d deletion) few(ctx context.Context, threads []thread) (later []string, err error) {
 	if len(threads) == 0 {
 		return nil, nil
@@ -147,7 +164,8 @@ func (d deletion) few(ctx context.Context, threads []thread) (later []string, er
 	first := `SELECT c.id, 0 FROM json_each($3) t CROSS JOIN tc_comments c
 		WHERE c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = t.value ->> 0 AND c.thread_no = t.value ->> 1 AND c.parent_id IS NULL`
 	if d.c.Postgres() {
-		first = `SELECT c.id, 0 FROM (SELECT id, CAST(number AS integer) FROM ` + d.c.Among(3, 2) + ` AS t(id, number) OFFSET 0) AS t(id, number) CROSS JOIN LATERAL
+		first = `SELECT c.id, 0 FROM (SELECT id, CAST(number AS integer) FROM ` + d.c.Among(3, 2) +
+			` AS t(id, number) OFFSET 0) AS t(id, number) CROSS JOIN LATERAL
 			(SELECT id FROM tc_comments WHERE tenant_id = $1 AND kind = $2 AND entity_id = t.id AND thread_no = t.number AND parent_id IS NULL
 			ORDER BY created_at, id LIMIT ` + strconv.Itoa(comments.MaxRows+1) + `) c`
 	}
@@ -176,26 +194,34 @@ func (d deletion) few(ctx context.Context, threads []thread) (later []string, er
 
 // forget removes the rows of entities without comments.
 func forget(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, ids ...string) error {
-	_, err := c.Exec(ctx, `DELETE FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id `+c.OneOf(3), tenant, kind, bunx.Keys(ids))
+	_, err := c.Exec(
+		ctx, `DELETE FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id `+c.OneOf(3),
+		tenant, kind, bunx.Keys(ids),
+	)
 	return bunx.Err(err, "Comment")
 }
 
-// few returns the comments that a SELECT of ids and depth 0 finds, with all below them, each behind the one it replies to, if they and what goes with
-// them are at most comments.MaxRows. args begin with the tenant. PostgreSQL goes to the index once for each comment: a join would leave it
-// the choice to read all comments, and a thread that has most of them makes it choose that.
-func (s *Store) few(ctx context.Context, c bunx.Conn, first, tenant string, args ...any) (all []node, few bool, err error) {
+// few returns the comments that a SELECT of ids and depth 0 finds, with all below them, each behind
+// the one it replies to, if they and what goes with them are at most comments.MaxRows. args begin
+// with the tenant. PostgreSQL goes to the index once for each comment: a join would leave it the
+// choice to read all comments, and a thread that has most of them makes it choose that.
+func (s *Store) few(
+	ctx context.Context, c bunx.Conn, first, tenant string, args ...any,
+) (all []node, few bool, err error) {
 	args = append([]any{tenant}, args...)
 	limit := "$" + strconv.Itoa(len(args)+1)
 	below := `SELECT c.id, t.depth + 1 FROM thread t CROSS JOIN tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = t.id`
 	each := `tc_comments c WHERE c.tenant_id = $1 AND c.id = few.id`
 	if c.Postgres() {
 		below = `SELECT c.id, t.depth + 1 FROM thread t CROSS JOIN LATERAL
-			(SELECT id FROM tc_comments WHERE tenant_id = $1 AND parent_id = t.id ORDER BY created_at, id LIMIT ` + limit + `) c`
+			(SELECT id FROM tc_comments WHERE tenant_id = $1 AND parent_id = t.id ORDER BY created_at, id LIMIT ` +
+			limit + `) c`
 		each = `LATERAL (SELECT id FROM tc_comments WHERE tenant_id = $1 AND id = few.id OFFSET 0) c`
 	}
 	all, err = nodes(c.Rows(ctx, `WITH RECURSIVE thread (id, depth) AS (`+first+` UNION ALL `+below+`),
 		few AS (SELECT id, depth FROM thread LIMIT `+limit+`)
-		SELECT c.id, `+replied+`, `+rowsBelow+` FROM few CROSS JOIN `+each+` ORDER BY few.depth`, append(args, comments.MaxRows+1)...))
+		SELECT c.id, `+replied+`, `+rowsBelow+` FROM few CROSS JOIN `+each+` ORDER BY few.depth`,
+		append(args, comments.MaxRows+1)...))
 	if err != nil {
 		return nil, false, bunx.Err(err, "Comment")
 	}
@@ -206,7 +232,8 @@ func (s *Store) few(ctx context.Context, c bunx.Conn, first, tenant string, args
 	return all, rows <= comments.MaxRows, nil
 }
 
-// removeFew removes comments that few has found. With many of them, what their foreign keys look up is planned by the sizes of the tables.
+// removeFew removes comments that few has found. With many of them, what their foreign keys look up
+// is planned by the sizes of the tables.
 func removeFew(ctx context.Context, c bunx.Conn, tenant string, all []node) error {
 	if len(all) > 20 {
 		if err := c.Replan(ctx); err != nil {
@@ -237,8 +264,9 @@ func (s *Store) RemoveAccount(ctx context.Context, tenant, account string, n int
 
 // RemoveRest implements comments.Store.
 //
-// The removed comments that reply to none go first if they have no replies. The replies of another one go before it; those with replies of
-// their own become comments on top instead. So a step ends with any number of rows, and each is changed once at most before it goes.
+// The removed comments that reply to none go first if they have no replies. The replies of another
+// one go before it; those with replies of their own become comments on top instead. So a step ends
+// with any number of rows, and each is changed once at most before it goes.
 func (s *Store) RemoveRest(ctx context.Context, tenant string, of entity.Key, n int) (more bool, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		step := &step{c, tenant, of, n, 0}
@@ -266,7 +294,11 @@ func (s *Store) RemoveRest(ctx context.Context, tenant string, of entity.Key, n 
 		if total == 0 {
 			return forget(ctx, c, tenant, of.Kind, of.ID)
 		}
-		_, err = c.Exec(ctx, `UPDATE tc_comment_threads SET removing_at = NULL WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`, tenant, of.Kind, of.ID)
+		_, err = c.Exec(
+			ctx,
+			`UPDATE tc_comment_threads SET removing_at = NULL WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`,
+			tenant, of.Kind, of.ID,
+		)
 		return bunx.Err(err, "Comment")
 	})
 	return more, err
@@ -283,8 +315,11 @@ type step struct {
 
 // next removes the next comments on top, or replies to them, and reports whether there were any.
 func (s *step) next(ctx context.Context, number int) (found bool, err error) {
-	tops, err := nodes(s.c.Rows(ctx, `SELECT c.id, `+replied+`, `+rowsBelow+` FROM tc_comments c WHERE c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = $3
-		AND c.parent_id IS NULL AND c.thread_no < $4 ORDER BY c.thread_no, c.created_at, c.id LIMIT $5`, s.tenant, s.of.Kind, s.of.ID, number, s.left))
+	tops, err := nodes(s.c.Rows(ctx, `SELECT c.id, `+replied+`, `+rowsBelow+
+		` FROM tc_comments c WHERE c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = $3
+		AND c.parent_id IS NULL AND c.thread_no < $4 ORDER BY c.thread_no, c.created_at, c.id LIMIT $5`,
+		s.tenant, s.of.Kind,
+		s.of.ID, number, s.left))
 	if err != nil || len(tops) == 0 {
 		return false, bunx.Err(err, "Comment")
 	}
@@ -302,9 +337,11 @@ func (s *step) next(ctx context.Context, number int) (found bool, err error) {
 	return true, nil
 }
 
-// below removes the replies to a comment on top that have none, and makes the others comments on top.
+// below removes the replies to a comment on top that have none, and makes the others comments on
+// top.
 func (s *step) below(ctx context.Context, top node) error {
-	all, err := nodes(s.c.Rows(ctx, `SELECT c.id, `+replied+`, `+rowsBelow+` FROM tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = $2
+	all, err := nodes(s.c.Rows(ctx, `SELECT c.id, `+replied+`, `+rowsBelow+
+		` FROM tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = $2
 		ORDER BY c.created_at, c.id LIMIT $3`, s.tenant, top.id, s.left))
 	if err != nil {
 		return bunx.Err(err, "Comment")
@@ -321,17 +358,24 @@ func (s *step) below(ctx context.Context, top node) error {
 		}
 	}
 	if len(up) > 0 {
-		_, err := s.c.ExecIn(ctx, `UPDATE tc_comments SET parent_id = NULL, thread_no = -1 WHERE tenant_id = $1 AND id IN `, up, s.tenant)
+		_, err := s.c.ExecIn(
+			ctx, `UPDATE tc_comments SET parent_id = NULL, thread_no = -1 WHERE tenant_id = $1 AND id IN `, up,
+			s.tenant,
+		)
 		if err != nil {
 			return bunx.Err(err, "Comment")
 		}
 	}
-	_, err = s.c.Exec(ctx, `UPDATE tc_comments SET replies = replies - $3 WHERE tenant_id = $1 AND id = $2`, s.tenant, top.id, n+len(up))
+	_, err = s.c.Exec(
+		ctx, `UPDATE tc_comments SET replies = replies - $3 WHERE tenant_id = $1 AND id = $2`, s.tenant, top.id,
+		n+len(up),
+	)
 	s.took(1)
 	return bunx.Err(err, "Comment")
 }
 
-// leaves removes those of some comments that have no replies, as many as the step may, and returns their number.
+// leaves removes those of some comments that have no replies, as many as the step may, and returns
+// their number.
 func (s *step) leaves(ctx context.Context, all []node) (int, error) {
 	var some []node
 	for _, n := range all {

@@ -31,7 +31,8 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 			for _, set := range []string{ // those of comments after those of activities, which ask for them
 				`tc_activities AS a SET user_id = (SELECT becomes FROM names WHERE was = a.user_id)
 					WHERE a.tenant_id = $1 AND a.user_id IN (SELECT was FROM names)
-					AND EXISTS (SELECT 1 FROM tc_comments c WHERE c.tenant_id = $1 AND c.id = a.comment_id AND ` + ofAuthor + `)`,
+					AND EXISTS (SELECT 1 FROM tc_comments c WHERE c.tenant_id = $1 AND c.id = a.comment_id AND ` +
+					ofAuthor + `)`,
 				`tc_comments AS c SET user_id = (SELECT becomes FROM names WHERE was = c.user_id),
 					author_no = (SELECT ` + bunx.Former("becomes") + ` FROM names WHERE was = c.user_id)
 					WHERE c.tenant_id = $1 AND c.user_id IN (SELECT was FROM names) AND ` + ofAuthor,

@@ -28,16 +28,18 @@ var (
 	orders = entity.Key{Kind: "dataset", ID: "orders"}
 )
 
-// Store is what the checks need: comments, the queue that goes with them, and what a delete of users does to their accounts.
+// Store is what the checks need: comments, the queue that goes with them, and what a delete of
+// users does to their accounts.
 type Store interface {
 	comments.Store
 	comments.Queue
-	// CloseAccounts counts some users as deleted, who stay: as if they were made again under the same names. It returns the accounts that they had.
+	// CloseAccounts counts some users as deleted, who stay: as if they were made again under the
+	// same names. It returns the accounts that they had.
 	CloseAccounts(ctx context.Context, tenant string, usernames ...string) ([]string, error)
 }
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil, each with the users
-// jo and mia and the principals joan and Jö.Doe@example.com.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil, each with the users jo and mia and the principals joan and Jö.Doe@example.com.
 func testStore(t *testing.T, open func(t *testing.T) Store) {
 	for name, check := range map[string]func(*testing.T, Store){
 		"RoundTrip":             testRoundTrip,
@@ -79,7 +81,15 @@ func text(s string) *string { return &s }
 
 // comment makes a comment on sales; parent is "" on top.
 func comment(id, parent string) comments.Comment {
-	c := comments.Comment{Tenant: "acme", ID: id, Message: "says " + id, UserID: "jo", Entity: sales, CreatedAt: commentsMonday, UpdatedAt: commentsMonday}
+	c := comments.Comment{
+		Tenant:    "acme",
+		ID:        id,
+		Message:   "says " + id,
+		UserID:    "jo",
+		Entity:    sales,
+		CreatedAt: commentsMonday,
+		UpdatedAt: commentsMonday,
+	}
 	if parent != "" {
 		c.ParentID = &parent
 	}
@@ -127,7 +137,8 @@ func testRoundTrip(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	first := comment("1", "")
 	full := comments.Comment{
-		Tenant: "acme", ID: "2", Message: "'; DROP TABLE tc_comments; --?$1\\ 日本 🎨\n\t", Public: true, UserID: "Jö.Doe@example.com",
+		Tenant: "acme", ID: "2",
+		Message: "'; DROP TABLE tc_comments; --?$1\\ 日本 🎨\n\t", Public: true, UserID: "Jö.Doe@example.com",
 		Entity: sales, ParentID: text("1"), CreatedAt: commentsMonday, UpdatedAt: tuesday, EditedAt: &tuesday,
 		Mentions: []comments.Mention{{Username: "mia", DisplayName: text(`M "ü" <a>`)}, {Username: "jo"}},
 	}
@@ -230,7 +241,10 @@ func testThreads(t *testing.T, s Store) {
 	is := is.New(t)
 	other := comment("o", "")
 	other.Entity = entity.Key{Kind: "dataset", ID: "sales"} // the same id, another kind
-	insert(t, s, "acme", comment("1", ""), comment("2", ""), comment("1a", "1"), comment("1b", "1"), comment("1aa", "1a"), other)
+	insert(
+		t, s, "acme", comment("1", ""), comment("2", ""), comment("1a", "1"), comment("1b", "1"),
+		comment("1aa", "1a"), other,
+	)
 	is.Equal(top(t, s, "acme", sales), []string{"2", "1"})
 	is.Equal(top(t, s, "acme", other.Entity), []string{"o"})
 	is.Equal(replies(t, s, "acme", "1"), []string{"1b", "1a"}) // direct ones alone
@@ -243,7 +257,16 @@ func testDelete(t *testing.T, s Store) {
 	insert(t, s, "acme", comment("1", ""), comment("2", ""), comment("1a", "1"), comment("1b", "1"), comment("1aa", "1a"),
 		comment("1ab", "1a"), comment("1aaa", "1aa"), comment("2a", "2"))
 	is.NoErr(failure(s.Delete(ctx, "acme", "1a", commentsMonday)))
-	for id, there := range map[string]bool{"1": true, "1a": false, "1b": true, "1aa": false, "1ab": false, "1aaa": false, "2": true, "2a": true} {
+	for id, there := range map[string]bool{
+		"1":    true,
+		"1a":   false,
+		"1b":   true,
+		"1aa":  false,
+		"1ab":  false,
+		"1aaa": false,
+		"2":    true,
+		"2a":   true,
+	} {
 		_, err := s.Get(ctx, "acme", id)
 		is.Equal(err == nil, there)
 	}
@@ -340,8 +363,8 @@ func testParallelEdits(t *testing.T, s Store) {
 	is.Equal(len(top(t, s, "acme", sales)), 21)
 }
 
-// testRepliesWhileDeleting: whoever comes first, no reply is left without its parent, and nobody gets another error than
-// that what he replies to is gone.
+// testRepliesWhileDeleting: whoever comes first, no reply is left without its parent, and nobody
+// gets another error than that what he replies to is gone.
 func testRepliesWhileDeleting(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	for round := range 10 {
@@ -355,7 +378,10 @@ func testRepliesWhileDeleting(t *testing.T, s Store) {
 			case 5:
 				err = failure(s.Delete(ctx, "acme", root+"a", commentsMonday))
 			case 6:
-				_, err = s.Update(ctx, "acme", root+"aa", func(c *comments.Comment) error { c.Message = "new"; return nil })
+				_, err = s.Update(ctx, "acme", root+"aa", func(c *comments.Comment) error {
+					c.Message = "new"
+					return nil
+				})
 			default:
 				err = s.Insert(ctx, "acme", comment(fmt.Sprintf("%s-%d", root, i), root+strings.Repeat("a", i%3)))
 			}
@@ -403,7 +429,10 @@ func testPages(t *testing.T, s Store) {
 			is.Equal(oldest, newest)
 			is.True(strings.HasSuffix(newest[0], "23")) // of the last hour, the last id
 			last := &paging.Position{Value: commentsMonday.Add(-time.Hour).Format(time.RFC3339Nano), Key: "0"}
-			for _, q := range []paging.Query{{CountOnly: true}, {Limit: 5, Start: 25}, {Limit: 5, Start: 1000}, {Limit: 5, Start: 25, After: last}} {
+			for _, q := range []paging.Query{
+				{CountOnly: true}, {Limit: 5, Start: 25}, {Limit: 5, Start: 1000},
+				{Limit: 5, Start: 25, After: last},
+			} {
 				p, err := page(ctx, q)
 				is.NoErr(err)
 				is.Equal(p.Total, 25)

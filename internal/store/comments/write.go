@@ -34,9 +34,11 @@ type thread struct {
 	author int
 }
 
-// add counts a comment that comes (1) or goes (-1), and locks the threads of its entity until the transaction ends: so
-// nobody replies to a comment that somebody else is about to remove.
-func add(ctx context.Context, c bunx.Conn, tenant string, of entity.Key, parent *string, author string, n int) (t thread, err error) {
+// add counts a comment that comes (1) or goes (-1), and locks the threads of its entity until the
+// transaction ends: so nobody replies to a comment that somebody else is about to remove.
+func add(
+	ctx context.Context, c bunx.Conn, tenant string, of entity.Key, parent *string, author string, n int,
+) (t thread, err error) {
 	top := n
 	if parent != nil {
 		top = 0
@@ -49,12 +51,15 @@ func add(ctx context.Context, c bunx.Conn, tenant string, of entity.Key, parent 
 		return t, err
 	}
 	changed, err := c.Exec(ctx, `UPDATE tc_comments AS c SET replies = replies + $2
-		WHERE c.tenant_id = $1 AND c.id = $3 AND c.kind = $4 AND c.entity_id = $5 AND `+present, tenant, n, *parent, of.Kind, of.ID)
+		WHERE c.tenant_id = $1 AND c.id = $3 AND c.kind = $4 AND c.entity_id = $5 AND `+present, tenant, n,
+		*parent, of.Kind, of.ID)
 	return t, bunx.Found(changed, err, "Comment")
 }
 
 // Update implements comments.Store.
-func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*comments.Comment) error) (comments.Comment, error) {
+func (s *Store) Update(
+	ctx context.Context, tenant, id string, edit func(*comments.Comment) error,
+) (comments.Comment, error) {
 	var n comments.Comment
 	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		was, err := get(ctx, c, tenant, id, c.ForUpdate())

@@ -53,7 +53,9 @@ func (s Store) Add(ctx context.Context, tenant string, added confirmations.Confi
 			return err
 		}
 		if n >= most {
-			return errs.New(errs.Busy, "%d calls wait for your confirmation. Decide on one, or wait until it is over.", n)
+			return errs.New(
+				errs.Busy, "%d calls wait for your confirmation. Decide on one, or wait until it is over.", n,
+			)
 		}
 		_, err := c.Exec(ctx, insert, table.Args(&row{tenant, added})...)
 		return bunx.Err(err, what)

@@ -13,7 +13,8 @@ import (
 
 var monday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil.
 func testStore(t *testing.T, open func(t *testing.T) confirmations.Store) {
 	for name, check := range map[string]func(*testing.T, confirmations.Store){
 		"Decide":      testDecide,
@@ -64,8 +65,13 @@ func testDecide(t *testing.T, s confirmations.Store) {
 
 	is.NoErr(s.Decide(ctx, "acme", approve, approve.ExpiresAt.Add(-time.Microsecond)))
 	is.NoErr(s.Decide(ctx, "acme", decided(waiting("b"), confirmations.Declined), monday))
-	is.Equal(errs.CodeOf(s.Decide(ctx, "acme", decided(approve, confirmations.Declined), monday)), errs.NotFound) // once
-	for id, want := range map[string]confirmations.Decision{"a": confirmations.Approved, "b": confirmations.Declined, "c": confirmations.Undecided} {
+	// once
+	is.Equal(errs.CodeOf(s.Decide(ctx, "acme", decided(approve, confirmations.Declined), monday)), errs.NotFound)
+	for id, want := range map[string]confirmations.Decision{
+		"a": confirmations.Approved,
+		"b": confirmations.Declined,
+		"c": confirmations.Undecided,
+	} {
 		d, err := s.Decision(ctx, "acme", id)
 		is.NoErr(err)
 		is.Equal(d, want)
@@ -76,7 +82,10 @@ func testDecide(t *testing.T, s confirmations.Store) {
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		_, err = s.Decision(ctx, "acme", id)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
-		is.Equal(errs.CodeOf(s.Decide(ctx, "acme", decided(waiting(id), confirmations.Approved), monday)), errs.NotFound)
+		is.Equal(
+			errs.CodeOf(s.Decide(ctx, "acme", decided(waiting(id), confirmations.Approved), monday)),
+			errs.NotFound,
+		)
 	}
 }
 

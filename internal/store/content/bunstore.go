@@ -32,7 +32,8 @@ type row struct {
 	label string // as it is stored
 }
 
-// table has the columns of an entity. Whoever reads knows the tenant and the kind. What has Keep is not overwritten by an import.
+// table has the columns of an entity. Whoever reads knows the tenant and the kind. What has Keep is
+// not overwritten by an import.
 var table = bunx.NewTable("tc_entities", "e", []bunx.Column[row]{
 	{Name: "tenant_id", Key: true, Value: func(r *row) any { return r.Tenant }},
 	{Name: "kind", Key: true, Value: func(r *row) any { return string(r.Kind) }},
@@ -92,7 +93,9 @@ var (
 	selectBySlug = table.Select(`WHERE tenant_id = $1 AND kind = $2 AND owner_id = $3 AND slug = $4 AND editing_id IS NULL`)
 )
 
-func get(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, at content.Lookup, lock string) (content.Entity, error) {
+func get(
+	ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, at content.Lookup, lock string,
+) (content.Entity, error) {
 	var r *sql.Row
 	if at.ID != "" {
 		r = c.Row(ctx, selectByID+lock, tenant, kind, at.ID)
@@ -107,9 +110,12 @@ func get(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, at c
 }
 
 // Page implements content.Store.
-func (s *Store) Page(ctx context.Context, tenant string, kind entity.Kind, q paging.Query) (paging.Page[content.Entity], error) {
+func (s *Store) Page(
+	ctx context.Context, tenant string, kind entity.Kind, q paging.Query,
+) (paging.Page[content.Entity], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	of := bunx.Part{Where: "e.tenant_id = $1 AND e.kind = $2 AND e.editing_id IS NULL", Args: []any{tenant, kind}, Total: bunx.Total("entities", "= $2"),
+	of := bunx.Part{Where: "e.tenant_id = $1 AND e.kind = $2 AND e.editing_id IS NULL",
+		Args: []any{tenant, kind}, Total: bunx.Total("entities", "= $2"),
 		Index: &bunx.Index{List: "entities", Part: string(kind), Where: "tenant_id = $1 AND kind = $2"}}
 	page, err := bunx.Page(ctx, c, list, of, func(r row) string { return r.ID }, q)
 	return paging.Map(page, func(r row) content.Entity {
@@ -138,7 +144,9 @@ func (s *Store) Insert(ctx context.Context, tenant string, e content.Entity) err
 }
 
 // put writes rows with one statement, which ends with onConflict.
-func put(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, all []content.Entity, onConflict string) error {
+func put(
+	ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, all []content.Entity, onConflict string,
+) error {
 	rows := make([]row, len(all))
 	for i, e := range all {
 		e.Tenant, e.Kind = tenant, kind
@@ -153,7 +161,9 @@ func slugTaken(kind entity.Kind) string {
 }
 
 // Update implements content.Store.
-func (s *Store) Update(ctx context.Context, tenant string, kind entity.Kind, at content.Lookup, edit func(*content.Entity) error) (content.Entity, error) {
+func (s *Store) Update(
+	ctx context.Context, tenant string, kind entity.Kind, at content.Lookup, edit func(*content.Entity) error,
+) (content.Entity, error) {
 	var e content.Entity
 	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
 		if e, err = get(ctx, c, tenant, kind, at, c.ForUpdate()); err != nil {
@@ -184,7 +194,9 @@ func (s *Store) Update(ctx context.Context, tenant string, kind entity.Kind, at 
 }
 
 // Delete implements content.Store.
-func (s *Store) Delete(ctx context.Context, tenant string, kind entity.Kind, at content.Lookup, may func(content.Entity) error) error {
+func (s *Store) Delete(
+	ctx context.Context, tenant string, kind entity.Kind, at content.Lookup, may func(content.Entity) error,
+) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		e, err := get(ctx, c, tenant, kind, at, c.ForUpdate())
 		if err != nil {
@@ -202,6 +214,9 @@ func (s *Store) Delete(ctx context.Context, tenant string, kind entity.Kind, at 
 }
 
 func remove(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, ids []string) (int, error) {
-	n, err := c.Exec(ctx, `DELETE FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND id `+c.OneOf(3), tenant, kind, bunx.Keys(ids))
+	n, err := c.Exec(
+		ctx, `DELETE FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND id `+c.OneOf(3), tenant, kind,
+		bunx.Keys(ids),
+	)
 	return n, bunx.Err(err, content.Noun(kind))
 }

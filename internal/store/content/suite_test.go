@@ -26,8 +26,8 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil, each with the
-// principals jo and mia.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil, each with the principals jo and mia.
 func testStore(t *testing.T, open func(t *testing.T) content.Store) {
 	for name, check := range map[string]func(*testing.T, content.Store){
 		"RoundTrip":          testRoundTrip,
@@ -69,7 +69,8 @@ func at(n int) content.Lookup { return content.Lookup{ID: id(n)} }
 
 func newEntity(n int, slug string) content.Entity {
 	e := content.Entity{
-		Tenant: "acme", Kind: "report", ID: id(n), Name: "Name " + slug, OwnerID: "jo", Data: json.RawMessage(`{}`), CreatedAt: monday, UpdatedAt: monday,
+		Tenant: "acme", Kind: "report", ID: id(n), Name: "Name " + slug,
+		OwnerID: "jo", Data: json.RawMessage(`{}`), CreatedAt: monday, UpdatedAt: monday,
 	}
 	if slug != "" {
 		e.Slug = &slug
@@ -96,7 +97,15 @@ func testRoundTrip(t *testing.T, s content.Store) {
 	is, ctx := is.New(t), t.Context()
 	slug, text, editing := strings.Repeat("A", 128), "'; DROP TABLE x; --?$1 \\ ✓\n", id(50)
 	for n, want := range []content.Entity{
-		{Name: "Every field", Slug: &slug, Description: &text, Data: json.RawMessage(`{"a":[1,{"b":"\u0000ü"}]}`), Source: &text, SourceID: &text, System: true},
+		{
+			Name:        "Every field",
+			Slug:        &slug,
+			Description: &text,
+			Data:        json.RawMessage(`{"a":[1,{"b":"\u0000ü"}]}`),
+			Source:      &text,
+			SourceID:    &text,
+			System:      true,
+		},
 		{Name: strings.Repeat("ü", 255), Data: json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)},
 		{Name: "Draft", Slug: &slug, EditingID: &editing, Data: json.RawMessage(`{}`)},
 	} {
@@ -275,7 +284,9 @@ func testPages(t *testing.T, s content.Store) {
 	}
 	for _, sort := range []string{"", "name", "-name", "createdAt", "-updatedAt"} {
 		is := is.New(t)
-		keys := pagingtest.TestCursor(t, sort, func(ctx context.Context, q paging.Query) (paging.Page[content.Entity], error) {
+		keys := pagingtest.TestCursor(t, sort, func(
+			ctx context.Context, q paging.Query,
+		) (paging.Page[content.Entity], error) {
 			return s.Page(ctx, "acme", "report", q)
 		}, func(e content.Entity) string { return e.ID })
 		if sort == "" {
@@ -287,7 +298,9 @@ func testPages(t *testing.T, s content.Store) {
 	})
 	pagingtest.TestOrder(t, func(ctx context.Context, q paging.Query) (paging.Page[content.Entity], error) {
 		return s.Page(ctx, "acme", "report", q)
-	}, "name", func(a, b content.Entity) int { return strings.Compare(a.ID, b.ID) }, map[string]func(a, b content.Entity) int{
+	}, "name", func(a, b content.Entity) int {
+		return strings.Compare(a.ID, b.ID)
+	}, map[string]func(a, b content.Entity) int{
 		"name": func(a, b content.Entity) int {
 			return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
 		},
@@ -321,7 +334,9 @@ func testDrafts(t *testing.T, s content.Store) {
 	there, err := s.Transferable(ctx, "acme", append(keys(1, 2, 3, 4), entity.Key{Kind: "query", ID: id(1)}))
 	is.NoErr(err)
 	is.Equal(there, map[entity.Key]bool{{Kind: "report", ID: id(1)}: true})
-	some, err := s.Slugs(ctx, "acme", "report", []content.Lookup{{Owner: "jo", Slug: "a"}, {Owner: "jo", Slug: "b"}, {Owner: "mia", Slug: "a"}, {Owner: "jo", Slug: "c"}})
+	some, err := s.Slugs(ctx, "acme", "report", []content.Lookup{
+		{Owner: "jo", Slug: "a"}, {Owner: "jo", Slug: "b"}, {Owner: "mia", Slug: "a"}, {Owner: "jo", Slug: "c"},
+	})
 	is.NoErr(err)
 	is.Equal(len(some), 2)
 	n, err := s.Owned(ctx, "acme", "report", "jo")
@@ -394,7 +409,10 @@ func testPutAll(t *testing.T, s content.Store) {
 func testSlugsPassOn(t *testing.T, s content.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, newEntity(1, "a"), newEntity(2, "b"))
-	is.NoErr(s.PutAll(ctx, "acme", "report", []content.Entity{newEntity(1, "b"), newEntity(2, "c"), newEntity(3, "a")}, []string{id(1), id(2)}))
+	is.NoErr(s.PutAll(
+		ctx, "acme", "report", []content.Entity{newEntity(1, "b"), newEntity(2, "c"), newEntity(3, "a")},
+		[]string{id(1), id(2)},
+	))
 	for slug, n := range map[string]int{"a": 3, "b": 1, "c": 2} {
 		got, err := s.Get(ctx, "acme", "report", content.Lookup{Owner: "jo", Slug: slug})
 		is.NoErr(err)
@@ -425,7 +443,10 @@ func testReassign(t *testing.T, s content.Store) {
 		kind   entity.Kind
 		owner  string
 		want   []string
-	}{{"evil", "report", "mia", nil}, {"acme", "query", "mia", nil}, {"acme", "report", "jo", nil}, {"acme", "report", "mia", []string{id(3)}}} {
+	}{
+		{"evil", "report", "mia", nil}, {"acme", "query", "mia", nil}, {"acme", "report", "jo", nil},
+		{"acme", "report", "mia", []string{id(3)}},
+	} {
 		ended, err := s.DeleteDrafts(ctx, c.tenant, c.kind, c.owner)
 		is.NoErr(err)
 		is.Equal(ended, c.want)

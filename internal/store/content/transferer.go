@@ -40,7 +40,9 @@ func (s *Store) LockSome(ctx context.Context, tenant string, kind entity.Kind, i
 }
 
 // find reads the rows of a kind that have some ids.
-func (s *Store) find(ctx context.Context, tenant string, kind entity.Kind, l bunx.Lookup, ids []string) ([]content.Entity, error) {
+func (s *Store) find(
+	ctx context.Context, tenant string, kind entity.Kind, l bunx.Lookup, ids []string,
+) ([]content.Entity, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	l.Table, l.Where, l.Key = `tc_entities`, `tenant_id = $1 AND kind = $2`, `id`
 	rows, err := c.Find(ctx, l, ids, tenant, kind)
@@ -56,13 +58,20 @@ func (s *Store) find(ctx context.Context, tenant string, kind entity.Kind, l bun
 const rowSize = 1 << 10
 
 // Slugs implements content.Store.
-func (s *Store) Slugs(ctx context.Context, tenant string, kind entity.Kind, at []content.Lookup) ([]content.Entity, error) {
+func (s *Store) Slugs(
+	ctx context.Context, tenant string, kind entity.Kind, at []content.Lookup,
+) ([]content.Entity, error) {
 	owners, slugs := make([]string, len(at)), make([]string, len(at))
 	for i, p := range at {
 		owners[i], slugs[i] = p.Owner, p.Slug
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	l := bunx.Lookup{Columns: heads, Table: "tc_entities", Where: "tenant_id = $1 AND kind = $2 AND editing_id IS NULL", Key: "owner_id, slug"}
+	l := bunx.Lookup{
+		Columns: heads,
+		Table:   "tc_entities",
+		Where:   "tenant_id = $1 AND kind = $2 AND editing_id IS NULL",
+		Key:     "owner_id, slug",
+	}
 	rows, err := c.FindBy(ctx, l, [][]string{owners, slugs}, tenant, kind)
 	all, err := bunx.Scan(rows, err, scanner(tenant, kind))
 	return all, bunx.Err(err, content.Noun(kind))
@@ -89,9 +98,11 @@ func (s *Store) Transferable(ctx context.Context, tenant string, keys []entity.K
 	return there, nil
 }
 
-// PutAll implements content.Store. A slug may pass from one row to another that is written with it, so those of yield
-// give way first.
-func (s *Store) PutAll(ctx context.Context, tenant string, kind entity.Kind, all []content.Entity, yield []string) error {
+// PutAll implements content.Store. A slug may pass from one row to another that is written with it,
+// so those of yield give way first.
+func (s *Store) PutAll(
+	ctx context.Context, tenant string, kind entity.Kind, all []content.Entity, yield []string,
+) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -107,8 +118,8 @@ func (s *Store) PutAll(ctx context.Context, tenant string, kind entity.Kind, all
 	})
 }
 
-// Remove implements content.Store. The rows are locked in the order of their ids first: a file that is just being
-// written waits, and then finds no library.
+// Remove implements content.Store. The rows are locked in the order of their ids first: a file that
+// is just being written waits, and then finds no library.
 func (s *Store) Remove(ctx context.Context, tenant string, kind entity.Kind, ids []string) (n int, err error) {
 	if len(ids) == 0 {
 		return 0, nil
@@ -134,7 +145,9 @@ func (s *Store) Owned(ctx context.Context, tenant string, kind entity.Kind, owne
 // Owners implements content.Store.
 func (s *Store) Owners(ctx context.Context, tenant string, kind entity.Kind) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT DISTINCT owner_id FROM tc_entities WHERE tenant_id = $1 AND kind = $2`, tenant, kind)
+	rows, err := c.Rows(
+		ctx, `SELECT DISTINCT owner_id FROM tc_entities WHERE tenant_id = $1 AND kind = $2`, tenant, kind,
+	)
 	owners, err := bunx.Scan(rows, err, bunx.Text)
 	return owners, bunx.Err(err, content.Noun(kind))
 }
@@ -142,12 +155,17 @@ func (s *Store) Owners(ctx context.Context, tenant string, kind entity.Kind) ([]
 // RenameOwners implements content.Store.
 func (s *Store) RenameOwners(ctx context.Context, tenant string, kind entity.Kind, names map[string]string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		return bunx.Err(c.Rename(ctx, tenant, "tc_entities", "owner_id", names, bunx.Is{Column: "kind", Value: kind}), slugTaken(kind))
+		return bunx.Err(
+			c.Rename(ctx, tenant, "tc_entities", "owner_id", names, bunx.Is{Column: "kind", Value: kind}),
+			slugTaken(kind),
+		)
 	})
 }
 
 // DeleteDrafts implements content.Store.
-func (s *Store) DeleteDrafts(ctx context.Context, tenant string, kind entity.Kind, owner string) (ended []string, err error) {
+func (s *Store) DeleteDrafts(
+	ctx context.Context, tenant string, kind entity.Kind, owner string,
+) (ended []string, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		rows, err := c.Rows(ctx, `DELETE FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2 AND kind = $3 AND editing_id IS NOT NULL
 			RETURNING id`, tenant, owner, kind)
@@ -158,7 +176,9 @@ func (s *Store) DeleteDrafts(ctx context.Context, tenant string, kind entity.Kin
 }
 
 // Reassign implements content.Store.
-func (s *Store) Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, at time.Time) (moved []content.Entity, err error) {
+func (s *Store) Reassign(
+	ctx context.Context, tenant string, kind entity.Kind, from, to string, at time.Time,
+) (moved []content.Entity, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if err := renameClashes(ctx, c, tenant, kind, from, to); err != nil {
 			return err
@@ -172,10 +192,12 @@ func (s *Store) Reassign(ctx context.Context, tenant string, kind entity.Kind, f
 	return moved, err
 }
 
-// renameClashes sets the slugs of those entities of from whose slugs to has already, each to the first of slug-2, slug-3… that neither has.
+// renameClashes sets the slugs of those entities of from whose slugs to has already, each to the
+// first of slug-2, slug-3… that neither has.
 func renameClashes(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, from, to string) error {
 	const slugs = `SELECT slug FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND slug IS NOT NULL AND editing_id IS NULL AND owner_id `
-	rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND owner_id = $3 AND editing_id IS NULL
+	rows, err := c.Rows(ctx, `SELECT `+heads+
+		` FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND owner_id = $3 AND editing_id IS NULL
 		AND slug IN (`+slugs+`= $4) ORDER BY id`+c.ForUpdate(), tenant, kind, from, to)
 	clash, err := bunx.Scan(rows, err, scanner(tenant, kind))
 	if err != nil || len(clash) == 0 {

@@ -47,7 +47,9 @@ var table = bunx.NewTable("tc_domains", "d", []bunx.Column[row]{
 	{Name: "tenant_id", Key: true, Field: func(r *row) any { return &r.Tenant }},
 	{Name: "id", Key: true, Field: func(r *row) any { return &r.ID }},
 	{Name: "name", Field: func(r *row) any { return &r.Name }},
-	{Name: "label", Field: func(r *row) any { return &r.label }, Value: func(r *row) any { return fold.Text(name(r.Domain)) }},
+	{Name: "label", Field: func(r *row) any {
+		return &r.label
+	}, Value: func(r *row) any { return fold.Text(name(r.Domain)) }},
 	{Name: "search", Value: func(r *row) any { return search(r.Domain) }},
 	{Name: "description", Field: func(r *row) any { return &r.Description }},
 	{Name: "type", Field: func(r *row) any { return &r.Type }},
@@ -119,7 +121,12 @@ func one(ctx context.Context, c bunx.Conn, tenant, id, lock string) (row, error)
 // Page implements domains.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[domains.Domain], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	all := bunx.Part{Where: "d.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("domains", bunx.Whole), Index: &bunx.Index{List: "domains"}}
+	all := bunx.Part{
+		Where: "d.tenant_id = $1",
+		Args:  []any{tenant},
+		Total: bunx.Total("domains", bunx.Whole),
+		Index: &bunx.Index{List: "domains"},
+	}
 	page, err := bunx.Page(ctx, c, list, all, func(r row) string { return r.ID }, q)
 	return paging.Map(page, row.domain), err
 }
@@ -157,7 +164,9 @@ func (s *Store) Insert(ctx context.Context, tenant string, d domains.Domain) err
 }
 
 // Update implements domains.Store.
-func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*domains.Domain) error) (domains.Domain, error) {
+func (s *Store) Update(
+	ctx context.Context, tenant, id string, edit func(*domains.Domain) error,
+) (domains.Domain, error) {
 	var d domains.Domain
 	err := s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		was, err := one(ctx, c, tenant, id, c.ForUpdate())
@@ -204,13 +213,18 @@ func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 // SetScanned implements domains.Store.
 func (s *Store) SetScanned(ctx context.Context, tenant, domain string, at time.Time) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err := c.Exec(ctx, `UPDATE tc_domains SET scanned_at = $1 WHERE tenant_id = $2 AND id = $3`, bunx.At(at), tenant, domain)
+		n, err := c.Exec(
+			ctx, `UPDATE tc_domains SET scanned_at = $1 WHERE tenant_id = $2 AND id = $3`, bunx.At(at), tenant,
+			domain,
+		)
 		return bunx.Found(n, err, "Domain")
 	})
 }
 
 // SetIDs implements domains.Store.
-func (s *Store) SetIDs(ctx context.Context, tenant, domain string, ids domains.IDAttributes) (known domains.IDAttributes, err error) {
+func (s *Store) SetIDs(
+	ctx context.Context, tenant, domain string, ids domains.IDAttributes,
+) (known domains.IDAttributes, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		return c.One(ctx, "Domain", `UPDATE tc_domains SET id_attribute = coalesce(id_attribute, nullif(CAST($1 AS text), '')),
 			group_id_attribute = coalesce(group_id_attribute, nullif(CAST($2 AS text), '')) WHERE tenant_id = $3 AND id = $4

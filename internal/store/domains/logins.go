@@ -14,7 +14,8 @@ type usedLogin struct {
 	until              time.Time
 }
 
-// loginTable has the columns of a login that has ended; a row is only written, and removed when it has expired.
+// loginTable has the columns of a login that has ended; a row is only written, and removed when it
+// has expired.
 var loginTable = bunx.NewTable("tc_domain_logins", "l", []bunx.Column[usedLogin]{
 	{Name: "tenant_id", Key: true, Value: func(l *usedLogin) any { return l.tenant }},
 	{Name: "id", Key: true, Value: func(l *usedLogin) any { return l.id }},
@@ -49,7 +50,9 @@ func usedKey(id string) string { return "used " + id }
 func (s *Store) LoginUsed(ctx context.Context, tenant, id string) (used bool, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	err = bunx.FindDeferred(s.db, tenant, usedKey(id), func(deferred []any) error {
-		err := c.Row(ctx, `SELECT EXISTS (SELECT 1 FROM tc_domain_logins WHERE tenant_id = $1 AND id = $2)`, tenant, id).Scan(&used)
+		err := c.Row(
+			ctx, `SELECT EXISTS (SELECT 1 FROM tc_domain_logins WHERE tenant_id = $1 AND id = $2)`, tenant, id,
+		).Scan(&used)
 		used = used || len(deferred) > 0
 		return bunx.Err(err, "Login")
 	})

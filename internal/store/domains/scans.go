@@ -15,7 +15,8 @@ type scan struct {
 	domains.ScanState
 }
 
-// scanTable has the columns of the scan that ran last of each domain. Whoever reads knows the tenant and the domain.
+// scanTable has the columns of the scan that ran last of each domain. Whoever reads knows the
+// tenant and the domain.
 var scanTable = bunx.NewTable("tc_domain_scans", "s", []bunx.Column[scan]{
 	{Name: "tenant_id", Key: true, Value: func(s *scan) any { return s.tenant }},
 	{Name: "domain_id", Key: true, Value: func(s *scan) any { return s.domain }},
@@ -44,7 +45,10 @@ func (s *Store) BeginScan(ctx context.Context, tenant, domain string, run domain
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, beginScan, append(scanTable.Args(&scan{tenant, domain, run}), bunx.At(stale))...)
 		if err == nil && n == 0 {
-			return errs.New(errs.Conflict, "The domain %s is being scanned already: see /api/domains/%s/scan.", domain, domain)
+			return errs.New(
+				errs.Conflict, "The domain %s is being scanned already: see /api/domains/%s/scan.", domain,
+				domain,
+			)
 		}
 		return bunx.Err(err, "Scan")
 	})
@@ -53,7 +57,8 @@ func (s *Store) BeginScan(ctx context.Context, tenant, domain string, run domain
 // LockScan implements domains.Store.
 func (s *Store) LockScan(ctx context.Context, tenant, domain, id string) error {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err := c.One(ctx, "Scan", `SELECT id FROM tc_domain_scans WHERE tenant_id = $1 AND domain_id = $2 AND id = $3`+c.ForUpdate(),
+	err := c.One(ctx, "Scan", `SELECT id FROM tc_domain_scans WHERE tenant_id = $1 AND domain_id = $2 AND id = $3`+
+		c.ForUpdate(),
 		[]any{tenant, domain, id}, &id)
 	if errs.CodeOf(err) == errs.NotFound {
 		return errs.New(errs.Conflict, "Another scan of the domain %s has taken the place of this one.", domain)

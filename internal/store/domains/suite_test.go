@@ -25,8 +25,8 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// testStore runs all checks. open returns a Store whose database has the tenants acme and evil, each with the domain local
-// alone.
+// testStore runs all checks. open returns a Store whose database has the tenants acme and evil,
+// each with the domain local alone.
 func testStore(t *testing.T, open func(t *testing.T) domains.Store) {
 	for name, check := range map[string]func(*testing.T, domains.Store){
 		"LocalIsThere":       testLocal,
@@ -78,8 +78,10 @@ func testRoundTrip(t *testing.T, s domains.Store) {
 	is, ctx := is.New(t), t.Context()
 	name, about := "Häuser '; DROP TABLE x; --?$1", "short ✓\nand long"
 	for _, want := range []domains.Domain{
-		{ID: "full", Name: &name, Description: &about, Type: "AD", Config: json.RawMessage(`{"url": "ldap://x","n":1.50}`),
-			Sealed: "v1.x.y", SealedKeys: "v1.k", IDs: domains.IDAttributes{People: "entryUUID", Groups: "cn"}, ScannedAt: &tuesday, CreatedAt: monday, UpdatedAt: tuesday},
+		{ID: "full", Name: &name,
+			Description: &about, Type: "AD", Config: json.RawMessage(`{"url": "ldap://x","n":1.50}`),
+			Sealed: "v1.x.y", SealedKeys: "v1.k", IDs: domains.IDAttributes{People: "entryUUID", Groups: "cn"},
+			ScannedAt: &tuesday, CreatedAt: monday, UpdatedAt: tuesday},
 		{ID: "bare", Type: "of-a-host", CreatedAt: monday, UpdatedAt: monday},
 	} {
 		want.Tenant = "acme"
@@ -125,7 +127,10 @@ func testSetIDs(t *testing.T, s domains.Store) {
 	for _, c := range []struct{ ids, known domains.IDAttributes }{
 		{domains.IDAttributes{}, domains.IDAttributes{}},
 		{domains.IDAttributes{People: "entryUUID"}, domains.IDAttributes{People: "entryUUID"}},
-		{domains.IDAttributes{People: "nsUniqueId", Groups: "objectGUID"}, domains.IDAttributes{People: "entryUUID", Groups: "objectGUID"}},
+		{
+			domains.IDAttributes{People: "nsUniqueId", Groups: "objectGUID"},
+			domains.IDAttributes{People: "entryUUID", Groups: "objectGUID"},
+		},
 		{domains.IDAttributes{}, domains.IDAttributes{People: "entryUUID", Groups: "objectGUID"}},
 	} {
 		known, err := s.SetIDs(ctx, "acme", "dir", c.ids)
@@ -189,7 +194,8 @@ func testUpdate(t *testing.T, s domains.Store) {
 		return nil
 	})
 	is.NoErr(err)
-	want := domains.Domain{Tenant: "acme", ID: "ldap", Description: &about, Type: "SAML", Config: json.RawMessage(`{}`), Sealed: "s",
+	want := domains.Domain{Tenant: "acme", ID: "ldap", Description: &about,
+		Type: "SAML", Config: json.RawMessage(`{}`), Sealed: "s",
 		CreatedAt: monday, UpdatedAt: tuesday}
 	is.Equal(got, want)
 	got, err = s.Get(ctx, "acme", "ldap")

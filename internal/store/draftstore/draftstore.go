@@ -1,5 +1,5 @@
-// Package draftstore stores entities that are edited in drafts in PostgreSQL or SQLite, those of each noun in tables of their own. The
-// stores of these nouns import it.
+// Package draftstore stores entities that are edited in drafts in PostgreSQL or SQLite, those of
+// each noun in tables of their own. The stores of these nouns import it.
 package draftstore
 
 import (
@@ -58,7 +58,8 @@ type Row[T drafts.Entity] struct {
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New[T drafts.Entity](db *bun.DB, n Noun[T]) *Store[T] {
 	s := &Store[T]{
-		noun: n, db: db, shares: sharestore.New(db, n.Shares, string(n.Kind)+"-share"), rows: n.Table, shared: n.Shares, listed: `editing_id IS NULL`,
+		noun: n, db: db, shares: sharestore.New(db, n.Shares, string(n.Kind)+"-share"),
+		rows: n.Table, shared: n.Shares, listed: `editing_id IS NULL`,
 		taken: n.Article + " of this owner with this slug", another: "A draft of this " + string(n.Kind),
 	}
 	state, gone := ``, ` AND false`
@@ -83,19 +84,23 @@ func (s *Store[T]) Notify(changed func(tenant string)) {
 	s.shares.Notify(changed)
 }
 
-// HeadColumns returns the columns of an entity that is called a, without those that may be long, and what reads them.
+// HeadColumns returns the columns of an entity that is called a, without those that may be long,
+// and what reads them.
 func (s *Store[T]) HeadColumns(tenant string) (columns string, read func(*sql.Rows) (T, error)) {
 	return s.heads.Qualified, s.scanner(tenant)
 }
 
-// columns returns the columns of a row. Whoever reads knows the tenant. What has Keep is not overwritten by an import.
+// columns returns the columns of a row. Whoever reads knows the tenant. What has Keep is not
+// overwritten by an import.
 func (n Noun[T]) columns() []bunx.Column[Row[T]] {
 	of := func(r *Row[T]) drafts.Fields { return n.Fields(&r.Entity) }
 	all := []bunx.Column[Row[T]]{
 		{Name: "tenant_id", Key: true, Value: func(r *Row[T]) any { return *of(r).Tenant }},
 		{Name: "id", Key: true, Field: func(r *Row[T]) any { return of(r).ID }},
 		{Name: "name", Field: func(r *Row[T]) any { return of(r).Name }},
-		{Name: "label", Field: func(r *Row[T]) any { return &r.label }, Value: func(r *Row[T]) any { return fold.Text(*of(r).Name) }},
+		{Name: "label", Field: func(r *Row[T]) any {
+			return &r.label
+		}, Value: func(r *Row[T]) any { return fold.Text(*of(r).Name) }},
 		{Name: "search", Value: func(r *Row[T]) any { return search(of(r)) }},
 		{Name: "slug", Field: func(r *Row[T]) any { return of(r).Slug }},
 		{Name: "description", Field: func(r *Row[T]) any { return of(r).Description }},
@@ -105,7 +110,9 @@ func (n Noun[T]) columns() []bunx.Column[Row[T]] {
 		{Name: "editing_id", Once: true, Field: func(r *Row[T]) any { return of(r).EditingID }},
 		{Name: "base", Keep: true, Field: func(r *Row[T]) any { return bunx.TextOrNull(of(r).Base) }},
 		{Name: "editing_session", Keep: true, Field: func(r *Row[T]) any { return &of(r).Lock.Session }},
-		{Name: "editing_heartbeat_at", Keep: true, Field: func(r *Row[T]) any { return bunx.TimeOrNull(&of(r).Lock.HeartbeatAt) }},
+		{Name: "editing_heartbeat_at", Keep: true, Field: func(r *Row[T]) any {
+			return bunx.TimeOrNull(&of(r).Lock.HeartbeatAt)
+		}},
 		{Name: "editing_locked_by", Keep: true, Field: func(r *Row[T]) any { return &of(r).Lock.LockedBy }},
 		{Name: "shared", Once: true, Field: func(r *Row[T]) any { return of(r).Shared }},
 		{Name: "folder_id", Field: func(r *Row[T]) any { return of(r).FolderID }},
@@ -113,7 +120,9 @@ func (n Noun[T]) columns() []bunx.Column[Row[T]] {
 		{Name: "updated_at", Field: func(r *Row[T]) any { return bunx.TimeOf(of(r).UpdatedAt) }},
 	}
 	if n.Restorable {
-		all = append(all, bunx.Column[Row[T]]{Name: "deleted_at", Keep: true, Field: func(r *Row[T]) any { return bunx.TimeOrNull(of(r).DeletedAt) }})
+		all = append(all, bunx.Column[Row[T]]{Name: "deleted_at", Keep: true, Field: func(r *Row[T]) any {
+			return bunx.TimeOrNull(of(r).DeletedAt)
+		}})
 	}
 	for _, c := range n.Columns {
 		own := bunx.Column[Row[T]]{Name: c.Name, Once: c.Once, Keep: c.Keep}
@@ -185,11 +194,14 @@ func newLookups[T drafts.Entity](t *bunx.Table[Row[T]], state, one string) looku
 	}
 }
 
-// Several deleted entities of an owner may have the same slug: the one that was deleted last is found.
+// Several deleted entities of an owner may have the same slug: the one that was deleted last is
+// found.
 const lastDeleted = ` ORDER BY deleted_at DESC, id DESC LIMIT 1`
 
 // get reads an entity with the columns of t, which is table or heads.
-func (s *Store[T]) get(ctx context.Context, c bunx.Conn, tenant string, t *bunx.Table[Row[T]], at drafts.Lookup, lock string) (T, error) {
+func (s *Store[T]) get(
+	ctx context.Context, c bunx.Conn, tenant string, t *bunx.Table[Row[T]], at drafts.Lookup, lock string,
+) (T, error) {
 	l := s.present[t]
 	if at.Deleted {
 		l = s.deleted[t]
@@ -204,7 +216,9 @@ func (s *Store[T]) get(ctx context.Context, c bunx.Conn, tenant string, t *bunx.
 }
 
 // one reads the one row of a statement, of table or heads.
-func (s *Store[T]) one(ctx context.Context, c bunx.Conn, tenant string, t *bunx.Table[Row[T]], what, query string, args ...any) (T, error) {
+func (s *Store[T]) one(
+	ctx context.Context, c bunx.Conn, tenant string, t *bunx.Table[Row[T]], what, query string, args ...any,
+) (T, error) {
 	e, err := s.scan(t, tenant, c.Row(ctx, query, args...))
 	if err != nil {
 		return *new(T), bunx.Err(err, what)
@@ -233,14 +247,20 @@ func (s *Store[T]) LockDraft(ctx context.Context, tenant, id string) (T, error) 
 // Count implements drafts.Store.
 func (s *Store[T]) Count(ctx context.Context, tenant string) (n int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.One(ctx, s.noun.Name, `SELECT count(*) FROM `+s.rows+` WHERE tenant_id = $1 AND editing_id IS NULL`, []any{tenant}, &n)
+	err = c.One(
+		ctx, s.noun.Name, `SELECT count(*) FROM `+s.rows+` WHERE tenant_id = $1 AND editing_id IS NULL`,
+		[]any{tenant}, &n,
+	)
 	return n, err
 }
 
 // Drafted implements drafts.Store.
 func (s *Store[T]) Drafted(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT editing_id FROM `+s.rows+` WHERE tenant_id = $1 AND editing_id `+c.OneOf(2), tenant, bunx.Keys(ids))
+	rows, err := c.Rows(
+		ctx, `SELECT editing_id FROM `+s.rows+` WHERE tenant_id = $1 AND editing_id `+c.OneOf(2), tenant,
+		bunx.Keys(ids),
+	)
 	drafted, err := bunx.TextSet(rows, err)
 	return drafted, bunx.Err(err, s.noun.Name)
 }
@@ -266,7 +286,8 @@ func (s *Store[T]) Insert(ctx context.Context, tenant string, e T) error {
 	})
 }
 
-// put writes rows with one statement, which ends with onConflict. what names the row that is in the way.
+// put writes rows with one statement, which ends with onConflict. what names the row that is in the
+// way.
 func (s *Store[T]) put(ctx context.Context, c bunx.Conn, tenant string, all []T, what, onConflict string) error {
 	rows := make([]Row[T], len(all))
 	for i, e := range all {
@@ -321,7 +342,8 @@ func (s *Store[T]) Remove(ctx context.Context, tenant string, ids []string) (gon
 		return nil, nil
 	}
 	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		rows, err := c.Rows(ctx, `SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND editing_id `+c.OneOf(2)+` ORDER BY editing_id`+c.ForChange(),
+		rows, err := c.Rows(ctx, `SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND editing_id `+c.OneOf(2)+
+			` ORDER BY editing_id`+c.ForChange(),
 			tenant, bunx.Keys(ids))
 		drafts, err := bunx.Scan(rows, err, bunx.Text)
 		if err != nil {
@@ -331,7 +353,10 @@ func (s *Store[T]) Remove(ctx context.Context, tenant string, ids []string) (gon
 		if err := s.shares.Remove(ctx, tenant, all); err != nil {
 			return err
 		}
-		rows, err = c.Rows(ctx, `DELETE FROM `+s.rows+` WHERE tenant_id = $1 AND id `+c.OneOf(2)+` RETURNING `+s.heads.Names, tenant, bunx.Keys(all))
+		rows, err = c.Rows(
+			ctx, `DELETE FROM `+s.rows+` WHERE tenant_id = $1 AND id `+c.OneOf(2)+` RETURNING `+s.heads.Names,
+			tenant, bunx.Keys(all),
+		)
 		gone, err = bunx.Scan(rows, err, s.scanner(tenant))
 		return bunx.Err(err, s.noun.Name)
 	})
@@ -344,7 +369,8 @@ func (s *Store[T]) Remove(ctx context.Context, tenant string, ids []string) (gon
 // SetShared implements drafts.Store.
 func (s *Store[T]) SetShared(ctx context.Context, tenant string, ids []string) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `UPDATE `+s.rows+` SET shared = EXISTS (SELECT 1 FROM `+s.shared+` s WHERE s.tenant_id = $1 AND s.entity_id = `+s.rows+`.id
+		_, err := c.Exec(ctx, `UPDATE `+s.rows+` SET shared = EXISTS (SELECT 1 FROM `+s.shared+
+			` s WHERE s.tenant_id = $1 AND s.entity_id = `+s.rows+`.id
 			AND s.access_level > 0) WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids))
 		return bunx.Err(err, s.noun.Name)
 	})

@@ -10,8 +10,9 @@ import (
 
 // merge makes the statements that merge the entities of some principals.
 //
-// SQLite merges SELECTs by itself, so each principal has one, and the number of principals is rounded up so that there are few
-// statements. PostgreSQL looks each principal up in turn, which is one statement for any number.
+// SQLite merges SELECTs by itself, so each principal has one, and the number of principals is
+// rounded up so that there are few statements. PostgreSQL looks each principal up in turn, which is
+// one statement for any number.
 type merge struct {
 	rows, shared    string // names of the tables
 	listed, listedA string // Store.listed, and that of a table called a
@@ -34,8 +35,9 @@ func (s *Store[T]) newMerge(c bunx.Conn, principals []string) merge {
 	return m
 }
 
-// page returns the statement of a page: some columns of an entity, and the number of all that the principals see. Its arguments are
-// the tenant, the most rows, how many are skipped, the principals, and the position of r where it has one.
+// page returns the statement of a page: some columns of an entity, and the number of all that the
+// principals see. Its arguments are the tenant, the most rows, how many are skipped, the
+// principals, and the position of r where it has one.
 func (m merge) page(columns string, r bunx.Range) string {
 	const principals = 4
 	and := func(before, column string) string {
@@ -45,7 +47,8 @@ func (m merge) page(columns string, r bunx.Range) string {
 		return fmt.Sprintf("%s(%s, id) %s ($%d, $%d)", before, column, r.Past, principals+m.n, principals+m.n+1)
 	}
 	ownedBy := func(owner string) string {
-		return `SELECT ` + r.Column + ` AS at, id FROM ` + m.rows + ` WHERE tenant_id = $1 AND owner_id = ` + owner + ` AND ` + m.listed + and(` AND `, r.Column)
+		return `SELECT ` + r.Column + ` AS at, id FROM ` + m.rows + ` WHERE tenant_id = $1 AND owner_id = ` + owner +
+			` AND ` + m.listed + and(` AND `, r.Column)
 	}
 	branches := make([]string, 0, m.n+1)
 	if m.c.Postgres() {
@@ -61,26 +64,34 @@ func (m merge) page(columns string, r bunx.Range) string {
 	if m.c.Postgres() { // OFFSET keeps it from being an ordinary join
 		rows = `LATERAL (SELECT * FROM ` + m.rows + ` WHERE tenant_id = $1 AND id = shown.id OFFSET 0) a`
 	}
-	return m.with(principals, r.Column) + `, shown AS MATERIALIZED (` + strings.Join(branches, " UNION ALL ") + order("", "at", r.Dir) + ` LIMIT $2 OFFSET $3)
+	return m.with(principals, r.Column) + `, shown AS MATERIALIZED (` + strings.Join(branches, " UNION ALL ") +
+		order("", "at", r.Dir) + ` LIMIT $2 OFFSET $3)
 		SELECT ` + columns + `, ` + m.total() + ` FROM shown CROSS JOIN ` + rows + order("shown.", "at", r.Dir)
 }
 
-// count returns the statement that counts what the principals see. Its arguments are the tenant and the principals.
+// count returns the statement that counts what the principals see. Its arguments are the tenant and
+// the principals.
 func (m merge) count() string { return m.with(2, "label") + ` SELECT ` + m.total() }
 
-// with returns the WITH of a statement whose principals begin with an argument: shared are the entities that they do not own and have
-// a share of, with the column that the rows are ordered by.
+// with returns the WITH of a statement whose principals begin with an argument: shared are the
+// entities that they do not own and have a share of, with the column that the rows are ordered by.
 func (m merge) with(principals int, column string) string {
 	if m.c.Postgres() {
 		return `WITH principals (id) AS MATERIALIZED ` + m.c.Among(principals, 1) + `,
-			shared AS MATERIALIZED (SELECT ` + column + ` AS at, id FROM ` + m.rows + ` WHERE tenant_id = $1 AND id = ANY (ARRAY(
-				SELECT entity_id FROM ` + m.shared + ` WHERE tenant_id = $1 AND principal_id = ` + anyPrincipal + ` AND access_level > 0))
+			shared AS MATERIALIZED (SELECT ` + column + ` AS at, id FROM ` + m.rows +
+			` WHERE tenant_id = $1 AND id = ANY (ARRAY(
+				SELECT entity_id FROM ` + m.shared + ` WHERE tenant_id = $1 AND principal_id = ` + anyPrincipal +
+			` AND access_level > 0))
 				AND ` + m.listed + ` AND owner_id NOT IN (SELECT id FROM principals))`
 	}
-	return `WITH principals (id) AS MATERIALIZED (VALUES ` + strings.ReplaceAll(bunx.In(principals, m.n), `,`, `),(`) + `),
-		shared AS MATERIALIZED (SELECT a.` + column + ` AS at, a.id FROM (SELECT DISTINCT s.entity_id FROM principals p CROSS JOIN ` + m.shared + ` s
+	return `WITH principals (id) AS MATERIALIZED (VALUES ` + strings.ReplaceAll(
+		bunx.In(principals, m.n), `,`, `),(`,
+	) + `),
+		shared AS MATERIALIZED (SELECT a.` + column +
+		` AS at, a.id FROM (SELECT DISTINCT s.entity_id FROM principals p CROSS JOIN ` + m.shared + ` s
 			WHERE s.tenant_id = $1 AND s.principal_id = p.id AND s.access_level > 0) g CROSS JOIN ` + m.rows + ` a
-			WHERE a.tenant_id = $1 AND a.id = g.entity_id AND ` + m.listedA + ` AND a.owner_id NOT IN (SELECT id FROM principals))`
+			WHERE a.tenant_id = $1 AND a.id = g.entity_id AND ` + m.listedA +
+		` AND a.owner_id NOT IN (SELECT id FROM principals))`
 }
 
 // anyPrincipal is an array, which PostgreSQL looks up in an index in one go.

@@ -31,12 +31,13 @@ func (s *Store[T]) list(t *bunx.Table[Row[T]]) bunx.List[Row[T]] {
 
 func (s *Store[T]) key(r Row[T]) string { return *s.noun.Fields(&r.Entity).ID }
 
-// maxMerged is the most principals whose entities are merged. Those of more are collected and sorted.
+// maxMerged is the most principals whose entities are merged. Those of more are collected and
+// sorted.
 const maxMerged = 100
 
-// Page implements drafts.Store. What a viewer sees is scattered among what others have, so a page merges the entities of each principal,
-// which an index has in order, with the shared ones, and reads no more of them than it shows. A search reads all that the viewer
-// sees.
+// Page implements drafts.Store. What a viewer sees is scattered among what others have, so a page
+// merges the entities of each principal, which an index has in order, with the shared ones, and
+// reads no more of them than it shows. A search reads all that the viewer sees.
 func (s *Store[T]) Page(ctx context.Context, tenant string, v drafts.Viewer, q paging.Query) (paging.Page[T], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	principals, list := distinct(v.Principals), s.lists[v.Brief]
@@ -56,20 +57,26 @@ func distinct(ids []string) []string { return slices.Compact(slices.Sorted(slice
 
 // visible is what some principals see, or all.
 func (s *Store[T]) visible(c bunx.Conn, tenant string, all bool, principals []string) bunx.Part {
-	part := bunx.Part{Where: `a.tenant_id = $1 AND ` + s.listedAs("a."), Args: []any{tenant}, Total: bunx.Total(strings.TrimPrefix(s.rows, "tc_"), bunx.Whole),
+	part := bunx.Part{Where: `a.tenant_id = $1 AND ` + s.listedAs("a."),
+		Args: []any{tenant}, Total: bunx.Total(strings.TrimPrefix(s.rows, "tc_"), bunx.Whole),
 		Index: &bunx.Index{List: strings.TrimPrefix(s.rows, "tc_")}}
 	if all {
 		return part
 	}
 	among := c.OneOf(2)
-	part.Where += ` AND a.id IN (SELECT o.id FROM ` + s.rows + ` AS o WHERE o.tenant_id = $1 AND o.owner_id ` + among + ` AND ` + s.listedAs("o.") + `
-		UNION SELECT s.entity_id FROM ` + s.shared + ` AS s WHERE s.tenant_id = $1 AND s.principal_id ` + among + ` AND s.access_level > 0)`
+	part.Where += ` AND a.id IN (SELECT o.id FROM ` + s.rows + ` AS o WHERE o.tenant_id = $1 AND o.owner_id ` +
+		among + ` AND ` + s.listedAs("o.") + `
+		UNION SELECT s.entity_id FROM ` + s.shared + ` AS s WHERE s.tenant_id = $1 AND s.principal_id ` + among +
+		` AND s.access_level > 0)`
 	part.Args, part.Total = append(part.Args, bunx.Keys(principals)), ""
 	return part
 }
 
 // merged returns a page of what some principals see.
-func (s *Store[T]) merged(ctx context.Context, c bunx.Conn, list bunx.List[Row[T]], tenant string, principals []string, q paging.Query) (page paging.Page[Row[T]], err error) {
+func (s *Store[T]) merged(
+	ctx context.Context, c bunx.Conn, list bunx.List[Row[T]], tenant string, principals []string,
+	q paging.Query,
+) (page paging.Page[Row[T]], err error) {
 	r, q, err := list.Range(q)
 	if err != nil {
 		return page, err
@@ -100,12 +107,15 @@ func (s *Store[T]) Drafts(ctx context.Context, tenant string, v drafts.Viewer) (
 	with, args := ``, []any{tenant}
 	if !v.All {
 		with, args = `WITH principals (id) AS `+c.Among(2, 1)+` `, append(args, bunx.Keys(v.Principals))
-		sees = `(o.owner_id IN (SELECT id FROM principals) OR EXISTS (SELECT 1 FROM ` + s.shared + ` s WHERE s.tenant_id = $1 AND s.entity_id = o.id
+		sees = `(o.owner_id IN (SELECT id FROM principals) OR EXISTS (SELECT 1 FROM ` + s.shared +
+			` s WHERE s.tenant_id = $1 AND s.entity_id = o.id
 			AND s.principal_id IN (SELECT id FROM principals) AND s.access_level > 0))`
 	}
 	// Drafts are few, so each one's entity is looked up: as a value, which is never joined.
-	query := with + `SELECT ` + s.heads.Qualified + ` FROM ` + s.rows + ` a WHERE a.tenant_id = $1 AND a.editing_id IS NOT NULL
-		AND (SELECT ` + alive + ` AND ` + sees + ` FROM ` + s.rows + ` o WHERE o.tenant_id = $1 AND o.id = a.editing_id)` + order("a.", "label", "ASC")
+	query := with + `SELECT ` + s.heads.Qualified + ` FROM ` + s.rows +
+		` a WHERE a.tenant_id = $1 AND a.editing_id IS NOT NULL
+		AND (SELECT ` + alive + ` AND ` + sees + ` FROM ` + s.rows +
+		` o WHERE o.tenant_id = $1 AND o.id = a.editing_id)` + order("a.", "label", "ASC")
 	rows, err := c.Rows(ctx, query, args...)
 	all, err := bunx.Scan(rows, err, s.scanner(tenant))
 	return all, bunx.Err(err, s.noun.Name)

@@ -17,7 +17,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestPlans: a page reads no app but those it shows, counts or may show, in every order and from every cursor.
+// TestPlans: a page reads no app but those it shows, counts or may show, in every order and from
+// every cursor.
 func TestPlans(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db := open(t)
@@ -26,7 +27,13 @@ func TestPlans(t *testing.T) {
 		s := newStore(db)
 		m := s.newMerge(c, []string{"*", "jo", "team-1", "team-2"})
 		for _, sort := range s.lists[false].Sorts {
-			at := &paging.Position{Value: sort.Value(Row[apps.App]{label: "name", Entity: apps.App{CreatedAt: time.Now(), UpdatedAt: time.Now()}}), Key: "x"}
+			at := &paging.Position{
+				Value: sort.Value(Row[apps.App]{
+					label:  "name",
+					Entity: apps.App{CreatedAt: time.Now(), UpdatedAt: time.Now()},
+				}),
+				Key: "x",
+			}
 			for _, q := range []paging.Query{{}, {After: at}, {Before: at}} {
 				for _, desc := range []string{"", "-"} {
 					q.Sort = desc + sort.Field
@@ -52,9 +59,11 @@ func newStore(db *bun.DB) *Store[apps.App] {
 		return bunx.Column[apps.App]{Name: name, Value: func(*apps.App) any { return value }}
 	}
 	return New(db, Noun[apps.App]{
-		Kind: apps.Kind, Name: "App", Article: "An app", Table: "tc_apps", Shares: "tc_app_shares", Sealed: "env_sealed", Fields: apps.Fields,
+		Kind: apps.Kind, Name: "App", Article: "An app",
+		Table: "tc_apps", Shares: "tc_app_shares", Sealed: "env_sealed", Fields: apps.Fields,
 		Columns: []bunx.Column[apps.App]{
-			column("type", "report"), column("defn", "{}"), column("settings", "{}"), column("is_managed", false), column("datasets", "[]"), column("tags", "[]"),
+			column("type", "report"), column("defn", "{}"), column("settings", "{}"),
+			column("is_managed", false), column("datasets", "[]"), column("tags", "[]"),
 		},
 		Size: func(apps.App) int { return 0 }, Restorable: true,
 	})
@@ -68,13 +77,15 @@ func fill(t *testing.T, db *bun.DB) {
 	for n := range 2000 {
 		id := fmt.Sprintf("00000000-0000-7000-8000-%012d", n)
 		at := time.Date(2026, 11, 16, 9, 0, n, 0, time.UTC)
-		all = append(all, apps.App{ID: id, LibraryID: id, Name: fmt.Sprint("Name ", n), OwnerID: fmt.Sprint("team-", n%100),
+		all = append(all, apps.App{ID: id, LibraryID: id,
+			Name: fmt.Sprint("Name ", n), OwnerID: fmt.Sprint("team-", n%100),
 			CreatedAt: at, UpdatedAt: at})
 	}
 	is.NoErr(s.PutAll(t.Context(), "acme", all, nil))
 	is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `INSERT INTO tc_app_shares (tenant_id, entity_id, principal_id, access_level, roles, created_at, updated_at)
-			SELECT tenant_id, id, 'team-' || substr(id, 35), 1, '[]', created_at, updated_at FROM tc_apps WHERE tenant_id = $1`, "acme")
+			SELECT tenant_id, id, 'team-' || substr(id, 35), 1, '[]', created_at, updated_at FROM tc_apps WHERE tenant_id = $1`,
+			"acme")
 		return err
 	}))
 	analyze := "ANALYZE "
@@ -89,18 +100,25 @@ func fill(t *testing.T, db *bun.DB) {
 
 // misses returns what a plan does not do as it should.
 func misses(plan []string, postgres bool, column string, positioned bool) string {
-	index := map[string]string{"label": "tc_apps_owner_label", "created_at": "tc_apps_owner_created", "updated_at": "tc_apps_owner_updated"}[column]
+	index := map[string]string{
+		"label":      "tc_apps_owner_label",
+		"created_at": "tc_apps_owner_created",
+		"updated_at": "tc_apps_owner_updated",
+	}[column]
 	var owned, app, share string
 	for _, line := range plan {
-		if strings.Contains(line, "Seq Scan") || strings.Contains(line, "SCAN tc_") || strings.Contains(line, "SCAN a") || strings.Contains(line, "SCAN s ") {
+		if strings.Contains(line, "Seq Scan") || strings.Contains(line, "SCAN tc_") ||
+			strings.Contains(line, "SCAN a") || strings.Contains(line, "SCAN s ") {
 			return "reads a whole table"
 		}
 	}
 	all := strings.Join(plan, "\n")
 	if postgres {
-		owned, app, share = " using "+index+" on", "Index Scan using tc_apps_pkey", "Index Only Scan using tc_app_shares_principal"
+		owned, app, share = " using "+index+
+			" on", "Index Scan using tc_apps_pkey", "Index Only Scan using tc_app_shares_principal"
 		if positioned && !slices.ContainsFunc(plan, func(line string) bool {
-			return strings.HasPrefix(line, "Index Cond:") && strings.Contains(line, "owner_id = ") && strings.Contains(line, "ROW("+column+", id)")
+			return strings.HasPrefix(line, "Index Cond:") && strings.Contains(line, "owner_id = ") &&
+				strings.Contains(line, "ROW("+column+", id)")
 		}) {
 			return "reads what is before the page"
 		}

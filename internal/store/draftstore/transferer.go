@@ -37,7 +37,9 @@ func (s *Store[T]) LockSome(ctx context.Context, tenant string, ids []string) ([
 }
 
 // find reads the rows of t, which is table or s.heads, that have some ids.
-func (s *Store[T]) find(ctx context.Context, tenant string, t *bunx.Table[Row[T]], l bunx.Lookup, ids []string) ([]T, error) {
+func (s *Store[T]) find(
+	ctx context.Context, tenant string, t *bunx.Table[Row[T]], l bunx.Lookup, ids []string,
+) ([]T, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	l.Columns = t.Names
 	l.Table, l.Where, l.Key = s.rows, `tenant_id = $1`, `id`
@@ -57,7 +59,10 @@ const rowSize = 1 << 10
 // Libraries implements drafts.Store.
 func (s *Store[T]) Libraries(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT library_id FROM `+s.rows+` WHERE tenant_id = $1 AND library_id `+c.OneOf(2), tenant, bunx.Keys(ids))
+	rows, err := c.Rows(
+		ctx, `SELECT library_id FROM `+s.rows+` WHERE tenant_id = $1 AND library_id `+c.OneOf(2), tenant,
+		bunx.Keys(ids),
+	)
 	all, err := bunx.TextSet(rows, err)
 	return all, bunx.Err(err, s.noun.Name)
 }
@@ -65,7 +70,9 @@ func (s *Store[T]) Libraries(ctx context.Context, tenant string, ids []string) (
 // Exist implements drafts.Store.
 func (s *Store[T]) Exist(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids))
+	rows, err := c.Rows(
+		ctx, `SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids),
+	)
 	all, err := bunx.TextSet(rows, err)
 	return all, bunx.Err(err, s.noun.Name)
 }
@@ -80,21 +87,27 @@ func (s *Store[T]) Slugs(ctx context.Context, tenant string, at []drafts.Lookup)
 		owners[i], slugs[i] = p.Owner, p.Slug
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	l := bunx.Lookup{Columns: s.heads.Names, Table: s.rows, Where: "tenant_id = $1 AND " + s.listed, Key: "owner_id, slug"}
+	l := bunx.Lookup{
+		Columns: s.heads.Names,
+		Table:   s.rows,
+		Where:   "tenant_id = $1 AND " + s.listed,
+		Key:     "owner_id, slug",
+	}
 	rows, err := c.FindBy(ctx, l, [][]string{owners, slugs}, tenant)
 	all, err := bunx.Scan(rows, err, s.scanner(tenant))
 	return all, bunx.Err(err, s.noun.Name)
 }
 
-// PutAll implements drafts.Store. A slug may pass from one row to another that is written with it, so those of yield
-// give way first.
+// PutAll implements drafts.Store. A slug may pass from one row to another that is written with it,
+// so those of yield give way first.
 func (s *Store[T]) PutAll(ctx context.Context, tenant string, all []T, yield []string) error {
 	if len(all) == 0 {
 		return nil
 	}
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if len(yield) > 0 {
-			_, err := c.Exec(ctx, `UPDATE `+s.rows+` SET slug = NULL WHERE tenant_id = $1 AND slug IS NOT NULL AND id `+c.OneOf(2),
+			_, err := c.Exec(ctx, `UPDATE `+s.rows+
+				` SET slug = NULL WHERE tenant_id = $1 AND slug IS NOT NULL AND id `+c.OneOf(2),
 				tenant, bunx.Keys(yield))
 			if err != nil {
 				return bunx.Err(err, s.noun.Name)
@@ -107,7 +120,10 @@ func (s *Store[T]) PutAll(ctx context.Context, tenant string, all []T, yield []s
 // Owned implements drafts.Store.
 func (s *Store[T]) Owned(ctx context.Context, tenant, owner string) (n int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.One(ctx, s.noun.Name, `SELECT count(*) FROM `+s.rows+` WHERE tenant_id = $1 AND owner_id = $2`, []any{tenant, owner}, &n)
+	err = c.One(
+		ctx, s.noun.Name, `SELECT count(*) FROM `+s.rows+` WHERE tenant_id = $1 AND owner_id = $2`,
+		[]any{tenant, owner}, &n,
+	)
 	return n, err
 }
 
@@ -135,12 +151,17 @@ func (s *Store[T]) RenameUsers(ctx context.Context, tenant string, names map[str
 func (s *Store[T]) OwnedDrafts(ctx context.Context, tenant, owner string) ([]T, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	if lock := c.ForChange(); lock != "" {
-		rows, err := c.Rows(ctx, `SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND owner_id = $2 AND editing_id IS NULL ORDER BY id`+lock, tenant, owner)
+		rows, err := c.Rows(
+			ctx,
+			`SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND owner_id = $2 AND editing_id IS NULL ORDER BY id`+lock,
+			tenant, owner,
+		)
 		if _, err := bunx.Scan(rows, err, bunx.Text); err != nil {
 			return nil, bunx.Err(err, s.noun.Name)
 		}
 	}
-	rows, err := c.Rows(ctx, `SELECT `+s.heads.Names+` FROM `+s.rows+` WHERE tenant_id = $1 AND owner_id = $2 AND editing_id IS NOT NULL ORDER BY id`+
+	rows, err := c.Rows(ctx, `SELECT `+s.heads.Names+` FROM `+s.rows+
+		` WHERE tenant_id = $1 AND owner_id = $2 AND editing_id IS NOT NULL ORDER BY id`+
 		c.ForChange(), tenant, owner)
 	all, err := bunx.Scan(rows, err, s.scanner(tenant))
 	return all, bunx.Err(err, s.noun.Name)
@@ -149,14 +170,18 @@ func (s *Store[T]) OwnedDrafts(ctx context.Context, tenant, owner string) ([]T, 
 // Reassign implements drafts.Store.
 func (s *Store[T]) Reassign(ctx context.Context, tenant, from, to string, at time.Time) (moved []T, err error) {
 	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		rows, err := c.Rows(ctx, `SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND owner_id = $2 ORDER BY id`+c.ForChange(), tenant, from)
+		rows, err := c.Rows(
+			ctx, `SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND owner_id = $2 ORDER BY id`+c.ForChange(),
+			tenant, from,
+		)
 		if _, err := bunx.Scan(rows, err, bunx.Text); err != nil {
 			return bunx.Err(err, s.noun.Name)
 		}
 		if err := s.renameClashes(ctx, c, tenant, from, to); err != nil {
 			return err
 		}
-		rows, err = c.Rows(ctx, `UPDATE `+s.rows+` SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4 RETURNING `+s.heads.Names,
+		rows, err = c.Rows(ctx, `UPDATE `+s.rows+
+			` SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4 RETURNING `+s.heads.Names,
 			to, bunx.At(at), tenant, from)
 		moved, err = bunx.Scan(rows, err, s.scanner(tenant))
 		return bunx.Err(err, s.taken)
@@ -168,10 +193,13 @@ func (s *Store[T]) Reassign(ctx context.Context, tenant, from, to string, at tim
 	return moved, nil
 }
 
-// renameClashes sets the slugs of those entities of from whose slugs to has already, each to the first of slug-2, slug-3… that neither has.
+// renameClashes sets the slugs of those entities of from whose slugs to has already, each to the
+// first of slug-2, slug-3… that neither has.
 func (s *Store[T]) renameClashes(ctx context.Context, c bunx.Conn, tenant, from, to string) error {
-	slugs := `SELECT slug FROM ` + s.rows + ` WHERE tenant_id = $1 AND slug IS NOT NULL AND ` + s.listed + ` AND owner_id `
-	rows, err := c.Rows(ctx, `SELECT `+s.heads.Names+` FROM `+s.rows+` WHERE tenant_id = $1 AND owner_id = $2 AND `+s.listed+`
+	slugs := `SELECT slug FROM ` + s.rows + ` WHERE tenant_id = $1 AND slug IS NOT NULL AND ` + s.listed +
+		` AND owner_id `
+	rows, err := c.Rows(ctx, `SELECT `+s.heads.Names+` FROM `+s.rows+` WHERE tenant_id = $1 AND owner_id = $2 AND `+
+		s.listed+`
 		AND slug IN (`+slugs+`= $3) ORDER BY id`, tenant, from, to)
 	clash, err := bunx.Scan(rows, err, s.scanner(tenant))
 	if err != nil || len(clash) == 0 {
@@ -192,7 +220,10 @@ func (s *Store[T]) renameClashes(ctx context.Context, c bunx.Conn, tenant, from,
 		free := slug.FirstFree(**f.Slug, taken)
 		taken[free] = true
 		*f.Slug = &free
-		_, err := c.Exec(ctx, `UPDATE `+s.rows+` SET slug = $1, search = $2 WHERE tenant_id = $3 AND id = $4`, free, search(f), tenant, *f.ID)
+		_, err := c.Exec(
+			ctx, `UPDATE `+s.rows+` SET slug = $1, search = $2 WHERE tenant_id = $3 AND id = $4`, free,
+			search(f), tenant, *f.ID,
+		)
 		if err != nil {
 			return bunx.Err(err, s.taken)
 		}

@@ -47,15 +47,17 @@ func Uploads(db *bun.DB) *Store { return newStore(db, "tc_uploads", "upload_byte
 // Downloads returns the Store of downloads. The tables must be there: see tenantcontent.Migrate.
 func Downloads(db *bun.DB) *Store { return newStore(db, "tc_downloads", "download_bytes", "Download") }
 
-// newStore returns a Store over a table; bytes is the list with the sums of their sizes, and noun names a row in messages.
+// newStore returns a Store over a table; bytes is the list with the sums of their sizes, and noun
+// names a row in messages.
 func newStore(db *bun.DB, table, bytes, noun string) *Store {
 	rows := bunx.NewTable(table, "f", columns)
 	return &Store{
 		db: db, table: table, noun: noun, rows: rows,
-		get:     rows.Select(`AS f WHERE f.tenant_id = $1 AND f.id = $2`),
-		expired: `SELECT id FROM ` + table + ` WHERE tenant_id = $1 AND expires_at <= $2 ORDER BY expires_at, id LIMIT $3`,
-		held:    `SELECT ` + bunx.Total(bytes, `= `+bunx.Account("$2")),
-		remove:  `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND id = $2`,
+		get: rows.Select(`AS f WHERE f.tenant_id = $1 AND f.id = $2`),
+		expired: `SELECT id FROM ` + table +
+			` WHERE tenant_id = $1 AND expires_at <= $2 ORDER BY expires_at, id LIMIT $3`,
+		held:   `SELECT ` + bunx.Total(bytes, `= `+bunx.Account("$2")),
+		remove: `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND id = $2`,
 	}
 }
 

@@ -52,7 +52,9 @@ func testPage(t *testing.T, s files.Store) {
 		return s.Page(ctx, "acme", []string{"jo", "mia"}, monday, q)
 	}
 	pagingtest.TestBytes(t, both)
-	pagingtest.TestNewest(t, both, func(f files.File) string { return f.ID }, func(f files.File) time.Time { return f.CreatedAt })
+	pagingtest.TestNewest(t, both, func(f files.File) string {
+		return f.ID
+	}, func(f files.File) time.Time { return f.CreatedAt })
 	is.Equal(len(paged(t, s, "acme", "", "jo", "mia")), 6)
 	is.Equal(paged(t, s, "acme", "", "nobody"), "")
 	is.Equal(paged(t, s, "evil", "", "jo", "mia"), "x") // another tenant sees its own alone

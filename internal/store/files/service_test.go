@@ -27,7 +27,8 @@ import (
 // id is a file's id where only one is made.
 const id = "018f0000-0000-7000-8000-00000000000a"
 
-// testService runs all checks of a Service over some empty stores, whose database is that of testStore. It leaves them empty.
+// testService runs all checks of a Service over some empty stores, whose database is that of
+// testStore. It leaves them empty.
 func testService(t *testing.T, store files.Store, bytes blobs.Store) {
 	for name, check := range map[string]func(*testing.T, files.Options){
 		"Create":                testCreate,
@@ -196,7 +197,8 @@ func testGoroutine(t *testing.T, o files.Options) {
 	is.True(strings.Contains(string(stack), "testGoroutine(")) // the test's own goroutine
 }
 
-// testInTx: in a transaction fill may read rows between its writes, and all is undone when the transaction is.
+// testInTx: in a transaction fill may read rows between its writes, and all is undone when the
+// transaction is.
 func testInTx(t *testing.T, o files.Options) {
 	is, s := is.New(t), files.New(o)
 	fault := errors.New("fault")
@@ -240,7 +242,8 @@ func (s insertFunc) Insert(ctx context.Context, tenant string, f files.File) err
 	return s.insert(ctx, tenant, f)
 }
 
-// testBlobWithRow checks that others see a blob only with its row: a crash between two transactions would leave the blob for ever.
+// testBlobWithRow checks that others see a blob only with its row: a crash between two transactions
+// would leave the blob for ever.
 func testBlobWithRow(t *testing.T, o files.Options) {
 	is, rows := is.New(t), o.Store
 	o.Store = insertFunc{rows, func(ctx context.Context, tenant string, f files.File) error {
@@ -360,7 +363,10 @@ func testTypes(t *testing.T, o files.Options) {
 		is.NoErr(err)
 		is.Equal(f.ContentType, want)
 	}
-	for _, bad := range []string{"text", "text/", "/", ";", "text/csv; a", "text/a b", "text/csv\r\nX: y", "text/" + strings.Repeat("a", 255)} {
+	for _, bad := range []string{
+		"text", "text/", "/", ";", "text/csv; a", "text/a b", "text/csv\r\nX: y",
+		"text/" + strings.Repeat("a", 255),
+	} {
 		_, err := s.Create(t.Context(), "acme", files.Draft{Username: "jo", ContentType: bad}, zeros(1))
 		is.New(t).Equal(errs.CodeOf(err), errs.Invalid)
 	}
@@ -467,7 +473,8 @@ func testQuota(t *testing.T, o files.Options) {
 	is.Equal(allowed, int64(5))
 }
 
-// testParallelQuota: of files that are made at the same time, no more are kept than the quota has room for.
+// testParallelQuota: of files that are made at the same time, no more are kept than the quota has
+// room for.
 func testParallelQuota(t *testing.T, o files.Options) {
 	o.Quota, o.NewID = 5, func() string { return uuid.Must(uuid.NewV7()).String() }
 	is, s := is.New(t), files.New(o)
@@ -625,7 +632,10 @@ func testDependents(t *testing.T, o files.Options) {
 		tenant string
 		ids    []string
 		want   string
-	}{{"acme", []string{"jo", "mia", "mo"}, "2 files"}, {"acme", []string{"jo"}, "1 file"}, {"evil", []string{"jo"}, "2 files"}} {
+	}{
+		{"acme", []string{"jo", "mia", "mo"}, "2 files"}, {"acme", []string{"jo"}, "1 file"},
+		{"evil", []string{"jo"}, "2 files"},
+	} {
 		got, err := count(t.Context(), c.tenant, entity.KindUser, c.ids, monday)
 		is.NoErr(err)
 		is.Equal(len(got), 1)

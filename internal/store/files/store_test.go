@@ -23,8 +23,8 @@ var (
 	never   = monday.AddDate(1000, 0, 0) // when every file has expired
 )
 
-// testStore runs all checks of an empty Store whose database has the tenants acme and evil, each with the principals jo, joe, mia,
-// mo, root and 日本 🎨. It leaves the Store empty.
+// testStore runs all checks of an empty Store whose database has the tenants acme and evil, each
+// with the principals jo, joe, mia, mo, root and 日本 🎨. It leaves the Store empty.
 func testStore(t *testing.T, s files.Store) {
 	for name, check := range map[string]func(*testing.T, files.Store){
 		"RoundTrip":            testRoundTrip,
@@ -71,7 +71,13 @@ func insert(t *testing.T, s files.Store, tenant string, all ...files.File) {
 func testRoundTrip(t *testing.T, s files.Store) {
 	is := is.New(t)
 	fieldtest.Full(t, file("a"))
-	empty := files.File{ID: "b", Filename: strings.Repeat("ü", 255), Username: "日本 🎨", CreatedAt: monday, ExpiresAt: monday}
+	empty := files.File{
+		ID:        "b",
+		Filename:  strings.Repeat("ü", 255),
+		Username:  "日本 🎨",
+		CreatedAt: monday,
+		ExpiresAt: monday,
+	}
 	for _, want := range []files.File{file("a"), empty} {
 		insert(t, s, "acme", want)
 		got, err := s.Get(t.Context(), "acme", want.ID)
@@ -198,7 +204,8 @@ func testCountOfUsers(t *testing.T, s files.Store) {
 		users  []string
 		want   int
 	}{
-		{"acme", []string{"jo"}, 2}, {"acme", []string{"jo", "mia", "none"}, 3}, {"acme", append(many, "joe", "mia"), 2},
+		{"acme", []string{"jo"}, 2},
+		{"acme", []string{"jo", "mia", "none"}, 3}, {"acme", append(many, "joe", "mia"), 2},
 		{"acme", []string{"none"}, 0}, {"acme", nil, 0}, {"evil", []string{"jo", "mia"}, 1},
 	} {
 		n, err := s.CountOfUsers(t.Context(), c.tenant, c.users, monday)

@@ -15,7 +15,11 @@ const userBatch = 500
 // Forget implements files.Store.
 func (s *Store) Forget(ctx context.Context, tenant, account string, at time.Time, n int) (more bool, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		some, err := c.Exec(ctx, `UPDATE `+s.table+` SET username = '', expires_at = $3 WHERE `+c.Some(s.table, `username = $2`, n), tenant, account, bunx.At(at))
+		some, err := c.Exec(
+			ctx,
+			`UPDATE `+s.table+` SET username = '', expires_at = $3 WHERE `+c.Some(s.table, `username = $2`, n),
+			tenant, account, bunx.At(at),
+		)
 		more = some >= n
 		return bunx.Err(err, s.noun)
 	})
@@ -39,7 +43,8 @@ func (s *Store) CountOfUsers(ctx context.Context, tenant string, usernames []str
 			return 0, err
 		}
 		var n int
-		err = c.One(ctx, s.noun, `SELECT count(*) FROM `+s.table+` WHERE tenant_id = $1 AND expires_at > $2 AND username IN `+
+		err = c.One(ctx, s.noun, `SELECT count(*) FROM `+s.table+
+			` WHERE tenant_id = $1 AND expires_at > $2 AND username IN `+
 			bunx.In(3, len(accounts)), bunx.Args(slices.Collect(maps.Values(accounts)), tenant, bunx.At(at)), &n)
 		if err != nil {
 			return 0, err

@@ -117,7 +117,10 @@ func (s *Store) Routes(ctx context.Context, tenant, app string) ([]handlers.Rout
 func (s *Store) Sources(ctx context.Context, tenant, app string) (map[string][]byte, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	var packed []byte
-	err := c.One(ctx, what, `SELECT sources FROM tc_handler_deployments WHERE tenant_id = $1 AND app_id = $2`, []any{tenant, app}, &packed)
+	err := c.One(
+		ctx, what, `SELECT sources FROM tc_handler_deployments WHERE tenant_id = $1 AND app_id = $2`,
+		[]any{tenant, app}, &packed,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -135,13 +138,17 @@ func (s *Store) Put(ctx context.Context, tenant, app string, d handlers.Deployme
 		rows[i] = route{tenant, app, r}
 	}
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if _, err := deployments.Insert(ctx, c, deployments.OnConflict, deployment{tenant, app, packed, d.At}); err != nil {
+		if _, err := deployments.Insert(
+			ctx, c, deployments.OnConflict, deployment{tenant, app, packed, d.At},
+		); err != nil {
 			return bunx.Err(err, what)
 		}
 		if err := s.add(ctx, c, tenant, d.At, added); err != nil {
 			return err
 		}
-		if _, err := c.Exec(ctx, `DELETE FROM tc_handler_routes WHERE tenant_id = $1 AND app_id = $2`, tenant, app); err != nil {
+		if _, err := c.Exec(
+			ctx, `DELETE FROM tc_handler_routes WHERE tenant_id = $1 AND app_id = $2`, tenant, app,
+		); err != nil {
 			return bunx.Err(err, what)
 		}
 		_, err := routes.Insert(ctx, c, "", rows...)
@@ -149,9 +156,12 @@ func (s *Store) Put(ctx context.Context, tenant, app string, d handlers.Deployme
 	})
 }
 
-// add adds programs in the order of their hashes, so that those who add the same wait for each other in one direction.
+// add adds programs in the order of their hashes, so that those who add the same wait for each
+// other in one direction.
 func (s *Store) add(ctx context.Context, c bunx.Conn, tenant string, at time.Time, added []handlers.Program) error {
-	added = slices.SortedFunc(slices.Values(added), func(a, b handlers.Program) int { return strings.Compare(a.Hash, b.Hash) })
+	added = slices.SortedFunc(slices.Values(added), func(a, b handlers.Program) int {
+		return strings.Compare(a.Hash, b.Hash)
+	})
 	for _, p := range added {
 		text, err := json.Marshal(about{p.Program.Hash, p.Entry, p.Exports, p.Files})
 		if err != nil {
@@ -206,7 +216,10 @@ func (s *Store) Undeploy(ctx context.Context, tenant, app string) error {
 func (s *Store) Remove(ctx context.Context, tenant string, apps []string) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, table := range []string{"tc_handler_deployments", "tc_handler_calls"} {
-			if _, err := c.Exec(ctx, `DELETE FROM `+table+` WHERE tenant_id = $1 AND app_id `+c.OneOf(2), tenant, bunx.Keys(apps)); err != nil {
+			if _, err := c.Exec(
+				ctx, `DELETE FROM `+table+` WHERE tenant_id = $1 AND app_id `+c.OneOf(2), tenant,
+				bunx.Keys(apps),
+			); err != nil {
 				return bunx.Err(err, what)
 			}
 		}
@@ -237,7 +250,8 @@ const addCalls = ` ON CONFLICT (tenant_id, app_id, day, area, method, path) DO U
 
 var selectCalls = callsTable.Select(`WHERE tenant_id = $1 AND app_id = $2 AND day >= $3 ORDER BY day, area, path, method`)
 
-// AddCalls implements handlers.Store. Rows are written in the order of their keys, so that two nodes do not wait in a circle.
+// AddCalls implements handlers.Store. Rows are written in the order of their keys, so that two
+// nodes do not wait in a circle.
 func (s *Store) AddCalls(ctx context.Context, tenant string, counted map[handlers.Call]handlers.Calls) error {
 	if len(counted) == 0 {
 		return nil
@@ -247,7 +261,10 @@ func (s *Store) AddCalls(ctx context.Context, tenant string, counted map[handler
 		rows = append(rows, calls{tenant, handlers.CallsOf{Call: call, Calls: n}})
 	}
 	slices.SortFunc(rows, func(a, b calls) int {
-		return cmp.Or(strings.Compare(a.App, b.App), strings.Compare(a.Day, b.Day), strings.Compare(a.Area, b.Area), strings.Compare(a.Method, b.Method), strings.Compare(a.Path, b.Path))
+		return cmp.Or(
+			strings.Compare(a.App, b.App), strings.Compare(a.Day, b.Day), strings.Compare(a.Area, b.Area),
+			strings.Compare(a.Method, b.Method), strings.Compare(a.Path, b.Path),
+		)
 	})
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := callsTable.Insert(ctx, c, addCalls, rows...)
@@ -266,7 +283,8 @@ func (s *Store) Calls(ctx context.Context, tenant, app, since string) ([]handler
 	return all, bunx.Err(err, what)
 }
 
-// Sweep implements handlers.Store. A transaction that uses a program again has set its time before: it is not removed then.
+// Sweep implements handlers.Store. A transaction that uses a program again has set its time before:
+// it is not removed then.
 func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time, since string) (n int, err error) {
 	for {
 		looked, removed, err := s.sweepPrograms(ctx, tenant, before)
@@ -280,15 +298,18 @@ func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time, sinc
 			return n, err
 		}
 	}
-	days, err := bunx.DeleteSteps(ctx, s.db, tenant, "tc_handler_calls", "app_id, day, area, method, path", `day < $2`, since)
+	days, err := bunx.DeleteSteps(
+		ctx, s.db, tenant, "tc_handler_calls", "app_id, day, area, method, path", `day < $2`, since,
+	)
 	return n + days, err
 }
 
 // programsAtOnce is how many programs are looked at in one transaction.
 const programsAtOnce = 100
 
-// sweepPrograms removes some of the programs that perhaps no route has any more, if none has, and notes of the others that one has. Their rows
-// are locked before the routes are read: a transaction that removes a route marks the program behind this one.
+// sweepPrograms removes some of the programs that perhaps no route has any more, if none has, and
+// notes of the others that one has. Their rows are locked before the routes are read: a transaction
+// that removes a route marks the program behind this one.
 func (s *Store) sweepPrograms(ctx context.Context, tenant string, before time.Time) (looked, removed int, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		skip := ""
@@ -296,13 +317,17 @@ func (s *Store) sweepPrograms(ctx context.Context, tenant string, before time.Ti
 			skip = " FOR UPDATE SKIP LOCKED"
 		}
 		rows, err := c.Rows(ctx, `UPDATE tc_handler_programs SET loose = false WHERE tenant_id = $1 AND (hash, engine) IN (
-			SELECT hash, engine FROM tc_handler_programs WHERE tenant_id = $1 AND loose AND used_at < $2 LIMIT $3`+skip+`) RETURNING hash`, tenant, bunx.At(before), programsAtOnce)
+			SELECT hash, engine FROM tc_handler_programs WHERE tenant_id = $1 AND loose AND used_at < $2 LIMIT $3`+
+			skip+`) RETURNING hash`,
+			tenant,
+			bunx.At(before), programsAtOnce)
 		hashes, err := bunx.Scan(rows, err, bunx.Text)
 		if looked = len(hashes); err != nil || looked == 0 {
 			return bunx.Err(err, what)
 		}
 		removed, err = c.Exec(ctx, `DELETE FROM tc_handler_programs WHERE tenant_id = $1 AND NOT loose AND used_at < $2 AND hash `+c.OneOf(3)+` AND NOT EXISTS
-			(SELECT 1 FROM tc_handler_routes r WHERE r.tenant_id = $1 AND r.hash = tc_handler_programs.hash)`, tenant, bunx.At(before), bunx.Keys(hashes))
+			(SELECT 1 FROM tc_handler_routes r WHERE r.tenant_id = $1 AND r.hash = tc_handler_programs.hash)`, tenant,
+			bunx.At(before), bunx.Keys(hashes))
 		return bunx.Err(err, what)
 	})
 	return looked, removed, err

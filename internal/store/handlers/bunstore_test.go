@@ -14,7 +14,9 @@ func TestStore(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		testStore(t, func(t *testing.T) (handlers.Store, InTx) {
 			db := open(t)
-			return bunstore.New(db), func(ctx context.Context, fn func(context.Context) error) error { return bunx.InTx(ctx, db, fn) }
+			return bunstore.New(db), func(ctx context.Context, fn func(context.Context) error) error {
+				return bunx.InTx(ctx, db, fn)
+			}
 		})
 	})
 }

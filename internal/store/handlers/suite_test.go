@@ -26,7 +26,8 @@ var (
 // InTx runs a function in one transaction, which the methods of the Store join.
 type InTx func(ctx context.Context, fn func(ctx context.Context) error) error
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil.
 func testStore(t *testing.T, open func(t *testing.T) (handlers.Store, InTx)) {
 	for name, check := range map[string]func(*testing.T, handlers.Store, InTx){
 		"RoundTrip":          testRoundTrip,
@@ -46,12 +47,20 @@ func testStore(t *testing.T, open func(t *testing.T) (handlers.Store, InTx)) {
 }
 
 func route(area handlers.Area, path, hash string) handlers.Route {
-	return handlers.Route{Area: area, Path: path, File: string(area) + path + ".js", Methods: []string{"GET"}, Config: json.RawMessage("{}"), Hash: hash}
+	return handlers.Route{
+		Area:    area,
+		Path:    path,
+		File:    string(area) + path + ".js",
+		Methods: []string{"GET"},
+		Config:  json.RawMessage("{}"),
+		Hash:    hash,
+	}
 }
 
 func program(hash, engine string) handlers.Program {
 	return handlers.Program{Hash: hash, Program: jsvm.Program{
-		Engine: engine, Hash: "of " + engine, Entry: "entry.js", Exports: []string{"describe", "invoke"}, Files: []string{"a.js", "b \"c\".js"},
+		Engine: engine, Hash: "of " + engine,
+		Entry: "entry.js", Exports: []string{"describe", "invoke"}, Files: []string{"a.js", "b \"c\".js"},
 		Code: []byte("\x00\xff'\\" + engine), Map: []byte{0, 1, 2, 255},
 	}}
 }
@@ -95,12 +104,27 @@ func testRoundTrip(t *testing.T, s handlers.Store, _ InTx) {
 	is, ctx := is.New(t), t.Context()
 	want := []handlers.Route{
 		route(handlers.Server, "/", "h1"),
-		{Area: handlers.Server, Path: "/a/:x", File: "server/a/[x].js", Methods: []string{"GET", "POST"}, Config: json.RawMessage(`{"timeout":5000,"roles":["ü 🎨","a'b"]}`), Hash: "h2"},
+		{
+			Area:    handlers.Server,
+			Path:    "/a/:x",
+			File:    "server/a/[x].js",
+			Methods: []string{"GET", "POST"},
+			Config:  json.RawMessage(`{"timeout":5000,"roles":["ü 🎨","a'b"]}`),
+			Hash:    "h2",
+		},
 		route(handlers.Webhooks, "/", "h1"),
 	}
 	fieldtest.Full(t, want[1])
-	sources := map[string][]byte{"a.js": []byte("\xff\x00'"), "server/ü.js": []byte(strings.Repeat("x", 100_000)), "empty.js": {}}
-	is.NoErr(s.Put(ctx, "acme", "app", handlers.Deployment{Routes: []handlers.Route{want[2], want[1], want[0]}, Sources: sources, At: monday}, nil))
+	sources := map[string][]byte{
+		"a.js":        []byte("\xff\x00'"),
+		"server/ü.js": []byte(strings.Repeat("x", 100_000)),
+		"empty.js":    {},
+	}
+	is.NoErr(s.Put(ctx, "acme", "app", handlers.Deployment{
+		Routes:  []handlers.Route{want[2], want[1], want[0]},
+		Sources: sources,
+		At:      monday,
+	}, nil))
 	got, err := s.Routes(ctx, "acme", "app")
 	is.NoErr(err)
 	is.Equal(got, want) // ordered
@@ -195,15 +219,24 @@ func testCalls(t *testing.T, s handlers.Store, _ InTx) {
 	call := of("2026-11-16", "server", "GET", "/ü/:x")
 	add := func(tenant string, all map[handlers.Call]handlers.Calls) { is.NoErr(s.AddCalls(ctx, tenant, all)) }
 	add("acme", nil)
-	add("acme", map[handlers.Call]handlers.Calls{call: {N: 1, Failed: 1, Milliseconds: 5}, of("2026-11-17", "api", "GET", "colors"): {N: 7}})
-	add("acme", map[handlers.Call]handlers.Calls{call: {N: 2, Milliseconds: 1}, of("2026-11-16", "api", "PUT", "x"): {N: 1}, of("2026-11-16", "api", "GET", "x"): {N: 1}})
+	add("acme", map[handlers.Call]handlers.Calls{
+		call:                                     {N: 1, Failed: 1, Milliseconds: 5},
+		of("2026-11-17", "api", "GET", "colors"): {N: 7},
+	})
+	add("acme", map[handlers.Call]handlers.Calls{
+		call:                                {N: 2, Milliseconds: 1},
+		of("2026-11-16", "api", "PUT", "x"): {N: 1},
+		of("2026-11-16", "api", "GET", "x"): {N: 1},
+	})
 	other := call
 	other.App = "other"
 	add("acme", map[handlers.Call]handlers.Calls{other: {N: 9}})
 	add("evil", map[handlers.Call]handlers.Calls{call: {N: 100}})
 	want := []handlers.CallsOf{
-		{Call: of("2026-11-16", "api", "GET", "x"), Calls: handlers.Calls{N: 1}}, {Call: of("2026-11-16", "api", "PUT", "x"), Calls: handlers.Calls{N: 1}},
-		{Call: call, Calls: handlers.Calls{N: 3, Failed: 1, Milliseconds: 6}}, {Call: of("2026-11-17", "api", "GET", "colors"), Calls: handlers.Calls{N: 7}},
+		{Call: of("2026-11-16", "api", "GET", "x"), Calls: handlers.Calls{N: 1}},
+		{Call: of("2026-11-16", "api", "PUT", "x"), Calls: handlers.Calls{N: 1}},
+		{Call: call, Calls: handlers.Calls{N: 3, Failed: 1, Milliseconds: 6}},
+		{Call: of("2026-11-17", "api", "GET", "colors"), Calls: handlers.Calls{N: 7}},
 	}
 	read := func(tenant, since string) []handlers.CallsOf {
 		all, err := s.Calls(ctx, tenant, "app", since)
@@ -242,7 +275,10 @@ func testFailedTx(t *testing.T, s handlers.Store, inTx InTx) {
 	is, fault := is.New(t), errors.New("fault")
 	deploy(t, s, "acme", "app", monday, "a")
 	err := inTx(t.Context(), func(ctx context.Context) error {
-		is.NoErr(s.Put(ctx, "acme", "app", handlers.Deployment{Routes: []handlers.Route{route(handlers.Server, "/b", "b")}, At: tuesday}, []handlers.Program{program("b", "e 1")}))
+		is.NoErr(s.Put(ctx, "acme", "app", handlers.Deployment{
+			Routes: []handlers.Route{route(handlers.Server, "/b", "b")},
+			At:     tuesday,
+		}, []handlers.Program{program("b", "e 1")}))
 		routes, err := s.Routes(ctx, "acme", "app")
 		is.NoErr(err)
 		is.Equal(routes[0].Path, "/b") // the transaction sees its own writes

@@ -25,8 +25,9 @@ type Store struct {
 	notifier bunx.Notifier
 }
 
-// New returns a Store of the libraries of a kind, such as those of apps. Libraries of two kinds may have the same id: neither kind's
-// Store reaches the files of the other. All kinds share the contents. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store of the libraries of a kind, such as those of apps. Libraries of two kinds may
+// have the same id: neither kind's Store reaches the files of the other. All kinds share the
+// contents. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB, kind entity.Kind) *Store { return &Store{db: db, kind: string(kind)} }
 
 // Notify makes the store call changed after each commit that changes the files of a library.
@@ -95,7 +96,11 @@ func (s *Store) File(ctx context.Context, tenant, library, path string) (librari
 // Page implements libraries.Store.
 func (s *Store) Page(ctx context.Context, tenant, library string, q paging.Query) (paging.Page[libraries.File], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	of := bunx.Part{Where: "f.tenant_id = $1 AND f.kind = $2 AND f.library_id = $3", Args: []any{tenant, s.kind, library}, Total: total}
+	of := bunx.Part{
+		Where: "f.tenant_id = $1 AND f.kind = $2 AND f.library_id = $3",
+		Args:  []any{tenant, s.kind, library},
+		Total: total,
+	}
 	page, err := bunx.Page(ctx, c, list, of, func(r file) string { return r.Path }, q)
 	return paging.Map(page, func(r file) libraries.File { return r.File }), err
 }
@@ -155,8 +160,8 @@ func check(ctx context.Context, f *libraries.File) error {
 	return guard.Check(ctx, "library-file", *f)
 }
 
-// clash returns the file that a new one replaces, nil for none, and refuses paths that no folder on a disk could hold side by
-// side.
+// clash returns the file that a new one replaces, nil for none, and refuses paths that no folder on
+// a disk could hold side by side.
 func clash(ctx context.Context, c bunx.Conn, tenant, kind, library, path string) (replaced *libraries.File, err error) {
 	folded := fold.Text(path)
 	near := []string{folded} // the path and the folders it goes through
@@ -167,32 +172,41 @@ func clash(ctx context.Context, c bunx.Conn, tenant, kind, library, path string)
 	}
 	n := len(near)
 	rows, err := c.Rows(ctx, `SELECT path, folded, content_id, content_type, created_at FROM tc_library_files WHERE tenant_id = $1 AND kind = $2 AND library_id = $3
-		AND folded IN `+bunx.In(6, n)+` UNION ALL SELECT * FROM (SELECT path, folded, content_id, content_type, created_at FROM tc_library_files
+		AND folded IN `+bunx.In(6, n)+
+		` UNION ALL SELECT * FROM (SELECT path, folded, content_id, content_type, created_at FROM tc_library_files
 		WHERE tenant_id = $1 AND kind = $2 AND library_id = $3 AND folded > $4 AND folded < $5 LIMIT 1) below`,
 		bunx.Args(near, tenant, kind, library, folded+"/", folded+"0")...) // 0 comes after /
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var other libraries.File
 		var otherFolded string
-		if err := rows.Scan(&other.Path, &otherFolded, &other.ContentID, &other.ContentType, bunx.TimeOf(&other.CreatedAt)); err != nil {
+		if err := rows.Scan(
+			&other.Path, &otherFolded, &other.ContentID, &other.ContentType, bunx.TimeOf(&other.CreatedAt),
+		); err != nil {
 			return none, err
 		}
 		switch {
 		case other.Path == path:
 			replaced = &other
 		case otherFolded == folded:
-			return none, errs.New(errs.Conflict, "The library has a file %s, which differs from %s in case alone.", other.Path, path)
+			return none, errs.New(
+				errs.Conflict, "The library has a file %s, which differs from %s in case alone.", other.Path,
+				path,
+			)
 		case strings.HasPrefix(otherFolded, folded+"/"):
 			return none, errs.New(errs.Conflict, "The library has a file %s, so %s is a folder.", other.Path, path)
 		default:
-			return none, errs.New(errs.Conflict, "The library has a file %s, so %s cannot be in a folder of this name.", other.Path, path)
+			return none, errs.New(
+				errs.Conflict, "The library has a file %s, so %s cannot be in a folder of this name.",
+				other.Path, path,
+			)
 		}
 		return none, nil
 	})
 	return replaced, bunx.Err(err, "File")
 }
 
-// Delete implements libraries.Store. A condition is checked after the row has been removed, which is undone if it does not
-// hold.
+// Delete implements libraries.Store. A condition is checked after the row has been removed, which
+// is undone if it does not hold.
 func (s *Store) Delete(ctx context.Context, tenant, library, path string, at time.Time) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		var f libraries.File
@@ -216,13 +230,18 @@ func (s *Store) Remove(ctx context.Context, tenant string, all []string, at time
 			SELECT DISTINCT tenant_id, content_id, library_id, `+instant(c)+` FROM gone WHERE true`+
 			overwriteRelease, tenant, bunx.Keys(all), bunx.At(at), s.kind)
 		if err == nil {
-			_, err = c.Exec(ctx, `DELETE FROM tc_library_files WHERE tenant_id = $1 AND kind = $3 AND library_id `+c.OneOf(2), tenant, bunx.Keys(all), s.kind)
+			_, err = c.Exec(
+				ctx,
+				`DELETE FROM tc_library_files WHERE tenant_id = $1 AND kind = $3 AND library_id `+c.OneOf(2),
+				tenant, bunx.Keys(all), s.kind,
+			)
 		}
 		return bunx.Err(err, "File")
 	})
 }
 
-// instant returns the third argument as a time: in a SELECT PostgreSQL does not take the type of the column it goes to.
+// instant returns the third argument as a time: in a SELECT PostgreSQL does not take the type of
+// the column it goes to.
 func instant(c bunx.Conn) string {
 	if c.Postgres() {
 		return "$3::timestamptz"

@@ -20,13 +20,20 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestKinds: the Store of one kind does not reach the files of another kind's library with the same id.
+// TestKinds: the Store of one kind does not reach the files of another kind's library with the same
+// id.
 func TestKinds(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx, at := is.New(t), t.Context(), time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)
 		db := open(t)
 		app, other := bunstore.New(db, "app"), bunstore.New(db, "library")
-		file := libraries.File{Path: "server/secret.js", ContentID: "c", ContentType: "text/plain", CreatedAt: at, UpdatedAt: at}
+		file := libraries.File{
+			Path:        "server/secret.js",
+			ContentID:   "c",
+			ContentType: "text/plain",
+			CreatedAt:   at,
+			UpdatedAt:   at,
+		}
 		_, err := app.Put(ctx, "acme", "l", file)
 		is.NoErr(err)
 		_, err = other.File(ctx, "acme", "l", file.Path)

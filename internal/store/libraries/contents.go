@@ -10,9 +10,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// A row of tc_library_released is a content that one library had, and perhaps nobody has any more. Only who holds the lock of the
-// library writes it, so that writers of different libraries, which share contents, never wait for each other; and Release skips
-// what others hold.
+// A row of tc_library_released is a content that one library had, and perhaps nobody has any more.
+// Only who holds the lock of the library writes it, so that writers of different libraries, which
+// share contents, never wait for each other; and Release skips what others hold.
 
 const overwriteRelease = ` ON CONFLICT (tenant_id, content_id, library_id) DO UPDATE SET released_at = excluded.released_at`
 
@@ -22,7 +22,8 @@ func release(ctx context.Context, c bunx.Conn, tenant, library, content string, 
 	return bunx.Err(err, "File")
 }
 
-// locked returns a clause that locks the rows of a SELECT on PostgreSQL. SQLite has one writer and no such clause.
+// locked returns a clause that locks the rows of a SELECT on PostgreSQL. SQLite has one writer and
+// no such clause.
 func locked(c bunx.Conn, clause string) string {
 	if c.Postgres() {
 		return clause
@@ -33,7 +34,8 @@ func locked(c bunx.Conn, clause string) string {
 // Hold implements libraries.Store.
 func (s *Store) Hold(ctx context.Context, tenant, sha256 string) (id string, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.One(ctx, "Content", `SELECT id FROM tc_library_contents WHERE tenant_id = $1 AND sha256 = $2`+locked(c, ` FOR SHARE`),
+	err = c.One(ctx, "Content", `SELECT id FROM tc_library_contents WHERE tenant_id = $1 AND sha256 = $2`+
+		locked(c, ` FOR SHARE`),
 		[]any{tenant, sha256}, &id)
 	if errs.CodeOf(err) == errs.NotFound {
 		return "", nil
@@ -44,9 +46,10 @@ func (s *Store) Hold(ctx context.Context, tenant, sha256 string) (id string, err
 const (
 	add = `INSERT INTO tc_library_contents (tenant_id, id, sha256, size) VALUES ($1, $2, $3, $4) ON CONFLICT (tenant_id, sha256) DO NOTHING`
 
-	// addFirst keeps the digest only for whoever gets the advisory lock of it: on PostgreSQL the others would wait for the end of
-	// that transaction, such as an import, and two that add the same contents in different order would wait for each other. A
-	// tenant has 256 such locks, as a transaction that adds many contents may not take one for each.
+	// addFirst keeps the digest only for whoever gets the advisory lock of it: on PostgreSQL the
+	// others would wait for the end of that transaction, such as an import, and two that add the
+	// same contents in different order would wait for each other. A tenant has 256 such locks, as a
+	// transaction that adds many contents may not take one for each.
 	addFirst = `INSERT INTO tc_library_contents (tenant_id, id, sha256, size)
 		SELECT $1::text, $2::text, CASE WHEN pg_try_advisory_xact_lock(hashtext('tc_library_contents ' || current_schema() || ' ' || $1::text),
 			hashtext($3::text) & 255) THEN $3::text END, $4::bigint
@@ -72,7 +75,10 @@ func (s *Store) Add(ctx context.Context, tenant string, content libraries.Conten
 func (s *Store) Unshare(ctx context.Context, tenant, id string) error {
 	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `UPDATE tc_library_contents SET sha256 = NULL WHERE tenant_id = $1 AND id IN
-			(SELECT id FROM tc_library_contents WHERE tenant_id = $1 AND id = $2`+locked(c, ` FOR UPDATE SKIP LOCKED`)+`)`, tenant, id)
+			(SELECT id FROM tc_library_contents WHERE tenant_id = $1 AND id = $2`+locked(
+			c, ` FOR UPDATE SKIP LOCKED`,
+		)+`)`,
+			tenant, id)
 		return bunx.Err(err, "Content")
 	})
 }
@@ -84,7 +90,9 @@ const noLibrary = ""
 type note struct{ content, library string }
 
 // Release implements libraries.Store.
-func (s *Store) Release(ctx context.Context, tenant string, before, at time.Time, n int) (ids []string, looked int, err error) {
+func (s *Store) Release(
+	ctx context.Context, tenant string, before, at time.Time, n int,
+) (ids []string, looked int, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		notes, err := released(ctx, c, tenant, before, n)
 		if looked = len(notes); err != nil || looked == 0 {
@@ -94,14 +102,18 @@ func (s *Store) Release(ctx context.Context, tenant string, before, at time.Time
 		for i, note := range notes {
 			contents[i] = note.content
 		}
-		rows, err := c.Rows(ctx, `SELECT id FROM tc_library_contents WHERE tenant_id = $1 AND id `+c.OneOf(2)+locked(c, ` FOR UPDATE SKIP LOCKED`),
+		rows, err := c.Rows(ctx, `SELECT id FROM tc_library_contents WHERE tenant_id = $1 AND id `+c.OneOf(2)+locked(
+			c, ` FOR UPDATE SKIP LOCKED`,
+		),
 			tenant, bunx.Keys(contents))
 		mine, err := bunx.Scan(rows, err, bunx.Text)
 		if err != nil {
 			return bunx.Err(err, "Content")
 		}
-		rows, err = c.Rows(ctx, `UPDATE tc_library_contents SET sha256 = NULL WHERE tenant_id = $1 AND id `+c.OneOf(2)+` AND NOT EXISTS
-			(SELECT 1 FROM tc_library_files f WHERE f.tenant_id = $1 AND f.content_id = tc_library_contents.id) RETURNING id`, tenant, bunx.Keys(mine))
+		rows, err = c.Rows(ctx, `UPDATE tc_library_contents SET sha256 = NULL WHERE tenant_id = $1 AND id `+
+			c.OneOf(2)+` AND NOT EXISTS
+			(SELECT 1 FROM tc_library_files f WHERE f.tenant_id = $1 AND f.content_id = tc_library_contents.id) RETURNING id`,
+			tenant, bunx.Keys(mine))
 		unused, err := bunx.Scan(rows, err, bunx.Text)
 		if err != nil {
 			return bunx.Err(err, "Content")
@@ -116,14 +128,18 @@ func (s *Store) Release(ctx context.Context, tenant string, before, at time.Time
 func released(ctx context.Context, c bunx.Conn, tenant string, before time.Time, n int) ([]note, error) {
 	rows, err := c.Rows(ctx, `SELECT content_id, library_id FROM tc_library_released WHERE tenant_id = $1 AND released_at < $2
 		ORDER BY released_at LIMIT $3`+locked(c, ` FOR UPDATE SKIP LOCKED`), tenant, bunx.At(before), n)
-	notes, err := bunx.Scan(rows, err, func(rows *sql.Rows) (n note, err error) { return n, rows.Scan(&n.content, &n.library) })
+	notes, err := bunx.Scan(rows, err, func(rows *sql.Rows) (n note, err error) {
+		return n, rows.Scan(&n.content, &n.library)
+	})
 	return notes, bunx.Err(err, "Content")
 }
 
-// settle returns the contents that were noted as unused and still are. Their notes stay until Forget, so that a Release after a
-// crash returns them again. Unused ones that were not are noted, the notes of used ones removed, and those of contents that other
-// transactions hold put off.
-func settle(ctx context.Context, c bunx.Conn, tenant string, at time.Time, notes []note, mine, unused map[string]bool) (ids []string, err error) {
+// settle returns the contents that were noted as unused and still are. Their notes stay until
+// Forget, so that a Release after a crash returns them again. Unused ones that were not are noted,
+// the notes of used ones removed, and those of contents that other transactions hold put off.
+func settle(
+	ctx context.Context, c bunx.Conn, tenant string, at time.Time, notes []note, mine, unused map[string]bool,
+) (ids []string, err error) {
 	var held, done [2][]string
 	var found []string
 	for _, n := range notes {
@@ -140,15 +156,22 @@ func settle(ctx context.Context, c bunx.Conn, tenant string, at time.Time, notes
 		done[0], done[1] = append(done[0], n.content), append(done[1], n.library)
 	}
 	if len(held[0]) > 0 {
-		_, err = c.Exec(ctx, `UPDATE tc_library_released SET released_at = $3 WHERE tenant_id = $1 AND `+c.Match(2, "content_id", "library_id"),
+		_, err = c.Exec(ctx, `UPDATE tc_library_released SET released_at = $3 WHERE tenant_id = $1 AND `+c.Match(
+			2, "content_id", "library_id",
+		),
 			tenant, bunx.Keys(held[:]...), bunx.At(at))
 	}
 	if err == nil && len(done[0]) > 0 {
-		_, err = c.Exec(ctx, `DELETE FROM tc_library_released WHERE tenant_id = $1 AND `+c.Match(2, "content_id", "library_id"), tenant, bunx.Keys(done[:]...))
+		_, err = c.Exec(
+			ctx,
+			`DELETE FROM tc_library_released WHERE tenant_id = $1 AND `+c.Match(2, "content_id", "library_id"),
+			tenant, bunx.Keys(done[:]...),
+		)
 	}
 	if err == nil && len(found) > 0 {
 		_, err = c.Exec(ctx, `INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at)
-			SELECT tenant_id, id, '`+noLibrary+`', `+instant(c)+` FROM tc_library_contents WHERE tenant_id = $1 AND id `+c.OneOf(2)+`
+			SELECT tenant_id, id, '`+noLibrary+`', `+instant(c)+
+			` FROM tc_library_contents WHERE tenant_id = $1 AND id `+c.OneOf(2)+`
 			ON CONFLICT (tenant_id, content_id, library_id) DO NOTHING`, tenant, bunx.Keys(found), bunx.At(at))
 	}
 	return ids, err
@@ -165,9 +188,15 @@ func set(ids []string) map[string]bool {
 // Forget implements libraries.Store.
 func (s *Store) Forget(ctx context.Context, tenant string, ids []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `DELETE FROM tc_library_released WHERE tenant_id = $1 AND content_id `+c.OneOf(2), tenant, bunx.Keys(ids))
+		_, err := c.Exec(
+			ctx, `DELETE FROM tc_library_released WHERE tenant_id = $1 AND content_id `+c.OneOf(2), tenant,
+			bunx.Keys(ids),
+		)
 		if err == nil {
-			_, err = c.Exec(ctx, `DELETE FROM tc_library_contents WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids))
+			_, err = c.Exec(
+				ctx, `DELETE FROM tc_library_contents WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant,
+				bunx.Keys(ids),
+			)
 		}
 		return bunx.Err(err, "Content")
 	})

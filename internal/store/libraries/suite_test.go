@@ -25,7 +25,8 @@ var (
 	friday  = monday.Add(4 * 24 * time.Hour)
 )
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil.
 func testStore(t *testing.T, open func(t *testing.T) libraries.Store) {
 	for name, check := range map[string]func(*testing.T, libraries.Store){
 		"RoundTrip":          testRoundTrip,
@@ -55,7 +56,15 @@ func testStore(t *testing.T, open func(t *testing.T) libraries.Store) {
 
 // file returns a file whose content has the id of the path.
 func file(path string) libraries.File {
-	return libraries.File{Path: path, ContentID: "c-" + path, SHA256: "s-" + path, Size: 5, ContentType: "text/plain", CreatedAt: monday, UpdatedAt: monday}
+	return libraries.File{
+		Path:        path,
+		ContentID:   "c-" + path,
+		SHA256:      "s-" + path,
+		Size:        5,
+		ContentType: "text/plain",
+		CreatedAt:   monday,
+		UpdatedAt:   monday,
+	}
 }
 
 // put names files in a library of acme, and adds their contents where there are none.
@@ -89,9 +98,31 @@ func paths(t *testing.T, s libraries.Store, tenant, library string) []string {
 func testRoundTrip(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	want := []libraries.File{
-		{Path: "a.txt", ContentID: "b1", SHA256: strings.Repeat("0a", 32), Size: 5, ContentType: "text/plain; charset=utf-8", CreatedAt: monday, UpdatedAt: monday},
-		{Path: "dir/ü 100%.js", ContentID: "b2", Size: 1 << 40, ContentType: "text/javascript", CreatedAt: monday, UpdatedAt: tuesday},
-		{Path: strings.Repeat("x", 1024), ContentID: "b3", SHA256: "1", ContentType: "a/b", CreatedAt: monday, UpdatedAt: monday},
+		{
+			Path:        "a.txt",
+			ContentID:   "b1",
+			SHA256:      strings.Repeat("0a", 32),
+			Size:        5,
+			ContentType: "text/plain; charset=utf-8",
+			CreatedAt:   monday,
+			UpdatedAt:   monday,
+		},
+		{
+			Path:        "dir/ü 100%.js",
+			ContentID:   "b2",
+			Size:        1 << 40,
+			ContentType: "text/javascript",
+			CreatedAt:   monday,
+			UpdatedAt:   tuesday,
+		},
+		{
+			Path:        strings.Repeat("x", 1024),
+			ContentID:   "b3",
+			SHA256:      "1",
+			ContentType: "a/b",
+			CreatedAt:   monday,
+			UpdatedAt:   monday,
+		},
 	}
 	fieldtest.Full(t, want[0])
 	for _, f := range want {
@@ -104,7 +135,15 @@ func testRoundTrip(t *testing.T, s libraries.Store) {
 	is.NoErr(err)
 	is.Equal(all, want)
 
-	fresh := libraries.File{Path: "a.txt", ContentID: "b4", SHA256: "2", Size: 6, ContentType: "text/x", CreatedAt: tuesday, UpdatedAt: tuesday}
+	fresh := libraries.File{
+		Path:        "a.txt",
+		ContentID:   "b4",
+		SHA256:      "2",
+		Size:        6,
+		ContentType: "text/x",
+		CreatedAt:   tuesday,
+		UpdatedAt:   tuesday,
+	}
 	put, err := s.Put(ctx, "acme", "l1", fresh)
 	is.NoErr(err)
 	got, err := s.File(ctx, "acme", "l1", "a.txt")
@@ -129,7 +168,11 @@ func testPages(t *testing.T, s libraries.Store) {
 	is.NoErr(err)
 	is.Equal(page.Total, 3)
 	is.Equal(page.Rows[0], late)
-	page, err = s.Page(ctx, "acme", "l1", paging.Query{Limit: 2, Start: 1, After: &paging.Position{Value: "a.txt", Key: "a.txt"}})
+	page, err = s.Page(ctx, "acme", "l1", paging.Query{
+		Limit: 2,
+		Start: 1,
+		After: &paging.Position{Value: "a.txt", Key: "a.txt"},
+	})
 	is.NoErr(err)
 	is.Equal(page.Rows, []libraries.File{file("c"), late})
 	files := func(ctx context.Context, q paging.Query) (paging.Page[libraries.File], error) {
@@ -148,7 +191,10 @@ func testClashes(t *testing.T, s libraries.Store) {
 	for _, path := range []string{"src/Main.js", "readme", "dir/sub/a", "dir-x", "dir.x", "dir0", "b%"} {
 		is.NoErr(name(ctx, s, "acme", "l1", file(path)))
 	}
-	for _, path := range []string{"src/main.js", "SRC/Main.js", "README", "src", "SRC", "readme/x", "Readme/x/y", "dir", "dir/sub", "DIR/Sub/A/b"} {
+	for _, path := range []string{
+		"src/main.js", "SRC/Main.js", "README", "src", "SRC", "readme/x", "Readme/x/y", "dir", "dir/sub",
+		"DIR/Sub/A/b",
+	} {
 		is.Equal(errs.CodeOf(name(ctx, s, "acme", "l1", file(path))), errs.Conflict)
 	}
 	for _, path := range []string{"src/Main.js", "src/main.jsx", "readme.md", "read", "dir/sub/b", "dir/su", "bx"} {
@@ -200,8 +246,8 @@ func testContents(t *testing.T, s libraries.Store) {
 	is.Equal(id, "c1")
 }
 
-// testUnshare: a content that is not shared any more is added again; one without a digest is no other's; and what a transaction has
-// added it can forget.
+// testUnshare: a content that is not shared any more is added again; one without a digest is no
+// other's; and what a transaction has added it can forget.
 func testUnshare(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "l1", file("a"))
@@ -265,7 +311,8 @@ func testRelease(t *testing.T, s libraries.Store) {
 	}
 }
 
-// testReleaseAgain: what was released before a crash is returned again, until it is forgotten; and n is kept to.
+// testReleaseAgain: what was released before a crash is returned again, until it is forgotten; and
+// n is kept to.
 func testReleaseAgain(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	for i := range 5 {
@@ -317,7 +364,8 @@ func testReleaseUsed(t *testing.T, s libraries.Store) {
 	is.Equal(release(t, s, friday.Add(time.Hour)), []string{"c-unused"})
 }
 
-// testHeldStays: a content that a transaction holds is not released meanwhile, and not after it has named a file.
+// testHeldStays: a content that a transaction holds is not released meanwhile, and not after it has
+// named a file.
 func testHeldStays(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "l1", file("a"))
@@ -349,7 +397,8 @@ func expect(ok bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// testParallelContents: of many who add equal bytes at once one shares its content. The others hold it or have one of their own.
+// testParallelContents: of many who add equal bytes at once one shares its content. The others hold
+// it or have one of their own.
 func testParallelContents(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	var all sync.WaitGroup

@@ -53,7 +53,10 @@ func testCopy(t *testing.T, s libraries.Store) {
 // testReplace: a library gets the files of another one, and keeps its own where they are the same.
 func testReplace(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
-	put(t, s, "app", file("same"), file("edited"), file("typed"), file("gone"), file("Case"), file("folder"), file("moved"))
+	put(
+		t, s, "app", file("same"), file("edited"), file("typed"), file("gone"), file("Case"), file("folder"),
+		file("moved"),
+	)
 	put(t, s, "other", file("gone"), file("app"))
 	is.NoErr(s.Copy(ctx, "acme", "app", "draft"))
 	again := edited(file("same"), "same", tuesday) // written again, with the content that it had
@@ -64,12 +67,15 @@ func testReplace(t *testing.T, s libraries.Store) {
 		is.NoErr(s.Delete(ctx, "acme", "draft", path, tuesday))
 	}
 	changes := []libraries.File{
-		edited(file("case"), "Case", tuesday), edited(file("edited"), "fresh", tuesday), edited(file("folder/new"), "new", tuesday),
+		edited(file("case"), "Case", tuesday),
+		edited(file("edited"), "fresh", tuesday), edited(file("folder/new"), "new", tuesday),
 		edited(file("to"), "moved", tuesday), typed,
 	}
 	put(t, s, "draft", append(changes, again)...)
 	is.NoErr(s.Replace(ctx, "acme", "app", "draft", tuesday))
-	is.Equal(all(t, s, "acme", "app"), []libraries.File{changes[0], changes[1], changes[2], file("same"), changes[3], changes[4]})
+	is.Equal(all(t, s, "acme", "app"), []libraries.File{
+		changes[0], changes[1], changes[2], file("same"), changes[3], changes[4],
+	})
 	is.Equal(paths(t, s, "acme", "draft"), []string{})
 	is.Equal(paths(t, s, "acme", "other"), []string{"app", "gone"})
 	is.Equal(release(t, s, tuesday), nil)                             // somebody may still read them
@@ -84,7 +90,8 @@ func testReplace(t *testing.T, s libraries.Store) {
 	is.Equal(release(t, s, friday), []string{"c-Case", "c-fresh", "c-moved", "c-new", "c-same", "c-typed"})
 }
 
-// testReplaceAny: of random libraries the files and contents that should be are there, and no others.
+// testReplaceAny: of random libraries the files and contents that should be are there, and no
+// others.
 func testReplaceAny(t *testing.T, s libraries.Store) {
 	is, ctx, random := is.New(t), t.Context(), rand.New(rand.NewPCG(10, 4))
 	names := []string{"a", "A", "a/b", "b", "b/C", "b/c"}
@@ -95,7 +102,10 @@ func testReplaceAny(t *testing.T, s libraries.Store) {
 				if random.IntN(2) == 0 {
 					continue
 				}
-				f := edited(file(path), fmt.Sprint(random.IntN(3)), monday.Add(time.Duration(random.IntN(100))*time.Second))
+				f := edited(
+					file(path), fmt.Sprint(random.IntN(3)),
+					monday.Add(time.Duration(random.IntN(100))*time.Second),
+				)
 				err := s.InTx(ctx, func(ctx context.Context) error { // without the content when the path clashes
 					_, err := s.Add(ctx, "acme", libraries.Content{ID: f.ContentID, SHA256: f.SHA256, Size: f.Size})
 					is.NoErr(err)

@@ -9,10 +9,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// These methods write and read whole libraries with as many statements for thousands of files as for one.
+// These methods write and read whole libraries with as many statements for thousands of files as
+// for one.
 
 var copyAll = `INSERT INTO tc_library_files (tenant_id, kind, library_id, folded, ` + table.Names + `)
-	SELECT tenant_id, kind, $3, folded, ` + table.Names + ` FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND kind = $4`
+	SELECT tenant_id, kind, $3, folded, ` + table.Names +
+	` FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND kind = $4`
 
 // Copy implements libraries.Store.
 func (s *Store) Copy(ctx context.Context, tenant, from, to string) error {
@@ -26,15 +28,18 @@ func (s *Store) Copy(ctx context.Context, tenant, from, to string) error {
 	return err
 }
 
-// changed returns the condition of files that the library in argument $n, of the kind in the next one, has not got, or has got otherwise. PostgreSQL hashes the
-// rows of a NOT IN. With NOT EXISTS it joins, and without statistics it compares each file with each.
+// changed returns the condition of files that the library in argument $n, of the kind in the next
+// one, has not got, or has got otherwise. PostgreSQL hashes the rows of a NOT IN. With NOT EXISTS
+// it joins, and without statistics it compares each file with each.
 func changed(n int) string {
 	return fmt.Sprintf(`kind = $%[2]d AND (path, content_id, content_type) NOT IN
-		(SELECT path, content_id, content_type FROM tc_library_files WHERE tenant_id = $1 AND library_id = $%[1]d AND kind = $%[2]d)`, n, n+1)
+		(SELECT path, content_id, content_type FROM tc_library_files WHERE tenant_id = $1 AND library_id = $%[1]d AND kind = $%[2]d)`,
+		n, n+1)
 }
 
-// Replace implements libraries.Store. Changed files leave the library, those of the other library take their places, and what that
-// has then are the unchanged ones. So paths never clash, and the rows of unchanged files stay.
+// Replace implements libraries.Store. Changed files leave the library, those of the other library
+// take their places, and what that has then are the unchanged ones. So paths never clash, and the
+// rows of unchanged files stay.
 func (s *Store) Replace(ctx context.Context, tenant, library, by string, at time.Time) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, step := range []struct {
@@ -43,11 +48,19 @@ func (s *Store) Replace(ctx context.Context, tenant, library, by string, at time
 		}{
 			{`INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at)
 				SELECT DISTINCT tenant_id, content_id, library_id, ` + instant(c) + ` FROM tc_library_files
-				WHERE tenant_id = $1 AND library_id = $2 AND ` + changed(4) + overwriteRelease, []any{tenant, library, bunx.At(at), by, s.kind}},
-			{`DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND ` + changed(3), []any{tenant, library, by, s.kind}},
+				WHERE tenant_id = $1 AND library_id = $2 AND ` + changed(4) + overwriteRelease,
+				[]any{tenant, library, bunx.At(at), by, s.kind}},
+			{
+				`DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND ` + changed(3),
+				[]any{tenant, library, by, s.kind},
+			},
 			{`UPDATE tc_library_files SET library_id = $2 WHERE tenant_id = $1 AND library_id = $3 AND kind = $4 AND path NOT IN
-				(SELECT path FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND kind = $4)`, []any{tenant, library, by, s.kind}},
-			{`DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND kind = $3`, []any{tenant, by, s.kind}},
+				(SELECT path FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND kind = $4)`,
+				[]any{tenant, library, by, s.kind}},
+			{
+				`DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND kind = $3`,
+				[]any{tenant, by, s.kind},
+			},
 		} {
 			if _, err := c.Exec(ctx, step.query, step.args...); err != nil {
 				return bunx.Err(err, "File")
@@ -57,12 +70,16 @@ func (s *Store) Replace(ctx context.Context, tenant, library, by string, at time
 	})
 }
 
-// Modified implements libraries.Store. It reads one entry of an index for each library: max of a GROUP BY would read all files.
+// Modified implements libraries.Store. It reads one entry of an index for each library: max of a
+// GROUP BY would read all files.
 func (s *Store) Modified(ctx context.Context, tenant string, all []string) (map[string]time.Time, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	newest := make(map[string]time.Time, len(all))
-	rows, err := c.Rows(ctx, `WITH sought (id) AS `+c.Among(2, 1)+` SELECT sought.id, (SELECT updated_at FROM tc_library_files
-		WHERE tenant_id = $1 AND kind = $3 AND library_id = sought.id ORDER BY updated_at DESC LIMIT 1) FROM sought`, tenant, bunx.Keys(all), s.kind)
+	rows, err := c.Rows(ctx, `WITH sought (id) AS `+c.Among(2, 1)+
+		` SELECT sought.id, (SELECT updated_at FROM tc_library_files
+		WHERE tenant_id = $1 AND kind = $3 AND library_id = sought.id ORDER BY updated_at DESC LIMIT 1) FROM sought`,
+		tenant,
+		bunx.Keys(all), s.kind)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var id string
 		var at *time.Time

@@ -23,7 +23,8 @@ func fill(t testing.TB, db *bun.DB, library string, n int) {
 	is.New(t).NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 			INSERT INTO tc_library_files (tenant_id, kind, library_id, path, folded, content_id, size, content_type, created_at, updated_at)
-			SELECT 'acme', 'app', '%s', 'dir/f' || i, 'dir/f' || i, 'c' || i, 100, 'text/plain', '2026-11-20T20:31:00.000000Z', '2026-11-20T20:31:00.000000Z' FROM n`, n, library))
+			SELECT 'acme', 'app', '%s', 'dir/f' || i, 'dir/f' || i, 'c' || i, 100, 'text/plain', '2026-11-20T20:31:00.000000Z', '2026-11-20T20:31:00.000000Z' FROM n`,
+			n, library))
 		return err
 	}))
 }
@@ -43,7 +44,8 @@ func edit(t testing.TB, db *bun.DB, library string, n int) {
 	}))
 }
 
-// TestWholeLibraries are copied, replaced and looked at with as many statements for 200 files as for one, and by indexes.
+// TestWholeLibraries are copied, replaced and looked at with as many statements for 200 files as
+// for one, and by indexes.
 func TestWholeLibraries(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
@@ -79,7 +81,13 @@ func TestMaxFiles(t *testing.T) {
 		is, ctx, db := is.New(t), t.Context(), open(t)
 		fill(t, db, "full", libraries.MaxFiles)
 		s := bunstore.New(db, "app")
-		file := libraries.File{Path: "new", ContentID: "x", ContentType: "text/plain", CreatedAt: time.Now(), UpdatedAt: time.Now()}
+		file := libraries.File{
+			Path:        "new",
+			ContentID:   "x",
+			ContentType: "text/plain",
+			CreatedAt:   time.Now(),
+			UpdatedAt:   time.Now(),
+		}
 		_, err := s.Put(ctx, "acme", "full", file)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		is.True(strings.Contains(errs.MessageOf(err), "10000"))
@@ -101,7 +109,8 @@ func explain(t *testing.T, db *bun.DB, query string, args ...any) []string {
 	return dbtest.Explain(ctx, t, c, query, args...)
 }
 
-// BenchmarkReplace commits a draft of 2,000 files with 10 changed ones: go test ./libraries/bunstore -run - -bench Replace
+// BenchmarkReplace commits a draft of 2,000 files with 10 changed ones: go test
+// ./libraries/bunstore -run - -bench Replace
 func BenchmarkReplace(b *testing.B) {
 	for engine, open := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(engine, func(b *testing.B) {

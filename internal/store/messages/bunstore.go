@@ -69,14 +69,18 @@ var all = bunx.NewTable(messageTable, "m", slices.Concat([]bunx.Column[messages.
 var eventList = bunx.List[messages.Event]{
 	Table: events, Key: "id", Order: "-createdAt", Search: "search",
 	Sorts: []bunx.Sort[messages.Event]{
-		{Field: "createdAt", Column: "created_at", Value: func(e messages.Event) string { return bunx.At(e.CreatedAt).String() }},
+		{Field: "createdAt", Column: "created_at", Value: func(e messages.Event) string {
+			return bunx.At(e.CreatedAt).String()
+		}},
 	},
 }
 
 var messageList = bunx.List[messages.Message]{
 	Table: all, Key: "id", Order: "-createdAt", Search: "search",
 	Sorts: []bunx.Sort[messages.Message]{
-		{Field: "createdAt", Column: "created_at", Value: func(m messages.Message) string { return bunx.At(m.CreatedAt).String() }},
+		{Field: "createdAt", Column: "created_at", Value: func(m messages.Message) string {
+			return bunx.At(m.CreatedAt).String()
+		}},
 	},
 }
 
@@ -110,9 +114,12 @@ func (s *Store) InsertMessages(ctx context.Context, tenant string, some []messag
 }
 
 // Events implements messages.Store.
-func (s *Store) Events(ctx context.Context, tenant, app string, f messages.Filter, q paging.Query) (paging.Page[messages.Event], error) {
+func (s *Store) Events(
+	ctx context.Context, tenant, app string, f messages.Filter, q paging.Query,
+) (paging.Page[messages.Event], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	of := bunx.Part{Where: "e.tenant_id = $1 AND e.app_id = $2", Args: []any{tenant, app}} // at most some 10,000 of each app are kept
+	// at most some 10,000 of each app are kept
+	of := bunx.Part{Where: "e.tenant_id = $1 AND e.app_id = $2", Args: []any{tenant, app}}
 	if f.State != "" {
 		of = of.And("e.state = @", string(f.State))
 	}
@@ -120,7 +127,9 @@ func (s *Store) Events(ctx context.Context, tenant, app string, f messages.Filte
 }
 
 // Messages implements messages.Store.
-func (s *Store) Messages(ctx context.Context, tenant, app string, f messages.Filter, q paging.Query) (paging.Page[messages.Message], error) {
+func (s *Store) Messages(
+	ctx context.Context, tenant, app string, f messages.Filter, q paging.Query,
+) (paging.Page[messages.Message], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	of := bunx.Part{Where: "m.tenant_id = $1 AND m.app_id = $2", Args: []any{tenant, app}}
 	if f.State != "" {
@@ -158,16 +167,21 @@ func (s *Store) Message(ctx context.Context, tenant, app, id string) (messages.M
 }
 
 var (
-	// state, not ended_at: PostgreSQL would look for the id among all that have not ended, as it has an index of these.
+	// state, not ended_at: PostgreSQL would look for the id among all that have not ended, as it
+	// has an index of these.
 	deliverEvents = `UPDATE tc_events SET state = 'delivered', attempts = $1, error = NULL, ended_at = $2, updated_at = $2
 		WHERE tenant_id = $3 AND state NOT IN ('delivered', 'dead') AND id IN `
 	anyMessage = all.Select(`WHERE tenant_id = $1 AND id = $2`)
 )
 
 // DeliverEvents implements messages.Store.
-func (s *Store) DeliverEvents(ctx context.Context, tenant string, ids []string, attempts int, now time.Time) (all []messages.Event, err error) {
+func (s *Store) DeliverEvents(
+	ctx context.Context, tenant string, ids []string, attempts int, now time.Time,
+) (all []messages.Event, err error) {
 	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		rows, err := c.Rows(ctx, deliverEvents+bunx.In(4, len(ids))+` RETURNING `+events.Names, bunx.Args(ids, attempts, bunx.At(now), tenant)...)
+		rows, err := c.Rows(ctx, deliverEvents+bunx.In(4, len(ids))+` RETURNING `+events.Names, bunx.Args(
+			ids, attempts, bunx.At(now), tenant,
+		)...)
 		all, err = bunx.Scan(rows, err, func(rows *sql.Rows) (messages.Event, error) { return events.Scan(rows) })
 		return bunx.Err(err, "Event")
 	})
@@ -188,7 +202,10 @@ func (s *Store) HasMessages(ctx context.Context, tenant string, ids []string) (b
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	n := 0
-	err := c.One(ctx, "Message", `SELECT count(*) FROM tc_messages WHERE tenant_id = $1 AND id IN `+bunx.In(2, len(ids)), bunx.Args(ids, tenant), &n)
+	err := c.One(
+		ctx, "Message", `SELECT count(*) FROM tc_messages WHERE tenant_id = $1 AND id IN `+bunx.In(2, len(ids)),
+		bunx.Args(ids, tenant), &n,
+	)
 	return n > 0, err
 }
 
@@ -204,7 +221,8 @@ func (s *Store) SetMessage(ctx context.Context, tenant, id string, p messages.Pr
 
 func (s *Store) set(ctx context.Context, table, what, tenant, id string, p messages.Progress, now time.Time) error {
 	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err := c.Exec(ctx, `UPDATE `+table+` SET state = $1, attempts = $2, error = $3, ended_at = $4, updated_at = $5 WHERE tenant_id = $6 AND id = $7`,
+		n, err := c.Exec(ctx, `UPDATE `+table+
+			` SET state = $1, attempts = $2, error = $3, ended_at = $4, updated_at = $5 WHERE tenant_id = $6 AND id = $7`,
 			string(p.State), p.Attempts, p.Error, bunx.AtOrNull(p.EndedAt), bunx.At(now), tenant, id)
 		return bunx.Found(n, err, what)
 	})
@@ -236,7 +254,11 @@ func (s *Store) Summary(ctx context.Context, tenant, app string) (messages.Summa
 		n     int
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT type, state, count(*) FROM tc_messages WHERE tenant_id = $1 AND app_id = $2 GROUP BY type, state`, tenant, app)
+	rows, err := c.Rows(
+		ctx,
+		`SELECT type, state, count(*) FROM tc_messages WHERE tenant_id = $1 AND app_id = $2 GROUP BY type, state`,
+		tenant, app,
+	)
 	counts, err := bunx.Scan(rows, err, func(rows *sql.Rows) (n count, err error) {
 		err = rows.Scan((*string)(&n.of), (*string)(&n.state), &n.n)
 		return n, err
@@ -262,7 +284,13 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 				return bunx.Err(err, "Message")
 			}
 		}
-		return bunx.Err(c.Rename(ctx, tenant, messageTable, "recipient", names, bunx.Is{Column: "type", Value: string(messages.TypeNotification)}), "Message")
+		return bunx.Err(
+			c.Rename(
+				ctx, tenant, messageTable, "recipient", names,
+				bunx.Is{Column: "type", Value: string(messages.TypeNotification)},
+			),
+			"Message",
+		)
 	})
 }
 
@@ -276,7 +304,10 @@ func (s *Store) ForgetUsers(ctx context.Context, tenant string, ids []string) er
 
 // DeleteApps implements messages.Store.
 func (s *Store) DeleteApps(ctx context.Context, tenant string, apps []string) error {
-	return s.each(ctx, tenant, apps, `DELETE FROM tc_messages WHERE tenant_id = $1 AND app_id IN `, `DELETE FROM tc_events WHERE tenant_id = $1 AND app_id IN `)
+	return s.each(
+		ctx, tenant, apps, `DELETE FROM tc_messages WHERE tenant_id = $1 AND app_id IN `,
+		`DELETE FROM tc_events WHERE tenant_id = $1 AND app_id IN `,
+	)
 }
 
 // each runs statements, which end with IN, for some ids.
@@ -294,8 +325,11 @@ func (s *Store) each(ctx context.Context, tenant string, ids []string, statement
 // Expire implements messages.Store.
 func (s *Store) Expire(ctx context.Context, tenant string, before, now time.Time, reason string) (n int, err error) {
 	for _, table := range []string{eventTable, messageTable} {
-		some, err := bunx.Steps(ctx, s.db, tenant, `UPDATE `+table+` SET state = 'dead', error = $1, ended_at = $2, updated_at = $2 WHERE tenant_id = $3 AND id IN
-			(SELECT id FROM `+table+` WHERE tenant_id = $3 AND ended_at IS NULL AND created_at < $4`+bunx.StepLimit+`)`, reason, bunx.At(now), tenant, bunx.At(before))
+		some, err := bunx.Steps(ctx, s.db, tenant, `UPDATE `+table+
+			` SET state = 'dead', error = $1, ended_at = $2, updated_at = $2 WHERE tenant_id = $3 AND id IN
+			(SELECT id FROM `+table+` WHERE tenant_id = $3 AND ended_at IS NULL AND created_at < $4`+bunx.StepLimit+`)`,
+			reason,
+			bunx.At(now), tenant, bunx.At(before))
 		if n += some; err != nil {
 			return n, err
 		}
@@ -312,7 +346,8 @@ func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time, keep
 		}{
 			{`ended_at < $2`, bunx.At(before)},
 			{`id IN (SELECT id FROM
-				(SELECT id, row_number() OVER (PARTITION BY app_id ORDER BY ended_at DESC, id DESC) AS place FROM ` + table + ` WHERE tenant_id = $1 AND ended_at IS NOT NULL) AS ended
+				(SELECT id, row_number() OVER (PARTITION BY app_id ORDER BY ended_at DESC, id DESC) AS place FROM ` +
+				table + ` WHERE tenant_id = $1 AND ended_at IS NOT NULL) AS ended
 				WHERE place > $2)`, keep},
 		} {
 			some, err := bunx.DeleteSteps(ctx, s.db, tenant, table, "id", q.where, q.arg)

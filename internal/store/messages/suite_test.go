@@ -23,10 +23,13 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil.
 func testStore(t *testing.T, open func(t *testing.T) messages.Store) {
 	for name, check := range map[string]func(*testing.T, messages.Store){
-		"RoundTrip": testRoundTrip, "Pages": testPages, "Usage": testUsage, "Summary": testSummary, "People": testPeople, "Apps": testApps, "Sweep": testSweep, "FailedTxWritesNone": testFailedTx, "Progress": testProgress,
+		"RoundTrip": testRoundTrip, "Pages": testPages, "Usage": testUsage, "Summary": testSummary,
+		"People": testPeople, "Apps": testApps,
+		"Sweep": testSweep, "FailedTxWritesNone": testFailedTx, "Progress": testProgress,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
@@ -37,7 +40,8 @@ func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 func event(n int, app string) messages.Event {
 	user := "jo"
 	return messages.Event{
-		Tenant: "acme", ID: id(n), App: app, Name: fmt.Sprintf("order.%d", n), Payload: json.RawMessage(`{"n":1}`), UserID: &user, Size: 10,
+		Tenant: "acme", ID: id(n), App: app,
+		Name: fmt.Sprintf("order.%d", n), Payload: json.RawMessage(`{"n":1}`), UserID: &user, Size: 10,
 		CreatedAt: monday, UpdatedAt: monday, Progress: messages.Progress{State: messages.Pending},
 	}
 }
@@ -45,7 +49,8 @@ func event(n int, app string) messages.Event {
 func message(n int, app string) messages.Message {
 	user := "jo"
 	return messages.Message{
-		Tenant: "acme", ID: id(n), App: app, Type: messages.TypeNotification, Recipient: "mia", UserID: &user, Title: fmt.Sprintf("Order %d", n), Size: 100,
+		Tenant: "acme", ID: id(n), App: app, Type: messages.TypeNotification,
+		Recipient: "mia", UserID: &user, Title: fmt.Sprintf("Order %d", n), Size: 100,
 		CreatedAt: monday, UpdatedAt: monday, Progress: messages.Progress{State: messages.Pending},
 	}
 }
@@ -104,7 +109,10 @@ func testPages(t *testing.T, s messages.Store) {
 	mail.Type, mail.Recipient = messages.TypeEmail, "Eve@example.com"
 	lateEvent := event(3, "shop")
 	lateEvent.CreatedAt, lateEvent.Progress = tuesday, ended(tuesday)
-	put(t, s, "acme", message(1, "shop"), message(2, "other"), late, mail, event(1, "shop"), event(2, "other"), lateEvent)
+	put(
+		t, s, "acme", message(1, "shop"), message(2, "other"), late, mail, event(1, "shop"), event(2, "other"),
+		lateEvent,
+	)
 	foreign, foreignEvent := message(7, "shop"), event(7, "shop")
 	put(t, s, "evil", foreign, foreignEvent)
 	ids := func(f messages.Filter, q paging.Query) (all []string) {
@@ -129,7 +137,9 @@ func testPages(t *testing.T, s messages.Store) {
 	is.NoErr(err)
 	is.Equal(page.Total, 2)
 	is.Equal(page.Rows[0].ID, id(3))
-	page, err = s.Events(ctx, "acme", "shop", messages.Filter{State: messages.Pending}, paging.Query{Limit: 5, Q: "ORDER"})
+	page, err = s.Events(
+		ctx, "acme", "shop", messages.Filter{State: messages.Pending}, paging.Query{Limit: 5, Q: "ORDER"},
+	)
 	is.NoErr(err)
 	is.Equal(len(page.Rows), 1)
 	_, err = s.Events(ctx, "acme", "shop", messages.Filter{}, paging.Query{Limit: 5, Sort: "name"})
@@ -161,7 +171,10 @@ func testSummary(t *testing.T, s messages.Store) {
 	put(t, s, "evil", message(1, "shop"))
 	all, err := s.Summary(ctx, "acme", "shop")
 	is.NoErr(err)
-	is.Equal(all, messages.Summary{messages.TypeNotification: {messages.Pending: 2, messages.Delivered: 1}, messages.TypeEmail: {messages.Pending: 1}})
+	is.Equal(all, messages.Summary{
+		messages.TypeNotification: {messages.Pending: 2, messages.Delivered: 1},
+		messages.TypeEmail:        {messages.Pending: 1},
+	})
 	all, err = s.Summary(ctx, "acme", "none")
 	is.NoErr(err)
 	is.Equal(all, messages.Summary{})

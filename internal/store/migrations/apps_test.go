@@ -11,7 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 )
 
-// TestApps: apps that are there move into their own table, each with its newest draft at most, also with row-level security on.
+// TestApps: apps that are there move into their own table, each with its newest draft at most, also
+// with row-level security on.
 func TestApps(t *testing.T) {
 	for name, secured := range map[string]bool{"plain": false, "row-level security": true} {
 		t.Run(name, func(t *testing.T) {
@@ -24,20 +25,24 @@ func TestApps(t *testing.T) {
 				}
 				for _, tenant := range []string{"acme", "evil"} {
 					write(t, db, tenant, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
-						VALUES ($1, 'x', '{}', 'x', '2026-11-01 00:00:00.000000Z', '2026-11-01 00:00:00.000000Z')`, tenant)
+						VALUES ($1, 'x', '{}', 'x', '2026-11-01 00:00:00.000000Z', '2026-11-01 00:00:00.000000Z')`,
+						tenant)
 					for _, e := range []struct {
 						kind, id  string
 						editingID any
 						updated   string
 					}{
 						{"app", "one", nil, "01"}, {"app", "two", nil, "02"}, {"report", "one", nil, "03"},
-						{"app", "draft-old", "one", "04"}, {"app", "draft-new", "one", "05"}, {"app", "draft-tie", "one", "05"},
-						{"app", "draft-two", "two", "06"}, {"app", "draft-of-none", "none", "07"}, {"app", "draft-of-draft", "draft-two", "08"},
+						{"app", "draft-old", "one", "04"},
+						{"app", "draft-new", "one", "05"}, {"app", "draft-tie", "one", "05"},
+						{"app", "draft-two", "two", "06"},
+						{"app", "draft-of-none", "none", "07"}, {"app", "draft-of-draft", "draft-two", "08"},
 						{"report", "report-draft", "one", "09"},
 					} {
 						write(t, db, tenant, `INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, description, owner_id, data, editing_id,
 							system, source, source_id, created_at, updated_at) VALUES ($1, $2, $3, 'Name', 'name', 'sought', $3, 'text', 'jo', '{"a":1}', $4, $5,
-							'from', 'there', '2026-11-01T09:00:00.123456Z', $6)`, tenant, e.kind, e.id, e.editingID, false, "2026-11-"+e.updated+"T09:00:00.123456Z")
+							'from', 'there', '2026-11-01T09:00:00.123456Z', $6)`, tenant, e.kind,
+							e.id, e.editingID, false, "2026-11-"+e.updated+"T09:00:00.123456Z")
 					}
 				}
 				is.NoErr(migrations.Run(t.Context(), db))
@@ -56,7 +61,10 @@ func TestApps(t *testing.T) {
 						AND deleted_at IS NULL AND env_sealed IS NULL`), "draft-tie draft-two one two")
 					is.Equal(read(`SELECT id || ' of ' || editing_id FROM tc_apps WHERE tenant_id = $1 AND editing_id IS NOT NULL`),
 						"draft-tie of one draft-two of two")
-					is.Equal(read(`SELECT kind || ' ' || id FROM tc_entities WHERE tenant_id = $1`), "report one report report-draft")
+					is.Equal(
+						read(`SELECT kind || ' ' || id FROM tc_entities WHERE tenant_id = $1`),
+						"report one report report-draft",
+					)
 					if c.Postgres() {
 						var forced int
 						is.NoErr(c.Row(ctx, `SELECT count(*) FROM pg_class WHERE relname IN ('tc_apps', 'tc_entities')

@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 )
 
-// TestAssistants: assistants that are there move into their own table, each with its newest draft at most, and everyone still sees them; also
-// with row-level security on.
+// TestAssistants: assistants that are there move into their own table, each with its newest draft
+// at most, and everyone still sees them; also with row-level security on.
 func TestAssistants(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		is, db := is.New(t), open(t, url)
@@ -27,10 +27,14 @@ func TestAssistants(t *testing.T) {
 			kind, id  string
 			editingID any
 			updated   string
-		}{{"assistant", "one", nil, "01"}, {"report", "one", nil, "03"}, {"assistant", "old", "one", "04"}, {"assistant", "new", "one", "05"}, {"assistant", "of-none", "none", "07"}} {
+		}{
+			{"assistant", "one", nil, "01"}, {"report", "one", nil, "03"}, {"assistant", "old", "one", "04"},
+			{"assistant", "new", "one", "05"}, {"assistant", "of-none", "none", "07"},
+		} {
 			write(t, db, "acme", `INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, description, owner_id, data, editing_id,
 				system, source, source_id, created_at, updated_at) VALUES ($1, $2, $3, 'Name', 'name', 'sought', $3, 'text', 'jo', '{"a":1}', $4, $5,
-				'from', 'there', '2026-11-01T09:00:00.123456Z', $6)`, "acme", e.kind, e.id, e.editingID, false, "2026-11-"+e.updated+"T09:00:00.123456Z")
+				'from', 'there', '2026-11-01T09:00:00.123456Z', $6)`, "acme", e.kind,
+				e.id, e.editingID, false, "2026-11-"+e.updated+"T09:00:00.123456Z")
 		}
 		is.NoErr(migrations.Run(t.Context(), db))
 		ctx, c := bunx.For(t.Context(), db, "acme")
@@ -42,9 +46,13 @@ func TestAssistants(t *testing.T) {
 			return strings.Join(all, " ")
 		}
 		is.Equal(read(`SELECT id FROM tc_assistants WHERE tenant_id = $1 AND slug = id AND library_id = id AND name = 'Name' AND label = 'name' AND search = 'sought'
-			AND description = 'text' AND owner_id = 'jo' AND data = '{"a":1}' AND instructions = '' AND NOT dispatcher AND skills = '[]'`), "new one")
+			AND description = 'text' AND owner_id = 'jo' AND data = '{"a":1}' AND instructions = '' AND NOT dispatcher AND skills = '[]'`),
+			"new one")
 		is.Equal(read(`SELECT id FROM tc_assistants WHERE tenant_id = $1 AND shared`), "one")
-		is.Equal(read(`SELECT entity_id || principal_id FROM tc_assistant_shares WHERE tenant_id = $1 AND access_level = 1`), "one*")
+		is.Equal(
+			read(`SELECT entity_id || principal_id FROM tc_assistant_shares WHERE tenant_id = $1 AND access_level = 1`),
+			"one*",
+		)
 		is.Equal(read(`SELECT kind || ' ' || id FROM tc_entities WHERE tenant_id = $1`), "report one")
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 )
 
-// TestLibraryContents: files of libraries that are there before contents are shared keep their bytes, each file its own, also with
-// row-level security on.
+// TestLibraryContents: files of libraries that are there before contents are shared keep their
+// bytes, each file its own, also with row-level security on.
 func TestLibraryContents(t *testing.T) {
 	for name, secured := range map[string]bool{"plain": false, "row-level security": true} {
 		t.Run(name, func(t *testing.T) {
@@ -25,10 +25,12 @@ func TestLibraryContents(t *testing.T) {
 				}
 				for _, tenant := range []string{"acme", "evil"} {
 					write(t, db, tenant, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
-						VALUES ($1, 'x', '{}', 'x', '2026-11-01 00:00:00.000000Z', '2026-11-01 00:00:00.000000Z')`, tenant)
+						VALUES ($1, 'x', '{}', 'x', '2026-11-01 00:00:00.000000Z', '2026-11-01 00:00:00.000000Z')`,
+						tenant)
 					for _, path := range []string{"a", "b"} {
 						write(t, db, tenant, `INSERT INTO tc_library_files (tenant_id, library_id, path, folded, blob_id, size, content_type, updated_at)
-							VALUES ($1, 'l', $2, $2, $3, 7, 'text/plain', '2026-11-16 09:00:00.123456Z')`, tenant, path, "blob-"+path)
+							VALUES ($1, 'l', $2, $2, $3, 7, 'text/plain', '2026-11-16 09:00:00.123456Z')`, tenant,
+							path, "blob-"+path)
 					}
 				}
 				is.NoErr(migrations.Run(t.Context(), db))
@@ -61,7 +63,8 @@ func write(t *testing.T, db *bun.DB, tenant, query string, args ...any) {
 	is.New(t).NoErr(err)
 }
 
-// TestLibraryKinds: the files of libraries that apps and drafts have become those of apps, also with row-level security on.
+// TestLibraryKinds: the files of libraries that apps and drafts have become those of apps, also
+// with row-level security on.
 func TestLibraryKinds(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		is, db := is.New(t), open(t, url)
@@ -72,20 +75,29 @@ func TestLibraryKinds(t *testing.T) {
 		}
 		const at = `'2026-11-01 00:00:00.000000Z'`
 		for _, tenant := range []string{"acme", "evil"} {
-			write(t, db, tenant, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', `+at+`, `+at+`)`, tenant)
+			write(
+				t, db, tenant,
+				`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', `+at+`, `+at+`)`,
+				tenant,
+			)
 			for _, library := range []string{"of-app", "own"} {
 				write(t, db, tenant, `INSERT INTO tc_library_files (tenant_id, library_id, path, folded, content_id, size, content_type, sha256, created_at, updated_at)
 					VALUES ($1, $2, 'a', 'a', 'c', 7, 'text/plain', 'd', `+at+`, `+at+`)`, tenant, library)
 			}
 			write(t, db, tenant, `INSERT INTO tc_apps (tenant_id, id, type, name, label, search, owner_id, defn, settings, library_id, shared, is_managed, datasets, tags,
-				created_at, updated_at) VALUES ($1, 'a', 'report', 'x', 'x', 'x', 'jo', '{}', '{}', 'of-app', false, false, '[]', '[]', `+at+`, `+at+`)`, tenant)
+				created_at, updated_at) VALUES ($1, 'a', 'report', 'x', 'x', 'x', 'jo', '{}', '{}', 'of-app', false, false, '[]', '[]', `+at+`, `+at+`)`,
+				tenant)
 		}
 		is.NoErr(migrations.Run(t.Context(), db))
 		for _, tenant := range []string{"acme", "evil"} {
 			ctx, c := bunx.For(t.Context(), db, tenant)
 			for library, kind := range map[string]string{"of-app": "app", "own": "library"} {
 				var got string
-				is.NoErr(c.Row(ctx, `SELECT kind FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND sha256 = 'd' AND size = 7`, tenant, library).Scan(&got))
+				is.NoErr(c.Row(
+					ctx,
+					`SELECT kind FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND sha256 = 'd' AND size = 7`,
+					tenant, library,
+				).Scan(&got))
 				is.Equal(got, kind)
 			}
 		}
@@ -104,14 +116,19 @@ func TestAppManifests(t *testing.T) {
 		}
 		const at = `'2026-11-01 00:00:00.000000Z'`
 		for _, tenant := range []string{"acme", "evil"} {
-			write(t, db, tenant, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', `+at+`, `+at+`)`, tenant)
+			write(
+				t, db, tenant,
+				`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', `+at+`, `+at+`)`,
+				tenant,
+			)
 			for _, app := range []struct {
 				id       string
 				of       any
 				deployed string
 				files    []string
 			}{
-				{"both", nil, at, []string{"app.yaml", "index.html", "informer.yaml"}}, {"old", nil, at, []string{"app.yaml", "lib/informer.yaml"}}, {"none", nil, at, []string{"index.html"}},
+				{"both", nil, at, []string{"app.yaml", "index.html", "informer.yaml"}},
+				{"old", nil, at, []string{"app.yaml", "lib/informer.yaml"}}, {"none", nil, at, []string{"index.html"}},
 				{"never", nil, "NULL", []string{"informer.yaml"}}, {"draft", "both", at, []string{"informer.yaml"}},
 			} {
 				write(t, db, tenant, `INSERT INTO tc_apps (tenant_id, id, type, name, label, search, owner_id, defn, settings, library_id, shared, is_managed, datasets, tags,
@@ -119,7 +136,8 @@ func TestAppManifests(t *testing.T) {
 					tenant, app.id, app.id, false, app.of)
 				for _, path := range app.files {
 					write(t, db, tenant, `INSERT INTO tc_library_files (tenant_id, kind, library_id, path, folded, content_id, size, content_type, sha256, created_at, updated_at)
-						VALUES ($1, 'app', 'l-' || $2, $3, $4, 'c', 7, 'text/plain', 'd', `+at+`, `+at+`)`, tenant, app.id, path, path)
+						VALUES ($1, 'app', 'l-' || $2, $3, $4, 'c', 7, 'text/plain', 'd', `+at+`, `+at+`)`, tenant,
+						app.id, path, path)
 				}
 			}
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 )
 
-// TestEmails: of the e-mail addresses that are there, those that a directory or a provider has brought count; also with row-level security on.
+// TestEmails: of the e-mail addresses that are there, those that a directory or a provider has
+// brought count; also with row-level security on.
 func TestEmails(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		is, db := is.New(t), open(t, url)
@@ -21,15 +22,30 @@ func TestEmails(t *testing.T) {
 			is.NoErr(err)
 		}
 		const at = "2026-11-01 00:00:00.000000Z"
-		write(t, db, "acme", `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', $2, $2)`, "acme", at)
-		for name, of := range map[string][2]any{"said": {"LDAP", "Ünal@EXAMPLE.com"}, "typed": {nil, "boss@example.com"}, "none": {"LDAP", nil}, "nobody": {nil, nil}} {
+		write(
+			t, db, "acme",
+			`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', $2, $2)`,
+			"acme", at,
+		)
+		for name, of := range map[string][2]any{
+			"said":   {"LDAP", "Ünal@EXAMPLE.com"},
+			"typed":  {nil, "boss@example.com"},
+			"none":   {"LDAP", nil},
+			"nobody": {nil, nil},
+		} {
 			write(t, db, "acme", `INSERT INTO tc_users (tenant_id, username, folded, label, search, domain, superuser, enabled, may_ai, may_create_jobs, may_view_all_teams,
 				may_view_all_users, may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at, updated_at, source, email)
-				VALUES ($1, $2, $2, $2, '', 'ldap', $3, $3, $3, $3, $3, $3, $3, '{}', '{}', 0, $3, $3, $4, $4, $5, $6)`, "acme", name, false, at, of[0], of[1])
+				VALUES ($1, $2, $2, $2, '', 'ldap', $3, $3, $3, $3, $3, $3, $3, '{}', '{}', 0, $3, $3, $4, $4, $5, $6)`,
+				"acme", name,
+				false, at, of[0], of[1])
 		}
 		is.NoErr(migrations.Run(t.Context(), db))
 		ctx, c := bunx.For(t.Context(), db, "acme")
-		rows, err := c.Rows(ctx, `SELECT username || ':' || coalesce(email_key, '') || ':' || CASE WHEN email_typed THEN 'typed' ELSE '' END FROM tc_users WHERE tenant_id = $1`, "acme")
+		rows, err := c.Rows(
+			ctx,
+			`SELECT username || ':' || coalesce(email_key, '') || ':' || CASE WHEN email_typed THEN 'typed' ELSE '' END FROM tc_users WHERE tenant_id = $1`,
+			"acme",
+		)
 		all, err := bunx.Scan(rows, err, bunx.Text)
 		is.NoErr(err)
 		slices.Sort(all)

@@ -14,8 +14,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestListsAndComments: rows that are there before lists have totals are counted, comments from before removals in steps are there, and their
-// authors who were deleted stay gone; also with row-level security on.
+// TestListsAndComments: rows that are there before lists have totals are counted, comments from
+// before removals in steps are there, and their authors who were deleted stay gone; also with
+// row-level security on.
 func TestListsAndComments(t *testing.T) {
 	for name, secured := range map[string]bool{"plain": false, "row-level security": true} {
 		t.Run(name, func(t *testing.T) {
@@ -28,10 +29,16 @@ func TestListsAndComments(t *testing.T) {
 				}
 				const at = "2026-11-01 00:00:00.000000Z"
 				for _, tenant := range []string{"acme", "evil"} {
-					write(t, db, tenant, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', $2, $2)`, tenant, at)
+					write(
+						t, db, tenant,
+						`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', $2, $2)`,
+						tenant, at,
+					)
 					add := func(table, columns string, args ...any) {
 						t.Helper()
-						write(t, db, tenant, strings.TrimSuffix(inserts(t, db, table, strings.Fields(columns)...), " ON CONFLICT DO NOTHING"), append([]any{tenant}, args...)...)
+						write(t, db, tenant, strings.TrimSuffix(
+							inserts(t, db, table, strings.Fields(columns)...), " ON CONFLICT DO NOTHING",
+						), append([]any{tenant}, args...)...)
 					}
 					for _, user := range []string{"ann", "bob"} {
 						add("tc_users", "username folded user_fields data", user, user, "{}", "{}")
@@ -50,12 +57,26 @@ func TestListsAndComments(t *testing.T) {
 					add("tc_downloads", "id username size", "d", "ann", 5)
 					add("tc_comment_threads", "kind entity_id total", "app", "one", 2)
 					for id, gone := range map[string]bool{"here": false, "gone": true} {
-						add("tc_comments", "id kind entity_id user_id message author_gone replies created_at updated_at", id, "app", "one", "ann", id, gone, map[string]int{"here": 1}[id], at, at)
-						add("tc_activities", "id kind entity_id comment_id user_id author_gone created_at", id, "app", "one", id, "ann", gone, at)
+						add(
+							"tc_comments",
+							"id kind entity_id user_id message author_gone replies created_at updated_at", id,
+							"app", "one", "ann", id, gone, map[string]int{"here": 1}[id], at, at,
+						)
+						add(
+							"tc_activities", "id kind entity_id comment_id user_id author_gone created_at", id,
+							"app", "one", id, "ann", gone, at,
+						)
 						add("tc_feed", "activity_id username", id, "bob")
-						add("tc_notifications", "id username type state comment_id", id, "bob", "mention", "delivered", id)
+						add(
+							"tc_notifications", "id username type state comment_id", id, "bob", "mention",
+							"delivered", id,
+						)
 					}
-					add("tc_comments", "id kind entity_id parent_id user_id message author_gone created_at updated_at", "reply", "app", "one", "here", "ann", "reply", true, at, at)
+					add(
+						"tc_comments",
+						"id kind entity_id parent_id user_id message author_gone created_at updated_at",
+						"reply", "app", "one", "here", "ann", "reply", true, at, at,
+					)
 				}
 				is.NoErr(migrations.Run(t.Context(), db))
 

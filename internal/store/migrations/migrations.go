@@ -1,10 +1,11 @@
-// Package migrations holds the tables, as plain SQL for each engine under the same file names, and brings a database
-// up to them.
+// Package migrations holds the tables, as plain SQL for each engine under the same file names, and
+// brings a database up to them.
 //
-// The files are named and found as bun/migrate does. They are not run by it: its lock is a row that survives a crash, and
-// it notes a migration after the transaction that made it. Here all that is missing runs in one transaction, with the
-// notes and under a lock that ends with the connection, so two processes that start at once migrate once, and one that
-// is killed has done nothing and blocks nobody.
+// The files are named and found as bun/migrate does. They are not run by it: its lock is a row that
+// survives a crash, and it notes a migration after the transaction that made it. Here all that is
+// missing runs in one transaction, with the notes and under a lock that ends with the connection,
+// so two processes that start at once migrate once, and one that is killed has done nothing and
+// blocks nobody.
 //
 // Only the root and tests import it.
 package migrations
@@ -34,8 +35,8 @@ var files embed.FS
 //go:embed rls.sql
 var rowLevelSecurity string
 
-// Run applies what is missing. Errors: errs.Invalid when the engine is not known, or when the database has migrations
-// that this program does not know.
+// Run applies what is missing. Errors: errs.Invalid when the engine is not known, or when the
+// database has migrations that this program does not know.
 func Run(ctx context.Context, db *bun.DB) error { return runTwice(ctx, db, 0) }
 
 func runTwice(ctx context.Context, db *bun.DB, partitions int) error {
@@ -44,16 +45,20 @@ func runTwice(ctx context.Context, db *bun.DB, partitions int) error {
 		err = run(ctx, db, partitions)
 	}
 	if bunx.OutOfMemory(err) {
-		return errs.Wrap(errs.Unavailable, err, "PostgreSQL has no memory for the migration, or no room for the locks of its partitions: raise max_locks_per_transaction, such as to 256, and start PostgreSQL again. Nothing was changed")
+		return errs.Wrap(
+			errs.Unavailable, err,
+			"PostgreSQL has no memory for the migration, or no room for the locks of its partitions: raise max_locks_per_transaction, such as to 256, and start PostgreSQL again. Nothing was changed",
+		)
 	}
 	return err
 }
 
-// errNotes is returned when the table of notes cannot be made. On PostgreSQL that happens, with one of several codes, when
-// another process made it in the same moment.
+// errNotes is returned when the table of notes cannot be made. On PostgreSQL that happens, with one
+// of several codes, when another process made it in the same moment.
 var errNotes = errors.New("the table of migrations cannot be made")
 
-// run applies what is missing, with a number of partitions for each table; 0: as many as the tables have that are there.
+// run applies what is missing, with a number of partitions for each table; 0: as many as the tables
+// have that are there.
 func run(ctx context.Context, db *bun.DB, partitions int) error {
 	dir, known, err := discover(db)
 	if err != nil {
@@ -113,8 +118,9 @@ func Pending(ctx context.Context, db *bun.DB) ([]string, error) {
 	return names, unknown(known, applied)
 }
 
-// EnableRowLevelSecurity puts a policy on every table with a tenant: a statement sees the rows of the tenant that the
-// setting tenantcontent.tenant names, and no row without it. It returns the tables that had none. PostgreSQL only.
+// EnableRowLevelSecurity puts a policy on every table with a tenant: a statement sees the rows of
+// the tenant that the setting tenantcontent.tenant names, and no row without it. It returns the
+// tables that had none. PostgreSQL only.
 func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) (tables []string, err error) {
 	err = bunx.Write(ctx, db, "", func(ctx context.Context, c bunx.Conn) error {
 		if !c.Postgres() {
@@ -140,11 +146,13 @@ const withoutPolicy = `SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a
 // probe is a tenant that nobody has.
 const probe = "-"
 
-// ErrHidden is the cause of an error of Visible that has nothing to do with whether the database answers.
+// ErrHidden is the cause of an error of Visible that has nothing to do with whether the database
+// answers.
 var ErrHidden = errors.New("row-level security does not fit this program")
 
-// Visible fails with errs.Unavailable, with the cause ErrHidden, saying what to change, where row-level security is on and this program's connections
-// do not tell the server their tenant, so that they see no row, or log in as a role that the policies do not bind.
+// Visible fails with errs.Unavailable, with the cause ErrHidden, saying what to change, where
+// row-level security is on and this program's connections do not tell the server their tenant, so
+// that they see no row, or log in as a role that the policies do not bind.
 func Visible(ctx context.Context, db *bun.DB) error {
 	ctx, c := bunx.For(ctx, db, probe)
 	if !c.Postgres() {
@@ -160,9 +168,16 @@ func Visible(ctx context.Context, db *bun.DB) error {
 	case err != nil:
 		return bunx.Err(err, "")
 	case on && !binds:
-		return errs.Wrap(errs.Unavailable, ErrHidden, "Row-level security is on in this database and does not bind the role %s: log in as a role that is no superuser and has no BYPASSRLS.", role)
+		return errs.Wrap(
+			errs.Unavailable, ErrHidden,
+			"Row-level security is on in this database and does not bind the role %s: log in as a role that is no superuser and has no BYPASSRLS.",
+			role,
+		)
 	case on && tenant != probe:
-		return errs.Wrap(errs.Unavailable, ErrHidden, "Row-level security is on in this database, and it is not told the tenant: add row_level_security=on to the database URL.")
+		return errs.Wrap(
+			errs.Unavailable, ErrHidden,
+			"Row-level security is on in this database, and it is not told the tenant: add row_level_security=on to the database URL.",
+		)
 	}
 	return nil
 }
@@ -173,7 +188,9 @@ func extendPolicies(ctx context.Context, c bunx.Conn) error {
 		return nil
 	}
 	var on bool
-	if err := c.Row(ctx, `SELECT relrowsecurity FROM pg_class WHERE oid = to_regclass('tc_users')`).Scan(&on); err != nil || !on {
+	if err := c.Row(
+		ctx, `SELECT relrowsecurity FROM pg_class WHERE oid = to_regclass('tc_users')`,
+	).Scan(&on); err != nil || !on {
 		return bunx.Err(err, "")
 	}
 	_, err := c.Exec(ctx, rowLevelSecurity)
@@ -257,13 +274,17 @@ func unknown(known migrate.MigrationSlice, applied map[string]bool) error {
 	}
 	for name := range applied {
 		if !have[name] {
-			return errs.New(errs.Invalid, "the database has migration %s, which this version does not know: run a newer version", name)
+			return errs.New(
+				errs.Invalid,
+				"the database has migration %s, which this version does not know: run a newer version", name,
+			)
 		}
 	}
 	return nil
 }
 
-// apply runs one file, statement group by statement group (a line `--bun:split` parts them), and notes it.
+// apply runs one file, statement group by statement group (a line `--bun:split` parts them), and
+// notes it.
 func apply(ctx context.Context, c bunx.Conn, dir string, m migrate.Migration, partitions int) error {
 	text, err := files.ReadFile(fmt.Sprintf("%s/%s.tx.up.sql", dir, m))
 	if err != nil {
@@ -282,7 +303,9 @@ func apply(ctx context.Context, c bunx.Conn, dir string, m migrate.Migration, pa
 			return fmt.Errorf("migration %s: %w", m, err)
 		}
 	}
-	_, err = c.Exec(ctx, "INSERT INTO tc_migrations (name, migrated_at) VALUES ($1, $2)", m.String(), bunx.At(time.Now()))
+	_, err = c.Exec(
+		ctx, "INSERT INTO tc_migrations (name, migrated_at) VALUES ($1, $2)", m.String(), bunx.At(time.Now()),
+	)
 	return err
 }
 

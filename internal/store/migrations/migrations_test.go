@@ -23,8 +23,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestMain is also the other processes of some tests: they migrate the database that the environment names, when their
-// input ends, or only begin to and wait to be killed.
+// TestMain is also the other processes of some tests: they migrate the database that the
+// environment names, when their input ends, or only begin to and wait to be killed.
 func TestMain(m *testing.M) {
 	url := os.Getenv("MIGRATIONS_TEST_URL")
 	if url == "" {
@@ -50,7 +50,8 @@ func child(ctx context.Context, url string, hang bool) error {
 			return err
 		}
 		fmt.Println("migrated, not committed")
-		_, err := io.ReadAll(os.Stdin) // a select {} would end a process in which nothing else runs: "all goroutines are asleep"
+		// a select {} would end a process in which nothing else runs: "all goroutines are asleep"
+		_, err := io.ReadAll(os.Stdin)
 		return err
 	})
 }
@@ -208,7 +209,8 @@ func TestProcessesAtOnce(t *testing.T) {
 	})
 }
 
-// TestKilledMigrator dies with everything migrated and not committed, while another process waits for it.
+// TestKilledMigrator dies with everything migrated and not committed, while another process waits
+// for it.
 func TestKilledMigrator(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		is := is.New(t)
@@ -251,7 +253,9 @@ func TestRowLevelSecurityIsOnEveryTable(t *testing.T) {
 	tables, err := migrations.EnableRowLevelSecurity(t.Context(), db)
 	is.NoErr(err)
 	is.Equal(len(tables), 0) // it was on
-	_, err = db.ExecContext(t.Context(), "ALTER TABLE tc_colors NO FORCE ROW LEVEL SECURITY; DROP POLICY tc_tenant ON tc_users")
+	_, err = db.ExecContext(
+		t.Context(), "ALTER TABLE tc_colors NO FORCE ROW LEVEL SECURITY; DROP POLICY tc_tenant ON tc_users",
+	)
 	is.NoErr(err)
 	tables, err = migrations.EnableRowLevelSecurity(t.Context(), db)
 	is.NoErr(err)
@@ -266,7 +270,10 @@ func TestTriggersKeepPrincipals(t *testing.T) {
 		is, db := is.New(t), open(t)
 		principals := func() (all []string) {
 			ctx, c := bunx.For(t.Context(), db, "acme")
-			rows, err := c.Rows(ctx, "SELECT type || ' ' || id || ' ' || label FROM tc_principals WHERE tenant_id = 'acme' ORDER BY 1")
+			rows, err := c.Rows(
+				ctx,
+				"SELECT type || ' ' || id || ' ' || label FROM tc_principals WHERE tenant_id = 'acme' ORDER BY 1",
+			)
 			is.NoErr(err)
 			defer func() { _ = rows.Close() }()
 			for rows.Next() {
@@ -300,7 +307,8 @@ func TestTriggersKeepPrincipals(t *testing.T) {
 	})
 }
 
-// insert writes an INSERT with the values given and something in every other column that must have a value.
+// insert writes an INSERT with the values given and something in every other column that must have
+// a value.
 func insert(t *testing.T, db *bun.DB, table string, given ...string) string {
 	t.Helper()
 	names, values := []string{"tenant_id"}, []string{"'acme'"}
@@ -316,7 +324,8 @@ func insert(t *testing.T, db *bun.DB, table string, given ...string) string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(names, ", "), strings.Join(values, ", "))
 }
 
-// TestPartitions: every table with a tenant has the partitions that were asked for, once and for all.
+// TestPartitions: every table with a tenant has the partitions that were asked for, once and for
+// all.
 func TestPartitions(t *testing.T) {
 	open := func() *bun.DB {
 		db, err := database.Open(dbtest.PostgresURL(t))
@@ -328,20 +337,32 @@ func TestPartitions(t *testing.T) {
 	is.NoErr(migrations.RunPartitioned(t.Context(), db, 3))
 	is.NoErr(migrations.RunPartitioned(t.Context(), db, 3))
 	is.NoErr(migrations.Run(t.Context(), db))
-	whole := list(t, db, `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND NOT c.relispartition ORDER BY 1`)
+	whole := list(
+		t, db,
+		`SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND NOT c.relispartition ORDER BY 1`,
+	)
 	is.Equal(whole, []string{"tc_leases", "tc_migrations", "tc_tenants"})
 	others := list(t, db, `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'p'
 		AND (SELECT count(*) FROM pg_inherits WHERE inhparent = c.oid) <> 3`)
 	is.Equal(len(others), 0)
-	// What is told about the values of a column is told of each partition, whose statistics a statement of one tenant is planned with.
+	// What is told about the values of a column is told of each partition, whose statistics a
+	// statement of one tenant is planned with.
 	told := func() []string {
-		return list(t, db, `SELECT attrelid::regclass || ' ' || o FROM pg_attribute, unnest(attoptions) AS o WHERE o LIKE 'n\_distinct=%' AND attrelid::regclass::text LIKE 'tc%' ORDER BY 1`)
+		return list(
+			t, db,
+			`SELECT attrelid::regclass || ' ' || o FROM pg_attribute, unnest(attoptions) AS o WHERE o LIKE 'n\_distinct=%' AND attrelid::regclass::text LIKE 'tc%' ORDER BY 1`,
+		)
 	}
-	all := []string{"tc_comments n_distinct=-0.2", "tc_comments_p0 n_distinct=-0.2", "tc_comments_p1 n_distinct=-0.2", "tc_comments_p2 n_distinct=-0.2"}
+	all := []string{
+		"tc_comments n_distinct=-0.2", "tc_comments_p0 n_distinct=-0.2", "tc_comments_p1 n_distinct=-0.2",
+		"tc_comments_p2 n_distinct=-0.2",
+	}
 	is.Equal(told(), all)
 	for _, before := range []string{ // as a database is whose partitions are from before that
-		"ALTER TABLE tc_comments_p0 ALTER COLUMN parent_id RESET (n_distinct)", "ALTER TABLE tc_comments_p1 ALTER COLUMN parent_id RESET (n_distinct)",
-		"ALTER TABLE tc_comments_p2 ALTER COLUMN parent_id RESET (n_distinct)", "DELETE FROM tc_migrations WHERE name LIKE '0051%'",
+		"ALTER TABLE tc_comments_p0 ALTER COLUMN parent_id RESET (n_distinct)",
+		"ALTER TABLE tc_comments_p1 ALTER COLUMN parent_id RESET (n_distinct)",
+		"ALTER TABLE tc_comments_p2 ALTER COLUMN parent_id RESET (n_distinct)",
+		"DELETE FROM tc_migrations WHERE name LIKE '0051%'",
 	} {
 		_, err := db.ExecContext(t.Context(), before)
 		is.NoErr(err)

@@ -12,12 +12,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// MaxPartitions is the most partitions of a table. PostgreSQL keeps a lock for each of them and for their indexes while it migrates.
+// MaxPartitions is the most partitions of a table. PostgreSQL keeps a lock for each of them and for
+// their indexes while it migrates.
 const MaxPartitions = 64
 
-// RunPartitioned is Run for a PostgreSQL whose tables are partitioned by a hash of the tenant, in this number of partitions each. It is chosen
-// once, in an empty database; Run keeps it. The table of tenants has no partitions. Errors: errs.Invalid, also for a database
-// whose tables are there with another number; errs.Unavailable, naming the setting, if the server has no room for the locks.
+// RunPartitioned is Run for a PostgreSQL whose tables are partitioned by a hash of the tenant, in
+// this number of partitions each. It is chosen once, in an empty database; Run keeps it. The table
+// of tenants has no partitions. Errors: errs.Invalid, also for a database whose tables are there
+// with another number; errs.Unavailable, naming the setting, if the server has no room for the
+// locks.
 func RunPartitioned(ctx context.Context, db *bun.DB, partitions int) error {
 	if partitions < 1 || partitions > MaxPartitions {
 		return errs.New(errs.Invalid, "the number of partitions must be between 1 and %d", MaxPartitions)
@@ -25,7 +28,8 @@ func RunPartitioned(ctx context.Context, db *bun.DB, partitions int) error {
 	return runTwice(ctx, db, partitions)
 }
 
-// partitionsOf returns how many partitions new tables get: as many as those have that are there, else the number that was asked for.
+// partitionsOf returns how many partitions new tables get: as many as those have that are there,
+// else the number that was asked for.
 func partitionsOf(ctx context.Context, c bunx.Conn, migrated bool, asked int) (int, error) {
 	if !c.Postgres() {
 		if asked > 0 {
@@ -37,26 +41,37 @@ func partitionsOf(ctx context.Context, c bunx.Conn, migrated bool, asked int) (i
 		return asked, nil
 	}
 	var have int
-	if err := c.Row(ctx, "SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('tc_users')").Scan(&have); err != nil {
+	if err := c.Row(
+		ctx, "SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('tc_users')",
+	).Scan(&have); err != nil {
 		return 0, bunx.Err(err, "")
 	}
 	switch {
 	case asked == 0 || asked == have:
 		return have, nil
 	case have == 0:
-		return 0, errs.New(errs.Invalid, "the tables of this database have no partitions: they are chosen when the database is empty")
+		return 0, errs.New(
+			errs.Invalid,
+			"the tables of this database have no partitions: they are chosen when the database is empty",
+		)
 	}
-	return 0, errs.New(errs.Invalid, "the tables of this database have %d partitions: their number is chosen when the database is empty", have)
+	return 0, errs.New(
+		errs.Invalid,
+		"the tables of this database have %d partitions: their number is chosen when the database is empty",
+		have,
+	)
 }
 
-// createTable matches a statement that makes a table: its name, its columns, its storage parameters.
+// createTable matches a statement that makes a table: its name, its columns, its storage
+// parameters.
 var createTable = regexp.MustCompile(`(?ms)^CREATE TABLE (tc_\w+) \(\n(.*?)\n\)( WITH \([^)]*\))?;$`)
 
 // setColumn matches a statement that sets parameters of a column.
 var setColumn = regexp.MustCompile(`(?m)^ALTER TABLE (tc_\w+) (ALTER COLUMN \w+ SET \([^)]*\));$`)
 
-// partitioned returns a migration whose tables with a tenant are partitioned. Storage parameters are those of partitions, and so are parameters of columns:
-// the statistics that a statement over one partition is planned with are its own.
+// partitioned returns a migration whose tables with a tenant are partitioned. Storage parameters
+// are those of partitions, and so are parameters of columns: the statistics that a statement over
+// one partition is planned with are its own.
 func partitioned(text string, partitions int) string {
 	text = setColumn.ReplaceAllStringFunc(text, func(statement string) string {
 		m := setColumn.FindStringSubmatch(statement)
@@ -74,7 +89,10 @@ func partitioned(text string, partitions int) string {
 		var all strings.Builder
 		_, _ = fmt.Fprintf(&all, "CREATE TABLE %s (\n%s\n) PARTITION BY HASH (tenant_id);", name, columns)
 		for i := range partitions {
-			_, _ = fmt.Fprintf(&all, "\nCREATE TABLE %s_p%d PARTITION OF %s FOR VALUES WITH (MODULUS %d, REMAINDER %d)%s;", name, i, name, partitions, i, with)
+			_, _ = fmt.Fprintf(
+				&all, "\nCREATE TABLE %s_p%d PARTITION OF %s FOR VALUES WITH (MODULUS %d, REMAINDER %d)%s;",
+				name, i, name, partitions, i, with,
+			)
 		}
 		return all.String()
 	})

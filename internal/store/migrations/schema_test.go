@@ -81,7 +81,11 @@ func filler(t *testing.T, db *bun.DB, table, column string) string {
 		kind := list(t, db, "SELECT type FROM pragma_table_info($1) WHERE name = $2", table, column)
 		return map[string]string{"TEXT": "''", "INTEGER": "0"}[strings.ToUpper(kind[0])]
 	}
-	kind := list(t, db, "SELECT data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1 AND column_name = $2", table, column)
+	kind := list(
+		t, db,
+		"SELECT data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1 AND column_name = $2",
+		table, column,
+	)
 	switch kind[0] {
 	case "text":
 		return "''"
@@ -107,8 +111,8 @@ func TestBothEnginesHaveTheSameSchema(t *testing.T) {
 	is.Equal(len(pg), len(lite))
 }
 
-// TestTenantIsFirst in every key, index and foreign key, so that the database can be spread by tenant one day and no
-// row can refer to another tenant's.
+// TestTenantIsFirst in every key, index and foreign key, so that the database can be spread by
+// tenant one day and no row can refer to another tenant's.
 func TestTenantIsFirst(t *testing.T) {
 	dbtest.Server(t)
 	is := is.New(t)
@@ -122,7 +126,8 @@ func TestTenantIsFirst(t *testing.T) {
 			_, list, _ := strings.Cut(s, "(")
 			first, _, _ := strings.Cut(list, ")")
 			columns := strings.Split(first, ",")
-			due := !strings.Contains(s, "UNIQUE") && (len(columns) == 2 && columns[1] == "tenant_id" || strings.HasPrefix(s, "tc_jobs_wake (") || strings.HasPrefix(s, "tc_job_schedules_next ("))
+			due := !strings.Contains(s, "UNIQUE") && (len(columns) == 2 && columns[1] == "tenant_id" ||
+				strings.HasPrefix(s, "tc_jobs_wake (") || strings.HasPrefix(s, "tc_job_schedules_next ("))
 			if columns[0] != "tenant_id" && !due { // what is due is found over all tenants
 				t.Errorf("%s: %s does not start with the tenant", name, s)
 			}
@@ -142,8 +147,9 @@ func TestForeignKeysPairTheTenant(t *testing.T) {
 	is.New(t).Equal(len(bad), 0)
 }
 
-// TestForeignKeysHaveIndexes: the rows that go with a row are found by an index that begins with the columns of their foreign key, so that a delete
-// reads no more rows in a larger table. A partial index is not used for that.
+// TestForeignKeysHaveIndexes: the rows that go with a row are found by an index that begins with
+// the columns of their foreign key, so that a delete reads no more rows in a larger table. A
+// partial index is not used for that.
 func TestForeignKeysHaveIndexes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		for name, table := range schemaOf(t, open(t)) {

@@ -43,19 +43,25 @@ var counted = []struct{ list, table, part, condition string }{
 	{"download_bytes", "tc_downloads", "username", "size > 0"},
 }
 
-// uncounted returns the parts of a tenant's lists whose totals are not the number of their rows, and how many parts there are. It is one statement a list,
-// so it may run beside writes.
+// uncounted returns the parts of a tenant's lists whose totals are not the number of their rows,
+// and how many parts there are. It is one statement a list, so it may run beside writes.
 func uncounted(t *testing.T, db *bun.DB, tenant string) (wrong []string, parts int) {
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), db, tenant)
 	for _, l := range counted {
-		each := map[string]string{"bundle_data": "octet_length(data)", "upload_bytes": "size", "download_bytes": "size"}[l.list]
+		each := map[string]string{
+			"bundle_data":    "octet_length(data)",
+			"upload_bytes":   "size",
+			"download_bytes": "size",
+		}[l.list]
 		if each == "" {
 			each = "1"
 		}
 		rows, err := c.Rows(ctx, `SELECT part, CAST(sum(kept) AS bigint), CAST(sum(n) AS bigint) FROM (
 			SELECT part, n AS kept, 0 AS n FROM tc_totals WHERE tenant_id = $1 AND list = $2
-			UNION ALL SELECT `+l.part+`, 0, `+each+` FROM `+l.table+` WHERE tenant_id = $1 AND `+l.condition+`) AS kept GROUP BY part`, tenant, l.list)
+			UNION ALL SELECT `+l.part+`, 0, `+each+` FROM `+l.table+` WHERE tenant_id = $1 AND `+l.condition+
+			`) AS kept GROUP BY part`,
+			tenant, l.list)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +82,8 @@ func uncounted(t *testing.T, db *bun.DB, tenant string) (wrong []string, parts i
 	return wrong, parts
 }
 
-// inserts makes the text of an INSERT with the arguments $1, the tenant, and those of some columns; the others have some value.
+// inserts makes the text of an INSERT with the arguments $1, the tenant, and those of some columns;
+// the others have some value.
 func inserts(t *testing.T, db *bun.DB, table string, columns ...string) string {
 	t.Helper()
 	names, values := []string{"tenant_id"}, []string{"$1"}
@@ -88,10 +95,12 @@ func inserts(t *testing.T, db *bun.DB, table string, columns ...string) string {
 			names, values = append(names, name), append(values, filler(t, db, table, name))
 		}
 	}
-	return "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(values, ", ") + ") ON CONFLICT DO NOTHING"
+	return "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(values, ", ") +
+		") ON CONFLICT DO NOTHING"
 }
 
-// TestTotalsAreExact whatever transactions do at the same time, in each of their snapshots, when slots are added up, and after the tenant.
+// TestTotalsAreExact whatever transactions do at the same time, in each of their snapshots, when
+// slots are added up, and after the tenant.
 func TestTotalsAreExact(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -148,9 +157,12 @@ func TestTotalsAreExact(t *testing.T) {
 		add(`DELETE FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 AND number > 0`, team)
 		add(`DELETE FROM tc_blobs WHERE tenant_id = $1 AND id = $2`, team)
 		for table, columns := range map[string]string{ // what changes, the key, and bytes
-			"tc_workspaces": "bytes app_id", "tc_agent_runs": "size id", "tc_agents": "overrides app_id", "tc_ai_instructions": "content id", "tc_apps": "defn id",
-			"tc_assistants": "instructions id", "tc_comments": "message id", "tc_entities": "data id", "tc_events": "size id", "tc_handler_deployments": "sources app_id",
-			"tc_handler_programs": "code hash map", "tc_messages": "size id", "tc_webhook_invocations": "logs id", "tc_webhook_requests": "size id request",
+			"tc_workspaces": "bytes app_id", "tc_agent_runs": "size id",
+			"tc_agents": "overrides app_id", "tc_ai_instructions": "content id", "tc_apps": "defn id",
+			"tc_assistants": "instructions id", "tc_comments": "message id",
+			"tc_entities": "data id", "tc_events": "size id", "tc_handler_deployments": "sources app_id",
+			"tc_handler_programs": "code hash map", "tc_messages": "size id",
+			"tc_webhook_invocations": "logs id", "tc_webhook_requests": "size id request",
 		} {
 			some := strings.Fields(columns)
 			column, key := some[0], some[1]
@@ -182,8 +194,10 @@ func TestTotalsAreExact(t *testing.T) {
 		add(strings.Replace(color, values, strings.Join(many, ", "), 1), team) // an import
 		add(`DELETE FROM tc_colors WHERE tenant_id = $1 AND key LIKE $2 || '-%'`, team)
 		for table, column := range map[string]string{
-			"tc_users": "username", "tc_teams": "id", "tc_memberships": "username", "tc_bundles": "id", "tc_bundle_entries": "id", "tc_apps": "id", "tc_colors": "key",
-			"tc_assistants": "id", "tc_entities": "id", "tc_activities": "id", "tc_notifications": "id", "tc_library_files": "path", "tc_feed": "activity_id", "tc_ai_instructions": "id",
+			"tc_users": "username", "tc_teams": "id", "tc_memberships": "username",
+			"tc_bundles": "id", "tc_bundle_entries": "id", "tc_apps": "id", "tc_colors": "key",
+			"tc_assistants": "id", "tc_entities": "id", "tc_activities": "id",
+			"tc_notifications": "id", "tc_library_files": "path", "tc_feed": "activity_id", "tc_ai_instructions": "id",
 		} {
 			with := map[string]func(int) any{"username": user, "tc_teams": team, "tc_bundles": team}
 			of := with[column]
@@ -198,11 +212,19 @@ func TestTotalsAreExact(t *testing.T) {
 		add(`UPDATE tc_users SET username = $2, folded = $2 WHERE tenant_id = $1 AND username = $3`, user, user)
 		add(`UPDATE tc_apps SET owner_id = $2 WHERE tenant_id = $1 AND owner_id = $3`, user, user)
 		for table, columns := range map[string][]string{
-			"tc_apps": {"editing_id", "deleted_at"}, "tc_assistants": {"editing_id"}, "tc_entities": {"editing_id"}, "tc_notifications": {"read_at"},
+			"tc_apps": {"editing_id", "deleted_at"}, "tc_assistants": {"editing_id"},
+			"tc_entities": {"editing_id"}, "tc_notifications": {"read_at"},
 		} {
 			for _, column := range columns {
-				value := map[bool]string{true: "'2026-11-20T20:31:00.000000Z'", false: "id"}[strings.HasSuffix(column, "_at")]
-				add(`UPDATE `+table+` SET `+column+` = `+value+` WHERE tenant_id = $1 AND id = $2 AND `+column+` IS NULL`, id)
+				value := map[bool]string{
+					true:  "'2026-11-20T20:31:00.000000Z'",
+					false: "id",
+				}[strings.HasSuffix(column, "_at")]
+				add(
+					`UPDATE `+table+` SET `+column+` = `+value+` WHERE tenant_id = $1 AND id = $2 AND `+column+
+						` IS NULL`,
+					id,
+				)
 				add(`UPDATE `+table+` SET `+column+` = NULL WHERE tenant_id = $1 AND id = $2`, id)
 			}
 		}
@@ -215,7 +237,8 @@ func TestTotalsAreExact(t *testing.T) {
 			writers.Go(func() {
 				tenant := []string{"acme", "evil"}[w%2]
 				for range 120 {
-					_ = bunx.Write(t.Context(), db, tenant, func(ctx context.Context, c bunx.Conn) error { // an error takes it back, and so do some that go well
+					_ = bunx.Write(t.Context(), db, tenant, func(ctx context.Context, c bunx.Conn) error {
+						// an error takes it back, and so do some that go well
 						for range 1 + rand.IntN(4) {
 							query, args := changes[rand.IntN(len(changes))](w)
 							if _, err := c.Exec(ctx, query, append([]any{tenant}, args...)...); err != nil {
@@ -254,7 +277,11 @@ func TestTotalsAreExact(t *testing.T) {
 		is.True(parts > 30) // the changes have done something
 		ctx, c := bunx.For(t.Context(), db, "acme")
 		var slots, empty int
-		is.NoErr(c.Row(ctx, `SELECT count(CASE WHEN slot <> 0 THEN 1 END), count(CASE WHEN n = 0 AND part <> '' THEN 1 END) FROM tc_totals WHERE tenant_id = $1`, "acme").Scan(&slots, &empty))
+		is.NoErr(c.Row(
+			ctx,
+			`SELECT count(CASE WHEN slot <> 0 THEN 1 END), count(CASE WHEN n = 0 AND part <> '' THEN 1 END) FROM tc_totals WHERE tenant_id = $1`,
+			"acme",
+		).Scan(&slots, &empty))
 		is.Equal(slots, 0)
 		is.Equal(empty, 0)
 		is.Equal(folded > 0, c.Postgres())

@@ -1,4 +1,5 @@
-// Package bunstore stores users, teams and memberships in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores users, teams and memberships in PostgreSQL or SQLite. The root imports
+// it.
 package bunstore
 
 import (
@@ -10,7 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// chunk is how many principals Principals reads with one statement; a smaller tenant is read at one point in time.
+// chunk is how many principals Principals reads with one statement; a smaller tenant is read at one
+// point in time.
 const chunk = 16384
 
 // Store implements principals.Store and dirsync.Store.
@@ -23,7 +25,8 @@ type Store struct {
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db, chunk: chunk} }
 
-// Notify makes the store call changed after each commit that may change the rights of the tenant's sessions.
+// Notify makes the store call changed after each commit that may change the rights of the tenant's
+// sessions.
 func (s *Store) Notify(changed func(tenant string)) *Store {
 	s.notifier.Set(changed)
 	return s

@@ -31,7 +31,8 @@ func (s *Store) Dependents(ctx context.Context, tenant string, usernames []strin
 		all.MFA += d.MFA
 		all.AIConsents += d.AIConsents
 		all.AIMessages += d.AIMessages
-		err = count(ctx, c, `SELECT team_id, count(*) FROM tc_memberships m WHERE tenant_id = $1 AND username IN `+bunx.In(2, len(some))+
+		err = count(ctx, c, `SELECT team_id, count(*) FROM tc_memberships m WHERE tenant_id = $1 AND username IN `+
+			bunx.In(2, len(some))+
 			` AND `+hasTeam+` GROUP BY team_id`, bunx.Args(some, tenant), all.Memberships)
 		if err != nil {
 			return principals.Dependents{}, err
@@ -45,7 +46,8 @@ func (s *Store) MemberCounts(ctx context.Context, tenant string, teamIDs []strin
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	all := map[string]int{}
 	for some := range slices.Chunk(teamIDs, batch) {
-		err := count(ctx, c, `SELECT team_id, count(*) FROM tc_memberships m WHERE tenant_id = $1 AND team_id IN `+bunx.In(2, len(some))+
+		err := count(ctx, c, `SELECT team_id, count(*) FROM tc_memberships m WHERE tenant_id = $1 AND team_id IN `+
+			bunx.In(2, len(some))+
 			` AND `+hasTeam+` GROUP BY team_id`, bunx.Args(some, tenant), all)
 		if err != nil {
 			return nil, err

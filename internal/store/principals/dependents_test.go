@@ -14,10 +14,14 @@ import (
 // setPassword sets the password hash of a user.
 func setPassword(t *testing.T, s principals.Store, tenant, folded string) {
 	t.Helper()
-	is.New(t).NoErr(s.EditLogin(t.Context(), tenant, folded, "", func(l *principals.Login) error { l.Hash = "$argon2id$"; return nil }))
+	is.New(t).NoErr(s.EditLogin(t.Context(), tenant, folded, "", func(l *principals.Login) error {
+		l.Hash = "$argon2id$"
+		return nil
+	}))
 }
 
-// testDependents has a user with everything that is counted, one with each alone, and one with nothing.
+// testDependents has a user with everything that is counted, one with each alone, and one with
+// nothing.
 func testDependents(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	jo, key, text := full(), "jö.doe+x@example.com", "x"
@@ -54,7 +58,9 @@ func testDependents(t *testing.T, s principals.Store) {
 		{func(u *principals.User) { u.GlobalPermissions.JobCreation = true }, principals.Dependents{Permissions: 1}},
 		{func(u *principals.User) { u.GlobalPermissions.ViewAllTeams = true }, principals.Dependents{Permissions: 1}},
 		{func(u *principals.User) { u.GlobalPermissions.ViewAllUsers = true }, principals.Dependents{Permissions: 1}},
-		{func(u *principals.User) { u.GlobalPermissions.PainlessScriptCreation = true }, principals.Dependents{Permissions: 1}},
+		{func(u *principals.User) {
+			u.GlobalPermissions.PainlessScriptCreation = true
+		}, principals.Dependents{Permissions: 1}},
 		{func(u *principals.User) { u.MFA = true }, principals.Dependents{MFA: 1}},
 		{func(u *principals.User) { u.AIConsent = true }, principals.Dependents{AIConsents: 1}},
 		{func(u *principals.User) { u.AIMessage = &text }, principals.Dependents{AIMessages: 1}},
@@ -92,7 +98,9 @@ func testMemberCounts(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	addUsers(t, s, "acme", user("jo"), user("mia"))
 	addTeams(t, s, "acme", team(1, "one"), team(2, "two"), team(3, "empty"))
-	for _, m := range []principals.Membership{member(1, "jo", actor.Member), member(1, "mia", actor.Admin), member(2, "jo", actor.Member)} {
+	for _, m := range []principals.Membership{
+		member(1, "jo", actor.Member), member(1, "mia", actor.Admin), member(2, "jo", actor.Member),
+	} {
 		is.NoErr(s.PutMember(ctx, "acme", m))
 	}
 	for _, c := range []struct {

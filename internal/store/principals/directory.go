@@ -22,20 +22,24 @@ const batch = 500
 
 // directoryColumns are those that a directory sets.
 var directoryColumns = []string{
-	"source", "source_id", "display_name", "family_name", "given_name", "middle_name", "email", "email_typed", "timezone", "enabled", "directory_disabled", "directory_locked",
+	"source", "source_id", "display_name", "family_name", "given_name", "middle_name",
+	"email", "email_typed", "timezone", "enabled", "directory_disabled", "directory_locked",
 }
 
 // directoryTable is userTable for reading principals.DirectoryUsers.
 var directoryTable = userTable.Only(append([]string{"username", "superuser"}, directoryColumns...)...)
 
-// overwriteDirectory is the end of an INSERT that writes users who are there as an edit of a directory does.
+// overwriteDirectory is the end of an INSERT that writes users who are there as an edit of a
+// directory does.
 var overwriteDirectory = userTable.Overwrite(append([]string{"label", "search", "email_key", "updated_at"}, directoryColumns...)...)
 
 // directoryUser returns what a directory knows of a user.
 func directoryUser(u user) principals.DirectoryUser {
 	return principals.DirectoryUser{
-		Username: u.Username, Source: or(u.Source), SourceID: or(u.SourceID), DisplayName: or(u.DisplayName), FamilyName: or(u.FamilyName),
-		GivenName: or(u.GivenName), MiddleName: or(u.MiddleName), Email: or(u.Email), Timezone: or(u.Timezone), Superuser: u.Superuser,
+		Username: u.Username, Source: or(u.Source),
+		SourceID: or(u.SourceID), DisplayName: or(u.DisplayName), FamilyName: or(u.FamilyName),
+		GivenName: or(u.GivenName), MiddleName: or(u.MiddleName),
+		Email: or(u.Email), Timezone: or(u.Timezone), Superuser: u.Superuser,
 		Enabled: u.Enabled, DirectoryDisabled: u.DirectoryDisabled, DirectoryLocked: u.DirectoryLocked,
 	}
 }
@@ -44,8 +48,10 @@ func directoryUser(u user) principals.DirectoryUser {
 func newUser(tenant, domain string, u principals.DirectoryUser, at time.Time) user {
 	return user{User: principals.User{
 		Tenant: tenant, Domain: domain, Username: u.Username, Source: orNull(u.Source), SourceID: orNull(u.SourceID),
-		DisplayName: orNull(u.DisplayName), FamilyName: orNull(u.FamilyName), GivenName: orNull(u.GivenName), MiddleName: orNull(u.MiddleName),
-		Email: orNull(u.Email), Timezone: orNull(u.Timezone), Enabled: u.Enabled, DirectoryDisabled: u.DirectoryDisabled, DirectoryLocked: u.DirectoryLocked,
+		DisplayName: orNull(u.DisplayName), FamilyName: orNull(u.FamilyName),
+		GivenName: orNull(u.GivenName), MiddleName: orNull(u.MiddleName),
+		Email: orNull(u.Email), Timezone: orNull(u.Timezone),
+		Enabled: u.Enabled, DirectoryDisabled: u.DirectoryDisabled, DirectoryLocked: u.DirectoryLocked,
 		Data: json.RawMessage(`{}`), UserFields: json.RawMessage(`{}`), CreatedAt: at, UpdatedAt: at,
 	}}
 }
@@ -137,21 +143,28 @@ func (s *Store) Holders(ctx context.Context, tenant string, folded []string) (ma
 	return holders, nil
 }
 
-// named is a SELECT of users by some of their names. It is planned for the tables as they are: one that PostgreSQL keeps
-// prepared, from when there were a few users, may go through all of them for each name after a scan has brought many.
+// named is a SELECT of users by some of their names. It is planned for the tables as they are: one
+// that PostgreSQL keeps prepared, from when there were a few users, may go through all of them for
+// each name after a scan has brought many.
 func named(c bunx.Conn, tenant, column string, names []string) *bun.SelectQuery {
-	return c.NewSelect().Table("tc_users").Where("tenant_id = ?", tenant).Where("? IN (?)", bun.Ident(column), bun.List(names))
+	return c.NewSelect().Table("tc_users").Where("tenant_id = ?", tenant).Where(
+		"? IN (?)", bun.Ident(column), bun.List(names),
+	)
 }
 
 // AddDirectoryUsers implements principals.ProfileStore.
-func (s *Store) AddDirectoryUsers(ctx context.Context, tenant, domain string, all []principals.DirectoryUser, at time.Time) error {
+func (s *Store) AddDirectoryUsers(
+	ctx context.Context, tenant, domain string, all []principals.DirectoryUser, at time.Time,
+) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		return putDirectoryUsers(ctx, c, tenant, domain, all, nil, at, "")
 	})
 }
 
 // EditDirectoryUsers implements principals.ProfileStore.
-func (s *Store) EditDirectoryUsers(ctx context.Context, tenant string, usernames []string, at time.Time, edit func(*principals.DirectoryUser)) error {
+func (s *Store) EditDirectoryUsers(
+	ctx context.Context, tenant string, usernames []string, at time.Time, edit func(*principals.DirectoryUser),
+) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(usernames, batch) {
 			users, err := someDirectoryUsers(ctx, c, tenant, some)
@@ -170,7 +183,8 @@ func (s *Store) EditDirectoryUsers(ctx context.Context, tenant string, usernames
 					changed = append(changed, u)
 				}
 			}
-			// The rows exist, so that the domain is not written, nor what else overwriteDirectory leaves out.
+			// The rows exist, so that the domain is not written, nor what else overwriteDirectory
+			// leaves out.
 			err = putDirectoryUsers(ctx, c, tenant, "", changed, typed, at, overwriteDirectory)
 			if err != nil {
 				return err
@@ -182,13 +196,19 @@ func (s *Store) EditDirectoryUsers(ctx context.Context, tenant string, usernames
 
 // someDirectoryUsers reads and locks users.
 func someDirectoryUsers(ctx context.Context, c bunx.Conn, tenant string, usernames []string) ([]user, error) {
-	rows, err := c.Lock(named(c, tenant, "username", usernames).ColumnExpr(directoryTable.Names).OrderExpr("username")).Rows(ctx)
+	rows, err := c.Lock(named(
+		c, tenant, "username", usernames,
+	).ColumnExpr(directoryTable.Names).OrderExpr("username")).Rows(ctx)
 	users, err := bunx.Scan(rows, err, func(rows *sql.Rows) (user, error) { return directoryTable.Scan(rows) })
 	return users, bunx.Err(err, "User")
 }
 
-// putDirectoryUsers writes rows, a batch with one statement. typed are those users who have typed their e-mail addresses themselves.
-func putDirectoryUsers(ctx context.Context, c bunx.Conn, tenant, domain string, all []principals.DirectoryUser, typed map[string]bool, at time.Time, onConflict string) error {
+// putDirectoryUsers writes rows, a batch with one statement. typed are those users who have typed
+// their e-mail addresses themselves.
+func putDirectoryUsers(
+	ctx context.Context, c bunx.Conn, tenant, domain string, all []principals.DirectoryUser,
+	typed map[string]bool, at time.Time, onConflict string,
+) error {
 	rows := make([]user, 0, min(len(all), batch))
 	for some := range slices.Chunk(all, batch) {
 		rows = rows[:0]
@@ -225,9 +245,11 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 			if len(users) == 0 {
 				continue
 			}
-			_, err = c.Exec(ctx, `WITH names (was, becomes, folded, label, search) AS (VALUES `+bunx.Values(len(users), 5)+`)
+			_, err = c.Exec(ctx, `WITH names (was, becomes, folded, label, search) AS (VALUES `+
+				bunx.Values(len(users), 5)+`)
 				UPDATE tc_users SET username = becomes, folded = names.folded, label = names.label, search = names.search, updated_at = $`+
-				strconv.Itoa(len(args)+1)+` FROM names WHERE tenant_id = $`+strconv.Itoa(len(args)+2)+` AND username = was`,
+				strconv.Itoa(len(args)+1)+` FROM names WHERE tenant_id = $`+strconv.Itoa(len(args)+2)+
+				` AND username = was`,
 				append(args, bunx.At(at), tenant)...)
 			if err != nil {
 				return bunx.Err(err, "A user with this name")

@@ -14,7 +14,9 @@ import (
 // DomainTeams implements dirsync.Store.
 func (s *Store) DomainTeams(ctx context.Context, tenant, domain string) ([]principals.Team, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := teamTable.All(ctx, teamTable.Rows(c).Where("t.tenant_id = ?", tenant).Where("t.domain = ?", domain).OrderExpr("t.id"))
+	rows, err := teamTable.All(
+		ctx, teamTable.Rows(c).Where("t.tenant_id = ?", tenant).Where("t.domain = ?", domain).OrderExpr("t.id"),
+	)
 	return teams(rows), bunx.Err(err, "Team")
 }
 
@@ -26,14 +28,17 @@ func (s *Store) Slugs(ctx context.Context, tenant string) ([]string, error) {
 }
 
 // PersonTeams implements dirsync.Store.
-func (s *Store) PersonTeams(ctx context.Context, tenant, domain, source, username string, sourceIDs, keys []string) ([]dirsync.PersonTeam, error) {
+func (s *Store) PersonTeams(
+	ctx context.Context, tenant, domain, source, username string, sourceIDs, keys []string,
+) ([]dirsync.PersonTeam, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT `+teamTable.Qualified+`, coalesce(m.role, 0) FROM tc_teams t
 		LEFT JOIN tc_memberships m ON m.tenant_id = t.tenant_id AND m.team_id = t.id AND m.username = $2
 		WHERE t.tenant_id = $1 AND t.id IN (
 			SELECT o.id FROM tc_memberships x JOIN tc_teams o ON o.tenant_id = x.tenant_id AND o.id = x.team_id
 				WHERE x.tenant_id = $1 AND x.username = $2 AND o.domain = $3 AND o.source = $4 AND o.source_id IS NOT NULL
-			UNION ALL SELECT id FROM tc_teams WHERE tenant_id = $1 AND domain = $3 AND source = $4 AND source_id `+c.OneOf(5)+`
+			UNION ALL SELECT id FROM tc_teams WHERE tenant_id = $1 AND domain = $3 AND source = $4 AND source_id `+
+		c.OneOf(5)+`
 			UNION ALL SELECT id FROM tc_teams WHERE tenant_id = $1 AND slug `+c.OneOf(6)+`
 			UNION ALL SELECT id FROM tc_teams WHERE tenant_id = $1 AND id `+c.OneOf(6)+`) ORDER BY t.id`,
 		tenant, username, domain, source, bunx.Keys(sourceIDs), bunx.Keys(keys))
@@ -81,7 +86,9 @@ func (s *Store) DeleteMembers(ctx context.Context, tenant string, all []dirsync.
 			for _, member := range some {
 				teams, names = append(teams, member.TeamID), append(names, member.Username)
 			}
-			_, err := c.Exec(ctx, `DELETE FROM tc_memberships WHERE tenant_id = $1 AND `+c.Match(2, "team_id", "username"),
+			_, err := c.Exec(ctx, `DELETE FROM tc_memberships WHERE tenant_id = $1 AND `+c.Match(
+				2, "team_id", "username",
+			),
 				tenant, bunx.Keys(teams, names))
 			if err != nil {
 				return bunx.Err(err, "Member")
@@ -94,11 +101,16 @@ func (s *Store) DeleteMembers(ctx context.Context, tenant string, all []dirsync.
 // DomainPrincipals implements principals.DomainStore.
 func (s *Store) DomainPrincipals(ctx context.Context, tenant, domain string) (usernames, teamIDs []string, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	usernames, err = texts(c.Rows(ctx, `SELECT username FROM tc_users WHERE tenant_id = $1 AND domain = $2 ORDER BY username`, tenant, domain))
+	usernames, err = texts(c.Rows(
+		ctx, `SELECT username FROM tc_users WHERE tenant_id = $1 AND domain = $2 ORDER BY username`, tenant,
+		domain,
+	))
 	if err != nil {
 		return nil, nil, bunx.Err(err, "User")
 	}
-	teamIDs, err = texts(c.Rows(ctx, `SELECT id FROM tc_teams WHERE tenant_id = $1 AND domain = $2 ORDER BY id`, tenant, domain))
+	teamIDs, err = texts(c.Rows(
+		ctx, `SELECT id FROM tc_teams WHERE tenant_id = $1 AND domain = $2 ORDER BY id`, tenant, domain,
+	))
 	return usernames, teamIDs, bunx.Err(err, "Team")
 }
 
@@ -106,14 +118,19 @@ func (s *Store) DomainPrincipals(ctx context.Context, tenant, domain string) (us
 func (s *Store) DomainCounts(ctx context.Context, tenant string) (map[string]principals.DomainCounts, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT domain, count(*), 0, count(source_id) FROM tc_users WHERE tenant_id = $1 GROUP BY domain
-		UNION ALL SELECT domain, 0, count(*), count(source_id) FROM tc_teams WHERE tenant_id = $1 GROUP BY domain`, tenant)
+		UNION ALL SELECT domain, 0, count(*), count(source_id) FROM tc_teams WHERE tenant_id = $1 GROUP BY domain`,
+		tenant)
 	counts := map[string]principals.DomainCounts{}
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var domain string
 		var n principals.DomainCounts
 		err = rows.Scan(&domain, &n.Users, &n.Teams, &n.Identified)
 		sum := counts[domain]
-		counts[domain] = principals.DomainCounts{Users: sum.Users + n.Users, Teams: sum.Teams + n.Teams, Identified: sum.Identified + n.Identified}
+		counts[domain] = principals.DomainCounts{
+			Users:      sum.Users + n.Users,
+			Teams:      sum.Teams + n.Teams,
+			Identified: sum.Identified + n.Identified,
+		}
 		return none, err
 	})
 	return counts, bunx.Err(err, "Domain")

@@ -20,8 +20,10 @@ const many = 1203
 // directoryUser has a value in every field but Superuser, which no directory sets.
 func directoryUser(name string) principals.DirectoryUser {
 	return principals.DirectoryUser{
-		Username: name, Source: "LDAP", SourceID: "id of " + name, DisplayName: "Ünal '; DROP --?$1", FamilyName: "Doe", GivenName: "Jö",
-		MiddleName: "日本", Email: name + "@example.com", Timezone: "Europe/Berlin", Enabled: true, DirectoryDisabled: true, DirectoryLocked: true,
+		Username: name, Source: "LDAP", SourceID: "id of " + name,
+		DisplayName: "Ünal '; DROP --?$1", FamilyName: "Doe", GivenName: "Jö",
+		MiddleName: "日本", Email: name + "@example.com", Timezone: "Europe/Berlin",
+		Enabled: true, DirectoryDisabled: true, DirectoryLocked: true,
 	}
 }
 
@@ -39,8 +41,10 @@ func ofDomain(t *testing.T, s principals.Store, tenant, domain string) []princip
 		at, found := slices.BinarySearch(names, u.Username)
 		is.True(found)
 		all[at] = principals.DirectoryUser{
-			Username: u.Username, Source: or(u.Source), SourceID: or(u.SourceID), DisplayName: or(u.DisplayName), FamilyName: or(u.FamilyName),
-			GivenName: or(u.GivenName), MiddleName: or(u.MiddleName), Email: or(u.Email), Timezone: or(u.Timezone), Superuser: u.Superuser,
+			Username: u.Username, Source: or(u.Source),
+			SourceID: or(u.SourceID), DisplayName: or(u.DisplayName), FamilyName: or(u.FamilyName),
+			GivenName: or(u.GivenName), MiddleName: or(u.MiddleName),
+			Email: or(u.Email), Timezone: or(u.Timezone), Superuser: u.Superuser,
 			Enabled: u.Enabled, DirectoryDisabled: u.DirectoryDisabled, DirectoryLocked: u.DirectoryLocked,
 		}
 	}
@@ -105,7 +109,8 @@ func testAccounts(t *testing.T, s principals.Store) {
 		return all
 	}
 	for email, want := range map[string][]string{
-		"JO@example.com": {"u0", "u1"}, "ünal@EXAMPLE.com": {"u2"}, "MIA'--@example.com": {"u3"}, "": nil, "jo": nil, "%@example.com": nil,
+		"JO@example.com": {"u0", "u1"}, "ünal@EXAMPLE.com": {"u2"}, "MIA'--@example.com": {"u3"},
+		"": nil, "jo": nil, "%@example.com": nil,
 	} {
 		is.Equal(names(s.UsersWithEmail(ctx, "acme", "ldap", email)), want)
 	}
@@ -113,7 +118,10 @@ func testAccounts(t *testing.T, s principals.Store) {
 	_, err := s.UpdateUser(ctx, "acme", "u3", func(u *principals.User) error { u.EmailTyped = true; return nil })
 	is.NoErr(err)
 	typed := "typed@example.com"
-	_, err = s.UpdateUser(ctx, "acme", "u2", func(u *principals.User) error { u.Email, u.EmailTyped = &typed, true; return nil })
+	_, err = s.UpdateUser(ctx, "acme", "u2", func(u *principals.User) error {
+		u.Email, u.EmailTyped = &typed, true
+		return nil
+	})
 	is.NoErr(err)
 	edit := func(change func(*principals.DirectoryUser)) {
 		t.Helper()
@@ -158,7 +166,9 @@ func testAddDirectoryUsers(t *testing.T, s principals.Store) {
 	page, err := s.Users(ctx, "acme", searching("u0002@EXAMPLE"))
 	is.NoErr(err)
 	is.Equal(page.Total, 1) // it can be found
-	err = s.AddDirectoryUsers(ctx, "acme", "ldap", []principals.DirectoryUser{directoryUser("new"), directoryUser("ZOE")}, monday)
+	err = s.AddDirectoryUsers(
+		ctx, "acme", "ldap", []principals.DirectoryUser{directoryUser("new"), directoryUser("ZOE")}, monday,
+	)
 	is.Equal(errs.CodeOf(err), errs.Conflict)
 	_, err = s.User(ctx, "acme", "new")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
@@ -178,7 +188,9 @@ func testEditDirectoryUsers(t *testing.T, s principals.Store) {
 	l, err := s.Login(ctx, "acme", "jö.doe+x@example.com", "")
 	is.NoErr(err)
 	edited := 0
-	is.NoErr(s.EditDirectoryUsers(ctx, "acme", append(names, jo.Username, "none"), tuesday, func(u *principals.DirectoryUser) {
+	is.NoErr(s.EditDirectoryUsers(ctx, "acme", append(
+		names, jo.Username, "none",
+	), tuesday, func(u *principals.DirectoryUser) {
 		edited++
 		switch u.Username {
 		case "u0001", jo.Username:
@@ -190,7 +202,9 @@ func testEditDirectoryUsers(t *testing.T, s principals.Store) {
 	is.Equal(edited, many+1)
 	all[1] = principals.DirectoryUser{Username: "u0001", Source: "AD", SourceID: "y", DisplayName: "New"}
 	all[2].Email = "new@example.com"
-	got := slices.DeleteFunc(ofDomain(t, s, "acme", "ldap"), func(u principals.DirectoryUser) bool { return u.Username == jo.Username })
+	got := slices.DeleteFunc(ofDomain(t, s, "acme", "ldap"), func(u principals.DirectoryUser) bool {
+		return u.Username == jo.Username
+	})
 	is.Equal(got, all)
 	for name, at := range map[string]bool{"u0001": true, "u0002": true, "u0003": false} {
 		u, err := s.User(ctx, "acme", name)
@@ -285,7 +299,11 @@ func testDomainCounts(t *testing.T, s principals.Store) {
 	addUsers(t, s, "evil", in("ldap", user("eve")))
 	counts, err = s.DomainCounts(ctx, "acme")
 	is.NoErr(err)
-	is.Equal(counts, map[string]principals.DomainCounts{"local": {Users: 1}, "ldap": {Users: 2, Teams: 1}, "empty": {Teams: 1}})
+	is.Equal(counts, map[string]principals.DomainCounts{
+		"local": {Users: 1},
+		"ldap":  {Users: 2, Teams: 1},
+		"empty": {Teams: 1},
+	})
 }
 
 func testDomainIsolation(t *testing.T, s principals.Store) {
@@ -307,9 +325,13 @@ func testDomainIsolation(t *testing.T, s principals.Store) {
 	is.NoErr(err)
 	is.Equal(len(holders)+len(users)+len(teams)+len(counts), 0)
 
-	is.NoErr(s.EditDirectoryUsers(ctx, "evil", []string{"jo"}, tuesday, func(u *principals.DirectoryUser) { u.Enabled = false })) // and changes nothing
+	// and changes nothing
+	is.NoErr(s.EditDirectoryUsers(ctx, "evil", []string{"jo"}, tuesday, func(u *principals.DirectoryUser) {
+		u.Enabled = false
+	}))
 	is.NoErr(s.RenameUsers(ctx, "evil", map[string]string{"jo": "joe"}, tuesday))
-	is.NoErr(s.AddDirectoryUsers(ctx, "evil", "ldap", []principals.DirectoryUser{directoryUser("jo")}, tuesday)) // the same name is another row
+	// the same name is another row
+	is.NoErr(s.AddDirectoryUsers(ctx, "evil", "ldap", []principals.DirectoryUser{directoryUser("jo")}, tuesday))
 	got, err := s.User(ctx, "acme", "jo")
 	is.NoErr(err)
 	is.Equal(got, was)

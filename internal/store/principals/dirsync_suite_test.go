@@ -19,7 +19,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// directoryStore is the store of both packages, which share tables: what one has written the other one reads.
+// directoryStore is the store of both packages, which share tables: what one has written the other
+// one reads.
 type directoryStore interface {
 	dirsync.Store
 	principals.Store
@@ -30,8 +31,9 @@ var dirsyncMonday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 // many is more than any statement takes at once.
 const dirsyncMany = 1203
 
-// testDirectory runs all checks of what a dirsync.Store has beside a principals.Store; principalstest.TestStore has the others. open
-// returns an empty directoryStore whose database has the tenants acme and evil.
+// testDirectory runs all checks of what a dirsync.Store has beside a principals.Store;
+// principalstest.TestStore has the others. open returns an empty directoryStore whose database has
+// the tenants acme and evil.
 func testDirectory(t *testing.T, open func(t *testing.T) directoryStore) {
 	for name, check := range map[string]func(*testing.T, directoryStore){
 		"DomainUsers":   testDomainUsers,
@@ -61,7 +63,14 @@ func dirsyncAddUsers(t *testing.T, s directoryStore, tenant string, all ...princ
 func dirsyncTeamID(n int) string { return fmt.Sprintf("01932e00-0000-7000-8000-%012d", n) }
 
 func dirsyncTeam(n int, name, domain string) principals.Team {
-	return principals.Team{ID: dirsyncTeamID(n), Name: name, Slug: fmt.Sprintf("slug-%d", n), Domain: domain, CreatedAt: dirsyncMonday, UpdatedAt: dirsyncMonday}
+	return principals.Team{
+		ID:        dirsyncTeamID(n),
+		Name:      name,
+		Slug:      fmt.Sprintf("slug-%d", n),
+		Domain:    domain,
+		CreatedAt: dirsyncMonday,
+		UpdatedAt: dirsyncMonday,
+	}
 }
 
 func dirsyncAddTeams(t *testing.T, s directoryStore, tenant string, all ...principals.Team) {
@@ -78,15 +87,19 @@ func dirsyncMember(n int, username string, role actor.Role) principals.Membershi
 // directoryUser has a value in every text.
 func dirsyncDirectoryUser(name string) principals.DirectoryUser {
 	return principals.DirectoryUser{
-		Username: name, Source: "LDAP", SourceID: "id of " + name, DisplayName: "Ünal '; DROP --?$1", FamilyName: "Doe", GivenName: "Jö",
-		MiddleName: "日本", Email: name + "@example.com", Timezone: "Europe/Berlin", Enabled: true, DirectoryDisabled: true, DirectoryLocked: true,
+		Username: name, Source: "LDAP", SourceID: "id of " + name,
+		DisplayName: "Ünal '; DROP --?$1", FamilyName: "Doe", GivenName: "Jö",
+		MiddleName: "日本", Email: name + "@example.com", Timezone: "Europe/Berlin",
+		Enabled: true, DirectoryDisabled: true, DirectoryLocked: true,
 	}
 }
 
 // domainUsers returns what DomainUsers does.
 func domainUsers(t *testing.T, s directoryStore, tenant, domain string) (all []principals.DirectoryUser) {
 	t.Helper()
-	is.New(t).NoErr(s.DomainUsers(t.Context(), tenant, domain, func(u principals.DirectoryUser) { all = append(all, u) }))
+	is.New(t).NoErr(s.DomainUsers(t.Context(), tenant, domain, func(u principals.DirectoryUser) {
+		all = append(all, u)
+	}))
 	return all
 }
 
@@ -94,7 +107,10 @@ func testDomainUsers(t *testing.T, s directoryStore) {
 	is, ctx := is.New(t), t.Context()
 	boss := dirsyncUser("Boss", "ldap")
 	boss.Superuser = true
-	dirsyncAddUsers(t, s, "acme", dirsyncUser("bare", "ldap"), boss, dirsyncUser("other", "saml"), dirsyncUser("local", principals.Local))
+	dirsyncAddUsers(
+		t, s, "acme", dirsyncUser("bare", "ldap"), boss, dirsyncUser("other", "saml"),
+		dirsyncUser("local", principals.Local),
+	)
 	jo := dirsyncDirectoryUser("jo")
 	is.NoErr(s.AddDirectoryUsers(ctx, "acme", "ldap", []principals.DirectoryUser{jo}, dirsyncMonday))
 	is.Equal(domainUsers(t, s, "acme", "ldap"), []principals.DirectoryUser{ // ordered by username
@@ -149,10 +165,17 @@ func testDomainMembers(t *testing.T, s directoryStore) {
 	}
 	got := domainMembers(t, s, "acme", "ldap")
 	is.Equal(len(got), dirsyncMany+1) // of whatever domain the users are, but not of other domains' teams
-	is.Equal(got[:2], []dirsync.MemberKey{{TeamID: dirsyncTeamID(1), Username: "guest"}, {TeamID: dirsyncTeamID(1), Username: "u0000"}})
-	is.True(errs.CodeOf(s.AddMembers(ctx, "acme", []principals.Membership{dirsyncMember(1, "none", actor.Member)})) == errs.Conflict)
+	is.Equal(got[:2], []dirsync.MemberKey{
+		{TeamID: dirsyncTeamID(1), Username: "guest"}, {TeamID: dirsyncTeamID(1), Username: "u0000"},
+	})
+	is.True(errs.CodeOf(s.AddMembers(
+		ctx, "acme", []principals.Membership{dirsyncMember(1, "none", actor.Member)},
+	)) == errs.Conflict)
 
-	gone := []dirsync.MemberKey{{TeamID: dirsyncTeamID(2), Username: "u0000"}, {TeamID: dirsyncTeamID(9), Username: "guest"}} // do not exist
+	// do not exist
+	gone := []dirsync.MemberKey{
+		{TeamID: dirsyncTeamID(2), Username: "u0000"}, {TeamID: dirsyncTeamID(9), Username: "guest"},
+	}
 	for n := range dirsyncMany {
 		gone = append(gone, dirsync.MemberKey{TeamID: dirsyncTeamID(1), Username: fmt.Sprintf("u%04d", n)})
 	}
@@ -165,18 +188,25 @@ func testDomainMembers(t *testing.T, s directoryStore) {
 
 func testDirsyncIsolation(t *testing.T, s directoryStore) {
 	is, ctx := is.New(t), t.Context()
-	is.NoErr(s.AddDirectoryUsers(ctx, "acme", "ldap", []principals.DirectoryUser{dirsyncDirectoryUser("jo")}, dirsyncMonday))
+	is.NoErr(s.AddDirectoryUsers(
+		ctx, "acme", "ldap", []principals.DirectoryUser{dirsyncDirectoryUser("jo")}, dirsyncMonday,
+	))
 	dirsyncAddTeams(t, s, "acme", dirsyncTeam(1, "one", "ldap"))
 	is.NoErr(s.PutMember(ctx, "acme", dirsyncMember(1, "jo", actor.Member)))
 
-	is.Equal(len(domainUsers(t, s, "evil", "ldap"))+len(domainMembers(t, s, "evil", "ldap")), 0) // another tenant sees nothing
+	// another tenant sees nothing
+	is.Equal(len(domainUsers(t, s, "evil", "ldap"))+len(domainMembers(t, s, "evil", "ldap")), 0)
 	teams, err := s.DomainTeams(ctx, "evil", "ldap")
 	is.NoErr(err)
 	slugs, err := s.Slugs(ctx, "evil")
 	is.NoErr(err)
 	is.Equal(len(teams)+len(slugs), 0)
 
-	is.NoErr(s.DeleteMembers(ctx, "evil", []dirsync.MemberKey{{TeamID: dirsyncTeamID(1), Username: "jo"}})) // and changes nothing
-	is.Equal(errs.CodeOf(s.AddMembers(ctx, "evil", []principals.Membership{dirsyncMember(1, "jo", actor.Admin)})), errs.Conflict)
+	// and changes nothing
+	is.NoErr(s.DeleteMembers(ctx, "evil", []dirsync.MemberKey{{TeamID: dirsyncTeamID(1), Username: "jo"}}))
+	is.Equal(
+		errs.CodeOf(s.AddMembers(ctx, "evil", []principals.Membership{dirsyncMember(1, "jo", actor.Admin)})),
+		errs.Conflict,
+	)
 	is.Equal(len(domainMembers(t, s, "acme", "ldap")), 1)
 }

@@ -15,8 +15,9 @@ const (
 		LEFT JOIN tc_users u ON p.type = 'User' AND u.tenant_id = p.tenant_id AND u.username = p.id
 		LEFT JOIN tc_teams t ON p.type = 'Team' AND t.tenant_id = p.tenant_id AND t.id = p.id
 		WHERE p.tenant_id = $1 AND p.id = $2`
-	// somePrincipals merges the next users and the next teams, each read in the order of its index on label: tc_principals
-	// would be joined to both row by row. What a label is compared with alone is for the index.
+	// somePrincipals merges the next users and the next teams, each read in the order of its index
+	// on label: tc_principals would be joined to both row by row. What a label is compared with
+	// alone is for the index.
 	somePrincipals = `SELECT * FROM (
 		SELECT username AS id, 'User' AS type, label, NULL AS name, display_name, email, avatar_id, avatar_updated_at,
 			NULL AS color, NULL AS icon, NULL AS material_icon
@@ -79,7 +80,9 @@ func (s *Store) Principals(ctx context.Context, tenant string) iter.Seq2[princip
 }
 
 // some returns up to chunk principals after a position in the order, and the label of the last.
-func (s *Store) some(ctx context.Context, tenant, label, id string) (some []principals.Principal, last string, err error) {
+func (s *Store) some(
+	ctx context.Context, tenant, label, id string,
+) (some []principals.Principal, last string, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, somePrincipals, tenant, label, id, s.chunk)
 	some, err = bunx.Scan(rows, err, func(rows *sql.Rows) (p principals.Principal, err error) {

@@ -22,7 +22,10 @@ import (
 func query(limit int) paging.Query { return paging.Query{Limit: limit} }
 
 // pages checks a list of 25 rows with pagingtest, and returns their keys.
-func pages[T any](t *testing.T, sort string, page func(context.Context, paging.Query) (paging.Page[T], error), key func(T) string) []string {
+func pages[T any](
+	t *testing.T, sort string, page func(context.Context, paging.Query) (paging.Page[T], error),
+	key func(T) string,
+) []string {
 	t.Helper()
 	keys := pagingtest.TestCursor(t, sort, page, key)
 	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[T], error) {
@@ -72,7 +75,9 @@ func testUserPages(t *testing.T, s principals.Store) {
 		is.NoErr(err)
 		is.Equal(p.Total, total)
 	}
-	for _, bad := range []paging.Query{{Sort: "email"}, {Limit: 1, Sort: "createdAt", After: &paging.Position{Value: "x"}}} {
+	for _, bad := range []paging.Query{
+		{Sort: "email"}, {Limit: 1, Sort: "createdAt", After: &paging.Position{Value: "x"}},
+	} {
 		_, err := s.Users(ctx, "acme", bad)
 		is.True(err != nil)
 	}
@@ -111,7 +116,9 @@ func testTeamPages(t *testing.T, s principals.Store) {
 	is.Equal(pages(t, "createdAt", page, key)[:2], []string{teamID(0), teamID(3)})
 	is.Equal(pages(t, "updatedAt", page, key)[0], teamID(24))
 	pages(t, "-name", page, key)
-	pagingtest.TestOrder(t, page, "name", func(a, b principals.Team) int { return strings.Compare(a.ID, b.ID) }, map[string]func(a, b principals.Team) int{
+	pagingtest.TestOrder(t, page, "name", func(a, b principals.Team) int {
+		return strings.Compare(a.ID, b.ID)
+	}, map[string]func(a, b principals.Team) int{
 		"name":      func(a, b principals.Team) int { return strings.Compare(fold.Text(a.Name), fold.Text(b.Name)) },
 		"createdAt": func(a, b principals.Team) int { return a.CreatedAt.Compare(b.CreatedAt) },
 		"updatedAt": func(a, b principals.Team) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
@@ -136,7 +143,9 @@ func testMemberPages(t *testing.T, s principals.Store) {
 	addUsers(t, s, "evil", user("u00"))
 	addTeams(t, s, "evil", team(0, "theirs"))
 	for i := range 25 {
-		for _, m := range []principals.Membership{member(0, users[i].Username, actor.Member), member(i, "u00", actor.Designer)} {
+		for _, m := range []principals.Membership{
+			member(0, users[i].Username, actor.Member), member(i, "u00", actor.Designer),
+		} {
 			m.CreatedAt = monday.Add(time.Duration(i%3) * time.Hour)
 			is.NoErr(s.PutMember(t.Context(), "acme", m))
 		}
@@ -170,7 +179,9 @@ func testMemberPages(t *testing.T, s principals.Store) {
 	is.Equal(pages(t, "", memberships, teamOf)[:4], []string{teamID(0), teamID(1), teamID(10), teamID(11)})
 	pages(t, "-teamName", memberships, teamOf)
 	pages(t, "createdAt", memberships, teamOf)
-	pagingtest.TestOrder(t, memberships, "teamName", func(a, b principals.Membership) int { return strings.Compare(a.TeamID, b.TeamID) },
+	pagingtest.TestOrder(t, memberships, "teamName", func(a, b principals.Membership) int {
+		return strings.Compare(a.TeamID, b.TeamID)
+	},
 		map[string]func(a, b principals.Membership) int{
 			"teamName": func(a, b principals.Membership) int {
 				return strings.Compare(fold.Text(a.TeamName), fold.Text(b.TeamName))
@@ -178,14 +189,20 @@ func testMemberPages(t *testing.T, s principals.Store) {
 			"createdAt": created,
 		})
 
-	for name, page := range map[string]func(context.Context, paging.Query) (paging.Page[principals.Membership], error){"members": members, "memberships": memberships} {
+	for name, page := range map[string]func(context.Context, paging.Query) (paging.Page[principals.Membership], error){
+		"members":     members,
+		"memberships": memberships,
+	} {
 		p, err := page(t.Context(), paging.Query{CountOnly: true})
 		is.NoErr(err)
 		is.Equal([]int{len(p.Rows), p.Total}, []int{0, 25})
 		p, err = page(t.Context(), paging.Query{Start: 25, Limit: 10}) // beyond the end
 		is.NoErr(err)
 		is.Equal([]int{len(p.Rows), p.Total}, []int{0, 25})
-		for _, bad := range []paging.Query{{Sort: "role"}, {Q: "a", Limit: 1}, {Limit: 1, Sort: "createdAt", After: &paging.Position{Value: "x"}}} {
+		for _, bad := range []paging.Query{
+			{Sort: "role"}, {Q: "a", Limit: 1},
+			{Limit: 1, Sort: "createdAt", After: &paging.Position{Value: "x"}},
+		} {
 			_, err := page(t.Context(), bad)
 			if errs.CodeOf(err) != errs.Invalid {
 				t.Errorf("%s of %+v: %v", name, bad, err)

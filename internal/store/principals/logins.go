@@ -19,7 +19,8 @@ type userLogin struct {
 	principals.Login
 }
 
-// loginTable has the columns of a user's login. A login reads them all and writes those without Once.
+// loginTable has the columns of a user's login. A login reads them all and writes those without
+// Once.
 var loginTable = bunx.NewTable("tc_users", "u", []bunx.Column[userLogin]{
 	{Name: "tenant_id", Key: true, Value: func(l *userLogin) any { return l.tenant }},
 	{Name: "username", Key: true, Field: func(l *userLogin) any { return &l.Username }},
@@ -69,12 +70,15 @@ func (s *Store) Login(ctx context.Context, tenant, folded, network string) (l pr
 	return l, err
 }
 
-// login reads a login and, unless lock is "", locks the user's row before it reads the network's: another edit may have
-// written both meanwhile.
+// login reads a login and, unless lock is "", locks the user's row before it reads the network's:
+// another edit may have written both meanwhile.
 func login(ctx context.Context, c bunx.Conn, tenant, folded, network, lock string) (principals.Login, error) {
 	if lock != "" {
 		var name string
-		if err := c.One(ctx, "User", `SELECT username FROM tc_users WHERE tenant_id = $1 AND folded = $2`+lock, []any{tenant, folded}, &name); err != nil {
+		if err := c.One(
+			ctx, "User", `SELECT username FROM tc_users WHERE tenant_id = $1 AND folded = $2`+lock,
+			[]any{tenant, folded}, &name,
+		); err != nil {
 			return principals.Login{}, err
 		}
 	}
@@ -138,13 +142,17 @@ func (f timesField) Value() (driver.Value, error) {
 }
 
 // EditLogin implements principals.Store.
-func (s *Store) EditLogin(ctx context.Context, tenant, folded, network string, edit func(*principals.Login) error) error {
+func (s *Store) EditLogin(
+	ctx context.Context, tenant, folded, network string, edit func(*principals.Login) error,
+) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		return editLogin(ctx, c, tenant, folded, network, edit)
 	})
 }
 
-func editLogin(ctx context.Context, c bunx.Conn, tenant, folded, network string, edit func(*principals.Login) error) error {
+func editLogin(
+	ctx context.Context, c bunx.Conn, tenant, folded, network string, edit func(*principals.Login) error,
+) error {
 	was, err := login(ctx, c, tenant, folded, network, c.ForUpdate())
 	if err != nil {
 		return err
@@ -183,7 +191,11 @@ func (s *Store) Attempt(ctx context.Context, tenant, folded, network string, edi
 			if err == nil {
 				err = edit(&l)
 			}
-			return bunx.DeferredWrite{Key: attemptKey(folded), Value: attempt{network, l}, Group: bunx.LoginsOf(l.Username)}, err
+			return bunx.DeferredWrite{
+				Key:   attemptKey(folded),
+				Value: attempt{network, l},
+				Group: bunx.LoginsOf(l.Username),
+			}, err
 		},
 	})
 }
@@ -223,24 +235,31 @@ func editNetworks(ctx context.Context, c bunx.Conn, tenant, network string, was,
 	n := l.Network
 	switch {
 	case l.Forget:
-		_, err = c.Exec(ctx, `DELETE FROM tc_login_networks WHERE tenant_id = $1 AND username = $2`, tenant, was.Username)
+		_, err = c.Exec(
+			ctx, `DELETE FROM tc_login_networks WHERE tenant_id = $1 AND username = $2`, tenant, was.Username,
+		)
 	case l.Unlock:
-		_, err = c.Exec(ctx, `DELETE FROM tc_login_networks WHERE tenant_id = $1 AND username = $2 AND logged_in_at IS NULL`, tenant, was.Username)
+		_, err = c.Exec(
+			ctx,
+			`DELETE FROM tc_login_networks WHERE tenant_id = $1 AND username = $2 AND logged_in_at IS NULL`,
+			tenant, was.Username,
+		)
 		if err == nil {
 			_, err = c.Exec(ctx, `UPDATE tc_login_networks SET attempts = 0, failed_at = NULL, locked_at = NULL
 				WHERE tenant_id = $1 AND username = $2 AND failed_at IS NOT NULL`, tenant, was.Username)
 		}
 	case n != was.Network:
 		_, err = networkTable.Insert(ctx, c, networkTable.OnConflict, networkLogin{tenant, was.Username, network, n})
-		if err == nil && (was.Network == principals.NetworkLogin{} || was.Network.LoggedInAt.IsZero() != n.LoggedInAt.IsZero()) {
+		if err == nil && (was.Network == principals.NetworkLogin{} ||
+			was.Network.LoggedInAt.IsZero() != n.LoggedInAt.IsZero()) {
 			err = trimNetworks(ctx, c, tenant, was.Username)
 		}
 	}
 	return bunx.Err(err, "Network")
 }
 
-// trimNetworks removes the oldest networks of a user beyond principals.MaxNetworks: of those with a login, and of those with
-// failures alone, so that a stranger's failures push no login out.
+// trimNetworks removes the oldest networks of a user beyond principals.MaxNetworks: of those with a
+// login, and of those with failures alone, so that a stranger's failures push no login out.
 func trimNetworks(ctx context.Context, c bunx.Conn, tenant, username string) error {
 	for _, statement := range []string{
 		`DELETE FROM tc_login_networks WHERE tenant_id = $1 AND username = $2 AND logged_in_at IS NULL AND network NOT IN (
@@ -259,7 +278,9 @@ func trimNetworks(ctx context.Context, c bunx.Conn, tenant, username string) err
 
 // SweepNetworks implements principals.Store.
 func (s *Store) SweepNetworks(ctx context.Context, tenant string, at time.Time) (n int, err error) {
-	n, err = bunx.DeleteSteps(ctx, s.db, tenant, "tc_login_networks", "username, network", `expires_at <= $2`, bunx.At(at))
+	n, err = bunx.DeleteSteps(
+		ctx, s.db, tenant, "tc_login_networks", "username, network", `expires_at <= $2`, bunx.At(at),
+	)
 	s.notifier.AfterCommit(ctx, tenant)
 	return n, err
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestLoginsScanNoUsers: SQLite looks up by an index what a login asks about users, however many a tenant has.
+// TestLoginsScanNoUsers: SQLite looks up by an index what a login asks about users, however many a
+// tenant has.
 func TestLoginsScanNoUsers(t *testing.T) {
 	is := is.New(t)
 	db, counter := dbtest.Counted(t, dbtest.SQLite)
@@ -32,7 +33,8 @@ func TestLoginsScanNoUsers(t *testing.T) {
 		counter.Take()
 		is.True(ask(t.Context()) != nil) // nobody
 		statement := counter.Take()[0]
-		rows, err := db.DB.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement, []any{"acme", "x", ""}[:2+strings.Count(statement, "$3")]...)
+		rows, err := db.DB.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement, []any{"acme", "x", ""}[:2+
+			strings.Count(statement, "$3")]...)
 		is.NoErr(err)
 		is.True(rows.Next())
 		var id, parent, unused int

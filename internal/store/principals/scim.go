@@ -39,7 +39,12 @@ type person struct {
 }
 
 func (p person) person() scim.Person {
-	all := scim.Person{DirectoryUser: directoryUser(p.user), Identity: p.Identity, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt}
+	all := scim.Person{
+		DirectoryUser: directoryUser(p.user),
+		Identity:      p.Identity,
+		CreatedAt:     p.CreatedAt,
+		UpdatedAt:     p.UpdatedAt,
+	}
 	if p.changedAt != nil {
 		all.ChangedAt = *p.changedAt
 	}
@@ -51,8 +56,9 @@ var scimUsers = userTable.Only(append([]string{"username", "superuser", "created
 
 var selectPerson = `SELECT ` + scimUsers.Qualified + `, s.id, s.external_id, coalesce(s.gone, false), s.changed_at`
 
-// Where people and groups are found by something else, the domain is compared as it is read: by the bare column PostgreSQL may read all of the domain's,
-// which it takes for few in the minute after a scan.
+// Where people and groups are found by something else, the domain is compared as it is read: by the
+// bare column PostgreSQL may read all of the domain's, which it takes for few in the minute after a
+// scan.
 const (
 	personFromUser     = ` FROM tc_users u LEFT JOIN tc_scim_users s ON s.tenant_id = u.tenant_id AND s.username = u.username WHERE u.tenant_id = $1 AND u.domain = $2`
 	personFromIdentity = ` FROM tc_scim_users s JOIN tc_users u ON u.tenant_id = s.tenant_id AND u.username = s.username WHERE s.tenant_id = $1 AND u.domain || '' = $2`
@@ -62,7 +68,10 @@ const (
 
 func scanPerson(rows *sql.Rows) (scim.Person, error) {
 	var p person
-	dest := append(scimUsers.Dest(&p.user), bunx.TextOrNull(&p.ID), bunx.TextOrNull(&p.ExternalID), &p.Gone, bunx.TimeOrNull(&p.changedAt))
+	dest := append(
+		scimUsers.Dest(&p.user), bunx.TextOrNull(&p.ID), bunx.TextOrNull(&p.ExternalID), &p.Gone,
+		bunx.TimeOrNull(&p.changedAt),
+	)
 	err := rows.Scan(dest...)
 	return p.person(), err
 }
@@ -71,8 +80,10 @@ func scanPerson(rows *sql.Rows) (scim.Person, error) {
 func (s *Store) People(ctx context.Context, tenant, domain string, by scim.Key, value string) ([]scim.Person, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	query := map[scim.Key]string{
-		scim.ByID: personFromIdentity + ` AND s.id = $3`, scim.ByExternalID: personFromIdentity + ` AND s.external_id = $3`,
-		scim.ByName: personFromUser + ` AND u.folded = $3`, scim.ByEmail: personFromUser + ` AND lower(u.email) = $3`,
+		scim.ByID:         personFromIdentity + ` AND s.id = $3`,
+		scim.ByExternalID: personFromIdentity + ` AND s.external_id = $3`,
+		scim.ByName:       personFromUser + ` AND u.folded = $3`,
+		scim.ByEmail:      personFromUser + ` AND lower(u.email) = $3`,
 	}[by]
 	if by == scim.ByEmail {
 		value = lowerASCII(value)
@@ -83,14 +94,21 @@ func (s *Store) People(ctx context.Context, tenant, domain string, by scim.Key, 
 }
 
 // PeoplePage implements scim.Store.
-func (s *Store) PeoplePage(ctx context.Context, tenant, domain string, offset, limit int) (page []scim.Person, total int, err error) {
+func (s *Store) PeoplePage(
+	ctx context.Context, tenant, domain string, offset, limit int,
+) (page []scim.Person, total int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	if err := c.One(ctx, "User", `SELECT count(*)`+personFromUser+personIsThere, []any{tenant, domain}, &total); err != nil {
+	if err := c.One(
+		ctx, "User", `SELECT count(*)`+personFromUser+personIsThere, []any{tenant, domain}, &total,
+	); err != nil {
 		return nil, 0, err
 	}
 	page = []scim.Person{}
 	if limit > 0 && offset < total {
-		rows, failed := c.Rows(ctx, selectPerson+personFromUser+personIsThere+personOrder+` LIMIT $3 OFFSET $4`, tenant, domain, limit, offset)
+		rows, failed := c.Rows(
+			ctx, selectPerson+personFromUser+personIsThere+personOrder+` LIMIT $3 OFFSET $4`, tenant, domain,
+			limit, offset,
+		)
 		page, err = bunx.Scan(rows, failed, scanPerson)
 	}
 	return page, total, bunx.Err(err, "User")
@@ -122,7 +140,9 @@ func (s *Store) Usernames(ctx context.Context, tenant, domain string, ids []stri
 	names := map[string]string{}
 	for some := range slices.Chunk(ids, batch) {
 		rows, err := c.NewSelect().TableExpr("tc_scim_users AS s").Join("JOIN tc_users AS u ON u.tenant_id = s.tenant_id AND u.username = s.username").
-			ColumnExpr("s.id, s.username").Where("s.tenant_id = ?", tenant).Where("u.domain || '' = ?", domain).Where("NOT s.gone").Where("s.id IN (?)", bun.List(some)).Rows(ctx)
+			ColumnExpr("s.id, s.username").Where(
+			"s.tenant_id = ?", tenant,
+		).Where("u.domain || '' = ?", domain).Where("NOT s.gone").Where("s.id IN (?)", bun.List(some)).Rows(ctx)
 		if err := pairs(rows, err, names); err != nil {
 			return nil, bunx.Err(err, "User")
 		}
@@ -196,8 +216,9 @@ const (
 
 var (
 	groupKeys = map[scim.Key]string{
-		scim.ByID: teamTable.Select(groupOf + ` AND id = $3`), scim.ByExternalID: teamTable.Select(groupsOf + ` AND source_id = $3 ORDER BY id || ''`),
-		scim.ByName: teamTable.Select(groupOf + ` AND label = $3 ORDER BY id`),
+		scim.ByID:         teamTable.Select(groupOf + ` AND id = $3`),
+		scim.ByExternalID: teamTable.Select(groupsOf + ` AND source_id = $3 ORDER BY id || ''`),
+		scim.ByName:       teamTable.Select(groupOf + ` AND label = $3 ORDER BY id`),
 	}
 	selectGroups     = teamTable.Select(groupsOf + groupIsThere + groupOrder)
 	selectGroupsPage = selectGroups + ` LIMIT $3 OFFSET $4`
@@ -205,7 +226,9 @@ var (
 )
 
 // Groups implements scim.Store.
-func (s *Store) Groups(ctx context.Context, tenant, domain string, by scim.Key, value string) ([]principals.Team, error) {
+func (s *Store) Groups(
+	ctx context.Context, tenant, domain string, by scim.Key, value string,
+) ([]principals.Team, error) {
 	if by == scim.ByName {
 		value = fold.Text(value)
 	}
@@ -221,7 +244,9 @@ func scanTeam(rows *sql.Rows) (principals.Team, error) {
 }
 
 // GroupsPage implements scim.Store.
-func (s *Store) GroupsPage(ctx context.Context, tenant, domain string, offset, limit int) (page []principals.Team, total int, err error) {
+func (s *Store) GroupsPage(
+	ctx context.Context, tenant, domain string, offset, limit int,
+) (page []principals.Team, total int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	if err := c.One(ctx, "Team", countGroups, []any{tenant, domain}, &total); err != nil {
 		return nil, 0, err
@@ -253,7 +278,11 @@ func (s *Store) GroupMembers(ctx context.Context, tenant, domain string, teamIDs
 		q := c.NewSelect().TableExpr("tc_memberships AS m").Join("JOIN tc_users AS u ON u.tenant_id = m.tenant_id AND u.username = m.username").
 			Join("LEFT JOIN tc_scim_users AS s ON s.tenant_id = m.tenant_id AND s.username = m.username").
 			ColumnExpr("m.team_id, '', m.username, s.id, coalesce(s.gone, false), coalesce(u.display_name, u.username)").
-			Where("m.tenant_id = ?", tenant).Where("m.team_id IN (?)", bun.List(some)).Where("u.domain || '' = ?", domain).OrderExpr("m.team_id, m.username")
+			Where(
+				"m.tenant_id = ?", tenant,
+			).Where(
+			"m.team_id IN (?)", bun.List(some),
+		).Where("u.domain || '' = ?", domain).OrderExpr("m.team_id, m.username")
 		rows, err := q.Rows(ctx)
 		members, err := bunx.Scan(rows, err, scanMember)
 		if err != nil {
@@ -275,8 +304,12 @@ func (s *Store) UserGroups(ctx context.Context, tenant, domain string, usernames
 	var all []scim.Member
 	for some := range slices.Chunk(usernames, batch) {
 		q := c.NewSelect().TableExpr("tc_memberships AS m").Join("JOIN tc_teams AS t ON t.tenant_id = m.tenant_id AND t.id = m.team_id").
-			ColumnExpr("m.team_id, t.name, m.username, NULL, false, ''").Where("m.tenant_id = ?", tenant).Where("m.username IN (?)", bun.List(some)).
-			Where("t.domain || '' = ?", domain).Where("t.source = ?", scim.Source).Where("NOT t.directory_gone").OrderExpr("m.username, m.team_id")
+			ColumnExpr("m.team_id, t.name, m.username, NULL, false, ''").Where(
+			"m.tenant_id = ?", tenant,
+		).Where("m.username IN (?)", bun.List(some)).
+			Where(
+				"t.domain || '' = ?", domain,
+			).Where("t.source = ?", scim.Source).Where("NOT t.directory_gone").OrderExpr("m.username, m.team_id")
 		rows, err := q.Rows(ctx)
 		members, err := bunx.Scan(rows, err, scanMember)
 		if err != nil {
@@ -293,7 +326,10 @@ func (s *Store) RemoveMembers(ctx context.Context, tenant, teamID string, userna
 		return nil
 	}
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.ExecIn(ctx, `DELETE FROM tc_memberships WHERE tenant_id = $1 AND team_id = $2 AND username IN `, usernames, tenant, teamID)
+		_, err := c.ExecIn(
+			ctx, `DELETE FROM tc_memberships WHERE tenant_id = $1 AND team_id = $2 AND username IN `, usernames,
+			tenant, teamID,
+		)
 		return bunx.Err(err, "Member")
 	})
 }

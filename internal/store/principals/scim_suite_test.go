@@ -14,7 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// scimStore is the store of both packages, which share tables: what one has written the other one reads.
+// scimStore is the store of both packages, which share tables: what one has written the other one
+// reads.
 type scimStore interface {
 	scim.Store
 	principals.Store
@@ -22,8 +23,9 @@ type scimStore interface {
 
 var scimMonday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 
-// testSCIM runs all checks of what a scim.Store has beside a principals.Store; principalstest.TestStore has the others. open returns an
-// empty scimStore whose database has the tenants acme and evil.
+// testSCIM runs all checks of what a scim.Store has beside a principals.Store;
+// principalstest.TestStore has the others. open returns an empty scimStore whose database has the
+// tenants acme and evil.
 func testSCIM(t *testing.T, open func(t *testing.T) scimStore) {
 	for name, check := range map[string]func(*testing.T, scimStore){
 		"Identities": testIdentities,
@@ -44,14 +46,23 @@ func scimAddUsers(t *testing.T, s scimStore, tenant, domain string, names ...str
 	t.Helper()
 	for _, name := range names {
 		is.New(t).NoErr(s.InsertUser(t.Context(), tenant, principals.User{
-			Username: name, Domain: domain, Enabled: true, Data: json.RawMessage("{}"), UserFields: json.RawMessage("{}"), CreatedAt: scimMonday, UpdatedAt: scimMonday,
+			Username: name, Domain: domain, Enabled: true,
+			Data: json.RawMessage("{}"), UserFields: json.RawMessage("{}"),
+			CreatedAt: scimMonday, UpdatedAt: scimMonday,
 		}))
 	}
 }
 
 // team is a team with the nth id; one of source "" has none.
 func scimTeam(n int, name, domain, source, externalID string) principals.Team {
-	t := principals.Team{ID: id(n), Name: name, Slug: fmt.Sprintf("slug-%d", n), Domain: domain, CreatedAt: scimMonday, UpdatedAt: scimMonday}
+	t := principals.Team{
+		ID:        id(n),
+		Name:      name,
+		Slug:      fmt.Sprintf("slug-%d", n),
+		Domain:    domain,
+		CreatedAt: scimMonday,
+		UpdatedAt: scimMonday,
+	}
 	if source != "" {
 		t.Source = &source
 	}
@@ -72,7 +83,12 @@ func join(t *testing.T, s scimStore, tenant, teamID string, names ...string) {
 	t.Helper()
 	var all []principals.Membership
 	for _, name := range names {
-		all = append(all, principals.Membership{TeamID: teamID, Username: name, Role: actor.Member, CreatedAt: scimMonday})
+		all = append(all, principals.Membership{
+			TeamID:    teamID,
+			Username:  name,
+			Role:      actor.Member,
+			CreatedAt: scimMonday,
+		})
 	}
 	is.New(t).NoErr(s.AddMembers(t.Context(), tenant, all))
 }
@@ -94,7 +110,8 @@ func testIdentities(t *testing.T, s scimStore) {
 	is.Equal(all[0].CreatedAt, scimMonday)
 
 	is.NoErr(s.Identify(ctx, "acme", map[string]string{"Anna": id(1), "nobody": id(9)}, scimMonday))
-	is.NoErr(s.Identify(ctx, "acme", map[string]string{"Anna": id(2), "bob": id(3)}, scimMonday)) // who has one keeps it
+	// who has one keeps it
+	is.NoErr(s.Identify(ctx, "acme", map[string]string{"Anna": id(2), "bob": id(3)}, scimMonday))
 	ids, err := s.Identities(ctx, "acme", []string{"Anna", "bob", "nobody"})
 	is.NoErr(err)
 	is.Equal(ids, map[string]string{"Anna": id(1), "bob": id(3)})
@@ -110,13 +127,17 @@ func testIdentities(t *testing.T, s scimStore) {
 	}
 	source := "x"
 	is.NoErr(s.InsertUser(ctx, "acme", principals.User{
-		Username: "cy", Domain: "staff", SourceID: &source, Data: json.RawMessage("{}"), UserFields: json.RawMessage("{}"), CreatedAt: scimMonday, UpdatedAt: scimMonday,
+		Username: "cy", Domain: "staff", SourceID: &source,
+		Data: json.RawMessage("{}"), UserFields: json.RawMessage("{}"), CreatedAt: scimMonday, UpdatedAt: scimMonday,
 	}))
 	for _, c := range []struct {
 		tenant, domain string
 		ids            []string
 		want           int
-	}{{"acme", "staff", []string{"X", "x"}, 2}, {"acme", "staff", []string{"none", id(1)}, 0}, {"acme", "other", []string{"x"}, 0}, {"evil", "staff", []string{"x"}, 0}} {
+	}{
+		{"acme", "staff", []string{"X", "x"}, 2}, {"acme", "staff", []string{"none", id(1)}, 0},
+		{"acme", "other", []string{"x"}, 0}, {"evil", "staff", []string{"x"}, 0},
+	} {
 		from, err := s.UsersFrom(ctx, c.tenant, c.domain, c.ids) // by the source id, or the externalId
 		is.NoErr(err)
 		is.Equal(len(from), c.want)
@@ -146,8 +167,15 @@ func testIdentities(t *testing.T, s scimStore) {
 	}
 	move("staff")
 	is.NoErr(s.SetIdentity(ctx, "acme", "Anna", want))
-	is.Equal(errs.CodeOf(s.SetIdentity(ctx, "acme", "nobody", scim.Identity{ID: id(8), ChangedAt: scimMonday})), errs.Conflict)
-	is.Equal(errs.CodeOf(s.SetIdentity(ctx, "acme", "bob", scim.Identity{ID: id(1), ChangedAt: scimMonday})), errs.Conflict) // Anna's
+	is.Equal(
+		errs.CodeOf(s.SetIdentity(ctx, "acme", "nobody", scim.Identity{ID: id(8), ChangedAt: scimMonday})),
+		errs.Conflict,
+	)
+	// Anna's
+	is.Equal(
+		errs.CodeOf(s.SetIdentity(ctx, "acme", "bob", scim.Identity{ID: id(1), ChangedAt: scimMonday})),
+		errs.Conflict,
+	)
 
 	is.NoErr(s.RenameUsers(ctx, "acme", map[string]string{"Anna": "Anne"}, scimMonday))
 	all, err = s.People(ctx, "acme", "staff", scim.ByID, id(1))
@@ -166,7 +194,9 @@ func testPeople(t *testing.T, s scimStore) {
 	scimAddUsers(t, s, "acme", "staff", "dora", "Anna", "bob", "Carl")
 	scimAddUsers(t, s, "acme", "other", "eve")
 	scimAddUsers(t, s, "acme", principals.Local, "root")
-	is.NoErr(s.SetIdentity(ctx, "acme", "bob", scim.Identity{ID: id(2), ExternalID: "x", Gone: true, ChangedAt: scimMonday}))
+	is.NoErr(s.SetIdentity(
+		ctx, "acme", "bob", scim.Identity{ID: id(2), ExternalID: "x", Gone: true, ChangedAt: scimMonday},
+	))
 	is.NoErr(s.SetIdentity(ctx, "acme", "eve", scim.Identity{ID: id(3), ExternalID: "x", ChangedAt: scimMonday}))
 	is.NoErr(s.SetIdentity(ctx, "acme", "dora", scim.Identity{ID: id(4), ExternalID: "x", ChangedAt: scimMonday}))
 	for _, c := range []struct {
@@ -179,13 +209,23 @@ func testPeople(t *testing.T, s scimStore) {
 		is.Equal(usernames(page), c.want)
 	}
 	var seen []string
-	is.NoErr(s.EachPerson(ctx, "acme", "staff", func(p scim.Person) bool { seen = append(seen, p.Username); return len(seen) < 2 }))
+	is.NoErr(s.EachPerson(ctx, "acme", "staff", func(p scim.Person) bool {
+		seen = append(seen, p.Username)
+		return len(seen) < 2
+	}))
 	is.Equal(seen, []string{"Anna", "Carl"})
 	all, err := s.People(ctx, "acme", "staff", scim.ByExternalID, "x") // several may have one, and gone ones are found
 	is.NoErr(err)
 	is.Equal(usernames(all), []string{"bob", "dora"})
-	for name, email := range map[string]string{"dora": "Dora@Example.com", "Anna": "dora@example.com", "bob": "bob@example.com", "eve": "dora@example.com"} {
-		is.NoErr(s.EditDirectoryUsers(ctx, "acme", []string{name}, scimMonday, func(u *principals.DirectoryUser) { u.Email = email }))
+	for name, email := range map[string]string{
+		"dora": "Dora@Example.com",
+		"Anna": "dora@example.com",
+		"bob":  "bob@example.com",
+		"eve":  "dora@example.com",
+	} {
+		is.NoErr(s.EditDirectoryUsers(ctx, "acme", []string{name}, scimMonday, func(u *principals.DirectoryUser) {
+			u.Email = email
+		}))
 	}
 	all, err = s.People(ctx, "acme", "staff", scim.ByEmail, "dora@EXAMPLE.com")
 	is.NoErr(err)
@@ -199,7 +239,9 @@ func testGroups(t *testing.T, s scimStore) {
 	is, ctx := is.New(t), t.Context()
 	gone := scimTeam(4, "Sales", "staff", scim.Source, "g4")
 	gone.DirectoryGone = true
-	scimAddTeams(t, s, "acme", scimTeam(1, "sales", "staff", scim.Source, "g1"), scimTeam(2, "Art", "staff", scim.Source, ""), scimTeam(3, "Ops", "staff", "LDAP", "g3"), gone,
+	scimAddTeams(t, s, "acme", scimTeam(
+		1, "sales", "staff", scim.Source, "g1",
+	), scimTeam(2, "Art", "staff", scim.Source, ""), scimTeam(3, "Ops", "staff", "LDAP", "g3"), gone,
 		scimTeam(5, "Else", "other", scim.Source, "g1"), scimTeam(6, "Plain", "staff", "", ""))
 	names := func(all []principals.Team) (names []string) {
 		for _, t := range all {
@@ -212,8 +254,10 @@ func testGroups(t *testing.T, s scimStore) {
 		value string
 		want  []string
 	}{
-		{scim.ByID, id(1), []string{id(1)}}, {scim.ByID, id(3), nil}, {scim.ByID, id(5), nil}, {scim.ByID, id(6), nil}, {scim.ByID, id(4), []string{id(4)}},
-		{scim.ByName, "SALES", []string{id(1), id(4)}}, {scim.ByName, "Ops", nil}, {scim.ByExternalID, "g1", []string{id(1)}}, {scim.ByExternalID, "g3", nil},
+		{scim.ByID, id(1), []string{id(1)}}, {scim.ByID, id(3), nil},
+		{scim.ByID, id(5), nil}, {scim.ByID, id(6), nil}, {scim.ByID, id(4), []string{id(4)}},
+		{scim.ByName, "SALES", []string{id(1), id(4)}}, {scim.ByName, "Ops", nil},
+		{scim.ByExternalID, "g1", []string{id(1)}}, {scim.ByExternalID, "g3", nil},
 	} {
 		all, err := s.Groups(ctx, "acme", "staff", c.by, c.value)
 		is.NoErr(err)
@@ -227,7 +271,10 @@ func testGroups(t *testing.T, s scimStore) {
 	is.NoErr(err)
 	is.Equal(names(page), []string{id(1)})
 	var seen []string
-	is.NoErr(s.EachGroup(ctx, "acme", "staff", func(t principals.Team) bool { seen = append(seen, t.Name); return len(seen) < 1 }))
+	is.NoErr(s.EachGroup(ctx, "acme", "staff", func(t principals.Team) bool {
+		seen = append(seen, t.Name)
+		return len(seen) < 1
+	}))
 	is.Equal(seen, []string{"Art"})
 }
 
@@ -237,17 +284,26 @@ func testScimMembers(t *testing.T, s scimStore) {
 	scimAddUsers(t, s, "acme", "other", "eve")
 	gone := scimTeam(3, "Gone", "staff", scim.Source, "")
 	gone.DirectoryGone = true
-	scimAddTeams(t, s, "acme", scimTeam(1, "Sales", "staff", scim.Source, ""), scimTeam(2, "Art", "staff", "LDAP", "a"), gone)
+	scimAddTeams(
+		t, s, "acme", scimTeam(1, "Sales", "staff", scim.Source, ""), scimTeam(2, "Art", "staff", "LDAP", "a"),
+		gone,
+	)
 	join(t, s, "acme", id(1), "anna", "bob", "eve")
 	join(t, s, "acme", id(2), "anna")
 	join(t, s, "acme", id(3), "anna")
 	is.NoErr(s.SetIdentity(ctx, "acme", "bob", scim.Identity{ID: id(8), Gone: true, ChangedAt: scimMonday}))
 	all, err := s.GroupMembers(ctx, "acme", "staff", []string{id(1)})
 	is.NoErr(err)
-	is.Equal(all, []scim.Member{{TeamID: id(1), Username: "anna", Label: "anna"}, {TeamID: id(1), Username: "bob", ID: id(8), Gone: true, Label: "bob"}})
+	is.Equal(all, []scim.Member{
+		{TeamID: id(1), Username: "anna", Label: "anna"},
+		{TeamID: id(1), Username: "bob", ID: id(8), Gone: true, Label: "bob"},
+	})
 	all, err = s.UserGroups(ctx, "acme", "staff", []string{"anna", "eve"})
 	is.NoErr(err)
-	is.Equal(all, []scim.Member{{TeamID: id(1), TeamName: "Sales", Username: "anna"}, {TeamID: id(1), TeamName: "Sales", Username: "eve"}})
+	is.Equal(all, []scim.Member{
+		{TeamID: id(1), TeamName: "Sales", Username: "anna"},
+		{TeamID: id(1), TeamName: "Sales", Username: "eve"},
+	})
 	is.NoErr(s.RemoveMembers(ctx, "acme", id(1), []string{"anna", "nobody"}))
 	is.NoErr(s.RemoveMembers(ctx, "acme", id(1), nil))
 	counts, err := s.MemberCounts(ctx, "acme", []string{id(1), id(2)})
@@ -261,7 +317,9 @@ func testScimIsolation(t *testing.T, s scimStore) {
 		scimAddUsers(t, s, tenant, "staff", "anna")
 		scimAddTeams(t, s, tenant, scimTeam(10+n, "Sales", "staff", scim.Source, "g"))
 		join(t, s, tenant, id(10+n), "anna")
-		is.NoErr(s.SetIdentity(ctx, tenant, "anna", scim.Identity{ID: id(n + 1), ExternalID: "x", ChangedAt: scimMonday}))
+		is.NoErr(s.SetIdentity(
+			ctx, tenant, "anna", scim.Identity{ID: id(n + 1), ExternalID: "x", ChangedAt: scimMonday},
+		))
 	}
 	all, err := s.People(ctx, "evil", "staff", scim.ByID, id(1))
 	is.NoErr(err)

@@ -12,8 +12,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestProvidersReadWhatTheyAskForSize: whom a provider of identities asks for is found by what tells them apart, and not among all people and groups of the domain, which
-// PostgreSQL takes for few until autovacuum has looked at what it has brought.
+// TestProvidersReadWhatTheyAskForSize: whom a provider of identities asks for is found by what
+// tells them apart, and not among all people and groups of the domain, which PostgreSQL takes for
+// few until autovacuum has looked at what it has brought.
 func TestProvidersReadWhatTheyAskForSize(t *testing.T) {
 	is := is.New(t)
 	db := dbtest.Postgres(t)
@@ -24,10 +25,13 @@ func TestProvidersReadWhatTheyAskForSize(t *testing.T) {
 			may_view_all_teams, may_view_all_users, may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at, updated_at)
 			SELECT 'acme', 'u-' || i, 'u-' || i, 'u-' || i, 'u-' || i, 'local', false, true, false, false, false, false, false,
 			'{}', '{}', 0, false, false, now(), now() FROM generate_series(1000, 9999) i`,
-		`INSERT INTO tc_scim_users (tenant_id, username, id, gone, changed_at) SELECT 'acme', 'u-' || i, '` + id + `' || i, false, now() FROM generate_series(1000, 9999) i`,
+		`INSERT INTO tc_scim_users (tenant_id, username, id, gone, changed_at) SELECT 'acme', 'u-' || i, '` + id +
+			`' || i, false, now() FROM generate_series(1000, 9999) i`,
 		`INSERT INTO tc_teams (tenant_id, id, name, slug, label, search, domain, source, created_at, updated_at)
-			SELECT 'acme', '` + id + `' || i, 'Team', 't-' || i, 't-' || i, 'team', 'local', 'scim', now(), now() FROM generate_series(1000, 9999) i`,
-		`INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) SELECT 'acme', '` + id + `' || i, 'u-' || i, 1, now() FROM generate_series(1000, 9999) i`,
+			SELECT 'acme', '` + id +
+			`' || i, 'Team', 't-' || i, 't-' || i, 'team', 'local', 'scim', now(), now() FROM generate_series(1000, 9999) i`,
+		`INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) SELECT 'acme', '` + id +
+			`' || i, 'u-' || i, 1, now() FROM generate_series(1000, 9999) i`,
 	} {
 		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 			_, err := c.Exec(ctx, insert)

@@ -22,7 +22,8 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil.
 func testStore(t *testing.T, open func(t *testing.T) principals.Store) {
 	for name, check := range map[string]func(*testing.T, principals.Store){
 		"UserRoundTrip":         testUserRoundTrip,
@@ -71,7 +72,8 @@ func testStore(t *testing.T, open func(t *testing.T) principals.Store) {
 
 func user(name string) principals.User {
 	return principals.User{
-		Username: name, Domain: principals.Local, Enabled: true, Data: json.RawMessage("{}"), UserFields: json.RawMessage("{}"),
+		Username: name, Domain: principals.Local,
+		Enabled: true, Data: json.RawMessage("{}"), UserFields: json.RawMessage("{}"),
 		CreatedAt: monday, UpdatedAt: monday,
 	}
 }
@@ -81,7 +83,8 @@ func teamID(n int) string { return fmt.Sprintf("01932e00-0000-7000-8000-%012d", 
 
 func team(n int, name string) principals.Team {
 	return principals.Team{
-		ID: teamID(n), Name: name, Slug: fmt.Sprintf("slug-%d", n), Domain: principals.Local, CreatedAt: monday, UpdatedAt: monday,
+		ID: teamID(n), Name: name, Slug: fmt.Sprintf("slug-%d", n),
+		Domain: principals.Local, CreatedAt: monday, UpdatedAt: monday,
 	}
 }
 
@@ -115,7 +118,8 @@ func full() principals.User {
 	at := func(n int) *time.Time { t := monday.Add(time.Duration(n) * time.Hour); return &t }
 	return principals.User{
 		Tenant: "acme", Username: "Jö.Doe+x@example.com", Domain: "ldap", DisplayName: text("Jö '; DROP -- ?$1\\"),
-		FamilyName: text("Doe"), GivenName: text("Jö"), MiddleName: text("日本 🎨"), Email: text("jo@example.com"), EmailTyped: true,
+		FamilyName: text("Doe"), GivenName: text("Jö"),
+		MiddleName: text("日本 🎨"), Email: text("jo@example.com"), EmailTyped: true,
 		Timezone: text("Europe/Berlin"), Superuser: true, Enabled: true, DirectoryDisabled: true, DirectoryLocked: true,
 		GlobalPermissions: principals.GlobalPermissions{AI: true, ViewAllTeams: true, PainlessScriptCreation: true},
 		Source:            text("scan"), SourceID: text("CN=Jö,DC=example"),
@@ -171,7 +175,8 @@ func testTeamRoundTrip(t *testing.T, s principals.Store) {
 	text := func(s string) *string { return &s }
 	want := principals.Team{
 		Tenant: "acme", ID: teamID(1), Name: "Büro", Slug: "Buero_1", Description: text("two\nlines"), Domain: "ldap",
-		Color: text("#abc"), Icon: text("fa-users"), MaterialIcon: text("group"), Source: text("scan"), SourceID: text("CN=x"), DirectoryGone: true,
+		Color: text("#abc"), Icon: text("fa-users"), MaterialIcon: text("group"),
+		Source: text("scan"), SourceID: text("CN=x"), DirectoryGone: true,
 		CreatedAt: monday, UpdatedAt: tuesday,
 	}
 	fieldtest.Full(t, want)
@@ -184,7 +189,8 @@ func testTeamRoundTrip(t *testing.T, s principals.Store) {
 	p, err := s.Principal(ctx, "acme", teamID(1))
 	is.NoErr(err)
 	is.Equal(p, principals.Principal{
-		ID: teamID(1), Type: principals.TypeTeam, Name: "Büro", Color: want.Color, Icon: want.Icon, MaterialIcon: want.MaterialIcon,
+		ID: teamID(1), Type: principals.TypeTeam, Name: "Büro",
+		Color: want.Color, Icon: want.Icon, MaterialIcon: want.MaterialIcon,
 	})
 	changed, err := s.UpdateTeam(ctx, "acme", teamID(1), func(t *principals.Team) error {
 		t.Name, t.Slug, t.Description = "New", "new", nil
@@ -222,7 +228,8 @@ func testLogins(t *testing.T, s principals.Store) {
 	is.NoErr(err)
 	is.Equal(none, principals.Login{Username: "Jo", Domain: principals.Local, Enabled: true, DirectoryLocked: true})
 	want := principals.Login{
-		Username: "Jo", Domain: principals.Local, Enabled: true, DirectoryLocked: true, Hash: "$argon2id$…", Attempts: 3,
+		Username: "Jo", Domain: principals.Local, Enabled: true,
+		DirectoryLocked: true, Hash: "$argon2id$…", Attempts: 3,
 		LockedAt: monday, SetAt: tuesday, ExpiresAt: tuesday.Add(time.Hour), Recent: []time.Time{monday, tuesday},
 	}
 	fieldtest.Full(t, want, "Network", "NetworkLock", "Unlock", "Forget") // see testLoginNetworks
@@ -365,7 +372,14 @@ func testMembers(t *testing.T, s principals.Store) {
 	is.Equal(in.Rows, []principals.Membership{ // by label
 		{TeamID: teamID(1), TeamName: "one", Username: "alf", Role: actor.Member, CreatedAt: monday},
 		{TeamID: teamID(1), TeamName: "one", Username: "Bob", Role: actor.Publisher, CreatedAt: monday},
-		{TeamID: teamID(1), TeamName: "one", Username: "a-zoe", DisplayName: &name, Role: actor.Admin, CreatedAt: monday},
+		{
+			TeamID:      teamID(1),
+			TeamName:    "one",
+			Username:    "a-zoe",
+			DisplayName: &name,
+			Role:        actor.Admin,
+			CreatedAt:   monday,
+		},
 	})
 	of, err := s.Memberships(ctx, "acme", "a-zoe", query(100))
 	is.NoErr(err)
@@ -376,7 +390,9 @@ func testMembers(t *testing.T, s principals.Store) {
 	one, err := s.Member(ctx, "acme", teamID(1), "a-zoe")
 	is.NoErr(err)
 	is.Equal(one, in.Rows[2])
-	for _, missing := range [][3]string{{"evil", teamID(1), "a-zoe"}, {"acme", teamID(2), "Bob"}, {"acme", teamID(1), "nobody"}} {
+	for _, missing := range [][3]string{
+		{"evil", teamID(1), "a-zoe"}, {"acme", teamID(2), "Bob"}, {"acme", teamID(1), "nobody"},
+	} {
 		_, err = s.Member(ctx, missing[0], missing[1], missing[2])
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	}
@@ -403,7 +419,8 @@ func testMembers(t *testing.T, s principals.Store) {
 	is.Equal(account, "alf/1") // of another user
 }
 
-// testDeletedTeam: the rows of a deleted team's members go in steps. Nobody is a member meanwhile, not even of another team with the id.
+// testDeletedTeam: the rows of a deleted team's members go in steps. Nobody is a member meanwhile,
+// not even of another team with the id.
 func testDeletedTeam(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	addTeams(t, s, "acme", team(1, "one"), team(2, "two"))
@@ -463,7 +480,8 @@ func testDeletedTeam(t *testing.T, s principals.Store) {
 
 func testMemberOrder(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
-	names := map[string]string{"c": "Zoe", "B": "zOE", "a": "Ärger"} // two alike except for case, which the username breaks
+	// two alike except for case, which the username breaks
+	names := map[string]string{"c": "Zoe", "B": "zOE", "a": "Ärger"}
 	for username, name := range names {
 		u := user(username)
 		u.DisplayName = &name
@@ -472,7 +490,8 @@ func testMemberOrder(t *testing.T, s principals.Store) {
 	addUsers(t, s, "acme", user("alf"))
 	addTeams(t, s, "acme", team(3, "one"), team(1, "ONE"), team(2, "Another"))
 	for _, m := range []principals.Membership{
-		member(1, "c", actor.Member), member(1, "a", actor.Admin), member(1, "alf", actor.Member), member(1, "B", actor.Member),
+		member(1, "c", actor.Member), member(1, "a", actor.Admin),
+		member(1, "alf", actor.Member), member(1, "B", actor.Member),
 		member(3, "alf", actor.Member), member(2, "alf", actor.Member),
 	} {
 		is.NoErr(s.PutMember(ctx, "acme", m))
@@ -528,7 +547,8 @@ func testOtherSuperusers(t *testing.T, s principals.Store) {
 
 func testMissing(t *testing.T, s principals.Store) {
 	addUsers(t, s, "acme", user("Jo"))
-	for name, call := range everyCall(t.Context(), s, "acme", "jo", teamID(1), "slug-1") { // a name is exact except for logins
+	for name, call := range everyCall(t.Context(), s, "acme", "jo", teamID(1), "slug-1") {
+		// a name is exact except for logins
 		if name == "Login" || name == "EditLogin" {
 			continue
 		}
@@ -542,7 +562,10 @@ func everyCall(ctx context.Context, s principals.Store, tenant, name, id, slug s
 	return map[string]func() error{
 		"User": func() error { return one(s.User(ctx, tenant, name)) },
 		"UpdateUser": func() error {
-			return one(s.UpdateUser(ctx, tenant, name, func(u *principals.User) error { u.Enabled = false; return nil }))
+			return one(s.UpdateUser(ctx, tenant, name, func(u *principals.User) error {
+				u.Enabled = false
+				return nil
+			}))
 		},
 		"DeleteUser":     func() error { return deleted(s.DeleteUser(ctx, tenant, name)) },
 		"MarkFeedViewed": func() error { return s.MarkFeedViewed(ctx, tenant, name, tuesday) },
@@ -572,7 +595,8 @@ func testIsolation(t *testing.T, s principals.Store) {
 	is.NoErr(s.PutMember(ctx, "acme", member(1, "jo", actor.Member)))
 
 	for name, call := range everyCall(ctx, s, "evil", "jo", teamID(1), "slug-1") {
-		t.Run(name, func(t *testing.T) { is.New(t).Equal(errs.CodeOf(call()), errs.NotFound) }) // another tenant sees nothing
+		// another tenant sees nothing
+		t.Run(name, func(t *testing.T) { is.New(t).Equal(errs.CodeOf(call()), errs.NotFound) })
 	}
 	is.Equal(errs.CodeOf(s.PutMember(ctx, "evil", member(1, "jo", actor.Admin))), errs.Conflict)
 	n, err := s.OtherSuperusers(ctx, "evil", "x")

@@ -35,7 +35,9 @@ var teamTable = bunx.NewTable("tc_teams", "t", []bunx.Column[team]{
 	{Name: "id", Key: true, Field: func(t *team) any { return &t.ID }},
 	{Name: "name", Field: func(t *team) any { return &t.Name }},
 	{Name: "slug", Field: func(t *team) any { return &t.Slug }},
-	{Name: "label", Field: func(t *team) any { return &t.label }, Value: func(t *team) any { return fold.Text(t.Name) }},
+	{Name: "label", Field: func(t *team) any {
+		return &t.label
+	}, Value: func(t *team) any { return fold.Text(t.Name) }},
 	{Name: "search", Value: func(t *team) any { return fold.Search(t.Name, t.Slug, or(t.Description)) }},
 	{Name: "description", Field: func(t *team) any { return &t.Description }},
 	{Name: "domain", Keep: true, Field: func(t *team) any { return &t.Domain }},
@@ -82,7 +84,12 @@ func oneTeam(ctx context.Context, c bunx.Conn, query, tenant, key string) (team,
 // Teams implements principals.Store.
 func (s *Store) Teams(ctx context.Context, tenant string, q paging.Query) (paging.Page[principals.Team], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	all := bunx.Part{Where: "t.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("teams", bunx.Whole), Index: &bunx.Index{List: "teams"}}
+	all := bunx.Part{
+		Where: "t.tenant_id = $1",
+		Args:  []any{tenant},
+		Total: bunx.Total("teams", bunx.Whole),
+		Index: &bunx.Index{List: "teams"},
+	}
 	page, err := bunx.Page(ctx, c, teamList, all, func(r team) string { return r.ID }, q)
 	return paging.Map(page, team.team), err
 }
@@ -99,7 +106,9 @@ func (s *Store) InsertTeam(ctx context.Context, tenant string, t principals.Team
 }
 
 // UpdateTeam implements principals.Store.
-func (s *Store) UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error) {
+func (s *Store) UpdateTeam(
+	ctx context.Context, tenant, id string, edit func(*principals.Team) error,
+) (principals.Team, error) {
 	var t principals.Team
 	err := s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		r, err := oneTeam(ctx, c, selectTeam+c.ForUpdate(), tenant, id)
@@ -160,7 +169,9 @@ var memberTable = bunx.NewTable("tc_memberships", "m", []bunx.Column[member]{
 const memberExists = ` ON CONFLICT (tenant_id, team_id, username) DO NOTHING`
 
 // insertMembers adds memberships. It returns errs.Conflict if a team or user does not exist.
-func insertMembers(ctx context.Context, c bunx.Conn, onConflict, tenant string, all ...principals.Membership) (int, error) {
+func insertMembers(
+	ctx context.Context, c bunx.Conn, onConflict, tenant string, all ...principals.Membership,
+) (int, error) {
 	if len(all) == 0 {
 		return 0, nil
 	}
@@ -191,14 +202,19 @@ const hasTeam = `EXISTS (SELECT 1 FROM tc_teams t WHERE t.tenant_id = $1 AND t.i
 // RemoveMembersOf implements principals.Store.
 func (s *Store) RemoveMembersOf(ctx context.Context, tenant, teamID string, n int) (more bool, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		some, err := c.Exec(ctx, `DELETE FROM tc_memberships WHERE `+c.Some("tc_memberships m", `team_id = $2 AND NOT `+hasTeam, n), tenant, teamID)
+		some, err := c.Exec(
+			ctx,
+			`DELETE FROM tc_memberships WHERE `+c.Some("tc_memberships m", `team_id = $2 AND NOT `+hasTeam, n),
+			tenant, teamID,
+		)
 		more = some >= n
 		return bunx.Err(err, "Member")
 	})
 	return more, err
 }
 
-// joined is memberTable with the columns of the team and the user; key and label are what the list is sorted by.
+// joined is memberTable with the columns of the team and the user; key and label are what the list
+// is sorted by.
 func joined(key, label string) *bunx.Table[member] {
 	return memberTable.With(
 		bunx.Column[member]{Name: "t.name", Field: func(m *member) any { return &m.TeamName }},
@@ -211,12 +227,15 @@ func joined(key, label string) *bunx.Table[member] {
 var (
 	memberKey     = func(r member) string { return r.key }
 	memberLabel   = func(r member) string { return r.label }
-	memberCreated = bunx.Sort[member]{Field: "createdAt", Column: "m.created_at", Value: func(r member) string { return bunx.At(r.CreatedAt).String() }}
+	memberCreated = bunx.Sort[member]{Field: "createdAt", Column: "m.created_at", Value: func(r member) string {
+		return bunx.At(r.CreatedAt).String()
+	}}
 
 	memberList = bunx.List[member]{
 		Table: joined("u.folded", "u.label"), Join: withNames, Key: "u.folded", Order: "displayName",
 		Sorts: []bunx.Sort[member]{
-			{Field: "displayName", Column: "u.label", Value: memberLabel}, {Field: "username", Column: "u.folded", Value: memberKey}, memberCreated,
+			{Field: "displayName", Column: "u.label", Value: memberLabel},
+			{Field: "username", Column: "u.folded", Value: memberKey}, memberCreated,
 		},
 	}
 	membershipList = bunx.List[member]{
@@ -229,20 +248,28 @@ var (
 const withNames = ` JOIN tc_teams AS t ON t.tenant_id = m.tenant_id AND t.id = m.team_id JOIN tc_users AS u ON u.tenant_id = m.tenant_id AND u.username = m.username`
 
 // Members implements principals.Store.
-func (s *Store) Members(ctx context.Context, tenant, teamID string, q paging.Query) (paging.Page[principals.Membership], error) {
+func (s *Store) Members(
+	ctx context.Context, tenant, teamID string, q paging.Query,
+) (paging.Page[principals.Membership], error) {
 	return s.memberPage(ctx, tenant, "team_id", teamID, bunx.Total("members", "= $2"), memberList, q)
 }
 
 // Memberships implements principals.Store.
-func (s *Store) Memberships(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[principals.Membership], error) {
+func (s *Store) Memberships(
+	ctx context.Context, tenant, username string, q paging.Query,
+) (paging.Page[principals.Membership], error) {
 	return s.memberPage(ctx, tenant, "username", username, memberships, membershipList, q)
 }
 
 // memberships is how many teams a user is in, without those that were deleted and still have rows.
-var memberships = bunx.Total("memberships", "= $2") + ` - (SELECT count(*) FROM tc_memberships m WHERE m.tenant_id = $1 AND m.username = $2 AND NOT ` + hasTeam + `)`
+var memberships = bunx.Total("memberships", "= $2") +
+	` - (SELECT count(*) FROM tc_memberships m WHERE m.tenant_id = $1 AND m.username = $2 AND NOT ` + hasTeam + `)`
 
-// memberPage reads a page of the memberships whose column has a value. total is an expression of their number.
-func (s *Store) memberPage(ctx context.Context, tenant, column, value, total string, l bunx.List[member], q paging.Query) (paging.Page[principals.Membership], error) {
+// memberPage reads a page of the memberships whose column has a value. total is an expression of
+// their number.
+func (s *Store) memberPage(
+	ctx context.Context, tenant, column, value, total string, l bunx.List[member], q paging.Query,
+) (paging.Page[principals.Membership], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	of := bunx.Part{Where: "m.tenant_id = $1 AND m." + column + " = $2", Args: []any{tenant, value}, Total: total}
 	page, err := bunx.Page(ctx, c, l, of, memberKey, q)
@@ -264,7 +291,8 @@ func (s *Store) PutMember(ctx context.Context, tenant string, m principals.Membe
 	})
 }
 
-// checkMember checks the guard of a write to a membership, if it has one, and reports whether the membership exists.
+// checkMember checks the guard of a write to a membership, if it has one, and reports whether the
+// membership exists.
 func checkMember(ctx context.Context, c bunx.Conn, tenant, teamID, username string) (exists bool, err error) {
 	if guard.Of(ctx, "member") == nil {
 		return false, nil

@@ -22,7 +22,12 @@ func (s *Store) Known(ctx context.Context, tenant string, ids []string) (map[str
 		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	known, err := bunx.TextSet(c.Find(ctx, bunx.Lookup{Columns: `id`, Table: `tc_principals`, Where: `tenant_id = $1`, Key: `id`}, ids, tenant))
+	known, err := bunx.TextSet(c.Find(ctx, bunx.Lookup{
+		Columns: `id`,
+		Table:   `tc_principals`,
+		Where:   `tenant_id = $1`,
+		Key:     `id`,
+	}, ids, tenant))
 	return known, bunx.Err(err, "Principal")
 }
 
@@ -57,7 +62,9 @@ func (s *Store) SomeTeams(ctx context.Context, tenant string, ids []string) ([]p
 		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := teamTable.All(ctx, teamTable.Rows(c).Where("t.tenant_id = ?", tenant).Where("t.id IN (?)", bun.List(ids)))
+	rows, err := teamTable.All(
+		ctx, teamTable.Rows(c).Where("t.tenant_id = ?", tenant).Where("t.id IN (?)", bun.List(ids)),
+	)
 	return teams(rows), bunx.Err(err, "Team")
 }
 
@@ -68,7 +75,12 @@ func (s *Store) TeamsWithSlugs(ctx context.Context, tenant string, slugs []strin
 		return ids, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Find(ctx, bunx.Lookup{Columns: `slug, id`, Table: `tc_teams`, Where: `tenant_id = $1`, Key: `slug`}, slugs, tenant)
+	rows, err := c.Find(ctx, bunx.Lookup{
+		Columns: `slug, id`,
+		Table:   `tc_teams`,
+		Where:   `tenant_id = $1`,
+		Key:     `slug`,
+	}, slugs, tenant)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var slug, id string
 		err = rows.Scan(&slug, &id)
@@ -110,8 +122,9 @@ func (s *Store) PutUsers(ctx context.Context, tenant string, all []principals.Us
 	})
 }
 
-// PutTeams implements principals.TransferStore. A slug may pass from one team to another that is written with it, so the
-// slugs of yield give way first: an id is a slug that no other team can have.
+// PutTeams implements principals.TransferStore. A slug may pass from one team to another that is
+// written with it, so the slugs of yield give way first: an id is a slug that no other team can
+// have.
 func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Team, yield []string) error {
 	if len(all) == 0 {
 		return nil
@@ -123,7 +136,10 @@ func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Te
 	}
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if len(yield) > 0 {
-			_, err := c.Exec(ctx, `UPDATE tc_teams SET slug = id WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(yield))
+			_, err := c.Exec(
+				ctx, `UPDATE tc_teams SET slug = id WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant,
+				bunx.Keys(yield),
+			)
 			if err != nil {
 				return bunx.Err(err, "Team")
 			}
@@ -133,7 +149,11 @@ func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Te
 			ids[i] = t.ID
 		}
 		// One that had an id before is another team: see RemoveMembersOf.
-		_, err := c.Exec(ctx, `DELETE FROM tc_memberships AS m WHERE m.tenant_id = $1 AND m.team_id `+c.OneOf(2)+` AND NOT `+hasTeam, tenant, bunx.Keys(ids))
+		_, err := c.Exec(
+			ctx,
+			`DELETE FROM tc_memberships AS m WHERE m.tenant_id = $1 AND m.team_id `+c.OneOf(2)+` AND NOT `+hasTeam,
+			tenant, bunx.Keys(ids),
+		)
 		if err != nil {
 			return bunx.Err(err, "Member")
 		}
@@ -154,7 +174,9 @@ func (s *Store) PutMembers(ctx context.Context, tenant string, all []principals.
 }
 
 // DeleteUsers implements principals.TransferStore.
-func (s *Store) DeleteUsers(ctx context.Context, tenant string, usernames []string) (accounts, pictures []string, err error) {
+func (s *Store) DeleteUsers(
+	ctx context.Context, tenant string, usernames []string,
+) (accounts, pictures []string, err error) {
 	if len(usernames) == 0 {
 		return nil, nil, nil
 	}
@@ -181,12 +203,17 @@ func (s *Store) DeleteUsers(ctx context.Context, tenant string, usernames []stri
 	return accounts, pictures, err
 }
 
-// lockUsers locks the rows of users in the order in which bunx.HoldUsers does, so that neither waits for the other in a circle.
+// lockUsers locks the rows of users in the order in which bunx.HoldUsers does, so that neither
+// waits for the other in a circle.
 func lockUsers(ctx context.Context, c bunx.Conn, tenant string, usernames []string) error {
 	if !c.Postgres() {
 		return nil
 	}
-	_, err := bunx.TextSet(c.Rows(ctx, `SELECT username FROM tc_users WHERE tenant_id = $1 AND username `+c.OneOf(2)+` ORDER BY username FOR UPDATE`, tenant, bunx.Keys(usernames)))
+	_, err := bunx.TextSet(c.Rows(
+		ctx,
+		`SELECT username FROM tc_users WHERE tenant_id = $1 AND username `+c.OneOf(2)+` ORDER BY username FOR UPDATE`,
+		tenant, bunx.Keys(usernames),
+	))
 	return bunx.Err(err, "User")
 }
 

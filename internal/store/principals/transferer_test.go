@@ -55,9 +55,13 @@ func testPutUsers(t *testing.T, s principals.Store) {
 			is.Equal([]any{u.Superuser, *u.DisplayName, u.Enabled}, []any{false, "Mia", true})
 		case "jo":
 			is.Equal([]any{*u.DisplayName, u.CreatedAt, u.UpdatedAt}, []any{"Mia", monday, tuesday})
-			is.Equal([]any{u.Enabled, u.Domain, u.GlobalPermissions.AI, u.Superuser, u.SourceID == nil}, []any{true, principals.Local, false, false, true})
+			is.Equal([]any{
+				u.Enabled, u.Domain, u.GlobalPermissions.AI, u.Superuser, u.SourceID == nil,
+			}, []any{true, principals.Local, false, false, true})
 		case "boss":
-			is.Equal([]any{u.Superuser, u.Enabled, u.Email == nil, u.DisplayName == nil, u.UpdatedAt}, []any{true, true, true, true, monday})
+			is.Equal([]any{
+				u.Superuser, u.Enabled, u.Email == nil, u.DisplayName == nil, u.UpdatedAt,
+			}, []any{true, true, true, true, monday})
 		}
 	}
 	known, err := s.Known(ctx, "acme", []string{"mia"})
@@ -98,7 +102,8 @@ func testPutTeams(t *testing.T, s principals.Store) {
 	is.Equal(errs.CodeOf(s.PutTeams(ctx, "acme", []principals.Team{other}, nil)), errs.Conflict)
 
 	members := []principals.Membership{
-		{TeamID: one.ID, Username: "mia", Role: actor.Admin, CreatedAt: monday}, {TeamID: one.ID, Username: "jo", Role: actor.Member, CreatedAt: monday},
+		{TeamID: one.ID, Username: "mia", Role: actor.Admin, CreatedAt: monday},
+		{TeamID: one.ID, Username: "jo", Role: actor.Member, CreatedAt: monday},
 		{TeamID: two.ID, Username: "jo", Role: actor.Member, CreatedAt: monday},
 	}
 	is.NoErr(s.PutMembers(ctx, "acme", members))
@@ -124,7 +129,12 @@ func testTransfererIsolation(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	addUsers(t, s, "acme", user("jo"))
 	addTeams(t, s, "acme", team(1, "A"))
-	is.NoErr(s.PutMembers(ctx, "acme", []principals.Membership{{TeamID: teamID(1), Username: "jo", Role: actor.Admin, CreatedAt: monday}}))
+	is.NoErr(s.PutMembers(ctx, "acme", []principals.Membership{{
+		TeamID:    teamID(1),
+		Username:  "jo",
+		Role:      actor.Admin,
+		CreatedAt: monday,
+	}}))
 	users, err := s.SomeUsers(ctx, "evil", []string{"jo"})
 	is.NoErr(err)
 	teams, err := s.SomeTeams(ctx, "evil", []string{teamID(1)})

@@ -31,8 +31,8 @@ func users(rows []user) []principals.User {
 	return all
 }
 
-// userTable has the columns of a user except for those of the login, which EditLogin alone writes and Login alone reads. What
-// has Keep is not overwritten by an import.
+// userTable has the columns of a user except for those of the login, which EditLogin alone writes
+// and Login alone reads. What has Keep is not overwritten by an import.
 var userTable = bunx.NewTable("tc_users", "u", []bunx.Column[user]{
 	{Name: "tenant_id", Key: true, Field: func(u *user) any { return &u.Tenant }},
 	{Name: "username", Key: true, Field: func(u *user) any { return &u.Username }},
@@ -62,8 +62,12 @@ var userTable = bunx.NewTable("tc_users", "u", []bunx.Column[user]{
 	{Name: "data", Field: func(u *user) any { return bunx.JSON(&u.Data) }},
 	{Name: "user_fields", Field: func(u *user) any { return bunx.JSON(&u.UserFields) }},
 	{Name: "password_set_at", Keep: true, Field: func(u *user) any { return bunx.TimeOrNull(&u.PasswordSetAt) }},
-	{Name: "password_expires_at", Keep: true, Field: func(u *user) any { return bunx.TimeOrNull(&u.PasswordExpiresAt) }},
-	{Name: "password_asked_at", Keep: true, Field: func(u *user) any { return bunx.TimeOrNull(&u.ForgotPasswordRequestTime) }},
+	{Name: "password_expires_at", Keep: true, Field: func(u *user) any {
+		return bunx.TimeOrNull(&u.PasswordExpiresAt)
+	}},
+	{Name: "password_asked_at", Keep: true, Field: func(u *user) any {
+		return bunx.TimeOrNull(&u.ForgotPasswordRequestTime)
+	}},
 	{Name: "login_attempts", Keep: true, Field: func(u *user) any { return &u.LoginAttempts }},
 	{Name: "locked_at", Keep: true, Field: func(u *user) any { return bunx.TimeOrNull(&u.LockedAt) }},
 	{Name: "mfa", Keep: true, Field: func(u *user) any { return &u.MFA }},
@@ -126,7 +130,12 @@ func one(ctx context.Context, c bunx.Conn, tenant, username, lock string) (user,
 // Users implements principals.Store.
 func (s *Store) Users(ctx context.Context, tenant string, q paging.Query) (paging.Page[principals.User], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	all := bunx.Part{Where: "u.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("users", bunx.Whole), Index: &bunx.Index{List: "users"}}
+	all := bunx.Part{
+		Where: "u.tenant_id = $1",
+		Args:  []any{tenant},
+		Total: bunx.Total("users", bunx.Whole),
+		Index: &bunx.Index{List: "users"},
+	}
 	page, err := bunx.Page(ctx, c, userList, all, userKey, q)
 	return paging.Map(page, user.user), err
 }
@@ -137,7 +146,9 @@ func (s *Store) UsersNamed(ctx context.Context, tenant string, folded []string) 
 		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := userTable.All(ctx, userTable.Rows(c).Where("u.tenant_id = ?", tenant).Where("u.folded IN (?)", bun.List(folded)))
+	rows, err := userTable.All(
+		ctx, userTable.Rows(c).Where("u.tenant_id = ?", tenant).Where("u.folded IN (?)", bun.List(folded)),
+	)
 	return users(rows), bunx.Err(err, "User")
 }
 
@@ -151,7 +162,9 @@ func (s *Store) InsertUser(ctx context.Context, tenant string, u principals.User
 }
 
 // UpdateUser implements principals.Store.
-func (s *Store) UpdateUser(ctx context.Context, tenant, username string, edit func(*principals.User) error) (principals.User, error) {
+func (s *Store) UpdateUser(
+	ctx context.Context, tenant, username string, edit func(*principals.User) error,
+) (principals.User, error) {
 	var u principals.User
 	err := s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		r, err := one(ctx, c, tenant, username, c.ForUpdate())
@@ -208,7 +221,9 @@ func (s *Store) DeleteUser(ctx context.Context, tenant, username string) (accoun
 func (s *Store) OtherSuperusers(ctx context.Context, tenant, username string) (int, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	var n int
-	err := c.One(ctx, "User", `SELECT count(*) FROM tc_users`+c.IndexedBy("tc_users", "superusers")+` WHERE tenant_id = $1 AND username <> $2 AND superuser AND enabled`,
+	err := c.One(ctx, "User", `SELECT count(*) FROM tc_users`+c.IndexedBy(
+		"tc_users", "superusers",
+	)+` WHERE tenant_id = $1 AND username <> $2 AND superuser AND enabled`,
 		[]any{tenant, username}, &n)
 	return n, err
 }
@@ -216,7 +231,13 @@ func (s *Store) OtherSuperusers(ctx context.Context, tenant, username string) (i
 // EnabledSuperusers implements principals.Store.
 func (s *Store) EnabledSuperusers(ctx context.Context, tenant string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT username FROM tc_users`+c.IndexedBy("tc_users", "superusers")+` WHERE tenant_id = $1 AND superuser AND enabled ORDER BY folded`, tenant)
+	rows, err := c.Rows(
+		ctx,
+		`SELECT username FROM tc_users`+c.IndexedBy(
+			"tc_users", "superusers",
+		)+` WHERE tenant_id = $1 AND superuser AND enabled ORDER BY folded`,
+		tenant,
+	)
 	names, err := bunx.Scan(rows, err, bunx.Text)
 	return names, bunx.Err(err, "User")
 }

@@ -20,7 +20,8 @@ func (s *Store) Ring(ctx context.Context) error {
 	return bunx.Err(err, "")
 }
 
-// Listen implements queue.Bell. It returns errors.ErrUnsupported for a database whose driver cannot listen, such as a host's own.
+// Listen implements queue.Bell. It returns errors.ErrUnsupported for a database whose driver cannot
+// listen, such as a host's own.
 func (s *Store) Listen(ctx context.Context, heard func()) error {
 	d, ok := s.db.Driver().(interface {
 		Listen(ctx context.Context, channel string, heard func()) error

@@ -101,7 +101,8 @@ const readyLines = `WITH RECURSIVE line AS (
 		WHERE line.n < $3)
 	SELECT tenant_id, kind FROM line ORDER BY n`
 
-// ReadyLines implements queue.Store. SQLite has no LATERAL, and statements that cost next to nothing.
+// ReadyLines implements queue.Store. SQLite has no LATERAL, and statements that cost next to
+// nothing.
 func (s *Store) ReadyLines(ctx context.Context, after queue.Line, n int) (all []queue.Line, err error) {
 	ctx, c := bunx.For(ctx, s.db, bunx.AllTenants)
 	if c.Postgres() {
@@ -174,8 +175,11 @@ func byLease(some []queue.Job, do func(lease string, ids []string) error) error 
 	return nil
 }
 
-// change runs a statement, which has the arguments args, on jobs of a tenant whose leases are held, and returns the number of rows.
-func (s *Store) change(ctx context.Context, tenant string, some []queue.Job, statement string, args ...any) (n int, err error) {
+// change runs a statement, which has the arguments args, on jobs of a tenant whose leases are held,
+// and returns the number of rows.
+func (s *Store) change(
+	ctx context.Context, tenant string, some []queue.Job, statement string, args ...any,
+) (n int, err error) {
 	err = byLease(some, func(lease string, ids []string) error {
 		return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 			query, all := held(statement, args, tenant, lease, ids)
@@ -238,7 +242,10 @@ func (s *Store) Hurry(ctx context.Context, tenant string, ids []string) (n int, 
 
 // Release implements queue.Store.
 func (s *Store) Release(ctx context.Context, tenant string, some []queue.Job) error {
-	_, err := s.change(ctx, tenant, some, `UPDATE tc_jobs SET state = 'ready', tries = tries - 1, lease = NULL, node = NULL, wake_at = NULL`)
+	_, err := s.change(
+		ctx, tenant, some,
+		`UPDATE tc_jobs SET state = 'ready', tries = tries - 1, lease = NULL, node = NULL, wake_at = NULL`,
+	)
 	return err
 }
 
@@ -253,7 +260,11 @@ func (s *Store) Bury(ctx context.Context, j queue.Job, cause string, at time.Tim
 func (s *Store) Next(ctx context.Context) (waking, firing *time.Time, err error) {
 	ctx, c := bunx.For(ctx, s.db, bunx.AllTenants)
 	var wake, next bunx.Time
-	err = c.One(ctx, what, `SELECT (SELECT min(wake_at) FROM tc_jobs WHERE wake_at IS NOT NULL), (SELECT min(next_at) FROM tc_job_schedules)`, nil, &wake, &next)
+	err = c.One(
+		ctx, what,
+		`SELECT (SELECT min(wake_at) FROM tc_jobs WHERE wake_at IS NOT NULL), (SELECT min(next_at) FROM tc_job_schedules)`,
+		nil, &wake, &next,
+	)
 	return wake.Ptr(), next.Ptr(), err
 }
 
@@ -268,7 +279,8 @@ func (s *Store) Wake(ctx context.Context, now time.Time) (n int, err error) {
 			locked = " FOR UPDATE SKIP LOCKED"
 		}
 		n, err = c.Exec(ctx, `WITH picked AS MATERIALIZED (SELECT tenant_id, id FROM tc_jobs WHERE wake_at IS NOT NULL AND wake_at <= $1 ORDER BY wake_at LIMIT $2`+locked+`)
-			UPDATE tc_jobs SET state = 'ready', lease = NULL, node = NULL, wake_at = NULL WHERE (tenant_id, id) IN (SELECT tenant_id, id FROM picked)`, bunx.At(now), wakes)
+			UPDATE tc_jobs SET state = 'ready', lease = NULL, node = NULL, wake_at = NULL WHERE (tenant_id, id) IN (SELECT tenant_id, id FROM picked)`,
+			bunx.At(now), wakes)
 		return bunx.Err(err, what)
 	})
 	return n, err
@@ -286,7 +298,10 @@ func (s *Store) Jobs(ctx context.Context, tenant string, f queue.Filter, n int) 
 // Stats implements queue.Store.
 func (s *Store) Stats(ctx context.Context) ([]queue.Stat, error) {
 	ctx, c := bunx.For(ctx, s.db, bunx.AllTenants)
-	rows, err := c.Rows(ctx, `SELECT tenant_id, kind, state, count(*), min(due_at) FROM tc_jobs GROUP BY tenant_id, kind, state ORDER BY tenant_id, kind, state`)
+	rows, err := c.Rows(
+		ctx,
+		`SELECT tenant_id, kind, state, count(*), min(due_at) FROM tc_jobs GROUP BY tenant_id, kind, state ORDER BY tenant_id, kind, state`,
+	)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (st queue.Stat, err error) {
 		err = rows.Scan(&st.Tenant, &st.Kind, (*string)(&st.State), &st.N, bunx.TimeOf(&st.Oldest))
 		return st, err

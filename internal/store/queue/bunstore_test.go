@@ -20,8 +20,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestHiddenTenant: the jobs of a tenant wait while it is being imported: the rows that they are about may not be there yet, and never come if the import
-// fails.
+// TestHiddenTenant: the jobs of a tenant wait while it is being imported: the rows that they are
+// about may not be there yet, and never come if the import fails.
 func TestHiddenTenant(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, now := is.New(t), open(t), time.Now()
@@ -33,12 +33,22 @@ func TestHiddenTenant(t *testing.T) {
 			}))
 		}
 		claimed := func(tenant string) int {
-			all, err := store.Claim(t.Context(), queue.Line{Tenant: tenant, Kind: "mail"}, 10, queue.Claim{Lease: tenant, Node: "here", Until: now.Add(time.Minute)})
+			all, err := store.Claim(
+				t.Context(), queue.Line{Tenant: tenant, Kind: "mail"}, 10,
+				queue.Claim{Lease: tenant, Node: "here", Until: now.Add(time.Minute)},
+			)
 			is.NoErr(err)
 			return len(all)
 		}
 		for _, tenant := range []string{"acme", "evil"} {
-			is.NoErr(store.Insert(t.Context(), tenant, []queue.Job{{ID: "1", Kind: "mail", Payload: json.RawMessage(`{}`), State: queue.Ready, Due: now, CreatedAt: now}}))
+			is.NoErr(store.Insert(t.Context(), tenant, []queue.Job{{
+				ID:        "1",
+				Kind:      "mail",
+				Payload:   json.RawMessage(`{}`),
+				State:     queue.Ready,
+				Due:       now,
+				CreatedAt: now,
+			}}))
 		}
 		hide("importing")
 		is.Equal(claimed("acme"), 0)

@@ -44,7 +44,10 @@ func (s *Store) DeleteSchedules(ctx context.Context, tenant, kind string, keys [
 			_, err := c.Exec(ctx, `DELETE FROM tc_job_schedules WHERE tenant_id = $1 AND kind = $2`, tenant, kind)
 			return bunx.Err(err, aSchedule)
 		}
-		_, err := c.ExecIn(ctx, `DELETE FROM tc_job_schedules WHERE tenant_id = $1 AND kind = $2 AND key IN `, keys, tenant, kind)
+		_, err := c.ExecIn(
+			ctx, `DELETE FROM tc_job_schedules WHERE tenant_id = $1 AND kind = $2 AND key IN `, keys, tenant,
+			kind,
+		)
 		return bunx.Err(err, aSchedule)
 	})
 }
@@ -58,7 +61,8 @@ func (s *Store) Schedules(ctx context.Context, tenant, kind string, keys []strin
 		return all, bunx.Err(err, aSchedule)
 	}
 	for some := range slices.Chunk(slices.Sorted(slices.Values(keys)), many) {
-		rows, err := c.Rows(ctx, schedules.Select(`WHERE tenant_id = $1 AND kind = $2 AND key IN `+bunx.In(3, len(some))+` ORDER BY key`), bunx.Args(some, tenant, kind)...)
+		rows, err := c.Rows(ctx, schedules.Select(`WHERE tenant_id = $1 AND kind = $2 AND key IN `+
+			bunx.In(3, len(some))+` ORDER BY key`), bunx.Args(some, tenant, kind)...)
 		found, err := bunx.Scan(rows, err, scanSchedule)
 		if err != nil {
 			return nil, bunx.Err(err, aSchedule)
@@ -97,13 +101,17 @@ func (s *Store) Hasten(ctx context.Context, tenant string, all []queue.Schedule)
 }
 
 // Fire implements queue.Store.
-func (s *Store) Fire(ctx context.Context, now time.Time, n int, next func(due []queue.Schedule) []queue.Job) (fired int, err error) {
+func (s *Store) Fire(
+	ctx context.Context, now time.Time, n int, next func(due []queue.Schedule) []queue.Job,
+) (fired int, err error) {
 	err = bunx.Write(ctx, s.db, bunx.AllTenants, func(ctx context.Context, c bunx.Conn) error {
 		locked := ""
 		if c.Postgres() {
 			locked = " FOR UPDATE SKIP LOCKED"
 		}
-		rows, err := c.Rows(ctx, schedules.Select(`WHERE next_at <= $1 ORDER BY next_at LIMIT $2`+locked), bunx.At(now), n)
+		rows, err := c.Rows(
+			ctx, schedules.Select(`WHERE next_at <= $1 ORDER BY next_at LIMIT $2`+locked), bunx.At(now), n,
+		)
 		due, err := bunx.Scan(rows, err, scanSchedule)
 		if err != nil || len(due) == 0 {
 			return bunx.Err(err, aSchedule)

@@ -19,11 +19,14 @@ import (
 
 var monday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil.
 func testStore(t *testing.T, open func(t *testing.T) queue.Store) {
 	for name, check := range map[string]func(*testing.T, queue.Store){
-		"RoundTrip": testRoundTrip, "Keys": testKeys, "ClaimsInOrder": testOrder, "LostLeaseChangesNothing": testLostLease, "Lines": testLines, "Wake": testWake,
-		"Dead": testDead, "Schedules": testSchedules, "Isolation": testIsolation, "EachIsClaimedOnce": testOnce, "FailedTxWritesNone": testFailedTx, "Stats": testStats,
+		"RoundTrip": testRoundTrip, "Keys": testKeys, "ClaimsInOrder": testOrder,
+		"LostLeaseChangesNothing": testLostLease, "Lines": testLines, "Wake": testWake,
+		"Dead": testDead, "Schedules": testSchedules, "Isolation": testIsolation,
+		"EachIsClaimedOnce": testOnce, "FailedTxWritesNone": testFailedTx, "Stats": testStats,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
@@ -34,7 +37,9 @@ func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 // job is a ready job that was due n seconds behind monday.
 func job(n int) queue.Job {
 	return queue.Job{
-		Tenant: "acme", ID: id(n), Kind: "mail", Payload: json.RawMessage(`{"n":1}`), Due: monday.Add(time.Duration(n) * time.Second), State: queue.Ready, CreatedAt: monday,
+		Tenant: "acme", ID: id(n), Kind: "mail",
+		Payload: json.RawMessage(`{"n":1}`), Due: monday.Add(time.Duration(n) * time.Second),
+		State: queue.Ready, CreatedAt: monday,
 	}
 }
 
@@ -74,7 +79,8 @@ func testRoundTrip(t *testing.T, s queue.Store) {
 	is := is.New(t)
 	why, at := "ä '; DROP --", monday.Add(time.Hour)
 	full := queue.Job{
-		Tenant: "acme", ID: id(1), Kind: "mail", Key: "ü", Payload: json.RawMessage(`{"a":[1,"ü\n"]}`), Due: monday, State: queue.Running, Tries: 3, Error: &why, Node: "node", Lease: "lease",
+		Tenant: "acme", ID: id(1), Kind: "mail", Key: "ü", Payload: json.RawMessage(`{"a":[1,"ü\n"]}`),
+		Due: monday, State: queue.Running, Tries: 3, Error: &why, Node: "node", Lease: "lease",
 		Wake: &at, CreatedAt: monday.Add(time.Second), EndedAt: &at,
 	}
 	fieldtest.Full(t, full)
@@ -83,7 +89,8 @@ func testRoundTrip(t *testing.T, s queue.Store) {
 	put(t, s, "acme", job(2))
 	is.Equal(all(t, s, "acme")[1], job(2))
 	for filter, want := range map[queue.Filter][]string{
-		{Kind: "mail"}: {id(1), id(2)}, {Kind: "event"}: nil, {State: queue.Ready}: {id(2)}, {Kind: "mail", State: queue.Running}: {id(1)},
+		{Kind: "mail"}: {id(1), id(2)}, {Kind: "event"}: nil,
+		{State: queue.Ready}: {id(2)}, {Kind: "mail", State: queue.Running}: {id(1)},
 	} {
 		some, err := s.Jobs(t.Context(), "acme", filter, 10)
 		is.NoErr(err)
@@ -299,7 +306,15 @@ func testDead(t *testing.T, s queue.Store) {
 
 func testSchedules(t *testing.T, s queue.Store) {
 	is, ctx := is.New(t), t.Context()
-	a := queue.Schedule{Tenant: "acme", Kind: "cron", Key: "a", Cron: "* * * * *", Zone: "Europe/Berlin", Payload: json.RawMessage(`{"a":1}`), Next: monday}
+	a := queue.Schedule{
+		Tenant:  "acme",
+		Kind:    "cron",
+		Key:     "a",
+		Cron:    "* * * * *",
+		Zone:    "Europe/Berlin",
+		Payload: json.RawMessage(`{"a":1}`),
+		Next:    monday,
+	}
 	fieldtest.Full(t, a)
 	b, other, late := a, a, a
 	b.Key, other.Kind, late.Key, late.Next = "b", "other", "late", monday.Add(time.Hour)
@@ -376,7 +391,9 @@ func testSchedules(t *testing.T, s queue.Store) {
 	got, err = s.Schedules(ctx, "evil", "cron", nil)
 	is.NoErr(err)
 	is.Equal(len(got), 1)
-	_, err = s.Fire(ctx, monday.Add(3*time.Hour), 10, func([]queue.Schedule) []queue.Job { return []queue.Job{job(1000), job(1000)} })
+	_, err = s.Fire(ctx, monday.Add(3*time.Hour), 10, func([]queue.Schedule) []queue.Job {
+		return []queue.Job{job(1000), job(1000)}
+	})
 	is.True(err != nil) // and nothing is stored
 	got, err = s.Schedules(ctx, "acme", "cron", nil)
 	is.NoErr(err)
@@ -467,7 +484,13 @@ func testFailedTx(t *testing.T, s queue.Store) {
 		n, err := s.Remove(ctx, "acme", claimed)
 		is.NoErr(err)
 		is.Equal(n, 1)
-		is.NoErr(s.PutSchedules(ctx, "acme", []queue.Schedule{{Kind: "cron", Key: "a", Cron: "* * * * *", Payload: json.RawMessage("null"), Next: monday}}))
+		is.NoErr(s.PutSchedules(ctx, "acme", []queue.Schedule{{
+			Kind:    "cron",
+			Key:     "a",
+			Cron:    "* * * * *",
+			Payload: json.RawMessage("null"),
+			Next:    monday,
+		}}))
 		s.AfterCommit(ctx, func() { called = true })
 		return failed
 	})
@@ -493,7 +516,8 @@ func testStats(t *testing.T, s queue.Store) {
 	got, err := s.Stats(t.Context())
 	is.NoErr(err)
 	is.Equal(got, []queue.Stat{
-		{Tenant: "acme", Kind: "mail", State: queue.Ready, N: 2, Oldest: job(2).Due}, {Tenant: "acme", Kind: "mail", State: queue.Running, N: 1, Oldest: job(1).Due},
+		{Tenant: "acme", Kind: "mail", State: queue.Ready, N: 2, Oldest: job(2).Due},
+		{Tenant: "acme", Kind: "mail", State: queue.Running, N: 1, Oldest: job(1).Due},
 		{Tenant: "evil", Kind: "mail", State: queue.Ready, N: 1, Oldest: job(4).Due},
 	})
 }

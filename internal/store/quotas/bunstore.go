@@ -20,8 +20,12 @@ func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Each part of the list storage is a sum of bytes that triggers keep.
 var (
-	measured = `SELECT t.quota, t.max_workspaces, ` + bunx.Total("storage", "= 'files'") + `, ` + bunx.Total("storage", "= 'records'") + `, ` + bunx.Total("storage", "= 'workspaces'")
-	detailed = `, ` + bunx.Total("upload_bytes", ">= ''") + `, ` + bunx.Total("download_bytes", ">= ''") + `, (SELECT count(*) FROM tc_workspaces WHERE tenant_id = $1)`
+	measured = `SELECT t.quota, t.max_workspaces, ` + bunx.Total("storage", "= 'files'") + `, ` + bunx.Total(
+		"storage", "= 'records'",
+	) + `, ` + bunx.Total("storage", "= 'workspaces'")
+	detailed = `, ` + bunx.Total("upload_bytes", ">= ''") + `, ` + bunx.Total(
+		"download_bytes", ">= ''",
+	) + `, (SELECT count(*) FROM tc_workspaces WHERE tenant_id = $1)`
 
 	ofTenant      = ` FROM tc_tenants t WHERE t.tenant_id = $1`
 	selectMeasure = measured + ofTenant
@@ -31,7 +35,10 @@ var (
 // Measure implements tenants.QuotaStore.
 func (s *Store) Measure(ctx context.Context, tenant string) (u tenants.Usage, own tenants.Quota, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.One(ctx, "Tenant "+tenant, selectMeasure, []any{tenant}, &own.Bytes, &own.Workspaces, &u.Files, &u.Records, &u.Workspaces)
+	err = c.One(
+		ctx, "Tenant "+tenant, selectMeasure, []any{tenant}, &own.Bytes, &own.Workspaces, &u.Files, &u.Records,
+		&u.Workspaces,
+	)
 	return u, own, err
 }
 

@@ -35,7 +35,11 @@ const mib = 1 << 20
 func TestStore(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), dbtest.People(t, open(t), "jo")
-		bytesOf, uploads := blobstore.New(db), files.New(files.Options{Store: filestore.Uploads(db), Blobs: blobstore.New(db), Noun: "Upload"})
+		bytesOf, uploads := blobstore.New(db), files.New(files.Options{
+			Store: filestore.Uploads(db),
+			Blobs: blobstore.New(db),
+			Noun:  "Upload",
+		})
 		spaces := workspacestore.New(db)
 		upload := func(ctx context.Context, tenant string) files.File {
 			f, err := uploads.Create(ctx, tenant, files.Draft{Username: "jo"}, func(w io.Writer) error {
@@ -78,7 +82,11 @@ func TestStore(t *testing.T) {
 				return tenants.Usage{}
 			},
 			"Workspace": func(ctx context.Context, tenant string) tenants.Usage {
-				_, _, err := spaces.Add(ctx, tenant, workspaces.Record{App: "0192b2a0-0000-7000-8000-000000000001", Engine: "sqlite", CreatedAt: time.Now()})
+				_, _, err := spaces.Add(ctx, tenant, workspaces.Record{
+					App:       "0192b2a0-0000-7000-8000-000000000001",
+					Engine:    "sqlite",
+					CreatedAt: time.Now(),
+				})
 				is.NoErr(err)
 				return tenants.Usage{Count: 1}
 			},
@@ -96,7 +104,10 @@ func TestOwn(t *testing.T) {
 		is, db := is.New(t), open(t)
 		s := tenants.NewQuotas(tenants.QuotaOptions{Store: bunstore.New(db), Bytes: 100, Workspaces: 7})
 		set := func(q tenants.Quota) {
-			_, err := tenantstore.New(db).Update(t.Context(), "acme", func(t *tenants.Tenant) error { t.Quota = q; return nil })
+			_, err := tenantstore.New(db).Update(t.Context(), "acme", func(t *tenants.Tenant) error {
+				t.Quota = q
+				return nil
+			})
 			is.NoErr(err)
 		}
 		bytes, number := int64(50), 3
@@ -108,7 +119,12 @@ func TestOwn(t *testing.T) {
 			is.NoErr(s.Check(t.Context(), tenant, want[0]))
 			is.Equal(errs.CodeOf(s.Check(t.Context(), tenant, want[0]+1)), errs.Full)
 		}
-		spaces := workspaces.New(workspaces.Options{Store: workspacestore.New(db), Driver: noDriver{}, Keys: noKeys{}, Admit: s.CheckWorkspace})
+		spaces := workspaces.New(workspaces.Options{
+			Store:  workspacestore.New(db),
+			Driver: noDriver{},
+			Keys:   noKeys{},
+			Admit:  s.CheckWorkspace,
+		})
 		zero := 0
 		set(tenants.Quota{Workspaces: &zero})
 		_, err := spaces.Connect(t.Context(), "acme", "0192b2a0-0000-7000-8000-000000000001")
@@ -126,11 +142,19 @@ func TestWorkspaces(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, ctx := is.New(t), open(t), t.Context()
 		now := time.Now()
-		s := tenants.NewQuotas(tenants.QuotaOptions{Store: bunstore.New(db), Bytes: mib, Now: func() time.Time { now = now.Add(time.Minute); return now }})
+		s := tenants.NewQuotas(tenants.QuotaOptions{Store: bunstore.New(db), Bytes: mib, Now: func() time.Time {
+			now = now.Add(time.Minute)
+			return now
+		}})
 		driver, err := sqlite.New(sqlite.Options{Dir: t.TempDir()})
 		is.NoErr(err)
 		defer func() { is.NoErr(driver.Close()) }()
-		spaces := workspaces.New(workspaces.Options{Store: workspacestore.New(db), Driver: driver, Keys: noKeys{}, Room: s.Left})
+		spaces := workspaces.New(workspaces.Options{
+			Store:  workspacestore.New(db),
+			Driver: driver,
+			Keys:   noKeys{},
+			Room:   s.Left,
+		})
 		const app = "0192b2a0-0000-7000-8000-000000000001"
 		run := func(tenant string, statements ...string) (err error) {
 			c, err := spaces.Connect(ctx, tenant, app)
@@ -159,7 +183,10 @@ func TestWorkspaces(t *testing.T) {
 		is.True(strings.Contains(errs.MessageOf(err), "storage of the tenant is full: it holds "))
 		is.True(used("acme") < 700_000)
 		is.NoErr(run("acme", "INSERT INTO n VALUES (zeroblob(100000))"))
-		_, err = blobs.Put(ctx, s.Blobs(blobstore.New(db)), "acme", "a", mib, time.Now(), bytes.NewReader(make([]byte, mib-used("acme"))))
+		_, err = blobs.Put(
+			ctx, s.Blobs(blobstore.New(db)), "acme", "a", mib, time.Now(),
+			bytes.NewReader(make([]byte, mib-used("acme"))),
+		)
 		is.NoErr(err) // files and databases share the quota
 		is.Equal(errs.CodeOf(run("acme", "INSERT INTO n VALUES (1)")), errs.Full)
 		is.Equal(errs.CodeOf(run("acme", "CREATE TABLE m (b BLOB)")), errs.Full)
@@ -228,7 +255,10 @@ func TestParallel(t *testing.T) {
 		for _, size := range []int{1000, 3*mib/2 + 7} {
 			is, db := is.New(t), open(t)
 			allowed := int64(5 * size)
-			s := tenants.NewQuotas(tenants.QuotaOptions{Store: bunstore.New(db), Bytes: allowed}).Blobs(blobstore.New(db))
+			s := tenants.NewQuotas(tenants.QuotaOptions{
+				Store: bunstore.New(db),
+				Bytes: allowed,
+			}).Blobs(blobstore.New(db))
 			const n = 12
 			var begun, done sync.WaitGroup
 			var kept atomic.Int64
@@ -258,7 +288,10 @@ func TestParallel(t *testing.T) {
 			is.Equal(dbtest.CheckStored(t, db, "acme")["files"], kept.Load())
 			is.True(kept.Load() <= allowed)
 			for i := range n { // of those that were refused nothing is left: there is room for as many as fit
-				_, err := blobs.Put(t.Context(), s, "acme", fmt.Sprint("more", i), 100*mib, time.Now(), bytes.NewReader(make([]byte, size)))
+				_, err := blobs.Put(
+					t.Context(), s, "acme", fmt.Sprint("more", i), 100*mib, time.Now(),
+					bytes.NewReader(make([]byte, size)),
+				)
 				if err == nil {
 					kept.Add(int64(size))
 				}

@@ -27,14 +27,19 @@ func testStore(t *testing.T, s tenants.QuotaStore, changes map[string]Change) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			by := change(ctx, "acme")
-			want.Files, want.Records, want.Workspaces = want.Files+by.Files, want.Records+by.Records, want.Workspaces+by.Workspaces
-			want.Uploads, want.Downloads, want.Count = want.Uploads+by.Uploads, want.Downloads+by.Downloads, want.Count+by.Count
+			want.Files, want.Records, want.Workspaces = want.Files+by.Files, want.Records+
+				by.Records, want.Workspaces+by.Workspaces
+			want.Uploads, want.Downloads, want.Count = want.Uploads+by.Uploads, want.Downloads+
+				by.Downloads, want.Count+by.Count
 			got, _, err := s.Usage(ctx, "acme")
 			is.NoErr(err)
 			is.Equal(got, want)
 			got, _, err = s.Measure(ctx, "acme")
 			is.NoErr(err)
-			is.Equal([]int64{got.Files, got.Records, got.Workspaces}, []int64{want.Files, want.Records, want.Workspaces})
+			is.Equal(
+				[]int64{got.Files, got.Records, got.Workspaces},
+				[]int64{want.Files, want.Records, want.Workspaces},
+			)
 			got, _, err = s.Usage(ctx, "evil") // another tenant's is not counted
 			is.NoErr(err)
 			is.Equal(got, none)

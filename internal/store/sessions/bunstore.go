@@ -68,10 +68,15 @@ var sessionTable = bunx.NewTable("tc_sessions", "x", []bunx.Column[session]{
 	{Name: "password_set_at", Field: func(s *session) any { return bunx.TimeOf(&s.PasswordSetAt) }},
 })
 
-// credentialTable is tokenTable for an authentication, which reads no more of a token than it needs.
-var credentialTable = tokenTable.Only("type", "username", "secret_hash", "read_only", "restriction", "cidr", "data", "entity_kind", "entity_id", "expires_at")
+// credentialTable is tokenTable for an authentication, which reads no more of a token than it
+// needs.
+var credentialTable = tokenTable.Only(
+	"type", "username", "secret_hash", "read_only", "restriction", "cidr", "data", "entity_kind", "entity_id",
+	"expires_at",
+)
 
-// teamOf is the team of a membership m, NULL if it was deleted: the rows of its members stay for a while.
+// teamOf is the team of a membership m, NULL if it was deleted: the rows of its members stay for a
+// while.
 const teamOf = `(SELECT t.id FROM tc_teams t WHERE t.tenant_id = $1 AND t.id = m.team_id)`
 
 // Holder implements sessions.Store.
@@ -80,18 +85,22 @@ func (s *Store) Holder(ctx context.Context, tenant, username string) (sessions.H
 	return s.authenticate(ctx, "User", s.selectUser, tenant, username, &found, &found)
 }
 
-// selectHolder returns a SELECT of some columns of a row x by its key, the user whose it is, and a line for each of the user's teams.
+// selectHolder returns a SELECT of some columns of a row x by its key, the user whose it is, and a
+// line for each of the user's teams.
 func selectHolder(table, columns, key string) string {
-	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, ` + teamOf + `, m.role FROM ` + table + ` x
+	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, ` + teamOf +
+		`, m.role FROM ` + table + ` x
 		JOIN tc_users u ON u.tenant_id = x.tenant_id AND u.username = x.username
 		LEFT JOIN tc_memberships m ON m.tenant_id = x.tenant_id AND m.username = x.username
 		WHERE x.tenant_id = $1 AND x.` + key + ` = $2` + served
 }
 
-// selectHolderByKey is selectHolder for PostgreSQL, which goes from the row to the user and the teams. It would choose to go from all
-// users of the tenant to the row while it takes them for few, such as in the minute after a scan.
+// selectHolderByKey is selectHolder for PostgreSQL, which goes from the row to the user and the
+// teams. It would choose to go from all users of the tenant to the row while it takes them for few,
+// such as in the minute after a scan.
 func selectHolderByKey(table, columns, key string) string {
-	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, ` + teamOf + `, m.role FROM ` + table + ` x
+	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, ` + teamOf +
+		`, m.role FROM ` + table + ` x
 		CROSS JOIN LATERAL (SELECT enabled, superuser, may_ai, password_set_at FROM tc_users WHERE tenant_id = $1 AND username = x.username OFFSET 0) u
 		LEFT JOIN LATERAL (SELECT team_id, role FROM tc_memberships WHERE tenant_id = $1 AND username = x.username OFFSET 0) m ON TRUE
 		WHERE x.tenant_id = $1 AND x.` + key + ` = $2` + served
@@ -100,8 +109,11 @@ func selectHolderByKey(table, columns, key string) string {
 // served holds unless the tenant is being deleted or imported.
 const served = ` AND EXISTS (SELECT 1 FROM tc_tenants t WHERE t.tenant_id = $1 AND t.hidden IS NULL)`
 
-// authenticate runs a SELECT of selectHolder. dest receives the columns of x, username the name of the user among them.
-func (s *Store) authenticate(ctx context.Context, what, query, tenant, id string, username *string, dest ...any) (sessions.Holder, error) {
+// authenticate runs a SELECT of selectHolder. dest receives the columns of x, username the name of
+// the user among them.
+func (s *Store) authenticate(
+	ctx context.Context, what, query, tenant, id string, username *string, dest ...any,
+) (sessions.Holder, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, query, tenant, id)
 	if err != nil {
@@ -156,11 +168,19 @@ func (s *Store) InsertSession(ctx context.Context, tenant string, x sessions.Ses
 				of, err = user(ctx, c, tenant, x.Username)
 			}
 			if errs.CodeOf(err) == errs.NotFound {
-				err = errs.Wrap(errs.Conflict, err, "Session refers to something that does not exist, or is still referred to.")
+				err = errs.Wrap(
+					errs.Conflict, err,
+					"Session refers to something that does not exist, or is still referred to.",
+				)
 			}
 			decided = true
 			ended := func() { s.notifier.AfterCommit(context.Background(), tenant) }
-			return bunx.DeferredWrite{Key: sessionKey(x.ID), Value: waiting{x, of}, Dropped: ended, Group: bunx.LoginsOf(x.Username)}, err
+			return bunx.DeferredWrite{
+				Key:     sessionKey(x.ID),
+				Value:   waiting{x, of},
+				Dropped: ended,
+				Group:   bunx.LoginsOf(x.Username),
+			}, err
 		},
 		After: bunx.LoginsOf(x.Username), Since: x.CreatedAt,
 	})
@@ -188,8 +208,8 @@ func waitingIn(values []any) (x waiting, ok bool) {
 	return x, ok
 }
 
-// dropWaiting drops the sessions of a tenant that match and are not stored yet, and returns their number. It runs in the transaction that deletes
-// the others.
+// dropWaiting drops the sessions of a tenant that match and are not stored yet, and returns their
+// number. It runs in the transaction that deletes the others.
 func (s *Store) dropWaiting(ctx context.Context, tenant string, match func(x sessions.Session) bool) int {
 	return bunx.DropDeferredOf(ctx, s.db, tenant, func(v any) bool {
 		x, ok := v.(waiting)
@@ -197,7 +217,8 @@ func (s *Store) dropWaiting(ctx context.Context, tenant string, match func(x ses
 	})
 }
 
-// identity is what differs between two users who have had the same name, and whether the user was enabled.
+// identity is what differs between two users who have had the same name, and whether the user was
+// enabled.
 type identity struct {
 	domain, sourceID string
 	createdAt        time.Time
@@ -243,7 +264,8 @@ func (s *Store) Session(ctx context.Context, tenant, id string) (x sessions.Sess
 // ended is a stored session that has ended, which is not stored yet.
 type ended struct{}
 
-// EndSession implements sessions.Store. The deletion may wait in memory, once for each session: see bunx.WriteSoon.
+// EndSession implements sessions.Store. The deletion may wait in memory, once for each session: see
+// bunx.WriteSoon.
 func (s *Store) EndSession(ctx context.Context, tenant, id string) error {
 	if bunx.DropDeferred(s.db, tenant, sessionKey(id), isWaiting) {
 		s.notifier.AfterCommit(ctx, tenant)
@@ -289,7 +311,9 @@ func (s *Store) DeleteSession(ctx context.Context, tenant, id string) error {
 		s.notifier.AfterCommit(ctx, tenant)
 		return nil
 	}
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error { return s.deleteSession(ctx, c, tenant, id) })
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		return s.deleteSession(ctx, c, tenant, id)
+	})
 }
 
 // Sweep implements sessions.Store.
@@ -345,13 +369,20 @@ func (s *Store) Token(ctx context.Context, tenant, id string) (sessions.Token, s
 
 var list = bunx.List[token]{
 	Table: tokenTable, Key: "id", Order: "-createdAt",
-	Sorts: []bunx.Sort[token]{{Field: "createdAt", Column: "created_at", Value: func(t token) string { return bunx.At(t.CreatedAt).String() }}},
+	Sorts: []bunx.Sort[token]{{Field: "createdAt", Column: "created_at", Value: func(t token) string {
+		return bunx.At(t.CreatedAt).String()
+	}}},
 }
 
 // Tokens implements sessions.Store.
-func (s *Store) Tokens(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[sessions.Token], error) {
+func (s *Store) Tokens(
+	ctx context.Context, tenant, username string, q paging.Query,
+) (paging.Page[sessions.Token], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	of := bunx.Part{Where: "x.tenant_id = $1 AND x.username = $2 AND x.entity_kind IS NULL", Args: []any{tenant, username}}
+	of := bunx.Part{
+		Where: "x.tenant_id = $1 AND x.username = $2 AND x.entity_kind IS NULL",
+		Args:  []any{tenant, username},
+	}
 	page, err := bunx.Page(ctx, c, list, of, func(t token) string { return t.ID }, q)
 	return paging.Map(page, func(t token) sessions.Token { return t.Token }), err
 }
@@ -367,7 +398,11 @@ func (s *Store) UserToken(ctx context.Context, tenant, username, id string) (ses
 func (s *Store) DeleteToken(ctx context.Context, tenant, username, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		s.notifier.AfterCommit(ctx, tenant)
-		n, err := c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND username = $2 AND id = $3 AND entity_kind IS NULL`, tenant, username, id)
+		n, err := c.Exec(
+			ctx,
+			`DELETE FROM tc_tokens WHERE tenant_id = $1 AND username = $2 AND id = $3 AND entity_kind IS NULL`,
+			tenant, username, id,
+		)
 		return bunx.Found(n, err, "Token")
 	})
 }
@@ -377,15 +412,22 @@ const ofEntity = `WHERE tenant_id = $1 AND entity_kind = $2 AND entity_id = $3 A
 var selectEntityToken = tokenTable.Select(ofEntity)
 
 // EntityTokens implements sessions.Store.
-func (s *Store) EntityTokens(ctx context.Context, tenant string, of entity.Key, tokenType string, q paging.Query) (paging.Page[sessions.Token], error) {
+func (s *Store) EntityTokens(
+	ctx context.Context, tenant string, of entity.Key, tokenType string, q paging.Query,
+) (paging.Page[sessions.Token], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	these := bunx.Part{Where: "x.tenant_id = $1 AND x.entity_kind = $2 AND x.entity_id = $3 AND x.type = $4", Args: []any{tenant, of.Kind, of.ID, tokenType}}
+	these := bunx.Part{
+		Where: "x.tenant_id = $1 AND x.entity_kind = $2 AND x.entity_id = $3 AND x.type = $4",
+		Args:  []any{tenant, of.Kind, of.ID, tokenType},
+	}
 	page, err := bunx.Page(ctx, c, list, these, func(t token) string { return t.ID }, q)
 	return paging.Map(page, func(t token) sessions.Token { return t.Token }), err
 }
 
 // EntityToken implements sessions.Store.
-func (s *Store) EntityToken(ctx context.Context, tenant string, of entity.Key, tokenType, id string) (sessions.Token, error) {
+func (s *Store) EntityToken(
+	ctx context.Context, tenant string, of entity.Key, tokenType, id string,
+) (sessions.Token, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	t, err := tokenTable.Scan(c.Row(ctx, selectEntityToken, tenant, of.Kind, of.ID, tokenType, id))
 	return t.Token, bunx.Err(err, "Token")
@@ -404,7 +446,10 @@ func (s *Store) DeleteEntityToken(ctx context.Context, tenant string, of entity.
 func (s *Store) DeleteTokensOf(ctx context.Context, tenant string, kind entity.Kind, ids []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		s.notifier.AfterCommit(ctx, tenant)
-		_, err := c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND entity_kind = $2 AND entity_id `+c.OneOf(3), tenant, kind, bunx.Keys(ids))
+		_, err := c.Exec(
+			ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND entity_kind = $2 AND entity_id `+c.OneOf(3),
+			tenant, kind, bunx.Keys(ids),
+		)
 		return bunx.Err(err, "Token")
 	})
 }
@@ -441,7 +486,8 @@ func (s *Store) EndLogins(ctx context.Context, tenant string, usernames []string
 	})
 }
 
-// Count implements sessions.Store. Tokens are taken in the order of their ids, so that two at once do not deadlock.
+// Count implements sessions.Store. Tokens are taken in the order of their ids, so that two at once
+// do not deadlock.
 func (s *Store) Count(ctx context.Context, tenant string, uses map[string]sessions.Use) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, id := range slices.Sorted(maps.Keys(uses)) {

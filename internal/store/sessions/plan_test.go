@@ -11,8 +11,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestAuthenticationReadsUsersOnce: with the plan of a tenant of 8 users, until autovacuum has looked at what a directory has brought, an authentication may read all users
-// to find its own, and no more than that: it goes from the session to the user, and not from each user to the session.
+// TestAuthenticationReadsUsersOnce: with the plan of a tenant of 8 users, until autovacuum has
+// looked at what a directory has brought, an authentication may read all users to find its own, and
+// no more than that: it goes from the session to the user, and not from each user to the session.
 func TestAuthenticationReadsUsersOnce(t *testing.T) {
 	is := is.New(t)
 	const users = 1000
@@ -33,7 +34,8 @@ func TestAuthenticationReadsUsersOnce(t *testing.T) {
 		run(`INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) SELECT 'acme', '01932e00-0000-7000-8000-000000000001', 'u-' || i, 1, now()
 			FROM generate_series($1::integer, $2) i`, from, to)
 		run(`INSERT INTO tc_sessions (tenant_id, id, username, created_at, expires_at)
-			SELECT 'acme', 's-' || i, 'u-' || i, now(), now() + interval '1 hour' FROM generate_series($1::integer, $2) i`, from, to)
+			SELECT 'acme', 's-' || i, 'u-' || i, now(), now() + interval '1 hour' FROM generate_series($1::integer, $2) i`,
+			from, to)
 	}
 	run(`INSERT INTO tc_teams (tenant_id, id, name, slug, label, search, domain, created_at, updated_at)
 		SELECT 'acme', '01932e00-0000-7000-8000-000000000001', 'Team', 'team', 'team', 'team', 'local', now(), now()`)

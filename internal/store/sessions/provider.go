@@ -15,7 +15,8 @@ type providerSession struct {
 	sessions.StoredProviderSession
 }
 
-// providerTable has the columns of a session at a provider. Whoever reads knows the tenant and the session.
+// providerTable has the columns of a session at a provider. Whoever reads knows the tenant and the
+// session.
 var providerTable = bunx.NewTable("tc_provider_sessions", "p", []bunx.Column[providerSession]{
 	{Name: "tenant_id", Key: true, Value: func(p *providerSession) any { return p.tenant }},
 	{Name: "session_id", Key: true, Value: func(p *providerSession) any { return p.session }},
@@ -28,7 +29,9 @@ var providerTable = bunx.NewTable("tc_provider_sessions", "p", []bunx.Column[pro
 var selectProviderSession = providerTable.Select(`WHERE tenant_id = $1 AND session_id = $2`)
 
 // ProviderSession implements sessions.Store.
-func (s *Store) ProviderSession(ctx context.Context, tenant, session string) (at sessions.StoredProviderSession, err error) {
+func (s *Store) ProviderSession(
+	ctx context.Context, tenant, session string,
+) (at sessions.StoredProviderSession, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	err = bunx.FindDeferred(s.db, tenant, sessionKey(session), func(values []any) error {
 		p, err := providerTable.Scan(c.Row(ctx, selectProviderSession, tenant, session))
@@ -42,7 +45,9 @@ func (s *Store) ProviderSession(ctx context.Context, tenant, session string) (at
 }
 
 // DeleteProviderSessions implements sessions.Store.
-func (s *Store) DeleteProviderSessions(ctx context.Context, tenant, domain, subject string, ids []string) (n int, err error) {
+func (s *Store) DeleteProviderSessions(
+	ctx context.Context, tenant, domain, subject string, ids []string,
+) (n int, err error) {
 	if subject == "" && len(ids) == 0 {
 		return 0, nil
 	}
@@ -59,7 +64,8 @@ func (s *Store) DeleteProviderSessions(ctx context.Context, tenant, domain, subj
 		n, err = c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id IN (`+these+`)`, args...)
 		n += s.dropWaiting(ctx, tenant, func(x sessions.Session) bool {
 			p := x.Provider
-			return p != nil && p.Domain == domain && (subject == "" || p.Subject == subject) && (len(ids) == 0 || slices.Contains(ids, p.ID))
+			return p != nil && p.Domain == domain && (subject == "" || p.Subject == subject) && (len(ids) == 0 ||
+				slices.Contains(ids, p.ID))
 		})
 		return bunx.Err(err, "Session")
 	})
@@ -70,9 +76,12 @@ func (s *Store) DeleteProviderSessions(ctx context.Context, tenant, domain, subj
 func (s *Store) DeleteSessionsOfDomains(ctx context.Context, tenant string, domains []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		s.notifier.AfterCommit(ctx, tenant)
-		s.dropWaiting(ctx, tenant, func(x sessions.Session) bool { return x.Provider != nil && slices.Contains(domains, x.Provider.Domain) })
+		s.dropWaiting(ctx, tenant, func(x sessions.Session) bool {
+			return x.Provider != nil && slices.Contains(domains, x.Provider.Domain)
+		})
 		_, err := c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id IN
-			(SELECT session_id FROM tc_provider_sessions WHERE tenant_id = $1 AND domain_id `+c.OneOf(2)+`)`, tenant, bunx.Keys(domains))
+			(SELECT session_id FROM tc_provider_sessions WHERE tenant_id = $1 AND domain_id `+c.OneOf(2)+`)`,
+			tenant, bunx.Keys(domains))
 		return bunx.Err(err, "Session")
 	})
 }

@@ -32,7 +32,8 @@ type Stores struct {
 	Users principals.Store
 }
 
-// testStore runs all checks. open returns empty stores over one database that has the tenants acme and evil.
+// testStore runs all checks. open returns empty stores over one database that has the tenants acme
+// and evil.
 func testStore(t *testing.T, open func(t *testing.T) Stores) {
 	for name, check := range map[string]func(*testing.T, Stores){
 		"SessionRoundTrip":      testSession,
@@ -70,7 +71,8 @@ func testStore(t *testing.T, open func(t *testing.T) Stores) {
 func (s Stores) addUser(t *testing.T, tenant, name string) {
 	t.Helper()
 	is.New(t).NoErr(s.Users.InsertUser(t.Context(), tenant, principals.User{
-		Username: name, Domain: principals.Local, Enabled: true, Data: json.RawMessage("{}"), UserFields: json.RawMessage("{}"),
+		Username: name, Domain: principals.Local,
+		Enabled: true, Data: json.RawMessage("{}"), UserFields: json.RawMessage("{}"),
 		CreatedAt: monday, UpdatedAt: monday,
 	}))
 }
@@ -91,7 +93,8 @@ func tokenID(n int) string { return fmt.Sprintf("01932e00-0000-7000-8000-%012d",
 
 func token(n int, user string) sessions.Token {
 	return sessions.Token{
-		ID: tokenID(n), Type: "personal", Username: user, SecretHash: fmt.Sprintf("hash %d", n), CreatedAt: monday, UpdatedAt: monday,
+		ID: tokenID(n), Type: "personal", Username: user,
+		SecretHash: fmt.Sprintf("hash %d", n), CreatedAt: monday, UpdatedAt: monday,
 	}
 }
 
@@ -116,7 +119,13 @@ func (s Stores) stored(t *testing.T, tenant, user string) map[string]sessions.To
 
 func testSession(t *testing.T, s Stores) {
 	is, ctx := is.New(t), t.Context()
-	want := sessions.Session{ID: "hash-_1", Username: "jo", CreatedAt: monday, ExpiresAt: tuesday.Add(time.Microsecond), PasswordSetAt: monday.Add(time.Millisecond)}
+	want := sessions.Session{
+		ID:            "hash-_1",
+		Username:      "jo",
+		CreatedAt:     monday,
+		ExpiresAt:     tuesday.Add(time.Microsecond),
+		PasswordSetAt: monday.Add(time.Millisecond),
+	}
 	s.addSession(t, "acme", want)
 	got, h, err := s.Session(ctx, "acme", want.ID)
 	is.NoErr(err)
@@ -124,17 +133,24 @@ func testSession(t *testing.T, s Stores) {
 	is.Equal(h, sessions.Holder{Username: "jo", Enabled: true})
 }
 
-// testProviderSessions: what a session at a provider is known by goes with the session, and ends those that it names and no others.
+// testProviderSessions: what a session at a provider is known by goes with the session, and ends
+// those that it names and no others.
 func testProviderSessions(t *testing.T, s Stores) {
 	is, ctx := is.New(t), t.Context()
 	at := func(id, user, domain, subject, provider string) sessions.Session {
 		x := session(id, user)
-		x.Provider = &sessions.StoredProviderSession{Domain: domain, Subject: subject, ID: provider, Sealed: "sealed " + id}
+		x.Provider = &sessions.StoredProviderSession{
+			Domain:  domain,
+			Subject: subject,
+			ID:      provider,
+			Sealed:  "sealed " + id,
+		}
 		fieldtest.Full(t, *x.Provider, map[bool]string{true: "ID"}[provider == ""])
 		return x
 	}
 	rest := []sessions.Session{
-		at("b", "jo", "work", "jo", "2"), at("c", "jo", "work", "jo", ""), at("d", "kim", "work", "kim", "3"), at("e", "kim", "other", "jo", "1"),
+		at("b", "jo", "work", "jo", "2"), at("c", "jo", "work", "jo", ""),
+		at("d", "kim", "work", "kim", "3"), at("e", "kim", "other", "jo", "1"),
 	}
 	s.addSession(t, "acme", at("a", "jo", "work", "jo", "1"), session("plain", "jo"))
 	s.addSession(t, "acme", rest...)
@@ -202,8 +218,10 @@ func testToken(t *testing.T, s Stores) {
 	used, end := monday.Add(time.Hour), tuesday.Add(time.Microsecond)
 	full := sessions.Token{
 		ID: tokenID(1), Type: "personal", Username: "jo", SecretHash: "hash", ReadOnly: true,
-		Notes: text("Jö '; DROP -- ?$1\\\n日本 🎨"), Restrict: text("cidr"), Host: text("example.com"), CIDR: text("2001:db8::/32"),
-		Data: json.RawMessage(`{"a":["ü",1e400,{}]}`), Requests: 1 << 40, Blocked: 7, LastAccessedAt: &used, ExpiresAt: &end,
+		Notes: text("Jö '; DROP -- ?$1\\\n日本 🎨"), Restrict: text("cidr"),
+		Host: text("example.com"), CIDR: text("2001:db8::/32"),
+		Data: json.RawMessage(`{"a":["ü",1e400,{}]}`), Requests: 1 << 40,
+		Blocked: 7, LastAccessedAt: &used, ExpiresAt: &end,
 		CreatedAt: monday, UpdatedAt: tuesday,
 	}
 	fieldtest.Full(t, full, "Entity") // see testEntityTokens
@@ -215,7 +233,8 @@ func testToken(t *testing.T, s Stores) {
 	got, h, err := s.Token(ctx, "acme", tokenID(1)) // what a request needs, and no more than that
 	is.NoErr(err)
 	is.Equal(got, sessions.Token{
-		ID: full.ID, Type: "personal", Username: "jo", SecretHash: "hash", ReadOnly: true, Restrict: full.Restrict, CIDR: full.CIDR,
+		ID: full.ID, Type: "personal", Username: "jo",
+		SecretHash: "hash", ReadOnly: true, Restrict: full.Restrict, CIDR: full.CIDR,
 		Data: full.Data, ExpiresAt: &end,
 	})
 	is.Equal(h, sessions.Holder{Username: "jo", Enabled: true})
@@ -258,9 +277,12 @@ func (s Stores) addMember(t *testing.T, tenant string, n int, user string, role 
 	t.Helper()
 	is, id := is.New(t), tokenID(n)
 	is.NoErr(s.Users.InsertTeam(t.Context(), tenant, principals.Team{
-		ID: id, Name: "Team", Slug: fmt.Sprintf("slug-%d", n), Domain: principals.Local, CreatedAt: monday, UpdatedAt: monday,
+		ID: id, Name: "Team", Slug: fmt.Sprintf("slug-%d", n),
+		Domain: principals.Local, CreatedAt: monday, UpdatedAt: monday,
 	}))
-	is.NoErr(s.Users.PutMember(t.Context(), tenant, principals.Membership{TeamID: id, Username: user, Role: role, CreatedAt: monday}))
+	is.NoErr(s.Users.PutMember(
+		t.Context(), tenant, principals.Membership{TeamID: id, Username: user, Role: role, CreatedAt: monday},
+	))
 	return id
 }
 
@@ -374,7 +396,10 @@ func testEndLogins(t *testing.T, s Stores) {
 		tenant, session string
 		token           int
 		there           bool
-	}{{"acme", "a", 1, false}, {"acme", "b", 1, false}, {"acme", "c", 2, true}, {"acme", "c", 3, true}, {"evil", "a", 1, true}} {
+	}{
+		{"acme", "a", 1, false}, {"acme", "b", 1, false}, {"acme", "c", 2, true}, {"acme", "c", 3, true},
+		{"evil", "a", 1, true},
+	} {
 		_, _, err := s.Session(ctx, c.tenant, c.session)
 		is.Equal(err == nil, c.there)
 		_, _, err = s.Token(ctx, c.tenant, tokenID(c.token))
@@ -401,7 +426,8 @@ func testUserDeleted(t *testing.T, s Stores) {
 func testIsolation(t *testing.T, s Stores) {
 	is, ctx := is.New(t), t.Context()
 	s.addSession(t, "acme", session("a", "jo"), session("b", "jo"))
-	s.addSession(t, "evil", sessions.Session{ID: "b", Username: "jo", CreatedAt: tuesday, ExpiresAt: tuesday}) // ids are the tenant's own
+	// ids are the tenant's own
+	s.addSession(t, "evil", sessions.Session{ID: "b", Username: "jo", CreatedAt: tuesday, ExpiresAt: tuesday})
 	s.addToken(t, "acme", token(1, "jo"), token(2, "jo"))
 	s.addToken(t, "evil", token(2, "jo"))
 	for tenant, want := range map[string]int{"acme": 2, "evil": 1, "none": 0} {
@@ -433,7 +459,10 @@ func testIsolation(t *testing.T, s Stores) {
 	got, _, err := s.Session(ctx, "acme", "b") // and changes nothing
 	is.NoErr(err)
 	is.Equal(got, session("b", "jo"))
-	is.Equal(s.stored(t, "acme", "jo"), map[string]sessions.Token{tokenID(1): token(1, "jo"), tokenID(2): token(2, "jo")})
+	is.Equal(
+		s.stored(t, "acme", "jo"),
+		map[string]sessions.Token{tokenID(1): token(1, "jo"), tokenID(2): token(2, "jo")},
+	)
 	_, _, err = s.Session(ctx, "acme", "a")
 	is.NoErr(err)
 }
@@ -453,7 +482,8 @@ func testCount(t *testing.T, s Stores) {
 	is.Equal(s.stored(t, "acme", "kim"), map[string]sessions.Token{tokenID(2): two})
 
 	is.NoErr(s.Count(ctx, "acme", map[string]sessions.Use{tokenID(1): {Requests: 1, LastAccessedAt: monday}}))
-	is.Equal(*s.stored(t, "acme", "jo")[tokenID(1)].LastAccessedAt, tuesday) // a process that is late takes no time back
+	// a process that is late takes no time back
+	is.Equal(*s.stored(t, "acme", "jo")[tokenID(1)].LastAccessedAt, tuesday)
 }
 
 func testParallelCounts(t *testing.T, s Stores) {
@@ -482,7 +512,12 @@ func testParallelCounts(t *testing.T, s Stores) {
 func testSweep(t *testing.T, s Stores) {
 	is, ctx := is.New(t), t.Context()
 	for i, end := range []time.Duration{-time.Hour, -time.Microsecond, 0, time.Microsecond, time.Hour} {
-		s.addSession(t, "acme", sessions.Session{ID: fmt.Sprint(i), Username: "jo", CreatedAt: monday, ExpiresAt: tuesday.Add(end)})
+		s.addSession(t, "acme", sessions.Session{
+			ID:        fmt.Sprint(i),
+			Username:  "jo",
+			CreatedAt: monday,
+			ExpiresAt: tuesday.Add(end),
+		})
 	}
 	s.addSession(t, "evil", session("0", "jo"))
 	past := monday
@@ -505,7 +540,8 @@ func testSweep(t *testing.T, s Stores) {
 	is.Equal(n, 0)
 }
 
-// testOfUsers: OfUsers counts all tokens of some users of one tenant, and the sessions that have not ended.
+// testOfUsers: OfUsers counts all tokens of some users of one tenant, and the sessions that have
+// not ended.
 func testOfUsers(t *testing.T, s Stores) {
 	is, ctx := is.New(t), t.Context()
 	ended, later := session("ended", "jo"), session("later", "jo")
@@ -611,7 +647,8 @@ func testCanceled(t *testing.T, s Stores) {
 	is.Equal(len(s.stored(t, "acme", "jo")), 0)
 }
 
-// testEntityTokens: the tokens of an entity are apart from the personal ones, and go with the entity and their user.
+// testEntityTokens: the tokens of an entity are apart from the personal ones, and go with the
+// entity and their user.
 func testEntityTokens(t *testing.T, s Stores) {
 	is, ctx := is.New(t), t.Context()
 	app := func(id string) entity.Key { return entity.Key{Kind: "app", ID: id} }
@@ -625,7 +662,10 @@ func testEntityTokens(t *testing.T, s Stores) {
 	other.Type = "webhook"
 	assistant := of(7, "jo", "a")
 	assistant.Entity.Kind = "assistant"
-	s.addToken(t, "acme", token(1, "jo"), of(2, "jo", "a"), of(3, "kim", "a"), of(4, "jo", "b"), of(5, "jo", "c"), other, assistant)
+	s.addToken(
+		t, "acme", token(1, "jo"), of(2, "jo", "a"), of(3, "kim", "a"), of(4, "jo", "b"), of(5, "jo", "c"),
+		other, assistant,
+	)
 	s.addToken(t, "evil", of(2, "jo", "a"))
 	listed := func(tenant string, of entity.Key, tokenType string) (ids []string) {
 		t.Helper()
@@ -663,7 +703,8 @@ func testEntityTokens(t *testing.T, s Stores) {
 		kind   string
 		id     string
 	}{
-		{"acme", app("b"), sessions.AppView, tokenID(2)}, {"acme", app("a"), sessions.AppView, tokenID(1)}, {"evil", app("a"), sessions.AppView, tokenID(3)},
+		{"acme", app("b"), sessions.AppView, tokenID(2)},
+		{"acme", app("a"), sessions.AppView, tokenID(1)}, {"evil", app("a"), sessions.AppView, tokenID(3)},
 		{"acme", app("a"), "webhook", tokenID(2)}, {"acme", assistant.Entity, sessions.AppView, tokenID(2)},
 	} {
 		is.Equal(errs.CodeOf(s.DeleteEntityToken(ctx, at.tenant, at.of, at.kind, at.id)), errs.NotFound)

@@ -1,5 +1,5 @@
-// Package bunstore stores shares in PostgreSQL or SQLite, those of each kind of entity in a table of its own. The stores of
-// nouns that are shared import it.
+// Package bunstore stores shares in PostgreSQL or SQLite, those of each kind of entity in a table
+// of its own. The stores of nouns that are shared import it.
 package bunstore
 
 import (
@@ -36,13 +36,14 @@ func (s *Store) Notify(changed func(tenant string)) *Store {
 	return s
 }
 
-// New returns a Store over a table of shares, such as that of apps, which must be there: see tenantcontent.Migrate. row is the
-// guard.Guard.Row of conditional writes to it.
+// New returns a Store over a table of shares, such as that of apps, which must be there: see
+// tenantcontent.Migrate. row is the guard.Guard.Row of conditional writes to it.
 func New(db *bun.DB, table, row string) *Store {
 	s := &Store{db: db, table: newTable(table), row: row}
 	c := bunx.Conn{DB: db} // for its dialect
 	s.selectAll = s.table.Select(`WHERE tenant_id = $1 AND entity_id = $2 ORDER BY principal_id`)
-	s.selectSome = s.table.Select(`WHERE tenant_id = $1 AND entity_id ` + c.OneOf(2) + ` ORDER BY entity_id, principal_id`)
+	s.selectSome = s.table.Select(`WHERE tenant_id = $1 AND entity_id ` + c.OneOf(2) +
+		` ORDER BY entity_id, principal_id`)
 	s.selectOne = s.table.Select(`WHERE tenant_id = $1 AND entity_id = $2 AND principal_id = $3`)
 	s.lockOne = s.selectOne
 	if c.Postgres() {
@@ -54,7 +55,9 @@ func New(db *bun.DB, table, row string) *Store {
 	ofPrincipals := ` FROM ` + table + ` WHERE tenant_id = $1 AND principal_id ` + c.OneOf(2)
 	s.sharedWith = `SELECT entity_id` + ofPrincipals
 	s.deletePrincipals = `DELETE` + ofPrincipals
-	s.manyGrants = `SELECT entity_id, access_level, roles FROM ` + table + ` WHERE tenant_id = $1 AND access_level > 0 AND entity_id ` + c.OneOf(2) + ` AND principal_id IN ` + c.Among(3, 1)
+	s.manyGrants = `SELECT entity_id, access_level, roles FROM ` + table +
+		` WHERE tenant_id = $1 AND access_level > 0 AND entity_id ` + c.OneOf(2) + ` AND principal_id IN ` +
+		c.Among(3, 1)
 	s.grants = bunx.Lookup{
 		Columns: `entity_id, access_level, roles`, Table: table, Key: `entity_id`,
 		Where: `tenant_id = $1 AND access_level > 0 AND principal_id ` + c.OneOf(2),

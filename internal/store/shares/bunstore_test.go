@@ -14,9 +14,11 @@ func TestStore(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		testStore(t, func(t *testing.T) (shares.Store, InTx) {
 			db := dbtest.People(t, open(t), "jo", "joe", "mia", "team")
-			return bunstore.New(db, "tc_app_shares", Row), func(ctx context.Context, fn func(context.Context) error) error {
-				return bunx.InTx(ctx, db, fn)
-			}
+			return bunstore.New(
+					db, "tc_app_shares", Row,
+				), func(ctx context.Context, fn func(context.Context) error) error {
+					return bunx.InTx(ctx, db, fn)
+				}
 		})
 	})
 }

@@ -27,8 +27,8 @@ const Row = "app-share"
 // InTx runs a function in one transaction, which the methods of the Store join.
 type InTx func(ctx context.Context, fn func(ctx context.Context) error) error
 
-// testStore runs all checks. open returns an empty Store whose rows for guards are Row, and whose database has the tenants acme and evil,
-// each with the principals jo, joe, mia, team and *.
+// testStore runs all checks. open returns an empty Store whose rows for guards are Row, and whose
+// database has the tenants acme and evil, each with the principals jo, joe, mia, team and *.
 func testStore(t *testing.T, open func(t *testing.T) (shares.Store, InTx)) {
 	for name, check := range map[string]func(*testing.T, shares.Store, InTx){
 		"RoundTrip":          testRoundTrip,
@@ -84,8 +84,20 @@ func testRoundTrip(t *testing.T, s shares.Store, _ InTx) {
 	is, ctx := is.New(t), t.Context()
 	want := []shares.Share{
 		{PrincipalID: shares.Everyone, Level: shares.Use, CreatedAt: monday, UpdatedAt: tuesday},
-		{PrincipalID: "jo", Level: shares.Admin, Roles: []string{`"; DROP`, "a,b", "$1?", "ü 🎨", "<b>\\"}, CreatedAt: monday, UpdatedAt: monday},
-		{PrincipalID: "mia", Level: shares.None, Roles: []string{strings.Repeat("x", shares.MaxRole)}, CreatedAt: tuesday, UpdatedAt: tuesday},
+		{
+			PrincipalID: "jo",
+			Level:       shares.Admin,
+			Roles:       []string{`"; DROP`, "a,b", "$1?", "ü 🎨", "<b>\\"},
+			CreatedAt:   monday,
+			UpdatedAt:   monday,
+		},
+		{
+			PrincipalID: "mia",
+			Level:       shares.None,
+			Roles:       []string{strings.Repeat("x", shares.MaxRole)},
+			CreatedAt:   tuesday,
+			UpdatedAt:   tuesday,
+		},
 		{PrincipalID: "team", Level: shares.Write, CreatedAt: monday, UpdatedAt: monday},
 	}
 	fieldtest.Full(t, want[1])
@@ -126,10 +138,14 @@ func testConditions(t *testing.T, s shares.Store, _ InTx) {
 	first, second := share("jo", shares.Use), share("jo", shares.Write)
 	second.UpdatedAt = tuesday
 	demand := func(version string) context.Context {
-		return guard.With(t.Context(), &guard.Guard{Row: Row, Fits: func(v string, exists bool) bool { return exists && v == version }})
+		return guard.With(t.Context(), &guard.Guard{Row: Row, Fits: func(v string, exists bool) bool {
+			return exists && v == version
+		}})
 	}
 	none := func() context.Context {
-		return guard.With(t.Context(), &guard.Guard{Row: Row, Fits: func(_ string, exists bool) bool { return !exists }})
+		return guard.With(t.Context(), &guard.Guard{Row: Row, Fits: func(_ string, exists bool) bool {
+			return !exists
+		}})
 	}
 	write := func(ctx context.Context, one shares.Share) errs.Code {
 		_, err := s.Put(ctx, "acme", "a", one)
@@ -152,13 +168,18 @@ func testConditions(t *testing.T, s shares.Store, _ InTx) {
 // testGrants: the highest level, and the roles of all shares that give something.
 func testGrants(t *testing.T, s shares.Store, _ InTx) {
 	is, ctx := is.New(t), t.Context()
-	put(t, s, "both", share("jo", shares.Use, "b", "x"), share("team", shares.Write, "a", "b"), share("mia", shares.Admin, "never"))
+	put(
+		t, s, "both", share("jo", shares.Use, "b", "x"), share("team", shares.Write, "a", "b"),
+		share("mia", shares.Admin, "never"),
+	)
 	put(t, s, "every", share(shares.Everyone, shares.Use))
 	put(t, s, "none", share("jo", shares.None, "z"))
 	put(t, s, "off", share("jo", shares.None, "z"), share("team", shares.Use, "y"))
 	put(t, s, "other", share("mia", shares.Write))
 	put(t, s, "unasked", share("jo", shares.Write))
-	ids, jo := []string{"both", "every", "none", "off", "other", "missing", "both"}, []string{shares.Everyone, "jo", "team", "jo"}
+	ids, jo := []string{
+		"both", "every", "none", "off", "other", "missing", "both",
+	}, []string{shares.Everyone, "jo", "team", "jo"}
 	grants, err := s.Grants(ctx, "acme", ids, jo)
 	is.NoErr(err)
 	is.Equal(grants, map[string]shares.Grant{
@@ -191,7 +212,9 @@ func testReplace(t *testing.T, s shares.Store, _ InTx) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "a", share("jo", shares.Use, "r"), share("mia", shares.Write))
 	put(t, s, "b", share("jo", shares.Use))
-	want := []shares.Share{share(shares.Everyone, shares.None), share("jo", shares.Write), share("team", shares.Use, "r")}
+	want := []shares.Share{
+		share(shares.Everyone, shares.None), share("jo", shares.Write), share("team", shares.Use, "r"),
+	}
 	want[1].CreatedAt, want[1].UpdatedAt = tuesday, tuesday
 	is.NoErr(s.Replace(ctx, "acme", map[string][]shares.Share{"a": {want[2], want[0], want[1]}}))
 	is.Equal(all(t, s, "acme", "a"), want)
@@ -305,7 +328,9 @@ func testFailedTx(t *testing.T, s shares.Store, inTx InTx) {
 		is.NoErr(err)
 		is.Equal(got.Level, shares.Write) // the transaction sees its own writes
 		is.NoErr(s.Delete(ctx, "acme", "a", "mia"))
-		is.NoErr(s.Replace(ctx, "acme", map[string][]shares.Share{"b": {share("team", shares.Use), share("jo", shares.Use)}}))
+		is.NoErr(s.Replace(ctx, "acme", map[string][]shares.Share{"b": {
+			share("team", shares.Use), share("jo", shares.Use),
+		}}))
 		is.NoErr(s.RenameUsers(ctx, "acme", map[string]string{"team": "crew"}))
 		is.NoErr(s.RemovePrincipals(ctx, "acme", []string{"jo"}))
 		is.NoErr(s.Remove(ctx, "acme", []string{"b"}))

@@ -20,14 +20,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// format is the version of what Export writes: lines of JSON. The first is a header; then there is an object with the name of each table and its
-// columns before the rows of the table, which are arrays, and an object with the name of a table before pairs of rows of it that refer to
-// each other; an object with the name of a file before its content, which is lines of text in base64; the last is an end. Times are texts,
-// what is true or false is 1 or 0, bytes and opened secrets are base64.
+// format is the version of what Export writes: lines of JSON. The first is a header; then there is
+// an object with the name of each table and its columns before the rows of the table, which are
+// arrays, and an object with the name of a table before pairs of rows of it that refer to each
+// other; an object with the name of a file before its content, which is lines of text in base64;
+// the last is an end. Times are texts, what is true or false is 1 or 0, bytes and opened secrets
+// are base64.
 const format = 2
 
-// maxLine is the most bytes of a line, so that reading one needs no more memory than a server has. The texts of a row have some MiB: a body of
-// the API has 1 MiB, the entries of a bundle 4 MiB together, the answers of a conversation 12 MiB; and JSON makes of a byte 6 at most.
+// maxLine is the most bytes of a line, so that reading one needs no more memory than a server has.
+// The texts of a row have some MiB: a body of the API has 1 MiB, the entries of a bundle 4 MiB
+// together, the answers of a conversation 12 MiB; and JSON makes of a byte 6 at most.
 const maxLine = 64 << 20
 
 // header is the first line.
@@ -144,8 +147,8 @@ func (b bounded) Write(line []byte) (int, error) {
 	return b.Writer.Write(line)
 }
 
-// Export writes all rows of a tenant, as they are at one time, and returns their number. Memory does not grow with them. It returns
-// errs.NotFound if there is no such tenant.
+// Export writes all rows of a tenant, as they are at one time, and returns their number. Memory
+// does not grow with them. It returns errs.NotFound if there is no such tenant.
 func Export(ctx context.Context, db *bun.DB, tenant string, w io.Writer, o Options) (rows int, err error) {
 	all, err := Tables(ctx, db)
 	if err != nil {
@@ -216,7 +219,11 @@ func (e *export) header() (err error) {
 		h.Files = e.o.Files.Kind
 	}
 	var created, updated bunx.Time
-	err = e.c.Row(e.ctx, `SELECT name, settings, created_at, updated_at FROM tc_tenants WHERE tenant_id = $1 AND hidden IS NULL`, e.tenant).
+	err = e.c.Row(
+		e.ctx,
+		`SELECT name, settings, created_at, updated_at FROM tc_tenants WHERE tenant_id = $1 AND hidden IS NULL`,
+		e.tenant,
+	).
 		Scan(&h.Name, &h.Settings, &created, &updated)
 	if err != nil {
 		return bunx.Err(err, "Tenant")
@@ -237,7 +244,8 @@ func migrations(ctx context.Context, db *bun.DB) ([]string, error) {
 	return names, bunx.Err(err, "Migration")
 }
 
-// file writes a file. The object before its content is written with the first piece of it, as there may be no such file.
+// file writes a file. The object before its content is written with the first piece of it, as there
+// may be no such file.
 func (e *export) file(key string) error {
 	pieces := &pieces{out: e.out, key: key}
 	there, err := e.o.Files.Export(e.ctx, key, pieces)
@@ -307,8 +315,8 @@ func (p *pieces) flush() error {
 	return err
 }
 
-// table writes the rows of a table, those that refer to others of the same table with these references behind them. It calls keep with the values of
-// each row.
+// table writes the rows of a table, those that refer to others of the same table with these
+// references behind them. It calls keep with the values of each row.
 func (e *export) table(t Table, keep func(row []any)) error {
 	names, line := make([]string, len(t.Columns)), make([]any, len(t.Columns))
 	self := -1
@@ -321,14 +329,18 @@ func (e *export) table(t Table, keep func(row []any)) error {
 		return err
 	}
 	sealed := e.o.Secrets.of(t)
-	err := e.each(t, `SELECT `+strings.Join(names, ", ")+` FROM `+t.Name+` WHERE tenant_id = $1`, t.Columns, func(row []any) error {
+	err := e.each(t, `SELECT `+strings.Join(names, ", ")+` FROM `+t.Name+
+		` WHERE tenant_id = $1`, t.Columns, func(row []any) error {
 		copy(line, row)
 		keep(row)
 		for i, key := range sealed {
 			if text, ok := row[i].(string); ok && text != "" {
 				plain, err := e.o.Secrets.Open(e.tenant, t.Name, names[i], row[key].(string), text)
 				if err != nil {
-					return errs.Wrap(errs.Invalid, err, "%s.%s of %q opens under no key of this program", t.Name, names[i], row[key])
+					return errs.Wrap(
+						errs.Invalid, err, "%s.%s of %q opens under no key of this program", t.Name, names[i],
+						row[key],
+					)
 				}
 				line[i] = base64.StdEncoding.EncodeToString(plain)
 			}
@@ -347,7 +359,9 @@ func (e *export) table(t Table, keep func(row []any)) error {
 		return err
 	}
 	pair := []Column{{t.Key[0], Text}, t.Columns[self]}
-	return e.each(t, fmt.Sprintf(`SELECT %s, %s FROM %s WHERE tenant_id = $1 AND %s IS NOT NULL`, t.Key[0], t.Self, t.Name, t.Self), pair,
+	return e.each(t, fmt.Sprintf(
+		`SELECT %s, %s FROM %s WHERE tenant_id = $1 AND %s IS NOT NULL`, t.Key[0], t.Self, t.Name, t.Self,
+	), pair,
 		func(row []any) error { return e.out.json.Encode(row) })
 }
 
@@ -368,7 +382,10 @@ func (e *export) each(t Table, query string, columns []Column, do func(row []any
 		}
 		for i, c := range columns {
 			if row[i], err = written(c, *dest[i].(*any)); err != nil {
-				return errs.Wrap(errs.Conflict, err, "%s.%s has a value that is no %s: correct it, and export again", t.Name, c.Name, c.Type)
+				return errs.Wrap(
+					errs.Conflict, err, "%s.%s has a value that is no %s: correct it, and export again", t.Name,
+					c.Name, c.Type,
+				)
 			}
 		}
 		if err := do(row); err != nil {

@@ -48,9 +48,17 @@ type Import struct {
 // Tenant is the tenant of an export.
 type Tenant struct{ ID, Name string }
 
-// Open reads the beginning of an export. Errors: errs.Invalid for what is none, and for one of another version.
+// Open reads the beginning of an export. Errors: errs.Invalid for what is none, and for one of
+// another version.
 func Open(ctx context.Context, db *bun.DB, r io.Reader, o Options) (*Import, error) {
-	i := &Import{ctx: bunx.WithWork(ctx, bunx.Unbounded), db: db, in: bufio.NewReaderSize(r, 1<<20), digest: sha256.New(), o: o, files: map[string]bool{}}
+	i := &Import{
+		ctx:    bunx.WithWork(ctx, bunx.Unbounded),
+		db:     db,
+		in:     bufio.NewReaderSize(r, 1<<20),
+		digest: sha256.New(),
+		o:      o,
+		files:  map[string]bool{},
+	}
 	line, err := i.line()
 	if err != nil {
 		return nil, err
@@ -59,7 +67,11 @@ func Open(ctx context.Context, db *bun.DB, r io.Reader, o Options) (*Import, err
 		return nil, errs.New(errs.Invalid, "this is no export of a tenant")
 	}
 	if i.head.Format != format {
-		return nil, errs.New(errs.Invalid, "this export has the format %d, and this program reads %d: use the version that made it", i.head.Format, format)
+		return nil, errs.New(
+			errs.Invalid,
+			"this export has the format %d, and this program reads %d: use the version that made it",
+			i.head.Format, format,
+		)
 	}
 	if err := i.head.check(); err != nil {
 		return nil, err
@@ -70,19 +82,26 @@ func Open(ctx context.Context, db *bun.DB, r io.Reader, o Options) (*Import, err
 	}
 	for _, m := range i.head.Migrations {
 		if !slices.Contains(own, m) {
-			return nil, errs.New(errs.Invalid, "this export is of a newer version: the database lacks the migration %s", m)
+			return nil, errs.New(
+				errs.Invalid, "this export is of a newer version: the database lacks the migration %s", m,
+			)
 		}
 	}
 	for _, m := range own {
 		if !slices.Contains(i.head.Migrations, m) {
-			return nil, errs.New(errs.Invalid, "this export is of an older version, without the migration %s: bring the database that it is of up to this version, and export again", m)
+			return nil, errs.New(
+				errs.Invalid,
+				"this export is of an older version, without the migration %s: bring the database that it is of up to this version, and export again",
+				m,
+			)
 		}
 	}
 	i.tables, err = Tables(ctx, db)
 	return i, err
 }
 
-// check makes the times of a header those that both engines take. It returns errs.Invalid for one that no export has.
+// check makes the times of a header those that both engines take. It returns errs.Invalid for one
+// that no export has.
 func (h *header) check() (err error) {
 	for name, at := range map[string]*string{"createdAt": &h.CreatedAt, "updatedAt": &h.UpdatedAt} {
 		if *at, err = canonicalTime(*at); err != nil {
@@ -112,7 +131,8 @@ func (i *Import) Without(table string) { i.o.Without = append(i.o.Without, table
 // Left returns sentences about what the tenant had and the export has not.
 func (i *Import) Left() []string { return i.head.Left }
 
-// Stored returns what the tenant stored when it was exported. It is zero if the export does not tell.
+// Stored returns what the tenant stored when it was exported. It is zero if the export does not
+// tell.
 func (i *Import) Stored() Stored { return i.head.Stored }
 
 // line reads a line. It is valid until the next call.
@@ -132,7 +152,10 @@ func (i *Import) line() ([]byte, error) {
 		case errors.Is(err, bufio.ErrBufferFull) && len(long)+len(part) <= maxLine:
 			long = append(long, part...)
 		case errors.Is(err, bufio.ErrBufferFull):
-			return nil, errs.New(errs.Invalid, "the export is damaged: it has a line of more than %d MiB, which is no row", maxLine>>20)
+			return nil, errs.New(
+				errs.Invalid, "the export is damaged: it has a line of more than %d MiB, which is no row",
+				maxLine>>20,
+			)
 		case errors.Is(err, io.EOF):
 			return nil, errs.New(errs.Invalid, "the export ends before its end: it was cut")
 		default:
@@ -149,8 +172,8 @@ func (i *Import) counted(line []byte) []byte {
 	return line
 }
 
-// Rows adds the rows to the tenant, which was just made, in transactions of their own, and returns their number when the export has been
-// read to its end and is whole.
+// Rows adds the rows to the tenant, which was just made, in transactions of their own, and returns
+// their number when the export has been read to its end and is whole.
 func (i *Import) Rows() (int, error) {
 	for _, t := range slices.Backward(i.tables) { // what the database makes with a tenant is in the export, too
 		if _, made := derived[t.Name]; !made {
@@ -283,7 +306,8 @@ func (i *Import) tenant() error {
 	})
 }
 
-// section returns what adds the rows of a section, and what writes those that it has kept for a batch.
+// section returns what adds the rows of a section, and what writes those that it has kept for a
+// batch.
 func (i *Import) section(s section) (add func(line []byte) error, flush func() error, err error) {
 	at := slices.IndexFunc(i.tables, func(t Table) bool { return t.Name == s.Table || t.Name == s.Links })
 	if at < 0 || i.o.leavesOut(i.tables[at]) {
@@ -308,7 +332,9 @@ func (i *Import) section(s section) (add func(line []byte) error, flush func() e
 		for _, name := range s.Columns {
 			c := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
 			if c < 0 || slices.Contains(columns, t.Columns[c]) {
-				return nil, nil, errs.New(errs.Invalid, "the export is damaged: %s has no column %q, or twice", t.Name, name)
+				return nil, nil, errs.New(
+					errs.Invalid, "the export is damaged: %s has no column %q, or twice", t.Name, name,
+				)
 			}
 			columns = append(columns, t.Columns[c])
 		}
@@ -357,13 +383,17 @@ func (i *Import) expect(t Table, row []any) error {
 		return text
 	}
 	if value(f.KindOf) != i.head.Files {
-		return errs.New(errs.Invalid, "the export is damaged: %s.%s is not the %s of its header", t.Name, f.KindOf, i.head.Files)
+		return errs.New(
+			errs.Invalid, "the export is damaged: %s.%s is not the %s of its header", t.Name, f.KindOf,
+			i.head.Files,
+		)
 	}
 	i.files[value(t.Key[0])] = true
 	return nil
 }
 
-// read returns the values of a row as the database takes them. sealed are the places of secrets and of their keys.
+// read returns the values of a row as the database takes them. sealed are the places of secrets and
+// of their keys.
 func (i *Import) read(t Table, sealed map[int]int, line []byte) ([]any, error) {
 	if !json.Valid(line) {
 		return nil, damaged()
@@ -397,8 +427,8 @@ func (i *Import) read(t Table, sealed map[int]int, line []byte) ([]any, error) {
 	return row, nil
 }
 
-// element returns the first element of what is inside an array of valid JSON, and what is behind its comma, if there is one. Elements that nobody
-// asks for need no memory.
+// element returns the first element of what is inside an array of valid JSON, and what is behind
+// its comma, if there is one. Elements that nobody asks for need no memory.
 func element(inside []byte) (first, rest []byte, more bool) {
 	depth, quoted := 0, false
 	for i := 0; i < len(inside); i++ {
@@ -430,7 +460,8 @@ func (i *Import) seal(t Table, c Column, text, row any) (any, error) {
 	return i.o.Secrets.Seal(i.head.Tenant, t.Name, c.Name, key, plain)
 }
 
-// value returns a written value as the database takes it. Its errors go behind the name of the column.
+// value returns a written value as the database takes it. Its errors go behind the name of the
+// column.
 func (c Column) value(written []byte) (any, error) {
 	if string(written) == "null" {
 		return nil, nil
@@ -477,7 +508,8 @@ func unquoted(written []byte) (text string, err error) {
 	return text, err
 }
 
-// canonicalTime returns a time as both engines take it, and order it: others would stop what reads the times of all tenants, such as the queue.
+// canonicalTime returns a time as both engines take it, and order it: others would stop what reads
+// the times of all tenants, such as the queue.
 func canonicalTime(text string) (string, error) {
 	var t bunx.Time
 	if err := t.Scan(text); err != nil || t.Year() < 1 || t.Year() > 9999 {
@@ -496,7 +528,8 @@ func (i *Import) insert(t Table, rows [][]any) error {
 		args = append(append(args, i.head.Tenant), row...)
 	}
 	err := i.write(func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `INSERT INTO `+t.Name+` (`+strings.Join(names, ", ")+`) VALUES `+bunx.Values(len(rows), len(names)), args...)
+		_, err := c.Exec(ctx, `INSERT INTO `+t.Name+` (`+strings.Join(names, ", ")+`) VALUES `+
+			bunx.Values(len(rows), len(names)), args...)
 		return err
 	})
 	if err != nil {
@@ -524,5 +557,7 @@ func (i *Import) write(fn func(ctx context.Context, c bunx.Conn) error) error {
 	if err := i.o.Check(); err != nil {
 		return err
 	}
-	return bunx.Write(i.ctx, i.db, i.head.Tenant, func(ctx context.Context, c bunx.Conn) error { return bunx.Err(fn(ctx, c), "A row") })
+	return bunx.Write(i.ctx, i.db, i.head.Tenant, func(ctx context.Context, c bunx.Conn) error {
+		return bunx.Err(fn(ctx, c), "A row")
+	})
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// workFactor is the binary logarithm of what a guess of the passphrase costs: with 17, 128 MiB of memory and some tenths of a second.
+// workFactor is the binary logarithm of what a guess of the passphrase costs: with 17, 128 MiB of
+// memory and some tenths of a second.
 var workFactor = 17
 
 // maxWorkFactor bounds what a file that others have made can cost: with 18, 256 MiB of memory.
@@ -19,7 +20,8 @@ const maxWorkFactor = 18
 // SetWorkFactor makes guesses cheaper, for tests.
 func SetWorkFactor(n int) { workFactor = n }
 
-// Encrypt returns a writer that compresses, and encrypts under a passphrase, in the format of age (age-encryption.org/v1). The caller closes it.
+// Encrypt returns a writer that compresses, and encrypts under a passphrase, in the format of age
+// (age-encryption.org/v1). The caller closes it.
 func Encrypt(w io.Writer, passphrase string) (io.WriteCloser, error) {
 	to, err := age.NewScryptRecipient(passphrase)
 	if err != nil {
@@ -47,7 +49,8 @@ func (e *encrypted) Close() error {
 	return err
 }
 
-// Decrypt reads what a writer of Encrypt has written. Its errors, and those of the reader, are errs.Invalid, unless r fails.
+// Decrypt reads what a writer of Encrypt has written. Its errors, and those of the reader, are
+// errs.Invalid, unless r fails.
 func Decrypt(r io.Reader, passphrase string) (io.Reader, error) {
 	from := &source{r: r}
 	by, err := age.NewScryptIdentity(passphrase)

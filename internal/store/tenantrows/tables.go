@@ -1,5 +1,5 @@
-// Package tenantrows handles the rows of a tenant in all tables, whatever they are: it reads the tables from the database's catalog, and counts,
-// deletes, exports and imports the rows.
+// Package tenantrows handles the rows of a tenant in all tables, whatever they are: it reads the
+// tables from the database's catalog, and counts, deletes, exports and imports the rows.
 //
 // internal/store/tenants and the root import it.
 package tenantrows
@@ -20,7 +20,8 @@ import (
 // Type is what a column holds. Both engines have the same columns, in types of their own.
 type Type string
 
-// The types of columns. SQLite has texts for times, which are known by the names of their columns, and numbers for what is true or false.
+// The types of columns. SQLite has texts for times, which are known by the names of their columns,
+// and numbers for what is true or false.
 const (
 	Text    Type = "text"
 	Integer Type = "integer"
@@ -47,7 +48,8 @@ type Table struct {
 // derived are tables whose rows the database makes itself, from those of others.
 var derived = map[string][]string{
 	"tc_principals": {"tc_users", "tc_teams"}, "tc_totals": nil,
-	"tc_search_docs": nil, "tc_search_grams": nil, "tc_search_lists": nil, "tc_search_noted": nil, "tc_search_segments": nil,
+	"tc_search_docs": nil, "tc_search_grams": nil,
+	"tc_search_lists": nil, "tc_search_noted": nil, "tc_search_segments": nil,
 }
 
 // Derived reports whether the database makes the rows of a table itself, from those of others.
@@ -56,7 +58,8 @@ func Derived(table string) bool {
 	return made
 }
 
-// behind are tables that come behind others without a foreign key: a schedule that is due makes jobs, whose keys those of an import may have.
+// behind are tables that come behind others without a foreign key: a schedule that is due makes
+// jobs, whose keys those of an import may have.
 var behind = map[string][]string{"tc_job_schedules": {"tc_jobs"}}
 
 // catalog are the statements that read one engine's.
@@ -83,10 +86,12 @@ var onPostgres = catalog{
 // types are the types of columns by their names in the catalogs.
 var types = map[string]Type{
 	"text": Text, "integer": Integer, "blob": Bytes,
-	"int2": Integer, "int4": Integer, "int8": Integer, "bool": Bool, "timestamptz": Time, "bytea": Bytes, "json": Text, "jsonb": Text,
+	"int2": Integer, "int4": Integer, "int8": Integer, "bool": Bool,
+	"timestamptz": Time, "bytea": Bytes, "json": Text, "jsonb": Text,
 }
 
-// Tables returns the tables with rows of tenants but that of the tenants themselves, each behind those that its foreign keys refer to.
+// Tables returns the tables with rows of tenants but that of the tenants themselves, each behind
+// those that its foreign keys refer to.
 func Tables(ctx context.Context, db *bun.DB) ([]Table, error) {
 	ctx, c := bunx.For(ctx, db, "")
 	from := onSQLite
@@ -106,7 +111,9 @@ func Tables(ctx context.Context, db *bun.DB) ([]Table, error) {
 		return nil, err
 	}
 	rows, err = c.Rows(ctx, from.parents)
-	foreign, err := bunx.Scan(rows, err, func(rows *sql.Rows) (f [3]string, err error) { return f, rows.Scan(&f[0], &f[1], &f[2]) })
+	foreign, err := bunx.Scan(rows, err, func(rows *sql.Rows) (f [3]string, err error) {
+		return f, rows.Scan(&f[0], &f[1], &f[2])
+	})
 	if err != nil {
 		return nil, bunx.Err(err, "Table")
 	}
@@ -148,7 +155,10 @@ func tables(columns []catalogColumn) (all []Table, err error) {
 		}
 		kind, ok := types[col.kind]
 		if !ok {
-			return nil, fmt.Errorf("tenantrows: the column %s.%s has the type %s, which has no place here", col.table, col.name, col.kind)
+			return nil, fmt.Errorf(
+				"tenantrows: the column %s.%s has the type %s, which has no place here", col.table, col.name,
+				col.kind,
+			)
 		}
 		if kind == Text && (strings.HasSuffix(col.name, "_at") || col.name == "last_viewed_feed") {
 			kind = Time
@@ -190,7 +200,8 @@ func ordered(all []Table) (sorted []Table) {
 	return sorted
 }
 
-// Count returns the number of rows that a tenant has in each of the tables. Those without one are left out.
+// Count returns the number of rows that a tenant has in each of the tables. Those without one are
+// left out.
 func Count(ctx context.Context, db *bun.DB, tenant string, all []Table) (map[string]int, error) {
 	counts := map[string]int{}
 	for _, t := range all {
@@ -211,9 +222,10 @@ const (
 	stepBytes = 16
 )
 
-// Delete deletes the rows of a tenant in all tables, in steps that are transactions of their own, those that others refer to last. It calls
-// progress with the number of rows of each step. It may be stopped and called again. It ends as soon as the tenant is not hidden as one that is being deleted: another
-// Delete has come to the end then, and the id may be that of a new tenant.
+// Delete deletes the rows of a tenant in all tables, in steps that are transactions of their own,
+// those that others refer to last. It calls progress with the number of rows of each step. It may
+// be stopped and called again. It ends as soon as the tenant is not hidden as one that is being
+// deleted: another Delete has come to the end then, and the id may be that of a new tenant.
 func Delete(ctx context.Context, db *bun.DB, tenant string, all []Table, progress func(rows int)) error {
 	for deleted := true; deleted; { // triggers, and what was under way, write again what was deleted
 		deleted = false
@@ -247,11 +259,16 @@ func (t Table) delete(ctx context.Context, db *bun.DB, tenant, why string, progr
 			return ` WHERE ` + c.Some(t.Name, where, step)
 		}
 		key := strings.Join(t.Key, ", ") // not all tables have a rowid
-		return fmt.Sprintf(` WHERE tenant_id = $1 AND (%s) IN (SELECT %s FROM %s WHERE tenant_id = $1 AND %s LIMIT %d)`, key, key, t.Name, where, step)
+		return fmt.Sprintf(
+			` WHERE tenant_id = $1 AND (%s) IN (SELECT %s FROM %s WHERE tenant_id = $1 AND %s LIMIT %d)`, key,
+			key, t.Name, where, step,
+		)
 	}
 	statements := []string{`DELETE FROM ` + t.Name + some("true")}
 	if t.Self != "" { // a row cannot go before those that refer to it
-		statements = []string{`UPDATE ` + t.Name + ` SET ` + t.Self + ` = NULL` + some(t.Self+" IS NOT NULL"), statements[0]}
+		statements = []string{
+			`UPDATE ` + t.Name + ` SET ` + t.Self + ` = NULL` + some(t.Self+" IS NOT NULL"), statements[0],
+		}
 	}
 	for _, query := range statements {
 		for {

@@ -9,7 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestTablesAreTheSameOnBothEngines, but for what the indexes of texts are made of, and for what is true or false.
+// TestTablesAreTheSameOnBothEngines, but for what the indexes of texts are made of, and for what is
+// true or false.
 func TestTablesAreTheSameOnBothEngines(t *testing.T) {
 	is := is.New(t)
 	tables := func(open dbtest.Opener) map[string]map[string]tenantrows.Type {

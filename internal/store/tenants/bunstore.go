@@ -41,7 +41,8 @@ type row struct {
 	keyCheck string
 }
 
-// table has the columns of a tenant. Whoever reads knows its id; KeyCheck reads the key check, and Reseal writes it.
+// table has the columns of a tenant. Whoever reads knows its id; KeyCheck reads the key check, and
+// Reseal writes it.
 var table = bunx.NewTable("tc_tenants", "t", []bunx.Column[row]{
 	{Name: "tenant_id", Key: true, Value: func(r *row) any { return r.ID }},
 	{Name: "name", Field: func(r *row) any { return &r.Name }},
@@ -118,7 +119,12 @@ func decode(text string) (tenants.Settings, error) {
 	for i, f := range s.DeployFrom {
 		from[i] = tenants.Source(f)
 	}
-	return tenants.Settings{AI: s.AI.Enabled, Licenses: s.Licenses, DefaultDomain: s.DefaultDomain, DeployFrom: from}, err
+	return tenants.Settings{
+		AI:            s.AI.Enabled,
+		Licenses:      s.Licenses,
+		DefaultDomain: s.DefaultDomain,
+		DeployFrom:    from,
+	}, err
 }
 
 // InTx implements tenants.Store.
@@ -141,8 +147,8 @@ func get(ctx context.Context, c bunx.Conn, id, lock string) (tenants.Tenant, err
 	return r.Tenant, nil
 }
 
-// lock keeps other writers from a tenant's row until the transaction ends. Inserts that refer to the row go on, as they
-// would not with FOR UPDATE.
+// lock keeps other writers from a tenant's row until the transaction ends. Inserts that refer to
+// the row go on, as they would not with FOR UPDATE.
 func lock(c bunx.Conn) string {
 	if c.Postgres() {
 		return " FOR NO KEY UPDATE"
@@ -227,18 +233,28 @@ func (s *Store) Any(ctx context.Context) (there bool, err error) {
 
 // Hide implements tenants.Store.
 func (s *Store) Hide(ctx context.Context, id string, why tenants.Hidden, at time.Time) error {
-	return s.hide(ctx, id, `UPDATE tc_tenants SET hidden = $2, hidden_at = $3 WHERE tenant_id = $1 AND (hidden IS NULL OR hidden = $2)`, string(why), bunx.At(at))
+	return s.hide(
+		ctx, id,
+		`UPDATE tc_tenants SET hidden = $2, hidden_at = $3 WHERE tenant_id = $1 AND (hidden IS NULL OR hidden = $2)`,
+		string(why), bunx.At(at),
+	)
 }
 
 // Rehide implements tenants.Store.
-func (s *Store) Rehide(ctx context.Context, id string, was tenants.Hidden, since time.Time, why tenants.Hidden, at time.Time) error {
+func (s *Store) Rehide(
+	ctx context.Context, id string, was tenants.Hidden, since time.Time, why tenants.Hidden, at time.Time,
+) error {
 	return s.hide(ctx, id, `UPDATE tc_tenants SET hidden = $4, hidden_at = $5 WHERE tenant_id = $1 AND hidden = $2 AND hidden_at = $3`,
 		string(was), bunx.At(since), string(why), bunx.At(at))
 }
 
 // Show implements tenants.Store.
 func (s *Store) Show(ctx context.Context, id string, was tenants.Hidden, since time.Time) error {
-	return s.hide(ctx, id, `UPDATE tc_tenants SET hidden = NULL, hidden_at = NULL WHERE tenant_id = $1 AND hidden = $2 AND hidden_at = $3`, string(was), bunx.At(since))
+	return s.hide(
+		ctx, id,
+		`UPDATE tc_tenants SET hidden = NULL, hidden_at = NULL WHERE tenant_id = $1 AND hidden = $2 AND hidden_at = $3`,
+		string(was), bunx.At(since),
+	)
 }
 
 func (s *Store) hide(ctx context.Context, id, query string, args ...any) error {
@@ -252,12 +268,18 @@ func (s *Store) hide(ctx context.Context, id, query string, args ...any) error {
 // Hidden implements tenants.Store.
 func (s *Store) Hidden(ctx context.Context, id string) (why tenants.Hidden, at time.Time, err error) {
 	ctx, c := bunx.For(ctx, s.db, id)
-	err = c.One(ctx, "Tenant "+id, `SELECT coalesce(hidden, ''), hidden_at FROM tc_tenants WHERE tenant_id = $1`, []any{id}, (*string)(&why), bunx.TimeOf(&at))
+	err = c.One(
+		ctx, "Tenant "+id, `SELECT coalesce(hidden, ''), hidden_at FROM tc_tenants WHERE tenant_id = $1`,
+		[]any{id}, (*string)(&why), bunx.TimeOf(&at),
+	)
 	return why, at, err
 }
 
 // Forget implements tenants.Store.
-func (s *Store) Forget(ctx context.Context, id string, at time.Time, others []string, forget func(ctx context.Context, other string) error) error {
+func (s *Store) Forget(
+	ctx context.Context, id string, at time.Time, others []string,
+	forget func(ctx context.Context, other string) error,
+) error {
 	targets, err := s.targets(ctx, id)
 	if err != nil {
 		return err
@@ -300,7 +322,9 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	}
 	return bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
 		s.notifier.AfterCommit(ctx, id)
-		n, err := c.Exec(ctx, `DELETE FROM tc_tenants WHERE tenant_id = $1 AND hidden = $2`, id, string(tenants.Deleting))
+		n, err := c.Exec(
+			ctx, `DELETE FROM tc_tenants WHERE tenant_id = $1 AND hidden = $2`, id, string(tenants.Deleting),
+		)
 		if err := bunx.Found(n, err, "Tenant "+id); err != nil {
 			return err
 		}
@@ -353,10 +377,13 @@ func isFrom(source string) func(tenants.Source) bool {
 	return func(from tenants.Source) bool { return from.Tenant == source }
 }
 
-// removeSource removes a source from a tenant's DeployFrom. A deploy that is under way from there ends first.
+// removeSource removes a source from a tenant's DeployFrom. A deploy that is under way from there
+// ends first.
 func (s *Store) removeSource(ctx context.Context, tenant, source string, at time.Time) error {
 	_, err := s.Update(ctx, tenant, func(t *tenants.Tenant) error {
-		if from := slices.DeleteFunc(slices.Clone(t.Settings.DeployFrom), isFrom(source)); len(from) < len(t.Settings.DeployFrom) {
+		if from := slices.DeleteFunc(
+			slices.Clone(t.Settings.DeployFrom), isFrom(source),
+		); len(from) < len(t.Settings.DeployFrom) {
 			t.Settings.DeployFrom, t.UpdatedAt = from, at
 		}
 		return nil
@@ -376,7 +403,9 @@ func (s *Store) KeyCheck(ctx context.Context, id string) (string, error) {
 }
 
 // Reseal implements tenants.Store.
-func (s *Store) Reseal(ctx context.Context, id string, columns []entity.SealedColumn, reseal func(tenants.Secret) (string, error)) (int, error) {
+func (s *Store) Reseal(
+	ctx context.Context, id string, columns []entity.SealedColumn, reseal func(tenants.Secret) (string, error),
+) (int, error) {
 	written := 0
 	err := bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
 		for _, column := range columns {
@@ -392,7 +421,8 @@ func (s *Store) Reseal(ctx context.Context, id string, columns []entity.SealedCo
 				if fresh == old.Sealed {
 					continue
 				}
-				_, err = c.Exec(ctx, `UPDATE `+column.Table+` SET `+column.Column+` = $1 WHERE tenant_id = $2 AND `+column.Key+` = $3`,
+				_, err = c.Exec(ctx, `UPDATE `+column.Table+` SET `+column.Column+` = $1 WHERE tenant_id = $2 AND `+
+					column.Key+` = $3`,
 					fresh, id, old.Row)
 				if err != nil {
 					return bunx.Err(err, "Secret")

@@ -23,7 +23,8 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// testStore runs all checks. open returns a Store whose database has the tenants acme and evil alone.
+// testStore runs all checks. open returns a Store whose database has the tenants acme and evil
+// alone.
 func testStore(t *testing.T, open func(t *testing.T) tenants.Store) {
 	for name, check := range map[string]func(*testing.T, tenants.Store){
 		"RoundTrip":            testRoundTrip,
@@ -48,7 +49,8 @@ func tenant(id string) tenants.Tenant {
 	return tenants.Tenant{
 		ID: id, Name: "Über '; --?$1\\ 🎨",
 		Settings: tenants.Settings{
-			AI: true, Licenses: []string{"apps", `"ü"`}, DefaultDomain: "ldap", DeployFrom: []tenants.Source{{Tenant: "acme", RunAs: "jo"}, {Tenant: "evil"}},
+			AI: true, Licenses: []string{"apps", `"ü"`},
+			DefaultDomain: "ldap", DeployFrom: []tenants.Source{{Tenant: "acme", RunAs: "jo"}, {Tenant: "evil"}},
 		},
 		Quota: tenants.Quota{Bytes: &bytes, Workspaces: &workspaces}, CreatedAt: monday, UpdatedAt: tuesday,
 	}
@@ -128,7 +130,9 @@ func testDelete(t *testing.T, s tenants.Store) {
 	is, ctx := is.New(t), t.Context()
 	is.NoErr(s.Insert(ctx, tenant("new"), "sealed"))
 	_, err := s.Update(ctx, "acme", func(t *tenants.Tenant) error {
-		t.Settings.DeployFrom, t.UpdatedAt = []tenants.Source{{Tenant: "evil"}, {Tenant: "new", RunAs: "jo"}, {Tenant: "newer"}}, monday
+		t.Settings.DeployFrom, t.UpdatedAt = []tenants.Source{
+			{Tenant: "evil"}, {Tenant: "new", RunAs: "jo"}, {Tenant: "newer"},
+		}, monday
 		return nil
 	})
 	is.NoErr(err)
@@ -142,7 +146,9 @@ func testDelete(t *testing.T, s tenants.Store) {
 	is.Equal(len(acme.Settings.DeployFrom), 3) // nothing is done by half
 
 	var others []string
-	is.NoErr(s.Forget(ctx, "new", tuesday, []string{"new", "evil", "evil"}, func(ctx context.Context, other string) error {
+	is.NoErr(s.Forget(ctx, "new", tuesday, []string{"new", "evil", "evil"}, func(
+		ctx context.Context, other string,
+	) error {
 		others = append(others, other)
 		t, err := s.Get(ctx, other) // in the transaction, when its DeployFrom has been changed
 		is.NoErr(err)
@@ -208,7 +214,8 @@ func testHidden(t *testing.T, s tenants.Store) {
 	is.Equal(checks, []string{"acme", "newer", "newest"})
 	is.Equal(errs.CodeOf(s.Insert(ctx, tenant("new"), "x")), errs.Conflict)
 
-	for _, was := range []tenants.Hidden{tenants.Importing, tenants.Deleting} { // another reason or time than that of the tenant
+	for _, was := range []tenants.Hidden{tenants.Importing, tenants.Deleting} {
+		// another reason or time than that of the tenant
 		since := map[tenants.Hidden]time.Time{tenants.Importing: monday, tenants.Deleting: tuesday}[was]
 		is.Equal(errs.CodeOf(s.Rehide(ctx, "new", was, since, tenants.Deleting, tuesday)), errs.NotFound)
 		is.Equal(errs.CodeOf(s.Show(ctx, "new", was, since)), errs.NotFound)
@@ -218,7 +225,8 @@ func testHidden(t *testing.T, s tenants.Store) {
 	is.NoErr(err)
 	is.Equal(why, tenants.Deleting)
 	is.Equal(at, monday)
-	is.Equal(errs.CodeOf(s.Rehide(ctx, "newer", tenants.Importing, tuesday, tenants.Deleting, monday)), errs.NotFound) // not hidden
+	// not hidden
+	is.Equal(errs.CodeOf(s.Rehide(ctx, "newer", tenants.Importing, tuesday, tenants.Deleting, monday)), errs.NotFound)
 	is.Equal(errs.CodeOf(s.Rehide(ctx, "none", tenants.Importing, tuesday, tenants.Deleting, monday)), errs.NotFound)
 
 	is.NoErr(s.Show(ctx, "new", tenants.Deleting, monday))

@@ -30,8 +30,8 @@ const noun = "Invocation"
 // batch is how many invocations are written with one statement.
 const batch = 500
 
-// Record implements webhooks.Store. The text of the statements is the same for any number of rows. Days are written in the order of their
-// keys, so that two at once do not deadlock.
+// Record implements webhooks.Store. The text of the statements is the same for any number of rows.
+// Days are written in the order of their keys, so that two at once do not deadlock.
 func (s *Store) Record(ctx context.Context, tenant string, all []webhooks.Entry) error {
 	if len(all) == 0 {
 		return nil
@@ -47,7 +47,9 @@ func (s *Store) Record(ctx context.Context, tenant string, all []webhooks.Entry)
 				return bunx.Err(err, noun)
 			}
 		}
-		numbers := slices.DeleteFunc(slices.Clone(all), func(e webhooks.Entry) bool { return e.Area != handlers.Webhooks })
+		numbers := slices.DeleteFunc(slices.Clone(all), func(e webhooks.Entry) bool {
+			return e.Area != handlers.Webhooks
+		})
 		if len(numbers) == 0 {
 			return nil
 		}
@@ -68,7 +70,8 @@ func invocations(all []webhooks.Entry) (string, error) {
 			}
 		}
 		for i, text := range []string{
-			e.App, e.ID, e.Method, e.Path, bunx.At(e.StartedAt).String(), number(e.Duration.Microseconds()), number(int64(e.Status)), number(e.Memory),
+			e.App, e.ID, e.Method, e.Path,
+			bunx.At(e.StartedAt).String(), number(e.Duration.Microseconds()), number(int64(e.Status)), number(e.Memory),
 			orEmpty(e.Error), string(logs), number(int64(e.LogsDropped)), orEmpty(e.ReplayOf), string(e.Area),
 		} {
 			columns[i] = append(columns[i], text)
@@ -93,13 +96,15 @@ func insertInvocations(c bunx.Conn) string {
 	}
 	return `WITH v (app_id, id, method, path, started_at, duration, status, memory, error, logs, logs_dropped, replay_of, area) AS ` + parsedOnce(c, c.Among(2, 13)) + `
 		INSERT INTO tc_webhook_invocations (tenant_id, app_id, id, method, path, started_at, duration, status, memory, error, logs, logs_dropped, replay_of, area)
-		SELECT $1, app_id, id, method, path, CAST(started_at AS ` + instant + `), CAST(duration AS bigint), CAST(status AS integer), CAST(memory AS bigint),
+		SELECT $1, app_id, id, method, path, CAST(started_at AS ` + instant +
+		`), CAST(duration AS bigint), CAST(status AS integer), CAST(memory AS bigint),
 			nullif(error, ''), logs, CAST(logs_dropped AS bigint), nullif(replay_of, ''), area FROM v WHERE true
 		ON CONFLICT (tenant_id, app_id, id) DO UPDATE SET duration = excluded.duration, status = excluded.status, memory = excluded.memory,
 			error = excluded.error, logs = excluded.logs, logs_dropped = excluded.logs_dropped`
 }
 
-// parsedOnce makes PostgreSQL parse an argument of Among once, not anew for each column of each row.
+// parsedOnce makes PostgreSQL parse an argument of Among once, not anew for each column of each
+// row.
 func parsedOnce(c bunx.Conn, among string) string {
 	if !c.Postgres() {
 		return among
@@ -129,12 +134,18 @@ func days(all []webhooks.Entry) string {
 		keys = append(keys, d)
 	}
 	slices.SortFunc(keys, func(a, b day) int {
-		return cmp.Or(cmp.Compare(a.app, b.app), cmp.Compare(a.day, b.day), cmp.Compare(a.method, b.method), cmp.Compare(a.path, b.path))
+		return cmp.Or(
+			cmp.Compare(a.app, b.app), cmp.Compare(a.day, b.day), cmp.Compare(a.method, b.method),
+			cmp.Compare(a.path, b.path),
+		)
 	})
 	columns := make([][]string, 7)
 	for _, d := range keys {
 		sum := sums[d]
-		for i, text := range []string{d.app, d.day, d.method, d.path, number(int64(sum.Calls)), number(int64(sum.Errors)), number(sum.Spent.Microseconds())} {
+		for i, text := range []string{
+			d.app, d.day, d.method, d.path, number(int64(sum.Calls)), number(int64(sum.Errors)),
+			number(sum.Spent.Microseconds()),
+		} {
 			columns[i] = append(columns[i], text)
 		}
 	}
@@ -153,7 +164,10 @@ func addDays(c bunx.Conn) string {
 // Recorded implements webhooks.Store.
 func (s *Store) Recorded(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT id FROM tc_webhook_invocations WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids))
+	rows, err := c.Rows(
+		ctx, `SELECT id FROM tc_webhook_invocations WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant,
+		bunx.Keys(ids),
+	)
 	there, err := bunx.TextSet(rows, err)
 	return there, bunx.Err(err, noun)
 }
@@ -161,15 +175,18 @@ func (s *Store) Recorded(ctx context.Context, tenant string, ids []string) (map[
 const columns = `id, area, method, path, started_at, duration, status, memory, error, replay_of`
 
 const (
-	recent        = `SELECT ` + columns + ` FROM tc_webhook_invocations WHERE tenant_id = $1 AND app_id = $2 AND area = $3 ORDER BY started_at DESC, id DESC LIMIT $4`
-	recentOfRoute = `SELECT ` + columns + ` FROM tc_webhook_invocations WHERE tenant_id = $1 AND app_id = $2 AND area = $3 AND method = $5 AND path = $6
+	recent = `SELECT ` + columns +
+		` FROM tc_webhook_invocations WHERE tenant_id = $1 AND app_id = $2 AND area = $3 ORDER BY started_at DESC, id DESC LIMIT $4`
+	recentOfRoute = `SELECT ` + columns +
+		` FROM tc_webhook_invocations WHERE tenant_id = $1 AND app_id = $2 AND area = $3 AND method = $5 AND path = $6
 		ORDER BY started_at DESC, id DESC LIMIT $4`
 	sums        = `SELECT day, CAST(sum(calls) AS bigint), CAST(sum(errors) AS bigint), CAST(sum(duration) AS bigint) FROM tc_webhook_days WHERE tenant_id = $1 AND app_id = $2 AND day >= $3`
 	daysOfAll   = sums + ` GROUP BY day ORDER BY day`
 	daysOfRoute = sums + ` AND method = $4 AND path = $5 GROUP BY day ORDER BY day`
 )
 
-// args returns the arguments of a statement, with those of a filter, and which of two statements it is.
+// args returns the arguments of a statement, with those of a filter, and which of two statements it
+// is.
 func args(f webhooks.Filter, all, ofRoute string, front ...any) (string, []any) {
 	if f == (webhooks.Filter{}) {
 		return all, front
@@ -178,7 +195,9 @@ func args(f webhooks.Filter, all, ofRoute string, front ...any) (string, []any) 
 }
 
 // Recent implements webhooks.Store.
-func (s *Store) Recent(ctx context.Context, tenant, app string, area handlers.Area, f webhooks.Filter, n int) ([]webhooks.Invocation, error) {
+func (s *Store) Recent(
+	ctx context.Context, tenant, app string, area handlers.Area, f webhooks.Filter, n int,
+) ([]webhooks.Invocation, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	query, args := args(f, recent, recentOfRoute, tenant, app, string(area), n)
 	rows, err := c.Rows(ctx, query, args...)
@@ -192,7 +211,10 @@ func (s *Store) Recent(ctx context.Context, tenant, app string, area handlers.Ar
 // scan reads the columns, and more.
 func scan(from interface{ Scan(...any) error }, v *webhooks.Invocation, more ...any) error {
 	var took int64
-	err := from.Scan(append([]any{&v.ID, &v.Area, &v.Method, &v.Path, bunx.TimeOf(&v.StartedAt), &took, &v.Status, &v.Memory, &v.Error, &v.ReplayOf}, more...)...)
+	err := from.Scan(append([]any{
+		&v.ID, &v.Area, &v.Method, &v.Path, bunx.TimeOf(&v.StartedAt), &took, &v.Status, &v.Memory, &v.Error,
+		&v.ReplayOf,
+	}, more...)...)
 	v.Duration = time.Duration(took) * time.Microsecond
 	return err
 }
@@ -217,7 +239,8 @@ func (s *Store) Invocation(ctx context.Context, tenant, app, id string) (webhook
 	v, logs := webhooks.Invocation{App: app}, ""
 	err := scan(c.Row(ctx, `SELECT `+columns+`, logs, logs_dropped,
 		EXISTS (SELECT 1 FROM tc_webhook_requests r WHERE r.tenant_id = $1 AND r.app_id = v.app_id AND r.id = v.id)
-		FROM tc_webhook_invocations v WHERE tenant_id = $1 AND app_id = $2 AND id = $3`, tenant, app, id), &v, &logs, &v.LogsDropped, &v.Kept)
+		FROM tc_webhook_invocations v WHERE tenant_id = $1 AND app_id = $2 AND id = $3`, tenant, app, id), &v,
+		&logs, &v.LogsDropped, &v.Kept)
 	if err == nil {
 		err = json.Unmarshal([]byte(logs), &v.Logs)
 	}
@@ -248,12 +271,17 @@ func (s *Store) Wait(ctx context.Context, tenant, app, id string, most int, byte
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		const ofApp = `FROM tc_webhook_requests AS other WHERE other.tenant_id = $1 AND other.app_id = $2 AND other.waiting`
 		n, err := c.Exec(ctx, `UPDATE tc_webhook_requests SET waiting = true WHERE tenant_id = $1 AND app_id = $2 AND id = $3
-			AND (SELECT count(*) `+ofApp+`) < $4 AND (SELECT coalesce(sum(other.size), 0) `+ofApp+`) + size <= $5`, tenant, app, id, most, bytes)
+			AND (SELECT count(*) `+ofApp+`) < $4 AND (SELECT coalesce(sum(other.size), 0) `+ofApp+`) + size <= $5`,
+			tenant, app,
+			id, most, bytes)
 		if err != nil {
 			return bunx.Err(err, "Request")
 		}
 		if n == 0 {
-			return errs.New(errs.Unavailable, "Too many requests of the app wait for their handlers already. Try again later.")
+			return errs.New(
+				errs.Unavailable,
+				"Too many requests of the app wait for their handlers already. Try again later.",
+			)
 		}
 		return nil
 	})
@@ -262,7 +290,11 @@ func (s *Store) Wait(ctx context.Context, tenant, app, id string, most int, byte
 // Waited implements webhooks.Store.
 func (s *Store) Waited(ctx context.Context, tenant, app, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `UPDATE tc_webhook_requests SET waiting = false WHERE tenant_id = $1 AND app_id = $2 AND id = $3`, tenant, app, id)
+		_, err := c.Exec(
+			ctx,
+			`UPDATE tc_webhook_requests SET waiting = false WHERE tenant_id = $1 AND app_id = $2 AND id = $3`,
+			tenant, app, id,
+		)
 		return bunx.Err(err, "Request")
 	})
 }
@@ -291,7 +323,10 @@ func (s *Store) Calls(ctx context.Context, tenant string, apps []string) (n int,
 func (s *Store) Remove(ctx context.Context, tenant string, apps []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, table := range []string{"tc_webhook_invocations", "tc_webhook_days", "tc_webhook_requests"} {
-			if _, err := c.Exec(ctx, `DELETE FROM `+table+` WHERE tenant_id = $1 AND app_id `+c.OneOf(2), tenant, bunx.Keys(apps)); err != nil {
+			if _, err := c.Exec(
+				ctx, `DELETE FROM `+table+` WHERE tenant_id = $1 AND app_id `+c.OneOf(2), tenant,
+				bunx.Keys(apps),
+			); err != nil {
 				return bunx.Err(err, noun)
 			}
 		}
@@ -311,7 +346,10 @@ func (s *Store) Sweep(ctx context.Context, tenant string, o webhooks.Old) (remov
 	} {
 		err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 			n, err := c.Exec(ctx, `DELETE FROM `+old.table+` WHERE tenant_id = $1 AND (`+old.key+`) IN (
-				SELECT `+old.key+` FROM `+old.table+` WHERE tenant_id = $1 AND `+old.column+` < $2 ORDER BY `+old.column+` LIMIT $3)`, tenant, old.before, o.Batch)
+				SELECT `+old.key+` FROM `+old.table+` WHERE tenant_id = $1 AND `+old.column+` < $2 ORDER BY `+
+				old.column+` LIMIT $3)`,
+				tenant,
+				old.before, o.Batch)
 			removed += n
 			return bunx.Err(err, noun)
 		})

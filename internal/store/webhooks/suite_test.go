@@ -22,7 +22,8 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// testStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
+// testStore runs all checks. open returns an empty Store whose database has the tenants acme and
+// evil.
 func testStore(t *testing.T, open func(t *testing.T) webhooks.Store) {
 	for name, check := range map[string]func(*testing.T, webhooks.Store){
 		"RoundTrip":              testRoundTrip,
@@ -49,7 +50,9 @@ func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 func call(n int, app, method, path string) webhooks.Entry {
 	return webhooks.Entry{
 		Invocation: webhooks.Invocation{
-			ID: id(n), App: app, Area: handlers.Webhooks, Method: method, Path: path, StartedAt: monday.Add(time.Duration(n) * time.Second), Duration: time.Millisecond, Status: 200, Logs: []webhooks.Log{},
+			ID: id(n), App: app, Area: handlers.Webhooks, Method: method,
+			Path: path, StartedAt: monday.Add(time.Duration(n) * time.Second),
+			Duration: time.Millisecond, Status: 200, Logs: []webhooks.Log{},
 		},
 		Calls: 1, Spent: time.Millisecond,
 	}
@@ -76,7 +79,10 @@ func testRoundTrip(t *testing.T, s webhooks.Store) {
 	text, other := "Error: '; DROP TABLE x; --?$1 \\ ✓\n\tat a.js:1:2", id(9)
 	e := call(1, "a", "POST", "/stripe/:action")
 	e.Duration, e.Status, e.Memory, e.Error, e.LogsDropped, e.ReplayOf = 1234567*time.Microsecond, 599, 1<<40, &text, 7, &other
-	e.Logs = []webhooks.Log{{Time: tuesday.Truncate(time.Millisecond), Level: "warn", Text: "\x00\x01 \u2028 ü"}, {Time: monday, Level: "info"}}
+	e.Logs = []webhooks.Log{
+		{Time: tuesday.Truncate(time.Millisecond), Level: "warn", Text: "\x00\x01 \u2028 ü"},
+		{Time: monday, Level: "info"},
+	}
 	record(t, s, "acme", e)
 	got, err := s.Invocation(ctx, "acme", "a", id(1))
 	is.NoErr(err)
@@ -101,13 +107,15 @@ func testRoundTrip(t *testing.T, s webhooks.Store) {
 	is.NoErr(s.Record(ctx, "acme", nil))
 }
 
-// testAgain: what is learned later of a call overwrites its invocation, and adds to the numbers what is new.
+// testAgain: what is learned later of a call overwrites its invocation, and adds to the numbers
+// what is new.
 func testAgain(t *testing.T, s webhooks.Store) {
 	is, ctx := is.New(t), t.Context()
 	early := call(1, "a", "POST", "/x")
 	record(t, s, "acme", early)
 	text, late := "Error: late", early
-	late.Calls, late.Errors, late.Spent, late.Duration, late.Error, late.Memory = 0, 1, time.Second, time.Second+time.Millisecond, &text, 5
+	late.Calls, late.Errors, late.Spent, late.Duration, late.Error, late.Memory = 0, 1, time.Second, time.Second+
+		time.Millisecond, &text, 5
 	late.Logs = []webhooks.Log{{Time: monday, Level: "info", Text: "x"}}
 	record(t, s, "acme", late)
 	got, err := s.Invocation(ctx, "acme", "a", id(1))
@@ -123,7 +131,10 @@ func testAgain(t *testing.T, s webhooks.Store) {
 
 func testFilters(t *testing.T, s webhooks.Store) {
 	is := is.New(t)
-	record(t, s, "acme", call(3, "a", "POST", "/x"), call(1, "a", "POST", "/x"), call(2, "a", "GET", "/x"), call(4, "a", "POST", "/y"), call(5, "b", "POST", "/x"))
+	record(
+		t, s, "acme", call(3, "a", "POST", "/x"), call(1, "a", "POST", "/x"), call(2, "a", "GET", "/x"),
+		call(4, "a", "POST", "/y"), call(5, "b", "POST", "/x"),
+	)
 	same := call(6, "a", "POST", "/x")
 	same.StartedAt = call(3, "", "", "").StartedAt
 	record(t, s, "acme", same)
@@ -157,7 +168,9 @@ func testAreas(t *testing.T, s webhooks.Store) {
 
 func testDays(t *testing.T, s webhooks.Store) {
 	is, ctx := is.New(t), t.Context()
-	failed, counted, lost, next := call(2, "a", "POST", "/x"), call(3, "a", "POST", "/x"), call(4, "a", "POST", "/nowhere"), call(5, "a", "GET", "/x")
+	failed, counted, lost, next := call(2, "a", "POST", "/x"), call(3, "a", "POST", "/x"), call(
+		4, "a", "POST", "/nowhere",
+	), call(5, "a", "GET", "/x")
 	failed.Errors, failed.Spent = 1, time.Second
 	counted.CountOnly, counted.Calls, counted.Errors, counted.Spent = true, 10, 10, 0
 	lost.NoRoute, lost.Errors = true, 1
@@ -173,7 +186,12 @@ func testDays(t *testing.T, s webhooks.Store) {
 	second := webhooks.Day{Day: "2026-11-17", Calls: 1, Duration: time.Millisecond}
 	is.Equal(days(webhooks.Filter{}, ""), []webhooks.Day{first, second})
 	is.Equal(days(webhooks.Filter{}, "2026-11-17"), []webhooks.Day{second})
-	is.Equal(days(webhooks.Filter{Method: "POST", Path: "/x"}, ""), []webhooks.Day{{Day: "2026-11-16", Calls: 12, Errors: 11, Duration: time.Second + time.Millisecond}})
+	is.Equal(days(webhooks.Filter{Method: "POST", Path: "/x"}, ""), []webhooks.Day{{
+		Day:      "2026-11-16",
+		Calls:    12,
+		Errors:   11,
+		Duration: time.Second + time.Millisecond,
+	}})
 	is.Equal(len(days(webhooks.Filter{Method: "POST", Path: "/nowhere"}, "")), 0)
 	is.Equal(ids(t, s, "acme", "a", webhooks.Filter{}), "5 4 2 1") // what is only counted is no row
 	n, err := s.Calls(ctx, "acme", []string{"a", "b", "c"})
@@ -204,7 +222,9 @@ func testParallel(t *testing.T, s webhooks.Store) {
 	var running sync.WaitGroup
 	for n := range 10 {
 		running.Go(func() {
-			if err := s.Record(t.Context(), "acme", []webhooks.Entry{call(n, "b", "POST", "/x"), call(100+n, "a", "GET", "/y"), call(200+n, "a", "POST", "/x")}); err != nil {
+			if err := s.Record(t.Context(), "acme", []webhooks.Entry{
+				call(n, "b", "POST", "/x"), call(100+n, "a", "GET", "/y"), call(200+n, "a", "POST", "/x"),
+			}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -245,13 +265,22 @@ func testIsolation(t *testing.T, s webhooks.Store) {
 }
 
 func testUnknownTenant(t *testing.T, s webhooks.Store) {
-	is.New(t).Equal(errs.CodeOf(s.Record(t.Context(), "nobody", []webhooks.Entry{call(1, "a", "POST", "/x")})), errs.Conflict)
+	is.New(t).Equal(
+		errs.CodeOf(s.Record(t.Context(), "nobody", []webhooks.Entry{call(1, "a", "POST", "/x")})),
+		errs.Conflict,
+	)
 }
 
 // keep keeps a request of some bytes.
 func keep(t *testing.T, s webhooks.Store, tenant, app string, n, size int) webhooks.Kept {
 	t.Helper()
-	k := webhooks.Kept{App: app, ID: id(n), ReceivedAt: monday.Add(time.Duration(n) * time.Second), KeySealed: "key", Request: []byte(strings.Repeat("\x00\xff", size/2))}
+	k := webhooks.Kept{
+		App:        app,
+		ID:         id(n),
+		ReceivedAt: monday.Add(time.Duration(n) * time.Second),
+		KeySealed:  "key",
+		Request:    []byte(strings.Repeat("\x00\xff", size/2)),
+	}
 	is.New(t).NoErr(s.Keep(t.Context(), tenant, k, 3, 100))
 	return k
 }

@@ -24,7 +24,10 @@ var _ workspaces.Store = (*Store)(nil)
 
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store {
-	return &Store{db: db, removeAll: `DELETE FROM tc_workspaces WHERE tenant_id = $1 AND app_id ` + bunx.Conn{DB: db}.OneOf(2)}
+	return &Store{
+		db:        db,
+		removeAll: `DELETE FROM tc_workspaces WHERE tenant_id = $1 AND app_id ` + bunx.Conn{DB: db}.OneOf(2),
+	}
 }
 
 // row is a row of tc_workspaces.
@@ -92,7 +95,11 @@ func (s *Store) Loose(ctx context.Context, tenant string) ([]string, error) {
 // Keep implements workspaces.Store.
 func (s *Store) Keep(ctx context.Context, tenant string, apps []string, before time.Time) error {
 	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `UPDATE tc_workspaces SET loose = false WHERE tenant_id = $1 AND created_at < $2 AND app_id `+c.OneOf(3), tenant, bunx.At(before), bunx.Keys(apps))
+		_, err := c.Exec(
+			ctx,
+			`UPDATE tc_workspaces SET loose = false WHERE tenant_id = $1 AND created_at < $2 AND app_id `+c.OneOf(3),
+			tenant, bunx.At(before), bunx.Keys(apps),
+		)
 		return bunx.Err(err, "Workspace")
 	})
 }
@@ -100,7 +107,10 @@ func (s *Store) Keep(ctx context.Context, tenant string, apps []string, before t
 // Measured implements workspaces.Store.
 func (s *Store) Measured(ctx context.Context, tenant string, sizes map[string]int64) error {
 	own, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(own, `SELECT app_id, bytes FROM tc_workspaces WHERE tenant_id = $1 AND app_id `+c.OneOf(2), tenant, bunx.Keys(slices.Collect(maps.Keys(sizes))))
+	rows, err := c.Rows(
+		own, `SELECT app_id, bytes FROM tc_workspaces WHERE tenant_id = $1 AND app_id `+c.OneOf(2), tenant,
+		bunx.Keys(slices.Collect(maps.Keys(sizes))),
+	)
 	changed, err := bunx.Scan(rows, err, func(rows *sql.Rows) (app string, err error) {
 		var was int64
 		if err = rows.Scan(&app, &was); err == nil && was == sizes[app] {
@@ -114,7 +124,10 @@ func (s *Store) Measured(ctx context.Context, tenant string, sizes map[string]in
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, app := range changed {
-			if _, err := c.Exec(ctx, `UPDATE tc_workspaces SET bytes = $3 WHERE tenant_id = $1 AND app_id = $2`, tenant, app, sizes[app]); err != nil {
+			if _, err := c.Exec(
+				ctx, `UPDATE tc_workspaces SET bytes = $3 WHERE tenant_id = $1 AND app_id = $2`, tenant, app,
+				sizes[app],
+			); err != nil {
 				return bunx.Err(err, "Workspace")
 			}
 		}

@@ -15,7 +15,9 @@ func TestStore(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		workspacestest.TestStore(t, func(t *testing.T) (workspaces.Store, workspacestest.InTx) {
 			db := open(t)
-			return bunstore.New(db), func(ctx context.Context, fn func(context.Context) error) error { return bunx.InTx(ctx, db, fn) }
+			return bunstore.New(db), func(ctx context.Context, fn func(context.Context) error) error {
+				return bunx.InTx(ctx, db, fn)
+			}
 		})
 	})
 }

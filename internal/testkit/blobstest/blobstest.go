@@ -1,4 +1,5 @@
-// Package blobstest checks that a blobs.Store does what its interface documents. Tests of stores import it.
+// Package blobstest checks that a blobs.Store does what its interface documents. Tests of stores
+// import it.
 package blobstest
 
 import (
@@ -29,8 +30,9 @@ const (
 	unlimited = math.MaxInt64
 )
 
-// TestStore runs the checks of what is done at once, cut short and kept apart; TestSize has the others. open returns an empty
-// Store whose database has the tenants acme and evil, on at most eight connections.
+// TestStore runs the checks of what is done at once, cut short and kept apart; TestSize has the
+// others. open returns an empty Store whose database has the tenants acme and evil, on at most
+// eight connections.
 func TestStore(t *testing.T, open func(t *testing.T) blobs.Store) {
 	run(t, open, map[string]func(*testing.T, blobs.Store){
 		"ParallelReads":       testParallelReads,
@@ -47,8 +49,8 @@ func TestStore(t *testing.T, open func(t *testing.T) blobs.Store) {
 	})
 }
 
-// TestSize runs the checks that move many bytes one after the other: the race detector makes them slow and finds nothing in
-// them. open is that of TestStore.
+// TestSize runs the checks that move many bytes one after the other: the race detector makes them
+// slow and finds nothing in them. open is that of TestStore.
 func TestSize(t *testing.T, open func(t *testing.T) blobs.Store) {
 	run(t, open, map[string]func(*testing.T, blobs.Store){
 		"RoundTrip":           testRoundTrip,
@@ -69,7 +71,8 @@ func run(t *testing.T, open func(t *testing.T) blobs.Store, checks map[string]fu
 	}
 }
 
-// random returns bytes that are the same for the same size. A chunk differs from the ones beside it.
+// random returns bytes that are the same for the same size. A chunk differs from the ones beside
+// it.
 func random(size int) []byte {
 	p := make([]byte, min(size, 3*mib+251), size)
 	_, _ = rand.NewChaCha8([32]byte{byte(size)}).Read(p)
@@ -161,7 +164,8 @@ func sameReads(t *rapid.T, got blobs.Reader, want *bytes.Reader) {
 		q := make([]byte, len(p))
 		n, err := a(p)
 		m, wantErr := b(q)
-		if n != m || !bytes.Equal(p[:n], q[:m]) || (err == io.EOF) != (wantErr == io.EOF) || (err == nil) != (wantErr == nil) {
+		if n != m || !bytes.Equal(p[:n], q[:m]) || (err == io.EOF) != (wantErr == io.EOF) ||
+			(err == nil) != (wantErr == nil) {
 			t.Fatalf("read of %d: %d %v, want %d %v", len(p), n, err, m, wantErr)
 		}
 	}
@@ -222,7 +226,9 @@ func testParallelPuts(t *testing.T, s blobs.Store) {
 	fails := make(chan error, 10)
 	for i := range 10 {
 		wg.Go(func() {
-			_, err := blobs.Put(t.Context(), s, "acme", fmt.Sprint(i), unlimited, monday, bytes.NewReader(random(mib+i)))
+			_, err := blobs.Put(
+				t.Context(), s, "acme", fmt.Sprint(i), unlimited, monday, bytes.NewReader(random(mib+i)),
+			)
 			fails <- err
 		})
 	}
@@ -269,7 +275,10 @@ func testLimit(t *testing.T, s blobs.Store) {
 		is.NoErr(err)
 		is.Equal(info.Size, int64(limit))
 		// not a bytes.Reader, which would be read at once
-		_, err = blobs.Put(ctx, s, "acme", over, int64(limit), monday, io.MultiReader(bytes.NewReader(random(limit)), bytes.NewReader([]byte{1})))
+		_, err = blobs.Put(
+			ctx, s, "acme", over, int64(limit), monday,
+			io.MultiReader(bytes.NewReader(random(limit)), bytes.NewReader([]byte{1})),
+		)
 		is.Equal(errs.CodeOf(err), errs.TooLarge)
 		leavesNone(t, s, over)
 	}
@@ -391,8 +400,8 @@ func testSweepEndsWriter(t *testing.T, s blobs.Store) {
 	}
 }
 
-// testSweepWhileCommitted: a blob that is committed while a sweep is under way is removed or stays whole, and Commit fails or not
-// accordingly.
+// testSweepWhileCommitted: a blob that is committed while a sweep is under way is removed or stays
+// whole, and Commit fails or not accordingly.
 func testSweepWhileCommitted(t *testing.T, s blobs.Store) {
 	is, ctx := is.New(t), t.Context()
 	begin := func(id string) blobs.Writer {
@@ -425,7 +434,8 @@ func testSweepWhileCommitted(t *testing.T, s blobs.Store) {
 	}
 }
 
-// testCommittedStays: Abort leaves a blob that is committed, as after a COMMIT whose answer was lost.
+// testCommittedStays: Abort leaves a blob that is committed, as after a COMMIT whose answer was
+// lost.
 func testCommittedStays(t *testing.T, s blobs.Store) {
 	is, ctx := is.New(t), t.Context()
 	for _, size := range []int{0, 1, 2*mib + 1} {
@@ -490,7 +500,9 @@ func testPanic(t *testing.T, s blobs.Store) {
 	for _, size := range sizes {
 		func() {
 			defer func() { is.New(t).Equal(recover(), "boom") }()
-			_, _ = blobs.Put(t.Context(), s, "acme", "a", unlimited, monday, faulty(size, func() error { panic("boom") }))
+			_, _ = blobs.Put(t.Context(), s, "acme", "a", unlimited, monday, faulty(size, func() error {
+				panic("boom")
+			}))
 		}()
 		leavesNone(t, s, "a")
 		is.New(t).NoErr(s.Delete(t.Context(), "acme", "a"))

@@ -53,7 +53,8 @@ func (c *Counter) note(statement string, args []driver.NamedValue) {
 	c.statements = append(c.statements, s)
 }
 
-// Counted opens a database whose statements are noted, whoever sends them: bun's builder or database/sql.
+// Counted opens a database whose statements are noted, whoever sends them: bun's builder or
+// database/sql.
 func Counted(t testing.TB, open Opener) (*bun.DB, *Counter) {
 	t.Helper()
 	c := &Counter{}
@@ -75,8 +76,8 @@ func CountedTx(t testing.TB, open Opener) (*bun.DB, *Counter) {
 	}), c
 }
 
-// Watched returns a database on the connections of another one that calls before with each statement, and with COMMIT,
-// before it is sent.
+// Watched returns a database on the connections of another one that calls before with each
+// statement, and with COMMIT, before it is sent.
 func Watched(t testing.TB, whole *bun.DB, before func(statement string)) *bun.DB {
 	t.Helper()
 	return watch(t, whole, func(statement string, _ []driver.NamedValue) {

@@ -1,7 +1,8 @@
 // Package dbtest opens both databases, migrated and empty, for tests.
 //
-// Tests and internal/bench import it. PostgreSQL is a throwaway server of the test's own process (internal/testkit/pgtest), with
-// row-level security switched on: there a statement that does not name the tenant that it runs for sees nothing.
+// Tests and internal/bench import it. PostgreSQL is a throwaway server of the test's own process
+// (internal/testkit/pgtest), with row-level security switched on: there a statement that does not
+// name the tenant that it runs for sees nothing.
 package dbtest
 
 import (
@@ -27,7 +28,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
 )
 
-// Opener returns a database of a test's own: migrated, with the tenants acme and evil, closed when the test ends.
+// Opener returns a database of a test's own: migrated, with the tenants acme and evil, closed when
+// the test ends.
 type Opener func(t testing.TB) *bun.DB
 
 // Each runs a test on each database, as subtests sqlite and postgres.
@@ -53,8 +55,9 @@ func SQLite(t testing.TB) *bun.DB {
 	return open(t, "sqlite:"+path)
 }
 
-// Shared is the environment variable that names a folder for what every process of a run of tests starts from: a migrated SQLite file
-// and a PostgreSQL cluster. Without it each process makes its own. .ci/test.sh sets it.
+// Shared is the environment variable that names a folder for what every process of a run of tests
+// starts from: a migrated SQLite file and a PostgreSQL cluster. Without it each process makes its
+// own. .ci/test.sh sets it.
 const Shared = "TENANTCONTENT_TEST_SHARED"
 
 // template is a migrated SQLite file, kept in memory: migrating takes longer than most tests.
@@ -86,8 +89,8 @@ var template = sync.OnceValues(func() (whole []byte, err error) {
 	return whole, err
 })
 
-// cluster is the process's PostgreSQL, with the role tester and the templates. pgtest takes it down when the process ends, however
-// that ends.
+// cluster is the process's PostgreSQL, with the role tester and the templates. pgtest takes it down
+// when the process ends, however that ends.
 var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {
 	ctx, shared := context.Background(), ""
 	if dir := os.Getenv(Shared); dir != "" {
@@ -109,8 +112,9 @@ var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {
 	return c, err
 })
 
-// addTemplates makes the databases that tests copy, which takes a tenth of the time of migrating: plain is migrated, secured has
-// row-level security, too. Policies do not bind a superuser, so tests log in as tester.
+// addTemplates makes the databases that tests copy, which takes a tenth of the time of migrating:
+// plain is migrated, secured has row-level security, too. Policies do not bind a superuser, so
+// tests log in as tester.
 func addTemplates(ctx context.Context, c *pgtest.Cluster) (err error) {
 	admin, err := database.Open(c.URL)
 	if err != nil {
@@ -118,7 +122,8 @@ func addTemplates(ctx context.Context, c *pgtest.Cluster) (err error) {
 	}
 	defer func() { err = errors.Join(err, admin.Close()) }()
 	for _, make := range []string{
-		"CREATE ROLE tester LOGIN CREATEDB", "CREATE DATABASE plain OWNER tester", "CREATE DATABASE secured OWNER tester",
+		"CREATE ROLE tester LOGIN CREATEDB",
+		"CREATE DATABASE plain OWNER tester", "CREATE DATABASE secured OWNER tester",
 	} {
 		if _, err := admin.ExecContext(ctx, make); err != nil {
 			return err
@@ -132,8 +137,8 @@ func addTemplates(ctx context.Context, c *pgtest.Cluster) (err error) {
 	return nil
 }
 
-// Server returns the process's PostgreSQL server. Without installed server programs it skips the test, or fails
-// it: see needs.Start.
+// Server returns the process's PostgreSQL server. Without installed server programs it skips the
+// test, or fails it: see needs.Start.
 func Server(t testing.TB) *pgtest.Cluster {
 	t.Helper()
 	c, err := cluster()
@@ -143,7 +148,8 @@ func Server(t testing.TB) *pgtest.Cluster {
 
 var schemas atomic.Int64
 
-// PostgresURL returns the URL of an empty schema of the test's own, as a user whom row-level security binds.
+// PostgresURL returns the URL of an empty schema of the test's own, as a user whom row-level
+// security binds.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
 	c := Server(t)
@@ -191,7 +197,9 @@ func create(t testing.TB, template string) string {
 	if version >= 15_00_00 { // 14 knows no other
 		strategy = " STRATEGY FILE_COPY" // as files: that writes no log
 	}
-	if _, err := all.ExecContext(t.Context(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s OWNER tester%s", name, template, strategy)); err != nil {
+	if _, err := all.ExecContext(
+		t.Context(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s OWNER tester%s", name, template, strategy),
+	); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -248,7 +256,8 @@ func open(t testing.TB, url string) *bun.DB {
 	return db
 }
 
-// Partitions is the environment variable with the number of partitions of each table of a PostgreSQL; without it there are none.
+// Partitions is the environment variable with the number of partitions of each table of a
+// PostgreSQL; without it there are none.
 const Partitions = "TENANTCONTENT_TEST_PARTITIONS"
 
 func migrate(ctx context.Context, db *bun.DB) error {
@@ -280,7 +289,8 @@ func prepare(ctx context.Context, db *bun.DB) error {
 	return nil
 }
 
-// People adds principals with some ids to both tenants, for content to be theirs. They are no users: nobody can log in.
+// People adds principals with some ids to both tenants, for content to be theirs. They are no
+// users: nobody can log in.
 func People(t testing.TB, db *bun.DB, ids ...string) *bun.DB {
 	t.Helper()
 	if err := addPeople(t.Context(), db, ids...); err != nil {

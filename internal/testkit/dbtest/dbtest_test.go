@@ -25,7 +25,9 @@ func TestEachDatabaseIsMigratedAndOfItsOwn(t *testing.T) {
 			}
 		}
 		is.NoErr(bunx.Write(t.Context(), a, "acme", func(ctx context.Context, c bunx.Conn) error {
-			_, err := c.Exec(ctx, "INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ('acme', 'x', 'User', '')")
+			_, err := c.Exec(
+				ctx, "INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ('acme', 'x', 'User', '')",
+			)
 			return err
 		}))
 		is.Equal(principals(t, a, "acme"), 2)
@@ -47,7 +49,9 @@ func TestPostgresUserIsBound(t *testing.T) {
 	dbtest.Server(t)
 	is, db := is.New(t), dbtest.Postgres(t)
 	var free bool
-	is.NoErr(db.QueryRowContext(t.Context(), "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user").Scan(&free))
+	is.NoErr(db.QueryRowContext(
+		t.Context(), "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user",
+	).Scan(&free))
 	is.True(!free)
 	is.Equal(principals(t, db, "acme"), 1)
 	var n int

@@ -11,8 +11,8 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// EachStore runs the suite of a Store on each database, and as subtest pgx on PostgreSQL through another driver: a host may
-// bring a *bun.DB of its own.
+// EachStore runs the suite of a Store on each database, and as subtest pgx on PostgreSQL through
+// another driver: a host may bring a *bun.DB of its own.
 func EachStore(t *testing.T, test func(t *testing.T, open Opener)) {
 	Each(t, test)
 	t.Run("pgx", func(t *testing.T) {
@@ -24,13 +24,16 @@ func EachStore(t *testing.T, test func(t *testing.T, open Opener)) {
 // PGDriver is PGX through uptrace's pgdriver as it is.
 func PGDriver(t testing.TB) *bun.DB {
 	t.Helper()
-	db := bun.NewDB(sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address(Server(t), borrow(t, "plain"), "")))), pgdialect.New())
+	db := bun.NewDB(
+		sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address(Server(t), borrow(t, "plain"), "")))),
+		pgdialect.New(),
+	)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
-// PGX returns a database of the test's own, as a host may bring it: through pgx, and without row-level security, for which a
-// connection has to be one of package database.
+// PGX returns a database of the test's own, as a host may bring it: through pgx, and without
+// row-level security, for which a connection has to be one of package database.
 func PGX(t testing.TB) *bun.DB {
 	t.Helper()
 	c, err := pgx.ParseConfig(address(Server(t), borrow(t, "plain"), ""))

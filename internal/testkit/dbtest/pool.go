@@ -14,7 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/database"
 )
 
-// pool has the databases of tests that have ended, for others: to empty one costs a PostgreSQL a tenth of making and dropping it.
+// pool has the databases of tests that have ended, for others: to empty one costs a PostgreSQL a
+// tenth of making and dropping it.
 var pool struct {
 	sync.Mutex
 	idle map[string][]*pooled // by template
@@ -94,7 +95,8 @@ func (p *pooled) content() (map[string]json.RawMessage, error) {
 	return rows, err
 }
 
-// look returns a text that changes with what is in the catalogs: the schema, rights, settings and statistics.
+// look returns a text that changes with what is in the catalogs: the schema, rights, settings and
+// statistics.
 func (p *pooled) look() (s string, err error) {
 	err = p.admin.NewRaw(`SELECT concat_ws(' ',
 		(SELECT md5(string_agg(concat_ws(' ', oid, relname, relowner, relkind, relnatts, relchecks, relhastriggers, relrowsecurity, relforcerowsecurity, relacl, reloptions), ',' ORDER BY oid)) FROM pg_class WHERE oid >= 16384),
@@ -110,7 +112,8 @@ func (p *pooled) look() (s string, err error) {
 	return s, err
 }
 
-// alone ends all other connections, and returns when they are gone. PostgreSQL's own waiting would look every 100 ms only.
+// alone ends all other connections, and returns when they are gone. PostgreSQL's own waiting would
+// look every 100 ms only.
 func (p *pooled) alone(ctx context.Context) error {
 	for range 5000 {
 		var others int
@@ -123,7 +126,8 @@ func (p *pooled) alone(ctx context.Context) error {
 	return fmt.Errorf("%s is still in use", p.name)
 }
 
-// reset makes the rows of a database those of its template again. It fails if a test has changed more than rows.
+// reset makes the rows of a database those of its template again. It fails if a test has changed
+// more than rows.
 func (p *pooled) reset() error {
 	ctx := context.Background()
 	if err := p.alone(ctx); err != nil {
@@ -137,7 +141,8 @@ func (p *pooled) reset() error {
 		return fmt.Errorf("a test has changed more than rows of %s", p.name)
 	}
 	return p.admin.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		// Foreign keys and triggers do not count for a replica. DELETE is cheaper than new files, but leaves dead rows, which the planner sees.
+		// Foreign keys and triggers do not count for a replica. DELETE is cheaper than new files,
+		// but leaves dead rows, which the planner sees.
 		if _, err := tx.ExecContext(ctx, `SET LOCAL session_replication_role = replica`); err != nil {
 			return err
 		}
@@ -150,7 +155,11 @@ func (p *pooled) reset() error {
 			return err
 		}
 		for table, rows := range p.rows {
-			if _, err := tx.ExecContext(ctx, fmt.Sprintf("INSERT INTO %[1]q SELECT * FROM json_populate_recordset(NULL::%[1]q, ?)", table), string(rows)); err != nil {
+			if _, err := tx.ExecContext(
+				ctx,
+				fmt.Sprintf("INSERT INTO %[1]q SELECT * FROM json_populate_recordset(NULL::%[1]q, ?)", table),
+				string(rows),
+			); err != nil {
 				return err
 			}
 		}

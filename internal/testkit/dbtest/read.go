@@ -11,31 +11,39 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// WithoutStatistics keeps a PostgreSQL from collecting statistics of tables by itself, so that they stay what a test makes them.
+// WithoutStatistics keeps a PostgreSQL from collecting statistics of tables by itself, so that they
+// stay what a test makes them.
 func WithoutStatistics(t testing.TB, db *bun.DB, tables ...string) {
 	t.Helper()
 	for _, table := range tables {
 		var stored []string // a table with partitions has its rows in these
 		if err := db.NewRaw(`SELECT CAST(CAST(oid AS regclass) AS text) FROM pg_class WHERE relkind = 'r'
-			AND (oid = CAST(? AS regclass) OR oid IN (SELECT relid FROM pg_partition_tree(?)))`, table, table).Scan(t.Context(), &stored); err != nil {
+			AND (oid = CAST(? AS regclass) OR oid IN (SELECT relid FROM pg_partition_tree(?)))`,
+			table, table).Scan(t.Context(), &stored); err != nil {
 			t.Fatal(err)
 		}
 		for _, table := range stored {
-			if _, err := db.ExecContext(t.Context(), "ALTER TABLE "+table+" SET (autovacuum_enabled = off)"); err != nil {
+			if _, err := db.ExecContext(
+				t.Context(), "ALTER TABLE "+table+" SET (autovacuum_enabled = off)",
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 }
 
-// RowsRead returns how many rows of all tables a PostgreSQL reads while fn runs in a transaction of a tenant, also for foreign keys and triggers. It is
-// what a bad plan shows itself by on a machine of any speed.
+// RowsRead returns how many rows of all tables a PostgreSQL reads while fn runs in a transaction of
+// a tenant, also for foreign keys and triggers. It is what a bad plan shows itself by on a machine
+// of any speed.
 func RowsRead(t testing.TB, db *bun.DB, tenant string, fn func(ctx context.Context) error) int {
 	t.Helper()
 	var before, after int
 	err := bunx.Write(t.Context(), db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		read := func(n *int) error {
-			return c.Row(ctx, `SELECT CAST(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) AS bigint) FROM pg_stat_xact_user_tables`).Scan(n)
+			return c.Row(
+				ctx,
+				`SELECT CAST(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) AS bigint) FROM pg_stat_xact_user_tables`,
+			).Scan(n)
 		}
 		if err := read(&before); err != nil {
 			return err

@@ -49,7 +49,11 @@ func CheckStored(t testing.TB, db *bun.DB, tenant string) map[string]int64 {
 		text += ` UNION ALL SELECT '` + s.part + `', 0, ` + s.bytes + ` FROM ` + s.table + ` WHERE tenant_id = $1`
 	}
 	ctx, c := bunx.For(t.Context(), db, tenant)
-	rows, err := c.Rows(ctx, `SELECT part, CAST(sum(counted) AS bigint), CAST(sum(n) AS bigint) FROM (`+text+`) AS stored GROUP BY part`, tenant)
+	rows, err := c.Rows(
+		ctx,
+		`SELECT part, CAST(sum(counted) AS bigint), CAST(sum(n) AS bigint) FROM (`+text+`) AS stored GROUP BY part`,
+		tenant,
+	)
 	is.NoErr(err)
 	defer func() { _ = rows.Close() }()
 	parts := map[string]int64{}

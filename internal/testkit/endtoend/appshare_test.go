@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestSharePageInBrowser: a visitor without an account has a page that works; its calls may have a JSON content type, and it reads why
-// some are refused.
+// TestSharePageInBrowser: a visitor without an account has a page that works; its calls may have a
+// JSON content type, and it reads why some are refused.
 func TestSharePageInBrowser(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
 	app := w.admin.app(t, "Shared", map[string]string{
@@ -41,15 +41,20 @@ window.done = done`,
 	is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.url+"/api/apps/"+app+"/share?token="+key)))
 	done := "null"
 	for ; ctx.Err() == nil && done == "null"; time.Sleep(10 * time.Millisecond) {
-		if text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`JSON.stringify(window.done || null)`)); err == nil {
+		if text, err := chromedp.Run(
+			ctx, chromedp.Evaluate[string](`JSON.stringify(window.done || null)`),
+		); err == nil {
 			done = text
 		}
 	}
 	var got map[string]string
 	is.NoErr(json.Unmarshal([]byte(done), &got))
 	for name, want := range map[string]string{
-		"user": "null", "roles": "viewer", "later": "b", "call": "200 0", "write": "405 Method Not Allowed", "put": "405 Method Not Allowed", "forbidden": "403 Forbidden",
-		"none": "404 Not Found", "bad": "400 Bad Request", "credentials": "failed: TypeError: Failed to fetch", "secret": "false",
+		"user": "null", "roles": "viewer", "later": "b",
+		"call": "200 0", "write": "405 Method Not Allowed",
+		"put": "405 Method Not Allowed", "forbidden": "403 Forbidden",
+		"none": "404 Not Found", "bad": "400 Bad Request",
+		"credentials": "failed: TypeError: Failed to fetch", "secret": "false",
 	} {
 		if got[name] != want {
 			t.Errorf("%s: %q, want %q", name, got[name], want)

@@ -23,19 +23,26 @@ func (c *caller) app(t testing.TB, name string, files map[string]string) string 
 	t.Helper()
 	id := c.create(t, "/api/apps", `{"type": "report", "name": "`+name+`"}`)
 	for path, text := range files {
-		body, err := json.Marshal(map[string]string{"content": base64.StdEncoding.EncodeToString([]byte(text)), "encoding": "base64"})
+		body, err := json.Marshal(map[string]string{
+			"content":  base64.StdEncoding.EncodeToString([]byte(text)),
+			"encoding": "base64",
+		})
 		is.New(t).NoErr(err)
 		c.must(t, "PUT", "/api/apps/"+id+"/contents/"+path, string(body))
 	}
 	return id
 }
 
-// show opens a page with the session of a caller, waits until it has set window.done, and returns that.
+// show opens a page with the session of a caller, waits until it has set window.done, and returns
+// that.
 func show(ctx context.Context, t *testing.T, c *caller, path string) map[string]string {
 	t.Helper()
 	is := is.New(t)
 	_, err := chromedp.Run(ctx, func(ctx context.Context, tab *chromedp.Target) (cdp.Empty, error) {
-		return cdp.Call(ctx, tab, network.SetCookie, network.SetCookieParams{Name: "sid", Value: c.token, URL: c.w.url, HTTPOnly: new(true)})
+		return cdp.Call(
+			ctx, tab, network.SetCookie,
+			network.SetCookieParams{Name: "sid", Value: c.token, URL: c.w.url, HTTPOnly: new(true)},
+		)
 	})
 	is.NoErr(err)
 	is.NoErr(chromedp.Do(ctx, chromedp.Navigate(c.w.url+path)))
@@ -59,8 +66,9 @@ func ended(ctx context.Context, t *testing.T) map[string]string {
 	return nil
 }
 
-// TestAppInBrowser: an ordinary front end works: a module script that imports others, also later, a font, a style, a call that the
-// manifest allows, routes of its server with each method, and routes in the hash.
+// TestAppInBrowser: an ordinary front end works: a module script that imports others, also later, a
+// font, a style, a call that the manifest allows, routes of its server with each method, and routes
+// in the hash.
 func TestAppInBrowser(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
 	w.admin.must(t, "PUT", "/api/colors/red", `{"color": "#ff0000"}`)
@@ -99,14 +107,16 @@ window.done = done`,
 	})
 	w.admin.must(t, "POST", "/api/apps/"+app+"/_deploy", "")
 	is.Equal(show(ctx, t, w.admin, "/api/apps/"+app+"/view"), map[string]string{
-		"GET": "GET,admin,1,7,", "POST": "POST,admin,1,7,5", "PUT": "PUT,admin,1,7,5", "PATCH": "PATCH,admin,1,7,5", "DELETE": "DELETE,admin,1,7,5", "chief": "403",
-		"name": "b", "later": "c", "file": "d", "call": "1", "address": "200", "refused": "403", "user": "admin", "style": "rgb(1, 2, 3)", "hash": "#/one",
+		"GET": "GET,admin,1,7,", "POST": "POST,admin,1,7,5", "PUT": "PUT,admin,1,7,5",
+		"PATCH": "PATCH,admin,1,7,5", "DELETE": "DELETE,admin,1,7,5", "chief": "403",
+		"name": "b", "later": "c", "file": "d", "call": "1",
+		"address": "200", "refused": "403", "user": "admin", "style": "rgb(1, 2, 3)", "hash": "#/one",
 		"path": "true", "head": "true",
 	})
 }
 
-// TestEndedViewInBrowser: the page of a view that has ended gets an event and shows a bar, whose link
-// opens the app again where it was; a page that prevents the event shows what it likes.
+// TestEndedViewInBrowser: the page of a view that has ended gets an event and shows a bar, whose
+// link opens the app again where it was; a page that prevents the event shows what it likes.
 func TestEndedViewInBrowser(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
 	page := func(version, listener string) map[string]string {
@@ -161,8 +171,8 @@ window.done = {version: "` + version + `", hash: location.hash}</script></head>`
 	is.Equal(script(bar), "")
 }
 
-// TestHostileAppInBrowser: a page of an app reaches no cookie and storage, no other app, not the page around it, and nothing of the API
-// beyond its manifest.
+// TestHostileAppInBrowser: a page of an app reaches no cookie and storage, no other app, not the
+// page around it, and nothing of the API beyond its manifest.
 func TestHostileAppInBrowser(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
 	other := w.admin.app(t, "Other", map[string]string{"index.html": "other", "a.js": "1"})
@@ -204,7 +214,11 @@ window.done = done
 })()
 </script></body></html>`
 	page = strings.NewReplacer("ORIGIN", w.url, "OTHER", other, "STRANGER", stranger).Replace(page)
-	app := w.admin.app(t, "Hostile", map[string]string{"informer.yaml": "access: [colors]\n", "index.html": page, "sw.js": ""})
+	app := w.admin.app(t, "Hostile", map[string]string{
+		"informer.yaml": "access: [colors]\n",
+		"index.html":    page,
+		"sw.js":         "",
+	})
 	got := show(ctx, t, w.admin, "/api/apps/"+app+"/view")
 	want := map[string]string{"origin": "null", "mine": "refused", "closed": "403", "write": "405", "parent": "none"}
 	for key, value := range got {

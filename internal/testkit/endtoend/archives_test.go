@@ -20,8 +20,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// TestRemovedWhileMaking: what somebody makes in the moment in which a restore or deploy removes them passes on as the rest.
-// Neither waits for the other in a circle, also when the one needs what the other removes.
+// TestRemovedWhileMaking: what somebody makes in the moment in which a restore or deploy removes
+// them passes on as the rest. Neither waits for the other in a circle, also when the one needs what
+// the other removes.
 func TestRemovedWhileMaking(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		for name, removal := range map[string]func(*world, *testing.T) (context.Context, func() error){
@@ -76,14 +77,19 @@ func TestHeirStays(t *testing.T) {
 	})
 }
 
-// TestEntryOfRenamed: a bundle's entry of a user who is renamed or deleted in this moment follows them, or is refused.
+// TestEntryOfRenamed: a bundle's entry of a user who is renamed or deleted in this moment follows
+// them, or is refused.
 func TestEntryOfRenamed(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
 		w := serve(t, db, tenantcontent.NewSecretKey(), nil)
-		domain := w.admin.domain(t, "Work", "OIDC", map[string]any{"issuer": "https://login.example.com", "clientID": "x"})
+		domain := w.admin.domain(
+			t, "Work", "OIDC", map[string]any{"issuer": "https://login.example.com", "clientID": "x"},
+		)
 		called := func(ctx context.Context, name string) error {
-			_, err := w.app.Principals.Unchecked().Admit(ctx, "acme", domain, "OIDC", principals.Identity{ID: "1", Username: name})
+			_, err := w.app.Principals.Unchecked().Admit(
+				ctx, "acme", domain, "OIDC", principals.Identity{ID: "1", Username: name},
+			)
 			return err
 		}
 		is.NoErr(called(t.Context(), "jo"))
@@ -114,7 +120,8 @@ func TestEntryOfRenamed(t *testing.T) {
 	})
 }
 
-// meanwhile runs first in a transaction, and more of it when then, which begins meanwhile, waits for it or is done.
+// meanwhile runs first in a transaction, and more of it when then, which begins meanwhile, waits
+// for it or is done.
 func (w *world) meanwhile(t *testing.T, db *bun.DB, ctx context.Context, first func(context.Context) error, then func() error,
 	more ...func(context.Context) error,
 ) error {
@@ -130,7 +137,11 @@ func (w *world) meanwhile(t *testing.T, db *bun.DB, ctx context.Context, first f
 			if !c.Postgres() { // whoever writes waits
 				break
 			}
-			err := c.One(inside, "", `SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`, nil, &waiting)
+			err := c.One(
+				inside, "",
+				`SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`,
+				nil, &waiting,
+			)
 			if err != nil {
 				return err
 			}
@@ -174,13 +185,17 @@ func (w *world) restoreWithoutJo(t *testing.T) (jo context.Context, restore func
 	}
 }
 
-// deployWithoutJo deploys evil's jo to acme, which has its own, and returns a deploy of the same bundle without jo.
+// deployWithoutJo deploys evil's jo to acme, which has its own, and returns a deploy of the same
+// bundle without jo.
 func (w *world) deployWithoutJo(t *testing.T) (jo context.Context, deploy func() error) {
 	t.Helper()
 	is, evil := is.New(t), superuser(t, "evil")
 	w.newUser(t, "evil", "jo")
 	w.newUser(t, "acme", "jo")
-	_, err := w.app.Tenants.Update(root(t), func(s *tenants.Tenant) error { s.Settings.DeployFrom = tenants.Sources("evil"); return nil })
+	_, err := w.app.Tenants.Update(root(t), func(s *tenants.Tenant) error {
+		s.Settings.DeployFrom = tenants.Sources("evil")
+		return nil
+	})
 	is.NoErr(err)
 	b, err := w.app.Bundles.Create(evil, bundles.Bundle{Name: "People"})
 	is.NoErr(err)

@@ -25,12 +25,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
-// chromium finds the program where .ci/needs.sh does: in CHROMIUM alone when that is set, else in PATH and where macOS
-// has it.
+// chromium finds the program where .ci/needs.sh does: in CHROMIUM alone when that is set, else in
+// PATH and where macOS has it.
 func chromium() string {
 	names := []string{
 		"chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
-		"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+		"/Applications/Chromium.app/Contents/MacOS/Chromium",
+		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 	}
 	if only := os.Getenv("CHROMIUM"); only != "" {
 		names = []string{only}
@@ -45,8 +46,8 @@ func chromium() string {
 
 var errNoBrowser = errors.New("no Chromium found: `make test` installs it, as does `apt-get install chromium`; or name the program in CHROMIUM")
 
-// newBrowser starts a browser that ends with the test. Without one it skips the test, or fails it: see
-// needs.Start.
+// newBrowser starts a browser that ends with the test. Without one it skips the test, or fails it:
+// see needs.Start.
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
 	path := chromium()
@@ -79,11 +80,14 @@ func cookies(ctx context.Context, t *testing.T) map[string]network.Cookie {
 	return found
 }
 
-// landed waits until the browser is at a page of the server, and returns its text. Scripts of the page see no cookie.
+// landed waits until the browser is at a page of the server, and returns its text. Scripts of the
+// page see no cookie.
 func landed(ctx context.Context, t *testing.T, at string) string {
 	t.Helper()
 	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-		there, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.readyState === "complete" && location.href === "`+at+`"`))
+		there, err := chromedp.Run(
+			ctx, chromedp.Evaluate[bool](`document.readyState === "complete" && location.href === "`+at+`"`),
+		)
 		if err != nil || !there { // a page that is being left has no answer
 			continue
 		}
@@ -111,7 +115,8 @@ func shows(ctx context.Context, t *testing.T, want string) {
 	t.Fatalf("the browser does not show %q: %s", want, text)
 }
 
-// TestPage: the page at / shows in a real browser, with its style and without any request for something else, and leads on.
+// TestPage: the page at / shows in a real browser, with its style and without any request for
+// something else, and leads on.
 func TestPage(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
 	is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.url+"/")))
@@ -120,7 +125,8 @@ func TestPage(t *testing.T) {
 	for script, want := range map[string]string{
 		`document.documentElement.lang`: "en",
 		`document.title`:                "Content service",
-		`getComputedStyle(document.body).maxWidth !== "none" ? "styled" : "no"`:                                 "styled", // the policy admits the style
+		// the policy admits the style
+		`getComputedStyle(document.body).maxWidth !== "none" ? "styled" : "no"`:                                 "styled",
 		`String(performance.getEntriesByType("resource").filter(e => !e.name.endsWith("/favicon.ico")).length)`: "0",
 		`String(document.querySelectorAll("main h1").length)`:                                                   "1",
 	} {
@@ -140,10 +146,15 @@ func TestBrowser(t *testing.T) {
 		p.EditDocument = func(d oidctest.Object) { d["end_session_endpoint"] = p.URL + "/end" }
 		p.Broken["/end"] = func(out http.ResponseWriter, r *http.Request) {
 			back := r.URL.Query()
-			http.Redirect(out, r, back.Get("post_logout_redirect_uri")+"&state="+url.QueryEscape(back.Get("state")), http.StatusFound)
+			http.Redirect(
+				out, r, back.Get("post_logout_redirect_uri")+"&state="+url.QueryEscape(back.Get("state")),
+				http.StatusFound,
+			)
 		}
 		id := w.admin.domain(t, "Work", "OIDC", oidcConfig(p))
-		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.sso("acme", id, "/api/session?x=1")), chromedp.WaitVisible("#agree")))
+		is.NoErr(chromedp.Do(
+			ctx, chromedp.Navigate(w.sso("acme", id, "/api/session?x=1")), chromedp.WaitVisible("#agree"),
+		))
 		kept := cookies(ctx, t)["sso"]
 		is.True(kept.HTTPOnly && kept.SameSite == network.CookieSameSiteLax)
 		is.NoErr(chromedp.Do(ctx, chromedp.Click("#agree")))
@@ -154,9 +165,13 @@ func TestBrowser(t *testing.T) {
 		sid := all["sid"]
 		is.True(sid.HTTPOnly && sid.Session && sid.SameSite == network.CookieSameSiteLax && sid.Domain == "localhost")
 
-		// From the log-in page there and back to it. A login that fails is a page, from which it can be tried again.
+		// From the log-in page there and back to it. A login that fails is a page, from which it
+		// can be tried again.
 		agree := chromedp.Click("#agree")
-		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.url+"/api/login?tenant=acme"), chromedp.Click(`a[href*="/api/login/work/sso"]`), agree))
+		is.NoErr(chromedp.Do(
+			ctx, chromedp.Navigate(w.url+"/api/login?tenant=acme"),
+			chromedp.Click(`a[href*="/api/login/work/sso"]`), agree,
+		))
 		is.True(strings.Contains(landed(ctx, t, w.url+"/api/login?tenant=acme"), "You are jo of the tenant acme."))
 		p.Be(oidctest.Object{"sub": "0018", "preferred_username": "admin"}) // who is here already
 		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.sso("acme", id, "/api/session?x=2")), agree))
@@ -165,7 +180,10 @@ func TestBrowser(t *testing.T) {
 		p.Be(oidctest.Object{"sub": "0017", "preferred_username": "jo"})
 		is.NoErr(chromedp.Do(ctx, chromedp.Click(`a[href*="/api/login/work/sso"]`), agree))
 		landed(ctx, t, w.url+"/api/session?x=2")
-		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.url+"/api/login?tenant=acme"), chromedp.Click(`form[action="/api/logout"] button`)))
+		is.NoErr(chromedp.Do(
+			ctx, chromedp.Navigate(w.url+"/api/login?tenant=acme"),
+			chromedp.Click(`form[action="/api/logout"] button`),
+		))
 		shows(ctx, t, "You are logged out")
 		is.Equal(p.Count("/end"), 1) // where a form of that page may lead
 		is.Equal(cookies(ctx, t)["sid"], network.Cookie{})
@@ -185,13 +203,19 @@ func TestBrowser(t *testing.T) {
 			w := serve(t, dbtest.SQLite(t), tenantcontent.NewSecretKey(), secure)
 			p.PutPerson(t, samlJo)
 			id := w.admin.entry(t, p, "acme")
-			is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.sso("acme", id, "/api/session")), chromedp.WaitVisible("input[name=user]")))
+			is.NoErr(chromedp.Do(
+				ctx, chromedp.Navigate(w.sso("acme", id, "/api/session")),
+				chromedp.WaitVisible("input[name=user]"),
+			))
 			kept := cookies(ctx, t)["sso"]
 			is.NoErr(chromedp.Do(ctx, chromedp.SendKeys("input[name=user]", samlJo.Name),
 				chromedp.SendKeys("input[name=password]", samlJo.Password), chromedp.Submit("input[name=user]")))
 			if secure == nil { // then a browser brings no cookie along with a form of another site
 				is.True(kept.HTTPOnly && kept.SameSite == network.CookieSameSiteLax)
-				is.True(strings.Contains(landed(ctx, t, w.url+"/api/login/"+id+"/acs?tenant=acme"), "has not brought back the cookie"))
+				is.True(strings.Contains(
+					landed(ctx, t, w.url+"/api/login/"+id+"/acs?tenant=acme"),
+					"has not brought back the cookie",
+				))
 				is.Equal(cookies(ctx, t)["sid"], network.Cookie{})
 				is.True(strings.Contains(w.log.String(), "browsers bring it only over https"))
 				return
@@ -208,7 +232,10 @@ func TestBrowser(t *testing.T) {
 			for cookies(ctx, t)["sid"].Value != "" && ctx.Err() == nil {
 				time.Sleep(10 * time.Millisecond)
 			}
-			is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.url+"/api/login?tenant=acme"), chromedp.Click(`a[href*="/api/login/entry/sso"]`)))
+			is.NoErr(chromedp.Do(
+				ctx, chromedp.Navigate(w.url+"/api/login?tenant=acme"),
+				chromedp.Click(`a[href*="/api/login/entry/sso"]`),
+			))
 			shows(ctx, t, "You are jo of the tenant acme.") // the provider knows the browser
 			landed(ctx, t, w.url+"/api/login?tenant=acme")
 		})

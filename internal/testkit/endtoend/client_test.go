@@ -10,7 +10,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// client is a browser without scripts: it has cookies, follows redirects, and says on which page a form is.
+// client is a browser without scripts: it has cookies, follows redirects, and says on which page a
+// form is.
 type client struct {
 	http http.Client
 	at   *url.URL // where it is
@@ -61,7 +62,8 @@ func (c *client) send(t testing.TB, r *http.Request) answer {
 	return received(t, res)
 }
 
-// sentTo opens an address and returns where it is redirected to, with a path that ends so, in the end.
+// sentTo opens an address and returns where it is redirected to, with a path that ends so, in the
+// end.
 func (c *client) sentTo(t testing.TB, address, end string) *url.URL {
 	t.Helper()
 	c.stop = end

@@ -61,7 +61,8 @@ func staff() *slapd.Tree {
 // secretOf is the password of somebody in a directory.
 func secretOf(name string) string { return slapd.PasswordOf(name) }
 
-// TestDirectory: a tenant connects its directory and its people log in, also those whom no scan has brought yet.
+// TestDirectory: a tenant connects its directory and its people log in, also those whom no scan has
+// brought yet.
 func TestDirectory(t *testing.T) {
 	s := slapd.Test(t, staff())
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -70,7 +71,8 @@ func TestDirectory(t *testing.T) {
 		is.Equal(id, "staff")
 		for _, path := range []string{"/api/domains/staff", "/api/domains-list"} {
 			a := w.admin.must(t, "GET", path, "")
-			is.True(strings.Contains(a.body, `"bindPassword":"********"`) && !strings.Contains(a.body, slapd.ReaderPassword))
+			is.True(strings.Contains(a.body, `"bindPassword":"********"`) &&
+				!strings.Contains(a.body, slapd.ReaderPassword))
 		}
 
 		dry := w.admin.scan(t, id, "?dryRun=true")
@@ -114,12 +116,17 @@ func TestPasswords(t *testing.T) {
 	is, s, w := is.New(t), slapd.Test(t, staff()), newWorld(t, dbtest.SQLite)
 	way := newWay(t, s.URL)
 	id := w.admin.domain(t, "Staff", "LDAP", s.Config(way.url, nil))
-	for _, password := range []string{"wrong", secretOf("mia"), " ", secretOf("jo") + " ", "{SSHA}x", slapd.ReaderPassword, strings.Repeat("x", 10_000)} {
+	for _, password := range []string{
+		"wrong", secretOf("mia"), " ", secretOf("jo") + " ", "{SSHA}x", slapd.ReaderPassword,
+		strings.Repeat("x", 10_000),
+	} {
 		w.login(t, "acme", id, "jo", password).stranger(t)
 	}
 	for _, name := range []string{
-		"*", "j*", "jo*", "jo)(uid=*", "*)(objectClass=*", "jo)(&", "jo)(|(uid=*", `jo\`, `jo\2a`, `\6a\6f`, "jo\n", "jo\x7f", " jo", "jo ", "j  o",
-		"uid=jo,ou=people," + slapd.BaseDN, "cn=reader", "reader", slapd.ReaderDN, slapd.AdminDN, "(uid=jo)", "jo@example.org", "ｊｏ", "zoe", strings.Repeat("jo", 5000),
+		"*", "j*", "jo*", "jo)(uid=*", "*)(objectClass=*", "jo)(&", "jo)(|(uid=*",
+		`jo\`, `jo\2a`, `\6a\6f`, "jo\n", "jo\x7f", " jo", "jo ", "j  o",
+		"uid=jo,ou=people," + slapd.BaseDN, "cn=reader", "reader", slapd.ReaderDN, slapd.AdminDN,
+		"(uid=jo)", "jo@example.org", "ｊｏ", "zoe", strings.Repeat("jo", 5000),
 	} {
 		w.login(t, "acme", id, name, secretOf("jo")).stranger(t)
 		w.login(t, "acme", id, name, slapd.ReaderPassword).stranger(t)
@@ -132,11 +139,14 @@ func TestPasswords(t *testing.T) {
 	for _, reason := range []string{"the directory refuses the password", "no entry has this name", "another name"} {
 		is.True(strings.Contains(w.log.String(), reason)) // for whoever runs the server
 	}
-	is.True(!strings.Contains(w.log.String(), secretOf("jo")) && !strings.Contains(w.log.String(), slapd.ReaderPassword))
+	is.True(!strings.Contains(w.log.String(), secretOf("jo")) &&
+		!strings.Contains(w.log.String(), slapd.ReaderPassword))
 	for _, name := range []string{"jo", "nobody", slapd.ReaderDN, ""} {
 		w.login(t, "acme", id, name, "").stranger(t)
 	}
-	(&caller{w, ""}).do(t, "POST", "/api/login/staff", `{"tenant": "acme", "username": "jo"}`).refused(t, http.StatusBadRequest)
+	(&caller{w, ""}).do(
+		t, "POST", "/api/login/staff", `{"tenant": "acme", "username": "jo"}`,
+	).refused(t, http.StatusBadRequest)
 	is.Equal(way.taken.Load(), asked) // the directory was not even asked
 
 	is.Equal(w.in(t, "acme", id, "JO", secretOf("jo")).who(t), "jo") // a name as the directory writes it
@@ -192,8 +202,8 @@ func pass(client net.Conn, to string) {
 	io.Copy(client, server)
 }
 
-// TestUsernamesOfDirectories: names as directories have them are brought by a scan, log in, and are found and mentioned; one
-// that no user here can have is left out with a warning.
+// TestUsernamesOfDirectories: names as directories have them are brought by a scan, log in, and are
+// found and mentioned; one that no user here can have is left out with a warning.
 func TestUsernamesOfDirectories(t *testing.T) {
 	names := []string{"o'brien", "anna_corp#EXT#@x", "a&b", "$svc", "mary ann", "zoë", "d'arc+1=(x)*"}
 	tree := slapd.LDAP()
@@ -233,7 +243,8 @@ func TestUsernamesOfDirectories(t *testing.T) {
 	})
 }
 
-// TestNamesOfActiveDirectory: somebody is the same user under every form of the name, and failures under all of them count together.
+// TestNamesOfActiveDirectory: somebody is the same user under every form of the name, and failures
+// under all of them count together.
 func TestNamesOfActiveDirectory(t *testing.T) {
 	is := is.New(t)
 	tree := slapd.AD()

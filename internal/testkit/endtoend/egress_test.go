@@ -21,8 +21,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
-// TestDeniedNetworks: a superuser cannot make the server connect to where its operator does not want it to, by no driver
-// and by no name for it: to nothing of this machine or link, unless its operator allows that.
+// TestDeniedNetworks: a superuser cannot make the server connect to where its operator does not
+// want it to, by no driver and by no name for it: to nothing of this machine or link, unless its
+// operator allows that.
 func TestDeniedNetworks(t *testing.T) {
 	is := is.New(t)
 	db, key := dbtest.SQLite(t), tenantcontent.NewSecretKey()
@@ -59,11 +60,19 @@ func TestDeniedNetworks(t *testing.T) {
 		if id == "Cloud" || id == "Zone" || strings.HasPrefix(id, "Any") {
 			driver = "LDAP"
 		}
-		body, err := json.Marshal(map[string]any{"id": strings.ToLower(id), "name": id, "type": driver, "config": config})
+		body, err := json.Marshal(map[string]any{
+			"id":     strings.ToLower(id),
+			"name":   id,
+			"type":   driver,
+			"config": config,
+		})
 		is.NoErr(err)
 		if id == "Cloud" || id == "Zone" { // only loopback is allowed here
 			said := w.admin.do(t, "POST", "/api/domains?check=false", string(body)).refused(t, 400)
-			is.Equal(said, "config.url must not be an address in a network that this server does not connect to: its operator names the networks that it may connect to in TENANTCONTENT_ALLOW_NETWORKS")
+			is.Equal(
+				said,
+				"config.url must not be an address in a network that this server does not connect to: its operator names the networks that it may connect to in TENANTCONTENT_ALLOW_NETWORKS",
+			)
 			continue
 		}
 		w.admin.must(t, "POST", "/api/domains?check=false", string(body))
@@ -81,27 +90,50 @@ func TestDeniedNetworks(t *testing.T) {
 	ask()
 	is.True(reached.Load() > 0)                                     // the addresses are right
 	for _, deny := range [][]netip.Prefix{nil, egress.Loopback()} { // by default, and where both name a network
-		c := tenantcontent.Config{DomainDrivers: []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}}, Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: key, BaseURL: w.url, Log: slog.New(slog.NewTextHandler(&w.log, nil)), DenyNetworks: deny}
+		c := tenantcontent.Config{
+			DomainDrivers: []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}},
+			Scripts:       javascript.New(javascript.Options{}),
+			DB:            db,
+			SecretKey:     key,
+			BaseURL:       w.url,
+			Log:           slog.New(slog.NewTextHandler(&w.log, nil)),
+			DenyNetworks:  deny,
+		}
 		if deny != nil {
 			c.AllowNetworks = egress.Loopback()
 		}
 		w.app, err = tenantcontent.Open(c)
 		is.NoErr(err)
 		reached.Store(0)
-		for id, member := range map[string]string{"ad": "url", "any4": "url", "any6": "url", "any46": "url", "ldap": "", "saml": "", "oidc": ""} {
+		for id, member := range map[string]string{
+			"ad":    "url",
+			"any4":  "url",
+			"any6":  "url",
+			"any46": "url",
+			"ldap":  "",
+			"saml":  "",
+			"oidc":  "",
+		} {
 			var d struct {
 				Public struct {
 					Ready  bool
 					Reason string
 				}
 			}
-			is.NoErr(json.Unmarshal([]byte(w.admin.must(t, "GET", "/api/domains/"+id, "").body), &d)) // a name may be of another address
-			is.Equal(d.Public.Ready, member == "" && id != "saml")                                    // which is not ready at http
-			is.True(member == "" || d.Public.Reason == "config."+member+" must not be an address in a network that this server does not connect to: its operator names the networks that it may connect to in TENANTCONTENT_ALLOW_NETWORKS")
+			// a name may be of another address
+			is.NoErr(json.Unmarshal([]byte(w.admin.must(t, "GET", "/api/domains/"+id, "").body), &d))
+			// which is not ready at http
+			is.Equal(d.Public.Ready, member == "" && id != "saml")
+			is.True(member == "" ||
+				d.Public.Reason == "config."+member+
+					" must not be an address in a network that this server does not connect to: its operator names the networks that it may connect to in TENANTCONTENT_ALLOW_NETWORKS")
 		}
 		ask()
 		is.Equal(reached.Load(), int64(0))
-		is.True(strings.Contains(w.admin.do(t, "POST", "/api/domains/ldap/driver/_scan", "").refused(t, 502), "TENANTCONTENT_ALLOW_NETWORKS"))
+		is.True(strings.Contains(
+			w.admin.do(t, "POST", "/api/domains/ldap/driver/_scan", "").refused(t, 502),
+			"TENANTCONTENT_ALLOW_NETWORKS",
+		))
 		is.True(strings.Contains(w.log.String(), "denied by configuration"))
 	}
 }

@@ -41,7 +41,10 @@ func installed(t *testing.T, folder string) string {
 		is.NoErr(err)
 		defer os.RemoveAll(fresh) // unless it is renamed
 		is.NoErr(os.WriteFile(filepath.Join(fresh, "package.json"), manifest, 0o644))
-		npm(t, fresh, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--prefer-offline", "--loglevel=error")
+		npm(
+			t, fresh, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts",
+			"--prefer-offline", "--loglevel=error",
+		)
 		if err := os.Rename(fresh, kept); err != nil { // another process was first
 			_, err = os.Stat(kept)
 			is.NoErr(err)
@@ -91,13 +94,14 @@ func withOrigins(c *tenantcontent.Config) {
 	c.AppOrigin = "http://{app}.apps.site.localhost:" + base.Port()
 }
 
-// TestBuiltFrontEnd: what a bundler makes of an ordinary front end works in the sandbox, but for history, storage and cookies, and
-// at an origin of its own with all of them.
+// TestBuiltFrontEnd: what a bundler makes of an ordinary front end works in the sandbox, but for
+// history, storage and cookies, and at an origin of its own with all of them.
 func TestBuiltFrontEnd(t *testing.T) {
 	files := built(t)
 	files["informer.yaml"] = "access: [colors]\n"
 	both := map[string]string{
-		"later": "later", "late style": "rgb(4, 5, 6)", "font": "loaded", "style": "rgb(1, 2, 3)", "image": "7", "user": "admin", "call": "1", "address": "200",
+		"later": "later", "late style": "rgb(4, 5, 6)", "font": "loaded", "style": "rgb(1, 2, 3)",
+		"image": "7", "user": "admin", "call": "1", "address": "200",
 		"refused": "403", "hash": "#/one",
 	}
 	with := func(own map[string]string) map[string]string {
@@ -118,7 +122,8 @@ func TestBuiltFrontEnd(t *testing.T) {
 		is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite, withOrigins)
 		w.admin.must(t, "PUT", "/api/colors/red", `{"color": "#ff0000"}`)
 		app := w.admin.app(t, "Front end", files)
-		own := map[string]string{"history": "/orders/5?x=1", "storage": "1", "cookie": "theme=dark"} // the service's cookie is not to be seen
+		// the service's cookie is not to be seen
+		own := map[string]string{"history": "/orders/5?x=1", "storage": "1", "cookie": "theme=dark"}
 		is.Equal(show(ctx, t, w.admin, "/api/apps/"+app+"/view"), with(own))
 		is.NoErr(chromedp.Do(ctx, chromedp.Reload())) // of a path that is no file
 		own["storage"] = "2"

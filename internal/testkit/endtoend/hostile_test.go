@@ -13,7 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// hostile is a page that tries what it can, and reports what came of it to itself and to the page around it.
+// hostile is a page that tries what it can, and reports what came of it to itself and to the page
+// around it.
 const hostile = `<!doctype html><html><head></head><body><script>
 (async () => {
 const done = {}
@@ -49,8 +50,9 @@ parent.postMessage(done, "*")
 })()
 </script></body></html>`
 
-// frames is a page of the service's origin, or of a stranger, with an app and another one in frames. It is done when the first has
-// reported, or with unseen, when the frame has loaded something.
+// frames is a page of the service's origin, or of a stranger, with an app and another one in
+// frames. It is done when the first has reported, or with unseen, when the frame has loaded
+// something.
 func frames(app, other string, unseen bool) string {
 	end := ""
 	if unseen {
@@ -60,8 +62,9 @@ func frames(app, other string, unseen bool) string {
 		`<iframe src="` + app + `"></iframe><iframe src="` + other + `"></iframe><script>` + end + `</script>`
 }
 
-// TestHostileAppInFrame: the page of an app reaches nothing of another app, the page around it, the service's session and the API beyond its
-// manifest, in the sandbox and at an origin of its own, by itself and in a frame; and a stranger's page cannot have it in a frame.
+// TestHostileAppInFrame: the page of an app reaches nothing of another app, the page around it, the
+// service's session and the API beyond its manifest, in the sandbox and at an origin of its own, by
+// itself and in a frame; and a stranger's page cannot have it in a frame.
 func TestHostileAppInFrame(t *testing.T) {
 	for name, change := range map[string][]func(*tenantcontent.Config){"sandbox": nil, "own origin": {withOrigins}} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +85,12 @@ func TestHostileAppInFrame(t *testing.T) {
 			other := w.admin.app(t, "Other", map[string]string{"index.html": "<p>other</p>", "a.js": "1"})
 			theirs := w.url + "/api/apps/" + other + "/view/-/a.js"
 			if change != nil {
-				show(ctx, t, w.admin, "/api/apps/"+w.admin.app(t, "Done", map[string]string{"index.html": "<script>window.done = {}</script>"})+"/view")
+				show(
+					ctx, t, w.admin,
+					"/api/apps/"+w.admin.app(
+						t, "Done", map[string]string{"index.html": "<script>window.done = {}</script>"},
+					)+"/view",
+				)
 				is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.url+"/api/apps/"+other+"/view")))
 				at, err := chromedp.Run(ctx, chromedp.Evaluate[string]("location.origin"))
 				is.NoErr(err)
@@ -90,7 +98,11 @@ func TestHostileAppInFrame(t *testing.T) {
 				theirs = at + "/a.js"
 			}
 			page := strings.NewReplacer("SERVICE", w.url, "OTHER", theirs, "STRANGER", stranger.URL).Replace(hostile)
-			app := w.admin.app(t, "Hostile", map[string]string{"informer.yaml": "access: [colors]\n", "index.html": page, "sw.js": "1"})
+			app := w.admin.app(t, "Hostile", map[string]string{
+				"informer.yaml": "access: [colors]\n",
+				"index.html":    page,
+				"sw.js":         "1",
+			})
 			view := w.url + "/api/apps/" + app + "/view"
 			w.host(map[string]string{"/host.html": frames(view, w.url+"/api/apps/"+other+"/view", false)})
 			strange = frames(view, view, true)

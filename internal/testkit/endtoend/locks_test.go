@@ -19,14 +19,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// TestNobodyWaitsInACircle: who saves their profile or a team meets whoever renames or deletes them, and one waits for the
-// other. A deadlock would have cost a scan all that it has read.
+// TestNobodyWaitsInACircle: who saves their profile or a team meets whoever renames or deletes
+// them, and one waits for the other. A deadlock would have cost a scan all that it has read.
 func TestNobodyWaitsInACircle(t *testing.T) {
 	is, db := is.New(t), dbtest.Postgres(t)
 	w := newWorld(t, func(testing.TB) *bun.DB { return db })
 	domain := w.admin.domain(t, "Work", "OIDC", map[string]any{"issuer": "https://login.example.com", "clientID": "x"})
 	for _, name := range []string{"jo", "mia"} {
-		_, err := w.app.Principals.Unchecked().Admit(t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name})
+		_, err := w.app.Principals.Unchecked().Admit(
+			t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name},
+		)
 		is.NoErr(err)
 	}
 	after := make(chan error, 1)
@@ -74,13 +76,17 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 	team, err = w.app.Principals.CreateTeam(root(t), principals.Team{Name: "I"})
 	is.NoErr(err)
 	meet(func(meanwhile func()) error {
-		_, err := w.app.Principals.UpdateTeam(root(t), team.ID, func(team *principals.Team) error { meanwhile(); team.Name = "J"; return nil })
+		_, err := w.app.Principals.UpdateTeam(root(t), team.ID, func(team *principals.Team) error {
+			meanwhile()
+			team.Name = "J"
+			return nil
+		})
 		return err
 	}, func() error { return w.app.Principals.DeleteTeam(root(t), team.ID, "") })
 }
 
-// TestTenantsKeepConnections: while something long has a tenant's lock, the tenant's other requests wait for it without
-// taking the connections of all.
+// TestTenantsKeepConnections: while something long has a tenant's lock, the tenant's other requests
+// wait for it without taking the connections of all.
 func TestTenantsKeepConnections(t *testing.T) {
 	is, db := is.New(t), dbtest.Postgres(t)
 	w := newWorld(t, func(testing.TB) *bun.DB { return db })
@@ -117,8 +123,9 @@ func TestTenantsKeepConnections(t *testing.T) {
 	all.Wait()
 }
 
-// TestHashedOutsideTransactions: a password may wait long for being hashed. On SQLite a transaction would keep
-// everybody else from writing meanwhile, and those logins, too, that have the places and wait to write.
+// TestHashedOutsideTransactions: a password may wait long for being hashed. On SQLite a transaction
+// would keep everybody else from writing meanwhile, and those logins, too, that have the places and
+// wait to write.
 func TestHashedOutsideTransactions(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

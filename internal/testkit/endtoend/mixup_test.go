@@ -11,8 +11,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/oidctest"
 )
 
-// TestMixUp: a tenant whose provider sends browsers on to another tenant's gets no code of that one (RFC 9700, 4.4), also
-// when its domain is called the same and it chooses the challenge and the nonce.
+// TestMixUp: a tenant whose provider sends browsers on to another tenant's gets no code of that one
+// (RFC 9700, 4.4), also when its domain is called the same and it chooses the challenge and the
+// nonce.
 func TestMixUp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, honest, evil, w := is.New(t), oidctest.New(t), oidctest.New(t), newWorld(t, open)

@@ -36,8 +36,8 @@ process.exit()
 // Node.js or, for what is not supported, an error that says so.
 //
 // The tables of intl*.js run in parts, as all of their cases take longer than a call may. With the
-// race detector, under which scripts are compiled and run fifty times slower, only the first of many
-// parts runs, of few languages, and few packages: .ci/test.sh runs the test without it.
+// race detector, under which scripts are compiled and run fifty times slower, only the first of
+// many parts runs, of few languages, and few packages: .ci/test.sh runs the test without it.
 func TestPackages(t *testing.T) {
 	is := is.New(t)
 	parts, called, languages, pattern := 5, 5, 1000, "*.js"
@@ -52,17 +52,28 @@ func TestPackages(t *testing.T) {
 	for _, file := range usages {
 		name := filepath.Base(file)
 		b := api.Build(api.BuildOptions{
-			EntryPoints: []string{file}, AbsWorkingDir: dir, Bundle: true, Format: api.FormatESModule, Platform: api.PlatformBrowser, Target: api.ES2022, Charset: api.CharsetUTF8, MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true,
+			EntryPoints: []string{file}, AbsWorkingDir: dir,
+			Bundle: true, Format: api.FormatESModule, Platform: api.PlatformBrowser,
+			Target: api.ES2022, Charset: api.CharsetUTF8,
+			MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true,
 		})
 		if len(b.Errors) > 0 {
 			t.Fatalf("%s: %s", name, b.Errors[0].Text)
 		}
-		is.NoErr(os.WriteFile(filepath.Join(dir, "bundles", strings.TrimSuffix(name, ".js")+".mjs"), b.OutputFiles[0].Contents, 0o644))
+		is.NoErr(os.WriteFile(
+			filepath.Join(dir, "bundles", strings.TrimSuffix(name, ".js")+".mjs"), b.OutputFiles[0].Contents,
+			0o644,
+		))
 		files["lib/"+name] = string(b.OutputFiles[0].Contents)
-		files["server/"+name] = "import { run } from '../lib/" + name + "'\nexport const config = { timeout: 120000 }\nexport const GET = async ({ request }) => ({ status: 200, body: JSON.stringify(await run(Number(request.query.part), " + fmt.Sprintf("%d, %d", parts, languages) + ")) })\n"
+		files["server/"+name] = "import { run } from '../lib/" + name +
+			"'\nexport const config = { timeout: 120000 }\nexport const GET = async ({ request }) => ({ status: 200, body: JSON.stringify(await run(Number(request.query.part), " + fmt.Sprintf(
+			"%d, %d", parts, languages,
+		) + ")) })\n"
 	}
 	is.NoErr(os.WriteFile(filepath.Join(dir, "all.mjs"), []byte(runAll), 0o644))
-	c := exec.CommandContext(t.Context(), "node", "all.mjs", fmt.Sprint(parts), fmt.Sprint(languages), fmt.Sprint(called))
+	c := exec.CommandContext(
+		t.Context(), "node", "all.mjs", fmt.Sprint(parts), fmt.Sprint(languages), fmt.Sprint(called),
+	)
 	c.Dir, c.Env = dir, append(os.Environ(), "TZ=UTC", "LC_ALL=en_US.UTF-8")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -19,13 +19,16 @@ func oidcConfig(p *oidctest.Provider) map[string]any {
 	return map[string]any{"issuer": p.URL, "clientID": oidctest.ClientID, "clientSecret": oidctest.Secret}
 }
 
-// TestOIDC: a browser goes from the login page's link to the provider and comes back with a session.
+// TestOIDC: a browser goes from the login page's link to the provider and comes back with a
+// session.
 func TestOIDC(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, w, jo := is.New(t), oidctest.New(t), newWorld(t, open), newClient(t)
 		id := w.admin.domain(t, "Work", "OIDC", oidcConfig(p))
 		is.True(!strings.Contains(w.admin.must(t, "GET", "/api/domains-list", "").body, "s3cr"))
-		link := read[struct{ Public struct{ SSO string } }](t, w.admin.must(t, "GET", "/api/domains/work", "")).Public.SSO
+		link := read[struct{ Public struct{ SSO string } }](
+			t, w.admin.must(t, "GET", "/api/domains/work", ""),
+		).Public.SSO
 
 		is.Equal(jo.who(t, w), "")
 		a := jo.get(t, link+"&returnTo=/api/session%3Fx=1")
@@ -33,16 +36,21 @@ func TestOIDC(t *testing.T) {
 		is.Equal(jo.at.String(), w.url+"/api/session?x=1")
 		made := w.admin.user(t, "jo")
 		is.Equal(made, user{
-			Username: "jo", Domain: id, Email: "jo@example.com", DisplayName: "Jo Doe", SourceID: p.URL + "#0017", Enabled: true,
+			Username: "jo", Domain: id, Email: "jo@example.com",
+			DisplayName: "Jo Doe", SourceID: p.URL + "#0017", Enabled: true,
 		})
 
 		a = newClient(t).get(t, link) // without a page to return to it gets the token
 		is.Equal(a.status, http.StatusOK)
 		bearer := &caller{w, read[struct{ Token string }](t, a).Token}
 		is.Equal(bearer.who(t), "jo")
-		is.True(strings.HasPrefix(a.header.Get("Set-Cookie"), "sid=tcs.acme.") && strings.Contains(a.header.Get("Set-Cookie"), "; HttpOnly; SameSite=Lax"))
+		is.True(strings.HasPrefix(a.header.Get("Set-Cookie"), "sid=tcs.acme.") &&
+			strings.Contains(a.header.Get("Set-Cookie"), "; HttpOnly; SameSite=Lax"))
 		is.Equal(len(w.admin.users(t, id)), 1) // the same user
-		for _, elsewhere := range []string{"//evil.example", "https://evil.example/", `/\evil.example`, "/\t/evil.example", "javascript:alert(1)", "evil"} {
+		for _, elsewhere := range []string{
+			"//evil.example", "https://evil.example/", `/\evil.example`, "/\t/evil.example",
+			"javascript:alert(1)", "evil",
+		} {
 			newClient(t).get(t, w.sso("acme", id, elsewhere)).refused(t, http.StatusBadRequest)
 		}
 
@@ -50,7 +58,12 @@ func TestOIDC(t *testing.T) {
 		report := bearer.do(t, "POST", "/api/reports", `{"name": "Sales"}`)
 		is.Equal(report.status, http.StatusForbidden) // a login brings no rights
 		key := read[struct{ Key string }](t, bearer.must(t, "POST", "/api/tokens", `{}`)).Key
-		p.Be(oidctest.Object{"sub": "0017", "preferred_username": "joanna", "name": "Joanna Doe", "email": "joanna@example.com"})
+		p.Be(oidctest.Object{
+			"sub":                "0017",
+			"preferred_username": "joanna",
+			"name":               "Joanna Doe",
+			"email":              "joanna@example.com",
+		})
 		is.Equal(read[struct{ User string }](t, newClient(t).get(t, w.sso("acme", id, "/api/session"))).User, "joanna")
 		made.Username, made.Email, made.DisplayName = "joanna", "joanna@example.com", "Joanna Doe"
 		is.Equal(w.admin.user(t, "joanna"), made)
@@ -78,7 +91,8 @@ func TestOIDC(t *testing.T) {
 	})
 }
 
-// TestOIDCTrial: a configuration that is not saved yet has no id, so nobody is told to register an address that looks like one.
+// TestOIDCTrial: a configuration that is not saved yet has no id, so nobody is told to register an
+// address that looks like one.
 func TestOIDCTrial(t *testing.T) {
 	is, p, w := is.New(t), oidctest.New(t), newWorld(t, dbtest.SQLite)
 	body, err := json.Marshal(map[string]any{"type": "OIDC", "config": oidcConfig(p)})
@@ -90,7 +104,8 @@ func TestOIDCTrial(t *testing.T) {
 	is.True(strings.Contains(text, "/api/login/work/callback?tenant=acme"))
 }
 
-// TestOIDCAttacks: a login is ended once, by the browser that began it, in the tenant and the domain that it was begun in.
+// TestOIDCAttacks: a login is ended once, by the browser that began it, in the tenant and the
+// domain that it was begun in.
 func TestOIDCAttacks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, w := is.New(t), oidctest.New(t), newWorld(t, open)
@@ -116,7 +131,10 @@ func TestOIDCAttacks(t *testing.T) {
 		jo = newClient(t)
 		back = start(jo, id)
 		state := back.Query().Get("state")
-		for _, bad := range []string{"", ".", "acme." + state, "." + state, state[1:], state + "x", strings.ToUpper(state), strings.Repeat("x", 10_000)} {
+		for _, bad := range []string{
+			"", ".", "acme." + state, "." + state, state[1:], state + "x", strings.ToUpper(state),
+			strings.Repeat("x", 10_000),
+		} {
 			jo.get(t, altered(back, "state", bad)).stranger(t)
 		}
 		elsewhere := *back
@@ -158,12 +176,19 @@ func TestOIDCAttacks(t *testing.T) {
 	})
 }
 
-// TestNeverLinked: whoever a provider lets in is nobody who is here already, unless it is the same person of that provider.
+// TestNeverLinked: whoever a provider lets in is nobody who is here already, unless it is the same
+// person of that provider.
 func TestNeverLinked(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, w := is.New(t), oidctest.New(t), newWorld(t, open)
-		w.admin.must(t, "POST", "/api/users", `{"username": "boss", "email": "boss@example.com", "superuser": true, "password": "`+password+`"}`)
-		w.admin.must(t, "POST", "/api/users", `{"username": "boss@example.com", "superuser": true, "password": "`+password+`"}`)
+		w.admin.must(
+			t, "POST", "/api/users",
+			`{"username": "boss", "email": "boss@example.com", "superuser": true, "password": "`+password+`"}`,
+		)
+		w.admin.must(
+			t, "POST", "/api/users",
+			`{"username": "boss@example.com", "superuser": true, "password": "`+password+`"}`,
+		)
 		id := w.admin.domain(t, "Work", "OIDC", oidcConfig(p))
 		was := w.admin.users(t, "local")
 		enter := func(person oidctest.Object) answer {
@@ -182,29 +207,49 @@ func TestNeverLinked(t *testing.T) {
 			}](t, a)
 		}
 
-		visitor := session(enter(oidctest.Object{"sub": "1", "preferred_username": "visitor", "email": "boss@example.com", "email_verified": true}))
+		visitor := session(enter(oidctest.Object{
+			"sub":                "1",
+			"preferred_username": "visitor",
+			"email":              "boss@example.com",
+			"email_verified":     true,
+		}))
 		is.Equal(visitor.User, "visitor") // the same address is nothing
 		is.True(!visitor.Superuser)
 		for _, name := range []string{"boss", "BOSS", "boss@example.com", "admin"} { // nor is the name
-			enter(oidctest.Object{"sub": "2", "preferred_username": name, "email": "boss@example.com", "email_verified": true}).stranger(t)
+			enter(oidctest.Object{
+				"sub":                "2",
+				"preferred_username": name,
+				"email":              "boss@example.com",
+				"email_verified":     true,
+			}).stranger(t)
 		}
 		enter(oidctest.Object{"sub": "2", "preferred_username": "visitor"}).stranger(t) // of somebody else there
 		is.Equal(session(enter(oidctest.Object{"sub": "1", "preferred_username": "boss"})).User, "visitor")
-		is.Equal(session(enter(oidctest.Object{"sub": "1", "preferred_username": "visitor", "email": "other@example.com"})).User, "visitor")
+		is.Equal(session(enter(oidctest.Object{
+			"sub":                "1",
+			"preferred_username": "visitor",
+			"email":              "other@example.com",
+		})).User, "visitor")
 
 		config := oidcConfig(p)
 		config["claims"] = map[string]string{"username": "email"}
 		w.admin.reconfigure(t, id, "OIDC", config)
-		enter(oidctest.Object{"sub": "3", "email": "new@example.com"}).stranger(t) // an address that nobody has verified is no name
+		// an address that nobody has verified is no name
+		enter(oidctest.Object{"sub": "3", "email": "new@example.com"}).stranger(t)
 		enter(oidctest.Object{"sub": "3", "email": "boss@example.com", "email_verified": true}).stranger(t)
-		is.Equal(session(enter(oidctest.Object{"sub": "3", "email": "new@example.com", "email_verified": true})).User, "new@example.com")
+		is.Equal(session(enter(oidctest.Object{
+			"sub":            "3",
+			"email":          "new@example.com",
+			"email_verified": true,
+		})).User, "new@example.com")
 		is.Equal(w.admin.users(t, "local"), was)
 		is.Equal(len(w.admin.users(t, id)), 2)
 	})
 }
 
-// TestOIDCLogout: a browser that logs out is logged out at the provider, too, and comes back; and a provider that says so ends its sessions, once over two
-// servers of one database, in its own tenant.
+// TestOIDCLogout: a browser that logs out is logged out at the provider, too, and comes back; and a
+// provider that says so ends its sessions, once over two servers of one database, in its own
+// tenant.
 func TestOIDCLogout(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p := is.New(t), oidctest.New(t)
@@ -217,7 +262,10 @@ func TestOIDCLogout(t *testing.T) {
 		jo := newClient(t)
 		jo.get(t, w.sso("acme", id, "/api/session"))
 		is.Equal(jo.who(t, w), "jo")
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/api/logout", strings.NewReader("provider=true&returnTo=/healthz"))
+		r, err := http.NewRequestWithContext(
+			t.Context(), http.MethodPost, w.url+"/api/logout",
+			strings.NewReader("provider=true&returnTo=/healthz"),
+		)
 		is.NoErr(err)
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Origin", w.url)
@@ -228,7 +276,8 @@ func TestOIDCLogout(t *testing.T) {
 
 		notice := func(w *world, tenant, token string) int {
 			t.Helper()
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/api/login/"+id+"/backchannel-logout?tenant="+tenant,
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/api/login/"+id+
+				"/backchannel-logout?tenant="+tenant,
 				strings.NewReader(url.Values{"logout_token": {token}}.Encode()))
 			is.NoErr(err)
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

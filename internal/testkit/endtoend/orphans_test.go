@@ -23,8 +23,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// TestNoOrphans: what somebody makes while they are renamed or deleted is theirs or their heir's, or is not made. It never
-// belongs to nobody, whose name another one may get.
+// TestNoOrphans: what somebody makes while they are renamed or deleted is theirs or their heir's,
+// or is not made. It never belongs to nobody, whose name another one may get.
 func TestNoOrphans(t *testing.T) {
 	config := map[string]any{"issuer": "https://login.example.com", "clientID": "x"}
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -42,7 +42,11 @@ func TestNoOrphans(t *testing.T) {
 					time.Sleep(20 * time.Millisecond) // time to make more, if that did not wait
 					ctx, c := bunx.For(ctx, db, "acme")
 					left := 0
-					err := c.One(ctx, "Entity", `SELECT count(*) FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2`, []any{"acme", name}, &left)
+					err := c.One(
+						ctx, "Entity",
+						`SELECT count(*) FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2`,
+						[]any{"acme", name}, &left,
+					)
 					if err == nil && left > 0 {
 						err = fmt.Errorf("%d pieces are left to %s", left, name)
 					}
@@ -50,7 +54,9 @@ func TestNoOrphans(t *testing.T) {
 				})
 			},
 			func(domain, name string) error {
-				_, err := w.app.Principals.Unchecked().Admit(t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name + "new"})
+				_, err := w.app.Principals.Unchecked().Admit(
+					t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name + "new"},
+				)
 				return err
 			},
 			func(domain, _ string) error { return w.app.Domains.Delete(root(t), domain) },
@@ -62,7 +68,9 @@ func TestNoOrphans(t *testing.T) {
 			},
 		} {
 			name, domain := fmt.Sprint("jo", n), w.admin.domain(t, fmt.Sprint("Work ", n), "OIDC", config)
-			_, err := w.app.Principals.Unchecked().Admit(t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name})
+			_, err := w.app.Principals.Unchecked().Admit(
+				t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name},
+			)
 			is.NoErr(err)
 			stop := w.busy(t, name, topic)
 			err = end(domain, name)
@@ -72,7 +80,9 @@ func TestNoOrphans(t *testing.T) {
 			is.Equal(orphans(t, db), 0)
 			_, err = w.app.Domains.Get(root(t), domain)
 			if errs.CodeOf(err) == errs.NotFound { // whoever it has let in comes too late
-				_, err = w.app.Principals.Unchecked().Admit(t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name})
+				_, err = w.app.Principals.Unchecked().Admit(
+					t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name},
+				)
 				is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 			}
 		}
@@ -84,8 +94,8 @@ func root(t *testing.T) context.Context {
 	return actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin", Superuser: true})
 }
 
-// busy makes content as somebody, several entities at once, until stop is called, and returns when some of each is there. It
-// may fail when they no longer exist.
+// busy makes content as somebody, several entities at once, until stop is called, and returns when
+// some of each is there. It may fail when they no longer exist.
 func (w *world) busy(t *testing.T, name, topic string) (stop func()) {
 	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: name, Superuser: true, AI: true})
 	ended := make(chan struct{})
@@ -102,7 +112,10 @@ func (w *world) busy(t *testing.T, name, topic string) (stop func()) {
 		func() error { _, err := w.app.Comments.Create(ctx, "report", topic, "x"); return err },
 		func() error { _, err := w.app.Uploads.Create(ctx, "a", "", strings.NewReader("a")); return err },
 		func() error {
-			_, err := w.app.Downloads.Create(ctx, "a", "", func(to io.Writer) error { _, err := to.Write([]byte("a")); return err })
+			_, err := w.app.Downloads.Create(ctx, "a", "", func(to io.Writer) error {
+				_, err := to.Write([]byte("a"))
+				return err
+			})
 			return err
 		},
 		func() error {
@@ -144,6 +157,7 @@ func orphans(t *testing.T, db *bun.DB) (n int) {
 		UNION ALL SELECT user_id FROM tc_comments c WHERE tenant_id = $1 AND author_no =
 			coalesce((SELECT n FROM tc_former_users a WHERE a.tenant_id = $1 AND a.username = c.user_id), 0)
 		) AS owned WHERE owner NOT IN (SELECT id FROM tc_principals WHERE tenant_id = $1)
-			AND owner NOT IN (SELECT id FROM tc_removals WHERE tenant_id = $1 AND kind = 'user') -- an account that nobody gets ever`, []any{"acme"}, &n))
+			AND owner NOT IN (SELECT id FROM tc_removals WHERE tenant_id = $1 AND kind = 'user') -- an account that nobody gets ever`,
+		[]any{"acme"}, &n))
 	return n
 }

@@ -59,7 +59,9 @@ func (c *caller) has(t testing.TB, name string, b belongings) {
 	c.must(t, "PUT", "/api/reports/"+b.report, `{"description": "mine"}`)
 	is.Equal(read[struct{ UserID string }](t, c.must(t, "GET", "/api/comments/"+b.comment, "")).UserID, name)
 	c.must(t, "GET", "/api/uploads/"+b.upload, "")
-	member := read[struct{ Role string }](t, c.must(t, "GET", "/api/teams/"+c.w.admin.team(t, "staff")+"/members/"+name, ""))
+	member := read[struct{ Role string }](
+		t, c.must(t, "GET", "/api/teams/"+c.w.admin.team(t, "staff")+"/members/"+name, ""),
+	)
 	is.Equal(member.Role, "designer")
 }
 
@@ -67,14 +69,20 @@ func (c *caller) has(t testing.TB, name string, b belongings) {
 func hire(t testing.TB, s *slapd.Server, name, password string) {
 	t.Helper()
 	r := ldap.NewAddRequest(personDN(name), nil)
-	for attribute, value := range map[string]string{"objectClass": "inetOrgPerson", "uid": name, "cn": name, "sn": name, "userPassword": password} {
+	for attribute, value := range map[string]string{
+		"objectClass":  "inetOrgPerson",
+		"uid":          name,
+		"cn":           name,
+		"sn":           name,
+		"userPassword": password,
+	} {
 		r.Attribute(attribute, []string{value})
 	}
 	is.New(t).NoErr(s.Change(func(c *ldap.Conn) error { return c.Add(r) }))
 }
 
-// TestRename: who is renamed in the directory is the same user under the new name, who stays logged in, with all that is
-// theirs. Names may pass from one to another.
+// TestRename: who is renamed in the directory is the same user under the new name, who stays logged
+// in, with all that is theirs. Names may pass from one to another.
 func TestRename(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, staff()), newWorld(t, open)
@@ -114,7 +122,8 @@ func TestRename(t *testing.T) {
 	})
 }
 
-// TestGone: who leaves is out at once after the scan, and somebody else of that name does not become them.
+// TestGone: who leaves is out at once after the scan, and somebody else of that name does not
+// become them.
 func TestGone(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, staff()), newWorld(t, open)
@@ -134,7 +143,8 @@ func TestGone(t *testing.T) {
 		jo.do(t, "GET", "/api/session", "").stranger(t)
 		token.do(t, "GET", "/api/session", "").stranger(t)
 		w.login(t, "acme", id, "jo", secretOf("jo")).stranger(t)
-		is.Equal(read[struct{ OwnerID string }](t, w.admin.must(t, "GET", "/api/reports/"+b.report, "")).OwnerID, "jo") // nobody's content is lost
+		// nobody's content is lost
+		is.Equal(read[struct{ OwnerID string }](t, w.admin.must(t, "GET", "/api/reports/"+b.report, "")).OwnerID, "jo")
 		is.Equal(w.admin.scan(t, id, "").Users, counts{Unchanged: 4})
 
 		hire(t, s, "jo", "another's")

@@ -37,7 +37,8 @@ func (c *caller) inTheClear(t testing.TB, p *samltest.Provider, tenant, id strin
 
 var encryptionKey = regexp.MustCompile(`(?s)<KeyDescriptor [^>]*use="encryption">.*?</KeyDescriptor>`)
 
-// atProvider goes to the provider, logs in there, and returns the form that the provider's page would submit.
+// atProvider goes to the provider, logs in there, and returns the form that the provider's page
+// would submit.
 func (c *client) atProvider(t testing.TB, begin string, who samltest.Person) (action string, form url.Values) {
 	t.Helper()
 	action, form = samltest.Form([]byte(c.get(t, begin).body))
@@ -52,7 +53,8 @@ func (c *client) atProvider(t testing.TB, begin string, who samltest.Person) (ac
 	return action, form
 }
 
-// TestSAML: a browser comes back from the provider with a form, which is of another site, and gets a session.
+// TestSAML: a browser comes back from the provider with a form, which is of another site, and gets
+// a session.
 func TestSAML(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, w, jo := is.New(t), samltest.New(t), newWorld(t, open), newClient(t)
@@ -72,18 +74,22 @@ func TestSAML(t *testing.T) {
 		is.Equal(jo.at.String(), w.url+"/api/session")
 		jo.post(t, action, form).stranger(t) // once
 		is.Equal(w.admin.user(t, "jo"), user{
-			Username: "jo", Domain: id, Email: "jo@example.com", SourceID: p.URL + "/metadata!username!jo", Enabled: true,
+			Username: "jo", Domain: id,
+			Email: "jo@example.com", SourceID: p.URL + "/metadata!username!jo", Enabled: true,
 		})
 
 		// No other route takes a form of another site, with the session's cookie or without.
 		jo.at, _ = url.Parse(p.URL)
 		for _, path := range []string{"/api/login/local", "/api/logout", "/api/tokens"} {
-			jo.post(t, w.url+path, url.Values{"username": {"admin"}, "password": {password}}).refused(t, http.StatusForbidden)
+			jo.post(
+				t, w.url+path, url.Values{"username": {"admin"}, "password": {password}},
+			).refused(t, http.StatusForbidden)
 			jo.at, _ = url.Parse(p.URL)
 		}
 		is.Equal(jo.who(t, w), "jo")
 
-		// Another address at the provider is another address here; without a page to return to it gets the token.
+		// Another address at the provider is another address here; without a page to return to it
+		// gets the token.
 		moved := samlJo
 		moved.Email, moved.Surname = "jo@example.net", "Ray"
 		p.PutPerson(t, moved)
@@ -100,7 +106,8 @@ func TestSAML(t *testing.T) {
 	})
 }
 
-// calls is a provider that calls people otherwise: with an id that stays, and the name that they have now.
+// calls is a provider that calls people otherwise: with an id that stays, and the name that they
+// have now.
 type calls struct{ id, name, email string }
 
 func (c *calls) MakeAssertion(r *crewjam.IdpAuthnRequest, s *crewjam.Session) error {
@@ -116,7 +123,10 @@ func TestSAMLNames(t *testing.T) {
 		called := &calls{"x7", "jo", "jo@example.com"}
 		p.IDP.AssertionMaker = called
 		p.PutPerson(t, samlJo)
-		w.admin.must(t, "POST", "/api/users", `{"username": "boss", "email": "boss@example.com", "superuser": true, "password": "`+password+`"}`)
+		w.admin.must(
+			t, "POST", "/api/users",
+			`{"username": "boss", "email": "boss@example.com", "superuser": true, "password": "`+password+`"}`,
+		)
 		id := w.admin.entry(t, p, "acme")
 		was := w.admin.users(t, "local")
 		jo := newClient(t)
@@ -137,13 +147,15 @@ func TestSAMLNames(t *testing.T) {
 		is.Equal(name(enter(calls{"x7", "boss", "boss@example.com"})), "joanna") // whom that name is not free for
 		enter(calls{"x8", "boss", "boss@example.com"}).stranger(t)
 		enter(calls{"x8", "joanna", "joanna@example.com"}).stranger(t)
-		is.Equal(name(enter(calls{"x8", "jo", "boss@example.com"})), "jo") // a name that is free again, and another person
+		// a name that is free again, and another person
+		is.Equal(name(enter(calls{"x8", "jo", "boss@example.com"})), "jo")
 		is.True(w.admin.user(t, "jo").SourceID != source)
 		is.Equal(w.admin.users(t, "local"), was)
 	})
 }
 
-// TestSAMLAttacks: an answer is good as the provider signed it, for the login and the tenant that asked for it.
+// TestSAMLAttacks: an answer is good as the provider signed it, for the login and the tenant that
+// asked for it.
 func TestSAMLAttacks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, w, jo := is.New(t), samltest.New(t), newWorld(t, open), newClient(t)
@@ -196,7 +208,10 @@ func TestSAMLAttacks(t *testing.T) {
 		action, theirs := jo.atProvider(t, w.sso("evil", id, "/api/session"), samlJo)
 		is.Equal(strings.Replace(to, "tenant=acme", "tenant=evil", 1), action)
 		for _, at := range []string{to, action} {
-			jo.post(t, at, url.Values{"RelayState": theirs["RelayState"], "SAMLResponse": ours["SAMLResponse"]}).stranger(t)
+			jo.post(t, at, url.Values{
+				"RelayState":   theirs["RelayState"],
+				"SAMLResponse": ours["SAMLResponse"],
+			}).stranger(t)
 		}
 		jo.post(t, action, ours).stranger(t)
 		is.Equal(len(w.admin.users(t, id))+len(eve.users(t, id)), 0)

@@ -50,7 +50,8 @@ func (w *world) leave(t testing.TB, c *client) (query url.Values, request *etree
 	return query, samltest.Message(t, query, "SAMLRequest")
 }
 
-// TestSAMLLogout: who logs out here does so at the provider and comes back; who logs out there is logged out here, by all nodes, once.
+// TestSAMLLogout: who logs out here does so at the provider and comes back; who logs out there is
+// logged out here, by all nodes, once.
 func TestSAMLLogout(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, db, key := is.New(t), samltest.New(t), open(t), tenantcontent.NewSecretKey()
@@ -58,9 +59,15 @@ func TestSAMLLogout(t *testing.T) {
 		p.PutPerson(t, samlJo)
 		p.PutPerson(t, mia)
 		w := serve(t, db, key, nil)
-		node := serve(t, db, key, nil, func(c *tenantcontent.Config) { c.BaseURL = w.url }) // another one of the same service
-		id := w.admin.domain(t, "Entry", "SAML", map[string]any{"metadataXML": withLogout(t, p, crewjam.HTTPRedirectBinding)})
-		p.Put(t, "/services/acme", []byte((&caller{w, ""}).must(t, "GET", "/api/login/"+id+"/metadata?tenant=acme", "").body))
+		// another one of the same service
+		node := serve(t, db, key, nil, func(c *tenantcontent.Config) { c.BaseURL = w.url })
+		id := w.admin.domain(
+			t, "Entry", "SAML", map[string]any{"metadataXML": withLogout(t, p, crewjam.HTTPRedirectBinding)},
+		)
+		p.Put(
+			t, "/services/acme",
+			[]byte((&caller{w, ""}).must(t, "GET", "/api/login/"+id+"/metadata?tenant=acme", "").body),
+		)
 		slo := w.url + "/api/login/" + id + "/slo?tenant=acme"
 
 		// It begins here.
@@ -70,10 +77,15 @@ func TestSAMLLogout(t *testing.T) {
 		is.Equal(request.SelectAttrValue("Destination", ""), p.URL+"/slo")
 		answer := func(to string) string {
 			r := crewjam.LogoutResponse{
-				ID: "id-answer", InResponseTo: to, Version: "2.0", IssueInstant: time.Now().UTC(), Destination: slo, Issuer: &crewjam.Issuer{Value: p.IDP.Metadata().EntityID},
+				ID: "id-answer", InResponseTo: to, Version: "2.0",
+				IssueInstant: time.Now().UTC(),
+				Destination:  slo, Issuer: &crewjam.Issuer{Value: p.IDP.Metadata().EntityID},
 				Status: crewjam.Status{StatusCode: crewjam.StatusCode{Value: crewjam.StatusSuccess}},
 			}
-			return slo + "&" + samltest.Ours().SignQuery(t, samltest.Query(t, "SAMLResponse", r.Element(), query.Get("RelayState")), dsig.RSASHA256SignatureMethod)
+			return slo + "&" + samltest.Ours().SignQuery(
+				t, samltest.Query(t, "SAMLResponse", r.Element(), query.Get("RelayState")),
+				dsig.RSASHA256SignatureMethod,
+			)
 		}
 		good := answer(request.SelectAttrValue("ID", ""))
 		is.True(strings.Contains(newClient(t).get(t, good).body, "You are logged out")) // another browser goes nowhere
@@ -89,7 +101,8 @@ func TestSAMLLogout(t *testing.T) {
 			el := etree.NewElement("samlp:LogoutRequest")
 			el.CreateAttr("xmlns:samlp", "urn:oasis:names:tc:SAML:2.0:protocol")
 			for name, value := range map[string]string{
-				"ID": "id-" + time.Now().String(), "Version": "2.0", "IssueInstant": time.Now().UTC().Format(time.RFC3339), "Destination": slo,
+				"ID": "id-" + time.Now().String(), "Version": "2.0",
+				"IssueInstant": time.Now().UTC().Format(time.RFC3339), "Destination": slo,
 			} {
 				el.CreateAttr(name, value)
 			}
@@ -99,7 +112,9 @@ func TestSAMLLogout(t *testing.T) {
 			if change != nil {
 				change(el)
 			}
-			return samltest.Ours().SignQuery(t, samltest.Query(t, "SAMLRequest", el, "theirs"), dsig.RSASHA256SignatureMethod)
+			return samltest.Ours().SignQuery(
+				t, samltest.Query(t, "SAMLRequest", el, "theirs"), dsig.RSASHA256SignatureMethod,
+			)
 		}
 		refused := func(query string) {
 			t.Helper()
@@ -113,7 +128,10 @@ func TestSAMLLogout(t *testing.T) {
 		newClient(t).get(t, strings.Replace(slo, "acme", "evil", 1)+"&"+out(nil)).refused(t, http.StatusNotFound)
 		newClient(t).get(t, strings.Replace(slo, id, "local", 1)+"&"+out(nil)).refused(t, http.StatusNotFound)
 		is.Equal(other.who(t, w), "jo")
-		is.True(strings.Contains(w.log.String(), `msg="notice of a logout refused" reason="the request is not signed" tenant=acme domain=entry`))
+		is.True(strings.Contains(
+			w.log.String(),
+			`msg="notice of a logout refused" reason="the request is not signed" tenant=acme domain=entry`,
+		))
 
 		session := func(el *etree.Element) { el.CreateElement("samlp:SessionIndex").SetText("of nobody") }
 		is.Equal(newClient(t).get(t, slo+"&"+out(session)).status, http.StatusNotFound) // at the provider
@@ -121,13 +139,20 @@ func TestSAMLLogout(t *testing.T) {
 		ends := out(nil)
 		to := newClient(t).sentTo(t, slo+"&"+ends, "/slo")
 		is.Equal(to.Query().Get("RelayState"), "theirs")
-		is.Equal(samltest.Message(t, to.Query(), "SAMLResponse").FindElement("./Status/StatusCode").SelectAttrValue("Value", ""), crewjam.StatusSuccess)
+		is.Equal(
+			samltest.Message(
+				t, to.Query(), "SAMLResponse",
+			).FindElement("./Status/StatusCode").SelectAttrValue("Value", ""),
+			crewjam.StatusSuccess,
+		)
 		is.Equal(other.who(t, w), "")
 		is.Equal(she.who(t, w), "mia")
 
 		other = w.enterSAML(t, id, samlJo)
 		for _, replayed := range []*world{w, node} {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(slo, w.url, node.url, 1)+"&"+ends, nil)
+			r, err := http.NewRequestWithContext(
+				t.Context(), http.MethodGet, strings.Replace(slo, w.url, node.url, 1)+"&"+ends, nil,
+			)
 			is.NoErr(err)
 			res, err := replayed.way.RoundTrip(r)
 			is.NoErr(err)

@@ -42,7 +42,8 @@ func retire(t *testing.T, s *slapd.Server, from, to int) {
 
 // stuck waits until a proxy that lets 250 entries through has got another one.
 func stuck(t *testing.T, p *slapd.Proxy) bool {
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) && t.Context().Err() == nil; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) &&
+		t.Context().Err() == nil; time.Sleep(time.Millisecond) {
 		if p.Entries() > 250 {
 			return true
 		}
@@ -50,7 +51,8 @@ func stuck(t *testing.T, p *slapd.Proxy) bool {
 	return false
 }
 
-// TestGuard: a directory that has lost many people at once is not believed before somebody has looked.
+// TestGuard: a directory that has lost many people at once is not believed before somebody has
+// looked.
 func TestGuard(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, crowd(100)), newWorld(t, open)
@@ -62,7 +64,10 @@ func TestGuard(t *testing.T) {
 		retire(t, s, 0, 30)
 		dry := w.admin.scan(t, id, "?dryRun=true")
 		is.Equal(dry.Users, counts{Disabled: 30, Unchanged: 70})
-		is.Equal(dry.Warnings[0], "Without force=true the scan would be refused: it would disable 30 of 100 users of the domain staff.")
+		is.Equal(
+			dry.Warnings[0],
+			"Without force=true the scan would be refused: it would disable 30 of 100 users of the domain staff.",
+		)
 		for _, path := range []string{"/api/domains/staff/driver/_scan", "/api/domain-drivers/LDAP/_scan"} {
 			refused := w.admin.do(t, "POST", path, "").refused(t, http.StatusConflict)
 			is.True(strings.Contains(refused, "would disable 30 of 100 users of the domain staff"))
@@ -85,7 +90,8 @@ func TestGuard(t *testing.T) {
 	})
 }
 
-// TestAway: a directory that is away, breaks off or says nothing changes nothing, and whoever asked is told.
+// TestAway: a directory that is away, breaks off or says nothing changes nothing, and whoever asked
+// is told.
 func TestAway(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, crowd(500)), newWorld(t, open)
@@ -98,7 +104,9 @@ func TestAway(t *testing.T) {
 		is.NoErr(s.Rename(personDN(slapd.UserName(7)), "uid=sam"))
 		fails := func(why string) {
 			t.Helper()
-			said := w.admin.do(t, "POST", "/api/domains/staff/driver/_scan?force=true", "").refused(t, http.StatusBadGateway)
+			said := w.admin.do(
+				t, "POST", "/api/domains/staff/driver/_scan?force=true", "",
+			).refused(t, http.StatusBadGateway)
 			if !strings.Contains(said, why) {
 				t.Errorf("said %q, want %q", said, why)
 			}
@@ -146,7 +154,8 @@ func TestAway(t *testing.T) {
 	})
 }
 
-// TestScansAtOnce: a domain is scanned once at a time, also by two processes, and everybody sees it.
+// TestScansAtOnce: a domain is scanned once at a time, also by two processes, and everybody sees
+// it.
 func TestScansAtOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, db, key := is.New(t), slapd.Test(t, crowd(500)), open(t), tenantcontent.NewSecretKey()
@@ -155,7 +164,10 @@ func TestScansAtOnce(t *testing.T) {
 		is.NoErr(err)
 		defer silent.Close()
 		id := w.admin.domain(t, "Staff", "LDAP", s.Config(silent.URL, nil))
-		second := w.admin.domain(t, "Second", "LDAP", s.Config(s.URL, map[string]any{"userFilter": "(uid=" + slapd.UserName(1) + ")"}))
+		second := w.admin.domain(
+			t, "Second", "LDAP",
+			s.Config(s.URL, map[string]any{"userFilter": "(uid=" + slapd.UserName(1) + ")"}),
+		)
 		ended := make(chan answer)
 		go func() { ended <- w.admin.do(t, "POST", "/api/domains/staff/driver/_scan", "") }()
 		is.True(stuck(t, silent))
@@ -163,16 +175,26 @@ func TestScansAtOnce(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		for _, admin := range []*caller{w.admin, other.admin} {
-			for _, path := range []string{"/api/domains/staff/driver/_scan", "/api/domain-drivers/LDAP/_scan", "/api/domains/staff/driver/_scan?dryRun=true"} {
-				is.True(strings.Contains(admin.do(t, "POST", path, "").refused(t, http.StatusConflict), "being scanned"))
+			for _, path := range []string{
+				"/api/domains/staff/driver/_scan", "/api/domain-drivers/LDAP/_scan",
+				"/api/domains/staff/driver/_scan?dryRun=true",
+			} {
+				is.True(strings.Contains(
+					admin.do(t, "POST", path, "").refused(t, http.StatusConflict), "being scanned",
+				))
 			}
-			is.True(strings.Contains(admin.do(t, "DELETE", "/api/domains/staff", "").refused(t, http.StatusConflict), "being scanned"))
+			is.True(strings.Contains(
+				admin.do(t, "DELETE", "/api/domains/staff", "").refused(t, http.StatusConflict),
+				"being scanned",
+			))
 			state := admin.run(t, id)
 			is.Equal(state.Phase, "reading")
 			is.True(state.FinishedAt == nil && state.LastError == "")
 		}
-		w.admin.do(t, "POST", "/api/domains/second/driver/_scan", "").refused(t, http.StatusConflict) // a process scans once for a tenant
-		is.Equal(other.admin.scan(t, second, "").Users, counts{Created: 1})                           // and another domain is free
+		// a process scans once for a tenant
+		w.admin.do(t, "POST", "/api/domains/second/driver/_scan", "").refused(t, http.StatusConflict)
+		// and another domain is free
+		is.Equal(other.admin.scan(t, second, "").Users, counts{Created: 1})
 		silent.Close()
 		a := <-ended
 		a.refused(t, http.StatusBadGateway)
@@ -189,7 +211,8 @@ func TestScansAtOnce(t *testing.T) {
 		all.Wait()
 		made := 0
 		for _, a := range answers {
-			if a.status == http.StatusConflict || a.status == http.StatusServiceUnavailable { // this one runs, or two do
+			if a.status == http.StatusConflict || a.status == http.StatusServiceUnavailable {
+				// this one runs, or two do
 				continue
 			}
 			is.Equal(a.status, http.StatusOK)
@@ -199,8 +222,8 @@ func TestScansAtOnce(t *testing.T) {
 	})
 }
 
-// TestLoginsMeanwhile: people log in for the first time, several times at once, while a scan brings them in: each is one
-// user, and everybody gets in.
+// TestLoginsMeanwhile: people log in for the first time, several times at once, while a scan brings
+// them in: each is one user, and everybody gets in.
 func TestLoginsMeanwhile(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, crowd(200)), newWorld(t, open)
@@ -211,8 +234,10 @@ func TestLoginsMeanwhile(t *testing.T) {
 				all.Go(func() {
 					name := slapd.UserName(40 * i)
 					a := w.login(t, "acme", id, name, secretOf(name))
-					for late := time.Now().Add(time.Minute); a.status == http.StatusServiceUnavailable && time.Now().Before(late); {
-						a = w.login(t, "acme", id, name, secretOf(name)) // eight of a domain at once; who has waited too long tries again
+					for late := time.Now().Add(time.Minute); a.status == http.StatusServiceUnavailable &&
+						time.Now().Before(late); {
+						// eight of a domain at once; who has waited too long tries again
+						a = w.login(t, "acme", id, name, secretOf(name))
 					}
 					if a.status != http.StatusOK {
 						t.Errorf("%s: %d %s", name, a.status, a.body)
@@ -242,7 +267,8 @@ func TestProgress(t *testing.T) {
 		ended := make(chan answer, 1)
 		scan := func() { ended <- w.admin.do(t, "POST", "/api/domains/staff/driver/_scan", "") }
 		go scan()
-		w.admin.reaches(t, id, ended, func(r run) bool { return r.Phase == "reading" && r.Users == 1200 }) // by the hundred
+		// by the hundred
+		w.admin.reaches(t, id, ended, func(r run) bool { return r.Phase == "reading" && r.Users == 1200 })
 		silent.Close()
 		(<-ended).refused(t, http.StatusBadGateway)
 
@@ -274,7 +300,8 @@ func (c *caller) reaches(t *testing.T, domain string, ended <-chan answer, certa
 		if certain(now) {
 			return
 		}
-		if now.Phase == last.Phase && (now.Users < last.Users || now.Written < last.Written) || now.Written > now.Total {
+		if now.Phase == last.Phase && (now.Users < last.Users || now.Written < last.Written) ||
+			now.Written > now.Total {
 			t.Fatalf("%+v after %+v", now, last)
 		}
 		last = now
@@ -290,7 +317,10 @@ func reserve(t *testing.T, db *bun.DB, name string) (release func()) {
 	free := errors.New("not kept")
 	go func() {
 		ended <- bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-			_, err := c.Exec(ctx, "INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ('acme', $1, 'User', $1)", name)
+			_, err := c.Exec(
+				ctx, "INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ('acme', $1, 'User', $1)",
+				name,
+			)
 			if err != nil {
 				return err
 			}

@@ -15,7 +15,10 @@ import (
 func (c *caller) seen(t testing.TB) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, path := range []string{"/api/users?limit=1000", "/api/teams?limit=1000", "/api/domains-list", "/api/domains-content", "/api/principal-list", "/api/reports"} {
+	for _, path := range []string{
+		"/api/users?limit=1000", "/api/teams?limit=1000", "/api/domains-list", "/api/domains-content",
+		"/api/principal-list", "/api/reports",
+	} {
 		all[path] = c.must(t, "GET", path, "").body
 	}
 	return all
@@ -31,7 +34,8 @@ func (c *caller) sees(t testing.TB, was map[string]string) {
 	}
 }
 
-// TestTenants: two tenants with the same directory, the same domain id and the same people have nothing in common.
+// TestTenants: two tenants with the same directory, the same domain id and the same people have
+// nothing in common.
 func TestTenants(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, staff()), newWorld(t, open)
@@ -42,7 +46,9 @@ func TestTenants(t *testing.T) {
 		b := w.settle(t, id, "jo", jo)
 		was := w.admin.seen(t)
 
-		for _, path := range []string{"/api/domains/staff/driver/_scan", "/api/domain-drivers/LDAP/_scan?domain=staff"} {
+		for _, path := range []string{
+			"/api/domains/staff/driver/_scan", "/api/domain-drivers/LDAP/_scan?domain=staff",
+		} {
 			is.True(eve.do(t, "POST", path, "").status >= 400)
 		}
 		is.Equal(eve.do(t, "GET", "/api/domains/staff", "").status, http.StatusNotFound)
@@ -50,7 +56,12 @@ func TestTenants(t *testing.T) {
 		is.Equal(eve.do(t, "DELETE", "/api/domains/staff", "").status, http.StatusNotFound)
 		is.Equal(eve.do(t, "PUT", "/api/domains/staff", `{"id": "staff", "type": "LDAP"}`).status, http.StatusNotFound)
 		w.login(t, "evil", id, "jo", secretOf("jo")).stranger(t)
-		is.Equal(len(read[struct{ Domains []scanned }](t, eve.must(t, "POST", "/api/domain-drivers/LDAP/_scan", "")).Domains), 0)
+		is.Equal(
+			len(read[struct{ Domains []scanned }](
+				t, eve.must(t, "POST", "/api/domain-drivers/LDAP/_scan", ""),
+			).Domains),
+			0,
+		)
 
 		is.Equal(eve.domain(t, "Staff", "LDAP", s.Config(s.URL, nil)), id)
 		is.Equal(eve.scan(t, id, "").Users, counts{Created: 4})
@@ -69,7 +80,8 @@ func TestTenants(t *testing.T) {
 	})
 }
 
-// TestDeleteDomain: with a domain go its users and teams; what they have made passes to whoever deletes it.
+// TestDeleteDomain: with a domain go its users and teams; what they have made passes to whoever
+// deletes it.
 func TestDeleteDomain(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, staff()), newWorld(t, open)
@@ -90,7 +102,10 @@ func TestDeleteDomain(t *testing.T) {
 		is.Equal(report.OwnerID, "admin")
 		is.Equal(report.NaturalID, "admin:sales")
 		is.Equal(len(w.admin.users(t, id)), 0)
-		for _, path := range []string{"/api/domains/staff", "/api/users/jo", "/api/teams/" + team, "/api/domains/staff/scan", "/api/uploads/" + b.upload} {
+		for _, path := range []string{
+			"/api/domains/staff", "/api/users/jo", "/api/teams/" + team, "/api/domains/staff/scan",
+			"/api/uploads/" + b.upload,
+		} {
 			is.Equal(w.admin.do(t, "GET", path, "").status, http.StatusNotFound)
 		}
 		for _, c := range []*caller{jo, mia, {w, b.token}} {
@@ -103,7 +118,8 @@ func TestDeleteDomain(t *testing.T) {
 		again := w.in(t, "acme", id, "jo", secretOf("jo"))
 		is.Equal(again.do(t, "PUT", "/api/reports/"+b.report, `{"description": "mine"}`).status, http.StatusForbidden)
 		is.Equal(again.do(t, "PUT", "/api/comments/"+b.comment, `{"message": "mine"}`).status, http.StatusForbidden)
-		is.True(strings.Contains(again.must(t, "GET", "/api/comments/"+b.comment, "").body, `"inf:user":null`)) // another jo said it
+		// another jo said it
+		is.True(strings.Contains(again.must(t, "GET", "/api/comments/"+b.comment, "").body, `"inf:user":null`))
 		jo.do(t, "GET", "/api/session", "").stranger(t)
 	})
 }

@@ -24,47 +24,69 @@ func sign(secret string, parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// providers sign requests as their documentation has it, with a secret of theirs. internal/handlers/signatures tests the requests that they have published.
+// providers sign requests as their documentation has it, with a secret of theirs.
+// internal/handlers/signatures tests the requests that they have published.
 var providers = map[string]struct {
 	secret string
 	sign   func(secret, body string, at time.Time) map[string]string
 }{
 	"github": {"It's a Secret to Everybody", func(secret, body string, _ time.Time) map[string]string {
-		return map[string]string{"X-Hub-Signature-256": "sha256=" + hex.EncodeToString(sign(secret, body)), "X-GitHub-Event": "push"}
+		return map[string]string{
+			"X-Hub-Signature-256": "sha256=" + hex.EncodeToString(sign(secret, body)),
+			"X-GitHub-Event":      "push",
+		}
 	}},
 	"stripe": {"whsec_test", func(secret, body string, at time.Time) map[string]string {
 		t := fmt.Sprint(at.Unix())
-		return map[string]string{"Stripe-Signature": "t=" + t + ",v1=" + hex.EncodeToString(sign(secret, t, ".", body)) + ",v0=6ffbb59b2300aae63f272406069a9788598b792a944a07aba816edb039989a39"}
+		return map[string]string{
+			"Stripe-Signature": "t=" + t + ",v1=" + hex.EncodeToString(sign(secret, t, ".", body)) +
+				",v0=6ffbb59b2300aae63f272406069a9788598b792a944a07aba816edb039989a39",
+		}
 	}},
 	"slack": {"8f742231b10e8888abcd99yyyzzz85a5", func(secret, body string, at time.Time) map[string]string {
 		t := fmt.Sprint(at.Unix())
-		return map[string]string{"X-Slack-Request-Timestamp": t, "X-Slack-Signature": "v0=" + hex.EncodeToString(sign(secret, "v0:", t, ":", body))}
+		return map[string]string{
+			"X-Slack-Request-Timestamp": t,
+			"X-Slack-Signature":         "v0=" + hex.EncodeToString(sign(secret, "v0:", t, ":", body)),
+		}
 	}},
 	"standard": {"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", func(secret, body string, at time.Time) map[string]string {
 		t := fmt.Sprint(at.Unix())
 		key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 		return map[string]string{
-			"webhook-id": "msg_1", "webhook-timestamp": t, "webhook-signature": "v1," + base64.StdEncoding.EncodeToString(sign(string(key), "msg_1.", t, ".", body)),
+			"webhook-id":        "msg_1",
+			"webhook-timestamp": t,
+			"webhook-signature": "v1," + base64.StdEncoding.EncodeToString(sign(string(key), "msg_1.", t, ".", body)),
 		}
 	}},
 }
 
-// TestWebhooksOfProviders: what each provider signs gets to the handler over a real connection, and what somebody has changed or sends late
-// does not.
+// TestWebhooksOfProviders: what each provider signs gets to the handler over a real connection, and
+// what somebody has changed or sends late does not.
 func TestWebhooksOfProviders(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
-		app := read[struct{ ID string }](t, w.admin.must(t, "POST", "/api/apps", `{"type": "report", "name": "Hooks"}`)).ID
+		app := read[struct{ ID string }](
+			t, w.admin.must(t, "POST", "/api/apps", `{"type": "report", "name": "Hooks"}`),
+		).ID
 		one := "/api/apps/" + app
 		for name, p := range providers {
-			w.admin.must(t, "PUT", one+"/contents/webhooks/"+name+".js", fmt.Sprintf(`{"content": "export const config = {verify: {preset: '%s', secret: 'env.%s'}}\nexport const POST = ({request}) => ({got: request.rawBody})\n"}`, name, name))
+			w.admin.must(
+				t, "PUT", one+"/contents/webhooks/"+name+".js",
+				fmt.Sprintf(
+					`{"content": "export const config = {verify: {preset: '%s', secret: 'env.%s'}}\nexport const POST = ({request}) => ({got: request.rawBody})\n"}`,
+					name, name,
+				),
+			)
 			w.admin.must(t, "PUT", one+"/environment/"+name, fmt.Sprintf(`{"value": %q}`, p.secret))
 		}
 		w.admin.must(t, "POST", one+"/_deploy", "")
 		key := read[struct{ Key string }](t, w.admin.must(t, "POST", one+"/webhook-tokens", `{}`)).Key
 		send := func(name, body string, headers map[string]string) answer {
 			t.Helper()
-			r, err := http.NewRequestWithContext(t.Context(), "POST", w.url+one+"/_hook/"+name+"?token="+key, strings.NewReader(body))
+			r, err := http.NewRequestWithContext(
+				t.Context(), "POST", w.url+one+"/_hook/"+name+"?token="+key, strings.NewReader(body),
+			)
 			is.NoErr(err)
 			r.Header.Set("Content-Type", "application/json")
 			for name, value := range headers {

@@ -51,11 +51,12 @@ func newWorld(t *testing.T, open dbtest.Opener, change ...func(*tenantcontent.Co
 	return serve(t, open(t), tenantcontent.NewSecretKey(), nil, change...)
 }
 
-// serve serves a database, over TLS when a configuration for it is given. The superusers are made where they are missing.
-// change may edit the configuration before it is opened.
+// serve serves a database, over TLS when a configuration for it is given. The superusers are made
+// where they are missing. change may edit the configuration before it is opened.
 func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config, change ...func(*tenantcontent.Config)) *world {
 	t.Helper()
-	is, w := is.New(t), &world{db: db, way: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // it certifies itself
+	// it certifies itself
+	is, w := is.New(t), &world{db: db, way: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	t.Cleanup(w.way.CloseIdleConnections)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
@@ -75,12 +76,21 @@ func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config, change ...f
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	is.NoErr(err)
 	w.url = scheme + "://localhost:" + port
-	c := tenantcontent.Config{DomainDrivers: []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}}, Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: key, BaseURL: w.url, AllowNetworks: egress.Loopback(), Log: slog.New(slog.NewTextHandler(&w.log, nil))}
+	c := tenantcontent.Config{
+		DomainDrivers: []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}},
+		Scripts:       javascript.New(javascript.Options{}),
+		DB:            db,
+		SecretKey:     key,
+		BaseURL:       w.url,
+		AllowNetworks: egress.Loopback(),
+		Log:           slog.New(slog.NewTextHandler(&w.log, nil)),
+	}
 	for _, f := range change {
 		f(&c)
 	}
 	w.url = c.BaseURL
-	w.way.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) { // whatever the resolver makes of its names
+	w.way.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		// whatever the resolver makes of its names
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	}
 	w.app, err = tenantcontent.Open(c)
@@ -88,7 +98,9 @@ func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config, change ...f
 	start()
 	t.Cleanup(server.Close)
 	for _, tenant := range []string{"acme", "evil"} {
-		if _, err := w.app.Principals.Unchecked().AddSuperuser(t.Context(), tenant, "admin", password); errs.CodeOf(err) != errs.Conflict {
+		if _, err := w.app.Principals.Unchecked().AddSuperuser(
+			t.Context(), tenant, "admin", password,
+		); errs.CodeOf(err) != errs.Conflict {
 			is.NoErr(err)
 		}
 	}
@@ -190,7 +202,8 @@ func (a answer) refused(t testing.TB, status int) string {
 // stranger checks that a login or a credential is refused as every other one is.
 func (a answer) stranger(t testing.TB) {
 	t.Helper()
-	if m := a.refused(t, http.StatusUnauthorized); m != "Unable to log in" && !strings.HasSuffix(m, "Log in first.") || len(a.header.Values("Set-Cookie")) > 0 {
+	if m := a.refused(t, http.StatusUnauthorized); m != "Unable to log in" &&
+		!strings.HasSuffix(m, "Log in first.") || len(a.header.Values("Set-Cookie")) > 0 {
 		t.Fatalf("%s %v", a.body, a.header)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// Open returns an App on a temporary SQLite database with the tenant acme, a context whose actor is its superuser admin, and a
-// function that removes the database. It panics if something fails.
+// Open returns an App on a temporary SQLite database with the tenant acme, a context whose actor is
+// its superuser admin, and a function that removes the database. It panics if something fails.
 func Open() (app *tenantcontent.App, ctx context.Context, remove func()) {
 	ctx = context.Background()
 	folder, err := os.MkdirTemp("", "example")
@@ -22,9 +22,16 @@ func Open() (app *tenantcontent.App, ctx context.Context, remove func()) {
 	db, err := database.Open("sqlite:" + filepath.Join(folder, "content.db"))
 	check(err)
 	check(tenantcontent.Migrate(ctx, db))
-	app, err = tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), Log: slog.New(slog.DiscardHandler)})
+	app, err = tenantcontent.Open(tenantcontent.Config{
+		DB:        db,
+		SecretKey: tenantcontent.NewSecretKey(),
+		Log:       slog.New(slog.DiscardHandler),
+	})
 	check(err)
-	_, err = app.AddTenant(ctx, tenants.Tenant{ID: "acme", Name: "Acme Inc.", Settings: tenants.Settings{AI: true}}, "a long password")
+	_, err = app.AddTenant(
+		ctx, tenants.Tenant{ID: "acme", Name: "Acme Inc.", Settings: tenants.Settings{AI: true}},
+		"a long password",
+	)
 	check(err)
 	admin := actor.Actor{Tenant: "acme", User: "admin", Superuser: true, AI: true}
 	return app, actor.With(ctx, admin), func() {

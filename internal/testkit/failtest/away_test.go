@@ -94,7 +94,10 @@ func TestServerIsKilledAndComesBack(t *testing.T) {
 	some(t, &f.good, 500)
 	time.Sleep(time.Second)
 	last := time.Unix(0, f.lastRefused.Load())
-	t.Logf("last 503 %s after Restart was called, which took %s; %d good, %d refused", last.Sub(began), back.Sub(began), f.good.Load(), f.refused.Load())
+	t.Logf(
+		"last 503 %s after Restart was called, which took %s; %d good, %d refused", last.Sub(began),
+		back.Sub(began), f.good.Load(), f.refused.Load(),
+	)
 	recovered := last.Sub(back)
 	is.True(recovered < 20*time.Second)
 	refused := f.refused.Load()
@@ -117,7 +120,8 @@ func TestShutDownOfTheServer(t *testing.T) { // politely, as for an upgrade
 	f.stop()
 }
 
-// TestServerIsFrozen: a server whose processes are stopped keeps nobody waiting, and is used again when they go on.
+// TestServerIsFrozen: a server whose processes are stopped keeps nobody waiting, and is used again
+// when they go on.
 func TestServerIsFrozen(t *testing.T) {
 	is, cluster := is.New(t), dbtest.Server(t)
 	u := plainURL(t)

@@ -18,7 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
-// crowd fills the tables: 2,000 tenants, of which 100 have 100 users, sessions, tokens and colors and ten teams each, as t-7 has them.
+// crowd fills the tables: 2,000 tenants, of which 100 have 100 users, sessions, tokens and colors
+// and ten teams each, as t-7 has them.
 var crowd = []string{
 	`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
 		SELECT 't-' || n, 't', '{}', '', now(), now() FROM generate_series(1, 2000) n`,
@@ -67,7 +68,12 @@ func TestNoRequestScansATable(t *testing.T) {
 		_, err := db.DB.ExecContext(ctx, s)
 		is.NoErr(err)
 	}
-	app, err := tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: tenantcontent.NewSecretKey(), Log: slog.New(slog.DiscardHandler)})
+	app, err := tenantcontent.Open(tenantcontent.Config{
+		Scripts:   javascript.New(javascript.Options{}),
+		DB:        db,
+		SecretKey: tenantcontent.NewSecretKey(),
+		Log:       slog.New(slog.DiscardHandler),
+	})
 	is.NoErr(err)
 	const team = "01932e00-0000-7000-8000-000000000007"
 	for i, c := range []struct {

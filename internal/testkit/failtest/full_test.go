@@ -115,7 +115,12 @@ func newFilling(t *testing.T, url string) *filling {
 	is.NoErr(err)
 	t.Cleanup(func() { _ = db.Close() })
 	is.NoErr(tenantcontent.Migrate(t.Context(), db))
-	app, err := tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: db, SecretKey: tenantcontent.NewSecretKey(), Log: slog.New(slog.NewTextHandler(log, nil))})
+	app, err := tenantcontent.Open(tenantcontent.Config{
+		Scripts:   javascript.New(javascript.Options{}),
+		DB:        db,
+		SecretKey: tenantcontent.NewSecretKey(),
+		Log:       slog.New(slog.NewTextHandler(log, nil)),
+	})
 	is.NoErr(err)
 	_, err = app.AddTenant(t.Context(), tenants.Tenant{ID: "acme"}, password)
 	is.NoErr(err)
@@ -124,7 +129,10 @@ func newFilling(t *testing.T, url string) *filling {
 	server := httptest.NewServer(app)
 	t.Cleanup(server.Close)
 	f := &filling{t: t, log: log, url: server.URL}
-	status, text := f.call("POST", "/api/login/local", "application/json", []byte(`{"tenant": "acme", "username": "admin", "password": "`+password+`"}`))
+	status, text := f.call(
+		"POST", "/api/login/local", "application/json",
+		[]byte(`{"tenant": "acme", "username": "admin", "password": "`+password+`"}`),
+	)
 	is.Equal(status, 200)
 	var login struct{ Token string }
 	is.NoErr(json.Unmarshal([]byte(text), &login))

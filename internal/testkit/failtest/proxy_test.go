@@ -89,7 +89,10 @@ func TestConnectionsCutInTheMiddleOfAnswers(t *testing.T) {
 	stopped := time.Now()
 	some(t, &f.good, 500)
 	recovered := time.Unix(0, f.lastRefused.Load()).Sub(stopped)
-	t.Logf("%d cuts, %d good, %d refused, right again after %s", p.cuts.Load(), f.good.Load(), f.refused.Load(), max(recovered, 0))
+	t.Logf(
+		"%d cuts, %d good, %d refused, right again after %s", p.cuts.Load(), f.good.Load(), f.refused.Load(),
+		max(recovered, 0),
+	)
 	is.True(recovered < 20*time.Second)
 	is.True(f.refused.Load() > 0)
 	f.stop()
@@ -118,7 +121,8 @@ func TestListCutInTheMiddleIsNotTakenForWhole(t *testing.T) {
 		p.after.Store(1 << 10)
 		status, _, err = w.do(t.Context(), "GET", "/api/colors-list", "")
 		is.NoErr(err)
-		is.True(status == http.StatusUnprocessableEntity || status == http.StatusServiceUnavailable) // before the first byte
+		// before the first byte
+		is.True(status == http.StatusUnprocessableEntity || status == http.StatusServiceUnavailable)
 		is.Equal(p.after.Load(), int64(0))
 	}
 	is.Equal(p.cuts.Load(), int64(6))
@@ -191,7 +195,8 @@ func TestStatementBehindALock(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(ok, false) // a proper 503
 			took := time.Since(began)
-			is.True(took >= 1900*time.Millisecond && took < 9*time.Second) // without the setting it is lock_timeout's usual 10 s
+			// without the setting it is lock_timeout's usual 10 s
+			is.True(took >= 1900*time.Millisecond && took < 9*time.Second)
 			is.NoErr(tx.Rollback())
 			ok, err = w.color(t.Context(), c.method, "k-0")
 			is.NoErr(err)

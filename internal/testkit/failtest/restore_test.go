@@ -20,8 +20,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestServerIsKilledDuringARestore: a restore is answered wherever in it the server is killed, and afterwards the tenant has
-// the rows and files of before or the archive's, never some of both.
+// TestServerIsKilledDuringARestore: a restore is answered wherever in it the server is killed, and
+// afterwards the tenant has the rows and files of before or the archive's, never some of both.
 func TestServerIsKilledDuringARestore(t *testing.T) {
 	is, cluster, u := is.New(t), dbtest.Server(t), plainURL(t)
 	whole, err := database.Open(u.String())
@@ -34,7 +34,8 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 		}
 	}))
 
-	// The archive has 300 reports and a library with files of more bytes than net/http reads of a body by itself.
+	// The archive has 300 reports and a library with files of more bytes than net/http reads of a
+	// body by itself.
 	noise := make([]byte, 1<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	ctx := as(t.Context())
@@ -42,7 +43,8 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 	first, err := w.app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Old 0"})
 	is.NoErr(err)
 	_, err = w.db.ExecContext(ctx, `INSERT INTO tc_entities SELECT (jsonb_populate_record(e, jsonb_build_object('id', gen_random_uuid(),
-		'name', 'Old ' || i, 'label', 'old ' || i, 'search', 'old ' || i, 'slug', 'old-' || i))).* FROM tc_entities e, generate_series(1, 299) i WHERE id = ?`, first.ID)
+		'name', 'Old ' || i, 'label', 'old ' || i, 'search', 'old ' || i, 'slug', 'old-' || i))).* FROM tc_entities e, generate_series(1, 299) i WHERE id = ?`,
+		first.ID)
 	is.NoErr(err)
 	var reports []string
 	is.NoErr(w.db.NewRaw(`SELECT id FROM tc_entities WHERE kind = 'report' ORDER BY id`).Scan(ctx, &reports))
@@ -64,7 +66,9 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 	// Since then some has changed, gone and come.
 	_, err = w.db.ExecContext(ctx, `DELETE FROM tc_entities WHERE kind = 'report' AND name LIKE '%3'`)
 	is.NoErr(err)
-	_, err = w.db.ExecContext(ctx, `UPDATE tc_entities SET name = name || ' changed' WHERE kind = 'report' AND name LIKE '%7'`)
+	_, err = w.db.ExecContext(
+		ctx, `UPDATE tc_entities SET name = name || ' changed' WHERE kind = 'report' AND name LIKE '%7'`,
+	)
 	is.NoErr(err)
 	_, err = w.app.Content.Create(ctx, content.Entity{Kind: "report", Name: "New"})
 	is.NoErr(err)
@@ -116,7 +120,10 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 			case strings.Contains(c.target, "uploadId"):
 				sent = http.NoBody
 			case c.at == "":
-				sent = io.MultiReader(strings.NewReader(archive[:len(archive)/2]), &once{do: kill}, strings.NewReader(archive[len(archive)/2:]))
+				sent = io.MultiReader(
+					strings.NewReader(archive[:len(archive)/2]), &once{do: kill},
+					strings.NewReader(archive[len(archive)/2:]),
+				)
 			}
 			res, answer := w.sendWhole(t, c.target, sent)
 			before.Store(nil)

@@ -30,8 +30,8 @@ const (
 	callers  = 16
 )
 
-// world is an App on PostgreSQL behind HTTP, with the tenant acme, its superuser admin, who has many sessions, and the
-// colors k-0 to k-15.
+// world is an App on PostgreSQL behind HTTP, with the tenant acme, its superuser admin, who has
+// many sessions, and the colors k-0 to k-15.
 type world struct {
 	db     *bun.DB
 	app    *tenantcontent.App
@@ -76,7 +76,11 @@ func newWorldOn(t *testing.T, direct *url.URL, db *bun.DB) *world {
 	is.NoErr(err)
 	defer func() { _ = admin.Close() }()
 	is.NoErr(tenantcontent.Migrate(ctx, admin))
-	first, err := tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: admin, SecretKey: key})
+	first, err := tenantcontent.Open(tenantcontent.Config{
+		Scripts:   javascript.New(javascript.Options{}),
+		DB:        admin,
+		SecretKey: key,
+	})
 	is.NoErr(err)
 	_, err = first.AddTenant(ctx, tenants.Tenant{ID: "acme"}, password)
 	is.NoErr(err)
@@ -86,7 +90,12 @@ func newWorldOn(t *testing.T, direct *url.URL, db *bun.DB) *world {
 	}
 
 	w := &world{db: db, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * callers}}}
-	w.app, err = tenantcontent.Open(tenantcontent.Config{Scripts: javascript.New(javascript.Options{}), DB: w.db, SecretKey: key, Log: slog.New(slog.DiscardHandler)})
+	w.app, err = tenantcontent.Open(tenantcontent.Config{
+		Scripts:   javascript.New(javascript.Options{}),
+		DB:        w.db,
+		SecretKey: key,
+		Log:       slog.New(slog.DiscardHandler),
+	})
 	is.NoErr(err)
 	server := httptest.NewServer(w.app)
 	t.Cleanup(server.Close)
@@ -99,7 +108,8 @@ func newWorldOn(t *testing.T, direct *url.URL, db *bun.DB) *world {
 	return w
 }
 
-// token is the credential of one session of many, so that most requests look theirs up in the database.
+// token is the credential of one session of many, so that most requests look theirs up in the
+// database.
 func token() string { return fmt.Sprintf("tcs.acme.s%d", rand.IntN(10000)) }
 
 // idle waits until no request holds a connection.
@@ -132,7 +142,8 @@ func (w *world) do(ctx context.Context, method, path, body string) (int, string,
 	return res.StatusCode, string(text), err
 }
 
-// color reads or writes one color and says whether it succeeded. Anything but its own color or a proper 503 is an error.
+// color reads or writes one color and says whether it succeeded. Anything but its own color or a
+// proper 503 is an error.
 func (w *world) color(ctx context.Context, method, key string) (ok bool, err error) {
 	body := ""
 	if method == http.MethodPut {

@@ -66,7 +66,8 @@ func scan(t *testing.T, d domains.Directory) (people map[string]domains.Identity
 	return people, groups
 }
 
-// logins checks who a name and a password let in: "" is a refusal, whose reason, which is logged, has some words.
+// logins checks who a name and a password let in: "" is a refusal, whose reason, which is logged,
+// has some words.
 func logins(t *testing.T, r realm, name, password, want, reason string) {
 	t.Helper()
 	who, err := r.Login(t.Context(), name, password)
@@ -82,7 +83,8 @@ func logins(t *testing.T, r realm, name, password, want, reason string) {
 	}
 }
 
-// upstreamError checks that an error has the code errs.Upstream, and that its message has all words.
+// upstreamError checks that an error has the code errs.Upstream, and that its message has all
+// words.
 func upstreamError(t *testing.T, err error, words ...string) {
 	t.Helper()
 	is.New(t).Equal(errs.CodeOf(err), errs.Upstream)

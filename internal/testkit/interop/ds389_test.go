@@ -16,7 +16,10 @@ import (
 // TestDS389 is a 389 Directory Server, which is below FreeIPA and Red Hat's directories, too.
 func TestDS389(t *testing.T) {
 	d, admin := startDS389(t)
-	anna := ds389User(t, admin, "anna", "mail", "anna@example.org", "objectClass", "posixAccount", "uidNumber", "1000", "gidNumber", "500", "homeDirectory", "/")
+	anna := ds389User(
+		t, admin, "anna", "mail", "anna@example.org", "objectClass", "posixAccount", "uidNumber", "1000",
+		"gidNumber", "500", "homeDirectory", "/",
+	)
 	for _, name := range []string{"o'brien", "anna lee", "a&b", "x#1"} {
 		ds389User(t, admin, name)
 	}
@@ -61,7 +64,10 @@ func TestDS389(t *testing.T) {
 	})
 	t.Run("Posix", func(t *testing.T) {
 		is := is.New(t)
-		add(t, admin, "cn=staff,ou=groups,"+ds389Base, "objectClass", "posixGroup", "objectClass", "groupOfNames", "cn", "staff", "gidNumber", "500", "memberUid", "o'brien")
+		add(
+			t, admin, "cn=staff,ou=groups,"+ds389Base, "objectClass", "posixGroup", "objectClass",
+			"groupOfNames", "cn", "staff", "gidNumber", "500", "memberUid", "o'brien",
+		)
 		_, groups := scan(t, d.open(t, map[string]any{"groupMember": "memberUid"}))
 		is.Equal(len(groups), 1)
 		is.Equal(len(groups["staff"]), 2) // anna by her gidNumber
@@ -70,7 +76,11 @@ func TestDS389(t *testing.T) {
 		is := is.New(t)
 		ds389User(t, admin, "inactive", "nsAccountLock", "true")
 		ds389User(t, admin, "locked")
-		for attribute, value := range map[string]string{"passwordLockout": "on", "passwordMaxFailure": "3", "passwordLockoutDuration": "3600"} {
+		for attribute, value := range map[string]string{
+			"passwordLockout":         "on",
+			"passwordMaxFailure":      "3",
+			"passwordLockoutDuration": "3600",
+		} {
 			set(t, admin, "cn=config", attribute, value)
 		}
 		r := d.open(t, nil)
@@ -94,14 +104,19 @@ func TestDS389(t *testing.T) {
 		is.True(!last.OK && strings.Contains(last.Message, "an anonymous reader sees no entry below it at all"))
 	})
 	t.Run("Service", func(t *testing.T) {
-		testService(t, d, []string{"anna", "o'brien", "anna lee", "a&b", "x#1"}, ds389Password, func(name string) []string { return []string{name} }, "inactive",
+		testService(t, d, []string{"anna", "o'brien", "anna lee", "a&b", "x#1"}, ds389Password, func(name string) []string {
+			return []string{name}
+		}, "inactive",
 			map[string]string{"nobody": "no entry has this name"})
 	})
 	t.Run("Many", func(t *testing.T) {
 		is := is.New(t)
 		for i := range 2500 {
 			name := fmt.Sprintf("user%04d", i)
-			add(t, admin, "uid="+name+","+ds389People, "objectClass", "inetOrgPerson", "uid", name, "cn", name, "sn", name)
+			add(
+				t, admin, "uid="+name+","+ds389People, "objectClass", "inetOrgPerson", "uid", name, "cn", name,
+				"sn", name,
+			)
 		}
 		people, _ := scan(t, d.open(t, nil))
 		is.True(len(people) > 2500)

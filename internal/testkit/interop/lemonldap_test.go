@@ -22,10 +22,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
-// lemonLDAP is Debian's LemonLDAP::NG, a provider of SAML and OpenID Connect. dwho logs in there with the password dwho, and is in the group dev.
+// lemonLDAP is Debian's LemonLDAP::NG, a provider of SAML and OpenID Connect. dwho logs in there
+// with the password dwho, and is in the group dev.
 type lemonLDAP struct{ url string }
 
-// startLemonLDAP starts it. service is the SAML metadata of this one, and redirect and loggedOut are what it is registered with for OpenID Connect.
+// startLemonLDAP starts it. service is the SAML metadata of this one, and redirect and loggedOut
+// are what it is registered with for OpenID Connect.
 func startLemonLDAP(t *testing.T, port int, service, redirect, loggedOut string) *lemonLDAP {
 	t.Helper()
 	is, dir := is.New(t), t.TempDir()
@@ -45,30 +47,64 @@ func startLemonLDAP(t *testing.T, port int, service, redirect, loggedOut string)
 	}
 	type object = map[string]any
 	conf, err := json.Marshal(object{
-		"cfgNum": 1, "cfgVersion": "2.16.1", "cfgDate": "1", "cfgAuthor": "interop", "portal": p.url + "/", "domain": "localhost", "cookieName": "lemonldap", "securedCookie": 0,
-		"authentication": "Demo", "userDB": "Same", "passwordDB": "Demo", "registerDB": "Null", "requireToken": 0, "captcha": "NoCaptcha", "portalSkin": "bootstrap",
-		"portalDisplayResetPassword": 0, "portalDisplayCertificateResetByMail": 0, "portalDisplayRegister": 0, "notification": 0, "timeout": 7200, "whatToTrace": "$uid",
-		"locationRules": object{}, "exportedHeaders": object{}, "exportedVars": object{}, "macros": object{}, "demoExportedVars": object{"uid": "uid", "cn": "cn", "mail": "mail"}, "groups": object{"dev": "$uid eq 'dwho'"},
-		"globalStorage": "Apache::Session::File", "globalStorageOptions": files("sessions"), "persistentStorage": "Apache::Session::File", "persistentStorageOptions": files("psessions"),
-		"localSessionStorage": "Cache::FileCache", "localSessionStorageOptions": object{"namespace": "sessions", "cache_root": filepath.Join(dir, "cache"), "cache_depth": 3, "default_expires_in": 600, "directory_umask": "077"},
+		"cfgNum": 1, "cfgVersion": "2.16.1", "cfgDate": "1", "cfgAuthor": "interop",
+		"portal": p.url + "/", "domain": "localhost", "cookieName": "lemonldap", "securedCookie": 0,
+		"authentication": "Demo", "userDB": "Same", "passwordDB": "Demo",
+		"registerDB": "Null", "requireToken": 0, "captcha": "NoCaptcha", "portalSkin": "bootstrap",
+		"portalDisplayResetPassword": 0, "portalDisplayCertificateResetByMail": 0, "portalDisplayRegister": 0,
+		"notification": 0, "timeout": 7200, "whatToTrace": "$uid",
+		"locationRules": object{}, "exportedHeaders": object{}, "exportedVars": object{},
+		"macros":           object{},
+		"demoExportedVars": object{"uid": "uid", "cn": "cn", "mail": "mail"}, "groups": object{"dev": "$uid eq 'dwho'"},
+		"globalStorage": "Apache::Session::File", "globalStorageOptions": files("sessions"),
+		"persistentStorage": "Apache::Session::File", "persistentStorageOptions": files("psessions"),
+		"localSessionStorage": "Cache::FileCache",
+		"localSessionStorageOptions": object{
+			"namespace":          "sessions",
+			"cache_root":         filepath.Join(dir, "cache"),
+			"cache_depth":        3,
+			"default_expires_in": 600,
+			"directory_umask":    "077",
+		},
 
-		"issuerDBSAMLActivation": 1, "samlServiceSignatureMethod": "RSA_SHA256", "samlServiceUseCertificateInResponse": 1, "samlServicePrivateKeySig": private, "samlServicePublicKeySig": certificate,
-		"samlSPMetaDataXML":                object{"content": object{"samlSPMetaDataXML": service}},
-		"samlSPMetaDataExportedAttributes": object{"content": object{"uid": "1;uid;;", "mail": "1;mail;;", "cn": "1;cn;;", "groups": "0;groups;;"}},
-		"samlSPMetaDataOptions": object{"content": object{"samlSPMetaDataOptionsSignSSOMessage": 1, "samlSPMetaDataOptionsSignSLOMessage": 1, "samlSPMetaDataOptionsCheckSSOMessageSignature": 1,
-			"samlSPMetaDataOptionsCheckSLOMessageSignature": 1, "samlSPMetaDataOptionsEncryptionMode": "assertion", "samlSPMetaDataOptionsNameIDFormat": "persistent"}},
+		"issuerDBSAMLActivation": 1, "samlServiceSignatureMethod": "RSA_SHA256",
+		"samlServiceUseCertificateInResponse": 1,
+		"samlServicePrivateKeySig":            private, "samlServicePublicKeySig": certificate,
+		"samlSPMetaDataXML": object{"content": object{"samlSPMetaDataXML": service}},
+		"samlSPMetaDataExportedAttributes": object{
+			"content": object{"uid": "1;uid;;", "mail": "1;mail;;", "cn": "1;cn;;", "groups": "0;groups;;"},
+		},
+		"samlSPMetaDataOptions": object{"content": object{"samlSPMetaDataOptionsSignSSOMessage": 1,
+			"samlSPMetaDataOptionsSignSLOMessage": 1, "samlSPMetaDataOptionsCheckSSOMessageSignature": 1,
+			"samlSPMetaDataOptionsCheckSLOMessageSignature": 1,
+			"samlSPMetaDataOptionsEncryptionMode":           "assertion",
+			"samlSPMetaDataOptionsNameIDFormat":             "persistent"}},
 
-		"issuerDBOpenIDConnectActivation": 1, "oidcServicePrivateKeySig": private, "oidcServicePublicKeySig": certificate, "oidcServiceKeyIdSig": "first", "oidcServiceMetaDataIssuer": p.url,
+		"issuerDBOpenIDConnectActivation": 1, "oidcServicePrivateKeySig": private,
+		"oidcServicePublicKeySig": certificate, "oidcServiceKeyIdSig": "first", "oidcServiceMetaDataIssuer": p.url,
 		"oidcServiceAllowAuthorizationCodeFlow": 1, "oidcServiceIgnoreScopeForClaims": 1,
-		"oidcRPMetaDataExportedVars": object{"content": object{"email": "mail", "name": "cn", "preferred_username": "uid", "groups": "groups;string;always"}},
-		"oidcRPMetaDataOptions": object{"content": object{"oidcRPMetaDataOptionsClientID": "content", "oidcRPMetaDataOptionsClientSecret": "content-secret", "oidcRPMetaDataOptionsRedirectUris": redirect,
-			"oidcRPMetaDataOptionsPostLogoutRedirectUris": loggedOut, "oidcRPMetaDataOptionsIDTokenSignAlg": "RS256", "oidcRPMetaDataOptionsBypassConsent": 1, "oidcRPMetaDataOptionsLogoutBypassConfirm": 1,
+		"oidcRPMetaDataExportedVars": object{
+			"content": object{
+				"email":              "mail",
+				"name":               "cn",
+				"preferred_username": "uid",
+				"groups":             "groups;string;always",
+			},
+		},
+		"oidcRPMetaDataOptions": object{"content": object{"oidcRPMetaDataOptionsClientID": "content",
+			"oidcRPMetaDataOptionsClientSecret": "content-secret", "oidcRPMetaDataOptionsRedirectUris": redirect,
+			"oidcRPMetaDataOptionsPostLogoutRedirectUris": loggedOut, "oidcRPMetaDataOptionsIDTokenSignAlg": "RS256",
+			"oidcRPMetaDataOptionsBypassConsent": 1, "oidcRPMetaDataOptionsLogoutBypassConfirm": 1,
 			"oidcRPMetaDataOptionsRequirePKCE": 1}},
 	})
 	is.NoErr(err)
 	write(t, filepath.Join(dir, "conf/lmConf-1.json"), string(conf))
-	s := serve(t, dir, []string{"LLNG_DEFAULTCONFFILE=" + filepath.Join(dir, "lemonldap-ng.ini"), "PERL5LIB=" + filepath.Join(dir, "lib")},
-		"plackup", "--host", "127.0.0.1", "--port", fmt.Sprint(port), "/usr/share/lemonldap-ng/portal/htdocs/index.psgi")
+	s := serve(t, dir, []string{
+		"LLNG_DEFAULTCONFFILE=" + filepath.Join(dir, "lemonldap-ng.ini"),
+		"PERL5LIB=" + filepath.Join(dir, "lib"),
+	},
+		"plackup", "--host", "127.0.0.1",
+		"--port", fmt.Sprint(port), "/usr/share/lemonldap-ng/portal/htdocs/index.psgi")
 	s.wait(t, func() error {
 		res, err := http.Get(p.url + "/saml/metadata")
 		if err == nil {
@@ -95,7 +131,8 @@ func lemonBrowser(t *testing.T) *http.Client {
 	}}
 }
 
-// enter goes to an address of the provider, logs dwho in where it asks, and returns where the browser is sent then, and with which form.
+// enter goes to an address of the provider, logs dwho in where it asks, and returns where the
+// browser is sent then, and with which form.
 func (p *lemonLDAP) enter(t *testing.T, b *http.Client, to string) (location string, form url.Values) {
 	t.Helper()
 	for range 3 {
@@ -127,11 +164,15 @@ func TestLemonLDAP(t *testing.T) {
 	is, s := is.New(t), newService(t)
 	port := freePort(t, "127.0.0.1")
 	issuer := fmt.Sprintf("http://localhost:%d", port)
-	s.call(t, "POST", "/api/domains?check=false", map[string]any{"name": "SAML", "type": "SAML", "config": map[string]any{
-		"metadataURL": issuer + "/saml/metadata", "attributes": map[string]string{"groups": "groups"},
-	}}, http.StatusOK, &struct{}{})
+	s.call(t, "POST", "/api/domains?check=false", map[string]any{"name": "SAML",
+		"type": "SAML", "config": map[string]any{
+			"metadataURL": issuer + "/saml/metadata", "attributes": map[string]string{"groups": "groups"},
+		}}, http.StatusOK, &struct{}{})
 	metadata := s.visit(t, "http://localhost/api/login/saml/metadata?tenant=acme", nil, nil).Body.String()
-	p := startLemonLDAP(t, port, metadata, "http://localhost/api/login/oidc/callback?tenant=acme", "http://localhost/api/login/oidc/loggedout?tenant=acme")
+	p := startLemonLDAP(
+		t, port, metadata, "http://localhost/api/login/oidc/callback?tenant=acme",
+		"http://localhost/api/login/oidc/loggedout?tenant=acme",
+	)
 
 	_, dwho := p.enterSAML(t, s)
 	is.Equal(dwho.User.Username, "dwho")

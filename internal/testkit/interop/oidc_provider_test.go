@@ -46,7 +46,8 @@ type oidcProvider struct {
 	setup               map[string]any
 }
 
-// oidcClients are the clients of the provider: how each authenticates, and the algorithm of its ID tokens.
+// oidcClients are the clients of the provider: how each authenticates, and the algorithm of its ID
+// tokens.
 var oidcClients = map[string][2]string{
 	"basic": {"client_secret_basic", "ES256"}, "post": {"client_secret_post", "RS256"}, "public": {"none", "PS256"},
 }
@@ -76,16 +77,27 @@ func newOIDCProvider(t *testing.T, service string) *oidcProvider {
 	for name, how := range oidcClients {
 		at := service + "/api/login/" + name + "/"
 		client := map[string]any{
-			"client_id": name, "redirect_uris": []string{at + "callback?tenant=acme"}, "post_logout_redirect_uris": []string{at + "loggedout?tenant=acme"},
-			"backchannel_logout_uri": at + "backchannel-logout?tenant=acme", "backchannel_logout_session_required": name == "basic",
-			"token_endpoint_auth_method": how[0], "id_token_signed_response_alg": how[1], "response_types": []string{"code"}, "grant_types": []string{"authorization_code"},
+			"client_id":                           name,
+			"redirect_uris":                       []string{at + "callback?tenant=acme"},
+			"post_logout_redirect_uris":           []string{at + "loggedout?tenant=acme"},
+			"backchannel_logout_uri":              at + "backchannel-logout?tenant=acme",
+			"backchannel_logout_session_required": name == "basic",
+			"token_endpoint_auth_method":          how[0], "id_token_signed_response_alg": how[1],
+			"response_types": []string{"code"}, "grant_types": []string{"authorization_code"},
 		}
 		if secret := clientSecret(name); secret != "" {
 			client["client_secret"] = secret
 		}
 		clients = append(clients, client)
 	}
-	p.setup = map[string]any{"issuer": p.issuer, "port": p.port, "cert": cert, "key": key, "clients": clients, "groups": []string{"editors", "staff"}}
+	p.setup = map[string]any{
+		"issuer":  p.issuer,
+		"port":    p.port,
+		"cert":    cert,
+		"key":     key,
+		"clients": clients,
+		"groups":  []string{"editors", "staff"},
+	}
 	return p
 }
 
@@ -98,14 +110,19 @@ func (p *oidcProvider) start(t *testing.T, userinfo bool) {
 	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	is.NoErr(err)
 	id := rand.Text()
-	p.setup["keys"] = []jose.JSONWebKey{{Key: rsaKey, KeyID: "rsa-" + id, Use: "sig"}, {Key: ecKey, KeyID: "ec-" + id, Use: "sig"}}
+	p.setup["keys"] = []jose.JSONWebKey{
+		{Key: rsaKey, KeyID: "rsa-" + id, Use: "sig"}, {Key: ecKey, KeyID: "ec-" + id, Use: "sig"},
+	}
 	p.setup["userinfo"] = userinfo
 	text, err := json.Marshal(p.setup)
 	is.NoErr(err)
 	s := serve(t, p.dir, []string{"PROVIDER=" + string(text)}, "node", "server.js")
 	trusted := x509.NewCertPool()
 	is.True(trusted.AppendCertsFromPEM([]byte(p.caCert)))
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}, DisableKeepAlives: true}}
+	client := &http.Client{
+		Timeout:   5 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}, DisableKeepAlives: true},
+	}
 	s.wait(t, func() error {
 		answer, err := client.Get(p.issuer + "/.well-known/openid-configuration")
 		if err == nil {
@@ -118,7 +135,8 @@ func (p *oidcProvider) start(t *testing.T, userinfo bool) {
 func (p *oidcProvider) config(client string) map[string]any {
 	return map[string]any{
 		"issuer": p.issuer + "/", "clientID": client, "clientSecret": clientSecret(client), "caCert": p.caCert,
-		"scopes": []string{"openid", "profile", "email", "groups"}, "claims": map[string]string{"groups": "groups", "id": "oid"},
+		"scopes": []string{"openid", "profile", "email", "groups"},
+		"claims": map[string]string{"groups": "groups", "id": "oid"},
 	}
 }
 
@@ -133,7 +151,9 @@ func newPerson(t *testing.T, name string) *person {
 	jar, err := cookiejar.New(nil)
 	is.New(t).NoErr(err)
 	return &person{name: name, Client: http.Client{
-		Jar: jar, Timeout: 30 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
+		Jar:       jar,
+		Timeout:   30 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
 	}}
 }
 
@@ -142,7 +162,8 @@ var (
 	hiddenOf = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`)
 )
 
-// visit opens an address, or sends it a form, and goes on through the provider's forms. It returns where it ends and what is there.
+// visit opens an address, or sends it a form, and goes on through the provider's forms. It returns
+// where it ends and what is there.
 func (p *person) visit(t *testing.T, address string, form url.Values) (*url.URL, string) {
 	t.Helper()
 	is := is.New(t)
@@ -205,16 +226,21 @@ func (s *oidcService) enter(t *testing.T, p *person, domain string) {
 	}
 }
 
-// TestOIDCProvider: people log in at panva's oidc-provider with each way of a client and each kind of key, their groups and ids come with them, keys that
-// are new are found, and who logs out here or there is logged out in both.
+// TestOIDCProvider: people log in at panva's oidc-provider with each way of a client and each kind
+// of key, their groups and ids come with them, keys that are new are found, and who logs out here
+// or there is logged out in both.
 func TestOIDCProvider(t *testing.T) {
 	is, s := is.New(t), &oidcService{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.app.ServeHTTP(w, r) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.app.ServeHTTP(w, r)
+	}))
 	defer server.Close()
 	s.url = server.URL
 	var err error
 	s.app, err = tenantcontent.Open(tenantcontent.Config{
-		DomainDrivers: []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}}, AllowNetworks: egress.Loopback(), DB: dbtest.SQLite(t), SecretKey: tenantcontent.NewSecretKey(), BaseURL: s.url, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
+		DomainDrivers: []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}},
+		AllowNetworks: egress.Loopback(), DB: dbtest.SQLite(t),
+		SecretKey: tenantcontent.NewSecretKey(), BaseURL: s.url, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 	})
 	is.NoErr(err)
 	_, err = s.app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "admin", "a superuser's password")
@@ -250,7 +276,9 @@ func (s *oidcService) add(t *testing.T, token, name string, config map[string]an
 	is := is.New(t)
 	body, err := json.Marshal(map[string]any{"name": name, "type": "OIDC", "config": config})
 	is.NoErr(err)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/api/domains", strings.NewReader(string(body)))
+	r, err := http.NewRequestWithContext(
+		t.Context(), http.MethodPost, s.url+"/api/domains", strings.NewReader(string(body)),
+	)
 	is.NoErr(err)
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Content-Type", "application/json")
@@ -264,7 +292,8 @@ func (s *oidcService) add(t *testing.T, token, name string, config map[string]an
 	}
 }
 
-// testRoundTrip logs somebody in and out, here and there: the provider asks, and the browser comes back.
+// testRoundTrip logs somebody in and out, here and there: the provider asks, and the browser comes
+// back.
 func testRoundTrip(t *testing.T, s *oidcService, name string) {
 	is := is.New(t)
 	jo := newPerson(t, "jo-"+name)
@@ -309,7 +338,9 @@ func (p *oidcProvider) open(t *testing.T, client, secret string) domains.Realm {
 
 func testTrial(t *testing.T, s *oidcService, p *oidcProvider) {
 	for name := range oidcClients {
-		for _, step := range p.open(t, name, clientSecret(name)).(domains.Tester).Test(t.Context(), endpointsOf(s.url, name), "") {
+		for _, step := range p.open(
+			t, name, clientSecret(name),
+		).(domains.Tester).Test(t.Context(), endpointsOf(s.url, name), "") {
 			if !step.OK || step.Name == "client" && !strings.Contains(step.Message, "accepts clientID") {
 				t.Errorf("%s %s: %s", name, step.Name, step.Message)
 			}
@@ -332,7 +363,9 @@ func testClaims(t *testing.T, s *oidcService, p *oidcProvider) {
 	lou.visit(t, location, nil)
 	params := back.Query()
 	params.Del("tenant")
-	who, err := realm.Finish(t.Context(), endpointsOf(s.url, "post"), memory, domains.Answer{Params: params, State: "a state"})
+	who, err := realm.Finish(
+		t.Context(), endpointsOf(s.url, "post"), memory, domains.Answer{Params: params, State: "a state"},
+	)
 	is.NoErr(err)
 	is.Equal(who.ID, p.issuer+"#oid=oid-lou")
 	is.Equal(who.AccountID, "oid-lou")
@@ -362,5 +395,9 @@ func (s spy) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func endpointsOf(service, domain string) domains.Endpoints {
 	at := func(last string) string { return service + "/api/login/" + domain + "/" + last + "?tenant=acme" }
-	return domains.Endpoints{Callback: at("callback"), LoggedOut: at("loggedout"), BackchannelLogout: at("backchannel-logout")}
+	return domains.Endpoints{
+		Callback:          at("callback"),
+		LoggedOut:         at("loggedout"),
+		BackchannelLogout: at("backchannel-logout"),
+	}
 }

@@ -27,8 +27,8 @@ const (
 	sambaPassword = "Passw0rd of nobody"
 )
 
-// sambaConf runs the directory alone, without file sharing, Kerberos and DNS, in a folder and on a loopback address. Its ports are those of LDAP and
-// cannot be changed: root has to start it.
+// sambaConf runs the directory alone, without file sharing, Kerberos and DNS, in a folder and on a
+// loopback address. Its ports are those of LDAP and cannot be changed: root has to start it.
 const sambaConf = `[global]
 netbios name = DC1
 realm = CORP.EXAMPLE.COM
@@ -50,7 +50,8 @@ tls certfile = %[1]s/cert.pem
 tls cafile = %[1]s/ca.pem
 `
 
-// startSamba starts a domain controller of a new domain, and returns a connection that may change everything.
+// startSamba starts a domain controller of a new domain, and returns a connection that may change
+// everything.
 func startSamba(t *testing.T) (d directory, admin *goldap.Conn, ip string) {
 	t.Helper()
 	is := is.New(t)
@@ -59,8 +60,10 @@ func startSamba(t *testing.T) (d directory, admin *goldap.Conn, ip string) {
 	}
 	ip = fmt.Sprintf("127.%d.%d.%d", 2+mathrand.IntN(200), mathrand.IntN(256), 1+mathrand.IntN(250))
 	dir := t.TempDir()
-	run(t, dir, "samba-tool", "domain", "provision", "--targetdir="+dir, "--realm=CORP.EXAMPLE.COM", "--domain=CORP", "--server-role=dc", "--dns-backend=NONE",
-		"--adminpass="+sambaPassword, "--host-name=dc1", "--host-ip="+ip, "--option=interfaces="+ip+"/8", "--option=bind interfaces only=yes")
+	run(t, dir, "samba-tool", "domain", "provision", "--targetdir="+
+		dir, "--realm=CORP.EXAMPLE.COM", "--domain=CORP", "--server-role=dc", "--dns-backend=NONE",
+		"--adminpass="+sambaPassword, "--host-name=dc1",
+		"--host-ip="+ip, "--option=interfaces="+ip+"/8", "--option=bind interfaces only=yes")
 	for _, folder := range []string{"cache", "run", "ncalrpc"} {
 		is.NoErr(os.MkdirAll(filepath.Join(dir, folder), 0o755))
 	}
@@ -80,7 +83,8 @@ func startSamba(t *testing.T) (d directory, admin *goldap.Conn, ip string) {
 	add(t, admin, sambaPeople, "objectClass", "organizationalUnit")
 	reader := sambaUser(t, admin, "reader")
 	return directory{ldap.AD{}, map[string]any{
-		"url": "ldaps://" + net.JoinHostPort(ip, "636"), "caCert": ca.PEM, "bindDN": reader, "bindPassword": sambaPassword, "baseDN": sambaBase,
+		"url": "ldaps://" + net.JoinHostPort(ip, "636"), "caCert": ca.PEM,
+		"bindDN": reader, "bindPassword": sambaPassword, "baseDN": sambaBase,
 		"userBaseDN": sambaPeople,
 	}}, admin, ip
 }
@@ -90,7 +94,8 @@ func sambaUser(t *testing.T, admin *goldap.Conn, name string, attributes ...stri
 	t.Helper()
 	dn := "CN=" + goldap.EscapeDN(name) + "," + sambaPeople
 	add(t, admin, dn, append([]string{
-		"objectClass", "user", "sAMAccountName", name, "unicodePwd", quotedUTF16(sambaPassword), "userAccountControl", "512",
+		"objectClass", "user", "sAMAccountName", name,
+		"unicodePwd", quotedUTF16(sambaPassword), "userAccountControl", "512",
 	}, attributes...)...)
 	return dn
 }

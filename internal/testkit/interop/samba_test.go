@@ -19,7 +19,10 @@ import (
 // TestSamba is one domain controller of Active Directory, as Samba's.
 func TestSamba(t *testing.T) {
 	d, admin, ip := startSamba(t)
-	anna := sambaUser(t, admin, "anna", "userPrincipalName", "anna.smith@example.com", "givenName", "Anna", "sn", "Smith", "mail", "anna@example.com")
+	anna := sambaUser(
+		t, admin, "anna", "userPrincipalName", "anna.smith@example.com", "givenName", "Anna", "sn", "Smith",
+		"mail", "anna@example.com",
+	)
 	for _, name := range []string{"o'brien", "anna lee", "a&b", "guest#EXT#"} {
 		sambaUser(t, admin, name)
 	}
@@ -30,9 +33,11 @@ func TestSamba(t *testing.T) {
 	t.Run("Names", func(t *testing.T) {
 		r := d.open(t, nil)
 		for name, want := range map[string]string{
-			"anna": "anna", "ANNA": "anna", "anna@corp.example.com": "anna", `CORP\anna`: "anna", `corp.example.com\anna`: "anna", "anna.smith@example.com": "anna",
+			"anna": "anna", "ANNA": "anna", "anna@corp.example.com": "anna",
+			`CORP\anna`: "anna", `corp.example.com\anna`: "anna", "anna.smith@example.com": "anna",
 			`OTHER\anna`: "", "anna@example.com": "", "anna.smith": "",
-			"o'brien": "o'brien", "anna lee": "anna lee", "a&b": "a&b", "guest#EXT#": "guest#EXT#", "anna lee@corp.example.com": "anna lee", `CORP\o'brien`: "o'brien",
+			"o'brien": "o'brien", "anna lee": "anna lee", "a&b": "a&b",
+			"guest#EXT#": "guest#EXT#", "anna lee@corp.example.com": "anna lee", `CORP\o'brien`: "o'brien",
 		} {
 			reason := ""
 			if want == "" {
@@ -46,7 +51,8 @@ func TestSamba(t *testing.T) {
 		is.Equal(r.Account("anna@corp.example.com"), "anna")
 		is.Equal(r.Account(`OTHER\anna`), "")
 
-		// Samba itself lets nobody have the implicit name of another as userPrincipalName, nor the other way round.
+		// Samba itself lets nobody have the implicit name of another as userPrincipalName, nor the
+		// other way round.
 		r2 := goldap.NewModifyRequest("CN=a&b,"+sambaPeople, nil)
 		r2.Replace("userPrincipalName", []string{"anna@corp.example.com"})
 		is.True(admin.Modify(r2) != nil)
@@ -59,7 +65,9 @@ func TestSamba(t *testing.T) {
 		upstreamError(t, err, "It wants TLS")
 		_, err = d.open(t, map[string]any{"caCert": ""}).Login(t.Context(), "anna", sambaPassword)
 		upstreamError(t, err, "TLS with the directory", "set caCert")
-		_, err = d.open(t, map[string]any{"url": "ldaps://localhost", "hosts": []string{ip}, "timeoutMs": 3000}).Login(t.Context(), "anna", sambaPassword)
+		_, err = d.open(
+			t, map[string]any{"url": "ldaps://localhost", "hosts": []string{ip}, "timeoutMs": 3000},
+		).Login(t.Context(), "anna", sambaPassword)
 		is.NoErr(err) // by the second host
 		_, err = d.open(t, map[string]any{"bindPassword": "wrong"}).Login(t.Context(), "anna", sambaPassword)
 		upstreamError(t, err, "refuses the bind", "data 52e")
@@ -110,15 +118,25 @@ func TestSamba(t *testing.T) {
 			all := d.open(t, changed).Test(t.Context(), domains.Endpoints{}, "")
 			return all[len(all)-1]
 		}
-		is.True(strings.Contains(last(map[string]any{"userFilter": "(sAMAccountName=nobody)"}).Message, "userFilter leaves them out"))
-		is.True(strings.Contains(last(map[string]any{"userBaseDN": "OU=none," + sambaBase}).Message, "There is no such entry"))
-		is.True(strings.Contains(last(map[string]any{"userBaseDN": "CN=Users," + sambaBase}).Message, "Only accounts that Active Directory has by itself"))
+		is.True(strings.Contains(last(map[string]any{
+			"userFilter": "(sAMAccountName=nobody)",
+		}).Message, "userFilter leaves them out"))
+		is.True(strings.Contains(last(map[string]any{
+			"userBaseDN": "OU=none," + sambaBase,
+		}).Message, "There is no such entry"))
+		is.True(strings.Contains(last(map[string]any{
+			"userBaseDN": "CN=Users," + sambaBase,
+		}).Message, "Only accounts that Active Directory has by itself"))
 	})
 	t.Run("Refused", func(t *testing.T) { testSambaRefused(t, d, admin) })
 	t.Run("Service", func(t *testing.T) {
 		testService(t, d, []string{"anna", "o'brien", "anna lee", "a&b", "guest#EXT#"}, sambaPassword,
 			func(name string) []string { return []string{name, `CORP\` + name, name + "@corp.example.com"} }, "expired",
-			map[string]string{"new": "its password must be changed first (data 773)", `OTHER\anna`: "no entry has this name", "nobody": "no entry has this name"})
+			map[string]string{
+				"new":        "its password must be changed first (data 773)",
+				`OTHER\anna`: "no entry has this name",
+				"nobody":     "no entry has this name",
+			})
 	})
 	t.Run("Many", func(t *testing.T) {
 		is := is.New(t)
@@ -129,7 +147,10 @@ func TestSamba(t *testing.T) {
 		for i := range members {
 			dn := fmt.Sprintf("CN=user%04d,OU=many,%s", i, sambaBase)
 			if i < people {
-				add(t, admin, dn, "objectClass", "user", "sAMAccountName", fmt.Sprintf("user%04d", i), "userAccountControl", "544")
+				add(
+					t, admin, dn, "objectClass", "user", "sAMAccountName", fmt.Sprintf("user%04d", i),
+					"userAccountControl", "544",
+				)
 			} else {
 				add(t, admin, dn, "objectClass", "contact")
 			}
@@ -157,14 +178,17 @@ func TestSamba(t *testing.T) {
 // ridOf returns the last part of the SID of an entry.
 func ridOf(t *testing.T, admin *goldap.Conn, dn string) string {
 	t.Helper()
-	found, err := admin.Search(goldap.NewSearchRequest(dn, goldap.ScopeBaseObject, 0, 0, 0, false, "(objectClass=*)", []string{"objectSid"}, nil))
+	found, err := admin.Search(goldap.NewSearchRequest(
+		dn, goldap.ScopeBaseObject, 0, 0, 0, false, "(objectClass=*)", []string{"objectSid"}, nil,
+	))
 	is.New(t).NoErr(err)
 	sid := found.Entries[0].GetRawAttributeValue("objectSid")
 	b := sid[len(sid)-4:]
 	return fmt.Sprint(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
 }
 
-// testSambaRefused: whom the directory refuses, and for which reason. A scan shows who is disabled or expired, and who is only locked.
+// testSambaRefused: whom the directory refuses, and for which reason. A scan shows who is disabled
+// or expired, and who is only locked.
 func testSambaRefused(t *testing.T, d directory, admin *goldap.Conn) {
 	is := is.New(t)
 	disabled := sambaUser(t, admin, "disabled")
@@ -180,14 +204,22 @@ func testSambaRefused(t *testing.T, d directory, admin *goldap.Conn) {
 		logins(t, r, "locked", "wrong", "", "data 52e")
 	}
 	for name, reason := range map[string]string{
-		"disabled": "it is disabled (data 533)", "expired": "it has expired (data 701)", "new": "its password must be changed first (data 773)",
+		"disabled": "it is disabled (data 533)",
+		"expired":  "it has expired (data 701)", "new": "its password must be changed first (data 773)",
 		"locked": "it is locked (data 775)", "nobody": "no entry has this name",
 	} {
 		logins(t, r, name, sambaPassword, "", reason)
 	}
 	logins(t, r, "leaves", sambaPassword, "leaves", "")
 	people, _ := scan(t, r)
-	for name, want := range map[string]bool{"disabled": true, "expired": true, "locked": false, "new": false, "leaves": false, "anna": false} {
+	for name, want := range map[string]bool{
+		"disabled": true,
+		"expired":  true,
+		"locked":   false,
+		"new":      false,
+		"leaves":   false,
+		"anna":     false,
+	} {
 		if people[name].Disabled != want || people[name].Locked != (name == "locked") || people[name].Username != name {
 			t.Errorf("%s: %+v", name, people[name])
 		}

@@ -23,7 +23,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
 )
 
-// service is the whole service with an empty database and the tenant acme, whose superuser is logged in.
+// service is the whole service with an empty database and the tenant acme, whose superuser is
+// logged in.
 type service struct {
 	app   *tenantcontent.App
 	log   logtest.Buffer
@@ -35,7 +36,10 @@ func newService(t *testing.T) *service {
 	is, s := is.New(t), &service{}
 	var err error
 	s.app, err = tenantcontent.Open(tenantcontent.Config{
-		DomainDrivers: []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}}, AllowNetworks: egress.Loopback(), DB: dbtest.SQLite(t), SecretKey: tenantcontent.NewSecretKey(), BaseURL: "http://localhost", Log: slog.New(slog.NewTextHandler(&s.log, nil)),
+		DomainDrivers: []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}},
+		AllowNetworks: egress.Loopback(), DB: dbtest.SQLite(t),
+		SecretKey: tenantcontent.NewSecretKey(),
+		BaseURL:   "http://localhost", Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 	})
 	is.NoErr(err)
 	const password = "a superuser's password"
@@ -45,7 +49,8 @@ func newService(t *testing.T) *service {
 	return s
 }
 
-// call sends a request as the superuser, which has to be answered with a status, and reads the answer.
+// call sends a request as the superuser, which has to be answered with a status, and reads the
+// answer.
 func (s *service) call(t *testing.T, method, path string, body any, status int, answer any) {
 	t.Helper()
 	is := is.New(t)
@@ -75,7 +80,10 @@ func (s *service) login(t *testing.T, domain, name, password string, status int)
 	token := s.token
 	defer func() { s.token = token }()
 	s.token = ""
-	s.call(t, "POST", "/api/login/"+domain, map[string]string{"tenant": "acme", "username": name, "password": password}, status, &in)
+	s.call(
+		t, "POST", "/api/login/"+domain,
+		map[string]string{"tenant": "acme", "username": name, "password": password}, status, &in,
+	)
 	return in
 }
 
@@ -92,11 +100,18 @@ func (s *service) scan(t *testing.T, domain string) scanned {
 	return answer.Domains[0]
 }
 
-// testService connects a directory to the service: people log in and are scanned, and the log tells why others may not. It comes after the test
-// that has made those whom the directory refuses.
-func testService(t *testing.T, d directory, people []string, password string, forms func(name string) []string, disabled string, reasons map[string]string) {
+// testService connects a directory to the service: people log in and are scanned, and the log tells
+// why others may not. It comes after the test that has made those whom the directory refuses.
+func testService(
+	t *testing.T, d directory, people []string, password string, forms func(name string) []string,
+	disabled string, reasons map[string]string,
+) {
 	is, s := is.New(t), newService(t)
-	s.call(t, "POST", "/api/domains", map[string]any{"name": "Corp", "type": d.driver.Info().ID, "config": d.config}, http.StatusOK, &struct{}{})
+	s.call(
+		t, "POST", "/api/domains",
+		map[string]any{"name": "Corp", "type": d.driver.Info().ID, "config": d.config}, http.StatusOK,
+		&struct{}{},
+	)
 	is.True(len(s.login(t, "corp", people[0], password, http.StatusOK).Token) > 0) // before any scan
 	first := s.scan(t, "corp")
 	is.Equal(len(first.Warnings), 0)
@@ -113,7 +128,8 @@ func testService(t *testing.T, d directory, people []string, password string, fo
 	}
 	s.call(t, "GET", "/api/users?limit=1000", nil, http.StatusOK, &users)
 	for _, user := range users.Embedded["inf:user"] {
-		is.True(!strings.Contains(user.Username, `\`) && !strings.Contains(user.Username, "@")) // no form of a name has become a user
+		// no form of a name has become a user
+		is.True(!strings.Contains(user.Username, `\`) && !strings.Contains(user.Username, "@"))
 	}
 	for name, reason := range reasons {
 		is.Equal(s.login(t, "corp", name, password, http.StatusUnauthorized).Message, "Unable to log in")

@@ -25,8 +25,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
-// simpleSAMLphp is Debian's, served by PHP's own web server behind a TLS proxy with a certificate of an authority of its own. jo logs in there with the
-// password secret.
+// simpleSAMLphp is Debian's, served by PHP's own web server behind a TLS proxy with a certificate
+// of an authority of its own. jo logs in there with the password secret.
 type simpleSAMLphp struct {
 	url, dir, ca string
 	roots        *x509.CertPool
@@ -55,7 +55,10 @@ func startSimpleSAMLphp(t *testing.T) *simpleSAMLphp {
 	certificate, err := tls.LoadX509KeyPair(certFile, keyFile)
 	is.NoErr(err)
 	behind := &url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", port)}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind); r.Out.Host = r.In.Host }}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(behind)
+		r.Out.Host = r.In.Host
+	}}
 	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p.away {
 			http.Error(w, "away", http.StatusServiceUnavailable)
@@ -68,7 +71,10 @@ func startSimpleSAMLphp(t *testing.T) *simpleSAMLphp {
 	t.Cleanup(web.Close)
 	p.url = strings.Replace(web.URL, "127.0.0.1", "localhost", 1)
 
-	s := serve(t, p.dir, []string{"SSP_URL=" + p.url + "/", "SIMPLESAMLPHP_CONFIG_DIR=" + filepath.Join(p.dir, "config"), "PHP_CLI_SERVER_WORKERS=4"},
+	s := serve(t, p.dir, []string{
+		"SSP_URL=" + p.url + "/", "SIMPLESAMLPHP_CONFIG_DIR=" + filepath.Join(p.dir, "config"),
+		"PHP_CLI_SERVER_WORKERS=4",
+	},
 		"php", "-S", behind.Host, "-t", "/usr/share/simplesamlphp/www")
 	s.wait(t, func() error {
 		res, err := p.browser(t).Get(p.metadata())
@@ -94,8 +100,8 @@ func (p *simpleSAMLphp) browser(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: p.roots}}}
 }
 
-// register registers a domain of the service at the provider, which wants its requests signed, encrypts assertions and NameIDs for its key, and sends messages
-// about logouts by a binding.
+// register registers a domain of the service at the provider, which wants its requests signed,
+// encrypts assertions and NameIDs for its key, and sends messages about logouts by a binding.
 func (p *simpleSAMLphp) register(t *testing.T, s *service, domain, binding string) {
 	t.Helper()
 	var answer struct {
@@ -128,7 +134,11 @@ func (p *simpleSAMLphp) enter(t *testing.T, b *http.Client, res *http.Response, 
 	t.Helper()
 	at, text, fields := page(t, res, err)
 	if fields.Get("SAMLResponse") == "" {
-		res, err = b.PostForm(at, url.Values{"username": {"jo"}, "password": {"secret"}, "AuthState": fields["AuthState"]})
+		res, err = b.PostForm(at, url.Values{
+			"username":  {"jo"},
+			"password":  {"secret"},
+			"AuthState": fields["AuthState"],
+		})
 		_, text, fields = page(t, res, err)
 	}
 	if fields.Get("SAMLResponse") == "" {
@@ -137,11 +147,17 @@ func (p *simpleSAMLphp) enter(t *testing.T, b *http.Client, res *http.Response, 
 	return fields
 }
 
-// begin begins a login at the service: where the browser goes, with which form, and the cookie that it keeps.
+// begin begins a login at the service: where the browser goes, with which form, and the cookie that
+// it keeps.
 func (s *service) begin(t *testing.T, domain string) (location string, form url.Values, cookie string) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	s.app.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/api/login/"+domain+"/sso?tenant=acme", nil))
+	s.app.ServeHTTP(
+		w,
+		httptest.NewRequestWithContext(
+			t.Context(), "GET", "http://localhost/api/login/"+domain+"/sso?tenant=acme", nil,
+		),
+	)
 	cookie, _, _ = strings.Cut(w.Header().Get("Set-Cookie"), ";")
 	switch w.Code {
 	case http.StatusFound:
@@ -157,7 +173,10 @@ func (s *service) begin(t *testing.T, domain string) (location string, form url.
 // finish brings a form back to the service.
 func (s *service) finish(t *testing.T, domain, cookie string, form url.Values) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/api/login/"+domain+"/acs?tenant=acme", strings.NewReader(form.Encode()))
+	r := httptest.NewRequestWithContext(
+		t.Context(), "POST", "http://localhost/api/login/"+domain+"/acs?tenant=acme",
+		strings.NewReader(form.Encode()),
+	)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if cookie != "" {
 		r.Header.Set("Cookie", cookie)
@@ -167,15 +186,27 @@ func (s *service) finish(t *testing.T, domain, cookie string, form url.Values) *
 	return w
 }
 
-// TestSimpleSAMLphp: signed requests by both bindings, encrypted assertions, keys that are rolled, metadata that is away, and logins that begin at the
-// provider.
+// TestSimpleSAMLphp: signed requests by both bindings, encrypted assertions, keys that are rolled,
+// metadata that is away, and logins that begin at the provider.
 func TestSimpleSAMLphp(t *testing.T) {
 	is, p, s := is.New(t), startSimpleSAMLphp(t), newService(t)
 	var problem struct{ Message string }
-	s.call(t, "POST", "/api/domains", map[string]any{"name": "Work", "type": "SAML", "config": map[string]any{"metadataURL": p.metadata()}}, http.StatusBadRequest, &problem)
+	s.call(t, "POST", "/api/domains", map[string]any{
+		"name":   "Work",
+		"type":   "SAML",
+		"config": map[string]any{"metadataURL": p.metadata()},
+	}, http.StatusBadRequest, &problem)
 	is.True(strings.Contains(problem.Message, "set caCert"))
-	config := map[string]any{"metadataURL": p.metadata(), "caCert": p.ca, "signRequests": true, "attributes": map[string]string{"groups": "groups"}}
-	s.call(t, "POST", "/api/domains", map[string]any{"name": "Work", "type": "SAML", "config": config}, http.StatusOK, &struct{}{})
+	config := map[string]any{
+		"metadataURL":  p.metadata(),
+		"caCert":       p.ca,
+		"signRequests": true,
+		"attributes":   map[string]string{"groups": "groups"},
+	}
+	s.call(
+		t, "POST", "/api/domains", map[string]any{"name": "Work", "type": "SAML", "config": config},
+		http.StatusOK, &struct{}{},
+	)
 	p.register(t, s, "work", "HTTP-Redirect")
 	enter := func() {
 		t.Helper()
@@ -199,7 +230,8 @@ func TestSimpleSAMLphp(t *testing.T) {
 	is.Equal(jo.Email, "jo@example.com")
 	is.Equal(jo.DisplayName, "Jo Doe")
 
-	// A request that nobody has signed is refused there, so that the others show that theirs is good.
+	// A request that nobody has signed is refused there, so that the others show that theirs is
+	// good.
 	location, _, _ := s.begin(t, "work")
 	unsigned, _, _ := strings.Cut(location, "&SigAlg=")
 	res, err := p.browser(t).Get(unsigned)
@@ -226,7 +258,10 @@ func TestSimpleSAMLphp(t *testing.T) {
 	p.away = false
 
 	// Logins that begin at the provider.
-	tile := p.url + "/saml2/idp/SSOService.php?" + url.Values{"spentityid": {"http://localhost/api/login/work/metadata?tenant=acme"}, "RelayState": {"/api/session"}}.Encode()
+	tile := p.url + "/saml2/idp/SSOService.php?" + url.Values{
+		"spentityid": {"http://localhost/api/login/work/metadata?tenant=acme"},
+		"RelayState": {"/api/session"},
+	}.Encode()
 	begun := func() url.Values {
 		t.Helper()
 		b := p.browser(t)
@@ -237,7 +272,10 @@ func TestSimpleSAMLphp(t *testing.T) {
 	config["idpInitiated"] = true
 	put := func() {
 		t.Helper()
-		s.call(t, "PUT", "/api/domains/work", map[string]any{"id": "work", "type": "SAML", "config": config}, http.StatusOK, &struct{}{})
+		s.call(
+			t, "PUT", "/api/domains/work", map[string]any{"id": "work", "type": "SAML", "config": config},
+			http.StatusOK, &struct{}{},
+		)
 	}
 	put()
 	form := begun()
@@ -259,16 +297,24 @@ func TestSimpleSAMLphp(t *testing.T) {
 	enter()
 }
 
-// TestSimpleSAMLphpLogout: people log out of both, wherever they begin, by both bindings, with encrypted NameIDs.
+// TestSimpleSAMLphpLogout: people log out of both, wherever they begin, by both bindings, with
+// encrypted NameIDs.
 func TestSimpleSAMLphpLogout(t *testing.T) {
 	is, p, s := is.New(t), startSimpleSAMLphp(t), newService(t)
 	config := map[string]any{"metadataURL": p.metadata(), "caCert": p.ca, "signRequests": true}
-	s.call(t, "POST", "/api/domains", map[string]any{"name": "Work", "type": "SAML", "config": config}, http.StatusOK, &struct{}{})
+	s.call(
+		t, "POST", "/api/domains", map[string]any{"name": "Work", "type": "SAML", "config": config},
+		http.StatusOK, &struct{}{},
+	)
 	for _, binding := range []string{"HTTP-Redirect", "HTTP-POST"} {
 		if binding == "HTTP-POST" {
 			res, err := p.browser(t).Get(p.metadata())
 			_, metadata, _ := page(t, res, err)
-			s.call(t, "PUT", "/api/domains/work", map[string]any{"id": "work", "type": "SAML", "config": map[string]any{"metadataXML": withoutRedirect(metadata), "signRequests": true}},
+			s.call(t, "PUT", "/api/domains/work", map[string]any{
+				"id":     "work",
+				"type":   "SAML",
+				"config": map[string]any{"metadataXML": withoutRedirect(metadata), "signRequests": true},
+			},
 				http.StatusOK, &struct{}{})
 		}
 		p.register(t, s, "work", binding)
@@ -288,7 +334,8 @@ func TestSimpleSAMLphpLogout(t *testing.T) {
 			is.NoErr(json.Unmarshal(s.finish(t, "work", cookie, answer).Body.Bytes(), &in))
 			return in.Token
 		}
-		// here brings what the provider has told the browser to this service, and returns what it says.
+		// here brings what the provider has told the browser to this service, and returns what it
+		// says.
 		here := func(res *http.Response, err error) *httptest.ResponseRecorder {
 			t.Helper()
 			to := ""
@@ -352,8 +399,11 @@ func send(b *http.Client, to string, form url.Values) (*http.Response, error) {
 	return b.PostForm(to, form)
 }
 
-// visit sends a browser's request to the service, with a form if it has fields or the address is that of a logout, and keeps the cookies.
-func (s *service) visit(t *testing.T, to string, form url.Values, cookies map[string]string) *httptest.ResponseRecorder {
+// visit sends a browser's request to the service, with a form if it has fields or the address is
+// that of a logout, and keeps the cookies.
+func (s *service) visit(
+	t *testing.T, to string, form url.Values, cookies map[string]string,
+) *httptest.ResponseRecorder {
 	t.Helper()
 	method := "GET"
 	if len(form) > 0 || strings.Contains(to, "/api/logout") {

@@ -17,8 +17,10 @@ import (
 // ServeDocument is the ready answer to Document.
 func (p *Provider) ServeDocument(w http.ResponseWriter, _ *http.Request) {
 	d := Object{
-		"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize?from=document", "token_endpoint": p.URL + "/token",
-		"jwks_uri": p.URL + "/keys", "userinfo_endpoint": p.URL + "/userinfo", "end_session_endpoint": p.URL + "/logout?from=document",
+		"issuer":                 p.URL,
+		"authorization_endpoint": p.URL + "/authorize?from=document", "token_endpoint": p.URL + "/token",
+		"jwks_uri":          p.URL + "/keys",
+		"userinfo_endpoint": p.URL + "/userinfo", "end_session_endpoint": p.URL + "/logout?from=document",
 		"backchannel_logout_supported":          true,
 		"id_token_signing_alg_values_supported": []string{"ES256", "HS256", "none"},
 	}
@@ -43,7 +45,10 @@ func (p *Provider) serveAuthorize(w http.ResponseWriter, r *http.Request) {
 	}
 	if p.Ask && q.Get("agreed") == "" {
 		q.Set("agreed", "yes")
-		_, _ = fmt.Fprintf(w, `<!DOCTYPE html><title>Provider</title><a id="agree" href="?%s">Log in</a>`, html.EscapeString(q.Encode()))
+		_, _ = fmt.Fprintf(
+			w, `<!DOCTYPE html><title>Provider</title><a id="agree" href="?%s">Log in</a>`,
+			html.EscapeString(q.Encode()),
+		)
 		return
 	}
 	code := rand.Text()
@@ -71,11 +76,20 @@ func (p *Provider) serveToken(w http.ResponseWriter, r *http.Request) {
 	delete(p.codes, code)
 	challenge := oauth2.S256ChallengeFromVerifier(r.FormValue("code_verifier"))
 	if !known || g.client != client || g.redirect != r.FormValue("redirect_uri") || g.challenge != challenge {
-		Reply(w, http.StatusBadRequest, Object{"error": "invalid_grant", "error_description": "The code " + code + " is not good."})
+		Reply(w, http.StatusBadRequest, Object{
+			"error":             "invalid_grant",
+			"error_description": "The code " + code + " is not good.",
+		})
 		return
 	}
 	now := p.now()
-	claims := Object{"iss": p.URL, "aud": client, "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "nonce": g.nonce}
+	claims := Object{
+		"iss":   p.URL,
+		"aud":   client,
+		"iat":   now.Unix(),
+		"exp":   now.Add(time.Minute).Unix(),
+		"nonce": g.nonce,
+	}
 	maps.Copy(claims, p.Person)
 	if p.EditClaims != nil {
 		p.EditClaims(claims)
@@ -105,13 +119,15 @@ func (p *Provider) serveLogout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, to.String(), http.StatusFound)
 }
 
-// LogoutToken makes a logout token of the person, with some claims set otherwise; those that are nil are left out.
+// LogoutToken makes a logout token of the person, with some claims set otherwise; those that are
+// nil are left out.
 func (p *Provider) LogoutToken(otherwise Object) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
 	claims := Object{
-		"iss": p.URL, "aud": ClientID, "iat": now.Unix(), "exp": now.Add(2 * time.Minute).Unix(), "jti": rand.Text(), "sub": p.Person["sub"],
+		"iss": p.URL, "aud": ClientID, "iat": now.Unix(),
+		"exp": now.Add(2 * time.Minute).Unix(), "jti": rand.Text(), "sub": p.Person["sub"],
 		"events": Object{"http://schemas.openid.net/event/backchannel-logout": Object{}},
 	}
 	maps.Copy(claims, otherwise)

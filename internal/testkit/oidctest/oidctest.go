@@ -1,5 +1,5 @@
-// Package oidctest runs OpenID providers for tests: over HTTP on this machine, keeping the rules of one until a test wants
-// it to break them.
+// Package oidctest runs OpenID providers for tests: over HTTP on this machine, keeping the rules of
+// one until a test wants it to break them.
 package oidctest
 
 import (
@@ -31,8 +31,8 @@ const Document = "/.well-known/openid-configuration"
 // Object is a JSON object.
 type Object = map[string]any
 
-// Provider is an OpenID provider with one person, jo, whom it logs in, without asking unless Ask is set. Change it within Set once it is
-// asked.
+// Provider is an OpenID provider with one person, jo, whom it logs in, without asking unless Ask is
+// set. Change it within Set once it is asked.
 type Provider struct {
 	*httptest.Server
 	t testing.TB
@@ -50,7 +50,8 @@ type Provider struct {
 	Methods []string // how clients may; nil: the document does not say, and client_secret_post alone works
 	Public  bool     // the client has no secret
 	Person  Object   // what the ID token says of whoever logs in
-	// Userinfo is what the address of that name says. A provider may have another one of it in mind than of Person.
+	// Userinfo is what the address of that name says. A provider may have another one of it in mind
+	// than of Person.
 	Userinfo Object
 
 	EditDocument func(Object)                // edits the discovery document
@@ -68,9 +69,16 @@ func New(t testing.TB) *Provider {
 	p := &Provider{
 		t: t, codes: map[string]grant{}, hits: map[string]int{}, Broken: map[string]http.HandlerFunc{},
 		Methods: []string{"client_secret_basic"},
-		Person:  Object{"sub": "0017", "preferred_username": "jo", "name": "Jo Doe", "email": "jo@example.com", "email_verified": true},
+		Person: Object{
+			"sub":                "0017",
+			"preferred_username": "jo",
+			"name":               "Jo Doe",
+			"email":              "jo@example.com",
+			"email_verified":     true,
+		},
 		Userinfo: Object{
-			"sub": "0017", "preferred_username": "not asked", "zoneinfo": "Europe/Rome", "given_name": "Jo", "family_name": "Doe",
+			"sub": "0017", "preferred_username": "not asked",
+			"zoneinfo": "Europe/Rome", "given_name": "Jo", "family_name": "Doe",
 		},
 	}
 	mux := http.NewServeMux()

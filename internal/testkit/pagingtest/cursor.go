@@ -10,9 +10,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestCursor reads a list of 25 rows in pages of 10, by offset and by cursor, checks that both lead through the same rows,
-// each once, and returns their keys in order.
-func TestCursor[T any](t *testing.T, sort string, page func(context.Context, paging.Query) (paging.Page[T], error), key func(T) string) []string {
+// TestCursor reads a list of 25 rows in pages of 10, by offset and by cursor, checks that both lead
+// through the same rows, each once, and returns their keys in order.
+func TestCursor[T any](
+	t *testing.T, sort string, page func(context.Context, paging.Query) (paging.Page[T], error),
+	key func(T) string,
+) []string {
 	t.Helper()
 	is := is.New(t)
 	var byOffset, byCursor []string

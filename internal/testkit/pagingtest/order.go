@@ -12,9 +12,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestOrder checks that a list is ordered by each of its sorts in both directions, where key breaks ties, and without a sort
-// as the sort normal says. The list must have some rows.
-func TestOrder[T any](t *testing.T, page func(context.Context, paging.Query) (paging.Page[T], error), normal string, key func(a, b T) int, sorts map[string]func(a, b T) int) {
+// TestOrder checks that a list is ordered by each of its sorts in both directions, where key breaks
+// ties, and without a sort as the sort normal says. The list must have some rows.
+func TestOrder[T any](
+	t *testing.T, page func(context.Context, paging.Query) (paging.Page[T], error), normal string,
+	key func(a, b T) int, sorts map[string]func(a, b T) int,
+) {
 	t.Helper()
 	is := is.New(t)
 	same := func(a, b []T) bool { return slices.EqualFunc(a, b, func(x, y T) bool { return key(x, y) == 0 }) }
@@ -44,11 +47,16 @@ func TestOrder[T any](t *testing.T, page func(context.Context, paging.Query) (pa
 	is.True(same(read(""), read(normal)))
 }
 
-// TestNewest checks that a list is ordered by createdAt alone, in both directions and without a sort the newest first,
-// where id breaks ties. The list must have some rows.
-func TestNewest[T any](t *testing.T, page func(context.Context, paging.Query) (paging.Page[T], error), id func(T) string, created func(T) time.Time) {
+// TestNewest checks that a list is ordered by createdAt alone, in both directions and without a
+// sort the newest first, where id breaks ties. The list must have some rows.
+func TestNewest[T any](
+	t *testing.T, page func(context.Context, paging.Query) (paging.Page[T], error), id func(T) string,
+	created func(T) time.Time,
+) {
 	t.Helper()
-	TestOrder(t, page, "-createdAt", func(a, b T) int { return strings.Compare(id(a), id(b)) }, map[string]func(a, b T) int{
+	TestOrder(t, page, "-createdAt", func(a, b T) int {
+		return strings.Compare(id(a), id(b))
+	}, map[string]func(a, b T) int{
 		"createdAt": func(a, b T) int { return created(a).Compare(created(b)) },
 	})
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestBytes checks that the pages of a list end with the row that passes the bound in bytes, and that following them, also
-// back, leads through the same rows as a page without that bound. It also checks the zero Query,
-// CountOnly, and that bad queries are errs.Invalid. The list has at least two rows, and fewer than
-// a page may have.
+// TestBytes checks that the pages of a list end with the row that passes the bound in bytes, and
+// that following them, also back, leads through the same rows as a page without that bound. It also
+// checks the zero Query, CountOnly, and that bad queries are errs.Invalid. The list has at least
+// two rows, and fewer than a page may have.
 func TestBytes[T any](t *testing.T, page func(ctx context.Context, q paging.Query) (paging.Page[T], error)) {
 	t.Helper()
 	is := is.New(t)
@@ -31,7 +31,10 @@ func TestBytes[T any](t *testing.T, page func(ctx context.Context, q paging.Quer
 	count, err := page(t.Context(), paging.Query{CountOnly: true, Limit: 1})
 	is.NoErr(err)
 	is.Equal([]int{len(count.Rows), count.Total}, []int{0, whole.Total})
-	for _, q := range []paging.Query{{Start: -1}, {Limit: -1}, {Limit: paging.MaxLimit + 1}, {CountOnly: true, Start: -1}, {Limit: 1, After: whole.First, Before: whole.Last}} {
+	for _, q := range []paging.Query{
+		{Start: -1}, {Limit: -1}, {Limit: paging.MaxLimit + 1}, {CountOnly: true, Start: -1},
+		{Limit: 1, After: whole.First, Before: whole.Last},
+	} {
 		if _, err := page(t.Context(), q); errs.CodeOf(err) != errs.Invalid {
 			t.Errorf("the page of %+v: %v, want errs.Invalid", q, err)
 		}

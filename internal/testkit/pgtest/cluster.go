@@ -18,11 +18,14 @@ import (
 	"time"
 )
 
-// Cluster is one server with a data folder of its own. Its methods may be called from several goroutines.
+// Cluster is one server with a data folder of its own. Its methods may be called from several
+// goroutines.
 type Cluster struct {
 	URL       string // over loopback TCP: superuser postgres, database postgres, no password
 	SocketURL string // the same over the unix socket, in the form of libpq and pgx (folder and port)
-	Socket    string // the socket's file, which pgdriver wants: postgres://postgres@/postgres?sslmode=disable&host=<Socket>
+	// the socket's file, which pgdriver wants:
+	// postgres://postgres@/postgres?sslmode=disable&host=<Socket>
+	Socket string
 
 	bin, dir string
 	port     int
@@ -34,20 +37,22 @@ type Cluster struct {
 	pipe    *os.File // to the watcher, which acts when this process is gone and the pipe ends
 }
 
-// watch is a shell script: it outlives this process, however that ends, and leaves no server and no folder behind.
+// watch is a shell script: it outlives this process, however that ends, and leaves no server and no
+// folder behind.
 //
 //go:embed watch.sh
 var watch string
 
-// Start makes and starts a cluster in a temporary folder, in well under a second; ctx bounds the start, not the server.
-// It is tuned for tests that throw it away: nothing is synced to disk (a commit survives Kill, not the machine's crash),
-// everybody on this machine may log in. Where the server knows ICU it sorts as en-US by default, so that a query which
-// relies on another order has to say so with COLLATE.
-// Stop it; should the process die first, even by SIGKILL, the server and its folder go too.
+// Start makes and starts a cluster in a temporary folder, in well under a second; ctx bounds the
+// start, not the server. It is tuned for tests that throw it away: nothing is synced to disk (a
+// commit survives Kill, not the machine's crash), everybody on this machine may log in. Where the
+// server knows ICU it sorts as en-US by default, so that a query which relies on another order has
+// to say so with COLLATE. Stop it; should the process die first, even by SIGKILL, the server and
+// its folder go too.
 func Start(ctx context.Context) (*Cluster, error) { return start(ctx, "", "") }
 
-// StartIn starts a cluster as Start does, with all of its files below a folder. Its path is short, as
-// that of a socket has at most 107 bytes.
+// StartIn starts a cluster as Start does, with all of its files below a folder. Its path is short,
+// as that of a socket has at most 107 bytes.
 func StartIn(ctx context.Context, folder string) (*Cluster, error) { return start(ctx, "", folder) }
 
 // StartCopy starts a cluster as Start does, with a copy of data that Save made.
@@ -178,8 +183,8 @@ func (c *Cluster) runInitdb(ctx context.Context, args []string) error {
 	return nil
 }
 
-// Save copies the cluster's data to a folder that does not exist yet, for StartCopy; the server is shut down meanwhile. When
-// another process is the first to save there, its copy stays.
+// Save copies the cluster's data to a folder that does not exist yet, for StartCopy; the server is
+// shut down meanwhile. When another process is the first to save there, its copy stays.
 func (c *Cluster) Save(ctx context.Context, data string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,8 +270,9 @@ func (c *Cluster) ready() bool {
 	return status == "ready" || status == "standby"
 }
 
-// freePort picks a port below those that systems hand out to clients. Among them, a client that keeps dialling while the
-// server is down would at last be given the server's own port as its source, be connected to itself and block Restart.
+// freePort picks a port below those that systems hand out to clients. Among them, a client that
+// keeps dialling while the server is down would at last be given the server's own port as its
+// source, be connected to itself and block Restart.
 func freePort() (int, error) {
 	for range 100 {
 		port := 15000 + rand.IntN(17000)
@@ -278,7 +284,8 @@ func freePort() (int, error) {
 	return 0, errors.New("pgtest: no free loopback port")
 }
 
-// Stop ends the server (open transactions are rolled back, connections cut) and removes its folder. Twice is harmless.
+// Stop ends the server (open transactions are rolled back, connections cut) and removes its folder.
+// Twice is harmless.
 func (c *Cluster) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -327,8 +334,8 @@ func (c *Cluster) Kill() {
 	}
 }
 
-// Freeze stops the server's processes with SIGSTOP, as a machine does that hangs: connections stay, and nothing answers.
-// Thaw lets them go on.
+// Freeze stops the server's processes with SIGSTOP, as a machine does that hangs: connections stay,
+// and nothing answers. Thaw lets them go on.
 func (c *Cluster) Freeze() { c.signal(syscall.SIGSTOP) }
 
 // Thaw undoes Freeze.
@@ -342,7 +349,8 @@ func (c *Cluster) signal(sig syscall.Signal) {
 	}
 }
 
-// Restart starts the server again on the same port and folder; one that still runs is shut down first.
+// Restart starts the server again on the same port and folder; one that still runs is shut down
+// first.
 func (c *Cluster) Restart(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

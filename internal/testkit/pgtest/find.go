@@ -12,13 +12,15 @@ import (
 	"strconv"
 )
 
-// elsewhere are folders that packages use and PATH usually lacks: Debian, PGDG on Red Hat, Alpine, Homebrew.
+// elsewhere are folders that packages use and PATH usually lacks: Debian, PGDG on Red Hat, Alpine,
+// Homebrew.
 var elsewhere = []string{
 	"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/libexec/postgresql*",
 	"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin",
 }
 
-// serverBin is the folder of the server binaries: PG_BIN alone when set, else PATH, else the newest found elsewhere.
+// serverBin is the folder of the server binaries: PG_BIN alone when set, else PATH, else the newest
+// found elsewhere.
 func serverBin() (string, error) {
 	if dir := os.Getenv("PG_BIN"); dir != "" {
 		if !hasServer(dir) {
@@ -44,7 +46,8 @@ func serverBin() (string, error) {
 	return slices.MaxFunc(dirs, func(a, b string) int { return int(10 * (version(a) - version(b))) }), nil
 }
 
-// Program returns the path of a program of the newest PostgreSQL, such as pg_dump. Errors: ErrNoServer.
+// Program returns the path of a program of the newest PostgreSQL, such as pg_dump. Errors:
+// ErrNoServer.
 func Program(name string) (string, error) {
 	bin, err := serverBin()
 	return filepath.Join(bin, name), err

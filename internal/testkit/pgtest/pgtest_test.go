@@ -47,7 +47,8 @@ func started(t *testing.T) *Cluster {
 	return c
 }
 
-// answers says whether the server answers at this address: S or N to the question whether it speaks TLS.
+// answers says whether the server answers at this address: S or N to the question whether it speaks
+// TLS.
 func answers(network, address string) bool {
 	conn, err := net.DialTimeout(network, address, time.Second)
 	if err != nil {

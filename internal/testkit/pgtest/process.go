@@ -18,8 +18,9 @@ import (
 
 const tick = 5 * time.Millisecond
 
-// spawn starts a child as the server's user, in a session of its own so that a Ctrl-C or a signal to the test's process
-// group does not reach it. Children are waited for with wait4 on request, not by a goroutine, which leak checks would see.
+// spawn starts a child as the server's user, in a session of its own so that a Ctrl-C or a signal
+// to the test's process group does not reach it. Children are waited for with wait4 on request, not
+// by a goroutine, which leak checks would see.
 func (c *Cluster) spawn(stdin, out *os.File, name string, args ...string) (pid int, err error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = c.dir
@@ -72,7 +73,8 @@ func sleep(ctx context.Context) error {
 	}
 }
 
-// end sends a signal, and SIGKILL to the whole server when the process has not ended ten seconds later.
+// end sends a signal, and SIGKILL to the whole server when the process has not ended ten seconds
+// later.
 func end(pid int, sig syscall.Signal) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -82,8 +84,9 @@ func end(pid int, sig syscall.Signal) {
 	}
 }
 
-// killTree kills a process and its children and returns when all are gone. The parent is stopped first, so it can start
-// no more of them; and as it does not reap them either, their state tells when they are dead.
+// killTree kills a process and its children and returns when all are gone. The parent is stopped
+// first, so it can start no more of them; and as it does not reap them either, their state tells
+// when they are dead.
 func killTree(pid int) {
 	syscall.Kill(pid, syscall.SIGSTOP)
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(tick) {
@@ -99,7 +102,8 @@ func killTree(pid int) {
 	wait(context.Background(), pid)
 }
 
-// signalTree sends a signal to a process, then to its children. The parent comes first: stopped, it starts no more of them.
+// signalTree sends a signal to a process, then to its children. The parent comes first: stopped, it
+// starts no more of them.
 func signalTree(pid int, sig syscall.Signal) {
 	syscall.Kill(pid, sig)
 	for _, child := range liveChildren(pid) {
@@ -152,7 +156,8 @@ func parse(pid, parent, state string) process {
 	return p
 }
 
-// serverUser is whom to run the server as: PostgreSQL refuses root, and anybody else runs it as himself (nil).
+// serverUser is whom to run the server as: PostgreSQL refuses root, and anybody else runs it as
+// himself (nil).
 func serverUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

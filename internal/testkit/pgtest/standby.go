@@ -32,7 +32,9 @@ func (c *Cluster) AddStandby(ctx context.Context) (*Cluster, error) {
 		return nil, fmt.Errorf("pgtest: %w", err)
 	}
 	_, err = auto.WriteString(settings)
-	if err = errors.Join(err, auto.Close(), os.WriteFile(filepath.Join(data, "standby.signal"), nil, 0o644)); err != nil {
+	if err = errors.Join(
+		err, auto.Close(), os.WriteFile(filepath.Join(data, "standby.signal"), nil, 0o644),
+	); err != nil {
 		return nil, fmt.Errorf("pgtest: %w", err)
 	}
 	return StartCopy(ctx, data)

@@ -14,8 +14,9 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestNoExportedVariables: what others can read is a constant or a function, so that nobody can set it. The errors of the language's
-// own kind are variables everywhere. It has found bundles.Columns, comments.Parents and egress.Default, which hosts could set.
+// TestNoExportedVariables: what others can read is a constant or a function, so that nobody can set
+// it. The errors of the language's own kind are variables everywhere. It has found bundles.Columns,
+// comments.Parents and egress.Default, which hosts could set.
 func TestNoExportedVariables(t *testing.T) {
 	for _, f := range repository.Sources(t) {
 		if f.Test {
@@ -27,13 +28,14 @@ func TestNoExportedVariables(t *testing.T) {
 	}
 }
 
-// unnamed are the packages inside whose types the signatures of a package may have without a name of its own: what the root
-// builds and passes on.
+// unnamed are the packages inside whose types the signatures of a package may have without a name
+// of its own: what the root builds and passes on.
 var unnamed = map[string]string{
 	"httpapi": "handlers scim workspaces",
 }
 
-// TestNoInternalTypesInPublicPackages: who imports a package can name all types that its exported identifiers take and return.
+// TestNoInternalTypesInPublicPackages: who imports a package can name all types that its exported
+// identifiers take and return.
 func TestNoInternalTypesInPublicPackages(t *testing.T) {
 	checked := map[string]bool{}
 	for _, f := range repository.Sources(t) {
@@ -73,7 +75,8 @@ func TestExportRulesBite(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(exportedVariables(f), []string{"Bad", "Worse", "Typed"})
 	is.Equal(internalTypes(f), []string{
-		"Method has cache.Counter", "Result has b.Row", "T.Field has cache.Counter", "T.Embedded has b.Embedded", "I.Do has b.Row",
+		"Method has cache.Counter", "Result has b.Row",
+		"T.Field has cache.Counter", "T.Embedded has b.Embedded", "I.Do has b.Row",
 		"Generic has cache.Counter", "Typed has cache.Counter",
 	})
 }
@@ -96,7 +99,8 @@ func exportedVariables(f *ast.File) (names []string) {
 	return names
 }
 
-// internalTypes lists where the exported identifiers of a file have types of packages below internal.
+// internalTypes lists where the exported identifiers of a file have types of packages below
+// internal.
 func internalTypes(f *ast.File) (uses []string) {
 	internal := map[string]bool{}
 	for _, spec := range f.Imports {
@@ -144,7 +148,8 @@ func internalTypes(f *ast.File) (uses []string) {
 	return uses
 }
 
-// lookIntoType calls look with the parts of a type that others see: not the unexported fields and methods.
+// lookIntoType calls look with the parts of a type that others see: not the unexported fields and
+// methods.
 func lookIntoType(s *ast.TypeSpec, look func(where string, at ast.Node)) {
 	if s.TypeParams != nil {
 		look(s.Name.Name, s.TypeParams)

@@ -15,30 +15,41 @@ import (
 	"github.com/matryer/is"
 )
 
-// layers are the rooms of the house from the ground up: a package may import its own layer and those that its row names. A
-// name is a folder below the module, "." its root; a /... at the end stands for the folder and all below it. Test files are
-// free.
+// layers are the rooms of the house from the ground up: a package may import its own layer and
+// those that its row names. A name is a folder below the module, "." its root; a /... at the end
+// stands for the folder and all below it. Test files are free.
 var layers = []layer{
 	{"values", "errs actor entity paging hal", ""},
 	{"helpers", "internal/text/... internal/limits/... internal/secure/...", "values"},
 	{"seams", "ai/...", "values helpers"},
 	{"sql", "internal/sqldb/...", "values helpers"},
-	{"machinery", "internal/drafts/... internal/handlers/... internal/jobs/queue internal/transfer/... internal/workspaces/...", "values helpers seams sql"},
+	{
+		"machinery",
+		"internal/drafts/... internal/handlers/... internal/jobs/queue internal/transfer/... internal/workspaces/...",
+		"values helpers seams sql",
+	},
 	{"who", "tenants principals sessions domains/... internal/directory/...", "values helpers machinery"},
 	{"content", "colors aiinstr inputs comments content/... files", "values helpers machinery who"},
 	{"programs", "apps/... webhooks assistants/... internal/chat/...", "values helpers seams machinery who content"},
 	{"bundles", "bundles/...", "values helpers machinery who content programs"},
 	{"http", "httpapi internal/rest/...", "values helpers seams machinery who content programs bundles"},
-	{"stores", "internal/store/... internal/jobs/... database javascript", "values helpers sql machinery who content programs bundles"},
+	{
+		"stores", "internal/store/... internal/jobs/... database javascript",
+		"values helpers sql machinery who content programs bundles",
+	},
 	{"root", ".", "values helpers seams sql machinery who content programs bundles http stores"},
-	{"programs that run", "cmd/... internal/cli internal/bench internal/testkit/... examples/...", "values helpers seams sql machinery who content programs bundles http stores root"},
+	{
+		"programs that run", "cmd/... internal/cli internal/bench internal/testkit/... examples/...",
+		"values helpers seams sql machinery who content programs bundles http stores root",
+	},
 }
 
-// nouns are the packages of one noun each. Those of one layer do not import each other; what one needs of another it declares
-// as a small interface, and the root passes the other's Service.
+// nouns are the packages of one noun each. Those of one layer do not import each other; what one
+// needs of another it declares as a small interface, and the root passes the other's Service.
 const nouns = "aiinstr apps apps/agents apps/messages assistants assistants/confirmations bundles colors comments content domains files inputs principals sessions tenants webhooks"
 
-// neighbors are the nouns that may import one of their own layer: each pair is the importer and the imported.
+// neighbors are the nouns that may import one of their own layer: each pair is the importer and the
+// imported.
 var neighbors = []string{
 	"sessions principals", // it asks principals who a user is
 	"domains principals",  // what a directory says becomes users and teams
@@ -49,24 +60,35 @@ var mayBeImportedBy = []rule{
 	{"github.com/uptrace/bun/driver/ github.com/lib/pq", drivers},
 	{"modernc.org/sqlite", drivers + " internal/workspaces/sqlite"},
 	{"github.com/jackc/pgx", drivers + " internal/workspaces/postgres"},
-	{"github.com/uptrace/bun", drivers + " . internal/store/... internal/sqldb/... internal/jobs/... internal/testkit/..."},
+	{
+		"github.com/uptrace/bun",
+		drivers + " . internal/store/... internal/sqldb/... internal/jobs/... internal/testkit/...",
+	},
 	{"modernc.org/libquickjs github.com/evanw/esbuild github.com/nlnwa/whatwg-url", "internal/handlers/quickjs"},
 	{"github.com/elastic/go-seccomp-bpf", "internal/secure/subprocess"},
 	{"github.com/yuin/goldmark github.com/microcosm-cc/bluemonday", "internal/text/markdown"},
 	{"github.com/ledongthuc/pdf", "internal/text/doctext"},
 	{"github.com/openai/openai-go", "ai/openai"},
 	{"github.com/modelcontextprotocol/go-sdk", "assistants/mcp"},
-	{"net/http", ". httpapi internal/rest/... ai/openai ai/aitest assistants/mcp internal/cli examples/... internal/bench domains/saml domains/oidc internal/secure/certs internal/secure/egress internal/testkit/..."},
+	{
+		"net/http",
+		". httpapi internal/rest/... ai/openai ai/aitest assistants/mcp internal/cli examples/... internal/bench domains/saml domains/oidc internal/secure/certs internal/secure/egress internal/testkit/...",
+	},
 	{"github.com/netresearch/go-cron", "internal/jobs/queue"},
 	{"filippo.io/age", "internal/store/tenantrows"},
 	{"github.com/wneessen/go-mail", "apps/messages/smtp"},
-	{"testing github.com/matryer/is pgregory.net/rapid", "ai/aitest bundles/drivertest content/datasets/datasetstest domains/drivertest internal/workspaces/workspacestest internal/testkit/..."},
+	{
+		"testing github.com/matryer/is pgregory.net/rapid",
+		"ai/aitest bundles/drivertest content/datasets/datasetstest domains/drivertest internal/workspaces/workspacestest internal/testkit/...",
+	},
 }
 
-// drivers are the packages that may link a SQL driver. The library links none: a host brings its own.
+// drivers are the packages that may link a SQL driver. The library links none: a host brings its
+// own.
 const drivers = "database internal/cli examples/... internal/sqldb/pgsafe internal/sqldb/sqlitesafe internal/testkit/... internal/bench"
 
-// blank are the packages that may be imported for their effect: parts of the language's own library.
+// blank are the packages that may be imported for their effect: parts of the language's own
+// library.
 var blank = []string{"embed", "time/tzdata"}
 
 type (
@@ -87,7 +109,8 @@ func TestImports(t *testing.T) {
 			if wrong := complaint(f.Folder, imported); wrong != "" {
 				t.Errorf("%s: %s", f.Path, wrong)
 			}
-			if spec.Name != nil && (spec.Name.Name == "_" && !slices.Contains(blank, imported) || spec.Name.Name == ".") {
+			if spec.Name != nil && (spec.Name.Name == "_" && !slices.Contains(blank, imported) ||
+				spec.Name.Name == ".") {
 				t.Errorf("%s imports %s as %s: name it, or pass it as a value", f.Path, imported, spec.Name)
 			}
 		}
@@ -105,7 +128,8 @@ func TestNoInit(t *testing.T) {
 	}
 }
 
-// TestOneReaderOfIDs keeps ids to the one spelling that internal/uuids reads: uuid.Parse and its like read others, too.
+// TestOneReaderOfIDs keeps ids to the one spelling that internal/uuids reads: uuid.Parse and its
+// like read others, too.
 func TestOneReaderOfIDs(t *testing.T) {
 	readers := []string{"Parse", "ParseBytes", "MustParse", "Validate"}
 	for _, f := range repository.Sources(t) {
@@ -130,7 +154,8 @@ func TestComments(t *testing.T) {
 		if f.AST.Doc != nil {
 			comments[f.Folder]++
 		}
-		if f.Test || f.AST.Name.Name == "main" || strings.HasSuffix(f.Path, "_other.go") { // these repeat names for other systems
+		if f.Test || f.AST.Name.Name == "main" || strings.HasSuffix(f.Path, "_other.go") {
+			// these repeat names for other systems
 			continue
 		}
 		for _, name := range bare(f.AST) {
@@ -221,9 +246,15 @@ func complaint(folder, imported string) string {
 		case to == nil:
 			return target + " is in no layer"
 		case from == to && fits(folder, nouns) && fits(target, nouns) && !slices.Contains(neighbors, folder+" "+target):
-			return fmt.Sprintf("%s must not import its neighbor %s: declare a small interface, or add the pair to neighbors", folder, target)
+			return fmt.Sprintf(
+				"%s must not import its neighbor %s: declare a small interface, or add the pair to neighbors",
+				folder, target,
+			)
 		case from != to && !slices.Contains(strings.Fields(from.below), to.name) && from.name != "programs that run":
-			return fmt.Sprintf("%s (%s) must not import %s (%s): imports point down (see layers)", folder, from.name, target, to.name)
+			return fmt.Sprintf(
+				"%s (%s) must not import %s (%s): imports point down (see layers)", folder, from.name, target,
+				to.name,
+			)
 		}
 		return ""
 	}
@@ -251,8 +282,8 @@ func fits(folder, patterns string) bool {
 	})
 }
 
-// bare lists the exported functions, methods, types, variables and constants without a doc comment. In a group the
-// group's comment or one on the line is enough.
+// bare lists the exported functions, methods, types, variables and constants without a doc comment.
+// In a group the group's comment or one on the line is enough.
 func bare(f *ast.File) (names []string) {
 	for _, d := range f.Decls {
 		switch d := d.(type) {
@@ -303,5 +334,6 @@ func about(doc *ast.CommentGroup, name string) bool {
 		return false
 	}
 	words := append(strings.Fields(doc.Text()), "", "")
-	return words[0] == name || (words[0] == "A" || words[0] == "An" || words[0] == "The") && strings.TrimRight(words[1], ",") == name
+	return words[0] == name || (words[0] == "A" || words[0] == "An" || words[0] == "The") &&
+		strings.TrimRight(words[1], ",") == name
 }

@@ -23,14 +23,21 @@ var tablesOf = map[string][]string{
 	"internal/store/bundles":       {"tc_bundles", "tc_bundle_entries", "tc_deployments"},
 	"internal/store/changes":       {"tc_change_feeds", "tc_changes"},
 	"internal/store/colors":        {"tc_colors"},
-	"internal/store/comments":      {"tc_activities", "tc_comment_threads", "tc_comments", "tc_feed", "tc_notifications"},
-	"internal/store/content":       {"tc_entities"},
-	"internal/store/domains":       {"tc_domain_logins", "tc_domain_scans", "tc_domains"},
-	"internal/store/files":         {"tc_downloads", "tc_uploads"},
-	"internal/sqldb/bunx":          {"tc_former_users", "tc_search_docs", "tc_search_grams", "tc_search_lists", "tc_search_noted", "tc_search_segments", "tc_totals"},
-	"internal/store/handlers":      {"tc_handler_calls", "tc_handler_deployments", "tc_handler_programs", "tc_handler_routes"},
-	"internal/store/libraries":     {"tc_library_contents", "tc_library_files", "tc_library_released"},
-	"internal/store/messages":      {"tc_events", "tc_messages"},
+	"internal/store/comments": {
+		"tc_activities", "tc_comment_threads", "tc_comments", "tc_feed", "tc_notifications",
+	},
+	"internal/store/content": {"tc_entities"},
+	"internal/store/domains": {"tc_domain_logins", "tc_domain_scans", "tc_domains"},
+	"internal/store/files":   {"tc_downloads", "tc_uploads"},
+	"internal/sqldb/bunx": {
+		"tc_former_users", "tc_search_docs", "tc_search_grams", "tc_search_lists", "tc_search_noted",
+		"tc_search_segments", "tc_totals",
+	},
+	"internal/store/handlers": {
+		"tc_handler_calls", "tc_handler_deployments", "tc_handler_programs", "tc_handler_routes",
+	},
+	"internal/store/libraries": {"tc_library_contents", "tc_library_files", "tc_library_released"},
+	"internal/store/messages":  {"tc_events", "tc_messages"},
 	"internal/store/principals": {
 		"tc_login_networks", "tc_memberships", "tc_principals", "tc_scim_users", "tc_teams", "tc_users",
 	},
@@ -44,19 +51,23 @@ var tablesOf = map[string][]string{
 
 // readsOf are the tables of others that a package reads all the same.
 var readsOf = map[string][]string{
-	"internal/store/sessions": {"tc_users", "tc_memberships", "tc_teams", "tc_tenants"}, // an authentication, which is one statement of each request
-	"internal/sqldb/bunx":     {"tc_tenants", "tc_principals", "tc_users"},              // LockTenant, HoldPrincipal and HoldUsers
-	"internal/store/quotas":   {"tc_tenants", "tc_workspaces"},
-	"internal/store/queue":    {"tc_tenants"}, // the jobs of one that is hidden wait
+	// an authentication, which is one statement of each request
+	"internal/store/sessions": {"tc_users", "tc_memberships", "tc_teams", "tc_tenants"},
+	// LockTenant, HoldPrincipal and HoldUsers
+	"internal/sqldb/bunx":   {"tc_tenants", "tc_principals", "tc_users"},
+	"internal/store/quotas": {"tc_tenants", "tc_workspaces"},
+	"internal/store/queue":  {"tc_tenants"}, // the jobs of one that is hidden wait
 }
 
-// internal are the tables of internal/jobs/removal and internal/jobs/sweep, and one that there was before tc_former_users.
+// internal are the tables of internal/jobs/removal and internal/jobs/sweep, and one that there was
+// before tc_former_users.
 var internal = []string{"tc_removals", "tc_leases", "tc_comment_authors"}
 
 var tableName = regexp.MustCompile(`\btc_[a-z_]*[a-z]`)
 
-// TestStoresReadTheirTables: the sources of a store name its own tables and no others, and each table belongs to one store. It has found
-// the store of tenants, which read the tables of nine nouns to count them.
+// TestStoresReadTheirTables: the sources of a store name its own tables and no others, and each
+// table belongs to one store. It has found the store of tenants, which read the tables of nine
+// nouns to count them.
 func TestStoresReadTheirTables(t *testing.T) {
 	is := is.New(t)
 	owner := map[string]string{}
@@ -79,7 +90,10 @@ func TestStoresReadTheirTables(t *testing.T) {
 		for _, table := range tableName.FindAllString(string(source), -1) {
 			named[dir][table] = true
 			if owner[table] != dir && !slices.Contains(readsOf[dir], table) {
-				t.Errorf("%s names %s, which is not among the store's tables: call the package that has it, or declare an entity.Hooks", file, table)
+				t.Errorf(
+					"%s names %s, which is not among the store's tables: call the package that has it, or declare an entity.Hooks",
+					file, table,
+				)
 			}
 		}
 		return err

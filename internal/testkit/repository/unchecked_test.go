@@ -17,8 +17,8 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 )
 
-// withoutActor are the methods of services that check no permission, each with its reason. All others that a program may need
-// without an actor belong to the Unchecked of their package.
+// withoutActor are the methods of services that check no permission, each with its reason. All
+// others that a program may need without an actor belong to the Unchecked of their package.
 var withoutActor = map[string]string{
 	"bundles.Column":            "has no context: describes a driver, whoever asks",
 	"bundles.Known":             "has no context: describes a driver, whoever asks",
@@ -28,8 +28,8 @@ var withoutActor = map[string]string{
 	"sessions.Login":            "checks a password",
 }
 
-// TestServicesCheckTheActor: a method of a service asks who calls before it passes the context on to anything else.
-// It has found All and SetOwner of apps, which read first.
+// TestServicesCheckTheActor: a method of a service asks who calls before it passes the context on
+// to anything else. It has found All and SetOwner of apps, which read first.
 func TestServicesCheckTheActor(t *testing.T) {
 	methods, unchecked := 0, []string{}
 	all := services(t)
@@ -103,8 +103,8 @@ func TestActorCheckNoticesUncheckedMethods(t *testing.T) {
 	is.New(t).Equal(checked, []string{"From", "Allowed", "ByMethod", "ByFunction", "Iterator", "Kept", "Given"})
 }
 
-// services returns the files of the package of each service that App has, by the package's folder and
-// the name of the service's type.
+// services returns the files of the package of each service that App has, by the package's folder
+// and the name of the service's type.
 func services(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	files := map[string][]*ast.File{}
@@ -130,7 +130,9 @@ func services(t *testing.T) map[string][]*ast.File {
 
 // actorCheck knows the functions of one package and the methods of its Service.
 type actorCheck struct {
-	functions map[string]*ast.FuncDecl // by name; those of the Service begin with a dot, those of drafts.Rules and Presenter with the type
+	// by name; those of the Service begin with a dot, those of drafts.Rules and Presenter with the
+	// type
+	functions map[string]*ast.FuncDecl
 	methods   []*ast.FuncDecl
 }
 
@@ -138,7 +140,8 @@ func newActorCheck(service string, files []*ast.File, drafts ...*ast.File) actor
 	p := actorCheck{functions: map[string]*ast.FuncDecl{}}
 	for _, f := range drafts {
 		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && slices.Contains([]string{"Rules", "Presenter", "Service", "Reader"}, receiver(fn)) {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil &&
+				slices.Contains([]string{"Rules", "Presenter", "Service", "Reader"}, receiver(fn)) {
 				p.functions[receiver(fn)+"."+fn.Name.Name] = fn
 			}
 		}
@@ -177,9 +180,10 @@ func receiver(fn *ast.FuncDecl) string {
 	return name.Name
 }
 
-// checks reports whether a function gets an actor and no context, or the first call that it passes its context to is actor.From or
-// actor.Allowed, or a function of the package that checks, too, and it looks at the error of that call at once. It has no parameter
-// tenant: the tenant is the actor's.
+// checks reports whether a function gets an actor and no context, or the first call that it passes
+// its context to is actor.From or actor.Allowed, or a function of the package that checks, too, and
+// it looks at the error of that call at once. It has no parameter tenant: the tenant is the
+// actor's.
 func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
 	if slices.Contains(callers, fn) {
 		return false
@@ -208,7 +212,8 @@ func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
 	case *ast.Ident:
 		called = p.functions[f.Name]
 	case *ast.SelectorExpr:
-		if x, ok := f.X.(*ast.Ident); ok && fn.Recv != nil && len(fn.Recv.List[0].Names) == 1 && x.Name == fn.Recv.List[0].Names[0].Name {
+		if x, ok := f.X.(*ast.Ident); ok && fn.Recv != nil && len(fn.Recv.List[0].Names) == 1 &&
+			x.Name == fn.Recv.List[0].Names[0].Name {
 			called = p.functions["."+f.Sel.Name]
 		}
 		if t := ofDrafts(f.X); t != "" {
@@ -218,7 +223,8 @@ func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
 	return called != nil && p.checks(called, append(callers, fn)...)
 }
 
-// unrecorded returns a body without its first statement if that records the call of the function itself: entity.Record asks for the actor.
+// unrecorded returns a body without its first statement if that records the call of the function
+// itself: entity.Record asks for the actor.
 func unrecorded(body *ast.BlockStmt) *ast.BlockStmt {
 	if guard, ok := body.List[0].(*ast.IfStmt); ok {
 		if call, ok := guard.Cond.(*ast.CallExpr); ok {
@@ -230,7 +236,8 @@ func unrecorded(body *ast.BlockStmt) *ast.BlockStmt {
 	return body
 }
 
-// ofDrafts returns the type of an expression that is the drafts.Rules or Presenter of a service, or of a method in their package.
+// ofDrafts returns the type of an expression that is the drafts.Rules or Presenter of a service, or
+// of a method in their package.
 func ofDrafts(e ast.Expr) string {
 	name := ""
 	switch x := e.(type) {
@@ -239,11 +246,18 @@ func ofDrafts(e ast.Expr) string {
 	case *ast.SelectorExpr:
 		name = x.Sel.Name
 	}
-	return map[string]string{"r": "Rules", "rules": "Rules", "p": "Presenter", "presenter": "Presenter", "common": "Service", "reader": "Reader"}[name]
+	return map[string]string{
+		"r":         "Rules",
+		"rules":     "Rules",
+		"p":         "Presenter",
+		"presenter": "Presenter",
+		"common":    "Service",
+		"reader":    "Reader",
+	}[name]
 }
 
-// usesError reports whether the error that a call returns last is returned as it is, or named and looked at by the same or the next
-// statement.
+// usesError reports whether the error that a call returns last is returned as it is, or named and
+// looked at by the same or the next statement.
 func usesError(body *ast.BlockStmt, call *ast.CallExpr) (used bool) {
 	var named string
 	assigns := func(s ast.Stmt) bool { // the results of call, the last one to named
@@ -302,11 +316,14 @@ func usesError(body *ast.BlockStmt, call *ast.CallExpr) (used bool) {
 // overwrites reports whether a statement assigns to a name.
 func overwrites(s ast.Stmt, name string) bool {
 	a, ok := s.(*ast.AssignStmt)
-	return ok && slices.ContainsFunc(a.Lhs, func(e ast.Expr) bool { x, ok := e.(*ast.Ident); return ok && x.Name == name })
+	return ok && slices.ContainsFunc(a.Lhs, func(e ast.Expr) bool {
+		x, ok := e.(*ast.Ident)
+		return ok && x.Name == name
+	})
 }
 
-// firstWithContext returns the first call that has the argument ctx, nil for none, and whether it always happens: it is in no branch
-// and no loop.
+// firstWithContext returns the first call that has the argument ctx, nil for none, and whether it
+// always happens: it is in no branch and no loop.
 func firstWithContext(body *ast.BlockStmt) (first *ast.CallExpr, always bool) {
 	var path []ast.Node
 	ast.Inspect(body, func(n ast.Node) bool {
@@ -315,7 +332,10 @@ func firstWithContext(body *ast.BlockStmt) (first *ast.CallExpr, always bool) {
 			return true
 		}
 		call, ok := n.(*ast.CallExpr)
-		if first == nil && ok && slices.ContainsFunc(call.Args, func(arg ast.Expr) bool { x, ok := arg.(*ast.Ident); return ok && x.Name == "ctx" }) {
+		if first == nil && ok && slices.ContainsFunc(call.Args, func(arg ast.Expr) bool {
+			x, ok := arg.(*ast.Ident)
+			return ok && x.Name == "ctx"
+		}) {
 			first, always = call, true
 			for i, parent := range path {
 				switch parent := parent.(type) {

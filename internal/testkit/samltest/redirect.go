@@ -18,10 +18,12 @@ import (
 
 // hashes are those of the algorithms that SignQuery signs with.
 var hashes = map[string]crypto.Hash{
-	dsig.RSASHA1SignatureMethod: crypto.SHA1, dsig.RSASHA256SignatureMethod: crypto.SHA256, dsig.RSASHA512SignatureMethod: crypto.SHA512,
+	dsig.RSASHA1SignatureMethod:   crypto.SHA1,
+	dsig.RSASHA256SignatureMethod: crypto.SHA256, dsig.RSASHA512SignatureMethod: crypto.SHA512,
 }
 
-// Query returns the query of a message by HTTP-Redirect, unsigned. parameter is SAMLRequest or SAMLResponse.
+// Query returns the query of a message by HTTP-Redirect, unsigned. parameter is SAMLRequest or
+// SAMLResponse.
 func Query(t testing.TB, parameter string, el *etree.Element, relayState string) string {
 	t.Helper()
 	is := is.New(t)

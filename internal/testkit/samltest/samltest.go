@@ -1,5 +1,5 @@
-// Package samltest runs SAML identity providers for tests, over HTTP on this machine: crewjam's own, and the keys to sign
-// what such a provider never would.
+// Package samltest runs SAML identity providers for tests, over HTTP on this machine: crewjam's
+// own, and the keys to sign what such a provider never would.
 package samltest
 
 import (
@@ -38,7 +38,8 @@ func New(t testing.TB) *Provider {
 	is.NoErr(err)
 	p.URL = web.URL
 	p.Server, err = samlidp.New(samlidp.Options{
-		URL: *u, Key: Ours().Key, Certificate: Ours().Cert, Store: &samlidp.MemoryStore{}, Logger: log.New(io.Discard, "", 0),
+		URL: *u, Key: Ours().Key,
+		Certificate: Ours().Cert, Store: &samlidp.MemoryStore{}, Logger: log.New(io.Discard, "", 0),
 	})
 	is.NoErr(err)
 	p.IDP.SignatureMethod = dsig.RSASHA256SignatureMethod
@@ -67,8 +68,9 @@ type Person struct {
 	Given    string
 }
 
-// PutPerson makes or changes somebody at the provider. Who is logged in there keeps what was so far. Passwords have the least cost: that
-// of the provider's own route is seconds with the race detector, at each log-in.
+// PutPerson makes or changes somebody at the provider. Who is logged in there keeps what was so
+// far. Passwords have the least cost: that of the provider's own route is seconds with the race
+// detector, at each log-in.
 func (p *Provider) PutPerson(t testing.TB, who Person) {
 	t.Helper()
 	hashed, err := bcrypt.GenerateFromPassword([]byte(who.Password), bcrypt.MinCost)
@@ -95,7 +97,8 @@ var (
 	formInput  = regexp.MustCompile(`name="([^"]*)"[^>]* value="([^"]*)"`)
 )
 
-// Form returns the form of a page of the provider: where it goes, "" for a page without one, and what is in it.
+// Form returns the form of a page of the provider: where it goes, "" for a page without one, and
+// what is in it.
 func Form(page []byte) (action string, fields url.Values) {
 	if m := formAction.FindSubmatch(page); m != nil {
 		action = html.UnescapeString(string(m[1]))

@@ -46,7 +46,11 @@ func NewSigner(around time.Time) Signer {
 	if err != nil {
 		panic(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: around.Add(-30 * time.Minute), NotAfter: around.Add(30 * time.Minute)}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    around.Add(-30 * time.Minute),
+		NotAfter:     around.Add(30 * time.Minute),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 	if err != nil {
 		panic(err)
@@ -69,7 +73,11 @@ func (s Signer) Descriptor() crewjam.KeyDescriptor {
 func (s Signer) Sign(t testing.TB, el *etree.Element, method string) {
 	t.Helper()
 	is := is.New(t)
-	c := dsig.NewDefaultSigningContext(dsig.TLSCertKeyStore(tls.Certificate{Certificate: [][]byte{s.Cert.Raw}, PrivateKey: s.Key, Leaf: s.Cert}))
+	c := dsig.NewDefaultSigningContext(dsig.TLSCertKeyStore(tls.Certificate{
+		Certificate: [][]byte{s.Cert.Raw},
+		PrivateKey:  s.Key,
+		Leaf:        s.Cert,
+	}))
 	c.Canonicalizer = dsig.MakeC14N10ExclusiveCanonicalizerWithPrefixList("")
 	is.NoErr(c.SetSignatureMethod(method))
 	signature, err := c.ConstructSignature(el, true)
@@ -93,7 +101,11 @@ const (
 func Encrypt(t testing.TB, to *x509.Certificate, plain []byte, how Encryption) *etree.Element {
 	t.Helper()
 	is := is.New(t)
-	size, mode, space := map[string]int{"aes128": 16, "aes192": 24, "aes256": 32}[how.Content[:6]], how.Content[7:], xmlenc
+	size, mode, space := map[string]int{
+		"aes128": 16,
+		"aes192": 24,
+		"aes256": 32,
+	}[how.Content[:6]], how.Content[7:], xmlenc
 	key := make([]byte, size)
 	_, _ = rand.Read(key)
 	block, err := aes.NewCipher(key)
@@ -121,7 +133,9 @@ func Encrypt(t testing.TB, to *x509.Certificate, plain []byte, how Encryption) *
 	data.CreateElement("xenc:EncryptionMethod").CreateAttr("Algorithm", space+how.Content)
 	info := data.CreateElement("ds:KeyInfo")
 	info.CreateAttr("xmlns:ds", dsig.Namespace)
-	data.CreateElement("xenc:CipherData").CreateElement("xenc:CipherValue").SetText(base64.StdEncoding.EncodeToString(content))
+	data.CreateElement("xenc:CipherData").CreateElement("xenc:CipherValue").SetText(
+		base64.StdEncoding.EncodeToString(content),
+	)
 	if how.Beside {
 		info.CreateElement("ds:RetrievalMethod").CreateAttr("URI", "#key")
 		info = encrypted
@@ -161,6 +175,8 @@ func encryptedKey(t testing.TB, to *x509.Certificate, key []byte, how Encryption
 		wrapped, err = rsa.EncryptOAEP(crypto.SHA1.New(), rand.Reader, public, key, nil)
 	}
 	is.New(t).NoErr(err)
-	el.CreateElement("xenc:CipherData").CreateElement("xenc:CipherValue").SetText(base64.StdEncoding.EncodeToString(wrapped))
+	el.CreateElement("xenc:CipherData").CreateElement("xenc:CipherValue").SetText(
+		base64.StdEncoding.EncodeToString(wrapped),
+	)
 	return el
 }

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// conf is a slapd.conf. refint keeps members of groups when an entry is renamed or deleted, as Active Directory does.
+// conf is a slapd.conf. refint keeps members of groups when an entry is renamed or deleted, as
+// Active Directory does.
 const conf = `
 pidfile %[1]s/pid
 TLSCACertificateFile %[1]s/ca.pem
@@ -72,8 +73,9 @@ var (
 	memberOf  = regexp.MustCompile(`attributetype \([^()]*NAME 'memberOf'[^()]*\)|\$ memberOf\s`)
 )
 
-// activeDirectory is OpenLDAP's schema of Active Directory with what it lacks for logins: names that can be searched, the
-// class that has them; and without memberOf, which nobody could search for: the overlay memberof has its own.
+// activeDirectory is OpenLDAP's schema of Active Directory with what it lacks for logins: names
+// that can be searched, the class that has them; and without memberOf, which nobody could search
+// for: the overlay memberof has its own.
 func activeDirectory(folder string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "msuser.schema"))
 	schema := loginName.ReplaceAllString(string(text), "$0 EQUALITY caseIgnoreMatch ")

@@ -19,7 +19,8 @@ var (
 		"/opt/homebrew/opt/openldap/libexec/slapd", "/usr/local/opt/openldap/libexec/slapd",
 	}
 	schemas = []string{
-		"/etc/ldap/schema", "/etc/openldap/schema", "/usr/local/etc/openldap/schema", "/opt/homebrew/etc/openldap/schema",
+		"/etc/ldap/schema", "/etc/openldap/schema",
+		"/usr/local/etc/openldap/schema", "/opt/homebrew/etc/openldap/schema",
 	}
 	modules = []string{
 		"/usr/lib/ldap", "/usr/lib64/openldap", "/usr/lib/openldap", "/usr/local/libexec/openldap",
@@ -34,7 +35,8 @@ type installation struct {
 	modules string // folder; "" where all is built in
 }
 
-// find looks for the program in SLAPD alone when that is set, else in PATH and where packages put it.
+// find looks for the program in SLAPD alone when that is set, else in PATH and where packages put
+// it.
 func find() (installation, error) {
 	in := installation{binary: os.Getenv("SLAPD")}
 	if in.binary == "" {
@@ -66,8 +68,8 @@ func first(paths []string, name string) string {
 	return ""
 }
 
-// unconfine returns a copy of the program in a folder. Where AppArmor knows slapd (Ubuntu), it forbids the one at its own
-// place to read anything elsewhere.
+// unconfine returns a copy of the program in a folder. Where AppArmor knows slapd (Ubuntu), it
+// forbids the one at its own place to read anything elsewhere.
 func (in *installation) unconfine(folder string) error {
 	if _, err := os.Stat("/etc/apparmor.d/usr.sbin.slapd"); err != nil {
 		return nil

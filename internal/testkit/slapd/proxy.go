@@ -25,8 +25,8 @@ type Proxy struct {
 	done  bool
 }
 
-// Cut starts a proxy that lets this many entries of search results through, over all of its connections, and then cuts
-// the connection that brings one more. Close it.
+// Cut starts a proxy that lets this many entries of search results through, over all of its
+// connections, and then cuts the connection that brings one more. Close it.
 func (s *Server) Cut(entries int) (*Proxy, error) { return s.proxy(entries, false) }
 
 // Stall starts a proxy as Cut does that stops answering there and keeps the connection.
@@ -41,7 +41,13 @@ func (s *Server) proxy(entries int, stall bool) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{URL: "ldap://" + l.Addr().String(), listener: l, target: target.Host, after: int64(entries), stall: stall}
+	p := &Proxy{
+		URL:      "ldap://" + l.Addr().String(),
+		listener: l,
+		target:   target.Host,
+		after:    int64(entries),
+		stall:    stall,
+	}
 	go p.serve()
 	return p, nil
 }
@@ -131,7 +137,8 @@ func readMessage(r io.Reader) ([]byte, error) {
 	return message, err
 }
 
-// isEntry reports whether a message is an entry of a search result: application 4, after the message id.
+// isEntry reports whether a message is an entry of a search result: application 4, after the
+// message id.
 func isEntry(message []byte) bool {
 	at := 2
 	if message[1] >= 0x80 {

@@ -1,5 +1,6 @@
-// Package slapd runs throwaway LDAP directories for tests and internal/bench, and for nothing else: OpenLDAP's slapd on
-// loopback ports, as whoever runs the test, loaded with a Tree, in a temporary folder.
+// Package slapd runs throwaway LDAP directories for tests and internal/bench, and for nothing else:
+// OpenLDAP's slapd on loopback ports, as whoever runs the test, loaded with a Tree, in a temporary
+// folder.
 package slapd
 
 import (
@@ -20,9 +21,9 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// BaseDN is the root of every directory. AdminDN may do everything there and has a password of each server's own;
-// ReaderDN may read everything but passwords, as many entries as it likes. Everybody else gets 500 entries at most,
-// paged or not.
+// BaseDN is the root of every directory. AdminDN may do everything there and has a password of each
+// server's own; ReaderDN may read everything but passwords, as many entries as it likes. Everybody
+// else gets 500 entries at most, paged or not.
 const (
 	BaseDN   = "dc=example,dc=org"
 	AdminDN  = "cn=admin," + BaseDN
@@ -32,7 +33,8 @@ const (
 // ReaderPassword is that of ReaderDN.
 const ReaderPassword = "reader's secret"
 
-// Server is a running directory. Stop it; should the process die first, even by SIGKILL, it goes too.
+// Server is a running directory. Stop it; should the process die first, even by SIGKILL, it goes
+// too.
 type Server struct {
 	URL    string // ldap://127.0.0.1:port, which takes StartTLS too
 	TLSURL string // ldaps://127.0.0.1:port
@@ -48,7 +50,8 @@ type Server struct {
 //go:embed watch.sh
 var watch string
 
-// Start loads a directory and starts a server on it, in well under a second; ctx bounds the start, not the server.
+// Start loads a directory and starts a server on it, in well under a second; ctx bounds the start,
+// not the server.
 // Errors: ErrNoServer.
 func Start(ctx context.Context, tree *Tree) (*Server, error) {
 	in, err := find()
@@ -207,7 +210,8 @@ func (s *Server) Set(dn, attribute string, values ...string) error {
 	return s.Change(func(c *ldap.Conn) error { return c.Modify(r) })
 }
 
-// Rename sets the first part of the entry dn, such as uid=sam. Groups have followed when it returns.
+// Rename sets the first part of the entry dn, such as uid=sam. Groups have followed when it
+// returns.
 func (s *Server) Rename(dn, rdn string) error {
 	return s.Change(func(c *ldap.Conn) error {
 		if err := c.ModifyDN(ldap.NewModifyDNRequest(dn, rdn, true, "")); err != nil {
@@ -231,7 +235,9 @@ func (s *Server) Delete(dn string) error {
 func forgotten(c *ldap.Conn, dn string) error {
 	filter := "(member=" + ldap.EscapeFilter(dn) + ")"
 	for range 2000 {
-		r, err := c.Search(ldap.NewSearchRequest(BaseDN, ldap.ScopeWholeSubtree, 0, 0, 0, false, filter, []string{"1.1"}, nil))
+		r, err := c.Search(ldap.NewSearchRequest(
+			BaseDN, ldap.ScopeWholeSubtree, 0, 0, 0, false, filter, []string{"1.1"}, nil,
+		))
 		if err != nil || len(r.Entries) == 0 {
 			return err
 		}
@@ -240,7 +246,8 @@ func forgotten(c *ldap.Conn, dn string) error {
 	return errors.New("slapd: groups still have the member " + dn)
 }
 
-// Config returns the configuration of a domain that reads the directory at an address such as URL, with changed members.
+// Config returns the configuration of a domain that reads the directory at an address such as URL,
+// with changed members.
 func (s *Server) Config(url string, changed map[string]any) json.RawMessage {
 	config := map[string]any{
 		"url": url, "caCert": s.CACert, "bindDN": ReaderDN, "bindPassword": ReaderPassword, "baseDN": BaseDN,

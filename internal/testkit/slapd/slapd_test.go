@@ -161,7 +161,9 @@ func TestProxy(t *testing.T) {
 		defer c.Close()
 		c.SetTimeout(time.Second)
 		is.NoErr(c.Bind(ReaderDN, ReaderPassword))
-		r, err := c.Search(ldap.NewSearchRequest(BaseDN, ldap.ScopeWholeSubtree, 0, 0, 0, false, "(objectClass=person)", nil, nil))
+		r, err := c.Search(ldap.NewSearchRequest(
+			BaseDN, ldap.ScopeWholeSubtree, 0, 0, 0, false, "(objectClass=person)", nil, nil,
+		))
 		is.True(err != nil)
 		is.Equal(len(r.Entries), 20)
 		is.Equal(p.Entries(), 21)

@@ -10,8 +10,9 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// Tree is what a directory is loaded with, as LDIF: people below ou=people and groups below ou=groups, either with the
-// classes and attributes of most LDAP servers or with those of Active Directory.
+// Tree is what a directory is loaded with, as LDIF: people below ou=people and groups below
+// ou=groups, either with the classes and attributes of most LDAP servers or with those of Active
+// Directory.
 type Tree struct {
 	ad       bool
 	ldif     bytes.Buffer
@@ -20,7 +21,8 @@ type Tree struct {
 	access   string
 }
 
-// LDAP begins a tree with BaseDN, ReaderDN and the two units. People are of the class inetOrgPerson.
+// LDAP begins a tree with BaseDN, ReaderDN and the two units. People are of the class
+// inetOrgPerson.
 func LDAP() *Tree { return newTree(false) }
 
 // AD begins a tree as LDAP does, with the classes user and group of Active Directory.
@@ -66,7 +68,8 @@ func (t *Tree) line(name, value string) {
 	fmt.Fprintf(&t.ldif, "%s:: %s\n", name, base64.StdEncoding.EncodeToString([]byte(value)))
 }
 
-// Person is a person to load. Empty fields are left out, except for the password: its default is PasswordOf the name.
+// Person is a person to load. Empty fields are left out, except for the password: its default is
+// PasswordOf the name.
 type Person struct {
 	Name                string // uid or sAMAccountName
 	Given, Family, Mail string
@@ -134,7 +137,10 @@ func accountControl(disabled bool) string {
 func adAttributes() []string {
 	guid := make([]byte, 16)
 	rand.Read(guid)
-	return []string{"objectGUID", string(guid), "instanceType", "4", "nTSecurityDescriptor", "none", "objectCategory", BaseDN}
+	return []string{
+		"objectGUID", string(guid), "instanceType", "4", "nTSecurityDescriptor", "none", "objectCategory",
+		BaseDN,
+	}
 }
 
 // Group adds a group of DNs and returns its own. Outside of Active Directory it must have a member.
@@ -155,7 +161,8 @@ func (t *Tree) Group(name, description string, members ...string) string {
 	return t.GroupDN(name)
 }
 
-// Crowd adds people, from user000001 on, and groups, from group0001 on, which divide memberships evenly among them.
+// Crowd adds people, from user000001 on, and groups, from group0001 on, which divide memberships
+// evenly among them.
 func (t *Tree) Crowd(people, groups, memberships int) {
 	for i := range people {
 		name := UserName(i)

@@ -10,7 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Owners is a Store of entities that belong to somebody, in one tenant that has the users jo and mia and not nobody.
+// Owners is a Store of entities that belong to somebody, in one tenant that has the users jo and
+// mia and not nobody.
 type Owners struct {
 	Insert   func(ctx context.Context, n int, owner string) error // the nth entity, from 1 on
 	Owned    func(ctx context.Context, owner string) (int, error)
@@ -24,7 +25,8 @@ type Moved struct {
 	UpdatedAt   time.Time
 }
 
-// NoOwner checks that nothing is kept for somebody who does not exist, whom another one may come to be called like.
+// NoOwner checks that nothing is kept for somebody who does not exist, whom another one may come to
+// be called like.
 func (o Owners) NoOwner(t *testing.T) {
 	is := is.New(t)
 	is.Equal(errs.CodeOf(o.Insert(t.Context(), 1, "nobody")), errs.Forbidden)

@@ -1,4 +1,5 @@
-// Package transfertest is what tests of Transferers, and of Stores whose entities have owners, share.
+// Package transfertest is what tests of Transferers, and of Stores whose entities have owners,
+// share.
 //
 // Tests and suites of nouns import it.
 package transfertest

@@ -17,8 +17,9 @@ import (
 // maxRow is how many bytes of a row an archive takes by default.
 const maxRow = 4 << 20
 
-// Travels moves an entity into another tenant, which may have it, over itself, and back to where it was removed, as a restore
-// and its undoing do. The tenant's own entity stays as it was, to the byte.
+// Travels moves an entity into another tenant, which may have it, over itself, and back to where it
+// was removed, as a restore and its undoing do. The tenant's own entity stays as it was, to the
+// byte.
 func Travels(ctx context.Context, t is.T, p entity.Transferer, from, to, id string) {
 	is := is.New(t)
 	export := func(tenant string) (rows []entity.Row) {
@@ -47,9 +48,15 @@ func Travels(ctx context.Context, t is.T, p entity.Transferer, from, to, id stri
 
 // Free draws free JSON, with secrets and without.
 func Free() *rapid.Generator[json.RawMessage] {
-	name := rapid.SampledFrom(strings.Fields("name key id value default password apiTokens pin privateKeyPem env extraEnv nodeEnv a b"))
-	text := rapid.OneOf(name, rapid.SampledFrom([]string{"", "A=1", "x y", entity.Mask}), rapid.StringMatching("[^\\x00]{0,8}"))
-	leaf := rapid.OneOf(rapid.Map(text, func(s string) any { return s }), rapid.Map(rapid.SampledFrom([]any{nil, true, false, 0, -1.5}), func(v any) any { return v }))
+	name := rapid.SampledFrom(
+		strings.Fields("name key id value default password apiTokens pin privateKeyPem env extraEnv nodeEnv a b"),
+	)
+	text := rapid.OneOf(name, rapid.SampledFrom([]string{
+		"", "A=1", "x y", entity.Mask,
+	}), rapid.StringMatching("[^\\x00]{0,8}"))
+	leaf := rapid.OneOf(rapid.Map(text, func(s string) any {
+		return s
+	}), rapid.Map(rapid.SampledFrom([]any{nil, true, false, 0, -1.5}), func(v any) any { return v }))
 	all := leaf
 	for range 4 {
 		inner := all
@@ -65,11 +72,13 @@ func Free() *rapid.Generator[json.RawMessage] {
 	})
 }
 
-// Fat returns free JSON of n bytes at most, and hardly fewer, each in a way of its own: as many secrets as there can be, each
-// shorter than its mask; one long secret; as deep as a row may have it.
+// Fat returns free JSON of n bytes at most, and hardly fewer, each in a way of its own: as many
+// secrets as there can be, each shorter than its mask; one long secret; as deep as a row may have
+// it.
 func Fat(n int) (all []json.RawMessage) {
 	for _, s := range []struct{ begin, each, end string }{
-		{`{"a":[`, `{"pw":1}`, `]}`}, {`{"env":{`, `"":1`, `}}`}, {`{"env":[`, `1`, `]}`}, {`{"a":[`, `{"id":"pw","value":1}`, `]}`},
+		{`{"a":[`, `{"pw":1}`, `]}`}, {`{"env":{`, `"":1`, `}}`},
+		{`{"env":[`, `1`, `]}`}, {`{"a":[`, `{"id":"pw","value":1}`, `]}`},
 	} {
 		times := (n - len(s.begin+s.end) + 1) / (len(s.each) + 1)
 		all = append(all, json.RawMessage(s.begin+strings.TrimSuffix(strings.Repeat(s.each+",", times), ",")+s.end))

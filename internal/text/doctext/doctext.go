@@ -1,4 +1,5 @@
-// Package doctext extracts the text of documents that tenants bring: PDF, Word, Excel, HTML and plain text.
+// Package doctext extracts the text of documents that tenants bring: PDF, Word, Excel, HTML and
+// plain text.
 package doctext
 
 import (
@@ -24,7 +25,8 @@ const (
 	MaxText     = 4 << 20
 )
 
-// worker reads documents in a process that can be killed: no parser of these formats survives everything.
+// worker reads documents in a process that can be killed: no parser of these formats survives
+// everything.
 var worker = subprocess.Worker{
 	Name: "doctext", What: "The document", Work: work,
 	Time: 20 * time.Second, Memory: 384 << 20, Input: MaxDocument + 1<<10, Output: MaxText,
@@ -45,12 +47,14 @@ const (
 	excel
 )
 
-// Extract returns the text of a document in UTF-8: paragraphs and rows end with a newline, and the cells of a row are parted by tabs. The
-// format is that of the content type, of the ending of the name if the content type is none, or else what the data look like.
+// Extract returns the text of a document in UTF-8: paragraphs and rows end with a newline, and the
+// cells of a row are parted by tabs. The format is that of the content type, of the ending of the
+// name if the content type is none, or else what the data look like.
 //
-// It returns errs.Unsupported for another format, errs.TooLarge for a document of more than MaxDocument bytes, errs.Invalid for one that is
-// damaged or encrypted, has more text than MaxText or takes too much time or memory, and errs.Unavailable if too many documents are read at
-// once. The actor of ctx is who counts.
+// It returns errs.Unsupported for another format, errs.TooLarge for a document of more than
+// MaxDocument bytes, errs.Invalid for one that is damaged or encrypted, has more text than MaxText
+// or takes too much time or memory, and errs.Unavailable if too many documents are read at once.
+// The actor of ctx is who counts.
 func Extract(ctx context.Context, contentType, name string, data []byte) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -61,7 +65,10 @@ func Extract(ctx context.Context, contentType, name string, data []byte) (string
 	}
 	f := formatOf(contentType, name, data)
 	if f == unknown {
-		return "", errs.New(errs.Unsupported, "Text is extracted from PDF, Word (.docx), Excel (.xlsx), HTML and text. The document is none of them.")
+		return "", errs.New(
+			errs.Unsupported,
+			"Text is extracted from PDF, Word (.docx), Excel (.xlsx), HTML and text. The document is none of them.",
+		)
 	}
 	if f == plain && len(data) <= MaxText && utf8.Valid(data) {
 		return string(bytes.TrimPrefix(data, []byte("\ufeff"))), nil
@@ -84,13 +91,16 @@ func formatOf(contentType, name string, data []byte) format {
 	switch kind {
 	case "application/pdf", "application/x-pdf":
 		return pdfDocument
-	case "application/vnd.openxmlformats-officedocument.wordprocessingml.document", "application/vnd.ms-word.document.macroenabled.12":
+	case "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+		"application/vnd.ms-word.document.macroenabled.12":
 		return word
-	case "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "application/vnd.ms-excel.sheet.macroenabled.12":
+	case "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+		"application/vnd.ms-excel.sheet.macroenabled.12":
 		return excel
 	case "text/html", "application/xhtml+xml":
 		return markup
-	case "application/json", "application/xml", "application/yaml", "application/x-yaml", "application/javascript", "application/sql", "application/csv", "application/x-ndjson":
+	case "application/json", "application/xml", "application/yaml", "application/x-yaml", "application/javascript",
+		"application/sql", "application/csv", "application/x-ndjson":
 		return plain
 	}
 	if strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml") {
@@ -168,11 +178,12 @@ func work(in []byte) ([]byte, error) {
 	return bytes.ToValidUTF8(out.b, []byte("\ufffd")), nil
 }
 
-// decoded returns text in UTF-8. Its encoding is that of its byte order mark, of the content type or of a meta element, UTF-8 if it is that, and else
-// windows-1252.
+// decoded returns text in UTF-8. Its encoding is that of its byte order mark, of the content type
+// or of a meta element, UTF-8 if it is that, and else windows-1252.
 func decoded(data []byte, contentType string) ([]byte, error) {
 	e, name, _ := charset.DetermineEncoding(data, contentType)
-	if name == "utf-8" || name == "windows-1252" && !strings.Contains(strings.ToLower(contentType), "charset") && utf8.Valid(data) {
+	if name == "utf-8" || name == "windows-1252" && !strings.Contains(strings.ToLower(contentType), "charset") &&
+		utf8.Valid(data) {
 		return bytes.TrimPrefix(data, []byte("\ufeff")), nil
 	}
 	b, err := e.NewDecoder().Bytes(data)

@@ -45,7 +45,10 @@ func makePDF(pages ...string) []byte {
 	object("<< /Type /Pages /Kids [%s] /Count %d >>", strings.Join(kids, " "), len(pages))
 	object("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
 	for i, content := range pages {
-		object("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> >> >>", 5+2*i)
+		object(
+			"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> >> >>",
+			5+2*i,
+		)
 		var packed bytes.Buffer
 		z := zlib.NewWriter(&packed)
 		z.Write([]byte(content))
@@ -77,14 +80,18 @@ const wordSpace = `xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2
 
 func makeWord(body string) []byte {
 	return makeZip("[Content_Types].xml", "<Types/>", "word/document.xml", `<?xml version="1.0" encoding="UTF-8"?><w:document `+wordSpace+`><w:body>`+body+`</w:body></w:document>`,
-		"word/footnotes.xml", `<w:footnotes `+wordSpace+`><w:footnote><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:footnote></w:footnotes>`)
+		"word/footnotes.xml",
+		`<w:footnotes `+wordSpace+`><w:footnote><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:footnote></w:footnotes>`)
 }
 
 func makeExcel(rows string) []byte {
 	return makeZip(
-		"xl/workbook.xml", `<workbook xmlns:r="http://r"><sheets><sheet name="Sales" sheetId="1" r:id="rId2"/><sheet name="Empty" sheetId="2" r:id="rId1"/></sheets></workbook>`,
-		"xl/_rels/workbook.xml.rels", `<Relationships><Relationship Id="rId1" Target="/xl/worksheets/b.xml"/><Relationship Id="rId2" Target="worksheets/a.xml"/></Relationships>`,
-		"xl/sharedStrings.xml", `<sst><si><t>Name</t></si><si><r><t xml:space="preserve">two </t></r><r><t>runs</t></r><rPh><t>never</t></rPh></si></sst>`,
+		"xl/workbook.xml",
+		`<workbook xmlns:r="http://r"><sheets><sheet name="Sales" sheetId="1" r:id="rId2"/><sheet name="Empty" sheetId="2" r:id="rId1"/></sheets></workbook>`,
+		"xl/_rels/workbook.xml.rels",
+		`<Relationships><Relationship Id="rId1" Target="/xl/worksheets/b.xml"/><Relationship Id="rId2" Target="worksheets/a.xml"/></Relationships>`,
+		"xl/sharedStrings.xml",
+		`<sst><si><t>Name</t></si><si><r><t xml:space="preserve">two </t></r><r><t>runs</t></r><rPh><t>never</t></rPh></si></sst>`,
 		"xl/styles.xml", `<styleSheet><numFmts><numFmt numFmtId="164" formatCode="yyyy\-mm\-dd"/><numFmt numFmtId="165" formatCode="0.00 &quot;days&quot;"/></numFmts>`+
 			`<cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="22"/><xf numFmtId="165"/></cellXfs></styleSheet>`,
 		"xl/worksheets/a.xml", `<worksheet><sheetData>`+rows+`</sheetData></worksheet>`,
@@ -106,25 +113,41 @@ func TestExtract(t *testing.T) {
 		{"data.json", "application/json", []byte(`{"a":1}`), `{"a":1}`},
 		{"a", "", []byte{}, ""},
 
-		{"a.html", "text/html", []byte("<title>T &amp; x</title><style>p{}</style><h1>Head</h1><p>one <b>two</b>\n three<br>four<script>let a = '<p>'</script></p>" +
-			"<table><tr><td>1</td><td>2</td></tr><tr><td>3</table><pre>a\n  b</pre><ul><li>x<li>y</ul>"), "T & x\nHead\none two three\nfour\n1\t2\n3\na\n  b\nx\ny\n"},
+		{"a.html",
+			"text/html",
+			[]byte("<title>T &amp; x</title><style>p{}</style><h1>Head</h1><p>one <b>two</b>\n three<br>four<script>let a = '<p>'</script></p>" +
+				"<table><tr><td>1</td><td>2</td></tr><tr><td>3</table><pre>a\n  b</pre><ul><li>x<li>y</ul>"),
+			"T & x\nHead\none two three\nfour\n1\t2\n3\na\n  b\nx\ny\n"},
 		{"a.html", "text/html; charset=windows-1252", []byte("<p>\xe4"), "ä\n"},
 		{"a", "", []byte(" <!DOCTYPE html><meta charset=utf-8><p>ä"), "ä\n"},
 		{"a.html", "", []byte(strings.Repeat("<div>", 100_000) + "deep"), "deep\n"},
 		{"a.html", "", []byte("<svg><svg><p>no</svg>no</svg>yes<script>"), "yes\n"},
 
-		{"a.docx", "", makeWord(`<w:p><w:r><w:t>One</w:t></w:r><w:r><w:tab/><w:t xml:space="preserve"> &lt;two&gt;</w:t><w:instrText>never</w:instrText></w:r></w:p><w:p/>` +
-			`<w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl>`), "One\t <two>\n\na\tb\nA note.\n"},
-		{"x", "application/vnd.openxmlformats-officedocument.wordprocessingml.document; charset=binary", makeWord(`<w:p><w:r><w:t>ä</w:t></w:r></w:p>`), "ä\nA note.\n"},
+		{"a.docx",
+			"",
+			makeWord(`<w:p><w:r><w:t>One</w:t></w:r><w:r><w:tab/><w:t xml:space="preserve"> &lt;two&gt;</w:t><w:instrText>never</w:instrText></w:r></w:p><w:p/>` +
+				`<w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl>`),
+			"One\t <two>\n\na\tb\nA note.\n"},
+		{
+			"x", "application/vnd.openxmlformats-officedocument.wordprocessingml.document; charset=binary",
+			makeWord(`<w:p><w:r><w:t>ä</w:t></w:r></w:p>`), "ä\nA note.\n",
+		},
 		{"x", "application/octet-stream", makeWord(``), "A note.\n"},
 
-		{"a.xlsx", "", makeExcel(`<row><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row><row><c><v>1.5</v></c><c t="b"><v>1</v></c><c t="inlineStr"><is><t>in
+		{"a.xlsx",
+			"",
+			makeExcel(`<row><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row><row><c><v>1.5</v></c><c t="b"><v>1</v></c><c t="inlineStr"><is><t>in
 line</t></is></c><c t="str"><f>A1</f><v>made</v></c><c t="e"><v>#N/A</v></c></row>` +
-			`<row><c s="1"><v>45000</v></c><c s="2"><v>1</v></c><c s="3"><v>45000.75</v></c><c s="4"><v>2</v></c><c s="1"><v>0.5</v></c><c t="s"><v>99</v></c></row>`),
+				`<row><c s="1"><v>45000</v></c><c s="2"><v>1</v></c><c s="3"><v>45000.75</v></c><c s="4"><v>2</v></c><c s="1"><v>0.5</v></c><c t="s"><v>99</v></c></row>`),
 			"Sales\nName\t\ttwo runs\n1.5\tTRUE\tin line\tmade\t#N/A\n2023-03-15\t1899-12-31\t2023-03-15 18:00:00\t2\t12:00:00\nEmpty\n"},
 		{"x", "", makeExcel(``), "Sales\nEmpty\n"},
 
-		{"a.pdf", "application/pdf", makePDF("BT /F1 12 Tf 72 720 Td (Hello, w\\344rld) Tj 0 -20 Td [(Ne) 20 (xt) -300 (line)] TJ ET", "BT /F1 12 Tf 1 0 0 1 72 720 Tm (Page) Tj 1 0 0 1 99 720 Tm (two) Tj ET BT (end) ' ET"),
+		{"a.pdf",
+			"application/pdf",
+			makePDF(
+				"BT /F1 12 Tf 72 720 Td (Hello, w\\344rld) Tj 0 -20 Td [(Ne) 20 (xt) -300 (line)] TJ ET",
+				"BT /F1 12 Tf 1 0 0 1 72 720 Tm (Page) Tj 1 0 0 1 99 720 Tm (two) Tj ET BT (end) ' ET",
+			),
 			"Hello, wärld\nNext line\nPage two\nend\n"},
 		{"x", "", makePDF("BT /F1 12 Tf (x) Tj ET"), "x\n"},
 		{"x.pdf", "", makePDF(""), ""},
@@ -167,8 +190,22 @@ func TestRefused(t *testing.T) {
 		{"a.xlsx", "", makeZip("a", "x"), errs.Invalid, "no Excel file"},
 		{"a.docx", "", makeWord("<w:p>"), errs.Invalid, "damaged"},
 		{"a.docx", "", makeWord(deep), errs.Invalid, "nested too deeply"},
-		{"a.docx", "", makeZip("word/document.xml", `<!DOCTYPE a [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><w:t xmlns:w="w">&b;</w:t>`), errs.Invalid, "damaged"},
-		{"a.docx", "", makeZip("word/document.xml", `<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]><w:t xmlns:w="w">&a;</w:t>`), errs.Invalid, "damaged"},
+		{
+			"a.docx", "",
+			makeZip(
+				"word/document.xml",
+				`<!DOCTYPE a [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><w:t xmlns:w="w">&b;</w:t>`,
+			),
+			errs.Invalid, "damaged",
+		},
+		{
+			"a.docx", "",
+			makeZip(
+				"word/document.xml",
+				`<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]><w:t xmlns:w="w">&a;</w:t>`,
+			),
+			errs.Invalid, "damaged",
+		},
 	} {
 		c.check(t)
 	}
@@ -181,10 +218,16 @@ func TestRefusedSize(t *testing.T) {
 	for _, c := range []refusal{
 		{"a.docx", "", makeWord(bomb), errs.Invalid, "too large when it is unpacked"},
 		{"a.xlsx", "", makeExcel(bomb), errs.Invalid, "too large when it is unpacked"},
-		{"a.docx", "", makeWord("<w:p><w:r><w:t>" + strings.Repeat("text", 3<<19) + "</w:t></w:r></w:p>"), errs.Invalid, "more than 4 MiB of text"},
+		{
+			"a.docx", "", makeWord("<w:p><w:r><w:t>" + strings.Repeat("text", 3<<19) + "</w:t></w:r></w:p>"),
+			errs.Invalid, "more than 4 MiB of text",
+		},
 		{"a.txt", "text/plain", bytes.Repeat([]byte("x"), MaxText+1), errs.Invalid, "more than 4 MiB of text"},
 		{"a.txt", "text/plain", make([]byte, MaxDocument+1), errs.TooLarge, "where 33554432 are allowed"},
-		{"a.pdf", "", makePDF("BT /F1 12 Tf (" + strings.Repeat("text", 3<<19) + ") Tj ET"), errs.Invalid, "more than 4 MiB of text"},
+		{
+			"a.pdf", "", makePDF("BT /F1 12 Tf (" + strings.Repeat("text", 3<<19) + ") Tj ET"), errs.Invalid,
+			"more than 4 MiB of text",
+		},
 	} {
 		c.check(t)
 	}
@@ -198,7 +241,8 @@ func TestMutated(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	originals := map[string][]byte{
 		"a.pdf":  makePDF("BT /F1 12 Tf 72 720 Td (Hello) Tj ET", "BT [(a) -300 (b)] TJ ET"),
-		"a.docx": makeWord("<w:p><w:r><w:t>x</w:t></w:r></w:p>"), "a.xlsx": makeExcel(`<row><c t="s"><v>1</v></c></row>`),
+		"a.docx": makeWord("<w:p><w:r><w:t>x</w:t></w:r></w:p>"),
+		"a.xlsx": makeExcel(`<row><c t="s"><v>1</v></c></row>`),
 	}
 	for name, original := range originals {
 		for range 100 {
@@ -231,7 +275,10 @@ func FuzzOffice(f *testing.F) {
 		for _, x := range []struct {
 			read func(*text, []byte) error
 			data []byte
-		}{{fromWord, makeWord(string(inner))}, {fromExcel, makeExcel(string(inner))}, {func(out *text, data []byte) error { return fromHTML(out, data, "") }, inner}} {
+		}{{fromWord, makeWord(string(inner))},
+			{fromExcel, makeExcel(string(inner))}, {func(out *text, data []byte) error {
+				return fromHTML(out, data, "")
+			}, inner}} {
 			out := &text{}
 			if err := x.read(out, x.data); err == nil && len(out.b) > MaxText {
 				t.Errorf("%d bytes of text", len(out.b))

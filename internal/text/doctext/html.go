@@ -13,7 +13,8 @@ import (
 // block reports whether an element begins and ends a line.
 func block(a atom.Atom) bool {
 	switch a {
-	case atom.P, atom.Div, atom.Br, atom.Li, atom.Ul, atom.Ol, atom.Dl, atom.Dt, atom.Dd, atom.Tr, atom.Table, atom.Caption, atom.Thead, atom.Tbody, atom.H1,
+	case atom.P, atom.Div, atom.Br, atom.Li, atom.Ul, atom.Ol, atom.Dl, atom.Dt, atom.Dd, atom.Tr, atom.Table,
+		atom.Caption, atom.Thead, atom.Tbody, atom.H1,
 		atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Section, atom.Article, atom.Header, atom.Footer, atom.Main, atom.Nav, atom.Aside, atom.Blockquote, atom.Pre,
 		atom.Hr, atom.Figure, atom.Figcaption, atom.Form, atom.Fieldset, atom.Address, atom.Details, atom.Summary, atom.Title, atom.Option, atom.Body, atom.Html:
 		return true
@@ -24,13 +25,15 @@ func block(a atom.Atom) bool {
 // hidden reports whether the content of an element is no text of the document.
 func hidden(a atom.Atom) bool {
 	switch a {
-	case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Iframe, atom.Object, atom.Svg, atom.Math, atom.Noembed, atom.Noframes:
+	case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Iframe, atom.Object, atom.Svg, atom.Math,
+		atom.Noembed, atom.Noframes:
 		return true
 	}
 	return false
 }
 
-// fromHTML appends the text of a page, its title first. It reads token by token, so that no nesting matters.
+// fromHTML appends the text of a page, its title first. It reads token by token, so that no nesting
+// matters.
 func fromHTML(out *text, data []byte, contentType string) error {
 	data, err := decoded(data, contentType)
 	if err != nil {

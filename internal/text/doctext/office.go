@@ -37,7 +37,10 @@ type archive struct {
 
 func open(data []byte) (*archive, error) {
 	if bytes.HasPrefix(data, []byte("\xd0\xcf\x11\xe0")) {
-		return nil, errs.New(errs.Invalid, "The document is encrypted, or in a format before 2007: save it as .docx or .xlsx without a password.")
+		return nil, errs.New(
+			errs.Invalid,
+			"The document is encrypted, or in a format before 2007: save it as .docx or .xlsx without a password.",
+		)
 	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -136,7 +139,9 @@ func (p *part) next() (xml.Token, error) {
 }
 
 // each calls f for what is in a part, if it is there: the name of a start, that of an end, or text.
-func (a *archive) each(name string, f func(start *xml.StartElement, end string, text []byte) error) (found bool, err error) {
+func (a *archive) each(
+	name string, f func(start *xml.StartElement, end string, text []byte) error,
+) (found bool, err error) {
 	p, err := a.part(name)
 	if p == nil || err != nil {
 		return false, err
@@ -247,7 +252,8 @@ func fromExcel(out *text, data []byte) error {
 		case start == nil:
 		case start.Name.Local == "sheet":
 			sheets = append(sheets, sheet{attribute(start, "name"), attribute(start, "id")})
-		case start.Name.Local == "workbookPr" && (attribute(start, "date1904") == "1" || attribute(start, "date1904") == "true"):
+		case start.Name.Local == "workbookPr" && (attribute(start, "date1904") == "1" ||
+			attribute(start, "date1904") == "true"):
 			w.date0 = time.Date(1904, 1, 1, 0, 0, 0, 0, time.UTC)
 		}
 		return nil
@@ -324,7 +330,8 @@ func (w *workbook) read(a *archive) error {
 		case start.Name.Local == "xf" && inCells:
 			id := attribute(start, "numFmtId")
 			n, _ := strconv.Atoi(id)
-			w.dates = append(w.dates, formats[id] || n >= 14 && n <= 22 || n >= 27 && n <= 36 || n >= 45 && n <= 47 || n >= 50 && n <= 58)
+			w.dates = append(w.dates, formats[id] || n >= 14 && n <= 22 || n >= 27 && n <= 36 || n >= 45 && n <= 47 ||
+				n >= 50 && n <= 58)
 		}
 		return nil
 	})
@@ -406,7 +413,8 @@ func (w *workbook) sheet(out *text, a *archive, name string) error {
 	return err
 }
 
-// columnOf returns the number of a cell's column by its reference, such as 28 for AB7; 0 if it has none.
+// columnOf returns the number of a cell's column by its reference, such as 28 for AB7; 0 if it has
+// none.
 func columnOf(reference string) int {
 	n := 0
 	for i := 0; i < len(reference) && reference[i] >= 'A' && reference[i] <= 'Z'; i++ {
@@ -445,7 +453,9 @@ func (w *workbook) date(v string) string {
 	if err != nil || days < 0 || days > 2958466 { // the year 10000
 		return v
 	}
-	t := w.date0.Add(time.Duration(int64(days)) * 24 * time.Hour).Add(time.Duration((days - float64(int64(days))) * 24 * float64(time.Hour))).Round(time.Second)
+	t := w.date0.Add(
+		time.Duration(int64(days)) * 24 * time.Hour,
+	).Add(time.Duration((days - float64(int64(days))) * 24 * float64(time.Hour))).Round(time.Second)
 	switch {
 	case days < 1:
 		return t.Format(time.TimeOnly)

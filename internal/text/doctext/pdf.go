@@ -42,10 +42,12 @@ func fromPDF(out *text, data []byte) error {
 	return nil
 }
 
-// spaceWidth is how far apart the parts of a text are, in thousandths of its size, so that there is a space between them.
+// spaceWidth is how far apart the parts of a text are, in thousandths of its size, so that there is
+// a space between them.
 const spaceWidth = 180
 
-// page appends the text of a page in the order of its content. A text that is placed on another height begins a line.
+// page appends the text of a page in the order of its content. A text that is placed on another
+// height begins a line.
 func page(out *text, p pdf.Page) (err error) {
 	defer func() {
 		if recover() != nil {

@@ -25,12 +25,16 @@ func TestCut(t *testing.T) {
 		text  string
 		bytes int
 		want  string
-	}{{"abc", 3, "abc"}, {"abc", 2, "ab"}, {"aäb", 2, "a"}, {"aäb", 3, "aä"}, {"a\x00b", 2, "ab"}, {"a\xffb", 9, "a\uFFFDb"}, {"\xff", 2, ""}} {
+	}{
+		{"abc", 3, "abc"}, {"abc", 2, "ab"}, {"aäb", 2, "a"}, {"aäb", 3, "aä"}, {"a\x00b", 2, "ab"},
+		{"a\xffb", 9, "a\uFFFDb"}, {"\xff", 2, ""},
+	} {
 		is.New(t).Equal(escapes.Cut(c.text, c.bytes), c.want)
 	}
 }
 
-// FuzzBad compares with what encoding/json makes of a string: NUL or a replacement character that was not there.
+// FuzzBad compares with what encoding/json makes of a string: NUL or a replacement character that
+// was not there.
 func FuzzBad(f *testing.F) {
 	for _, s := range []string{`\u0000`, `\ud800\udc00`, `\udc00`, `\\u0000`, `a\tb`, `\ud800\\`} {
 		f.Add(s)
@@ -38,7 +42,8 @@ func FuzzBad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		raw := `"` + s + `"`
 		var read string
-		if json.Unmarshal([]byte(raw), &read) != nil || strings.Contains(strings.ToLower(s), "fffd") || strings.ContainsRune(strings.ToValidUTF8(s, "\ufffd"), '\ufffd') {
+		if json.Unmarshal([]byte(raw), &read) != nil || strings.Contains(strings.ToLower(s), "fffd") ||
+			strings.ContainsRune(strings.ToValidUTF8(s, "\ufffd"), '\ufffd') {
 			return
 		}
 		if want := strings.ContainsAny(read, "\x00\ufffd"); escapes.Bad([]byte(raw)) != want {

@@ -1,4 +1,5 @@
-// Package fields checks the fields that several nouns have in common: ids and natural ids, names, slugs, texts and JSON.
+// Package fields checks the fields that several nouns have in common: ids and natural ids, names,
+// slugs, texts and JSON.
 //
 // Nouns import it.
 package fields
@@ -25,8 +26,8 @@ const (
 	MaxOwner       = 256 // of usernames
 )
 
-// Place parses text as an id or as a natural id "owner:slug", and reports whether it is one of them. It returns either id, or owner and
-// name; the others are empty.
+// Place parses text as an id or as a natural id "owner:slug", and reports whether it is one of
+// them. It returns either id, or owner and name; the others are empty.
 func Place(text string) (id, owner, name string, ok bool) {
 	if id, ok := uuids.Parse(text); ok {
 		return id, "", "", true
@@ -63,8 +64,8 @@ func Slug(s **string) error {
 	return nil
 }
 
-// Text trims a text of at most so many characters and checks it, and sets an empty one to nil. It returns errs.Invalid naming the
-// field.
+// Text trims a text of at most so many characters and checks it, and sets an empty one to nil. It
+// returns errs.Invalid naming the field.
 func Text(field string, text **string, most int) error {
 	if *text == nil {
 		return nil
@@ -79,8 +80,8 @@ func Text(field string, text **string, most int) error {
 	return nil
 }
 
-// JSON returns a document of at most so many bytes without spaces around it, nil for none. It returns errs.Invalid naming the field for one
-// that no database can store.
+// JSON returns a document of at most so many bytes without spaces around it, nil for none. It
+// returns errs.Invalid naming the field for one that no database can store.
 func JSON(field string, raw json.RawMessage, most int) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	switch {

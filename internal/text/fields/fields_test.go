@@ -13,7 +13,8 @@ func TestPlace(t *testing.T) {
 	const id = "00000000-0000-7000-8000-00000000000a"
 	long := strings.Repeat("j", 256) // as usernames may be
 	for text, want := range map[string][3]string{
-		id: {id, "", ""}, "00000000-0000-7000-8000-00000000000A": {id, "", ""}, "jo:sales": {"", "jo", "sales"}, "a:b:c": {"", "a:b", "c"},
+		id: {id, "", ""}, "00000000-0000-7000-8000-00000000000A": {id, "", ""},
+		"jo:sales": {"", "jo", "sales"}, "a:b:c": {"", "a:b", "c"},
 		"00000000-0000-7000-8000-00000000000A:x": {"", id, "x"}, long + ":x": {"", long, "x"},
 	} {
 		is := is.New(t)

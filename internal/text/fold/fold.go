@@ -1,5 +1,6 @@
-// Package fold folds texts so that they compare and sort alike on every database, without case and in one Unicode form: a
-// column of folded text does not depend on the engine's lower(), which may know ASCII only.
+// Package fold folds texts so that they compare and sort alike on every database, without case and
+// in one Unicode form: a column of folded text does not depend on the engine's lower(), which may
+// know ASCII only.
 //
 // Nouns and their stores import it.
 package fold
@@ -21,8 +22,8 @@ func Text(s string) string {
 	return norm.NFC.String(strings.Map(cherokee, cases.Fold().String(norm.NFC.String(s))))
 }
 
-// Name returns the key of a username: s without case and without differences of compatibility (Unicode NFKC), so that the
-// full-width ａｄｍｉｎ is admin.
+// Name returns the key of a username: s without case and without differences of compatibility
+// (Unicode NFKC), so that the full-width ａｄｍｉｎ is admin.
 func Name(s string) string {
 	if isPlain(s) {
 		return s
@@ -33,7 +34,8 @@ func Name(s string) string {
 	return s
 }
 
-// cherokee folds the one script whose small letters fold to capitals (Unicode, CaseFolding.txt); cases.Fold swaps them.
+// cherokee folds the one script whose small letters fold to capitals (Unicode, CaseFolding.txt);
+// cases.Fold swaps them.
 func cherokee(r rune) rune {
 	switch {
 	case 0xab70 <= r && r <= 0xabbf:
@@ -54,7 +56,8 @@ func isPlain(s string) bool {
 	return true
 }
 
-// Search returns the text of a search column: the folded values, a line each, so that no match crosses two of them.
+// Search returns the text of a search column: the folded values, a line each, so that no match
+// crosses two of them.
 func Search(values ...string) string {
 	return Text(strings.Join(values, "\n"))
 }
@@ -66,8 +69,9 @@ func Pattern(s string) string {
 	return "%" + escape.Replace(Text(s)) + "%"
 }
 
-// Invisible reports whether r is drawn as nothing or as an empty place though Unicode counts it as a letter, mark or sign:
-// fillers, joiners, variation selectors and the blank Braille pattern.
+// Invisible reports whether r is drawn as nothing or as an empty place though Unicode counts it as
+// a letter, mark or sign: fillers, joiners, variation selectors and the blank Braille pattern.
 func Invisible(r rune) bool {
-	return r >= utf8.RuneSelf && (r == 0x2800 || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))
+	return r >= utf8.RuneSelf && (r == 0x2800 ||
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))
 }

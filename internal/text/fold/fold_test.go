@@ -14,14 +14,17 @@ import (
 
 func TestText(t *testing.T) {
 	for in, want := range map[string]string{
-		"": "", "abc-1": "abc-1", "ABC": "abc", "É": "é", "E\u0301": "é", "e\u0301": "é", "Straße": "strasse", "STRASSE": "strasse",
-		"ΣΑΣ": "σασ", "ς": "σ", "\u212a": "k", "İ": "i\u0307", "Ǆ": "ǆ", "ﬀ": "ff", "日本": "日本", "Ꮟ": "Ꮟ", "ꮟ": "Ꮟ", "ᏸ": "Ᏸ", "Ᏸ": "Ᏸ", "\x00A\n": "\x00a\n",
+		"": "", "abc-1": "abc-1", "ABC": "abc", "É": "é",
+		"E\u0301": "é", "e\u0301": "é", "Straße": "strasse", "STRASSE": "strasse",
+		"ΣΑΣ": "σασ", "ς": "σ", "\u212a": "k", "İ": "i\u0307", "Ǆ": "ǆ", "ﬀ": "ff",
+		"日本": "日本", "Ꮟ": "Ꮟ", "ꮟ": "Ꮟ", "ᏸ": "Ᏸ", "Ᏸ": "Ᏸ", "\x00A\n": "\x00a\n",
 	} {
 		is.New(t).Equal(fold.Text(in), want)
 	}
 }
 
-// TestTextProperties: folding again changes nothing, and neither Unicode form nor the case of letters matters.
+// TestTextProperties: folding again changes nothing, and neither Unicode form nor the case of
+// letters matters.
 func TestTextProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "s")

@@ -24,7 +24,8 @@ const (
 	MaxHTML = 4 << 20
 )
 
-// worker does the work in a process that can be killed: some texts of 16 KiB, such as lists that are nested deeply, take seconds.
+// worker does the work in a process that can be killed: some texts of 16 KiB, such as lists that
+// are nested deeply, take seconds.
 var worker = subprocess.Worker{
 	Name: "markdown", What: "The Markdown", Work: convert,
 	Time: 5 * time.Second, Memory: 256 << 20, Input: MaxText, Output: MaxHTML,
@@ -33,9 +34,11 @@ var worker = subprocess.Worker{
 // Child must be called first in the main function of a program that calls HTML.
 func Child() { worker.Child() }
 
-// HTML returns a text in GitHub Flavored Markdown as HTML without scripts, styles, frames, forms, and links to anything but http, https and mailto.
-// HTML in the text stays as far as it is safe. It returns errs.TooLarge for a text of more than MaxText bytes, errs.Invalid for one that
-// takes too much time, memory or HTML, and errs.Unavailable if too much is converted at once. The actor of ctx is who counts.
+// HTML returns a text in GitHub Flavored Markdown as HTML without scripts, styles, frames, forms,
+// and links to anything but http, https and mailto. HTML in the text stays as far as it is safe. It
+// returns errs.TooLarge for a text of more than MaxText bytes, errs.Invalid for one that takes too
+// much time, memory or HTML, and errs.Unavailable if too much is converted at once. The actor of
+// ctx is who counts.
 func HTML(ctx context.Context, text string) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -59,7 +62,10 @@ var tools = sync.OnceValues(func() (goldmark.Markdown, *bluemonday.Policy) {
 	policy.AllowAttrs("align").Matching(bluemonday.CellAlign).OnElements("td", "th")
 	policy.RequireNoFollowOnLinks(true)
 	table := extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))
-	return goldmark.New(goldmark.WithExtensions(extension.Linkify, table, extension.Strikethrough, extension.TaskList), goldmark.WithRendererOptions(html.WithUnsafe())), policy
+	return goldmark.New(
+		goldmark.WithExtensions(extension.Linkify, table, extension.Strikethrough, extension.TaskList),
+		goldmark.WithRendererOptions(html.WithUnsafe()),
+	), policy
 })
 
 // errLong is returned for HTML that is too long.

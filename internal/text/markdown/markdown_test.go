@@ -22,15 +22,27 @@ func TestHTML(t *testing.T) {
 		{"", ""},
 		{"# Title\n\nSome *text* and `code`.", "<h1>Title</h1>\n<p>Some <em>text</em> and <code>code</code>.</p>\n"},
 		{"ä\xff", "<p>ä\ufffd</p>\n"},
-		{"[a](https://example.com/?x=1&y=2)", "<p><a href=\"https://example.com/?x=1&amp;y=2\" rel=\"nofollow\">a</a></p>\n"},
+		{
+			"[a](https://example.com/?x=1&y=2)",
+			"<p><a href=\"https://example.com/?x=1&amp;y=2\" rel=\"nofollow\">a</a></p>\n",
+		},
 		{"[a](javascript:alert(1)) <javascript:alert(1)>", "<p>a javascript:alert(1)</p>\n"},
 		{"![i](/x.png)", "<p><img src=\"/x.png\" alt=\"i\"></p>\n"},
-		{"<b onclick=\"x()\">b</b><script>alert(1)</script><iframe src=/x></iframe><form action=/x><input name=a></form>", "<p><b>b</b></p>\n"},
+		{
+			"<b onclick=\"x()\">b</b><script>alert(1)</script><iframe src=/x></iframe><form action=/x><input name=a></form>",
+			"<p><b>b</b></p>\n",
+		},
 		{"<svg><script>1</script></svg>\n\n<style>a{}</style>\n\n<p style=\"color:red\">x</p>", "<p></p>\n\n<p>x</p>"},
 		{"```js\nlet a = '<'\n```", "<pre><code class=\"language-js\">let a = &#39;&lt;&#39;\n</code></pre>\n"},
 		{"- [x] done", "<ul>\n<li><input checked=\"\" disabled=\"\" type=\"checkbox\"> done</li>\n</ul>\n"},
-		{"a|b\n-|:-:\n1|2", "<table>\n<thead>\n<tr>\n<th>a</th>\n<th align=\"center\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n<td align=\"center\">2</td>\n</tr>\n</tbody>\n</table>\n"},
-		{"~~gone~~ https://example.com", "<p><del>gone</del> <a href=\"https://example.com\" rel=\"nofollow\">https://example.com</a></p>\n"},
+		{
+			"a|b\n-|:-:\n1|2",
+			"<table>\n<thead>\n<tr>\n<th>a</th>\n<th align=\"center\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n<td align=\"center\">2</td>\n</tr>\n</tbody>\n</table>\n",
+		},
+		{
+			"~~gone~~ https://example.com",
+			"<p><del>gone</del> <a href=\"https://example.com\" rel=\"nofollow\">https://example.com</a></p>\n",
+		},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			is := is.New(t)
@@ -41,7 +53,8 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// TestHostile: texts for which the time grows with the square of their length, or more, are refused in time.
+// TestHostile: texts for which the time grows with the square of their length, or more, are refused
+// in time.
 func TestHostile(t *testing.T) {
 	is := is.New(t)
 	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "ann"})

@@ -1,7 +1,9 @@
-// Package rawjson checks JSON and takes objects apart, four times as fast as encoding/json and by the same rules: what it
-// says of a text is what encoding/json would. It is for rows that travel, of which an import sees hundreds of megabytes.
+// Package rawjson checks JSON and takes objects apart, four times as fast as encoding/json and by
+// the same rules: what it says of a text is what encoding/json would. It is for rows that travel,
+// of which an import sees hundreds of megabytes.
 //
-// Nouns that read JSON, internal/transfer/archive, internal/sqldb/bunx and internal/transfer import it.
+// Nouns that read JSON, internal/transfer/archive, internal/sqldb/bunx and internal/transfer import
+// it.
 package rawjson
 
 import (
@@ -19,8 +21,8 @@ func Valid(raw []byte) bool {
 	return end >= 0 && space(raw, end) == len(raw)
 }
 
-// Members returns the members of an object, the last one of each name, and whether raw is a JSON object. They are parts of
-// raw, without the spaces around them.
+// Members returns the members of an object, the last one of each name, and whether raw is a JSON
+// object. They are parts of raw, without the spaces around them.
 func Members(raw []byte) (map[string]json.RawMessage, bool) {
 	all := map[string]json.RawMessage{}
 	if !Each(raw, func(name string, value json.RawMessage) { all[name] = value }) {
@@ -29,8 +31,9 @@ func Members(raw []byte) (map[string]json.RawMessage, bool) {
 	return all, true
 }
 
-// Each returns the members of an object in their order, also those whose names were given before, and reports whether raw is
-// a JSON object: members that came before a fault have been given by then. They are parts of raw, as those of Members.
+// Each returns the members of an object in their order, also those whose names were given before,
+// and reports whether raw is a JSON object: members that came before a fault have been given by
+// then. They are parts of raw, as those of Members.
 func Each(raw []byte, member func(name string, value json.RawMessage)) bool {
 	at := space(raw, 0)
 	if !is(raw, at, '{') {
@@ -64,8 +67,9 @@ func Each(raw []byte, member func(name string, value json.RawMessage)) bool {
 	}
 }
 
-// Elements calls element with each element of an array and its index, and reports whether raw is a JSON array: elements that came before a fault
-// have been given by then. They are parts of raw, as those of Members.
+// Elements calls element with each element of an array and its index, and reports whether raw is a
+// JSON array: elements that came before a fault have been given by then. They are parts of raw, as
+// those of Members.
 func Elements(raw []byte, element func(i int, value json.RawMessage)) bool {
 	at := space(raw, 0)
 	if !is(raw, at, '[') {
@@ -90,7 +94,8 @@ func Elements(raw []byte, element func(i int, value json.RawMessage)) bool {
 	}
 }
 
-// Text returns the text of a JSON string, and whether raw, which is valid JSON without spaces around it, is one.
+// Text returns the text of a JSON string, and whether raw, which is valid JSON without spaces
+// around it, is one.
 func Text(raw []byte) (string, bool) {
 	if !is(raw, 0, '"') {
 		return "", false
@@ -103,8 +108,8 @@ func Text(raw []byte) (string, bool) {
 	return s, err == nil
 }
 
-// Shape returns how many levels valid JSON has, and how many values are in the first two of them, all but the first one of
-// each object and array.
+// Shape returns how many levels valid JSON has, and how many values are in the first two of them,
+// all but the first one of each object and array.
 func Shape(raw []byte) (deep, wide int) {
 	level := 0
 	for i := 0; i < len(raw); i++ {
@@ -129,7 +134,8 @@ func Shape(raw []byte) (deep, wide int) {
 	return deep, wide
 }
 
-// Each of these gets a text and the index at which something begins, and returns the index behind it, or -1 if it is not there.
+// Each of these gets a text and the index at which something begins, and returns the index behind
+// it, or -1 if it is not there.
 
 // value reads any JSON, without recursion. depth is how many objects and arrays it is in.
 func value(t []byte, i, depth int) int {

@@ -16,10 +16,14 @@ import (
 
 // texts are valid and not valid.
 var texts = []string{
-	``, ` `, `{}`, `[]`, "\t[ ]\r\n", `{ }`, `null`, `nul`, `nulls`, `true`, `false`, `tru`, `""`, `"`, `"a`, `"\`, `"\"`, `"\\"`, `"\x"`,
-	`"\u12"`, `"\u12aF"`, `"\u12ag"`, `"\ud83d\ude00 \ud83d"`, `"\u0000ä"`, "\"\n\"", "\"\x7f\xff\"", `'a'`, `0`, `-0`, `01`, `-`, `+1`, `1.`, `.5`, `1.5`, `1e5`, `1E+5`, `1e-`, `1e`, `-1.25e-07`,
-	`1 2`, `[1,2]`, `[1 2]`, `[1,]`, `[,1]`, `[1`, `[1}`, `{"a":1}`, `{"a":1,}`, `{"a" : [ 1 , {"b":null} ] , "c":{}}`, `{a:1}`, `{"a"1}`, `{"a":}`, `{"a"}`,
-	`{"a":1 "b":2}`, `{"a":1]`, `{"a":1`, `{"a":1}}`, `{"a":1} x`, `{"a":1,"a":2}`, `{"\u0061":1,"b\n":"x"}`, `{1:2}`, `{"a":[}`, `]`, `}`, `,`, `:`,
+	``, ` `, `{}`, `[]`, "\t[ ]\r\n", `{ }`, `null`, `nul`, `nulls`,
+	`true`, `false`, `tru`, `""`, `"`, `"a`, `"\`, `"\"`, `"\\"`, `"\x"`,
+	`"\u12"`, `"\u12aF"`, `"\u12ag"`, `"\ud83d\ude00 \ud83d"`, `"\u0000ä"`, "\"\n\"", "\"\x7f\xff\"", `'a'`, `0`, `-0`,
+	`01`, `-`, `+1`, `1.`, `.5`, `1.5`, `1e5`, `1E+5`, `1e-`, `1e`, `-1.25e-07`,
+	`1 2`, `[1,2]`, `[1 2]`, `[1,]`, `[,1]`, `[1`, `[1}`,
+	`{"a":1}`, `{"a":1,}`, `{"a" : [ 1 , {"b":null} ] , "c":{}}`, `{a:1}`, `{"a"1}`, `{"a":}`, `{"a"}`,
+	`{"a":1 "b":2}`, `{"a":1]`, `{"a":1`, `{"a":1}}`, `{"a":1} x`, `{"a":1,"a":2}`,
+	`{"\u0061":1,"b\n":"x"}`, `{1:2}`, `{"a":[}`, `]`, `}`, `,`, `:`,
 	`{"":""}`, `[[[]]]`, `[[]`, `[{}]`, `[nullx]`, `{"a":tru}`, "\xef\xbb\xbf{}", `{"a":NaN}`,
 }
 
@@ -41,7 +45,9 @@ func same(t *testing.T, raw []byte) {
 			gotElements = append(gotElements, value)
 		}
 	})
-	if ok != array || ok && !slices.EqualFunc(gotElements, elements, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+	if ok != array || ok && !slices.EqualFunc(gotElements, elements, func(a, b json.RawMessage) bool {
+		return bytes.Equal(a, b)
+	}) {
 		t.Fatalf("%.100q has the elements %q, not %q", raw, elements, gotElements)
 	}
 	if !json.Valid(raw) {
@@ -97,7 +103,9 @@ func FuzzAsEncodingJSON(f *testing.F) {
 }
 
 func BenchmarkMembers(b *testing.B) {
-	raw := []byte(`{"name":"A","data":{"fields":[` + strings.Repeat(`{"field":"column","label":"Column 7","width":120},`, 200) + `0]}}`)
+	raw := []byte(`{"name":"A","data":{"fields":[` + strings.Repeat(
+		`{"field":"column","label":"Column 7","width":120},`, 200,
+	) + `0]}}`)
 	b.SetBytes(int64(len(raw)))
 	for b.Loop() {
 		if _, ok := rawjson.Members(raw); !ok {

@@ -17,11 +17,13 @@ import (
 
 var form = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
-// Valid reports whether s is a slug: 1 to 128 letters, digits, hyphens and underscores of ASCII that begin with a letter
-// or digit, and do not spell an id. One that contains an id is a slug like any other.
+// Valid reports whether s is a slug: 1 to 128 letters, digits, hyphens and underscores of ASCII
+// that begin with a letter or digit, and do not spell an id. One that contains an id is a slug like
+// any other.
 func Valid(s string) bool { return form.MatchString(s) && !uuids.Valid(s) }
 
-// Numbered returns a slug with a number behind it, as the second, third… of a name gets it. It cuts a long one.
+// Numbered returns a slug with a number behind it, as the second, third… of a name gets it. It cuts
+// a long one.
 func Numbered(s string, n int) string {
 	number := "-" + strconv.Itoa(n)
 	return s[:min(len(s), maxSlug-len(number))] + number
@@ -45,8 +47,9 @@ func IsNumbered(numbered, s string) bool {
 // maxSlug is the most bytes of a slug, as form has it.
 const maxSlug = 128
 
-// Of makes a slug of a name: lower case, accents gone, hyphens between words, at most 100 characters, so that there is
-// room for a number. noun is what it is called, and begins with, when that would leave nothing or a UUID.
+// Of makes a slug of a name: lower case, accents gone, hyphens between words, at most 100
+// characters, so that there is room for a number. noun is what it is called, and begins with, when
+// that would leave nothing or a UUID.
 func Of(name, noun string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(fold.Text(name)) {

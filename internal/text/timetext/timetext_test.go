@@ -14,7 +14,9 @@ func FuzzCompare(f *testing.F) {
 	f.Add("2026-02-30", "2026-11-26 10:00:00.1234567890", "2026-11-26 10:00 +01:00")
 	f.Add("1969-12-31 23:59", "1970-01-01", "0000-01-01")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
-		for _, compare := range []func(a, b string) int{timetext.CompareTimestamps[string], timetext.CompareDates[string]} {
+		for _, compare := range []func(a, b string) int{
+			timetext.CompareTimestamps[string], timetext.CompareDates[string],
+		} {
 			ab, ba, bc, ac := compare(a, b), compare(b, a), compare(b, c), compare(a, c)
 			if ab != -ba || compare(a, a) != 0 || ab <= 0 && bc <= 0 && ac > 0 || ab == 0 && bc != ac {
 				t.Errorf("%q, %q, %q: %d %d %d %d", a, b, c, ab, ba, bc, ac)

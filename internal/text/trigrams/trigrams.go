@@ -1,9 +1,11 @@
-// Package trigrams finds texts by the trigrams, three characters in a row, that they have: whatever contains a text contains its trigrams. A Segment
-// has lists of which of up to 262,144 texts have each, as compact text. A trigram that many of them have is told apart by what follows it: it has
-// longer grams beside it, of 4, 6, 8 and 12 characters. So what few texts contain is found by short lists, also if all its trigrams are common.
+// Package trigrams finds texts by the trigrams, three characters in a row, that they have: whatever
+// contains a text contains its trigrams. A Segment has lists of which of up to 262,144 texts have
+// each, as compact text. A trigram that many of them have is told apart by what follows it: it has
+// longer grams beside it, of 4, 6, 8 and 12 characters. So what few texts contain is found by short
+// lists, also if all its trigrams are common.
 //
-// internal/sqldb/bunx reads such lists, internal/jobs/indexer writes them. What a Segment writes is kept in databases: a change of it needs a migration that has
-// the indexes built again.
+// internal/sqldb/bunx reads such lists, internal/jobs/indexer writes them. What a Segment writes is
+// kept in databases: a change of it needs a migration that has the indexes built again.
 package trigrams
 
 import (
@@ -20,20 +22,24 @@ const (
 	many = 256
 	// maxPlaces is how many places of a text a Query looks at.
 	maxPlaces = 8
-	// A list of fewTexts is so short that no others are read, and maxLists is how many are read at most.
+	// A list of fewTexts is so short that no others are read, and maxLists is how many are read at
+	// most.
 	fewTexts, maxLists = 32, 4
 )
 
 // lengths are the characters of a trigram and of the grams beside it that are longer.
 var lengths = [...]int{gramRunes, 4, 6, 8, 12}
 
-// listed reports whether a gram that n of some texts have is written with its list: there is nothing to gain from one that is long.
+// listed reports whether a gram that n of some texts have is written with its list: there is
+// nothing to gain from one that is long.
 func listed(n, texts int) bool { return n <= max(many, texts/8) }
 
-// hasLonger reports whether a gram of lengths[i] characters that n texts have has longer ones beside it.
+// hasLonger reports whether a gram of lengths[i] characters that n texts have has longer ones
+// beside it.
 func hasLonger(i, n int) bool { return n > many && i < len(lengths)-1 }
 
-// lower returns a capital letter of ASCII as a small one, as in a LIKE of SQLite, and others as they are.
+// lower returns a capital letter of ASCII as a small one, as in a LIKE of SQLite, and others as
+// they are.
 func lower(r rune) rune {
 	if 'A' <= r && r <= 'Z' {
 		r += 'a' - 'A'
@@ -41,7 +47,8 @@ func lower(r rune) rune {
 	return r
 }
 
-// Query is what a Segment is searched for: for some places in a text, the grams that begin there, from the trigram to the longest.
+// Query is what a Segment is searched for: for some places in a text, the grams that begin there,
+// from the trigram to the longest.
 type Query [][]string
 
 // QueryOf returns the Query of a text. One of fewer than three characters has no place.
@@ -70,8 +77,9 @@ func (q Query) Grams() []string {
 	return slices.Compact(all)
 }
 
-// Lists returns grams such that all texts of a segment that contain the text of the Query are in each of their lists, the shortest list first; none:
-// any text of the segment may contain it. ok is false if none does. n is how many texts of the segment have each gram, and texts how many it has.
+// Lists returns grams such that all texts of a segment that contain the text of the Query are in
+// each of their lists, the shortest list first; none: any text of the segment may contain it. ok is
+// false if none does. n is how many texts of the segment have each gram, and texts how many it has.
 func (q Query) Lists(n map[string]int, texts int) (grams []string, ok bool) {
 	for _, place := range q {
 		longest := -1
@@ -108,7 +116,8 @@ type Segment struct {
 	ends []int32 // of each text
 }
 
-// maxBytes is how long the texts of a Segment may be together: it bounds the memory of whoever collects it.
+// maxBytes is how long the texts of a Segment may be together: it bounds the memory of whoever
+// collects it.
 const maxBytes = 4 << 20
 
 // Full reports whether a Segment takes no more texts.
@@ -144,7 +153,8 @@ func (s *Segment) in(p place, from int) int {
 	return from + 1 + i
 }
 
-// Each calls f with each gram, in their order, until it returns an error: the number of texts that have it, and their list, "" for a long one.
+// Each calls f with each gram, in their order, until it returns an error: the number of texts that
+// have it, and their list, "" for a long one.
 func (s *Segment) Each(f func(gram string, n int, docs string) error) error {
 	var grams []gram
 	for text, places := range s.trigrams() {
@@ -245,8 +255,8 @@ func (s *Segment) list(places []place) string {
 	return string(docs)
 }
 
-// A list is the distances between the numbers of its texts, less one, each in characters of five bits, the low ones first; the sixth bit of a
-// character is set if more follow.
+// A list is the distances between the numbers of its texts, less one, each in characters of five
+// bits, the low ones first; the sixth bit of a character is set if more follow.
 const (
 	digits   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	fiveBits = 1<<5 - 1

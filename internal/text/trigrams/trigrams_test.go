@@ -78,14 +78,20 @@ func (s segment) find(t interface{ Fatal(...any) }, q string) (all []int) {
 func TestFindsWhatContains(t *testing.T) {
 	some := rapid.StringMatching(`[a-bA-C%_\\é日\n"']{0,16}`)
 	rapid.Check(t, func(t *rapid.T) {
-		q, texts := some.Draw(t, "q"), rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string { return some.Draw(t, "a") + some.Draw(t, "b") }), 1, 20).Draw(t, "texts")
-		texts = slices.Concat(slices.Repeat(append(texts, "x"+q+"y"), rapid.SampledFrom([]int{1, 150, 300}).Draw(t, "times")), texts)
+		q, texts := some.Draw(t, "q"), rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+			return some.Draw(t, "a") + some.Draw(t, "b")
+		}), 1, 20).Draw(t, "texts")
+		texts = slices.Concat(
+			slices.Repeat(append(texts, "x"+q+"y"), rapid.SampledFrom([]int{1, 150, 300}).Draw(t, "times")),
+			texts,
+		)
 		if len([]rune(q)) < 3 {
 			return
 		}
 		found := newSegment(t, texts...).find(t, q)
 		for i, text := range texts {
-			if _, ok := slices.BinarySearch(found, i); !ok && strings.Contains(strings.ToLower(text), strings.ToLower(q)) {
+			if _, ok := slices.BinarySearch(found, i); !ok &&
+				strings.Contains(strings.ToLower(text), strings.ToLower(q)) {
 				t.Fatalf("%q is not found by %q", text, q)
 			}
 		}
@@ -165,7 +171,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestRepeatedCharactersMemory: the places of a gram are as many as the characters of all texts, and are in memory twice at most.
+// TestRepeatedCharactersMemory: the places of a gram are as many as the characters of all texts,
+// and are in memory twice at most.
 func TestRepeatedCharactersMemory(t *testing.T) {
 	var s trigrams.Segment
 	for !s.Full() {

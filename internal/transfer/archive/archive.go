@@ -1,9 +1,11 @@
-// Package archive reads and writes archives of content: .tgz files of the format tenantcontent-bundle.
+// Package archive reads and writes archives of content: .tgz files of the format
+// tenantcontent-bundle.
 //
-// An archive has these members, in this order: bundle.json, its description; entities/<kind>/<id>.json, the rows, kind by kind,
-// each kind after those that it needs; files/<id>/<path>, the files of entities; and checksums.json, the SHA-256 of every member
-// before it. The same content has the same bytes. Archives are streamed: in memory are only the names of the members and their
-// checksums.
+// An archive has these members, in this order: bundle.json, its description;
+// entities/<kind>/<id>.json, the rows, kind by kind, each kind after those that it needs;
+// files/<id>/<path>, the files of entities; and checksums.json, the SHA-256 of every member before
+// it. The same content has the same bytes. Archives are streamed: in memory are only the names of
+// the members and their checksums.
 //
 // bundles imports it, and programs that read archives may.
 package archive
@@ -44,8 +46,9 @@ const (
 	// typeRecord is the PAX record that carries a file's content type.
 	typeRecord = "TENANTCONTENT.contentType"
 
-	// sizeRecord is the PAX record that carries a size of more than maxOctal bytes, 8 GiB less one: tar's eleven octal
-	// digits end there. A smaller one must not have it, so that no two programs read two sizes.
+	// sizeRecord is the PAX record that carries a size of more than maxOctal bytes, 8 GiB less one:
+	// tar's eleven octal digits end there. A smaller one must not have it, so that no two programs
+	// read two sizes.
 	sizeRecord = "size"
 	maxOctal   = 1<<33 - 1
 )
@@ -55,8 +58,9 @@ type sum [sha256.Size]byte
 
 func (s sum) String() string { return hex.EncodeToString(s[:]) }
 
-// rowName returns the name of the member of a row. In the id, everything but lower-case letters, digits and hyphens is escaped,
-// so that ids that differ in case alone, as keys of colors may, are two files on every file system.
+// rowName returns the name of the member of a row. In the id, everything but lower-case letters,
+// digits and hyphens is escaped, so that ids that differ in case alone, as keys of colors may, are
+// two files on every file system.
 func rowName(k entity.Key) string {
 	return rowsFolder + string(k.Kind) + "/" + escapeID(k.ID) + ".json"
 }

@@ -40,9 +40,19 @@ var items = []item{
 	{kind: "color", id: "grün \\ \" : * ? é é", content: `{}`},
 	{kind: "color", id: strings.Repeat("Ü", 255), content: `{"x": "\\u0000"}`},
 	{kind: "library", id: "0190163d-8694-739b-aea5-966c26f8ad91", content: `{}`},
-	{id: "0190163d-8694-739b-aea5-966c26f8ad91", path: "README.md", content: "# Hello\x00", contentType: "text/markdown"},
+	{
+		id:          "0190163d-8694-739b-aea5-966c26f8ad91",
+		path:        "README.md",
+		content:     "# Hello\x00",
+		contentType: "text/markdown",
+	},
 	{id: "0190163d-8694-739b-aea5-966c26f8ad91", path: "README", content: ""},
-	{id: "0190163d-8694-739b-aea5-966c26f8ad91", path: "src/100%/ü é.js", content: "x", contentType: "text/javascript; charset=utf-8"},
+	{
+		id:          "0190163d-8694-739b-aea5-966c26f8ad91",
+		path:        "src/100%/ü é.js",
+		content:     "x",
+		contentType: "text/javascript; charset=utf-8",
+	},
 	{id: "0190163d-8694-739b-aea5-966c26f8ad91", path: strings.Repeat("long/", 60) + "a", content: "y"},
 }
 
@@ -105,7 +115,8 @@ func TestRoundTrip(t *testing.T) {
 	packed := pack(t, items)
 	is.Equal(pack(t, items), packed) // the same bytes
 	for name, r := range map[string]io.Reader{
-		"whole": bytes.NewReader(packed), "bytewise": iotest.OneByteReader(bytes.NewReader(packed)), "halves": iotest.HalfReader(bytes.NewReader(packed)),
+		"whole":    bytes.NewReader(packed),
+		"bytewise": iotest.OneByteReader(bytes.NewReader(packed)), "halves": iotest.HalfReader(bytes.NewReader(packed)),
 		"end with data": iotest.DataErrReader(bytes.NewReader(packed)),
 	} {
 		all, err := unpack(r, archive.Limits{})
@@ -135,7 +146,9 @@ func TestTightContentSize(t *testing.T) {
 	for n := range 3000 {
 		all = append(all, item{kind: "tag", id: fmt.Sprint(n), content: `{"x": "` + strings.Repeat("x", 10_000) + `"}`})
 	}
-	for _, c := range []string{strings.Repeat("\x00", 50<<20), random(2<<20) + strings.Repeat("y", 9<<20) + random(1<<20)} {
+	for _, c := range []string{
+		strings.Repeat("\x00", 50<<20), random(2<<20) + strings.Repeat("y", 9<<20) + random(1<<20),
+	} {
 		all = append(all, item{id: "1", path: fmt.Sprint(len(all)), content: c})
 	}
 	packed := pack(t, all)
@@ -175,7 +188,9 @@ func member(name, content string) raw { return raw{tar.Header{Name: name}, conte
 
 const good = `{"format": "tenantcontent-bundle", "version": 1, "tenant": "acme", "bundle": {"name": "x"}, "entries": [], "counts": {"color": 1}}`
 
-var first, red, id = member("bundle.json", good), member("entities/color/red.json", `{}`), "0190163d-8694-739b-aea5-966c26f8ad91"
+var first, red, id = member("bundle.json", good), member(
+	"entities/color/red.json", `{}`,
+), "0190163d-8694-739b-aea5-966c26f8ad91"
 
 // with sets something of a member's header.
 func (r raw) with(change func(h *tar.Header)) raw {
@@ -245,7 +260,8 @@ func TestRepacked(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "archive.tgz")
 	is.NoErr(os.WriteFile(file, pack(t, []item{
-		{kind: "tag", id: "grün \" é", content: "{}"}, {kind: "color", id: "red", content: "{}"}, {kind: "library", id: id, content: "{}"},
+		{kind: "tag", id: "grün \" é", content: "{}"},
+		{kind: "color", id: "red", content: "{}"}, {kind: "library", id: id, content: "{}"},
 		{id: id, path: strings.Repeat("long/", 30) + "ü b.js", content: "y", contentType: "text/javascript"},
 	}), 0o600))
 	unpacked := filepath.Join(folder, "unpacked")
@@ -272,13 +288,17 @@ func TestRepacked(t *testing.T) {
 		{"tar czf ../archive.tgz bundle.json checksums.json entities files", archive.Repack},
 		{"tar czf ../archive.tgz bundle.json files entities checksums.json", archive.Repack},
 		{"tar czf ../archive.tgz bundle.json entities files", archive.Repack},
-		{"echo >> entities/color/red.json && tar czf ../archive.tgz bundle.json entities files checksums.json", "does not fit its checksum"},
+		{
+			"echo >> entities/color/red.json && tar czf ../archive.tgz bundle.json entities files checksums.json",
+			"does not fit its checksum",
+		},
 	} {
 		run(c.command)
 		packed, err := os.ReadFile(file)
 		is.NoErr(err)
 		all, err := unpack(bytes.NewReader(packed), archive.Limits{})
-		if c.message == "" && (err != nil || len(all) != 4) || c.message != "" && !strings.Contains(errs.MessageOf(err), c.message) {
+		if c.message == "" && (err != nil || len(all) != 4) || c.message != "" &&
+			!strings.Contains(errs.MessageOf(err), c.message) {
 			t.Errorf("%s: %d, %v", c.command, len(all), err)
 		}
 	}
@@ -314,37 +334,82 @@ func TestHostile(t *testing.T) {
 		"zeros after":       {append(slices.Clone(whole), 0), "goes on after the archive"},
 		"second gzip":       {append(slices.Clone(whole), whole...), "goes on after the archive"},
 		"empty second gzip": {append(slices.Clone(whole), zipped(nil)...), "goes on after the archive"},
-		"junk in gzip":      {zipped(append(tarred(t, first, red, sums([]raw{first, red})), "junk"...)), "goes on after its end"},
-		"long zeros":        {zipped(append(tarred(t, first, red, sums([]raw{first, red})), make([]byte, 65<<10)...)), "goes on after its end"},
-		"second tar":        {zipped(append(tarred(t, first, red, sums([]raw{first, red})), tarred(t, first)...)), "goes on after its end"},
+		"junk in gzip": {
+			zipped(append(tarred(t, first, red, sums([]raw{first, red})), "junk"...)), "goes on after its end",
+		},
+		"long zeros": {
+			zipped(append(tarred(t, first, red, sums([]raw{first, red})), make([]byte, 65<<10)...)),
+			"goes on after its end",
+		},
+		"second tar": {
+			zipped(append(tarred(t, first, red, sums([]raw{first, red})), tarred(t, first)...)),
+			"goes on after its end",
+		},
 
-		"no format":       {begun(`{"version": 1}`), "format"},
-		"other format":    {begun(`{"format": "zip", "version": 1}`), "format"},
-		"newer":           {begun(strings.Replace(good, `"version": 1`, `"version": 2`, 1)), "version 2"},
-		"older":           {begun(strings.Replace(good, `"version": 1`, `"version": 0`, 1)), "version 0"},
-		"header no JSON":  {begun(`{`), `"bundle.json" is not a JSON object`},
-		"header wrong":    {begun(strings.Replace(good, `"entries": []`, `"entries": 5`, 1)), "bundle.json cannot be read"},
-		"negative count":  {begun(strings.Replace(good, `"color": 1`, `"color": -1`, 1)), "counts -1"},
-		"fewer rows":      {begun(strings.Replace(good, `"color": 1`, `"color": 2`, 1)), "bundle.json counts 2"},
-		"more rows":       {begun(strings.Replace(good, `"color": 1`, `"color": 0`, 1)), `"entities/color/red.json" is one more`},
-		"uncounted kind":  {begun(strings.Replace(good, `"color": 1`, `"tag": 0`, 1)), `"entities/color/red.json" is one more`},
-		"header not 1st":  {made(t, red, first), `"entities/color/red.json" is first`},
-		"header twice":    {zipped(tarred(t, first, red, first, sums([]raw{first, red}))), `"bundle.json" is there twice`},
-		"no header":       {made(t, red), "is first"},
-		"sums first":      {zipped(tarred(t, sums(nil), first, red)), `"checksums.json" is first`},
-		"huge header":     {begun(`{"x": "` + strings.Repeat("x", 17<<20) + `"}`), ""},
-		"files before":    {zipped(tarred(t, first, member("files/"+id+"/a", ""), red)), `"entities/color/red.json" is out of order`},
-		"kinds mixed":     {zipped(tarred(t, member("bundle.json", strings.Replace(good, `"color": 1`, `"color": 2, "tag": 1`, 1)), red, member("entities/tag/a.json", "{}"), member("entities/color/b.json", "{}"))), `"entities/color/b.json" is out of order`},
-		"after the sums":  {zipped(tarred(t, first, red, sums([]raw{first, red}), member("entities/tag/x.json", "{}"))), `"entities/tag/x.json" comes after`},
-		"no sums":         {zipped(tarred(t, first, red)), "no checksums.json"},
-		"sum wrong":       {zipped(tarred(t, first, red, sums([]raw{first, red}, func(m map[string]string) { m[red.Name] = strings.Repeat("0", 64) }))), `"entities/color/red.json" does not fit`},
-		"sum upper case":  {zipped(tarred(t, first, red, sums([]raw{first, red}, func(m map[string]string) { m[red.Name] = strings.ToUpper(m[red.Name]) }))), `does not fit`},
-		"sum missing":     {zipped(tarred(t, first, red, sums([]raw{first}))), `"entities/color/red.json" has no checksum`},
-		"sum too many":    {zipped(tarred(t, first, red, sums([]raw{first, red, member("x", "")}))), `names "x"`},
-		"sums no JSON":    {zipped(tarred(t, first, red, member("checksums.json", "{"))), "checksums.json cannot be read"},
-		"sums an array":   {zipped(tarred(t, first, red, member("checksums.json", "[]"))), "checksums.json cannot be read"},
-		"sums go on":      {zipped(tarred(t, first, red, member("checksums.json", sums([]raw{first, red}).content+"{}"))), "checksums.json cannot be read"},
-		"sums of numbers": {zipped(tarred(t, first, red, member("checksums.json", `{"bundle.json": 1}`))), `"bundle.json" does not fit`},
+		"no format":      {begun(`{"version": 1}`), "format"},
+		"other format":   {begun(`{"format": "zip", "version": 1}`), "format"},
+		"newer":          {begun(strings.Replace(good, `"version": 1`, `"version": 2`, 1)), "version 2"},
+		"older":          {begun(strings.Replace(good, `"version": 1`, `"version": 0`, 1)), "version 0"},
+		"header no JSON": {begun(`{`), `"bundle.json" is not a JSON object`},
+		"header wrong": {
+			begun(strings.Replace(good, `"entries": []`, `"entries": 5`, 1)), "bundle.json cannot be read",
+		},
+		"negative count": {begun(strings.Replace(good, `"color": 1`, `"color": -1`, 1)), "counts -1"},
+		"fewer rows":     {begun(strings.Replace(good, `"color": 1`, `"color": 2`, 1)), "bundle.json counts 2"},
+		"more rows": {
+			begun(strings.Replace(good, `"color": 1`, `"color": 0`, 1)),
+			`"entities/color/red.json" is one more`,
+		},
+		"uncounted kind": {
+			begun(strings.Replace(good, `"color": 1`, `"tag": 0`, 1)), `"entities/color/red.json" is one more`,
+		},
+		"header not 1st": {made(t, red, first), `"entities/color/red.json" is first`},
+		"header twice": {
+			zipped(tarred(t, first, red, first, sums([]raw{first, red}))), `"bundle.json" is there twice`,
+		},
+		"no header":   {made(t, red), "is first"},
+		"sums first":  {zipped(tarred(t, sums(nil), first, red)), `"checksums.json" is first`},
+		"huge header": {begun(`{"x": "` + strings.Repeat("x", 17<<20) + `"}`), ""},
+		"files before": {
+			zipped(tarred(t, first, member("files/"+id+"/a", ""), red)),
+			`"entities/color/red.json" is out of order`,
+		},
+		"kinds mixed": {
+			zipped(tarred(
+				t, member("bundle.json", strings.Replace(good, `"color": 1`, `"color": 2, "tag": 1`, 1)), red,
+				member("entities/tag/a.json", "{}"), member("entities/color/b.json", "{}"),
+			)),
+			`"entities/color/b.json" is out of order`,
+		},
+		"after the sums": {
+			zipped(tarred(t, first, red, sums([]raw{first, red}), member("entities/tag/x.json", "{}"))),
+			`"entities/tag/x.json" comes after`,
+		},
+		"no sums": {zipped(tarred(t, first, red)), "no checksums.json"},
+		"sum wrong": {zipped(tarred(t, first, red, sums([]raw{first, red}, func(m map[string]string) {
+			m[red.Name] = strings.Repeat("0", 64)
+		}))), `"entities/color/red.json" does not fit`},
+		"sum upper case": {zipped(tarred(t, first, red, sums([]raw{first, red}, func(m map[string]string) {
+			m[red.Name] = strings.ToUpper(m[red.Name])
+		}))), `does not fit`},
+		"sum missing": {
+			zipped(tarred(t, first, red, sums([]raw{first}))), `"entities/color/red.json" has no checksum`,
+		},
+		"sum too many": {zipped(tarred(t, first, red, sums([]raw{first, red, member("x", "")}))), `names "x"`},
+		"sums no JSON": {
+			zipped(tarred(t, first, red, member("checksums.json", "{"))), "checksums.json cannot be read",
+		},
+		"sums an array": {
+			zipped(tarred(t, first, red, member("checksums.json", "[]"))), "checksums.json cannot be read",
+		},
+		"sums go on": {
+			zipped(tarred(t, first, red, member("checksums.json", sums([]raw{first, red}).content+"{}"))),
+			"checksums.json cannot be read",
+		},
+		"sums of numbers": {
+			zipped(tarred(t, first, red, member("checksums.json", `{"bundle.json": 1}`))),
+			`"bundle.json" does not fit`,
+		},
 
 		"absolute":        {named("/etc/passwd"), `"/etc/passwd" has an absolute path`},
 		"absolute file":   {named("files/" + id + "//etc/passwd"), "not clean"},
@@ -373,15 +438,38 @@ func TestHostile(t *testing.T) {
 		"long name":       {named("entities/color/" + strings.Repeat("a", 5000) + ".json"), "too long a name"},
 		"not UTF-8":       {zipped(latin(tarred(t, first, member("files/x/caf?", "")))), ""},
 
-		"symlink":    {zipped(tarred(t, first, typed(tar.TypeSymlink, "entities/color/red.json", "/etc/passwd"))), `"entities/color/red.json" is not a plain file`},
-		"hard link":  {zipped(tarred(t, first, typed(tar.TypeLink, "entities/color/red.json", "bundle.json"))), "not a plain file"},
-		"device":     {zipped(tarred(t, first, typed(tar.TypeChar, "entities/color/red.json", ""))), "not a plain file"},
-		"block":      {zipped(tarred(t, first, typed(tar.TypeBlock, "entities/color/red.json", ""))), "not a plain file"},
-		"fifo":       {zipped(tarred(t, first, typed(tar.TypeFifo, "entities/color/red.json", ""))), "not a plain file"},
-		"folder":     {zipped(tarred(t, first, raw{tar.Header{Name: "entities/", Typeflag: tar.TypeDir, Linkname: "x"}, ""})), "no checksums.json"},
-		"global":     {zipped(tarred(t, first, raw{tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "g", PAXRecords: map[string]string{"path": "x"}}, ""})), "not a plain file"},
+		"symlink": {
+			zipped(tarred(t, first, typed(tar.TypeSymlink, "entities/color/red.json", "/etc/passwd"))),
+			`"entities/color/red.json" is not a plain file`,
+		},
+		"hard link": {
+			zipped(tarred(t, first, typed(tar.TypeLink, "entities/color/red.json", "bundle.json"))),
+			"not a plain file",
+		},
+		"device": {
+			zipped(tarred(t, first, typed(tar.TypeChar, "entities/color/red.json", ""))), "not a plain file",
+		},
+		"block": {
+			zipped(tarred(t, first, typed(tar.TypeBlock, "entities/color/red.json", ""))), "not a plain file",
+		},
+		"fifo": {
+			zipped(tarred(t, first, typed(tar.TypeFifo, "entities/color/red.json", ""))), "not a plain file",
+		},
+		"folder": {
+			zipped(tarred(t, first, raw{tar.Header{Name: "entities/", Typeflag: tar.TypeDir, Linkname: "x"}, ""})),
+			"no checksums.json",
+		},
+		"global": {
+			zipped(tarred(t, first, raw{
+				tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "g", PAXRecords: map[string]string{"path": "x"}},
+				"",
+			})),
+			"not a plain file",
+		},
 		"GNU sparse": {zipped(sparse(tarred(t, first, red, sums([]raw{first, red})))), ""},
-		"PAX times":  {made(t, first, red.with(func(h *tar.Header) { h.PAXRecords = map[string]string{"ACME.user.a": "x"} })), `"entities/color/red.json" has the extended header "ACME.user.a"`},
+		"PAX times": {made(t, first, red.with(func(h *tar.Header) {
+			h.PAXRecords = map[string]string{"ACME.user.a": "x"}
+		})), `"entities/color/red.json" has the extended header "ACME.user.a"`},
 		"PAX size":   {zipped(paxed(t, "27 size=99999999999999999\n")), ""},
 		"PAX sparse": {zipped(paxed(t, "22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n")), ""},
 		"PAX path":   {zipped(paxed(t, "20 path=/etc/passwd\n")), "absolute"},
@@ -390,28 +478,72 @@ func TestHostile(t *testing.T) {
 			h.PAXRecords = map[string]string{"TENANTCONTENT.contentType": strings.Repeat("x", 300)}
 		})), "content type"},
 
-		"folder of a file": {made(t, first, red, member("files/"+id+"/a", ""), member("files/"+id+"/a-b", ""), member("files/"+id+"/a/b", "")),
+		"folder of a file": {made(
+			t, first, red, member("files/"+id+"/a", ""), member("files/"+id+"/a-b", ""),
+			member("files/"+id+"/a/b", ""),
+		),
 			`"files/` + id + `/a" is a file, and a folder of "files/` + id + `/a/b" too`},
-		"file of a folder":   {made(t, first, red, member("files/"+id+"/a/b/c", ""), member("files/"+id+"/A/B", "")), `/A/B" is a file, and a folder of`},
-		"long PAX record":    {zipped(paxed(t, pax("ACME."+strings.Repeat("x", 9000), "x"))), "has the extended header"},
-		"many PAX records":   {zipped(paxed(t, strings.Repeat(pax("path", "entities/color/red.json"), 1000))), `member behind "bundle.json" has more than 16384 bytes`},
-		"PAX at the begin":   {zipped(paxed(t, strings.Repeat(pax("path", "bundle.json"), 1000))[1024:]), `member behind "the beginning" has more than 16384 bytes`},
-		"other twin escape":  {named("files/" + id + "/%52%45%41"), "is not one"},
-		"column twice":       {row(`{"name": "a", "name": "b"}`), `"entities/color/red.json" gives "name" twice`},
-		"escaped twice":      {row(`{"name": "a", "n\u0061me": "b"}`), `"entities/color/red.json" gives "name" twice`},
-		"header says twice":  {begun(strings.Replace(good, `"version": 1`, `"version": 1, "version": 1`, 1)), `"bundle.json" gives "version" twice`},
-		"long kind":          {begun(strings.Replace(good, `"color": 1`, `"`+strings.Repeat("k", 9000)+`": -1`, 1)), "counts -1 of"},
-		"long missing kind":  {begun(strings.Replace(good, `"color": 1`, `"color": 1, "`+strings.Repeat("k", 9000)+`": 1`, 1)), "has 0 rows of kkk"},
-		"long name in a sum": {zipped(tarred(t, first, red, member("checksums.json", `{"`+strings.Repeat("a", 500)+`": "x"}`))), `names "aaa`},
-		"sums are cut off":   {zipped(tarred(t, first, red, member("checksums.json", `{"bundle.json": `))), "does not fit its checksum"},
-		"sums and null":      {zipped(tarred(t, first, red, member("checksums.json", sums([]raw{first, red}).content+"null"))), "checksums.json cannot be read"},
+		"file of a folder": {
+			made(t, first, red, member("files/"+id+"/a/b/c", ""), member("files/"+id+"/A/B", "")),
+			`/A/B" is a file, and a folder of`,
+		},
+		"long PAX record": {
+			zipped(paxed(t, pax("ACME."+strings.Repeat("x", 9000), "x"))), "has the extended header",
+		},
+		"many PAX records": {
+			zipped(paxed(t, strings.Repeat(pax("path", "entities/color/red.json"), 1000))),
+			`member behind "bundle.json" has more than 16384 bytes`,
+		},
+		"PAX at the begin": {
+			zipped(paxed(t, strings.Repeat(pax("path", "bundle.json"), 1000))[1024:]),
+			`member behind "the beginning" has more than 16384 bytes`,
+		},
+		"other twin escape": {named("files/" + id + "/%52%45%41"), "is not one"},
+		"column twice":      {row(`{"name": "a", "name": "b"}`), `"entities/color/red.json" gives "name" twice`},
+		"escaped twice":     {row(`{"name": "a", "n\u0061me": "b"}`), `"entities/color/red.json" gives "name" twice`},
+		"header says twice": {
+			begun(strings.Replace(good, `"version": 1`, `"version": 1, "version": 1`, 1)),
+			`"bundle.json" gives "version" twice`,
+		},
+		"long kind": {
+			begun(strings.Replace(good, `"color": 1`, `"`+strings.Repeat("k", 9000)+`": -1`, 1)),
+			"counts -1 of",
+		},
+		"long missing kind": {
+			begun(strings.Replace(good, `"color": 1`, `"color": 1, "`+strings.Repeat("k", 9000)+`": 1`, 1)),
+			"has 0 rows of kkk",
+		},
+		"long name in a sum": {
+			zipped(tarred(t, first, red, member("checksums.json", `{"`+strings.Repeat("a", 500)+`": "x"}`))),
+			`names "aaa`,
+		},
+		"sums are cut off": {
+			zipped(tarred(t, first, red, member("checksums.json", `{"bundle.json": `))),
+			"does not fit its checksum",
+		},
+		"sums and null": {
+			zipped(tarred(t, first, red, member("checksums.json", sums([]raw{first, red}).content+"null"))),
+			"checksums.json cannot be read",
+		},
 
-		"twice":         {zipped(tarred(t, first, red, red)), `"entities/color/red.json" is there twice`},
-		"file twice":    {zipped(tarred(t, first, red, member("files/"+id+"/a", ""), member("files/"+id+"/a", ""))), "is there twice"},
-		"case twin":     {zipped(tarred(t, first, red, member("files/"+id+"/a", ""), member("files/"+id+"/A", ""))), "differs in case"},
-		"Unicode twin":  {zipped(tarred(t, first, red, member("files/"+id+"/é", ""), member("files/"+id+"/e\u0301", ""))), "differs in case"},
-		"case of sharp": {zipped(tarred(t, first, red, member("files/"+id+"/straße", ""), member("files/"+id+"/STRASSE", ""))), "differs in case"},
-		"header twin":   {zipped(tarred(t, first, member("Bundle.json", good))), "differs in case"},
+		"twice": {zipped(tarred(t, first, red, red)), `"entities/color/red.json" is there twice`},
+		"file twice": {
+			zipped(tarred(t, first, red, member("files/"+id+"/a", ""), member("files/"+id+"/a", ""))),
+			"is there twice",
+		},
+		"case twin": {
+			zipped(tarred(t, first, red, member("files/"+id+"/a", ""), member("files/"+id+"/A", ""))),
+			"differs in case",
+		},
+		"Unicode twin": {
+			zipped(tarred(t, first, red, member("files/"+id+"/é", ""), member("files/"+id+"/e\u0301", ""))),
+			"differs in case",
+		},
+		"case of sharp": {
+			zipped(tarred(t, first, red, member("files/"+id+"/straße", ""), member("files/"+id+"/STRASSE", ""))),
+			"differs in case",
+		},
+		"header twin": {zipped(tarred(t, first, member("Bundle.json", good))), "differs in case"},
 
 		"row no JSON":     {row(`{`), `"entities/color/red.json" is not a JSON object`},
 		"row an array":    {row(`[]`), "not a JSON object"},
@@ -424,8 +556,13 @@ func TestHostile(t *testing.T) {
 		"row with a NUL2": {row(`{"a": "\\\u0000"}`), "NUL"},
 		"row too long":    {row(`{"a": "` + random(5<<20) + `"}`), `bytes: at most 4194304 are allowed`},
 		"bomb in a file":  {zipped(tarred(t, first, red, member("files/"+id+"/a", zeros))), "more than 200 times"},
-		"bomb after":      {zipped(append(tarred(t, first, red, sums([]raw{first, red})), zeros...)), "goes on after its end"},
-		"bomb in a sum":   {zipped(tarred(t, first, red, member("checksums.json", "{"+strings.Repeat(" ", 8<<20)+"}"))), `"checksums.json" has 8388610 bytes`},
+		"bomb after": {
+			zipped(append(tarred(t, first, red, sums([]raw{first, red})), zeros...)), "goes on after its end",
+		},
+		"bomb in a sum": {
+			zipped(tarred(t, first, red, member("checksums.json", "{"+strings.Repeat(" ", 8<<20)+"}"))),
+			`"checksums.json" has 8388610 bytes`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -477,8 +614,8 @@ func paxed(t testing.TB, records string) []byte {
 	return resummed(file, 1024)
 }
 
-// TestLargeFile: a file of 8 GiB or more, whose size tar writes into an extended record, is read as it is written, when the
-// limits allow it. A smaller one has no such record.
+// TestLargeFile: a file of 8 GiB or more, whose size tar writes into an extended record, is read as
+// it is written, when the limits allow it. A smaller one has no such record.
 func TestLargeFile(t *testing.T) {
 	is := is.New(t)
 	var b bytes.Buffer
@@ -499,7 +636,10 @@ func TestLargeFile(t *testing.T) {
 		message string
 	}{
 		{8 << 30, wide, "The archive is cut off."}, // it was taken
-		{8 << 30, archive.Limits{}, `"files/1/a" has 8589934592 bytes: an archive must not have more than 4294967296 bytes when it is unpacked`},
+		{
+			8 << 30, archive.Limits{},
+			`"files/1/a" has 8589934592 bytes: an archive must not have more than 4294967296 bytes when it is unpacked`,
+		},
 		{1<<63 - 1, wide, `"files/1/a" has 9223372036854775807 bytes`},
 		{64<<30 - 1024, wide, "bytes when it is unpacked"}, // with what was before it
 		{8<<30 - 1, wide, `has the extended header "size"`},
@@ -529,7 +669,8 @@ func TestLimits(t *testing.T) {
 		limits archive.Limits
 		ok     bool
 	}{
-		{archive.Limits{Members: members}, true}, {archive.Limits{Members: members - 1}, false}, {archive.Limits{Bytes: 2000}, false},
+		{archive.Limits{Members: members}, true},
+		{archive.Limits{Members: members - 1}, false}, {archive.Limits{Bytes: 2000}, false},
 		{archive.Limits{Row: 16}, true}, {archive.Limits{Row: 15}, false},
 	} {
 		_, err := unpack(bytes.NewReader(file), c.limits)

@@ -16,11 +16,13 @@ type Header struct {
 	Tenant  string            `json:"tenant"`  // where the content is from
 	Bundle  Bundle            `json:"bundle"`
 	Entries []json.RawMessage `json:"entries"` // as the API writes them: type, reference, data; see MaxNesting
-	// Counts is how many rows of each kind there are. A kind without rows may be named too: a restore empties it.
+	// Counts is how many rows of each kind there are. A kind without rows may be named too: a
+	// restore empties it.
 	Counts map[entity.Kind]int `json:"counts"`
 }
 
-// Bundle is the manifest that an archive was made of; it is empty except for its name when there is none.
+// Bundle is the manifest that an archive was made of; it is empty except for its name when there is
+// none.
 type Bundle struct {
 	ID          string  `json:"id,omitempty"`
 	Name        string  `json:"name"`
@@ -28,8 +30,8 @@ type Bundle struct {
 	Description *string `json:"description,omitempty"`
 }
 
-// Check returns errs.Invalid if no archive with the header can be within the limits: if it is too long or nested too deep, or
-// has too many rows. Counts may be incomplete.
+// Check returns errs.Invalid if no archive with the header can be within the limits: if it is too
+// long or nested too deep, or has too many rows. Counts may be incomplete.
 func (h Header) Check(l Limits) error {
 	_, err := h.bytes(l.WithDefaults())
 	return err
@@ -64,12 +66,16 @@ func (h Header) checkMembers(l Limits) error {
 		members += min(n, math.MaxInt32) // a header that somebody made up
 	}
 	if members > l.Members {
-		return errs.New(errs.Invalid, "An archive must have at most %d members, and this one has %d: %s.", l.Members, members, setting)
+		return errs.New(
+			errs.Invalid, "An archive must have at most %d members, and this one has %d: %s.", l.Members,
+			members, setting,
+		)
 	}
 	return nil
 }
 
-// checkHeader checks bundle.json before it is decoded, as its decoded form may take many times its bytes.
+// checkHeader checks bundle.json before it is decoded, as its decoded form may take many times its
+// bytes.
 func checkHeader(raw []byte) error {
 	if wrong := wrongObject(raw); wrong != "" {
 		return bad(headerName, "%s", wrong)
@@ -97,7 +103,10 @@ func parseHeader(raw []byte) (h Header, err error) {
 		return h, errs.New(errs.Invalid, "The archive's bundle.json does not say the format %s.", Format)
 	}
 	if is.Version != Version {
-		return h, errs.New(errs.Invalid, "The archive's bundle.json says version %d: this program reads version %d.", is.Version, Version)
+		return h, errs.New(
+			errs.Invalid, "The archive's bundle.json says version %d: this program reads version %d.",
+			is.Version, Version,
+		)
 	}
 	if err := json.Unmarshal(raw, &h); err != nil {
 		return h, errs.Wrap(errs.Invalid, err, "The archive's bundle.json cannot be read.")

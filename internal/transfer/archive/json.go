@@ -9,8 +9,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
 )
 
-// wrongObject returns the reason why JSON cannot be a row or bundle.json, as the end of a sentence, "" if it can. A duplicate
-// name is refused, as readers differ in which one counts. The values are not checked.
+// wrongObject returns the reason why JSON cannot be a row or bundle.json, as the end of a sentence,
+// "" if it can. A duplicate name is refused, as readers differ in which one counts. The values are
+// not checked.
 func wrongObject(raw []byte) (wrong string) {
 	if !utf8.Valid(raw) || len(raw) == 0 || raw[0] != '{' {
 		return "is not a JSON object"

@@ -15,10 +15,13 @@ func TestWrongObject(t *testing.T) {
 	long := `"` + strings.Repeat("ü", 300) + `": 1`
 	for raw, want := range map[string]string{
 		`{}`: "", ` {}`: "is not a JSON object", `{} `: "", `{"a": {"b": [1, {"c": null}]}, "b": "", "A": 1}`: "",
-		``: "is not a JSON object", `[]`: "is not a JSON object", `{`: "is not a JSON object", `{}{}`: "is not a JSON object", "{\"a\": \"\xff\"}": "is not a JSON object",
-		`{"a": 1, "a": 1`: "is not a JSON object", `{"a": 1, "a": 1}`: `gives "a" twice`, `{"a": 1, "\u0061": 1, "b": 1}`: `gives "a" twice`,
-		`{"x": {"a": 1, "a": 1}}`: "", // a value is its own matter
-		`{"\u0000": 1}`:           "has a NUL character or half of a surrogate pair", `{"a": "\ud800"}`: "has a NUL character or half of a surrogate pair",
+		``: "is not a JSON object", `[]`: "is not a JSON object",
+		`{`: "is not a JSON object", `{}{}`: "is not a JSON object", "{\"a\": \"\xff\"}": "is not a JSON object",
+		`{"a": 1, "a": 1`:  "is not a JSON object",
+		`{"a": 1, "a": 1}`: `gives "a" twice`, `{"a": 1, "\u0061": 1, "b": 1}`: `gives "a" twice`,
+		`{"x": {"a": 1, "a": 1}}`:     "", // a value is its own matter
+		`{"\u0000": 1}`:               "has a NUL character or half of a surrogate pair",
+		`{"a": "\ud800"}`:             "has a NUL character or half of a surrogate pair",
 		"{" + long + "," + long + "}": `gives "` + strings.Repeat("ü", 100) + `…" twice`,
 		many(maxColumns):              "", many(maxColumns + 1): "has more than 10000 names",
 	} {

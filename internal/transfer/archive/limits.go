@@ -2,8 +2,9 @@ package archive
 
 import "github.com/tenantcontent/tenantcontent/errs"
 
-// Limits limit archives that are read and written: what one program writes, another one with the same limits can read. A limit
-// of 0 has its default. In addition, the names of all members may have 128 bytes each on average, or 1 MiB together.
+// Limits limit archives that are read and written: what one program writes, another one with the
+// same limits can read. A limit of 0 has its default. In addition, the names of all members may
+// have 128 bytes each on average, or 1 MiB together.
 type Limits struct {
 	Members int   // number of members: rows, files, bundle.json and checksums.json; default 200,000
 	Bytes   int64 // unpacked; default 4 GiB
@@ -13,7 +14,12 @@ type Limits struct {
 
 // Check returns errs.Invalid, naming it, for an invalid limit.
 func (l Limits) Check() error {
-	for name, v := range map[string]int64{"Members": int64(l.Members), "Bytes": l.Bytes, "Row": l.Row, "Ratio": l.Ratio} {
+	for name, v := range map[string]int64{
+		"Members": int64(l.Members),
+		"Bytes":   l.Bytes,
+		"Row":     l.Row,
+		"Ratio":   l.Ratio,
+	} {
 		if v < 0 {
 			return errs.New(errs.Invalid, "the archive limit %s must not be negative", name)
 		}
@@ -37,7 +43,8 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// names is the most bytes of all names together. They are what a Reader and a Writer keep in memory.
+// names is the most bytes of all names together. They are what a Reader and a Writer keep in
+// memory.
 func (l Limits) names() int { return max(128*l.Members, 1<<20) }
 
 // MaxNesting is how deep the data of an entry may be nested.

@@ -15,8 +15,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
-// TestWriterKeepsLimitsSize: for each limit there is a last archive that can be written, and a Reader with the same limit
-// takes it; of the next one the Writer says which limit it is.
+// TestWriterKeepsLimitsSize: for each limit there is a last archive that can be written, and a
+// Reader with the same limit takes it; of the next one the Writer says which limit it is.
 func TestWriterKeepsLimitsSize(t *testing.T) {
 	row := func(w *archive.Writer, id, content string) error {
 		return w.Row(entity.Row{Key: entity.Key{Kind: "tag", ID: id}, JSON: []byte(content)})
@@ -50,14 +50,20 @@ func TestWriterKeepsLimitsSize(t *testing.T) {
 			return nil
 		}, "at most 12 members"},
 		"row": {archive.Limits{Row: 1000}, 1000 - len(`{"a":""}`), func(int) archive.Header { return rows(1) },
-			func(w *archive.Writer, n int) error { return row(w, "a", `{"a":"`+strings.Repeat("x", n)+`"}`) }, "tag a has 1001 bytes"},
+			func(w *archive.Writer, n int) error {
+				return row(w, "a", `{"a":"`+strings.Repeat("x", n)+`"}`)
+			}, "tag a has 1001 bytes"},
 		"levels": {archive.Limits{}, 10_000, func(int) archive.Header { return rows(1) },
-			func(w *archive.Writer, n int) error { return row(w, "a", nested(n)) }, `"entities/tag/a.json" is not a JSON object`},
+			func(w *archive.Writer, n int) error {
+				return row(w, "a", nested(n))
+			}, `"entities/tag/a.json" is not a JSON object`},
 		"bytes": {archive.Limits{Bytes: 50 * 512}, 43 * 512, func(int) archive.Header { return archive.Header{} },
 			func(w *archive.Writer, n int) error { return file(w, "a", n) }, "at most 25600 bytes when it is unpacked"},
 		"name": {archive.Limits{}, 4096 - len("files/1/"), func(int) archive.Header { return archive.Header{} },
 			func(w *archive.Writer, n int) error { return file(w, strings.Repeat("x", n), 1) }, "too long a name"},
-		"names": {archive.Limits{Members: 1000}, 255, func(int) archive.Header { return archive.Header{} }, func(w *archive.Writer, n int) error {
+		"names": {archive.Limits{Members: 1000}, 255, func(int) archive.Header {
+			return archive.Header{}
+		}, func(w *archive.Writer, n int) error {
 			for i := range n {
 				if err := file(w, fmt.Sprintf("%s%03d", strings.Repeat("x", 4085), i), 0); err != nil {
 					return err
@@ -65,11 +71,17 @@ func TestWriterKeepsLimitsSize(t *testing.T) {
 			}
 			return nil
 		}, ""},
-		"content type": {archive.Limits{}, 255, func(int) archive.Header { return archive.Header{} }, func(w *archive.Writer, n int) error {
+		"content type": {archive.Limits{}, 255, func(int) archive.Header {
+			return archive.Header{}
+		}, func(w *archive.Writer, n int) error {
 			return w.File("1", entity.File{Path: "a", ContentType: strings.Repeat("x", n)}, strings.NewReader(""))
 		}, "bad content type"},
-		"nesting of data": {archive.Limits{}, archive.MaxNesting, func(n int) archive.Header { return entries(1, deep(n)) }, none, "bundle.json"},
-		"entries":         {archive.Limits{}, 100_000 - 10, func(n int) archive.Header { return entries(n, `{}`) }, none, ""},
+		"nesting of data": {archive.Limits{}, archive.MaxNesting, func(n int) archive.Header {
+			return entries(1, deep(n))
+		}, none, "bundle.json"},
+		"entries": {archive.Limits{}, 100_000 - 10, func(n int) archive.Header {
+			return entries(n, `{}`)
+		}, none, ""},
 		"header": {archive.Limits{}, 16<<20 - 120, func(n int) archive.Header {
 			return archive.Header{Bundle: archive.Bundle{Name: strings.Repeat("x", n)}}
 		}, none, ""},
@@ -105,7 +117,8 @@ func TestWriterKeepsLimitsSize(t *testing.T) {
 	}
 }
 
-// TestReaderNamesTooManyMembers: a Reader refuses an archive by the counts of its header, and names the number of members.
+// TestReaderNamesTooManyMembers: a Reader refuses an archive by the counts of its header, and names
+// the number of members.
 func TestReaderNamesTooManyMembers(t *testing.T) {
 	is := is.New(t)
 	var b bytes.Buffer
@@ -129,8 +142,10 @@ func TestHeaderCheck(t *testing.T) {
 		header archive.Header
 		limits archive.Limits
 	}{
-		"at most 11 members":           {archive.Header{Counts: counts}, archive.Limits{Members: 11}},
-		"at most 16777216 are allowed": {archive.Header{Bundle: archive.Bundle{Name: strings.Repeat("x", 16<<20)}}, archive.Limits{}},
+		"at most 11 members": {archive.Header{Counts: counts}, archive.Limits{Members: 11}},
+		"at most 16777216 are allowed": {
+			archive.Header{Bundle: archive.Bundle{Name: strings.Repeat("x", 16<<20)}}, archive.Limits{},
+		},
 	} {
 		err := c.header.Check(c.limits)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
@@ -146,7 +161,8 @@ func nested(levels int) string {
 	return strings.Repeat(`{"a":`, levels-1) + `{}` + strings.Repeat(`}`, levels-1)
 }
 
-// TestAnyRatioSize: whatever ratio is configured, what packs 10,000 times smaller does not look like a bomb, at no byte of it.
+// TestAnyRatioSize: whatever ratio is configured, what packs 10,000 times smaller does not look
+// like a bomb, at no byte of it.
 func TestAnyRatioSize(t *testing.T) {
 	for _, ratio := range []int64{1, 2, 3, 4, 10, 50, 200, 5000, 1 << 50} {
 		t.Run(fmt.Sprint(ratio), func(t *testing.T) {
@@ -154,8 +170,13 @@ func TestAnyRatioSize(t *testing.T) {
 			var b bytes.Buffer
 			w, err := archive.NewWriter(&b, archive.Header{}, limits)
 			is.NoErr(err)
-			for i, content := range []string{"", strings.Repeat("\x00", 3<<20), random(1 << 18), strings.Repeat("x", 1<<20), random(100)} {
-				is.NoErr(w.File("1", entity.File{Path: fmt.Sprint(i), Size: int64(len(content))}, strings.NewReader(content)))
+			for i, content := range []string{
+				"", strings.Repeat("\x00", 3<<20), random(1 << 18), strings.Repeat("x", 1<<20), random(100),
+			} {
+				is.NoErr(w.File(
+					"1", entity.File{Path: fmt.Sprint(i), Size: int64(len(content))},
+					strings.NewReader(content),
+				))
 			}
 			is.NoErr(w.Close())
 			size := b.Len()
@@ -174,7 +195,8 @@ type inDrops struct{ io.Reader }
 
 func (b inDrops) Read(p []byte) (int, error) { return b.Reader.Read(p[:min(len(p), 256)]) }
 
-// TestWriterClashes: what a Reader refuses of the names of files and the content of rows, the Writer does too.
+// TestWriterClashes: what a Reader refuses of the names of files and the content of rows, the
+// Writer does too.
 func TestWriterClashes(t *testing.T) {
 	row := func(kind, id, content string) func(*archive.Writer) error {
 		return func(w *archive.Writer) error {
@@ -195,9 +217,12 @@ func TestWriterClashes(t *testing.T) {
 		write   func(w *archive.Writer) error
 		message string
 	}{
-		"folder":         {files("a", "a-b", "a/b"), `"files/1/a" is a file, and a folder of "files/1/a/b" too`},
-		"folder first":   {files("A/b", "x", "a"), `"files/1/a" is a file, and a folder of "files/1/A/b" too`},
-		"case":           {files("a/README.md", "a/readme.md"), `"files/1/a/readme.md" is there twice, or another one differs in case alone`},
+		"folder":       {files("a", "a-b", "a/b"), `"files/1/a" is a file, and a folder of "files/1/a/b" too`},
+		"folder first": {files("A/b", "x", "a"), `"files/1/a" is a file, and a folder of "files/1/A/b" too`},
+		"case": {
+			files("a/README.md", "a/readme.md"),
+			`"files/1/a/readme.md" is there twice, or another one differs in case alone`,
+		},
 		"Unicode form":   {files("é", "e\u0301"), "differs in case alone"},
 		"column twice":   {row("a", "1", `{"n": 1, "n": 2}`), `"entities/a/1.json" gives "n" twice`},
 		"NUL":            {row("a", "1", `{"n": "\u0000"}`), "NUL"},
@@ -229,7 +254,12 @@ func TestBadLimits(t *testing.T) {
 	is := is.New(t)
 	is.NoErr(archive.Limits{}.Check())
 	is.NoErr(archive.Limits{Members: 1, Bytes: 1, Row: 1, Ratio: 1}.Check())
-	for name, l := range map[string]archive.Limits{"Members": {Members: -1}, "Bytes": {Bytes: -1}, "Row": {Row: -1}, "Ratio": {Ratio: -1}} {
+	for name, l := range map[string]archive.Limits{
+		"Members": {Members: -1},
+		"Bytes":   {Bytes: -1},
+		"Row":     {Row: -1},
+		"Ratio":   {Ratio: -1},
+	} {
 		err := l.Check()
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		is.True(strings.Contains(errs.MessageOf(err), name))

@@ -24,9 +24,10 @@ import (
 // most is how many bytes of memory the worst archive may take, the test's own included.
 const most = 128 << 20
 
-// TestHostileMemory: what an archive contains costs no memory that grows with it. The expansion ratio is not what stops these. As in
-// TestMostMembersMemory, the one that writes an archive and the one that reads it share a pipe alone, and the one that measures
-// neither: the race detector, without which tests of memory run, has nothing to find.
+// TestHostileMemory: what an archive contains costs no memory that grows with it. The expansion
+// ratio is not what stops these. As in TestMostMembersMemory, the one that writes an archive and
+// the one that reads it share a pipe alone, and the one that measures neither: the race detector,
+// without which tests of memory run, has nothing to find.
 func TestHostileMemory(t *testing.T) {
 	head := strings.Replace(good, `"color": 1`, `"color": 199998`, 1)
 	for name, c := range map[string]struct {
@@ -66,7 +67,10 @@ func TestHostileMemory(t *testing.T) {
 			w.long("checksums.json", `{"bundle.json": `, "[", 160<<20, `}`)
 		}},
 		"entries without end": {"bundle.json", func(w *hostile) {
-			w.long("bundle.json", strings.TrimSuffix(good, `], "counts": {"color": 1}}`)+"0", ",0", 16<<20-200, `], "counts": {}}`)
+			w.long(
+				"bundle.json", strings.TrimSuffix(good, `], "counts": {"color": 1}}`)+"0", ",0", 16<<20-200,
+				`], "counts": {}}`,
+			)
 		}},
 		"kinds without end": {"bundle.json", func(w *hostile) {
 			var b strings.Builder
@@ -79,7 +83,15 @@ func TestHostileMemory(t *testing.T) {
 			w.long("bundle.json", strings.TrimSuffix(good, `], "counts": {"color": 1}}`), `{"a":[`, 16<<20-300, "")
 		}},
 		"data nested deep": {"bundle.json", func(w *hostile) {
-			w.member("bundle.json", strings.Replace(good, `"entries": []`, `"entries": [{"type": "tagged", "data": `+strings.Repeat(`{"a":`, 9000)+`{}`+strings.Repeat(`}`, 9000)+`}]`, 1))
+			w.member(
+				"bundle.json",
+				strings.Replace(
+					good, `"entries": []`,
+					`"entries": [{"type": "tagged", "data": `+strings.Repeat(`{"a":`, 9000)+`{}`+
+						strings.Repeat(`}`, 9000)+`}]`,
+					1,
+				),
+			)
 		}},
 		"header too long": {"bundle.json", func(w *hostile) { w.long("bundle.json", `{"x": "`, "x", 160<<20, `"}`) }},
 		"row nested deep": {"entities/color/red.json", func(w *hostile) {
@@ -159,7 +171,8 @@ func TestHostileMemory(t *testing.T) {
 			var err error
 			peak := heapPeak(func() { _, err = drain(r, archive.Limits{Ratio: 1 << 40}) })
 			_ = r.Close()
-			if errs.CodeOf(err) != errs.Invalid || !strings.Contains(errs.MessageOf(err), c.message) || len(errs.MessageOf(err)) > 1000 {
+			if errs.CodeOf(err) != errs.Invalid || !strings.Contains(errs.MessageOf(err), c.message) ||
+				len(errs.MessageOf(err)) > 1000 {
 				t.Errorf("%.300v", err)
 			}
 			if peak > most {
@@ -169,8 +182,8 @@ func TestHostileMemory(t *testing.T) {
 	}
 }
 
-// TestMostMembersMemory: as many members as there may be, with names as long as they may be, need no more memory, here to be
-// written and read at once.
+// TestMostMembersMemory: as many members as there may be, with names as long as they may be, need
+// no more memory, here to be written and read at once.
 func TestMostMembersMemory(t *testing.T) {
 	const n = 30_000 - 2
 	is, limits := is.New(t), archive.Limits{Members: n + 2}
@@ -247,7 +260,12 @@ func (h *hostile) member(name, content string) {
 // long is a member whose middle is the same over and over, n bytes.
 func (h *hostile) long(name, before, middle string, n int, after string) {
 	n -= n % len(middle)
-	h.note(h.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(before) + n + len(after)), Mode: 0o644}))
+	h.note(h.tar.WriteHeader(&tar.Header{
+		Typeflag: tar.TypeReg,
+		Name:     name,
+		Size:     int64(len(before) + n + len(after)),
+		Mode:     0o644,
+	}))
 	_, err := io.Copy(h.tar, io.MultiReader(strings.NewReader(before), &repeated{middle, n}, strings.NewReader(after)))
 	h.note(err)
 }
@@ -281,7 +299,9 @@ func (h *hostile) special(flag byte, content string) {
 	if flag == 'L' {
 		copy(block[257:], "ustar  \x00")
 	}
-	_, err := h.zip.Write(append(append(resummed(block, 0), content...), bytes.Repeat([]byte{0}, (512-len(content)%512)%512)...))
+	_, err := h.zip.Write(append(append(resummed(block, 0), content...), bytes.Repeat(
+		[]byte{0}, (512-len(content)%512)%512,
+	)...))
 	h.note(err)
 }
 

@@ -23,17 +23,23 @@ type file struct{ name, folded string }
 
 func newNames(l Limits) names { return names{limits: l, seen: map[[16]byte]struct{}{}} }
 
-// add returns errs.Invalid for one member too many, and for a name that is not clean, or that is the same file as another one
-// on some file system.
+// add returns errs.Invalid for one member too many, and for a name that is not clean, or that is
+// the same file as another one on some file system.
 func (n *names) add(name string) error {
 	n.bytes += len(name)
 	switch {
 	case len(n.seen) >= n.limits.Members:
-		return errs.New(errs.Invalid, "An archive must have at most %d members, and this one has more: %s.", n.limits.Members, setting)
+		return errs.New(
+			errs.Invalid, "An archive must have at most %d members, and this one has more: %s.",
+			n.limits.Members, setting,
+		)
 	case len(name) > maxName:
 		return bad(name, "has too long a name")
 	case n.bytes > n.limits.names():
-		return errs.New(errs.Invalid, "The names of an archive's members must have at most %d bytes together.", n.limits.names())
+		return errs.New(
+			errs.Invalid, "The names of an archive's members must have at most %d bytes together.",
+			n.limits.names(),
+		)
 	case !utf8.ValidString(name):
 		return bad(name, "has a name that is not UTF-8")
 	}
@@ -56,7 +62,8 @@ func (n *names) add(name string) error {
 // setting is the part of an error message that names the setting of the limit.
 const setting = "the operator sets the limit by TENANTCONTENT_MAX_ARCHIVE_MEMBERS"
 
-// clash returns errs.Invalid, naming both, if a file would be a folder of another one on some file system.
+// clash returns errs.Invalid, naming both, if a file would be a folder of another one on some file
+// system.
 func (n *names) clash() error {
 	slices.SortFunc(n.files, func(a, b file) int { return folderFirst(a.folded, b.folded) })
 	for i, below := range n.files[min(1, len(n.files)):] {
@@ -67,7 +74,8 @@ func (n *names) clash() error {
 	return nil
 }
 
-// folderFirst compares names so that the content of a folder follows its name: / sorts before all other characters.
+// folderFirst compares names so that the content of a folder follows its name: / sorts before all
+// other characters.
 func folderFirst(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		switch {

@@ -10,8 +10,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// packer is a gzip writer that stays within Limits.Ratio, so that a Reader does not take the archive for a decompression bomb: it
-// stores a part of highly repetitive content uncompressed. It also stays within Limits.Bytes.
+// packer is a gzip writer that stays within Limits.Ratio, so that a Reader does not take the
+// archive for a decompression bomb: it stores a part of highly repetitive content uncompressed. It
+// also stays within Limits.Bytes.
 type packer struct {
 	out    *counting
 	flate  *flate.Writer
@@ -60,8 +61,8 @@ func (p *packer) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// adjust switches to stored blocks while the ratio is too high, and back to compressed ones. A stream may have blocks of both
-// kinds.
+// adjust switches to stored blocks while the ratio is too high, and back to compressed ones. A
+// stream may have blocks of both kinds.
 func (p *packer) adjust() error {
 	if p.tight() == p.stored {
 		return nil

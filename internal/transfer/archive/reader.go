@@ -17,9 +17,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Reader reads an archive. It returns errs.Invalid, naming the member, for an invalid archive. Its results are valid only once
-// Next has returned io.EOF, which means that every checksum is right and nothing follows. Its memory is bounded by the Limits,
-// whatever the archive contains.
+// Reader reads an archive. It returns errs.Invalid, naming the member, for an invalid archive. Its
+// results are valid only once Next has returned io.EOF, which means that every checksum is right
+// and nothing follows. Its memory is bounded by the Limits, whatever the archive contains.
 type Reader struct {
 	limits Limits
 	src    *source
@@ -48,7 +48,8 @@ type Reader struct {
 func NewReader(r io.Reader, l Limits) (*Reader, error) {
 	l = l.WithDefaults()
 	a := &Reader{
-		limits: l, src: &source{in: r}, names: newNames(l), counts: map[entity.Kind]int{}, kinds: map[entity.Kind]bool{},
+		limits: l, src: &source{in: r},
+		names: newNames(l), counts: map[entity.Kind]int{}, kinds: map[entity.Kind]bool{},
 		sums: map[string]sum{}, hash: sha256.New(),
 	}
 	a.src.buf = bufio.NewReaderSize(a.src, 64<<10)
@@ -61,8 +62,8 @@ func NewReader(r io.Reader, l Limits) (*Reader, error) {
 	return a, a.readHeader()
 }
 
-// Reread reads an archive that a Reader has already read to its end. It does not check the checksums and the JSON of rows again.
-// The bytes must be the same.
+// Reread reads an archive that a Reader has already read to its end. It does not check the
+// checksums and the JSON of rows again. The bytes must be the same.
 func Reread(r io.Reader, l Limits) (*Reader, error) {
 	a, err := NewReader(r, l)
 	if err == nil {
@@ -74,8 +75,8 @@ func Reread(r io.Reader, l Limits) (*Reader, error) {
 // Header returns bundle.json.
 func (a *Reader) Header() Header { return a.header }
 
-// Next returns the next row or file; Read returns the bytes of a file. At the end of a valid archive it returns io.EOF. Errors:
-// errs.Invalid; the source's own, as they are.
+// Next returns the next row or file; Read returns the bytes of a file. At the end of a valid
+// archive it returns io.EOF. Errors: errs.Invalid; the source's own, as they are.
 func (a *Reader) Next() (Member, error) {
 	if a.err != nil {
 		return Member{}, a.err
@@ -163,7 +164,9 @@ func (a *Reader) next() (Member, error) {
 	}
 	h, err := a.head()
 	if errors.Is(err, io.EOF) {
-		return Member{}, errs.New(errs.Invalid, "The archive has no checksums.json at its end: if it was packed by hand, %s.", Repack)
+		return Member{}, errs.New(
+			errs.Invalid, "The archive has no checksums.json at its end: if it was packed by hand, %s.", Repack,
+		)
 	}
 	if err != nil {
 		return Member{}, a.fault(err)
@@ -205,7 +208,10 @@ func (a *Reader) plain(h *tar.Header) error {
 		return bad(h.Name, "has a bad content type")
 	}
 	if h.Size > maxOctal && h.Size > a.limits.Bytes-a.src.unpacked {
-		return bad(h.Name, "has %d bytes: an archive must not have more than %d bytes when it is unpacked", h.Size, a.limits.Bytes)
+		return bad(
+			h.Name, "has %d bytes: an archive must not have more than %d bytes when it is unpacked", h.Size,
+			a.limits.Bytes,
+		)
 	}
 	a.last = strings.Clone(h.Name) // tar's is a part of all that it says
 	return a.names.add(a.last)
@@ -267,7 +273,8 @@ func (a *Reader) whole(h *tar.Header, most int64) ([]byte, error) {
 	return raw, nil
 }
 
-// fault returns errs.Invalid for an invalid archive, and the source's error for one that could not be read.
+// fault returns errs.Invalid for an invalid archive, and the source's error for one that could not
+// be read.
 func (a *Reader) fault(err error) error {
 	if errs.CodeOf(err) != errs.Internal {
 		return err

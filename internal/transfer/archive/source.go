@@ -48,7 +48,10 @@ func (u *unpacked) Read(p []byte) (int, error) {
 	case out > free && out/l.Ratio > u.a.src.n:
 		return 0, errs.New(errs.Invalid, "The archive unpacks to more than %d times its size.", l.Ratio)
 	case u.a.heading && out > u.a.from+maxTar:
-		return 0, errs.New(errs.Invalid, "The header of the archive's member behind %q has more than %d bytes.", cmp.Or(short(u.a.last), "the beginning"), maxTar)
+		return 0, errs.New(
+			errs.Invalid, "The header of the archive's member behind %q has more than %d bytes.",
+			cmp.Or(short(u.a.last), "the beginning"), maxTar,
+		)
 	}
 	return n, err
 }

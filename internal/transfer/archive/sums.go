@@ -18,14 +18,21 @@ func (a *Reader) finish(h *tar.Header) error {
 	}
 	// As it is written, with each byte of a name escaped, and some air.
 	if most := int64(6*a.names.bytes + 256*len(a.names.seen)); h.Size > most {
-		return bad(h.Name, "has %d bytes: at most %d are allowed for the members before it. If the archive was packed by hand, %s", h.Size, most, Repack)
+		return bad(
+			h.Name,
+			"has %d bytes: at most %d are allowed for the members before it. If the archive was packed by hand, %s",
+			h.Size, most, Repack,
+		)
 	}
 	if err := a.compare(); err != nil {
 		return err
 	}
 	for kind, n := range a.header.Counts {
 		if a.counts[kind] != n {
-			return errs.New(errs.Invalid, "The archive has %d rows of %s: bundle.json counts %d.", a.counts[kind], short(string(kind)), n)
+			return errs.New(
+				errs.Invalid, "The archive has %d rows of %s: bundle.json counts %d.", a.counts[kind],
+				short(string(kind)), n,
+			)
 		}
 	}
 	if err := a.names.clash(); err != nil {
@@ -107,7 +114,11 @@ func (a *Reader) compare() error {
 func (a *Reader) fits(name string, given json.Token) error {
 	want, ok := a.sums[name]
 	if !ok {
-		return errs.New(errs.Invalid, "The archive's checksums.json names %q, which does not come before it or is named twice. If the archive was packed by hand, %s.", short(name), Repack)
+		return errs.New(
+			errs.Invalid,
+			"The archive's checksums.json names %q, which does not come before it or is named twice. If the archive was packed by hand, %s.",
+			short(name), Repack,
+		)
 	}
 	delete(a.sums, name)
 	if given != want.String() {

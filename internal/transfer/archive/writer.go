@@ -13,8 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Writer writes an archive. It returns errs.Invalid for content that a Reader with the same Limits would refuse. The archive is
-// valid only once Close has succeeded.
+// Writer writes an archive. It returns errs.Invalid for content that a Reader with the same Limits
+// would refuse. The archive is valid only once Close has succeeded.
 type Writer struct {
 	limits Limits
 	out    *bufio.Writer
@@ -43,7 +43,8 @@ func NewWriter(w io.Writer, h Header, l Limits) (*Writer, error) {
 	return a, a.Header(h)
 }
 
-// Begin begins an archive before its header is known, so that a client gets the first bytes at once. Header must follow.
+// Begin begins an archive before its header is known, so that a client gets the first bytes at
+// once. Header must follow.
 func Begin(w io.Writer, l Limits) (*Writer, error) {
 	l = l.WithDefaults()
 	out := bufio.NewWriterSize(w, 64<<10)
@@ -69,8 +70,8 @@ func (a *Writer) Header(h Header) error {
 	return a.member(headerName, raw)
 }
 
-// Row adds a row. Rows of one kind come together, with different ids. Errors: errs.Invalid for a row that a Reader would
-// not take.
+// Row adds a row. Rows of one kind come together, with different ids. Errors: errs.Invalid for a
+// row that a Reader would not take.
 func (a *Writer) Row(r entity.Row) error {
 	name := rowName(r.Key)
 	if a.files || r.Kind != a.kind && a.kinds[r.Kind] {
@@ -78,7 +79,10 @@ func (a *Writer) Row(r entity.Row) error {
 	}
 	a.kind, a.kinds[r.Kind] = r.Kind, true
 	if int64(len(r.JSON)) > a.limits.Row {
-		return errs.New(errs.Invalid, "The %s %s has %d bytes: an archive takes at most %d.", r.Kind, short(r.ID), len(r.JSON), a.limits.Row)
+		return errs.New(
+			errs.Invalid, "The %s %s has %d bytes: an archive takes at most %d.", r.Kind, short(r.ID),
+			len(r.JSON), a.limits.Row,
+		)
 	}
 	if wrong := wrongObject(r.JSON); wrong != "" {
 		return bad(name, "%s", wrong)
@@ -87,8 +91,8 @@ func (a *Writer) Row(r entity.Row) error {
 	return a.member(name, r.JSON)
 }
 
-// File adds a file of an entity whose row was added: f.Size bytes of r. Files come after all rows. Errors: errs.Invalid for
-// a path or content type that a Reader would not take; r's own.
+// File adds a file of an entity whose row was added: f.Size bytes of r. Files come after all rows.
+// Errors: errs.Invalid for a path or content type that a Reader would not take; r's own.
 func (a *Writer) File(id string, f entity.File, r io.Reader) error {
 	a.files = true
 	name := fileName(id, f.Path)
@@ -107,8 +111,8 @@ func (a *Writer) File(id string, f entity.File, r io.Reader) error {
 	return err
 }
 
-// Close ends the archive with its checksums. It does not close the writer below. Errors: errs.Invalid for a file that is
-// a folder of another one, and for one member or byte too many.
+// Close ends the archive with its checksums. It does not close the writer below. Errors:
+// errs.Invalid for a file that is a folder of another one, and for one member or byte too many.
 func (a *Writer) Close() error {
 	for kind, n := range a.counts {
 		if n != 0 {
@@ -130,7 +134,8 @@ func (a *Writer) Close() error {
 	return a.out.Flush()
 }
 
-// checksums writes checksums.json: one JSON object with a line for each member, in the order of the archive.
+// checksums writes checksums.json: one JSON object with a line for each member, in the order of the
+// archive.
 func (a *Writer) checksums() error {
 	size := int64(len("{\n\n}\n"))
 	for i, l := range a.sums {

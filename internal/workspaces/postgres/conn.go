@@ -34,18 +34,23 @@ type conn struct {
 // settings returns the settings that the server reports of a session.
 func settings(pg *pgconn.PgConn) string {
 	var all []string
-	for _, name := range []string{"TimeZone", "DateStyle", "IntervalStyle", "client_encoding", "standard_conforming_strings", "session_authorization", "is_superuser", "application_name"} {
+	for _, name := range []string{
+		"TimeZone", "DateStyle", "IntervalStyle", "client_encoding", "standard_conforming_strings",
+		"session_authorization", "is_superuser", "application_name",
+	} {
 		all = append(all, pg.ParameterStatus(name))
 	}
 	return strings.Join(all, "|")
 }
 
-// Usable implements connpool.Conn: the session is as it was after the log-in, and no transaction is open.
+// Usable implements connpool.Conn: the session is as it was after the log-in, and no transaction is
+// open.
 func (c *conn) Usable() bool {
 	return !c.pg.IsClosed() && c.pg.TxStatus() == 'I' && settings(c.pg) == c.settings
 }
 
-// lost reports whether the server has ended the session while it was idle. It pings the server if that was long enough ago.
+// lost reports whether the server has ended the session while it was idle. It pings the server if
+// that was long enough ago.
 func (c *conn) lost(ctx context.Context) bool {
 	if time.Since(c.used) < time.Second {
 		return false
@@ -199,14 +204,19 @@ func (l *session) worded(ctx context.Context, err error, s sqltext.Statement) er
 	if !ok {
 		return errs.Wrap(errs.Unavailable, err, "The connection to the workspace was lost: try again later.")
 	}
-	message := strings.NewReplacer(l.own+".", "", `"`+l.own+`"`, "of the workspace", l.own, "the workspace").Replace(e.Message)
+	message := strings.NewReplacer(
+		l.own+".", "", `"`+l.own+`"`, "of the workspace", l.own, "the workspace",
+	).Replace(e.Message)
 	switch class := e.Code[:min(2, len(e.Code))]; {
 	case e.Code == "23505":
 		return errs.Wrap(errs.Conflict, err, "%s", message)
 	case e.Code == "25006" && workspaces.ReadOnly(ctx):
 		return workspaces.ErrWrites
 	case e.Code == "53400", e.Code == "53100":
-		return errs.Wrap(errs.TooLarge, err, "The statement needs too much room for temporary files: read fewer rows, or sort fewer.")
+		return errs.Wrap(
+			errs.TooLarge, err,
+			"The statement needs too much room for temporary files: read fewer rows, or sort fewer.",
+		)
 	case e.Code == "57014":
 		return errs.Wrap(errs.Unavailable, err, "The statement took too long.")
 	case e.Code == "55P03":
@@ -225,7 +235,10 @@ func (l *session) worded(ctx context.Context, err error, s sqltext.Statement) er
 // terminate ends what a connection runs at the server.
 func (d *Driver) terminate(c *conn) {
 	_ = d.asAdmin(context.Background(), func(ctx context.Context, admin *pgx.Conn) error {
-		_, err := admin.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND usename = $2", c.pg.PID(), c.own)
+		_, err := admin.Exec(
+			ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND usename = $2",
+			c.pg.PID(), c.own,
+		)
 		return err
 	})
 }
@@ -276,7 +289,10 @@ func encodeAs(oid uint32, v any) ([]byte, error) {
 		}
 	case string:
 		if offsetTime.MatchString(v) && (oid == pgtype.TimestampOID || oid == pgtype.DateOID) {
-			for _, layout := range []string{"2006-01-02T15:04:05.999999999Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999Z07"} {
+			for _, layout := range []string{
+				"2006-01-02T15:04:05.999999999Z07:00", "2006-01-02T15:04Z07:00",
+				"2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999Z07",
+			} {
 				if t, err := time.Parse(layout, strings.Replace(v, " ", "T", 1)); err == nil {
 					return []byte(t.UTC().Format("2006-01-02T15:04:05.999999999Z")), nil
 				}

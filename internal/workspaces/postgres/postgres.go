@@ -1,8 +1,10 @@
-// Package postgres keeps each workspace in a schema of its own in one PostgreSQL database, with a role that logs in and can use this schema
-// alone. It is the driver for services of several processes.
+// Package postgres keeps each workspace in a schema of its own in one PostgreSQL database, with a
+// role that logs in and can use this schema alone. It is the driver for services of several
+// processes.
 //
-// The database is for workspaces only: what every role may do in it is taken away, see Lockdown. It is best in another cluster than the
-// service's own database, as roles, connections and memory belong to the cluster.
+// The database is for workspaces only: what every role may do in it is taken away, see Lockdown. It
+// is best in another cluster than the service's own database, as roles, connections and memory
+// belong to the cluster.
 package postgres
 
 import (
@@ -33,22 +35,26 @@ import (
 
 // Options configure a Driver. URL is required.
 type Options struct {
-	// URL names the database, with a role that can make roles (CREATEROLE) and schemas in it, and a superuser unless Lockdown was run.
+	// URL names the database, with a role that can make roles (CREATEROLE) and schemas in it, and a
+	// superuser unless Lockdown was run.
 	URL    string
 	Quota  int64             // bytes of a workspace; default 256 MiB. It is checked every other second: see Driver.
 	Limits workspaces.Limits // of a result
 	Time   time.Duration     // of a statement, if its context has no earlier end; default 30 s
 	Wait   time.Duration     // for a connection; default 10 s
 
-	Connections int           // open at once by this process; default 32. A tenant has at most half of them, a workspace at most an eighth.
+	// open at once by this process; default 32. A tenant has at most half of them, a workspace at
+	// most an eighth.
+	Connections int
 	Idle        time.Duration // after which an idle connection is closed; default 1 minute
 }
 
 // Driver implements workspaces.Driver.
 //
-// The size of a workspace is measured before a statement that can write, if the last measure is older than two seconds or much has been
-// written since. A statement that is running is not stopped by it: a workspace can be larger than its quota by what one statement, or the
-// statements of two seconds, write.
+// The size of a workspace is measured before a statement that can write, if the last measure is
+// older than two seconds or much has been written since. A statement that is running is not stopped
+// by it: a workspace can be larger than its quota by what one statement, or the statements of two
+// seconds, write.
 type Driver struct {
 	o      Options
 	bounds workspaces.Bounds
@@ -70,12 +76,15 @@ var (
 	_ workspaces.Locator = (*Driver)(nil)
 )
 
-// New returns a Driver for a database. It does not connect yet. Errors: errs.Invalid for a URL it cannot read; no error shows the
-// password in it.
+// New returns a Driver for a database. It does not connect yet. Errors: errs.Invalid for a URL it
+// cannot read; no error shows the password in it.
 func New(o Options) (*Driver, error) {
 	config, err := pgconn.ParseConfig(o.URL)
 	if err != nil {
-		return nil, errs.New(errs.Invalid, "the URL of workspaces cannot be read: it looks like postgres://user:password@host:5432/workspaces")
+		return nil, errs.New(
+			errs.Invalid,
+			"the URL of workspaces cannot be read: it looks like postgres://user:password@host:5432/workspaces",
+		)
 	}
 	if o.Quota <= 0 {
 		o.Quota = 256 << 20
@@ -96,9 +105,10 @@ func New(o Options) (*Driver, error) {
 		config.ConnectTimeout = 5 * time.Second
 	}
 	b := tenantsql.Bounds(o.Quota, o.Limits, o.Time, o.Connections, time.Minute)
-	return &Driver{o: o, bounds: b, config: config, turn: make(chan struct{}, 1), sizes: map[string]size{}, pool: connpool.New[*conn](connpool.Options{
-		Open: b.Connections, PerTenant: b.PerTenant, PerDatabase: b.PerWorkspace, Idle: o.Idle, Wait: o.Wait,
-	})}, nil
+	return &Driver{o: o, bounds: b, config: config,
+		turn: make(chan struct{}, 1), sizes: map[string]size{}, pool: connpool.New[*conn](connpool.Options{
+			Open: b.Connections, PerTenant: b.PerTenant, PerDatabase: b.PerWorkspace, Idle: o.Idle, Wait: o.Wait,
+		})}, nil
 }
 
 // Bounds implements workspaces.Driver.
@@ -107,7 +117,8 @@ func (d *Driver) Bounds() workspaces.Bounds { return d.bounds }
 // Engine implements workspaces.Driver.
 func (d *Driver) Engine() string { return "postgres" }
 
-// prefix returns how the names of a tenant's schemas and roles begin; name returns that of a workspace.
+// prefix returns how the names of a tenant's schemas and roles begin; name returns that of a
+// workspace.
 func prefix(tenant string) string { return "ws_" + tenantsql.Digest("tenant", tenant)[:16] + "_" }
 
 func name(tenant, app string) string { return prefix(tenant) + tenantsql.Digest("app", tenant, app) }
@@ -117,7 +128,8 @@ func (d *Driver) Location(tenant string) string {
 	return "the schemas and roles " + prefix(tenant) + "*"
 }
 
-// asAdmin runs fn on the connection of the admin, one caller at a time. The first one checks the database.
+// asAdmin runs fn on the connection of the admin, one caller at a time. The first one checks the
+// database.
 func (d *Driver) asAdmin(ctx context.Context, fn func(ctx context.Context, c *pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Wait)
 	defer cancel()
@@ -178,7 +190,9 @@ func (d *Driver) provision(ctx context.Context, w workspaces.Workspace) error {
 				return err
 			}
 			var there bool
-			if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1)", own).Scan(&there); err != nil {
+			if err := tx.QueryRow(
+				ctx, "SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1)", own,
+			).Scan(&there); err != nil {
 				return err
 			}
 			role := "CREATE"
@@ -186,16 +200,24 @@ func (d *Driver) provision(ctx context.Context, w workspaces.Workspace) error {
 				role = "ALTER"
 			}
 			all := []string{
-				role + " ROLE " + quote(own) + " LOGIN NOINHERIT NOCREATEDB NOCREATEROLE NOREPLICATION CONNECTION LIMIT 64 PASSWORD '" + verifier + "'",
+				role + " ROLE " + quote(own) +
+					" LOGIN NOINHERIT NOCREATEDB NOCREATEROLE NOREPLICATION CONNECTION LIMIT 64 PASSWORD '" +
+					verifier + "'",
 				"GRANT " + quote(own) + " TO CURRENT_USER",
 				"GRANT CONNECT ON DATABASE " + quote(d.config.Database) + " TO " + quote(own),
 				"CREATE SCHEMA IF NOT EXISTS " + quote(own),
 				"GRANT USAGE, CREATE ON SCHEMA " + quote(own) + " TO " + quote(own),
-				"CREATE TABLE IF NOT EXISTS " + quote(own) + "." + recorded + " (name text PRIMARY KEY, digest text NOT NULL, applied_at timestamptz NOT NULL)",
+				"CREATE TABLE IF NOT EXISTS " + quote(own) + "." + recorded +
+					" (name text PRIMARY KEY, digest text NOT NULL, applied_at timestamptz NOT NULL)",
 				"GRANT SELECT, INSERT ON " + quote(own) + "." + recorded + " TO " + quote(own),
 			}
 			if d.super {
-				all = append(all, "ALTER ROLE "+quote(own)+" SET temp_file_limit = '"+strconv.FormatInt(max(1, d.o.Quota>>10), 10)+"kB'")
+				all = append(
+					all,
+					"ALTER ROLE "+quote(own)+" SET temp_file_limit = '"+strconv.FormatInt(
+						max(1, d.o.Quota>>10), 10,
+					)+"kB'",
+				)
 			}
 			for _, statement := range all {
 				if _, err := tx.Exec(ctx, statement); err != nil {
@@ -216,7 +238,8 @@ func hold(ctx context.Context, tx pgx.Tx, name string) error {
 	return err
 }
 
-// scram returns what PostgreSQL stores of a password, so that no log of the server has the password itself.
+// scram returns what PostgreSQL stores of a password, so that no log of the server has the password
+// itself.
 func scram(password string) (string, error) {
 	const iterations = 4096
 	salt := make([]byte, 16)
@@ -232,7 +255,9 @@ func scram(password string) (string, error) {
 	}
 	stored := sha256.Sum256(sign("Client Key"))
 	encode := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", iterations, encode(salt), encode(stored[:]), encode(sign("Server Key"))), nil
+	return fmt.Sprintf(
+		"SCRAM-SHA-256$%d:%s$%s:%s", iterations, encode(salt), encode(stored[:]), encode(sign("Server Key")),
+	), nil
 }
 
 // Drop implements workspaces.Driver.
@@ -275,7 +300,11 @@ func (d *Driver) drop(ctx context.Context, own string) error {
 		delete(d.sizes, own)
 		d.mu.Unlock()
 		var role, schema bool
-		err := c.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1), EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)`, own).Scan(&role, &schema)
+		err := c.QueryRow(
+			ctx,
+			`SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1), EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)`,
+			own,
+		).Scan(&role, &schema)
 		if err != nil || !role && !schema {
 			return err
 		}
@@ -283,7 +312,9 @@ func (d *Driver) drop(ctx context.Context, own string) error {
 			if _, err := c.Exec(ctx, "ALTER ROLE "+quote(own)+" NOLOGIN"); err != nil {
 				return err
 			}
-			if _, err := c.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", own); err != nil {
+			if _, err := c.Exec(
+				ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", own,
+			); err != nil {
 				return err
 			}
 		}
@@ -322,7 +353,9 @@ func (d *Driver) Close() error {
 func (d *Driver) connect(ctx context.Context, w workspaces.Workspace) (*tenantsql.Conn[*session], error) {
 	own := name(w.Tenant, w.App)
 	for {
-		c, release, err := d.pool.Get(ctx, w.Tenant, own, func(ctx context.Context) (*conn, error) { return d.open(ctx, w) })
+		c, release, err := d.pool.Get(ctx, w.Tenant, own, func(ctx context.Context) (*conn, error) {
+			return d.open(ctx, w)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -346,7 +379,8 @@ func (d *Driver) Connect(ctx context.Context, w workspaces.Workspace) (workspace
 	return l, nil
 }
 
-// open logs in as the role of a workspace. If that fails because the role is not there yet, or has another password, it is made.
+// open logs in as the role of a workspace. If that fails because the role is not there yet, or has
+// another password, it is made.
 func (d *Driver) open(ctx context.Context, w workspaces.Workspace) (*conn, error) {
 	if !d.ready.Load() { // before any tenant's SQL runs
 		if err := d.asAdmin(ctx, func(context.Context, *pgx.Conn) error { return nil }); err != nil {
@@ -369,7 +403,8 @@ func (d *Driver) open(ctx context.Context, w workspaces.Workspace) (*conn, error
 	return c, nil
 }
 
-// refused reports whether a log-in failed for the role: it is not there, cannot log in, or has another password.
+// refused reports whether a log-in failed for the role: it is not there, cannot log in, or has
+// another password.
 func refused(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (strings.HasPrefix(e.Code, "28") || e.Code == "42704" || e.Code == "42501")
@@ -380,14 +415,23 @@ func (d *Driver) login(ctx context.Context, w workspaces.Workspace) (*conn, erro
 	config := d.config.Copy()
 	config.User, config.Password = own, w.Password
 	config.RuntimeParams = map[string]string{
-		"search_path": quote(own), "timezone": "UTC", "datestyle": "ISO, MDY", "intervalstyle": "iso_8601", "client_encoding": "UTF8",
-		"statement_timeout": milliseconds(d.o.Time + time.Second), "lock_timeout": milliseconds(10 * time.Second), "idle_in_transaction_session_timeout": milliseconds(time.Minute),
-		"standard_conforming_strings": "on", "extra_float_digits": "1", "client_connection_check_interval": "1000", "max_parallel_workers_per_gather": "0",
-		"application_name": "tenantcontent workspace", "default_transaction_isolation": "read committed", "bytea_output": "hex", "client_min_messages": "error",
+		"search_path": quote(own), "timezone": "UTC",
+		"datestyle": "ISO, MDY", "intervalstyle": "iso_8601", "client_encoding": "UTF8",
+		"statement_timeout":                   milliseconds(d.o.Time + time.Second),
+		"lock_timeout":                        milliseconds(10 * time.Second),
+		"idle_in_transaction_session_timeout": milliseconds(time.Minute),
+		"standard_conforming_strings":         "on", "extra_float_digits": "1",
+		"client_connection_check_interval": "1000", "max_parallel_workers_per_gather": "0",
+		"application_name": "tenantcontent workspace", "default_transaction_isolation": "read committed",
+		"bytea_output": "hex", "client_min_messages": "error",
 	}
 	config.OnNotice = nil
 	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, CancelRequestDelay: 0, DeadlineDelay: 2 * time.Second}
+		return &pgconn.CancelRequestContextWatcherHandler{
+			Conn:               c,
+			CancelRequestDelay: 0,
+			DeadlineDelay:      2 * time.Second,
+		}
 	}
 	pg, err := pgconn.ConnectConfig(ctx, config)
 	if err != nil {

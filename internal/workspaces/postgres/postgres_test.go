@@ -74,7 +74,9 @@ func with(t *testing.T, o postgres.Options) *postgres.Driver {
 		names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		is.New(t).NoErr(err)
 		for _, name := range names {
-			_, err := all.PgConn().Exec(context.Background(), "DROP SCHEMA "+name+" CASCADE; DROP OWNED BY "+name+"; DROP ROLE "+name).ReadAll()
+			_, err := all.PgConn().Exec(
+				context.Background(), "DROP SCHEMA "+name+" CASCADE; DROP OWNED BY "+name+"; DROP ROLE "+name,
+			).ReadAll()
 			is.New(t).NoErr(err)
 		}
 		is.New(t).NoErr(all.Close(context.Background()))
@@ -93,10 +95,14 @@ func TestRefusedDatabases(t *testing.T) {
 	d := with(t, postgres.Options{URL: in(t, c, "plain")}) // has the tables of the service
 	_, err := d.Connect(t.Context(), w)
 	is.Equal(errs.CodeOf(err), errs.Invalid)
-	is.Equal(errs.MessageOf(err), "The database of the service itself cannot have workspaces: name another database in TENANTCONTENT_WORKSPACES, best in another cluster.")
+	is.Equal(
+		errs.MessageOf(err),
+		"The database of the service itself cannot have workspaces: name another database in TENANTCONTENT_WORKSPACES, best in another cluster.",
+	)
 }
 
-// TestRole: what the role of a workspace can do when it logs in by itself is what its SQL may do, without any check of texts.
+// TestRole: what the role of a workspace can do when it logs in by itself is what its SQL may do,
+// without any check of texts.
 func TestRole(t *testing.T) {
 	is, address := is.New(t), database(t)
 	d := with(t, postgres.Options{URL: address, Quota: 4 << 20})
@@ -115,22 +121,37 @@ func TestRole(t *testing.T) {
 	is.NoErr(err)
 	defer func() { is.NoErr(role.Close(t.Context())) }()
 	for _, statement := range []string{
-		"SELECT * FROM pg_class", "SELECT * FROM pg_roles", "SELECT * FROM pg_stat_activity", "SELECT * FROM pg_settings", "SELECT set_config('role', 'none', true)", "SELECT pg_advisory_lock(1)",
-		"SELECT pg_notify('a', 'b')", "SELECT lo_create(0)", "SELECT query_to_xml('SELECT 1', true, true, '')", "SELECT pg_get_viewdef(1)", "SELECT inet_server_addr()", "CREATE TEMP TABLE x (k int)", "CREATE TABLE public.x (k int)",
-		"CREATE SCHEMA x", "DROP SCHEMA " + names[0].Name, "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "DO $$ BEGIN END $$", "SET ROLE postgres", "CREATE ROLE x", "COPY _migrations TO '/tmp/x'",
-		"DELETE FROM _migrations", "UPDATE _migrations SET name = 'x'", "DROP TABLE _migrations", "TRUNCATE _migrations", "SET temp_file_limit = -1", "SELECT pg_total_relation_size(1)", "ALTER ROLE CURRENT_USER CREATEDB",
+		"SELECT * FROM pg_class", "SELECT * FROM pg_roles", "SELECT * FROM pg_stat_activity",
+		"SELECT * FROM pg_settings", "SELECT set_config('role', 'none', true)", "SELECT pg_advisory_lock(1)",
+		"SELECT pg_notify('a', 'b')", "SELECT lo_create(0)", "SELECT query_to_xml('SELECT 1', true, true, '')",
+		"SELECT pg_get_viewdef(1)", "SELECT inet_server_addr()",
+		"CREATE TEMP TABLE x (k int)", "CREATE TABLE public.x (k int)",
+		"CREATE SCHEMA x", "DROP SCHEMA " + names[0].Name, "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+		"DO $$ BEGIN END $$", "SET ROLE postgres", "CREATE ROLE x", "COPY _migrations TO '/tmp/x'",
+		"DELETE FROM _migrations", "UPDATE _migrations SET name = 'x'", "DROP TABLE _migrations",
+		"TRUNCATE _migrations", "SET temp_file_limit = -1",
+		"SELECT pg_total_relation_size(1)", "ALTER ROLE CURRENT_USER CREATEDB",
 	} {
 		_, err := role.Exec(t.Context(), statement)
 		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "42501" {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
-	_, err = role.Exec(t.Context(), "CREATE TABLE "+names[0].Name+".x (k serial PRIMARY KEY, t timestamptz DEFAULT now()); INSERT INTO "+names[0].Name+".x DEFAULT VALUES")
+	_, err = role.Exec(
+		t.Context(),
+		"CREATE TABLE "+names[0].Name+".x (k serial PRIMARY KEY, t timestamptz DEFAULT now()); INSERT INTO "+
+			names[0].Name+".x DEFAULT VALUES",
+	)
 	is.NoErr(err)
 	var n int
-	is.NoErr(role.QueryRow(t.Context(), "SELECT count(*) FROM information_schema.tables WHERE table_schema LIKE 'ws%'").Scan(&n))
+	is.NoErr(role.QueryRow(
+		t.Context(), "SELECT count(*) FROM information_schema.tables WHERE table_schema LIKE 'ws%'",
+	).Scan(&n))
 	is.Equal(n, 2)
-	is.NoErr(role.QueryRow(t.Context(), "SELECT count(*) FROM information_schema.columns WHERE table_name = 'x' AND column_default IS NOT NULL").Scan(&n))
+	is.NoErr(role.QueryRow(
+		t.Context(),
+		"SELECT count(*) FROM information_schema.columns WHERE table_name = 'x' AND column_default IS NOT NULL",
+	).Scan(&n))
 	is.Equal(n, 2)
 }
 
@@ -141,10 +162,16 @@ func TestTypes(t *testing.T) {
 	is.NoErr(err)
 	defer func() { is.NoErr(c.Close()) }()
 	for expression, want := range map[string]string{
-		"true": "true", "NULL::int": "null", "1.50::numeric": "1.5", "12345678901234567890::numeric": `"12345678901234567890"`, "0.1::numeric": "0.1", "'NaN'::float8": `"NaN"`,
-		"'{\"a\": [1]}'::jsonb": `{"a": [1]}`, "'\\x00ff'::bytea": `"AP8="`, "'2026-11-20 20:31:00.123456+01'::timestamptz": `"2026-11-20T19:31:00.123456Z"`, "'2026-11-20 20:31:00'::timestamp": `"2026-11-20T20:31:00.000Z"`,
-		"'2026-11-20'::date": `"2026-11-20"`, "'infinity'::timestamptz": `"infinity"`, "ARRAY[1, NULL, 3]": "[1,null,3]", `ARRAY['a', 'b,"}', 'NULL', '']`: `["a","b,\"}","NULL",""]`, "ARRAY[[1, 2], [3, 4]]": "[[1,2],[3,4]]",
-		"'{}'::int[]": "[]", "9007199254740993": `"9007199254740993"`, "'1 day'::interval": `"P1D"`, "ARRAY[true, false]": "[true,false]", "'a'::char(3)": `"a  "`, "ARRAY['{\"a\":1}'::jsonb]": `[{"a":1}]`,
+		"true": "true", "NULL::int": "null", "1.50::numeric": "1.5",
+		"12345678901234567890::numeric": `"12345678901234567890"`, "0.1::numeric": "0.1", "'NaN'::float8": `"NaN"`,
+		"'{\"a\": [1]}'::jsonb": `{"a": [1]}`, "'\\x00ff'::bytea": `"AP8="`,
+		"'2026-11-20 20:31:00.123456+01'::timestamptz": `"2026-11-20T19:31:00.123456Z"`,
+		"'2026-11-20 20:31:00'::timestamp":             `"2026-11-20T20:31:00.000Z"`,
+		"'2026-11-20'::date":                           `"2026-11-20"`, "'infinity'::timestamptz": `"infinity"`,
+		"ARRAY[1, NULL, 3]":              "[1,null,3]",
+		`ARRAY['a', 'b,"}', 'NULL', '']`: `["a","b,\"}","NULL",""]`, "ARRAY[[1, 2], [3, 4]]": "[[1,2],[3,4]]",
+		"'{}'::int[]": "[]", "9007199254740993": `"9007199254740993"`, "'1 day'::interval": `"P1D"`,
+		"ARRAY[true, false]": "[true,false]", "'a'::char(3)": `"a  "`, "ARRAY['{\"a\":1}'::jsonb]": `[{"a":1}]`,
 		"'0192b2a0-0000-7000-8000-000000000001'::uuid": `"0192b2a0-0000-7000-8000-000000000001"`,
 	} {
 		rows, err := c.Query(t.Context(), "SELECT "+expression+" AS v", nil)
@@ -153,14 +180,20 @@ func TestTypes(t *testing.T) {
 	}
 	_, err = c.Query(t.Context(), "CREATE TABLE p (b bytea, j jsonb, t timestamptz, a text[], n numeric)", nil)
 	is.NoErr(err)
-	_, err = c.Query(t.Context(), "INSERT INTO p VALUES ($1, $2, $3, $4, $5)", json.RawMessage(`[{"base64": "AP8="}, {"x": [1]}, "2026-11-20T20:31:00.123Z", "{a,b}", 1.25]`))
+	_, err = c.Query(
+		t.Context(), "INSERT INTO p VALUES ($1, $2, $3, $4, $5)",
+		json.RawMessage(`[{"base64": "AP8="}, {"x": [1]}, "2026-11-20T20:31:00.123Z", "{a,b}", 1.25]`),
+	)
 	is.NoErr(err)
 	rows, err := c.Query(t.Context(), "SELECT * FROM p WHERE j ? 'x'", nil) // an operator, no placeholder
 	is.NoErr(err)
 	is.Equal(string(rows), `[{"b":"AP8=","j":{"x": [1]},"t":"2026-11-20T20:31:00.123Z","a":["a","b"],"n":1.25}]`)
 	_, err = c.Query(t.Context(), "SELECT * FROM p WHERE n = ?", nil)
 	is.True(strings.Contains(errs.MessageOf(err), "Placeholders are $1"))
-	for _, statement := range []string{`SELECT U&"\0070g_sleep"(1)`, "SELECT 16384::regclass", "SELECT 'x'::REGROLE", `SELECT * FROM "pg_class"`, "SELECT * FROM pg_catalog.pg_class", "SELECT current_setting('role')"} {
+	for _, statement := range []string{
+		`SELECT U&"\0070g_sleep"(1)`, "SELECT 16384::regclass", "SELECT 'x'::REGROLE",
+		`SELECT * FROM "pg_class"`, "SELECT * FROM pg_catalog.pg_class", "SELECT current_setting('role')",
+	} {
 		_, err := c.Query(t.Context(), statement, nil)
 		is.True(strings.Contains(errs.MessageOf(err), "cannot be used in a workspace"))
 	}
@@ -178,7 +211,10 @@ func TestUnlockedDatabase(t *testing.T) {
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(d.Close()) })
 	_, err = d.Connect(t.Context(), w)
-	is.Equal(errs.MessageOf(err), "The database of workspaces is not locked: let a superuser run in it what docs/workspaces.md says.")
+	is.Equal(
+		errs.MessageOf(err),
+		"The database of workspaces is not locked: let a superuser run in it what docs/workspaces.md says.",
+	)
 	exec(t, address, postgres.Lockdown(name, "keeper_"+name))
 	c, err := d.Connect(t.Context(), w)
 	is.NoErr(err)
@@ -195,8 +231,8 @@ func TestUnlockedDatabase(t *testing.T) {
 	is.NoErr(d.DropTenant(t.Context(), "acme"))
 }
 
-// TestLostConnection: a session that the server has ended while it was idle is replaced, and a workspace that another process has
-// dropped is made again.
+// TestLostConnection: a session that the server has ended while it was idle is replaced, and a
+// workspace that another process has dropped is made again.
 func TestLostConnection(t *testing.T) {
 	is, address := is.New(t), database(t)
 	d, w := with(t, postgres.Options{URL: address}), workspaces.Workspace{Tenant: "acme", App: "a", Password: "p"}

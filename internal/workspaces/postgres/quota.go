@@ -47,7 +47,11 @@ func (d *Driver) room(ctx context.Context, own string, s sqltext.Statement, valu
 	}
 	if last.bytes >= d.o.Quota {
 		d.remember(own, last)
-		return errs.New(errs.TooLarge, "The workspace is full: it can have %d MiB. Empty tables with TRUNCATE, or drop them; the room of deleted rows becomes free later.", d.o.Quota>>20)
+		return errs.New(
+			errs.TooLarge,
+			"The workspace is full: it can have %d MiB. Empty tables with TRUNCATE, or drop them; the room of deleted rows becomes free later.",
+			d.o.Quota>>20,
+		)
 	}
 	last.since += written
 	d.remember(own, last)
@@ -72,7 +76,8 @@ func (d *Driver) Sizes(ctx context.Context, tenant string, apps []string) (map[s
 	all := map[string]int64{}
 	err := d.asAdmin(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		rows, err := c.Query(ctx, `SELECT n.nspname::text, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_namespace n
-			LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'm', 'p') WHERE n.nspname = ANY ($1::text[]::name[]) GROUP BY 1`, names)
+			LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'm', 'p') WHERE n.nspname = ANY ($1::text[]::name[]) GROUP BY 1`,
+			names)
 		if err != nil {
 			return err
 		}
@@ -88,7 +93,9 @@ func (d *Driver) Sizes(ctx context.Context, tenant string, apps []string) (map[s
 }
 
 // Migrate implements workspaces.Driver.
-func (d *Driver) Migrate(ctx context.Context, w workspaces.Workspace, all []workspaces.Migration) (applied []string, err error) {
+func (d *Driver) Migrate(
+	ctx context.Context, w workspaces.Workspace, all []workspaces.Migration,
+) (applied []string, err error) {
 	c, err := d.connect(ctx, w)
 	if err != nil {
 		return nil, err
@@ -100,7 +107,8 @@ func (d *Driver) Migrate(ctx context.Context, w workspaces.Workspace, all []work
 // Once implements tenantsql.Backend. The record is written first: a second caller waits for it.
 func (l *session) Once(ctx context.Context, m workspaces.Migration, fn func() error) error {
 	return l.transaction(ctx, "BEGIN", func() error {
-		result := l.pg.ExecParams(ctx, "INSERT INTO "+recorded+" (name, digest, applied_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+		result := l.pg.ExecParams(ctx, "INSERT INTO "+recorded+
+			" (name, digest, applied_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
 			[][]byte{[]byte(m.Name), []byte(m.Digest), []byte(workspaces.Time(time.Now()))}, nil, nil, nil).Read()
 		if result.Err != nil || result.CommandTag.RowsAffected() == 0 {
 			return l.worded(ctx, result.Err, sqltext.Statement{})
@@ -141,7 +149,8 @@ func (l *session) Applied(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// Stats implements workspaces.Driver. Rows are counted for five seconds; those of tables that are left are estimated.
+// Stats implements workspaces.Driver. Rows are counted for five seconds; those of tables that are
+// left are estimated.
 func (d *Driver) Stats(ctx context.Context, w workspaces.Workspace) (workspaces.Stats, error) {
 	c, err := d.connect(ctx, w)
 	if err != nil {
@@ -180,7 +189,8 @@ func tables(ctx context.Context, c *pgx.Conn, own string, s *workspaces.Stats) e
 	rows, err := c.Query(ctx, `SELECT c.relname, pg_total_relation_size(c.oid), greatest(c.reltuples, 0)::bigint,
 		ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum),
 		ARRAY(SELECT format_type(a.atttypid, a.atttypmod) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum)
-		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') ORDER BY c.relname COLLATE "C"`, own)
+		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') ORDER BY c.relname COLLATE "C"`,
+		own)
 	if err != nil {
 		return err
 	}

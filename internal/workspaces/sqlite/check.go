@@ -28,10 +28,14 @@ func (r refused) Error() string { return string(r) }
 func (d damaged) Error() string { return string(d) }
 
 // ofSystem are the codes of failures that are not the file's.
-var ofSystem = []int{sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT}
+var ofSystem = []int{
+	sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM,
+	sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT,
+}
 
-// check returns an error unless a file is a whole database that the statements of a tenant could have made. That is checked first: SQLite
-// does not call the authorizer for expressions that come with a schema, and reading all of a table evaluates some.
+// check returns an error unless a file is a whole database that the statements of a tenant could
+// have made. That is checked first: SQLite does not call the authorizer for expressions that come
+// with a schema, and reading all of a table evaluates some.
 func (d *Driver) check(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, max(d.o.Time, time.Minute))
 	defer cancel()
@@ -67,22 +71,32 @@ func (d *Driver) check(ctx context.Context, path string) error {
 	return err
 }
 
-// faulty returns the error of Import for one of check: errs.Invalid for a fault of the file, errs.Unavailable for one of the disk, or of the time.
+// faulty returns the error of Import for one of check: errs.Invalid for a fault of the file,
+// errs.Unavailable for one of the disk, or of the time.
 func faulty(ctx context.Context, app string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if why, ok := errors.AsType[refused](err); ok {
-		return errs.New(errs.Invalid, "the SQL database of the app %s in the export is refused: %s", app, oneLine(why.Error()))
+		return errs.New(
+			errs.Invalid, "the SQL database of the app %s in the export is refused: %s", app,
+			oneLine(why.Error()),
+		)
 	}
 	why, ok := errors.AsType[damaged](err)
 	if e, of := errors.AsType[*sqlite.Error](err); of && !slices.Contains(ofSystem, e.Code()&0xff) {
 		why, ok = damaged(trailingCode.ReplaceAllString(e.Error(), "")), true
 	}
 	if ok {
-		return errs.New(errs.Invalid, "the SQL database of the app %s in the export is damaged: %s", app, oneLine(why.Error()))
+		return errs.New(
+			errs.Invalid, "the SQL database of the app %s in the export is damaged: %s", app,
+			oneLine(why.Error()),
+		)
 	}
-	return errs.Wrap(errs.Unavailable, err, "the SQL database of the app %s cannot be read: import the tenant again later", app)
+	return errs.Wrap(
+		errs.Unavailable, err, "the SQL database of the app %s cannot be read: import the tenant again later",
+		app,
+	)
 }
 
 // oneLine returns a text without line ends and other controls.
@@ -95,7 +109,8 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// sameFormat refuses a database of another format than an empty one: its size is counted in pages, and functions get its encoding.
+// sameFormat refuses a database of another format than an empty one: its size is counted in pages,
+// and functions get its encoding.
 func sameFormat(ctx context.Context, c, empty *conn) error {
 	for _, name := range []string{"page_size", "auto_vacuum", "encoding"} {
 		var values [2]any
@@ -123,7 +138,12 @@ type object struct {
 func (o object) String() string { return fmt.Sprintf("%s %q", o.kind, o.name) }
 
 // sequence is what SQLite itself makes for AUTOINCREMENT, and keeps when no table has one any more.
-var sequence = object{kind: "table", name: "sqlite_sequence", table: "sqlite_sequence", sql: "CREATE TABLE sqlite_sequence(name,seq)"}
+var sequence = object{
+	kind:  "table",
+	name:  "sqlite_sequence",
+	table: "sqlite_sequence",
+	sql:   "CREATE TABLE sqlite_sequence(name,seq)",
+}
 
 // objects returns the schema of a database.
 func (c *conn) objects(ctx context.Context) (all []object, err error) {
@@ -144,8 +164,9 @@ func (c *conn) objects(ctx context.Context) (all []object, err error) {
 	return all, err
 }
 
-// repeat makes the schema of a database in an empty one, by statements that may do what those of tenants may, and refuses it if one fails or
-// makes something else than what is there. It returns how long values may be when the generated columns of a table are computed.
+// repeat makes the schema of a database in an empty one, by statements that may do what those of
+// tenants may, and refuses it if one fails or makes something else than what is there. It returns
+// how long values may be when the generated columns of a table are computed.
 func repeat(ctx context.Context, c, empty *conn, o Options) (length int, err error) {
 	there, err := c.objects(ctx)
 	if err != nil {
@@ -193,7 +214,8 @@ func repeat(ctx context.Context, c, empty *conn, o Options) (length int, err err
 	return length, nil
 }
 
-// create runs a statement of a schema as one of a tenant. It returns how long values may be in it if it is of a table with generated columns.
+// create runs a statement of a schema as one of a tenant. It returns how long values may be in it
+// if it is of a table with generated columns.
 func (c *conn) create(ctx context.Context, text string, o Options) (length int, err error) {
 	s, err := sqltext.Single(sqltext.SQLite, text)
 	if err != nil {

@@ -57,7 +57,8 @@ type conn struct {
 	broken bool
 }
 
-// connector opens connections without the hooks and functions that others in this program have registered for theirs.
+// connector opens connections without the hooks and functions that others in this program have
+// registered for theirs.
 type connector struct {
 	driver *sqlite.Driver
 	dsn    string
@@ -113,11 +114,17 @@ func (d *Driver) dial(ctx context.Context, uri string, quota int64, defensive bo
 		return nil, unavailable(err)
 	}
 	q := url.Values{"_pragma": {
-		"busy_timeout(50)", fmt.Sprintf("page_size(%d)", pageSize), "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)",
-		"trusted_schema(0)", "cell_size_check(1)", "temp_store(1)", "cache_size(-2000)", "journal_size_limit(1048576)", "mmap_size(0)",
+		"busy_timeout(50)", fmt.Sprintf("page_size(%d)", pageSize),
+		"journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)",
+		"trusted_schema(0)", "cell_size_check(1)", "temp_store(1)",
+		"cache_size(-2000)", "journal_size_limit(1048576)", "mmap_size(0)",
 		fmt.Sprintf("max_page_count(%d)", pagesOf(quota)),
 	}, "_dqs": {"0"}, "_defensive": {onOff[defensive]}, "_timezone": {"UTC"}, "_error_rc": {"1"}, "vfs": {vfsName}}
-	c := &conn{guard: &guard{host: true}, db: sql.OpenDB(connector{&sqlite.Driver{}, uri + "?" + q.Encode()}), length: -1}
+	c := &conn{
+		guard:  &guard{host: true},
+		db:     sql.OpenDB(connector{&sqlite.Driver{}, uri + "?" + q.Encode()}),
+		length: -1,
+	}
 	c.db.SetMaxOpenConns(1)
 	defer func() {
 		if err != nil {
@@ -147,7 +154,9 @@ func (d *Driver) dial(ctx context.Context, uri string, quota int64, defensive bo
 		if c.watch = newWatch(raw, 2*d.o.Quota); c.watch == nil {
 			return errors.New("sqlite: the connection of the driver has no fields db and tls, which SQLite is called with")
 		}
-		if err := errors.Join(replaceFunctions(c.watch.tls, c.watch.handle), addCollations(c.watch.tls, c.watch.handle)); err != nil {
+		if err := errors.Join(
+			replaceFunctions(c.watch.tls, c.watch.handle), addCollations(c.watch.tls, c.watch.handle),
+		); err != nil {
 			return err
 		}
 		return raw.(sqlite.AuthorizerRegisterer).RegisterAuthorizer(c.guard.authorize)
@@ -155,7 +164,11 @@ func (d *Driver) dial(ctx context.Context, uri string, quota int64, defensive bo
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	if err := c.exec(ctx, "CREATE TABLE IF NOT EXISTS "+recorded+" (name TEXT PRIMARY KEY, digest TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"); err != nil {
+	if err := c.exec(
+		ctx,
+		"CREATE TABLE IF NOT EXISTS "+recorded+
+			" (name TEXT PRIMARY KEY, digest TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT",
+	); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -191,8 +204,10 @@ type session struct {
 	d *Driver
 	w workspaces.Workspace
 
-	wrote bool  // perhaps
-	begun int64 // used pages of the file when the room of the tenant was first less than a workspace may have; -1 before
+	wrote bool // perhaps
+	// used pages of the file when the room of the tenant was first less than a workspace may have;
+	// -1 before
+	begun int64
 }
 
 // slackPages is how much a statement that frees room can need for it.
@@ -252,7 +267,9 @@ func (s *session) turn(ctx context.Context) (end func(), err error) {
 }
 
 // Query implements tenantsql.Backend.
-func (s *session) Query(ctx context.Context, statement sqltext.Statement, values []any) (out json.RawMessage, err error) {
+func (s *session) Query(
+	ctx context.Context, statement sqltext.Statement, values []any,
+) (out json.RawMessage, err error) {
 	end, err := s.turn(ctx)
 	if err != nil {
 		return nil, err
@@ -320,7 +337,11 @@ func (c *conn) guarded(ctx context.Context, text string, values []any, o Options
 	for i, v := range values {
 		if raw, ok := v.(json.RawMessage); ok {
 			if raw[0] == '[' {
-				return nil, errs.New(errs.Invalid, "params[%d] is a list, which SQLite has no type for: pass JSON.stringify(list), and read it with IN (SELECT value FROM json_each($%d)).", i, i+1)
+				return nil, errs.New(
+					errs.Invalid,
+					"params[%d] is a list, which SQLite has no type for: pass JSON.stringify(list), and read it with IN (SELECT value FROM json_each($%d)).",
+					i, i+1,
+				)
 			}
 			v = string(raw)
 		}
@@ -370,7 +391,10 @@ func (c *conn) read(ctx context.Context, statement string, row func([]driver.Val
 const timeout = 10 * time.Second
 
 // run runs a statement. It ends soon after ctx.
-func (c *conn) run(ctx context.Context, statement string, args []driver.NamedValue, head func(columns, types []string), row func([]driver.Value) error) error {
+func (c *conn) run(
+	ctx context.Context, statement string, args []driver.NamedValue, head func(columns, types []string),
+	row func([]driver.Value) error,
+) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -400,7 +424,10 @@ func (c *conn) run(ctx context.Context, statement string, args []driver.NamedVal
 }
 
 // try runs a statement. SQLite waits for others that write, for a moment that is not interrupted.
-func (c *conn) try(statement string, args []driver.NamedValue, head func(columns, types []string), row func([]driver.Value) error) error {
+func (c *conn) try(
+	statement string, args []driver.NamedValue, head func(columns, types []string),
+	row func([]driver.Value) error,
+) error {
 	var failed error
 	err := c.sql.Raw(func(raw any) error {
 		// The driver would take the place of the watch if the context could end.
@@ -469,21 +496,32 @@ func (c *conn) worded(ctx context.Context, err error, o Options) error {
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:
 		if c.watch.spill.full.Load() {
-			return errs.Wrap(errs.TooLarge, err, "The statement writes more than %d MiB to temporary files: sort fewer rows, or make an index.", c.watch.spill.limit>>20)
+			return errs.Wrap(
+				errs.TooLarge, err,
+				"The statement writes more than %d MiB to temporary files: sort fewer rows, or make an index.",
+				c.watch.spill.limit>>20,
+			)
 		}
 		if c.pages > 0 {
 			if _, full := workspaces.Room(ctx, o.Quota); full != nil {
 				return full
 			}
 		}
-		return errs.Wrap(errs.TooLarge, err, "The workspace is full: it can have %d MiB. Delete rows that are not needed.", o.Quota>>20)
+		return errs.Wrap(
+			errs.TooLarge, err, "The workspace is full: it can have %d MiB. Delete rows that are not needed.",
+			o.Quota>>20,
+		)
 	case sqlite3.SQLITE_TOOBIG:
-		return errs.Wrap(errs.TooLarge, err, "A text or blob is larger than the %d bytes that this statement may handle.", c.length)
+		return errs.Wrap(
+			errs.TooLarge, err, "A text or blob is larger than the %d bytes that this statement may handle.",
+			c.length,
+		)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return errs.Wrap(errs.Unavailable, err, "The workspace is being written: try again later.")
 	case sqlite3.SQLITE_NOMEM:
 		return errs.Wrap(errs.TooLarge, err, "The statement needs too much memory.")
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_PROTOCOL,
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB,
+		sqlite3.SQLITE_PROTOCOL,
 		sqlite3.SQLITE_READONLY, sqlite3.SQLITE_INTERNAL, sqlite3.SQLITE_MISUSE:
 		c.broken = true
 		return unavailable(err)

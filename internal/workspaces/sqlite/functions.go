@@ -12,9 +12,11 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// SQLite looks at its watch between the instructions of a statement, and a call of a function is one instruction. Some of its own take time
-// that grows with the product of the lengths of their arguments, which is hours for two of 4 MiB, and some collect more memory than the limit
-// of the length of values allows. The functions of this file are the same without that; guard refuses those that have no replacement here.
+// SQLite looks at its watch between the instructions of a statement, and a call of a function is
+// one instruction. Some of its own take time that grows with the product of the lengths of their
+// arguments, which is hours for two of 4 MiB, and some collect more memory than the limit of the
+// length of values allows. The functions of this file are the same without that; guard refuses
+// those that have no replacement here.
 
 type (
 	scalarFunc = func(tls *libc.TLS, ctx uintptr, n int32, args uintptr)
@@ -30,8 +32,10 @@ func replaceFunctions(tls *libc.TLS, handle uintptr) error {
 		args int32
 		call uintptr
 	}{
-		{"instr", 2, pointer[scalarFunc](instr)}, {"replace", 3, pointer[scalarFunc](replace)}, {"unhex", 2, pointer[scalarFunc](unhex)},
-		{"trim", 2, pointer[scalarFunc](trim)}, {"ltrim", 2, pointer[scalarFunc](ltrim)}, {"rtrim", 2, pointer[scalarFunc](rtrim)},
+		{"instr", 2, pointer[scalarFunc](instr)},
+		{"replace", 3, pointer[scalarFunc](replace)}, {"unhex", 2, pointer[scalarFunc](unhex)},
+		{"trim", 2, pointer[scalarFunc](trim)},
+		{"ltrim", 2, pointer[scalarFunc](ltrim)}, {"rtrim", 2, pointer[scalarFunc](rtrim)},
 	} {
 		if err := register(tls, f.name, func(name uintptr) int32 {
 			return sqlite3.Xsqlite3_create_function_v2(tls, handle, name, f.args, flags, 0, f.call, 0, 0, 0)
@@ -45,11 +49,20 @@ func replaceFunctions(tls *libc.TLS, handle uintptr) error {
 		step         uintptr
 		final, value uintptr
 	}{
-		{"json_group_array", 1, pointer[scalarFunc](arrayStep), pointer[valueFunc](arrayFinal), pointer[valueFunc](arrayValue)},
-		{"json_group_object", 2, pointer[scalarFunc](objectStep), pointer[valueFunc](objectFinal), pointer[valueFunc](objectValue)},
+		{
+			"json_group_array", 1, pointer[scalarFunc](arrayStep), pointer[valueFunc](arrayFinal),
+			pointer[valueFunc](arrayValue),
+		},
+		{
+			"json_group_object", 2, pointer[scalarFunc](objectStep), pointer[valueFunc](objectFinal),
+			pointer[valueFunc](objectValue),
+		},
 	} {
 		if err := register(tls, f.name, func(name uintptr) int32 {
-			return sqlite3.Xsqlite3_create_window_function(tls, handle, name, f.args, jsonFlags, 0, f.step, f.final, f.value, pointer[scalarFunc](groupInverse), 0)
+			return sqlite3.Xsqlite3_create_window_function(
+				tls, handle, name, f.args, jsonFlags, 0, f.step, f.final, f.value,
+				pointer[scalarFunc](groupInverse), 0,
+			)
 		}); err != nil {
 			return err
 		}
@@ -89,7 +102,8 @@ func text(tls *libc.TLS, value uintptr) ([]byte, bool) {
 	return memoryAt(p, sqlite3.Xsqlite3_value_bytes(tls, value)), p != 0
 }
 
-// untilNUL returns the beginning of a text before the first NUL, where some functions of SQLite end.
+// untilNUL returns the beginning of a text before the first NUL, where some functions of SQLite
+// end.
 func untilNUL(b []byte) []byte {
 	if at := bytes.IndexByte(b, 0); at >= 0 {
 		return b[:at]
@@ -99,7 +113,9 @@ func untilNUL(b []byte) []byte {
 
 // longest returns the limit of the length of values.
 func longest(tls *libc.TLS, ctx uintptr) int {
-	return int(sqlite3.Xsqlite3_limit(tls, sqlite3.Xsqlite3_context_db_handle(tls, ctx), sqlite3.SQLITE_LIMIT_LENGTH, -1))
+	return int(sqlite3.Xsqlite3_limit(
+		tls, sqlite3.Xsqlite3_context_db_handle(tls, ctx), sqlite3.SQLITE_LIMIT_LENGTH, -1,
+	))
 }
 
 // copied makes SQLite copy a result.
@@ -242,7 +258,8 @@ func rtrim(tls *libc.TLS, ctx uintptr, _ int32, args uintptr) {
 	trimmed(tls, ctx, args, bytes.TrimRightFunc)
 }
 
-// unhex is unhex(X, Y): the bytes that X has as pairs of hexadecimal digits, between which there may be characters of Y.
+// unhex is unhex(X, Y): the bytes that X has as pairs of hexadecimal digits, between which there
+// may be characters of Y.
 func unhex(tls *libc.TLS, ctx uintptr, _ int32, args uintptr) {
 	passed, ok := text(tls, argument(args, 1))
 	if !ok {

@@ -23,7 +23,11 @@ func TestFunctions(t *testing.T) {
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(db.Close()) })
 	const binary = "x'00'"
-	values := []string{"NULL", "''", "'a'", "'abcabc'", "'äöüä'", "'ö'", "' a b '", "'--4A-4b--'", "'-'", "5", "55.5", "1e300", "9e999", "x''", "x'6162'", "x'62'", binary, "x'80'", "x'c3a4'", "'a' || char(0) || 'b'", "'日本語'", "json('[1]')", `'"\' || char(1, 8, 9, 10, 12, 13, 31, 127)`}
+	values := []string{
+		"NULL", "''", "'a'", "'abcabc'", "'äöüä'", "'ö'", "' a b '", "'--4A-4b--'", "'-'", "5", "55.5", "1e300",
+		"9e999", "x''", "x'6162'", "x'62'", binary, "x'80'", "x'c3a4'", "'a' || char(0) || 'b'", "'日本語'",
+		"json('[1]')", `'"\' || char(1, 8, 9, 10, 12, 13, 31, 127)`,
+	}
 	var statements []string
 	for i, x := range values {
 		var all []string
@@ -39,13 +43,20 @@ func TestFunctions(t *testing.T) {
 			}
 			statements = append(statements,
 				fmt.Sprintf("(SELECT json_group_array(v) FROM (SELECT %s AS v UNION ALL SELECT %s))", x, y),
-				fmt.Sprintf("(SELECT json_group_object(k, v) FROM (SELECT %s AS k, %s AS v UNION ALL SELECT 'l', 1))", x, y),
-				fmt.Sprintf("(SELECT json_group_array(v) OVER (ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM (SELECT 1 AS v UNION ALL SELECT %s UNION ALL SELECT %s) LIMIT 1 OFFSET 2)", x, y))
+				fmt.Sprintf(
+					"(SELECT json_group_object(k, v) FROM (SELECT %s AS k, %s AS v UNION ALL SELECT 'l', 1))",
+					x, y,
+				),
+				fmt.Sprintf(
+					"(SELECT json_group_array(v) OVER (ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM (SELECT 1 AS v UNION ALL SELECT %s UNION ALL SELECT %s) LIMIT 1 OFFSET 2)",
+					x, y,
+				))
 		}
 		statements = append(statements, strings.Join(all, " || ' ' || "))
 	}
 	statements = append(statements, "(SELECT json_group_array(1) WHERE 0)", "(SELECT json_group_object('a', 1) WHERE 0)", "json_array((SELECT json_group_array(json_object('a', 1))))",
-		"(SELECT json_group_array(v) FILTER (WHERE v > 1) FROM (SELECT 1 AS v UNION ALL SELECT 2))", "(SELECT json_group_array(DISTINCT v) FROM (SELECT 1 AS v UNION ALL SELECT 1))")
+		"(SELECT json_group_array(v) FILTER (WHERE v > 1) FROM (SELECT 1 AS v UNION ALL SELECT 2))",
+		"(SELECT json_group_array(DISTINCT v) FROM (SELECT 1 AS v UNION ALL SELECT 1))")
 	for _, s := range statements {
 		s = "SELECT quote(" + s + ") AS k"
 		var want any
@@ -59,7 +70,10 @@ func TestFunctions(t *testing.T) {
 			t.Errorf("%s: %s, where SQLite has %s", s, rows, expected)
 		}
 	}
-	for _, s := range []string{"CREATE TABLE t (a text, b integer AS (instr(a, 'b')), CHECK (trim(a, 'x') <> ''))", "CREATE INDEX i ON t (replace(a, 'b', 'c'))", "INSERT INTO t (a) VALUES ('ab')"} {
+	for _, s := range []string{
+		"CREATE TABLE t (a text, b integer AS (instr(a, 'b')), CHECK (trim(a, 'x') <> ''))",
+		"CREATE INDEX i ON t (replace(a, 'b', 'c'))", "INSERT INTO t (a) VALUES ('ab')",
+	} {
 		_, err := c.Query(t.Context(), s, nil)
 		is.NoErr(err)
 	}
@@ -80,15 +94,24 @@ func TestFunctionsMemory(t *testing.T) {
 		return string(b)
 	}
 	for statement, params := range map[string]json.RawMessage{
-		"SELECT instr(" + hay + ", " + needle + ")":                                                                          nil,
-		"SELECT length(replace(" + hay + ", " + needle + ", 'x'))":                                                           nil,
-		"SELECT length(trim(" + hay + ", replace(hex(zeroblob(200000)), '0', 'b') || 'a'))":                                  nil,
-		"SELECT unhex(replace(" + hay + ", 'a', '-'), " + strings.ReplaceAll(needle, "'b'", "'-'") + ")":                     nil,
-		"SELECT length(json_patch($1, $2))":                                                                                  json.RawMessage(`["` + "{}" + `", ` + quoted(object("k")) + `]`),
-		"SELECT length(json_pretty($1, $2))":                                                                                 json.RawMessage(`["[[]]", "x"]`),
-		"SELECT " + hay + " LIKE '%' || " + fmt.Sprintf(long, 400) + " || 'b%'":                                              nil,
-		"SELECT length(json_group_array(x)) FROM (SELECT replace(" + hay + ", 'a', char(1)) AS x FROM json_each('[1,2,3]'))": nil,
-		"SELECT json_array(" + strings.Repeat("x, ", 60) + "x) FROM (SELECT " + hay + " AS x)":                               nil,
+		"SELECT instr(" + hay + ", " + needle +
+			")": nil,
+		"SELECT length(replace(" + hay + ", " + needle +
+			", 'x'))": nil,
+		"SELECT length(trim(" + hay +
+			", replace(hex(zeroblob(200000)), '0', 'b') || 'a'))": nil,
+		"SELECT unhex(replace(" + hay + ", 'a', '-'), " + strings.ReplaceAll(needle, "'b'", "'-'") +
+			")": nil,
+		"SELECT length(json_patch($1, $2))": json.RawMessage(
+			`["` + "{}" + `", ` + quoted(object("k")) + `]`,
+		),
+		"SELECT length(json_pretty($1, $2))": json.RawMessage(`["[[]]", "x"]`),
+		"SELECT " + hay + " LIKE '%' || " + fmt.Sprintf(long, 400) +
+			" || 'b%'": nil,
+		"SELECT length(json_group_array(x)) FROM (SELECT replace(" + hay +
+			", 'a', char(1)) AS x FROM json_each('[1,2,3]'))": nil,
+		"SELECT json_array(" + strings.Repeat("x, ", 60) + "x) FROM (SELECT " + hay +
+			" AS x)": nil,
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		started := time.Now()

@@ -28,7 +28,8 @@ var pragmas = []string{"table_info", "table_xinfo", "index_list", "index_info", 
 // readable are the tables of SQLite's own that tenants can read.
 var readable = []string{"sqlite_schema", "sqlite_master", "sqlite_sequence"}
 
-// builtin are virtual tables that are there without being made, beside those named sqlite_… and pragma_….
+// builtin are virtual tables that are there without being made, beside those named sqlite_… and
+// pragma_….
 var builtin = []string{"dbstat", "bytecode", "tables_used", "fts3tokenize", "completion"}
 
 func (g *guard) refuse(format string, args ...any) sqlite.AuthorizerReturnCode {
@@ -46,7 +47,8 @@ func (g *guard) authorize(action sqlite.AuthorizerActionCode, a, b, database, _ 
 		return sqlite.AuthorizerOK
 	case sqlite.AuthRead:
 		if name := strings.ToLower(a); slices.Contains(builtin, name) ||
-			(strings.HasPrefix(name, "sqlite_") || strings.HasPrefix(name, "pragma_")) && !slices.Contains(readable, name) {
+			(strings.HasPrefix(name, "sqlite_") || strings.HasPrefix(name, "pragma_")) &&
+				!slices.Contains(readable, name) {
 			return g.refuse("The table %s cannot be used in a workspace.", a)
 		}
 		return sqlite.AuthorizerOK
@@ -87,8 +89,12 @@ func (g *guard) authorize(action sqlite.AuthorizerActionCode, a, b, database, _ 
 		if slices.Contains(pragmas, strings.ToLower(a)) && b != "" {
 			return sqlite.AuthorizerOK
 		}
-		return g.refuse("PRAGMA %s is not allowed in a workspace. Allowed are %s, each of a table or index in parentheses.", a, strings.Join(pragmas, ", "))
-	case sqlite.AuthCreateTempTable, sqlite.AuthCreateTempIndex, sqlite.AuthCreateTempView, sqlite.AuthCreateTempTrigger,
+		return g.refuse(
+			"PRAGMA %s is not allowed in a workspace. Allowed are %s, each of a table or index in parentheses.",
+			a, strings.Join(pragmas, ", "),
+		)
+	case sqlite.AuthCreateTempTable, sqlite.AuthCreateTempIndex, sqlite.AuthCreateTempView,
+		sqlite.AuthCreateTempTrigger,
 		sqlite.AuthDropTempTable, sqlite.AuthDropTempIndex, sqlite.AuthDropTempView, sqlite.AuthDropTempTrigger:
 		return g.refuse("Temporary tables, indexes, views and triggers are not allowed in a workspace.")
 	case sqlite.AuthCreateVTable, sqlite.AuthDropVTable:
@@ -102,7 +108,8 @@ func (g *guard) authorize(action sqlite.AuthorizerActionCode, a, b, database, _ 
 // refusedFunction returns why a function cannot be used, for people, "" for one that can.
 func refusedFunction(name string) string {
 	switch name = strings.ToLower(name); name {
-	case "load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_compileoption_get", "sqlite_compileoption_used", "sqlite_log":
+	case "load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_compileoption_get",
+		"sqlite_compileoption_used", "sqlite_log":
 		return fmt.Sprintf("The function %s cannot be used in a workspace.", name)
 	case "json_patch", "jsonb_patch", "json_pretty", "jsonb_group_array", "jsonb_group_object": // see functions.go
 		return fmt.Sprintf("The function %s cannot be used in a workspace: do it in JavaScript.", name)
@@ -113,8 +120,8 @@ func refusedFunction(name string) string {
 	return ""
 }
 
-// callsRefused returns errs.Invalid if a statement calls a function that cannot be used. SQLite does not call the authorizer for the expression
-// of a generated column that ALTER TABLE adds.
+// callsRefused returns errs.Invalid if a statement calls a function that cannot be used. SQLite
+// does not call the authorizer for the expression of a generated column that ALTER TABLE adds.
 func callsRefused(s sqltext.Statement) error {
 	for i, t := range s.Tokens {
 		if name, ok := identifier(t); ok && i+1 < len(s.Tokens) && s.Tokens[i+1].Sign("(") {

@@ -13,7 +13,9 @@ import (
 )
 
 // Migrate implements workspaces.Driver.
-func (d *Driver) Migrate(ctx context.Context, w workspaces.Workspace, all []workspaces.Migration) (applied []string, err error) {
+func (d *Driver) Migrate(
+	ctx context.Context, w workspaces.Workspace, all []workspaces.Migration,
+) (applied []string, err error) {
 	c, err := d.connect(ctx, w)
 	if err != nil {
 		return nil, err
@@ -32,7 +34,10 @@ func (s *session) Once(ctx context.Context, m workspaces.Migration, fn func() er
 		if err := fn(); err != nil {
 			return err
 		}
-		return s.exec(ctx, "INSERT INTO "+recorded+" (name, digest, applied_at) VALUES ($1, $2, $3)", m.Name, m.Digest, workspaces.Time(time.Now()))
+		return s.exec(
+			ctx, "INSERT INTO "+recorded+" (name, digest, applied_at) VALUES ($1, $2, $3)", m.Name, m.Digest,
+			workspaces.Time(time.Now()),
+		)
 	})
 }
 
@@ -96,7 +101,9 @@ func (c *conn) stats(ctx context.Context, quota int64) (workspaces.Stats, error)
 			return nil
 		}
 	}
-	if err := c.read(ctx, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", number(&s.Bytes)); err != nil {
+	if err := c.read(
+		ctx, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", number(&s.Bytes),
+	); err != nil {
 		return s, err
 	}
 	sizes := map[string]int64{}

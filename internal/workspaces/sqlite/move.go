@@ -14,8 +14,9 @@ import (
 
 var _ workspaces.Mover = (*Driver)(nil)
 
-// Export implements workspaces.Mover. The copy of the file is in the folder for temporary files meanwhile. Where the system allows it, it has no name
-// from the first pages on, so that it is gone with the process, however that ends.
+// Export implements workspaces.Mover. The copy of the file is in the folder for temporary files
+// meanwhile. Where the system allows it, it has no name from the first pages on, so that it is gone
+// with the process, however that ends.
 func (d *Driver) Export(ctx context.Context, tenant, app string, to io.Writer) (there bool, err error) {
 	path := d.file(tenant, app)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -33,7 +34,10 @@ func (d *Driver) Export(ctx context.Context, tenant, app string, to io.Writer) (
 	}()
 	opened := func(int64, int64) { _ = os.Remove(f.Name()) }
 	if err := sqlitesafe.Copy(ctx, path, f.Name(), opened); err != nil {
-		return false, errors.Join(ctx.Err(), errs.Wrap(errs.Unavailable, err, "the SQL database of the app %s cannot be copied: %v", app, err))
+		return false, errors.Join(
+			ctx.Err(),
+			errs.Wrap(errs.Unavailable, err, "the SQL database of the app %s cannot be copied: %v", app, err),
+		)
 	}
 	_, err = io.Copy(to, f)
 	return err == nil, err
@@ -50,7 +54,8 @@ func (d *Driver) Import(ctx context.Context, tenant, app string, from io.Reader)
 		return unavailable(err)
 	}
 	defer func() { err = errors.Join(err, remove(temporary)) }()
-	if err := errors.Join(d.Drop(ctx, tenant, app), remove(temporary)); err != nil { // what another tenant of this id has left
+	if err := errors.Join(d.Drop(ctx, tenant, app), remove(temporary)); err != nil {
+		// what another tenant of this id has left
 		return err
 	}
 	if err := d.write(temporary, app, from); err != nil {
@@ -73,7 +78,11 @@ func (d *Driver) write(path, app string, from io.Reader) error {
 	}
 	n, err := io.Copy(f, io.LimitReader(from, d.o.Quota+1))
 	if err == nil && n > d.o.Quota {
-		err = errs.New(errs.TooLarge, "the SQL database of the app %s is larger than the %d MiB that one may have here: raise TENANTCONTENT_WORKSPACE_QUOTA", app, d.o.Quota>>20)
+		err = errs.New(
+			errs.TooLarge,
+			"the SQL database of the app %s is larger than the %d MiB that one may have here: raise TENANTCONTENT_WORKSPACE_QUOTA",
+			app, d.o.Quota>>20,
+		)
 	}
 	if err == nil {
 		err = f.Sync()

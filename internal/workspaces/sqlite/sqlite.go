@@ -1,9 +1,10 @@
-// Package sqlite keeps each workspace in a SQLite file of its own, below one folder. It is the ready driver for servers of one
-// process; two processes can use the folder for a while, as at a restart, if they run on one machine.
+// Package sqlite keeps each workspace in a SQLite file of its own, below one folder. It is the
+// ready driver for servers of one process; two processes can use the folder for a while, as at a
+// restart, if they run on one machine.
 //
-// A tenant's SQL is bounded in what it can name (SQLite's authorizer), in time (the context of the caller), in memory (the limits of the
-// connection, which depend on the statement: see weight), on disk (the pages of the file) and in its result. It runs in the process
-// of the server.
+// A tenant's SQL is bounded in what it can name (SQLite's authorizer), in time (the context of the
+// caller), in memory (the limits of the connection, which depend on the statement: see weight), on
+// disk (the pages of the file) and in its result. It runs in the process of the server.
 package sqlite
 
 import (
@@ -32,9 +33,11 @@ type Options struct {
 	Time   time.Duration     // of a statement, if its context has no earlier end; default 30 s
 	Wait   time.Duration     // for a connection, and for a place to run a statement; default 10 s
 
-	Connections int           // open at once; default 64. A tenant has at most half of them, a workspace at most an eighth.
-	Statements  int           // running at once; default twice the cores, at least 4. A tenant has at most half of them.
-	Idle        time.Duration // after which an idle connection is closed; default 1 minute
+	// open at once; default 64. A tenant has at most half of them, a workspace at most an eighth.
+	Connections int
+	// running at once; default twice the cores, at least 4. A tenant has at most half of them.
+	Statements int
+	Idle       time.Duration // after which an idle connection is closed; default 1 minute
 }
 
 // Driver implements workspaces.Driver.
@@ -104,7 +107,8 @@ func (d *Driver) Bounds() workspaces.Bounds { return d.bounds }
 // Engine implements workspaces.Driver.
 func (d *Driver) Engine() string { return "sqlite" }
 
-// folder returns where the files of a tenant are, and file the one of a workspace. The names are digests: no id is a part of a path.
+// folder returns where the files of a tenant are, and file the one of a workspace. The names are
+// digests: no id is a part of a path.
 func (d *Driver) folder(tenant string) string {
 	return filepath.Join(d.o.Dir, tenantsql.Digest("tenant", tenant))
 }
@@ -128,7 +132,9 @@ func (d *Driver) Connect(ctx context.Context, w workspaces.Workspace) (workspace
 // connect returns an idle connection of the workspace or opens one.
 func (d *Driver) connect(ctx context.Context, w workspaces.Workspace) (*tenantsql.Conn[*session], error) {
 	path := d.file(w.Tenant, w.App)
-	c, release, err := d.pool.Get(ctx, w.Tenant, path, func(ctx context.Context) (*conn, error) { return d.openUpgraded(ctx, path) })
+	c, release, err := d.pool.Get(ctx, w.Tenant, path, func(ctx context.Context) (*conn, error) {
+		return d.openUpgraded(ctx, path)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,11 @@ func TestWriters(t *testing.T) {
 	long, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := a.Query(long, "INSERT INTO w (k) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT (i + 1) % 1000 FROM n) SELECT i FROM n WHERE i = -1 RETURNING k", nil)
+		_, err := a.Query(
+			long,
+			"INSERT INTO w (k) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT (i + 1) % 1000 FROM n) SELECT i FROM n WHERE i = -1 RETURNING k",
+			nil,
+		)
 		done <- err
 	}()
 	for { // until it has begun
@@ -89,7 +93,8 @@ func TestWriters(t *testing.T) {
 	is.NoErr(err)
 }
 
-// TestFiles: each workspace is a file for its owner alone, whose name has no id in it, and what is idle is closed.
+// TestFiles: each workspace is a file for its owner alone, whose name has no id in it, and what is
+// idle is closed.
 func TestFiles(t *testing.T) {
 	is, dir := is.New(t), t.TempDir()
 	d, err := sqlite.New(sqlite.Options{Dir: dir, Idle: time.Millisecond})
@@ -108,7 +113,8 @@ func TestFiles(t *testing.T) {
 		if path != dir {
 			is.Equal(info.Mode().Perm()&0o077, fs.FileMode(0))
 		}
-		is.True(!strings.Contains(strings.TrimPrefix(path, dir), "app") && !strings.Contains(strings.TrimPrefix(path, dir), "acme"))
+		is.True(!strings.Contains(strings.TrimPrefix(path, dir), "app") &&
+			!strings.Contains(strings.TrimPrefix(path, dir), "acme"))
 		return nil
 	}))
 	for !closed(t, dir) {
@@ -116,7 +122,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestDropInUse: a caller that still uses a workspace that was dropped does no harm to the one that is made in its place.
+// TestDropInUse: a caller that still uses a workspace that was dropped does no harm to the one that
+// is made in its place.
 func TestDropInUse(t *testing.T) {
 	is, dir, w := is.New(t), t.TempDir(), workspaces.Workspace{Tenant: "acme", App: "a"}
 	d, err := sqlite.New(sqlite.Options{Dir: dir})

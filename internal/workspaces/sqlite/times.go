@@ -22,8 +22,8 @@ import (
 // SQLite has no type for times, and compares their texts: 2026-11-26 10:00:00, which
 // CURRENT_TIMESTAMP makes, is not the text of JavaScript's 2026-11-26T10:00:00.000Z. So the columns
 // that are declared with a type of times have a collation that compares what the texts mean. It is
-// a part of the schema, so that indexes, UNIQUE, GROUP BY and ORDER BY have it, too. Package timetext
-// compares.
+// a part of the schema, so that indexes, UNIQUE, GROUP BY and ORDER BY have it, too. Package
+// timetext compares.
 
 // timeKind is what a column holds by its declaration.
 type timeKind string
@@ -77,7 +77,8 @@ func compareDays(_ *libc.TLS, _ uintptr, n int32, a uintptr, m int32, b uintptr)
 
 // afterType are the words that end the type of a column.
 var afterType = []string{
-	"CONSTRAINT", "PRIMARY", "NOT", "NULL", "UNIQUE", "CHECK", "DEFAULT", "COLLATE", "REFERENCES", "GENERATED", "AS", "ON", "DEFERRABLE",
+	"CONSTRAINT", "PRIMARY", "NOT", "NULL", "UNIQUE", "CHECK",
+	"DEFAULT", "COLLATE", "REFERENCES", "GENERATED", "AS", "ON", "DEFERRABLE",
 }
 
 // collated returns a statement with the collations of the columns of times that it makes: CREATE
@@ -95,7 +96,8 @@ func collated(s sqltext.Statement) string {
 	column := func(i int) int {
 		from := i + 1
 		end := from
-		for depth := 0; end < len(tokens) && (depth > 0 || !sign(end, ",") && !sign(end, ")") && !word(end, afterType...)); end++ {
+		for depth := 0; end < len(tokens) && (depth > 0 || !sign(end, ",") && !sign(end, ")") &&
+			!word(end, afterType...)); end++ {
 			if sign(end, "(") {
 				depth++
 			} else if sign(end, ")") {
@@ -249,7 +251,8 @@ func shown(v any, declared string) any {
 // ownForm reports whether a text is a time as SQLite's functions write it.
 func ownForm(s string) bool {
 	const layout = "2006-01-02 15:04:05"
-	return len(s) >= len(layout) && s[10] == ' ' && s[13] == ':' && s[16] == ':' && strings.Trim(s[len(layout):], ".0123456789") == ""
+	return len(s) >= len(layout) && s[10] == ' ' && s[13] == ':' && s[16] == ':' &&
+		strings.Trim(s[len(layout):], ".0123456789") == ""
 }
 
 // exactScale returns the digits after the point of a NUMERIC or DECIMAL of more digits than
@@ -326,7 +329,9 @@ func (c *conn) collateTables(ctx context.Context, without []string) (failed stri
 					return err
 				}
 			}
-			if err := c.exec(ctx, "UPDATE sqlite_schema SET sql = $1 WHERE type = 'table' AND name = $2", text, o.name); err != nil {
+			if err := c.exec(
+				ctx, "UPDATE sqlite_schema SET sql = $1 WHERE type = 'table' AND name = $2", text, o.name,
+			); err != nil {
 				return err
 			}
 			changed = append(changed, o.name)

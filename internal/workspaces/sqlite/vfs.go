@@ -10,7 +10,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// vfsName is the VFS of workspaces: SQLite's own, whose temporary files count what is written to them.
+// vfsName is the VFS of workspaces: SQLite's own, whose temporary files count what is written to
+// them.
 const vfsName = "tenantcontent-workspaces"
 
 type (
@@ -67,7 +68,8 @@ func methodsAt(p uintptr) *sqlite3.Tsqlite3_io_methods {
 	return *(**sqlite3.Tsqlite3_io_methods)(unsafe.Pointer(&p))
 }
 
-// pointer returns a function that is declared by name as SQLite calls C's functions, as the driver does it.
+// pointer returns a function that is declared by name as SQLite calls C's functions, as the driver
+// does it.
 func pointer[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&struct{ f F }{f})) }
 
 // openFile is the xOpen of the VFS.
@@ -100,7 +102,8 @@ func counting(tls *libc.TLS, methods uintptr) uintptr {
 	return own
 }
 
-// writeFile is the xWrite of temporary files. A statement that has written too much finds the disk full.
+// writeFile is the xWrite of temporary files. A statement that has written too much finds the disk
+// full.
 func writeFile(tls *libc.TLS, file, data uintptr, size int32, at int64) int32 {
 	if found, ok := vfs.spills.Load(uintptr(unsafe.Pointer(tls))); ok {
 		s := found.(*spill)

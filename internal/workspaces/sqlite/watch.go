@@ -9,8 +9,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// watch ends the statement of a connection with its context, while SQLite runs it, and counts what it writes to temporary files. The
-// driver itself interrupts a statement only up to its first row.
+// watch ends the statement of a connection with its context, while SQLite runs it, and counts what
+// it writes to temporary files. The driver itself interrupts a statement only up to its first row.
 type watch struct {
 	handle uintptr // of SQLite
 	owner  uintptr // the TLS that the connection calls SQLite with
@@ -25,8 +25,8 @@ const steps = 1000
 // watches are the watches of open connections, by SQLite's handles.
 var watches sync.Map
 
-// newWatch returns the watch of a connection of the driver, nil if the driver has changed: then no statement could be ended. limit is
-// how many bytes a statement may write to temporary files.
+// newWatch returns the watch of a connection of the driver, nil if the driver has changed: then no
+// statement could be ended. limit is how many bytes a statement may write to temporary files.
 func newWatch(raw any, limit int64) *watch {
 	w := &watch{handle: field(raw, "db"), owner: field(raw, "tls"), spill: spill{limit: limit}}
 	if w.handle == 0 || w.owner == 0 {
@@ -73,7 +73,8 @@ func progress(_ *libc.TLS, handle uintptr) int32 {
 	return 0
 }
 
-// field returns a number or pointer that a connection of the driver keeps to itself, 0 if the driver has changed.
+// field returns a number or pointer that a connection of the driver keeps to itself, 0 if the
+// driver has changed.
 func field(raw any, name string) uintptr {
 	v := reflect.ValueOf(raw)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {

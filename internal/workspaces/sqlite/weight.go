@@ -14,20 +14,25 @@ import (
 
 const (
 	maxColumns = 200 // of a table and of a result
-	maxPattern = 200 // bytes of a pattern of LIKE or GLOB: with the longest text, one takes seconds, and cannot be interrupted
-	// maxSelects is how many SELECTs a statement may have when its views and common table expressions are put in their places, as
-	// SQLite does. With maxColumns it bounds the memory that preparing a statement takes: without it, ten lines of views that each
-	// join the one before twice take hundreds of megabytes.
+	// bytes of a pattern of LIKE or GLOB: with the longest text, one takes seconds, and cannot be
+	// interrupted
+	maxPattern = 200
+	// maxSelects is how many SELECTs a statement may have when its views and common table
+	// expressions are put in their places, as SQLite does. With maxColumns it bounds the memory
+	// that preparing a statement takes: without it, ten lines of views that each join the one
+	// before twice take hundreds of megabytes.
 	maxSelects = 500
-	// memory is how many bytes the values may have together that a statement has in its hands at once, and maxLength those of one.
+	// memory is how many bytes the values may have together that a statement has in its hands at
+	// once, and maxLength those of one.
 	memory, maxLength, minLength = 64 << 20, 4 << 20, 16 << 10
 )
 
 // weight is what a piece of SQL is made of.
 type weight struct {
 	tokens, selects int
-	makers          int            // functions and operators that can make a large value, and tables whose rows can have one
-	names           map[string]int // how often each identifier is in it
+	// functions and operators that can make a large value, and tables whose rows can have one
+	makers int
+	names  map[string]int // how often each identifier is in it
 }
 
 func (w *weight) add(by weight, times int) {
@@ -37,14 +42,15 @@ func (w *weight) add(by weight, times int) {
 	w.makers = min(most, w.makers+by.makers*times)
 }
 
-// scope is a statement, or the statement of a view or trigger: its weight without its common table expressions, and these by name.
+// scope is a statement, or the statement of a view or trigger: its weight without its common table
+// expressions, and these by name.
 type scope struct {
 	weight
 	expressions map[string]weight
 }
 
-// newScope weighs a statement. It returns errs.Invalid for two common table expressions with one name: which of them is meant where
-// would have to be known.
+// newScope weighs a statement. It returns errs.Invalid for two common table expressions with one
+// name: which of them is meant where would have to be known.
 func newScope(tokens []sqltext.Token) (*scope, error) {
 	s := &scope{expressions: map[string]weight{}}
 	var err error
@@ -80,7 +86,11 @@ func (s *scope) weigh(tokens []sqltext.Token) (w weight, err error) {
 			continue
 		}
 		if _, ok := s.expressions[name]; ok {
-			return w, errs.New(errs.Invalid, "The statement has two common table expressions with the name %s: name them differently.", t.Value)
+			return w, errs.New(
+				errs.Invalid,
+				"The statement has two common table expressions with the name %s: name them differently.",
+				t.Value,
+			)
 		}
 		s.expressions[name] = weight{} // so that one inside of it cannot have the name
 		if s.expressions[name], err = s.weigh(tokens[from:to]); err != nil {
@@ -91,8 +101,8 @@ func (s *scope) weigh(tokens []sqltext.Token) (w weight, err error) {
 	return w, nil
 }
 
-// identifier returns the name that a token can stand for, as SQLite compares names: without the case of ASCII letters. SQLite accepts a
-// string for an identifier in some places.
+// identifier returns the name that a token can stand for, as SQLite compares names: without the
+// case of ASCII letters. SQLite accepts a string for an identifier in some places.
 func identifier(t sqltext.Token) (name string, ok bool) {
 	switch t.Kind {
 	case sqltext.Word, sqltext.Quoted:
@@ -114,8 +124,8 @@ func lower(s string) string {
 	}, s)
 }
 
-// expression returns the range of the tokens in the parentheses of a common table expression whose name is at i:
-// name [(columns)] AS [NOT MATERIALIZED | MATERIALIZED] (SELECT …).
+// expression returns the range of the tokens in the parentheses of a common table expression whose
+// name is at i: name [(columns)] AS [NOT MATERIALIZED | MATERIALIZED] (SELECT …).
 func expression(tokens []sqltext.Token, i int) (from, to int, ok bool) {
 	at := i + 1
 	if at < len(tokens) && tokens[at].Sign("(") {
@@ -128,7 +138,8 @@ func expression(tokens []sqltext.Token, i int) (from, to int, ok bool) {
 	}
 	for at++; at < len(tokens) && (tokens[at].Is("NOT") || tokens[at].Is("MATERIALIZED")); at++ {
 	}
-	if at+1 >= len(tokens) || !tokens[at].Sign("(") || !tokens[at+1].Is("SELECT") && !tokens[at+1].Is("WITH") && !tokens[at+1].Is("VALUES") {
+	if at+1 >= len(tokens) || !tokens[at].Sign("(") || !tokens[at+1].Is("SELECT") && !tokens[at+1].Is("WITH") &&
+		!tokens[at+1].Is("VALUES") {
 		return 0, 0, false // a window, or a generated column
 	}
 	end := closing(tokens, at)
@@ -138,7 +149,8 @@ func expression(tokens []sqltext.Token, i int) (from, to int, ok bool) {
 	return at + 1, end, true
 }
 
-// commas returns how many commas are in the parenthesis that is open at i, and not in one inside of it.
+// commas returns how many commas are in the parenthesis that is open at i, and not in one inside of
+// it.
 func commas(tokens []sqltext.Token, i int) (n int) {
 	for depth := 0; i < len(tokens); i++ {
 		switch {
@@ -256,7 +268,8 @@ func (c *counter) of(w weight, in *scope) weight {
 	return total
 }
 
-// named returns the weight of what is put in the place of a name: a common table expression, or a view.
+// named returns the weight of what is put in the place of a name: a common table expression, or a
+// view.
 func (c *counter) named(name string, in *scope) weight {
 	at := place{in, name}
 	if total, ok := c.known[at]; ok {
@@ -278,8 +291,8 @@ func (c *counter) named(name string, in *scope) weight {
 	return total
 }
 
-// bound refuses a statement that would take too much memory to prepare, and sets the length of values so that those that the statement
-// can have at once are bounded.
+// bound refuses a statement that would take too much memory to prepare, and sets the length of
+// values so that those that the statement can have at once are bounded.
 func (c *conn) bound(ctx context.Context, s sqltext.Statement) error {
 	if err := c.load(ctx); err != nil {
 		return err
@@ -303,7 +316,8 @@ func (c *conn) bound(ctx context.Context, s sqltext.Statement) error {
 	return nil
 }
 
-// length returns how long values may be in a statement of a weight. It returns errs.Invalid for one that would take too much memory.
+// length returns how long values may be in a statement of a weight. It returns errs.Invalid for one
+// that would take too much memory.
 func (w weight) length() (int, error) {
 	switch {
 	case w.selects > maxSelects:
@@ -317,7 +331,11 @@ func (w weight) length() (int, error) {
 }
 
 func errComplex(what string, most int) error {
-	return errs.New(errs.Invalid, "The statement has more than %d %s, with those of the views and common table expressions that it uses: part it.", most, what)
+	return errs.New(
+		errs.Invalid,
+		"The statement has more than %d %s, with those of the views and common table expressions that it uses: part it.",
+		most, what,
+	)
 }
 
 func (c *conn) setLength(n int) {

@@ -1,5 +1,5 @@
-// Package tenantsql is what the ready drivers of workspaces share: a connection that checks statements before a Backend runs them, and the
-// order of migrations.
+// Package tenantsql is what the ready drivers of workspaces share: a connection that checks
+// statements before a Backend runs them, and the order of migrations.
 package tenantsql
 
 import (
@@ -15,22 +15,27 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
-// Bounds returns the bounds of a driver with some connections: a tenant has at most half of them, a workspace at most an eighth.
-func Bounds(size int64, result workspaces.Limits, statement time.Duration, connections int, measure time.Duration) workspaces.Bounds {
+// Bounds returns the bounds of a driver with some connections: a tenant has at most half of them, a
+// workspace at most an eighth.
+func Bounds(
+	size int64, result workspaces.Limits, statement time.Duration, connections int, measure time.Duration,
+) workspaces.Bounds {
 	return workspaces.Bounds{
 		Size: size, Result: result, Time: statement, Tokens: sqltext.MaxTokens,
-		Measure: measure, Connections: connections, PerTenant: max(1, connections/2), PerWorkspace: max(1, connections/8),
+		Measure: measure, Connections: connections,
+		PerTenant: max(1, connections/2), PerWorkspace: max(1, connections/8),
 	}
 }
 
 // Backend runs statements on one connection to a workspace, for one caller at a time.
 type Backend interface {
-	// Query runs a statement of the tenant, whose placeholders fit the values, and returns its rows. One that changes rows and returns some
-	// changes nothing if its result is too large.
+	// Query runs a statement of the tenant, whose placeholders fit the values, and returns its
+	// rows. One that changes rows and returns some changes nothing if its result is too large.
 	Query(ctx context.Context, s sqltext.Statement, values []any) (json.RawMessage, error)
 	// Applied returns the digests of the migrations that have been run, by their names.
 	Applied(ctx context.Context) (map[string]string, error)
-	// Once calls fn in a transaction, together with the record of a migration, unless it is recorded already. Of two callers one waits.
+	// Once calls fn in a transaction, together with the record of a migration, unless it is
+	// recorded already. Of two callers one waits.
 	Once(ctx context.Context, m workspaces.Migration, fn func() error) error
 	// Run runs a statement of a migration.
 	Run(ctx context.Context, s sqltext.Statement) error

@@ -12,7 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
-// testMove checks a Mover: a workspace arrives as it was, while it is used, in the place of one that is there; what is cut, changed or too large leaves nothing.
+// testMove checks a Mover: a workspace arrives as it was, while it is used, in the place of one
+// that is there; what is cut, changed or too large leaves nothing.
 func testMove(t *testing.T, open Open) {
 	is, ctx := is.New(t), t.Context()
 	from, to := open(t, Options{}), open(t, Options{Quota: 1 << 20})
@@ -43,13 +44,17 @@ func testMove(t *testing.T, open Open) {
 	damaged := bytes.Clone(whole)
 	copy(damaged[len(damaged)/2:], bytes.Repeat([]byte{0xff}, 8192))
 	for name, bad := range map[string]io.Reader{
-		"cut": bytes.NewReader(whole[:len(whole)/2]), "changed": bytes.NewReader(damaged), "text": strings.NewReader(strings.Repeat("no database ", 1000)),
+		"cut":     bytes.NewReader(whole[:len(whole)/2]),
+		"changed": bytes.NewReader(damaged), "text": strings.NewReader(strings.Repeat("no database ", 1000)),
 	} {
-		if err := target.Import(ctx, two.Tenant, two.App, bad); errs.CodeOf(err) != errs.Invalid || !strings.Contains(errs.MessageOf(err), two.App) || strings.Contains(errs.MessageOf(err), "\n") {
+		if err := target.Import(ctx, two.Tenant, two.App, bad); errs.CodeOf(err) != errs.Invalid ||
+			!strings.Contains(errs.MessageOf(err), two.App) || strings.Contains(errs.MessageOf(err), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	err = target.Import(ctx, two.Tenant, two.App, io.MultiReader(bytes.NewReader(whole), bytes.NewReader(make([]byte, 1<<20))))
+	err = target.Import(
+		ctx, two.Tenant, two.App, io.MultiReader(bytes.NewReader(whole), bytes.NewReader(make([]byte, 1<<20))),
+	)
 	is.Equal(errs.CodeOf(err), errs.TooLarge)
 	there, err = target.Export(ctx, two.Tenant, two.App, io.Discard)
 	is.NoErr(err)

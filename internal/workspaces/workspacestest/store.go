@@ -39,7 +39,9 @@ func TestStore(t *testing.T, open func(t *testing.T) (workspaces.Store, InTx)) {
 	undone, committed, rolledBack := errors.New("undone"), false, false
 	err = inTx(ctx, func(ctx context.Context) error {
 		s.AfterCommit(ctx, func() { rolledBack = true })
-		_, lasting, err := s.Add(ctx, "acme", workspaces.Record{App: two.App, Engine: "sqlite", Sealed: "x", CreatedAt: at})
+		_, lasting, err := s.Add(
+			ctx, "acme", workspaces.Record{App: two.App, Engine: "sqlite", Sealed: "x", CreatedAt: at},
+		)
 		is.NoErr(err)
 		is.True(!lasting)
 		_, lasting, err = s.Get(ctx, "acme", two.App)

@@ -1,4 +1,5 @@
-// Package workspacestest checks drivers of workspaces. The tests of drivers import it, those of hosts among them.
+// Package workspacestest checks drivers of workspaces. The tests of drivers import it, those of
+// hosts among them.
 package workspacestest
 
 import (
@@ -28,7 +29,8 @@ type Options struct {
 // Open opens the driver for a test, on storage of the test's own, and closes it when the test ends.
 type Open func(t *testing.T, o Options) workspaces.Driver
 
-// The workspaces of the checks: two apps of a tenant, and one of another tenant with the id of the first.
+// The workspaces of the checks: two apps of a tenant, and one of another tenant with the id of the
+// first.
 var (
 	one   = workspaces.Workspace{Tenant: "acme", App: "0192b2a0-0000-7000-8000-000000000001", Password: "one-secret"}
 	two   = workspaces.Workspace{Tenant: "acme", App: "0192b2a0-0000-7000-8000-000000000002", Password: "two-secret"}
@@ -84,8 +86,10 @@ func (c client) fails(code errs.Code, statement string, values ...any) string {
 // Test checks a driver.
 func Test(t *testing.T, open Open) {
 	for name, check := range map[string]func(t *testing.T, open Open){
-		"Values": testValues, "Times": testTimes, "Numbers": testNumbers, "Lists": testLists, "Errors": testErrors, "Isolation": testIsolation, "Limits": testLimits, "Quota": testQuota, "Room": testRoom,
-		"Cancel": testCancel, "Migrations": testMigrations, "FailedMigration": testFailedMigration, "MigrationsAtOnce": testMigrationsAtOnce,
+		"Values": testValues, "Times": testTimes, "Numbers": testNumbers, "Lists": testLists,
+		"Errors": testErrors, "Isolation": testIsolation, "Limits": testLimits, "Quota": testQuota, "Room": testRoom,
+		"Cancel": testCancel, "Migrations": testMigrations,
+		"FailedMigration": testFailedMigration, "MigrationsAtOnce": testMigrationsAtOnce,
 		"Stats": testStats, "Drop": testDrop, "Callers": testCallers, "Move": testMove, "ReadOnly": testReadOnly,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open) })
@@ -96,20 +100,34 @@ func testValues(t *testing.T, open Open) {
 	is, d := is.New(t), open(t, Options{})
 	c := connect(t, d, one)
 	bytes := map[string]string{"sqlite": "blob", "postgres": "bytea"}[d.Engine()]
-	is.Equal(c.query("CREATE TABLE v (k integer PRIMARY KEY, s text, n bigint, f double precision, b "+bytes+", j text)"), "[]")
+	is.Equal(
+		c.query("CREATE TABLE v (k integer PRIMARY KEY, s text, n bigint, f double precision, b "+bytes+", j text)"),
+		"[]",
+	)
 	is.Equal(c.query("INSERT INTO v (k, s, n, f, b, j) VALUES ($1, $2, $3, $4, $5, $6)",
-		1, "Ümlaut \"x\" \\ <b>\n\u2028", int64(9007199254740993), 1.5, map[string]string{"base64": "AP/+"}, map[string]any{"a": []int{1}}), "[]")
-	is.Equal(c.query("INSERT INTO v (k, s, n) VALUES ($2, $1, $3) RETURNING k, s, n", nil, 2, -9007199254740991), `[{"k":2,"s":null,"n":-9007199254740991}]`)
-	is.Equal(c.query("SELECT n, f, b, j FROM v WHERE k = $1", 1), `[{"n":"9007199254740993","f":1.5,"b":"AP/+","j":"{\"a\":[1]}"}]`)
+		1, "Ümlaut \"x\" \\ <b>\n\u2028", int64(9007199254740993),
+		1.5, map[string]string{"base64": "AP/+"}, map[string]any{"a": []int{1}}),
+		"[]")
+	is.Equal(
+		c.query("INSERT INTO v (k, s, n) VALUES ($2, $1, $3) RETURNING k, s, n", nil, 2, -9007199254740991),
+		`[{"k":2,"s":null,"n":-9007199254740991}]`,
+	)
+	is.Equal(
+		c.query("SELECT n, f, b, j FROM v WHERE k = $1", 1),
+		`[{"n":"9007199254740993","f":1.5,"b":"AP/+","j":"{\"a\":[1]}"}]`,
+	)
 	var rows []struct{ S string }
 	is.NoErr(json.Unmarshal([]byte(c.query("SELECT s FROM v WHERE s IS NOT NULL")), &rows))
 	is.Equal(rows[0].S, "Ümlaut \"x\" \\ <b>\n\u2028")
-	is.Equal(c.query("SELECT k FROM v WHERE k > $1 AND k < $1", 5), "[]")                         // one value at two places
-	is.Equal(c.query("SELECT 1 AS a, 2 AS b, 3 AS a"), `[{"b":2,"a":3}]`)                         // of two columns the last counts
-	is.Equal(c.query("SELECT count(*) AS n, sum(k) AS s FROM v;"), `[{"n":2,"s":3}]`)             // with a semicolon
-	is.Equal(c.query("WITH x AS (SELECT 7 AS y) SELECT y FROM x -- ?"), `[{"y":7}]`)              // a comment is none
-	is.Equal(c.query("SELECT '?; :a $1' AS s, '--' AS \"a?b\""), `[{"s":"?; :a $1","a?b":"--"}]`) // nor are quoted texts
-	is.Equal(c.query("UPDATE v SET f = $1 WHERE n = $2", 2, "9007199254740993"), "[]")            // as it was read
+	// one value at two places
+	is.Equal(c.query("SELECT k FROM v WHERE k > $1 AND k < $1", 5), "[]")
+	// of two columns the last counts
+	is.Equal(c.query("SELECT 1 AS a, 2 AS b, 3 AS a"), `[{"b":2,"a":3}]`)
+	is.Equal(c.query("SELECT count(*) AS n, sum(k) AS s FROM v;"), `[{"n":2,"s":3}]`) // with a semicolon
+	is.Equal(c.query("WITH x AS (SELECT 7 AS y) SELECT y FROM x -- ?"), `[{"y":7}]`)  // a comment is none
+	// nor are quoted texts
+	is.Equal(c.query("SELECT '?; :a $1' AS s, '--' AS \"a?b\""), `[{"s":"?; :a $1","a?b":"--"}]`)
+	is.Equal(c.query("UPDATE v SET f = $1 WHERE n = $2", 2, "9007199254740993"), "[]") // as it was read
 	is.Equal(c.query("SELECT f FROM v WHERE k = 1"), `[{"f":2}]`)
 	is.Equal(c.query("DELETE FROM v"), "[]")
 }
@@ -126,9 +144,11 @@ func testReadOnly(t *testing.T, open Open) {
 	is.NoErr(err)
 	is.Equal(string(rows), `[{"k":1}]`)
 	for _, statement := range []string{
-		"INSERT INTO r (k) VALUES (2)", "INSERT INTO r (k) VALUES (2) RETURNING k", "UPDATE r SET k = 3", "DELETE FROM r", "DROP TABLE r", "CREATE TABLE r2 (k integer)",
+		"INSERT INTO r (k) VALUES (2)", "INSERT INTO r (k) VALUES (2) RETURNING k", "UPDATE r SET k = 3",
+		"DELETE FROM r", "DROP TABLE r", "CREATE TABLE r2 (k integer)",
 		"ALTER TABLE r ADD COLUMN s text", "CREATE INDEX r_k ON r (k)", "CREATE VIEW v AS SELECT 1 AS k",
-		"WITH x AS (SELECT 5 AS k) INSERT INTO r (k) SELECT k FROM x", "INSERT INTO r (k) VALUES (1) ON CONFLICT (k) DO UPDATE SET k = 9",
+		"WITH x AS (SELECT 5 AS k) INSERT INTO r (k) SELECT k FROM x",
+		"INSERT INTO r (k) VALUES (1) ON CONFLICT (k) DO UPDATE SET k = 9",
 	} {
 		_, err := c.c.Query(reads, statement, nil)
 		if errs.CodeOf(err) != errs.Forbidden {
@@ -192,9 +212,14 @@ func testLimits(t *testing.T, open Open) {
 		c.query("INSERT INTO l (k, s) VALUES ($1, 'x')", i)
 	}
 	is.True(strings.HasPrefix(c.query("SELECT k FROM l"), "[{"))
-	is.True(strings.Contains(c.fails(errs.TooLarge, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"), "10 rows"))
+	is.True(strings.Contains(
+		c.fails(errs.TooLarge, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"),
+		"10 rows",
+	))
 	is.True(strings.Contains(c.fails(errs.TooLarge, "SELECT $1 AS s", strings.Repeat("x", 1001)), "1000 bytes"))
-	is.True(strings.Contains(c.fails(errs.TooLarge, "SELECT a.s, $1 AS t FROM l a", strings.Repeat("x", 150)), "1000 bytes"))
+	is.True(strings.Contains(
+		c.fails(errs.TooLarge, "SELECT a.s, $1 AS t FROM l a", strings.Repeat("x", 150)), "1000 bytes",
+	))
 	c.query("INSERT INTO l (k, s) VALUES (10, 'x')")
 	c.fails(errs.TooLarge, "DELETE FROM l RETURNING k")
 	is.Equal(c.query("SELECT count(*) AS n FROM l"), `[{"n":11}]`) // nothing was deleted
@@ -206,7 +231,8 @@ func testQuota(t *testing.T, open Open) {
 	is, d := is.New(t), open(t, Options{Quota: 1 << 20})
 	b := d.Bounds()
 	is.Equal(b.Size, int64(1<<20))
-	is.True(b.Result == b.Result.WithDefaults() && b.Result.Rows > 0 && b.Time > 0 && b.Tokens > 0 && b.PerWorkspace > 0)
+	is.True(b.Result == b.Result.WithDefaults() && b.Result.Rows > 0 && b.Time > 0 && b.Tokens > 0 &&
+		b.PerWorkspace > 0)
 	is.True(b.PerWorkspace <= b.PerTenant && b.PerTenant <= b.Connections)
 	c := connect(t, d, one)
 	c.query("CREATE TABLE q (s text)")
@@ -293,7 +319,9 @@ func testRoom(t *testing.T, open Open) {
 		is.True(!ok) // it is not there
 		return all[one.App]
 	}
-	for _, statement := range []string{"CREATE TABLE notes (id INTEGER, body TEXT)", "CREATE TABLE others (id INTEGER)", fill} {
+	for _, statement := range []string{
+		"CREATE TABLE notes (id INTEGER, body TEXT)", "CREATE TABLE others (id INTEGER)", fill,
+	} {
 		is.NoErr(run(statement))
 	}
 	is.NoErr(c.Close())
@@ -306,12 +334,15 @@ func testRoom(t *testing.T, open Open) {
 	left = 0
 	c = connect(t, d, one).c
 	for _, statement := range []string{
-		"INSERT INTO notes VALUES (1, 'a')", "UPDATE notes SET body = 'b'", "CREATE TABLE more (id INTEGER)", "CREATE INDEX i ON notes (id)",
+		"INSERT INTO notes VALUES (1, 'a')", "UPDATE notes SET body = 'b'",
+		"CREATE TABLE more (id INTEGER)", "CREATE INDEX i ON notes (id)",
 		"ALTER TABLE notes ADD COLUMN more TEXT", "WITH n AS (SELECT 1) INSERT INTO notes SELECT 1, 'a' FROM n", fill,
 	} {
 		is.Equal(run(statement), full)
 	}
-	_, err = d.Migrate(ctx, one, migrations(t, d, map[string]string{"migrations/0001.sql": "CREATE TABLE more (id INTEGER);"}))
+	_, err = d.Migrate(
+		ctx, one, migrations(t, d, map[string]string{"migrations/0001.sql": "CREATE TABLE more (id INTEGER);"}),
+	)
 	is.Equal(errs.CodeOf(err), errs.Full)
 	rows, err := c.Query(ctx, "SELECT count(*) AS n FROM notes", nil)
 	is.NoErr(err)
@@ -357,9 +388,14 @@ func testMigrations(t *testing.T, open Open) {
 	for _, m := range migrations(t, d, all) {
 		is.Equal(digests[m.Name] == m.Digest, m.Name != "0002.sql")
 	}
-	is.Equal(c.query("SELECT name FROM _migrations ORDER BY name"), `[{"name":"0001.sql"},{"name":"0002.sql"},{"name":"0003.sql"},{"name":"none.sql"}]`)
+	is.Equal(
+		c.query("SELECT name FROM _migrations ORDER BY name"),
+		`[{"name":"0001.sql"},{"name":"0002.sql"},{"name":"0003.sql"},{"name":"none.sql"}]`,
+	)
 	for _, statement := range []string{
-		"DELETE FROM _migrations", "INSERT INTO _migrations (name, digest, applied_at) VALUES ('x', 'y', 'z')", "UPDATE _migrations SET name = 'x'",
+		"DELETE FROM _migrations",
+		"INSERT INTO _migrations (name, digest, applied_at) VALUES ('x', 'y', 'z')",
+		"UPDATE _migrations SET name = 'x'",
 		"DROP TABLE _migrations", "ALTER TABLE _migrations ADD COLUMN x text", `DELETE FROM "_migrations"`,
 	} {
 		c.fails(errs.Invalid, statement)
@@ -387,7 +423,8 @@ func testFailedMigration(t *testing.T, open Open) {
 	is.Equal(c.query("SELECT k FROM a"), "[]")
 	c.fails(errs.Invalid, "SELECT k FROM b")
 	for name, sql := range map[string]string{
-		"commit": "CREATE TABLE x (k integer); COMMIT; CREATE TABLE y (k integer)", "begin": "BEGIN; CREATE TABLE x (k integer); COMMIT",
+		"commit":    "CREATE TABLE x (k integer); COMMIT; CREATE TABLE y (k integer)",
+		"begin":     "BEGIN; CREATE TABLE x (k integer); COMMIT",
 		"parameter": "INSERT INTO a (k) VALUES ($1)", "open": "SELECT 'x", "record": "DELETE FROM _migrations",
 	} {
 		_, err := d.Migrate(t.Context(), one, migrations(t, d, map[string]string{"migrations/d.sql": sql}))
@@ -505,7 +542,8 @@ func testCallers(t *testing.T, open Open) {
 	is.Equal(connect(t, d, one).query("SELECT count(*) AS n FROM n"), `[{"n":36}]`)
 }
 
-// Benchmark measures an invocation with one query of a driver: connect, read a row by its key, close.
+// Benchmark measures an invocation with one query of a driver: connect, read a row by its key,
+// close.
 func Benchmark(b *testing.B, d workspaces.Driver) {
 	is := is.New(b)
 	c := connect(b, d, one)
