@@ -397,7 +397,9 @@ func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err err
 		Now:        c.Now,
 	})
 	stored := blobstore.New(c.DB)
-	blobs, directory, logins := app.quotas.Blobs(stored), principalstore.New(c.DB).Notify(rights.Bump), domainstore.New(c.DB).Notify(settings.Bump)
+	blobs, directory, logins :=
+		app.quotas.Blobs(stored), principalstore.New(c.DB).Notify(rights.Bump),
+		domainstore.New(c.DB).Notify(settings.Bump)
 	listeners := app.listeners(c)
 	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
 		return err
@@ -874,9 +876,10 @@ func (app *App) work(ctx context.Context) {
 		app.flushEachSecond(ctx, "write the counters of API tokens", app.Sessions.Unchecked().FlushAll)
 	})
 	running.Go(func() {
-		app.flushEachSecond(ctx, "write the log-ins that have waited for others who wrote", func(ctx context.Context) error {
-			return bunx.WriteDeferred(ctx, app.db)
-		})
+		app.flushEachSecond(ctx, "write the log-ins that have waited for others who wrote",
+			func(ctx context.Context) error {
+				return bunx.WriteDeferred(ctx, app.db)
+			})
 	})
 	if b, ok := app.workspaces.Bounds(); ok {
 		running.Go(func() {

@@ -78,7 +78,8 @@ func (a App) Version() string {
 	if a.EditingID != nil {
 		a.inherit(App{})
 	}
-	return guard.Version(a.ID, string(a.Type), a.Name, a.Slug, a.Description, a.OwnerID, a.Defn, a.Sealed, a.WebhookSecret, a.Settings, a.Origin, a.LibraryID,
+	return guard.Version(a.ID, string(a.Type), a.Name, a.Slug, a.Description, a.OwnerID, a.Defn, a.Sealed,
+		a.WebhookSecret, a.Settings, a.Origin, a.LibraryID,
 		a.EditingID, a.Lock.Session, a.Lock.HeartbeatAt, a.Lock.LockedBy, a.Shared,
 		a.IsManaged, a.FolderID, versionOf(a.Datasets), a.Tags, a.Source, a.SourceID,
 		a.DefnUpdatedAt, a.DeployedAt, a.AwaitsOwner, a.DeletedAt, a.CreatedAt, a.UpdatedAt)
@@ -86,7 +87,8 @@ func (a App) Version() string {
 
 // inherit sets what a draft has from the app that it is a draft of.
 func (a *App) inherit(of App) {
-	a.OwnerID, a.AwaitsOwner, a.Type, a.IsManaged, a.Shared, a.Tags = of.OwnerID, of.AwaitsOwner, of.Type, of.IsManaged, of.Shared, of.Tags
+	a.OwnerID, a.AwaitsOwner, a.Type, a.IsManaged, a.Shared, a.Tags =
+		of.OwnerID, of.AwaitsOwner, of.Type, of.IsManaged, of.Shared, of.Tags
 }
 
 func (a *App) fields() DraftFields {

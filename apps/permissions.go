@@ -50,7 +50,8 @@ func PermissionsOf(a actor.Actor, app App, grant Grant) Permissions {
 // ofDraft returns what is left of the permissions on an app for its draft: who it belongs to, who
 // it is shared with, its tags and its life are those of the app, where they are changed.
 func (p Permissions) ofDraft() Permissions {
-	p.AssignTags, p.ChangeOwner, p.Copy, p.Delete, p.Purge, p.Restore, p.Share = false, false, false, false, false, false, false
+	p.AssignTags, p.ChangeOwner, p.Copy, p.Delete, p.Purge, p.Restore, p.Share =
+		false, false, false, false, false, false, false
 	return p
 }
 

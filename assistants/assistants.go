@@ -56,7 +56,8 @@ func (a Assistant) Version() string {
 	if a.EditingID != nil {
 		a.inherit(Assistant{})
 	}
-	return guard.Version(a.ID, a.Name, a.Slug, a.Description, a.definition(), a.OwnerID, a.Sealed, a.SecretsAt, a.LibraryID, a.EditingID,
+	return guard.Version(a.ID, a.Name, a.Slug, a.Description, a.definition(), a.OwnerID, a.Sealed, a.SecretsAt,
+		a.LibraryID, a.EditingID,
 		a.Lock.Session, a.Lock.HeartbeatAt, a.Lock.LockedBy, a.Shared, a.FolderID, a.CreatedAt, a.UpdatedAt)
 }
 

@@ -120,8 +120,10 @@ func (s *Service) Create(ctx context.Context, in Assistant) (Shown, error) {
 
 // define sets what a write and a draft change of an assistant, but its secrets.
 func (a *Assistant) define(by Assistant) {
-	a.Name, a.Slug, a.Description, a.Instructions, a.Welcome, a.Dispatcher = by.Name, by.Slug, by.Description, by.Instructions, by.Welcome, by.Dispatcher
-	a.Suggestions, a.ModelID, a.Embedded, a.Data, a.FolderID = by.Suggestions, by.ModelID, by.Embedded, by.Data, by.FolderID
+	a.Name, a.Slug, a.Description, a.Instructions, a.Welcome, a.Dispatcher =
+		by.Name, by.Slug, by.Description, by.Instructions, by.Welcome, by.Dispatcher
+	a.Suggestions, a.ModelID, a.Embedded, a.Data, a.FolderID =
+		by.Suggestions, by.ModelID, by.Embedded, by.Data, by.FolderID
 	a.Skills, a.Datasets, a.References = by.Skills, by.Datasets, by.References
 }
 

@@ -31,7 +31,8 @@ func TestAhead(t *testing.T) {
 	is, fault := is.New(t), errors.New("fault")
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for _, n := range []int{0, 1, rowBatch, 3*rowBatch + 1} {
-		for _, ahead := range []func(iter.Seq2[entity.Row, error]) iter.Seq2[entity.Row, error]{ahead[entity.Row], aheadOf} {
+		type rows = iter.Seq2[entity.Row, error]
+		for _, ahead := range []func(rows) rows{ahead[entity.Row], aheadOf} {
 			got := 0
 			for row, err := range ahead(numbered(n, func() {})) {
 				is.NoErr(err)

@@ -139,17 +139,18 @@ func (l *importer) keep(ctx context.Context, before string, p, going plan, count
 		h.Counts[kind] += 0
 	}
 	name := fmt.Sprintf("before-%s-%s.tgz", before, l.s.stamp().Format("20060102-150405"))
-	f, err := l.s.downloads.CreateForSuperusers(ctx, l.tenant, name, archive.ContentType, lifetime, func(w io.Writer) error {
-		out, err := l.s.begin(w)
-		if err != nil {
-			return err
-		}
-		return l.s.write(ctx, l.tenant, h, p, out, func(row entity.Row) {
-			if going.has(row.Key) {
-				l.lost.secrets += secretsOf(row)
+	f, err := l.s.downloads.CreateForSuperusers(ctx, l.tenant, name, archive.ContentType, lifetime,
+		func(w io.Writer) error {
+			out, err := l.s.begin(w)
+			if err != nil {
+				return err
 			}
+			return l.s.write(ctx, l.tenant, h, p, out, func(row entity.Row) {
+				if going.has(row.Key) {
+					l.lost.secrets += secretsOf(row)
+				}
+			})
 		})
-	})
 	if errs.CodeOf(err) == errs.Invalid {
 		err = errs.Wrap(
 			errs.Invalid, err, "What the %s replaces cannot be kept, so nothing is done: %s", before,

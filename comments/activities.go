@@ -53,7 +53,8 @@ type Notification struct {
 
 // Version changes with every change of the row.
 func (n Notification) Version() string {
-	return guard.Version(n.ID, n.Type, n.Username, string(n.State), n.Title, n.Body, string(n.Entity.Kind), n.Entity.ID, n.CommentID, n.Path,
+	return guard.Version(n.ID, n.Type, n.Username, string(n.State), n.Title, n.Body, string(n.Entity.Kind),
+		n.Entity.ID, n.CommentID, n.Path,
 		n.ReadAt, n.CreatedAt, n.UpdatedAt)
 }
 

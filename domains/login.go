@@ -130,14 +130,15 @@ func (s *Service) authenticate(
 		// failures count against one user, whatever form of the name was typed
 		account = cmp.Or(names.Account(username), username)
 	}
-	u, err := s.o.Principals.LoginWith(ctx, tenant, domain, d.Type, account, func(ctx context.Context) (Identity, error) {
-		asked = true
-		who, err := s.check(ctx, login, username, password)
-		if err == nil {
-			err = s.setIDs(ctx, d, IDAttributes{People: who.IDAttribute})
-		}
-		return who, err
-	})
+	u, err := s.o.Principals.LoginWith(ctx, tenant, domain, d.Type, account,
+		func(ctx context.Context) (Identity, error) {
+			asked = true
+			who, err := s.check(ctx, login, username, password)
+			if err == nil {
+				err = s.setIDs(ctx, d, IDAttributes{People: who.IDAttribute})
+			}
+			return who, err
+		})
 	if !asked && errs.CodeOf(err) == errs.Unauthenticated {
 		if _, failed := s.check(ctx, login, rand.Text(), rand.Text()); failed != nil &&
 			errs.CodeOf(failed) != errs.Unauthenticated {

@@ -155,11 +155,12 @@ func (s *Service) Contents(ctx context.Context) ([]Content, error) {
 		return nil, err
 	}
 	var contents []Content
-	err = paging.Each(paging.Query{Sort: "id", Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[Domain], error) {
-		return s.o.Store.Page(ctx, a.Tenant, q)
-	}, func(d Domain) {
-		contents = append(contents, Content{d.ID, counts[d.ID].Users, counts[d.ID].Teams})
-	})
+	err = paging.Each(paging.Query{Sort: "id", Limit: paging.MaxLimit},
+		func(q paging.Query) (paging.Page[Domain], error) {
+			return s.o.Store.Page(ctx, a.Tenant, q)
+		}, func(d Domain) {
+			contents = append(contents, Content{d.ID, counts[d.ID].Users, counts[d.ID].Teams})
+		})
 	return contents, err
 }
 
@@ -187,7 +188,8 @@ func (s *Service) Create(ctx context.Context, d Domain, o ...SaveOption) (Domain
 		)
 	}
 	given := d.Config
-	d.Tenant, d.ID, d.Config, d.Sealed, d.SealedKeys, d.ScannedAt = a.Tenant, slug.Of(*d.Name, "domain"), nil, "", "", nil
+	d.Tenant, d.ID, d.Config, d.Sealed, d.SealedKeys, d.ScannedAt =
+		a.Tenant, slug.Of(*d.Name, "domain"), nil, "", "", nil
 	d.IDs = IDAttributes{}
 	c, err := s.accept(&d, d, given, "")
 	if err != nil {
@@ -309,7 +311,8 @@ func (d Domain) bytes() int { return len(d.Config) + len(d.Sealed) }
 // bytes.
 func fits(now, before, others int) error {
 	if now > before && now+others > maxConfigs {
-		return errs.New(errs.Invalid, "config is too large: those of all domains of a tenant together may have %d bytes, and the others have %d",
+		return errs.New(errs.Invalid,
+			"config is too large: those of all domains of a tenant together may have %d bytes, and the others have %d",
 			maxConfigs, others)
 	}
 	return nil
@@ -324,7 +327,8 @@ func (s *Service) edit(d *Domain, edit func(*Domain) error, all int, keys string
 		return change{}, err
 	}
 	given := d.Config
-	d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt, d.CreatedAt = was.Tenant, was.ID, was.Config, was.Sealed, was.ScannedAt, was.CreatedAt
+	d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt, d.CreatedAt =
+		was.Tenant, was.ID, was.Config, was.Sealed, was.ScannedAt, was.CreatedAt
 	d.SealedKeys, d.IDs = was.SealedKeys, was.IDs
 	s.touch(d, was)
 	if (was.ID == Local || d.Type == Local) && d.Type != was.Type {

@@ -586,7 +586,8 @@ func (a appRoutes) createApp(r *rest.Request) (rest.Reply, error) {
 	if in.Name != nil {
 		v.Name = *in.Name
 	}
-	v.Slug, v.Description, v.FolderID, v.Source, v.SourceID = in.Slug.Value, in.Description.Value, in.FolderID.Value, in.Source.Value, in.SourceID.Value
+	v.Slug, v.Description, v.FolderID, v.Source, v.SourceID =
+		in.Slug.Value, in.Description.Value, in.FolderID.Value, in.Source.Value, in.SourceID.Value
 	if v.Defn, v.Settings, err = in.objects(); err != nil {
 		return rest.Reply{}, err
 	}

@@ -208,7 +208,8 @@ func (a limitRoutes) scriptLimits(who actor.Actor) scriptLimits {
 	l.Time = handlers.MaxTime.Milliseconds()
 	if s, ok := a.Handlers.Runtime().(interface{ Limits() jsvm.Limits }); ok {
 		of := s.Limits()
-		l.Memory, l.Output, l.LogBytes, l.LogLines, l.Calls, l.CallBytes = &of.Memory, &of.Output, &of.LogBytes, &of.LogLines, &of.Calls, &of.CallBytes
+		l.Memory, l.Output, l.LogBytes, l.LogLines, l.Calls, l.CallBytes =
+			&of.Memory, &of.Output, &of.LogBytes, &of.LogLines, &of.Calls, &of.CallBytes
 	}
 	if s, ok := a.Handlers.Runtime().(interface {
 		Shares() jsvm.Shares

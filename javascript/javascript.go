@@ -63,8 +63,9 @@ func New(o Options) *Engine {
 		Logger:    o.Log,
 	})
 	if err != nil && !quickjs.Ready() {
-		err = errs.New(errs.Invalid, "javascript.Child() must be the first call of the program's main function (in tests: of TestMain): "+
-			"the JavaScript of tenants runs in processes of the same program.")
+		err = errs.New(errs.Invalid,
+			"javascript.Child() must be the first call of the program's main function (in tests: of TestMain): "+
+				"the JavaScript of tenants runs in processes of the same program.")
 	}
 	return &Engine{jsvm.NewEngine(jsvm.Parts{Runtime: rt, Markdown: markdown.HTML, Extract: doctext.Extract}, err)}
 }

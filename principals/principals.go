@@ -75,7 +75,8 @@ type User struct {
 
 // Version changes with every change of the row: logins, pictures and the feed change none.
 func (u User) Version() string {
-	return guard.Version(u.Username, u.Domain, u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName, u.Email, u.Timezone,
+	return guard.Version(u.Username, u.Domain, u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName, u.Email,
+		u.Timezone,
 		u.Superuser, u.Enabled,
 		u.GlobalPermissions.AI, u.GlobalPermissions.JobCreation, u.GlobalPermissions.ViewAllTeams,
 		u.GlobalPermissions.ViewAllUsers, u.GlobalPermissions.PainlessScriptCreation, u.Source,
@@ -122,7 +123,8 @@ type Team struct {
 
 // Version changes with every change of the row.
 func (t Team) Version() string {
-	return guard.Version(t.ID, t.Name, t.Slug, t.Description, t.Domain, t.Color, t.Icon, t.MaterialIcon, t.Source, t.SourceID, t.CreatedAt,
+	return guard.Version(t.ID, t.Name, t.Slug, t.Description, t.Domain, t.Color, t.Icon, t.MaterialIcon,
+		t.Source, t.SourceID, t.CreatedAt,
 		t.UpdatedAt)
 }
 

@@ -54,7 +54,8 @@ func (s *Service) Reassign(ctx context.Context, from, to string) (moved []entity
 		if err := s.store.LockPrincipals(ctx, a.Tenant, []string{source.ID, target.ID}); err != nil {
 			return err
 		}
-		moved, err = s.content.ReassignOnly(ctx, a.Tenant, source.ID, target.ID, slices.Concat(reassigned, s.hostKinds)...)
+		moved, err = s.content.ReassignOnly(ctx, a.Tenant, source.ID, target.ID,
+			slices.Concat(reassigned, s.hostKinds)...)
 		return err
 	})
 	if err != nil {

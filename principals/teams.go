@@ -115,7 +115,8 @@ func (s *Service) UpdateTeam(ctx context.Context, id string, edit func(*Team) er
 			if err := edit(t); err != nil {
 				return err
 			}
-			t.Tenant, t.ID, t.CreatedAt, t.UpdatedAt, t.DirectoryGone = was.Tenant, was.ID, was.CreatedAt, s.stamp(), was.DirectoryGone
+			t.Tenant, t.ID, t.CreatedAt, t.UpdatedAt, t.DirectoryGone =
+				was.Tenant, was.ID, was.CreatedAt, s.stamp(), was.DirectoryGone
 			if err := t.accept(); err != nil {
 				return err
 			}

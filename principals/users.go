@@ -200,7 +200,9 @@ func (s *Service) newHash(ctx context.Context, u *User, password string) (string
 }
 
 func (s *Service) addUser(ctx context.Context, tenant string, u User, hash string) (User, error) {
-	u.Tenant, u.Locked, u.LockedAt, u.LoginAttempts, u.PasswordSetAt, u.DirectoryDisabled, u.DirectoryLocked, u.EmailTyped = tenant, false, nil, 0, nil, false, false, false
+	u.Tenant, u.Locked, u.LockedAt, u.LoginAttempts, u.PasswordSetAt, u.DirectoryDisabled, u.DirectoryLocked,
+		u.EmailTyped =
+		tenant, false, nil, 0, nil, false, false, false
 	u.CreatedAt = s.stamp()
 	u.UpdatedAt = u.CreatedAt
 	err := s.store.InTx(ctx, func(ctx context.Context) error {
@@ -496,7 +498,8 @@ var errLastSuperuser = errs.New(
 
 // withProfile returns u with the profile of another: the fields that users may change of their own.
 func withProfile(u, profile User) User {
-	u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName = profile.DisplayName, profile.FamilyName, profile.GivenName, profile.MiddleName
+	u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName =
+		profile.DisplayName, profile.FamilyName, profile.GivenName, profile.MiddleName
 	u.Email, u.Timezone, u.Data, u.UserFields = profile.Email, profile.Timezone, profile.Data, profile.UserFields
 	u.AIConsent, u.LastViewedFeed = profile.AIConsent, profile.LastViewedFeed
 	u.AvatarID, u.AvatarUpdatedAt = profile.AvatarID, profile.AvatarUpdatedAt

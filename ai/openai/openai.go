@@ -325,10 +325,14 @@ func message(m ai.Message) sdk.ChatCompletionMessageParamUnion {
 			said.Content.OfString = sdk.String(m.Content)
 		}
 		for _, c := range m.ToolCalls {
-			said.ToolCalls = append(said.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
-				ID:       c.ID,
-				Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: c.Arguments},
-			}})
+			said.ToolCalls = append(said.ToolCalls,
+				sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
+					ID: c.ID,
+					Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{
+						Name:      c.Name,
+						Arguments: c.Arguments,
+					},
+				}})
 		}
 		return sdk.ChatCompletionMessageParamUnion{OfAssistant: &said}
 	}

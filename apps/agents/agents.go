@@ -163,7 +163,8 @@ type Run struct {
 
 // Version changes with every change of the row.
 func (r Run) Version() string {
-	return guard.Version(r.ID, r.App, r.Agent, string(r.Trigger), r.EventID, r.RunID, r.UserID, r.Input, r.Depth, r.Model, r.Steps, r.Usage.InputTokens, r.Usage.OutputTokens,
+	return guard.Version(r.ID, r.App, r.Agent, string(r.Trigger), r.EventID, r.RunID, r.UserID, r.Input,
+		r.Depth, r.Model, r.Steps, r.Usage.InputTokens, r.Usage.OutputTokens,
 		r.Size, string(r.State), r.Attempts, r.Error, r.Result, r.StartedAt, r.EndedAt, r.CreatedAt, r.UpdatedAt)
 }
 

@@ -97,7 +97,8 @@ type Message struct {
 
 // Version changes with every change of the row.
 func (m Message) Version() string {
-	return guard.Version(m.ID, m.App, string(m.Type), m.Recipient, m.UserID, m.Title, m.Body, m.HTML, m.From, m.Path, m.Data, string(m.State), m.Attempts, m.Error,
+	return guard.Version(m.ID, m.App, string(m.Type), m.Recipient, m.UserID, m.Title, m.Body, m.HTML, m.From,
+		m.Path, m.Data, string(m.State), m.Attempts, m.Error,
 		m.EndedAt, m.CreatedAt, m.UpdatedAt)
 }
 

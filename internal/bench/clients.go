@@ -298,11 +298,13 @@ func fillLists(
 		}})
 	}
 	reader := func(i int) string { return fmt.Sprintf("member%d", i%members) }
-	reports, comments, people, instructions, events := max(10, 600/share), max(100, 1000/share), max(80, 600/share), max(20, 200/share), 1000
+	reports, comments, people, instructions, events :=
+		max(10, 600/share), max(100, 1000/share), max(80, 600/share), max(20, 200/share), 1000
 	const bundles = 2
 	const entries = 500 // of a bundle
 	perBundle := entries / min(share, 10)
-	report, message, profile, options, prompt := object(1_000_000), text(64<<10), object(60_000), object(60_000), text(256<<10)
+	report, message, profile, options, prompt :=
+		object(1_000_000), text(64<<10), object(60_000), object(60_000), text(256<<10)
 	for _, t := range []struct {
 		table
 		chunk int

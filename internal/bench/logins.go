@@ -148,7 +148,8 @@ func (d *directory) bareLogin(name string) (float64, error) {
 		return 0, err
 	}
 	defer func() { _ = c.Close() }()
-	found, err := c.Search(goldap.NewSearchRequest(slapd.BaseDN, goldap.ScopeWholeSubtree, goldap.NeverDerefAliases, 2, 0, false,
+	found, err := c.Search(goldap.NewSearchRequest(slapd.BaseDN, goldap.ScopeWholeSubtree,
+		goldap.NeverDerefAliases, 2, 0, false,
 		"(uid="+goldap.EscapeFilter(name)+")", nil, nil))
 	if err != nil {
 		return 0, err

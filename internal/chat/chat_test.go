@@ -152,9 +152,10 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := provider(t, c.script...)
-			_, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(broken)}, func(chat.Event) error {
-				return c.emit
-			})
+			_, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(broken)},
+				func(chat.Event) error {
+					return c.emit
+				})
 			is.New(t).True(errors.Is(err, c.want))
 		})
 	}

@@ -142,7 +142,8 @@ func (p *plan) writeTeams(ctx context.Context, w writer, step func(int, error) e
 	}
 	for _, t := range p.oldTeams {
 		_, err := w.store.UpdateTeam(ctx, w.tenant, t.ID, func(stored *principals.Team) error {
-			stored.Name, stored.Description, stored.Source, stored.DirectoryGone, stored.UpdatedAt = t.Name, t.Description, t.Source, t.DirectoryGone, w.at
+			stored.Name, stored.Description, stored.Source, stored.DirectoryGone, stored.UpdatedAt =
+				t.Name, t.Description, t.Source, t.DirectoryGone, w.at
 			return nil
 		})
 		if err := step(1, err); err != nil {

@@ -150,7 +150,8 @@ func (s *Service) revive(ctx context.Context, c Client, username string, u *User
 // profile copies a user into a row.
 func (u User) profile(row *principals.DirectoryUser) {
 	row.Source = Source
-	row.DisplayName, row.GivenName, row.MiddleName, row.FamilyName = u.DisplayName, u.GivenName, u.MiddleName, u.FamilyName
+	row.DisplayName, row.GivenName, row.MiddleName, row.FamilyName =
+		u.DisplayName, u.GivenName, u.MiddleName, u.FamilyName
 	row.Email, row.Timezone = u.Email, u.Timezone
 }
 
@@ -192,7 +193,9 @@ func (s *Service) accept(ctx context.Context, c Client, u *User, was User) error
 		}
 	}
 	if u.Timezone = strings.TrimSpace(u.Timezone); u.Timezone != "" && profile.CheckTimezone(u.Timezone) != nil {
-		s.o.Log.WarnContext(ctx, "a timezone of the provider is not an IANA name such as Europe/Berlin, and is left out", "tenant", c.Tenant, "domain", c.Domain,
+		s.o.Log.WarnContext(ctx,
+			"a timezone of the provider is not an IANA name such as Europe/Berlin, and is left out", "tenant",
+			c.Tenant, "domain", c.Domain,
 			"username", shown(u.UserName), "timezone", shown(u.Timezone))
 		u.Timezone = was.Timezone
 	}
@@ -245,9 +248,10 @@ func (s *Service) update(ctx context.Context, c Client, p Person, u User) (User,
 	was := p.DirectoryUser
 	was.Username, was.Source = row.Username, row.Source // who only becomes one of SCIM has not changed
 	if row != was || p.Source != Source {
-		err := s.o.Store.EditDirectoryUsers(ctx, c.Tenant, []string{row.Username}, at, func(stored *principals.DirectoryUser) {
-			*stored = row
-		})
+		err := s.o.Store.EditDirectoryUsers(ctx, c.Tenant, []string{row.Username}, at,
+			func(stored *principals.DirectoryUser) {
+				*stored = row
+			})
 		if err != nil {
 			return User{}, err
 		}
@@ -325,9 +329,10 @@ func (s *Service) DeleteUser(ctx context.Context, c Client, id string, on Condit
 		if err := s.activate(ctx, c, &row, false); err != nil {
 			return err
 		}
-		err = s.o.Store.EditDirectoryUsers(ctx, c.Tenant, []string{p.Username}, at, func(stored *principals.DirectoryUser) {
-			*stored = row
-		})
+		err = s.o.Store.EditDirectoryUsers(ctx, c.Tenant, []string{p.Username}, at,
+			func(stored *principals.DirectoryUser) {
+				*stored = row
+			})
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,8 @@ type invocation struct {
 
 func (i *invocation) encode() *encoder {
 	e := newEncoder(256 + len(i.code) + len(i.sourceMap) + len(i.args))
-	e.string(i.hash).optional(i.code).bytes(i.sourceMap).strings(i.forget).string(i.function).bytes(i.args).strings(i.functions)
+	e.string(i.hash).optional(i.code).bytes(i.sourceMap).strings(i.forget)
+	e.string(i.function).bytes(i.args).strings(i.functions)
 	return encodeLimits(e, i.limits)
 }
 

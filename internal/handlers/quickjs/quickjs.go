@@ -193,8 +193,9 @@ var _ jsvm.Runtime = (*Runtime)(nil)
 // and an error if the program has not called Child.
 func New(o Options) (*Runtime, error) {
 	if !called.Load() {
-		return nil, errs.New(errs.Invalid, "quickjs.Child() must be the first call of the program's main function (in tests: of TestMain): "+
-			"scripts run in processes of the same program, which would otherwise run main a second time.")
+		return nil, errs.New(errs.Invalid,
+			"quickjs.Child() must be the first call of the program's main function (in tests: of TestMain): "+
+				"scripts run in processes of the same program, which would otherwise run main a second time.")
 	}
 	o = o.withDefaults()
 	if err := o.check(); err != nil {

@@ -244,7 +244,9 @@ func webKeyOf(key any) (k webKey) {
 		size := (private.N.BitLen() + 7) / 8
 		k.D = number(private.D.FillBytes(make([]byte, size)))
 		k.P, k.Q = number(private.Primes[0].Bytes()), number(private.Primes[1].Bytes())
-		k.DP, k.DQ, k.QI = number(private.Precomputed.Dp.Bytes()), number(private.Precomputed.Dq.Bytes()), number(private.Precomputed.Qinv.Bytes())
+		k.DP, k.DQ, k.QI =
+			number(private.Precomputed.Dp.Bytes()), number(private.Precomputed.Dq.Bytes()),
+			number(private.Precomputed.Qinv.Bytes())
 		public = &private.PublicKey
 	case *ecdsa.PrivateKey:
 		if b, err := private.Bytes(); err == nil {

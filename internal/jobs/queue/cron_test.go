@@ -147,7 +147,8 @@ func TestNextEachMinuteSize(t *testing.T) {
 			}
 			for _, c := range allClocked {
 				due := map[time.Time]bool{}
-				for shown := from.Add(-12 * time.Hour); shown.Before(to.Add(12 * time.Hour)); shown = shown.Add(time.Minute) {
+				last := to.Add(12 * time.Hour)
+				for shown := from.Add(-12 * time.Hour); shown.Before(last); shown = shown.Add(time.Minute) {
 					if c.shows(shown) {
 						for _, at := range dueAt(shown, c.everyHour, instants) {
 							due[at] = true

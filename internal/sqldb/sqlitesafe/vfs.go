@@ -49,11 +49,16 @@ var registerVFS = sync.OnceValue(func() error {
 	v, m := at[sqlite3.Tsqlite3_vfs](own), at[sqlite3.Tsqlite3_io_methods](methods)
 	openBase = *(*openFunc)(unsafe.Pointer(&struct{ uintptr }{v.FxOpen}))
 	v.FpNext, v.FzName = 0, name
-	v.FxOpen, v.FxDelete, v.FxAccess, v.FxFullPathname = pointer[openFunc](openFile), pointer[deleteFunc](deleteFile), pointer[accessFunc](access), pointer[pathFunc](fullPath)
+	v.FxOpen, v.FxDelete, v.FxAccess, v.FxFullPathname =
+		pointer[openFunc](openFile), pointer[deleteFunc](deleteFile), pointer[accessFunc](access),
+		pointer[pathFunc](fullPath)
 	m.FiVersion = 1 // no shared memory
-	m.FxClose, m.FxRead, m.FxWrite, m.FxTruncate = pointer[fileFunc](closeFile), pointer[bytesFunc](readFile), pointer[bytesFunc](writeFile), pointer[truncateFunc](truncateFile)
+	m.FxClose, m.FxRead, m.FxWrite, m.FxTruncate =
+		pointer[fileFunc](closeFile), pointer[bytesFunc](readFile), pointer[bytesFunc](writeFile),
+		pointer[truncateFunc](truncateFile)
 	m.FxSync, m.FxLock, m.FxUnlock = pointer[flagFunc](ignore), pointer[flagFunc](ignore), pointer[flagFunc](ignore)
-	m.FxFileSize, m.FxCheckReservedLock, m.FxFileControl = pointer[resultFunc](fileSize), pointer[resultFunc](notReserved), pointer[controlFunc](control)
+	m.FxFileSize, m.FxCheckReservedLock, m.FxFileControl =
+		pointer[resultFunc](fileSize), pointer[resultFunc](notReserved), pointer[controlFunc](control)
 	m.FxSectorSize, m.FxDeviceCharacteristics = pointer[fileFunc](sectorSize), pointer[fileFunc](characteristics)
 	if rc := sqlite3.Xsqlite3_vfs_register(tls, own, 0); rc != sqlite3.SQLITE_OK {
 		return errors.New("sqlitesafe: the VFS cannot be registered")
@@ -73,7 +78,8 @@ func pointer[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&struct{ f 
 
 func openFile(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {
 	if flags&sqlite3.SQLITE_OPEN_MAIN_DB == 0 {
-		const temporary = sqlite3.SQLITE_OPEN_TEMP_JOURNAL | sqlite3.SQLITE_OPEN_READWRITE | sqlite3.SQLITE_OPEN_CREATE |
+		const temporary = sqlite3.SQLITE_OPEN_TEMP_JOURNAL | sqlite3.SQLITE_OPEN_READWRITE |
+			sqlite3.SQLITE_OPEN_CREATE |
 			sqlite3.SQLITE_OPEN_EXCLUSIVE | sqlite3.SQLITE_OPEN_DELETEONCLOSE
 		return openBase(tls, vfs, 0, file, temporary, outFlags)
 	}

@@ -117,16 +117,20 @@ func testPutAll(t *testing.T, s apps.Store) {
 	stored.WebhookSecret = "sealed"
 	insert(t, s, stored)
 	over, fresh := newApp(1, "a2"), newApp(2, "b")
-	over.Name, over.OwnerID, over.Defn, over.Settings, over.Type = "new", "mia", json.RawMessage(`{"n":1}`), json.RawMessage(`{"s":1}`), apps.Full
-	over.Description, over.Sealed, over.Origin, over.IsManaged, over.FolderID, over.AwaitsOwner = &text, "sealed", &text, true, &text, true
-	over.Source, over.SourceID, over.DefnUpdatedAt, over.DeployedAt, over.UpdatedAt = &text, &text, &tuesday, &tuesday, tuesday
+	over.Name, over.OwnerID, over.Defn, over.Settings, over.Type =
+		"new", "mia", json.RawMessage(`{"n":1}`), json.RawMessage(`{"s":1}`), apps.Full
+	over.Description, over.Sealed, over.Origin, over.IsManaged, over.FolderID, over.AwaitsOwner =
+		&text, "sealed", &text, true, &text, true
+	over.Source, over.SourceID, over.DefnUpdatedAt, over.DeployedAt, over.UpdatedAt =
+		&text, &text, &tuesday, &tuesday, tuesday
 	over.Datasets, over.Tags = []apps.Dataset{{Alias: "a", DatasetID: id(3), Label: "A"}}, numbered(7)
 	put := over
 	// stay
 	put.CreatedAt, put.LibraryID, put.EditingID, put.DeletedAt, put.Base = tuesday, id(77), &text, &tuesday, "other"
 	put.WebhookSecret = "other"
 	is.NoErr(s.PutAll(ctx, "acme", []apps.App{put, fresh}, numbered(1)))
-	over.Lock, over.Base, over.Shared, over.WebhookSecret = stored.Lock, stored.Base, stored.Shared, stored.WebhookSecret
+	over.Lock, over.Base, over.Shared, over.WebhookSecret =
+		stored.Lock, stored.Base, stored.Shared, stored.WebhookSecret
 	got, err := s.Get(ctx, "acme", at(1))
 	is.NoErr(err)
 	is.Equal(got, over)

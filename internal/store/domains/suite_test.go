@@ -190,7 +190,8 @@ func testUpdate(t *testing.T, s domains.Store) {
 	about := "more"
 	got, err := s.Update(ctx, "acme", "ldap", func(d *domains.Domain) error {
 		d.Tenant, d.ID, d.CreatedAt, d.ScannedAt = "evil", "other", tuesday, &tuesday // which stay
-		d.Name, d.Description, d.Type, d.Config, d.Sealed, d.UpdatedAt = nil, &about, "SAML", json.RawMessage(`{}`), "s", tuesday
+		d.Name, d.Description, d.Type, d.Config, d.Sealed, d.UpdatedAt =
+			nil, &about, "SAML", json.RawMessage(`{}`), "s", tuesday
 		return nil
 	})
 	is.NoErr(err)
@@ -323,7 +324,8 @@ func testPages(t *testing.T, s domains.Store) {
 	is, ctx := is.New(t), t.Context()
 	for i, name := range []string{"Äpfel", "b", "C", "d"} {
 		d := domain(fmt.Sprintf("x%d", i))
-		d.Name, d.CreatedAt, d.UpdatedAt = &name, monday.Add(-time.Duration(i)*time.Hour), tuesday.Add(time.Duration(i%2)*time.Hour)
+		d.Name, d.CreatedAt, d.UpdatedAt =
+			&name, monday.Add(-time.Duration(i)*time.Hour), tuesday.Add(time.Duration(i%2)*time.Hour)
 		insert(t, s, d)
 	}
 	bare := domain("e-bare")

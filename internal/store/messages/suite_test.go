@@ -81,7 +81,8 @@ func testRoundTrip(t *testing.T, s messages.Store) {
 	e.Payload, e.UpdatedAt, e.Progress = json.RawMessage(`{"a":[1,"ü\n"]}`), tuesday, ended(tuesday)
 	fieldtest.Full(t, e)
 	m := message(1, "shop")
-	m.Body, m.HTML, m.From, m.Path, m.Data, m.UpdatedAt, m.Progress = &text, &text, &text, &text, json.RawMessage(`[null]`), tuesday, ended(tuesday)
+	m.Body, m.HTML, m.From, m.Path, m.Data, m.UpdatedAt, m.Progress =
+		&text, &text, &text, &text, json.RawMessage(`[null]`), tuesday, ended(tuesday)
 	fieldtest.Full(t, m)
 	put(t, s, "acme", e, m, message(2, "shop"))
 	gotEvent, err := s.Event(ctx, "acme", "shop", id(1))
@@ -149,7 +150,8 @@ func testPages(t *testing.T, s messages.Store) {
 func testUsage(t *testing.T, s messages.Store) {
 	is, ctx := is.New(t), t.Context()
 	late, lateEvent := message(2, "shop"), event(2, "shop")
-	late.CreatedAt, late.Progress, lateEvent.CreatedAt, lateEvent.Progress = tuesday, ended(tuesday), tuesday, ended(tuesday)
+	late.CreatedAt, late.Progress, lateEvent.CreatedAt, lateEvent.Progress =
+		tuesday, ended(tuesday), tuesday, ended(tuesday)
 	put(t, s, "acme", message(1, "shop"), late, message(3, "other"), event(1, "shop"), lateEvent)
 	put(t, s, "evil", message(1, "shop"))
 	u, err := s.MessageUsage(ctx, "acme", "shop", tuesday)
@@ -236,7 +238,8 @@ func testSweep(t *testing.T, s messages.Store) {
 	is, ctx := is.New(t), t.Context()
 	for n := range 4 {
 		m, e := message(n, "shop"), event(n, "shop")
-		m.Progress, e.Progress = ended(monday.Add(time.Duration(n)*time.Hour)), ended(monday.Add(time.Duration(n)*time.Hour))
+		m.Progress, e.Progress =
+			ended(monday.Add(time.Duration(n)*time.Hour)), ended(monday.Add(time.Duration(n)*time.Hour))
 		put(t, s, "acme", m, e)
 		put(t, s, "evil", m)
 	}

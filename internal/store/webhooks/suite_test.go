@@ -78,7 +78,8 @@ func testRoundTrip(t *testing.T, s webhooks.Store) {
 	is, ctx := is.New(t), t.Context()
 	text, other := "Error: '; DROP TABLE x; --?$1 \\ ✓\n\tat a.js:1:2", id(9)
 	e := call(1, "a", "POST", "/stripe/:action")
-	e.Duration, e.Status, e.Memory, e.Error, e.LogsDropped, e.ReplayOf = 1234567*time.Microsecond, 599, 1<<40, &text, 7, &other
+	e.Duration, e.Status, e.Memory, e.Error, e.LogsDropped, e.ReplayOf =
+		1234567*time.Microsecond, 599, 1<<40, &text, 7, &other
 	e.Logs = []webhooks.Log{
 		{Time: tuesday.Truncate(time.Millisecond), Level: "warn", Text: "\x00\x01 \u2028 ü"},
 		{Time: monday, Level: "info"},

@@ -122,7 +122,8 @@ func TestEntryOfRenamed(t *testing.T) {
 
 // meanwhile runs first in a transaction, and more of it when then, which begins meanwhile, waits
 // for it or is done.
-func (w *world) meanwhile(t *testing.T, db *bun.DB, ctx context.Context, first func(context.Context) error, then func() error,
+func (w *world) meanwhile(
+	t *testing.T, db *bun.DB, ctx context.Context, first func(context.Context) error, then func() error,
 	more ...func(context.Context) error,
 ) error {
 	t.Helper()

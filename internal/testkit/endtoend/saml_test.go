@@ -112,7 +112,8 @@ type calls struct{ id, name, email string }
 
 func (c *calls) MakeAssertion(r *crewjam.IdpAuthnRequest, s *crewjam.Session) error {
 	called := *s
-	called.NameID, called.NameIDFormat, called.UserName, called.UserEmail = c.id, string(crewjam.PersistentNameIDFormat), c.name, c.email
+	called.NameID, called.NameIDFormat, called.UserName, called.UserEmail =
+		c.id, string(crewjam.PersistentNameIDFormat), c.name, c.email
 	return crewjam.DefaultAssertionMaker{}.MakeAssertion(r, &called)
 }
 

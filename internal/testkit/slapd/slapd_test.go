@@ -117,7 +117,8 @@ func TestCrowd(t *testing.T) {
 			defer c.Close()
 			is.NoErr(c.Bind(ReaderDN, ReaderPassword))
 			count := func(filter string) int {
-				r, err := c.SearchWithPaging(ldap.NewSearchRequest(BaseDN, ldap.ScopeWholeSubtree, 0, 0, 0, false, filter,
+				r, err := c.SearchWithPaging(ldap.NewSearchRequest(BaseDN, ldap.ScopeWholeSubtree, 0, 0, 0,
+					false, filter,
 					[]string{"member"}, nil), 500)
 				is.NoErr(err)
 				n := 0

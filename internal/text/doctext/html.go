@@ -15,8 +15,10 @@ func block(a atom.Atom) bool {
 	switch a {
 	case atom.P, atom.Div, atom.Br, atom.Li, atom.Ul, atom.Ol, atom.Dl, atom.Dt, atom.Dd, atom.Tr, atom.Table,
 		atom.Caption, atom.Thead, atom.Tbody, atom.H1,
-		atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Section, atom.Article, atom.Header, atom.Footer, atom.Main, atom.Nav, atom.Aside, atom.Blockquote, atom.Pre,
-		atom.Hr, atom.Figure, atom.Figcaption, atom.Form, atom.Fieldset, atom.Address, atom.Details, atom.Summary, atom.Title, atom.Option, atom.Body, atom.Html:
+		atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Section, atom.Article, atom.Header, atom.Footer,
+		atom.Main, atom.Nav, atom.Aside, atom.Blockquote, atom.Pre,
+		atom.Hr, atom.Figure, atom.Figcaption, atom.Form, atom.Fieldset, atom.Address, atom.Details,
+		atom.Summary, atom.Title, atom.Option, atom.Body, atom.Html:
 		return true
 	}
 	return false

@@ -363,10 +363,11 @@ func (d *Driver) connect(ctx context.Context, w workspaces.Workspace) (*tenantsq
 			release(false)
 			continue
 		}
-		return tenantsql.NewConn(&session{conn: c, d: d}, tenantsql.Options{Dialect: sqltext.Postgres, Time: d.o.Time}, func() {
-			c.used = time.Now()
-			release(true)
-		}), nil
+		return tenantsql.NewConn(&session{conn: c, d: d},
+			tenantsql.Options{Dialect: sqltext.Postgres, Time: d.o.Time}, func() {
+				c.used = time.Now()
+				release(true)
+			}), nil
 	}
 }
 

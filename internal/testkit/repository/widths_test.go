@@ -1,0 +1,82 @@
+package repository_test
+
+import (
+	"go/ast"
+	"go/token"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/internal/testkit/repository"
+)
+
+// The most columns of a line, a tab counted as four.
+const (
+	codeColumns    = 120
+	commentColumns = 100
+)
+
+// directive is a comment for a tool, which cannot be broken.
+var directive = regexp.MustCompile(`^//[a-z]+:`)
+
+// TestWidths: comments on lines of their own end before column 100, and code before column 120. A
+// line with a string, which would have to be cut, may be longer, and so may one long word and what
+// is preformatted or printed by an example. Long
+// lines had let two rules of one comment be read as one.
+func TestWidths(t *testing.T) {
+	for _, f := range repository.Sources(t) {
+		text, err := os.ReadFile(f.Path)
+		is.New(t).NoErr(err)
+		lines := strings.Split(string(text), "\n")
+		for _, n := range tooWide(lines, f.AST, f.Line) {
+			t.Errorf("%s:%d: a line of %d columns", f.Path, n, columns(lines[n-1]))
+		}
+	}
+}
+
+// tooWide returns the numbers of the lines that are wider than they may be.
+func tooWide(lines []string, f *ast.File, line func(token.Pos) int) (wide []int) {
+	comments, texts := map[int]bool{}, map[int]bool{}
+	for _, group := range f.Comments {
+		for _, c := range group.List {
+			for n := line(c.Pos()); n <= line(c.End()); n++ {
+				comments[n] = strings.HasPrefix(strings.TrimSpace(lines[n-1]), "//")
+				texts[n] = texts[n] || directive.MatchString(c.Text) || strings.HasPrefix(c.Text, "//\t") || len(strings.Fields(c.Text)) <= 2
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING {
+			for n := line(s.Pos()); n <= line(s.End()); n++ {
+				texts[n] = true
+			}
+		}
+		return true
+	})
+	for _, d := range f.Decls { // what an example prints is compared as it is
+		if fn, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(fn.Name.Name, "Example") {
+			for n := line(fn.Pos()); n <= line(fn.End()); n++ {
+				texts[n] = true
+			}
+		}
+	}
+	for i, l := range lines {
+		most := codeColumns
+		if comments[i+1] {
+			most = commentColumns
+		}
+		if columns(l) > most && !texts[i+1] {
+			wide = append(wide, i+1)
+		}
+	}
+	return wide
+}
+
+// columns returns the width of a line.
+func columns(line string) int {
+	return utf8.RuneCountInString(line) + 3*strings.Count(line, "\t")
+}
