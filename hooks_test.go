@@ -14,6 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/content"
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
@@ -54,7 +56,7 @@ func TestHostHooks(t *testing.T) {
 			},
 		}
 		app, err := tenantcontent.Open(tenantcontent.Config{
-			DB: db, SecretKey: tenantcontent.NewSecretKey(),
+			DB: db, SecretKey: tenantcontent.NewSecretKey(), DomainDrivers: []domains.Driver{ldap.LDAP{}},
 			Entities: []entity.Type{kind}, BundleDrivers: []bundles.Driver{recipes},
 		})
 		is.NoErr(err)

@@ -18,15 +18,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
-	principalstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/sessions"
+	principalstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
 )
 
 // noUsernames are, by table, the columns of text that no user's name is kept in, beside tenant_id:
@@ -439,7 +440,9 @@ func BenchmarkManyOfADomain(b *testing.B) {
 		b.Run(engine, func(b *testing.B) {
 			for b.Loop() {
 				db := opener(b)
-				app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey()})
+				app, err := tenantcontent.Open(tenantcontent.Config{
+					DB: db, SecretKey: tenantcontent.NewSecretKey(), DomainDrivers: []domains.Driver{ldap.LDAP{}},
+				})
 				if err == nil {
 					_, err = app.Principals.Unchecked().AddSuperuser(b.Context(), "acme", "root", password)
 				}

@@ -17,6 +17,8 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/sessions"
@@ -29,7 +31,10 @@ const password = "correct horse battery"
 func open(t *testing.T, db *bun.DB, now func() time.Time) *tenantcontent.App {
 	t.Helper()
 	is := is.New(t)
-	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), Now: now})
+	app, err := tenantcontent.Open(tenantcontent.Config{
+		DB: db, SecretKey: tenantcontent.NewSecretKey(), Now: now,
+		DomainDrivers: []domains.Driver{ldap.LDAP{}},
+	})
 	is.NoErr(err)
 	return app
 }
