@@ -23,11 +23,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	principalstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/sessions"
-	principalstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
 )
 
 // noUsernames are, by table, the columns of text that no user's name is kept in, beside tenant_id:
