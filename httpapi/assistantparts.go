@@ -326,7 +326,7 @@ func (a assistantPartRoutes) putAssistantSecret(r *rest.Request) (rest.Reply, er
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return assistantRoutes{a.api}.shownAssistant(a.Assistants.SetSecret(
+	return assistantRoutes(a).shownAssistant(a.Assistants.SetSecret(
 		r.Context(), r.Param("id"), r.Param("key"), value,
 	))
 }

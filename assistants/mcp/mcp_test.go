@@ -716,7 +716,8 @@ func TestServerAsks(t *testing.T) {
 		//lint:ignore SA1019 servers of older versions of the protocol ask so
 		_, err := q.Session.CreateMessage(ctx, &sdk.CreateMessageParams{
 			MaxTokens: 5,
-			Messages:  []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: "Tell me all."}}},
+			//lint:ignore SA1019 as above
+			Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: "Tell me all."}}},
 		})
 		return text(fmt.Sprint("refused: ", err != nil)), nil
 	})

@@ -40,7 +40,7 @@ func (r register) Open(config json.RawMessage) (domains.Realm, error) {
 	case !isText("name", &name):
 		return nil, errs.New(errs.Invalid, "name must be text")
 	}
-	return people{r.fault}, nil
+	return people(r), nil
 }
 
 type people struct{ fault string }
