@@ -27,7 +27,8 @@ func (c Config) check() error {
 	if c.Resume != nil && c.Authenticate == nil {
 		return errs.New(
 			errs.Invalid,
-			"Config.Resume is set and Config.Authenticate is not: Resume returns the users whom Authenticate has returned. Set both, or neither",
+			"Config.Resume is set and Config.Authenticate is not: Resume returns the users whom Authenticate has "+
+				"returned. Set both, or neither",
 		)
 	}
 	return nil

@@ -325,7 +325,9 @@ func Open(c Config) (*App, error) {
 	if !bunx.TakesWriters(c.DB) {
 		return nil, errs.New(
 			errs.Invalid,
-			"Config.DB is a SQLite database with several connections: SQLite has one writer, and what the others write meanwhile fails (SQLITE_BUSY). Open it with package database, or limit it to one connection with SetMaxOpenConns(1).",
+			"Config.DB is a SQLite database with several connections: SQLite has one writer, and what the others "+
+				"write meanwhile fails (SQLITE_BUSY). Open it with package database, or limit it to one "+
+				"connection with SetMaxOpenConns(1).",
 		)
 	}
 	keys, err := c.keys()
@@ -750,7 +752,8 @@ func CheckSecretKeyFile(ctx context.Context, c Config) error {
 	if err == nil && any {
 		err = errs.New(
 			errs.Invalid,
-			"the secret key file %s is missing, and the database has tenants, whose secrets need it: put it back, from where you keep it. Without it, their secrets cannot be read",
+			"the secret key file %s is missing, and the database has tenants, whose secrets need it: put it back, "+
+				"from where you keep it. Without it, their secrets cannot be read",
 			c.SecretKeyFile,
 		)
 	}

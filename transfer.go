@@ -117,7 +117,8 @@ func (app *App) leftOfDeploys(ctx context.Context, t tenants.Tenant, left []stri
 	if err == nil && n > 0 {
 		left = append(
 			left,
-			"the record of what deploys from other tenants brought: it is the tenant's own now, and later deploys leave it as it is",
+			"the record of what deploys from other tenants brought: it is the tenant's own now, and later deploys "+
+				"leave it as it is",
 		)
 	}
 	return left, err
@@ -137,7 +138,8 @@ func (app *App) workspaceFiles(tenant string, moved *TenantMoved) *tenantrows.Fi
 		Missing: func(key string) error {
 			return errs.New(
 				errs.Conflict,
-				"the SQL database of the app %s is not where workspaces are (TENANTCONTENT_WORKSPACES): put it there, publish the app again, or leave all of them behind (--without-workspaces)",
+				"the SQL database of the app %s is not where workspaces are (TENANTCONTENT_WORKSPACES): put it "+
+					"there, publish the app again, or leave all of them behind (--without-workspaces)",
 				key,
 			)
 		},
@@ -203,7 +205,8 @@ func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer)
 	case in.Files() != engine:
 		return moved, errs.New(
 			errs.Conflict,
-			"the export has SQL databases of apps that were made with %s, and workspaces here are not: name a place for them (TENANTCONTENT_WORKSPACES), or leave them out (--without-workspaces)",
+			"the export has SQL databases of apps that were made with %s, and workspaces here are not: name a "+
+				"place for them (TENANTCONTENT_WORKSPACES), or leave them out (--without-workspaces)",
 			in.Files(),
 		)
 	default:
@@ -298,7 +301,8 @@ func abandoned(err, left error, id string) error {
 	}
 	return errs.Wrap(
 		errs.CodeOf(err), fmt.Errorf("%w; %w", err, left),
-		"%s. What had arrived of the tenant %s is hidden, and could not be removed: `tenant delete %s` removes it, or a running server in ten minutes",
+		"%s. What had arrived of the tenant %s is hidden, and could not be removed: `tenant delete %s` removes "+
+			"it, or a running server in ten minutes",
 		strings.TrimSuffix(text, "."), id, id,
 	)
 }

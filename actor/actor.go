@@ -148,7 +148,8 @@ func (a Actor) OnlyReads() error {
 	if _, team := a.Teams[a.User]; team { // the owner of an app, as which its webhooks and agents run
 		return errs.New(
 			errs.Forbidden,
-			"The app belongs to a team, so its webhooks and agents can only read. Give it to a user, if they shall write.",
+			"The app belongs to a team, so its webhooks and agents can only read. Give it to a user, if they "+
+				"shall write.",
 		)
 	}
 	return errs.New(errs.Forbidden, "This token can only read.")

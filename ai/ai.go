@@ -160,7 +160,8 @@ type None struct{}
 func (None) Chat(context.Context, Request, func(Part) error) (Answer, error) {
 	return Answer{}, errs.New(
 		errs.Unavailable,
-		"This server has no language model. Its operator configures one: Config.AI in a program, TENANTCONTENT_AI_URL, TENANTCONTENT_AI_KEY and TENANTCONTENT_AI_MODELS for the server.",
+		"This server has no language model. Its operator configures one: Config.AI in a program, "+
+			"TENANTCONTENT_AI_URL, TENANTCONTENT_AI_KEY and TENANTCONTENT_AI_MODELS for the server.",
 	)
 }
 

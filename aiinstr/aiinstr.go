@@ -161,7 +161,8 @@ func (s *Service) Allowed(ctx context.Context) (actor.Actor, error) {
 	if !a.AI && !a.Superuser {
 		return actor.Actor{}, errs.New(
 			errs.Forbidden,
-			"This needs the ai credential, which a superuser gives: PUT /api/users/{username} {\"globalPermissions\": {\"ai\": true}}.",
+			"This needs the ai credential, which a superuser gives: PUT /api/users/{username} "+
+				"{\"globalPermissions\": {\"ai\": true}}.",
 		)
 	}
 	return a, nil

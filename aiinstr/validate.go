@@ -33,8 +33,9 @@ func (i *Instruction) accept() error {
 		return errs.New(errs.Invalid, "slug is required")
 	}
 	if !slug.Valid(i.Slug) {
-		return errs.New(errs.Invalid, "slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit "+
-			"and not have the form of a UUID")
+		return errs.New(errs.Invalid,
+			"slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit "+
+				"and not have the form of a UUID")
 	}
 	if i.Description != nil && strings.TrimSpace(*i.Description) == "" {
 		i.Description = nil

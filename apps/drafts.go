@@ -88,7 +88,8 @@ func (s *Service) checkManifest(ctx context.Context, d App) error {
 	if errs.CodeOf(err) == errs.Conflict {
 		return errs.New(
 			errs.Invalid,
-			"%s\nThe app could not be viewed with this manifest: correct it, or publish it as it is with _commit?force=true.",
+			"%s\nThe app could not be viewed with this manifest: correct it, or publish it as it is with "+
+				"_commit?force=true.",
 			errs.MessageOf(err),
 		)
 	}

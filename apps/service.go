@@ -215,7 +215,8 @@ func (s *Service) licensed(ctx context.Context, tenant string, t Tier) error {
 	if err == nil && !ok {
 		err = errs.New(
 			errs.Forbidden,
-			"This tenant has no license for apps of the type app; those of the type report need none. The operator of this server adds it: tenantcontent tenant license %s --add %s",
+			"This tenant has no license for apps of the type app; those of the type report need none. The "+
+				"operator of this server adds it: tenantcontent tenant license %s --add %s",
 			tenant, License,
 		)
 	}

@@ -364,7 +364,8 @@ func (d deployable) Undeployed(ctx context.Context, tenant, id, path string) (st
 		return "", nil
 	}
 	return fmt.Sprintf(
-		"app %s: %s once somebody deploys the app, with POST /api/apps/%s/_deploy. Until then it runs what was deployed before, if anything.",
+		"app %s: %s once somebody deploys the app, with POST /api/apps/%s/_deploy. Until then it runs what was "+
+			"deployed before, if anything.",
 		id, what, id,
 	), nil
 }

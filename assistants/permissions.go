@@ -65,7 +65,8 @@ func inside(a actor.Actor, as Assistant, grant Grant) bool {
 
 var errInside = errs.New(
 	errs.Forbidden,
-	"This is for those who may change the assistant: its owner, designers of the owning team, and those who have a share with accessLevel 2 or 3.",
+	"This is for those who may change the assistant: its owner, designers of the owning team, and those who have "+
+		"a share with accessLevel 2 or 3.",
 )
 
 // needs returns the access for a permission, with the sentence for those who do not have it.
@@ -81,7 +82,8 @@ func needs(has func(Permissions) bool, sentence string) drafts.Access[Assistant]
 	}
 }
 
-const whoWrites = "This needs to own the assistant, the role designer or a higher one in the owning team, or a share with accessLevel "
+const whoWrites = "This needs to own the assistant, the role designer or a higher one in the owning team, or a " +
+	"share with accessLevel "
 
 // The permissions that methods need.
 func toChat() drafts.Access[Assistant] {

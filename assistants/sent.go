@@ -63,7 +63,8 @@ func (s *Service) keepSecrets(who drafts.Caller, as *Assistant, was Assistant) e
 		if _, there := values[one.secret]; there && (!may || moved(one)) {
 			return errs.New(
 				errs.Invalid,
-				"skills: %s: the secret %s would be sent to %s, where it was not sent before: remove it, change the skill, and set it again.",
+				"skills: %s: the secret %s would be sent to %s, where it was not sent before: remove it, change "+
+					"the skill, and set it again.",
 				all[one], one.secret, one.to,
 			)
 		}

@@ -65,13 +65,15 @@ var ready = []struct{ id, kind, column, icon, label string }{
 // Columns returns the members of an entry that refer to an entity, in the order in which the API
 // lists them. Exactly the one of the entry's type is set.
 func Columns() []string {
-	return strings.Fields("tagId reportId datasetId datasourceId queryId teamId jobId templateId letterheadId assistantId " +
+	return strings.Fields("tagId reportId datasetId datasourceId queryId teamId jobId templateId letterheadId " +
+		"assistantId " +
 		"libraryId codeId appId toolkitId integrationId username")
 }
 
 // order is the order of kinds in an archive: each comes after those that its entities may need. A
 // host's own kinds come last, in the order of their registration.
-var order = strings.Fields("user team tag color aiInstruction datasource dataset query visual template letterhead code library " +
+var order = strings.Fields("user team tag color aiInstruction datasource dataset query visual template letterhead " +
+	"code library " +
 	"integration toolkit file assistant report app job")
 
 // driver is a ready Driver.

@@ -166,8 +166,9 @@ func (s *Service) transaction(
 	if o.DryRun {
 		run, bound = s.store.DryRun, "which is the limit for the import itself, too"
 	}
-	late := errs.New(errs.TooLarge, "This takes longer than %v, %s: nothing was changed. Send less at once, or have the operator raise the limit: "+
-		"Config.MaxImportTime in a program, TENANTCONTENT_MAX_IMPORT_TIME for the server.", s.time, bound)
+	late := errs.New(errs.TooLarge,
+		"This takes longer than %v, %s: nothing was changed. Send less at once, or have the operator raise the limit: "+
+			"Config.MaxImportTime in a program, TENANTCONTENT_MAX_IMPORT_TIME for the server.", s.time, bound)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	err := run(ctx, func(ctx context.Context) error {

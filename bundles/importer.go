@@ -182,7 +182,8 @@ func (l *importer) withhold(kind entity.Kind, actions []entity.ImportAction, war
 	l.tell(warnings...)
 	l.warnOfRights(kind, actions)
 	if n := len(warnings); n > 0 {
-		l.into.Warnings.Add("Left out: %s, which may tell of the tenant's users. An import of the archive there has all warnings.",
+		l.into.Warnings.Add("Left out: %s, which may tell of the tenant's users. An import of the archive there "+
+			"has all warnings.",
 			entity.Count{N: n, Of: string(kind) + " warning"})
 	}
 }

@@ -188,7 +188,8 @@ func (b *Bundle) accept() error {
 	case !slug.Valid(b.Slug):
 		return errs.New(
 			errs.Invalid,
-			"slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit, and be no UUID",
+			"slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit, and be "+
+				"no UUID",
 		)
 	}
 	if b.Description == nil {

@@ -34,7 +34,8 @@ func FilesOf(main, workspaces string) (Files, error) {
 	if !embedded || path == "" {
 		return Files{}, errs.New(
 			errs.Invalid,
-			"the database is no file. A PostgreSQL is backed up by pg_dump and restored by pg_restore: see docs/operations.md",
+			"the database is no file. A PostgreSQL is backed up by pg_dump and restored by pg_restore: see "+
+				"docs/operations.md",
 		)
 	}
 	f := Files{Database: path, Workspaces: workspaces}

@@ -28,7 +28,8 @@ func Check(ctx context.Context, db *bun.DB) error {
 	if standby {
 		return errs.New(
 			errs.Unavailable,
-			"this PostgreSQL is a standby, which takes no writes: name the primary in the database URL, or promote this one",
+			"this PostgreSQL is a standby, which takes no writes: name the primary in the database URL, or "+
+				"promote this one",
 		)
 	}
 	return checkSessions(ctx, db)
@@ -54,12 +55,15 @@ func damagedFile(path string, err error) error {
 	if sqlitesafe.NotDatabase(err) {
 		return errs.New(
 			errs.Invalid,
-			"the database file %s is not a SQLite database, or its beginning is damaged: %v. Name another file, or restore the last good backup",
+			"the database file %s is not a SQLite database, or its beginning is damaged: %v. Name another file, "+
+				"or restore the last good backup",
 			path, err,
 		)
 	}
-	return errs.New(errs.Unavailable, "the database file %s is damaged: %v. Restore the last good backup in an empty place, or what can be read: "+
-		"`tenantcontent backup FILE` fails and keeps a copy in FILE.damaged, of which `tenantcontent restore --salvage FILE.damaged` takes the rest",
+	return errs.New(errs.Unavailable,
+		"the database file %s is damaged: %v. Restore the last good backup in an empty place, or what can be read: "+
+			"`tenantcontent backup FILE` fails and keeps a copy in FILE.damaged, of which `tenantcontent restore "+
+			"--salvage FILE.damaged` takes the rest",
 		path, err)
 }
 
@@ -90,8 +94,11 @@ func checkSessions(ctx context.Context, db *bun.DB) error {
 			return bunx.Err(err, "")
 		}
 		if !kept {
-			return errs.New(errs.Invalid, "the database URL leads to a pooler that does not keep sessions (PgBouncer with pool_mode=transaction or statement): "+
-				"set pool_mode=session for this database, or name the PostgreSQL itself; pool_max_conns in the URL bounds the connections of this server")
+			return errs.New(errs.Invalid,
+				"the database URL leads to a pooler that does not keep sessions (PgBouncer with "+
+					"pool_mode=transaction or statement): "+
+					"set pool_mode=session for this database, or name the PostgreSQL itself; pool_max_conns in the "+
+					"URL bounds the connections of this server")
 		}
 	}
 	return nil

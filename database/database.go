@@ -59,7 +59,8 @@ func openSQLite(path string) (*bun.DB, error) {
 	if unfinished := path + restoringEnd; !exists(path) && exists(unfinished) {
 		return nil, errs.New(
 			errs.Conflict,
-			"there is no database at %s, and %s is what a restore that was ended has left: run `tenantcontent restore` again, or remove that file to begin with an empty database",
+			"there is no database at %s, and %s is what a restore that was ended has left: run `tenantcontent "+
+				"restore` again, or remove that file to begin with an empty database",
 			path, unfinished,
 		)
 	}

@@ -138,7 +138,8 @@ func adopt(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	for _, name := range tables {
-		const superuser = `(SELECT username FROM tc_users u WHERE u.tenant_id = t.tenant_id AND u.superuser ORDER BY u.enabled DESC, u.username <> 'admin', u.username LIMIT 1)`
+		const superuser = `(SELECT username FROM tc_users u WHERE u.tenant_id = t.tenant_id AND u.superuser ` +
+			`ORDER BY u.enabled DESC, u.username <> 'admin', u.username LIMIT 1)`
 		if _, err := db.ExecContext(ctx, `UPDATE `+name+` AS t SET owner_id = `+superuser+` WHERE `+superuser+
 			` IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM tc_principals p WHERE p.tenant_id = t.tenant_id AND p.id = t.owner_id)`); err != nil {

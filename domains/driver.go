@@ -103,8 +103,10 @@ type Pausing interface {
 // DeniedAddress returns the error of Check for a member of a configuration that is the address of a
 // server to which connections are denied.
 func DeniedAddress(member string) error {
-	return errs.Wrap(errs.Invalid, errDenied, "%s must not be an address in a network that this server does not connect to: its operator names the networks that "+
-		"it may connect to in TENANTCONTENT_ALLOW_NETWORKS", member)
+	return errs.Wrap(errs.Invalid, errDenied,
+		"%s must not be an address in a network that this server does not connect to: its operator names the "+
+			"networks that "+
+			"it may connect to in TENANTCONTENT_ALLOW_NETWORKS", member)
 }
 
 var errDenied = errors.New("the address is denied")

@@ -59,7 +59,9 @@ func (u Unchecked) Knows(ctx context.Context, tenant, id, username, sourceID str
 			username, id, who.ID,
 		)
 	case sourceID == "" && fold.Name(who.Username) != fold.Name(username):
-		return errs.New(errs.Conflict, "The user of %s in the directory of the domain %s has another name, %s: set sourceId to %s, too, and a scan renames the user.",
+		return errs.New(errs.Conflict,
+			"The user of %s in the directory of the domain %s has another name, %s: set sourceId to %s, too, and "+
+				"a scan renames the user.",
 			username, id, who.Username, who.ID)
 	}
 	return nil

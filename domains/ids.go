@@ -38,8 +38,11 @@ func (ids *IDAttributes) add(domain string, e Entry) error {
 		}
 		return nil
 	}
-	return errs.New(errs.Upstream, "The directory of the domain %s shows ids in two attributes, %s and %s (of %s), so that some entries would be new ones once "+
-		"it shows the other attribute: let the account that reads see one of the two of all, or set idAttribute to one that all have.",
+	return errs.New(errs.Upstream,
+		"The directory of the domain %s shows ids in two attributes, %s and %s (of %s), so that some entries "+
+			"would be new ones once "+
+			"it shows the other attribute: let the account that reads see one of the two of all, or set idAttribute "+
+			"to one that all have.",
 		domain, *of, attribute, short(who))
 }
 
@@ -62,8 +65,10 @@ func (ids IDAttributes) fits(domain string, now IDAttributes) error {
 		{"users", ids.People, now.People}, {"teams", ids.Groups, now.Groups},
 	} {
 		if one.known != "" && one.now != "" && one.known != one.now {
-			return errs.New(errs.Upstream, "The ids of the %s of the domain %s come from %s, and the directory shows %s: the same entries would be new ones. "+
-				"Let the account that reads see %s, too.", one.of, domain, one.known, one.now, one.known)
+			return errs.New(errs.Upstream,
+				"The ids of the %s of the domain %s come from %s, and the directory shows %s: the same entries "+
+					"would be new ones. "+
+					"Let the account that reads see %s, too.", one.of, domain, one.known, one.now, one.known)
 		}
 	}
 	return nil

@@ -375,11 +375,13 @@ func (s *Service) pending(
 	begun, ours := begunAt(state)
 	switch {
 	case state == "":
-		return p, "", refusal(errors.New("an answer that nobody asked for: it has no state. Log-ins begin at this service, at /api/login/" + domain +
+		return p, "", refusal(errors.New("an answer that nobody asked for: it has no state. Log-ins begin at this " +
+			"service, at /api/login/" + domain +
 			"/sso: make that the address of the tile or bookmark that people use"))
 	case !ours || len(browser) > maxPending:
 		return p, "", refusal(
-			errors.New("an answer that nobody asked for: no login of this service has its state, or a cookie of its length"),
+			errors.New("an answer that nobody asked for: no login of this service has its state, or a cookie of " +
+				"its length"),
 		)
 	case browser == "":
 		return s.lost(ctx, tenant, state, begun)
@@ -390,7 +392,8 @@ func (s *Service) pending(
 	}
 	if err != nil {
 		err = fmt.Errorf(
-			"the cookie of the login does not open: the login is another tenant's, its cookie was changed, or it was begun with another secret key: %w",
+			"the cookie of the login does not open: the login is another tenant's, its cookie was changed, or it "+
+				"was begun with another secret key: %w",
 			err,
 		)
 		return pending{}, "", refusal(err)
@@ -415,7 +418,8 @@ func (s *Service) lost(ctx context.Context, tenant, state string, begun time.Tim
 
 var (
 	errExpired = errors.New("the login was begun more than ten minutes ago: whoever logs in must begin again")
-	errUsed    = errors.New("the login was used before: its answer came twice, as when a page is loaded again or somebody else has it")
+	errUsed    = errors.New("the login was used before: its answer came twice, as when a page is loaded again or " +
+		"somebody else has it")
 )
 
 // use makes a login used.
@@ -438,7 +442,8 @@ func (s *Service) use(ctx context.Context, tenant, domain, state string, p pendi
 		return "", err
 	case p.Domain != domain:
 		return "", refusal(fmt.Errorf(
-			"the login was begun at the domain %s, and its answer came to another one: register the address of each domain at its provider",
+			"the login was begun at the domain %s, and its answer came to another one: register the address of "+
+				"each domain at its provider",
 			p.Domain,
 		))
 	}

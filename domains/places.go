@@ -129,7 +129,8 @@ func (s *Service) takeScan(
 			own()
 			return nil, limiter.Unavailable(
 				err,
-				"The directories of this tenant are slow, and those of another one that are slow, too, are being scanned. Try again later.",
+				"The directories of this tenant are slow, and those of another one that are slow, too, are being "+
+					"scanned. Try again later.",
 			)
 		}
 	}

@@ -67,7 +67,8 @@ func (s *Service) provisioned(d Domain) error {
 	if info, _ := s.Info(d.Type); info.ScanComponent != nil {
 		return errs.New(
 			errs.Conflict,
-			"The users of the domain %s are those of its directory (%s), which is scanned: SCIM would change what a scan changes back.",
+			"The users of the domain %s are those of its directory (%s), which is scanned: SCIM would change what "+
+				"a scan changes back.",
 			d.ID, d.Type,
 		)
 	}

@@ -58,7 +58,9 @@ func (r *rules) acceptSchedule(now time.Time) error {
 			break // there is no other one
 		}
 		if next.Sub(before) < minInterval {
-			return errs.New(errs.Invalid, "schedule must have %d minutes between two scans: the directory is read whole each time. @every 15m and 0 * * * * do",
+			return errs.New(errs.Invalid,
+				"schedule must have %d minutes between two scans: the directory is read whole each time. @every "+
+					"15m and 0 * * * * do",
 				int(minInterval.Minutes()))
 		}
 	}

@@ -129,7 +129,8 @@ func (a allow) admits(who SignedIn) error {
 		case who.NoGroups != "":
 			return fmt.Errorf("config.allow.groups: the provider has left the groups out: %s", who.NoGroups)
 		case who.Groups == nil:
-			return errors.New("config.allow.groups: the provider says nothing of groups: see attributes.groups and claims.groups")
+			return errors.New("config.allow.groups: the provider says nothing of groups: see attributes.groups " +
+				"and claims.groups")
 		}
 		return errors.New("config.allow.groups: the person is in none of these groups")
 	}

@@ -25,7 +25,8 @@ func (one *scanning) read(ctx context.Context) error {
 	defer cancel()
 	err := one.take(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return errs.Wrap(errs.Upstream, err, "The directory of the domain %s could not be read in %v: narrow its filters.",
+		return errs.Wrap(errs.Upstream, err,
+			"The directory of the domain %s could not be read in %v: narrow its filters.",
 			one.domain.ID, one.limit)
 	}
 	return err
@@ -54,7 +55,8 @@ func (one *scanning) take(ctx context.Context) error {
 		}
 		n := one.run.Users + one.run.Groups
 		if texts += textsOf(e); n > maxEntries || texts > maxTexts {
-			return errs.New(errs.Upstream, "The directory of the domain %s has more than %d entries or %d MiB: narrow its filters.",
+			return errs.New(errs.Upstream,
+				"The directory of the domain %s has more than %d entries or %d MiB: narrow its filters.",
 				one.domain.ID, maxEntries, maxTexts>>20)
 		}
 		if n%100 == 0 {

@@ -30,7 +30,8 @@ func (u Unchecked) Usable(ctx context.Context, tenant, id string) error {
 	if err == nil && o.rules.Accounts != "" {
 		err = errs.New(
 			errs.Conflict,
-			"A user of the domain %s could not log in: it logs in those of the domain %s, so let the user be of that one",
+			"A user of the domain %s could not log in: it logs in those of the domain %s, so let the user be of "+
+				"that one",
 			id, o.rules.Accounts,
 		)
 	}

@@ -97,7 +97,8 @@ type recordingKey struct{}
 // Wanted reports whether a method is to record what it does. It is false within the call of Record
 // for the same Subject, so that a method can record the call of itself:
 //
-//	if of := (entity.Subject{Kind: Kind, ID: id, Action: entity.ActionDelete}); s.changes.Wanted(ctx, of) {
+//	of := entity.Subject{Kind: Kind, ID: id, Action: entity.ActionDelete}
+//	if s.changes.Wanted(ctx, of) {
 //		return s.changes.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, id) })
 //	}
 func (c *Changes) Wanted(ctx context.Context, of Subject) bool {

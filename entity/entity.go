@@ -160,8 +160,9 @@ func (t Type) check() error {
 		return errs.New(errs.Invalid, "entity kind %q can be commented, so it needs Lookup", t.Kind)
 	case !commented.MatchString(string(t.Kind)) || !commented.MatchString(t.Path()) || t.Kind == "parent" ||
 		t.Kind == KindUser:
-		return errs.New(errs.Invalid, "entity kind %q can be commented, so it and its plural %q must begin with a small letter, "+
-			"have only letters and digits of ASCII, and not be parent or user", t.Kind, t.Path())
+		return errs.New(errs.Invalid,
+			"entity kind %q can be commented, so it and its plural %q must begin with a small letter, "+
+				"have only letters and digits of ASCII, and not be parent or user", t.Kind, t.Path())
 	}
 	return nil
 }

@@ -41,10 +41,13 @@ var words = func() (by [26 * 26][]word) {
 			*at = append(*at, w)
 		}
 	}
-	add(secret, false, "password passwords passwd pwd passphrase passcode secret secrets token apikey apikeys accesskey accountkey "+
-		"clientkey encryptionkey hmackey masterkey privatekey privatekeys secretkey sessionkey sharedkey signingkey sshkey storagekey "+
-		"credential credentials authorization connectionstring connstring sharedaccesssignature passwordhash secrethash tokenhash "+
-		"accesstokens apitokens authtokens refreshtokens")
+	add(secret, false,
+		"password passwords passwd pwd passphrase passcode secret secrets token apikey apikeys accesskey accountkey "+
+			"clientkey encryptionkey hmackey masterkey privatekey privatekeys secretkey sessionkey sharedkey "+
+			"signingkey sshkey storagekey "+
+			"credential credentials authorization connectionstring connstring sharedaccesssignature passwordhash "+
+			"secrethash tokenhash "+
+			"accesstokens apitokens authtokens refreshtokens")
 	add(
 		secret, true,
 		"bearer cookie cookies setcookie databaseurl dsn jwt otp pass dbpass smtppass userpass pin pw tokens",

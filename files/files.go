@@ -222,7 +222,9 @@ func (s *Service) stillWithin(ctx context.Context, tenant string, f File) error 
 
 func (s *Service) full(held int64) error {
 	nouns := strings.ToLower(s.o.Noun) + "s"
-	return errs.New(errs.Full, "Your %s are full: they hold %d of the %d bytes that they may have, and this does not fit. Remove some, or wait until they expire.",
+	return errs.New(errs.Full,
+		"Your %s are full: they hold %d of the %d bytes that they may have, and this does not fit. Remove some, "+
+			"or wait until they expire.",
 		nouns, held, s.o.Quota)
 }
 

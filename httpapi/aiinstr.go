@@ -127,9 +127,10 @@ func (a instructionRoutes) listInstructions(r *rest.Request) (rest.Reply, error)
 		return rest.Reply{}, err
 	}
 	extra := map[string]any{"permissions": instructionPermissionsBody(a.AIInstructions.ListPermissions(r.Who))}
-	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:ai-instruction", extra, func(i aiinstr.Instruction) hal.Resource {
-		return a.instruction(r.Who, i)
-	}))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:ai-instruction", extra,
+		func(i aiinstr.Instruction) hal.Resource {
+			return a.instruction(r.Who, i)
+		}))
 }
 
 // createInstruction serves POST /api/ai-instructions: 201 and the instruction, with Location at its

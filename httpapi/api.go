@@ -419,8 +419,9 @@ func (a *api) serve(w *rest.Response, r *http.Request) error {
 		name, acceptable := rest.MediaType(r.Header)
 		if !acceptable {
 			return rest.Failure{
-				Status:  http.StatusNotAcceptable,
-				Message: "This route answers application/json or application/hal+json: name one of them in the header Accept.",
+				Status: http.StatusNotAcceptable,
+				Message: "This route answers application/json or application/hal+json: name one of them in the " +
+					"header Accept.",
 			}
 		}
 		w.HAL = name == rest.TypeHAL

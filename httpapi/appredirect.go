@@ -33,7 +33,8 @@ func (a *api) checkRedirect(r *rest.Request, v apps.Viewed, route handlers.Route
 	refuse := func(where, why string) error {
 		return errs.New(
 			errs.Upstream,
-			"%s redirects to %s, %s. Let it redirect to a relative path in the app, or list the host in config.redirects.",
+			"%s redirects to %s, %s. Let it redirect to a relative path in the app, or list the host in "+
+				"config.redirects.",
 			route.File, where, why,
 		)
 	}

@@ -201,11 +201,14 @@ func (a *api) entryPage(ctx context.Context, v apps.Viewed) (libraries.File, io.
 	if errs.CodeOf(err) != errs.NotFound {
 		return f, content, err
 	}
-	missing := "There is no file <code>%s</code>: add it, or name another one as <code>entryPoint</code> in the manifest."
+	missing := "There is no file <code>%s</code>: add it, or name another one as <code>entryPoint</code> in the " +
+		"manifest."
 	if !apps.Loadable(v.Entry) {
-		missing = "Pages cannot be at <code>%s</code>, which is closed to browsers: name another one as <code>entryPoint</code> in the manifest."
+		missing = "Pages cannot be at <code>%s</code>, which is closed to browsers: name another one as " +
+			"<code>entryPoint</code> in the manifest."
 	}
-	text := fmt.Sprintf("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>No page</title></head><body><h1>This app has no page yet</h1><p>"+
+	text := fmt.Sprintf("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>No "+
+		"page</title></head><body><h1>This app has no page yet</h1><p>"+
 		missing+"</p></body></html>", html.EscapeString(v.Entry))
 	return libraries.File{
 		Path:        "index.html",

@@ -389,8 +389,10 @@ func (a commentRoutes) deleteComment(r *rest.Request) (rest.Reply, error) {
 func (a *api) checkPlurals(routes []rest.Route) error {
 	for i, p := range a.HostParents {
 		if holder := a.holderOf(p, a.HostParents[:i], routes); holder != "" {
-			return errs.New(errs.Invalid, "Config.Entities: the Plural %q of the kind %q is taken by %s, so its comments would have no path of their own: "+
-				"give the kind another Plural", p.Plural, p.Kind, holder)
+			return errs.New(errs.Invalid,
+				"Config.Entities: the Plural %q of the kind %q is taken by %s, so its comments would have no path "+
+					"of their own: "+
+					"give the kind another Plural", p.Plural, p.Kind, holder)
 		}
 	}
 	return nil

@@ -360,7 +360,8 @@ func (a *api) fetchRequest(ctx context.Context, c handlerCall, args json.RawMess
 	if !rest.IsNull(list[1]) {
 		var by rest.Filler
 		if by.Fill(list[1], &o, "") != nil {
-			return refuse("the second argument must be an object with method, body and headers, whose values are strings")
+			return refuse("the second argument must be an object with method, body and headers, whose values are " +
+				"strings")
 		}
 		if err := by.RefuseOptions("fetch"); err != nil {
 			return nil, err
@@ -384,7 +385,8 @@ func (a *api) fetchRequest(ctx context.Context, c handlerCall, args json.RawMess
 	if c.byCookie && !rest.IsRead(method) {
 		return nil, errs.New(
 			errs.Forbidden,
-			"fetch: a GET that a browser makes with its cookie can only read: export POST for %s %s, and let the page call that.",
+			"fetch: a GET that a browser makes with its cookie can only read: export POST for %s %s, and let the "+
+				"page call that.",
 			method, path,
 		)
 	}

@@ -139,14 +139,17 @@ func (a *api) loginNotice(t attempt, status int, message, request string) notice
 
 // sentences are what a person reads, by errorWord. Others read the message.
 var sentences = map[string]string{
-	"login_refused": "The log-in was refused. You may have cancelled it, have no account here, or have one that may not log in. " +
+	"login_refused": "The log-in was refused. You may have cancelled it, have no account here, or have one that " +
+		"may not log in. " +
 		"The administrator can find the reason.",
-	string(domains.FaultNoCookie): "Your browser has not brought back the cookie that it got when you began to log in. " +
+	string(domains.FaultNoCookie): "Your browser has not brought back the cookie that it got when you began to " +
+		"log in. " +
 		"Allow cookies for this site, and begin again in the same browser.",
 	string(domains.FaultExpired): "You began to log in more than ten minutes ago, which is too long. Begin again.",
 	string(domains.FaultUsed): "This log-in was used before, as when a page is loaded again or you go back to it. " +
 		"You may be logged in already. If not, begin again.",
-	"unknown_domain":       "There is no log-in at this address. The link that you followed may be old or misspelled.",
-	"provider_unavailable": "The service where you log in cannot be reached at the moment, or does not answer as it should. Try again in a few minutes.",
-	"server_error":         "Something went wrong at this server. Try again later.",
+	"unknown_domain": "There is no log-in at this address. The link that you followed may be old or misspelled.",
+	"provider_unavailable": "The service where you log in cannot be reached at the moment, or does not answer as " +
+		"it should. Try again in a few minutes.",
+	"server_error": "Something went wrong at this server. Try again later.",
 }

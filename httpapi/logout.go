@@ -220,7 +220,8 @@ func (a logoutRoutes) logLogout(r *rest.Request, message, tenant, domain string,
 	if e := new(errs.Error); errors.As(err, &e) && e.Cause != nil {
 		err = e.Cause
 	}
-	a.Log.InfoContext(r.Context(), message, "reason", logged(err.Error(), 512), "tenant", logged(tenant, 256), "domain", logged(domain, 256),
+	a.Log.InfoContext(r.Context(), message, "reason", logged(err.Error(), 512), "tenant", logged(tenant, 256),
+		"domain", logged(domain, 256),
 		"request", actor.OriginOf(r.Context()).Request, "client", clientOf(r.Request))
 }
 

@@ -14,8 +14,10 @@ import (
 // The pages for people are plain HTML in one frame and one style, without scripts, but for one that
 // posts a form, and without anything from elsewhere.
 
-const pageStyle = `body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}` +
-	`a{color:#0b57d0}code{background:#f1f3f4}label,button{display:block;margin:.75rem 0}input{display:block;font:inherit}button{font:inherit}` +
+const pageStyle = `body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:2rem auto;padding:0 ` +
+	`1rem;color:#1b1b1b;background:#fff}` +
+	`a{color:#0b57d0}code{background:#f1f3f4}label,button{display:block;margin:.75rem ` +
+	`0}input{display:block;font:inherit}button{font:inherit}` +
 	`@media(prefers-color-scheme:dark){body{color:#e8eaed;background:#202124}a{color:#8ab4f8}code{background:#3c4043}}`
 
 var pageFrame = template.Must(template.New("frame").Funcs(template.FuncMap{"style": func() template.CSS {

@@ -28,7 +28,8 @@ func (a *api) refuseLogin(r *rest.Request, tenant, domain, username string, err 
 	if e := new(errs.Error); errors.As(err, &e) && e.Code == errs.Unauthenticated && e.Cause != nil {
 		reason = e.Cause
 	}
-	a.Log.InfoContext(r.Context(), "login refused", "reason", logged(reason.Error(), 512), "tenant", logged(tenant, 256), "domain", logged(domain, 256),
+	a.Log.InfoContext(r.Context(), "login refused", "reason", logged(reason.Error(), 512), "tenant",
+		logged(tenant, 256), "domain", logged(domain, 256),
 		"username", logged(username, 256), "request",
 		actor.OriginOf(r.Context()).Request, "client", clientOf(r.Request))
 	return refusedLogin{error: err}

@@ -34,8 +34,9 @@ var notInSCIM = map[string]rest.Failure{
 		Message: "There is no user behind this token: name one, at /api/scim/v2/Users/{id}.",
 	},
 	scimRoot + "/Bulk": {
-		Status:  http.StatusNotImplemented,
-		Message: "Bulk requests are not supported, see /api/scim/v2/ServiceProviderConfig: send one request for each operation.",
+		Status: http.StatusNotImplemented,
+		Message: "Bulk requests are not supported, see /api/scim/v2/ServiceProviderConfig: send one request for " +
+			"each operation.",
 	},
 }
 

@@ -144,7 +144,8 @@ func loginBodyOf(r *rest.Request) (in loginBody, returnTo string, err error) {
 	case errs.CodeOf(err) == errs.Unsupported:
 		err = errs.New(
 			errs.Unsupported,
-			"The body must be JSON or a form: send the header Content-Type: application/json, or application/x-www-form-urlencoded.",
+			"The body must be JSON or a form: send the header Content-Type: application/json, or "+
+				"application/x-www-form-urlencoded.",
 		)
 	case err != nil:
 	case in.Username == nil:

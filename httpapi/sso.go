@@ -251,7 +251,8 @@ func (a ssoRoutes) lostCookie(r *rest.Request) error {
 			": serve it at https")
 	case len(r.Cookies()) == 0:
 		return errors.New(begun +
-			"it has brought none at all, so it blocks cookies, or the login was begun in another browser or at another host than that of the base URL " + a.BaseURL)
+			"it has brought none at all, so it blocks cookies, or the login was begun in another browser or at " +
+			"another host than that of the base URL " + a.BaseURL)
 	}
 	return errors.New(
 		begun + "it has brought others, so the login was begun in another browser, or its cookie was removed",

@@ -320,9 +320,10 @@ func (a teamRoutes) memberList(
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:membership", nil, func(m principals.Membership) hal.Resource {
-		return a.member(r.Who.Tenant, m)
-	}))
+	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:membership", nil,
+		func(m principals.Membership) hal.Resource {
+			return a.member(r.Who.Tenant, m)
+		}))
 }
 
 // getMember serves GET /api/teams/{id}/members/{username}: 200 and the membership; 404.

@@ -212,7 +212,8 @@ func (a *api) viewClaims(r *rest.Request, v apps.Viewed, role string) (view.Clai
 	default:
 		return view.Claims{}, errs.New(
 			errs.Forbidden,
-			"The view of an app needs a session or an API token of this service, or a host that sets Resume beside Authenticate.",
+			"The view of an app needs a session or an API token of this service, or a host that sets Resume "+
+				"beside Authenticate.",
 		)
 	}
 	return claims, nil

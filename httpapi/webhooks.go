@@ -480,8 +480,9 @@ func (a webhookRoutes) callWebhook(r *rest.Request) (rest.Reply, error) {
 // is shown in a sandbox, without scripts and without anything of other servers, and its address,
 // which has the key, is sent to no server.
 var webhookHeaders = map[string]string{
-	"Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-	"Referrer-Policy":         "no-referrer",
+	"Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri " +
+		"'none'; form-action 'none'; frame-ancestors 'none'",
+	"Referrer-Policy": "no-referrer",
 }
 
 // closedIn adds webhookHeaders to an answer.

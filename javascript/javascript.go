@@ -5,7 +5,9 @@
 //	func main() {
 //		javascript.Child() // first
 //		…
-//		app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKeyFile: "secret.key", Scripts: javascript.New(javascript.Options{})})
+//		app, err := tenantcontent.Open(tenantcontent.Config{
+//			DB: db, SecretKeyFile: "secret.key", Scripts: javascript.New(javascript.Options{}),
+//		})
 //		…
 //		defer app.Close()
 //	}

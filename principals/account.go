@@ -53,11 +53,13 @@ func (p Unchecked) AdmitAs(
 	case len(found) > 1:
 		return User{}, refusedFor(fmt.Errorf("several users of the domain %s have %s", domain, who))
 	case who.EntryID != "" && found[0].SourceID != nil && *found[0].SourceID != who.EntryID:
-		return User{}, refusedFor(fmt.Errorf("the name is that of another entry's user: scan the domain, or if the person was created there anew, PUT "+
+		return User{}, refusedFor(fmt.Errorf("the name is that of another entry's user: scan the domain, or if "+
+			"the person was created there anew, PUT "+
 			"/api/users/%s {\"sourceId\": null}", logged(found[0].Username)))
 	case found[0].DirectoryLocked:
 		return User{}, refusedFor(
-			errors.New("the directory has locked the user: a scan, or a login with the password there, finds out when that has ended"),
+			errors.New("the directory has locked the user: a scan, or a login with the password there, finds out " +
+				"when that has ended"),
 		)
 	}
 	if check != nil {

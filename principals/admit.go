@@ -228,7 +228,8 @@ func (s *Service) admit(
 		}
 		u, err = s.store.User(ctx, tenant, holder.Username)
 		if err == nil && u.SourceID != nil {
-			err = refusedFor(fmt.Errorf("the name is that of another entry's user: if the person was created there anew, PUT "+
+			err = refusedFor(fmt.Errorf("the name is that of another entry's user: if the person was created "+
+				"there anew, PUT "+
 				"/api/users/%s {\"sourceId\": null}", logged(u.Username)))
 		}
 	}

@@ -47,7 +47,8 @@ func (l Login) closed(domain string, now time.Time) error {
 		if domain != Local {
 			return errs.New(
 				errs.Forbidden,
-				"the user is disabled here: a scan enables whom the directory has disabled and enabled again, a superuser whom a superuser has disabled",
+				"the user is disabled here: a scan enables whom the directory has disabled and enabled again, a "+
+					"superuser whom a superuser has disabled",
 			)
 		}
 		return errs.New(errs.Forbidden, "the user is disabled")

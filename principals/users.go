@@ -456,7 +456,8 @@ func (s *Service) acceptMove(ctx context.Context, tenant string, was User, u *Us
 	if u.Domain == Local {
 		return errs.New(
 			errs.Invalid,
-			"domain cannot become local without a password: PUT /api/users/{username}/password with {\"domain\": \"local\", \"password\": …}",
+			"domain cannot become local without a password: PUT /api/users/{username}/password with {\"domain\": "+
+				"\"local\", \"password\": …}",
 		)
 	}
 	if err := s.checkNewDomain(ctx, tenant, was.Domain, u.Domain); err != nil {

@@ -192,8 +192,9 @@ func (t *Team) accept() error {
 	}
 	t.Name = name
 	if !slug.Valid(t.Slug) {
-		return errs.New(errs.Invalid, "slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit "+
-			"and not have the form of a UUID")
+		return errs.New(errs.Invalid,
+			"slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit "+
+				"and not have the form of a UUID")
 	}
 	if err := acceptDomain(&t.Domain); err != nil {
 		return err

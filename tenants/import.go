@@ -72,7 +72,8 @@ func (i *Import) taken(err error) error {
 	}
 	i.lost = errs.New(
 		errs.Conflict,
-		"The import of the tenant %s stood still for ten minutes, and a delete has taken it over: nothing of it is left when that has ended. Import it again.",
+		"The import of the tenant %s stood still for ten minutes, and a delete has taken it over: nothing of it "+
+			"is left when that has ended. Import it again.",
 		i.id,
 	)
 	return i.lost

@@ -34,8 +34,10 @@ func (u Unchecked) CheckKeys(ctx context.Context) error {
 			err = errors.New("it opens to something else")
 		}
 		if err != nil {
-			return errs.Wrap(errs.Invalid, err, "the secret key does not fit this database (tenant %s): start with the key that "+
-				"it was made with, or, after a change of keys, list the old key beside the new one until rekey has run",
+			return errs.Wrap(errs.Invalid, err,
+				"the secret key does not fit this database (tenant %s): start with the key that "+
+					"it was made with, or, after a change of keys, list the old key beside the new one until "+
+					"rekey has run",
 				id)
 		}
 	}
@@ -70,7 +72,8 @@ func (s *Service) reseal(tenant string, old Secret) (string, error) {
 	}
 	plain, err := s.keys.Open(tenant, old.Table, old.Column, old.Row, old.Sealed)
 	if err != nil {
-		return "", errs.Wrap(errs.Invalid, err, "%s.%s of %q in tenant %s opens under no key: list the key it was sealed with",
+		return "", errs.Wrap(errs.Invalid, err,
+			"%s.%s of %q in tenant %s opens under no key: list the key it was sealed with",
 			old.Table, old.Column, old.Row, tenant)
 	}
 	return s.keys.Seal(tenant, old.Table, old.Column, old.Row, plain)

@@ -212,7 +212,8 @@ func (s *Quotas) CheckWorkspace(ctx context.Context, tenant string) error {
 	case u.Count >= u.MaxCount:
 		return errs.New(
 			errs.Full,
-			"The tenant has %d of the %d SQL databases of apps that it may have: delete apps or drafts that are not needed, or ask the operator for a larger quota.",
+			"The tenant has %d of the %d SQL databases of apps that it may have: delete apps or drafts that are "+
+				"not needed, or ask the operator for a larger quota.",
 			u.Count, u.MaxCount,
 		)
 	}
@@ -225,7 +226,8 @@ func (s *Quotas) CheckImport(bytes int64, workspaces int) error {
 	case bytes > s.o.Bytes:
 		return errs.New(
 			errs.Full,
-			"The storage of the tenant would be full: it stores %s, and may store %s here (TENANTCONTENT_TENANT_QUOTA).",
+			"The storage of the tenant would be full: it stores %s, and may store %s here "+
+				"(TENANTCONTENT_TENANT_QUOTA).",
 			Size(bytes), Size(s.o.Bytes),
 		)
 	case workspaces > s.o.Workspaces:
@@ -255,7 +257,8 @@ func (s *Quotas) full(tenant string) error {
 	defer r.mu.Unlock()
 	return errs.New(
 		errs.Full,
-		"The storage of the tenant is full: it holds %s of the %s that it may have, and this does not fit. Remove files, content or data of apps that are not needed, or ask the operator for a larger quota.",
+		"The storage of the tenant is full: it holds %s of the %s that it may have, and this does not fit. Remove "+
+			"files, content or data of apps that are not needed, or ask the operator for a larger quota.",
 		Size(r.used), Size(r.allowed),
 	)
 }

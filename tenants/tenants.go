@@ -295,8 +295,10 @@ func (s *Service) acceptLicenses(was Tenant, t *Tenant) error {
 	}
 	had, has := licenseSet(was.Settings.Licenses), licenseSet(t.Settings.Licenses)
 	if !slices.Equal(had, has) {
-		return errs.New(errs.Forbidden, "settings.licenses is set by the operator of this server: tenantcontent tenant license %s --add NAME --remove NAME. "+
-			"Leave it out, or send the licenses that GET /api/tenant has.", t.ID)
+		return errs.New(errs.Forbidden,
+			"settings.licenses is set by the operator of this server: tenantcontent tenant license %s --add NAME "+
+				"--remove NAME. "+
+				"Leave it out, or send the licenses that GET /api/tenant has.", t.ID)
 	}
 	t.Settings.Licenses = was.Settings.Licenses
 	return nil

@@ -158,7 +158,9 @@ func (u Unchecked) Delete(ctx context.Context, id string, progress func(rows int
 
 // importing returns the error for a tenant that an import has noted last at a time.
 func importing(id string, at time.Time) error {
-	return errs.New(errs.Conflict, "The tenant %s is being imported. If the import was killed, a running server removes what it has left, or `tenant delete %s` does, from %s UTC on.",
+	return errs.New(errs.Conflict,
+		"The tenant %s is being imported. If the import was killed, a running server removes what it has left, or "+
+			"`tenant delete %s` does, from %s UTC on.",
 		id, id, at.Add(abandoned).UTC().Format(time.DateTime))
 }
 

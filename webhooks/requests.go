@@ -117,7 +117,8 @@ func (s *Service) Replay(
 	if errs.CodeOf(err) == errs.NotFound {
 		err = errs.New(
 			errs.NotFound,
-			"There is no such call, or its request is not kept: those of handlers with config.keep: true are, for a while.",
+			"There is no such call, or its request is not kept: those of handlers with config.keep: true are, for "+
+				"a while.",
 		)
 	}
 	if err != nil {
@@ -154,7 +155,8 @@ func (s *Service) again(ctx context.Context, tenant string, kept Kept, e *Entry)
 	if !at.there || errs.CodeOf(err) == errs.Unauthenticated {
 		return Caller{}, in, errs.New(
 			errs.Conflict,
-			"The owner of the app is disabled or gone, or has not deployed it since somebody else passed it on: nobody can be the one as whom the webhook runs.",
+			"The owner of the app is disabled or gone, or has not deployed it since somebody else passed it on: "+
+				"nobody can be the one as whom the webhook runs.",
 		)
 	}
 	if err != nil {

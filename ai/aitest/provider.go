@@ -150,7 +150,8 @@ func testRefusals(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provi
 		{
 			Turn{
 				Status: 400,
-				Body:   `{"error": {"message": "This model's maximum context length is 8192 tokens", "code": "context_length_exceeded"}}`,
+				Body: `{"error": {"message": "This model's maximum context length is 8192 tokens", "code": ` +
+					`"context_length_exceeded"}}`,
 			},
 			errs.Invalid, 0,
 		},

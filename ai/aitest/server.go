@@ -272,7 +272,8 @@ func (s *stream) end(t Turn) error {
 	}
 	if s.usage {
 		u := t.Usage
-		if err := s.event(fmt.Sprintf(`{"id": "1", "object": "chat.completion.chunk", "model": %s, "choices": [], "usage": {"prompt_tokens": %d, "completion_tokens": %d, "total_tokens": %d}}`,
+		if err := s.event(fmt.Sprintf(`{"id": "1", "object": "chat.completion.chunk", "model": %s, "choices": [], `+
+			`"usage": {"prompt_tokens": %d, "completion_tokens": %d, "total_tokens": %d}}`,
 			quoted(s.model), u.InputTokens, u.OutputTokens, u.InputTokens+u.OutputTokens)); err != nil {
 			return err
 		}
@@ -282,7 +283,8 @@ func (s *stream) end(t Turn) error {
 
 // delta sends a piece of the answer.
 func (s *stream) delta(delta, finish string) error {
-	return s.event(fmt.Sprintf(`{"id": "1", "object": "chat.completion.chunk", "created": 1, "model": %s, "choices": [{"index": 0, "delta": %s, "finish_reason": %s}]}`,
+	return s.event(fmt.Sprintf(`{"id": "1", "object": "chat.completion.chunk", "created": 1, "model": %s, `+
+		`"choices": [{"index": 0, "delta": %s, "finish_reason": %s}]}`,
 		quoted(s.model), delta, finish))
 }
 

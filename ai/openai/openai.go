@@ -76,7 +76,8 @@ func ReadModels(text string) ([]Model, error) {
 		if m.Name == "" {
 			return nil, errs.New(
 				errs.Invalid,
-				"%q is no list of models: write names, such as gpt-5-mini, or name=server's name pairs, such as fast=gpt-5-mini, parted by commas",
+				"%q is no list of models: write names, such as gpt-5-mini, or name=server's name pairs, such as "+
+					"fast=gpt-5-mini, parted by commas",
 				text,
 			)
 		}
@@ -387,7 +388,8 @@ func (p *provider) explain(ctx context.Context, err error, a *answer, tools ...a
 	case r.status == http.StatusNotFound, r.status == http.StatusMethodNotAllowed, r.status < 400:
 		return errs.Wrap(
 			errs.Unavailable, cause,
-			"The model's server has no such model, or its address is wrong. The operator of this server must set both right.",
+			"The model's server has no such model, or its address is wrong. The operator of this server must set "+
+				"both right.",
 		)
 	case r.status == http.StatusTooManyRequests:
 		return errs.Wrap(
@@ -410,7 +412,8 @@ func (p *provider) explain(ctx context.Context, err error, a *answer, tools ...a
 		}
 		return errs.Wrap(
 			errs.Invalid, cause,
-			"This model takes no tools, and the conversation has %s: choose another model, or leave out the skills that bring them.",
+			"This model takes no tools, and the conversation has %s: choose another model, or leave out the "+
+				"skills that bring them.",
 			strings.Join(names, ", "),
 		)
 	case strings.Contains(r.body, "content_filter") || strings.Contains(r.body, "content_policy"):
@@ -422,7 +425,8 @@ func (p *provider) explain(ctx context.Context, err error, a *answer, tools ...a
 }
 
 // withoutTools matches what servers say when their model takes no tools.
-var withoutTools = regexp.MustCompile(`(?i)(tools?|functions?|tool[_ ](use|call(s|ing)?|choice)|function calling)\W+((is|are)\W+)?(not\W+(be\W+)?(support|enabl|allow|available)|unsupported)|` +
+var withoutTools = regexp.MustCompile(`(?i)(tools?|functions?|tool[_ ](use|call(s|ing)?|choice)|function ` +
+	`calling)\W+((is|are)\W+)?(not\W+(be\W+)?(support|enabl|allow|available)|unsupported)|` +
 	`(not|n't)\W+support\W+(tool|function)|does not support .{0,20}(tool|function)|requires --enable-auto-tool-choice`)
 
 // sentence returns what a server says about a failure as the end of a sentence for people.

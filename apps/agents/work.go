@@ -208,7 +208,8 @@ func (s *Service) owner(ctx context.Context, run Run, app App) (actor.Actor, err
 	case code == errs.NotFound || code == errs.Unauthenticated:
 		return who, refusal{errs.New(
 			errs.Conflict,
-			"The owner of the app is disabled or gone, or has not deployed it since somebody else passed it on, and its agents run as its owner.",
+			"The owner of the app is disabled or gone, or has not deployed it since somebody else passed it on, "+
+				"and its agents run as its owner.",
 		)}
 	case err != nil:
 		return who, err

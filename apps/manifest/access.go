@@ -176,7 +176,8 @@ func (r *Rule) acceptPath() string {
 				return fmt.Sprintf("%s is no parameter: it must be a colon and a name", short(p))
 			}
 		case !plainSegment(p):
-			return `the path must not have empty segments, . or .., or the characters \ % ; ? # (a query is always allowed)`
+			return `the path must not have empty segments, . or .., or the characters \ % ; ? # (a query is ` +
+				`always allowed)`
 		case strings.ContainsAny(p, "*{}"):
 			return fmt.Sprintf("%s mixes text with a wildcard: * and :name stand for a whole segment", short(p))
 		}

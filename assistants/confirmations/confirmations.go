@@ -171,7 +171,8 @@ func (s *Service) Decide(ctx context.Context, assistant, who, id string, approve
 	if errs.CodeOf(err) == errs.NotFound {
 		err = errs.Wrap(
 			errs.NotFound, err,
-			"Nothing waits for this confirmation: it is decided already, its time is over, or the conversation has ended.",
+			"Nothing waits for this confirmation: it is decided already, its time is over, or the conversation "+
+				"has ended.",
 		)
 	}
 	return err

@@ -46,7 +46,8 @@ func (s *Service) openFiles(_ context.Context, u Use) ([]Tool, func(), error) {
 			Tool: ai.Tool{
 				Name: "read_file",
 				Description: fmt.Sprintf(
-					"The text of a file (PDF, Word, Excel, HTML or text), in pages of %d bytes; the first one unless page says otherwise.",
+					"The text of a file (PDF, Word, Excel, HTML or text), in pages of %d bytes; the first one "+
+						"unless page says otherwise.",
 					pageBytes,
 				),
 				Parameters: json.RawMessage(`{"type":"object","properties":{"file":{"type":"string","description":"A name from list_files"},"page":{"type":"integer","minimum":1}},"required":["file"]}`),

@@ -61,7 +61,8 @@ func (c *conversation) handOver(ctx context.Context, as assistants.Assistant) ([
 			Description: b.String(),
 			Parameters: json.RawMessage(`{"type":"object","properties":{"assistant":{"type":"string","enum":` +
 				string(known) +
-				`},"question":{"type":"string","description":"What it is to answer, if the last message does not say it"}},"required":["assistant"]}`)},
+				`},"question":{"type":"string","description":"What it is to answer, if the last message does not ` +
+				`say it"}},"required":["assistant"]}`)},
 		Run: func(ctx context.Context, call ai.ToolCall) (string, error) { return c.over(ctx, ids, call) },
 	}}, nil
 }

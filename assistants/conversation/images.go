@@ -109,6 +109,7 @@ func imagerOf(p ai.Provider) (ai.Imager, error) {
 	}
 	return nil, errs.New(
 		errs.Unavailable,
-		"This server has no model that makes images. Its operator configures one: ImageModel of the provider in a program, TENANTCONTENT_AI_IMAGE_MODEL for the server.",
+		"This server has no model that makes images. Its operator configures one: ImageModel of the provider in a "+
+			"program, TENANTCONTENT_AI_IMAGE_MODEL for the server.",
 	)
 }

@@ -154,17 +154,20 @@ func (s *skill) checkURL(address string) error {
 	case u.Scheme == "http" && len(s.AllowNetworks) == 0:
 		return errs.New(
 			errs.Invalid,
-			"config.url must begin with https://, unless the operator of this server allows http in networks of its own (TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks)",
+			"config.url must begin with https://, unless the operator of this server allows http in networks of "+
+				"its own (TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks)",
 		)
 	case u.Scheme == "http" && s.plain(address):
 		return errs.New(
 			errs.Invalid,
-			"config.url must begin with https://: the operator of this server allows http for other addresses alone (TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks)",
+			"config.url must begin with https://: the operator of this server allows http for other addresses "+
+				"alone (TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks)",
 		)
 	case s.denied(address):
 		return errs.New(
 			errs.Invalid,
-			"config.url: connections to %.100s are denied by the configuration of this server. Its operator names the networks of its own where MCP servers may be: TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks",
+			"config.url: connections to %.100s are denied by the configuration of this server. Its operator names "+
+				"the networks of its own where MCP servers may be: TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks",
 			u.Hostname(),
 		)
 	}
@@ -218,7 +221,8 @@ func checkHeaders(headers map[string]string) error {
 		if err == nil && len(references) == 0 && string(entity.MaskSecrets(member)) != string(member) {
 			return errs.New(
 				errs.Invalid,
-				"config.headers.%.100s must take its value from a secret of the assistant, as in \"Bearer ${TOKEN}\": everyone who may edit the assistant can read config",
+				"config.headers.%.100s must take its value from a secret of the assistant, as in \"Bearer "+
+					"${TOKEN}\": everyone who may edit the assistant can read config",
 				name,
 			)
 		}
@@ -242,7 +246,8 @@ func (c config) header(secrets map[string]string) (header http.Header, used []st
 			case !httpguts.ValidHeaderFieldValue(secret):
 				err = errs.New(
 					errs.Unavailable,
-					"The secret %s of the assistant cannot be sent in the header %s: it has characters that headers do not have.",
+					"The secret %s of the assistant cannot be sent in the header %s: it has characters that "+
+						"headers do not have.",
 					key, name,
 				)
 			}

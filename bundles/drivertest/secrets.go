@@ -33,7 +33,8 @@ func testSecrets(_ *testing.T, f *fixture) {
 	)
 
 	f.land(f.there, rows, entity.Fail)
-	f.says(f.there, id, json.RawMessage(`{"host": "first", "deep": [{}], "env": {}, "headers": [{"name": "Authorization"}]}`),
+	f.says(f.there, id,
+		json.RawMessage(`{"host": "first", "deep": [{}], "env": {}, "headers": [{"name": "Authorization"}]}`),
 		"imported with masks for which there are no secrets: Import must give it to entity.KeepSecrets")
 	f.Free.Set(f.t, f.there, id, with("second", "own"))
 	for _, secret := range []string{entity.Mask, "forged"} {

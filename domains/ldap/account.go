@@ -45,8 +45,10 @@ func (a *account) paused() error {
 	if a.why == nil || !a.now().Before(a.until) {
 		return nil
 	}
-	return errs.Wrap(errs.Upstream, a.why, "%s It is not asked again before %s, as directories lock accounts: send the right bindPassword, or the same one "+
-		"once the account is right there.", errs.MessageOf(a.why), a.until.UTC().Format("2006-01-02 15:04 UTC"))
+	return errs.Wrap(errs.Upstream, a.why,
+		"%s It is not asked again before %s, as directories lock accounts: send the right bindPassword, or the "+
+			"same one "+
+			"once the account is right there.", errs.MessageOf(a.why), a.until.UTC().Format("2006-01-02 15:04 UTC"))
 }
 
 // turn waits for the bind that runs, however long the directory takes to answer it: so many wrong

@@ -99,7 +99,8 @@ func (c *conn) bind() error {
 	}
 	err = c.failed(err, func(err error) string { return c.refusedBind(err, p.refusal) })
 	until := c.account.refused(err)
-	c.log.WarnContext(c.ctx, "directory refuses the service account: it is not asked for a while", "host", c.url, "bindDN", c.bindDN,
+	c.log.WarnContext(c.ctx, "directory refuses the service account: it is not asked for a while", "host",
+		c.url, "bindDN", c.bindDN,
 		"until", until.UTC(), "err", err)
 	return err
 }

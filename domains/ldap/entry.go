@@ -53,7 +53,8 @@ func (r *realm) setIDs(m *members, before domains.IDAttributes) {
 		case !hasFold(*one.ids, one.before):
 			m.bad("idAttribute", one.before+": the ids of the domain's "+one.of+" come from it, and with ids of "+
 				strings.Join(*one.ids, ", ")+
-				" all of them would be new ones. For those, make another domain, or clear the sourceId of every user and team of this one first")
+				" all of them would be new ones. For those, make another domain, or clear the sourceId of every "+
+				"user and team of this one first")
 			return
 		case isOwnID((*one.ids)[0]) && !isOwnID(one.before): // of groups, which may have it
 			*one.ids = []string{(*one.ids)[0], one.before}
@@ -162,11 +163,14 @@ func (c *conn) idOf(e *goldap.Entry, attributes []string) (id, attribute string,
 	wanted := strings.Join(attributes, ", ")
 	for _, other := range c.allIDs {
 		if len(e.GetEqualFoldRawAttributeValues(other)) > 0 && !hasFold(attributes, other) {
-			return "", "", errs.New(errs.Upstream, "The directory %s shows no usable %s of %s, only %s: see whether %s may read %s. With ids of %s, the same entries "+
-				"would be new ones here.", c.url, wanted, e.DN, other, c.reader(), wanted, other)
+			return "", "", errs.New(errs.Upstream,
+				"The directory %s shows no usable %s of %s, only %s: see whether %s may read %s. With ids of %s, "+
+					"the same entries "+
+					"would be new ones here.", c.url, wanted, e.DN, other, c.reader(), wanted, other)
 		}
 	}
-	return "", "", errs.New(errs.Upstream, "The directory %s shows no usable %s of %s: see whether %s may read it, or set idAttribute.",
+	return "", "", errs.New(errs.Upstream,
+		"The directory %s shows no usable %s of %s: see whether %s may read it, or set idAttribute.",
 		c.url, wanted, e.DN, c.reader())
 }
 

@@ -102,14 +102,16 @@ func (t *trial) reach(ctx context.Context, r *realm, h *host) *conn {
 	if c.encrypted == nil {
 		t.ok(
 			"tls",
-			"%s is used without TLS: passwords cross the network in the clear. Use ldaps:// or startTLS, unless the network is safe by other means.",
+			"%s is used without TLS: passwords cross the network in the clear. Use ldaps:// or startTLS, unless "+
+				"the network is safe by other means.",
 			h.url,
 		)
 		return c
 	}
 	state := c.encrypted.ConnectionState()
 	cert := state.PeerCertificates[0]
-	t.ok("tls", "%s speaks %s, with a certificate of %q that is valid until %s.", h.url, tls.VersionName(state.Version), printable(cert.Subject.String()),
+	t.ok("tls", "%s speaks %s, with a certificate of %q that is valid until %s.", h.url,
+		tls.VersionName(state.Version), printable(cert.Subject.String()),
 		cert.NotAfter.UTC().Format(time.DateOnly))
 	return c
 }
@@ -205,9 +207,12 @@ func (t *trial) search(c *conn, _ string) bool {
 		}
 		return t.ok("search", "%s", strings.ToUpper(text[:1])+text[1:]+c.leftOut())
 	case nameless > 0:
-		return t.failed("search", fmt.Sprintf("%s %s, but %s sees no %s of them: set attributes.username to the attribute with the name that people type, "+
-			"or give that account the right to read it.", domains.Number(nameless, "entry matches", "entries match"),
-			where, c.reader(), c.attributes["username"]))
+		return t.failed("search",
+			fmt.Sprintf("%s %s, but %s sees no %s of them: set attributes.username to the attribute with the name "+
+				"that people type, "+
+				"or give that account the right to read it.",
+				domains.Number(nameless, "entry matches", "entries match"),
+				where, c.reader(), c.attributes["username"]))
 	case builtin > 0:
 		return t.failed(
 			"search",
@@ -231,7 +236,8 @@ func (t *trial) search(c *conn, _ string) bool {
 	return t.failed(
 		"search",
 		fmt.Sprintf(
-			"Nobody matches %s. %s sees no entry below it at all: see baseDN and userBaseDN, or give that account the right to read there.",
+			"Nobody matches %s. %s sees no entry below it at all: see baseDN and userBaseDN, or give that account "+
+				"the right to read there.",
 			where, c.reader(),
 		),
 	)
@@ -246,8 +252,10 @@ func (t *trial) checkID(c *conn, e *goldap.Entry) {
 	case err != nil:
 		t.wrong = err
 	case t.ids != "" && t.ids != attribute:
-		t.wrong = errs.New(errs.Upstream, "The directory %s shows the ids of people in two attributes, %s and %s (of %s): let %s see one of the two of all, or set "+
-			"idAttribute to one that all have.", c.url, t.ids, attribute, e.DN, c.reader())
+		t.wrong = errs.New(errs.Upstream,
+			"The directory %s shows the ids of people in two attributes, %s and %s (of %s): let %s see one of the "+
+				"two of all, or set "+
+				"idAttribute to one that all have.", c.url, t.ids, attribute, e.DN, c.reader())
 	default:
 		t.ids = attribute
 	}
@@ -270,7 +278,8 @@ func (c *conn) leftOut() string {
 	}); err != nil || n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" userFilter leaves out %s of the class nsPerson, which 389 Directory Server gives to people: set it to (|%s%s) if they should log in.",
+	return fmt.Sprintf(" userFilter leaves out %s of the class nsPerson, which 389 Directory Server gives to "+
+		"people: set it to (|%s%s) if they should log in.",
 		domains.Number(n, "entry", "entries"), c.people.filter, nsPerson)
 }
 

@@ -75,7 +75,8 @@ func (c *conn) whatToDo(err error) string {
 	case goldap.LDAPResultSizeLimitExceeded, goldap.LDAPResultAdminLimitExceeded:
 		return "It returns only so many entries to " + c.reader() +
 			": raise the limit for that account there (OpenLDAP: limits; 389 Directory Server: " +
-			"nsSizeLimit and nsLookThroughLimit; Active Directory: MaxPageSize is less than pageSize), or narrow userFilter and groupFilter."
+			"nsSizeLimit and nsLookThroughLimit; Active Directory: MaxPageSize is less than pageSize), or narrow " +
+			"userFilter and groupFilter."
 	case goldap.LDAPResultTimeLimitExceeded:
 		return "It spends only so much time for " + c.reader() +
 			": raise the limit there, or index the attributes of userFilter and groupFilter."

@@ -103,7 +103,8 @@ func (r *realm) parse(ctx context.Context, p *provider, by goidc.KeySet, raw str
 	case keys.err != nil && !errors.Is(keys.err, errForged):
 		return nil, nil, r.fault(keys.err)
 	case err != nil && elsewhere(keys.payload) != "":
-		return nil, nil, refuse("the token leaves the claim %s to another place (_claim_names) and does not say which (_claim_sources): an overage that is malformed; have the provider "+
+		return nil, nil, refuse("the token leaves the claim %s to another place (_claim_names) and does not say "+
+			"which (_claim_sources): an overage that is malformed; have the provider "+
 			"send only the groups that are assigned to this application (%s)", elsewhere(keys.payload), err)
 	case err != nil:
 		return nil, nil, refuse("%s", redact.Text(err.Error(), raw))

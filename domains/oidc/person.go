@@ -50,7 +50,8 @@ func (r *realm) signedIn(p *provider, c claims) (domains.SignedIn, error) {
 	sub, username := c.text("sub"), of("username")
 	switch {
 	case username != "" && r.claims["username"] == "email" && !c.verified():
-		return domains.SignedIn{}, refuse("the e-mail address, which is the username, is not verified: the provider must send email_verified")
+		return domains.SignedIn{}, refuse("the e-mail address, which is the username, is not verified: the " +
+			"provider must send email_verified")
 	case username == "":
 		if username = c.text("preferred_username"); username == "" {
 			username = sub
@@ -103,7 +104,8 @@ func (c claims) groups(claim string) (groups []string, none string) {
 	names, _ := c["_claim_names"].(map[string]any)
 	if has := c["hasgroups"]; names[claim] != nil || names["groups"] != nil || c.value(claim) == nil &&
 		(has == true || has == "true") {
-		return nil, "the person has too many groups for a token (an overage): have the provider send only the groups that are assigned to this application, or app roles"
+		return nil, "the person has too many groups for a token (an overage): have the provider send only the " +
+			"groups that are assigned to this application, or app roles"
 	}
 	groups = []string{}
 	switch value := c.value(claim).(type) {

@@ -27,7 +27,8 @@ func (r *realm) Test(ctx context.Context, at domains.Endpoints, _ string) []doma
 	p := found.value
 	steps := []domains.Step{{Name: "discovery",
 		OK: true,
-		Message: fmt.Sprintf("The provider is %s. Log-ins go to %s, codes to %s. It takes a client's secret by %s. %s %s Register %s there as redirect URI.",
+		Message: fmt.Sprintf("The provider is %s. Log-ins go to %s, codes to %s. It takes a client's secret by "+
+			"%s. %s %s Register %s there as redirect URI.",
 			p.issuer, p.oauth.Endpoint.AuthURL,
 			p.oauth.Endpoint.TokenURL, cmp.Or(strings.Join(p.methods, ", "), "a way that it does not say"),
 			p.sayUserinfo(), p.sayLogout(at), at.Callback)}}
@@ -42,7 +43,8 @@ func (r *realm) Test(ctx context.Context, at domains.Endpoints, _ string) []doma
 		return append(steps, domains.Step{
 			Name: "keys",
 			Message: fmt.Sprintf(
-				"None of the keys at %s can check a signature: RSA keys of 2,048 to 8,192 bits, ECDSA and Ed25519 keys can.",
+				"None of the keys at %s can check a signature: RSA keys of 2,048 to 8,192 bits, ECDSA and Ed25519 "+
+					"keys can.",
 				p.keys.at,
 			),
 		})
@@ -103,12 +105,14 @@ func (r *realm) testClient(ctx context.Context, p *provider, at domains.Endpoint
 		step.OK, step.Message = true, "The provider accepts clientID and clientSecret."
 	case "invalid_client", "unauthorized_client":
 		step.Message = fmt.Sprintf(
-			"The provider refuses clientID or clientSecret (%s): look at both, and at whether it wants a secret from this client.",
+			"The provider refuses clientID or clientSecret (%s): look at both, and at whether it wants a secret "+
+				"from this client.",
 			says,
 		)
 	default:
 		step.OK, step.Message = true, fmt.Sprintf(
-			"Whether the provider accepts clientID and clientSecret shows at the first log-in alone: to a code that nobody has got it says %s.",
+			"Whether the provider accepts clientID and clientSecret shows at the first log-in alone: to a code "+
+				"that nobody has got it says %s.",
 			says,
 		)
 	}
@@ -122,7 +126,8 @@ func isTokenError(code string) bool {
 	case "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
 		"invalid_scope", "access_denied",
 		// later ones
-		"server_error", "temporarily_unavailable", "invalid_target", "invalid_dpop_proof", "use_dpop_nonce", "interaction_required",
+		"server_error", "temporarily_unavailable", "invalid_target", "invalid_dpop_proof", "use_dpop_nonce",
+		"interaction_required",
 		// of large providers
 		"redirect_uri_mismatch", "invalid_code", "bad_verification_code", "incorrect_client_credentials":
 		return true

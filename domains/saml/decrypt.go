@@ -130,12 +130,14 @@ func (o *opener) nameID(of *etree.Element, s *shape) error {
 
 // errDecrypt is the one error for whatever is wrong with a ciphertext: which it is would help to
 // guess what is in it.
-var errDecrypt = errors.New("the assertion or the NameID cannot be decrypted: does the provider have this domain's present certificate, and is nothing damaged on the way?")
+var errDecrypt = errors.New("the assertion or the NameID cannot be decrypted: does the provider have this " +
+	"domain's present certificate, and is nothing damaged on the way?")
 
 // decrypt returns what is in an EncryptedAssertion or EncryptedID.
 func (o *opener) decrypt(encrypted *etree.Element) ([]byte, error) {
 	if len(o.keys) == 0 {
-		return nil, errors.New("it is encrypted, and this domain has no key yet: save it or roll its keys, and let the provider read its metadata")
+		return nil, errors.New("it is encrypted, and this domain has no key yet: save it or roll its keys, and " +
+			"let the provider read its metadata")
 	}
 	data := child(encrypted, encSpace, "EncryptedData")
 	if data == nil {
@@ -160,7 +162,8 @@ func (o *opener) decrypt(encrypted *etree.Element) ([]byte, error) {
 		}
 		return c.open(block, content)
 	}
-	return nil, errors.New("it is encrypted with an algorithm that is not taken: choose AES with GCM (or CBC) at the provider")
+	return nil, errors.New("it is encrypted with an algorithm that is not taken: choose AES with GCM (or CBC) at " +
+		"the provider")
 }
 
 // methodOf returns the algorithm of an encrypted element, "" for none.
@@ -255,7 +258,8 @@ func oaepOptions(el *etree.Element) (*rsa.OAEPOptions, error) {
 	method := child(el, encSpace, "EncryptionMethod")
 	algorithm := methodOf(el)
 	if algorithm != oaep && algorithm != oaepMGF1 {
-		return nil, errors.New("its key is encrypted with an algorithm that is not taken, such as RSA 1.5: choose RSA-OAEP at the provider")
+		return nil, errors.New("its key is encrypted with an algorithm that is not taken, such as RSA 1.5: choose " +
+			"RSA-OAEP at the provider")
 	}
 	digest, mask := "", ""
 	if d := child(method, dsig.Namespace, dsig.DigestMethodTag); d != nil {

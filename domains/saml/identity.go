@@ -27,7 +27,8 @@ func (r *realm) identity(p *provider, a assertion) (domains.SignedIn, error) {
 	}
 	id = p.entityID + "!" + id
 	if utf8.RuneCountInString(id) > maxID {
-		return domains.SignedIn{}, errors.New("the person's id and the provider's have more than 255 characters together")
+		return domains.SignedIn{}, errors.New("the person's id and the provider's have more than 255 characters " +
+			"together")
 	}
 	who := domains.SignedIn{
 		Identity: domains.Identity{
@@ -73,7 +74,8 @@ func (r *realm) username(a assertion) (name, kind string, err error) {
 	if kind, ok := nameFormats[id.Format]; ok && id.Value != "" {
 		return id.Value, kind, nil
 	}
-	return "", "", fmt.Errorf("the assertion has none of the usual attributes for the username, and its NameID, of format %q, is no name: set attributes.username to "+
+	return "", "", fmt.Errorf("the assertion has none of the usual attributes for the username, and its NameID, "+
+		"of format %q, is no name: set attributes.username to "+
 		"one of those that came: %s", id.Format, a.named())
 }
 
@@ -82,7 +84,8 @@ func one(a assertion, name string) (string, error) {
 	values := slices.Compact(a.values(name)) // the same twice is one
 	if len(values) != 1 {
 		return "", fmt.Errorf(
-			"the assertion has %d values of the attribute %q for the username instead of one; the attributes that came: %s",
+			"the assertion has %d values of the attribute %q for the username instead of one; the attributes that "+
+				"came: %s",
 			len(values), name, a.named(),
 		)
 	}
@@ -96,7 +99,8 @@ func (r *realm) identifier(a assertion, name, kind string) (string, error) {
 		values := slices.Compact(a.values(configured))
 		if len(values) != 1 {
 			return "", fmt.Errorf(
-				"the assertion has %d values of the attribute %q for the id instead of one; the attributes that came: %s",
+				"the assertion has %d values of the attribute %q for the id instead of one; the attributes that "+
+					"came: %s",
 				len(values), configured, a.named(),
 			)
 		}
@@ -138,7 +142,8 @@ func (r *realm) groups(a assertion) (groups []string, missing string) {
 	all := r.attributes.values(a, "groups")
 	switch {
 	case len(all) == 0 && len(a.values(tooManyGroups)) > 0:
-		return nil, "Entra ID sends no groups of people who have more than 150: let it send the groups that are assigned to the application alone"
+		return nil, "Entra ID sends no groups of people who have more than 150: let it send the groups that are " +
+			"assigned to the application alone"
 	case len(all) == 0 && !named:
 		return nil, ""
 	}

@@ -79,7 +79,8 @@ func newProvider(e crewjam.EntityDescriptor, d *crewjam.IDPSSODescriptor) (*prov
 	p.signed = d.WantAuthnRequestsSigned != nil && *d.WantAuthnRequestsSigned
 	p.login = choose(d.SingleSignOnServices)
 	if p.login.location == "" {
-		return nil, errors.New("must have a SingleSignOnService with the binding HTTP-Redirect or HTTP-POST and an https address")
+		return nil, errors.New("must have a SingleSignOnService with the binding HTTP-Redirect or HTTP-POST and " +
+			"an https address")
 	}
 	p.logout = choose(d.SingleLogoutServices)
 	p.loggedOut = choose(answering(d.SingleLogoutServices))

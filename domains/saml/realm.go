@@ -95,7 +95,8 @@ func (r *realm) signer(p *provider) (*domains.KeyPair, error) {
 	if r.keys.Current == nil {
 		return nil, errs.New(
 			errs.Upstream,
-			"The provider wants requests signed (WantAuthnRequestsSigned), and this domain has no key yet: save it, or roll its keys.",
+			"The provider wants requests signed (WantAuthnRequestsSigned), and this domain has no key yet: save "+
+				"it, or roll its keys.",
 		)
 	}
 	return r.keys.Current, nil
@@ -126,10 +127,11 @@ func (r *realm) Accept(
 	ctx context.Context, at domains.Endpoints, answer domains.Answer,
 ) (who domains.SignedIn, id string, until time.Time, err error) {
 	if !r.unasked {
-		return who, "", until, errs.Wrap(errs.Unauthenticated, errors.New("an answer that nobody asked for. Log-ins begin at this service, at "+
-			strings.Replace(
-				at.ACS, "/acs", "/sso", 1,
-			)+": make that the address of the tile or bookmark that people use, or set idpInitiated"),
+		return who, "", until, errs.Wrap(errs.Unauthenticated,
+			errors.New("an answer that nobody asked for. Log-ins begin at this service, at "+
+				strings.Replace(
+					at.ACS, "/acs", "/sso", 1,
+				)+": make that the address of the tile or bookmark that people use, or set idpInitiated"),
 			"Unable to log in")
 	}
 	who, a, err := r.finish(ctx, answer, expected{service: r.service(at), acs: at.ACS, unasked: true})

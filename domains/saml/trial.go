@@ -32,7 +32,8 @@ func (r *realm) Test(ctx context.Context, at domains.Endpoints, _ string) []doma
 }
 
 func (r *realm) sayMetadata(p *provider, at domains.Endpoints) string {
-	binding, until, unasked := "HTTP-Redirect", "without an end", "Log-ins that begin at the provider are refused (idpInitiated)."
+	binding, until, unasked :=
+		"HTTP-Redirect", "without an end", "Log-ins that begin at the provider are refused (idpInitiated)."
 	if p.login.posts() {
 		binding = "HTTP-POST"
 	}
@@ -46,7 +47,8 @@ func (r *realm) sayMetadata(p *provider, at domains.Endpoints) string {
 	if p.logout.location != "" {
 		logout = fmt.Sprintf("People are logged out there, too (single logout): register %s for that.", at.SLO)
 	}
-	return fmt.Sprintf("The provider is %s, and its metadata is valid %s. Requests go to %s by %s. %s Register %s there as metadata, or %s as entity id and %s as address for answers (ACS). %s",
+	return fmt.Sprintf("The provider is %s, and its metadata is valid %s. Requests go to %s by %s. %s Register %s "+
+		"there as metadata, or %s as entity id and %s as address for answers (ACS). %s",
 		p.entityID, until, p.login.location, binding, unasked, at.Metadata, r.service(at), at.ACS, logout)
 }
 
@@ -107,17 +109,20 @@ func (r *realm) saySigning(p *provider) domains.Step {
 	}
 	return domains.Step{Name: "signing",
 		OK: true,
-		Message: fmt.Sprintf("%s, and they are signed with RSA-SHA256. The certificate in this domain's metadata is valid until %s.",
+		Message: fmt.Sprintf("%s, and they are signed with RSA-SHA256. The certificate in this domain's metadata "+
+			"is valid until %s.",
 			wants, day(key.Certificate.NotAfter))}
 }
 
 func (r *realm) sayEncryption() domains.Step {
 	step := domains.Step{Name: "encryption", OK: true}
 	if r.keys.Current == nil {
-		step.Message = "Assertions must come in the clear: this domain has no key yet. Save it or roll its keys to offer one."
+		step.Message = "Assertions must come in the clear: this domain has no key yet. Save it or roll its keys " +
+			"to offer one."
 		return step
 	}
-	step.Message = fmt.Sprintf("Assertions may be encrypted, by RSA-OAEP and AES with GCM or CBC, for %d keys; the one in this domain's metadata is valid until %s.",
+	step.Message = fmt.Sprintf("Assertions may be encrypted, by RSA-OAEP and AES with GCM or CBC, for %d keys; "+
+		"the one in this domain's metadata is valid until %s.",
 		len(r.keys.All()), day(r.keys.Current.Certificate.NotAfter))
 	return step
 }

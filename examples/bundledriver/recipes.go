@@ -33,7 +33,8 @@ type Recipe struct {
 }
 
 // Table makes the host's table.
-const Table = `CREATE TABLE recipes (tenant_id text, id text, title text, steps text, part_of text, PRIMARY KEY (tenant_id, id))`
+const Table = `CREATE TABLE recipes (tenant_id text, id text, title text, steps text, part_of text, PRIMARY KEY ` +
+	`(tenant_id, id))`
 
 // Recipes is both the driver and the Transferer of recipes.
 type Recipes struct{ DB *bun.DB }

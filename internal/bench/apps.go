@@ -115,8 +115,10 @@ func (w *world) newApps(ctx context.Context, tenant string, owned, shared, invis
 			if rows = append(rows, tenant, all[n].ID, principal, 1, "[]", at, at); len(rows) < 7*500 && n+1 < len(all) {
 				continue
 			}
-			_, err := c.Exec(ctx, `INSERT INTO tc_app_shares (tenant_id, entity_id, principal_id, access_level, roles, created_at, updated_at) VALUES `+
-				bunx.Values(len(rows)/7, 7), rows...)
+			_, err := c.Exec(ctx,
+				`INSERT INTO tc_app_shares (tenant_id, entity_id, principal_id, access_level, roles, created_at, `+
+					`updated_at) VALUES `+
+					bunx.Values(len(rows)/7, 7), rows...)
 			if rows = rows[:0]; err != nil {
 				return err
 			}

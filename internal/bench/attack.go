@@ -74,7 +74,9 @@ func (n *neighbours) loginFrom(
 	if keep {
 		end = "keep-alive"
 	}
-	_, err := fmt.Fprintf(c, "POST /api/login/local HTTP/1.1\r\nHost: %s\r\nX-Forwarded-For: %s\r\nConnection: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	_, err := fmt.Fprintf(c,
+		"POST /api/login/local HTTP/1.1\r\nHost: %s\r\nX-Forwarded-For: %s\r\nConnection: %s\r\nContent-Type: "+
+			"application/json\r\nContent-Length: %d\r\n\r\n%s",
 		n.address, address, end, len(body), body)
 	if err != nil {
 		return 0, err

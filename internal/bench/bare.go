@@ -61,7 +61,8 @@ func bareWrite(w http.ResponseWriter, c colors.Color) error {
 func bareRead(ctx context.Context, db *sql.DB, key string, w http.ResponseWriter) error {
 	c := colors.Color{Key: key}
 	var created, updated bunx.Time
-	err := db.QueryRowContext(ctx, `SELECT color, source, created_at, updated_at FROM tc_colors WHERE tenant_id = $1 AND key = $2`,
+	err := db.QueryRowContext(ctx,
+		`SELECT color, source, created_at, updated_at FROM tc_colors WHERE tenant_id = $1 AND key = $2`,
 		"default", key).Scan(&c.Color, &c.Source, &created, &updated)
 	if err != nil {
 		return err

@@ -47,7 +47,8 @@ func shipped() [][2]string {
 // one transaction.
 func (w *world) insertShipped(ctx context.Context, rows [][2]string) (float64, error) {
 	const chunk, columns = 500, 12
-	query := `INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, updated_at) VALUES ` +
+	query := `INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, ` +
+		`created_at, updated_at) VALUES ` +
 		bunx.Values(chunk, columns)
 	now := bunx.At(time.Now())
 	begin := time.Now()

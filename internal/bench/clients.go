@@ -309,14 +309,16 @@ func fillLists(
 		table
 		chunk int
 	}{
-		{table{`tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, updated_at)`,
+		{table{`tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, ` +
+			`updated_at)`,
 			reports, func(i int) []any {
 				name := fmt.Sprintf("report-%d", i)
 				return []any{
 					tenant, "report", id("report", i), name, name, name, name, "admin", report, false, now, now,
 				}
 			}}, 4},
-		{table{`tc_comments (tenant_id, id, kind, entity_id, user_id, message, public, replies, created_at, updated_at)`,
+		{table{`tc_comments (tenant_id, id, kind, entity_id, user_id, message, public, replies, created_at, ` +
+			`updated_at)`,
 			comments, func(i int) []any {
 				return []any{tenant, id("comment", i), "report", id("report", 0), "admin", message, false, 0, now, now}
 			}}, 50},
@@ -359,7 +361,8 @@ func fillLists(
 		{table{`tc_feed (tenant_id, activity_id, username, created_at)`, events, func(i int) []any {
 			return []any{tenant, id("activity", i), reader(i), now}
 		}}, 500},
-		{table{`tc_notifications (tenant_id, id, username, type, state, title, body, kind, entity_id, created_at, updated_at)`,
+		{table{`tc_notifications (tenant_id, id, username, type, state, title, body, kind, entity_id, created_at, ` +
+			`updated_at)`,
 			events, func(i int) []any {
 				return []any{
 					tenant, id("notification", i), reader(i), "mention", "pending", "A notification",

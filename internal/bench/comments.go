@@ -70,7 +70,9 @@ func (w *world) thread(ctx context.Context, n int) (string, error) {
 					"I think so too.", false, 0, at, at,
 				)
 			}
-			_, err := c.Exec(ctx, `INSERT INTO tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, replies, created_at, updated_at)
+			_, err := c.Exec(ctx,
+				`INSERT INTO tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public,
+					replies, created_at, updated_at)
 				VALUES `+bunx.Values(to-from, 11), args...)
 			if err != nil {
 				return err

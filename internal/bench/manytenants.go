@@ -116,7 +116,9 @@ func sweepOne(ctx context.Context, w *world) (result, error) {
 		numbers := `WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 200000) `
 		_, err := c.Exec(
 			ctx,
-			numbers+`INSERT INTO tc_sessions (tenant_id, id, username, created_at, expires_at) SELECT 'default', 'old-' || n, 'admin', '2020-01-01T00:00:00.000000Z', '2020-01-02T00:00:00.000000Z' FROM s`,
+			numbers+`INSERT INTO tc_sessions (tenant_id, id, username, created_at, expires_at) `+
+				`SELECT 'default', 'old-' || n, 'admin', '2020-01-01T00:00:00.000000Z', `+
+				`'2020-01-02T00:00:00.000000Z' FROM s`,
 		)
 		return err
 	})

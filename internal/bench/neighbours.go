@@ -197,7 +197,8 @@ func (n *neighbours) beside(ctx context.Context, l load, d time.Duration) (resul
 				path := []string{"/api/colors/color-%06d", "/api/colors?limit=20&start=%d", "/api/session?%d"}[i%3]
 				method, body, rest := "GET", "", 5*time.Millisecond
 				if who == readers {
-					path, method, body, rest = "/api/colors/color-%06d", "PUT", `{"color":"#123abc"}`, 20*time.Millisecond
+					path, method, body, rest =
+						"/api/colors/color-%06d", "PUT", `{"color":"#123abc"}`, 20*time.Millisecond
 				}
 				if i%3 == 2 && who < readers {
 					path = "/api/session"
@@ -472,7 +473,9 @@ func (n *neighbours) fillBusy(ctx context.Context, db *bun.DB, app *tenantconten
 			ids[i] = uuid.NewSHA1(uuid.NameSpaceURL, []byte{byte(i), byte(i >> 8)}).String()
 			data := fmt.Sprintf(`{"formula":"%0900x"}`, r.Uint64())
 			name := fmt.Sprintf("dataset-%d %x", i, r.Uint64())
-			_, err := c.Exec(ctx, `INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, updated_at)
+			_, err := c.Exec(ctx,
+				`INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data,
+					system, created_at, updated_at)
 				VALUES ('busy', 'dataset', $1, $2, $2, $2, $3, 'admin', $4, $5, $6, $6)`, ids[i], name,
 				fmt.Sprintf("dataset-%d", i), data, false, now)
 			if err != nil {

@@ -97,7 +97,8 @@ func listPrincipals(ctx context.Context, w *world) (result, error) {
 
 // barePrincipals writes what principal-list does, from one statement.
 func barePrincipals(ctx context.Context, db *sql.DB, w io.Writer) error {
-	rows, err := db.QueryContext(ctx, `SELECT p.id, p.type, t.name, u.display_name, u.email, u.avatar_updated_at, t.color, t.icon, t.material_icon
+	rows, err := db.QueryContext(ctx,
+		`SELECT p.id, p.type, t.name, u.display_name, u.email, u.avatar_updated_at, t.color, t.icon, t.material_icon
 		FROM tc_principals p
 		LEFT JOIN tc_users u ON p.type = 'User' AND u.tenant_id = p.tenant_id AND u.username = p.id
 		LEFT JOIN tc_teams t ON p.type = 'Team' AND t.tenant_id = p.tenant_id AND t.id = p.id
@@ -208,7 +209,8 @@ func reassignMany(ctx context.Context, w *world) (result, error) {
 					name, name, owners[0], "{}", false, now, now,
 				)
 			}
-			if _, err := c.Exec(ctx, `INSERT INTO tc_entities (tenant_id, id, kind, name, label, search, owner_id, data, system, created_at, updated_at)
+			if _, err := c.Exec(ctx,
+				`INSERT INTO tc_entities (tenant_id, id, kind, name, label, search, owner_id, data, system, created_at, updated_at)
 				VALUES `+bunx.Values(500, 11), args...); err != nil {
 				return err
 			}
@@ -238,7 +240,9 @@ func reassignMany(ctx context.Context, w *world) (result, error) {
 		begin := time.Now()
 		err := bunx.Write(ctx, w.db, crowd, func(ctx context.Context, c bunx.Conn) error {
 			for _, kind := range kinds {
-				_, err := c.Exec(ctx, `UPDATE tc_entities SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4 AND kind = $5`,
+				_, err := c.Exec(ctx,
+					`UPDATE tc_entities SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4 `+
+						`AND kind = $5`,
 					owners[1-at], bunx.At(time.Now()), crowd, owners[at], kind)
 				if err != nil {
 					return err

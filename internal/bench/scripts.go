@@ -24,11 +24,13 @@ func trivialHandler() string {
 	for i := 0; b.Len() < 19_500; i++ {
 		fmt.Fprintf(
 			&b,
-			"function helper%d(a, b) { const o = {x: a, y: [b, %d, 'text %d']}; if (a > b) return o.x + o.y[0]; return Object.keys(o).map(k => k + b).join(',') }\nhelpers.push(helper%d);\n",
+			"function helper%d(a, b) { const o = {x: a, y: [b, %d, 'text %d']}; if (a > b) return o.x + o.y[0]; "+
+				"return Object.keys(o).map(k => k + b).join(',') }\nhelpers.push(helper%d);\n",
 			i, i, i, i,
 		)
 	}
-	return b.String() + "export function POST(request) { return {status: 200, body: {ok: true, n: request.n, helpers: helpers.length}} }\n"
+	return b.String() + "export function POST(request) { return {status: 200, body: {ok: true, n: request.n, " +
+		"helpers: helpers.length}} }\n"
 }
 
 // itemsHandler reads 100 items and calls the host three times.

@@ -33,7 +33,8 @@ const (
 var shareFiles = map[string]string{
 	"webhooks/trivial.js": "export const POST = ({request}) => ({ok: true, n: request.body.n})\n",
 	"webhooks/endless.js": "export const config = {timeout: 120000}\nexport function POST() { for (;;); }\n",
-	"webhooks/waits.js":   "export const config = {timeout: 60000}\nexport const POST = () => new Promise((done) => setTimeout(done, 15000, {ok: true}))\n",
+	"webhooks/waits.js": "export const config = {timeout: 60000}\nexport const POST = () => new Promise((done) " +
+		"=> setTimeout(done, 15000, {ok: true}))\n",
 }
 
 // sharing is a server whose tenants have two apps each.

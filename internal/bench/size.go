@@ -33,18 +33,22 @@ var sizeRowsOf = []struct {
 }{
 	{
 		1,
-		`INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) SELECT TENANT, NAME, NAME, '#123456', TIME, TIME FROM NUMBERS`,
+		`INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) ` +
+			`SELECT TENANT, NAME, NAME, '#123456', TIME, TIME FROM NUMBERS`,
 	},
 	{0.3,
-		`INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, updated_at)
+		`INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system,
+			created_at, updated_at)
 		SELECT TENANT, 'report', ID, WORDS, NAME, WORDS, NAME, '*', '{}', false, TIME, TIME FROM NUMBERS`},
 	{0.1,
-		`INSERT INTO tc_users (tenant_id, username, folded, label, search, display_name, domain, superuser, enabled, may_ai, may_create_jobs, may_view_all_teams, may_view_all_users,
+		`INSERT INTO tc_users (tenant_id, username, folded, label, search, display_name, domain, superuser,
+			enabled, may_ai, may_create_jobs, may_view_all_teams, may_view_all_users,
 		may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at, updated_at)
 		SELECT TENANT, NAME, NAME, NAME, NAME, NAME, 'local', false, true, false, false, false, false, false, '{}', '{}', 0, false, false, TIME, TIME FROM NUMBERS`},
 	{
 		0.1,
-		`INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) SELECT TENANT, TEAM, NAME, 1, TIME FROM NUMBERS`,
+		`INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) ` +
+			`SELECT TENANT, TEAM, NAME, 1, TIME FROM NUMBERS`,
 	},
 	{1.3,
 		`INSERT INTO tc_comments (tenant_id, id, kind, entity_id, user_id, message, public, replies, created_at, updated_at)
@@ -53,7 +57,8 @@ var sizeRowsOf = []struct {
 		SELECT TENANT, ID, 'comment', 'team', TEAM, 'admin', 'said', TIME FROM NUMBERS`},
 	{
 		1.2,
-		`INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT TENANT, ID, 'admin', TIME FROM NUMBERS`,
+		`INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT TENANT, ID, 'admin', TIME ` +
+			`FROM NUMBERS`,
 	},
 }
 
@@ -252,7 +257,8 @@ func (w *world) fillSized(ctx context.Context) error {
 			return err
 		}
 		now := bunx.At(time.Now())
-		_, err := w.write(ctx, tenant, `INSERT INTO tc_teams (tenant_id, id, name, slug, label, search, domain, created_at, updated_at)
+		_, err := w.write(ctx, tenant,
+			`INSERT INTO tc_teams (tenant_id, id, name, slug, label, search, domain, created_at, updated_at)
 			VALUES ($1, $2, 'Team', 'team', 'team', 'team', 'local', $3, $3)`, tenant, sizeTeam, now)
 		if err != nil {
 			return err
@@ -274,7 +280,8 @@ func (w *world) fillSized(ctx context.Context) error {
 			}
 		}
 		_, err = w.write(ctx, tenant, `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total)
-			SELECT tenant_id, kind, entity_id, count(*) FROM tc_comments WHERE tenant_id = $1 GROUP BY tenant_id, kind, entity_id`,
+			SELECT tenant_id, kind, entity_id, count(*) FROM tc_comments WHERE tenant_id = $1
+				GROUP BY tenant_id, kind, entity_id`,
 			tenant)
 		if err != nil {
 			return err

@@ -74,7 +74,8 @@ func (w *world) bundleOf(ctx context.Context, slug string, entries int) (bundle,
 		return "", "", err
 	}
 	prefix := b.ID[:len(b.ID)-12]
-	_, err = w.write(ctx, "default", `INSERT INTO tc_bundle_entries (tenant_id, id, bundle_id, type, entity_id, data, created_at, updated_at)
+	_, err = w.write(ctx, "default",
+		`INSERT INTO tc_bundle_entries (tenant_id, id, bundle_id, type, entity_id, data, created_at, updated_at)
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 		SELECT 'default', $2 || (100000000000 + i + $3), $4, 'gone', 'e' || i, '{}', $5, $5 FROM n`, entries, prefix,
 		1_000_000*entries, b.ID, bunx.At(time.Now()))

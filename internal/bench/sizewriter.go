@@ -133,7 +133,8 @@ func (w *world) fillLong(ctx context.Context) (one, many []byte, err error) {
 		insert string
 	}{
 		{longReports,
-			`INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, updated_at)
+			`INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system,
+				created_at, updated_at)
 			SELECT TENANT, 'report', ID, NAME, NAME, NAME, NAME, '*', '{}', false, TIME, TIME FROM NUMBERS`},
 		{longComments,
 			`INSERT INTO tc_comments (tenant_id, id, kind, entity_id, user_id, message, public, replies, created_at, updated_at)
@@ -142,7 +143,8 @@ func (w *world) fillLong(ctx context.Context) (one, many []byte, err error) {
 			SELECT TENANT, ID, 'comment', 'report', ID, 'admin', 'said', TIME FROM NUMBERS`},
 		{
 			longFeed,
-			`INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT TENANT, ID, 'reader', TIME FROM NUMBERS`,
+			`INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT TENANT, ID, 'reader', TIME ` +
+				`FROM NUMBERS`,
 		},
 		{longFeed,
 			`INSERT INTO tc_notifications (tenant_id, id, username, type, state, title, body, created_at, updated_at)
@@ -153,7 +155,8 @@ func (w *world) fillLong(ctx context.Context) (one, many []byte, err error) {
 		}
 	}
 	_, err = w.write(ctx, longTenant, `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total)
-		SELECT tenant_id, kind, entity_id, count(*) FROM tc_comments WHERE tenant_id = $1 GROUP BY tenant_id, kind, entity_id`,
+		SELECT tenant_id, kind, entity_id, count(*) FROM tc_comments WHERE tenant_id = $1
+			GROUP BY tenant_id, kind, entity_id`,
 		longTenant)
 	if err == nil {
 		one, err = w.archiveOf(as, 2, 2)

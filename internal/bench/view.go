@@ -133,7 +133,9 @@ func downloadFile(_ context.Context, w *world) (result, error) {
 func bareDownload(ctx context.Context, db *sql.DB, store blobs.Store, path string, w http.ResponseWriter) error {
 	id, name, _ := strings.Cut(strings.TrimPrefix(path, "/api/apps/"), "/contents/")
 	var content string
-	err := db.QueryRowContext(ctx, `SELECT f.content_id FROM tc_apps a JOIN tc_library_files f ON f.tenant_id = a.tenant_id AND f.library_id = a.library_id
+	err := db.QueryRowContext(ctx,
+		`SELECT f.content_id FROM tc_apps a JOIN tc_library_files f ON f.tenant_id = a.tenant_id
+			AND f.library_id = a.library_id
 		WHERE a.tenant_id = $1 AND a.id = $2 AND f.path = $3`, "default", id, name).Scan(&content)
 	if err != nil {
 		return err

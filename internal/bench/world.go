@@ -116,7 +116,9 @@ func (w *world) populate(ctx context.Context) error {
 	now := bunx.At(time.Now())
 	err := bunx.Write(ctx, w.db, "default", func(ctx context.Context, c bunx.Conn) error {
 		for i := range 10000 {
-			_, err := c.Exec(ctx, `INSERT INTO tc_sessions (tenant_id, id, username, created_at, expires_at) VALUES ('default', $1, 'admin', $2, $3)`,
+			_, err := c.Exec(ctx,
+				`INSERT INTO tc_sessions (tenant_id, id, username, created_at, expires_at) `+
+					`VALUES ('default', $1, 'admin', $2, $3)`,
 				fmt.Sprintf("idle-%d", i), now, bunx.At(now.Add(time.Hour)))
 			if err != nil {
 				return err

@@ -31,7 +31,9 @@ func (a *appCommands) target(f *appFolder, given string) (string, error) {
 	case f.state.App == "":
 		return given, nil
 	case f.state.Server != server:
-		return "", errs.New(errs.Invalid, "%s is of the app %s at %s, and this is for %s: give --server=%[3]s if your token is for it, or remove %[5]s to use the folder for another app",
+		return "", errs.New(errs.Invalid,
+			"%s is of the app %s at %s, and this is for %s: give --server=%[3]s if your token is for it, or "+
+				"remove %[5]s to use the folder for another app",
 			harmless(f.Name()), harmless(f.state.App), harmless(f.state.Server), server, f.at(stateFile))
 	}
 	return cmp.Or(given, f.state.App), nil
@@ -42,12 +44,15 @@ func (a *appCommands) target(f *appFolder, given string) (string, error) {
 func (f *appFolder) check(given, tenant, id string, editingID *string) error {
 	switch {
 	case f.state.Tenant != "" && tenant != f.state.Tenant:
-		return errs.New(errs.Invalid, "%s is of the app %s of the tenant %s, and your token is of the tenant %s: take a token of the tenant %[3]s, or remove %[5]s to use the folder for another app",
+		return errs.New(errs.Invalid,
+			"%s is of the app %s of the tenant %s, and your token is of the tenant %s: take a token of the tenant "+
+				"%[3]s, or remove %[5]s to use the folder for another app",
 			harmless(f.Name()), harmless(f.state.App), harmless(f.state.Tenant), harmless(tenant), f.at(stateFile))
 	case editingID != nil:
 		return errs.New(errs.Invalid, "--app=%s is a draft: name its app, %s", given, harmless(*editingID))
 	case f.state.App != "" && f.state.App != id:
-		return errs.New(errs.Invalid, "%s is of the app %s: leave out --app=%s, or remove %s to use the folder for another app",
+		return errs.New(errs.Invalid,
+			"%s is of the app %s: leave out --app=%s, or remove %s to use the folder for another app",
 			harmless(f.Name()), harmless(f.state.App), given, f.at(stateFile))
 	}
 	return nil

@@ -22,8 +22,11 @@ import (
 // to stay open. c is how the published app differs, and published what there is to do with it.
 func (p *push) edit(ctx context.Context, c comparison, published plan) (result pushed, err error) {
 	if d := c.DraftID; d != nil && *d != p.folder.state.Draft && !p.Draft && !p.Force {
-		return result, errs.New(errs.Conflict, "the app has a draft, %s, that no push of this folder has begun%s, and with it what somebody has not published: "+
-			"push into it with --draft, publish it together with these files with --force, or wait until it is published or discarded",
+		return result, errs.New(errs.Conflict,
+			"the app has a draft, %s, that no push of this folder has begun%s, and with it what somebody has not "+
+				"published: "+
+				"push into it with --draft, publish it together with these files with --force, or wait until it is "+
+				"published or discarded",
 			harmless(*d), p.editor(ctx, c.ID))
 	}
 	var draft struct {

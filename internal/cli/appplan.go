@@ -185,7 +185,8 @@ func refusals(wrong, both *problems) error {
 	if len(both.all) == 0 {
 		return wrong.err(refused)
 	}
-	text := both.text("nothing was sent, as these files were changed on the server since your last push or pull: pull first, or overwrite them with --force")
+	text := both.text("nothing was sent, as these files were changed on the server since your last push or pull: " +
+		"pull first, or overwrite them with --force")
 	if len(wrong.all) == 0 {
 		return errs.New(errs.Conflict, "%s", text)
 	}
@@ -198,6 +199,8 @@ func (p *push) first(c comparison) error {
 	if p.folder.state.App != "" || p.Force || len(c.Differs) == 0 && !extra {
 		return nil
 	}
-	return errs.New(errs.Conflict, "the app %s%s has other files than %s, which was never pushed to it or pulled from it: pull it to a new folder and work there, or push with --force to overwrite what differs",
+	return errs.New(errs.Conflict,
+		"the app %s%s has other files than %s, which was never pushed to it or pulled from it: pull it to a new "+
+			"folder and work there, or push with --force to overwrite what differs",
 		harmless(c.ID), ofTenant(c.Tenant), harmless(p.Folder))
 }

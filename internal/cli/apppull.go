@@ -252,7 +252,8 @@ func (p *pull) plan(all []*serverFile) (todo pullPlan, err error) {
 	if len(mine.all) > 0 {
 		return todo, errs.New(
 			errs.Conflict, "%s",
-			mine.text("nothing was written, as these files differ from the app: keep a copy of yours, and overwrite them with --force"),
+			mine.text("nothing was written, as these files differ from the app: keep a copy of yours, and "+
+				"overwrite them with --force"),
 		)
 	}
 	return todo, nil

@@ -202,7 +202,8 @@ func (p *push) checkManifest() error {
 		if err != nil {
 			return errs.New(
 				errs.Invalid,
-				"%s\nNothing was sent, as nobody could view the app with this manifest: correct it, or push it as it is with --force.",
+				"%s\nNothing was sent, as nobody could view the app with this manifest: correct it, or push it as "+
+					"it is with --force.",
 				harmless(errs.MessageOf(err)),
 			)
 		}

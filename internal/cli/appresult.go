@@ -56,7 +56,8 @@ func (r pushed) text(p *push) string {
 		}
 	}
 	list(
-		"Changed by somebody else since your last push or pull, not here, and left alone (app pull brings these changes)",
+		"Changed by somebody else since your last push or pull, not here, and left alone (app pull brings these "+
+			"changes)",
 		r.Left,
 	)
 	list("Added by somebody else, and kept (app pull brings them; --delete with --force removes them)", r.Others)
@@ -81,7 +82,8 @@ func (r pushed) text(p *push) string {
 	case r.Published:
 		fmt.Fprintf(&b, "Published the app %s: %s.", app, counts)
 	case p.Draft:
-		fmt.Fprintf(&b, "Pushed into the draft %s of the app %s: %s.\nTo publish it: tenantcontent app push %s, or POST %s%s",
+		fmt.Fprintf(&b,
+			"Pushed into the draft %s of the app %s: %s.\nTo publish it: tenantcontent app push %s, or POST %s%s",
 			harmless(*r.Draft), app, counts,
 			harmless(p.Folder), strings.TrimRight(p.Server, "/"), harmless(hal.Href("apps", r.App, "draft", "_commit")))
 	default:

@@ -142,7 +142,8 @@ func (u *upload) outcome(ctx context.Context, err error, dry bool) error {
 	case stopped && dry:
 		return interrupted("a dry run changes nothing")
 	case stopped && u.sent.Load():
-		return interrupted("the server has the whole archive, and may have imported it: `bundle diff` shows whether it has")
+		return interrupted("the server has the whole archive, and may have imported it: `bundle diff` shows " +
+			"whether it has")
 	case stopped:
 		return interrupted("nothing was imported")
 	case !dry && u.sent.Load() && errs.CodeOf(err) == errs.Unavailable:

@@ -13,7 +13,8 @@ import (
 // newParser returns the parser of the command line.
 func newParser(c *commands, stdout, stderr io.Writer, exit func(code int)) (*kong.Kong, error) {
 	return kong.New(c, kong.Name("tenantcontent"), kong.Writers(stdout, stderr), kong.Exit(exit),
-		kong.Description("Content services for multi-tenant products. `tenantcontent help COMMAND` shows the flags of a command; "+
+		kong.Description("Content services for multi-tenant products. `tenantcontent help COMMAND` shows the "+
+			"flags of a command; "+
 			"each of them can be set in the environment, too."),
 		kong.Vars{"version": "tenantcontent " + version()}, kong.ValueFormatter(describe), kong.Help(help))
 }

@@ -65,7 +65,8 @@ func (m *migrateCommand) isolate(ctx context.Context, t terminal, db *bun.DB) er
 	}
 	return say(
 		t,
-		"Switched on row-level security for %d tables. From now on the database URL needs row_level_security=on and a role that is no superuser: a server without them does not start.",
+		"Switched on row-level security for %d tables. From now on the database URL needs row_level_security=on "+
+			"and a role that is no superuser: a server without them does not start.",
 		len(tables),
 	)
 }

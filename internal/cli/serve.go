@@ -50,7 +50,8 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	}
 	lib.Skills = s.skills(lib)
 	if s.MCPNetworks != "none" {
-		lib.Log.Warn("TENANTCONTENT_MCP_NETWORKS is the old name of TENANTCONTENT_ALLOW_NETWORKS, and counts with it: use that one")
+		lib.Log.Warn("TENANTCONTENT_MCP_NETWORKS is the old name of TENANTCONTENT_ALLOW_NETWORKS, and counts with " +
+			"it: use that one")
 	}
 	if err := s.open(&lib); err != nil {
 		return err
@@ -107,7 +108,8 @@ func started(lib tenantcontent.Config, url string) {
 	}
 	lib.Log.Info("serving", "url", url, "apps", lib.AppOrigin)
 	if otherListener(lib.AppOrigin, lib.BaseURL) {
-		lib.Log.Warn("the origin of apps has another scheme or port than the base URL: browsers find apps there only if something forwards them to this server",
+		lib.Log.Warn("the origin of apps has another scheme or port than the base URL: browsers find apps there "+
+			"only if something forwards them to this server",
 			"apps", lib.AppOrigin, "base", lib.BaseURL)
 	}
 }

@@ -136,7 +136,8 @@ func (s *storage) open(lib *tenantcontent.Config) error {
 			shut(lib),
 			errs.New(
 				errs.Invalid,
-				"on PostgreSQL a secret key is required: set TENANTCONTENT_SECRET_KEY, for example to the output of `openssl rand -base64 32`, and keep it",
+				"on PostgreSQL a secret key is required: set TENANTCONTENT_SECRET_KEY, for example to the output "+
+					"of `openssl rand -base64 32`, and keep it",
 			),
 		)
 	}

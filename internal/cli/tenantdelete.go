@@ -71,7 +71,8 @@ func (d *tenantDeleteCommand) delete(ctx context.Context, t terminal, app *tenan
 		p.name(fmt.Sprintf("deleting, %d rows", rows))
 	})
 	if interruption(ctx, err) != nil {
-		return interrupted("nobody can use the tenant any more: delete it again for the rest, or a running server does in ten minutes")
+		return interrupted("nobody can use the tenant any more: delete it again for the rest, or a running server " +
+			"does in ten minutes")
 	}
 	return err
 }

@@ -39,7 +39,8 @@ func (i *tenantImportCommand) Run(ctx context.Context, t terminal) error {
 		defer func() { _ = app.Unlock() }()
 		moved, err := i.add(ctx, t, app, file, secret)
 		if interruption(ctx, err) != nil {
-			return interrupted("nothing of the tenant is there; what is left of it is removed in ten minutes by a running server")
+			return interrupted("nothing of the tenant is there; what is left of it is removed in ten minutes by a " +
+				"running server")
 		}
 		if err != nil {
 			return err

@@ -62,6 +62,7 @@ func (l Lock) Check(a actor.Actor, now time.Time) error {
 	if l.LockedBy != nil && *l.LockedBy != a.User {
 		who = *l.LockedBy
 	}
-	return errs.New(errs.Conflict, "The draft is being edited by %s until %s: wait, or take over with _edit?force=true.",
+	return errs.New(errs.Conflict,
+		"The draft is being edited by %s until %s: wait, or take over with _edit?force=true.",
 		who, l.HeartbeatAt.Add(Lifetime).UTC().Format("15:04:05 MST"))
 }

@@ -146,7 +146,8 @@ func (r *Rules[T]) Committable(
 	if err == nil && base != *r.fields(&d).Base {
 		err = errs.New(
 			errs.Conflict,
-			"The %s has changed since the draft began: see draft/diff, and publish over the changes with _commit?force=true.",
+			"The %s has changed since the draft began: see draft/diff, and publish over the changes with "+
+				"_commit?force=true.",
 			r.n.Kind,
 		)
 	}

@@ -82,7 +82,8 @@ func decodedBody(codings string, body []byte) ([]byte, error) {
 		case len(plain) > most:
 			return nil, errs.New(
 				errs.TooLarge,
-				"The body has more than %d bytes once it is decoded: %d MiB are allowed, and beyond 1 MiB %d times what was sent.",
+				"The body has more than %d bytes once it is decoded: %d MiB are allowed, and beyond 1 MiB %d "+
+					"times what was sent.",
 				most, maxDecoded>>20, maxRatio,
 			)
 		}

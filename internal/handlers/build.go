@@ -215,7 +215,8 @@ func patternOf(area Area, name string) (string, error) {
 		case strings.ContainsAny(segment, "[]:") || segment == "":
 			return "", errs.New(
 				errs.Invalid,
-				"%s:1:1: %q cannot be a part of a route: a parameter is a name in brackets, such as [id], and others have no brackets or colons.",
+				"%s:1:1: %q cannot be a part of a route: a parameter is a name in brackets, such as [id], and "+
+					"others have no brackets or colons.",
 				name, segment,
 			)
 		}
@@ -438,7 +439,8 @@ func (s *Service) config(file string, line int, raw json.RawMessage) (json.RawMe
 			if json.Unmarshal(value, &hosts) != nil || hosts == nil || slices.ContainsFunc(hosts, func(h string) bool {
 				return !isHost.MatchString(h)
 			}) {
-				return refuse(".redirects must be an array of hosts, such as [\"pay.example.com\", \"localhost:3000\"], without https:// and paths")
+				return refuse(".redirects must be an array of hosts, such as [\"pay.example.com\", " +
+					"\"localhost:3000\"], without https:// and paths")
 			}
 		case "description", "parameters":
 			if why := badToolMember(name, value); why != "" && strings.HasPrefix(file, string(Tools)+"/") {
@@ -463,7 +465,8 @@ func loadFailure(file string, result jsvm.Result) string {
 	case result.Outcome != jsvm.Thrown || e == nil || !loads:
 		return place + ": its config cannot be read: " + describeError(result)
 	case e.Name == "ReferenceError" && missingGlobal.MatchString(e.Message):
-		return fmt.Sprintf("%s: there is no global %s, which the file uses when it is loaded: handlers have the language and the globals that docs/javascript.md lists.",
+		return fmt.Sprintf("%s: there is no global %s, which the file uses when it is loaded: handlers have the "+
+			"language and the globals that docs/javascript.md lists.",
 			place, missingGlobal.FindStringSubmatch(e.Message)[1])
 	}
 	return place + ": it throws when it is loaded: " + describeError(result)

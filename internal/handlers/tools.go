@@ -42,7 +42,8 @@ func toolPath(file string) (string, error) {
 	if !toolName.MatchString(name) {
 		return "", errs.New(
 			errs.Invalid,
-			"%s:1:1: the name of a tool, which is its path with _ between the parts, has 1 to 64 letters, digits, _ and -: %.100q has not.",
+			"%s:1:1: the name of a tool, which is its path with _ between the parts, has 1 to 64 letters, digits, "+
+				"_ and -: %.100q has not.",
 			file, name,
 		)
 	}
@@ -78,7 +79,8 @@ func badToolMember(name string, value json.RawMessage) string {
 	case "parameters":
 		var members map[string]json.RawMessage
 		if json.Unmarshal(value, &members) != nil || members == nil || string(members["type"]) != `"object"` {
-			return `.parameters must be a JSON Schema of an object, such as {type: "object", properties: {order: {type: "string"}}}`
+			return `.parameters must be a JSON Schema of an object, such as {type: "object", properties: {order: ` +
+				`{type: "string"}}}`
 		}
 	}
 	return ""

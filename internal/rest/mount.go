@@ -20,7 +20,8 @@ func ParseBaseURL(text string) (origin, mount string, err error) {
 		strings.ContainsAny(text, "?#") {
 		return "", "", errs.Wrap(
 			errs.Invalid, err,
-			"the base URL %q must be http:// or https://, a host and perhaps a path, such as https://content.example.com or https://example.com/content",
+			"the base URL %q must be http:// or https://, a host and perhaps a path, such as "+
+				"https://content.example.com or https://example.com/content",
 			text,
 		)
 	}

@@ -74,8 +74,9 @@ func (r *Request) readFileOptions(known map[string]reflect.Type, byID bool) erro
 	case kind == FormType && r.ContentLength != 0 && r.isGzip(): // the default of curl
 		return nil
 	case IsJSON(kind) || strings.HasPrefix(kind, "text/") || kind == FormType && r.ContentLength != 0:
-		return errs.New(errs.Unsupported, "The body must be an archive, not JSON, text or a form without a file: send the .tgz with the "+
-			"header Content-Type: %s, or as the multipart field file.", archiveType)
+		return errs.New(errs.Unsupported,
+			"The body must be an archive, not JSON, text or a form without a file: send the .tgz with the "+
+				"header Content-Type: %s, or as the multipart field file.", archiveType)
 	case kind == "multipart/form-data":
 		return r.readForm(known)
 	}

@@ -110,7 +110,8 @@ func Migrations(files fs.FS, engine string) ([]Migration, error) {
 }
 
 // neverUndone is the rule that files for undoing break.
-const neverUndone = "Each file of the folder is applied once, in the order of the names, and nothing is ever undone: leave it out, and write what is to be changed into a new file."
+const neverUndone = "Each file of the folder is applied once, in the order of the names, and nothing is ever " +
+	"undone: leave it out, and write what is to be changed into a new file."
 
 var (
 	// undoWord matches a part between points of the name of a file that undoes another one.
@@ -119,7 +120,8 @@ var (
 	undoEnd = regexp.MustCompile(`(?i)[_-](down|undo|rollback|revert)$`)
 	// undoPart matches a line that begins a part of a file for undoing the rest: of dbmate, goose,
 	// sql-migrate and MyBatis.
-	undoPart = regexp.MustCompile(`(?im)^[ \t]*(--[ \t]*(migrate:down|\+goose[ \t]+down|\+migrate[ \t]+down)\b|--[ \t]*//[ \t]*@undo\b)`)
+	undoPart = regexp.MustCompile(`(?im)^[ \t]*(--[ \t]*(migrate:down|\+goose[ \t]+down|\+migrate[ ` +
+		`\t]+down)\b|--[ \t]*//[ \t]*@undo\b)`)
 )
 
 // undoes reports whether a name, without .sql, is that of a file that undoes another one.
@@ -263,13 +265,15 @@ func (s *Service) Doubts(ctx context.Context, tenant, app string, files fs.FS) (
 		case ran && digest != m.Digest:
 			doubts = append(
 				doubts,
-				m.File+" has changed since it was applied, and is not applied again: what it is to do now belongs into a new file.",
+				m.File+" has changed since it was applied, and is not applied again: what it is to do now belongs "+
+					"into a new file.",
 			)
 		case !ran && m.Name < last:
 			doubts = append(
 				doubts,
 				fmt.Sprintf(
-					"%s comes before %s/%s, which was applied already, and is applied after it: a new file has a name that comes last.",
+					"%s comes before %s/%s, which was applied already, and is applied after it: a new file has a "+
+						"name that comes last.",
 					m.File, Folder, last,
 				),
 			)

@@ -34,7 +34,9 @@ func (s *Service) Reachable(ctx context.Context, tenant string) (n int, err erro
 	own := s.Engine()
 	for engine, some := range engines {
 		if engine != own {
-			return n, errs.New(errs.Conflict, "%d SQL databases of apps of the tenant %s were made with %s, and workspaces here are %s: name their place (TENANTCONTENT_WORKSPACES), or leave all of them behind (--without-workspaces)",
+			return n, errs.New(errs.Conflict,
+				"%d SQL databases of apps of the tenant %s were made with %s, and workspaces here are %s: name "+
+					"their place (TENANTCONTENT_WORKSPACES), or leave all of them behind (--without-workspaces)",
 				some, tenant, engine, orNone(own))
 		}
 	}
@@ -45,7 +47,8 @@ func (s *Service) Reachable(ctx context.Context, tenant string) (n int, err erro
 	if err == nil && !there {
 		err = errs.New(
 			errs.Conflict,
-			"%d SQL databases of apps of the tenant %s are not among the workspaces here: name their place (TENANTCONTENT_WORKSPACES), or leave all of them behind (--without-workspaces)",
+			"%d SQL databases of apps of the tenant %s are not among the workspaces here: name their place "+
+				"(TENANTCONTENT_WORKSPACES), or leave all of them behind (--without-workspaces)",
 			n, tenant,
 		)
 	}
@@ -61,7 +64,8 @@ func (s *Service) Movable(ctx context.Context, tenant string) (n int, err error)
 	}
 	if _, ok := s.o.Driver.(Mover); !ok && n > 0 {
 		text := fmt.Sprintf(
-			"The tenant %s has %d SQL databases of apps in %s, which do not travel in the file: leave them behind (--without-workspaces)",
+			"The tenant %s has %d SQL databases of apps in %s, which do not travel in the file: leave them behind "+
+				"(--without-workspaces)",
 			tenant, n, s.Engine(),
 		)
 		if at := s.location(tenant); at != "" {

@@ -250,7 +250,8 @@ func New(o Options) *Service {
 func errNone() error {
 	return errs.New(
 		errs.Unavailable,
-		"This server has no workspaces for apps: set TENANTCONTENT_WORKSPACES to a folder or to the URL of a PostgreSQL, or Config.Workspaces in a host program.",
+		"This server has no workspaces for apps: set TENANTCONTENT_WORKSPACES to a folder or to the URL of a "+
+			"PostgreSQL, or Config.Workspaces in a host program.",
 	)
 }
 

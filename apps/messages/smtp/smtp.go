@@ -49,7 +49,9 @@ type Options struct {
 func Parse(text string) (Options, error) {
 	bad := errs.New(
 		errs.Invalid,
-		"the URL of the mail server must be like smtp://user:password@mail.example.com:587?from=noreply@example.com, with special characters in the password percent-encoded",
+		"the URL of the mail server must be like "+
+			"smtp://user:password@mail.example.com:587?from=noreply@example.com, with special characters in the "+
+			"password percent-encoded",
 	)
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Opaque != "" ||
@@ -115,7 +117,8 @@ func New(o Options) (*Sender, error) {
 	case err != nil || control(o.From):
 		return nil, errs.New(
 			errs.Invalid,
-			"from must be the address that e-mails are from, such as noreply@example.com: add it to the URL of the mail server",
+			"from must be the address that e-mails are from, such as noreply@example.com: add it to the URL of "+
+				"the mail server",
 		)
 	case o.Security == None && o.Username != "" && !loopback(o.Host):
 		return nil, errs.New(

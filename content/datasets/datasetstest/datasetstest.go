@@ -230,7 +230,8 @@ func testSort(f *fixture) {
 			want, _ := f.read(f.reference(rows), datasets.Query{Sort: sort}) // which keeps the order of equal rows
 			for i := range want {
 				if got[i] != want[i] {
-					f.fail("Rows sorted by %s are out of order at rows[%d], %s, where %s belongs: texts are sorted ignoring case first, null comes last in both directions.",
+					f.fail("Rows sorted by %s are out of order at rows[%d], %s, where %s belongs: texts are "+
+						"sorted ignoring case first, null comes last in both directions.",
 						sort, i, got[i], want[i])
 					break
 				}

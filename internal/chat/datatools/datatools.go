@@ -37,7 +37,8 @@ func Tools(names []string, read Reader) []chat.Tool {
 	parameters := func(more string) json.RawMessage {
 		return json.RawMessage(`{"type":"object","properties":{"dataset":{"type":"string","enum":` + string(known) +
 			`},` +
-			`"filter":{"type":"object","description":"Conditions that all must hold: {field: value} or {field: {operator: value}} with the operators eq, ne, lt, lte, gt, gte, in and contains"}` +
+			`"filter":{"type":"object","description":"Conditions that all must hold: {field: value} or {field: ` +
+			`{operator: value}} with the operators eq, ne, lt, lte, gt, gte, in and contains"}` +
 			more + `},"required":["dataset"]}`)
 	}
 	return []chat.Tool{
@@ -46,7 +47,8 @@ func Tools(names []string, read Reader) []chat.Tool {
 				Description: fmt.Sprintf("Rows of a dataset, as JSON; %d unless limit says otherwise.", defaultRows),
 				Parameters: parameters(
 					fmt.Sprintf(
-						`,"sort":{"type":"string","description":"A field, with a - before it for descending order"},"limit":{"type":"integer","minimum":1,"maximum":%d}`,
+						`,"sort":{"type":"string","description":"A field, with a - before it for descending `+
+							`order"},"limit":{"type":"integer","minimum":1,"maximum":%d}`,
 						maxRows,
 					))},
 			Run: func(ctx context.Context, c ai.ToolCall) (string, error) { return rows(ctx, c, read) },

@@ -159,7 +159,8 @@ func (l listing[T]) matching(e *evaluator, by func(a, b T) int, offset, limit in
 func tooManyToLookAt() error {
 	return invalid(
 		TooMany,
-		"filter: more than %d resources have to be looked at: compare id, externalId, userName, emails.value or the displayName of a group with eq",
+		"filter: more than %d resources have to be looked at: compare id, externalId, userName, emails.value or "+
+			"the displayName of a group with eq",
 		maxScanned,
 	)
 }

@@ -80,7 +80,8 @@ func bundle(entry string, fetch func(name string) (string, error)) *compiled {
 }
 
 // typeScript is added to the errors of a file that would be right if it were TypeScript.
-const typeScript = ". This looks like TypeScript: the file must be JavaScript, as tsc or esbuild make it of .ts files, or without types"
+const typeScript = ". This looks like TypeScript: the file must be JavaScript, as tsc or esbuild make it of .ts " +
+	"files, or without types"
 
 // isTypeScript reports whether a file of JavaScript, which is none, is TypeScript.
 func (b *bundler) isTypeScript(name string) bool {

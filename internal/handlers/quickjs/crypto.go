@@ -103,7 +103,8 @@ func verifyPair(k *ecdsa.PublicKey, digest, signature []byte) bool {
 		ecdsa.Verify(k, digest, new(big.Int).SetBytes(signature[:size]), new(big.Int).SetBytes(signature[size:]))
 }
 
-var errKey = errors.New("the key is no public key: use PEM, a JSON Web Key, or the 32 bytes of an Ed25519 key in hex or base64")
+var errKey = errors.New("the key is no public key: use PEM, a JSON Web Key, or the 32 bytes of an Ed25519 key in " +
+	"hex or base64")
 
 // The bounds of RSA keys: smaller ones are not safe, larger ones are slow.
 const minRSA, maxRSA = 1024, 8192
@@ -227,7 +228,8 @@ func secretCipher(key []byte) (cipher.AEAD, error) {
 		key = exactly(strings.TrimSpace(string(key)), size)
 	}
 	if key == nil {
-		return nil, errors.New("the key must be 32 bytes, or these in hex or base64, such as from openssl rand -base64 32")
+		return nil, errors.New("the key must be 32 bytes, or these in hex or base64, such as from openssl rand " +
+			"-base64 32")
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {

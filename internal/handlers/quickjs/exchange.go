@@ -207,8 +207,9 @@ func (x *exchange) conclude(err error) {
 		r.Error = &jsvm.Error{Name: "AbortError", Message: "The caller has gone away."}
 	case r.Outcome == jsvm.Evicted:
 		r.Error = &jsvm.Error{
-			Name:    "AbortError",
-			Message: "The script was stopped in favour of others: those of its tenant or app had most of the places or memory.",
+			Name: "AbortError",
+			Message: "The script was stopped in favour of others: those of its tenant or app had most of the " +
+				"places or memory.",
 		}
 	case r.Outcome == jsvm.Memory:
 		r.Error = &jsvm.Error{Name: "InternalError", Message: "out of memory"}

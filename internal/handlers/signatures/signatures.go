@@ -84,7 +84,8 @@ func Parse(verify json.RawMessage) (Scheme, error) {
 	if err := d.Decode(&in); err != nil {
 		return Scheme{}, errs.New(
 			errs.Invalid,
-			"config.verify must be an object of texts with preset and secret, or with header, algorithm, encoding, prefix and secret: %s",
+			"config.verify must be an object of texts with preset and secret, or with header, algorithm, "+
+				"encoding, prefix and secret: %s",
 			strings.TrimPrefix(err.Error(), "json: "),
 		)
 	}

@@ -325,7 +325,10 @@ func (x *Indexer) finish(ctx context.Context, l list, reached string) error {
 		if err := one(n, err); err != nil {
 			return err
 		}
-		_, err = c.Exec(ctx, `UPDATE tc_search_segments SET state = CASE state WHEN 'built' THEN 'live' ELSE 'gone' END WHERE `+of+` AND state IN ('built', 'live')`, l.args()...)
+		_, err = c.Exec(ctx,
+			`UPDATE tc_search_segments SET state = CASE state WHEN 'built' THEN 'live' ELSE 'gone' END WHERE `+of+
+				` AND state IN ('built', 'live')`,
+			l.args()...)
 		return bunx.Err(err, "Index")
 	})
 }
@@ -464,7 +467,10 @@ func (x *Indexer) write(
 		if err != nil {
 			return ignoreGone(err)
 		}
-		_, err = c.Exec(ctx, `INSERT INTO tc_search_segments (tenant_id, list, part, segment, docs, state) VALUES ($1, $2, $3, $4, $5, 'written')`, l.args(number, len(keys))...)
+		_, err = c.Exec(ctx,
+			`INSERT INTO tc_search_segments (tenant_id, list, part, segment, docs, state) `+
+				`VALUES ($1, $2, $3, $4, $5, 'written')`,
+			l.args(number, len(keys))...)
 		return bunx.Err(err, "Index")
 	})
 	if err != nil {

@@ -52,8 +52,10 @@ func parse(expression string) (cron.Schedule, error) {
 	}
 	times, err := parser.Parse(expression)
 	if err != nil {
-		return nil, errs.New(errs.Invalid, "cron: %q is not understood (%v): it has the fields minute, hour, day of the month, month and day of the week, "+
-			"or is one of @hourly, @daily, @weekly, @monthly, @yearly and @every 10m", expression, err)
+		return nil, errs.New(errs.Invalid,
+			"cron: %q is not understood (%v): it has the fields minute, hour, day of the month, month and day of "+
+				"the week, "+
+				"or is one of @hourly, @daily, @weekly, @monthly, @yearly and @every 10m", expression, err)
 	}
 	spec, ok := times.(*cron.SpecSchedule)
 	if fields := strings.Fields(expression); ok && len(fields) == 5 {

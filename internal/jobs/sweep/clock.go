@@ -47,7 +47,9 @@ func (s *Sweeper) checkClock(ctx context.Context) (wait bool, err error) {
 		return false, nil
 	case s.held.since.IsZero() || !s.held.last.Equal(last):
 		s.held.last, s.held.since = last, s.monotonic()
-		return true, errs.New(errs.Unavailable, "The last sweep was %v ago by the clock of this machine, at %s: nothing is removed for an hour, in case the clock is wrong.",
+		return true, errs.New(errs.Unavailable,
+			"The last sweep was %v ago by the clock of this machine, at %s: nothing is removed for an hour, in "+
+				"case the clock is wrong.",
 			now.Sub(last).Round(time.Minute), last.UTC().Format(time.RFC3339))
 	}
 	return s.monotonic().Sub(s.held.since) < holdTime, nil
@@ -71,7 +73,8 @@ func (s *Sweeper) differs(ctx context.Context) (bool, error) {
 		return s.held.apart, nil
 	}
 	return true, fmt.Errorf(
-		"the clock of this machine differs by %v from that of the PostgreSQL: this server removes nothing until they agree",
+		"the clock of this machine differs by %v from that of the PostgreSQL: this server removes nothing until "+
+			"they agree",
 		by.Round(time.Second),
 	)
 }

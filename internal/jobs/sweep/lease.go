@@ -59,12 +59,14 @@ func (s *Sweeper) take(ctx context.Context, holder string) (bool, error) {
 		own, errLease, `SELECT holder, ends_at, done_at FROM tc_leases WHERE name = $1`, []any{leaseName}, &old,
 		&ends, &done,
 	)
-	query, args := `UPDATE tc_leases SET holder = $2, ends_at = $3 WHERE name = $1 AND holder = $4 AND ends_at = $5`, []any{
+	query, args := `UPDATE tc_leases SET holder = $2, ends_at = $3 WHERE name = $1 AND holder = $4 `+
+		`AND ends_at = $5`, []any{
 		leaseName, holder, bunx.At(now.Add(leaseTime)), old, ends,
 	}
 	switch {
 	case errs.CodeOf(err) == errs.NotFound:
-		query, args = `INSERT INTO tc_leases (name, holder, ends_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`, args[:3]
+		query, args = `INSERT INTO tc_leases (name, holder, ends_at) VALUES ($1, $2, $3) `+
+			`ON CONFLICT (name) DO NOTHING`, args[:3]
 	case err != nil:
 		return false, err
 	case ends.After(now) && ends.Before(now.Add(2*leaseTime)),

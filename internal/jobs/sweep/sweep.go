@@ -196,7 +196,8 @@ func Query(due entity.Due) string {
 	if due.Since {
 		compare = ">="
 	}
-	return fmt.Sprintf(`SELECT %[2]s, tenant_id FROM %[1]s WHERE %[3]s%[2]s %[4]s $1 AND (%[2]s, tenant_id) > ($2, $3) ORDER BY %[2]s, tenant_id LIMIT %[5]d`,
+	return fmt.Sprintf(`SELECT %[2]s, tenant_id FROM %[1]s WHERE %[3]s%[2]s %[4]s $1 `+
+		`AND (%[2]s, tenant_id) > ($2, $3) ORDER BY %[2]s, tenant_id LIMIT %[5]d`,
 		due.Table, due.Column, where, compare, page)
 }
 

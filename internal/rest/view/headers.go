@@ -68,7 +68,8 @@ func shown(t string) bool {
 	switch t {
 	case "application/json", "application/xml", "application/xhtml+xml", "application/wasm", "application/pdf",
 		"application/manifest+json",
-		"application/ld+json", "application/geo+json", "application/yaml", "application/sql", "application/font-woff", "application/font-woff2",
+		"application/ld+json", "application/geo+json", "application/yaml", "application/sql",
+		"application/font-woff", "application/font-woff2",
 		"application/vnd.ms-fontobject", "application/x-font-ttf", "application/x-font-otf":
 		return true
 	}

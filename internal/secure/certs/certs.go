@@ -114,8 +114,9 @@ func Read(member, text string) (Trusted, error) {
 		cert, err := x509.ParseCertificate(der)
 		switch {
 		case err != nil && hasNegativeSerial(der):
-			return Trusted{}, errs.Wrap(errs.Invalid, err, "%s must be certificates with a positive serial number: that of number %s is negative, which "+
-				"RFC 5280 forbids. Issue it again with a positive one", member, nth)
+			return Trusted{}, errs.Wrap(errs.Invalid, err,
+				"%s must be certificates with a positive serial number: that of number %s is negative, which "+
+					"RFC 5280 forbids. Issue it again with a positive one", member, nth)
 		case err != nil:
 			return Trusted{}, errs.Wrap(
 				errs.Invalid, err, "%s must be certificates in PEM: number %s cannot be read (%s)", member, nth,

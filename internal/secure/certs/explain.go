@@ -45,7 +45,8 @@ func Explain(err error) string {
 	switch text := err.Error(); { // crypto/tls has these as texts alone
 	case strings.Contains(text, "negative serial number"):
 		return "the server's certificate has a negative serial number, which RFC 5280 forbids and Go does not read. " +
-			"Issue it again with a positive one (openssl: -set_serial or -CAcreateserial; Windows: a new request at the authority)"
+			"Issue it again with a positive one (openssl: -set_serial or -CAcreateserial; Windows: a new request " +
+			"at the authority)"
 	case strings.Contains(text, "failed to parse certificate"):
 		return "the server's certificate cannot be read (" + short(text) + "). Issue it again"
 	case strings.Contains(text, "unsupported protocol version"),
@@ -62,11 +63,13 @@ func unknownAuthority(e x509.UnknownAuthorityError) string {
 	if _, why, ok := strings.Cut(e.Error(), "possibly because of "); ok {
 		switch {
 		case strings.Contains(why, "cannot sign"):
-			return fmt.Sprintf("the certificate %s is signed by %s, which is not the certificate of an authority: issue that one again with the basic constraint CA:TRUE",
+			return fmt.Sprintf("the certificate %s is signed by %s, which is not the certificate of an authority: "+
+				"issue that one again with the basic constraint CA:TRUE",
 				quoted(e.Cert.Subject.String()), quoted(e.Cert.Issuer.String()))
 		case strings.Contains(why, "insecure algorithm"):
 			return fmt.Sprintf(
-				"the certificate %s is signed in a way that is not secure any more, such as with SHA-1: issue it again with SHA-256",
+				"the certificate %s is signed in a way that is not secure any more, such as with SHA-1: issue it "+
+					"again with SHA-256",
 				quoted(e.Cert.Subject.String()),
 			)
 		}
@@ -78,7 +81,8 @@ func unknownAuthority(e x509.UnknownAuthorityError) string {
 			quoted(e.Cert.Subject.String()), hint,
 		)
 	}
-	return fmt.Sprintf("the certificate %s is signed by %s, which is not trusted here%s: set caCert to the certificate of that authority, in PEM, "+
+	return fmt.Sprintf("the certificate %s is signed by %s, which is not trusted here%s: set caCert to the "+
+		"certificate of that authority, in PEM, "+
 		"with those of authorities between them if the server does not send these", quoted(e.Cert.Subject.String()),
 		quoted(e.Cert.Issuer.String()), hint)
 }
@@ -93,7 +97,8 @@ func wrongName(e x509.HostnameError) string {
 		kind = "IP"
 	}
 	if len(names) == 0 {
-		return fmt.Sprintf("the certificate %s has no subject alternative name (SAN), and its common name does not count any more: issue it again "+
+		return fmt.Sprintf("the certificate %s has no subject alternative name (SAN), and its common name does "+
+			"not count any more: issue it again "+
 			"with the SAN %s:%s", quoted(e.Certificate.Subject.String()), kind, e.Host)
 	}
 	more := ""
@@ -103,7 +108,8 @@ func wrongName(e x509.HostnameError) string {
 	for i := range names {
 		names[i] = quoted(names[i])
 	}
-	return fmt.Sprintf("the certificate is for %s%s, not for %s: connect by a name that it has, or issue it again with the SAN %s:%s",
+	return fmt.Sprintf("the certificate is for %s%s, not for %s: connect by a name that it has, or issue it again "+
+		"with the SAN %s:%s",
 		strings.Join(names, ", "), more, quoted(e.Host), kind, e.Host)
 }
 
@@ -120,7 +126,8 @@ func invalid(e x509.CertificateInvalidError) string {
 	case x509.IncompatibleUsage:
 		return of + " is not for servers: issue it again with the extended key usage serverAuth"
 	case x509.NotAuthorizedToSign:
-		return of + " has signed another one, but is not that of an authority: issue it again with the basic constraint CA:TRUE"
+		return of + " has signed another one, but is not that of an authority: issue it again with the basic " +
+			"constraint CA:TRUE"
 	}
 	return of + " is not valid (" + short(e.Error()) + ")"
 }

@@ -23,7 +23,8 @@ func Former(name string) string {
 // is the tenant. It is a SELECT with a LIMIT, which PostgreSQL computes before it looks into the
 // index of a table with row-level security: coalesce is not leakproof.
 func Account(name string) string {
-	return `(SELECT ` + name + ` || coalesce((SELECT '/' || w.n FROM tc_former_users w WHERE w.tenant_id = $1 AND w.username = ` + name + `), '') LIMIT 1)`
+	return `(SELECT ` + name + ` || coalesce((SELECT '/' || w.n FROM tc_former_users w WHERE w.tenant_id = $1 ` +
+		`AND w.username = ` + name + `), '') LIMIT 1)`
 }
 
 // UserOf returns an expression of the name of the user whose account is a column, such as

@@ -46,11 +46,12 @@ func FaultOf(err error) Fault {
 
 // sentences are for people. errs.Full is the code of DiskFull, errs.Unavailable that of the others.
 var sentences = map[Fault]string{
-	Away:       "The database is not available at the moment. Try again.",
-	ReadOnly:   "The database can only be read at the moment, so nothing was changed. Try again later.",
-	DiskFull:   "The database has no room left, so nothing was changed. The operator of this server has to make room.",
-	Damaged:    "The database cannot read or write its files. The operator of this server has to look at it.",
-	Unmigrated: "The database lacks a table or column of this version. The operator of this server has to run: tenantcontent migrate",
+	Away:     "The database is not available at the moment. Try again.",
+	ReadOnly: "The database can only be read at the moment, so nothing was changed. Try again later.",
+	DiskFull: "The database has no room left, so nothing was changed. The operator of this server has to make room.",
+	Damaged:  "The database cannot read or write its files. The operator of this server has to look at it.",
+	Unmigrated: "The database lacks a table or column of this version. The operator of this server has to run: " +
+		"tenantcontent migrate",
 }
 
 // TranslatedFault is FaultOf for an error that Err has translated, which is one of the service's

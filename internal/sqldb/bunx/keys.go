@@ -114,6 +114,8 @@ func (c Conn) FindBy(ctx context.Context, l Lookup, keys [][]string, args ...any
 		}
 	}
 	// OFFSET keeps it from being an ordinary join.
-	return c.Rows(ctx, fmt.Sprintf(`SELECT found.* FROM %s AS sought(%s) CROSS JOIN LATERAL (SELECT %s FROM %s WHERE %s%s OFFSET 0%s) AS found`,
-		c.Among(n, len(columns)), strings.Join(sought, ", "), l.Columns, l.Table, l.Where, is, lock), args...)
+	return c.Rows(ctx,
+		fmt.Sprintf(`SELECT found.* FROM %s AS sought(%s) CROSS JOIN LATERAL (SELECT %s FROM %s `+
+			`WHERE %s%s OFFSET 0%s) AS found`,
+			c.Among(n, len(columns)), strings.Join(sought, ", "), l.Columns, l.Table, l.Where, is, lock), args...)
 }

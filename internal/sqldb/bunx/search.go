@@ -294,6 +294,7 @@ func (x Index) rows(c Conn, table, key string, n int) string {
 			CROSS JOIN LATERAL (SELECT * FROM %s WHERE %s AND %s = sought.key OFFSET 0) AS found)`, c.Among(n, 1),
 			table, where, key)
 	}
-	return fmt.Sprintf(`(SELECT found.* FROM json_each($%d) AS sought CROSS JOIN %s AS found WHERE %s AND %s = sought.value ->> 0)`,
+	return fmt.Sprintf(`(SELECT found.* FROM json_each($%d) AS sought CROSS JOIN %s AS found WHERE %s `+
+		`AND %s = sought.value ->> 0)`,
 		n, table, strings.ReplaceAll(where, "tenant_id", "found.tenant_id"), "found."+key)
 }

@@ -249,7 +249,8 @@ func (r *running) part(ctx context.Context, fn func(ctx context.Context) error) 
 	if !r.busy.CompareAndSwap(false, true) {
 		return errs.New(
 			errs.Invalid,
-			"The transaction is in use by another call: a transaction takes one call at a time, and what InTx runs uses the context that it is passed.",
+			"The transaction is in use by another call: a transaction takes one call at a time, and what InTx "+
+				"runs uses the context that it is passed.",
 		)
 	}
 	defer r.busy.Store(false)

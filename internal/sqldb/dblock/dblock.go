@@ -56,7 +56,9 @@ func Serve(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 		return nil, err
 	}
 	if !got {
-		return nil, errs.New(errs.Conflict, "The database file %s is served by %s already: stop that server first, or name another data folder. On PostgreSQL several servers share a database.",
+		return nil, errs.New(errs.Conflict,
+			"The database file %s is served by %s already: stop that server first, or name another data folder. "+
+				"On PostgreSQL several servers share a database.",
 			f.database, others(names(f.living())))
 	}
 	return &Lock{file: f}, nil

@@ -172,7 +172,8 @@ func (k *connector) open(ctx context.Context, h host) (raw, secured net.Conn, er
 	switch {
 	case err != nil:
 	case answer[0] != 'S':
-		err = errors.New("the server has no TLS: it has to be turned on there, or sslmode=disable in the database URL turns it off here")
+		err = errors.New("the server has no TLS: it has to be turned on there, or sslmode=disable in the database " +
+			"URL turns it off here")
 	default:
 		client := tls.Client(raw, h.tls)
 		if err = client.HandshakeContext(ctx); err == nil {

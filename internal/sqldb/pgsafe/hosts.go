@@ -63,7 +63,8 @@ func newHosts(u *url.URL, list string, p params) ([]host, error) {
 		ports = strings.Split(of, ",")
 	}
 	if len(ports) != len(names) && len(ports) != 1 {
-		return nil, errors.New("pgsafe: the database URL names another number of ports than of hosts: want one for each, or one for all")
+		return nil, errors.New("pgsafe: the database URL names another number of ports than of hosts: want one " +
+			"for each, or one for all")
 	}
 	hosts := make([]host, len(names))
 	for i, name := range names {
@@ -112,7 +113,8 @@ func newSessionAttrs(text string) (sessionAttrs, error) {
 	case "", "any", "read-write", "read-only", "primary", "standby", string(preferStandby):
 		return sessionAttrs(text), nil
 	}
-	return "", errors.New("pgsafe: target_session_attrs in the database URL must be any, read-write, read-only, primary, standby or prefer-standby")
+	return "", errors.New("pgsafe: target_session_attrs in the database URL must be any, read-write, read-only, " +
+		"primary, standby or prefer-standby")
 }
 
 // passes returns what the hosts are looked through for, one after the other.

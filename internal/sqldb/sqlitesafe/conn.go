@@ -29,7 +29,8 @@ func (e errBusy) HeldLong() bool { return e.long }
 
 var errLost = errors.New("sqlitesafe: the transaction was rolled back when a statement in it failed")
 
-var errPrepare = errors.New("sqlitesafe: explicit Prepare is not supported; statements with arguments are prepared by themselves")
+var errPrepare = errors.New("sqlitesafe: explicit Prepare is not supported; statements with arguments are " +
+	"prepared by themselves")
 
 func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errPrepare }
 

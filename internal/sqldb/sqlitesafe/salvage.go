@@ -33,13 +33,15 @@ type Rules struct {
 // table; the rows of virtual tables are not taken. It fails if the list of tables cannot be read.
 func Salvage(ctx context.Context, from, to string, rules *Rules) (all []Salvaged, err error) {
 	// With writable_schema, SQLite opens a file that is shorter than its header says.
-	err = with(to, "_pragma=auto_vacuum(2)&_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)&_pragma=trusted_schema(0)&_pragma=recursive_triggers(1)&_pragma=writable_schema(1)", func(db *sql.DB) error {
-		if _, err := db.ExecContext(ctx, "ATTACH DATABASE ? AS damaged", fileURI(from, "mode=rw")); err != nil {
-			return err
-		}
-		all, err = (&salvage{ctx: ctx, db: db, rules: rules}).run()
-		return errors.Join(ctx.Err(), err)
-	})
+	err = with(to,
+		"_pragma=auto_vacuum(2)&_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)&"+
+			"_pragma=trusted_schema(0)&_pragma=recursive_triggers(1)&_pragma=writable_schema(1)", func(db *sql.DB) error {
+			if _, err := db.ExecContext(ctx, "ATTACH DATABASE ? AS damaged", fileURI(from, "mode=rw")); err != nil {
+				return err
+			}
+			all, err = (&salvage{ctx: ctx, db: db, rules: rules}).run()
+			return errors.Join(ctx.Err(), err)
+		})
 	return all, err
 }
 
@@ -83,13 +85,15 @@ func (s *salvage) run() (all []Salvaged, err error) {
 }
 
 // names are the tables of the damaged database, but for SQLite's own.
-const names = `SELECT name, sql LIKE 'CREATE VIRTUAL%' FROM damaged.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY rowid`
+const names = `SELECT name, sql LIKE 'CREATE VIRTUAL%' FROM damaged.sqlite_schema WHERE type = 'table' ` +
+	`AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY rowid`
 
 // schema makes the tables, indexes, triggers or views in the new database.
 func (s *salvage) schema(of, where string) error {
 	rows, err := s.db.QueryContext(
 		s.ctx,
-		`SELECT sql FROM damaged.sqlite_schema WHERE type = ? AND sql NOT LIKE 'CREATE VIRTUAL%' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`+where+` ORDER BY rowid`,
+		`SELECT sql FROM damaged.sqlite_schema WHERE type = ? AND sql NOT LIKE 'CREATE VIRTUAL%' `+
+			`AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`+where+` ORDER BY rowid`,
 		of,
 	)
 	texts, err := scanAll[string](rows, err)
@@ -384,7 +388,8 @@ func (t *table) indexed() (most int64) {
 // removeOrphans removes the rows that refer to others that are not there, and counts them.
 func (s *salvage) removeOrphans(all []Salvaged) error {
 	for {
-		if err := s.exec(`CREATE TEMP TABLE orphans AS SELECT DISTINCT "table" AS name, rowid AS id FROM pragma_foreign_key_check WHERE rowid IS NOT NULL`); err != nil {
+		if err := s.exec(`CREATE TEMP TABLE orphans AS SELECT DISTINCT "table" AS name, rowid AS id ` +
+			`FROM pragma_foreign_key_check WHERE rowid IS NOT NULL`); err != nil {
 			return err
 		}
 		tables, err := scanAll[string](s.db.QueryContext(s.ctx, `SELECT DISTINCT name FROM orphans`))

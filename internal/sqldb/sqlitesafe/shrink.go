@@ -42,7 +42,8 @@ func (c *connector) shrink(ctx context.Context, own *stmtConn) error {
 // file stay free. It is 0 if the database cannot give back pages: its auto_vacuum is not 2,
 // INCREMENTAL.
 func (c *stmtConn) spare(ctx context.Context, keep int64) (int64, error) {
-	rows, err := c.QueryContext(ctx, `SELECT CASE auto_vacuum WHEN 2 THEN freelist_count - max(page_count / 10, $1) ELSE 0 END
+	rows, err := c.QueryContext(ctx,
+		`SELECT CASE auto_vacuum WHEN 2 THEN freelist_count - max(page_count / 10, $1) ELSE 0 END
 		FROM pragma_auto_vacuum, pragma_freelist_count, pragma_page_count`,
 		[]driver.NamedValue{{Ordinal: 1, Value: keep}})
 	if err != nil {

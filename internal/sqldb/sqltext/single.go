@@ -68,7 +68,8 @@ func (s Statement) Allowed(others []string, objects ...string) error {
 	case "BEGIN", "START", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "ABORT", "PREPARE":
 		return errs.New(
 			errs.Invalid,
-			"%s is not allowed in a workspace: each statement, and each file in migrations, is a transaction of its own.",
+			"%s is not allowed in a workspace: each statement, and each file in migrations, is a transaction of "+
+				"its own.",
 			words[0],
 		)
 	}
@@ -77,7 +78,8 @@ func (s Statement) Allowed(others []string, objects ...string) error {
 	}
 	return errs.New(
 		errs.Invalid,
-		"%s is not allowed in a workspace. A statement begins with SELECT, WITH, VALUES, INSERT, UPDATE, DELETE, CREATE, ALTER or DROP.",
+		"%s is not allowed in a workspace. A statement begins with SELECT, WITH, VALUES, INSERT, UPDATE, DELETE, "+
+			"CREATE, ALTER or DROP.",
 		words[0],
 	)
 }

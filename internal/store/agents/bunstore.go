@@ -206,7 +206,8 @@ func (s *Store) ForgetUsers(ctx context.Context, tenant string, ids []string) er
 
 // Expire implements agents.Store.
 func (s *Store) Expire(ctx context.Context, tenant string, before, now time.Time, reason string) (n int, err error) {
-	return bunx.Steps(ctx, s.db, tenant, `UPDATE tc_agent_runs SET state = 'dead', error = $1, ended_at = $2, updated_at = $2 WHERE tenant_id = $3 AND id IN
+	return bunx.Steps(ctx, s.db, tenant,
+		`UPDATE tc_agent_runs SET state = 'dead', error = $1, ended_at = $2, updated_at = $2 WHERE tenant_id = $3 AND id IN
 		(SELECT id FROM tc_agent_runs WHERE tenant_id = $3 AND ended_at IS NULL AND created_at < $4`+bunx.StepLimit+`)`,
 		reason,
 		bunx.At(now), tenant, bunx.At(before))

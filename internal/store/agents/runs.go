@@ -62,7 +62,8 @@ var (
 	beginRun     = `UPDATE tc_agent_runs SET lease = $1, attempts = $2, state = 'running', started_at = coalesce(started_at, $3), updated_at = $3
 		WHERE tenant_id = $4 AND id = $5 AND ended_at IS NULL RETURNING ` + runs.Names
 	// The last run of each agent: ids grow with time.
-	selectLast = runs.Select(`WHERE tenant_id = $1 AND id IN (SELECT max(id) FROM tc_agent_runs WHERE tenant_id = $1 AND app_id = $2 GROUP BY agent)`)
+	selectLast = runs.Select(`WHERE tenant_id = $1 AND id IN (SELECT max(id) FROM tc_agent_runs ` +
+		`WHERE tenant_id = $1 AND app_id = $2 GROUP BY agent)`)
 )
 
 // InsertRun implements agents.Store.
@@ -143,7 +144,9 @@ func (s *Store) Waiting(ctx context.Context, tenant, app string) (n int, err err
 func (s *Store) Unfinished(ctx context.Context, tenant, app, agent string, t agents.Trigger) (bool, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	n := 0
-	err := c.One(ctx, aRun, `SELECT count(*) FROM tc_agent_runs WHERE tenant_id = $1 AND app_id = $2 AND ended_at IS NULL AND agent = $3 AND started_by = $4`,
+	err := c.One(ctx, aRun,
+		`SELECT count(*) FROM tc_agent_runs WHERE tenant_id = $1 AND app_id = $2 AND ended_at IS NULL `+
+			`AND agent = $3 AND started_by = $4`,
 		[]any{tenant, app, agent, string(t)}, &n)
 	return n > 0, err
 }
@@ -190,7 +193,8 @@ func (s *Store) AddStep(ctx context.Context, tenant, lease, model string, step a
 		answers = 1
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		err := fenced(ctx, c, tenant, step.Run, lease, `size = size + $4, steps = steps + $5, input_tokens = input_tokens + $6, output_tokens = output_tokens + $7,
+		err := fenced(ctx, c, tenant, step.Run, lease,
+			`size = size + $4, steps = steps + $5, input_tokens = input_tokens + $6, output_tokens = output_tokens + $7,
 			model = CASE WHEN $8 = '' THEN model ELSE $8 END, updated_at = $9`,
 			step.Size(), answers, step.Usage.InputTokens, step.Usage.OutputTokens, model, bunx.At(step.StartedAt))
 		if err != nil {
@@ -211,7 +215,9 @@ func (s *Store) EndStep(ctx context.Context, tenant, lease string, step agents.S
 		if err != nil {
 			return err
 		}
-		n, err := c.Exec(ctx, `UPDATE tc_agent_steps SET result = $1, failed = $2, log = $3, ended_at = $4 WHERE tenant_id = $5 AND run_id = $6 AND n = $7`,
+		n, err := c.Exec(ctx,
+			`UPDATE tc_agent_steps SET result = $1, failed = $2, log = $3, ended_at = $4 WHERE tenant_id = $5 `+
+				`AND run_id = $6 AND n = $7`,
 			step.Result, step.Failed, step.Log, bunx.AtOrNull(step.EndedAt), tenant, step.Run, step.N)
 		return bunx.Found(n, err, aStep)
 	})
@@ -220,7 +226,8 @@ func (s *Store) EndStep(ctx context.Context, tenant, lease string, step agents.S
 // Settle implements agents.Store.
 func (s *Store) Settle(ctx context.Context, tenant, id, lease string, p agents.Progress, now time.Time) error {
 	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		return fenced(ctx, c, tenant, id, lease, `state = $4, error = $5, result = $6, size = size + $7, ended_at = $8, updated_at = $9`,
+		return fenced(ctx, c, tenant, id, lease,
+			`state = $4, error = $5, result = $6, size = size + $7, ended_at = $8, updated_at = $9`,
 			string(p.State), p.Error, p.Result,
 			len(text(p.Error))+len(text(p.Result)), bunx.AtOrNull(p.EndedAt), bunx.At(now))
 	})
@@ -236,7 +243,9 @@ func text(s *string) string {
 // End implements agents.Store.
 func (s *Store) End(ctx context.Context, tenant, id string, p agents.Progress, now time.Time) (ended bool, err error) {
 	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err := c.Exec(ctx, `UPDATE tc_agent_runs SET state = $1, error = $2, ended_at = $3, updated_at = $4 WHERE tenant_id = $5 AND id = $6 AND ended_at IS NULL`,
+		n, err := c.Exec(ctx,
+			`UPDATE tc_agent_runs SET state = $1, error = $2, ended_at = $3, updated_at = $4 WHERE tenant_id = $5 `+
+				`AND id = $6 AND ended_at IS NULL`,
 			string(p.State), p.Error, bunx.AtOrNull(p.EndedAt), bunx.At(now), tenant, id)
 		ended = n > 0
 		return bunx.Err(err, aRun)
@@ -247,7 +256,8 @@ func (s *Store) End(ctx context.Context, tenant, id string, p agents.Progress, n
 // Reopen implements agents.Store.
 func (s *Store) Reopen(ctx context.Context, tenant, id string, now time.Time) error {
 	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err := c.Exec(ctx, `UPDATE tc_agent_runs SET state = 'pending', attempts = 0, error = NULL, ended_at = NULL, updated_at = $1
+		n, err := c.Exec(ctx,
+			`UPDATE tc_agent_runs SET state = 'pending', attempts = 0, error = NULL, ended_at = NULL, updated_at = $1
 			WHERE tenant_id = $2 AND id = $3 AND state = 'dead'`, bunx.At(now), tenant, id)
 		return bunx.Found(n, err, aRun)
 	})

@@ -117,7 +117,8 @@ func (s *Store) Reassign(
 	ctx context.Context, tenant, from, to string, at time.Time,
 ) (moved []aiinstr.Instruction, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		rows, err := c.Rows(ctx, `UPDATE tc_ai_instructions SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4
+		rows, err := c.Rows(ctx,
+			`UPDATE tc_ai_instructions SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4
 			RETURNING `+heads, to, bunx.At(at), tenant, from)
 		moved, err = bunx.Scan(rows, err, scanRows)
 		return bunx.Err(err, what)

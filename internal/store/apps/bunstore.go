@@ -75,7 +75,8 @@ func (s *Store) Using(ctx context.Context, tenant string, tags, datasets []strin
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(
 		ctx,
-		`SELECT id, tags, datasets FROM tc_apps WHERE tenant_id = $1 AND (tags <> '[]' OR datasets <> '[]') ORDER BY id`,
+		`SELECT id, tags, datasets FROM tc_apps WHERE tenant_id = $1 AND (tags <> '[]' OR datasets <> '[]') `+
+			`ORDER BY id`,
 		tenant,
 	)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (a apps.App, err error) {

@@ -58,7 +58,9 @@ func (s *Store) SetFavorite(ctx context.Context, tenant, username, id string, fa
 		if accounts[username] == "" {
 			return errs.New(errs.Forbidden, "Only users of the tenant have favorites.")
 		}
-		_, err = c.Exec(ctx, `INSERT INTO tc_app_favorites (tenant_id, username, app_id, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+		_, err = c.Exec(ctx,
+			`INSERT INTO tc_app_favorites (tenant_id, username, app_id, created_at) VALUES ($1, $2, $3, $4) `+
+				`ON CONFLICT DO NOTHING`,
 			tenant, accounts[username], id, bunx.At(at))
 		return bunx.Err(err, noun)
 	})
@@ -116,7 +118,8 @@ func (s *Store) AddViews(ctx context.Context, tenant string, views map[apps.View
 // Days implements apps.Store.
 func (s *Store) Days(ctx context.Context, tenant, id, since string) ([]apps.Day, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT day, CAST(sum(n) AS bigint), count(*) FROM tc_app_views WHERE tenant_id = $1 AND app_id = $2 AND day >= $3
+	rows, err := c.Rows(ctx,
+		`SELECT day, CAST(sum(n) AS bigint), count(*) FROM tc_app_views WHERE tenant_id = $1 AND app_id = $2 AND day >= $3
 		GROUP BY day ORDER BY day`, tenant, id, since)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (d apps.Day, err error) {
 		return d, rows.Scan(&d.Day, &d.Views, &d.Users)

@@ -55,7 +55,8 @@ func (s *Store) Using(ctx context.Context, tenant string, some []entity.Key) ([]
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(
 		ctx,
-		`SELECT id, datasets, refs FROM tc_assistants WHERE tenant_id = $1 AND (datasets <> '[]' OR refs <> '[]') ORDER BY id`,
+		`SELECT id, datasets, refs FROM tc_assistants WHERE tenant_id = $1 AND (datasets <> '[]' OR refs <> '[]') `+
+			`ORDER BY id`,
 		tenant,
 	)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (a assistants.Assistant, err error) {

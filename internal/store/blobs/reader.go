@@ -82,7 +82,8 @@ func (c *chunks) load(number int) error {
 	}
 	c.number = -1
 	ctx, conn := bunx.For(c.ctx, c.s.db, c.tenant)
-	err := conn.One(ctx, "Blob", `SELECT bytes FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 AND number = $3`,
+	err := conn.One(ctx, "Blob",
+		`SELECT bytes FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 AND number = $3`,
 		[]any{c.tenant, c.info.ID, number}, &c.buf)
 	if err != nil {
 		return err

@@ -76,7 +76,8 @@ func (s *Store) AllFingerprints(
 ) (map[string]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	fingerprints := map[string]string{}
-	rows, err := c.Rows(ctx, `SELECT DISTINCT entity_id, mark FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2 AND kind = $3`,
+	rows, err := c.Rows(ctx,
+		`SELECT DISTINCT entity_id, mark FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2 AND kind = $3`,
 		tenant, source, string(kind))
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
 		var fingerprint string
@@ -132,8 +133,10 @@ func (s *Store) AddDeployed(ctx context.Context, tenant, source, bundleID string
 func (s *Store) ForgetDeployed(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(ids, batch) {
-			_, err := c.Exec(ctx, `DELETE FROM tc_deployments WHERE tenant_id = $1 AND source_tenant <> $2 AND kind = $3 AND entity_id IN `+
-				bunx.In(4, len(some)), bunx.Args(some, tenant, source, string(kind))...)
+			_, err := c.Exec(ctx,
+				`DELETE FROM tc_deployments WHERE tenant_id = $1 AND source_tenant <> $2 AND kind = $3 `+
+					`AND entity_id IN `+
+					bunx.In(4, len(some)), bunx.Args(some, tenant, source, string(kind))...)
 			if err != nil {
 				return bunx.Err(err, "Deployment")
 			}

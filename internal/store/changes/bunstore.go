@@ -90,7 +90,8 @@ func (s *Store) insert(ctx context.Context, all []entity.Change) error {
 		query := `INSERT INTO tc_changes (` + columns + `) VALUES ` + bunx.Values(len(all), 9)
 		if !c.Postgres() { // has one writer, so that nobody else draws the same
 			query = `INSERT INTO tc_changes (` + columns +
-				`, n) SELECT v.*, (SELECT coalesce(max(n), 0) FROM tc_changes WHERE tenant_id = $1 AND position IS NULL) + row_number() OVER ()
+				`, n) SELECT v.*, (SELECT coalesce(max(n), 0) FROM tc_changes WHERE tenant_id = $1
+					AND position IS NULL) + row_number() OVER ()
 				FROM (VALUES ` + bunx.Values(len(all), 9) + `) AS v`
 		}
 		_, err := c.Exec(ctx, query, args...)
@@ -129,7 +130,8 @@ func (s *Store) Page(ctx context.Context, tenant string, after int64, limit int)
 	if page.Reset = after > last || after < removed; page.Reset {
 		after = removed
 	}
-	rows, err = c.Rows(ctx, `SELECT position, kind, entity_id, action, username, before, after, created_at FROM tc_changes
+	rows, err = c.Rows(ctx,
+		`SELECT position, kind, entity_id, action, username, before, after, created_at FROM tc_changes
 		WHERE tenant_id = $1 AND position > $2 ORDER BY position LIMIT $3`, tenant, after, limit)
 	page.Rows, err = bunx.Scan(rows, err, func(rows *sql.Rows) (entity.Change, error) {
 		ch := entity.Change{Tenant: tenant}
@@ -184,7 +186,8 @@ func (s *Store) stampSome(ctx context.Context, tenant string) error {
 			return err
 		}
 		n, err := c.Exec(ctx, `UPDATE tc_changes SET position = $2 + s.place
-			FROM (SELECT id, row_number() OVER (ORDER BY n, id) AS place FROM tc_changes WHERE tenant_id = $1 AND position IS NULL ORDER BY n, id LIMIT $3) AS s
+			FROM (SELECT id, row_number() OVER (ORDER BY n, id) AS place FROM tc_changes WHERE tenant_id = $1
+				AND position IS NULL ORDER BY n, id LIMIT $3) AS s
 			WHERE tc_changes.tenant_id = $1 AND tc_changes.id = s.id`, tenant, last, perStamp)
 		if err != nil {
 			return bunx.Err(err, what)
@@ -203,7 +206,9 @@ func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time) (int
 		return 0, err
 	}
 	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `UPDATE tc_change_feeds SET removed = coalesce((SELECT max(position) FROM tc_changes WHERE tenant_id = $1 AND created_at < $2), removed)
+		_, err := c.Exec(ctx,
+			`UPDATE tc_change_feeds SET removed = coalesce((SELECT max(position) FROM tc_changes
+				WHERE tenant_id = $1 AND created_at < $2), removed)
 			WHERE tenant_id = $1 AND feed = 'all'`, tenant, bunx.At(before))
 		return bunx.Err(err, what)
 	})

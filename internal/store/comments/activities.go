@@ -154,7 +154,8 @@ func (s *Store) Feed(
 		alias: "a", total: of.Total, args: of.Args,
 		// By the key of the activity: by the bare username PostgreSQL may look for each in all of
 		// the user's feed.
-		below: `SELECT coalesce(sum((SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.activity_id = a.id AND f.username || '' = ` + account + `)), 0)
+		below: `SELECT coalesce(sum((SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 ` +
+			`AND f.activity_id = a.id AND f.username || '' = ` + account + `)), 0)
 			FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = r.id`,
 		own: `SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.username = ` + account +
 			` AND NOT coalesce((SELECT ` + present + ` FROM tc_activities a

@@ -145,7 +145,8 @@ func (s *Store) List(
 			AND c.thread_no = (SELECT thread_no FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3)`,
 		Args: []any{tenant, of.Kind, of.ID},
 		// no row before the first comment
-		Total: `coalesce((SELECT total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3), 0)`,
+		Total: `coalesce((SELECT total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 ` +
+			`AND entity_id = $3), 0)`,
 	}
 	return bunx.Page(ctx, c, list, thread, key, q)
 }

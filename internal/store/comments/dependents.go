@@ -17,8 +17,10 @@ func (s *Store) Threads(ctx context.Context, tenant string, kind entity.Kind, id
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	all := map[string]int{}
 	for some := range slices.Chunk(ids, dependentBatch) {
-		rows, err := c.Rows(ctx, `SELECT entity_id, total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND total > 0 AND entity_id IN `+
-			bunx.In(3, len(some)), bunx.Args(some, tenant, string(kind))...)
+		rows, err := c.Rows(ctx,
+			`SELECT entity_id, total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND total > 0 `+
+				`AND entity_id IN `+
+				bunx.In(3, len(some)), bunx.Args(some, tenant, string(kind))...)
 		_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
 			var n int
 			err = rows.Scan(&id, &n)
@@ -55,9 +57,11 @@ func (s *Store) OfUsers(
 		for _, name := range some {
 			args = append(args, of[name])
 		}
-		err = c.One(ctx, "Comment", `SELECT (SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = $1 AND n.username IN `+accounts+` AND `+where+`),
+		err = c.One(ctx, "Comment",
+			`SELECT (SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = $1 AND n.username IN `+accounts+
+				` AND `+where+`),
 			(SELECT count(*) FROM tc_comments c WHERE c.tenant_id = $1 AND `+ofAuthor+` AND c.user_id IN `+in+
-			` AND `+present+`)`,
+				` AND `+present+`)`,
 			args,
 			&queued, &written)
 		if err != nil {

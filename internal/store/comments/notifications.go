@@ -63,7 +63,8 @@ func (s *Store) Enqueue(ctx context.Context, tenant string, all []comments.Notif
 				rows = append(rows, n)
 			}
 		}
-		_, err = notificationTable.Insert(ctx, c, ` ON CONFLICT (tenant_id, comment_id, username, type) DO NOTHING`, rows...)
+		_, err = notificationTable.Insert(ctx, c,
+			` ON CONFLICT (tenant_id, comment_id, username, type) DO NOTHING`, rows...)
 		return bunx.Err(err, "Notification")
 	})
 }

@@ -86,7 +86,8 @@ func hide(ctx context.Context, c bunx.Conn, r rows) (hidden, error) {
 	}
 	var own, theirs int
 	err = c.One(ctx, "Comment", `SELECT `+r.total+`, `+bunx.Total("entity_activities",
-		`IN (SELECT kind || '/' || entity_id FROM tc_comment_threads WHERE tenant_id = $1 AND removing_at IS NOT NULL)`),
+		`IN (SELECT kind || '/' || entity_id FROM tc_comment_threads WHERE tenant_id = $1 `+
+			`AND removing_at IS NOT NULL)`),
 		r.args,
 		&own, &theirs)
 	if own < theirs/upward {

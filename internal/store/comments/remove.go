@@ -23,7 +23,8 @@ const rowsBelow = `CAST((SELECT count(*) FROM tc_notifications n WHERE n.tenant_
 // replied reports whether anybody has replied to a comment c. The number of its replies may be
 // wrong: nothing is removed, or kept, because of it. As a value it is looked up by index, and never
 // joined.
-const replied = `(SELECT r.id FROM tc_comments r WHERE r.tenant_id = $1 AND r.parent_id = c.id ORDER BY r.created_at, r.id LIMIT 1) IS NOT NULL`
+const replied = `(SELECT r.id FROM tc_comments r WHERE r.tenant_id = $1 AND r.parent_id = c.id ` +
+	`ORDER BY r.created_at, r.id LIMIT 1) IS NOT NULL`
 
 // node is a comment that is to be removed.
 type node struct {
@@ -83,7 +84,8 @@ func (s *Store) Delete(ctx context.Context, tenant, id string, at time.Time) (re
 		); err != nil {
 			return bunx.Err(err, "Comment")
 		}
-		_, err = c.Exec(ctx, `UPDATE tc_comment_threads SET removing_at = $4 WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`,
+		_, err = c.Exec(ctx,
+			`UPDATE tc_comment_threads SET removing_at = $4 WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`,
 			tenant, gone.Entity.Kind, gone.Entity.ID, bunx.At(at))
 		return bunx.Err(err, "Comment")
 	})
@@ -110,7 +112,9 @@ func (s *Store) DeleteAll(
 		if len(later) == 0 {
 			return nil
 		}
-		_, err := c.ExecIn(ctx, `UPDATE tc_comment_threads SET thread_no = thread_no + 1, total = 0, removing_at = $3 WHERE tenant_id = $1 AND kind = $2 AND entity_id IN `,
+		_, err := c.ExecIn(ctx,
+			`UPDATE tc_comment_threads SET thread_no = thread_no + 1, total = 0, removing_at = $3 `+
+				`WHERE tenant_id = $1 AND kind = $2 AND entity_id IN `,
 			later, tenant, kind, bunx.At(at))
 		return bunx.Err(err, "Comment")
 	})
@@ -210,7 +214,8 @@ func (s *Store) few(
 ) (all []node, few bool, err error) {
 	args = append([]any{tenant}, args...)
 	limit := "$" + strconv.Itoa(len(args)+1)
-	below := `SELECT c.id, t.depth + 1 FROM thread t CROSS JOIN tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = t.id`
+	below := `SELECT c.id, t.depth + 1 FROM thread t CROSS JOIN tc_comments c WHERE c.tenant_id = $1 ` +
+		`AND c.parent_id = t.id`
 	each := `tc_comments c WHERE c.tenant_id = $1 AND c.id = few.id`
 	if c.Postgres() {
 		below = `SELECT c.id, t.depth + 1 FROM thread t CROSS JOIN LATERAL
@@ -271,7 +276,9 @@ func (s *Store) RemoveRest(ctx context.Context, tenant string, of entity.Key, n 
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		step := &step{c, tenant, of, n, 0}
 		var number, total int
-		err := c.Row(ctx, `SELECT thread_no, total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3 AND removing_at IS NOT NULL`+c.ForUpdate(),
+		err := c.Row(ctx,
+			`SELECT thread_no, total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 `+
+				`AND entity_id = $3 AND removing_at IS NOT NULL`+c.ForUpdate(),
 			tenant, of.Kind, of.ID).Scan(&number, &total)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil

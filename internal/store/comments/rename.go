@@ -63,7 +63,8 @@ func pairs(n int) string {
 // renameMentions goes through all comments with mentions: no index tells who is mentioned where.
 func (s *Store) renameMentions(ctx context.Context, c bunx.Conn, tenant string, names map[string]string) error {
 	for last, n := "", mentionBatch; n == mentionBatch; {
-		rows, err := c.Rows(ctx, `SELECT id, mentions FROM tc_comments WHERE tenant_id = $1 AND id > $2 AND mentions IS NOT NULL
+		rows, err := c.Rows(ctx,
+			`SELECT id, mentions FROM tc_comments WHERE tenant_id = $1 AND id > $2 AND mentions IS NOT NULL
 			ORDER BY id LIMIT $3`, tenant, last, mentionBatch)
 		var changed []string
 		ids, err := bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {

@@ -43,7 +43,8 @@ func add(
 	if parent != nil {
 		top = 0
 	}
-	err = c.One(ctx, "Comment", `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) VALUES ($1, $2, $3, $4)
+	err = c.One(ctx, "Comment",
+		`INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (tenant_id, kind, entity_id) DO UPDATE SET total = tc_comment_threads.total + excluded.total
 		RETURNING thread_no, `+bunx.Former("$5"),
 		[]any{tenant, of.Kind, of.ID, top, author}, &t.number, &t.author)

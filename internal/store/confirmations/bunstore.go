@@ -40,9 +40,10 @@ var insert = table.InsertOne("")
 const (
 	what         = "Confirmation"
 	countWaiting = `SELECT count(*) FROM tc_confirmations WHERE tenant_id = $1 AND asked = $2 AND expires_at > $3`
-	decide       = `UPDATE tc_confirmations SET decision = $1 WHERE tenant_id = $2 AND id = $3 AND assistant_id = $4 AND asked = $5 AND decision = '' AND expires_at > $6`
-	selectOne    = `SELECT decision FROM tc_confirmations WHERE tenant_id = $1 AND id = $2`
-	take         = `DELETE FROM tc_confirmations WHERE tenant_id = $1 AND id = $2 RETURNING decision`
+	decide       = `UPDATE tc_confirmations SET decision = $1 WHERE tenant_id = $2 AND id = $3 ` +
+		`AND assistant_id = $4 AND asked = $5 AND decision = '' AND expires_at > $6`
+	selectOne = `SELECT decision FROM tc_confirmations WHERE tenant_id = $1 AND id = $2`
+	take      = `DELETE FROM tc_confirmations WHERE tenant_id = $1 AND id = $2 RETURNING decision`
 )
 
 // Add implements confirmations.Store.

@@ -90,7 +90,8 @@ func (s *Store) Get(ctx context.Context, tenant string, kind entity.Kind, at con
 
 var (
 	selectByID   = table.Select(`WHERE tenant_id = $1 AND kind = $2 AND id = $3`)
-	selectBySlug = table.Select(`WHERE tenant_id = $1 AND kind = $2 AND owner_id = $3 AND slug = $4 AND editing_id IS NULL`)
+	selectBySlug = table.Select(`WHERE tenant_id = $1 AND kind = $2 AND owner_id = $3 AND slug = $4 ` +
+		`AND editing_id IS NULL`)
 )
 
 func get(

@@ -18,7 +18,8 @@ import (
 // IDs implements content.Store.
 func (s *Store) IDs(ctx context.Context, tenant string, kind entity.Kind) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT id FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND editing_id IS NULL AND NOT system
+	rows, err := c.Rows(ctx,
+		`SELECT id FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND editing_id IS NULL AND NOT system
 		ORDER BY id`, tenant, kind)
 	ids, err := bunx.Scan(rows, err, bunx.Text)
 	return ids, bunx.Err(err, content.Noun(kind))
@@ -108,8 +109,9 @@ func (s *Store) PutAll(
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if len(yield) > 0 {
-			_, err := c.Exec(ctx, `UPDATE tc_entities SET slug = NULL WHERE tenant_id = $1 AND kind = $2 AND slug IS NOT NULL AND id `+
-				c.OneOf(3), tenant, kind, bunx.Keys(yield))
+			_, err := c.Exec(ctx,
+				`UPDATE tc_entities SET slug = NULL WHERE tenant_id = $1 AND kind = $2 AND slug IS NOT NULL AND id `+
+					c.OneOf(3), tenant, kind, bunx.Keys(yield))
 			if err != nil {
 				return bunx.Err(err, content.Noun(kind))
 			}
@@ -137,7 +139,8 @@ func (s *Store) Remove(ctx context.Context, tenant string, kind entity.Kind, ids
 // Owned implements content.Store.
 func (s *Store) Owned(ctx context.Context, tenant string, kind entity.Kind, owner string) (n int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.One(ctx, content.Noun(kind), `SELECT count(*) FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2 AND kind = $3`,
+	err = c.One(ctx, content.Noun(kind),
+		`SELECT count(*) FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2 AND kind = $3`,
 		[]any{tenant, owner, kind}, &n)
 	return n, err
 }
@@ -167,7 +170,8 @@ func (s *Store) DeleteDrafts(
 	ctx context.Context, tenant string, kind entity.Kind, owner string,
 ) (ended []string, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		rows, err := c.Rows(ctx, `DELETE FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2 AND kind = $3 AND editing_id IS NOT NULL
+		rows, err := c.Rows(ctx,
+			`DELETE FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2 AND kind = $3 AND editing_id IS NOT NULL
 			RETURNING id`, tenant, owner, kind)
 		ended, err = bunx.Scan(rows, err, bunx.Text)
 		return bunx.Err(err, content.Noun(kind))
@@ -183,7 +187,8 @@ func (s *Store) Reassign(
 		if err := renameClashes(ctx, c, tenant, kind, from, to); err != nil {
 			return err
 		}
-		rows, err := c.Rows(ctx, `UPDATE tc_entities SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4 AND kind = $5
+		rows, err := c.Rows(ctx,
+			`UPDATE tc_entities SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4 AND kind = $5
 			RETURNING `+heads, to, bunx.At(at), tenant, from, kind)
 		moved, err = bunx.Scan(rows, err, scanner(tenant, kind))
 		return bunx.Err(err, slugTaken(kind))
@@ -195,7 +200,8 @@ func (s *Store) Reassign(
 // renameClashes sets the slugs of those entities of from whose slugs to has already, each to the
 // first of slug-2, slug-3… that neither has.
 func renameClashes(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, from, to string) error {
-	const slugs = `SELECT slug FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND slug IS NOT NULL AND editing_id IS NULL AND owner_id `
+	const slugs = `SELECT slug FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND slug IS NOT NULL ` +
+		`AND editing_id IS NULL AND owner_id `
 	rows, err := c.Rows(ctx, `SELECT `+heads+
 		` FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND owner_id = $3 AND editing_id IS NULL
 		AND slug IN (`+slugs+`= $4) ORDER BY id`+c.ForUpdate(), tenant, kind, from, to)
@@ -216,7 +222,8 @@ func renameClashes(ctx context.Context, c bunx.Conn, tenant string, kind entity.
 	for _, e := range clash {
 		free := slug.FirstFree(*e.Slug, taken)
 		taken[free] = true
-		_, err := c.Exec(ctx, `UPDATE tc_entities SET slug = $1, search = $2 WHERE tenant_id = $3 AND kind = $4 AND id = $5`,
+		_, err := c.Exec(ctx,
+			`UPDATE tc_entities SET slug = $1, search = $2 WHERE tenant_id = $3 AND kind = $4 AND id = $5`,
 			free, fold.Search(e.Name, free, or(e.Description)), tenant, kind, e.ID)
 		if err != nil {
 			return bunx.Err(err, slugTaken(kind))

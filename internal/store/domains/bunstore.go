@@ -149,7 +149,8 @@ func (s *Store) All(ctx context.Context, tenant, driver string) ([]domains.Domai
 // Size implements domains.Store.
 func (s *Store) Size(ctx context.Context, tenant string) (n, bytes int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.One(ctx, "Domain", `SELECT count(*), coalesce(sum(coalesce(octet_length(config), 0) + coalesce(octet_length(secrets), 0)), 0)
+	err = c.One(ctx, "Domain",
+		`SELECT count(*), coalesce(sum(coalesce(octet_length(config), 0) + coalesce(octet_length(secrets), 0)), 0)
 		FROM tc_domains WHERE tenant_id = $1`, []any{tenant}, &n, &bytes)
 	return n, bytes, err
 }
@@ -226,7 +227,8 @@ func (s *Store) SetIDs(
 	ctx context.Context, tenant, domain string, ids domains.IDAttributes,
 ) (known domains.IDAttributes, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		return c.One(ctx, "Domain", `UPDATE tc_domains SET id_attribute = coalesce(id_attribute, nullif(CAST($1 AS text), '')),
+		return c.One(ctx, "Domain",
+			`UPDATE tc_domains SET id_attribute = coalesce(id_attribute, nullif(CAST($1 AS text), '')),
 			group_id_attribute = coalesce(group_id_attribute, nullif(CAST($2 AS text), '')) WHERE tenant_id = $3 AND id = $4
 			RETURNING coalesce(id_attribute, ''), coalesce(group_id_attribute, '')`,
 			[]any{ids.People, ids.Groups, tenant, domain}, &known.People, &known.Groups)

@@ -248,7 +248,8 @@ var callsTable = bunx.NewTable("tc_handler_calls", "c", []bunx.Column[calls]{
 const addCalls = ` ON CONFLICT (tenant_id, app_id, day, area, method, path) DO UPDATE SET n = tc_handler_calls.n + excluded.n,
 	failed = tc_handler_calls.failed + excluded.failed, milliseconds = tc_handler_calls.milliseconds + excluded.milliseconds`
 
-var selectCalls = callsTable.Select(`WHERE tenant_id = $1 AND app_id = $2 AND day >= $3 ORDER BY day, area, path, method`)
+var selectCalls = callsTable.Select(`WHERE tenant_id = $1 AND app_id = $2 AND day >= $3 ` +
+	`ORDER BY day, area, path, method`)
 
 // AddCalls implements handlers.Store. Rows are written in the order of their keys, so that two
 // nodes do not wait in a circle.
@@ -316,16 +317,19 @@ func (s *Store) sweepPrograms(ctx context.Context, tenant string, before time.Ti
 		if c.Postgres() {
 			skip = " FOR UPDATE SKIP LOCKED"
 		}
-		rows, err := c.Rows(ctx, `UPDATE tc_handler_programs SET loose = false WHERE tenant_id = $1 AND (hash, engine) IN (
+		rows, err := c.Rows(ctx,
+			`UPDATE tc_handler_programs SET loose = false WHERE tenant_id = $1 AND (hash, engine) IN (
 			SELECT hash, engine FROM tc_handler_programs WHERE tenant_id = $1 AND loose AND used_at < $2 LIMIT $3`+
-			skip+`) RETURNING hash`,
+				skip+`) RETURNING hash`,
 			tenant,
 			bunx.At(before), programsAtOnce)
 		hashes, err := bunx.Scan(rows, err, bunx.Text)
 		if looked = len(hashes); err != nil || looked == 0 {
 			return bunx.Err(err, what)
 		}
-		removed, err = c.Exec(ctx, `DELETE FROM tc_handler_programs WHERE tenant_id = $1 AND NOT loose AND used_at < $2 AND hash `+c.OneOf(3)+` AND NOT EXISTS
+		removed, err = c.Exec(ctx,
+			`DELETE FROM tc_handler_programs WHERE tenant_id = $1 AND NOT loose AND used_at < $2 AND hash `+
+				c.OneOf(3)+` AND NOT EXISTS
 			(SELECT 1 FROM tc_handler_routes r WHERE r.tenant_id = $1 AND r.hash = tc_handler_programs.hash)`, tenant,
 			bunx.At(before), bunx.Keys(hashes))
 		return bunx.Err(err, what)

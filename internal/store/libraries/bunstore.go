@@ -171,9 +171,11 @@ func clash(ctx context.Context, c bunx.Conn, tenant, kind, library, path string)
 		}
 	}
 	n := len(near)
-	rows, err := c.Rows(ctx, `SELECT path, folded, content_id, content_type, created_at FROM tc_library_files WHERE tenant_id = $1 AND kind = $2 AND library_id = $3
+	rows, err := c.Rows(ctx,
+		`SELECT path, folded, content_id, content_type, created_at FROM tc_library_files WHERE tenant_id = $1
+			AND kind = $2 AND library_id = $3
 		AND folded IN `+bunx.In(6, n)+
-		` UNION ALL SELECT * FROM (SELECT path, folded, content_id, content_type, created_at FROM tc_library_files
+			` UNION ALL SELECT * FROM (SELECT path, folded, content_id, content_type, created_at FROM tc_library_files
 		WHERE tenant_id = $1 AND kind = $2 AND library_id = $3 AND folded > $4 AND folded < $5 LIMIT 1) below`,
 		bunx.Args(near, tenant, kind, library, folded+"/", folded+"0")...) // 0 comes after /
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
@@ -210,7 +212,8 @@ func clash(ctx context.Context, c bunx.Conn, tenant, kind, library, path string)
 func (s *Store) Delete(ctx context.Context, tenant, library, path string, at time.Time) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		var f libraries.File
-		err := c.One(ctx, "File", `DELETE FROM tc_library_files WHERE tenant_id = $1 AND kind = $2 AND library_id = $3 AND path = $4
+		err := c.One(ctx, "File",
+			`DELETE FROM tc_library_files WHERE tenant_id = $1 AND kind = $2 AND library_id = $3 AND path = $4
 			RETURNING content_id, content_type`, []any{tenant, s.kind, library, path}, &f.ContentID, &f.ContentType)
 		if err != nil {
 			return err

@@ -14,11 +14,13 @@ import (
 // Only who holds the lock of the library writes it, so that writers of different libraries, which
 // share contents, never wait for each other; and Release skips what others hold.
 
-const overwriteRelease = ` ON CONFLICT (tenant_id, content_id, library_id) DO UPDATE SET released_at = excluded.released_at`
+const overwriteRelease = ` ON CONFLICT (tenant_id, content_id, library_id) DO UPDATE SET released_at = ` +
+	`excluded.released_at`
 
 func release(ctx context.Context, c bunx.Conn, tenant, library, content string, at time.Time) error {
-	_, err := c.Exec(ctx, `INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at) VALUES ($1, $2, $3, $4)`+
-		overwriteRelease, tenant, content, library, bunx.At(at))
+	_, err := c.Exec(ctx,
+		`INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at) VALUES ($1, $2, $3, $4)`+
+			overwriteRelease, tenant, content, library, bunx.At(at))
 	return bunx.Err(err, "File")
 }
 
@@ -44,7 +46,8 @@ func (s *Store) Hold(ctx context.Context, tenant, sha256 string) (id string, err
 }
 
 const (
-	add = `INSERT INTO tc_library_contents (tenant_id, id, sha256, size) VALUES ($1, $2, $3, $4) ON CONFLICT (tenant_id, sha256) DO NOTHING`
+	add = `INSERT INTO tc_library_contents (tenant_id, id, sha256, size) VALUES ($1, $2, $3, $4) ` +
+		`ON CONFLICT (tenant_id, sha256) DO NOTHING`
 
 	// addFirst keeps the digest only for whoever gets the advisory lock of it: on PostgreSQL the
 	// others would wait for the end of that transaction, such as an import, and two that add the
@@ -126,7 +129,8 @@ func (s *Store) Release(
 
 // released returns notes of contents that libraries have not had since before.
 func released(ctx context.Context, c bunx.Conn, tenant string, before time.Time, n int) ([]note, error) {
-	rows, err := c.Rows(ctx, `SELECT content_id, library_id FROM tc_library_released WHERE tenant_id = $1 AND released_at < $2
+	rows, err := c.Rows(ctx,
+		`SELECT content_id, library_id FROM tc_library_released WHERE tenant_id = $1 AND released_at < $2
 		ORDER BY released_at LIMIT $3`+locked(c, ` FOR UPDATE SKIP LOCKED`), tenant, bunx.At(before), n)
 	notes, err := bunx.Scan(rows, err, func(rows *sql.Rows) (n note, err error) {
 		return n, rows.Scan(&n.content, &n.library)

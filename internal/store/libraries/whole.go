@@ -33,7 +33,8 @@ func (s *Store) Copy(ctx context.Context, tenant, from, to string) error {
 // it joins, and without statistics it compares each file with each.
 func changed(n int) string {
 	return fmt.Sprintf(`kind = $%[2]d AND (path, content_id, content_type) NOT IN
-		(SELECT path, content_id, content_type FROM tc_library_files WHERE tenant_id = $1 AND library_id = $%[1]d AND kind = $%[2]d)`,
+		(SELECT path, content_id, content_type FROM tc_library_files WHERE tenant_id = $1
+			AND library_id = $%[1]d AND kind = $%[2]d)`,
 		n, n+1)
 }
 

@@ -222,7 +222,8 @@ func (s *Store) SetMessage(ctx context.Context, tenant, id string, p messages.Pr
 func (s *Store) set(ctx context.Context, table, what, tenant, id string, p messages.Progress, now time.Time) error {
 	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `UPDATE `+table+
-			` SET state = $1, attempts = $2, error = $3, ended_at = $4, updated_at = $5 WHERE tenant_id = $6 AND id = $7`,
+			` SET state = $1, attempts = $2, error = $3, ended_at = $4, updated_at = $5 WHERE tenant_id = $6 `+
+			`AND id = $7`,
 			string(p.State), p.Attempts, p.Error, bunx.AtOrNull(p.EndedAt), bunx.At(now), tenant, id)
 		return bunx.Found(n, err, what)
 	})
@@ -230,13 +231,17 @@ func (s *Store) set(ctx context.Context, table, what, tenant, id string, p messa
 
 // EventUsage implements messages.Store.
 func (s *Store) EventUsage(ctx context.Context, tenant, app string, day time.Time) (messages.Usage, error) {
-	return s.usage(ctx, tenant, `SELECT count(CASE WHEN ended_at IS NULL THEN 1 END), count(CASE WHEN created_at >= $3 THEN 1 END), coalesce(sum(size), 0)
+	return s.usage(ctx, tenant,
+		`SELECT count(CASE WHEN ended_at IS NULL THEN 1 END), count(CASE WHEN created_at >= $3 THEN 1 END),
+			coalesce(sum(size), 0)
 		FROM tc_events WHERE tenant_id = $1 AND app_id = $2`, app, day)
 }
 
 // MessageUsage implements messages.Store.
 func (s *Store) MessageUsage(ctx context.Context, tenant, app string, day time.Time) (messages.Usage, error) {
-	return s.usage(ctx, tenant, `SELECT count(CASE WHEN ended_at IS NULL THEN 1 END), count(CASE WHEN created_at >= $3 THEN 1 END), coalesce(sum(size), 0)
+	return s.usage(ctx, tenant,
+		`SELECT count(CASE WHEN ended_at IS NULL THEN 1 END), count(CASE WHEN created_at >= $3 THEN 1 END),
+			coalesce(sum(size), 0)
 		FROM tc_messages WHERE tenant_id = $1 AND app_id = $2`, app, day)
 }
 

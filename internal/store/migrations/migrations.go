@@ -47,7 +47,8 @@ func runTwice(ctx context.Context, db *bun.DB, partitions int) error {
 	if bunx.OutOfMemory(err) {
 		return errs.Wrap(
 			errs.Unavailable, err,
-			"PostgreSQL has no memory for the migration, or no room for the locks of its partitions: raise max_locks_per_transaction, such as to 256, and start PostgreSQL again. Nothing was changed",
+			"PostgreSQL has no memory for the migration, or no room for the locks of its partitions: raise "+
+				"max_locks_per_transaction, such as to 256, and start PostgreSQL again. Nothing was changed",
 		)
 	}
 	return err
@@ -160,7 +161,9 @@ func Visible(ctx context.Context, db *bun.DB) error {
 	}
 	var on, binds bool
 	var tenant, role string
-	err := c.Row(ctx, `SELECT c.relrowsecurity, row_security_active(c.oid), coalesce(current_setting('tenantcontent.tenant', true), ''), current_user
+	err := c.Row(ctx,
+		`SELECT c.relrowsecurity, row_security_active(c.oid), coalesce(current_setting('tenantcontent.tenant',
+			true), ''), current_user
 		FROM pg_class c WHERE c.oid = to_regclass('tc_users')`).Scan(&on, &binds, &tenant, &role)
 	switch {
 	case errors.Is(err, sql.ErrNoRows): // not migrated
@@ -170,13 +173,15 @@ func Visible(ctx context.Context, db *bun.DB) error {
 	case on && !binds:
 		return errs.Wrap(
 			errs.Unavailable, ErrHidden,
-			"Row-level security is on in this database and does not bind the role %s: log in as a role that is no superuser and has no BYPASSRLS.",
+			"Row-level security is on in this database and does not bind the role %s: log in as a role that is no "+
+				"superuser and has no BYPASSRLS.",
 			role,
 		)
 	case on && tenant != probe:
 		return errs.Wrap(
 			errs.Unavailable, ErrHidden,
-			"Row-level security is on in this database, and it is not told the tenant: add row_level_security=on to the database URL.",
+			"Row-level security is on in this database, and it is not told the tenant: add row_level_security=on "+
+				"to the database URL.",
 		)
 	}
 	return nil

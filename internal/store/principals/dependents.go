@@ -73,7 +73,8 @@ func (s *Store) Superusers(ctx context.Context, tenant string, usernames []strin
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	var all []string
 	for some := range slices.Chunk(usernames, batch) {
-		names, err := texts(c.Rows(ctx, `SELECT username FROM tc_users WHERE tenant_id = $1 AND superuser AND username IN `+bunx.In(2, len(some)),
+		names, err := texts(c.Rows(ctx,
+			`SELECT username FROM tc_users WHERE tenant_id = $1 AND superuser AND username IN `+bunx.In(2, len(some)),
 			bunx.Args(some, tenant)...))
 		if err != nil {
 			return nil, bunx.Err(err, "User")

@@ -31,7 +31,8 @@ var directoryTable = userTable.Only(append([]string{"username", "superuser"}, di
 
 // overwriteDirectory is the end of an INSERT that writes users who are there as an edit of a
 // directory does.
-var overwriteDirectory = userTable.Overwrite(append([]string{"label", "search", "email_key", "updated_at"}, directoryColumns...)...)
+var overwriteDirectory = userTable.Overwrite(append([]string{"label", "search", "email_key", "updated_at"},
+	directoryColumns...)...)
 
 // directoryUser returns what a directory knows of a user.
 func directoryUser(u user) principals.DirectoryUser {
@@ -87,7 +88,8 @@ func (s *Store) UserFrom(ctx context.Context, tenant, domain, sourceID string) (
 }
 
 // By the bare column SQLite would read all users of the tenant in that order until it finds one.
-var selectUserFrom = userTable.Select(`WHERE tenant_id = $1 AND domain = $2 AND source_id = $3 ORDER BY username || '' LIMIT 1`)
+var selectUserFrom = userTable.Select(`WHERE tenant_id = $1 AND domain = $2 AND source_id = $3 ` +
+	`ORDER BY username || '' LIMIT 1`)
 
 // UsersFrom implements principals.DomainStore.
 func (s *Store) UsersFrom(ctx context.Context, tenant, domain string, sourceIDs []string) ([]principals.User, error) {

@@ -54,7 +54,8 @@ func (s *Store) PersonTeams(
 // DomainMembers implements dirsync.Store.
 func (s *Store) DomainMembers(ctx context.Context, tenant, domain string, each func(dirsync.MemberKey)) error {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.NewSelect().TableExpr("tc_teams AS t").Join("JOIN tc_memberships AS m ON m.tenant_id = t.tenant_id AND m.team_id = t.id").
+	rows, err := c.NewSelect().TableExpr("tc_teams AS t").Join("JOIN tc_memberships AS m ON m.tenant_id = "+
+		"t.tenant_id AND m.team_id = t.id").
 		ColumnExpr("m.team_id, m.username").Where("t.tenant_id = ?", tenant).Where("t.domain = ?", domain).Rows(ctx)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var member dirsync.MemberKey
@@ -117,7 +118,8 @@ func (s *Store) DomainPrincipals(ctx context.Context, tenant, domain string) (us
 // DomainCounts implements principals.DomainStore.
 func (s *Store) DomainCounts(ctx context.Context, tenant string) (map[string]principals.DomainCounts, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT domain, count(*), 0, count(source_id) FROM tc_users WHERE tenant_id = $1 GROUP BY domain
+	rows, err := c.Rows(ctx,
+		`SELECT domain, count(*), 0, count(source_id) FROM tc_users WHERE tenant_id = $1 GROUP BY domain
 		UNION ALL SELECT domain, 0, count(*), count(source_id) FROM tc_teams WHERE tenant_id = $1 GROUP BY domain`,
 		tenant)
 	counts := map[string]principals.DomainCounts{}

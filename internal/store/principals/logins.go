@@ -84,7 +84,8 @@ func login(ctx context.Context, c bunx.Conn, tenant, folded, network, lock strin
 	}
 	var l userLogin
 	var n networkLogin
-	err := c.One(ctx, "User", selectLogin, []any{tenant, folded, network}, append(loginTable.Dest(&l), networkTable.Dest(&n)...)...)
+	err := c.One(ctx, "User", selectLogin, []any{tenant, folded, network}, append(loginTable.Dest(&l),
+		networkTable.Dest(&n)...)...)
 	if err != nil {
 		return principals.Login{}, err
 	}

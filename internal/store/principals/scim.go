@@ -52,7 +52,8 @@ func (p person) person() scim.Person {
 }
 
 // scimUsers is userTable with the columns of a person.
-var scimUsers = userTable.Only(append([]string{"username", "superuser", "created_at", "updated_at"}, directoryColumns...)...)
+var scimUsers = userTable.Only(append([]string{"username", "superuser", "created_at", "updated_at"},
+	directoryColumns...)...)
 
 var selectPerson = `SELECT ` + scimUsers.Qualified + `, s.id, s.external_id, coalesce(s.gone, false), s.changed_at`
 
@@ -60,10 +61,12 @@ var selectPerson = `SELECT ` + scimUsers.Qualified + `, s.id, s.external_id, coa
 // bare column PostgreSQL may read all of the domain's, which it takes for few in the minute after a
 // scan.
 const (
-	personFromUser     = ` FROM tc_users u LEFT JOIN tc_scim_users s ON s.tenant_id = u.tenant_id AND s.username = u.username WHERE u.tenant_id = $1 AND u.domain = $2`
-	personFromIdentity = ` FROM tc_scim_users s JOIN tc_users u ON u.tenant_id = s.tenant_id AND u.username = s.username WHERE s.tenant_id = $1 AND u.domain || '' = $2`
-	personIsThere      = ` AND coalesce(s.gone, false) = false`
-	personOrder        = ` ORDER BY u.folded`
+	personFromUser = ` FROM tc_users u LEFT JOIN tc_scim_users s ON s.tenant_id = u.tenant_id ` +
+		`AND s.username = u.username WHERE u.tenant_id = $1 AND u.domain = $2`
+	personFromIdentity = ` FROM tc_scim_users s JOIN tc_users u ON u.tenant_id = s.tenant_id ` +
+		`AND u.username = s.username WHERE s.tenant_id = $1 AND u.domain || '' = $2`
+	personIsThere = ` AND coalesce(s.gone, false) = false`
+	personOrder   = ` ORDER BY u.folded`
 )
 
 func scanPerson(rows *sql.Rows) (scim.Person, error) {
@@ -139,7 +142,8 @@ func (s *Store) Usernames(ctx context.Context, tenant, domain string, ids []stri
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	names := map[string]string{}
 	for some := range slices.Chunk(ids, batch) {
-		rows, err := c.NewSelect().TableExpr("tc_scim_users AS s").Join("JOIN tc_users AS u ON u.tenant_id = s.tenant_id AND u.username = s.username").
+		rows, err := c.NewSelect().TableExpr("tc_scim_users AS s").Join("JOIN tc_users AS u ON u.tenant_id = "+
+			"s.tenant_id AND u.username = s.username").
 			ColumnExpr("s.id, s.username").Where(
 			"s.tenant_id = ?", tenant,
 		).Where("u.domain || '' = ?", domain).Where("NOT s.gone").Where("s.id IN (?)", bun.List(some)).Rows(ctx)
@@ -275,9 +279,11 @@ func (s *Store) GroupMembers(ctx context.Context, tenant, domain string, teamIDs
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	var all []scim.Member
 	for some := range slices.Chunk(teamIDs, batch) {
-		q := c.NewSelect().TableExpr("tc_memberships AS m").Join("JOIN tc_users AS u ON u.tenant_id = m.tenant_id AND u.username = m.username").
+		q := c.NewSelect().TableExpr("tc_memberships AS m").Join("JOIN tc_users AS u ON u.tenant_id = m.tenant_id "+
+			"AND u.username = m.username").
 			Join("LEFT JOIN tc_scim_users AS s ON s.tenant_id = m.tenant_id AND s.username = m.username").
-			ColumnExpr("m.team_id, '', m.username, s.id, coalesce(s.gone, false), coalesce(u.display_name, u.username)").
+			ColumnExpr("m.team_id, '', m.username, s.id, coalesce(s.gone, false), coalesce(u.display_name, "+
+				"u.username)").
 			Where(
 				"m.tenant_id = ?", tenant,
 			).Where(
@@ -303,7 +309,8 @@ func (s *Store) UserGroups(ctx context.Context, tenant, domain string, usernames
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	var all []scim.Member
 	for some := range slices.Chunk(usernames, batch) {
-		q := c.NewSelect().TableExpr("tc_memberships AS m").Join("JOIN tc_teams AS t ON t.tenant_id = m.tenant_id AND t.id = m.team_id").
+		q := c.NewSelect().TableExpr("tc_memberships AS m").Join("JOIN tc_teams AS t ON t.tenant_id = m.tenant_id "+
+			"AND t.id = m.team_id").
 			ColumnExpr("m.team_id, t.name, m.username, NULL, false, ''").Where(
 			"m.tenant_id = ?", tenant,
 		).Where("m.username IN (?)", bun.List(some)).

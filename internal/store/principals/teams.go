@@ -245,7 +245,8 @@ var (
 )
 
 // withNames joins the team and the user of a membership.
-const withNames = ` JOIN tc_teams AS t ON t.tenant_id = m.tenant_id AND t.id = m.team_id JOIN tc_users AS u ON u.tenant_id = m.tenant_id AND u.username = m.username`
+const withNames = ` JOIN tc_teams AS t ON t.tenant_id = m.tenant_id AND t.id = m.team_id ` +
+	`JOIN tc_users AS u ON u.tenant_id = m.tenant_id AND u.username = m.username`
 
 // Members implements principals.Store.
 func (s *Store) Members(

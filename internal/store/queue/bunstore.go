@@ -90,7 +90,8 @@ func (s *Store) Count(ctx context.Context, tenant string) (n int, err error) {
 }
 
 // readyLine finds the first line behind another one.
-const readyLine = `SELECT tenant_id, kind FROM tc_jobs WHERE state = 'ready' AND (tenant_id, kind) > ($1, $2) ORDER BY tenant_id, kind LIMIT 1`
+const readyLine = `SELECT tenant_id, kind FROM tc_jobs WHERE state = 'ready' AND (tenant_id, kind) > ($1, $2) ` +
+	`ORDER BY tenant_id, kind LIMIT 1`
 
 // readyLines goes from line to line, so its cost does not depend on how many jobs they have.
 const readyLines = `WITH RECURSIVE line AS (
@@ -220,7 +221,8 @@ func (s *Store) Remove(ctx context.Context, tenant string, some []queue.Job) (in
 
 // Retry implements queue.Store.
 func (s *Store) Retry(ctx context.Context, j queue.Job, cause string, at time.Time) (bool, error) {
-	n, err := s.change(ctx, j.Tenant, []queue.Job{j}, `UPDATE tc_jobs SET state = 'waiting', tries = $1, lease = NULL, node = NULL, error = $2, wake_at = $3`,
+	n, err := s.change(ctx, j.Tenant, []queue.Job{j},
+		`UPDATE tc_jobs SET state = 'waiting', tries = $1, lease = NULL, node = NULL, error = $2, wake_at = $3`,
 		j.Tries, cause, bunx.At(at))
 	return n > 0, err
 }
@@ -229,7 +231,10 @@ func (s *Store) Retry(ctx context.Context, j queue.Job, cause string, at time.Ti
 func (s *Store) Hurry(ctx context.Context, tenant string, ids []string) (n int, err error) {
 	for part := range slices.Chunk(ids, many) {
 		err := bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-			m, err := c.Exec(ctx, `UPDATE tc_jobs SET state = 'ready', wake_at = NULL WHERE tenant_id = $1 AND state = 'waiting' AND id IN `+bunx.In(2, len(part)), bunx.Args(part, tenant)...)
+			m, err := c.Exec(ctx,
+				`UPDATE tc_jobs SET state = 'ready', wake_at = NULL WHERE tenant_id = $1 AND state = 'waiting' `+
+					`AND id IN `+bunx.In(2, len(part)),
+				bunx.Args(part, tenant)...)
 			n += m
 			return bunx.Err(err, what)
 		})
@@ -251,7 +256,8 @@ func (s *Store) Release(ctx context.Context, tenant string, some []queue.Job) er
 
 // Bury implements queue.Store.
 func (s *Store) Bury(ctx context.Context, j queue.Job, cause string, at time.Time) (bool, error) {
-	n, err := s.change(ctx, j.Tenant, []queue.Job{j}, `UPDATE tc_jobs SET state = 'dead', lease = NULL, node = NULL, wake_at = NULL, error = $1, ended_at = $2`,
+	n, err := s.change(ctx, j.Tenant, []queue.Job{j},
+		`UPDATE tc_jobs SET state = 'dead', lease = NULL, node = NULL, wake_at = NULL, error = $1, ended_at = $2`,
 		cause, bunx.At(at))
 	return n > 0, err
 }
@@ -262,7 +268,8 @@ func (s *Store) Next(ctx context.Context) (waking, firing *time.Time, err error)
 	var wake, next bunx.Time
 	err = c.One(
 		ctx, what,
-		`SELECT (SELECT min(wake_at) FROM tc_jobs WHERE wake_at IS NOT NULL), (SELECT min(next_at) FROM tc_job_schedules)`,
+		`SELECT (SELECT min(wake_at) FROM tc_jobs WHERE wake_at IS NOT NULL), (SELECT min(next_at) `+
+			`FROM tc_job_schedules)`,
 		nil, &wake, &next,
 	)
 	return wake.Ptr(), next.Ptr(), err
@@ -278,8 +285,11 @@ func (s *Store) Wake(ctx context.Context, now time.Time) (n int, err error) {
 		if c.Postgres() {
 			locked = " FOR UPDATE SKIP LOCKED"
 		}
-		n, err = c.Exec(ctx, `WITH picked AS MATERIALIZED (SELECT tenant_id, id FROM tc_jobs WHERE wake_at IS NOT NULL AND wake_at <= $1 ORDER BY wake_at LIMIT $2`+locked+`)
-			UPDATE tc_jobs SET state = 'ready', lease = NULL, node = NULL, wake_at = NULL WHERE (tenant_id, id) IN (SELECT tenant_id, id FROM picked)`,
+		n, err = c.Exec(ctx,
+			`WITH picked AS MATERIALIZED (SELECT tenant_id, id FROM tc_jobs WHERE wake_at IS NOT NULL `+
+				`AND wake_at <= $1 ORDER BY wake_at LIMIT $2`+locked+`)
+			UPDATE tc_jobs SET state = 'ready', lease = NULL, node = NULL, wake_at = NULL
+				WHERE (tenant_id, id) IN (SELECT tenant_id, id FROM picked)`,
 			bunx.At(now), wakes)
 		return bunx.Err(err, what)
 	})
@@ -289,7 +299,9 @@ func (s *Store) Wake(ctx context.Context, now time.Time) (n int, err error) {
 // Jobs implements queue.Store.
 func (s *Store) Jobs(ctx context.Context, tenant string, f queue.Filter, n int) ([]queue.Job, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, jobs.Select(`WHERE tenant_id = $1 AND ($2 = '' OR kind = $2) AND ($3 = '' OR state = $3) ORDER BY due_at, id LIMIT $4`),
+	rows, err := c.Rows(ctx,
+		jobs.Select(`WHERE tenant_id = $1 AND ($2 = '' OR kind = $2) AND ($3 = '' OR state = $3) `+
+			`ORDER BY due_at, id LIMIT $4`),
 		tenant, f.Kind, string(f.State), n)
 	all, err := bunx.Scan(rows, err, scanJob)
 	return all, bunx.Err(err, what)
@@ -300,7 +312,8 @@ func (s *Store) Stats(ctx context.Context) ([]queue.Stat, error) {
 	ctx, c := bunx.For(ctx, s.db, bunx.AllTenants)
 	rows, err := c.Rows(
 		ctx,
-		`SELECT tenant_id, kind, state, count(*), min(due_at) FROM tc_jobs GROUP BY tenant_id, kind, state ORDER BY tenant_id, kind, state`,
+		`SELECT tenant_id, kind, state, count(*), min(due_at) FROM tc_jobs GROUP BY tenant_id, kind, state `+
+			`ORDER BY tenant_id, kind, state`,
 	)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (st queue.Stat, err error) {
 		err = rows.Scan(&st.Tenant, &st.Kind, (*string)(&st.State), &st.N, bunx.TimeOf(&st.Oldest))
@@ -312,7 +325,9 @@ func (s *Store) Stats(ctx context.Context) ([]queue.Stat, error) {
 // Requeue implements queue.Store.
 func (s *Store) Requeue(ctx context.Context, tenant, id string, now time.Time) (j queue.Job, err error) {
 	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		j, err = jobs.Scan(c.Row(ctx, `UPDATE tc_jobs SET state = 'ready', tries = 0, error = NULL, ended_at = NULL, due_at = $1 WHERE tenant_id = $2 AND id = $3 AND state = 'dead'
+		j, err = jobs.Scan(c.Row(ctx,
+			`UPDATE tc_jobs SET state = 'ready', tries = 0, error = NULL, ended_at = NULL, due_at = $1
+				WHERE tenant_id = $2 AND id = $3 AND state = 'dead'
 			RETURNING `+jobs.Names, bunx.At(now), tenant, id))
 		return bunx.Err(err, "A job with this key")
 	})
@@ -336,7 +351,8 @@ func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time, keep
 	for where, arg := range map[string]any{
 		`state = 'dead' AND ended_at < $2`: bunx.At(before),
 		`state = 'ready' AND due_at < $2`:  bunx.At(before),
-		`state = 'dead' AND id IN (SELECT id FROM tc_jobs WHERE tenant_id = $1 AND state = 'dead' ORDER BY ended_at DESC, id DESC LIMIT 1000 OFFSET $2)`: keep,
+		`state = 'dead' AND id IN (SELECT id FROM tc_jobs WHERE tenant_id = $1 AND state = 'dead' ` +
+			`ORDER BY ended_at DESC, id DESC LIMIT 1000 OFFSET $2)`: keep,
 	} {
 		m, err := bunx.DeleteSteps(ctx, s.db, tenant, "tc_jobs", "id", where, arg)
 		if n += m; err != nil {

@@ -90,7 +90,9 @@ func (s *Store) EachSchedule(ctx context.Context, after queue.Schedule, n int) (
 func (s *Store) Hasten(ctx context.Context, tenant string, all []queue.Schedule) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, o := range all {
-			_, err := c.Exec(ctx, `UPDATE tc_job_schedules SET next_at = $6 WHERE tenant_id = $1 AND kind = $2 AND key = $3 AND cron = $4 AND zone = $5 AND next_at > $6`,
+			_, err := c.Exec(ctx,
+				`UPDATE tc_job_schedules SET next_at = $6 WHERE tenant_id = $1 AND kind = $2 AND key = $3 `+
+					`AND cron = $4 AND zone = $5 AND next_at > $6`,
 				tenant, o.Kind, o.Key, o.Cron, o.Zone, bunx.At(o.Next))
 			if err != nil {
 				return bunx.Err(err, aSchedule)

@@ -228,7 +228,9 @@ type identity struct {
 // user returns the identity of a user.
 func user(ctx context.Context, c bunx.Conn, tenant, username string) (of identity, err error) {
 	var createdAt bunx.Time
-	err = c.One(ctx, "User", `SELECT domain, coalesce(source_id, ''), created_at, enabled FROM tc_users WHERE tenant_id = $1 AND username = $2`,
+	err = c.One(ctx, "User",
+		`SELECT domain, coalesce(source_id, ''), created_at, enabled FROM tc_users WHERE tenant_id = $1 `+
+			`AND username = $2`,
 		[]any{tenant, username}, &of.domain, &of.sourceID, &createdAt, &of.enabled)
 	of.createdAt = createdAt.Time
 	return of, err
@@ -293,8 +295,9 @@ func (s *Store) EndSession(ctx context.Context, tenant, id string) error {
 	}
 	s.notifier.AfterCommit(ctx, tenant)
 	if err = bunx.WriteDeferred(ctx, s.db); errors.Is(err, errs.ErrDatabaseBusy) {
-		return errs.Wrap(errs.Unavailable, err, "You are logged out, but another change of the database takes so long that this is not stored yet: "+
-			"if the server is killed before it is, the session goes on until it expires.")
+		return errs.Wrap(errs.Unavailable, err,
+			"You are logged out, but another change of the database takes so long that this is not stored yet: "+
+				"if the server is killed before it is, the session goes on until it expires.")
 	}
 	return err
 }
@@ -457,7 +460,9 @@ func (s *Store) DeleteTokensOf(ctx context.Context, tenant string, kind entity.K
 // LiveTokens implements sessions.Store.
 func (s *Store) LiveTokens(ctx context.Context, tenant, username string, at time.Time) (n int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.One(ctx, "Token", `SELECT count(*) FROM tc_tokens WHERE tenant_id = $1 AND username = $2 AND (expires_at IS NULL OR expires_at > $3)`,
+	err = c.One(ctx, "Token",
+		`SELECT count(*) FROM tc_tokens WHERE tenant_id = $1 AND username = $2 `+
+			`AND (expires_at IS NULL OR expires_at > $3)`,
 		[]any{tenant, username, bunx.At(at)}, &n)
 	return n, err
 }

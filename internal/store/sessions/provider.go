@@ -52,7 +52,8 @@ func (s *Store) DeleteProviderSessions(
 		return 0, nil
 	}
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		these, args := `SELECT session_id FROM tc_provider_sessions WHERE tenant_id = $1 AND domain_id = $2`, []any{tenant, domain}
+		these, args := `SELECT session_id FROM tc_provider_sessions WHERE tenant_id = $1 AND domain_id = $2`,
+			[]any{tenant, domain}
 		if subject != "" {
 			these, args = these+` AND subject = $3`, append(args, subject)
 		}

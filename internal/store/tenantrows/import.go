@@ -91,7 +91,8 @@ func Open(ctx context.Context, db *bun.DB, r io.Reader, o Options) (*Import, err
 		if !slices.Contains(i.head.Migrations, m) {
 			return nil, errs.New(
 				errs.Invalid,
-				"this export is of an older version, without the migration %s: bring the database that it is of up to this version, and export again",
+				"this export is of an older version, without the migration %s: bring the database that it is of "+
+					"up to this version, and export again",
 				m,
 			)
 		}
@@ -300,7 +301,8 @@ func (c *content) Read(b []byte) (int, error) {
 // tenant writes the row of the tenant itself as it was.
 func (i *Import) tenant() error {
 	return i.write(func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `UPDATE tc_tenants SET name = $1, settings = $2, created_at = $3, updated_at = $4 WHERE tenant_id = $5`,
+		_, err := c.Exec(ctx,
+			`UPDATE tc_tenants SET name = $1, settings = $2, created_at = $3, updated_at = $4 WHERE tenant_id = $5`,
 			i.head.Name, i.head.Settings, i.head.CreatedAt, i.head.UpdatedAt, i.head.Tenant)
 		return err
 	})

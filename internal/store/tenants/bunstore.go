@@ -244,7 +244,8 @@ func (s *Store) Hide(ctx context.Context, id string, why tenants.Hidden, at time
 func (s *Store) Rehide(
 	ctx context.Context, id string, was tenants.Hidden, since time.Time, why tenants.Hidden, at time.Time,
 ) error {
-	return s.hide(ctx, id, `UPDATE tc_tenants SET hidden = $4, hidden_at = $5 WHERE tenant_id = $1 AND hidden = $2 AND hidden_at = $3`,
+	return s.hide(ctx, id,
+		`UPDATE tc_tenants SET hidden = $4, hidden_at = $5 WHERE tenant_id = $1 AND hidden = $2 AND hidden_at = $3`,
 		string(was), bunx.At(since), string(why), bunx.At(at))
 }
 
@@ -342,7 +343,9 @@ func (s *Store) KeyChecks(ctx context.Context, beginning int) ([]string, error) 
 	var ids []string
 	for from := ""; ; { // one look into the index for each
 		var check, id string
-		err := c.One(ctx, "Tenant", `SELECT key_check, tenant_id FROM tc_tenants WHERE hidden IS NULL AND key_check >= $1 ORDER BY key_check, tenant_id LIMIT 1`,
+		err := c.One(ctx, "Tenant",
+			`SELECT key_check, tenant_id FROM tc_tenants WHERE hidden IS NULL AND key_check >= $1 `+
+				`ORDER BY key_check, tenant_id LIMIT 1`,
 			[]any{from}, &check, &id)
 		if errs.CodeOf(err) == errs.NotFound {
 			return ids, nil

@@ -94,7 +94,8 @@ func insertInvocations(c bunx.Conn) string {
 	if c.Postgres() {
 		instant = "timestamptz"
 	}
-	return `WITH v (app_id, id, method, path, started_at, duration, status, memory, error, logs, logs_dropped, replay_of, area) AS ` + parsedOnce(c, c.Among(2, 13)) + `
+	return `WITH v (app_id, id, method, path, started_at, duration, status, memory, error, logs, logs_dropped, ` +
+		`replay_of, area) AS ` + parsedOnce(c, c.Among(2, 13)) + `
 		INSERT INTO tc_webhook_invocations (tenant_id, app_id, id, method, path, started_at, duration, status, memory, error, logs, logs_dropped, replay_of, area)
 		SELECT $1, app_id, id, method, path, CAST(started_at AS ` + instant +
 		`), CAST(duration AS bigint), CAST(status AS integer), CAST(memory AS bigint),
@@ -176,11 +177,13 @@ const columns = `id, area, method, path, started_at, duration, status, memory, e
 
 const (
 	recent = `SELECT ` + columns +
-		` FROM tc_webhook_invocations WHERE tenant_id = $1 AND app_id = $2 AND area = $3 ORDER BY started_at DESC, id DESC LIMIT $4`
+		` FROM tc_webhook_invocations WHERE tenant_id = $1 AND app_id = $2 AND area = $3 ` +
+		`ORDER BY started_at DESC, id DESC LIMIT $4`
 	recentOfRoute = `SELECT ` + columns +
 		` FROM tc_webhook_invocations WHERE tenant_id = $1 AND app_id = $2 AND area = $3 AND method = $5 AND path = $6
 		ORDER BY started_at DESC, id DESC LIMIT $4`
-	sums        = `SELECT day, CAST(sum(calls) AS bigint), CAST(sum(errors) AS bigint), CAST(sum(duration) AS bigint) FROM tc_webhook_days WHERE tenant_id = $1 AND app_id = $2 AND day >= $3`
+	sums = `SELECT day, CAST(sum(calls) AS bigint), CAST(sum(errors) AS bigint), CAST(sum(duration) AS ` +
+		`bigint) FROM tc_webhook_days WHERE tenant_id = $1 AND app_id = $2 AND day >= $3`
 	daysOfAll   = sums + ` GROUP BY day ORDER BY day`
 	daysOfRoute = sums + ` AND method = $4 AND path = $5 GROUP BY day ORDER BY day`
 )
@@ -253,12 +256,15 @@ func (s *Store) Invocation(ctx context.Context, tenant, app, id string) (webhook
 // Keep implements webhooks.Store.
 func (s *Store) Keep(ctx context.Context, tenant string, k webhooks.Kept, most int, bytes int64) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `INSERT INTO tc_webhook_requests (tenant_id, app_id, id, received_at, size, key_sealed, request) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		_, err := c.Exec(ctx,
+			`INSERT INTO tc_webhook_requests (tenant_id, app_id, id, received_at, size, key_sealed, request) `+
+				`VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			tenant, k.App, k.ID, bunx.At(k.ReceivedAt), len(k.Request), k.KeySealed, k.Request)
 		if err != nil {
 			return bunx.Err(err, "Request")
 		}
-		_, err = c.Exec(ctx, `DELETE FROM tc_webhook_requests WHERE tenant_id = $1 AND app_id = $2 AND id <> $3 AND NOT waiting AND id IN (
+		_, err = c.Exec(ctx,
+			`DELETE FROM tc_webhook_requests WHERE tenant_id = $1 AND app_id = $2 AND id <> $3 AND NOT waiting AND id IN (
 			SELECT id FROM (SELECT id, sum(size) OVER newest AS total, row_number() OVER newest AS n FROM tc_webhook_requests
 				WHERE tenant_id = $1 AND app_id = $2 WINDOW newest AS (ORDER BY received_at DESC, id DESC)) AS ranked
 			WHERE total > $4 OR n > $5)`, tenant, k.App, k.ID, bytes, most)
@@ -269,8 +275,10 @@ func (s *Store) Keep(ctx context.Context, tenant string, k webhooks.Kept, most i
 // Wait implements webhooks.Store.
 func (s *Store) Wait(ctx context.Context, tenant, app, id string, most int, bytes int64) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		const ofApp = `FROM tc_webhook_requests AS other WHERE other.tenant_id = $1 AND other.app_id = $2 AND other.waiting`
-		n, err := c.Exec(ctx, `UPDATE tc_webhook_requests SET waiting = true WHERE tenant_id = $1 AND app_id = $2 AND id = $3
+		const ofApp = `FROM tc_webhook_requests AS other WHERE other.tenant_id = $1 AND other.app_id = $2 ` +
+			`AND other.waiting`
+		n, err := c.Exec(ctx,
+			`UPDATE tc_webhook_requests SET waiting = true WHERE tenant_id = $1 AND app_id = $2 AND id = $3
 			AND (SELECT count(*) `+ofApp+`) < $4 AND (SELECT coalesce(sum(other.size), 0) `+ofApp+`) + size <= $5`,
 			tenant, app,
 			id, most, bytes)
@@ -303,7 +311,9 @@ func (s *Store) Waited(ctx context.Context, tenant, app, id string) error {
 func (s *Store) Kept(ctx context.Context, tenant, app, id string) (webhooks.Kept, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	k := webhooks.Kept{App: app, ID: id}
-	err := c.One(ctx, "Request", `SELECT received_at, key_sealed, request FROM tc_webhook_requests WHERE tenant_id = $1 AND app_id = $2 AND id = $3`,
+	err := c.One(ctx, "Request",
+		`SELECT received_at, key_sealed, request FROM tc_webhook_requests WHERE tenant_id = $1 AND app_id = $2 `+
+			`AND id = $3`,
 		[]any{tenant, app, id}, bunx.TimeOf(&k.ReceivedAt), &k.KeySealed, &k.Request)
 	if err != nil {
 		return webhooks.Kept{}, err
@@ -314,7 +324,9 @@ func (s *Store) Kept(ctx context.Context, tenant, app, id string) (webhooks.Kept
 // Calls implements webhooks.Store.
 func (s *Store) Calls(ctx context.Context, tenant string, apps []string) (n int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.One(ctx, noun, `SELECT CAST(coalesce(sum(calls), 0) AS bigint) FROM tc_webhook_days WHERE tenant_id = $1 AND app_id `+c.OneOf(2),
+	err = c.One(ctx, noun,
+		`SELECT CAST(coalesce(sum(calls), 0) AS bigint) FROM tc_webhook_days WHERE tenant_id = $1 AND app_id `+
+			c.OneOf(2),
 		[]any{tenant, bunx.Keys(apps)}, &n)
 	return n, err
 }

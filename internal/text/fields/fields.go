@@ -58,8 +58,9 @@ func Slug(s **string) error {
 		*s = nil
 	}
 	if *s != nil && !slug.Valid(**s) {
-		return errs.New(errs.Invalid, "slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit "+
-			"and not have the form of a UUID")
+		return errs.New(errs.Invalid,
+			"slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit "+
+				"and not have the form of a UUID")
 	}
 	return nil
 }

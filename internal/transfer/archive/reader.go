@@ -229,7 +229,8 @@ func describes(record string) bool {
 
 // Repack is what to do about an archive that somebody has packed in another order, as a part of a
 // sentence: checksums.json has the names in the order of the archive.
-const Repack = `in the folder that the archive was unpacked into, run: tar -czf ../archive.tgz --no-recursion -T <(sed -n 's/^"\(.*\)": "[0-9a-f]*",\?$/\1/p' checksums.json; echo checksums.json)`
+const Repack = `in the folder that the archive was unpacked into, run: tar -czf ../archive.tgz --no-recursion -T ` +
+	`<(sed -n 's/^"\(.*\)": "[0-9a-f]*",\?$/\1/p' checksums.json; echo checksums.json)`
 
 func typeFits(t string) bool {
 	return len(t) <= maxType && utf8.ValidString(t) && strings.IndexByte(t, 0) < 0

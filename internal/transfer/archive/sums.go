@@ -116,7 +116,8 @@ func (a *Reader) fits(name string, given json.Token) error {
 	if !ok {
 		return errs.New(
 			errs.Invalid,
-			"The archive's checksums.json names %q, which does not come before it or is named twice. If the archive was packed by hand, %s.",
+			"The archive's checksums.json names %q, which does not come before it or is named twice. If the "+
+				"archive was packed by hand, %s.",
 			short(name), Repack,
 		)
 	}

@@ -61,7 +61,8 @@ GRANT EXECUTE ON FUNCTION current_setting(text), pg_advisory_xact_lock(bigint), 
 func (d *Driver) check(ctx context.Context, c *pgx.Conn) error {
 	var version int
 	var service, creator, bound bool
-	err := c.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, EXISTS (SELECT 1 FROM pg_class WHERE relname = 'tc_tenants'),
+	err := c.QueryRow(ctx,
+		`SELECT current_setting('server_version_num')::int, EXISTS (SELECT 1 FROM pg_class WHERE relname = 'tc_tenants'),
 		rolsuper OR rolcreaterole, rolsuper FROM pg_roles WHERE rolname = current_user`).Scan(
 		&version, &service, &creator, &d.super,
 	)
@@ -73,7 +74,8 @@ func (d *Driver) check(ctx context.Context, c *pgx.Conn) error {
 	case service:
 		return errs.New(
 			errs.Invalid,
-			"The database of the service itself cannot have workspaces: name another database in TENANTCONTENT_WORKSPACES, best in another cluster.",
+			"The database of the service itself cannot have workspaces: name another database in "+
+				"TENANTCONTENT_WORKSPACES, best in another cluster.",
 		)
 	case !creator:
 		return errs.New(errs.Invalid, "The role in TENANTCONTENT_WORKSPACES cannot make roles: it needs CREATEROLE.")
@@ -102,7 +104,9 @@ func locked(ctx context.Context, c *pgx.Conn) (yes bool, err error) {
 	for i, f := range functions {
 		patterns[i] = strings.ReplaceAll(f, "_", `\_`)
 	}
-	err = c.QueryRow(ctx, `SELECT NOT has_database_privilege('public', current_database(), 'CONNECT') AND NOT has_database_privilege('public', current_database(), 'TEMP')
+	err = c.QueryRow(ctx,
+		`SELECT NOT has_database_privilege('public', current_database(), 'CONNECT')
+			AND NOT has_database_privilege('public', current_database(), 'TEMP')
 		AND NOT has_schema_privilege('public', 'public', 'CREATE') AND NOT has_table_privilege('public', 'pg_catalog.pg_class', 'SELECT')
 		AND NOT EXISTS (SELECT 1 FROM pg_language WHERE lanpltrusted AND has_language_privilege('public', oid, 'USAGE'))
 		AND NOT EXISTS (SELECT 1 FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace AND proname LIKE ANY ($1) AND has_function_privilege('public', oid, 'EXECUTE'))`,

@@ -302,7 +302,8 @@ func (d *Driver) drop(ctx context.Context, own string) error {
 		var role, schema bool
 		err := c.QueryRow(
 			ctx,
-			`SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1), EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)`,
+			`SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1), EXISTS (SELECT 1 FROM pg_namespace `+
+				`WHERE nspname = $1)`,
 			own,
 		).Scan(&role, &schema)
 		if err != nil || !role && !schema {

@@ -38,7 +38,9 @@ func (d *Driver) room(ctx context.Context, own string, s sqltext.Statement, valu
 	if !ok || time.Since(last.at) > fresh || last.since > d.o.Quota/16 {
 		last = size{at: time.Now()}
 		err := d.asAdmin(ctx, func(ctx context.Context, c *pgx.Conn) error {
-			return c.QueryRow(ctx, `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+			return c.QueryRow(ctx,
+				`SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
+					JOIN pg_namespace n ON n.oid = c.relnamespace
 				WHERE n.nspname = $1 AND c.relkind IN ('r', 'm', 'p')`, own).Scan(&last.bytes)
 		})
 		if err != nil {
@@ -49,7 +51,8 @@ func (d *Driver) room(ctx context.Context, own string, s sqltext.Statement, valu
 		d.remember(own, last)
 		return errs.New(
 			errs.TooLarge,
-			"The workspace is full: it can have %d MiB. Empty tables with TRUNCATE, or drop them; the room of deleted rows becomes free later.",
+			"The workspace is full: it can have %d MiB. Empty tables with TRUNCATE, or drop them; the room of "+
+				"deleted rows becomes free later.",
 			d.o.Quota>>20,
 		)
 	}
@@ -75,8 +78,10 @@ func (d *Driver) Sizes(ctx context.Context, tenant string, apps []string) (map[s
 	}
 	all := map[string]int64{}
 	err := d.asAdmin(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		rows, err := c.Query(ctx, `SELECT n.nspname::text, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_namespace n
-			LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'm', 'p') WHERE n.nspname = ANY ($1::text[]::name[]) GROUP BY 1`,
+		rows, err := c.Query(ctx,
+			`SELECT n.nspname::text, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_namespace n
+			LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'm', 'p')
+				WHERE n.nspname = ANY ($1::text[]::name[]) GROUP BY 1`,
 			names)
 		if err != nil {
 			return err
@@ -189,7 +194,8 @@ func tables(ctx context.Context, c *pgx.Conn, own string, s *workspaces.Stats) e
 	rows, err := c.Query(ctx, `SELECT c.relname, pg_total_relation_size(c.oid), greatest(c.reltuples, 0)::bigint,
 		ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum),
 		ARRAY(SELECT format_type(a.atttypid, a.atttypmod) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum)
-		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') ORDER BY c.relname COLLATE "C"`,
+		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1
+			AND c.relkind IN ('r', 'p') ORDER BY c.relname COLLATE "C"`,
 		own)
 	if err != nil {
 		return err

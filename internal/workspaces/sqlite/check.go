@@ -147,20 +147,21 @@ var sequence = object{
 
 // objects returns the schema of a database.
 func (c *conn) objects(ctx context.Context) (all []object, err error) {
-	err = c.read(ctx, "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid", func(row []driver.Value) error {
-		var texts [4]string
-		for i, v := range row {
-			text, ok := v.(string)
-			if !ok && (i < 3 || v != nil) {
-				return refused("its schema has what is no text")
+	err = c.read(ctx, "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid",
+		func(row []driver.Value) error {
+			var texts [4]string
+			for i, v := range row {
+				text, ok := v.(string)
+				if !ok && (i < 3 || v != nil) {
+					return refused("its schema has what is no text")
+				}
+				texts[i] = text
 			}
-			texts[i] = text
-		}
-		if o := (object{texts[0], texts[1], texts[2], texts[3], row[3] == nil}); o != sequence {
-			all = append(all, o)
-		}
-		return nil
-	})
+			if o := (object{texts[0], texts[1], texts[2], texts[3], row[3] == nil}); o != sequence {
+				all = append(all, o)
+			}
+			return nil
+		})
 	return all, err
 }
 

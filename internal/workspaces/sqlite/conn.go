@@ -152,7 +152,8 @@ func (d *Driver) dial(ctx context.Context, uri string, quota int64, defensive bo
 	}
 	err = c.sql.Raw(func(raw any) error {
 		if c.watch = newWatch(raw, 2*d.o.Quota); c.watch == nil {
-			return errors.New("sqlite: the connection of the driver has no fields db and tls, which SQLite is called with")
+			return errors.New("sqlite: the connection of the driver has no fields db and tls, which SQLite is " +
+				"called with")
 		}
 		if err := errors.Join(
 			replaceFunctions(c.watch.tls, c.watch.handle), addCollations(c.watch.tls, c.watch.handle),
@@ -250,10 +251,12 @@ func (s *session) tie(ctx context.Context, statement sqltext.Statement) error {
 // usedPages returns how many pages of the file hold something, with those that are only in its
 // write-ahead log.
 func (c *conn) usedPages(ctx context.Context) (n int64, err error) {
-	err = c.read(ctx, "SELECT p.page_count - f.freelist_count FROM pragma_page_count p, pragma_freelist_count f", func(row []driver.Value) error {
-		n, _ = row[0].(int64)
-		return nil
-	})
+	err = c.read(ctx,
+		"SELECT p.page_count - f.freelist_count FROM pragma_page_count p, pragma_freelist_count f",
+		func(row []driver.Value) error {
+			n, _ = row[0].(int64)
+			return nil
+		})
 	return n, err
 }
 
@@ -339,7 +342,8 @@ func (c *conn) guarded(ctx context.Context, text string, values []any, o Options
 			if raw[0] == '[' {
 				return nil, errs.New(
 					errs.Invalid,
-					"params[%d] is a list, which SQLite has no type for: pass JSON.stringify(list), and read it with IN (SELECT value FROM json_each($%d)).",
+					"params[%d] is a list, which SQLite has no type for: pass JSON.stringify(list), and read it "+
+						"with IN (SELECT value FROM json_each($%d)).",
 					i, i+1,
 				)
 			}

@@ -107,19 +107,25 @@ func (c *conn) stats(ctx context.Context, quota int64) (workspaces.Stats, error)
 		return s, err
 	}
 	sizes := map[string]int64{}
-	err := c.read(ctx, "SELECT coalesce(m.tbl_name, d.name), sum(d.pgsize) FROM dbstat d LEFT JOIN sqlite_schema m ON m.name = d.name GROUP BY 1", func(row []driver.Value) error {
-		name, _ := row[0].(string)
-		sizes[name], _ = row[1].(int64)
-		return nil
-	})
+	err := c.read(ctx,
+		"SELECT coalesce(m.tbl_name, d.name), sum(d.pgsize) FROM dbstat d LEFT "+
+			"JOIN sqlite_schema m ON m.name = d.name GROUP BY 1", func(row []driver.Value) error {
+			name, _ := row[0].(string)
+			sizes[name], _ = row[1].(int64)
+			return nil
+		})
 	if err != nil {
 		return s, err
 	}
-	err = c.read(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> $1 ORDER BY name", func(row []driver.Value) error {
-		name, _ := row[0].(string)
-		s.Tables = append(s.Tables, workspaces.Table{Name: name, Bytes: sizes[name], Columns: []workspaces.Column{}})
-		return nil
-	}, recorded)
+	err = c.read(ctx,
+		"SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "+
+			"AND name <> $1 ORDER BY name", func(row []driver.Value) error {
+			name, _ := row[0].(string)
+			s.Tables = append(
+				s.Tables, workspaces.Table{Name: name, Bytes: sizes[name], Columns: []workspaces.Column{}},
+			)
+			return nil
+		}, recorded)
 	if err != nil {
 		return s, err
 	}
@@ -128,12 +134,13 @@ func (c *conn) stats(ctx context.Context, quota int64) (workspaces.Stats, error)
 		if err := c.read(ctx, "SELECT count(*) FROM "+quote(t.Name), number(&t.Rows)); err != nil {
 			return s, err
 		}
-		err := c.read(ctx, "SELECT name, type FROM pragma_table_xinfo($1) WHERE hidden <> 1 ORDER BY cid", func(row []driver.Value) error {
-			name, _ := row[0].(string)
-			kind, _ := row[1].(string)
-			t.Columns = append(t.Columns, workspaces.Column{Name: name, Type: kind})
-			return nil
-		}, t.Name)
+		err := c.read(ctx, "SELECT name, type FROM pragma_table_xinfo($1) WHERE hidden <> 1 ORDER BY cid",
+			func(row []driver.Value) error {
+				name, _ := row[0].(string)
+				kind, _ := row[1].(string)
+				t.Columns = append(t.Columns, workspaces.Column{Name: name, Type: kind})
+				return nil
+			}, t.Name)
 		if err != nil {
 			return s, err
 		}

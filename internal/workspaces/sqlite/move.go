@@ -80,7 +80,8 @@ func (d *Driver) write(path, app string, from io.Reader) error {
 	if err == nil && n > d.o.Quota {
 		err = errs.New(
 			errs.TooLarge,
-			"the SQL database of the app %s is larger than the %d MiB that one may have here: raise TENANTCONTENT_WORKSPACE_QUOTA",
+			"the SQL database of the app %s is larger than the %d MiB that one may have here: raise "+
+				"TENANTCONTENT_WORKSPACE_QUOTA",
 			app, d.o.Quota>>20,
 		)
 	}

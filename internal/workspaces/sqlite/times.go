@@ -292,7 +292,9 @@ func (d *Driver) upgrade(ctx context.Context, c *conn) error {
 		failed, err := w.collateTables(ctx, left)
 		if failed == "" || err == nil {
 			if len(left) > 0 {
-				slog.WarnContext(ctx, "times in tables of a workspace are compared as texts: two rows have the same time in a unique column",
+				slog.WarnContext(ctx,
+					"times in tables of a workspace are compared as texts: two rows have the same time in a "+
+						"unique column",
 					"file", c.path, "tables", left)
 			}
 			return err

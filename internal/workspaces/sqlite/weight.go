@@ -201,29 +201,31 @@ func (c *conn) load(ctx context.Context) error {
 		return err
 	}
 	s := &schema{version: version, views: map[string]*scope{}, triggers: map[string][]*scope{}}
-	err = c.read(ctx, "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE type <> 'index' AND sql IS NOT NULL", func(row []driver.Value) error {
-		kind, _ := row[0].(string)
-		name, _ := row[1].(string)
-		table, _ := row[2].(string)
-		text, _ := row[3].(string)
-		statement, err := sqltext.Single(sqltext.SQLite, text)
-		if err != nil {
-			return err
-		}
-		of, err := newScope(statement.Tokens)
-		if err != nil {
-			return err
-		}
-		switch kind {
-		case "trigger":
-			s.triggers[lower(table)] = append(s.triggers[lower(table)], of)
-		case "view":
-			s.views[lower(name)] = of
-		case "table": // has generated columns, perhaps
-			s.views[lower(name)] = &scope{weight: weight{tokens: of.tokens, makers: of.makers + 1}}
-		}
-		return nil
-	})
+	err = c.read(ctx,
+		"SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE type <> 'index' AND sql IS NOT NULL",
+		func(row []driver.Value) error {
+			kind, _ := row[0].(string)
+			name, _ := row[1].(string)
+			table, _ := row[2].(string)
+			text, _ := row[3].(string)
+			statement, err := sqltext.Single(sqltext.SQLite, text)
+			if err != nil {
+				return err
+			}
+			of, err := newScope(statement.Tokens)
+			if err != nil {
+				return err
+			}
+			switch kind {
+			case "trigger":
+				s.triggers[lower(table)] = append(s.triggers[lower(table)], of)
+			case "view":
+				s.views[lower(name)] = of
+			case "table": // has generated columns, perhaps
+				s.views[lower(name)] = &scope{weight: weight{tokens: of.tokens, makers: of.makers + 1}}
+			}
+			return nil
+		})
 	if err != nil {
 		return err
 	}
@@ -333,7 +335,8 @@ func (w weight) length() (int, error) {
 func errComplex(what string, most int) error {
 	return errs.New(
 		errs.Invalid,
-		"The statement has more than %d %s, with those of the views and common table expressions that it uses: part it.",
+		"The statement has more than %d %s, with those of the views and common table expressions that it uses: "+
+			"part it.",
 		most, what,
 	)
 }

@@ -272,7 +272,8 @@ func testLarge(t *testing.T, open Open) {
 			c.fails(errs.Invalid, statement)
 		}
 		c.query("CREATE TABLE g (a integer, b integer AS (a + 1), c integer AS (a + 2))") // these are no expressions
-		c.query("SELECT sum(a) OVER w AS x, (SELECT max(b) OVER w FROM g WINDOW w AS (ORDER BY b)) AS y FROM g WINDOW w AS (ORDER BY a)")
+		c.query("SELECT sum(a) OVER w AS x, (SELECT max(b) OVER w FROM g WINDOW w AS (ORDER BY b)) AS y " +
+			"FROM g WINDOW w AS (ORDER BY a)")
 	}
 	if d.Engine() == "sqlite" { // PostgreSQL bounds the time to plan these, in a process of its own
 		for _, statement := range []string{

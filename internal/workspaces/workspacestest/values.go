@@ -211,8 +211,11 @@ func testLists(t *testing.T, open Open) {
 		)
 		return
 	}
-	c.query("CREATE TABLE l (id integer, tags text[], grid int[], at timestamptz[], j jsonb, js jsonb[], price numeric(20,2)[], d date[], u uuid[], b boolean[])")
-	const whole = `{"id":1,"tags":["a","b \"c\" \\ , {} é","NULL",null,""],"grid":[[1,2],[3,4]],"at":["2026-11-26T10:00:00.000Z"],"j":[1, {"a": [2]}],"js":[{"a": 1}, [2]],` +
+	c.query("CREATE TABLE l (id integer, tags text[], grid int[], at timestamptz[], j jsonb, js jsonb[], price " +
+		"numeric(20,2)[], d date[], u uuid[], b boolean[])")
+	const whole = `{"id":1,"tags":["a","b \"c\" \\ , {} ` +
+		`é","NULL",null,""],"grid":[[1,2],[3,4]],"at":["2026-11-26T10:00:00.000Z"],"j":[1, {"a": ` +
+		`[2]}],"js":[{"a": 1}, [2]],` +
 		`"price":["1.50"],"d":["2026-11-26"],"u":["0192b2a0-0000-7000-8000-000000000001"],"b":[true,false]}`
 	var row map[string]any
 	is.NoErr(json.Unmarshal([]byte(whole), &row))

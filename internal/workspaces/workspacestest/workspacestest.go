@@ -259,7 +259,8 @@ func testQuota(t *testing.T, open Open) {
 var endless = []string{
 	"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
 	"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT (i + 1) % 1000000 FROM n) SELECT i FROM n WHERE i = 1 OR i = -1",
-	"INSERT INTO c (k) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT (i + 1) % 1000 FROM n) SELECT i FROM n WHERE i = -1",
+	"INSERT INTO c (k) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT (i + 1) % 1000 FROM n) SELECT i FROM n " +
+		"WHERE i = -1",
 }
 
 func testCancel(t *testing.T, open Open) {
@@ -311,7 +312,8 @@ func testRoom(t *testing.T, open Open) {
 		_, err := c.Query(ctx, statement, nil)
 		return err
 	}
-	const fill = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO notes SELECT i, 'a text of a note, and some more of it' FROM n"
+	const fill = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n " +
+		"WHERE i < 5000) INSERT INTO notes SELECT i, 'a text of a note, and some more of it' FROM n"
 	size := func() int64 {
 		all, err := d.Sizes(t.Context(), one.Tenant, []string{one.App, two.App})
 		is.NoErr(err)
@@ -367,7 +369,8 @@ func migrations(t testing.TB, d workspaces.Driver, all map[string]string) []work
 func testMigrations(t *testing.T, open Open) {
 	is, d := is.New(t), open(t, Options{})
 	all := map[string]string{
-		"migrations/0001.sql": "-- people; and more\nCREATE TABLE p (k integer PRIMARY KEY, s text);\nINSERT INTO p (k, s) VALUES (1, 'a;b');\n",
+		"migrations/0001.sql": "-- people; and more\nCREATE TABLE p (k integer PRIMARY KEY, s text);\nINSERT INTO " +
+			"p (k, s) VALUES (1, 'a;b');\n",
 		"migrations/0002.sql": "UPDATE p SET s = s || '2';;\n",
 		"migrations/none.sql": "-- nothing\n",
 	}
@@ -409,7 +412,8 @@ func testFailedMigration(t *testing.T, open Open) {
 	is, d := is.New(t), open(t, Options{})
 	all := map[string]string{
 		"migrations/a.sql": "CREATE TABLE a (k integer)",
-		"migrations/b.sql": "CREATE TABLE b (k integer);\nINSERT INTO b (k) VALUES (1);\n\nINSERT INTO missing (k)\n  VALUES (1);",
+		"migrations/b.sql": "CREATE TABLE b (k integer);\nINSERT INTO b (k) " +
+			"VALUES (1);\n\nINSERT INTO missing (k)\n  VALUES (1);",
 		"migrations/c.sql": "CREATE TABLE c (k integer)",
 	}
 	applied, err := d.Migrate(t.Context(), one, migrations(t, d, all))
