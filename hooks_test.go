@@ -86,7 +86,8 @@ func TestHostHooks(t *testing.T) {
 		r, err := app.Bundles.Restore(ctx, &archive, bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(r.Warnings, []string{
-			"Lost with the content that is removed: 1 comment thread, 2 photos. The archive of what is replaced does not hold them.",
+			"Lost with the content that is removed: 1 comment thread, 2 photos. The archive of what is replaced " +
+				"does not hold them.",
 		})
 		put("stew") // is another one: nobody said anything of it before
 		is.Equal([]int{comments("soup"), comments("stew")}, []int{1, 1})

@@ -181,7 +181,8 @@ func dumped(t *testing.T, app *tenantcontent.App, db *bun.DB, tenant string) map
 		}
 		query := `SELECT ` + strings.Join(columns, ", ") + ` FROM ` + table.Name + ` WHERE tenant_id = $1`
 		if table.Name == "tc_totals" { // slots are the engine's
-			query = `SELECT list, part, 0, CAST(sum(n) AS bigint) FROM tc_totals WHERE tenant_id = $1 GROUP BY list, part HAVING sum(n) <> 0`
+			query = `SELECT list, part, 0, CAST(sum(n) AS bigint) FROM tc_totals WHERE tenant_id = $1 ` +
+				`GROUP BY list, part HAVING sum(n) <> 0`
 		}
 		ctx, c := bunx.For(t.Context(), db, tenant)
 		rows, err := c.Rows(ctx, query, tenant)
@@ -404,7 +405,8 @@ func TestTenantMovesBetweenEngines(t *testing.T) {
 			)
 			inWorkspace(
 				t, source, movedApp,
-				"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO things SELECT i, 'thing ' || i, randomblob(100) FROM n",
+				"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "+
+					"WHERE i < 3000) INSERT INTO things SELECT i, 'thing ' || i, randomblob(100) FROM n",
 			)
 			inWorkspace(t, source, emptyApp, "SELECT 1")
 			_, err = source.ExportTenant(t.Context(), "mover", io.Discard, o)
@@ -541,13 +543,15 @@ func TestImportSaysWhatIsLeft(t *testing.T) {
 	app := open(t, db, time.Now)
 	ofMover(
 		t, db,
-		`CREATE TRIGGER stays BEFORE DELETE ON tc_colors WHEN OLD.tenant_id = 'mover' BEGIN SELECT RAISE(ABORT, 'it stays'); END`,
+		`CREATE TRIGGER stays BEFORE DELETE ON tc_colors WHEN OLD.tenant_id = 'mover' BEGIN `+
+			`SELECT RAISE(ABORT, 'it stays'); END`,
 	)
 	_, err := app.ImportTenant(t.Context(), bytes.NewReader(file), tenantcontent.TenantTransfer{Passphrase: passphrase})
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	is.Equal(
 		errs.MessageOf(err),
-		"the export is damaged. What had arrived of the tenant mover is hidden, and could not be removed: `tenant delete mover` removes it, or a running server in ten minutes",
+		"the export is damaged. What had arrived of the tenant mover is hidden, and could not be removed: `tenant "+
+			"delete mover` removes it, or a running server in ten minutes",
 	)
 	is.True(strings.Contains(err.Error(), "it stays") && !strings.Contains(err.Error(), "\n"))
 	ofMover(t, db, `DROP TRIGGER stays`)

@@ -209,9 +209,10 @@ func TestTransferer(t *testing.T) {
 		for bad, want := range map[string]string{
 			`[]`:          "is not a JSON object",
 			`{"slug": 1}`: "slug must be a string", `{"slug": "a"}`: "content is required",
-			`{"slug": "a", "content": "x", "createdAt": "soon"}`: "createdAt must be a time such as 2026-11-20T20:31:00.123456Z",
-			`{"slug": "a b", "content": "x"}`:                    "slug must be",
-			`{"slug": "a", "content": "\u0000"}`:                 "content must not have NUL characters",
+			`{"slug": "a", "content": "x", "createdAt": "soon"}`: "createdAt must be a time such as " +
+				"2026-11-20T20:31:00.123456Z",
+			`{"slug": "a b", "content": "x"}`:    "slug must be",
+			`{"slug": "a", "content": "\u0000"}`: "content must not have NUL characters",
 		} {
 			_, _, err := p.Import(ctx, "evil", []entity.Row{{
 				Key:  entity.Key{Kind: "aiInstruction", ID: id(8)},

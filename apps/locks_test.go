@@ -242,7 +242,8 @@ func TestManagedApp(t *testing.T) {
 	is.NoErr(err)
 	for role, want := range map[actor.Role]string{
 		actor.Designer: "This app came from another tenant: change it there and deploy it again.",
-		actor.Member:   "This needs the role designer at a report app and admin at a full app, and to own the app or to have a share with accessLevel 2. " + actor.RoleHint,
+		actor.Member: "This needs the role designer at a report app and admin at a full app, and to own the app " +
+			"or to have a share with accessLevel 2. " + actor.RoleHint,
 	} {
 		_, err := w.Edit(as(t, "acme", "jo", role), v.ID, false)
 		is.Equal(errs.MessageOf(err), want)

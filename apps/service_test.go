@@ -229,7 +229,8 @@ func TestCreate(t *testing.T) {
 		_, err = w.Create(as(t, "acme", "jo", actor.Member), apps.App{Type: apps.Full, Name: "x"})
 		is.Equal(
 			errs.MessageOf(err),
-			"This tenant has no license for apps of the type app; those of the type report need none. The operator of this server adds it: tenantcontent tenant license acme --add apps",
+			"This tenant has no license for apps of the type app; those of the type report need none. The "+
+				"operator of this server adds it: tenantcontent tenant license acme --add apps",
 		)
 	})
 }

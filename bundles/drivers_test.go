@@ -65,7 +65,8 @@ func TestReadyDrivers(t *testing.T) {
 	}
 	is.Equal(
 		strings.Join(ids, " "),
-		"code global assistant dataset datasource query report tagged user team job template letterhead library app toolkit integration",
+		"code global assistant dataset datasource query report tagged user team job template letterhead library "+
+			"app toolkit integration",
 	)
 	is.Equal(builders, 16)
 	is.Equal(len(columns), len(bundles.Columns()))

@@ -196,7 +196,8 @@ func TestEntriesOfABundle(t *testing.T) {
 		is, acme := is.New(t), w.as(t, "acme")
 		many, large := w.bundle(t, "Many"), w.bundle(t, "Large", "global ")
 		is.NoErr(bunx.Write(t.Context(), w.db, "acme", func(ctx context.Context, c bunx.Conn) error {
-			_, err := c.Exec(ctx, `INSERT INTO tc_bundle_entries (tenant_id, id, bundle_id, type, entity_id, data, created_at, updated_at)
+			_, err := c.Exec(ctx,
+				`INSERT INTO tc_bundle_entries (tenant_id, id, bundle_id, type, entity_id, data, created_at, updated_at)
 				WITH RECURSIVE n (i) AS (SELECT 100000 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 				SELECT 'acme', '00000000-0000-7000-8000-000000' || i, $2, 'gone', 'e' || i, '{}', $3, $3 FROM n`,
 				100000+bundles.MaxEntries-2, many.ID, bunx.At(many.CreatedAt))
@@ -223,7 +224,8 @@ func TestEntriesOfABundle(t *testing.T) {
 		}))
 		e, err := w.Bundles.AddEntry(acme, large.ID, "tagged", one, data(100))
 		is.NoErr(err)
-		full := "data of all entries of a bundle must have at most 4194304 bytes together: make another bundle for the rest."
+		full := "data of all entries of a bundle must have at most 4194304 bytes together: make another bundle " +
+			"for the rest."
 		_, err = w.Bundles.AddEntry(acme, large.ID, "tagged", two, nil)
 		refused(err, full)
 		_, err = w.Bundles.SetData(acme, large.ID, e.ID, data(101))

@@ -95,7 +95,8 @@ func TestRestoreSaysWhatIsLost(t *testing.T) {
 			"The user admin stays: it is yours.",
 			"Lost with the content that is removed: 2 secrets, 2 comment threads." + notHeld,
 			"Lost with 3 users: 2 passwords, 1 superuser right, 3 global permissions, " +
-				"1 multi-factor setting, 2 AI consents, 1 AI message, 2 notifications, 3 API tokens, 1 session, 3 team memberships, 1 picture, 3 files, 1 comment authorship." + notHeld,
+				"1 multi-factor setting, 2 AI consents, 1 AI message, 2 notifications, 3 API tokens, 1 session, 3 " +
+				"team memberships, 1 picture, 3 files, 1 comment authorship." + notHeld,
 		}
 		for _, dry := range []bool{true, false} {
 			r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.ImportOptions{DryRun: dry})
@@ -168,7 +169,8 @@ func TestTeamsHoldMembers(t *testing.T) {
 		is.True(!strings.Contains(r.Warnings[2], "membership"))
 		is.True(strings.Contains(
 			r.Warnings[1],
-			"jo owned 1 item of content, which admin owns now. The archive of what is replaced does not give 1 of them back.",
+			"jo owned 1 item of content, which admin owns now. The archive of what is replaced does not give 1 of "+
+				"them back.",
 		))
 		_, err = w.Bundles.Restore(acme, bytes.NewReader(w.fetch(t, "acme", r.Archive)), bundles.ImportOptions{})
 		is.NoErr(err)

@@ -137,7 +137,8 @@ func TestRestoreOfUsers(t *testing.T) {
 		is.Equal(r.Counts, bundles.Counts{Created: 1, Deleted: 1})
 		is.Equal(r.Warnings, []string{
 			"The user admin stays: it is yours.",
-			"jo owned 1 item of content, which admin owns now. The archive of what is replaced does not give 1 of them back.",
+			"jo owned 1 item of content, which admin owns now. The archive of what is replaced does not give 1 of " +
+				"them back.",
 			"Lost with 1 user: 1 password. The archive of what is replaced does not hold them.",
 		})
 		e, err := w.Content.Get(w.as(t, "acme"), "tag", tag)

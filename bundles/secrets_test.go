@@ -160,7 +160,8 @@ func TestNobodyTakesOver(t *testing.T) {
 		is.NoErr(err)
 		before, err := w.Principals.User(acme, "admin")
 		is.NoErr(err)
-		all := `{"superuser": true, "enabled": false, "ai": true, "viewAllUsers": true, "email": "eve@evil.example", "displayName": "The boss"}`
+		all := `{"superuser": true, "enabled": false, "ai": true, "viewAllUsers": true, "email": ` +
+			`"eve@evil.example", "displayName": "The boss"}`
 		hostile := packed(t, map[string]string{"user admin": all, "user jo": all, "user mallory": all}, nil)
 		for _, bring := range []func() (bundles.ImportResult, error){
 			func() (bundles.ImportResult, error) {

@@ -65,7 +65,8 @@ func TestSurvey(t *testing.T) {
 	header := func(counts string) [2]string {
 		return [2]string{
 			"bundle.json",
-			`{"format": "tenantcontent-bundle", "version": 1, "tenant": "acme", "bundle": {"name": "x"}, "entries": [], "counts": {` + counts + `}}`,
+			`{"format": "tenantcontent-bundle", "version": 1, "tenant": "acme", "bundle": {"name": "x"}, ` +
+				`"entries": [], "counts": {` + counts + `}}`,
 		}
 	}
 	library, site := [2]string{"entities/library/" + id + ".json", row}, [2]string{"entities/site/" + id + ".json", row}

@@ -117,9 +117,11 @@ func TestNothingSecretTravels(t *testing.T) {
 			}
 		}
 		hash := "$argon2id$v=19$m=8,t=1,p=1$YWFhYWFhYWE$YWFhYWFhYWE"
-		hostile := packed(t, map[string]string{"user mallory": `{"superuser": true, "enabled": true, "passwordHash": "` + hash + `", "password": "x",
+		hostile := packed(t,
+			map[string]string{"user mallory": `{"superuser": true, "enabled": true, "passwordHash": "` + hash +
+				`", "password": "x",
 			"password_hash": "` + hash + `", "globalPermissions": {"superuser": true}}`,
-			"user jo": `{"superuser": true}`},
+				"user jo": `{"superuser": true}`},
 			nil)
 		for _, how := range []bundles.ImportOptions{{}, {Rule: entity.Overwrite}} {
 			_, err := w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(hostile), how)

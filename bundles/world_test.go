@@ -294,7 +294,8 @@ func (w *world) dump(t testing.TB, tenant string) string {
 	for table, columns := range map[string]string{
 		"tc_entities": "kind || id || name || owner_id || data",
 		"tc_colors":   "key || color", "tc_ai_instructions": "id || slug || content || owner_id",
-		"tc_users":         "username || domain || coalesce(display_name, '') || coalesce(password_hash, '') || cast(superuser as text)",
+		"tc_users": "username || domain || coalesce(display_name, '') || coalesce(password_hash, '') || " +
+			"cast(superuser as text)",
 		"tc_teams":         "id || name || slug",
 		"tc_memberships":   "team_id || username || cast(role as text)",
 		"tc_library_files": "library_id || path || cast(size as text)",

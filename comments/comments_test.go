@@ -448,7 +448,8 @@ func TestMentionsNotifyOnce(t *testing.T) {
 		is.Equal(len(c.Mentions), 2)
 		is.Equal(
 			f.notes(t, "mia", "jo", "al"),
-			"mia: Jo mentioned you in a comment: @MIA, @eve and @jo: look here; al: Jo mentioned you in a comment: @mia @al.",
+			"mia: Jo mentioned you in a comment: @MIA, @eve and @jo: look here; al: Jo mentioned you in a "+
+				"comment: @mia @al.",
 		)
 		f.reply(t, "mia", c.ID, "@al") // another comment
 		is.Equal(strings.Count(f.notes(t, "al"), "mentioned you"), 2)

@@ -227,9 +227,10 @@ func TestTransfererRoundTrip(t *testing.T) {
 		is, s := is.New(t), service(t, open(t))
 		text := "<b> & \u2028 \x7f"
 		for n := range 1203 { // several batches
-			create(t, s, "report", fmt.Sprintf("s%d", n), `{"n":"<&>","big":12345678901234567890.10}`, func(e *content.Entity) {
-				e.Description, e.Source, e.SourceID = &text, &text, &text
-			})
+			create(t, s, "report", fmt.Sprintf("s%d", n), `{"n":"<&>","big":12345678901234567890.10}`,
+				func(e *content.Entity) {
+					e.Description, e.Source, e.SourceID = &text, &text, &text
+				})
 		}
 		p, ctx := typeOf(t, s, "report").Transferer, t.Context()
 		rows := transfertest.Rows(t, p, "acme")
@@ -287,7 +288,8 @@ func TestImportRules(t *testing.T) {
 			row(
 				1,
 				`{"name": "New", "slug": "new", "ownerId": "`+id(77)+
-					`", "data": {}, "createdAt": "2020-01-01T00:00:00Z", "updatedAt": "2020-01-01T00:00:00.1234567+01:00"}`,
+					`", "data": {}, "createdAt": "2020-01-01T00:00:00Z", "updatedAt": `+
+					`"2020-01-01T00:00:00.1234567+01:00"}`,
 			),
 			row(
 				50,
@@ -465,8 +467,9 @@ func TestSecrets(t *testing.T) {
 		// An archive is believed no secret: neither one that is here nor a new one.
 		hostile := []entity.Row{
 			{
-				Key:  rows[0].Key,
-				JSON: []byte(`{"name": "x", "data": {"webhookSecret": "mine", "defn": {"env": {"URL": "http://evil"}}}}`),
+				Key: rows[0].Key,
+				JSON: []byte(`{"name": "x", "data": {"webhookSecret": "mine", "defn": {"env": {"URL": ` +
+					`"http://evil"}}}}`),
 			},
 			{
 				Key:  entity.Key{Kind: "toolkit", ID: id(99)},
@@ -654,7 +657,9 @@ func TestFilesOfNobodyElse(t *testing.T) {
 func blobs(t testing.TB, db *bun.DB, tenant string) (n int) {
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), db, tenant)
-	is.New(t).NoErr(c.One(ctx, "", `SELECT (SELECT count(*) FROM tc_blobs WHERE tenant_id = $1) + (SELECT count(*) FROM tc_blob_chunks WHERE tenant_id = $1)`,
+	is.New(t).NoErr(c.One(ctx, "",
+		`SELECT (SELECT count(*) FROM tc_blobs WHERE tenant_id = $1) + (SELECT count(*) FROM tc_blob_chunks `+
+			`WHERE tenant_id = $1)`,
 		[]any{tenant}, &n))
 	return n
 }

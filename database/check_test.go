@@ -29,7 +29,8 @@ func large(t *testing.T, path string) string {
 	is.NoErr(err)
 	for _, text := range []string{
 		"CREATE TABLE t (name TEXT NOT NULL PRIMARY KEY)",
-		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000) INSERT INTO t SELECT printf('name-%09d', n) FROM c",
+		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000) INSERT INTO t " +
+			"SELECT printf('name-%09d', n) FROM c",
 	} {
 		_, err = db.ExecContext(t.Context(), text)
 		is.NoErr(err)
@@ -154,7 +155,8 @@ func TestDamagedWorkspace(t *testing.T) {
 	query(t, d, "INSERT INTO kept VALUES ('2026-11-26 10:00:00'), ('2026-11-26T11:00:00.000Z')")
 	query(
 		t, d,
-		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 4000) INSERT INTO orders SELECT n, datetime(n, 'unixepoch'), date(n * 86400, 'unixepoch'), printf('note %0100d', n) FROM c",
+		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 4000) INSERT INTO orders "+
+			"SELECT n, datetime(n, 'unixepoch'), date(n * 86400, 'unixepoch'), printf('note %0100d', n) FROM c",
 	)
 	is.NoErr(d.Close())
 	files, err := database.FilesOf(url, "")

@@ -57,7 +57,8 @@ func TestSecrets(t *testing.T) {
 		var stored []string
 		ctx, c := bunx.For(t.Context(), w.db, "acme")
 		is.NoErr(
-			c.NewRaw(`SELECT coalesce(config, '') || coalesce(secrets, '') || search FROM tc_domains WHERE tenant_id = 'acme'`).Scan(ctx, &stored),
+			c.NewRaw(`SELECT coalesce(config, '') || coalesce(secrets, '') || search FROM tc_domains `+
+				`WHERE tenant_id = 'acme'`).Scan(ctx, &stored),
 		)
 		all := strings.Join(stored, " ")
 		is.True(!strings.Contains(all, "other") && !strings.Contains(all, "hush") && strings.Contains(all, "v1."))
@@ -362,10 +363,11 @@ func TestOthersSeeNoQueries(t *testing.T) {
 	}
 	w.add(t, "Books", "paper", `{"url": "x"}`)
 	for stored, want := range map[string]string{
-		"https://x.example/meta?apikey=hush":                        "https://x.example/meta",
-		" HTTPS+unix://x.example?apikey=hush":                       " HTTPS+unix://x.example",
-		`<?xml version="1.0"?><md:X Location="https://x.example"/>`: `<?xml version="1.0"?><md:X Location="https://x.example"/>`,
-		"who? see https://x.example":                                "who? see https://x.example",
+		"https://x.example/meta?apikey=hush":  "https://x.example/meta",
+		" HTTPS+unix://x.example?apikey=hush": " HTTPS+unix://x.example",
+		`<?xml version="1.0"?><md:X Location="https://x.example"/>`: `<?xml version="1.0"?><md:X ` +
+			`Location="https://x.example"/>`,
+		"who? see https://x.example": "who? see https://x.example",
 	} {
 		_, err := w.Update(root(t), "books", func(d *domains.Domain) (err error) {
 			d.Config, err = json.Marshal(map[string]string{"url": stored})

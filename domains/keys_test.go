@@ -107,7 +107,8 @@ func TestKeys(t *testing.T) {
 		var stored []string
 		ctx, c := bunx.For(t.Context(), w.db, "acme")
 		is.NoErr(
-			c.NewRaw(`SELECT keys_sealed FROM tc_domains WHERE tenant_id = 'acme' AND keys_sealed IS NOT NULL`).Scan(ctx, &stored),
+			c.NewRaw(`SELECT keys_sealed FROM tc_domains WHERE tenant_id = 'acme' `+
+				`AND keys_sealed IS NOT NULL`).Scan(ctx, &stored),
 		)
 		is.Equal(len(stored), 1)
 		is.True(strings.HasPrefix(stored[0], "v1."))

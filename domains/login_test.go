@@ -595,7 +595,8 @@ func TestUsable(t *testing.T) {
 	for id, want := range map[string]string{
 		"local": "",
 		"books": "", "empty": "A user of the domain empty could not log in: The domain empty has no configuration.",
-		"gate": "A user of the domain gate could not log in: it logs in those of the domain books, so let the user be of that one",
+		"gate": "A user of the domain gate could not log in: it logs in those of the domain books, so let the " +
+			"user be of that one",
 	} {
 		is.Equal(errs.MessageOf(w.Unchecked().Usable(t.Context(), "acme", id)), want)
 	}

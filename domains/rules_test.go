@@ -50,20 +50,31 @@ func TestRules(t *testing.T) {
 			`{"Accounts": "books"}`:                       "config.Accounts is not known",
 			`{"allow": []}`:                               "config.allow is not understood",
 			`{"teams": {"map": [{"group": "a", "team": "t"}, {"group": "a", "team": "gone"}]}}`: "config.teams.map has the team gone, which is not there",
-			`{"allow": {"groups": "a"}}`:                                             "config.allow.groups is not understood",
-			`{"allow": {"groups": []}}`:                                              "config.allow.groups must have 1 to",
-			`{"allow": {"groups": [""]}}`:                                            "config.allow.groups must have texts of",
-			`{"allow": {"group": ["a"]}}`:                                            "config.allow.group is not known",
-			`{"allow": {"domains": ["@example.com"]}}`:                               "config.allow.domains must be domains",
-			`{"allow": {"domains": ["*.example.com"]}}`:                              "config.allow.domains must be domains",
-			`{"allow": {"claims": {}}}`:                                              "config.allow.claims must have 1 to",
-			`{"allow": {"claims": {"x": 1}}}`:                                        "config.allow",
-			`{"allow": {"claims": {"x": null}}}`:                                     "config.allow.claims.x must have texts of",
-			`{"allow": {"claims": {"x": []}}}`:                                       "config.allow.claims.x must have 1 to",
-			`{"teams": {"create": "no"}}`:                                            "config.teams.create is not understood",
-			`{"teams": {"map": [{"group": "a"}]}}`:                                   "config.teams.map must have a group and a team",
-			`{"teams": {"map": [{"grp": "a"}]}}`:                                     "config.teams is not understood",
-			`{"teams": {"map": [{"group": "a", "team": "t", "role": "superuser"}]}}`: "config.teams.map has the role superuser",
+			`{"allow": {"groups": "a"}}`: "config.allow.groups is not " +
+				"understood",
+			`{"allow": {"groups": []}}`: "config.allow.groups must " +
+				"have 1 to",
+			`{"allow": {"groups": [""]}}`: "config.allow.groups must " +
+				"have texts of",
+			`{"allow": {"group": ["a"]}}`: "config.allow.group is not known",
+			`{"allow": {"domains": ["@example.com"]}}`: "config.allow.domains must " +
+				"be domains",
+			`{"allow": {"domains": ["*.example.com"]}}`: "config.allow.domains must " +
+				"be domains",
+			`{"allow": {"claims": {}}}`: "config.allow.claims must " +
+				"have 1 to",
+			`{"allow": {"claims": {"x": 1}}}`: "config.allow",
+			`{"allow": {"claims": {"x": null}}}`: "config.allow.claims.x must " +
+				"have texts of",
+			`{"allow": {"claims": {"x": []}}}`: "config.allow.claims.x must " +
+				"have 1 to",
+			`{"teams": {"create": "no"}}`: "config.teams.create is not " +
+				"understood",
+			`{"teams": {"map": [{"group": "a"}]}}`: "config.teams.map must have " +
+				"a group and a team",
+			`{"teams": {"map": [{"grp": "a"}]}}`: "config.teams is not understood",
+			`{"teams": {"map": [{"group": "a", "team": "t", "role": "superuser"}]}}`: "config.teams.map has the " +
+				"role superuser",
 		} {
 			_, err := put(config)
 			if errs.CodeOf(err) != errs.Invalid || !strings.HasPrefix(errs.MessageOf(err), want) {

@@ -46,9 +46,12 @@ func TestSchedule(t *testing.T) {
 			`{"url": "x", "schedule": "CRON_TZ=Mars 0 3 * * *"}`: "config.schedule: \"Mars\" is not a time zone",
 			`{"url": "x", "schedule": "@every 1s"}`:              "config.schedule: cron:",
 			`{"url": "x", "schedule": 3}`:                        "config.schedule is not understood",
-			`{"url": "x", "schedule": "* * * * *"}`:              "config.schedule must have 10 minutes between two scans",
-			`{"url": "x", "schedule": "@every 9m"}`:              "config.schedule must have 10 minutes between two scans",
-			`{"url": "x", "schedule": "0,5 3 1 1 *"}`:            "config.schedule must have 10 minutes between two scans",
+			`{"url": "x", "schedule": "* * * * *"}`: "config.schedule must have 10 minutes between " +
+				"two scans",
+			`{"url": "x", "schedule": "@every 9m"}`: "config.schedule must have 10 minutes between " +
+				"two scans",
+			`{"url": "x", "schedule": "0,5 3 1 1 *"}`: "config.schedule must have 10 minutes between " +
+				"two scans",
 		} {
 			err := put(config)
 			is.Equal(errs.CodeOf(err), errs.Invalid)

@@ -64,10 +64,11 @@ func TestMaskSecrets(t *testing.T) {
 		`{"field":{"name":"password"},"label":"pin","value":"x"}`:   `{"field":{"name":"password"},"label":"pin","value":"x"}`,
 		`[{"name":"pinned","value":"x"},"name",{"value":"secret"}]`: `[{"name":"pinned","value":"x"},"name",{"value":"secret"}]`,
 		`{"env":{},"environment":true,"ENV_VARS":{"A":""}}`:         `{"env":{},"environment":true,"ENV_VARS":{"A":""}}`,
-		`{"text":"the \"password\": x","passwordª":"x","ª":"x"}`:    `{"text":"the \"password\": x","passwordª":"x","ª":"x"}`,
-		`{"headers":{"Authorization":"Bearer x","Cookie":"a=b"}}`:   `{"headers":{"Authorization":"********","Cookie":"********"}}`,
-		`{"password":"********","x":{"env":{"PATH":"********"}}}`:   `{"password":"********","x":{"env":{"PATH":"********"}}}`,
-		`{"a\"password":"x","b":1}`:                                 `{"a\"password":"********","b":1}`,
+		`{"text":"the \"password\": x","passwordª":"x","ª":"x"}`: `{"text":"the \"password\": ` +
+			`x","passwordª":"x","ª":"x"}`,
+		`{"headers":{"Authorization":"Bearer x","Cookie":"a=b"}}`: `{"headers":{"Authorization":"********","Cookie":"********"}}`,
+		`{"password":"********","x":{"env":{"PATH":"********"}}}`: `{"password":"********","x":{"env":{"PATH":"********"}}}`,
+		`{"a\"password":"x","b":1}`:                               `{"a\"password":"********","b":1}`,
 	} {
 		got := string(entity.MaskSecrets([]byte(text)))
 		if got != want {

@@ -169,7 +169,8 @@ agents:
 `
 
 var clerkTools = map[string]string{
-	"migrations/1.sql": "CREATE TABLE orders (id TEXT PRIMARY KEY, customer TEXT);\nINSERT INTO orders VALUES ('5', 'Mia');",
+	"migrations/1.sql": "CREATE TABLE orders (id TEXT PRIMARY KEY, customer TEXT);\nINSERT INTO orders " +
+		"VALUES ('5', 'Mia');",
 	"tools/orders/find.js": `export const config = { description: 'Finds an order', parameters: { type: 'object', properties: { id: { type: 'string' } } } }
 export default async ({ args, query, log }) => { log('looked for', args.id); return (await query('SELECT customer FROM orders WHERE id = $1', [args.id]))[0] }`,
 	"tools/thank.js": `export default async ({ args, run, idempotencyKey, notify, fetch, emit }) => {
@@ -817,8 +818,9 @@ func TestAgentBounds(t *testing.T) {
 		`{"cron": ["` + strings.Repeat(`@daily", "`, 10) + `@daily"]}`: "cron must have at most 10 expressions",
 		`{"cron": "` + strings.Repeat("1,", 150) +
 			`1 * * * *"}`: "cron: an expression has at most 200 characters",
-		`{"cron": "TZ=UTC @daily"}`: `cron: "TZ=UTC @daily" has a time zone of its own: the time zone is a field beside it`,
-		`{"cron": "@every 5s"}`:     "",
+		`{"cron": "TZ=UTC @daily"}`: `cron: "TZ=UTC @daily" has a time zone of its own: the time zone is a field ` +
+			`beside it`,
+		`{"cron": "@every 5s"}`: "",
 	} {
 		a := w.do(t, "admin", "PUT", h.path("/agents/a"), body)
 		if a.status != 400 || want != "" && a.message(t) != want {

@@ -426,7 +426,8 @@ func TestChatReadsWithTheCallersRights(t *testing.T) {
 	w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": 1}`)
 	w.must(
 		t, "admin", "PUT", one,
-		`{"settings": {"chat": {"instructions": "Be ${tone}.", "welcome": "Hi there", "suggestions": ["How much?", 5, ""], "model": "none"}}}`,
+		`{"settings": {"chat": {"instructions": "Be ${tone}.", "welcome": "Hi there", "suggestions": ["How `+
+			`much?", 5, ""], "model": "none"}}}`,
 	)
 	w.must(t, "admin", "POST", "/api/ai-instructions", `{"slug": "tone", "content": "polite"}`)
 	w.must(t, "mia", "POST", path, hello)

@@ -288,11 +288,13 @@ func TestWebhookFunctions(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open, withPostgresWorkspaces(t))
 		dataset := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/datasets",
-			`{"name": "D", "data": {"fields": [{"name": "amount", "type": "numeric"}], "rows": [{"amount": 3}, {"amount": 7}]}}`)).ID
+			`{"name": "D", "data": {"fields": [{"name": "amount", "type": "numeric"}], "rows": [{"amount": 3}, `+
+				`{"amount": 7}]}}`)).ID
 		h := hook(t, w, "dana", map[string]string{
-			"informer.yaml":             "access: [colors, {path: 'colors/*', methods: [PUT]}]\n",
-			"migrations/1.sqlite.sql":   "CREATE TABLE orders (id text PRIMARY KEY, total real, paid_at timestamp)",
-			"migrations/1.postgres.sql": "CREATE TABLE orders (id text PRIMARY KEY, total double precision, paid_at timestamptz)",
+			"informer.yaml":           "access: [colors, {path: 'colors/*', methods: [PUT]}]\n",
+			"migrations/1.sqlite.sql": "CREATE TABLE orders (id text PRIMARY KEY, total real, paid_at timestamp)",
+			"migrations/1.postgres.sql": "CREATE TABLE orders (id text PRIMARY KEY, total double precision, " +
+				"paid_at timestamptz)",
 			"webhooks/all.js": `export async function POST({ request, query, fetch, context, emit, notify, email, crypto, markdown, extractText, env, log, base64Decode }) {
 				if (!crypto.verifyHmac('sha256', env.KEY, request.rawBody, request.headers['x-signature'])) return { status: 401 }
 				const { id, document } = request.body
@@ -319,8 +321,9 @@ func TestWebhookFunctions(t *testing.T) {
 			"X-Signature: sha256=9df88cd5763e522e822a15aa95656370a22914d117b84587a0479c12a5910a39",
 		)
 		is.Equal(a.status, 200)
-		is.Equal(a.body, `{"order":{"id":"o1","total":2.5,"paid_at":"2026-11-20T20:31:00.000Z"},"twice":"conflict","forbidden":"forbidden","color":200,"fields":["amount"],"rows":[{"amount":7}],`+
-			`"count":1,"event":"order.paid","note":["id"],"mails":1,"html":"<p><strong>o1</strong></p>\n","text":"Hi\n","plain":"<p>Hi","user":"dana","roles":[]}`)
+		is.Equal(a.body,
+			`{"order":{"id":"o1","total":2.5,"paid_at":"2026-11-20T20:31:00.000Z"},"twice":"conflict","forbidden":"forbidden","color":200,"fields":["amount"],"rows":[{"amount":7}],`+
+				`"count":1,"event":"order.paid","note":["id"],"mails":1,"html":"<p><strong>o1</strong></p>\n","text":"Hi\n","plain":"<p>Hi","user":"dana","roles":[]}`)
 		is.Equal(h.last(t, "dana").Logs[0].Message, `paid {id: "o1"}`)
 		is.Equal(read[page](t, w.must(t, "mia", "GET", "/api/notifications", "")).Total, 1)
 		is.Equal(read[page](t, w.must(t, "dana", "GET", h.path("/messages"), "")).Total, 2)
@@ -337,7 +340,8 @@ func TestDocumentedHandlers(t *testing.T) {
 	text, err := os.ReadFile("../docs/handlers.md")
 	is.NoErr(err)
 	files := map[string]string{
-		"migrations/1.sql": "CREATE TABLE orders (id text PRIMARY KEY, total real); CREATE TABLE calls (body text); INSERT INTO orders VALUES ('5', 2)",
+		"migrations/1.sql": "CREATE TABLE orders (id text PRIMARY KEY, total real); CREATE TABLE calls (body " +
+			"text); INSERT INTO orders VALUES ('5', 2)",
 	}
 	for i, block := range regexp.MustCompile("(?s)```js\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		script := block[1]

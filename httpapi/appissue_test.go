@@ -227,7 +227,8 @@ func TestLinkKeepsItsAccess(t *testing.T) {
 		is, w := is.New(t), newWorld(t, open)
 		app := shop(t, w, map[string]string{
 			"informer.yaml": "access: ['GET,PUT colors/*', users]\nroles: [clerk]\n",
-			"server/x.js":   "export const GET = async ({ fetch, request }) => { try { return (await fetch(request.query.path)).status } catch (e) { return e.code } }",
+			"server/x.js": "export const GET = async ({ fetch, request }) => { try { return (await " +
+				"fetch(request.query.path)).status } catch (e) { return e.code } }",
 		})
 		link := func() string {
 			made := read[struct {

@@ -31,7 +31,8 @@ func TestHandlersSendAndRead(t *testing.T) {
 			t, w.must(t, "admin", "POST", "/api/datasets", `{"name": "D", "data": `+data+`}`),
 		).ID
 	}
-	orders := dataset(`{"fields": [{"name": "amount", "type": "numeric"}], "rows": [{"amount": 3}, {"amount": 7}, {"amount": 9}]}`)
+	orders := dataset(`{"fields": [{"name": "amount", "type": "numeric"}], "rows": [{"amount": 3}, {"amount": 7}, ` +
+		`{"amount": 9}]}`)
 	gone := dataset(`{}`)
 	for alias, id := range map[string]string{"orders": orders, "gone": gone} {
 		w.must(t, "admin", "PUT", h.path("/dependencies/"+alias), `{"datasetId": "`+id+`", "label": "L"}`)
@@ -39,8 +40,9 @@ func TestHandlersSendAndRead(t *testing.T) {
 	w.must(t, "admin", "DELETE", "/api/datasets/"+gone, "") // its alias goes with it
 	a := h.call(t, "POST", "a", "{}")
 	is.Equal(a.status, 200)
-	is.Equal(a.body, `{"event":"delivered","one":["id"],"many":2,"fields":["amount"],"rows":[{"amount":9},{"amount":7}],"count":3,"gone":"undefined",`+
-		`"failed":["invalid: There is no user nobody.","invalid: filter.none is no field of the dataset"]}`)
+	is.Equal(a.body,
+		`{"event":"delivered","one":["id"],"many":2,"fields":["amount"],"rows":[{"amount":9},{"amount":7}],"count":3,"gone":"undefined",`+
+			`"failed":["invalid: There is no user nobody.","invalid: filter.none is no field of the dataset"]}`)
 
 	is.Equal(read[page](t, w.must(t, "admin", "GET", h.path("/events?q=order"), "")).Total, 1)
 	is.Equal(read[page](t, w.must(t, "admin", "GET", h.path("/messages?type=email&state=pending"), "")).Total, 2)

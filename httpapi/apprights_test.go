@@ -14,7 +14,8 @@ import (
 )
 
 // callJS calls whatever route its request names, and answers with the status.
-const callJS = `export const POST = async ({ request: { body: { method, path, body } }, fetch }) => (await fetch(path, { method, body })).status`
+const callJS = `export const POST = async ({ request: { body: { method, path, body } }, fetch }) => (await ` +
+	`fetch(path, { method, body })).status`
 
 // TestAppIsCappedAtItsOwner: what a call for a viewer may do tenant-wide is what both the viewer
 // and the owner of the app may do; the viewer's own rows stay the viewer's.
@@ -27,7 +28,8 @@ func TestAppIsCappedAtItsOwner(t *testing.T) {
 		w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"ai": {"enabled": true}}}`)
 		app := shop(t, w, map[string]string{
 			"server/call.js": callJS,
-			"informer.yaml":  "access: ['PUT colors/*', 'PUT datasets/*', 'GET ai-instructions']\nroles: [clerk, boss]\n",
+			"informer.yaml": "access: ['PUT colors/*', 'PUT datasets/*', 'GET ai-instructions']\nroles: [clerk, " +
+				"boss]\n",
 		})
 		for _, viewer := range []string{"mia", "tim"} {
 			w.must(t, "admin", "PUT", "/api/apps/"+app+"/shares/"+viewer, `{"accessLevel": 1, "roles": ["clerk"]}`)
@@ -157,7 +159,8 @@ func TestRecordsOfHandlersNeedWrite(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
 		app := shop(t, w, map[string]string{
-			"server/log.js": `export const POST = async ({ log, notify }) => { log("secret"); await notify("dana", { title: "secret" }) }`,
+			"server/log.js": `export const POST = async ({ log, notify }) => { log("secret"); await ` +
+				`notify("dana", { title: "secret" }) }`,
 		})
 		w.must(t, "admin", "DELETE", "/api/apps/"+app+"/shares/mia", "")
 		w.must(t, "admin", "PUT", "/api/apps/"+app+"/owner", `{"ownerId": "`+teamID+`"}`)

@@ -144,7 +144,8 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 		{"dir/a.txt", "text/plain", "x"}, {"gone.txt", "text/plain", "x"}, {"index.html", "text/html", "<p>Hi"},
 		{
 			"informer.yaml", "application/yaml",
-			"access: [colors]\nroles: [editor, viewer]\nagents: {clerk: {instructions: Work., on: order.sent, cron: '0 0 1 1 *'}}\n",
+			"access: [colors]\nroles: [editor, viewer]\nagents: {clerk: {instructions: Work., on: order.sent, " +
+				"cron: '0 0 1 1 *'}}\n",
 		},
 	} {
 		w.must(t, "admin", "PUT", one+"/contents/"+f[0], f[2], "Content-Type: "+f[1])
@@ -162,7 +163,8 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 	param["events"], param["messages"] = event.ID, sent[0].ID
 	w.must(
 		t, "admin", "PUT", one+"/contents/server/a.js",
-		"export const GET = ({ query }) => query('SELECT 1 AS n')\nexport const POST = GET, PUT = GET, PATCH = GET, DELETE = GET",
+		"export const GET = ({ query }) => query('SELECT 1 AS n')\nexport const POST = GET, PUT = GET, PATCH = "+
+			"GET, DELETE = GET",
 		"Content-Type: text/javascript",
 	)
 	w.must(t, "admin", "POST", one+"/_deploy", "")
@@ -179,7 +181,8 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 	param["key"] = read[struct{ Key string }](t, w.must(t, "admin", "POST", one+"/tokens", `{}`)).Key
 	stockWebhooks(t, w, param)
 	param["-"], param["api"] = "dir/a.txt", "colors"
-	param["apps"], param["shares"], param["environment"], param["dependencies"], param["assigned"] = app, "mia", "KEY", "sales", tag
+	param["apps"], param["shares"], param["environment"], param["dependencies"], param["assigned"] =
+		app, "mia", "KEY", "sales", tag
 }
 
 // stockWebhooks makes an app with webhooks, a token of it that is used and one that is not, a call
@@ -187,8 +190,9 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 func stockWebhooks(t testing.TB, w *world, param map[string]string) {
 	h := hook(t, w, "admin", map[string]string{
 		"webhooks/index.js": echoAll,
-		"webhooks/echo.js":  "export const config = {keep: true}\nexport const GET = ({ query }) => query('SELECT 1 AS n'), POST = GET, PUT = GET\n",
-		"server/log.js":     "export const GET = ({ log }) => log('x')",
+		"webhooks/echo.js": "export const config = {keep: true}\nexport const GET = ({ query }) => query('SELECT " +
+			"1 AS n'), POST = GET, PUT = GET\n",
+		"server/log.js": "export const GET = ({ log }) => log('x')",
 	})
 	param["webhook-token"] = read[struct{ ID string }](
 		t, w.must(t, "admin", "POST", h.path("/webhook-tokens"), `{}`),
@@ -442,7 +446,8 @@ func TestImportOfFullApp(t *testing.T) {
 	is.Equal(a.status, 403)
 	is.Equal(
 		a.message(t),
-		"app "+full+": This tenant has no license for apps of the type app; those of the type report need none. The operator of this server adds it: tenantcontent tenant license acme --add apps",
+		"app "+full+": This tenant has no license for apps of the type app; those of the type report need none. "+
+			"The operator of this server adds it: tenantcontent tenant license acme --add apps",
 	)
 	w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"licenses": ["apps"]}}`)
 	w.must(t, "admin", "POST", "/api/_import-bundle", archive)

@@ -50,7 +50,8 @@ func TestServerRoutesOfPages(t *testing.T) {
 		app := shop(t, w, map[string]string{
 			"server/who.js":   whoami,
 			"server/index.js": whoami,
-			"server/query.js": "export const GET = ({ request }) => request.query\nexport const POST = GET, PUT = GET, PATCH = GET, DELETE = GET",
+			"server/query.js": "export const GET = ({ request }) => request.query\nexport const POST = GET, PUT = " +
+				"GET, PATCH = GET, DELETE = GET",
 		})
 		base := opened(t, w, "mia", app)
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
@@ -186,8 +187,9 @@ func TestServerRouteOfDraft(t *testing.T) {
 		is.Equal(get("dana", draft).body, "1")
 		is.Equal(get("mia", draft).status, 404)
 		put(t, w, draft, map[string]string{
-			"server/a.js": "import n from '../n.json'\nexport const GET = async ({ query }) => (await query('INSERT INTO t VALUES ($1) RETURNING n', [n]))[0].n",
-			"n.json":      "2",
+			"server/a.js": "import n from '../n.json'\nexport const GET = async ({ query }) => (await " +
+				"query('INSERT INTO t VALUES ($1) RETURNING n', [n]))[0].n",
+			"n.json": "2",
 		})
 		is.Equal(get("dana", draft).body, "2")
 		put(t, w, draft, map[string]string{"n.json": "3"})
@@ -282,7 +284,8 @@ func TestFetch(t *testing.T) {
 		`["colors/none"]`:                                  `[404,{"statusCode":404`,
 		`["colors", {"headers": {"Accept": "text/html"}}]`: `[406,`,
 		`["colors/red", {"method": "PUT", "body": "{"}]`:   `[400,`,
-		`["users"]`:                                              `forbidden: The manifest of the app does not allow GET users`,
+		`["users"]`: `forbidden: The manifest of the app does not ` +
+			`allow GET users`,
 		`["colors", {"method": "DELETE"}]`:                       `forbidden: `,
 		`["https://example.com/"]`:                               `there is no other network`,
 		`["colors?q=https://example.com/"]`:                      `[200,`,
@@ -379,9 +382,12 @@ func TestDraftSendsNothing(t *testing.T) {
 		lines := read[struct {
 			Logs []struct{ Level, Message string }
 		}](t, w.must(t, "dana", "GET", calls+"/"+recent[0].ID, "")).Logs
-		is.Equal(fmt.Sprint(lines), `[{info notify sends nothing in a draft without ?send=true: {"to":"mia","title":"Paid","path":"orders/5"}}`+
-			` {info email sends nothing in a draft without ?send=true: {"to":"a@example.com","title":"Thanks","body":"Hi"}}`+
-			` {info email sends nothing in a draft without ?send=true: {"to":"b@example.com","title":"Thanks","body":"Hi"}}]`)
+		is.Equal(fmt.Sprint(lines),
+			`[{info notify sends nothing in a draft without ?send=true: {"to":"mia","title":"Paid","path":"orders/5"}}`+
+				` {info email sends nothing in a draft without ?send=true: `+
+				`{"to":"a@example.com","title":"Thanks","body":"Hi"}}`+
+				` {info email sends nothing in a draft without ?send=true: `+
+				`{"to":"b@example.com","title":"Thanks","body":"Hi"}}]`)
 		call(draft, "?send=true")
 		w.must(t, "dana", "DELETE", one+"/draft", "")
 		is.Equal([]int{
@@ -489,8 +495,10 @@ func TestArgumentsOfHandlerFunctions(t *testing.T) {
 // nothing of its failure.
 func TestHandlerAnswers(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
-	app := shop(t, w, map[string]string{"server/endless.js": "export const config = { timeout: 300 }\nexport const POST = () => { for (;;); }",
-		"server/a.js": `
+	app := shop(t, w,
+		map[string]string{"server/endless.js": "export const config = { timeout: 300 }\nexport const POST = () => " +
+			"{ for (;;); }",
+			"server/a.js": `
 		export const GET = ({ respond }) => { respond({ status: 202, body: '<b>', headers: { 'Content-Type': 'text/html', 'Cache-Control': 'max-age=60', 'Content-Security-Policy': 'none' } }); throw new Error('later') }
 		export const PUT = ({ request: { body } }) => body.length
 		export const DELETE = () => ({ status: 302, headers: { Location: 'there' } })`})
@@ -521,7 +529,8 @@ func TestHandlerAnswers(t *testing.T) {
 func TestServedCalls(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
-		const throws = "export const GET = ({ log }) => { log.warn('careful'); throw new Error('geheim') }\nexport const POST = () => 1"
+		const throws = "export const GET = ({ log }) => { log.warn('careful'); throw new Error('geheim') " +
+			"}\nexport const POST = () => 1"
 		app := shop(t, w, map[string]string{"server/[id].js": throws, "webhooks/x.js": throws})
 		one := "/api/apps/" + app
 		type calls struct {
@@ -596,7 +605,8 @@ func TestCallsAreCounted(t *testing.T) {
 	}](t, w.must(t, "dana", "GET", one+"/stats/api", ""))
 	is.Equal(
 		fmt.Sprint(got.Calls),
-		"[{2026-11-20 api GET colors 1 0} {2026-11-20 api GET colors/* 1 0} {2026-11-20 server GET /:id 3 1} {2026-11-21 api GET colors 1 0}]",
+		"[{2026-11-20 api GET colors 1 0} {2026-11-20 api GET colors/* 1 0} {2026-11-20 server GET /:id 3 1} "+
+			"{2026-11-21 api GET colors 1 0}]",
 	)
 	w.pass(29 * 24 * time.Hour)
 	is.NoErr(w.app.Sweep(t.Context()))
@@ -688,7 +698,8 @@ func TestHandlersThatOnlyRead(t *testing.T) {
 		cookie := call("GET", "Cookie: sid="+w.token(t, "tim"))
 		is.Equal(
 			cookie["fetch"],
-			"fetch: a GET that a browser makes with its cookie can only read: export POST for PUT colors/red, and let the page call that.",
+			"fetch: a GET that a browser makes with its cookie can only read: export POST for PUT colors/red, and "+
+				"let the page call that.",
 		)
 		cookie["fetch"] = ""
 		is.Equal(cookie, map[string]any{

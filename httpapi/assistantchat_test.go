@@ -177,7 +177,8 @@ func TestModesBoundTheTools(t *testing.T) {
 	for i := range rows {
 		rows[i] = fmt.Sprintf(`{"n": %d, "even": %t}`, i, i%2 == 0)
 	}
-	data := `{"name": "Numbers", "data": {"fields": [{"name": "n", "type": "numeric"}, {"name": "even", "type": "boolean"}], "rows": [` + strings.Join(rows, ",") + `]}}`
+	data := `{"name": "Numbers", "data": {"fields": [{"name": "n", "type": "numeric"}, {"name": "even", "type": ` +
+		`"boolean"}], "rows": [` + strings.Join(rows, ",") + `]}}`
 	for _, c := range []struct{ mode, tool, arguments, want, told string }{
 		{`{"mode": "full"}`, "dataset_count", `{}`, "1000", "It has 1000 rows."},
 		{
@@ -421,7 +422,8 @@ func TestSkillsOfAHost(t *testing.T) {
 	w.withAI(t)
 	one := "/api/assistants/" + added(
 		t, w, "assistants",
-		`{"name": "Helper", "skills": [{"type": "web", "name": "a"}, {"type": "web", "name": "b"}, {"type": "half"}, {"type": "away"}]}`,
+		`{"name": "Helper", "skills": [{"type": "web", "name": "a"}, {"type": "web", "name": "b"}, {"type": `+
+			`"half"}, {"type": "away"}]}`,
 	)
 	w.must(t, "admin", "PUT", one+"/secrets/KEY", `{"value": "hunter2hunter2"}`)
 	body := w.must(t, "admin", "POST", one+"/_chat", hello).body
@@ -790,7 +792,8 @@ func TestFilesInConversations(t *testing.T) {
 	is := is.New(t)
 	text := "a" + strings.Repeat("äö", 8<<10) // 32 KiB and one byte: each page would end within a character
 	ask := func(arguments string) aitest.Turn { return calls("read_file", arguments) }
-	_, model := withModel(t, ask(`{"file": "long.txt"}`), ask(`{"file": "long.txt", "page": 2}`), ask(`{"file": "long.txt", "page": 3}`), ask(`{"file": "long.txt", "page": 4}`),
+	_, model := withModel(t, ask(`{"file": "long.txt"}`), ask(`{"file": "long.txt", "page": 2}`),
+		ask(`{"file": "long.txt", "page": 3}`), ask(`{"file": "long.txt", "page": 4}`),
 		ask(`{"file": "image.png"}`), ask(`{"file": "none.txt"}`), ask(`{"file": "../../secret"}`),
 		ask(`{"file": "reference:x"}`), ask(`{"page": 0}`), done)
 	w := newWorld(t, dbtest.SQLite, withAI(model))
@@ -837,9 +840,10 @@ func TestManyLargeDatasetsMemory(t *testing.T) {
 	rows := strings.Repeat(`{"a":1,"b":2,"c":3,"d":"four"},`, 9_999) + `{"a":1}`
 	for i := range n {
 		w.must(t, "admin", "PUT", one+"/datasets/"+
-			added(t, w, "datasets", fmt.Sprintf(`{"name": "Data %d", "data": {"fields": [{"name": "a", "type": "numeric"},
+			added(t, w, "datasets",
+				fmt.Sprintf(`{"name": "Data %d", "data": {"fields": [{"name": "a", "type": "numeric"},
 			{"name": "b", "type": "numeric"}, {"name": "c", "type": "numeric"}, {"name": "d", "type": "string"}], "rows": [%s]}}`,
-				i, rows)),
+					i, rows)),
 			`{}`)
 	}
 	before := heap()

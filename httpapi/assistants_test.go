@@ -127,7 +127,8 @@ func stockAssistants(t testing.TB, w *world, param map[string]string) {
 	w.must(t, "admin", "PUT", one+"/references/library/"+param["libraries"], `{}`)
 	w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": 2}`)
 	param["chat"] = read[struct{ ID string }](t, w.must(t, "admin", "POST", one+"/tokens", `{}`)).ID
-	param["skills"], param["secrets"], param["references"], param["library"] = "query", "KEY", "library", param["libraries"]
+	param["skills"], param["secrets"], param["references"], param["library"] =
+		"query", "KEY", "library", param["libraries"]
 }
 
 // markAssistants makes an assistant that has a mark wherever one fits, and a draft of it.
@@ -170,7 +171,8 @@ func TestAIGate(t *testing.T) {
 	}
 	each("mia", "AI is not enabled on the system", 400, readOnly)
 	w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"ai": {"enabled": true}}}`)
-	const credential = `This needs the ai credential, which a superuser gives: PUT /api/users/{username} {"globalPermissions": {"ai": true}}.`
+	const credential = `This needs the ai credential, which a superuser gives: PUT /api/users/{username} ` +
+		`{"globalPermissions": {"ai": true}}.`
 	each("mia", credential, 403)
 	each("mia", credential, 403, readOnly)
 	is.New(t).True(gated > 5*40) // the walk found the routes

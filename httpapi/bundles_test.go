@@ -122,7 +122,9 @@ func TestSlowArchive(t *testing.T) {
 		for _, path := range []string{"/api/_import-bundle", "/api/_restore", "/api/_restore-from-file"} {
 			conn, err := net.Dial("tcp", server.Listener.Addr().String())
 			is.NoErr(err)
-			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/gzip\r\nContent-Length: 10000\r\n\r\n%s",
+			_, err = fmt.Fprintf(conn,
+				"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+					"application/gzip\r\nContent-Length: 10000\r\n\r\n%s",
 				path, s.token(t, "eve"), s.param["archive"])
 			is.NoErr(err)
 			time.Sleep(50 * time.Millisecond) // it is being read by now
@@ -196,7 +198,8 @@ func TestExportRefused(t *testing.T) {
 		is.Equal(a.status, 400)
 		is.Equal(
 			a.message(t),
-			"The entries do not fit into one archive: make several bundles of them. An archive must have at most 2 members, and this one has 3: the operator sets the limit by TENANTCONTENT_MAX_ARCHIVE_MEMBERS.",
+			"The entries do not fit into one archive: make several bundles of them. An archive must have at most "+
+				"2 members, and this one has 3: the operator sets the limit by TENANTCONTENT_MAX_ARCHIVE_MEMBERS.",
 		)
 		is.Equal(a.header.Get("Content-Disposition"), "")
 	}

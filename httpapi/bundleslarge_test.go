@@ -27,7 +27,8 @@ func largeBundle(t testing.TB, w *world, name string) string {
 	id := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/bundles", `{"name": "`+name+`"}`)).ID
 	prefix := id[:len(id)-12]
 	is.NoErr(bunx.Write(t.Context(), w.db, "acme", func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `INSERT INTO tc_bundle_entries (tenant_id, id, bundle_id, type, entity_id, data, created_at, updated_at)
+		_, err := c.Exec(ctx,
+			`INSERT INTO tc_bundle_entries (tenant_id, id, bundle_id, type, entity_id, data, created_at, updated_at)
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 			SELECT 'acme', $2 || (100000000000 + i + $3), $4, 'gone', 'e' || i, '{}', $5, $5 FROM n`,
 			bundles.MaxEntries, prefix, 1000000*len(name), id, bunx.At(time.Now()))

@@ -184,7 +184,8 @@ func TestConfirmedCalls(t *testing.T) {
 		t.Cleanup(server.Close) // when the streams are closed
 		admin := w.token(t, "admin")
 		const result = `{"id":"c","name":"shop_order","content":"order is done","failed":false}`
-		const declined = `{"id":"c","name":"shop_order","content":"Error: The user has declined this call.","failed":true}`
+		const declined = `{"id":"c","name":"shop_order","content":"Error: The user has declined this ` +
+			`call.","failed":true}`
 
 		events := ask(t.Context(), t, server, one, admin, `shop_look {"n": 1}`) // reads, so at once
 		is.Equal(
@@ -239,7 +240,8 @@ func TestConfirmedCalls(t *testing.T) {
 			is.Equal(again.status, 404)
 			is.Equal(
 				again.message(t),
-				"Nothing waits for this confirmation: it is decided already, its time is over, or the conversation has ended.",
+				"Nothing waits for this confirmation: it is decided already, its time is over, or the "+
+					"conversation has ended.",
 			)
 			w.http = first
 			is.Equal(eventNamed(t, events, "tool-result"), map[bool]string{true: result, false: declined}[approve])
@@ -322,7 +324,8 @@ func TestWaitingCalls(t *testing.T) {
 	events := ask(t.Context(), t, server, one, w.token(t, "admin"), `shop_order {}`)
 	is.Equal(
 		eventNamed(t, events, "tool-result"),
-		`{"id":"c","name":"shop_order","content":"Error: 16 calls wait for your confirmation. Decide on one, or wait until it is over.","failed":true}`,
+		`{"id":"c","name":"shop_order","content":"Error: 16 calls wait for your confirmation. Decide on one, or `+
+			`wait until it is over.","failed":true}`,
 	)
 	is.Equal(len(s.done()), 0)
 	for id := range all { // all go on in the end, although there are not places for all at once
@@ -395,9 +398,14 @@ func TestMCPServersInConversations(t *testing.T) {
 	is.True(!strings.Contains(w.log.String()+body, secret))
 
 	for config, want := range map[string]string{
-		`{"url": "https://169.254.169.254/mcp", "tools": ["look"]}`: "skills: shop: config.url: connections to 169.254.169.254 are denied by the configuration of this server. Its operator names the networks of its own where MCP servers may be: TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks",
-		`{"url": "https://192.168.1.1/mcp", "tools": ["look"]}`:     "skills: shop: config.url: connections to 192.168.1.1 are denied by the configuration of this server. Its operator names the networks of its own where MCP servers may be: TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks",
-		`{"url": "https://mcp.example.com", "tool": ["look"]}`:      "skills: shop: config.tool is unknown: a skill of the type mcp has url, tools, headers and confirm",
+		`{"url": "https://169.254.169.254/mcp", "tools": ["look"]}`: "skills: shop: config.url: connections to " +
+			"169.254.169.254 are denied by the configuration of this server. Its operator names the networks of " +
+			"its own where MCP servers may be: TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks",
+		`{"url": "https://192.168.1.1/mcp", "tools": ["look"]}`: "skills: shop: config.url: connections to " +
+			"192.168.1.1 are denied by the configuration of this server. Its operator names the networks of its " +
+			"own where MCP servers may be: TENANTCONTENT_ALLOW_NETWORKS, Options.AllowNetworks",
+		`{"url": "https://mcp.example.com", "tool": ["look"]}`: "skills: shop: config.tool is unknown: a " +
+			"skill of the type mcp has url, tools, headers and confirm",
 	} {
 		a := w.do(t, "admin", "PUT", one+"/skills/shop", `{"type": "mcp", "config": `+config+`}`)
 		is.Equal(a.status, 400)

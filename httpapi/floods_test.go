@@ -16,7 +16,8 @@ import (
 // nothing there.
 func TestWebhookPage(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
-	h := hook(t, w, "dana", map[string]string{"webhooks/page.js": `export const GET = () => ({status: 200, body: '<script>alert(1)</script>', headers: {
+	h := hook(t, w, "dana",
+		map[string]string{"webhooks/page.js": `export const GET = () => ({status: 200, body: '<script>alert(1)</script>', headers: {
 		'Content-Type': 'text/html', 'Content-Security-Policy': "script-src *", 'Referrer-Policy': 'unsafe-url', 'X-Accel-Redirect': '/secret', 'X-Sendfile': '/etc/passwd'}})
 		export const PUT = () => ({status: 500, body: 'no'})`})
 	a := h.call(t, "GET", "page", "")
@@ -59,9 +60,10 @@ func TestAnswersOfHandlers(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.fill(t, "dana")
 	h := hook(t, w, "dana", map[string]string{
-		"informer.yaml":      "access:\n  - {path: reports, methods: [GET]}\n",
-		"webhooks/large.js":  "export const GET = () => 'x'.repeat(6e5)",
-		"webhooks/behind.js": "export async function GET({respond, fetch, log}) { respond('x'); await new Promise(r => setTimeout(r, 50)); log((await fetch('reports?limit=1000')).status) }",
+		"informer.yaml":     "access:\n  - {path: reports, methods: [GET]}\n",
+		"webhooks/large.js": "export const GET = () => 'x'.repeat(6e5)",
+		"webhooks/behind.js": "export async function GET({respond, fetch, log}) { respond('x'); await new " +
+			"Promise(r => setTimeout(r, 50)); log((await fetch('reports?limit=1000')).status) }",
 	})
 	w.rebuilt(t, func(c *httpapi.Config) {
 		c.Memory = httpapi.Memory{

@@ -125,8 +125,9 @@ func TestNoAppCallsClosedRoutes(t *testing.T) {
 			}
 		}
 		app := shop(t, s.world, map[string]string{
-			"informer.yaml":  manifest,
-			"server/call.js": `export const POST = ({ request: { body: { path, method } }, fetch }) => fetch(path, { method }).then(answer => ({ answer }))`,
+			"informer.yaml": manifest,
+			"server/call.js": `export const POST = ({ request: { body: { path, method } }, fetch }) => ` +
+				`fetch(path, { method }).then(answer => ({ answer }))`,
 		})
 		s.must(t, "admin", "PUT", "/api/apps/"+app+"/owner", `{"ownerId": "admin"}`)
 		base := opened(t, s.world, "admin", app)

@@ -19,9 +19,11 @@ import (
 func (w *world) tables(t testing.TB) map[string][]column {
 	t.Helper()
 	is := is.New(t)
-	query := `SELECT m.name, c.name, lower(c.type) FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name LIKE 'tc_%' ORDER BY 1, 2`
+	query := `SELECT m.name, c.name, lower(c.type) FROM sqlite_master m, pragma_table_info(m.name) c ` +
+		`WHERE m.type = 'table' AND m.name LIKE 'tc_%' ORDER BY 1, 2`
 	if w.db.Dialect().Name() == dialect.PG {
-		query = `SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name LIKE 'tc_%' ORDER BY 1, 2`
+		query = `SELECT table_name, column_name, data_type FROM information_schema.columns ` +
+			`WHERE table_schema = current_schema() AND table_name LIKE 'tc_%' ORDER BY 1, 2`
 	}
 	rows, err := w.db.QueryContext(t.Context(), query)
 	is.NoErr(err)
@@ -82,7 +84,8 @@ func (w *world) rowsAsText(table string, columns []column) string {
 	}
 	from := table
 	if table == "tc_totals" { // the slots that a number is spread over are no matter
-		from = "(SELECT tenant_id, list, part, 0 AS slot, sum(n) AS n FROM tc_totals GROUP BY tenant_id, list, part HAVING sum(n) <> 0) AS total"
+		from = "(SELECT tenant_id, list, part, 0 AS slot, sum(n) AS n FROM tc_totals " +
+			"GROUP BY tenant_id, list, part HAVING sum(n) <> 0) AS total"
 	}
 	return "SELECT " + row + " FROM " + from + " WHERE tenant_id = $1"
 }
@@ -90,16 +93,18 @@ func (w *world) rowsAsText(table string, columns []column) string {
 // unmarked are, by table, the columns of texts that cannot hold just any, beside tenant_id and
 // times: keys, what logins need, and JSON.
 var unmarked = map[string]string{
-	"tc_activities":       "id type kind entity_id comment_id user_id",
-	"tc_ai_instructions":  "id slug search owner_id",
-	"tc_app_favorites":    "username app_id",
-	"tc_app_shares":       "entity_id principal_id roles",
-	"tc_app_views":        "username app_id day",
-	"tc_app_visits":       "username app_id",
-	"tc_apps":             "id type label search slug owner_id defn env_sealed settings library_id editing_id editing_session editing_locked_by datasets tags webhook_secret",
+	"tc_activities":      "id type kind entity_id comment_id user_id",
+	"tc_ai_instructions": "id slug search owner_id",
+	"tc_app_favorites":   "username app_id",
+	"tc_app_shares":      "entity_id principal_id roles",
+	"tc_app_views":       "username app_id day",
+	"tc_app_visits":      "username app_id",
+	"tc_apps": "id type label search slug owner_id defn env_sealed settings library_id editing_id " +
+		"editing_session editing_locked_by datasets tags webhook_secret",
 	"tc_confirmations":    "id assistant_id asked decision",
 	"tc_assistant_shares": "entity_id principal_id roles",
-	"tc_assistants":       "id label search slug owner_id suggestions data skills datasets refs secrets_sealed library_id editing_id editing_session editing_locked_by",
+	"tc_assistants": "id label search slug owner_id suggestions data skills datasets refs secrets_sealed " +
+		"library_id editing_id editing_session editing_locked_by",
 	"tc_blob_chunks":      "blob_id",
 	"tc_blobs":            "id",
 	"tc_bundle_entries":   "id bundle_id type entity_id data",
@@ -139,7 +144,8 @@ var unmarked = map[string]string{
 	"tc_totals":           "list part slot n",
 	"tc_tokens":           "id type username secret_hash restriction data entity_kind entity_id",
 	"tc_uploads":          "id username content_type",
-	"tc_users":            "username folded label search domain data user_fields password_hash last_viewed_feed avatar_id recent_failures",
+	"tc_users": "username folded label search domain data user_fields password_hash last_viewed_feed " +
+		"avatar_id recent_failures",
 
 	"tc_webhook_days":        "app_id day",
 	"tc_webhook_invocations": "app_id area id logs replay_of",
@@ -221,7 +227,8 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 		args  []any
 	}{
 		{
-			`INSERT INTO tc_deployments (tenant_id, source_tenant, bundle_id, kind, entity_id) VALUES ($1, $2, $2, 'color', $2)`,
+			`INSERT INTO tc_deployments (tenant_id, source_tenant, bundle_id, kind, entity_id) ` +
+				`VALUES ($1, $2, $2, 'color', $2)`,
 			[]any{tenant, mark},
 		},
 		{
@@ -233,19 +240,22 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 			[]any{tenant, mark, later},
 		},
 		{
-			`INSERT INTO tc_provider_sessions (tenant_id, session_id, domain_id, subject, provider_id, memory) VALUES ($1, $2, 'local', $2, $2, $2)`,
+			`INSERT INTO tc_provider_sessions (tenant_id, session_id, domain_id, subject, provider_id, memory) ` +
+				`VALUES ($1, $2, 'local', $2, $2, $2)`,
 			[]any{tenant, mark},
 		},
 		{`INSERT INTO tc_domain_scans (tenant_id, domain_id, id, phase, users, groups, written, total, dry_run, error, started_at, heard_at, finished_at)
 			VALUES ($1, 'local', $2, 'done', 0, 0, 0, 0, false, '', $3, $3, $3)`, []any{tenant, mark, later}},
 		{
-			`INSERT INTO tc_webhook_days (tenant_id, app_id, day, method, path, calls, errors, duration) VALUES ($1, $2, '2026-11-20', 'GET', '/', 1, 0, 0)`,
+			`INSERT INTO tc_webhook_days (tenant_id, app_id, day, method, path, calls, errors, duration) ` +
+				`VALUES ($1, $2, '2026-11-20', 'GET', '/', 1, 0, 0)`,
 			[]any{tenant, mark},
 		},
 		{`INSERT INTO tc_webhook_invocations (tenant_id, app_id, id, method, path, started_at, duration, status, memory, error, logs, logs_dropped)
 			VALUES ($1, $2, $2, 'GET', '/', $3, 0, 200, 0, '', '[]', 0)`, []any{tenant, mark, later}},
 		{
-			`INSERT INTO tc_webhook_requests (tenant_id, app_id, id, received_at, size, key_sealed, request) VALUES ($1, $2, $2, $3, 0, '', $4)`,
+			`INSERT INTO tc_webhook_requests (tenant_id, app_id, id, received_at, size, key_sealed, request) ` +
+				`VALUES ($1, $2, $2, $3, 0, '', $4)`,
 			[]any{tenant, mark, later, []byte(mark)},
 		},
 		{`INSERT INTO tc_events (tenant_id, id, app_id, name, search, payload, size, state, attempts, created_at, updated_at)
@@ -253,19 +263,23 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 		{`INSERT INTO tc_messages (tenant_id, id, app_id, type, recipient, search, title, size, state, attempts, created_at, updated_at)
 			VALUES ($1, $2, $2, 'email', '', '', '', 0, 'pending', 0, $3, $3)`, []any{tenant, mark, later}},
 		{
-			`INSERT INTO tc_jobs (tenant_id, id, kind, payload, state, tries, due_at, created_at) VALUES ($1, $2, 'cron', 'null', 'dead', 0, $3, $3)`,
+			`INSERT INTO tc_jobs (tenant_id, id, kind, payload, state, tries, due_at, created_at) ` +
+				`VALUES ($1, $2, 'cron', 'null', 'dead', 0, $3, $3)`,
 			[]any{tenant, mark, later},
 		},
 		{
-			`INSERT INTO tc_job_schedules (tenant_id, kind, key, cron, zone, payload, next_at) VALUES ($1, 'cron', $2, '@daily', '', 'null', $3)`,
+			`INSERT INTO tc_job_schedules (tenant_id, kind, key, cron, zone, payload, next_at) ` +
+				`VALUES ($1, 'cron', $2, '@daily', '', 'null', $3)`,
 			[]any{tenant, mark, later},
 		},
 		{
-			`INSERT INTO tc_confirmations (tenant_id, id, assistant_id, asked, decision, expires_at) VALUES ($1, $2, $2, $2, '', $3)`,
+			`INSERT INTO tc_confirmations (tenant_id, id, assistant_id, asked, decision, expires_at) ` +
+				`VALUES ($1, $2, $2, $2, '', $3)`,
 			[]any{tenant, mark, later},
 		},
 		{
-			`INSERT INTO tc_agents (tenant_id, app_id, name, definition, overrides, created_at, updated_at) VALUES ($1, $2, $2, '{}', '{}', $3, $3)`,
+			`INSERT INTO tc_agents (tenant_id, app_id, name, definition, overrides, created_at, updated_at) ` +
+				`VALUES ($1, $2, $2, '{}', '{}', $3, $3)`,
 			[]any{tenant, mark, later},
 		},
 		{`INSERT INTO tc_agent_runs (tenant_id, id, app_id, agent, started_by, input, depth, model, steps, input_tokens, output_tokens, size, lease, state, attempts, created_at, updated_at)
@@ -275,7 +289,8 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 			VALUES ($1, $2, 1, 'answer', '', '[]', 0, 0, '', '', '', '', $4, '', $3)`,
 			[]any{tenant, mark, later, false}},
 		{
-			`INSERT INTO tc_changes (tenant_id, id, n, position, kind, entity_id, action, created_at) VALUES ($1, $2, 1, 1, 'color', $2, 'create', $3)`,
+			`INSERT INTO tc_changes (tenant_id, id, n, position, kind, entity_id, action, created_at) ` +
+				`VALUES ($1, $2, 1, 1, 'color', $2, 'create', $3)`,
 			[]any{tenant, mark, later},
 		},
 		{`INSERT INTO tc_change_feeds (tenant_id, feed, last, removed) VALUES ($1, $2, 1, 0)`, []any{tenant, mark}},
@@ -289,7 +304,8 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 			[]any{tenant, mark, later},
 		},
 		{
-			`INSERT INTO tc_scim_users (tenant_id, username, id, external_id, gone, changed_at) VALUES ($1, $2, $2, $2, $4, $3)`,
+			`INSERT INTO tc_scim_users (tenant_id, username, id, external_id, gone, changed_at) ` +
+				`VALUES ($1, $2, $2, $2, $4, $3)`,
 			[]any{tenant, mark, later, false},
 		},
 		{`INSERT INTO tc_search_lists (tenant_id, list, part) VALUES ($1, $2, $2)`, []any{tenant, mark}},
@@ -298,7 +314,8 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 			[]any{tenant, mark},
 		},
 		{
-			`INSERT INTO tc_search_segments (tenant_id, list, part, segment, docs, state) VALUES ($1, $2, $2, 1, 1, $2)`,
+			`INSERT INTO tc_search_segments (tenant_id, list, part, segment, docs, state) ` +
+				`VALUES ($1, $2, $2, 1, 1, $2)`,
 			[]any{tenant, mark},
 		},
 		{
@@ -306,11 +323,13 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 			[]any{tenant, mark},
 		},
 		{
-			`INSERT INTO tc_search_grams (tenant_id, list, part, gram, segment, n, docs) VALUES ($1, $2, $2, $2, 1, 1, $2)`,
+			`INSERT INTO tc_search_grams (tenant_id, list, part, gram, segment, n, docs) ` +
+				`VALUES ($1, $2, $2, $2, 1, 1, $2)`,
 			[]any{tenant, mark},
 		},
 		{
-			`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ($1, $2, 'sqlite', 'sealed', $3)`,
+			`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) ` +
+				`VALUES ($1, $2, 'sqlite', 'sealed', $3)`,
 			[]any{tenant, mark, later},
 		},
 	} {

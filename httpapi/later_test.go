@@ -39,8 +39,9 @@ func TestWebhookRunsLater(t *testing.T) {
 			c.Scripts = engine(crowded)
 		})
 		h := hook(t, w, "admin", map[string]string{
-			"webhooks/now.js":   "export const POST = () => 1",
-			"webhooks/later.js": "export const config = {later: true}\nexport const POST = ({request, log}) => { log(request.body.n, request.user.id, request.replay ?? 'first'); return {status: 201} }",
+			"webhooks/now.js": "export const POST = () => 1",
+			"webhooks/later.js": "export const config = {later: true}\nexport const POST = ({request, log}) => { " +
+				"log(request.body.n, request.user.id, request.replay ?? 'first'); return {status: 201} }",
 		})
 		crowded.full.Store(true)
 		is.Equal(h.call(t, "POST", "now", "{}").status, 503)

@@ -41,11 +41,13 @@ func TestListLogins(t *testing.T) {
 		stockDomains(t, w, map[string]string{}) // books, gate, and gone, which has no configuration
 		w.must(
 			t, "admin", "POST", "/api/domains",
-			`{"name": "Corp directory", "type": "LDAP", "config": {"url": "ldaps://dc1.corp.example", "baseDN": "dc=corp"}}`,
+			`{"name": "Corp directory", "type": "LDAP", "config": {"url": "ldaps://dc1.corp.example", "baseDN": `+
+				`"dc=corp"}}`,
 		)
 		w.must(
 			t, "admin", "POST", "/api/domains",
-			`{"name": "Secret directory", "type": "LDAP", "config": {"url": "ldaps://dc2.corp.example", "baseDN": "dc=corp", "hidden": true}}`,
+			`{"name": "Secret directory", "type": "LDAP", "config": {"url": "ldaps://dc2.corp.example", "baseDN": `+
+				`"dc=corp", "hidden": true}}`,
 		)
 		all := w.ways(t, "?tenant=acme")
 		is.Equal(names(all), "local books corp-directory gate")
@@ -135,7 +137,8 @@ func TestLoginPageListsAll(t *testing.T) {
 		`action="/api/login/local"`, `name="returnTo" value="/hello"`, `name="tenant" value="acme"`,
 		`<a href="` + baseURL + `/api/login/gate/sso?returnTo=%2Fhello&amp;tenant=acme">Log in with Gate</a>`,
 		`<a href="` + baseURL +
-			`/api/login?domain=books&amp;returnTo=%2Fhello&amp;tenant=acme">Log in with username and password (Books)</a>`,
+			`/api/login?domain=books&amp;returnTo=%2Fhello&amp;tenant=acme">Log in with username and password ` +
+			`(Books)</a>`,
 	} {
 		if !strings.Contains(a.body, part) {
 			t.Error(part, a.body)

@@ -184,7 +184,8 @@ func TestNoticeOfLogout(t *testing.T) {
 			is.Equal(status, 400)
 			is.Equal(
 				body,
-				`{"error":"invalid_request","error_description":"The logout token is not good, or cannot be checked at the moment."}`,
+				`{"error":"invalid_request","error_description":"The logout token is not good, or cannot be `+
+					`checked at the moment."}`,
 			)
 		}
 		is.True(strings.Contains(

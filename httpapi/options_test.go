@@ -228,12 +228,15 @@ func TestOptionsEverywhere(t *testing.T) {
 		is.Equal(send("/api/_import-bundle", body, kind).status, 409) // red is there
 		is.Equal(send("/api/_import-bundle?updateRule=fail", archive).status, 409)
 		for body, message := range map[string]string{
-			`{"tenants": ["acme"], "dryrun": true}`:                 "unknown option dryrun: did you mean dryRun?",
-			`{"tenants": ["acme"], "dry-run": true}`:                "unknown option dry-run: did you mean dryRun?",
-			`{"tenants": ["acme"], "updaterules": "skip"}`:          "unknown option updaterules: did you mean updateRule?",
-			`{"tenants": ["acme"], "x": 1}`:                         "unknown option x: this route has changes, dryRun, tenants, updateRule",
-			`{"tenants": ["acme"], "dryRun": true, "dryRun":false}`: "dryRun is given twice with different values: give it once",
-			`{"tenants": ["acme"], "dryRun": "yes"}`:                "dryRun must be true or false",
+			`{"tenants": ["acme"], "dryrun": true}`:  "unknown option dryrun: did you mean dryRun?",
+			`{"tenants": ["acme"], "dry-run": true}`: "unknown option dry-run: did you mean dryRun?",
+			`{"tenants": ["acme"], "updaterules": "skip"}`: "unknown option updaterules: did you mean " +
+				"updateRule?",
+			`{"tenants": ["acme"], "x": 1}`: "unknown option x: this route has changes, " +
+				"dryRun, tenants, updateRule",
+			`{"tenants": ["acme"], "dryRun": true, "dryRun":false}`: "dryRun is given twice with different " +
+				"values: give it once",
+			`{"tenants": ["acme"], "dryRun": "yes"}`: "dryRun must be true or false",
 		} {
 			a := send("/api/bundles/kept/_deploy", body)
 			is.Equal(a.status, 400)

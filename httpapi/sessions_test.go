@@ -142,7 +142,8 @@ func TestMoves(t *testing.T) {
 		is.Equal(unknown.status, 409)
 		is.True(strings.Contains(
 			unknown.body,
-			"The directory of the domain books does not know dana: no entry has this name. With check=false the user moves all the same.",
+			"The directory of the domain books does not know dana: no entry has this name. With check=false the "+
+				"user moves all the same.",
 		))
 		is.Equal(w.do(t, "admin", "PUT", "/api/users/dana", `{"domain": "away"}`).status, 502)
 		is.Equal(w.do(t, "admin", "PUT", "/api/users/dana?check=no", `{"domain": "books"}`).status, 400)

@@ -334,9 +334,10 @@ func TestWebhookFailures(t *testing.T) {
 	h := hook(t, w, "admin", map[string]string{
 		"webhooks/throw.js": "export function POST() {\n  throw new Error('geheim')\n}\n",
 		"webhooks/loop.js":  "export const config = {timeout: 100}\nexport function POST() { for (;;); }\n",
-		"webhooks/stuck.js": "export const config = {timeout: 100}\nexport function POST() { [].indexOf.call({length: 2 ** 53 - 1}, 1) }\n",
-		"webhooks/much.js":  "export function POST() { const all = []; for (;;) all.push(new ArrayBuffer(1 << 20)) }\n",
-		"webhooks/x.js":     echo,
+		"webhooks/stuck.js": "export const config = {timeout: 100}\nexport function POST() { " +
+			"[].indexOf.call({length: 2 ** 53 - 1}, 1) }\n",
+		"webhooks/much.js": "export function POST() { const all = []; for (;;) all.push(new ArrayBuffer(1 << 20)) }\n",
+		"webhooks/x.js":    echo,
 	})
 	a := h.call(t, "POST", "throw", "{}")
 	is.Equal(a.status, 500)
@@ -487,8 +488,9 @@ func TestWebhookReplay(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
 		h := hook(t, w, "admin", map[string]string{
-			"webhooks/keep.js": "export const config = {keep: true}\nexport const POST = ({request, log}) => { log(request.replay === true, request.rawBody, request.query.a); return 1 }\n",
-			"webhooks/x.js":    echo,
+			"webhooks/keep.js": "export const config = {keep: true}\nexport const POST = ({request, log}) => { " +
+				"log(request.replay === true, request.rawBody, request.query.a); return 1 }\n",
+			"webhooks/x.js": echo,
 		})
 		is.Equal(h.call(t, "POST", "keep?a=1", "héllo").status, 200)
 		first := h.last(t, "admin")

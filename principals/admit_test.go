@@ -284,17 +284,19 @@ func TestTryFaults(t *testing.T) {
 		d := &directory{known: map[string]identity{"jo": {ID: "1", Username: "jo"}}}
 		is.NoErr(f.try(t, d, "jo", "right"))
 		for _, err := range []error{fault, errors.New("other"), context.Canceled} {
-			_, got := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(context.Context) (identity, error) {
-				return identity{}, err
-			})
+			_, got := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo",
+				func(context.Context) (identity, error) {
+					return identity{}, err
+				})
 			is.Equal(got, err)
 		}
 		is.Equal(f.get(t, "jo").LoginAttempts, 0)
-		_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(ctx context.Context) (identity, error) {
-			// who has moved meanwhile is not counted here
-			f.edit(t, "jo", func(u *principals.User) { u.Domain = "saml" })
-			return d.check("jo", "wrong")(ctx)
-		})
+		_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo",
+			func(ctx context.Context) (identity, error) {
+				// who has moved meanwhile is not counted here
+				f.edit(t, "jo", func(u *principals.User) { u.Domain = "saml" })
+				return d.check("jo", "wrong")(ctx)
+			})
 		refused(t, err)
 		is.Equal(f.get(t, "jo").LoginAttempts, 0)
 		f.edit(t, "jo", func(u *principals.User) { u.Domain = "ldap" })
@@ -330,12 +332,13 @@ func TestParallelTries(t *testing.T) {
 		is.Equal([]any{u.LoginAttempts, f.lockedHere(t, "jo")}, []any{10, true})
 
 		is.NoErr(f.Unlock(root(t), "jo"))
-		_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(ctx context.Context) (identity, error) {
-			for range 10 {
-				refused(t, f.try(t, d, "jo", "wrong"))
-			}
-			return d.check("jo", "right")(ctx) // asked before the lock, answered behind it
-		})
+		_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo",
+			func(ctx context.Context) (identity, error) {
+				for range 10 {
+					refused(t, f.try(t, d, "jo", "wrong"))
+				}
+				return d.check("jo", "right")(ctx) // asked before the lock, answered behind it
+			})
 		refused(t, err)
 		is.True(f.lockedHere(t, "jo"))
 
@@ -392,9 +395,10 @@ func TestAdmitOfLocked(t *testing.T) {
 		is.NoErr(err)
 		lock := func() {
 			t.Helper()
-			is.NoErr(f.store.EditDirectoryUsers(t.Context(), "acme", []string{"jo"}, f.now, func(u *principals.DirectoryUser) {
-				u.Lock()
-			}))
+			is.NoErr(f.store.EditDirectoryUsers(t.Context(), "acme", []string{"jo"}, f.now,
+				func(u *principals.DirectoryUser) {
+					u.Lock()
+				}))
 		}
 		lock()
 		away := jo
@@ -406,10 +410,11 @@ func TestAdmitOfLocked(t *testing.T) {
 		is.True(!f.get(t, "jo").Enabled)
 		asked := 0
 		login := func(who identity, says error) error {
-			_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(context.Context) (identity, error) {
-				asked++
-				return who, says
-			})
+			_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo",
+				func(context.Context) (identity, error) {
+					asked++
+					return who, says
+				})
 			return err
 		}
 		no := errs.New(errs.Unauthenticated, "no")

@@ -117,14 +117,15 @@ func TestTryUnderAnotherName(t *testing.T) {
 			"new":  {ID: "3", Username: "new"},
 		}
 		try := func(name, password string) error {
-			_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", name, func(context.Context) (identity, error) {
-				if password != "right" {
-					return identity{ID: entries[name].ID}, errs.New(
-						errs.Unauthenticated, "The directory refuses %s.", name,
-					)
-				}
-				return entries[name], nil
-			})
+			_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", name,
+				func(context.Context) (identity, error) {
+					if password != "right" {
+						return identity{ID: entries[name].ID}, errs.New(
+							errs.Unauthenticated, "The directory refuses %s.", name,
+						)
+					}
+					return entries[name], nil
+				})
 			return err
 		}
 		for n := range 10 {

@@ -251,7 +251,8 @@ func TestLocksAreLogged(t *testing.T) {
 	is.Equal(len(lines), 4)
 	is.True(strings.Contains(
 		lines[0],
-		`level=INFO msg="user locked" tenant=acme username=jo scope=network by="" request=r-1 client=2001:db8::1 network=2001:db8::/64`,
+		`level=INFO msg="user locked" tenant=acme username=jo scope=network by="" request=r-1 client=2001:db8::1 `+
+			`network=2001:db8::/64`,
 	))
 	is.True(strings.Contains(lines[1], `level=INFO msg="user unlocked" tenant=acme username=jo scope=user by=root`))
 }

@@ -209,12 +209,14 @@ func TestNobodyGetsRights(t *testing.T) {
 				},
 				"jo": {
 					entity.Updated,
-					"1 user kept domain, global permissions and whether enabled as they are here, where the archive has others.",
+					"1 user kept domain, global permissions and whether enabled as they are here, where the " +
+						"archive has others.",
 					"false true {true false false false false} local",
 				},
 				"left": {
 					entity.Updated,
-					"1 user kept domain, global permissions and whether enabled as they are here, where the archive has others.",
+					"1 user kept domain, global permissions and whether enabled as they are here, where the " +
+						"archive has others.",
 					"false false {false false false false false} local",
 				},
 				"new": {
@@ -439,7 +441,8 @@ func TestTeamTransferer(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(warnings, []string{"team " + id +
 			": 11 users got a lower role in it than before: u01 is no member, u02 is no member, " +
-			"u03 is no member, u04 is no member, u05 is no member, u06 is no member, u07 is no member, u08 is no member, u09 is no member, " +
+			"u03 is no member, u04 is no member, u05 is no member, u06 is no member, u07 is no member, u08 is no " +
+			"member, u09 is no member, " +
 			"u10 is designer, …."})
 		n, err := team.Transferer.Remove(ctx, "evil", []string{id})
 		is.NoErr(err)

@@ -140,7 +140,8 @@ func TestParametersThatServersDoNotHave(t *testing.T) {
 		},
 		aitest.Turn{
 			Status: 400,
-			Body:   `{"error": {"message": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "param": "max_tokens"}}`,
+			Body: `{"error": {"message": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' ` +
+				`instead.", "param": "max_tokens"}}`,
 		},
 		hi, hi)
 	for range 2 {
@@ -235,13 +236,14 @@ func TestOddServers(t *testing.T) {
 				Body:   c.body,
 			})
 			text, calls := "", ""
-			_, err := p.Chat(t.Context(), ai.Request{Messages: []ai.Message{{Role: ai.User, Content: "?"}}}, func(p ai.Part) error {
-				text += p.Text
-				if p.ToolCall != nil {
-					calls += p.ToolCall.ID + " " + p.ToolCall.Name + p.ToolCall.Arguments + " "
-				}
-				return nil
-			})
+			_, err := p.Chat(t.Context(), ai.Request{Messages: []ai.Message{{Role: ai.User, Content: "?"}}},
+				func(p ai.Part) error {
+					text += p.Text
+					if p.ToolCall != nil {
+						calls += p.ToolCall.ID + " " + p.ToolCall.Name + p.ToolCall.Arguments + " "
+					}
+					return nil
+				})
 			is.New(t).NoErr(err)
 			is.New(t).True(text == c.text)
 			is.New(t).Equal(calls, c.calls)
@@ -260,7 +262,8 @@ func TestFailuresAreNamed(t *testing.T) {
 		"InStream": {
 			aitest.Turn{
 				Status: 200,
-				Body:   "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: {\"error\":{\"message\":\"upstream overloaded " + aitest.Key + "\"}}\n\n",
+				Body: "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: " +
+					"{\"error\":{\"message\":\"upstream overloaded " + aitest.Key + "\"}}\n\n",
 			},
 			errs.Unavailable, "in the middle of its answer: upstream overloaded ********.",
 		},
@@ -289,7 +292,8 @@ func TestFailuresAreNamed(t *testing.T) {
 		"NoToolsVLLM": {
 			aitest.Turn{
 				Status: 400,
-				Body:   `{"message":"\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set"}`,
+				Body: `{"message":"\"auto\" tool choice requires --enable-auto-tool-choice and ` +
+					`--tool-call-parser to be set"}`,
 			},
 			errs.Invalid, "takes no tools",
 		},
@@ -320,7 +324,8 @@ func TestAzure(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = r
 		_, _ = w.Write(
-			[]byte("data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"),
+			[]byte("data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: " +
+				"[DONE]\n\n"),
 		)
 	}))
 	t.Cleanup(s.Close)
@@ -373,12 +378,13 @@ func TestSlowReader(t *testing.T) {
 		o.Idle, o.Timeout = time.Second, time.Second
 	}, aitest.Turn{Text: []string{"a", "b"}})
 	began := time.Now()
-	_, err := p.Chat(t.Context(), ai.Request{Messages: []ai.Message{{Role: ai.User, Content: "?"}}}, func(ai.Part) error {
-		for time.Since(began) < 1100*time.Millisecond {
-			time.Sleep(10 * time.Millisecond)
-		}
-		return nil
-	})
+	_, err := p.Chat(t.Context(), ai.Request{Messages: []ai.Message{{Role: ai.User, Content: "?"}}},
+		func(ai.Part) error {
+			for time.Since(began) < 1100*time.Millisecond {
+				time.Sleep(10 * time.Millisecond)
+			}
+			return nil
+		})
 	is.New(t).NoErr(err)
 }
 

@@ -81,7 +81,8 @@ agents:
 `
 
 var killedTools = map[string]string{
-	"tools/note.js": "export default async ({ args, idempotencyKey, emit }) => { await emit('note.' + args.n, { key: idempotencyKey }); return 'noted' }",
+	"tools/note.js": "export default async ({ args, idempotencyKey, emit }) => { await emit('note.' + args.n, { " +
+		"key: idempotencyKey }); return 'noted' }",
 	// It says that it has begun, and ends when there is the color go.
 	"tools/slow.js": `export const config = { timeout: 120000 }
 export default async ({ idempotencyKey, run, emit, email, fetch }) => {
@@ -211,9 +212,10 @@ func TestSlowToolsLeavePlaces(t *testing.T) {
 	scripts, err := quickjs.New(quickjs.Options{Processes: 4, Limits: jsvm.Limits{Time: handlers.MaxTime}})
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(scripts.Close()) })
-	app := node(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db"), model.URL, tenantcontent.NewSecretKey(), time.Now, func(c *tenantcontent.Config) {
-		c.Scripts, c.Agents.Tools = jsvm.NewEngine(jsvm.Parts{Runtime: scripts}, nil), 1
-	})
+	app := node(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db"), model.URL, tenantcontent.NewSecretKey(),
+		time.Now, func(c *tenantcontent.Config) {
+			c.Scripts, c.Agents.Tools = jsvm.NewEngine(jsvm.Parts{Runtime: scripts}, nil), 1
+		})
 	_, err = app.AddTenant(
 		t.Context(), tenants.Tenant{ID: "acme", Name: "Acme", Settings: tenants.Settings{AI: true}},
 		"a long password",

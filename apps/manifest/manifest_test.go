@@ -117,7 +117,8 @@ var bad = []struct{ raw, want string }{
 	{"text", ":1:1: must be an object"},
 	{
 		"acess: []",
-		":1:1: acess: is not known here; known are access, agents, entryPoint, env, events, roles, and names that begin with x-",
+		":1:1: acess: is not known here; known are access, agents, entryPoint, env, events, roles, and names that " +
+			"begin with x-",
 	},
 	{
 		"roles:\n  - id: a\n    lable: b",

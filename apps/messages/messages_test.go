@@ -187,11 +187,12 @@ func TestNotify(t *testing.T) {
 func TestEmail(t *testing.T) {
 	is, f := is.New(t), newFixture(t, messages.Limits{})
 	ctx := by(t, "jo")
-	all, err := f.Email(ctx, "shop", []string{"Ann <ann@example.com>", "ann@example.com", "bob@example.com"}, messages.Email{
-		Subject: "Paid",
-		HTML:    "<b>Thanks</b>",
-		From:    `"Shop" <shop@example.com>`,
-	})
+	all, err := f.Email(ctx, "shop", []string{"Ann <ann@example.com>", "ann@example.com", "bob@example.com"},
+		messages.Email{
+			Subject: "Paid",
+			HTML:    "<b>Thanks</b>",
+			From:    `"Shop" <shop@example.com>`,
+		})
 	is.NoErr(err)
 	is.Equal(len(all), 2)
 	m, err := f.Message(ctx, "shop", all[1].ID)
@@ -368,13 +369,15 @@ func TestUnsent(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(
 		string(got),
-		`{"id":"01932e00-0000-7000-8000-000000000001","unsent":["notify sends nothing in a draft without ?send=true: {\"to\":\"jo\",\"title\":\"x\",\"body\":\"y\",\"data\":{\"n\":1}}"]}`,
+		`{"id":"01932e00-0000-7000-8000-000000000001","unsent":["notify sends nothing in a draft without `+
+			`?send=true: {\"to\":\"jo\",\"title\":\"x\",\"body\":\"y\",\"data\":{\"n\":1}}"]}`,
 	)
 	got, err = functions["email"](ctx, json.RawMessage(`[["a@b.c"],{"subject":"x","html":"y","from":"Z"}]`))
 	is.NoErr(err)
 	is.Equal(
 		string(got),
-		`{"ids":["01932e00-0000-7000-8000-000000000002"],"queued":1,"unsent":["email sends nothing in a draft without ?send=true: {\"to\":\"a@b.c\",\"from\":\"Z\",\"title\":\"x\",\"html\":\"y\"}"]}`,
+		`{"ids":["01932e00-0000-7000-8000-000000000002"],"queued":1,"unsent":["email sends nothing in a draft `+
+			`without ?send=true: {\"to\":\"a@b.c\",\"from\":\"Z\",\"title\":\"x\",\"html\":\"y\"}"]}`,
 	)
 	_, err = functions["email"](ctx, json.RawMessage(`["a",{"subject":"x"}]`))
 	is.Equal(errs.CodeOf(err), errs.Invalid)

@@ -504,7 +504,8 @@ func TestNetworks(t *testing.T) {
 		},
 		"plain": {
 			mcp.Options{}, r.url,
-			"config.url must begin with https://, unless the operator of this server allows http in networks of its own (TENANTCONTENT_ALLOW_NETWORKS",
+			"config.url must begin with https://, unless the operator of this server allows http in networks of " +
+				"its own (TENANTCONTENT_ALLOW_NETWORKS",
 		},
 		"plain-else": {
 			mcp.Options{AllowNetworks: elsewhere}, r.url, "config.url must begin with https://: the operator",
@@ -542,7 +543,8 @@ func TestHostileServers(t *testing.T) {
 			fmt.Fprintf(w, strings.ReplaceAll(body, "ID", "%[1]s"), id)
 		}
 	}
-	const tooLarge, slow, unreadable = "its answer is too large.", "it has not answered in time. What it was asked for may be done all the same.", "its answer cannot be read."
+	const tooLarge, slow, unreadable = "its answer is too large.", "it has not answered in time. What it was " +
+		"asked for may be done all the same.", "its answer cannot be read."
 	for name, c := range map[string]struct {
 		answer func(w http.ResponseWriter, r *http.Request, id json.RawMessage)
 		want   string
@@ -866,8 +868,9 @@ func TestAccept(t *testing.T) {
 	const start = `{"url": "https://mcp.example.com/mcp", "tools": ["look"]`
 	for config, want := range map[string]string{
 		start + `}`: "",
-		start + `, "confirm": "always", "headers": {"Authorization": "Bearer ${TOKEN}", "X-Toolsets": "repos,issues"}}`: "",
-		`{"url": "http://10.1.2.3:8000/mcp?profile=x", "tools": ["a.b/c-d"]}`:                                           "",
+		start + `, "confirm": "always", "headers": {"Authorization": "Bearer ${TOKEN}", "X-Toolsets": ` +
+			`"repos,issues"}}`: "",
+		`{"url": "http://10.1.2.3:8000/mcp?profile=x", "tools": ["a.b/c-d"]}`: "",
 		`{}`:                         "config.url must be the address",
 		`{"url": 1, "tools": ["a"]}`: "config.url must be a text",
 		`{"url": null}`:              "config.url must be a text",
@@ -877,27 +880,31 @@ func TestAccept(t *testing.T) {
 		`{"url": "https://u:p@mcp.example.com", "tools": ["a"]}`:      "config.url must have no user",
 		`{"url": "http://mcp.example.com", "tools": ["a"], "Url": 1}`: "config.Url is unknown",
 		`{"url": "http://10.1.3.1", "tools": ["a"]}`:                  "config.url must begin with https://",
-		`{"url": "https://192.168.0.1", "tools": ["a"]}`:              "config.url: connections to 192.168.0.1 are denied",
-		`{"url": "https://mcp.example.com"}`:                          "config.tools must name",
-		`{"url": "https://mcp.example.com", "tools": []}`:             "config.tools must name",
-		`{"url": "https://mcp.example.com", "tools": "a"}`:            "config.tools must be a list",
-		`{"url": "https://mcp.example.com", "tools": ["a", ""]}`:      "config.tools[1] must have",
-		`{"url": "https://mcp.example.com", "tools": ["a", "b c"]}`:   "config.tools[1] must have",
-		`{"url": "https://mcp.example.com", "tools": ["a", "a"]}`:     "config.tools[1]: a is there twice",
-		start + `, "confirm": "no"}`:                                  "config.confirm must be",
-		start + `, "confirm": null}`:                                  "config.confirm must be",
-		start + `, "headers": ["a"]}`:                                 "config.headers must be an object",
-		start + `, "headers": {"a b": "x"}}`:                          `config.headers: "a b" is not`,
-		start + `, "headers": {"HOST": "x"}}`:                         "config.headers: HOST is set by",
-		start + `, "headers": {"mcp-session-id": "x"}}`:               "config.headers: mcp-session-id is set by",
-		start + `, "headers": {"X-A": "x\ny"}}`:                       "config.headers.X-A must be a text of one line",
-		start + `, "headers": {"X-A": "1", "x-a": "2"}}`:              "is there twice",
-		start + `, "headers": {"X-A": "${TOKEN"}}`:                    "config.headers.X-A: ",
-		start + `, "headers": {"X-A": "${a b}"}}`:                     "config.headers.X-A: ",
-		start + `, "headers": {"Authorization": "Bearer abc"}}`:       "config.headers.Authorization must take its value from a secret",
-		start + `, "headers": {"x-api-key": "abc"}}`:                  "config.headers.x-api-key must take its value from a secret",
-		start + `, "headers": {"Cookie": "a=b"}}`:                     "config.headers.Cookie must take its value from a secret",
-		start + `, "url": "https://other.example.com"}`:               "config.url is there twice",
+		`{"url": "https://192.168.0.1", "tools": ["a"]}`: "config.url: connections to 192.168.0.1 " +
+			"are denied",
+		`{"url": "https://mcp.example.com"}`:                        "config.tools must name",
+		`{"url": "https://mcp.example.com", "tools": []}`:           "config.tools must name",
+		`{"url": "https://mcp.example.com", "tools": "a"}`:          "config.tools must be a list",
+		`{"url": "https://mcp.example.com", "tools": ["a", ""]}`:    "config.tools[1] must have",
+		`{"url": "https://mcp.example.com", "tools": ["a", "b c"]}`: "config.tools[1] must have",
+		`{"url": "https://mcp.example.com", "tools": ["a", "a"]}`:   "config.tools[1]: a is there twice",
+		start + `, "confirm": "no"}`:                                "config.confirm must be",
+		start + `, "confirm": null}`:                                "config.confirm must be",
+		start + `, "headers": ["a"]}`:                               "config.headers must be an object",
+		start + `, "headers": {"a b": "x"}}`:                        `config.headers: "a b" is not`,
+		start + `, "headers": {"HOST": "x"}}`:                       "config.headers: HOST is set by",
+		start + `, "headers": {"mcp-session-id": "x"}}`:             "config.headers: mcp-session-id is set by",
+		start + `, "headers": {"X-A": "x\ny"}}`:                     "config.headers.X-A must be a text of one line",
+		start + `, "headers": {"X-A": "1", "x-a": "2"}}`:            "is there twice",
+		start + `, "headers": {"X-A": "${TOKEN"}}`:                  "config.headers.X-A: ",
+		start + `, "headers": {"X-A": "${a b}"}}`:                   "config.headers.X-A: ",
+		start + `, "headers": {"Authorization": "Bearer abc"}}`: "config.headers.Authorization must take " +
+			"its value from a secret",
+		start + `, "headers": {"x-api-key": "abc"}}`: "config.headers.x-api-key must take its " +
+			"value from a secret",
+		start + `, "headers": {"Cookie": "a=b"}}`: "config.headers.Cookie must take its value " +
+			"from a secret",
+		start + `, "url": "https://other.example.com"}`: "config.url is there twice",
 	} {
 		err := s.Accept(json.RawMessage(config))
 		if want == "" {

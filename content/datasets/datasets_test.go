@@ -124,8 +124,9 @@ func TestFields(t *testing.T) {
 	s, ctx := service(t)
 	fields, err := s.Fields(ctx, "sales")
 	is.NoErr(err)
-	is.Equal(string(fields), `[{"name":"region","type":"string","label":"Region"},{"name":"amount","type":"numeric","label":"amount"},{"name":"day","type":"date","label":"day"},`+
-		`{"name":"paid","type":"boolean","label":"paid"},{"name":"more","type":"object","label":"more"}]`)
+	is.Equal(string(fields),
+		`[{"name":"region","type":"string","label":"Region"},{"name":"amount","type":"numeric","label":"amount"},{"name":"day","type":"date","label":"day"},`+
+			`{"name":"paid","type":"boolean","label":"paid"},{"name":"more","type":"object","label":"more"}]`)
 	fields, err = s.Fields(ctx, "empty")
 	is.NoErr(err)
 	is.Equal(string(fields), `[]`)
@@ -150,19 +151,22 @@ func TestFields(t *testing.T) {
 func TestBadQueries(t *testing.T) {
 	s, ctx := service(t)
 	for filter, want := range map[string]string{
-		`[]`:                               "filter must be an object: {field: value} or {field: {gt: value}}",
-		`{"none": 1}`:                      "filter.none is no field of the dataset",
-		`{"more": 1}`:                      "filter.more: fields of the type object are not compared",
-		`{"amount": "10"}`:                 "filter.amount must be a number",
-		`{"amount": {"gt": "10"}}`:         "filter.amount.gt must be a number",
-		`{"amount": {"gt": null}}`:         "filter.amount.gt must be a number",
-		`{"amount": {}}`:                   "filter.amount must be a value or an object with gt, gte, lt, lte, in, contains, ne or eq",
-		`{"amount": {"like": 1}}`:          "filter.amount.like: the operators are gt, gte, lt, lte, in, contains, ne and eq",
-		`{"amount": {"in": 1}}`:            "filter.amount.in must be an array of at most 1000 values",
-		`{"amount": {"in": [1, "2"]}}`:     "filter.amount.in[1] must be a number",
-		`{"amount": {"contains": 1}}`:      "filter.amount.contains: only text contains something",
-		`{"region": {"contains": null}}`:   "filter.region.contains must be text",
-		`{"day": "yesterday"}`:             "filter.day must be a date such as 2026-11-20 or a time such as 2026-11-20T20:31:00Z",
+		`[]`:                       "filter must be an object: {field: value} or {field: {gt: value}}",
+		`{"none": 1}`:              "filter.none is no field of the dataset",
+		`{"more": 1}`:              "filter.more: fields of the type object are not compared",
+		`{"amount": "10"}`:         "filter.amount must be a number",
+		`{"amount": {"gt": "10"}}`: "filter.amount.gt must be a number",
+		`{"amount": {"gt": null}}`: "filter.amount.gt must be a number",
+		`{"amount": {}}`: "filter.amount must be a value or an object with gt, gte, lt, lte, " +
+			"in, contains, ne or eq",
+		`{"amount": {"like": 1}}`: "filter.amount.like: the operators are gt, gte, lt, lte, in, " +
+			"contains, ne and eq",
+		`{"amount": {"in": 1}}`:          "filter.amount.in must be an array of at most 1000 values",
+		`{"amount": {"in": [1, "2"]}}`:   "filter.amount.in[1] must be a number",
+		`{"amount": {"contains": 1}}`:    "filter.amount.contains: only text contains something",
+		`{"region": {"contains": null}}`: "filter.region.contains must be text",
+		`{"day": "yesterday"}`: "filter.day must be a date such as 2026-11-20 or a time such as " +
+			"2026-11-20T20:31:00Z",
 		`{"paid": {"eq": 1, "gt": false}}`: "filter.paid.eq must be true or false",
 		`{"region": ["a"]}`:                "filter.region must be text",
 	} {
@@ -199,26 +203,33 @@ func TestCheck(t *testing.T) {
 	many := strings.Repeat(`{},`, datasets.MaxRows)
 	is.NoErr(datasets.Check(json.RawMessage(`{"rows": [` + many[:len(many)-1] + `]}`)))
 	for data, want := range map[string]string{
-		`[]`:                          "data must be a JSON object",
-		`{"fields": {}}`:              "data.fields must be an array of {name, type, label}",
-		`{"fields": null}`:            "data.fields must be an array of {name, type, label}",
-		`{"fields": ["a"]}`:           "data.fields must be an array of {name, type, label}",
-		`{"fields": [{}]}`:            "data.fields[0].name is required: 1 to 255 characters without control characters",
-		`{"fields": [{"NAME": "a"}]}`: "data.fields[0].name is required: 1 to 255 characters without control characters",
+		`[]`:                "data must be a JSON object",
+		`{"fields": {}}`:    "data.fields must be an array of {name, type, label}",
+		`{"fields": null}`:  "data.fields must be an array of {name, type, label}",
+		`{"fields": ["a"]}`: "data.fields must be an array of {name, type, label}",
+		`{"fields": [{}]}`: "data.fields[0].name is required: 1 to 255 characters without control " +
+			"characters",
+		`{"fields": [{"NAME": "a"}]}`: "data.fields[0].name is required: 1 to 255 characters without control " +
+			"characters",
 		`{"fields": [{"name": "a"}]}`: "data.fields[0].type must be string, numeric, date, boolean or object",
-		`{"fields": [{"name": "a", "type": "int"}]}`:                                   "data.fields[0].type must be string, numeric, date, boolean or object",
-		`{"fields": [{"name": "a", "type": "date", "label": 5}]}`:                      "data.fields[0].label must be text of at most 255 characters",
-		`{"fields": [{"name": "a", "type": "date"}, {"name": "a", "type": "string"}]}`: "data.fields[1].name: the field a is there twice",
+		`{"fields": [{"name": "a", "type": "int"}]}`: "data.fields[0].type must " +
+			"be string, numeric, date, boolean or object",
+		`{"fields": [{"name": "a", "type": "date", "label": 5}]}`: "data.fields[0].label " +
+			"must be text of at most 255 characters",
+		`{"fields": [{"name": "a", "type": "date"}, {"name": "a", "type": "string"}]}`: "data.fields[1].name: the " +
+			"field a is there twice",
 		`{"rows": {}}`:               "data.rows must be an array of objects",
 		`{"rows": null}`:             "data.rows must be an array of objects",
 		`{"rows": [1]}`:              "data.rows[0] must be an object",
 		`{"rows": [null]}`:           "data.rows[0] must be an object",
 		`{"rows": [{}, {"a": 1}]}`:   "data.rows[1].a is no field of the dataset",
 		`{"rows": [` + many + `{}]}`: "data.rows has 10001 rows, where 10000 are allowed",
-		`{"fields": [{"name": "a", "type": "numeric"}], "rows": [{"a": "1"}]}`:       "data.rows[0].a must be a number",
-		`{"fields": [{"name": "a", "type": "string"}], "rows": [{"a": 1}]}`:          "data.rows[0].a must be text",
-		`{"fields": [{"name": "a", "type": "date"}], "rows": [{"a": "2026-13-01"}]}`: "data.rows[0].a must be a date such as 2026-11-20 or a time such as 2026-11-20T20:31:00Z",
-		`{"fields": [{"name": "a", "type": "boolean"}], "rows": [{"a": "true"}]}`:    "data.rows[0].a must be true or false",
+		`{"fields": [{"name": "a", "type": "numeric"}], "rows": [{"a": "1"}]}`: "data.rows[0].a must be a number",
+		`{"fields": [{"name": "a", "type": "string"}], "rows": [{"a": 1}]}`:    "data.rows[0].a must be text",
+		`{"fields": [{"name": "a", "type": "date"}], "rows": [{"a": "2026-13-01"}]}`: "data.rows[0].a must be a " +
+			"date such as 2026-11-20 or a time such as 2026-11-20T20:31:00Z",
+		`{"fields": [{"name": "a", "type": "boolean"}], "rows": [{"a": "true"}]}`: "data.rows[0].a must be " +
+			"true or false",
 	} {
 		if err := datasets.Check(json.RawMessage(data)); errs.CodeOf(err) != errs.Invalid ||
 			errs.MessageOf(err) != want {
@@ -273,19 +284,25 @@ func TestFunction(t *testing.T) {
 	s, ctx := service(t)
 	read := s.Function(map[string]string{"orders": "sales", "gone": "none"})
 	for args, want := range map[string]string{
-		`["orders","count"]`:                                          `5`,
-		`["orders","count",{"paid":true}]`:                            `2`,
-		`["orders","rows",{"filter":{"amount":{"lt":0}}}]`:            `[{"region": "Ärzte", "amount": -3, "day": "2025-01-01"}]`,
-		`["orders","rows",{"filter":null,"sort":"amount","limit":1}]`: `[{"region": "Ärzte", "amount": -3, "day": "2025-01-01"}]`,
-		`["orders","rows",{"limit":0}]`:                               "invalid: limit must be a number from 1 to 10000",
-		`["orders","rows",{"limit":"5"}]`:                             "invalid: limit must be a number from 1 to 10000",
-		`["orders","rows",{"sort":5}]`:                                "invalid: sort must be a string",
-		`["orders","rows",{"where":{}}]`:                              "invalid: rows knows filter, sort and limit, not where",
-		`["orders","rows",5]`:                                         "invalid: rows takes an object with filter, sort and limit",
-		`["orders","drop"]`:                                           "invalid: Of a dataset, fields, rows and count can be read.",
-		`["other","rows"]`:                                            "not_found: No dataset is bound to the alias other.",
-		`["gone","fields"]`:                                           "not_found: Dataset not found.",
-		`[5]`:                                                         "invalid: A dataset is read by its alias.",
+		`["orders","count"]`:               `5`,
+		`["orders","count",{"paid":true}]`: `2`,
+		`["orders","rows",{"filter":{"amount":{"lt":0}}}]`: `[{"region": "Ärzte", "amount": -3, "day": ` +
+			`"2025-01-01"}]`,
+		`["orders","rows",{"filter":null,"sort":"amount","limit":1}]`: `[{"region": "Ärzte", "amount": -3, "day": ` +
+			`"2025-01-01"}]`,
+		`["orders","rows",{"limit":0}]`:   "invalid: limit must be a number from 1 to 10000",
+		`["orders","rows",{"limit":"5"}]`: "invalid: limit must be a number from 1 to 10000",
+		`["orders","rows",{"sort":5}]`:    "invalid: sort must be a string",
+		`["orders","rows",{"where":{}}]`: "invalid: rows knows filter, sort and " +
+			"limit, not where",
+		`["orders","rows",5]`: "invalid: rows takes an object with " +
+			"filter, sort and limit",
+		`["orders","drop"]`: "invalid: Of a dataset, fields, rows and " +
+			"count can be read.",
+		`["other","rows"]`: "not_found: No dataset is bound to the " +
+			"alias other.",
+		`["gone","fields"]`: "not_found: Dataset not found.",
+		`[5]`:               "invalid: A dataset is read by its alias.",
 	} {
 		got, err := read(ctx, json.RawMessage(args))
 		if err != nil {

@@ -104,7 +104,8 @@ var bad = map[string]string{
 func TestGoodConfig(t *testing.T) {
 	for _, config := range []string{
 		with(`"x": 1`), with(`"url": "ldaps://[::1]:636/"`), with(`"url": "LDAP://ldap.example.org:3268"`),
-		with(`"startTLS": null, "caCert": "", "bindDN": null, "userFilter": "", "groupMember": "", "pageSize": null, "attributes": null`),
+		with(`"startTLS": null, "caCert": "", "bindDN": null, "userFilter": "", "groupMember": "", "pageSize": ` +
+			`null, "attributes": null`),
 		with(`"bindDN": "jo@example.org", "bindPassword": "pw"`), with(`"bindDN": "EXAMPLE\\jo", "bindPassword": "pw"`),
 		with(`"attributes": {"username": "2.5.4.3", "timezone": "", "givenName": null, "mail": 7}`),
 		with(`"pageSize": 10000, "timeoutMs": 300000, "userFilter": "(&(objectClass=person)(!(uid=x)))"`),

@@ -211,8 +211,9 @@ func TestConfigurationOfAD(t *testing.T) {
 // TestBadHosts and their messages.
 func TestBadHosts(t *testing.T) {
 	for hosts, want := range map[string]string{
-		`"ldap://b"`:                            "hosts must be a list of addresses as url is one",
-		`["ldaps://b"]`:                         "hosts must be a list of addresses that begin as url does, with ldap://",
+		`"ldap://b"`: "hosts must be a list of addresses as url is one",
+		`["ldaps://b"]`: "hosts must be a list of addresses that begin as url does, with " +
+			"ldap://",
 		`["ldap://b/dc=x"]`:                     "hosts must be a list of addresses of a host",
 		`["http://b"]`:                          "hosts must be a list of addresses that begin as url does",
 		`[""]`:                                  "hosts must be",

@@ -64,7 +64,8 @@ func TestTooManyMemberships(t *testing.T) {
 	is.True(err != nil)
 	is.Equal(
 		err.Error(),
-		"The groups of the directory ldap://x have more than 5000000 members, those of groups within them too: narrow groupFilter.",
+		"The groups of the directory ldap://x have more than 5000000 members, those of groups within them too: "+
+			"narrow groupFilter.",
 	)
 	s.all = s.all[2250:] // shorter
 	for i, g := range s.all {

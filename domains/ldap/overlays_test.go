@@ -21,7 +21,8 @@ func TestPasswordPolicy(t *testing.T) {
 	tree := company(slapd.LDAP())
 	policy := "cn=policy," + slapd.BaseDN
 	tree.Overlay("ppolicy", `ppolicy_default "`+policy+`"`)
-	tree.Add(policy, "objectClass", "organizationalRole", "objectClass", "pwdPolicy", "cn", "policy", "pwdAttribute", "userPassword",
+	tree.Add(policy, "objectClass", "organizationalRole", "objectClass", "pwdPolicy", "cn", "policy",
+		"pwdAttribute", "userPassword",
 		"pwdLockout", "TRUE", "pwdMaxFailure", "3", "pwdLockoutDuration", "600")
 	s := slapd.Test(t, tree)
 	realm := mustOpen(t, ldap.LDAP{}, s.Config(s.URL, nil))

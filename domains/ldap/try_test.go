@@ -40,8 +40,9 @@ func TestTryNSPerson(t *testing.T) {
 	steps, _ := try(t, ldap.LDAP{}, f.config(), "")
 	is.Equal(steps[3].Name, "search")
 	is.True(steps[3].OK)
-	is.True(strings.HasSuffix(steps[3].Message, " userFilter leaves out 2 entries of the class nsPerson, which 389 Directory Server gives to people: "+
-		"set it to (|(objectClass=person)(objectClass=nsPerson)) if they should log in."))
+	is.True(strings.HasSuffix(steps[3].Message,
+		" userFilter leaves out 2 entries of the class nsPerson, which 389 Directory Server gives to people: "+
+			"set it to (|(objectClass=person)(objectClass=nsPerson)) if they should log in."))
 	is.True(strings.Contains(f.log(), "search (&(objectClass=nsPerson)(!(objectClass=person)))"))
 }
 
@@ -117,7 +118,8 @@ func TestTryWritesNothing(t *testing.T) {
 	_, _ = try(t, ldap.LDAP{}, f.config(), "p1")
 	is.Equal(
 		f.log(),
-		"bind cn=reader; search (objectClass=person); search (&(objectClass=nsPerson)(!(objectClass=person))); search (&(objectClass=person)(uid=p1)); search (objectClass=groupOfNames)",
+		"bind cn=reader; search (objectClass=person); search (&(objectClass=nsPerson)(!(objectClass=person))); "+
+			"search (&(objectClass=person)(uid=p1)); search (objectClass=groupOfNames)",
 	)
 }
 
@@ -165,7 +167,8 @@ func TestPrimaryGroups(t *testing.T) {
 	tree := slapd.LDAP()
 	posix := func(name, gid string) string {
 		dn := "uid=" + name + ",ou=people," + slapd.BaseDN
-		tree.Add(dn, "objectClass", "inetOrgPerson", "objectClass", "posixAccount", "uid", name, "cn", name, "sn", name, "uidNumber", "1"+gid, "gidNumber", gid,
+		tree.Add(dn, "objectClass", "inetOrgPerson", "objectClass", "posixAccount", "uid", name, "cn", name,
+			"sn", name, "uidNumber", "1"+gid, "gidNumber", gid,
 			"homeDirectory", "/")
 		return dn
 	}

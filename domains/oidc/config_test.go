@@ -133,9 +133,10 @@ func TestBadConfigs(t *testing.T) {
 			`"]}`: "scopes must be at most",
 		`{"issuer": "https://x.io", "clientID": "x", "scopes": ["x"` + strings.Repeat(`,"x"`, 50) +
 			`]}`: "scopes must be at most",
-		`{"issuer": "https://x.io", "clientID": "x", "claims": []}`:               "claims must be an object",
-		`{"issuer": "https://x.io", "clientID": "x", "claims": {"email": 7}}`:     "claims.email must be a string",
-		`{"issuer": "https://x.io", "clientID": "x", "claims": {"username": ""}}`: "claims.username must be the name of a claim",
+		`{"issuer": "https://x.io", "clientID": "x", "claims": []}`:           "claims must be an object",
+		`{"issuer": "https://x.io", "clientID": "x", "claims": {"email": 7}}`: "claims.email must be a string",
+		`{"issuer": "https://x.io", "clientID": "x", "claims": {"username": ""}}`: "claims.username must be the " +
+			"name of a claim",
 		`{"issuer": "https://x.io", "clientID": "x", "claims": {"email": "` + long +
 			`"}}`: "claims.email must have at most",
 	} {
@@ -151,7 +152,8 @@ func TestBadConfigs(t *testing.T) {
 }
 
 func FuzzOpen(f *testing.F) {
-	f.Add(`{"issuer": "https://login.example.com", "clientID": "x", "clientSecret": "y", "scopes": ["openid"], "claims": {"email": ""}}`)
+	f.Add(`{"issuer": "https://login.example.com", "clientID": "x", "clientSecret": "y", "scopes": ["openid"], ` +
+		`"claims": {"email": ""}}`)
 	f.Add(`{"issuer": "http://[::1%25x]:80", "clientID": null, "scopes": [null], "claims": {"username": {}}}`)
 	f.Fuzz(func(t *testing.T, config string) {
 		realm, err := oidc.Driver{}.Open(json.RawMessage(config))

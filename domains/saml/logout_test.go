@@ -557,7 +557,8 @@ func TestLogoutResponses(t *testing.T) {
 			refused(t, domains.Identity{}, r.FinishLogout(t.Context(), at, []byte("id-mine"), c.answer), c.why)
 		})
 	}
-	refused(t, domains.Identity{}, r.FinishLogout(t.Context(), at, nil, byForm(t, "SAMLResponse", response(func(r *crewjam.LogoutResponse) {
-		r.InResponseTo = ""
-	}))), "is to")
+	refused(t, domains.Identity{}, r.FinishLogout(t.Context(), at, nil, byForm(t, "SAMLResponse",
+		response(func(r *crewjam.LogoutResponse) {
+			r.InResponseTo = ""
+		}))), "is to")
 }

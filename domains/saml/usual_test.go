@@ -75,7 +75,8 @@ func TestUsualNames(t *testing.T) {
 			domains.Identity{ID: us + `windowsaccountname!CORP\anna`, Username: `CORP\anna`}, "",
 		},
 		"Okta": {
-			withSubject(unspecified, "anna.berg@example.com", sent{"firstName", "", []string{"Anna"}}, sent{"lastName", "", []string{"Berg"}},
+			withSubject(unspecified, "anna.berg@example.com", sent{"firstName", "", []string{"Anna"}},
+				sent{"lastName", "", []string{"Berg"}},
 				sent{"email", "", []string{"anna@example.com"}}),
 			domains.Identity{ID: us + "unspecified!anna.berg@example.com", Username: "anna.berg@example.com",
 				GivenName: "Anna", FamilyName: "Berg",
@@ -109,7 +110,8 @@ func TestUsualNames(t *testing.T) {
 			domains.Identity{ID: us + "username!anna", Username: "anna", Email: "anna@example.com"}, "",
 		},
 		"OIDs": {
-			withSubject(transient, "_7f", sent{"urn:oid:0.9.2342.19200300.100.1.1", "", []string{"anna"}}, sent{"urn:oid:2.5.4.42", "", []string{"Anna"}},
+			withSubject(transient, "_7f", sent{"urn:oid:0.9.2342.19200300.100.1.1", "", []string{"anna"}},
+				sent{"urn:oid:2.5.4.42", "", []string{"Anna"}},
 				sent{"urn:oid:2.5.4.4", "", []string{"Berg"}},
 				sent{"urn:oid:2.16.840.1.113730.3.1.241", "", []string{"Anna Berg"}}),
 			domains.Identity{

@@ -250,10 +250,12 @@ func testAppPush(t *testing.T, at *live) {
 	write(t, s.folder, map[string]string{"index.html": "<h1>New</h1>", "more.css": "x"})
 	is.NoErr(os.Remove(filepath.Join(s.folder, "empty")))
 	is.NoErr(os.Remove(filepath.Join(s.folder, "keep.log")))
-	is.Equal(s.done(t, "push", s.folder), "+ more.css\n~ index.html\nOnly on the server, and kept (--delete removes them):\n  empty\n  keep.log\n7 ignored (--verbose lists them)\n"+
-		// keep.log is not ignored
-		"Published the app "+id+" of the tenant default: 1 new, 1 changed, 0 removed, 3 unchanged.\nView: "+s.url+
-		"/api/apps/"+id+"/view\n")
+	is.Equal(s.done(t, "push", s.folder),
+		"+ more.css\n~ index.html\nOnly on the server, and kept (--delete removes them):\n  empty\n  keep.log\n7 "+
+			"ignored (--verbose lists them)\n"+
+			// keep.log is not ignored
+			"Published the app "+id+" of the tenant default: 1 new, 1 changed, 0 removed, 3 unchanged.\nView: "+s.url+
+			"/api/apps/"+id+"/view\n")
 	sent := slices.DeleteFunc(s.seen(), func(r string) bool { return !strings.HasPrefix(r, "PUT ") })
 	is.Equal(len(sent), 2)
 
@@ -298,7 +300,9 @@ func testAppPushDeploy(t *testing.T, at *live) {
 		"webhooks/n.json":   "5",
 		"server/lib.js":     "export const n = 1", "migrations/1.sql": "CREATE TABLE t (n integer)",
 	})
-	const handlers = "\nHandlers:\n  GET, POST view/api/_server/a (server/a.js)\n  POST _hook (webhooks/index.js)\nWarning: server/lib.js exports no function GET, POST, PUT, PATCH or DELETE, so it is no route.\n"
+	const handlers = "\nHandlers:\n  GET, POST view/api/_server/a (server/a.js)\n  POST _hook " +
+		"(webhooks/index.js)\nWarning: server/lib.js exports no function GET, POST, PUT, PATCH or DELETE, so it " +
+		"is no route.\n"
 	out := s.done(t, "push", s.folder)
 	id := s.state(t).App
 	is.True(strings.Contains(out, ".\nMigrations applied:\n  1.sql"+handlers+"View: "))
@@ -723,8 +727,11 @@ func testAppPushBesideOthers(t *testing.T, at *live) {
 	write(t, s.folder, map[string]string{"a.css": "2"})
 	is.NoErr(os.Remove(filepath.Join(s.folder, "both")))
 	out := s.done(t, "push", s.folder, "--dry-run", "--delete")
-	is.True(strings.HasPrefix(out, "~ a.css\n- both\nChanged by somebody else since your last push or pull, not here, and left alone (app pull brings these changes):\n  index.html\n  old.js\n"+
-		"Added by somebody else, and kept (app pull brings them; --delete with --force removes them):\n  new.html\nA push to the app "))
+	is.True(strings.HasPrefix(out,
+		"~ a.css\n- both\nChanged by somebody else since your last push or pull, not here, and left alone (app "+
+			"pull brings these changes):\n  index.html\n  old.js\n"+
+			"Added by somebody else, and kept (app pull brings them; --delete with --force removes them):\n  "+
+			"new.html\nA push to the app "))
 	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "1", "new.html": "mia", "both": "1"})
 	s.done(t, "push", s.folder, "--delete")
 	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "2", "new.html": "mia"})
@@ -733,8 +740,11 @@ func testAppPushBesideOthers(t *testing.T, at *live) {
 
 	write(t, s.folder, map[string]string{"index.html": "3", "old.js": "3", "new.html": "3", "a.css": "3"})
 	says := s.refused(t, 1, "push", s.folder)
-	is.Equal(says, "tenantcontent: nothing was sent, as these files were changed on the server since your last push or pull: pull first, or overwrite them with --force:\n"+
-		"  index.html: was changed here, and on the server\n  new.html: is new here, and somebody else has added another one\n  old.js: was changed here, and removed on the server\n")
+	is.Equal(says,
+		"tenantcontent: nothing was sent, as these files were changed on the server since your last push or pull: "+
+			"pull first, or overwrite them with --force:\n"+
+			"  index.html: was changed here, and on the server\n  new.html: is new here, and somebody else has added "+
+			"another one\n  old.js: was changed here, and removed on the server\n")
 	is.Equal(s.draft(t), false)
 	says = s.refused(t, 1, "pull", s.folder)
 	is.True(strings.HasSuffix(
@@ -744,7 +754,8 @@ func testAppPushBesideOthers(t *testing.T, at *live) {
 	out = s.done(t, "pull", s.folder)
 	is.True(strings.HasPrefix(
 		out,
-		"~ index.html\nThe app has no more, and this folder keeps (--delete removes them):\n  old.js\nChanged here alone, and kept (app push sends them):\n  a.css\nPulled ",
+		"~ index.html\nThe app has no more, and this folder keeps (--delete removes them):\n  old.js\nChanged "+
+			"here alone, and kept (app push sends them):\n  a.css\nPulled ",
 	))
 	s.done(t, "push", s.folder)
 	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "3", "new.html": "mia", "old.js": "3"})
@@ -772,7 +783,8 @@ func testAppPushOtherTenant(t *testing.T, at *live) {
 		says := s.refused(t, 2, command, s.folder, "--force")
 		is.True(strings.Contains(
 			says,
-			" of the tenant other, and your token is of the tenant default: take a token of the tenant other, or remove ",
+			" of the tenant other, and your token is of the tenant default: take a token of the tenant other, or "+
+				"remove ",
 		))
 	}
 	is.Equal(s.published(t), map[string]string{"index.html": "x"})
@@ -893,13 +905,16 @@ func testAppPull(t *testing.T, at *live) {
 	before := files(t, there)
 	is.True(strings.Contains(
 		s.refused(t, 1, "pull", there),
-		"nothing was written, as these files differ from the app: keep a copy of yours, and overwrite them with --force:\n  mine: was changed here, and in the app\n",
+		"nothing was written, as these files differ from the app: keep a copy of yours, and overwrite them with "+
+			"--force:\n  mine: was changed here, and in the app\n",
 	))
 	is.Equal(files(t, there), before)
 	is.Equal(s.done(
 		t, "pull", there, "--force",
-	), "+ fresh/x\n~ index.html\n~ lib/a.js\n~ mine\nThe app has no more, and this folder keeps (--delete removes them):\n  gone\n"+
-		"Pulled the app "+id+" of the tenant default: 1 new, 3 changed, 0 removed, 1 unchanged.\n")
+	),
+		"+ fresh/x\n~ index.html\n~ lib/a.js\n~ mine\nThe app has no more, and this folder keeps (--delete "+
+			"removes them):\n  gone\n"+
+			"Pulled the app "+id+" of the tenant default: 1 new, 3 changed, 0 removed, 1 unchanged.\n")
 	is.Equal(files(t, there), map[string]string{
 		"index.html": "2",
 		"lib/a.js":   "2",
@@ -981,7 +996,8 @@ func TestAppPullHostile(t *testing.T) {
 			write(t, there, map[string]string{"folder/f": "f", "file": "f"})
 			is.NoErr(os.Symlink(base, filepath.Join(there, "away")))
 			is.NoErr(os.Symlink("file", filepath.Join(there, "link")))
-			code, _, stderr := cli(t, "", append([]string{"app", "pull", there, "--app=a", "--force"}, listing(t, "ok", path)...)...)
+			code, _, stderr :=
+				cli(t, "", append([]string{"app", "pull", there, "--app=a", "--force"}, listing(t, "ok", path)...)...)
 			is.Equal(code, 2)
 			is.True(strings.Contains(
 				stderr, "nothing was written, as this folder cannot hold these files of the app:\n  ",

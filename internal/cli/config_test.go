@@ -319,7 +319,8 @@ func TestNeverMigrated(t *testing.T) {
 		t, 1, "The database has no tables yet. Run: tenantcontent migrate", "", "tenant", "add", "acme",
 		"--database=sqlite:"+file, "--secret-key="+key,
 	)
-	fails(t, 1, "The database has no tables yet. Run: tenantcontent migrate", "", append([]string{"rekey"}, onPostgres(t)...)...)
+	fails(t, 1, "The database has no tables yet. Run: tenantcontent migrate", "", append([]string{"rekey"},
+		onPostgres(t)...)...)
 }
 
 // TestSizes are read and printed alike.

@@ -60,7 +60,8 @@ func TestDamagedDatabase(t *testing.T) {
 	code, _, _ = cli(t, "", "restore", "--data="+to, copied+".damaged")
 	is.Equal(code, 2)
 	text = done(t, "", "restore", "--salvage", "--data="+to, copied+".damaged")
-	counts := regexp.MustCompile(`tc_colors: (\d+) rows taken, (\d+) lost at \d+ places, 0 removed`).FindStringSubmatch(text)
+	counts := regexp.MustCompile(`tc_colors: (\d+) rows taken, (\d+) lost at \d+ places, 0 ` +
+		`removed`).FindStringSubmatch(text)
 	is.True(counts != nil)
 	var taken, lost int
 	_, err := fmt.Sscan(counts[1]+" "+counts[2], &taken, &lost)

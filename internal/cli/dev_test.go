@@ -72,7 +72,8 @@ func TestDev(t *testing.T) {
 		"index.html":              "<h1>Hello</h1>",
 		"node_modules/x/index.js": "x",
 		".tenantcontent.json":     `{"server": "https://example.com", "app": "of another server"}`,
-		"server/hello.js":         "export function GET({env, log}) {\n  log('called', 1)\n  return {hello: env.NAME}\n}\n",
+		"server/hello.js": "export function GET({env, log}) {\n  log('called', 1)\n  return {hello: " +
+			"env.NAME}\n}\n",
 	})
 	d := develop(t, folder, "--env-file="+env)
 	d.await(t, `published: 2 new, 0 changed, 0 removed \(`)
@@ -161,7 +162,8 @@ func TestDevWebhooks(t *testing.T) {
 	is.Equal(status, http.StatusUnauthorized)
 	d.await(t, `webhook GET / 401\n`)
 	write(t, folder, map[string]string{
-		"webhooks/a/[b].js": "export const POST = ({request, respond}) => { respond({b: request.params.b}); throw new Error('late') }\n",
+		"webhooks/a/[b].js": "export const POST = ({request, respond}) => { respond({b: request.params.b}); throw " +
+			"new Error('late') }\n",
 	})
 	hook = d.await(t, `Webhook: +POST +(http://\S+/_hook/a/:b\?token=\S+)\n`)[1]
 	res, err := http.Post(strings.Replace(hook, ":b", "7", 1), "text/plain", strings.NewReader(""))
@@ -206,7 +208,8 @@ func TestReadVariables(t *testing.T) {
 	is, folder := is.New(t), t.TempDir()
 	file := filepath.Join(folder, "env")
 	write(t, folder, map[string]string{
-		"env": "\ufeff# a comment\r\n\r\nA=1\nexport B = two words # and a comment\nC='a # b \\n'\nD=\"x\\ny\\\\\\\"\\$\"\nE=\nF=a=b#c\n",
+		"env": "\ufeff# a comment\r\n\r\nA=1\nexport B = two words # and a comment\nC='a # b " +
+			"\\n'\nD=\"x\\ny\\\\\\\"\\$\"\nE=\nF=a=b#c\n",
 	})
 	got, err := readVariables(file)
 	is.NoErr(err)

@@ -86,7 +86,8 @@ func writing(t *testing.T, dir, pattern, file string) func() bool {
 
 const (
 	deletingAcme  = `SELECT EXISTS (SELECT 1 FROM tc_tenants WHERE tenant_id = 'acme' AND hidden = 'deleting')`
-	importingAcme = `SELECT EXISTS (SELECT 1 FROM tc_tenants WHERE tenant_id = 'acme' AND hidden = 'importing') AND EXISTS (SELECT 1 FROM tc_colors WHERE tenant_id = 'acme')`
+	importingAcme = `SELECT EXISTS (SELECT 1 FROM tc_tenants WHERE tenant_id = 'acme' AND hidden = 'importing') ` +
+		`AND EXISTS (SELECT 1 FROM tc_colors WHERE tenant_id = 'acme')`
 )
 
 // TestKilledTenantCommands: an export, backup, delete or import of a tenant that is killed leaves
@@ -110,12 +111,14 @@ func TestKilledTenantCommands(t *testing.T) {
 		t.Cleanup(func() { is.NoErr(db.Close()) })
 		now := bunx.At(time.Now())
 		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-			_, err := c.Exec(ctx, `WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < $1) INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at)
+			_, err := c.Exec(ctx,
+				`WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < $1) INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at)
 				SELECT 'acme', 'color ' || n, 'color ' || n, '#123456', $2, $2 FROM s`, rows, now)
 			if err == nil {
 				_, err = c.Exec(
 					ctx,
-					`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ('acme', $1, 'sqlite', '', $2)`,
+					`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) `+
+						`VALUES ('acme', $1, 'sqlite', '', $2)`,
 					movedApp, now,
 				)
 			}
@@ -133,7 +136,8 @@ func TestKilledTenantCommands(t *testing.T) {
 			return string(got)
 		}
 		query("CREATE TABLE t (b blob)")
-		query("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) INSERT INTO t SELECT randomblob(1000) FROM n")
+		query("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) INSERT INTO t " +
+			"SELECT randomblob(1000) FROM n")
 		file := filepath.Join(dir, "acme.tenant")
 
 		killed(t, writing(t, dir, ".acme.tenant-*", file), with("tenant", "export", "acme", file)...)

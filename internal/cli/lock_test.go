@@ -41,7 +41,8 @@ func TestStartBesideARekey(t *testing.T) {
 		defer func() { _ = db.Close() }()
 		lock, err := dblock.Alone(t.Context(), db, "rekey")
 		is.NoErr(err)
-		fails(t, 1, "is being changed by rekey (process ", "", append([]string{"serve", "--listen=127.0.0.1:0"}, flags...)...)
+		fails(t, 1, "is being changed by rekey (process ", "",
+			append([]string{"serve", "--listen=127.0.0.1:0"}, flags...)...)
 		fails(t, 1, "is being changed by rekey (process ", "", append([]string{"tenant", "add", "acme"}, flags...)...)
 		fails(t, 1, "in use by rekey (process ", "", append([]string{"rekey"}, flags...)...)
 		is.NoErr(lock.Release())

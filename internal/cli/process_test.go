@@ -120,7 +120,9 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	is.NoErr(err)
 	defer func() { _ = c.Close() }()
-	_, err = fmt.Fprintf(c, "POST /api/uploads?filename=x HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n",
+	_, err = fmt.Fprintf(c,
+		"POST /api/uploads?filename=x HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: "+
+			"9\r\nExpect: 100-continue\r\n\r\n",
 		s.login(t, "", "admin", password))
 	is.NoErr(err)
 	line, err := bufio.NewReader(c).ReadString('\n')

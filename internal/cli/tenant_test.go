@@ -48,7 +48,8 @@ func TestTenants(t *testing.T) {
 		is.Equal(strings.Join(strings.Fields(strings.Split(said, "\n")[1]), " "), "local local Local - - -")
 		status, _ = call(
 			t, "POST", s.url+"/api/domains", token,
-			`{"name": "Staff", "type": "LDAP", "config": {"url": "ldap://ldap.example.com", "baseDN": "dc=x", "schedule": "0 3 1 1 *"}}`,
+			`{"name": "Staff", "type": "LDAP", "config": {"url": "ldap://ldap.example.com", "baseDN": "dc=x", `+
+				`"schedule": "0 3 1 1 *"}}`,
 		)
 		is.Equal(status, 200)
 		said = done(t, "", with("domain", "list", "--tenant=acme")...)
@@ -92,7 +93,8 @@ func TestTenantDeleteLeavesNoWorkspaces(t *testing.T) {
 			is.NoErr(bunx.Write(t.Context(), db, tenant, func(ctx context.Context, c bunx.Conn) error {
 				_, err := c.Exec(
 					ctx,
-					`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ($1, $2, 'sqlite', '', $3)`,
+					`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) `+
+						`VALUES ($1, $2, 'sqlite', '', $3)`,
 					tenant, movedApp, bunx.At(time.Now()),
 				)
 				return err
@@ -129,22 +131,26 @@ func TestTenantFile(t *testing.T) {
 	file, words := filepath.Join(dir, "acme.tenant"), filepath.Join(dir, "passphrase")
 	is.NoErr(os.WriteFile(words, []byte("some words that nobody knows\nand a note\n"), 0o600))
 
-	fails(t, 2, "no passphrase: set TENANTCONTENT_PASSPHRASE", "", append([]string{"tenant", "export", "acme", file}, from...)...)
-	fails(t, 1, "Tenant nobody not found", "", append([]string{"tenant", "export", "nobody", file, "--passphrase-file=" + words}, from...)...)
+	fails(t, 2, "no passphrase: set TENANTCONTENT_PASSPHRASE", "",
+		append([]string{"tenant", "export", "acme", file}, from...)...)
+	fails(t, 1, "Tenant nobody not found", "",
+		append([]string{"tenant", "export", "nobody", file, "--passphrase-file=" + words}, from...)...)
 	is.True(!there(file))
 	said := done(t, "", append([]string{"tenant", "export", "acme", file, "--passphrase-file=" + words}, from...)...)
 	is.True(strings.HasPrefix(said, "Wrote the tenant acme with "))
 	info, err := os.Stat(file)
 	is.NoErr(err)
 	is.Equal(info.Mode().Perm(), os.FileMode(0o600))
-	fails(t, 2, "exists already: name a new file", "", append([]string{"tenant", "export", "acme", file, "--passphrase-file=" + words}, from...)...)
+	fails(t, 2, "exists already: name a new file", "",
+		append([]string{"tenant", "export", "acme", file, "--passphrase-file=" + words}, from...)...)
 	left, err := os.ReadDir(dir)
 	is.NoErr(err)
 	is.Equal(len(left), 2) // nothing half written
 
 	comes := filepath.Join(dir, "comes") // unseen at first
 	is.NoErr(os.Symlink(filepath.Join(dir, "nowhere"), comes))
-	fails(t, 2, "exists already: name a new file", "", append([]string{"tenant", "export", "acme", comes, "--passphrase-file=" + words}, from...)...)
+	fails(t, 2, "exists already: name a new file", "",
+		append([]string{"tenant", "export", "acme", comes, "--passphrase-file=" + words}, from...)...)
 	fails(t, 2, "exists already: name a new file", "", append([]string{"backup", comes}, from...)...)
 	left, err = os.ReadDir(dir)
 	is.NoErr(err)
@@ -159,7 +165,8 @@ func TestTenantFile(t *testing.T) {
 		"Added the tenant acme with ",
 	))
 	fails(t, 1, "exists already", "", append([]string{"tenant", "import", file}, to...)...)
-	fails(t, 2, "is a folder: name the file that tenant export has written", "", append([]string{"tenant", "import", dir}, to...)...)
+	fails(t, 2, "is a folder: name the file that tenant export has written", "",
+		append([]string{"tenant", "import", dir}, to...)...)
 	serving(t, to...).login(t, "acme", "admin", password)
 }
 
@@ -192,8 +199,10 @@ func TestCompletion(t *testing.T) {
 		"tenant add --name x a":       "",
 	} {
 		words := strings.Split(line, " ")
-		const ask = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tenantcontent; echo "${COMPREPLY[*]}"`
-		text, err := exec.Command("bash", append([]string{"-c", ask, "bash", filepath.Join(dir, "bash"), program}, words...)...).CombinedOutput()
+		const ask = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tenantcontent; echo ` +
+			`"${COMPREPLY[*]}"`
+		text, err := exec.Command("bash",
+			append([]string{"-c", ask, "bash", filepath.Join(dir, "bash"), program}, words...)...).CombinedOutput()
 		is.NoErr(err)
 		is.Equal(strings.Join(strings.Fields(string(text)), " "), want)
 	}

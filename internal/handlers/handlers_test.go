@@ -142,13 +142,16 @@ func TestBuildFindsRoutes(t *testing.T) {
 	s := handlers.New(handlers.Options{Store: newStore(), Runtime: newRuntime(t)})
 	b, err := s.Build(t.Context(), app, files(map[string]string{
 		"index.html": "x", "lib/money.js": "export const vat = 1.2", "server/index.js": empty,
-		"server/orders/[id].js":  "import { vat } from '../../lib/money.js'\nexport function PATCH() { return vat }\nexport async function DELETE() {}\nexport const GET = () => vat",
+		"server/orders/[id].js": "import { vat } from '../../lib/money.js'\nexport function PATCH() { return vat " +
+			"}\nexport async function DELETE() {}\nexport const GET = () => vat",
 		"server/orders/index.js": empty, "server/readme.md": "# no script", "server/util.js": "export const helper = 1",
-		"webhooks/stripe/[action].js": "export const config = { timeout: 5000, verify: { preset: 'stripe' }, keep: true }\nexport function POST() {}",
-		"webhooks/[a]/[b]/index.js":   "export function GET() {}\nexport function PUT() {}\nexport const POST = 'no function'",
-		"webhooks/stripe/payment.js":  "export default 1\nexport function POST() {}",
-		"server/deep/a b/ü.js":        empty,
-		"tools/a.js":                  "nothing {{{",
+		"webhooks/stripe/[action].js": "export const config = { timeout: 5000, verify: { preset: 'stripe' }, " +
+			"keep: true }\nexport function POST() {}",
+		"webhooks/[a]/[b]/index.js": "export function GET() {}\nexport function PUT() {}\nexport const POST = " +
+			"'no function'",
+		"webhooks/stripe/payment.js": "export default 1\nexport function POST() {}",
+		"server/deep/a b/ü.js":       empty,
+		"tools/a.js":                 "nothing {{{",
 	}), false)
 	is.NoErr(err)
 	var got []string
@@ -164,7 +167,8 @@ func TestBuildFindsRoutes(t *testing.T) {
 		`server /orders server/orders/index.js GET {}`,
 		`server /orders/:id server/orders/[id].js GET,PATCH,DELETE {}`,
 		`webhooks /:a/:b webhooks/[a]/[b]/index.js GET,PUT {}`,
-		`webhooks /stripe/:action webhooks/stripe/[action].js POST {"timeout":5000,"verify":{"preset":"stripe"},"keep":true}`,
+		`webhooks /stripe/:action webhooks/stripe/[action].js POST ` +
+			`{"timeout":5000,"verify":{"preset":"stripe"},"keep":true}`,
 		`webhooks /stripe/payment webhooks/stripe/payment.js POST {}`,
 	}, "\n"))
 	is.Equal(b.Warnings, []string{
@@ -351,10 +355,12 @@ func TestContext(t *testing.T) {
 	is.Equal(out.Result.Outcome, jsvm.OK)
 	is.Equal(out.Response.Status, 200)
 	is.Equal(out.Response.Headers["content-type"], "application/json; charset=utf-8")
-	is.Equal(string(out.Response.Body), `{"names":["atob","base64Decode","base64Encode","base64UrlDecode","base64UrlEncode","btoa","context","crypto","env","log","markdown","query","request","respond"],`+
-		`"request":{"method":"POST","path":"/a","params":{},"query":{"one":"1","two":["1","2"]},"headers":{"x-a":"1, 2"},"body":{"a":[1,"ü"]},"rawBody":"{\"a\": [1, \"ü\"]}","user":{"id":"jo","type":"User","name":"Jo","username":"jo"},"roles":["boss"],"replay":true},`+
-		`"env":{"KEY":"s3cret"},"hmac":true,"html":"m[\"x\"]m[\"y\"]","sum":"q[\"select $1\",[2]]","fields":"d[\"sales\",\"fields\"]","rows":"d[\"sales\",\"rows\",{\"limit\":1}]","count":"d[\"sales\",\"count\"]",`+
-		`"aliases":["sales","__proto__"],"absent":"undefinedundefinedundefined"}`)
+	is.Equal(string(out.Response.Body),
+		`{"names":["atob","base64Decode","base64Encode","base64UrlDecode","base64UrlEncode","btoa","context","crypto","env","log","markdown","query","request","respond"],`+
+			`"request":{"method":"POST","path":"/a","params":{},"query":{"one":"1","two":["1","2"]},"headers":{"x-a":"1, 2"},"body":{"a":[1,"ü"]},"rawBody":"{\"a\": [1, \"ü\"]}","user":{"id":"jo","type":"User","name":"Jo","username":"jo"},"roles":["boss"],"replay":true},`+
+			`"env":{"KEY":"s3cret"},"hmac":true,"html":"m[\"x\"]m[\"y\"]","sum":"q[\"select `+
+			`$1\",[2]]","fields":"d[\"sales\",\"fields\"]","rows":"d[\"sales\",\"rows\",{\"limit\":1}]","count":"d[\"sales\",\"count\"]",`+
+			`"aliases":["sales","__proto__"],"absent":"undefinedundefinedundefined"}`)
 	is.Equal(len(out.Result.Logs), 2)
 	is.Equal(out.Result.Logs[1].Level+out.Result.Logs[1].Text, "warncareful")
 }
@@ -362,9 +368,11 @@ func TestContext(t *testing.T) {
 func TestBodies(t *testing.T) {
 	is := is.New(t)
 	s, _ := deployed(t, map[string]string{
-		"server/a.js": `export function POST({ request: { body, rawBody, bodyEncoding, rawBodyEncoding } }) { return { body, rawBody, bodyEncoding, rawBodyEncoding } }`,
+		"server/a.js": `export function POST({ request: { body, rawBody, bodyEncoding, rawBodyEncoding } }) { ` +
+			`return { body, rawBody, bodyEncoding, rawBodyEncoding } }`,
 	})
-	multipart := "--b\r\nContent-Disposition: form-data; name=\"t\"\r\n\r\nü\r\n--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.bin\"\r\nContent-Type: image/png\r\n\r\n\xff\x00\r\n--b--\r\n"
+	multipart := "--b\r\nContent-Disposition: form-data; name=\"t\"\r\n\r\nü\r\n--b\r\nContent-Disposition: " +
+		"form-data; name=\"f\"; filename=\"a.bin\"\r\nContent-Type: image/png\r\n\r\n\xff\x00\r\n--b--\r\n"
 	for _, c := range []struct{ contentType, body, want string }{
 		{"application/json", "", `{"body":null,"rawBody":""}`},
 		{"application/json; charset=utf-8", ` [1]`, `{"body":[1],"rawBody":" [1]"}`},
@@ -433,7 +441,9 @@ func TestBodies(t *testing.T) {
 		{"application/json; charset=utf-16le", "1\x00", `{"body":1,"rawBody":`},
 		{
 			"multipart/form-data; boundary=b",
-			"--b\r\nContent-Disposition: form-data; name=\"t\"\r\nContent-Type: text/plain; charset=iso-8859-1\r\n\r\n\xfc\r\n--b\r\nContent-Disposition: form-data; name=\"u\"\r\n\r\n\xfc\r\n--b--\r\n",
+			"--b\r\nContent-Disposition: form-data; name=\"t\"\r\nContent-Type: text/plain; " +
+				"charset=iso-8859-1\r\n\r\n\xfc\r\n--b\r\nContent-Disposition: form-data; " +
+				"name=\"u\"\r\n\r\n\xfc\r\n--b--\r\n",
 			`{"body":{"t":"ü","u":"ü"},"rawBody":`,
 		},
 		{"text/plain", "ü\x00", `{"body":"ü\u0000","rawBody":"ü\u0000"}`},
@@ -465,7 +475,8 @@ func TestBodies(t *testing.T) {
 func TestEncodedBodies(t *testing.T) {
 	is := is.New(t)
 	s, _ := deployed(t, map[string]string{
-		"server/a.js": `export function POST({ request: { body, rawBody }, crypto }) { return { body: JSON.stringify(body).slice(0, 20), sum: crypto.hash('sha256', rawBody) } }`,
+		"server/a.js": `export function POST({ request: { body, rawBody }, crypto }) { return { body: ` +
+			`JSON.stringify(body).slice(0, 20), sum: crypto.hash('sha256', rawBody) } }`,
 	})
 	compressed := func(coding, plain string) string {
 		var b bytes.Buffer
@@ -520,7 +531,8 @@ func TestEncodedBodies(t *testing.T) {
 // whether or not they are text.
 func TestBytesAreSigned(t *testing.T) {
 	is := is.New(t)
-	s, _ := deployed(t, map[string]string{"server/a.js": `export function POST({ request: { rawBody, headers }, crypto }) {
+	s, _ := deployed(t,
+		map[string]string{"server/a.js": `export function POST({ request: { rawBody, headers }, crypto }) {
 		const own = globalThis.crypto
 		return [
 			crypto.verifyHmac('sha256', 'k', rawBody, headers.sig), crypto.hmac('sha256', 'k', rawBody) === headers.sig, own.hash('sha256', rawBody) === headers.sum,
@@ -551,12 +563,13 @@ func TestResponses(t *testing.T) {
 		"({status: 200, body: 'ü'})":    "200 map[content-type:text/plain; charset=utf-8] ü",
 		"({status: 404, body: {a: 1}})": `404 json {"a":1}`,
 		"({status: 200, body: null})":   "200 json null", "({status: 200, body: 5})": "200 json 5",
-		"({status: 204, body: 'x', headers: {'content-type': 'a/b'}})":             "204 map[] ",
-		"({status: 200, body: '<b>', headers: {'Content-Type': 'text/html'}})":     "200 map[content-type:text/html] <b>",
-		"({status: 200, body: '/wA=', encoding: 'base64'})":                        "200 map[content-type:application/octet-stream] \xff\x00",
-		"({status: 200, body: '/wA', encoding: 'base64'})":                         "200 map[content-type:application/octet-stream] \xff\x00",
-		"({status: 302, headers: {Location: '/x', 'X-N': 5, 'x-l': ['a', true]}})": "302 map[location:/x x-l:a, true x-n:5] ",
-		"({status: 200, headers: {a: null}})":                                      "200 map[] ",
+		"({status: 204, body: 'x', headers: {'content-type': 'a/b'}})":         "204 map[] ",
+		"({status: 200, body: '<b>', headers: {'Content-Type': 'text/html'}})": "200 map[content-type:text/html] <b>",
+		"({status: 200, body: '/wA=', encoding: 'base64'})":                    "200 map[content-type:application/octet-stream] \xff\x00",
+		"({status: 200, body: '/wA', encoding: 'base64'})":                     "200 map[content-type:application/octet-stream] \xff\x00",
+		"({status: 302, headers: {Location: '/x', 'X-N': 5, 'x-l': ['a', true]}})": "302 map[location:/x x-l:a, " +
+			"true x-n:5] ",
+		"({status: 200, headers: {a: null}})": "200 map[] ",
 		"({status: 200, headers: {'Set-Cookie': 'a=b', 'Content-Security-Policy': '', 'Transfer-Encoding': 'chunked', 'Access-Control-Allow-Origin': '*', 'x-ok': '1'}})": "200 map[x-ok:1] ",
 		"new Uint8Array([255, 0])":                    "200 map[content-type:application/octet-stream] \xff\x00",
 		"new Uint8Array([1, 255, 0]).buffer.slice(1)": "200 map[content-type:application/octet-stream] \xff\x00",
@@ -645,7 +658,8 @@ func TestRespond(t *testing.T) {
 func TestTimeouts(t *testing.T) {
 	is := is.New(t)
 	s, _ := deployed(t, map[string]string{
-		"server/a.js": "export const config = { timeout: 50 }\nexport function GET() { for (;;); }\nexport function POST() { throw Object.assign(new Error('x'), { name: 'E' }) }",
+		"server/a.js": "export const config = { timeout: 50 }\nexport function GET() { for (;;); }\nexport " +
+			"function POST() { throw Object.assign(new Error('x'), { name: 'E' }) }",
 	})
 	out := run(t, s, handlers.Invocation{})
 	is.Equal(out.Result.Outcome, jsvm.Timeout)
@@ -759,7 +773,8 @@ func TestDrafts(t *testing.T) {
 func TestRespondTakesOneArgument(t *testing.T) {
 	is := is.New(t)
 	s, _ := deployed(t, map[string]string{
-		"server/a.js": "export function GET({ respond }) { try { respond('x', { status: 202 }) } catch (e) { return { status: 200, body: e.message } } }",
+		"server/a.js": "export function GET({ respond }) { try { respond('x', { status: 202 }) } catch (e) { " +
+			"return { status: 200, body: e.message } } }",
 	})
 	out := run(t, s, handlers.Invocation{})
 	is.True(strings.HasPrefix(string(out.Response.Body), "respond takes one argument"))

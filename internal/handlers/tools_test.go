@@ -54,8 +54,9 @@ func TestTools(t *testing.T) {
 	})
 	is.NoErr(err)
 	is.Equal(r.Outcome, jsvm.OK)
-	is.Equal(string(r.Value), `{"names":["args","atob","base64Decode","base64Encode","base64UrlDecode","base64UrlEncode","btoa","context","crypto","env","idempotencyKey","log","query","run"],`+
-		`"args":{"id":"5"},"run":{"id":"r"},"key":"r-2","env":{"A":"b"},"got":["SELECT 5"]}`)
+	is.Equal(string(r.Value),
+		`{"names":["args","atob","base64Decode","base64Encode","base64UrlDecode","base64UrlEncode","btoa","context","crypto","env","idempotencyKey","log","query","run"],`+
+			`"args":{"id":"5"},"run":{"id":"r"},"key":"r-2","env":{"A":"b"},"got":["SELECT 5"]}`)
 	is.Equal(r.Logs[0].Text, "asked for 5")
 	in.Route = routes[1]
 	r, err = s.RunTool(t.Context(), in, handlers.ToolCall{})

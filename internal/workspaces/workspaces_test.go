@@ -188,8 +188,10 @@ func TestMigrate(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(doubts, []string{
 			"migrations/old/0000.sql is in a folder below migrations, where nothing is applied.",
-			"migrations/0001_init.sql has changed since it was applied, and is not applied again: what it is to do now belongs into a new file.",
-			"migrations/0002_late.sql comes before migrations/0003_both.sql, which was applied already, and is applied after it: a new file has a name that comes last.",
+			"migrations/0001_init.sql has changed since it was applied, and is not applied again: what it is to " +
+				"do now belongs into a new file.",
+			"migrations/0002_late.sql comes before migrations/0003_both.sql, which was applied already, and is " +
+				"applied after it: a new file has a name that comes last.",
 		})
 		delete(files, "migrations/0002_late.sql")
 		applied, err = s.Migrate(t.Context(), "acme", app, files)
@@ -247,8 +249,9 @@ func TestRows(t *testing.T) {
 		time.Date(2026, 11, 20, 20, 31, 0, 123456789, time.FixedZone("", 3600))} {
 		is.NoErr(r.Add([]any{v}))
 	}
-	is.Equal(string(r.JSON()), `[{"a":null},{"a":true},{"a":-5},{"a":"9007199254740992"},{"a":2.5},{"a":"a\tb"},{"a":"/w=="},{"a":{"x":1}},`+
-		`{"a":"2026-11-20T20:31:00.000Z"},{"a":"2026-11-20T19:31:00.123456Z"}]`)
+	is.Equal(string(r.JSON()),
+		`[{"a":null},{"a":true},{"a":-5},{"a":"9007199254740992"},{"a":2.5},{"a":"a\tb"},{"a":"/w=="},{"a":{"x":1}},`+
+			`{"a":"2026-11-20T20:31:00.000Z"},{"a":"2026-11-20T19:31:00.123456Z"}]`)
 }
 
 func TestParams(t *testing.T) {
@@ -259,7 +262,8 @@ func TestParams(t *testing.T) {
 		is.Equal(len(all), 0)
 	}
 	all, err := workspaces.Params(
-		json.RawMessage(`[null, true, 7, 9223372036854775808, 1e2, "x", {"base64": "/w=="}, {"base64": "x", "y": 1}, [1]]`),
+		json.RawMessage(`[null, true, 7, 9223372036854775808, 1e2, "x", {"base64": "/w=="}, {"base64": "x", "y": ` +
+			`1}, [1]]`),
 	)
 	is.NoErr(err)
 	is.Equal(all, []any{
@@ -294,16 +298,19 @@ func TestMovable(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Conflict)
 	is.Equal(
 		errs.MessageOf(err),
-		"The tenant acme has 1 SQL databases of apps in duckdb, which do not travel in the file: leave them behind (--without-workspaces), and move the files of acme with the tools of duckdb",
+		"The tenant acme has 1 SQL databases of apps in duckdb, which do not travel in the file: leave them "+
+			"behind (--without-workspaces), and move the files of acme with the tools of duckdb",
 	)
 	is.Equal(
 		s.Left("acme", 1),
-		"1 SQL databases of apps: move the files of acme with the tools of duckdb, or publish the apps again, which makes empty tables",
+		"1 SQL databases of apps: move the files of acme with the tools of duckdb, or publish the apps again, "+
+			"which makes empty tables",
 	)
 	_, err = newSetup(t, db, fixed{files}).Movable(t.Context(), "acme")
 	is.Equal(
 		errs.MessageOf(err),
-		"The tenant acme has 1 SQL databases of apps in duckdb, which do not travel in the file: leave them behind (--without-workspaces)",
+		"The tenant acme has 1 SQL databases of apps in duckdb, which do not travel in the file: leave them "+
+			"behind (--without-workspaces)",
 	)
 	_, err = newSetup(t, db, files).Movable(t.Context(), "acme")
 	is.True(strings.HasPrefix(

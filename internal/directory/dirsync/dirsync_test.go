@@ -237,8 +237,10 @@ func TestTakenNames(t *testing.T) {
 		// An entry that is made again under an old name is somebody else.
 		r = f.forced(t, snapshot{People: []identity{{ID: "9", Username: "mia"}}})
 		is.Equal(r.Users, counts{Disabled: 1})
-		is.Equal(r.Warnings, []string{"mia (9): the name is that of the user mia of the domain ldap, of another entry: if the person was created there anew, " +
-			`PUT /api/users/mia {"sourceId": null} and scan again; the entry is skipped.`})
+		is.Equal(r.Warnings,
+			[]string{"mia (9): the name is that of the user mia of the domain ldap, of another entry: if the " +
+				"person was created there anew, " +
+				`PUT /api/users/mia {"sourceId": null} and scan again; the entry is skipped.`})
 		f.edit(t, "mia", func(u *principals.User) { u.SourceID = nil }) // unless a superuser says so
 		r = f.forced(t, snapshot{People: []identity{{ID: "9", Username: "Mia"}}})
 		is.Equal(r.Users, counts{Updated: 1})

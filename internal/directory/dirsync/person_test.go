@@ -117,9 +117,10 @@ func TestMappedTeamOfADirectory(t *testing.T) {
 		_, err = f.UpdateTeam(root(t), crew.ID, func(t *principals.Team) error { t.Source = &scim; return nil })
 		is.NoErr(err)
 		for _, team := range []string{"readers", "crew"} {
-			warnings, err := f.dirsync.SyncPerson(t.Context(), "acme", "okta", "jo", []string{"a"}, dirsync.PersonOptions{
-				Source: "OIDC", Map: []dirsync.Mapping{{Group: "a", Team: team, Role: actor.Admin}},
-			})
+			warnings, err :=
+				f.dirsync.SyncPerson(t.Context(), "acme", "okta", "jo", []string{"a"}, dirsync.PersonOptions{
+					Source: "OIDC", Map: []dirsync.Mapping{{Group: "a", Team: team, Role: actor.Admin}},
+				})
 			is.NoErr(err)
 			is.Equal(
 				warnings,

@@ -195,7 +195,8 @@ func insertBare(ctx context.Context, db *bun.DB, snap snapshot) error {
 				enabled, directory_disabled, data, user_fields, created_at, updated_at, login_attempts, superuser, may_ai, may_create_jobs,
 				may_view_all_teams, may_view_all_users, may_script, mfa, ai_consent)`, users},
 			{
-				`tc_teams (tenant_id, id, name, slug, label, search, domain, source, source_id, created_at, updated_at)`,
+				`tc_teams (tenant_id, id, name, slug, label, search, domain, source, source_id, created_at, ` +
+					`updated_at)`,
 				teams,
 			},
 			{`tc_memberships (tenant_id, team_id, username, role, created_at)`, members},

@@ -123,7 +123,8 @@ func TestPatchUser(t *testing.T) {
 		is := is.New(t)
 		id := f.add(
 			t, "babs",
-			`, "displayName": "Babs", "name": {"givenName": "Barbara", "familyName": "Jensen"}, "emails": [{"value": "babs@jensen.org", "type": "home"}]`,
+			`, "displayName": "Babs", "name": {"givenName": "Barbara", "familyName": "Jensen"}, "emails": `+
+				`[{"value": "babs@jensen.org", "type": "home"}]`,
 		).ID
 		for _, c := range []struct {
 			operation string
@@ -133,11 +134,13 @@ func TestPatchUser(t *testing.T) {
 				func(u scim.User) bool {
 					return u.Email == "babs@jensen.org"
 				}},
-			{`{"op": "add", "path": "emails", "value": [{"value": "b@example.com", "type": "home"}, {"value": "babs@example.com", "type": "work"}]}`,
+			{`{"op": "add", "path": "emails", "value": [{"value": "b@example.com", "type": "home"}, {"value": ` +
+				`"babs@example.com", "type": "work"}]}`,
 				func(u scim.User) bool {
 					return u.Email == "babs@example.com"
 				}},
-			{`{"op": "replace", "path": "emails", "value": [{"value": "a@example.com", "type": "work"}, {"value": "p@example.com", "type": "home", "primary": "True"}]}`,
+			{`{"op": "replace", "path": "emails", "value": [{"value": "a@example.com", "type": "work"}, {"value": ` +
+				`"p@example.com", "type": "home", "primary": "True"}]}`,
 				func(u scim.User) bool {
 					return u.Email == "p@example.com"
 				}},
@@ -149,7 +152,8 @@ func TestPatchUser(t *testing.T) {
 				func(u scim.User) bool {
 					return u.Email == "w@example.com"
 				}},
-			{`{"op": "replace", "path": "emails[value eq \"w@example.com\"]", "value": {"type": "work", "value": "x@example.com", "primary": true}}`,
+			{`{"op": "replace", "path": "emails[value eq \"w@example.com\"]", "value": {"type": "work", "value": ` +
+				`"x@example.com", "primary": true}}`,
 				func(u scim.User) bool {
 					return u.Email == "x@example.com"
 				}},
@@ -169,9 +173,11 @@ func TestPatchUser(t *testing.T) {
 					return u.Formatted() == "Barbara Jane Smith"
 				}},
 			{`{"op": "remove", "path": "name.middleName"}`, func(u scim.User) bool { return u.MiddleName == "" }},
-			{`{"op": "Replace", "value": {"name.givenName": "Barb", "emails[type eq \"work\"].value": "barb@example.com", "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department": "R&D"}}`,
+			{`{"op": "Replace", "value": {"name.givenName": "Barb", "emails[type eq \"work\"].value": ` +
+				`"barb@example.com", "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department": "R&D"}}`,
 				func(u scim.User) bool { return u.GivenName == "Barb" && u.Email == "barb@example.com" }},
-			{`{"op": "replace", "value": {"urn:ietf:params:scim:schemas:core:2.0:User": {"displayName": "B."}, "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User": {"manager": {"value": "x"}}}}`,
+			{`{"op": "replace", "value": {"urn:ietf:params:scim:schemas:core:2.0:User": {"displayName": "B."}, ` +
+				`"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User": {"manager": {"value": "x"}}}}`,
 				func(u scim.User) bool { return u.DisplayName == "B." }},
 			{`{"op": "add", "path": "urn:ietf:params:scim:schemas:core:2.0:User:externalId", "value": "e-1"}`,
 				func(u scim.User) bool {
@@ -271,7 +277,8 @@ func TestPatchIsAllOrNothing(t *testing.T) {
 func TestActive(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		is, root := is.New(t), actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "root", Superuser: true})
-		off, on := `{"op": "replace", "path": "active", "value": false}`, `{"op": "replace", "path": "active", "value": true}`
+		off, on := `{"op": "replace", "path": "active", "value": false}`,
+			`{"op": "replace", "path": "active", "value": true}`
 		id := f.add(t, "anna", "").ID
 		enable := func(enabled bool) {
 			_, err := f.people.UpdateUser(root, "anna", func(u *principals.User) error {

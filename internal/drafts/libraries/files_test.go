@@ -95,7 +95,9 @@ func sweep(t *testing.T, l *libraries.Files, at *clock) (n int) {
 func stored(t *testing.T, db *bun.DB) (blobs, chunks int) {
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), db, "acme")
-	is.New(t).NoErr(c.One(ctx, "", `SELECT (SELECT count(*) FROM tc_blobs WHERE tenant_id = $1), (SELECT count(*) FROM tc_blob_chunks WHERE tenant_id = $1)`,
+	is.New(t).NoErr(c.One(ctx, "",
+		`SELECT (SELECT count(*) FROM tc_blobs WHERE tenant_id = $1), (SELECT count(*) FROM tc_blob_chunks `+
+			`WHERE tenant_id = $1)`,
 		[]any{"acme"}, &blobs, &chunks))
 	return blobs, chunks
 }

@@ -126,21 +126,25 @@ func attackList() []attack {
 		// The Runtime's own code in the script's world.
 		{
 			"changed JSON",
-			"JSON.stringify = () => '{'; JSON.parse = () => { for (;;); }; Object.prototype.toJSON = () => 1; return {}",
+			"JSON.stringify = () => '{'; JSON.parse = () => { for (;;); }; Object.prototype.toJSON = () => 1; " +
+				"return {}",
 		},
 		{
 			"changed promises",
-			"Promise.prototype.then = function () { for (;;); }; Object.defineProperty(Promise.prototype, 'constructor', {get() { for (;;); }}); return 1",
+			"Promise.prototype.then = function () { for (;;); }; Object.defineProperty(Promise.prototype, " +
+				"'constructor', {get() { for (;;); }}); return 1",
 		},
 		{
 			"changed arrays",
-			"Array.prototype[Symbol.iterator] = function* () { for (;;) yield 1 }; console.log([1, 2]); await host.echo(1)",
+			"Array.prototype[Symbol.iterator] = function* () { for (;;) yield 1 }; console.log([1, 2]); await " +
+				"host.echo(1)",
 		},
 		{"changed objects", "Object.prototype.then = function (r) { for (;;); }; return {}"},
 		{"changed maps", "Map.prototype.get = Map.prototype.set = () => { throw 1 }; await host.echo(1)"},
 		{
 			"getters everywhere",
-			"for (const k of ['id', 'resolve', 'reject', 'at', 'f', 'value']) Object.defineProperty(Object.prototype, k, {get() { for (;;); }, set() {}}); await host.echo(1)",
+			"for (const k of ['id', 'resolve', 'reject', 'at', 'f', 'value']) " +
+				"Object.defineProperty(Object.prototype, k, {get() { for (;;); }, set() {}}); await host.echo(1)",
 		},
 	}
 }
@@ -153,7 +157,8 @@ func (s *suite) attacks(t *testing.T) {
 	rt := s.runtime(t, usual())
 	healthy := compile(
 		t, rt,
-		"export async function main(n, host) { console.log('well'); return [n, await host.echo(1), typeof seen, ({}).then === undefined] }",
+		"export async function main(n, host) { console.log('well'); return [n, await host.echo(1), typeof seen, "+
+			"({}).then === undefined] }",
 	)
 	functions := map[string]jsvm.Function{"echo": func(
 		_ context.Context, args json.RawMessage,

@@ -20,12 +20,14 @@ func largeHandler() string {
 	for i := 0; b.Len() < 19_500; i++ {
 		fmt.Fprintf(
 			&b,
-			"function helper%d(a, b) { const o = {x: a, y: [b, %d, 'text %d']}; if (a > b) return o.x + o.y[0]; return Object.keys(o).map(k => k + b).join(',') }\nhelpers.push(helper%d);\n",
+			"function helper%d(a, b) { const o = {x: a, y: [b, %d, 'text %d']}; if (a > b) return o.x + o.y[0]; "+
+				"return Object.keys(o).map(k => k + b).join(',') }\nhelpers.push(helper%d);\n",
 			i, i, i, i,
 		)
 	}
 	return "const helpers = [];\n" + b.String() +
-		"export function POST(request) { return {status: 200, body: {ok: true, n: request.n, helpers: helpers.length}} }\n"
+		"export function POST(request) { return {status: 200, body: {ok: true, n: request.n, helpers: " +
+		"helpers.length}} }\n"
 }
 
 const itemsHandler = `

@@ -27,7 +27,8 @@ import (
 func (s *suite) verifies(t *testing.T) {
 	rt := s.runtime(t, usual())
 	p := compile(t, rt, "export const main = (algorithm, key, data, signature, bytes) => {\n"+
-		"try { return crypto.verify(algorithm, key, data, bytes === true ? base64Decode(signature, 'bytes') : signature) } catch (e) { return `${e.name}: ${e.message}` } }")
+		"try { return crypto.verify(algorithm, key, data, bytes === true ? base64Decode(signature, 'bytes') : "+
+		"signature) } catch (e) { return `${e.name}: ${e.message}` } }")
 	verify := func(t *testing.T, args ...any) string {
 		t.Helper()
 		c := jsvm.Call{}
@@ -152,18 +153,22 @@ func (s *suite) verifies(t *testing.T) {
 func (s *suite) encrypts(t *testing.T) {
 	rt := s.runtime(t, usual())
 	for _, c := range []struct{ statements, want string }{
-		{"const k = crypto.randomBytes(32), e = crypto.encrypt(k, 'ä secret'); return [e.slice(0, 3), e.length, crypto.decrypt(k, e), crypto.decrypt(base64Encode(k), e), e === crypto.encrypt(k, 'ä secret')]",
+		{"const k = crypto.randomBytes(32), e = crypto.encrypt(k, 'ä secret'); return [e.slice(0, 3), e.length, " +
+			"crypto.decrypt(k, e), crypto.decrypt(base64Encode(k), e), e === crypto.encrypt(k, 'ä secret')]",
 			`["v1.",53,"ä secret","ä secret",false]`},
 		{
-			"const k = crypto.hash('sha256', 'k'); return Array.from(crypto.decrypt(k, crypto.encrypt(k, new Uint8Array([0, 255])), 'bytes'))",
+			"const k = crypto.hash('sha256', 'k'); return Array.from(crypto.decrypt(k, crypto.encrypt(k, new " +
+				"Uint8Array([0, 255])), 'bytes'))",
 			`[0,255]`,
 		},
 		{"const k = crypto.hash('sha256', 'k'); return crypto.decrypt(k, crypto.encrypt(k, ''))", `""`},
 		{"const k = crypto.randomBytes(32), e = crypto.encrypt(k, 'x')\n" +
-			"return [[k, e.slice(0, 10) + (e[10] === 'A' ? 'B' : 'A') + e.slice(11)], [crypto.randomBytes(32), e], [k, 'v2' + e.slice(2)], [k, e.slice(3)], [k, e + 'A'], [k, ''], [k, 'v1.'], [k, undefined]]" +
+			"return [[k, e.slice(0, 10) + (e[10] === 'A' ? 'B' : 'A') + e.slice(11)], [crypto.randomBytes(32), " +
+			"e], [k, 'v2' + e.slice(2)], [k, e.slice(3)], [k, e + 'A'], [k, ''], [k, 'v1.'], [k, undefined]]" +
 			".map(([k, e]) => { try { return crypto.decrypt(k, e) } catch (e) { return e.name } })",
 			`["TypeError","TypeError","TypeError","TypeError","TypeError","TypeError","TypeError","TypeError"]`},
-		{"return ['a passphrase', '', new Uint8Array(31), 'ab'.repeat(33), undefined].map(k => { try { return crypto.encrypt(k, 'x') } catch (e) { return e.name } })",
+		{"return ['a passphrase', '', new Uint8Array(31), 'ab'.repeat(33), undefined].map(k => { try { return " +
+			"crypto.encrypt(k, 'x') } catch (e) { return e.name } })",
 			`["TypeError","TypeError","TypeError","TypeError","TypeError"]`},
 		{"return await crypto.decrypt('ab'.repeat(32), await crypto.encrypt('ab'.repeat(32), 'awaited'))", `"awaited"`},
 	} {

@@ -227,7 +227,8 @@ func (s *suite) logLimits(t *testing.T) {
 		t, rt,
 		compile(
 			t, rt,
-			body("console.log('x'.repeat(15000)); console.log('y'.repeat(15000)); console.log('z'); console.log('💥'.repeat(10))"),
+			body("console.log('x'.repeat(15000)); console.log('y'.repeat(15000)); console.log('z'); "+
+				"console.log('💥'.repeat(10))"),
 		),
 		jsvm.Call{},
 	)

@@ -197,7 +197,8 @@ func (s *suite) errors(t *testing.T) {
 	contains(t, run(t, rt, p, jsvm.Call{}).Error.Stack, "lib/fail.js:4:")
 	contains(t, run(t, rt, p, jsvm.Call{}).Error.Stack, "hooks/a.js:4:")
 	p, err = rt.Compile(t.Context(), jsvm.Source{Entry: "a.js", Files: jsvm.Files{
-		"a.js": "import './b.js'\nexport const main = () => {\n  console.error(new Error('logged'))\n  Promise.reject(new Error('lost'))\n}",
+		"a.js": "import './b.js'\nexport const main = () => {\n  console.error(new Error('logged'))\n  " +
+			"Promise.reject(new Error('lost'))\n}",
 		"b.js": "1",
 	}})
 	is.NoErr(err)
@@ -251,7 +252,8 @@ func (s *suite) cancel(t *testing.T) {
 	rt := s.runtime(t, usual())
 	p := compile(
 		t, rt,
-		"export async function main(kind, host) { host.log('begun'); await host.begun(); if (kind) for (;;); await host.wait(); return 1 }",
+		"export async function main(kind, host) { host.log('begun'); await host.begun(); if (kind) for (;;); "+
+			"await host.wait(); return 1 }",
 	)
 	for _, kind := range []string{"0", "1"} {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -187,7 +187,8 @@ func TestVectors(t *testing.T) {
 					v.headers["stripe-signature"] = strings.Replace(
 						v.headers["stripe-signature"], "1533204620", time, 1,
 					)
-					v.headers["webhook-timestamp"], v.headers["svix-timestamp"], v.headers["x-slack-request-timestamp"] = time, time, time
+					v.headers["webhook-timestamp"], v.headers["svix-timestamp"], v.headers["x-slack-request-timestamp"] =
+						time, time, time
 				})), errs.Unauthenticated)
 			}
 		})
@@ -213,14 +214,17 @@ func TestParseRefuses(t *testing.T) {
 		`{"preset": "x"}`:    "config.verify.secret",
 		`{"Secrets": "x"}`:   "unknown field",
 		`{"secret": "env."}`: "config.verify.secret",
-		`{"secret": "s3cr3t", "preset": "github"}`:                                 "config.verify.secret",
-		`{"secret": "env.S", "preset": "gitlab"}`:                                  "config.verify.preset must be one of github, shopify, slack, standard, stripe",
-		`{"secret": "env.S", "preset": "github", "header": "x"}`:                   "use one of them",
-		`{"secret": "env.S"}`:                                                      "config.verify needs a preset",
-		`{"secret": "env.S", "header": "x y"}`:                                     "config.verify needs a preset",
-		`{"secret": "env.S", "header": "x"}`:                                       "config.verify.algorithm must be one of sha1, sha256, sha512",
-		`{"secret": "env.S", "header": "x", "algorithm": "md5"}`:                   "config.verify.algorithm",
-		`{"secret": "env.S", "header": "x", "algorithm": "sha1", "encoding": "x"}`: "config.verify.encoding must be one of base64, base64url, hex",
+		`{"secret": "s3cr3t", "preset": "github"}`: "config.verify.secret",
+		`{"secret": "env.S", "preset": "gitlab"}`: "config.verify.preset must be " +
+			"one of github, shopify, slack, standard, stripe",
+		`{"secret": "env.S", "preset": "github", "header": "x"}`: "use one of them",
+		`{"secret": "env.S"}`:                  "config.verify needs a preset",
+		`{"secret": "env.S", "header": "x y"}`: "config.verify needs a preset",
+		`{"secret": "env.S", "header": "x"}`: "config.verify.algorithm must " +
+			"be one of sha1, sha256, sha512",
+		`{"secret": "env.S", "header": "x", "algorithm": "md5"}`: "config.verify.algorithm",
+		`{"secret": "env.S", "header": "x", "algorithm": "sha1", "encoding": "x"}`: "config.verify.encoding must " +
+			"be one of base64, base64url, hex",
 		`{"secret": "env.S", "header": "x", "algorithm": "sha1", "prefix": "` + strings.Repeat("x", 65) +
 			`"}`: "config.verify.prefix",
 	} {

@@ -233,10 +233,11 @@ func TestKindsHaveIndexesOfTheirOwn(t *testing.T) {
 		is.Equal(find("report", "quarter"), 2100)
 		is.Equal(find("dataset", "quarter"), 3)
 		is.Equal(find("report", "report-00007"), 1)
-		_, err := store.Update(t.Context(), "acme", "report", content.Lookup{ID: "report-00007"}, func(e *content.Entity) error {
-			e.Name = "ZQX"
-			return nil
-		})
+		_, err := store.Update(t.Context(), "acme", "report", content.Lookup{ID: "report-00007"},
+			func(e *content.Entity) error {
+				e.Name = "ZQX"
+				return nil
+			})
 		is.NoErr(err)
 		is.Equal(find("report", "zqx"), 1)
 		is.Equal(find("report", "quarter"), 2099)

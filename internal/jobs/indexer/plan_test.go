@@ -30,7 +30,8 @@ func TestSearchesReadByPrimaryKey(t *testing.T) {
 		if db.Dialect().Name().String() == "pg" {
 			_, err := db.DB.ExecContext(
 				t.Context(),
-				`ANALYZE tc_colors, tc_search_lists, tc_search_noted, tc_search_segments, tc_search_docs, tc_search_grams`,
+				`ANALYZE tc_colors, tc_search_lists, tc_search_noted, tc_search_segments, tc_search_docs, `+
+					`tc_search_grams`,
 			)
 			is.New(t).NoErr(err)
 			for _, s := range statements { // the others are small
@@ -52,7 +53,8 @@ func TestSearchesReadByPrimaryKey(t *testing.T) {
 			is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 				_, err := c.Exec(
 					ctx,
-					`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ('acme', 'Acme', '{}', '', $1, $1)`,
+					`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) `+
+						`VALUES ('acme', 'Acme', '{}', '', $1, $1)`,
 					bunx.At(monday),
 				)
 				return err

@@ -54,7 +54,8 @@ func TestKilledNode(t *testing.T) {
 			is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 				_, err := c.Exec(
 					ctx,
-					`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ('acme', 'Acme', '{}', '', $1, $1)`,
+					`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) `+
+						`VALUES ('acme', 'Acme', '{}', '', $1, $1)`,
 					bunx.At(time.Now()),
 				)
 				return err

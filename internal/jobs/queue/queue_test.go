@@ -90,7 +90,8 @@ func effect(ctx context.Context, db *bun.DB, j queue.Job) error {
 	return bunx.Write(ctx, db, j.Tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(
 			ctx,
-			`INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) VALUES ($1, $2, $2, '#fff', $3, $3)`,
+			`INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) `+
+				`VALUES ($1, $2, $2, '#fff', $3, $3)`,
 			j.Tenant, j.ID, bunx.At(j.CreatedAt),
 		)
 		return bunx.Err(err, "Effect")

@@ -323,9 +323,10 @@ func (w *world) fill(t *testing.T) {
 					false, "{}", "{}", 0, false, false, at, at,
 				}
 			})
-		insert(`tc_activities (tenant_id, id, type, kind, entity_id, user_id, excerpt, created_at)`, rows, func(i int) []any {
-			return []any{"acme", fmt.Sprintf("a%03d", i), "note", "tag", "t", "root", "", at}
-		})
+		insert(`tc_activities (tenant_id, id, type, kind, entity_id, user_id, excerpt, created_at)`, rows,
+			func(i int) []any {
+				return []any{"acme", fmt.Sprintf("a%03d", i), "note", "tag", "t", "root", "", at}
+			})
 		for thing := range things {
 			id, of := func(i int) string { return fmt.Sprintf("%s-%03d", report(thing).ID, i) }, report(thing).ID
 			parent, replies := func(i int) int { return (i - 1) / 7 }, make([]int, rows)
@@ -335,28 +336,33 @@ func (w *world) fill(t *testing.T) {
 			insert(`tc_comment_threads (tenant_id, kind, entity_id, total)`, 1, func(int) []any {
 				return []any{"acme", "report", of, 1}
 			})
-			insert(`tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, replies, created_at, updated_at)`, rows, func(i int) []any {
+			insert(`tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, replies, `+
+				`created_at, updated_at)`, rows, func(i int) []any {
 				above := any(nil)
 				if i > 0 {
 					above = id(parent(i))
 				}
 				return []any{"acme", id(i), "report", of, above, "root", "says", false, replies[i], at, at}
 			})
-			insert(`tc_activities (tenant_id, id, type, kind, entity_id, comment_id, user_id, excerpt, created_at)`, rows, func(i int) []any {
+			insert(`tc_activities (tenant_id, id, type, kind, entity_id, comment_id, user_id, excerpt, `+
+				`created_at)`, rows, func(i int) []any {
 				return []any{"acme", id(i), "reportAddedComment", "report", of, id(i), "root", "says", at}
 			})
 			insert(`tc_feed (tenant_id, activity_id, username, created_at)`, rows, func(i int) []any {
 				return []any{"acme", fmt.Sprintf("a%03d", i), user(thing), at}
 			})
-			insert(`tc_notifications (tenant_id, id, username, type, state, title, body, created_at, updated_at)`, rows, func(i int) []any {
+			insert(`tc_notifications (tenant_id, id, username, type, state, title, body, created_at, `+
+				`updated_at)`, rows, func(i int) []any {
 				return []any{"acme", user(thing) + id(i), user(thing), "note", "pending", "", "", at, at}
 			})
-			insert(`tc_uploads (tenant_id, id, username, filename, content_type, size, chunks, created_at, expires_at)`, rows, func(i int) []any {
+			insert(`tc_uploads (tenant_id, id, username, filename, content_type, size, chunks, created_at, `+
+				`expires_at)`, rows, func(i int) []any {
 				return []any{"acme", id(i), user(thing), "f", "text/plain", 0, 0, at, later}
 			})
-			insert(`tc_teams (tenant_id, id, name, slug, label, search, domain, created_at, updated_at)`, 1, func(int) []any {
-				return []any{"acme", team(thing), of, of, of, of, "local", at, at}
-			})
+			insert(`tc_teams (tenant_id, id, name, slug, label, search, domain, created_at, updated_at)`, 1,
+				func(int) []any {
+					return []any{"acme", team(thing), of, of, of, of, "local", at, at}
+				})
 			insert(`tc_memberships (tenant_id, team_id, username, role, created_at)`, rows, func(i int) []any {
 				return []any{"acme", team(thing), fmt.Sprintf("m%03d", i), 1, at}
 			})

@@ -28,7 +28,9 @@ func confirm(t *testing.T, db *bun.DB, tenant, prefix string, n int, at time.Tim
 	t.Helper()
 	is.New(t).NoErr(bunx.Write(t.Context(), db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for i := range n {
-			_, err := c.Exec(ctx, `INSERT INTO tc_confirmations (tenant_id, id, assistant_id, asked, decision, expires_at) VALUES ($1, $2, '', '', '', $3)`,
+			_, err := c.Exec(ctx,
+				`INSERT INTO tc_confirmations (tenant_id, id, assistant_id, asked, decision, expires_at) `+
+					`VALUES ($1, $2, '', '', '', $3)`,
 				tenant, fmt.Sprint(prefix, i), bunx.At(at))
 			if err != nil {
 				return err

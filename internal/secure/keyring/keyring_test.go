@@ -30,7 +30,8 @@ func TestRoundTrip(t *testing.T) {
 	r := ring(t, keyring.Generate())
 	rapid.Check(t, func(t *rapid.T) {
 		part := rapid.String()
-		tenant, table, column, row := part.Draw(t, "tenant"), part.Draw(t, "table"), part.Draw(t, "column"), part.Draw(t, "row")
+		tenant, table, column, row :=
+			part.Draw(t, "tenant"), part.Draw(t, "table"), part.Draw(t, "column"), part.Draw(t, "row")
 		plain := rapid.SliceOf(rapid.Byte()).Draw(t, "plain")
 		sealed, err := r.Seal(tenant, table, column, row, plain)
 		if err != nil {

@@ -28,7 +28,8 @@ func exec(ctx context.Context, db *bun.DB, query string, args ...any) error {
 
 func TestErrCodes(t *testing.T) {
 	const insert = "INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ($1, $2, 'User', '')"
-	const member = "INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) VALUES ('acme', 'x', 'x', 1, $1)"
+	const member = "INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) " +
+		"VALUES ('acme', 'x', 'x', 1, $1)"
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx, db := is.New(t), t.Context(), open(t)
 		is.NoErr(exec(ctx, db, insert, "acme", "a"))
@@ -225,7 +226,8 @@ func TestEndedWrites(t *testing.T) {
 				is.NoErr(put(t.Context(), db, "held", time.Now()))
 				waiting := func() (n int) {
 					is.NoErr(
-						db.NewRaw(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(t.Context(), &n),
+						db.NewRaw(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() `+
+							`AND wait_event_type = 'Lock'`).Scan(t.Context(), &n),
 					)
 					return n
 				}
@@ -263,7 +265,8 @@ func TestEndedWrites(t *testing.T) {
 					is.Equal(errs.CodeOf(err), errs.Unconfirmed)
 					is.Equal(
 						errs.MessageOf(err),
-						"The database did not answer: the change may or may not have been made. Look before you try again.",
+						"The database did not answer: the change may or may not have been made. Look before you "+
+							"try again.",
 					)
 					for waiting() > 0 { // the lock is still held
 						time.Sleep(10 * time.Millisecond)

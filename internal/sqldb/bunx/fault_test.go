@@ -191,7 +191,8 @@ func TestFaultsOfFiles(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Unavailable)
 	is.NoErr(os.WriteFile(
 		path,
-		[]byte("This is a text, not a database, and it is longer than the header of one would be, as it has more than a hundred bytes."),
+		[]byte("This is a text, not a database, and it is longer than the header of one would be, as it has more "+
+			"than a hundred bytes."),
 		0o600,
 	))
 	err = add(path)
@@ -213,7 +214,8 @@ func TestUnmigrated(t *testing.T) {
 		is.Equal(errs.CodeOf(err), errs.Unavailable)
 		is.Equal(
 			errs.MessageOf(err),
-			"The database lacks a table or column of this version. The operator of this server has to run: tenantcontent migrate",
+			"The database lacks a table or column of this version. The operator of this server has to run: "+
+				"tenantcontent migrate",
 		)
 	}
 	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "a.db")) })

@@ -50,7 +50,8 @@ func TestLongTransactionsArePlannedBySize(t *testing.T) {
 		_, c := bunx.For(t.Context(), db, "acme")
 		rows, err := c.Rows(
 			t.Context(),
-			`SELECT relname FROM pg_class WHERE relname IN ('tc_comments', 'tc_activities', 'tc_colors') AND reltuples >= $1 ORDER BY relname`,
+			`SELECT relname FROM pg_class WHERE relname IN ('tc_comments', 'tc_activities', 'tc_colors') `+
+				`AND reltuples >= $1 ORDER BY relname`,
 			many,
 		)
 		tables, err = bunx.Scan(rows, err, bunx.Text)

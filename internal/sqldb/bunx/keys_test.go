@@ -164,9 +164,12 @@ func TestPlansUnderPolicies(t *testing.T) {
 		is := is.New(t)
 		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 			for _, statement := range []string{ // so many rows that the indexes differ, without statistics
-				`INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) SELECT 'acme', n, '', '#fff', now(), now() FROM generate_series(1, 20000) n`,
-				`INSERT INTO tc_principals (tenant_id, id, type, label) SELECT 'acme', n, 'User', '' FROM generate_series(1, 20000) n`,
-				`INSERT INTO tc_former_users (tenant_id, username, n) SELECT 'acme', n, 1 FROM generate_series(1, 20000) n`,
+				`INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) ` +
+					`SELECT 'acme', n, '', '#fff', now(), now() FROM generate_series(1, 20000) n`,
+				`INSERT INTO tc_principals (tenant_id, id, type, label) SELECT 'acme', n, 'User', '' ` +
+					`FROM generate_series(1, 20000) n`,
+				`INSERT INTO tc_former_users (tenant_id, username, n) SELECT 'acme', n, 1 ` +
+					`FROM generate_series(1, 20000) n`,
 				"SET LOCAL enable_seqscan = off", "SET LOCAL enable_bitmapscan = off",
 				"SET LOCAL enable_hashjoin = off", "SET LOCAL enable_mergejoin = off",
 				"SET LOCAL cpu_index_tuple_cost = 100", // it reads as few as it can

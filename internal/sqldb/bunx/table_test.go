@@ -38,15 +38,17 @@ func TestTableTexts(t *testing.T) {
 	is.Equal(shades.Names, "tenant_id, key, color, source, created_at, updated_at")
 	is.Equal(shades.NamesWith("color", "''"), "tenant_id, key, '', source, created_at, updated_at")
 	is.Equal(shades.Select("WHERE key = $1"), "SELECT "+shades.Names+" FROM tc_colors WHERE key = $1")
-	is.Equal(shades.InsertOne("RETURNING key"), "INSERT INTO tc_colors (tenant_id, key, search, color, source, created_at, updated_at) "+
-		"VALUES ($1,$2,$3,$4,$5,$6,$7) RETURNING key")
+	is.Equal(shades.InsertOne("RETURNING key"),
+		"INSERT INTO tc_colors (tenant_id, key, search, color, source, created_at, updated_at) "+
+			"VALUES ($1,$2,$3,$4,$5,$6,$7) RETURNING key")
 	is.Equal(shades.Extra(2), "$9")
 	is.Equal(shades.Qualified, "c.tenant_id, c.key, c.color, c.source, c.created_at, c.updated_at")
 	some := shades.Only("key", "source")
 	is.Equal(some.Names+"; "+some.Qualified, "key, source; c.key, c.source")
 	is.Equal(len(some.Dest(&shade{})), 2)
-	is.Equal(shades.OnConflict, " ON CONFLICT (tenant_id, key) DO UPDATE SET search = excluded.search, color = excluded.color, "+
-		"updated_at = excluded.updated_at")
+	is.Equal(shades.OnConflict,
+		" ON CONFLICT (tenant_id, key) DO UPDATE SET search = excluded.search, color = excluded.color, "+
+			"updated_at = excluded.updated_at")
 	is.Equal(
 		shades.Overwrite("color", "source"),
 		" ON CONFLICT (tenant_id, key) DO UPDATE SET color = excluded.color, source = excluded.source",
@@ -102,9 +104,10 @@ func TestTable(t *testing.T) {
 		}}
 		ctx, c := bunx.For(t.Context(), db, "acme")
 		for _, q := range []paging.Query{{Limit: 10}, {Limit: 10, Q: "b"}, {Limit: 1}} {
-			p, err := bunx.Page(ctx, c, list, bunx.Part{Where: "c.tenant_id = $1", Args: []any{"acme"}}, func(s shade) string {
-				return s.Key
-			}, q)
+			p, err := bunx.Page(ctx, c, list, bunx.Part{Where: "c.tenant_id = $1", Args: []any{"acme"}},
+				func(s shade) string {
+					return s.Key
+				}, q)
 			is.NoErr(err)
 			is.Equal(p.Rows, map[string][]shade{"": {one, two}, "b": {two}}[q.Q][:min(q.Limit, p.Total)])
 			is.Equal(p.More, q.Limit == 1)

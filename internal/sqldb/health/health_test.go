@@ -50,7 +50,8 @@ func TestReadOnlyPostgres(t *testing.T) {
 	is.NoErr(err)
 	_, err = before.ExecContext(
 		t.Context(),
-		"CREATE TABLE tc_leases (name text PRIMARY KEY, holder text NOT NULL, ends_at timestamptz NOT NULL, done_at timestamptz)",
+		"CREATE TABLE tc_leases (name text PRIMARY KEY, holder text NOT NULL, ends_at timestamptz NOT NULL, "+
+			"done_at timestamptz)",
 	)
 	is.NoErr(err)
 	is.NoErr(before.Close())

@@ -144,5 +144,6 @@ func soon(t testing.TB) context.Context {
 const (
 	all   = "SELECT count(*) FROM t"
 	long  = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM r) SELECT count(*) FROM r"
-	fills = "INSERT INTO t (n) WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM r LIMIT 100000000) SELECT n FROM r"
+	fills = "INSERT INTO t (n) WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM r LIMIT 100000000) " +
+		"SELECT n FROM r"
 )

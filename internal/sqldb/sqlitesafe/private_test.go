@@ -100,10 +100,12 @@ func TestDryRunSpills(t *testing.T) {
 			_, err := tx.Exec("INSERT INTO t (who, n) VALUES ($1, $2)", fmt.Sprint(text, i), i)
 			is.NoErr(err)
 		}
-		_, err = tx.Exec("SAVEPOINT s; DELETE FROM t; ROLLBACK TO s; DELETE FROM t WHERE n % 3 = 0; UPDATE t SET who = who || n WHERE n % 5 = 0")
+		_, err = tx.Exec("SAVEPOINT s; DELETE FROM t; ROLLBACK TO s; DELETE FROM t " +
+			"WHERE n % 3 = 0; UPDATE t SET who = who || n WHERE n % 5 = 0")
 		is.NoErr(err)
 		is.NoErr(
-			tx.QueryRow("SELECT count(*) || '/' || sum(length(who)) || '/' || sum(n) || '/' || (SELECT integrity_check FROM pragma_integrity_check) FROM t").Scan(&sum),
+			tx.QueryRow("SELECT count(*) || '/' || sum(length(who)) || '/' || sum(n) || '/' || (SELECT " +
+				"integrity_check FROM pragma_integrity_check) FROM t").Scan(&sum),
 		)
 		return sum
 	}
@@ -167,7 +169,8 @@ func TestDryRunDoesWhatATransactionDoes(t *testing.T) {
 					n, _ = res.RowsAffected()
 				}
 				var rows string
-				if err := tx.QueryRow("SELECT (SELECT count(*) || '/' || total(id) FROM t) || '/' || (SELECT count(*) || '/' || total(t) FROM child)").Scan(&rows); err != nil {
+				if err := tx.QueryRow("SELECT (SELECT count(*) || '/' || total(id) " +
+					"FROM t) || '/' || (SELECT count(*) || '/' || total(t) FROM child)").Scan(&rows); err != nil {
 					t.Fatal(err)
 				}
 				lines = append(lines, fmt.Sprint(s, " ", args[i], ": ", n, " ", err, " ", rows))

@@ -39,8 +39,10 @@ func filled(t *testing.T, path string) map[string][]int {
 		"CREATE TRIGGER counts AFTER INSERT ON numbered BEGIN UPDATE total SET n = n + 1; END",
 		"CREATE TRIGGER counts_less AFTER DELETE ON numbered BEGIN UPDATE total SET n = n - 1; END",
 		"CREATE VIEW seen AS SELECT id FROM numbered",
-		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000) INSERT INTO numbered SELECT printf('id-%05d', n), n, hex(zeroblob(50)) FROM c",
-		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000) INSERT INTO keyed SELECT printf('k%02d', n / 100), n, hex(zeroblob(50)) FROM c",
+		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000) INSERT INTO numbered " +
+			"SELECT printf('id-%05d', n), n, hex(zeroblob(50)) FROM c",
+		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000) INSERT INTO keyed " +
+			"SELECT printf('k%02d', n / 100), n, hex(zeroblob(50)) FROM c",
 		"INSERT INTO child (id, of) SELECT id, 'x' FROM numbered",
 	} {
 		_, err := db.ExecContext(t.Context(), text)
@@ -136,7 +138,8 @@ func TestSalvageWithRules(t *testing.T) {
 			adopted++
 			_, err := db.ExecContext(
 				ctx,
-				"UPDATE child SET id = 'id-00001' WHERE rowid = (SELECT min(rowid) FROM child c WHERE NOT EXISTS (SELECT 1 FROM numbered n WHERE n.id = c.id))",
+				"UPDATE child SET id = 'id-00001' WHERE rowid = (SELECT min(rowid) FROM child c "+
+					"WHERE NOT EXISTS (SELECT 1 FROM numbered n WHERE n.id = c.id))",
 			)
 			return err
 		},

@@ -297,7 +297,8 @@ func testSteps(t *testing.T, s agents.Store) {
 	is.Equal(len(all), 0)
 
 	both := answer // fieldtest wants one with all
-	both.CallID, both.Tool, both.Arguments, both.Result, both.Failed, both.Log, both.N = "c", "t", "{}", "r", true, "l", 3
+	both.CallID, both.Tool, both.Arguments, both.Result, both.Failed, both.Log, both.N =
+		"c", "t", "{}", "r", true, "l", 3
 	fieldtest.Full(t, both)
 	is.NoErr(s.AddStep(ctx, "acme", "one", "", both))
 	all, err = s.Steps(ctx, "acme", id(1))

@@ -144,7 +144,8 @@ func numbered(ns ...int) (ids []string) {
 
 func testRoundTrip(t *testing.T, s apps.Store) {
 	is, ctx := is.New(t), t.Context()
-	slug, text, editing, user, later := strings.Repeat("A", 128), "'; DROP TABLE x; --?$1 \\ ✓\n", id(0), "mia", tuesday.Add(time.Microsecond)
+	slug, text, editing, user, later :=
+		strings.Repeat("A", 128), "'; DROP TABLE x; --?$1 \\ ✓\n", id(0), "mia", tuesday.Add(time.Microsecond)
 	for n, want := range []apps.App{
 		{Type: apps.Full, Name: "Every field", Slug: &slug,
 			Description: &text, Defn: json.RawMessage(`{"a":[1,{"b":"\u0000ü"}]}`),
@@ -170,7 +171,8 @@ func testRoundTrip(t *testing.T, s apps.Store) {
 			Settings:  json.RawMessage(`{}`),
 		},
 	} {
-		want.Tenant, want.ID, want.OwnerID, want.LibraryID, want.CreatedAt, want.UpdatedAt = "acme", id(n), "jo", id(100+n), monday, tuesday
+		want.Tenant, want.ID, want.OwnerID, want.LibraryID, want.CreatedAt, want.UpdatedAt =
+			"acme", id(n), "jo", id(100+n), monday, tuesday
 		if n == 0 {
 			fieldtest.Full(t, want, "EditingID", "DeletedAt") // the draft has the one, testDeleted the other
 		}
@@ -223,17 +225,20 @@ func testUpdate(t *testing.T, s apps.Store) {
 	text, want := "text", newApp(1, "b")
 	want.Description, want.Source, want.SourceID, want.Origin, want.FolderID = &text, &text, &text, &text, &text
 	want.WebhookSecret = "sealed, too"
-	want.Type, want.Sealed, want.Settings, want.Base, want.IsManaged = apps.Full, "sealed", json.RawMessage(`{"s":1}`), "base", true
+	want.Type, want.Sealed, want.Settings, want.Base, want.IsManaged =
+		apps.Full, "sealed", json.RawMessage(`{"s":1}`), "base", true
 	want.Lock = drafts.Lock{Session: &text, HeartbeatAt: &tuesday, LockedBy: &text}
 	want.AwaitsOwner = true
 	want.Datasets, want.Tags = []apps.Dataset{{Alias: "a", DatasetID: id(3), Label: "A"}}, numbered(7)
-	want.Defn, want.UpdatedAt, want.DefnUpdatedAt, want.DeployedAt = json.RawMessage(`{"new":1}`), tuesday, &tuesday, &tuesday
+	want.Defn, want.UpdatedAt, want.DefnUpdatedAt, want.DeployedAt =
+		json.RawMessage(`{"new":1}`), tuesday, &tuesday, &tuesday
 	fieldtest.Full(t, want, "EditingID", "DeletedAt", "Shared")
 	got, err := s.Update(ctx, "acme", apps.Lookup{Owner: "jo", Slug: "a"}, func(a *apps.App) error {
 		is.Equal(*a, newApp(1, "a"))
 		*a = want
 		// stay
-		a.Tenant, a.ID, a.LibraryID, a.EditingID, a.Shared, a.CreatedAt = "evil", id(9), id(9), &a.LibraryID, true, tuesday
+		a.Tenant, a.ID, a.LibraryID, a.EditingID, a.Shared, a.CreatedAt =
+			"evil", id(9), id(9), &a.LibraryID, true, tuesday
 		return nil
 	})
 	is.NoErr(err)

@@ -97,7 +97,8 @@ func testRoundTrip(t *testing.T, s bundles.Store) {
 	text := "'; DROP TABLE tc_bundles; --?$1\\ 日本 🎨\n<b>"
 	b, e := bundle(1), entry(1, 1)
 	b.Name, b.Description, b.Slug, b.UpdatedAt = text, &text, "A_b-9", monday.Add(time.Hour)
-	e.Type, e.EntityID, e.Data, e.UpdatedAt = "user", text, json.RawMessage(`{"b":1,"a":["ü",null]}`), monday.Add(time.Hour)
+	e.Type, e.EntityID, e.Data, e.UpdatedAt =
+		"user", text, json.RawMessage(`{"b":1,"a":["ü",null]}`), monday.Add(time.Hour)
 	second := entry(2, 1)
 	second.Type, second.EntityID = "global", ""
 	fieldtest.Full(t, of(b, e))

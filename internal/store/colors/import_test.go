@@ -40,11 +40,14 @@ func TestBadImportsWriteNothing(t *testing.T) {
 			good + `, 5]`:                 "Element 1: not an object.",
 			good + `, null]`:              "Element 1: not an object.",
 			good + `, {"color": "#aaa"}]`: "Element 1: key is missing.",
-			good + `, {"KEY": "b", "color": "#aaa"}]`:                                  "Element 1: key is missing.",
-			good + `, {"key": "b"}]`:                                                   "Element 1: color is missing.",
-			good + `, {"key": 5, "color": "#aaa"}]`:                                    "Element 1: key is not a string.",
-			good + `, {"key": "b", "color": "ruby"}]`:                                  `Element 1: "ruby" is neither a hex nor a palette color.`,
-			good + `, {"key": "b\u0000", "color": "#aaa"}]`:                            "Element 1: key must not have control characters.",
+			good + `, {"KEY": "b", "color": "#aaa"}]`: "Element 1: key is missing.",
+			good + `, {"key": "b"}]`:                  "Element 1: color is missing.",
+			good + `, {"key": 5, "color": "#aaa"}]`: "Element 1: key is not a " +
+				"string.",
+			good + `, {"key": "b", "color": "ruby"}]`: `Element 1: "ruby" is ` +
+				`neither a hex nor a palette color.`,
+			good + `, {"key": "b\u0000", "color": "#aaa"}]`: "Element 1: key must not " +
+				"have control characters.",
 			good + `, {"key": "` + strings.Repeat("x", 1<<20) + `", "color": "#aaa"}]`: "Element 1 is too long.",
 		} {
 			is := is.New(t)
@@ -61,7 +64,8 @@ func TestBadImportsWriteNothing(t *testing.T) {
 func TestTheLastElementOfAKeyWins(t *testing.T) {
 	designer(t, func(t *testing.T, s *colors.Service, imp func(string) (int, error)) {
 		is := is.New(t)
-		n, err := imp(`[{"key": "a", "color": "#111", "source": "s"}, {"key": "b", "color": "blue:500", "source": ""}, {"key": "a", "color": "#222"}]`)
+		n, err := imp(`[{"key": "a", "color": "#111", "source": "s"}, {"key": "b", "color": "blue:500", "source": ` +
+			`""}, {"key": "a", "color": "#222"}]`)
 		is.NoErr(err)
 		is.Equal(n, 2)
 		ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "mia"})

@@ -110,7 +110,8 @@ func grow(t testing.TB, db *bun.DB, of string, n int, loud bool, parent func(i i
 				args []any
 			}{
 				{
-					"tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, replies, created_at, updated_at)",
+					"tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, replies, " +
+						"created_at, updated_at)",
 					rows,
 				},
 				{
@@ -150,10 +151,12 @@ func TestDeepThreadSize(t *testing.T) {
 		grow(t, db, "deep", 4_001, true, func(i int) int { return i - 1 })
 		grow(t, db, "wide", 1000, true, func(i int) int { return -1 })
 		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error { // jo has a few of both
-			_, err := c.Exec(ctx, `INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT tenant_id, id, 'jo', created_at FROM tc_activities
+			_, err := c.Exec(ctx,
+				`INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT tenant_id, id, 'jo', created_at FROM tc_activities
 				WHERE tenant_id = $1 AND id IN ('deep002000', 'deep003000', 'wide000001')`, "acme")
 			if err == nil {
-				_, err = c.Exec(ctx, `INSERT INTO tc_notifications (tenant_id, id, username, type, state, title, body, comment_id, created_at, updated_at)
+				_, err = c.Exec(ctx,
+					`INSERT INTO tc_notifications (tenant_id, id, username, type, state, title, body, comment_id, created_at, updated_at)
 					SELECT tenant_id, id, user_id, 'mention', 'queued', '', '', id, created_at, created_at FROM tc_comments
 					WHERE tenant_id = $1 AND id IN ('deep002000', 'wide000001')`, "acme")
 			}
@@ -249,7 +252,8 @@ func TestLongThreadSize(t *testing.T) {
 			if err == nil {
 				_, err = c.Exec(
 					ctx,
-					"INSERT INTO tc_totals SELECT tenant_id, 'others', entity_id, 0, 1 FROM tc_comment_threads WHERE tenant_id = $1",
+					"INSERT INTO tc_totals SELECT tenant_id, 'others', entity_id, 0, 1 FROM tc_comment_threads "+
+						"WHERE tenant_id = $1",
 					"acme",
 				)
 			}
@@ -523,7 +527,8 @@ func TestWrongReplies(t *testing.T) {
 		grow(t, db, "r", n, true, func(i int) int { return (i+2)/3 - 1 })
 		grow(t, db, "s", 3, false, func(i int) int { return i - 1 })
 		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
-			_, err := c.Exec(ctx, `UPDATE tc_comments SET replies = CASE WHEN id < 'r000010' THEN 0 WHEN id < 'r000300' THEN replies + 7 WHEN id < 's' THEN -1 ELSE 0 END
+			_, err := c.Exec(ctx,
+				`UPDATE tc_comments SET replies = CASE WHEN id < 'r000010' THEN 0 WHEN id < 'r000300' THEN replies + 7 WHEN id < 's' THEN -1 ELSE 0 END
 				WHERE tenant_id = 'acme'`)
 			return err
 		}))

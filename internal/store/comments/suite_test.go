@@ -165,7 +165,8 @@ func testRoundTrip(t *testing.T, s Store) {
 		return nil
 	})
 	is.NoErr(err)
-	full.Message, full.Public, full.Mentions, full.UpdatedAt, full.EditedAt = "new", false, nil, tuesday.Add(time.Hour), nil
+	full.Message, full.Public, full.Mentions, full.UpdatedAt, full.EditedAt =
+		"new", false, nil, tuesday.Add(time.Hour), nil
 	is.Equal(got, full) // and nothing else changes
 	got, err = s.Get(ctx, "acme", "2")
 	is.NoErr(err)
@@ -254,7 +255,8 @@ func testThreads(t *testing.T, s Store) {
 
 func testDelete(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
-	insert(t, s, "acme", comment("1", ""), comment("2", ""), comment("1a", "1"), comment("1b", "1"), comment("1aa", "1a"),
+	insert(t, s, "acme", comment("1", ""), comment("2", ""), comment("1a", "1"), comment("1b", "1"),
+		comment("1aa", "1a"),
 		comment("1ab", "1a"), comment("1aaa", "1aa"), comment("2a", "2"))
 	is.NoErr(failure(s.Delete(ctx, "acme", "1a", commentsMonday)))
 	for id, there := range map[string]bool{

@@ -109,7 +109,8 @@ func testRoundTrip(t *testing.T, s content.Store) {
 		{Name: strings.Repeat("ü", 255), Data: json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)},
 		{Name: "Draft", Slug: &slug, EditingID: &editing, Data: json.RawMessage(`{}`)},
 	} {
-		want.Tenant, want.Kind, want.ID, want.OwnerID, want.CreatedAt, want.UpdatedAt = "acme", "dataset", id(n), "jo", monday, tuesday
+		want.Tenant, want.Kind, want.ID, want.OwnerID, want.CreatedAt, want.UpdatedAt =
+			"acme", "dataset", id(n), "jo", monday, tuesday
 		if n == 0 {
 			fieldtest.Full(t, want, "EditingID") // a draft has it
 		}
@@ -147,7 +148,8 @@ func testUpdate(t *testing.T, s content.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, newEntity(1, "a"))
 	want := newEntity(1, "b")
-	want.Description, want.Source, want.SourceID, want.OwnerID, want.System = want.Slug, want.Slug, want.Slug, "mia", true
+	want.Description, want.Source, want.SourceID, want.OwnerID, want.System =
+		want.Slug, want.Slug, want.Slug, "mia", true
 	want.Data, want.UpdatedAt = json.RawMessage(`{"new":1}`), tuesday
 	got, err := s.Update(ctx, "acme", "report", content.Lookup{Owner: "jo", Slug: "a"}, func(e *content.Entity) error {
 		is.Equal(*e, newEntity(1, "a"))
@@ -244,10 +246,11 @@ func testParallelEdits(t *testing.T, s content.Store) {
 	is := is.New(t)
 	insert(t, s, newEntity(1, "n"))
 	each(t, 20, func(int) error {
-		_, err := s.Update(t.Context(), "acme", "report", content.Lookup{Owner: "jo", Slug: "n"}, func(e *content.Entity) error {
-			e.Name += "x"
-			return nil
-		})
+		_, err := s.Update(t.Context(), "acme", "report", content.Lookup{Owner: "jo", Slug: "n"},
+			func(e *content.Entity) error {
+				e.Name += "x"
+				return nil
+			})
 		return err
 	})
 	got, err := s.Get(t.Context(), "acme", "report", at(1))
@@ -384,7 +387,8 @@ func testPutAll(t *testing.T, s content.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, newEntity(1, "a"))
 	over, fresh := newEntity(1, "a2"), newEntity(2, "b")
-	over.Name, over.OwnerID, over.Data, over.CreatedAt, over.UpdatedAt = "new", "mia", json.RawMessage(`{"n":1}`), tuesday, tuesday
+	over.Name, over.OwnerID, over.Data, over.CreatedAt, over.UpdatedAt =
+		"new", "mia", json.RawMessage(`{"n":1}`), tuesday, tuesday
 	is.NoErr(s.PutAll(ctx, "acme", "report", []content.Entity{over, fresh}, []string{id(1)}))
 	over.CreatedAt = monday // stays
 	got, err := s.Get(ctx, "acme", "report", at(1))

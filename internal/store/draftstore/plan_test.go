@@ -83,7 +83,8 @@ func fill(t *testing.T, db *bun.DB) {
 	}
 	is.NoErr(s.PutAll(t.Context(), "acme", all, nil))
 	is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `INSERT INTO tc_app_shares (tenant_id, entity_id, principal_id, access_level, roles, created_at, updated_at)
+		_, err := c.Exec(ctx,
+			`INSERT INTO tc_app_shares (tenant_id, entity_id, principal_id, access_level, roles, created_at, updated_at)
 			SELECT tenant_id, id, 'team-' || substr(id, 35), 1, '[]', created_at, updated_at FROM tc_apps WHERE tenant_id = $1`,
 			"acme")
 		return err
@@ -127,7 +128,8 @@ func misses(plan []string, postgres bool, column string, positioned bool) string
 		if positioned {
 			owned += " AND (" + column + ",id)"
 		}
-		app, share = "SEARCH a USING INDEX sqlite_autoindex_tc_apps_1 (tenant_id=? AND id=?)", "tc_app_shares_principal (tenant_id=? AND principal_id=?"
+		app, share = "SEARCH a USING INDEX sqlite_autoindex_tc_apps_1 (tenant_id=? AND id=?)",
+			"tc_app_shares_principal (tenant_id=? AND principal_id=?"
 	}
 	for _, must := range []string{owned, app, share} {
 		if !strings.Contains(all, must) {

@@ -34,7 +34,9 @@ func edit(t testing.TB, db *bun.DB, library string, n int) {
 	t.Helper()
 	is.New(t).NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 		for i := range n {
-			_, err := c.Exec(ctx, `UPDATE tc_library_files SET content_id = $3 WHERE tenant_id = 'acme' AND library_id = $1 AND path = $2`,
+			_, err := c.Exec(ctx,
+				`UPDATE tc_library_files SET content_id = $3 WHERE tenant_id = 'acme' AND library_id = $1 `+
+					`AND path = $2`,
 				library, fmt.Sprint("dir/f", i*7+1), fmt.Sprint(library, i))
 			if err != nil {
 				return err

@@ -28,7 +28,9 @@ func TestUsersKeepTheirRowsInAccounts(t *testing.T) {
 					"tc_uploads": "id size", "tc_downloads": "id size",
 				}
 				for _, tenant := range []string{"acme", "evil"} {
-					write(t, db, tenant, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', $2, $2)`,
+					write(t, db, tenant,
+						`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) `+
+							`VALUES ($1, 'x', '{}', 'x', $2, $2)`,
 						tenant, "2026-11-01 00:00:00.000000Z")
 					add := func(table, columns string, args ...any) {
 						t.Helper()

@@ -24,7 +24,8 @@ func TestApps(t *testing.T) {
 					is.NoErr(err)
 				}
 				for _, tenant := range []string{"acme", "evil"} {
-					write(t, db, tenant, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
+					write(t, db, tenant,
+						`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
 						VALUES ($1, 'x', '{}', 'x', '2026-11-01 00:00:00.000000Z', '2026-11-01 00:00:00.000000Z')`,
 						tenant)
 					for _, e := range []struct {
@@ -39,7 +40,8 @@ func TestApps(t *testing.T) {
 						{"app", "draft-of-none", "none", "07"}, {"app", "draft-of-draft", "draft-two", "08"},
 						{"report", "report-draft", "one", "09"},
 					} {
-						write(t, db, tenant, `INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, description, owner_id, data, editing_id,
+						write(t, db, tenant,
+							`INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, description, owner_id, data, editing_id,
 							system, source, source_id, created_at, updated_at) VALUES ($1, $2, $3, 'Name', 'name', 'sought', $3, 'text', 'jo', '{"a":1}', $4, $5,
 							'from', 'there', '2026-11-01T09:00:00.123456Z', $6)`, tenant, e.kind,
 							e.id, e.editingID, false, "2026-11-"+e.updated+"T09:00:00.123456Z")
@@ -59,7 +61,8 @@ func TestApps(t *testing.T) {
 						AND label = 'name' AND search = 'sought' AND description = 'text' AND owner_id = 'jo' AND defn = '{"a":1}' AND settings = '{}'
 						AND NOT shared AND NOT is_managed AND source = 'from' AND source_id = 'there' AND updated_at >= created_at
 						AND deleted_at IS NULL AND env_sealed IS NULL`), "draft-tie draft-two one two")
-					is.Equal(read(`SELECT id || ' of ' || editing_id FROM tc_apps WHERE tenant_id = $1 AND editing_id IS NOT NULL`),
+					is.Equal(read(`SELECT id || ' of ' || editing_id FROM tc_apps WHERE tenant_id = $1 `+
+						`AND editing_id IS NOT NULL`),
 						"draft-tie of one draft-two of two")
 					is.Equal(
 						read(`SELECT kind || ' ' || id FROM tc_entities WHERE tenant_id = $1`),

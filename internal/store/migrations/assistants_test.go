@@ -31,7 +31,8 @@ func TestAssistants(t *testing.T) {
 			{"assistant", "one", nil, "01"}, {"report", "one", nil, "03"}, {"assistant", "old", "one", "04"},
 			{"assistant", "new", "one", "05"}, {"assistant", "of-none", "none", "07"},
 		} {
-			write(t, db, "acme", `INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, description, owner_id, data, editing_id,
+			write(t, db, "acme",
+				`INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, description, owner_id, data, editing_id,
 				system, source, source_id, created_at, updated_at) VALUES ($1, $2, $3, 'Name', 'name', 'sought', $3, 'text', 'jo', '{"a":1}', $4, $5,
 				'from', 'there', '2026-11-01T09:00:00.123456Z', $6)`, "acme", e.kind,
 				e.id, e.editingID, false, "2026-11-"+e.updated+"T09:00:00.123456Z")

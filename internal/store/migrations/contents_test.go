@@ -24,11 +24,13 @@ func TestLibraryContents(t *testing.T) {
 					is.NoErr(err)
 				}
 				for _, tenant := range []string{"acme", "evil"} {
-					write(t, db, tenant, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
+					write(t, db, tenant,
+						`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
 						VALUES ($1, 'x', '{}', 'x', '2026-11-01 00:00:00.000000Z', '2026-11-01 00:00:00.000000Z')`,
 						tenant)
 					for _, path := range []string{"a", "b"} {
-						write(t, db, tenant, `INSERT INTO tc_library_files (tenant_id, library_id, path, folded, blob_id, size, content_type, updated_at)
+						write(t, db, tenant,
+							`INSERT INTO tc_library_files (tenant_id, library_id, path, folded, blob_id, size, content_type, updated_at)
 							VALUES ($1, 'l', $2, $2, $3, 7, 'text/plain', '2026-11-16 09:00:00.123456Z')`, tenant,
 							path, "blob-"+path)
 					}
@@ -37,14 +39,18 @@ func TestLibraryContents(t *testing.T) {
 				for _, tenant := range []string{"acme", "evil"} {
 					ctx, c := bunx.For(t.Context(), db, tenant)
 					var files, contents, forced int
-					is.NoErr(c.Row(ctx, `SELECT count(*) FROM tc_library_files WHERE tenant_id = $1 AND content_id = 'blob-' || path AND sha256 IS NULL
+					is.NoErr(c.Row(ctx,
+						`SELECT count(*) FROM tc_library_files WHERE tenant_id = $1 AND content_id = 'blob-' || path AND sha256 IS NULL
 						AND created_at = updated_at AND size = 7`, tenant).Scan(&files))
 					is.Equal(files, 2)
-					is.NoErr(c.Row(ctx, `SELECT count(*) FROM tc_library_contents WHERE tenant_id = $1 AND id LIKE 'blob-%' AND sha256 IS NULL AND size = 7`,
+					is.NoErr(c.Row(ctx,
+						`SELECT count(*) FROM tc_library_contents WHERE tenant_id = $1 AND id LIKE 'blob-%' `+
+							`AND sha256 IS NULL AND size = 7`,
 						tenant).Scan(&contents))
 					is.Equal(contents, 2)
 					if c.Postgres() {
-						is.NoErr(c.Row(ctx, `SELECT count(*) FROM pg_class WHERE relname IN ('tc_library_files', 'tc_library_contents', 'tc_library_released')
+						is.NoErr(c.Row(ctx,
+							`SELECT count(*) FROM pg_class WHERE relname IN ('tc_library_files', 'tc_library_contents', 'tc_library_released')
 							AND relnamespace = current_schema()::regnamespace AND relrowsecurity AND relforcerowsecurity`).Scan(&forced))
 						is.Equal(forced, map[bool]int{true: 3}[secured])
 					}
@@ -77,14 +83,17 @@ func TestLibraryKinds(t *testing.T) {
 		for _, tenant := range []string{"acme", "evil"} {
 			write(
 				t, db, tenant,
-				`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', `+at+`, `+at+`)`,
+				`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) `+
+					`VALUES ($1, 'x', '{}', 'x', `+at+`, `+at+`)`,
 				tenant,
 			)
 			for _, library := range []string{"of-app", "own"} {
-				write(t, db, tenant, `INSERT INTO tc_library_files (tenant_id, library_id, path, folded, content_id, size, content_type, sha256, created_at, updated_at)
+				write(t, db, tenant,
+					`INSERT INTO tc_library_files (tenant_id, library_id, path, folded, content_id, size, content_type, sha256, created_at, updated_at)
 					VALUES ($1, $2, 'a', 'a', 'c', 7, 'text/plain', 'd', `+at+`, `+at+`)`, tenant, library)
 			}
-			write(t, db, tenant, `INSERT INTO tc_apps (tenant_id, id, type, name, label, search, owner_id, defn, settings, library_id, shared, is_managed, datasets, tags,
+			write(t, db, tenant,
+				`INSERT INTO tc_apps (tenant_id, id, type, name, label, search, owner_id, defn, settings, library_id, shared, is_managed, datasets, tags,
 				created_at, updated_at) VALUES ($1, 'a', 'report', 'x', 'x', 'x', 'jo', '{}', '{}', 'of-app', false, false, '[]', '[]', `+at+`, `+at+`)`,
 				tenant)
 		}
@@ -95,7 +104,8 @@ func TestLibraryKinds(t *testing.T) {
 				var got string
 				is.NoErr(c.Row(
 					ctx,
-					`SELECT kind FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND sha256 = 'd' AND size = 7`,
+					`SELECT kind FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND sha256 = 'd' `+
+						`AND size = 7`,
 					tenant, library,
 				).Scan(&got))
 				is.Equal(got, kind)
@@ -118,7 +128,8 @@ func TestAppManifests(t *testing.T) {
 		for _, tenant := range []string{"acme", "evil"} {
 			write(
 				t, db, tenant,
-				`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', `+at+`, `+at+`)`,
+				`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) `+
+					`VALUES ($1, 'x', '{}', 'x', `+at+`, `+at+`)`,
 				tenant,
 			)
 			for _, app := range []struct {
@@ -131,11 +142,13 @@ func TestAppManifests(t *testing.T) {
 				{"old", nil, at, []string{"app.yaml", "lib/informer.yaml"}}, {"none", nil, at, []string{"index.html"}},
 				{"never", nil, "NULL", []string{"informer.yaml"}}, {"draft", "both", at, []string{"informer.yaml"}},
 			} {
-				write(t, db, tenant, `INSERT INTO tc_apps (tenant_id, id, type, name, label, search, owner_id, defn, settings, library_id, shared, is_managed, datasets, tags,
+				write(t, db, tenant,
+					`INSERT INTO tc_apps (tenant_id, id, type, name, label, search, owner_id, defn, settings, library_id, shared, is_managed, datasets, tags,
 					editing_id, deployed_at, created_at, updated_at) VALUES ($1, $2, 'report', 'x', 'x', 'x', 'jo', '{}', '{}', 'l-' || $3, $4, $4, '[]', '[]', $5, `+app.deployed+`, `+at+`, `+at+`)`,
 					tenant, app.id, app.id, false, app.of)
 				for _, path := range app.files {
-					write(t, db, tenant, `INSERT INTO tc_library_files (tenant_id, kind, library_id, path, folded, content_id, size, content_type, sha256, created_at, updated_at)
+					write(t, db, tenant,
+						`INSERT INTO tc_library_files (tenant_id, kind, library_id, path, folded, content_id, size, content_type, sha256, created_at, updated_at)
 						VALUES ($1, 'app', 'l-' || $2, $3, $4, 'c', 7, 'text/plain', 'd', `+at+`, `+at+`)`, tenant,
 						app.id, path, path)
 				}
@@ -144,7 +157,8 @@ func TestAppManifests(t *testing.T) {
 		is.NoErr(migrations.Run(t.Context(), db))
 		for _, tenant := range []string{"acme", "evil"} {
 			ctx, c := bunx.For(t.Context(), db, tenant)
-			rows, err := c.Rows(ctx, `SELECT library_id || ' ' || path FROM tc_library_files WHERE tenant_id = $1 AND kind = 'app-manifest'
+			rows, err := c.Rows(ctx,
+				`SELECT library_id || ' ' || path FROM tc_library_files WHERE tenant_id = $1 AND kind = 'app-manifest'
 				AND content_id = 'c' AND size = 7 AND sha256 = 'd' AND folded = path ORDER BY library_id`, tenant)
 			all, err := bunx.Scan(rows, err, bunx.Text)
 			is.NoErr(err)

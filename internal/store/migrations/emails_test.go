@@ -24,7 +24,8 @@ func TestEmails(t *testing.T) {
 		const at = "2026-11-01 00:00:00.000000Z"
 		write(
 			t, db, "acme",
-			`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', $2, $2)`,
+			`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) `+
+				`VALUES ($1, 'x', '{}', 'x', $2, $2)`,
 			"acme", at,
 		)
 		for name, of := range map[string][2]any{
@@ -33,7 +34,8 @@ func TestEmails(t *testing.T) {
 			"none":   {"LDAP", nil},
 			"nobody": {nil, nil},
 		} {
-			write(t, db, "acme", `INSERT INTO tc_users (tenant_id, username, folded, label, search, domain, superuser, enabled, may_ai, may_create_jobs, may_view_all_teams,
+			write(t, db, "acme",
+				`INSERT INTO tc_users (tenant_id, username, folded, label, search, domain, superuser, enabled, may_ai, may_create_jobs, may_view_all_teams,
 				may_view_all_users, may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at, updated_at, source, email)
 				VALUES ($1, $2, $2, $2, '', 'ldap', $3, $3, $3, $3, $3, $3, $3, '{}', '{}', 0, $3, $3, $4, $4, $5, $6)`,
 				"acme", name,
@@ -43,7 +45,8 @@ func TestEmails(t *testing.T) {
 		ctx, c := bunx.For(t.Context(), db, "acme")
 		rows, err := c.Rows(
 			ctx,
-			`SELECT username || ':' || coalesce(email_key, '') || ':' || CASE WHEN email_typed THEN 'typed' ELSE '' END FROM tc_users WHERE tenant_id = $1`,
+			`SELECT username || ':' || coalesce(email_key, '') || ':' || CASE WHEN email_typed THEN 'typed' ELSE `+
+				`'' END FROM tc_users WHERE tenant_id = $1`,
 			"acme",
 		)
 		all, err := bunx.Scan(rows, err, bunx.Text)

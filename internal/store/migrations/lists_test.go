@@ -31,7 +31,8 @@ func TestListsAndComments(t *testing.T) {
 				for _, tenant := range []string{"acme", "evil"} {
 					write(
 						t, db, tenant,
-						`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', $2, $2)`,
+						`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) `+
+							`VALUES ($1, 'x', '{}', 'x', $2, $2)`,
 						tenant, at,
 					)
 					add := func(table, columns string, args ...any) {
@@ -44,7 +45,8 @@ func TestListsAndComments(t *testing.T) {
 						add("tc_users", "username folded user_fields data", user, user, "{}", "{}")
 					}
 					for _, l := range counted { // those whose rows need no other rows
-						if c := strings.Fields(`tc_ai_instructions tc_bundles tc_colors tc_domains tc_teams tc_apps tc_assistants tc_entities`); slices.Contains(c, l.table) {
+						if c := strings.Fields(`tc_ai_instructions tc_bundles tc_colors tc_domains tc_teams ` +
+							`tc_apps tc_assistants tc_entities`); slices.Contains(c, l.table) {
 							_, key, _ := strings.Cut(map[string]string{"tc_colors": "=key"}[l.table]+"=id", "=")
 							key, _, _ = strings.Cut(key, "=")
 							write(t, db, tenant, inserts(t, db, l.table, key), tenant, "one")

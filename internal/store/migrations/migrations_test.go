@@ -260,7 +260,8 @@ func TestRowLevelSecurityIsOnEveryTable(t *testing.T) {
 	tables, err = migrations.EnableRowLevelSecurity(t.Context(), db)
 	is.NoErr(err)
 	is.Equal(tables, []string{"tc_colors", "tc_users"})
-	open := list(t, db, `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+	open := list(t, db,
+		`SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
 		AND NOT (c.relrowsecurity AND c.relforcerowsecurity AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid)) ORDER BY 1`)
 	is.Equal(open, []string{"tc_leases", "tc_migrations", "tc_tenants"})
 }
@@ -339,10 +340,12 @@ func TestPartitions(t *testing.T) {
 	is.NoErr(migrations.Run(t.Context(), db))
 	whole := list(
 		t, db,
-		`SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND NOT c.relispartition ORDER BY 1`,
+		`SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace `+
+			`AND c.relkind = 'r' AND NOT c.relispartition ORDER BY 1`,
 	)
 	is.Equal(whole, []string{"tc_leases", "tc_migrations", "tc_tenants"})
-	others := list(t, db, `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'p'
+	others := list(t, db,
+		`SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'p'
 		AND (SELECT count(*) FROM pg_inherits WHERE inhparent = c.oid) <> 3`)
 	is.Equal(len(others), 0)
 	// What is told about the values of a column is told of each partition, whose statistics a
@@ -350,7 +353,8 @@ func TestPartitions(t *testing.T) {
 	told := func() []string {
 		return list(
 			t, db,
-			`SELECT attrelid::regclass || ' ' || o FROM pg_attribute, unnest(attoptions) AS o WHERE o LIKE 'n\_distinct=%' AND attrelid::regclass::text LIKE 'tc%' ORDER BY 1`,
+			`SELECT attrelid::regclass || ' ' || o FROM pg_attribute, unnest(attoptions) AS o `+
+				`WHERE o LIKE 'n\_distinct=%' AND attrelid::regclass::text LIKE 'tc%' ORDER BY 1`,
 		)
 	}
 	all := []string{

@@ -45,8 +45,9 @@ func sorted(s []string) []string {
 type queries struct{ tables, columns, primary, indexes, foreigns string }
 
 var sqliteSchema = queries{
-	tables:  `SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tc\_%' ESCAPE '\'`,
-	columns: `SELECT name || CASE WHEN "notnull" OR pk THEN ' NOT NULL' ELSE '' END FROM pragma_table_info($1) ORDER BY cid`,
+	tables: `SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tc\_%' ESCAPE '\'`,
+	columns: `SELECT name || CASE WHEN "notnull" OR pk THEN ' NOT NULL' ELSE '' END FROM pragma_table_info($1) ` +
+		`ORDER BY cid`,
 	primary: `SELECT coalesce(group_concat(name, ',' ORDER BY pk), '') FROM pragma_table_info($1) WHERE pk`,
 	indexes: `SELECT l.name || ' (' || (SELECT group_concat(name, ',' ORDER BY seqno) FROM pragma_index_info(l.name)) || ')' ||
 		CASE WHEN l."unique" THEN ' UNIQUE' ELSE '' END || CASE WHEN l.partial THEN ' WHERE' ELSE '' END
@@ -56,7 +57,8 @@ var sqliteSchema = queries{
 }
 
 var postgresSchema = queries{
-	tables: `SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY relname COLLATE "C"`,
+	tables: `SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace ` +
+		`AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY relname COLLATE "C"`,
 	columns: `SELECT attname || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END FROM pg_attribute
 		WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
 	primary: `SELECT coalesce(string_agg(a.attname, ',' ORDER BY k.n), '') FROM pg_index i, unnest(i.indkey) WITH ORDINALITY k (attnum, n), pg_attribute a
@@ -83,7 +85,8 @@ func filler(t *testing.T, db *bun.DB, table, column string) string {
 	}
 	kind := list(
 		t, db,
-		"SELECT data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1 AND column_name = $2",
+		"SELECT data_type FROM information_schema.columns WHERE table_schema = current_schema() "+
+			"AND table_name = $1 AND column_name = $2",
 		table, column,
 	)
 	switch kind[0] {

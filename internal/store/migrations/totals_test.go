@@ -279,7 +279,8 @@ func TestTotalsAreExact(t *testing.T) {
 		var slots, empty int
 		is.NoErr(c.Row(
 			ctx,
-			`SELECT count(CASE WHEN slot <> 0 THEN 1 END), count(CASE WHEN n = 0 AND part <> '' THEN 1 END) FROM tc_totals WHERE tenant_id = $1`,
+			`SELECT count(CASE WHEN slot <> 0 THEN 1 END), count(CASE WHEN n = 0 AND part <> '' THEN 1 END) `+
+				`FROM tc_totals WHERE tenant_id = $1`,
 			"acme",
 		).Scan(&slots, &empty))
 		is.Equal(slots, 0)

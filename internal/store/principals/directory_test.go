@@ -215,7 +215,8 @@ func testEditDirectoryUsers(t *testing.T, s principals.Store) {
 	u, err := s.User(ctx, "acme", jo.Username)
 	is.NoErr(err)
 	text := func(s string) *string { return &s }
-	jo.Source, jo.SourceID, jo.DisplayName, jo.Enabled, jo.DirectoryDisabled, jo.DirectoryLocked, jo.UpdatedAt = text("AD"), text("y"), text("New"), false, false, false, tuesday
+	jo.Source, jo.SourceID, jo.DisplayName, jo.Enabled, jo.DirectoryDisabled, jo.DirectoryLocked, jo.UpdatedAt =
+		text("AD"), text("y"), text("New"), false, false, false, tuesday
 	jo.FamilyName, jo.GivenName, jo.MiddleName, jo.Email, jo.Timezone, jo.EmailTyped = nil, nil, nil, nil, nil, false
 	is.Equal(u, jo) // still a superuser, with all that no directory knows
 	after, err := s.Login(ctx, "acme", "jö.doe+x@example.com", "")

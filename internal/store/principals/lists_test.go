@@ -221,7 +221,8 @@ func testOrder(t *testing.T, s principals.Store) {
 		u.DisplayName = &display
 		return u
 	}
-	addUsers(t, s, "acme", user("bob"), user("Émile"), user("zed"), named("y", "ALF"), named("x", "alf"), named("w", "Über"),
+	addUsers(t, s, "acme", user("bob"), user("Émile"), user("zed"), named("y", "ALF"), named("x", "alf"),
+		named("w", "Über"),
 		named("v", "straße"), named("u", "STRASSE"), named("t", "日本"))
 	addTeams(t, s, "acme", team(1, "Bobs"), team(2, "alf"))
 	is.Equal(ids(t, s, "acme"), []string{

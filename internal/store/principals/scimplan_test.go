@@ -29,7 +29,8 @@ func TestProvidersReadWhatTheyAskForSize(t *testing.T) {
 			`' || i, false, now() FROM generate_series(1000, 9999) i`,
 		`INSERT INTO tc_teams (tenant_id, id, name, slug, label, search, domain, source, created_at, updated_at)
 			SELECT 'acme', '` + id +
-			`' || i, 'Team', 't-' || i, 't-' || i, 'team', 'local', 'scim', now(), now() FROM generate_series(1000, 9999) i`,
+			`' || i, 'Team', 't-' || i, 't-' || i, 'team', 'local', 'scim', now(), now() ` +
+			`FROM generate_series(1000, 9999) i`,
 		`INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) SELECT 'acme', '` + id +
 			`' || i, 'u-' || i, 1, now() FROM generate_series(1000, 9999) i`,
 	} {

@@ -346,7 +346,8 @@ func testSchedules(t *testing.T, s queue.Store) {
 	}
 	is.Equal(each, []string{"acme cron a", "acme cron b", "acme cron late", "acme other " + other.Key, "evil cron a"})
 	early, otherwise, later := late, b, a
-	early.Next, otherwise.Next, otherwise.Cron, later.Next = late.Next.Add(-time.Minute), b.Next.Add(-time.Hour), "@daily", a.Next.Add(time.Hour)
+	early.Next, otherwise.Next, otherwise.Cron, later.Next =
+		late.Next.Add(-time.Minute), b.Next.Add(-time.Hour), "@daily", a.Next.Add(time.Hour)
 	is.NoErr(s.Hasten(ctx, "acme", []queue.Schedule{early, otherwise, later}))
 	is.NoErr(s.Hasten(ctx, "evil", []queue.Schedule{early})) // which has none of the key
 	got, err = s.Schedules(ctx, "acme", "cron", nil)

@@ -23,7 +23,8 @@ func TestDeleteReadsRowsFewTimes(t *testing.T) {
 				SELECT $1, 'color ' || n, 'color ' || n, '#123456', now(), now() FROM generate_series(1, $2::integer) n`,
 				tenant, rows)
 			is.NoErr(err)
-			_, err = c.Exec(ctx, `INSERT INTO tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, mentions, replies, created_at, updated_at, thread_no, author_no)
+			_, err = c.Exec(ctx,
+				`INSERT INTO tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, mentions, replies, created_at, updated_at, thread_no, author_no)
 				SELECT $1, 'comment ' || n, 'report', 'sales', CASE WHEN n > 2000 THEN 'comment ' || n - 2000 END, 'jo', 'Hello', false, '[]', 0, now(), now(), n, n FROM generate_series(1, $2::integer) n`,
 				tenant, rows)
 			return err

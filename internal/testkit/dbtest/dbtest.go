@@ -303,7 +303,8 @@ func addPeople(ctx context.Context, db *bun.DB, ids ...string) error {
 	for _, tenant := range []string{"acme", "evil"} {
 		err := bunx.Write(ctx, db, tenant, func(ctx context.Context, c bunx.Conn) error {
 			for _, id := range ids {
-				_, err := c.Exec(ctx, `INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ($1, $2, 'User', $2)
+				_, err := c.Exec(ctx,
+					`INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ($1, $2, 'User', $2)
 					ON CONFLICT DO NOTHING`, tenant, id)
 				if err != nil {
 					return err

@@ -80,7 +80,8 @@ func newPooled(t testing.TB, template string) *pooled {
 // content returns the rows of all tables that have some.
 func (p *pooled) content() (map[string]json.RawMessage, error) {
 	var tables []string
-	err := p.admin.NewRaw(`SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND pg_relation_size(oid) > 0 ORDER BY relname`).
+	err := p.admin.NewRaw(`SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace `+
+		`AND relkind = 'r' AND pg_relation_size(oid) > 0 ORDER BY relname`).
 		Scan(context.Background(), &tables)
 	rows := map[string]json.RawMessage{}
 	for _, table := range tables {
@@ -117,7 +118,8 @@ func (p *pooled) look() (s string, err error) {
 func (p *pooled) alone(ctx context.Context) error {
 	for range 5000 {
 		var others int
-		err := p.admin.NewRaw(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`).Scan(ctx, &others)
+		err := p.admin.NewRaw(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity `+
+			`WHERE datname = current_database() AND pid <> pg_backend_pid()`).Scan(ctx, &others)
 		if err != nil || others == 0 {
 			return err
 		}

@@ -17,8 +17,9 @@ func TestSharePageInBrowser(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
 	app := w.admin.app(t, "Shared", map[string]string{
 		"informer.yaml": "access: [colors]\nroles: [viewer]\n",
-		"index.html":    `<!doctype html><html><head><script type="module" crossorigin src="./a.js"></script></head><body></body></html>`,
-		"b.js":          `export default "b"`,
+		"index.html": `<!doctype html><html><head><script type="module" crossorigin ` +
+			`src="./a.js"></script></head><body></body></html>`,
+		"b.js": `export default "b"`,
 		"a.js": `const done = {}
 const set = async (key, f) => { try { done[key] = String(await f()) } catch (e) { done[key] = "failed: " + e } }
 const call = async (path, options) => { const r = await fetch(path, options); return r.status + " " + (r.ok ? (await r.json()).total : (await r.json()).error) }

@@ -78,7 +78,8 @@ func TestAppInBrowser(t *testing.T) {
 export const GET = answer, POST = answer, PUT = answer, PATCH = answer, DELETE = answer`,
 		"server/chief.js": `export const config = {roles: ["chief"]}
 export const GET = () => 1`,
-		"index.html": `<!doctype html><html><head><link rel="stylesheet" href="./assets/a.css"><script type="module" crossorigin src="./assets/a.js"></script></head>` +
+		"index.html": `<!doctype html><html><head><link rel="stylesheet" href="./assets/a.css"><script ` +
+			`type="module" crossorigin src="./assets/a.js"></script></head>` +
 			`<body><a href="#/one">one</a><p>Hi</p></body></html>`,
 		"assets/a.css":   `p{color:rgb(1,2,3);background:url(dot.svg)}`,
 		"assets/dot.svg": `<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>`,
@@ -122,7 +123,8 @@ func TestEndedViewInBrowser(t *testing.T) {
 	page := func(version, listener string) map[string]string {
 		return map[string]string{
 			"informer.yaml": "access: [colors]\n", "server/a.js": "export const GET = () => " + version,
-			"index.html": `<!doctype html><head><script>addEventListener("viewended", e => { window.heard = [...(window.heard || []), e.detail.reload]; ` + listener + ` })
+			"index.html": `<!doctype html><head><script>addEventListener("viewended", e => { window.heard = ` +
+				`[...(window.heard || []), e.detail.reload]; ` + listener + ` })
 window.done = {version: "` + version + `", hash: location.hash}</script></head>`,
 		}
 	}

@@ -140,7 +140,8 @@ func (w *world) meanwhile(
 			}
 			err := c.One(
 				inside, "",
-				`SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`,
+				`SELECT count(*) > 0 FROM pg_locks WHERE NOT granted `+
+					`AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`,
 				nil, &waiting,
 			)
 			if err != nil {

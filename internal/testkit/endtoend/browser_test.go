@@ -44,7 +44,8 @@ func chromium() string {
 	return ""
 }
 
-var errNoBrowser = errors.New("no Chromium found: `make test` installs it, as does `apt-get install chromium`; or name the program in CHROMIUM")
+var errNoBrowser = errors.New("no Chromium found: `make test` installs it, as does `apt-get install chromium`; or " +
+	"name the program in CHROMIUM")
 
 // newBrowser starts a browser that ends with the test. Without one it skips the test, or fails it:
 // see needs.Start.

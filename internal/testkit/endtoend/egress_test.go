@@ -71,7 +71,8 @@ func TestDeniedNetworks(t *testing.T) {
 			said := w.admin.do(t, "POST", "/api/domains?check=false", string(body)).refused(t, 400)
 			is.Equal(
 				said,
-				"config.url must not be an address in a network that this server does not connect to: its operator names the networks that it may connect to in TENANTCONTENT_ALLOW_NETWORKS",
+				"config.url must not be an address in a network that this server does not connect to: its "+
+					"operator names the networks that it may connect to in TENANTCONTENT_ALLOW_NETWORKS",
 			)
 			continue
 		}
@@ -126,7 +127,8 @@ func TestDeniedNetworks(t *testing.T) {
 			is.Equal(d.Public.Ready, member == "" && id != "saml")
 			is.True(member == "" ||
 				d.Public.Reason == "config."+member+
-					" must not be an address in a network that this server does not connect to: its operator names the networks that it may connect to in TENANTCONTENT_ALLOW_NETWORKS")
+					" must not be an address in a network that this server does not connect to: its operator "+
+					"names the networks that it may connect to in TENANTCONTENT_ALLOW_NETWORKS")
 		}
 		ask()
 		is.Equal(reached.Load(), int64(0))

@@ -58,7 +58,8 @@ func frames(app, other string, unseen bool) string {
 	if unseen {
 		end = `document.querySelector("iframe").onload = () => fetch("/waited").then(() => window.done ??= {})`
 	}
-	return `<!doctype html><title>Host</title><p>secret</p><script>localStorage.host = "secret"; addEventListener("message", e => window.done = e.data)</script>` +
+	return `<!doctype html><title>Host</title><p>secret</p><script>localStorage.host = "secret"; ` +
+		`addEventListener("message", e => window.done = e.data)</script>` +
 		`<iframe src="` + app + `"></iframe><iframe src="` + other + `"></iframe><script>` + end + `</script>`
 }
 

@@ -66,7 +66,8 @@ func TestPackages(t *testing.T) {
 		))
 		files["lib/"+name] = string(b.OutputFiles[0].Contents)
 		files["server/"+name] = "import { run } from '../lib/" + name +
-			"'\nexport const config = { timeout: 120000 }\nexport const GET = async ({ request }) => ({ status: 200, body: JSON.stringify(await run(Number(request.query.part), " + fmt.Sprintf(
+			"'\nexport const config = { timeout: 120000 }\nexport const GET = async ({ request }) => ({ status: " +
+			"200, body: JSON.stringify(await run(Number(request.query.part), " + fmt.Sprintf(
 			"%d, %d", parts, languages,
 		) + ")) })\n"
 	}

@@ -74,7 +74,8 @@ func TestWebhooksOfProviders(t *testing.T) {
 			w.admin.must(
 				t, "PUT", one+"/contents/webhooks/"+name+".js",
 				fmt.Sprintf(
-					`{"content": "export const config = {verify: {preset: '%s', secret: 'env.%s'}}\nexport const POST = ({request}) => ({got: request.rawBody})\n"}`,
+					`{"content": "export const config = {verify: {preset: '%s', secret: 'env.%s'}}\nexport const `+
+						`POST = ({request}) => ({got: request.rawBody})\n"}`,
 					name, name,
 				),
 			)

@@ -103,7 +103,8 @@ func TestListCutInTheMiddleIsNotTakenForWhole(t *testing.T) {
 	is, u := is.New(t), plainURL(t)
 	p := newProxy(t, u)
 	w := newWorld(t, u, p.URL)
-	_, err := w.db.ExecContext(t.Context(), `INSERT INTO tc_colors (tenant_id, key, color, search, created_at, updated_at)
+	_, err := w.db.ExecContext(t.Context(),
+		`INSERT INTO tc_colors (tenant_id, key, color, search, created_at, updated_at)
 		SELECT 'acme', 'many-' || i, '#123456', 'many-' || i, now(), now() FROM generate_series(1, 40000) i`)
 	is.NoErr(err)
 	for range 3 {
@@ -132,7 +133,8 @@ func TestListCutInTheMiddleIsNotTakenForWhole(t *testing.T) {
 func TestCallersWhoHangUpLeakNoConnection(t *testing.T) {
 	is, u := is.New(t), plainURL(t)
 	w := newWorld(t, u, with(u, "pool_max_conns", "8"))
-	_, err := w.db.ExecContext(t.Context(), `INSERT INTO tc_colors (tenant_id, key, color, search, created_at, updated_at)
+	_, err := w.db.ExecContext(t.Context(),
+		`INSERT INTO tc_colors (tenant_id, key, color, search, created_at, updated_at)
 		SELECT 'acme', 'many-' || i, '#123456', 'many-' || i, now(), now() FROM generate_series(1, 20000) i`)
 	is.NoErr(err)
 	hung := atomic.Int64{}
@@ -169,7 +171,8 @@ func TestCallersWhoHangUpLeakNoConnection(t *testing.T) {
 	}
 	var open int // and the server has ended the transactions, with their locks
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		is.NoErr(w.db.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'
+		is.NoErr(w.db.QueryRowContext(t.Context(),
+			`SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'
 			AND usename = current_user`).Scan(&open))
 		if open == 0 || time.Now().After(deadline) {
 			break

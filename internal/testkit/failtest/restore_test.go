@@ -42,7 +42,8 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 	var entries []string
 	first, err := w.app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Old 0"})
 	is.NoErr(err)
-	_, err = w.db.ExecContext(ctx, `INSERT INTO tc_entities SELECT (jsonb_populate_record(e, jsonb_build_object('id', gen_random_uuid(),
+	_, err = w.db.ExecContext(ctx,
+		`INSERT INTO tc_entities SELECT (jsonb_populate_record(e, jsonb_build_object('id', gen_random_uuid(),
 		'name', 'Old ' || i, 'label', 'old ' || i, 'search', 'old ' || i, 'slug', 'old-' || i))).* FROM tc_entities e, generate_series(1, 299) i WHERE id = ?`,
 		first.ID)
 	is.NoErr(err)

@@ -174,7 +174,8 @@ func properly503(text string) error {
 	}
 	err := json.Unmarshal([]byte(text), &got)
 	away := got.Message == "The database is not available at the moment. Try again." ||
-		got.Message == "The database did not answer: the change may or may not have been made. Look before you try again."
+		got.Message == "The database did not answer: the change may or may not have been made. Look before you "+
+			"try again."
 	if err != nil || got.StatusCode != 503 || got.Error != "Service Unavailable" || !away {
 		return fmt.Errorf("not the error shape: %s", text)
 	}

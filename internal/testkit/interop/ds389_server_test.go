@@ -63,7 +63,8 @@ func startDS389(t *testing.T) (d directory, admin *goldap.Conn) {
 		"ds_suffix": ds389Base, "ds_passwd": "{SSHA}" + base64.StdEncoding.EncodeToString(append(salted[:], "salt"...)),
 	})
 	security := fmt.Sprintf(
-		"cn: config\nnsslapd-listenhost: 127.0.0.1\nnsslapd-securelistenhost: 127.0.0.1\nnsslapd-security: on\nnsslapd-secureport: %d\n",
+		"cn: config\nnsslapd-listenhost: 127.0.0.1\nnsslapd-securelistenhost: 127.0.0.1\nnsslapd-security: "+
+			"on\nnsslapd-secureport: %d\n",
 		secure,
 	)
 	conf = strings.Replace(conf, "cn: config\n", security, 1)
@@ -93,7 +94,8 @@ func startDS389(t *testing.T) (d directory, admin *goldap.Conn) {
 	})
 	t.Cleanup(func() { admin.Close() })
 	backend := "cn=userRoot,cn=ldbm database,cn=plugins,cn=config"
-	add(t, admin, backend, "objectClass", "top", "objectClass", "extensibleObject", "objectClass", "nsBackendInstance", "cn", "userRoot",
+	add(t, admin, backend, "objectClass", "top", "objectClass", "extensibleObject", "objectClass",
+		"nsBackendInstance", "cn", "userRoot",
 		"nsslapd-suffix", ds389Base, "nsslapd-directory", sub("db/userRoot"))
 	add(t, admin, `cn="`+ds389Base+
 		`",cn=mapping tree,cn=config`, "objectClass", "top",
@@ -101,7 +103,8 @@ func startDS389(t *testing.T) (d directory, admin *goldap.Conn) {
 		"cn", ds389Base, "nsslapd-state", "backend", "nsslapd-backend", "userRoot")
 	add(t, admin, ds389Base, "objectClass", "top", "objectClass", "domain", "dc", "example",
 		"aci",
-		`(targetattr != "userPassword")(version 3.0; acl "read"; allow (read, search, compare) userdn = "ldap:///all";)`)
+		`(targetattr != "userPassword")(version 3.0; acl "read"; allow (read, search, compare) userdn = `+
+			`"ldap:///all";)`)
 	for _, unit := range []string{"people", "groups"} {
 		add(t, admin, "ou="+unit+","+ds389Base, "objectClass", "organizationalUnit", "ou", unit)
 	}

@@ -104,9 +104,10 @@ func TestDS389(t *testing.T) {
 		is.True(!last.OK && strings.Contains(last.Message, "an anonymous reader sees no entry below it at all"))
 	})
 	t.Run("Service", func(t *testing.T) {
-		testService(t, d, []string{"anna", "o'brien", "anna lee", "a&b", "x#1"}, ds389Password, func(name string) []string {
-			return []string{name}
-		}, "inactive",
+		testService(t, d, []string{"anna", "o'brien", "anna lee", "a&b", "x#1"}, ds389Password,
+			func(name string) []string {
+				return []string{name}
+			}, "inactive",
 			map[string]string{"nobody": "no entry has this name"})
 	})
 	t.Run("Many", func(t *testing.T) {

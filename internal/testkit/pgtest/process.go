@@ -171,5 +171,6 @@ func serverUser() (*syscall.Credential, error) {
 		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
 	}
-	return nil, errors.New("pgtest: PostgreSQL does not run as root, and there is no user postgres or nobody to run it as")
+	return nil, errors.New("pgtest: PostgreSQL does not run as root, and there is no user postgres or nobody to " +
+		"run it as")
 }

@@ -46,7 +46,8 @@ var layers = []layer{
 
 // nouns are the packages of one noun each. Those of one layer do not import each other; what one
 // needs of another it declares as a small interface, and the root passes the other's Service.
-const nouns = "aiinstr apps apps/agents apps/messages assistants assistants/confirmations bundles colors comments content domains files inputs principals sessions tenants webhooks"
+const nouns = "aiinstr apps apps/agents apps/messages assistants assistants/confirmations bundles colors comments " +
+	"content domains files inputs principals sessions tenants webhooks"
 
 // neighbors are the nouns that may import one of their own layer: each pair is the importer and the
 // imported.
@@ -72,20 +73,23 @@ var mayBeImportedBy = []rule{
 	{"github.com/modelcontextprotocol/go-sdk", "assistants/mcp"},
 	{
 		"net/http",
-		". httpapi internal/rest/... ai/openai ai/aitest assistants/mcp internal/cli examples/... internal/bench domains/saml domains/oidc internal/secure/certs internal/secure/egress internal/testkit/...",
+		". httpapi internal/rest/... ai/openai ai/aitest assistants/mcp internal/cli examples/... internal/bench " +
+			"domains/saml domains/oidc internal/secure/certs internal/secure/egress internal/testkit/...",
 	},
 	{"github.com/netresearch/go-cron", "internal/jobs/queue"},
 	{"filippo.io/age", "internal/store/tenantrows"},
 	{"github.com/wneessen/go-mail", "apps/messages/smtp"},
 	{
 		"testing github.com/matryer/is pgregory.net/rapid",
-		"ai/aitest bundles/drivertest content/datasets/datasetstest domains/drivertest internal/workspaces/workspacestest internal/testkit/...",
+		"ai/aitest bundles/drivertest content/datasets/datasetstest domains/drivertest " +
+			"internal/workspaces/workspacestest internal/testkit/...",
 	},
 }
 
 // drivers are the packages that may link a SQL driver. The library links none: a host brings its
 // own.
-const drivers = "database internal/cli examples/... internal/sqldb/pgsafe internal/sqldb/sqlitesafe internal/testkit/... internal/bench"
+const drivers = "database internal/cli examples/... internal/sqldb/pgsafe internal/sqldb/sqlitesafe " +
+	"internal/testkit/... internal/bench"
 
 // blank are the packages that may be imported for their effect: parts of the language's own
 // library.

@@ -91,7 +91,8 @@ func TestStoresReadTheirTables(t *testing.T) {
 			named[dir][table] = true
 			if owner[table] != dir && !slices.Contains(readsOf[dir], table) {
 				t.Errorf(
-					"%s names %s, which is not among the store's tables: call the package that has it, or declare an entity.Hooks",
+					"%s names %s, which is not among the store's tables: call the package that has it, or declare "+
+						"an entity.Hooks",
 					file, table,
 				)
 			}

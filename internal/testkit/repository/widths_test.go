@@ -45,7 +45,8 @@ func tooWide(lines []string, f *ast.File, line func(token.Pos) int) (wide []int)
 		for _, c := range group.List {
 			for n := line(c.Pos()); n <= line(c.End()); n++ {
 				comments[n] = strings.HasPrefix(strings.TrimSpace(lines[n-1]), "//")
-				texts[n] = texts[n] || directive.MatchString(c.Text) || strings.HasPrefix(c.Text, "//\t") || len(strings.Fields(c.Text)) <= 2
+				texts[n] = texts[n] || directive.MatchString(c.Text) || strings.HasPrefix(c.Text, "//\t") ||
+					len(strings.Fields(c.Text)) <= 2
 			}
 		}
 	}

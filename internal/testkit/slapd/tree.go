@@ -111,7 +111,8 @@ func (t *Tree) Person(p Person) string {
 		}
 	}
 	if t.ad {
-		has = append(has, "objectClass", "user", "objectClass", "securityPrincipal", "cn", p.Name, "sAMAccountName", p.Name,
+		has = append(has, "objectClass", "user", "objectClass", "securityPrincipal", "cn", p.Name,
+			"sAMAccountName", p.Name,
 			"displayName", full, "userAccountControl", accountControl(p.Disabled))
 		has = append(has, adAttributes()...)
 	} else {

@@ -46,7 +46,8 @@ func makePDF(pages ...string) []byte {
 	object("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
 	for i, content := range pages {
 		object(
-			"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> >> >>",
+			"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << /Font << /F1 3 0 "+
+				"R >> >> >>",
 			5+2*i,
 		)
 		var packed bytes.Buffer
@@ -79,7 +80,8 @@ func makeZip(parts ...string) []byte {
 const wordSpace = `xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"`
 
 func makeWord(body string) []byte {
-	return makeZip("[Content_Types].xml", "<Types/>", "word/document.xml", `<?xml version="1.0" encoding="UTF-8"?><w:document `+wordSpace+`><w:body>`+body+`</w:body></w:document>`,
+	return makeZip("[Content_Types].xml", "<Types/>", "word/document.xml",
+		`<?xml version="1.0" encoding="UTF-8"?><w:document `+wordSpace+`><w:body>`+body+`</w:body></w:document>`,
 		"word/footnotes.xml",
 		`<w:footnotes `+wordSpace+`><w:footnote><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:footnote></w:footnotes>`)
 }
@@ -87,13 +89,19 @@ func makeWord(body string) []byte {
 func makeExcel(rows string) []byte {
 	return makeZip(
 		"xl/workbook.xml",
-		`<workbook xmlns:r="http://r"><sheets><sheet name="Sales" sheetId="1" r:id="rId2"/><sheet name="Empty" sheetId="2" r:id="rId1"/></sheets></workbook>`,
+		`<workbook xmlns:r="http://r"><sheets><sheet name="Sales" sheetId="1" r:id="rId2"/><sheet name="Empty" `+
+			`sheetId="2" r:id="rId1"/></sheets></workbook>`,
 		"xl/_rels/workbook.xml.rels",
-		`<Relationships><Relationship Id="rId1" Target="/xl/worksheets/b.xml"/><Relationship Id="rId2" Target="worksheets/a.xml"/></Relationships>`,
+		`<Relationships><Relationship Id="rId1" Target="/xl/worksheets/b.xml"/><Relationship Id="rId2" `+
+			`Target="worksheets/a.xml"/></Relationships>`,
 		"xl/sharedStrings.xml",
-		`<sst><si><t>Name</t></si><si><r><t xml:space="preserve">two </t></r><r><t>runs</t></r><rPh><t>never</t></rPh></si></sst>`,
-		"xl/styles.xml", `<styleSheet><numFmts><numFmt numFmtId="164" formatCode="yyyy\-mm\-dd"/><numFmt numFmtId="165" formatCode="0.00 &quot;days&quot;"/></numFmts>`+
-			`<cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="22"/><xf numFmtId="165"/></cellXfs></styleSheet>`,
+		`<sst><si><t>Name</t></si><si><r><t xml:space="preserve">two `+
+			`</t></r><r><t>runs</t></r><rPh><t>never</t></rPh></si></sst>`,
+		"xl/styles.xml",
+		`<styleSheet><numFmts><numFmt numFmtId="164" formatCode="yyyy\-mm\-dd"/><numFmt numFmtId="165" `+
+			`formatCode="0.00 &quot;days&quot;"/></numFmts>`+
+			`<cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf `+
+			`numFmtId="164"/><xf numFmtId="22"/><xf numFmtId="165"/></cellXfs></styleSheet>`,
 		"xl/worksheets/a.xml", `<worksheet><sheetData>`+rows+`</sheetData></worksheet>`,
 		"xl/worksheets/b.xml", `<worksheet><sheetData/></worksheet>`)
 }
@@ -115,7 +123,8 @@ func TestExtract(t *testing.T) {
 
 		{"a.html",
 			"text/html",
-			[]byte("<title>T &amp; x</title><style>p{}</style><h1>Head</h1><p>one <b>two</b>\n three<br>four<script>let a = '<p>'</script></p>" +
+			[]byte("<title>T &amp; x</title><style>p{}</style><h1>Head</h1><p>one <b>two</b>\n " +
+				"three<br>four<script>let a = '<p>'</script></p>" +
 				"<table><tr><td>1</td><td>2</td></tr><tr><td>3</table><pre>a\n  b</pre><ul><li>x<li>y</ul>"),
 			"T & x\nHead\none two three\nfour\n1\t2\n3\na\n  b\nx\ny\n"},
 		{"a.html", "text/html; charset=windows-1252", []byte("<p>\xe4"), "ä\n"},
@@ -125,7 +134,8 @@ func TestExtract(t *testing.T) {
 
 		{"a.docx",
 			"",
-			makeWord(`<w:p><w:r><w:t>One</w:t></w:r><w:r><w:tab/><w:t xml:space="preserve"> &lt;two&gt;</w:t><w:instrText>never</w:instrText></w:r></w:p><w:p/>` +
+			makeWord(`<w:p><w:r><w:t>One</w:t></w:r><w:r><w:tab/><w:t xml:space="preserve"> ` +
+				`&lt;two&gt;</w:t><w:instrText>never</w:instrText></w:r></w:p><w:p/>` +
 				`<w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl>`),
 			"One\t <two>\n\na\tb\nA note.\n"},
 		{
@@ -138,8 +148,10 @@ func TestExtract(t *testing.T) {
 			"",
 			makeExcel(`<row><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row><row><c><v>1.5</v></c><c t="b"><v>1</v></c><c t="inlineStr"><is><t>in
 line</t></is></c><c t="str"><f>A1</f><v>made</v></c><c t="e"><v>#N/A</v></c></row>` +
-				`<row><c s="1"><v>45000</v></c><c s="2"><v>1</v></c><c s="3"><v>45000.75</v></c><c s="4"><v>2</v></c><c s="1"><v>0.5</v></c><c t="s"><v>99</v></c></row>`),
-			"Sales\nName\t\ttwo runs\n1.5\tTRUE\tin line\tmade\t#N/A\n2023-03-15\t1899-12-31\t2023-03-15 18:00:00\t2\t12:00:00\nEmpty\n"},
+				`<row><c s="1"><v>45000</v></c><c s="2"><v>1</v></c><c s="3"><v>45000.75</v></c><c ` +
+				`s="4"><v>2</v></c><c s="1"><v>0.5</v></c><c t="s"><v>99</v></c></row>`),
+			"Sales\nName\t\ttwo runs\n1.5\tTRUE\tin line\tmade\t#N/A\n2023-03-15\t1899-12-31\t2023-03-15 " +
+				"18:00:00\t2\t12:00:00\nEmpty\n"},
 		{"x", "", makeExcel(``), "Sales\nEmpty\n"},
 
 		{"a.pdf",

@@ -29,7 +29,8 @@ func TestHTML(t *testing.T) {
 		{"[a](javascript:alert(1)) <javascript:alert(1)>", "<p>a javascript:alert(1)</p>\n"},
 		{"![i](/x.png)", "<p><img src=\"/x.png\" alt=\"i\"></p>\n"},
 		{
-			"<b onclick=\"x()\">b</b><script>alert(1)</script><iframe src=/x></iframe><form action=/x><input name=a></form>",
+			"<b onclick=\"x()\">b</b><script>alert(1)</script><iframe src=/x></iframe><form action=/x><input " +
+				"name=a></form>",
 			"<p><b>b</b></p>\n",
 		},
 		{"<svg><script>1</script></svg>\n\n<style>a{}</style>\n\n<p style=\"color:red\">x</p>", "<p></p>\n\n<p>x</p>"},
@@ -37,7 +38,9 @@ func TestHTML(t *testing.T) {
 		{"- [x] done", "<ul>\n<li><input checked=\"\" disabled=\"\" type=\"checkbox\"> done</li>\n</ul>\n"},
 		{
 			"a|b\n-|:-:\n1|2",
-			"<table>\n<thead>\n<tr>\n<th>a</th>\n<th align=\"center\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n<td align=\"center\">2</td>\n</tr>\n</tbody>\n</table>\n",
+			"<table>\n<thead>\n<tr>\n<th>a</th>\n<th " +
+				"align=\"center\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n<td " +
+				"align=\"center\">2</td>\n</tr>\n</tbody>\n</table>\n",
 		},
 		{
 			"~~gone~~ https://example.com",

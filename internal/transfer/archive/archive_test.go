@@ -186,7 +186,8 @@ type raw struct {
 
 func member(name, content string) raw { return raw{tar.Header{Name: name}, content} }
 
-const good = `{"format": "tenantcontent-bundle", "version": 1, "tenant": "acme", "bundle": {"name": "x"}, "entries": [], "counts": {"color": 1}}`
+const good = `{"format": "tenantcontent-bundle", "version": 1, "tenant": "acme", "bundle": {"name": "x"}, ` +
+	`"entries": [], "counts": {"color": 1}}`
 
 var first, red, id = member("bundle.json", good), member(
 	"entities/color/red.json", `{}`,

@@ -97,7 +97,8 @@ func TestRefusedDatabases(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	is.Equal(
 		errs.MessageOf(err),
-		"The database of the service itself cannot have workspaces: name another database in TENANTCONTENT_WORKSPACES, best in another cluster.",
+		"The database of the service itself cannot have workspaces: name another database in "+
+			"TENANTCONTENT_WORKSPACES, best in another cluster.",
 	)
 }
 

@@ -48,13 +48,15 @@ func TestFunctions(t *testing.T) {
 					x, y,
 				),
 				fmt.Sprintf(
-					"(SELECT json_group_array(v) OVER (ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM (SELECT 1 AS v UNION ALL SELECT %s UNION ALL SELECT %s) LIMIT 1 OFFSET 2)",
+					"(SELECT json_group_array(v) OVER (ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) "+
+						"FROM (SELECT 1 AS v UNION ALL SELECT %s UNION ALL SELECT %s) LIMIT 1 OFFSET 2)",
 					x, y,
 				))
 		}
 		statements = append(statements, strings.Join(all, " || ' ' || "))
 	}
-	statements = append(statements, "(SELECT json_group_array(1) WHERE 0)", "(SELECT json_group_object('a', 1) WHERE 0)", "json_array((SELECT json_group_array(json_object('a', 1))))",
+	statements = append(statements, "(SELECT json_group_array(1) WHERE 0)",
+		"(SELECT json_group_object('a', 1) WHERE 0)", "json_array((SELECT json_group_array(json_object('a', 1))))",
 		"(SELECT json_group_array(v) FILTER (WHERE v > 1) FROM (SELECT 1 AS v UNION ALL SELECT 2))",
 		"(SELECT json_group_array(DISTINCT v) FROM (SELECT 1 AS v UNION ALL SELECT 1))")
 	for _, s := range statements {

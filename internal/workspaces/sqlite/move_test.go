@@ -120,7 +120,8 @@ func TestImportRefusesForgedFiles(t *testing.T) {
 		"sequence": {
 			[]string{
 				applied, "CREATE TABLE a (x INTEGER PRIMARY KEY AUTOINCREMENT)", rewrite,
-				"UPDATE sqlite_schema SET sql = 'CREATE TABLE sqlite_sequence(name, seq, CHECK (1))' WHERE name = 'sqlite_sequence'",
+				"UPDATE sqlite_schema SET sql = 'CREATE TABLE sqlite_sequence(name, seq, CHECK (1))' " +
+					"WHERE name = 'sqlite_sequence'",
 			},
 			`the table "sqlite_sequence"`,
 		},
@@ -131,7 +132,8 @@ func TestImportRefusesForgedFiles(t *testing.T) {
 		"blob": {
 			[]string{
 				applied, "CREATE TABLE a (x)", rewrite,
-				"UPDATE sqlite_schema SET sql = CAST('CREATE TABLE a (x, CHECK (json_patch(x, x) IS NOT NULL))' AS BLOB) WHERE name = 'a'",
+				"UPDATE sqlite_schema SET sql = CAST('CREATE TABLE a (x, CHECK (json_patch(x, x) IS NOT NULL))' " +
+					"AS BLOB) WHERE name = 'a'",
 			},
 			"refused: its schema has what is no text",
 		},
@@ -194,11 +196,13 @@ func TestImportKeepsSchemas(t *testing.T) {
 		"CREATE VIEW early AS SELECT * FROM late", "CREATE TABLE late (k integer)",
 		"ALTER TABLE late ADD COLUMN m AS (k + 1)", "ALTER TABLE late ADD COLUMN n text DEFAULT 'n'",
 		"CREATE TABLE counted (id integer PRIMARY KEY AUTOINCREMENT)", "DROP TABLE counted", // sqlite_sequence stays
-		"CREATE TABLE IF NOT EXISTS \"odd \"\" name\" -- a comment; with a sign\n(a text UNIQUE, b REFERENCES missing (x), /* ü */ PRIMARY KEY (a, b)) WITHOUT ROWID",
+		"CREATE TABLE IF NOT EXISTS \"odd \"\" name\" -- a comment; with a sign\n(a text UNIQUE, b REFERENCES " +
+			"missing (x), /* ü */ PRIMARY KEY (a, b)) WITHOUT ROWID",
 		"CREATE UNIQUE INDEX IF NOT EXISTS [an index] ON \"ODD \"\" name\" (lower(a)) WHERE b IS NOT NULL;",
 		"CREATE TABLE copied AS SELECT 1 AS a, 'x' AS b",
 		"CREATE VIEW pair (x, y) AS WITH p AS (SELECT 1 AS a) SELECT a, a FROM p -- behind\n",
-		"CREATE TRIGGER main.g INSTEAD OF INSERT ON pair BEGIN INSERT INTO copied SELECT new.x, 'it''s; ' || new.y; END",
+		"CREATE TRIGGER main.g INSTEAD OF INSERT ON pair BEGIN INSERT INTO copied " +
+			"SELECT new.x, 'it''s; ' || new.y; END",
 		"CREATE VIEW of_migrations AS SELECT name FROM _migrations",
 		"CREATE TABLE of_migration (name text REFERENCES _migrations)",
 		"CREATE TABLE heavy (x text, y text NOT NULL AS (" + functions + ")) STRICT",
@@ -284,7 +288,8 @@ func TestKilledExportLeavesNoCopy(t *testing.T) {
 	is.NoErr(err)
 	for _, s := range []string{
 		"CREATE TABLE t (b blob)",
-		"INSERT INTO t WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10) SELECT randomblob(1000000) FROM n",
+		"INSERT INTO t WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10) " +
+			"SELECT randomblob(1000000) FROM n",
 	} {
 		_, err := c.Query(t.Context(), s, nil)
 		is.NoErr(err)

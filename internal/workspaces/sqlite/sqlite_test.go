@@ -48,7 +48,8 @@ func connect(t *testing.T, o sqlite.Options, app string) workspaces.Conn {
 func TestTemporaryFiles(t *testing.T) {
 	is, c := is.New(t), connect(t, sqlite.Options{Quota: 1 << 20}, "a")
 	for _, statement := range []string{
-		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n ORDER BY i || hex(zeroblob(5000))",
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n " +
+			"ORDER BY i || hex(zeroblob(5000))",
 		"WITH RECURSIVE n(i, s) AS (SELECT 1, hex(zeroblob(5000)) UNION SELECT i + 1, s FROM n) SELECT count(*) FROM n",
 	} {
 		_, err := c.Query(t.Context(), statement, nil)
@@ -70,7 +71,8 @@ func TestWriters(t *testing.T) {
 	go func() {
 		_, err := a.Query(
 			long,
-			"INSERT INTO w (k) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT (i + 1) % 1000 FROM n) SELECT i FROM n WHERE i = -1 RETURNING k",
+			"INSERT INTO w (k) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT (i + 1) % 1000 FROM n) SELECT i "+
+				"FROM n WHERE i = -1 RETURNING k",
 			nil,
 		)
 		done <- err

@@ -22,7 +22,8 @@ func TestCollated(t *testing.T) {
 	for text, want := range map[string]string{
 		"CREATE TABLE t (a TIMESTAMP, b text)": "CREATE TABLE t (a TIMESTAMP" +
 			at + ", b text)",
-		"create table if not exists t(a datetime not null default (datetime('x,')))": "create table if not exists t(a datetime" + " " + at + "not null default (datetime('x,')))",
+		"create table if not exists t(a datetime not null default (datetime('x,')))": "create table if not exists " +
+			"t(a datetime" + " " + at + "not null default (datetime('x,')))",
 		"CREATE TABLE t (a DATE, PRIMARY KEY (a), CHECK (a > 1))": "CREATE TABLE t (a DATE" +
 			day + ", PRIMARY KEY (a), CHECK (a > 1))",
 		"CREATE TABLE t (a TIMESTAMP COLLATE NOCASE, b DATE)": "CREATE TABLE t (a TIMESTAMP COLLATE NOCASE, b DATE" +
@@ -78,7 +79,8 @@ func TestUpgrade(t *testing.T) {
 		"PRAGMA user_version = 0",
 		"CREATE TABLE plain (k integer PRIMARY KEY, at TIMESTAMP)",
 		"CREATE INDEX plain_at ON plain (at)", "CREATE VIEW all_plain AS SELECT at FROM plain",
-		"INSERT INTO plain (k, at) VALUES (1, '2026-11-26 10:00:00'), (2, '2026-11-26T09:00:00.000Z'), (3, '2026-11-26T11:00:00.000Z')",
+		"INSERT INTO plain (k, at) VALUES (1, '2026-11-26 10:00:00'), (2, '2026-11-26T09:00:00.000Z'), (3, " +
+			"'2026-11-26T11:00:00.000Z')",
 		"CREATE TABLE twice (at DATETIME UNIQUE)",
 		"INSERT INTO twice VALUES ('2026-11-26 10:00:00'), ('2026-11-26T10:00:00.000Z')",
 		"CREATE TABLE rowless (at TIMESTAMP PRIMARY KEY) WITHOUT ROWID",
