@@ -23,23 +23,23 @@ const (
 // directive is a comment for a tool, which cannot be broken.
 var directive = regexp.MustCompile(`^//[a-z]+:`)
 
-// TestWidths: comments on lines of their own end before column 100, and code before column 120. A
-// line with a string, which would have to be cut, may be longer, and so may one long word and what
-// is preformatted or printed by an example. Long
-// lines had let two rules of one comment be read as one.
+// TestWidths: comments on lines of their own end before column 100, and code before column 120.
+// What cannot be cut may be longer: one long word, the tag of a field, a string of several lines,
+// what is preformatted or printed by an example, and in tests any string. Long lines had let two
+// rules of one comment be read as one.
 func TestWidths(t *testing.T) {
 	for _, f := range repository.Sources(t) {
 		text, err := os.ReadFile(f.Path)
 		is.New(t).NoErr(err)
 		lines := strings.Split(string(text), "\n")
-		for _, n := range tooWide(lines, f.AST, f.Line) {
+		for _, n := range tooWide(lines, f.AST, f.Line, f.Test) {
 			t.Errorf("%s:%d: a line of %d columns", f.Path, n, columns(lines[n-1]))
 		}
 	}
 }
 
 // tooWide returns the numbers of the lines that are wider than they may be.
-func tooWide(lines []string, f *ast.File, line func(token.Pos) int) (wide []int) {
+func tooWide(lines []string, f *ast.File, line func(token.Pos) int, test bool) (wide []int) {
 	comments, texts := map[int]bool{}, map[int]bool{}
 	for _, group := range f.Comments {
 		for _, c := range group.List {
@@ -51,9 +51,16 @@ func tooWide(lines []string, f *ast.File, line func(token.Pos) int) (wide []int)
 		}
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
-		if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING {
-			for n := line(s.Pos()); n <= line(s.End()); n++ {
-				texts[n] = true
+		switch n := n.(type) {
+		case *ast.Field:
+			if n.Tag != nil {
+				texts[line(n.Tag.Pos())] = true
+			}
+		case *ast.BasicLit:
+			if first, last := line(n.Pos()), line(n.End()); n.Kind == token.STRING && (test || first < last) {
+				for n := first; n <= last; n++ {
+					texts[n] = true
+				}
 			}
 		}
 		return true
