@@ -12,7 +12,8 @@ type span struct{ from, to int }
 var (
 	// address matches what follows a scheme or www., and paths of hosts, up to what ends an address
 	// in a text.
-	address = regexp.MustCompile("(?i)(?:[a-z][a-z0-9+.-]*://|www\\.|(?:[a-z0-9-]+\\.)+[a-z]{2,}(?::[0-9]+)?/)[^\\s<>\"`，。、！？；：）】」』》]*")
+	address = regexp.MustCompile("(?i)(?:[a-z][a-z0-9+.-]*://|www\\.|(?:[a-z0-9-]+\\.)+[a-z]{2,}(?::[0-9]+)?/)" +
+		"[^\\s<>\"`，。、！？；：）】」』》]*")
 	// destination matches where a link of Markdown leads.
 	destination = regexp.MustCompile(`\]\([^()\s]*\)`)
 	// fence matches the beginning of a fenced block, behind marks of quotes and lists.

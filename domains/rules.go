@@ -229,7 +229,8 @@ func (t *teamRules) accept() error {
 		role, err := actor.ParseRole(cmp.Or(m.Role, actor.Member.String()))
 		if err != nil {
 			return errs.New(errs.Invalid,
-				"teams.map has the role %s of the group %s: it must be member, designer, dataWizard, publisher or admin",
+				"teams.map has the role %s of the group %s: it must be member, "+
+					"designer, dataWizard, publisher or admin",
 				short(m.Role), short(m.Group))
 		}
 		m.role = role

@@ -21,7 +21,12 @@ func (a agentRoutes) routes() []rest.Route {
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
-	const all, one, runs, run = "/api/apps/:id/agents", "/api/apps/:id/agents/:agent", "/api/apps/:id/agents/:agent/runs", "/api/apps/:id/agents/:agent/runs/:runId"
+	const (
+		all  = "/api/apps/:id/agents"
+		one  = all + "/:agent"
+		runs = one + "/runs"
+		run  = runs + "/:runId"
+	)
 	return []rest.Route{
 		{
 			Method:  get,

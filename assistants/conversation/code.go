@@ -34,7 +34,9 @@ func (s *Service) openCode(_ context.Context, u Use) ([]Tool, func(), error) {
 			Description: "Runs JavaScript and returns its result and what it logs. The code is the body of an " +
 				"asynchronous function: it returns its result with return. " +
 				"It has the language alone: no network, no files, no packages, no data but what it is written with.",
-			Parameters: json.RawMessage(`{"type":"object","properties":{"code":{"type":"string"}},"required":["code"]}`),
+			Parameters: json.RawMessage(
+				`{"type":"object","properties":{"code":{"type":"string"}},"required":["code"]}`,
+			),
 		},
 		Run: func(ctx context.Context, c ai.ToolCall) (string, error) { return s.runCode(ctx, u.Assistant.ID, c) },
 	}}, nil, nil

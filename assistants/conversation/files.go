@@ -38,7 +38,8 @@ func (s *Service) openFiles(_ context.Context, u Use) ([]Tool, func(), error) {
 				Description: fmt.Sprintf(
 					"The names of your files, %d at once, and of those that you refer to.", filesOfPage,
 				),
-				Parameters: json.RawMessage(`{"type":"object","properties":{"start":{"type":"integer","minimum":0,"description":"How many to leave out"}}}`),
+				Parameters: json.RawMessage(`{"type":"object","properties":` +
+					`{"start":{"type":"integer","minimum":0,"description":"How many to leave out"}}}`),
 			},
 			Run: f.list,
 		},
@@ -50,7 +51,9 @@ func (s *Service) openFiles(_ context.Context, u Use) ([]Tool, func(), error) {
 						"unless page says otherwise.",
 					pageBytes,
 				),
-				Parameters: json.RawMessage(`{"type":"object","properties":{"file":{"type":"string","description":"A name from list_files"},"page":{"type":"integer","minimum":1}},"required":["file"]}`),
+				Parameters: json.RawMessage(`{"type":"object","properties":` +
+					`{"file":{"type":"string","description":"A name from list_files"},` +
+					`"page":{"type":"integer","minimum":1}},"required":["file"]}`),
 			},
 			Run: f.read,
 		},

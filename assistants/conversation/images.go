@@ -32,7 +32,9 @@ func (s *Service) openImages(_ context.Context, u Use) ([]Tool, func(), error) {
 	return []Tool{{
 		Tool: ai.Tool{
 			Name: "make_image", Description: "Makes an image and shows it to the person. You do not see it.",
-			Parameters: json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string","description":"What the image shows"},"size":{"type":"string","description":"Such as 1024x1024"}},"required":["prompt"]}`),
+			Parameters: json.RawMessage(`{"type":"object","properties":` +
+				`{"prompt":{"type":"string","description":"What the image shows"},` +
+				`"size":{"type":"string","description":"Such as 1024x1024"}},"required":["prompt"]}`),
 		},
 		Run: func(ctx context.Context, c ai.ToolCall) (string, error) {
 			var in struct {

@@ -87,7 +87,8 @@ func orNone(engine string) string {
 func (s *Service) Left(tenant string, n int) string {
 	if at := s.location(tenant); at != "" {
 		return fmt.Sprintf(
-			"%d SQL databases of apps: move %s with the tools of %s, or publish the apps again, which makes empty tables",
+			"%d SQL databases of apps: move %s with the tools of %s, or publish the apps again, "+
+				"which makes empty tables",
 			n, at, s.Engine(),
 		)
 	}

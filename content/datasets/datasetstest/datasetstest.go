@@ -365,7 +365,8 @@ func testSample(f *fixture) {
 			at := slices.Index(rest, row)
 			if at < 0 {
 				f.fail(
-					"A sample of %d rows has %s, which is not a row of the dataset, is there twice, or is out of order.",
+					"A sample of %d rows has %s, which is not a row of the dataset, "+
+						"is there twice, or is out of order.",
 					n, row,
 				)
 				break

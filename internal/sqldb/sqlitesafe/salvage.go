@@ -35,7 +35,8 @@ func Salvage(ctx context.Context, from, to string, rules *Rules) (all []Salvaged
 	// With writable_schema, SQLite opens a file that is shorter than its header says.
 	err = with(to,
 		"_pragma=auto_vacuum(2)&_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)&"+
-			"_pragma=trusted_schema(0)&_pragma=recursive_triggers(1)&_pragma=writable_schema(1)", func(db *sql.DB) error {
+			"_pragma=trusted_schema(0)&_pragma=recursive_triggers(1)&_pragma=writable_schema(1)",
+		func(db *sql.DB) error {
 			if _, err := db.ExecContext(ctx, "ATTACH DATABASE ? AS damaged", fileURI(from, "mode=rw")); err != nil {
 				return err
 			}
