@@ -98,8 +98,8 @@ type ToolCall struct {
 	Arguments string // as the model wrote them: mostly, but not always, a JSON object
 }
 
-// Object returns the arguments of a call, {} for none. It returns errs.Invalid for what is no JSON
-// object.
+// Object returns the arguments of a call, {} if there are none. It returns errs.Invalid if they are
+// not a JSON object.
 func (c ToolCall) Object() (json.RawMessage, error) {
 	text := cmp.Or(strings.TrimSpace(c.Arguments), "{}")
 	var members map[string]json.RawMessage

@@ -43,10 +43,10 @@ type Permissions struct {
 	Edit, Delete, Write, ChangeOwner, Copy bool
 }
 
-// Store keeps instructions. The tests beside its bun-backed store say what every implementation
+// Store keeps instructions. The tests beside its bun-backed store define what every implementation
 // must do.
 type Store interface {
-	// Get finds an instruction by its id or, when key has no UUID form, by its slug. It fails with
+	// Get finds an instruction by its id or, when key is not a UUID, by its slug. It fails with
 	// errs.NotFound.
 	Get(ctx context.Context, tenant, key string) (Instruction, error)
 	// Page returns a page in the order of q.Sort: slug (the default), createdAt or updatedAt.
@@ -55,7 +55,7 @@ type Store interface {
 	// they have more than most bytes together, before it has read more.
 	Contents(ctx context.Context, tenant string, slugs []string, most int) (map[string]string, error)
 	// Insert fails with errs.Conflict when the slug is taken, and with errs.Forbidden when the
-	// owner is no user or team.
+	// owner is not a user or team.
 	Insert(ctx context.Context, tenant string, i Instruction) error
 	// Update calls edit with the stored instruction, found as by Get, and writes the result except
 	// for Tenant, ID, Slug, OwnerID and CreatedAt; no other write to it comes between. An error
@@ -192,7 +192,7 @@ func (s *Service) Get(ctx context.Context, key string) (Instruction, error) {
 }
 
 // Create adds an instruction of the caller's. Tenant, ID, OwnerID and times are ignored; a blank
-// description is none.
+// description becomes nil.
 // Errors: as Allowed; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, i Instruction) (Instruction, error) {
 	if of := (entity.Subject{Kind: Kind, ID: "", Action: entity.ActionCreate}); s.changes.Wanted(ctx, of) {
@@ -262,8 +262,8 @@ func (s *Service) Delete(ctx context.Context, key string) error {
 	return s.store.Delete(ctx, a.Tenant, key, func(i Instruction) error { return owned(a, i) })
 }
 
-// Permissions returns what an actor may do with an instruction: its owner and superusers
-// everything; everybody who may use AI can copy it, which means to create one with its text. A
+// Permissions returns what an actor may do with an instruction: its owner and superusers may do
+// everything; every actor that may use AI can copy it, which means to create one with its text. A
 // read-only token may do nothing.
 func (s *Service) Permissions(a actor.Actor, i Instruction) Permissions {
 	own := a.Owns(i.OwnerID)

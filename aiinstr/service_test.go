@@ -51,8 +51,7 @@ func as(t testing.TB, tenant, user string) context.Context {
 	return actor.With(t.Context(), actor.Actor{Tenant: tenant, User: user, AI: true})
 }
 
-// TestAIComesFirst: every method asks for the switch, then for the credential, before anything
-// else.
+// TestAIComesFirst: every method checks the switch, then the credential, before anything else.
 func TestAIComesFirst(t *testing.T) {
 	s := service(t, dbtest.SQLite)
 	for _, c := range []struct {

@@ -44,13 +44,13 @@ type App struct {
 	Type   Tier   // an app can become Full and not go back
 	Name   string // 1 to 255 characters, without control characters
 	// [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per owner except for drafts and
-	// deleted apps; nil for none
+	// deleted apps; nil if there is none
 	Slug        *string
-	Description *string         // at most 16,384 characters; nil for none
+	Description *string         // at most 16,384 characters; nil if there is none
 	OwnerID     string          // principal id
 	Defn        json.RawMessage // a JSON object of at most 1 MiB; the values of its member env are masks, see Sealed
-	Sealed      string          // the values of Defn's env, encrypted; "" for none. No route shows it
-	// that signs the tokens of the app's webhooks, encrypted; "" for none. No route shows it
+	Sealed      string          // the values of Defn's env, encrypted; "" if there are none. No route shows it
+	// signs the tokens of the app's webhooks, encrypted; "" if there is none. No route shows it
 	WebhookSecret string
 	Settings      json.RawMessage // a JSON object of at most 64 KiB
 	Origin        *string         // "deployed" for an app that came by a deploy; nil for none
@@ -141,8 +141,8 @@ type Lookup = drafts.Lookup
 // Viewer selects the apps of a list.
 type Viewer = drafts.Viewer
 
-// Store keeps apps, and their shares. What may be long of an app is Defn. The tests beside its
-// bun-backed store say what every implementation must do.
+// Store keeps apps, and their shares. Only the Defn of an app may be long. The tests beside its
+// bun-backed store define what every implementation must do.
 type Store interface {
 	DraftStore
 
@@ -230,7 +230,7 @@ type Options struct {
 	Agents     Agents // installs agents; nil: there are none
 	Workspaces Workspaces
 	// Registry has the kinds of tags and datasets, and the hooks that are called for purged apps;
-	// nil for none.
+	// nil if there are none.
 	Registry *entity.Registry
 	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id,
 	// or the name as it is; nil: only exact names are found.

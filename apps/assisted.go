@@ -13,8 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Chat is what the author of an app has set for its chat, in the member chat of the settings. What
-// is not as it must be is left out.
+// Chat is what the author of an app has set for its chat, in the member chat of the settings.
+// Invalid values are left out.
 type Chat struct {
 	Instructions string   // for the model: at most 64 KiB
 	Welcome      string   // for people: at most 4 KiB

@@ -13,8 +13,9 @@ var errInside = errs.New(
 )
 
 // inside reports whether an actor sees the insides of an app: its files as they are written, its
-// variables and its shares. That is for its owner, the members of the owning team and those whose
-// share lets them change it, whatever their roles. Who may only run it is shown its pages.
+// variables and its shares. Its owner, the members of the owning team and actors whose share lets
+// them change it see these, whatever their roles. An actor that may only run it sees only its
+// pages.
 func inside(a actor.Actor, app App, grant Grant) bool {
 	return a.Superuser || owns(a, app) || grant.Level >= shares.Write
 }

@@ -11,8 +11,8 @@ import (
 // Diff is what a draft changes.
 type Diff = drafts.Diff
 
-// Diff returns what the draft of an app changes. It is for those who may change the app. Errors:
-// errs.NotFound, also for an app without a draft; errs.Forbidden.
+// Diff returns what the draft of an app changes. The caller must be allowed to change the app.
+// Errors: errs.NotFound, also for an app without a draft; errs.Forbidden.
 func (s *Service) Diff(ctx context.Context, id string) (Diff, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

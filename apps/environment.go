@@ -145,12 +145,12 @@ func withoutEnv(defn json.RawMessage) (json.RawMessage, error) {
 type Variable struct {
 	Name     string
 	HasValue bool
-	Required bool // the manifest says so
+	Required bool // the manifest requires it
 }
 
 // Environment returns the variables of an app, ordered by name: those that have values, and those
 // that the manifest in its files or that of its last deploy declares. The values leave the service
-// only to the app's handlers. It is for those who may change the app. Errors: errs.NotFound;
+// only to the app's handlers. The caller must be allowed to change the app. Errors: errs.NotFound;
 // errs.Forbidden.
 func (s *Service) Environment(ctx context.Context, id string) ([]Variable, error) {
 	app, err := s.rules.Inside(ctx, id)

@@ -85,8 +85,9 @@ func TestCopyChecksLockedApp(t *testing.T) {
 	is.Equal(errs.MessageOf(err), "This is the draft of an app: copy the app itself.")
 }
 
-// TestPrincipalsAreHeldFirst: whoever renames or removes a principal locks that first and apps
-// then, and an app before its shares. In another order two transactions would wait for each other.
+// TestPrincipalsAreHeldFirst: a transaction that renames or removes a principal locks the principal
+// before apps, and an app before its shares. In another order two transactions would wait for each
+// other.
 func TestPrincipalsAreHeldFirst(t *testing.T) {
 	is := is.New(t)
 	w, s, _, statements := counted(t, dbtest.Postgres(t))
@@ -228,8 +229,8 @@ func TestReadsWithoutDefn(t *testing.T) {
 	}
 }
 
-// TestManagedApp: who may write an app that came from another tenant gets an error that names where
-// to change it, and others one that names what they need.
+// TestManagedApp: a caller that may write an app that came from another tenant gets an error that
+// names where to change it; another caller gets one that names what it needs.
 func TestManagedApp(t *testing.T) {
 	is, db := is.New(t), dbtest.SQLite(t)
 	w := newWorld(t, db)
@@ -273,8 +274,8 @@ func TestReassignLocksAppsFirst(t *testing.T) {
 	is.True(strings.Contains(locks[1], "editing_id IS NOT NULL"))
 }
 
-// TestViewsOfLockedApp are written while somebody changes the app. What cannot be written keeps
-// nobody from reading.
+// TestViewsOfLockedApp are written while somebody changes the app. A failed write does not prevent
+// a read.
 func TestViewsOfLockedApp(t *testing.T) {
 	is, db := is.New(t), dbtest.Postgres(t)
 	w, store := newWorld(t, db), bunstore.New(db)

@@ -26,7 +26,7 @@ type manifestRead struct {
 
 // How manifests are read and kept.
 const (
-	maxManifests  = 64 << 20         // bytes of all that are kept
+	maxManifests  = 64 << 20         // bytes of all manifests that are kept
 	manifestBytes = 10               // memory of one for each byte of its file
 	maxReading    = 2                // how many are read at once, for a tenant one
 	readingWait   = 10 * time.Second // how long others wait

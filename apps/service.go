@@ -22,7 +22,7 @@ type Shown struct {
 	App
 	Permissions       Permissions
 	ContentModifiedAt *time.Time // newest change of the app's files; nil without files
-	HasDraft          bool       // there is a draft; false for those who may not change the app, and for a draft
+	HasDraft          bool       // there is a draft; false for a caller that may not change the app, and for a draft
 	EditLock          Lock       // of a draft, while somebody holds it; else the zero Lock
 	Held              bool       // the caller's credential holds EditLock
 	CanView           bool       // the caller may run it, also with a token that can only read
@@ -450,7 +450,7 @@ func (s *Service) Purge(ctx context.Context, id string) error {
 // Copy adds an app of the caller with the definition, settings, bindings, tags and files of another
 // one, and the name, "Copy of …" when it is nil. It has no slug, no shares, and no values of its
 // env, which are secrets. It is deployed if the other one was, unless that came from another
-// tenant; that it could not be is in the warnings of Shown.Deployed. It needs the permission copy,
+// tenant; if it could not be deployed, Shown.Deployed has a warning. It needs the permission copy,
 // and what Create needs. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a name and for a
 // draft.
 func (s *Service) Copy(ctx context.Context, id string, name *string) (v Shown, err error) {
@@ -580,8 +580,8 @@ func (s *Service) RemoveTag(ctx context.Context, id, tag string) error {
 
 var errTag = errs.New(errs.NotFound, "Tag not found.")
 
-// findTag returns the id of a tag in lower case and its place among those of an app, -1 for none,
-// and checks the condition of a write to it.
+// findTag returns the id of a tag in lower case and its index among those of an app, -1 if there is
+// none, and checks the condition of a write to it.
 func findTag(ctx context.Context, app App, tag string) (id string, at int, err error) {
 	id, ok := uuids.Parse(tag)
 	if !ok {
@@ -593,9 +593,9 @@ func findTag(ctx context.Context, app App, tag string) (id string, at int, err e
 	return id, at, guard.Check(ctx, "app-tag", Tag(id))
 }
 
-// Bind binds an alias of an app to a dataset: edit gets the binding that is there, or one with the
-// alias alone. It needs the permission bind. Errors: errs.NotFound; errs.Forbidden; errs.Invalid
-// naming the field, also for a dataset that is not there.
+// Bind binds an alias of an app to a dataset: edit gets the existing binding, or one that has only
+// the alias. It needs the permission bind. Errors: errs.NotFound; errs.Forbidden; errs.Invalid
+// naming the field, also for a dataset that does not exist.
 func (s *Service) Bind(ctx context.Context, id, alias string, edit func(*Dataset)) (bound Dataset, err error) {
 	err = s.changeBeside(ctx, id, toBind, func(ctx context.Context, who drafts.Caller, app *App) error {
 		at, err := findDataset(ctx, *app, alias)
@@ -632,8 +632,8 @@ func (s *Service) Unbind(ctx context.Context, id, alias string) error {
 	})
 }
 
-// findDataset returns the place of the binding of an alias, -1 for none, and checks the condition
-// of a write to it.
+// findDataset returns the index of the binding of an alias, -1 if there is none, and checks the
+// condition of a write to it.
 func findDataset(ctx context.Context, app App, alias string) (int, error) {
 	at := slices.IndexFunc(app.Datasets, func(d Dataset) bool { return d.Alias == alias })
 	if at < 0 {

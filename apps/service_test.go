@@ -235,8 +235,7 @@ func TestCreate(t *testing.T) {
 	})
 }
 
-// TestCreateFindsDatasetsAtOnce: one look-up is for all datasets; a draft is none that can be
-// bound.
+// TestCreateFindsDatasetsAtOnce: one look-up finds all datasets; a draft cannot be bound.
 func TestCreateFindsDatasetsAtOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open(t))
@@ -737,8 +736,8 @@ func TestDraftOfDeletedApp(t *testing.T) {
 	is.NoErr(err)
 }
 
-// TestDraftOfFullApp: who may no more write an app after its upgrade may not write the draft
-// either.
+// TestDraftOfFullApp: a user who may no longer write an app after its upgrade may not write the
+// draft either.
 func TestDraftOfFullApp(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite(t))
 	jo, full := as(t, "acme", "jo", actor.Designer, "s1"), apps.Full

@@ -8,8 +8,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// knownRoles returns errs.Invalid for a role that neither was there nor is one of the manifest of
-// an app, of the one that its next deploy gives it, or of that of its draft.
+// knownRoles returns errs.Invalid for a new role that is in none of these manifests: that of the
+// app, that of its next deploy and that of its draft.
 func (s *Service) knownRoles(ctx context.Context, app App, roles, had []string) error {
 	added := slices.DeleteFunc(slices.Clone(roles), func(role string) bool { return slices.Contains(had, role) })
 	if len(added) == 0 {

@@ -336,8 +336,8 @@ func (s *Service) complete(
 	return maskEnv(&t.App, env)
 }
 
-// deployable is the transferer of apps, which run files only once somebody has deployed them:
-// whoever imports an app, or deploys it into another tenant, does not decide what runs there, or
+// deployable is the transferer of apps, which run files only once somebody has deployed them: a
+// user who imports an app, or deploys it into another tenant, does not decide what runs there, or
 // what a deployed app may call.
 type deployable struct {
 	entity.FileTransferer

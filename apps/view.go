@@ -24,11 +24,11 @@ type Viewed struct {
 	Switch       bool     // the viewer may view the app as another role
 }
 
-// View returns an app, or a draft, as its pages are shown to the caller, who may run it. With a
-// role, which the caller has or may switch to, that is the only one. The entry page is the member
-// entryPoint of the definition, else that of the manifest, else index.html. Errors: errs.NotFound;
-// errs.Forbidden; errs.Invalid for a role that the manifest does not have; errs.Conflict for a
-// manifest that cannot be read.
+// View returns an app, or a draft, as its pages are shown to the caller. The caller must be allowed
+// to run it. With a role, which the caller has or may switch to, that is the only one. The entry
+// page is the member entryPoint of the definition, else that of the manifest, else index.html.
+// Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a role that the manifest does not have;
+// errs.Conflict for a manifest that cannot be read.
 func (s *Service) View(ctx context.Context, id, role string) (Viewed, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -52,9 +52,10 @@ func (s *Service) View(ctx context.Context, id, role string) (Viewed, error) {
 	return v, nil
 }
 
-// ViewOfVisitor returns an app as its pages are shown to visitors whom the caller, who may share
-// it, has invited, with those of some roles that its manifest has. Errors: errs.NotFound;
-// errs.Forbidden; errs.Invalid for a draft; errs.Conflict for a manifest that cannot be read.
+// ViewOfVisitor returns an app as its pages are shown to visitors whom the caller has invited, with
+// those of the given roles that its manifest has. The caller must be allowed to share it. Errors:
+// errs.NotFound; errs.Forbidden; errs.Invalid for a draft; errs.Conflict for a manifest that cannot
+// be read.
 func (s *Service) ViewOfVisitor(ctx context.Context, id string, roles []string) (Viewed, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -82,9 +83,9 @@ func (s *Service) Declared(ctx context.Context, id string) (Viewed, error) {
 }
 
 // ViewFile returns a file of an app that its pages may load, with its bytes, which the caller
-// closes: to those who may run the app, all but the manifest, what runs on the server (the folders
-// server, webhooks, migrations and tools), and files and folders whose names begin with a dot.
-// Errors: errs.NotFound; errs.Forbidden.
+// closes. The caller must be allowed to run the app. Pages may load all files except the manifest,
+// those that run on the server (in the folders server, webhooks, migrations and tools), and files
+// and folders whose names begin with a dot. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) ViewFile(ctx context.Context, id, path string) (File, io.ReadSeekCloser, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

@@ -51,8 +51,8 @@ type Uses struct {
 }
 
 // SetFavorite adds an app to the favorites of the caller, or removes it. For a draft it is the app.
-// It is for all who see the app. Errors: errs.NotFound; errs.Forbidden for a caller who is no user
-// of the tenant.
+// The caller must be allowed to see the app. Errors: errs.NotFound; errs.Forbidden for a caller
+// that is not a user of the tenant.
 func (s *Service) SetFavorite(ctx context.Context, id string, favorite bool) (v Shown, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -93,8 +93,8 @@ func (s *Service) Recent(ctx context.Context) ([]Shown, error) {
 // flushTimeout is how long a read waits for views to be written.
 const flushTimeout = time.Second
 
-// flushViews writes the counted views of a tenant for a read. What cannot be written now stays
-// counted, and the read goes without it.
+// flushViews writes the counted views of a tenant for a read. Views that cannot be written now stay
+// counted, and the read does not include them.
 func (s *Service) flushViews(ctx context.Context, tenant string) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()

@@ -95,9 +95,9 @@ func (s *Service) Writing(ctx context.Context, id string, do func(ctx context.Co
 	})
 }
 
-// WebhookSecret returns the secret that signs the tokens of an app's webhooks, to those who may
-// change the app. It is made when there is none. Errors: errs.NotFound; errs.Forbidden;
-// errs.Invalid for a draft.
+// WebhookSecret returns the secret that signs the tokens of an app's webhooks, and creates it if
+// there is none. The caller must be allowed to change the app. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) WebhookSecret(ctx context.Context, id string) (secret []byte, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -155,8 +155,8 @@ type Hooked struct {
 }
 
 // Hooked returns an app by id or natural id. It runs one statement, and none for a text that cannot
-// be an id. It returns errs.NotFound if there is no such app, or it is deleted, a draft, or has no
-// secret yet.
+// be an id. It returns errs.NotFound if there is no such app, or it is deleted, is a draft, or has
+// no secret yet.
 func (u Unchecked) Hooked(ctx context.Context, tenant, id string) (Hooked, error) {
 	at, err := u.s.rules.Parse(id)
 	if err != nil {

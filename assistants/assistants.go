@@ -24,7 +24,7 @@ type Assistant struct {
 	ID     string // UUID, lower case; set by Create
 	Name   string // 1 to 255 characters, without control characters
 	// [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per owner except for drafts; nil
-	// for none
+	// if there is none
 	Slug         *string
 	Description  *string         // at most 16,384 characters; nil for none
 	Instructions string          // at most 256 KiB; ${slug} refers to an AI instruction
@@ -50,8 +50,8 @@ type Assistant struct {
 	UpdatedAt    time.Time       // UTC, whole microseconds; a change of the files does not touch it
 }
 
-// Version changes with every change of the row. What a draft has from its assistant is no part of
-// it.
+// Version changes with every change of the row. It does not depend on what a draft has from its
+// assistant.
 func (a Assistant) Version() string {
 	if a.EditingID != nil {
 		a.inherit(Assistant{})
@@ -131,8 +131,8 @@ type SkillType struct {
 	// member. nil: there must be none.
 	Accept func(config json.RawMessage) error `json:"-"`
 	// Sends returns where a skill with a configuration sends secrets of its assistant, such as
-	// https://mcp.example.com:443, and their names. nil: none leaves. Who may change an assistant
-	// cannot have the secrets of others sent to another place.
+	// https://mcp.example.com:443, and their names. If it is nil, the skill sends no secrets. A
+	// user who may change an assistant cannot have the secrets of others sent to another place.
 	Sends func(config json.RawMessage) (to string, secrets []string) `json:"-"`
 }
 
@@ -173,8 +173,8 @@ func ReferenceKinds() []entity.Kind {
 	return []entity.Kind{Kind, "datasource", "file", "library", "query", "report", "template", "visual"}
 }
 
-// Store keeps assistants, and their shares. What may be long of one is Instructions, Skills and
-// Data. Implementations must pass assistantstest.TestStore.
+// Store keeps assistants, and their shares. Only Instructions, Skills and Data of an assistant may
+// be long. Implementations must pass assistantstest.TestStore.
 type Store interface {
 	DraftStore
 
@@ -211,7 +211,7 @@ type Options struct {
 	// for a dataset that the caller cannot read. nil: filters are not checked.
 	CheckFilter func(ctx context.Context, dataset string, filter json.RawMessage) error
 	// Registry has the kinds of datasets and references, and the hooks that are called for deleted
-	// assistants; nil for none.
+	// assistants; nil if there are none.
 	Registry *entity.Registry
 	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id,
 	// or the name as it is; nil: only exact names are found.

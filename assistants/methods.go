@@ -56,8 +56,9 @@ func (s *Service) SetOwner(ctx context.Context, id, owner string) (Shown, error)
 	return s.reader.SetOwner(ctx, id, owner)
 }
 
-// Discard removes the draft of an assistant. It is for those who may change the assistant, so that
-// a draft also goes after a deploy from another tenant has overwritten its assistant.
+// Discard removes the draft of an assistant. The caller must be allowed to change the assistant,
+// but does not need the permission edit, so that a draft can be removed after a deploy from another
+// tenant has overwritten its assistant.
 // Errors: errs.NotFound, also for an assistant without a draft; errs.Forbidden; errs.Conflict for a
 // draft that somebody else edits.
 func (s *Service) Discard(ctx context.Context, id string) error { return s.common.Discard(ctx, id) }
@@ -82,9 +83,9 @@ func (s *Service) OpenFile(ctx context.Context, id, path string) (File, io.ReadS
 	return s.common.OpenFile(ctx, id, path)
 }
 
-// PutFile writes a file of an assistant or a draft, over the one that has the path already. It is
-// for those who may edit it. Without a content type it gets that of the path's extension. The row
-// of the assistant stays as it is. After an error the file is as it was.
+// PutFile writes a file of an assistant or a draft, and replaces the one at that path. The caller
+// must be allowed to edit it. An empty content type is replaced by that of the path's extension.
+// PutFile does not change the row of the assistant. After an error the file is unchanged.
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a bad path or content type; errs.Conflict
 // for a path that differs from another one only in case, or that is a folder, and for a draft that
 // somebody else edits; errs.TooLarge; content's own, as it is.
@@ -94,7 +95,7 @@ func (s *Service) PutFile(
 	return s.common.PutFile(ctx, id, path, contentType, content)
 }
 
-// DeleteFile removes a file of an assistant or a draft. It is for those who may edit it.
+// DeleteFile removes a file of an assistant or a draft. The caller must be allowed to edit it.
 // Errors: errs.NotFound; errs.Forbidden; errs.Conflict for a draft that somebody else edits.
 func (s *Service) DeleteFile(ctx context.Context, id, path string) error {
 	return s.common.DeleteFile(ctx, id, path)
@@ -112,17 +113,17 @@ func (s *Service) Share(ctx context.Context, id, principal string) (Share, error
 	return s.common.Share(ctx, id, principal)
 }
 
-// PutShare shares an assistant with a principal, or changes the share: edit gets the share that is
-// there, or one that grants nothing. It is for those who may share the assistant. A role that it
-// adds must be known. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also
-// for an unknown principal; errs.Conflict for roles that cannot be read.
+// PutShare shares an assistant with a principal, or changes the share: edit gets the existing
+// share, or one that grants nothing. The caller must be allowed to share the assistant. A role that
+// edit adds must be known. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field,
+// also for an unknown principal; errs.Conflict for roles that cannot be read.
 func (s *Service) PutShare(
 	ctx context.Context, id, principal string, edit func(*Share),
 ) (Share, error) {
 	return s.common.PutShare(ctx, id, principal, edit)
 }
 
-// DeleteShare ends a share. It is for those who may share the assistant.
+// DeleteShare ends a share. The caller must be allowed to share the assistant.
 // Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) DeleteShare(ctx context.Context, id, principal string) error {
 	return s.common.DeleteShare(ctx, id, principal)

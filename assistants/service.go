@@ -29,7 +29,7 @@ func (s *Service) noun() drafts.Noun[Assistant] {
 type Shown struct {
 	Assistant
 	Permissions Permissions
-	HasDraft    bool // there is a draft; false for those who may not change the assistant, and for a draft
+	HasDraft    bool // there is a draft; false for a caller that may not change the assistant, and for a draft
 	EditLock    Lock // of a draft, while somebody holds it; else the zero Lock
 	Held        bool // the caller's credential holds EditLock
 	Inside      bool // the caller sees the insides: files, shares and the names of secrets
@@ -127,8 +127,8 @@ func (a *Assistant) define(by Assistant) {
 	a.Skills, a.Datasets, a.References = by.Skills, by.Datasets, by.References
 }
 
-// Update changes an assistant or a draft, found by id or natural id. What edit sets beyond the
-// fields of Create is put back. It needs the permission write. Errors: errs.NotFound;
+// Update changes an assistant or a draft, found by id or natural id. Changes that edit makes to
+// fields that Create does not set are undone. It needs the permission write. Errors: errs.NotFound;
 // errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug, and for a draft
 // that somebody else edits; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, id string, edit func(*Assistant) error) (Shown, error) {
@@ -195,7 +195,7 @@ func (s *Service) Commit(ctx context.Context, id string, force bool) (Shown, err
 	})
 }
 
-// Diff returns what the draft of an assistant changes. It is for those who may change the
+// Diff returns what the draft of an assistant changes. The caller must be allowed to change the
 // assistant. Errors: errs.NotFound, also for an assistant without a draft; errs.Forbidden.
 func (s *Service) Diff(ctx context.Context, id string) (Diff, error) {
 	a, err := s.rules.Actor(ctx)
@@ -262,7 +262,7 @@ func (s *Service) masked(as Assistant) (map[string]string, error) {
 func listed[T any](all []T) []T { return append([]T{}, all...) }
 
 // Secrets returns the names of an assistant's secrets, ordered; their values leave the service only
-// to its skills. It is for those who may change the assistant. Errors: errs.NotFound;
+// to its skills. The caller must be allowed to change the assistant. Errors: errs.NotFound;
 // errs.Forbidden.
 func (s *Service) Secrets(ctx context.Context, id string) ([]string, error) {
 	as, err := s.rules.Inside(ctx, id)
@@ -310,8 +310,8 @@ func (s *Service) setSecret(as *Assistant, name string, value *string) error {
 	return nil
 }
 
-// PutSkill adds a skill to an assistant, or changes it: edit gets the skill that is there, or one
-// with the name alone. It needs the permission write. Errors: errs.NotFound; errs.Forbidden;
+// PutSkill adds a skill to an assistant, or changes it: edit gets the existing skill, or one that
+// has only the name. It needs the permission write. Errors: errs.NotFound; errs.Forbidden;
 // errs.Invalid naming the field, also for a type that this server does not provide; errs.Conflict
 // for a draft that somebody else edits.
 func (s *Service) PutSkill(ctx context.Context, id, name string, edit func(*Skill)) (Skill, error) {
@@ -325,10 +325,10 @@ func (s *Service) RemoveSkill(ctx context.Context, id, name string) error {
 	return remove(ctx, s, id, "assistant-skill", skills, Skill{Name: name})
 }
 
-// PutDataset adds a dataset to an assistant, or changes how it is used: edit gets what is there, or
-// one with the id alone. It needs the permission write. Errors: errs.NotFound; errs.Forbidden;
-// errs.Invalid naming the field, also for a dataset that is not there; errs.Conflict for a draft
-// that somebody else edits.
+// PutDataset adds a dataset to an assistant, or changes how it is used: edit gets the existing one,
+// or one that has only the id. It needs the permission write. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid naming the field, also for a dataset that does not exist;
+// errs.Conflict for a draft that somebody else edits.
 func (s *Service) PutDataset(ctx context.Context, id, dataset string, edit func(*Dataset)) (Dataset, error) {
 	return put(ctx, s, id, "assistant-dataset", datasets, Dataset{DatasetID: dataset}, edit)
 }

@@ -50,8 +50,8 @@ func (u Unchecked) File(ctx context.Context, as Assistant, path string) (File, e
 	return u.s.files.Get(ctx, as.Tenant, as.LibraryID, path)
 }
 
-// OpenFile returns a file of an assistant with its bytes, which the caller closes, for its
-// conversations alone. Errors: errs.NotFound.
+// OpenFile returns a file of an assistant with its bytes, which the caller closes. Only the
+// assistant's conversations use it. Errors: errs.NotFound.
 func (u Unchecked) OpenFile(ctx context.Context, as Assistant, path string) (File, io.ReadCloser, error) {
 	return u.s.files.Open(ctx, as.Tenant, as.LibraryID, path)
 }

@@ -103,8 +103,8 @@ type Server struct {
 	gone     int
 }
 
-// NewServer starts a server that answers one request after the other with the turns of a script;
-// behind the last one it fails with 500.
+// NewServer starts a server that answers requests with the turns of a script, in order. After the
+// last turn it answers 500.
 func NewServer(script ...Turn) *Server {
 	s := &Server{script: script}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))

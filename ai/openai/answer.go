@@ -65,7 +65,7 @@ func (a *answer) read(ctx context.Context, stream *ssestream.Stream[sdk.ChatComp
 		return fmt.Errorf("the answer ends in the middle: %w", io.ErrUnexpectedEOF)
 	}
 	if a.Finish == ai.Length || a.Finish == ai.Filtered {
-		// the last call is cut, and what comes behind that end is none
+		// the last call is cut off, so no calls are sent
 		return nil
 	}
 	for _, c := range a.calls {

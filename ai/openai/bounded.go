@@ -240,8 +240,8 @@ func (b *eventBody) next() {
 	}
 }
 
-// finish reads what a server sends behind the last event, so that the connection can be used again.
-// It is all there as a rule.
+// finish reads what a server sends after the last event, so that the connection can be reused.
+// Usually all of it has arrived already.
 func (b *eventBody) finish() {
 	b.idle, b.most = min(b.idle, 50*time.Millisecond), b.read+4<<10
 	_, _ = io.Copy(io.Discard, b.lines)

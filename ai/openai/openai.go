@@ -1,7 +1,7 @@
 // Package openai is the ai.Provider for servers with OpenAI's API for chat completions: OpenAI's
 // own, vLLM, llama.cpp, Ollama, LiteLLM and many more.
 //
-// Whoever does not import it does not link the client that it uses. The program in cmd does; other
+// A program that does not import it does not link its client. The program in cmd imports it; other
 // hosts call New.
 package openai
 
@@ -43,8 +43,8 @@ type Options struct {
 	Key string // sent as a bearer token, to Azure as api-key; "" for a server without one
 	// Models are the models that callers can name. The first one is the default.
 	Models []Model
-	// ImageModel is the server's name for the model that makes images; "" for none: then New
-	// returns no ai.Imager.
+	// ImageModel is the server's name for the model that makes images; if it is "", New returns no
+	// ai.Imager.
 	ImageModel string
 	// DenyNetworks are where no connection is made to: see tenantcontent.Config. nil is where
 	// clouds hand out a machine's credentials.
@@ -311,8 +311,8 @@ func newParams(r ai.Request, model string) (sdk.ChatCompletionNewParams, error) 
 	return params, nil
 }
 
-// textMessage is a message of text alone. The client encodes it at once; its own types for it
-// encode the text, which can be long, five times.
+// textMessage is a message that has only text. The client encodes it once; with the client's own
+// types it would encode the text, which can be long, five times.
 type textMessage struct {
 	Role       string `json:"role"`
 	Content    string `json:"content"`

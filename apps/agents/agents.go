@@ -217,7 +217,7 @@ type Summary struct {
 	Counts map[State]int // of those in each state; without those of which there are none
 }
 
-// Store keeps agents and their runs. The tests beside its bun-backed store say what every
+// Store keeps agents and their runs. The tests beside its bun-backed store define what every
 // implementation must do.
 type Store interface {
 	// Agents returns the agents of some apps, ordered by app and name.
@@ -259,8 +259,8 @@ type Store interface {
 	EndStep(ctx context.Context, tenant, lease string, s Step) error
 	// Settle changes how far a run has come. It fails as AddStep does.
 	Settle(ctx context.Context, tenant, id, lease string, p Progress, now time.Time) error
-	// End ends a run that has not ended, whoever works on it, and reports whether it did. p has no
-	// Result or StartedAt.
+	// End ends a run that has not ended, even while a node works on it, and reports whether it did.
+	// p has no Result or StartedAt.
 	End(ctx context.Context, tenant, id string, p Progress, now time.Time) (bool, error)
 	// Reopen makes a run that is Dead Pending again.
 	Reopen(ctx context.Context, tenant, id string, now time.Time) error

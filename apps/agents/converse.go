@@ -99,7 +99,7 @@ func (c *conversation) answers() (n int) {
 }
 
 // finish does the calls of the last answer that have no result yet. It reports whether the run has
-// ended: the answer had none.
+// ended, because the answer had no calls.
 func (c *conversation) finish(ctx context.Context) (done bool, err error) {
 	at := len(c.steps) - 1
 	for c.steps[at].Kind != Answer {
@@ -305,9 +305,9 @@ type toolRun struct {
 	Attempt int             `json:"attempt"`
 }
 
-// call does a call that is stored as begun, and stores its end. What the tool does wrong is for the
-// model to read; an error leaves the step begun, so that the next try calls the tool again, with
-// the same key.
+// call does a call that is stored as begun, and stores its end. A failure of the tool becomes the
+// result that the model reads. An error that call returns leaves the step begun, so that the next
+// try calls the tool again with the same key.
 func (c *conversation) call(ctx context.Context, step Step) error {
 	value, log, err := c.do(ctx, step)
 	if ctx.Err() != nil {

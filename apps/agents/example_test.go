@@ -9,8 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 )
 
-// What an app declares in its manifest is there once the app is deployed, and people can override
-// it.
+// An agent that an app declares in its manifest exists once the app is deployed, and people can
+// override its settings.
 func ExampleService_Override() {
 	app, ctx, remove := exampletest.Open()
 	defer remove()

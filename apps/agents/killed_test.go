@@ -116,8 +116,8 @@ func killedModel(r aitest.Request) aitest.Turn {
 }
 
 // TestKilledNode: the process that works on a run is killed while a tool works. Another one ends
-// the run: it asks for no answer again, calls no tool again that had ended, and the one that had
-// begun with the same key.
+// the run: it requests no answer again, calls no tool again that had ended, and calls the one that
+// had begun again with the same key.
 func TestKilledNode(t *testing.T) {
 	if url := os.Getenv(nodeDatabase); url != "" {
 		// until the process is killed

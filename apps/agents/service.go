@@ -282,9 +282,10 @@ func checkCron(all []string, zone string, now time.Time) error {
 	return nil
 }
 
-// Runs returns a page of the runs of an agent, also of one that is gone, newest first, to those who
-// see the insides of its app. Errors: errs.NotFound for an agent that is not there and has no runs;
-// errs.Forbidden; errs.Invalid for a filter, sort or cursor that does not fit.
+// Runs returns a page of the runs of an agent, also of one that is gone, newest first. The caller
+// must be allowed to see the insides of its app. Errors: errs.NotFound for an agent that does not
+// exist and has no runs; errs.Forbidden; errs.Invalid for a filter, sort or cursor that does not
+// fit.
 func (s *Service) Runs(ctx context.Context, app, name string, f Filter, q paging.Query) (paging.Page[Run], error) {
 	a, app, err := s.inside(ctx, app)
 	if err != nil {

@@ -47,8 +47,7 @@ type refusal struct{ error }
 // Unwrap returns the cause.
 func (r refusal) Unwrap() error { return r.error }
 
-// do works on a run: on one of a schedule, which has no row yet, or on one that was started
-// otherwise.
+// do works on a run. A run of a schedule need not have a row yet.
 func (s *Service) do(ctx context.Context, j Job) error {
 	run, err := s.begin(ctx, j)
 	if errs.CodeOf(err) == errs.NotFound || err == nil && run.ID == "" {
@@ -108,8 +107,8 @@ func (s *Service) watch(ctx context.Context, run Run, cancel context.CancelCause
 	}
 }
 
-// settle stores that a try has failed. A run that another node has, or that has ended meanwhile, is
-// left alone.
+// settle stores that a try has failed. It does not change a run that another node has, or that has
+// ended meanwhile.
 func (s *Service) settle(ctx context.Context, run Run, failure error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer stop()
@@ -135,8 +134,8 @@ func sentence(err error) string {
 }
 
 // begin returns the run of a job with the lease of the job. A job of a schedule makes its run,
-// unless the agent is disabled or gone, or works on another run of a schedule. The zero Run or
-// errs.NotFound: there is none to work on.
+// unless the agent is disabled or gone, or works on another run of a schedule. It returns the zero
+// Run or errs.NotFound if there is no run to work on.
 func (s *Service) begin(ctx context.Context, j Job) (Run, error) {
 	run, err := s.store.Begin(ctx, j.Tenant, j.ID, j.Lease, j.Tries, s.stamp())
 	if errs.CodeOf(err) != errs.NotFound || string(j.Payload) == "null" {

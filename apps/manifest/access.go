@@ -23,7 +23,7 @@ const (
 // where GET is. The service closes some routes to all apps beside that.
 //
 // Only a path that can be read in one way is allowed. It has neither empty segments nor segments of
-// dots alone, and no segment has, percent-decoded, a slash, a backslash, a percent sign, a
+// only dots, and no segment has, percent-decoded, a slash, a backslash, a percent sign, a
 // semicolon, a question mark, a number sign or a control character.
 func (m Manifest) Allows(method, path string) bool {
 	_, allowed := m.Rule(method, path)

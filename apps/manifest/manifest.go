@@ -91,7 +91,7 @@ type Dataset struct {
 	Description string
 }
 
-// Role is a role of an app. Shares give roles to principals, and pages and handlers see which ones
+// Role is a role of an app. Shares grant roles to principals, and pages and handlers see which ones
 // a viewer has.
 type Role struct {
 	ID          string // [A-Za-z0-9][A-Za-z0-9_.-]*, at most shares.MaxRole characters
@@ -135,8 +135,8 @@ type Reader struct {
 // Read reads a manifest without refusing rules for calls that no app may make: see Reader.
 func Read(file string, raw []byte) (Manifest, error) { return Reader{}.Read(file, raw) }
 
-// Read reads a manifest; file is its name, for errors. A file that is empty or has comments alone
-// is the zero Manifest. Errors: errs.Invalid with the file, line, column and key, such as
+// Read reads a manifest; file is its name, for errors. A file that is empty or has only comments is
+// the zero Manifest. Errors: errs.Invalid with the file, line, column and key, such as
 // "informer.yaml:12:5: access[0]: …".
 func (of Reader) Read(file string, raw []byte) (Manifest, error) {
 	if len(raw) > MaxSize {
@@ -176,8 +176,8 @@ func position(raw []byte, at int) (line, column int) {
 	return bytes.Count(raw[:at], []byte("\n")) + 1, utf8.RuneCount(raw[start:at]) + 1
 }
 
-// load parses the one document of a file; nil for none. What it returns has no aliases, so it is no
-// larger than the file.
+// load parses the one document of a file; it returns nil if there is none. The result has no
+// aliases, so it is not larger than the file.
 func (r reader) load(raw []byte) (*yaml.Node, error) {
 	loader, err := yaml.NewLoader(
 		bytes.NewReader(raw), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(MaxDepth))),

@@ -231,7 +231,7 @@ func (r reader) env(n *yaml.Node, key string, m *Manifest) error {
 	})
 }
 
-// plain refuses aliases, tags, keys that are no text and characters that no database can store,
+// plain rejects aliases, tags, keys that are not text and characters that a database cannot store,
 // everywhere in n.
 func (r reader) plain(n *yaml.Node, left *int) error {
 	*left--

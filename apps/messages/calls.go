@@ -14,8 +14,8 @@ type Call struct {
 	// Depth is how many agents and events have started each other until the call. An event beyond
 	// MaxDepth that would start something is refused.
 	Depth int
-	// Key is the same when the call is made again because nobody knows whether it was done. What
-	// was done is not done again then. "" for none.
+	// Key identifies the call. A call that is repeated because its outcome is unknown has the same
+	// key, and what was done is not done again. It is "" if there is no key.
 	Key string
 	// Unsent checks notifications and e-mails as always, but neither sends nor stores them.
 	Unsent bool

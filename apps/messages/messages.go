@@ -115,11 +115,10 @@ type Usage struct {
 	Bytes   int // of all rows
 }
 
-// Summary is how many messages of an app are in each state, by type. Those of which there are none
-// are left out.
+// Summary is the number of messages of an app in each state, by type. Zeros are left out.
 type Summary map[Type]map[State]int
 
-// Store keeps events and messages. The tests beside its bun-backed store say what every
+// Store keeps events and messages. The tests beside its bun-backed store define what every
 // implementation must do.
 type Store interface {
 	// InsertEvent adds an event.
@@ -172,8 +171,8 @@ type Store interface {
 
 // Users looks up the users of the caller's tenant. principals.Service implements it.
 type Users interface {
-	// DisplayNames returns the display names of the users with some names, nil for none, without
-	// those that no user has.
+	// DisplayNames returns the display names of the users with the given names, nil for a user
+	// without one. It leaves out names that no user has.
 	DisplayNames(ctx context.Context, names []string) (map[string]*string, error)
 	// CanonicalName returns the exact name of the user with a name; one that no user has is
 	// returned as it is.
@@ -280,9 +279,9 @@ func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 // kindApp is the kind of the apps whose rows these are.
 const kindApp entity.Kind = "app"
 
-// Hooks returns what happens to events and messages when apps and people change: those of a purged
-// app go with it, those to a deleted user, too. What has ended is kept for 30 days, the last 10,000
-// of each app; what nobody has carried out for 30 days is dead.
+// Hooks returns the hooks that keep events and messages up to date when apps and users change.
+// Those of a purged app and those to a deleted user are deleted. Those that have ended are kept for
+// 30 days, the last 10,000 of each app; those that nobody has carried out for 30 days become dead.
 func (u Unchecked) Hooks() entity.Hooks {
 	h := entity.Hooks{Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Sweep: u.s.sweep}
 	for _, table := range []string{"tc_events", "tc_messages"} {

@@ -169,8 +169,8 @@ func (s *Service) start(ctx context.Context, jobs []Job) (n int, err error) {
 	return n, nil
 }
 
-// The pause of an event for whose agents there is no room, which is as long as it waits already: it
-// is not lost, and emit fails when too many wait.
+// The limits of the pause of an event while there is no room for its agents. The pause is as long
+// as the event has waited so far. The event is not lost, and emit fails when too many wait.
 const (
 	minBusy = 15 * time.Second
 	maxBusy = 10 * time.Minute

@@ -50,14 +50,14 @@ type Confirmation struct {
 	ExpiresAt time.Time // UTC, whole microseconds
 }
 
-// Store keeps confirmations. The tests beside its bun-backed store say what every implementation
+// Store keeps confirmations. The tests beside its bun-backed store define what every implementation
 // must do.
 type Store interface {
 	// Add adds a confirmation. It returns errs.Busy if most others of the same person wait that
 	// expire after at.
 	Add(ctx context.Context, tenant string, c Confirmation, most int, at time.Time) error
 	// Decide sets the Decision of the confirmation that has the ID, Assistant and Asked of c. It
-	// returns errs.NotFound if there is none that is undecided and expires after at.
+	// returns errs.NotFound if no such confirmation is undecided and expires after at.
 	Decide(ctx context.Context, tenant string, c Confirmation, at time.Time) error
 	// Decision returns the decision. It returns errs.NotFound if there is no such confirmation.
 	Decision(ctx context.Context, tenant, id string) (Decision, error)
@@ -97,10 +97,9 @@ func New(o Options) *Service {
 }
 
 // Ask asks a person of the caller's tenant who talks to an assistant, and waits for the decision.
-// show tells the person of the question. who identifies the person, as the who of Decide. No
-// decision in time is a decision against it; so is none when ctx ends, whose cause is returned
-// then. Errors: errs.Busy if too many questions to the person, or in the tenant, wait; those of
-// show.
+// show shows the question to the person. who identifies the person, as in Decide. If there is no
+// decision in time, Ask returns false. If ctx ends first, it returns the cause of that. Errors:
+// errs.Busy if too many questions to the person, or in the tenant, wait; those of show.
 func (s *Service) Ask(
 	ctx context.Context, assistant, who string, show func(Confirmation) error,
 ) (approved bool, err error) {

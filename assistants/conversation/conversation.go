@@ -28,9 +28,10 @@ import (
 type Skill struct {
 	assistants.SkillType
 	// Open returns the tools of one skill of an assistant in one conversation. end, unless it is
-	// nil, is called when the conversation has ended. The actor of ctx is who talks: tools have the
-	// rights of this caller, whoever owns the assistant. ctx ends with the conversation. The skills
-	// of an assistant are opened at once: Open is called by several goroutines.
+	// nil, is called when the conversation has ended. The actor of ctx is the caller that talks:
+	// tools have the rights of this caller, not those of the assistant's owner. ctx ends with the
+	// conversation. The skills of an assistant are opened at once: Open is called by several
+	// goroutines.
 	//
 	// Errors: one with a code of package errs other than errs.Internal is told to the model, which
 	// goes on with the tools that are returned beside it; any other error ends the conversation.
@@ -61,7 +62,7 @@ type Options struct {
 	Provider ai.Provider
 	Scripts  Runtime // of the skill code
 	Skills   []Skill // of the host, beside the ready ones
-	// Extract returns the text of a document that is no text already.
+	// Extract returns the text of a document that is not text already.
 	Extract func(ctx context.Context, contentType, name string, data []byte) (text string, err error)
 	// Assistants has the assistants.
 	Assistants *assistants.Service

@@ -287,8 +287,8 @@ func (p prompt) tellDatasets(b *strings.Builder) {
 	}
 }
 
-// described returns the name of a dataset, its fields and what is known of its rows, in at most
-// about most bytes. queries reports whether a tool reads them.
+// described returns the name of a dataset, its fields and what is known of its rows, in about most
+// bytes or fewer. queries reports whether a tool reads them.
 func (k *known) described(most int, queries bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %s\n\n", oneLine(k.name))

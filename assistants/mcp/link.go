@@ -26,8 +26,8 @@ const (
 	connectFactor = 2     // so much more may come while connecting
 )
 
-// link makes the requests to one server: with its headers, to its host alone, and within a budget
-// of requests and of what is read.
+// link makes the requests to one server: with its headers, only to its host, and within a budget of
+// requests and of bytes that are read.
 type link struct {
 	base         http.RoundTripper
 	scheme, host string

@@ -1,8 +1,8 @@
 // Package mcp is the skill of assistants to use the tools of a remote MCP server (Model Context
 // Protocol, streamable HTTP).
 //
-// Whoever does not import it does not link the protocol's SDK. The program in cmd does; other hosts
-// put New into Config.Skills.
+// A program that does not import it does not link the protocol's SDK. The program in cmd imports
+// it; other hosts put New into Config.Skills.
 package mcp
 
 import (

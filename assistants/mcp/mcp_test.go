@@ -710,8 +710,7 @@ func TestForgottenSession(t *testing.T) {
 	is.Equal(forgotten, 1)
 }
 
-// TestServerAsks: a server gets nothing of what it asks for: no answers of the model, none of the
-// person.
+// TestServerAsks: a server that requests answers of the model or of the person gets none.
 func TestServerAsks(t *testing.T) {
 	is, r := is.New(t), newRemote(t)
 	r.add("sample", true, func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

@@ -53,7 +53,7 @@ func cut(text string, most int) string {
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
 // toolName returns the name of a tool for models, <skill>_<tool>, and adds it to those that are
-// taken. What does not fit, or would be there twice, ends with a part of a digest.
+// taken. A name that is too long, or would be there twice, ends with a part of a digest.
 func toolName(skill, tool string, taken map[string]bool) string {
 	whole := skill + "_" + tool
 	name := notInNames.ReplaceAllString(whole, "_")
@@ -114,9 +114,9 @@ func (s *server) text(r *sdk.CallToolResult) string {
 	return text
 }
 
-// schema returns the parameters of a tool. What a model's server could refuse, so that the whole
-// conversation fails, is left out; if the rest is too long, the descriptions are left out, too, and
-// in the end all but the type.
+// schema returns the parameters of a tool. It leaves out what a model's server could refuse, as
+// that would fail the whole conversation. If the rest is too long, it leaves out the descriptions,
+// too, and in the end everything but the type.
 func (s *server) schema(t *sdk.Tool) json.RawMessage {
 	for _, described := range []bool{true, false} {
 		in, _ := t.InputSchema.(map[string]any)

@@ -140,8 +140,8 @@ func control(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) 
 // Send implements messages.Sender. All e-mails are from the server's own address; a name that the
 // app has chosen stands before it, and answers go to the address that it has chosen. The Message-ID
 // is the same for each try. Errors: errs.Invalid for an e-mail that the server refuses for good, or
-// that has a control character in a header; errs.Unavailable if the server is away, refuses the
-// login, or asks for another try.
+// that has a control character in a header; errs.Unavailable if the server cannot be reached,
+// refuses the login, or requests another try.
 func (s *Sender) Send(ctx context.Context, m messages.Mail) error {
 	e, err := s.message(m)
 	if err != nil {
