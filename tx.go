@@ -24,6 +24,12 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 	return bunx.InTx(ctx, db, fn)
 }
 
+// InTx runs fn in one transaction, which every service called with fn's context joins. It commits
+// when fn returns nil.
+func (app *App) InTx(ctx context.Context, fn func(ctx context.Context) error) error {
+	return bunx.InTx(ctx, app.db, fn)
+}
+
 // WithTx returns a context with a transaction that the host has begun: every service call with that
 // context is part of it, and App.InTx and Conn, too. The host commits it or rolls it back, and
 // calls Committed after the commit. A call that fails leaves nothing, and the transaction goes on.
