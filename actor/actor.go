@@ -1,6 +1,7 @@
-// Package actor says who calls, for which tenant and with which rights. It travels in the context.
+// Package actor defines the caller of a service: its user, its tenant and its rights. A context
+// carries it.
 //
-// Every noun imports it and asks it before each query; sessions and hosts make actors.
+// Every noun imports it and checks the caller before each query. Sessions and hosts make actors.
 package actor
 
 import (
@@ -11,8 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Role is what a user may do in a team. Roles are ordered: a higher role may all that a lower one
-// may.
+// Role is what a user may do in a team. Roles are ordered: a higher role may do all that a lower
+// one may.
 type Role int
 
 // The roles, low to high. NoRole is the role of a user without a team.
@@ -35,7 +36,7 @@ func (r Role) String() string {
 	return roleNames[r]
 }
 
-// RoleHint is the end of a refusal for a missing role: who can assign roles, and where.
+// RoleHint is the end of a refusal for a missing role. It tells people how roles are assigned.
 const RoleHint = "A superuser gives roles, in a team: PUT /api/teams/{id}/members/{username}."
 
 // ParseRole reads a role's name as the API writes it. Errors: errs.Invalid for any other text.
@@ -46,16 +47,17 @@ func ParseRole(name string) (Role, error) {
 	return NoRole, errs.New(errs.Invalid, "role must be one of member, designer, dataWizard, publisher and admin")
 }
 
-// Actor is the caller of a service: one user of one tenant, with the rights of the moment.
+// Actor is the caller of a service: one user of one tenant, with the user's current rights.
 type Actor struct {
 	Tenant    string          // tenant id, never empty
 	User      string          // username, never empty
-	Superuser bool            // passes every check inside its tenant, and none outside it
+	Superuser bool            // passes every check in its tenant, and no check of another tenant
 	AI        bool            // holds the `ai` credential (globalPermissions.ai)
 	Teams     map[string]Role // team id to role in it
-	// what Capped leaves of a superuser: a role over the whole tenant, in no team; NoRole of others
+	// role over the whole tenant that Capped leaves a superuser, not as a member of a team; else
+	// NoRole
 	Wide     Role
-	ReadOnly bool   // a read-only API token: GET and HEAD alone
+	ReadOnly bool   // a read-only API token: only GET and HEAD
 	Token    string // id of the API token that was used, "" for a session or a host's actor
 	Session  string // id of the session that was used, "" for an API token or a host's actor
 }
@@ -69,11 +71,12 @@ func (a Actor) Role() Role {
 	return highest
 }
 
-// Capped returns the actor with no more tenant-wide rights than another one, whose app calls the
-// service for the actor. The actor keeps what is the actor's own: the name, the memberships, the
-// credential, and so every row and share. The role in each team is at most the highest role of by.
-// Every other right needs both: AI, and to be a superuser. A superuser is capped to the highest
-// role of by over the whole tenant, and has no other rights in teams than a member of them has.
+// Capped returns the actor with at most the tenant-wide rights of by, the owner of an app that
+// calls the service for the actor. The actor keeps its name, its memberships and its token or
+// session, and so all rows that it owns and all shares. Its role in each team is at most the
+// highest role of by. It has AI only if both have AI or are superusers, and stays a superuser only
+// if both are. Another superuser becomes an actor with the highest role of by over the whole
+// tenant, and has in teams only the rights of its memberships.
 func (a Actor) Capped(by Actor) Actor {
 	a.AI = (a.AI || a.Superuser) && (by.AI || by.Superuser)
 	if by.Superuser {
@@ -94,18 +97,20 @@ func (a Actor) Capped(by Actor) Actor {
 // Permission is a tenant-wide right, as the API names it.
 type Permission string
 
-// The tenant-wide permissions. The empty permission is what every session has.
+// The tenant-wide permissions. Every session has the empty permission.
 const (
 	ColorWrite Permission = "color:write" // Designer; color.edit and color.delete resolve to it
-	// EntityWrite is Designer too: make a report, a dataset or another plain entity.
+	// EntityWrite is the permission to make a report, a dataset or another plain entity. It needs
+	// Designer, too.
 	EntityWrite Permission = "entity:write"
-	Superuser   Permission = "superuser" // superusers alone
-	// SuperuserRead is what superusers alone may read, also with a read-only token.
+	Superuser   Permission = "superuser" // only superusers
+	// SuperuserRead is the permission to read what only superusers may read. A read-only token can
+	// have it.
 	SuperuserRead Permission = "superuser:read"
 )
 
-// floors holds the lowest role that has a permission; one that is not in it belongs to superusers
-// alone.
+// floors holds the lowest role that has a permission. Only superusers have a permission that is not
+// in it.
 var floors = map[Permission]Role{ColorWrite: Designer, EntityWrite: Designer}
 
 // Can reports whether the actor has the permission in its tenant.
@@ -113,7 +118,7 @@ func (a Actor) Can(p Permission) bool {
 	switch {
 	case p == "":
 		return true
-	case a.ReadOnly && p != SuperuserRead: // every other permission is one to write
+	case a.ReadOnly && p != SuperuserRead: // all other permissions are for writing
 		return false
 	case a.Superuser:
 		return true
@@ -122,14 +127,13 @@ func (a Actor) Can(p Permission) bool {
 	return ok && a.Role() >= floor
 }
 
-// Owns reports whether the actor may do with a row of this owner what its owner may: it is the
-// owner, a Designer in the owning team, or a superuser. All of that is writing, which a read-only
-// token never may.
+// Owns reports whether the actor may do with a row of ownerID what its owner may: the actor is the
+// owner, a Designer in the owning team, or a superuser. It is false for a read-only token.
 func (a Actor) Owns(ownerID string) bool {
 	return !a.ReadOnly && (a.Superuser || a.User == ownerID || a.Teams[ownerID] >= Designer)
 }
 
-// Require fails with errs.Forbidden when the actor has not got the permission.
+// Require returns errs.Forbidden if the actor does not have the permission.
 func (a Actor) Require(p Permission) error {
 	if a.Can(p) {
 		return nil
@@ -143,9 +147,9 @@ func (a Actor) Require(p Permission) error {
 	return errs.New(errs.Forbidden, "This needs a superuser.")
 }
 
-// OnlyReads returns the errs.Forbidden of a write by an actor with ReadOnly.
+// OnlyReads returns the errs.Forbidden for a write by an actor with ReadOnly.
 func (a Actor) OnlyReads() error {
-	if _, team := a.Teams[a.User]; team { // the owner of an app, as which its webhooks and agents run
+	if _, team := a.Teams[a.User]; team { // the owner of an app, whose webhooks and agents run as the owner
 		return errs.New(
 			errs.Forbidden,
 			"The app belongs to a team, so its webhooks and agents can only read. Give it to a user, if they "+
@@ -162,8 +166,8 @@ func With(ctx context.Context, a Actor) context.Context {
 	return context.WithValue(ctx, ctxKey{}, a)
 }
 
-// From returns the actor of a context. It fails closed, with errs.Unauthenticated: no actor, no
-// tenant or no user means no query.
+// From returns the actor of a context. It returns errs.Unauthenticated if the context has no actor,
+// or the actor has no tenant or no user.
 func From(ctx context.Context) (Actor, error) {
 	a, ok := ctx.Value(ctxKey{}).(Actor)
 	if !ok || a.Tenant == "" || a.User == "" {
@@ -172,7 +176,7 @@ func From(ctx context.Context) (Actor, error) {
 	return a, nil
 }
 
-// Allowed returns the actor of a context when it has the permission. Errors: errs.Unauthenticated,
+// Allowed returns the actor of a context if it has the permission. Errors: errs.Unauthenticated,
 // errs.Forbidden.
 func Allowed(ctx context.Context, p Permission) (Actor, error) {
 	a, err := From(ctx)
@@ -182,5 +186,5 @@ func Allowed(ctx context.Context, p Permission) (Actor, error) {
 	return a, a.Require(p)
 }
 
-// Permissions lists the tenant-wide permissions, for whoever shows a caller what it may do.
+// Permissions returns the tenant-wide permissions that are shown to a caller.
 func Permissions() []Permission { return []Permission{ColorWrite, EntityWrite} }

@@ -48,7 +48,7 @@ func TestPermissions(t *testing.T) {
 			is := is.New(t)
 			is.Equal(c.actor.Can(actor.ColorWrite), c.colorWrite)
 			is.Equal(c.actor.Can(actor.Superuser), c.superuser)
-			is.Equal(c.actor.Can("unheard:of"), c.superuser) // what nobody defined, nobody but a superuser has
+			is.Equal(c.actor.Can("unheard:of"), c.superuser) // only superusers have an unknown permission
 			is.True(c.actor.Can(""))
 			is.Equal(c.actor.Require(actor.Superuser) == nil, c.superuser)
 		})
@@ -94,9 +94,9 @@ func TestCapped(t *testing.T) {
 		Session: "s",
 		Teams:   map[string]actor.Role{"a": actor.Designer, "b": actor.Member},
 	})
-	is.Equal(admin.Teams["a"], actor.Admin) // it is a copy
+	is.Equal(admin.Teams["a"], actor.Admin) // Capped returns a copy
 	is.Equal(got.Capped(of(actor.Admin)), got)
-	// still memberships
+	// the memberships remain
 	is.Equal(admin.Capped(actor.Actor{}).Teams, map[string]actor.Role{"a": actor.NoRole, "b": actor.NoRole})
 	is.Equal(admin.Capped(actor.Actor{Superuser: true}), admin)
 

@@ -7,7 +7,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 )
 
-// A service finds its caller in the context, and what the caller may do.
+// A service finds its caller, and the rights of the caller, in the context.
 func Example() {
 	ctx := actor.With(context.Background(), actor.Actor{
 		Tenant: "acme",

@@ -5,15 +5,15 @@ import (
 	"net/netip"
 )
 
-// Origin is where a request comes from. It travels in the context beside the actor, and before
-// there is one.
+// Origin is where a request comes from. A context carries it beside the actor, and before the actor
+// is known.
 type Origin struct {
 	Address netip.Addr // of the client; the zero Addr if it is not known, as for calls without HTTP
-	Request string     // id of the request for the log; "" for none
+	Request string     // id of the request for the log, or ""
 }
 
-// Network returns the client's network as failed logins are counted by: an IPv4 address, of an IPv6
-// address the first 64 bits, "" if the address is not known.
+// Network returns the client's network, by which failed logins are counted: an IPv4 address, or the
+// first 64 bits of an IPv6 address. It returns "" if the address is not known.
 func (o Origin) Network() string {
 	ip, bits := o.Address.Unmap().WithZone(""), 64
 	if ip.Is4() {
@@ -33,7 +33,7 @@ func WithOrigin(ctx context.Context, o Origin) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }
 
-// OriginOf returns the origin that a context carries, and the zero Origin without one.
+// OriginOf returns the origin that a context carries, or the zero Origin.
 func OriginOf(ctx context.Context) Origin {
 	o, _ := ctx.Value(originKey{}).(Origin)
 	return o

@@ -18,65 +18,65 @@ const (
 	ActionUpdate Action = "update"
 	ActionDelete Action = "delete"
 	ActionShare  Action = "share"  // a share of the entity was set or removed
-	ActionDeploy Action = "deploy" // what it runs, or an archive that it brought, became others' to see
+	ActionDeploy Action = "deploy" // the code that it runs, or content of an archive, became visible to others
 	ActionLogin  Action = "login"
 	ActionScan   Action = "scan"
 )
 
-// Change is one change of an entity, as Config.Before and Config.After of the root get it and the
-// change feed keeps it.
+// Change is one change of an entity. Config.Before and Config.After of the root receive it, and the
+// change feed stores it.
 type Change struct {
-	Position int64  `json:"position,omitempty"` // in the feed of the tenant; 0 until it is read from there
+	Position int64  `json:"position,omitempty"` // position in the feed of the tenant; 0 if the change was not read from the feed
 	Tenant   string `json:"tenant"`
 	Kind     Kind   `json:"kind"`
-	// ID is the id of the entity. That of something inside of another entity, such as a
-	// membership, is the id of the other one, a slash and its own.
+	// ID is the id of the entity. For a part of another entity, such as a membership, it is the id
+	// of the other entity, a slash and the id of the part.
 	ID     string `json:"id"`
 	Action Action `json:"action"`
 	Actor  string `json:"actor,omitempty"` // the username of the caller, "" for the service itself
-	// Before and After are the JSON that a GET of the entity shows a superuser, nil where there
-	// is none. They have no secret.
+	// Before and After are the JSON with which a GET of the entity answers a superuser, or nil.
+	// They contain no secrets.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
 	At     time.Time       `json:"at"`
 }
 
-// ChangePage is a part of the change feed of a tenant.
+// ChangePage is one page of the change feed of a tenant.
 type ChangePage struct {
 	Rows []Change
-	// Next is the position to read on from: that of the last row, or where the reader was.
+	// Next is the position to continue from: that of the last row, or the reader's if there are no
+	// rows.
 	Next int64
-	// Reset reports that changes after the position of the reader are not kept any more, or that
-	// the feed never had it: the reader has missed some, and must read anew what it mirrors. Rows
-	// are the oldest that there are.
+	// Reset reports that changes after the position of the reader were removed, or that the
+	// position was never in the feed. The reader has missed changes and must read the entities
+	// again. Rows are then the oldest changes of the feed.
 	Reset bool
 }
 
-// Changes is where services announce what they change. A nil *Changes is one that nobody listens
-// to, and costs nothing.
+// Changes is how services announce what they change. A nil *Changes records nothing.
 type Changes struct{ o ChangesOptions }
 
-// ChangesOptions say what is done with changes. Show, InTx, AfterCommit and Now are required.
+// ChangesOptions configure a Changes. Show, InTx, AfterCommit and Now are required.
 type ChangesOptions struct {
-	// Show returns the JSON that a GET of an entity shows a superuser, and its own id; nothing for
-	// a kind that has no GET. row is the entity if it has just been written, else nil. Errors:
-	// errs.NotFound.
+	// Show returns the id of an entity and the JSON with which a GET of it answers a superuser.
+	// Both are empty for a kind without a GET. row is the entity if it was just written, else nil.
+	// Errors: errs.NotFound.
 	Show func(ctx context.Context, tenant string, of Key, row any) (id string, shown json.RawMessage, err error)
-	// Before runs in the transaction of a change. Its error is that of the change, which then is
-	// not made.
+	// Before runs in the transaction of a change. If it returns an error, the transaction is rolled
+	// back and the change fails with that error.
 	Before []func(ctx context.Context, c Change) error
 	// After runs after the commit.
 	After []func(ctx context.Context, c Change)
-	// Keep adds a change to the feed, in the transaction in ctx; nil: it is not kept.
+	// Keep adds a change to the feed, in the transaction in ctx; nil: there is no feed.
 	Keep func(ctx context.Context, c Change) error
-	// InTx runs fn in one transaction, and AfterCommit runs f after the commit of the one in ctx,
-	// with a context that has none.
+	// InTx runs fn in one transaction. AfterCommit runs f after the commit of the transaction in
+	// ctx, with a context without a transaction.
 	InTx        func(ctx context.Context, fn func(ctx context.Context) error) error
 	AfterCommit func(ctx context.Context, f func(ctx context.Context))
 	Now         func() time.Time
 }
 
-// NewChanges returns a Changes, which is nil if nobody is to hear of changes.
+// NewChanges returns a Changes. It returns nil if o has no Before, After or Keep.
 func NewChanges(o ChangesOptions) *Changes {
 	if len(o.Before) == 0 && len(o.After) == 0 && o.Keep == nil {
 		return nil
@@ -84,18 +84,18 @@ func NewChanges(o ChangesOptions) *Changes {
 	return &Changes{o}
 }
 
-// Subject is what a method of a service is about to do.
+// Subject is what a method of a service is about to change.
 type Subject struct {
 	Kind   Kind
-	ID     string // as the caller wrote it; "" for one that is made
+	ID     string // as the caller wrote it; "" for an entity that is created
 	Action Action
 }
 
-// recording is the Subject of the innermost Record in a context.
+// recordingKey is the context key for the Subject of the innermost Record.
 type recordingKey struct{}
 
-// Wanted reports whether a method is to record what it does. It is false within the call of Record
-// for the same Subject, so that a method can record the call of itself:
+// Wanted reports whether a method must record what it does. It is false within the call of Record
+// for the same Subject, so that a method can record a call of itself:
 //
 //	of := entity.Subject{Kind: Kind, ID: id, Action: entity.ActionDelete}
 //	if s.changes.Wanted(ctx, of) {
@@ -109,8 +109,8 @@ func (c *Changes) Wanted(ctx context.Context, of Subject) bool {
 	return !ok || in != of
 }
 
-// Record runs write in a transaction, and announces what it has changed. made returns the id of
-// what write has made; nil: it is that of the Subject.
+// Record runs write in a transaction and announces the change. made returns the id of the entity
+// that write created; nil: the id is that of the Subject.
 func Record[T any](
 	ctx context.Context, c *Changes, of Subject, made func(T) string,
 	write func(ctx context.Context) (T, error),
@@ -122,7 +122,7 @@ func Record[T any](
 	return RecordIn(ctx, c, who.Tenant, who.User, of, made, write)
 }
 
-// RecordIn is Record for a tenant and a user, "" for the service itself.
+// RecordIn is like Record, but takes the tenant and the user; user is "" for the service itself.
 func RecordIn[T any](
 	ctx context.Context, c *Changes, tenant, user string, of Subject, made func(T) string,
 	write func(ctx context.Context) (T, error),
@@ -167,13 +167,13 @@ func RecordIn[T any](
 	return v, err
 }
 
-// Do is Record for a write that returns nothing but an error.
+// Do is Record for a write that returns only an error.
 func (c *Changes) Do(ctx context.Context, of Subject, write func(ctx context.Context) error) error {
 	_, err := Record(ctx, c, of, nil, func(ctx context.Context) (none struct{}, err error) { return none, write(ctx) })
 	return err
 }
 
-// Emit announces a change in the transaction in ctx: see Record, which calls it. It sets At.
+// Emit announces a change in the transaction in ctx and sets its At. Record calls it.
 func (c *Changes) Emit(ctx context.Context, change Change) error {
 	if c == nil {
 		return nil
@@ -191,7 +191,7 @@ func (c *Changes) emit(ctx context.Context, change Change) error {
 	if c.o.Keep != nil {
 		kept := change
 		if kept.Action == ActionDelete && kept.Kind == KindUser {
-			kept.Before = nil // is forgotten
+			kept.Before = nil // the feed does not keep data of a deleted user
 		}
 		if err := c.o.Keep(ctx, kept); err != nil {
 			return err

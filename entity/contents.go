@@ -5,23 +5,23 @@ import (
 	"crypto/sha256"
 )
 
-// contents describes an object or array by the texts directly in it.
+// contents describes the texts that are directly in an object or array.
 type contents struct {
 	class    class  // of the value of a pair such as {"name": "password", "value": "x"}
 	title    string // the text that names this pair
-	variable bool   // a text may be a variable, or is a Mask, and its own name is not that of a secret
-	value    bool   // so may the value of a pair, unless the pair is that of a secret
+	variable bool   // it has a text that may be a variable or is a Mask, under a name that is not secret
+	value    bool   // it has the value of a pair that may be a variable, unless the pair is secret
 }
 
 // hasVariables reports whether an object or array with a name such as environments is an
 // environment.
 func (c contents) hasVariables() bool { return c.variable || c.value && !c.class.isSecret() }
 
-// contentsOf returns the contents of the objects and arrays of valid JSON, by where they begin.
-// Most have none.
+// contentsOf returns the contents of the objects and arrays of valid JSON, by the offsets at which
+// they begin. Most are not in the map.
 func contentsOf(text []byte) map[int]contents {
 	all, open := map[int]contents{}, []int{}
-	var name []byte // of the value that comes next; nil for none
+	var name []byte // of the value that follows, or nil
 	for t := range tokens(text) {
 		switch t.kind {
 		case opening:
@@ -52,7 +52,7 @@ func contentsOf(text []byte) map[int]contents {
 }
 
 // with returns contents with one more text. name is that of its member, nil for an element of an
-// array. Of two texts that name a pair the one of the lower class counts.
+// array. If two texts name a pair, the one with the lower class counts.
 func (c contents) with(name, text []byte) contents {
 	own := classOf(name)
 	// a member is a variable, whatever its name is
@@ -69,12 +69,13 @@ func (c contents) with(name, text []byte) contents {
 	return c
 }
 
-// isVariable reports whether a text is one such as A=x, or was before it was masked.
+// isVariable reports whether a text is a variable such as A=x, or a Mask.
 func isVariable(text []byte) bool {
 	return string(text) == Mask || bytes.IndexByte(text, '=') >= 0
 }
 
-// short returns a text, or the digest of a long one, since each value of an object keeps its title.
+// short returns a text, or the digest of a long one, because each value of an object keeps its
+// title.
 func short(text []byte) string {
 	if len(text) > 2*sha256.Size {
 		sum := sha256.Sum256(text)

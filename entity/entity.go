@@ -1,8 +1,8 @@
 // Package entity defines what bundles, comments and reassignment share: kinds of content,
 // references to entities, and the registry of the operations that each kind supports.
 //
-// Nouns import it and declare themselves in the registry, which the root makes and fills. It stores
-// nothing.
+// Nouns import it and declare themselves in the registry, which the root makes and fills. The
+// package stores nothing.
 package entity
 
 import (
@@ -18,26 +18,26 @@ import (
 // Kind names a kind of content, such as "report".
 type Kind string
 
-// The kinds of principals. They are fixed here, and no type declares itself to be one: what a
-// deploy from another tenant may do with people must not depend on what a host's type that replaces
-// one of them forgets to say.
+// The kinds of principals. They are constants, so that a type that a host registers in place of one
+// of them cannot fail to declare itself a principal. What a deploy from another tenant may do with
+// principals depends on it.
 const (
 	KindUser Kind = "user" // their ids are their usernames
 	KindTeam Kind = "team"
 )
 
-// KindMember is the kind of memberships in changes. Their ids are that of the team, a slash and the
-// username.
+// KindMember is the kind of memberships in changes. The id of a membership is the id of the team, a
+// slash and the username.
 const KindMember Kind = "member"
 
-// Ref points at one entity.
+// Ref refers to one entity.
 type Ref struct {
 	Kind    Kind
 	ID      string // UUID; a username for a user
 	Name    string
-	OwnerID string // principal id, "" for content that nobody owns
+	OwnerID string // principal id; "" for content without an owner
 	System  bool   // belongs to the service itself; bundles refuse system jobs
-	Draft   bool   // a draft of another entity; it can be found by its id alone
+	Draft   bool   // a draft of another entity; it can be found only by its id
 	// External reports whether a directory or provider checks the password of a user.
 	External bool
 }
@@ -71,50 +71,52 @@ func IDs(keys []Key, kinds ...Kind) (ids []string) {
 // operation.
 type Type struct {
 	Kind Kind
-	// Lookup finds an entity by its id or its natural id ("owner:slug"). Errors: errs.NotFound.
+	// Lookup finds an entity by its id or its natural id ("owner:slug"). It returns errs.NotFound
+	// if the entity does not exist.
 	Lookup func(ctx context.Context, tenant, id string) (Ref, error)
-	// Find finds many entities by their ids at once, and returns those that exist by id; see Refs.
-	// nil: they are looked up one by one.
+	// Find returns the entities with the given ids that exist, by id; see Refs. nil: they are
+	// looked up one by one.
 	Find func(ctx context.Context, tenant string, ids []string) (map[string]Ref, error)
 	// Commented reports whether entities of the kind can be commented: with comments.Service, and
 	// at /api/{Plural}/{id}/comments, where id is any that Lookup accepts. It needs Lookup. A
-	// comment has the id of its entity in the member {Kind}Id. Whoever deletes an entity of the
-	// kind passes it to Registry.Deleted, which removes its comments.
+	// comment has the id of its entity in the member {Kind}Id. Code that deletes an entity of the
+	// kind must pass it to Registry.Deleted, which removes its comments.
 	Commented bool
-	// Visible returns errs.NotFound, or why else, if the caller in ctx does not see an entity,
-	// whose id is any that Lookup accepts: then its comments are hidden, too. nil: every session
-	// sees all of them.
+	// Visible returns an error, such as errs.NotFound, if the caller in ctx cannot see an entity.
+	// Its comments are hidden then. id is any that Lookup accepts. nil: every session sees all
+	// entities.
 	Visible func(ctx context.Context, id string) error
-	// Plural is the kind in the paths of its routes; default: the kind with an s. No other kind
-	// that can be commented and no other route of the API has it.
+	// Plural is the kind in the paths of its routes; default: the kind with an s. It must differ
+	// from the plurals of other commented kinds and from the other routes of the API.
 	Plural string
-	// Owned counts what a principal owns.
+	// Owned returns the number of entities that a principal owns.
 	Owned func(ctx context.Context, tenant, owner string) (int, error)
-	// Owners returns the ids of all principals that own something, each once. nil: they are asked
-	// one by one with Owned.
+	// Owners returns the ids of all principals that own something, each once. nil: Owned is called
+	// for one principal after the other.
 	Owners func(ctx context.Context, tenant string) ([]string, error)
 	// Reassign makes to the owner of everything that from owns, and returns the moved entities. It
 	// joins the transaction in ctx.
 	Reassign func(ctx context.Context, tenant, from, to string) ([]Ref, error)
-	// Rename replaces the owner ids of what principals own, drafts too; names maps old ids to new
-	// ones. No new id is an old one or owns anything, so the order does not matter. It joins the
-	// transaction in ctx. nil: Reassign does it.
+	// Rename replaces the owner ids of the entities of principals, including drafts. names maps old
+	// ids to new ones. A new id is not an old one and owns nothing, so the order does not matter.
+	// It joins the transaction in ctx. nil: Reassign is called.
 	Rename func(ctx context.Context, tenant string, names map[string]string) error
 	// Transferer moves entities of the kind between tenants.
 	Transferer Transferer
-	// Owns reports whether entities of the kind, such as teams, can own others: what one owns is
-	// passed on before a restore or deploy removes it, and Transferer.Remove passes the entities to
-	// Registry.Deleted itself, while they are still there.
+	// Owns reports whether entities of the kind, such as teams, can own others. A restore or deploy
+	// reassigns what such an entity owns before it removes the entity. Transferer.Remove then calls
+	// Registry.Deleted itself, before it deletes the rows.
 	Owns bool
-	// Protected returns which of some entities no import overwrites, such as superusers. nil: none.
+	// Protected returns those of some entities that an import must not overwrite, such as
+	// superusers. nil: it may overwrite all.
 	Protected func(ctx context.Context, tenant string, ids []string) ([]string, error)
-	// Hooks is what the kind does with its rows, or with others of its package, when what they
-	// belong to changes.
+	// Hooks are what the kind does with its rows, or with other rows of its package, when the
+	// entities that they belong to change.
 	Hooks Hooks
 }
 
-// Registry is where the packages of one program, and its host, declare themselves: their kinds and
-// their hooks, in the order of registration.
+// Registry holds the kinds and hooks that the packages of a program, and its host, have declared,
+// in the order of registration.
 type Registry struct {
 	types []Type
 	hooks []Hooks
@@ -130,10 +132,12 @@ var commented = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
 // NewRegistry returns an empty Registry. Services are built with it while Add and AddHooks fill it.
 func NewRegistry() *Registry { return &Registry{} }
 
-// Add adds kinds, with their hooks, behind those that are there. It belongs to the building of a
-// program: not while the Registry is in use. Errors: errs.Invalid for an empty kind or one that is
-// there, and for a kind that can be commented but not be looked up, or whose name or plural has
-// more than letters and digits, or is that of another member of comments. Nothing is added then.
+// Add adds kinds and their hooks after those already registered. It must not be called once the
+// Registry is in use. It adds nothing if it fails.
+//
+// Errors: errs.Invalid for an empty kind or one that is registered. A kind that can be commented
+// also needs Lookup, and its name and plural must have only letters and digits and differ from
+// other members of comments.
 func (r *Registry) Add(types ...Type) error {
 	seen := map[Kind]bool{}
 	for _, t := range types {
@@ -177,7 +181,7 @@ func (r *Registry) Type(kind Kind) (Type, bool) {
 	return Type{}, false
 }
 
-// Kinds lists the kinds in the order of their registration.
+// Kinds returns the kinds in the order of their registration.
 func (r *Registry) Kinds() []Kind {
 	kinds := make([]Kind, len(r.types))
 	for i, t := range r.types {
@@ -186,8 +190,8 @@ func (r *Registry) Kinds() []Kind {
 	return kinds
 }
 
-// Lookup finds an entity of a kind by its id or natural id. Errors: errs.NotFound, also when the
-// kind cannot be looked up.
+// Lookup finds an entity of a kind by its id or natural id. It returns errs.NotFound if the entity
+// does not exist or the kind has no Lookup.
 func (r *Registry) Lookup(ctx context.Context, tenant string, kind Kind, id string) (Ref, error) {
 	t, ok := r.Type(kind)
 	if !ok || t.Lookup == nil {
@@ -196,14 +200,15 @@ func (r *Registry) Lookup(ctx context.Context, tenant string, kind Kind, id stri
 	return t.Lookup(ctx, tenant, id)
 }
 
-// Refs returns the given entities of a kind that exist, by id; none of a kind that cannot be looked
-// up.
+// Refs returns the given entities of a kind that exist, by id. The map is empty if the kind has
+// neither Find nor Lookup.
 func (r *Registry) Refs(ctx context.Context, tenant string, kind Kind, ids []string) (map[string]Ref, error) {
 	t, _ := r.Type(kind)
 	return t.Refs(ctx, tenant, ids)
 }
 
-// Refs returns the given entities that exist, by id; none of a kind that cannot be looked up.
+// Refs returns the given entities that exist, by id. The map is empty if the kind has neither Find
+// nor Lookup.
 func (t Type) Refs(ctx context.Context, tenant string, ids []string) (map[string]Ref, error) {
 	if t.Find != nil {
 		return t.Find(ctx, tenant, ids)
@@ -225,7 +230,7 @@ func (t Type) Refs(ctx context.Context, tenant string, ids []string) (map[string
 	return found, nil
 }
 
-// Owned counts, per kind, what a principal owns. Kinds of which it owns nothing are left out.
+// Owned returns how many entities a principal owns, per kind. Kinds with a count of 0 are left out.
 func (r *Registry) Owned(ctx context.Context, tenant, owner string) (map[Kind]int, error) {
 	counts := map[Kind]int{}
 	for _, t := range r.types {
@@ -243,7 +248,7 @@ func (r *Registry) Owned(ctx context.Context, tenant, owner string) (map[Kind]in
 	return counts, nil
 }
 
-// Owners returns which of some principal ids own something of any kind.
+// Owners returns those of some principal ids that own something of any kind.
 func (r *Registry) Owners(ctx context.Context, tenant string, among []string) (map[string]bool, error) {
 	asked, owners := make(map[string]bool, len(among)), map[string]bool{}
 	for _, id := range among {
@@ -282,8 +287,8 @@ func (t Type) owners(ctx context.Context, tenant string, among []string) (owners
 	return owners, nil
 }
 
-// Rename replaces the names of users who are renamed: the owner ids of what they own, kind by kind
-// in the order of registration (see Type.Rename), then what Hooks.Renamed replaces.
+// Rename replaces the names of renamed users. It first replaces the owner ids of their entities,
+// kind by kind in the order of registration (see Type.Rename), and then calls Hooks.Renamed.
 func (r *Registry) Rename(ctx context.Context, tenant string, names map[string]string) error {
 	for _, t := range r.types {
 		if err := t.rename(ctx, tenant, names); err != nil {
@@ -316,13 +321,13 @@ func (t Type) rename(ctx context.Context, tenant string, names map[string]string
 	return nil
 }
 
-// Reassign moves all that from owns to to, kind by kind in the order of registration, so that two
-// at once lock rows in the same order. It joins the transaction in ctx.
+// Reassign moves everything that from owns to to, kind by kind in the order of registration, so
+// that concurrent calls lock rows in the same order. It joins the transaction in ctx.
 func (r *Registry) Reassign(ctx context.Context, tenant, from, to string) ([]Ref, error) {
 	return r.ReassignOnly(ctx, tenant, from, to, r.Kinds()...)
 }
 
-// ReassignOnly is like Reassign for some kinds; those that are not known are left out.
+// ReassignOnly is like Reassign, but only for some kinds. Unknown kinds are ignored.
 func (r *Registry) ReassignOnly(ctx context.Context, tenant, from, to string, kinds ...Kind) ([]Ref, error) {
 	var moved []Ref
 	for _, t := range r.types {

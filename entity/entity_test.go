@@ -55,7 +55,7 @@ func TestRegistry(t *testing.T) {
 	})
 }
 
-// TestOwners asks kinds that cannot list their owners one by one.
+// TestOwners: Owned is called for each principal if a kind has no Owners.
 func TestOwners(t *testing.T) {
 	is, failed := is.New(t), errors.New("no")
 	one := entity.Type{Kind: "one", Owned: func(_ context.Context, _, owner string) (int, error) {
@@ -142,10 +142,10 @@ func TestWarningsAddUp(t *testing.T) {
 	is.Equal(sums.Warnings(), []string{
 		"4 secrets of 1 dataset row stayed behind.", "2 secrets of 1 user row stayed behind.", "0 users came.",
 	})
-	is.Equal(counts[0].N, 1) // the caller's own
+	is.Equal(counts[0].N, 1) // the caller may change the slice
 }
 
-// TestCommentedKindsFitPathsAndMembers: what a comment and its routes are called is made of the
+// TestCommentedKindsFitPathsAndMembers: the names of a comment's members and routes are made of the
 // kind.
 func TestCommentedKindsFitPathsAndMembers(t *testing.T) {
 	find := func(context.Context, string, string) (entity.Ref, error) { return entity.Ref{}, nil }

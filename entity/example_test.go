@@ -7,7 +7,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// Secrets do not travel in archives. An import keeps those that the tenant has.
+// Archives contain no secrets. An import keeps those that the tenant has.
 func ExampleMaskSecrets() {
 	here := json.RawMessage(`{"url": "https://a.example", "apiKey": "s3cret"}`)
 	row := entity.MaskSecrets(here)

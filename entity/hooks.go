@@ -9,86 +9,87 @@ import (
 	"time"
 )
 
-// Hooks is what one package, or a host, does with its rows when what they belong to changes. A nil
-// field does nothing. All but Removed and Sweep join the transaction in ctx, keep to the tenant
-// they are given, and need no actor.
+// Hooks is what one package, or a host, does with its rows when the entities that they belong to
+// change. A nil field does nothing. All but Removed and Sweep join the transaction in ctx, change
+// only rows of the given tenant, and need no actor.
 type Hooks struct {
-	// Renamed replaces the names of users. names maps old ones to new ones; no new one is an old
-	// one, nor that of another user. The rows of users, and what their kinds' Rename does, have
-	// been changed before.
+	// Renamed replaces the names of users. names maps old names to new ones. A new name is not an
+	// old one, nor that of another user. It is called after the rows of users were changed and
+	// Rename of all kinds was called.
 	Renamed func(ctx context.Context, tenant string, names map[string]string) error
 	// Deleted removes what belongs to deleted entities, users and teams: comments on them, files,
-	// settings that name them. It is called in the transaction that deletes them, with users and
-	// teams while their rows are still there.
+	// settings that name them. It is called in the transaction that deletes them. The rows of users
+	// and teams still exist then.
 	Deleted func(ctx context.Context, tenant string, gone ...Key) error
-	// RemoveRest removes some n rows at most, in one transaction, that the delete of an entity,
-	// user or team has left because they are too many, and reports whether there may be more.
-	// Nobody sees them any more. The ID of a user is the account: users of the name who come later
-	// have another one.
+	// RemoveRest removes about n rows at most, in one transaction, that remain after the deletion
+	// of an entity, user or team because they are too many. It reports whether there may be more.
+	// Callers cannot see these rows any more. The ID of a user is the account, which a later user
+	// with the same name does not share.
 	RemoveRest func(ctx context.Context, tenant string, of Key, n int) (more bool, err error)
 	// Disabled removes the credentials of users who have been disabled, in the transaction that
-	// disables them: enabling the users again does not bring them back.
+	// disables them. Enabling the users again does not restore the credentials.
 	Disabled func(ctx context.Context, tenant string, usernames []string) error
-	// Dependents counts what goes with some entities of a kind when they are deleted and is not in
-	// archives. at is the time: what has expired does not count. It asks of hundreds of entities at
-	// once.
+	// Dependents returns how many rows are deleted with some entities of a kind and are not in
+	// archives. Rows that have expired at the time at are not counted. It is called with hundreds
+	// of entities at once.
 	Dependents func(ctx context.Context, tenant string, kind Kind, ids []string, at time.Time) ([]Dependent, error)
-	// Additions counts what a tenant's people added to some entities of a kind, by id; those with
-	// nothing may be left out. A deploy does not remove an entity that has any.
+	// Additions returns how many rows the users of a tenant added to some entities of a kind, by
+	// id. Entities without additions may be left out. A deploy does not remove an entity that has
+	// any.
 	Additions func(ctx context.Context, tenant string, kind Kind, ids []string) (map[string][]Dependent, error)
-	// Counts counts the rows of a tenant that people know by name, zeros included.
+	// Counts returns the numbers of rows of a tenant under the names that people know, including
+	// zeros.
 	Counts func(ctx context.Context, tenant string) ([]TenantCount, error)
-	// TenantDeleted removes what a tenant has of another one that is being deleted, and perhaps
-	// nothing. It is called for the tenants of TenantsWith, each in a transaction, while the row of
-	// tenant is locked if it named the other as a source of deploys; and again if the deletion was
-	// interrupted.
+	// TenantDeleted removes the rows of a tenant that refer to another tenant, which is being
+	// deleted. It is called in a transaction for each tenant of TenantsWith. The row of the tenant
+	// is locked if it named the other one as a source of deploys. It is called again if the
+	// deletion was interrupted.
 	TenantDeleted func(ctx context.Context, tenant, deleted string) error
-	// TenantsWith returns the other tenants for which TenantDeleted has something to do; nil: it is
-	// called for all of them. It is not in the transaction, and finds them without looking at the
+	// TenantsWith returns the other tenants for which TenantDeleted may have something to do; nil:
+	// it is called for all of them. It is called outside the transaction, and must not query the
 	// tenants one by one.
 	TenantsWith func(ctx context.Context, deleted string) ([]string, error)
-	// Removed removes what a tenant had outside of the database. It is called when the tenant's
-	// rows have been deleted, in no transaction; when it fails, the deletion does, and calls it
-	// again when it goes on.
+	// Removed removes what a tenant had outside of the database. It is called outside of a
+	// transaction, after the tenant's rows were deleted. If it fails, the deletion fails, and calls
+	// it again when it is continued.
 	Removed func(ctx context.Context, tenant string) error
-	// Sealed are the columns that hold secrets under the key of the program. A change of the key
-	// seals their values again.
+	// Sealed are the columns with secrets that are sealed with the key of the program. A change of
+	// the key seals their values again.
 	Sealed []SealedColumn
-	// Sweep removes what a tenant has that has expired, in steps that are short on their own, and
-	// returns the number of rows. It is background work, and called for the tenants that Due finds;
-	// without Due it is called for all. It calls Step between two steps, and returns the error of
-	// it, so that the sweeps of all tenants take turns.
+	// Sweep removes expired rows of a tenant, in short steps, and returns their number. It runs in
+	// the background for the tenants that Due finds, or for all tenants without Due. Between two
+	// steps it calls Step and returns its error, so that the sweeps of all tenants get equal time.
 	Sweep func(ctx context.Context, tenant string) (int, error)
-	// Due are the rows by which the tenants are found that have something for Sweep.
+	// Due are the rows that show for which tenants Sweep has something to do.
 	Due []Due
 }
 
-// Due are rows of a table of the database that are due for a sweep by a time in one of their
-// columns. An index begins with that column and tenant_id, so that they are found without looking
-// at the tenants one by one.
+// Due selects rows of a table that are due for a sweep by a time in one of their columns. The table
+// must have an index on that column and tenant_id, so that the rows are found without querying the
+// tenants one by one.
 type Due struct {
 	Table  string
-	Column string        // a time; or text, for days
+	Column string        // a time, or a text if it is a day
 	Day    bool          // Column is a day, such as 2026-11-20
-	Where  string        // the condition of the index, "" for none
-	Age    time.Duration // how old the rows are at least
-	Hidden bool          // rows of tenants that are being imported or deleted are due, too
-	// Since makes the rows due whose time has come since the sweep before, in place of old ones:
-	// for bounds on the number of rows, which nothing but a new one can pass.
+	Where  string        // the condition of the index, or ""
+	Age    time.Duration // the least age of the rows
+	Hidden bool          // include the rows of tenants that are being imported or deleted
+	// Since selects the rows whose time is after the last sweep, in place of old rows. It is for
+	// limits on the number of rows, which only new rows can exceed.
 	Since bool
 }
 
-// Sweep is what one of the hooks sweeps.
+// Sweep is the Sweep of one of the hooks, with its Due.
 type Sweep struct {
 	Due    []Due
 	Tenant func(ctx context.Context, tenant string) (int, error)
 }
 
-// TenantCount is how many rows of one sort a tenant has.
+// TenantCount is the number of rows of one sort that a tenant has.
 type TenantCount struct {
-	Of   string // what people call them, in the plural
+	Of   string // the name of the rows for people, in the plural
 	N    int
-	Rank int // its place in the list: lower ones come first
+	Rank int // its order in the list, lowest first
 }
 
 // CountRows returns a Hooks.Counts for rows of one sort.
@@ -105,14 +106,14 @@ func CountRows(
 // column and row.
 type SealedColumn struct {
 	Table, Column string
-	Key           string // the column that tells the rows of a tenant apart, and that the value is sealed for
+	Key           string // the column that identifies a row in its tenant; the value is sealed for it
 }
 
-// Dependent is how many rows of one sort belong to entities.
+// Dependent is the number of rows of one sort that belong to entities.
 type Dependent struct {
 	Count
-	Rank   int // its place among the counts of a sentence: lower ones come first, 0 last
-	Holder Key // an entity whose archive holds the rows, such as the team of memberships; zero for none
+	Rank   int // its order among the counts of a sentence: lower ones come first, 0 last
+	Holder Key // the entity whose archive contains the rows, such as the team of memberships; zero: none
 }
 
 // Counts returns the sums of all counts that are not 0, one for each noun, in the order of their
@@ -133,12 +134,12 @@ func Counts(all []Dependent) []Count {
 	return sums
 }
 
-// AddHooks adds hooks behind those that are there. Like Add it belongs to the building of a
-// program: not while the Registry is in use.
+// AddHooks adds hooks after those already registered. It must not be called once the Registry is in
+// use.
 func (r *Registry) AddHooks(hooks ...Hooks) { r.hooks = append(r.hooks, hooks...) }
 
-// Deleted calls Hooks.Deleted of all, in the order of registration, for whoever deletes entities:
-// see there. For none it does nothing.
+// Deleted calls all Hooks.Deleted in the order of registration. Code that deletes entities must
+// call it. Without entities it does nothing.
 func (r *Registry) Deleted(ctx context.Context, tenant string, gone ...Key) error {
 	if len(gone) == 0 {
 		return nil
@@ -154,8 +155,8 @@ func (r *Registry) Deleted(ctx context.Context, tenant string, gone ...Key) erro
 	return nil
 }
 
-// RemoveRest calls Hooks.RemoveRest of all, in the order of registration, until one reports that
-// there may be more: see there.
+// RemoveRest calls all Hooks.RemoveRest in the order of registration, until one reports that there
+// may be more.
 func (r *Registry) RemoveRest(ctx context.Context, tenant string, of Key, n int) (more bool, err error) {
 	for _, h := range r.hooks {
 		if h.RemoveRest == nil {
@@ -168,8 +169,8 @@ func (r *Registry) RemoveRest(ctx context.Context, tenant string, of Key, n int)
 	return false, nil
 }
 
-// Disabled calls Hooks.Disabled of all, in the order of registration, for whoever disables users:
-// see there. For none it does nothing.
+// Disabled calls all Hooks.Disabled in the order of registration. Code that disables users must
+// call it. Without users it does nothing.
 func (r *Registry) Disabled(ctx context.Context, tenant string, usernames ...string) error {
 	if len(usernames) == 0 {
 		return nil
@@ -240,9 +241,9 @@ func (r *Registry) TenantCounts(ctx context.Context, tenant string) ([]TenantCou
 	return all, nil
 }
 
-// TenantsWith returns the tenants for which one of the hooks has something to do when another
-// tenant is deleted, in no order and perhaps some of them twice. every is true if all tenants are
-// to be asked.
+// TenantsWith returns the tenants for which a hook has something to do when another tenant is
+// deleted, unordered and possibly with duplicates. every is true if TenantDeleted must be called
+// for all tenants.
 func (r *Registry) TenantsWith(ctx context.Context, deleted string) (tenants []string, every bool, err error) {
 	for _, h := range r.hooks {
 		switch {
@@ -260,7 +261,7 @@ func (r *Registry) TenantsWith(ctx context.Context, deleted string) (tenants []s
 	return tenants, every, nil
 }
 
-// TenantDeleted calls Hooks.TenantDeleted of all, in the order of registration.
+// TenantDeleted calls all Hooks.TenantDeleted in the order of registration.
 func (r *Registry) TenantDeleted(ctx context.Context, tenant, deleted string) error {
 	for _, h := range r.hooks {
 		if h.TenantDeleted == nil {
@@ -273,8 +274,7 @@ func (r *Registry) TenantDeleted(ctx context.Context, tenant, deleted string) er
 	return nil
 }
 
-// Removed calls Hooks.Removed of all. The failure of one of the hooks does not keep the others from
-// it.
+// Removed calls all Hooks.Removed, even if one of them fails.
 func (r *Registry) Removed(ctx context.Context, tenant string) error {
 	var failed []error
 	for _, h := range r.hooks {
@@ -294,7 +294,7 @@ func (r *Registry) Sealed() []SealedColumn {
 	return all
 }
 
-// Sweeps returns the Hooks.Sweep of all with what is due for them, in the order of registration.
+// Sweeps returns all Hooks.Sweep with their Due, in the order of registration.
 func (r *Registry) Sweeps() []Sweep {
 	var all []Sweep
 	for _, h := range r.hooks {

@@ -45,8 +45,8 @@ func noted(name string, did *[]string, err error) entity.Hooks {
 	}
 }
 
-// TestHooks are called in the order in which they were added, those of kinds when the kind is
-// added; what is nil does nothing.
+// TestHooks: hooks are called in the order in which they were added, those of a kind in the place
+// of the kind. A nil hook does nothing.
 func TestHooks(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	var did []string
@@ -59,7 +59,7 @@ func TestHooks(t *testing.T) {
 	is.Equal(took(), []string{"recipe acmemap[jo:joe]", "files acmemap[jo:joe]"})
 	is.NoErr(r.Deleted(ctx, "acme", entity.Key{Kind: "user", ID: "jo"}))
 	is.Equal(took(), []string{"recipe acme[{user jo}]", "files acme[{user jo}]"})
-	is.NoErr(r.Deleted(ctx, "acme")) // nothing
+	is.NoErr(r.Deleted(ctx, "acme")) // does nothing
 	is.Equal(took(), nil)
 	counts, err := r.Dependents(ctx, "acme", "user", []string{"jo"}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	is.NoErr(err)
@@ -92,7 +92,7 @@ func TestHooks(t *testing.T) {
 	is.Equal(with, []string{"recipe", "files"})
 	is.True(!every)
 	is.Equal(took(), []string{"recipe evil", "files evil"})
-	// does not know with which tenants it has to do
+	// no TenantsWith
 	r.AddHooks(entity.Hooks{TenantDeleted: func(context.Context, string, string) error { return nil }})
 	_, every, err = r.TenantsWith(ctx, "evil")
 	is.NoErr(err)
@@ -107,7 +107,7 @@ func TestHooks(t *testing.T) {
 	})
 }
 
-// TestHooksStopAtAnError, except for Removed, in which one failure is not the others'.
+// TestHooksStopAtAnError: all hooks but Removed stop at the first error.
 func TestHooksStopAtAnError(t *testing.T) {
 	is, ctx, failed := is.New(t), t.Context(), errors.New("no")
 	var did []string
@@ -142,5 +142,5 @@ func TestCounts(t *testing.T) {
 	is.Equal(entity.Counts(all), []entity.Count{
 		{N: 1, Of: "password"}, {N: 5, Of: "file"}, {N: 1, Of: "recipe"}, {N: 1, Of: "note"},
 	})
-	is.Equal(all[0].Of, "recipe") // the caller's own
+	is.Equal(all[0].Of, "recipe") // the caller may change the slice
 }

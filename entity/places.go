@@ -2,42 +2,40 @@ package entity
 
 import "bytes"
 
-// level is one object or array that findSecrets is in, and the member or element of it that it is
-// at.
+// level is an object or array that findSecrets is reading, and the current member or element.
 type level struct {
 	object   bool
 	contents contents
-	class    class // of all that is in it: environment, or plain
+	class    class // environment or plain; it applies to all its members
 
 	name  []byte // of the member, without quotes
-	title string // of the pair that the member is the value of
+	title string // of the pair whose value is the member
 	begin int    // of the member with its name, or of the element
 	index int    // of the element; -1 before the first one
-	node  int    // of a tree
+	node  int    // index in a tree
 }
 
-// place is where a secret is in a text.
+// place is the position of a secret in a text.
 type place struct {
 	begin      int // of the member with its name
 	value, end int
 	node       int
 }
 
-// findSecrets calls found with each secret of valid JSON, in their order, and the levels that it is
-// in, and closed with each object and array that is not in a secret, at its end. It reads the text
-// twice, from the begin to the end: the contents of an object decide about what comes before them.
+// findSecrets calls found with each secret of valid JSON, in order, and with the levels that
+// contain it. It calls closed at the end of each object and array that is not in a secret. It reads
+// the text twice, because the contents of an object decide about members before them.
 //
-// It is no recursion over decoded values, which would be shorter: what is not masked keeps its
-// bytes, a text of some megabytes takes many times its size when it is decoded, and nesting costs
-// nothing here.
+// It does not decode the JSON. What is not masked keeps its bytes, decoded values would take many
+// times the size of the text, and deep nesting costs nothing.
 func findSecrets(text []byte, found func([]level, place), closed func(level)) {
-	all, levels := contentsOf(text), []level{{index: -1}} // the outermost level has the whole text for its element
+	all, levels := contentsOf(text), []level{{index: -1}} // the element of the outermost level is the whole text
 	var secret place
-	within := 0 // how many objects and arrays that are, or are in, the secret are open
+	within := 0 // the number of open objects and arrays in a secret, including the secret
 	for t := range tokens(text) {
 		at := &levels[len(levels)-1]
 		switch {
-		case within > 0: // the end of the secret is looked for, and nothing else
+		case within > 0: // find the end of the secret
 			switch t.kind {
 			case opening:
 				within++
@@ -63,7 +61,7 @@ func findSecrets(text []byte, found func([]level, place), closed func(level)) {
 		if of == environments && t.kind != textValue && !all[t.begin].hasVariables() {
 			of = plain
 		}
-		environ := at.class == plain && (of == environment || of == environments) // the value is one, and not in one
+		environ := at.class == plain && (of == environment || of == environments) // not inside an environment
 		secret = place{begin: at.begin, value: t.begin, end: t.end}
 		switch {
 		case t.isSecret(text, of, environ):
@@ -82,7 +80,8 @@ func findSecrets(text []byte, found func([]level, place), closed func(level)) {
 	}
 }
 
-// classOfValue returns the class of the value of the member or element. It sets its title.
+// classOfValue returns the class of the value of the member or element. It sets the title of the
+// level.
 func (l *level) classOfValue() class {
 	if !l.object || l.class != plain {
 		return l.class
@@ -98,7 +97,7 @@ func (l *level) classOfValue() class {
 }
 
 // isSecret reports whether a value of a class is a secret. environ reports whether the value is an
-// environment: if that is an object, its members are secrets instead of the object.
+// environment. If that is an object, its members are secrets and the object is not.
 func (t token) isSecret(text []byte, c class, environ bool) bool {
 	if c == plain {
 		return false
@@ -116,11 +115,11 @@ func (t token) isSecret(text []byte, c class, environ bool) bool {
 		case 't', 'f':
 			return c == environment && !environ
 		}
-		return c != secrets // a number under a plural is a count
+		return c != secrets // a number with a plural name is a count
 	}
 }
 
-// isEmpty reports whether an object or array, of which rest follows the bracket, has nothing in it.
+// isEmpty reports whether an object or array is empty. rest is the text after the bracket.
 func isEmpty(rest []byte) bool {
 	rest = bytes.TrimLeft(rest, space)
 	return len(rest) > 0 && (rest[0] == '}' || rest[0] == ']')

@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// SameJSON reports whether two JSON texts are equal, apart from the order of members and white
-// space. The order of members with the same name matters, since readers differ in which one counts,
-// and numbers are compared as they are written. A text that is not JSON equals no text.
+// SameJSON reports whether two JSON texts are equal, except for white space and the order of
+// members. The order of members with the same name matters, because parsers differ in which one
+// they use. Numbers are compared as they are written. A text that is not JSON equals no text.
 func SameJSON(a, b json.RawMessage) bool {
 	if !json.Valid(a) || !json.Valid(b) {
 		return false
@@ -25,8 +25,8 @@ func decoder(data json.RawMessage) *json.Decoder {
 	return d
 }
 
-// digest reads one value of valid JSON. It is of digests, so that deep nesting takes no more time
-// than the text is long.
+// digest reads one value of valid JSON and returns its digest. It hashes digests of the parts, so
+// that deeply nested text takes linear time.
 func digest(d *json.Decoder) [sha256.Size]byte {
 	type member struct {
 		name  string
@@ -47,7 +47,7 @@ func digest(d *json.Decoder) [sha256.Size]byte {
 		m.value = digest(d)
 		members = append(members, m)
 	}
-	_, _ = d.Token() // its end
+	_, _ = d.Token() // the closing bracket
 	if delim == '{' {
 		slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(a.name, b.name) })
 	}

@@ -9,31 +9,40 @@ import (
 const Mask = "********"
 
 // MaskSecrets returns free JSON, such as an entity's data, with a Mask for each of its secrets. It
-// changes no other bytes. A Transferer calls it for all JSON whose members its kind does not name
-// itself.
+// changes no other bytes. A Transferer calls it for all JSON whose members its kind does not
+// define.
 //
-// A secret is, at any depth, the value of a member with one of the names below; letters alone
-// count, in either case, so that "API-Key 2" is apikey. Names are secret that end with password(s),
-// passwd, pwd, passphrase, passcode, secret(s), token, apikey(s), accesskey, accountkey, clientkey,
-// encryptionkey, hmackey, masterkey, privatekey(s), secretkey, sessionkey, sharedkey, signingkey,
-// sshkey, storagekey, credential(s), authorization, connectionstring, connstring,
-// sharedaccesssignature, with passwordhash, secrethash or tokenhash, or with accesstokens,
-// apitokens, authtokens or refreshtokens; those with one or two of base, confirm, confirmation,
-// content, data, default, encoded, encrypted, json, pem, string and value(s) behind that; and the
-// names bearer, cookie(s), setcookie, databaseurl, dsn, jwt, otp, pass, dbpass, smtppass, userpass,
-// pin, pw and tokens. It is masked whatever it is, except for null, true, false, what is empty, and
-// a number under a plural, which is a count.
+// A secret is, at any depth, the value of a member with one of the names below. Only letters count,
+// in either case, so that "API-Key 2" is apikey. Secret names end with:
 //
-// What is in an environment is secret too, whatever it is except for null and what is empty: each
-// member of an object, and a list as a whole. An environment is the value of a member whose name is
-// env, envvars, envvariables, environment, environmentvars or environmentvariables, a text or
-// number too. Where the name is environments, or only ends with one of these words, it is a text
-// that has an equals sign, as that of nodeEnv has none, a list with such a text, or a Mask, or with
-// objects that have a value which is no secret by the next paragraph, or an object with a text in
-// it that is no secret by its own name.
+//   - password(s), passwd, pwd, passphrase, passcode, secret(s), token, apikey(s), accesskey,
+//     accountkey, clientkey, encryptionkey, hmackey, masterkey, privatekey(s), secretkey,
+//     sessionkey, sharedkey, signingkey, sshkey, storagekey, credential(s), authorization,
+//     connectionstring, connstring or sharedaccesssignature,
+//   - passwordhash, secrethash or tokenhash,
+//   - accesstokens, apitokens, authtokens or refreshtokens,
+//   - one of these followed by one or two of base, confirm, confirmation, content, data, default,
+//     encoded, encrypted, json, pem, string and value(s).
+//
+// The whole names bearer, cookie(s), setcookie, databaseurl, dsn, jwt, otp, pass, dbpass, smtppass,
+// userpass, pin, pw and tokens are secret, too. A secret is masked whatever it is, except for null,
+// true, false, empty values, and a number with a plural name, which is a count.
+//
+// The contents of an environment are secret too, whatever they are except for null and empty
+// values: each member of an object, and a list as a whole. An environment is the value, which may
+// also be a text or number, of a member whose name is env, envvars, envvariables, environment,
+// environmentvars or environmentvariables.
+//
+// If the name is environments, or only ends with one of these words, the value is an environment if
+// it is one of:
+//
+//   - a text with an equals sign, or a Mask (the text of nodeEnv usually has no equals sign),
+//   - a list with such a text, or with objects that have a value that is not secret by the next
+//     paragraph,
+//   - an object with a text that is not secret by its own name.
 //
 // In an object whose member name, key, header or id is a text like one of these names, a member
-// whose name ends with value(s) or default is what it would be under that name: {"name":
+// whose name ends with value(s) or default is treated as if it had that name: {"name":
 // "Authorization", "value": "********"}.
 //
 // Secrets within a text, such as a password in a URL, are not found. It returns nil for malformed
@@ -57,14 +66,16 @@ func MaskSecrets(data json.RawMessage) json.RawMessage {
 	return append(out, data[done:]...)
 }
 
-// KeepSecrets returns free JSON of an archive with the secrets that ours, the same JSON of the
-// tenant's entity, has at the same places; ours is nil if the tenant does not have the entity. Two
-// places are the same if the names of the members above them are equal, those that mark a value as
-// secret, and the positions in arrays, which must have the same length. Secrets that ours does not
-// have are removed with their names; lost is their number. Secrets of the archive itself, masked or
-// not, are never used. A Transferer calls it for the JSON that it passes to MaskSecrets. It inserts
-// at most as many bytes as ours has, so that an archive which names one place a thousand times does
-// not become large; the rest is lost.
+// KeepSecrets returns free JSON of an archive with the secrets that ours has at the same places.
+// ours is the same JSON of the tenant's entity, or nil if the tenant does not have the entity. Two
+// places are the same if the names of the members above them are equal, including names that mark a
+// value as secret, and so are the positions in arrays, which must have the same length.
+//
+// Secrets that ours does not have are removed with their names; lost is their number. Secrets of
+// the archive itself, masked or not, are never used. It inserts at most len(ours) bytes, so that an
+// archive that names one place a thousand times does not become large; other secrets are lost.
+//
+// A Transferer calls KeepSecrets for the JSON that it passes to MaskSecrets.
 func KeepSecrets(data, ours json.RawMessage) (kept json.RawMessage, lost int) {
 	switch {
 	case !mayHaveSecrets(data):
@@ -100,7 +111,7 @@ func KeepSecrets(data, ours json.RawMessage) (kept json.RawMessage, lost int) {
 		out = bytes.TrimRight(append(out, data[done:p.begin]...), space)
 		done = p.end
 		rest := bytes.TrimLeft(data[done:], space)
-		switch { // one of the commas around it goes with it
+		switch { // remove one of the commas next to it
 		case bytes.HasSuffix(out, []byte{','}):
 			out = out[:len(out)-1]
 		case bytes.HasPrefix(rest, []byte{','}):
@@ -110,7 +121,7 @@ func KeepSecrets(data, ours json.RawMessage) (kept json.RawMessage, lost int) {
 	return append(out, data[done:]...), lost
 }
 
-// tree has the places of secrets in two texts. Its first node is the text itself.
+// tree holds the places of secrets in two texts. Its first node is the text itself.
 type tree struct {
 	nodes []node
 	steps map[step]int
@@ -119,21 +130,21 @@ type tree struct {
 // step leads from a node to a member, or to an element when name is "".
 type step struct {
 	from  int
-	name  string // with its quotes, and the title of a pair behind it
+	name  string // with its quotes, followed by the title of a pair
 	index int
 }
 
 type node struct {
 	parent int
-	sizes  [2]int // of arrays, in the one text and the other
-	value  []byte // nil for none
-	same   bool   // all arrays above are as long in both
+	sizes  [2]int // lengths of the array in the two texts
+	value  []byte // or nil
+	same   bool   // all arrays that contain it have the same lengths in both texts
 }
 
-// The values of level.node without a node.
+// Values of level.node that are not an index.
 const (
-	unknown = -1 // not looked up yet
-	absent  = -2 // the other text has none
+	unknown = -1 // not searched yet
+	absent  = -2 // the other text does not have it
 )
 
 func newTree() *tree { return &tree{nodes: []node{{same: true}}, steps: map[step]int{}} }
@@ -151,7 +162,7 @@ func (t *tree) node(levels []level, add bool) int {
 	return t.step(levels[len(levels)-1], add)
 }
 
-// step returns the node of the member or element that a level is at, as node does.
+// step returns the node of the current member or element of a level, as node does.
 func (t *tree) step(l level, add bool) int {
 	if l.node == absent {
 		return absent
@@ -179,7 +190,7 @@ func (t *tree) close(l level, text int) {
 	}
 }
 
-// compare finds the places that are the same: parents come before their children.
+// compare sets same in all nodes. Parents precede their children.
 func (t *tree) compare() {
 	for i := 1; i < len(t.nodes); i++ {
 		n := &t.nodes[i]
@@ -187,7 +198,7 @@ func (t *tree) compare() {
 	}
 }
 
-// kept returns the value of a place that is the same, nil for none.
+// kept returns the value of a node if its place is the same in both texts, else nil.
 func (t *tree) kept(node int) []byte {
 	if node == absent || !t.nodes[node].same {
 		return nil

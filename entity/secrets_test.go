@@ -52,7 +52,7 @@ func TestMaskSecrets(t *testing.T) {
 		`{"devEnv":[["A=b"],{"name":"A=b"},"x"],"testEnv":["A="]}`:                            `{"devEnv":[["A=b"],{"name":"A=b"},"x"],"testEnv":"********"}`,
 		`{"devEnv":{"A":{},"B":null,"C":""},"testEnv":3,"n":false}`:                           `{"devEnv":{"A":{},"B":null,"C":""},"testEnv":3,"n":false}`,
 		`{"h":[{"name":"Authorization","value":"x"},{"value":"y"}]}`:                          `{"h":[{"name":"Authorization","value":"********"},{"value":"y"}]}`,
-		// behind its value
+		// after its value
 		`{"value" : {"a":1} , "KEY" : "API-Key", "x":1}`:            `{"value" : "********" , "KEY" : "API-Key", "x":1}`,
 		`{"id":"pin","default":1234,"values":["x"],"label":"pin"}`:  `{"id":"pin","default":"********","values":"********","label":"pin"}`,
 		`{"header":"env","value":{"A":"x"},"x":{"value":"y"}}`:      `{"header":"env","value":{"A":"********"},"x":{"value":"y"}}`,
@@ -78,7 +78,7 @@ func TestMaskSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretNames: each of the words, however it is written, and names that only look like them.
+// TestSecretNames: each secret name in different spellings, and names that only resemble one.
 func TestSecretNames(t *testing.T) {
 	masked := func(name string) bool {
 		quoted, err := json.Marshal(map[string]string{name: "x"})
@@ -114,7 +114,7 @@ func TestKeepSecrets(t *testing.T) {
 	}{
 		{`{"password":"********","a":2}`, `{"a":1,"password":"x"}`, `{"password":"x","a":2}`, 0},
 		{`{"password":"********"}`, ``, `{}`, 1},
-		// an archive is believed no secret
+		// the secrets of an archive are not used
 		{`{"password":"mine"}`, `{"password":{"b":[1.0]}}`, `{"password":{"b":[1.0]}}`, 0},
 		{`{"password":"mine"}`, `{}`, `{}`, 1},
 		{`{"password":""}`, `{"password":"x"}`, `{"password":""}`, 0},
@@ -170,7 +170,7 @@ func TestKeepSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotMultiplied by an archive that names the place of one many times.
+// TestSecretsAreNotMultiplied: an archive that names a place many times gets its secret once.
 func TestSecretsAreNotMultiplied(t *testing.T) {
 	is := is.New(t)
 	data := `{"a":1` + strings.Repeat(`,"password":"m"`, 500) + `}`
@@ -179,7 +179,7 @@ func TestSecretsAreNotMultiplied(t *testing.T) {
 	is.Equal(lost, 499)
 }
 
-// TestLongTitles of pairs are not held once for each of their values.
+// TestLongTitles: the title of a pair is not kept once for each of its values.
 func TestLongTitles(t *testing.T) {
 	is := is.New(t)
 	var object strings.Builder
@@ -200,8 +200,8 @@ func TestLongTitles(t *testing.T) {
 	is.Equal(lost, 4000) // of another title
 }
 
-// TestDeepSecretsSize: neither depth nor number makes it slow, as their product would be, which is
-// minutes here.
+// TestDeepSecretsSize: neither depth nor number makes it slow. Time that grew with their product
+// would be minutes.
 func TestDeepSecretsSize(t *testing.T) {
 	is := is.New(t)
 	nested := func(open, close string) string {
@@ -225,7 +225,8 @@ func TestDeepSecretsSize(t *testing.T) {
 	is.True(time.Since(begin) < time.Minute)
 }
 
-// TestMaskedSecretsAreKept: what is exported and imported into the same tenant is as it was.
+// TestMaskedSecretsAreKept: data that is exported and imported into the same tenant does not
+// change.
 func TestMaskedSecretsAreKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := transfertest.Free().Draw(t, "data")
@@ -239,7 +240,7 @@ func TestMaskedSecretsAreKept(t *testing.T) {
 	})
 }
 
-// FuzzSecrets compares with what a plain program makes of the decoded JSON.
+// FuzzSecrets compares the result with that of a simple function over the decoded JSON.
 func FuzzSecrets(f *testing.F) {
 	for _, s := range []string{
 		`{"password":"x","a":[1.0,{"env":{"A":1,"b":[]}}]}`,
@@ -254,7 +255,7 @@ func FuzzSecrets(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, other []byte) {
 		masked := entity.MaskSecrets(slices.Clone(text))
-		kept, lost := entity.KeepSecrets(text, other) // neither has to be JSON
+		kept, lost := entity.KeepSecrets(text, other) // the two need not be JSON
 		if !json.Valid(text) {
 			if len(masked) > 0 && !bytes.Equal(masked, text) {
 				t.Fatalf("%s is %s", text, masked)
@@ -268,7 +269,7 @@ func FuzzSecrets(f *testing.F) {
 			t.Fatalf("%s of %s is %s", text, other, kept)
 		}
 		if doubled(text) {
-			return // which of two members of one name it is, no place says
+			return // a place does not distinguish members with the same name
 		}
 		value := decoded(t, text)
 		if hidden, n := hide(value, true); n == 0 {
@@ -342,7 +343,7 @@ func count(v any, members *int) {
 // hide masks the secrets of decoded JSON, or leaves them out, and counts them.
 func hide(v any, mask bool) (any, int) { return hideIn(v, mask, "") }
 
-// hideIn does so with what is in an environment, when in says so.
+// hideIn is like hide. If in is not empty, v is an environment and its members are secrets.
 func hideIn(v any, mask bool, in string) (any, int) {
 	n := 0
 	put := func(set func(any), v any, named string) {
@@ -417,7 +418,7 @@ func holdsVariables(v any) bool {
 	return false
 }
 
-// gives reports whether an object has a text for a value.
+// gives reports whether an object has a member value that is a text.
 func gives(object map[string]any) bool {
 	for name, e := range object {
 		if text, ok := e.(string); ok && text != "" && called(name) == "value" {
@@ -477,8 +478,8 @@ var (
 		"(password|secret|token)hash|(access|api|auth|refresh)tokens)" + endings)
 )
 
-// called returns what a name is: "env", "envs" when that is but its end, "secret", "secrets" when
-// it is a plural, "value" of a pair, "title" of that, "" for none of these.
+// called returns the sort of a name: "env" for an environment, "envs" if the name only ends like
+// one, "secret", "secrets" for a plural, "value" and "title" for the members of a pair, else "".
 func called(name string) string {
 	letters := strings.Map(func(r rune) rune {
 		switch {
@@ -510,13 +511,13 @@ func called(name string) string {
 	return ""
 }
 
-// plainJSON is 1 MiB that has no secrets.
+// plainJSON is 1 MiB without secrets.
 var plainJSON = `{"fields":[` + strings.Repeat(
 	`{"field":"column_1","label":"Column 1","description":"","width":200,"formula":"3f9a8b7c6d5e4f30"},`,
 	10_000,
 ) + `1]}`
 
-// BenchmarkMaskSecrets of 1 MiB, as an export does with all data: without secrets, and with one.
+// BenchmarkMaskSecrets masks 1 MiB, as an export does with all data: without secrets, and with one.
 func BenchmarkMaskSecrets(b *testing.B) {
 	for name, text := range map[string]string{
 		"none": plainJSON,
@@ -533,8 +534,8 @@ func BenchmarkMaskSecrets(b *testing.B) {
 	}
 }
 
-// BenchmarkDecode decodes the same text with encoding/json, as a plain walk of the decoded values
-// would have to.
+// BenchmarkDecode decodes the same text with encoding/json, which a function over decoded values
+// would have to do.
 func BenchmarkDecode(b *testing.B) {
 	b.SetBytes(int64(len(plainJSON)))
 	for b.Loop() {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// space is what may stand between the tokens of JSON.
+// space is the white space of JSON.
 const space = " \t\r\n"
 
-// tokenKind is a kind of token. Commas and colons are no tokens.
+// tokenKind is a kind of token. Commas and colons are not tokens.
 type tokenKind int
 
 const (
@@ -27,8 +27,8 @@ type token struct {
 	begin, end int
 }
 
-// tokens returns the tokens of valid JSON. They are places in the text, whose bytes must stay as
-// they are: that, and its speed, is what a json.Decoder does not offer.
+// tokens returns the tokens of valid JSON as offsets in the text. The callers keep the other bytes
+// as they are, for which json.Decoder is not suited, and it is faster.
 func tokens(text []byte) iter.Seq[token] {
 	return func(yield func(token) bool) {
 		for i := 0; i < len(text); {
@@ -60,7 +60,7 @@ func tokens(text []byte) iter.Seq[token] {
 	}
 }
 
-// stringEnd returns where the string that begins at i has ended.
+// stringEnd returns the offset after the string that begins at i.
 func stringEnd(text []byte, i int) int {
 	for i++; text[i] != '"'; i++ {
 		if text[i] == '\\' {
@@ -81,6 +81,6 @@ func unescaped(s []byte) []byte {
 		return s
 	}
 	var text string
-	_ = json.Unmarshal(append(append([]byte{'"'}, s...), '"'), &text) // it is valid
+	_ = json.Unmarshal(append(append([]byte{'"'}, s...), '"'), &text) // the string is valid
 	return []byte(text)
 }

@@ -19,8 +19,8 @@ func (c Count) String() string {
 	return fmt.Sprintf("%d %ss", c.N, c.Of)
 }
 
-// Warnings sums counts over all batches of an import, so that there is one warning and not one for
-// each row. The zero Warnings is empty.
+// Warnings sums counts over all batches of an import, so that there is one warning in place of one
+// for each row. The zero Warnings is empty.
 type Warnings struct{ sums []sum }
 
 type sum struct {
@@ -28,8 +28,8 @@ type sum struct {
 	counts   []Count
 }
 
-// Add adds counts to those of a sentence, which has a %s for each. Counts of other nouns are
-// another sentence's.
+// Add adds counts to those of a sentence, which has a %s for each. The same sentence with other
+// nouns is counted separately.
 func (t *Warnings) Add(sentence string, counts ...Count) {
 	at := slices.IndexFunc(t.sums, func(s sum) bool {
 		return s.sentence == sentence && slices.EqualFunc(s.counts, counts, func(a, b Count) bool {

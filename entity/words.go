@@ -10,25 +10,25 @@ type class int
 
 const (
 	plain        class = iota
-	secret             // whatever the value is
-	secrets            // a number is no secret, but a count of them
-	environment        // all variables in the value
-	environments       // the same if the value has variables: nodeEnv may be "production"
+	secret             // any value is a secret
+	secrets            // any value but a number, which is a count
+	environment        // all variables in the value are secrets
+	environments       // as environment, if the value has variables: nodeEnv may be "production"
 	pairName           // a text that classifies the value of the same object
 	pairValue          // classified by that text
 	suffix             // may follow the name of a secret
 )
 
-// isSecret reports whether values are secrets, or are or have environments.
+// isSecret reports whether values of the class are secrets or environments.
 func (c class) isSecret() bool { return plain < c && c < pairName }
 
 type word struct {
 	letters string
 	class   class
-	whole   bool // it is all of a name
+	whole   bool // it must be the whole name
 }
 
-// words are the names of secrets, and their suffixes, by their last two letters. MaskSecrets
+// words are the names of secrets and their suffixes, indexed by their last two letters. MaskSecrets
 // documents them.
 var words = func() (by [26 * 26][]word) {
 	add := func(of class, whole bool, all string) {
@@ -65,8 +65,8 @@ func tail(a, b byte) int { return int(a|0x20-'a')*26 + int(b|0x20-'a') }
 
 func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// classOf returns the class of a name without escapes. It goes from the end to the begin: a word
-// may have anything before it.
+// classOf returns the class of a name without escapes. It reads the name from its end, because any
+// letters may precede a word.
 func classOf(name []byte) class {
 	var buffer [48]byte // longer than a word with two suffixes
 	at := len(buffer)
@@ -75,7 +75,7 @@ func classOf(name []byte) class {
 		case letter(c):
 			at--
 			buffer[at] = c | 0x20
-		case c >= 0x80: // a part of a letter that no word has
+		case c >= 0x80: // a part of a letter that is in no word
 			at--
 			buffer[at] = c
 		}
@@ -94,8 +94,8 @@ func classOf(name []byte) class {
 	return last.class
 }
 
-// wordOf returns the word that letters end with, a plain one if there is none. whole reports
-// whether letters are all of the name.
+// wordOf returns the word that letters end with, or the zero word. whole reports whether letters
+// are the whole name.
 func wordOf(letters []byte, whole bool) word {
 	n := len(letters)
 	if n < 2 || letters[n-1] >= 0x80 || letters[n-2] >= 0x80 {
@@ -111,10 +111,11 @@ func wordOf(letters []byte, whole bool) word {
 }
 
 // mayHaveSecrets reports false for JSON, valid or not, without a name that could be a secret's.
-// Exports ask it of all data, most of which has none: it looks at the last letters of names alone,
-// and is ten times faster than encoding/json decodes (BenchmarkMaskSecrets, BenchmarkDecode).
+// Exports call it for all data, most of which has no secrets. It usually checks only the last
+// letters of names, and is ten times faster than decoding with encoding/json (BenchmarkMaskSecrets,
+// BenchmarkDecode).
 func mayHaveSecrets(text []byte) bool {
-	names, values := false, false // that could be those of pairs
+	names, values := false, false // names and values that may belong to pairs
 	for i := 0; ; i++ {
 		colon := bytes.IndexByte(text[i:], ':')
 		if colon < 0 {
@@ -148,7 +149,7 @@ func mayHaveSecrets(text []byte) bool {
 	}
 }
 
-// mayNameSecret reports false when a value cannot be the name of a secret.
+// mayNameSecret reports false if a value cannot be the name of a secret.
 func mayNameSecret(value []byte) bool {
 	value = bytes.TrimLeft(value, space)
 	if len(value) == 0 || value[0] != '"' {
@@ -158,9 +159,9 @@ func mayNameSecret(value []byte) bool {
 	return bytes.IndexByte(name, '\\') >= 0 || classOf(name).isSecret()
 }
 
-// endsLikeNoWord reports whether a name ends with two letters that no word ends with. Neither may
-// be a part of an escape, as the f in authorizati\u006fn is. An escape that the last letter but one
-// is a part of begins at most seven bytes before the end.
+// endsLikeNoWord reports whether a name ends with two letters with which no word ends. Neither may
+// be part of an escape, such as the f in authorizati\u006fn. An escape that includes the last
+// letter but one begins at most seven bytes before the end.
 func endsLikeNoWord(name []byte) bool {
 	n := len(name)
 	return n > 1 && letter(name[n-1]) && letter(name[n-2]) && words[tail(name[n-2], name[n-1])] == nil &&

@@ -18,8 +18,8 @@ import (
 type Link struct {
 	Href      string `json:"href"`
 	Templated bool   `json:"templated,omitempty"`
-	// All are the links of a relation that has an array of them, which have no All; nil for one
-	// link.
+	// All are the links of a relation that has an array of them. It is nil for one link, and in the
+	// links of All.
 	All []Link `json:"-"`
 }
 
@@ -43,12 +43,12 @@ type Embedded map[string]any
 type Resource struct {
 	Links    Links
 	Value    any
-	Last     *Member // one more member, behind those of Value; nil for none
+	Last     *Member // an additional member, after those of Value, or nil
 	Embedded Embedded
 
-	// Row is the row that the resource shows, nil for none; its version is the first part of the
-	// tag. Beside is what Value and Embedded have beside the row, such as permissions; nil means
-	// that it cannot be told from the row. See Tag.
+	// Row is the row that the resource shows, or nil. Its version is the first part of the tag.
+	// Beside is what Value and Embedded contain that is not in the row, such as permissions. If
+	// Beside is nil, the tag is a digest of the whole body. See Tag.
 	Row    interface{ Version() string }
 	Beside any
 	// List reports whether the resource is a collection, which has no tag.
@@ -73,7 +73,7 @@ func (r Resource) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil) }
 // AppendJSON puts _links first, then the members of Value, then Last, then _embedded.
 func (r Resource) AppendJSON(dst []byte) ([]byte, error) { return r.stream(dst, nil) }
 
-// members appends _links and the members of Value, behind an opening brace.
+// members appends the opening brace, _links and the members of Value.
 func (r Resource) members(dst []byte) ([]byte, error) {
 	dst = append(r.Links.append(append(dst, `{"_links":`...)), ',')
 	start := len(dst)
@@ -84,7 +84,7 @@ func (r Resource) members(dst []byte) ([]byte, error) {
 	if len(dst) < start+2 || dst[start] != '{' {
 		return nil, fmt.Errorf("hal: %T does not encode to a JSON object", r.Value)
 	}
-	// The value's members join those of the resource: its braces go.
+	// the members of the value follow those of the resource, without the braces of the value
 	members := copy(dst[start:], dst[start+1:len(dst)-1])
 	if dst = dst[:start+members]; members == 0 {
 		dst = dst[:start-1]
@@ -134,18 +134,18 @@ func (l Link) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// Page is where a collection stands in its list.
+// Page is the position of a collection in its list.
 type Page struct {
 	Start int `json:"start"`
 	Count int `json:"count"`
 	Total int `json:"total"`
 }
 
-// Collection is a page of resources of one relation, with further members from Extra when it is not
-// nil.
+// Collection returns a page of resources of one relation. The members of extra are added if it is
+// not nil.
 func Collection[T any](links Links, page Page, rel string, rows []T, extra map[string]any) Resource {
 	if rows == nil {
-		rows = []T{} // an empty page is [], not null
+		rows = []T{}
 	}
 	value := map[string]any{"start": page.Start, "count": page.Count, "total": page.Total}
 	for name, v := range extra {
@@ -154,9 +154,9 @@ func Collection[T any](links Links, page Page, rel string, rows []T, extra map[s
 	return Resource{Links: links, Value: value, Embedded: Embedded{rel: rows}, List: true}
 }
 
-// Detective is a detective collection of all values.
+// Detective returns a detective collection of all values.
 //
-// The opaque identifier of a value is its place, so that the same catalog has the same identifiers
+// The opaque identifier of a value is its index, so that the same catalog has the same identifiers
 // and responses can be cached and compared.
 func Detective[T any](links Links, values []T) Resource {
 	type item struct {
@@ -175,9 +175,9 @@ func Detective[T any](links Links, values []T) Resource {
 	}{items, Page{Count: len(items), Total: len(items)}}}
 }
 
-// Href joins path segments to an API path, each escaped so that it is one segment again when it is
-// read: Href("colors", "brand/primary 100%") is /api/colors/brand%2Fprimary%20100%25. The ":" of a
-// natural id is spelled %3A, and the segments "." and ".." have their dots escaped, because clients
+// Href joins path segments to an API path. Each is escaped so that it is read as one segment:
+// Href("colors", "brand/primary 100%") is /api/colors/brand%2Fprimary%20100%25. The ":" of a
+// natural id is written as %3A. In the segments "." and ".." the dots are escaped, because clients
 // resolve them. (Browsers resolve them even so.)
 func Href(segments ...string) string {
 	var b strings.Builder
@@ -197,18 +197,18 @@ func Segment(s string) string {
 	return strings.ReplaceAll(url.PathEscape(s), ":", "%3A")
 }
 
-// AppendString appends s as a JSON string. It is for lists that are encoded by hand.
+// AppendString appends s as a JSON string. It is for lists that are encoded without encoding/json.
 func AppendString(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			quoted, _ := json.Marshal(s) // a string always encodes
+			quoted, _ := json.Marshal(s) // a string can always be encoded
 			return append(dst, quoted...)
 		}
 	}
 	return append(append(append(dst, '"'), s...), '"')
 }
 
-// AppendRaw appends JSON that is encoded already, without its white space; nothing is null.
+// AppendRaw appends encoded JSON without its white space, and null if raw is empty.
 func AppendRaw(dst []byte, raw json.RawMessage) ([]byte, error) {
 	switch string(raw) {
 	case "":

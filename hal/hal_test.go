@@ -34,7 +34,7 @@ func TestResource(t *testing.T) {
 	}),
 		`{"_links":{"a":{"href":"b"},"self":{"href":"s"}},"_embedded":{"r":[]}}`)
 	_, err := json.Marshal(hal.Resource{Value: []int{1}})
-	is.True(err != nil) // no object, no resource
+	is.True(err != nil)
 }
 
 func TestCollectionOfNothingIsEmptyArray(t *testing.T) {
@@ -119,5 +119,5 @@ func TestAppendRawIsWhatEncodingJSONWrites(t *testing.T) {
 		is.Equal(string(got), "x"+string(want))
 	}
 	_, err := hal.AppendRaw(nil, json.RawMessage("{"))
-	is.True(err != nil) // no JSON
+	is.True(err != nil) // not JSON
 }

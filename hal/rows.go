@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Rows are resources inside a collection that are made and encoded one by one.
+// Rows are resources inside a collection that are made and encoded one at a time.
 type Rows iter.Seq[Resource]
 
 // MarshalJSON implements json.Marshaler.
 func (r Rows) MarshalJSON() ([]byte, error) { return r.stream(nil, nil) }
 
-// Stream appends v as Append does, but calls flush after each of the Rows that are in it: flush may
+// Stream appends v as Append does, but calls flush after each resource of the Rows in it. flush may
 // write dst and return it emptied.
 func Stream(dst []byte, v any, flush func(dst []byte) ([]byte, error)) ([]byte, error) {
 	if r, ok := v.(Resource); ok {

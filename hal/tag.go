@@ -5,14 +5,14 @@ import (
 	"encoding/base64"
 )
 
-// Nothing is what a caller sees beside a row that is the same for all callers.
+// Nothing is the Beside of a row that all callers see in the same way.
 type Nothing struct{}
 
 // AppendJSON implements Appender.
 func (Nothing) AppendJSON(dst []byte) ([]byte, error) { return dst, nil }
 
 // Tag returns the strong entity tag of a resource: the version of its row, a dot, and a digest of
-// what the caller sees beside the row, that is Beside and the links. It needs no encoded Value.
+// Beside and the links, which can differ between callers. It does not need an encoded Value.
 func (r Resource) Tag() (string, error) {
 	var scratch [1024]byte
 	seen, err := Append(r.Links.append(scratch[:0]), r.Beside)
@@ -22,7 +22,7 @@ func (r Resource) Tag() (string, error) {
 	return r.TagOf(seen), nil
 }
 
-// TagOf returns the strong entity tag of a resource of which the caller sees these bytes: the whole
+// TagOf returns the strong entity tag of a resource whose caller sees the given bytes: the whole
 // body, if Beside is nil.
 func (r Resource) TagOf(seen []byte) string {
 	sum := sha256.Sum256(seen)

@@ -13,7 +13,8 @@ func OrNull(t *time.Time) *Time { return (*Time)(t) }
 // MarshalJSON implements json.Marshaler.
 func (t Time) MarshalJSON() ([]byte, error) { return AppendTime(nil, time.Time(t)), nil }
 
-// AppendTime appends a time as the API writes it, by hand: a list writes two a row.
+// AppendTime appends a time as the API writes it. It does not use time.AppendFormat because a list
+// writes two times a row.
 func AppendTime(dst []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()

@@ -1,6 +1,6 @@
 package inputs
 
-// The catalogs are functions, so that whoever gets one can do with it as they like.
+// The catalogs are functions, so that callers may change what they receive.
 
 // editors returns the ready editors.
 func editors() []Editor {
@@ -23,7 +23,7 @@ func editors() []Editor {
 
 type options = map[string]any
 
-// templates returns the presets per type. A preset is called like its editor, except for
+// templates returns the presets per type. A preset has the name of its editor, except for
 // mdMultiInput: with these options it shows one plain box, for text or for a number, so both are an
 // "input box".
 func templates() []Template {
@@ -46,7 +46,7 @@ func templates() []Template {
 	}
 }
 
-// template makes a row, and its type the group of its presets.
+// template returns a row, and sets the group of its presets to its type.
 func template(valueType string, presets ...Preset) Template {
 	for i := range presets {
 		presets[i].Group = valueType

@@ -1,8 +1,8 @@
 // Package inputs has the two read-only catalogs of the input builder: the editor components that a
 // client can show, and the editors suggested for each type of value.
 //
-// The catalogs are part of the program and the same for every tenant; there is no store. httpapi
-// serves them, and the root or a host builds them with New. It imports actor and errs alone.
+// The catalogs are part of the program and the same for every tenant, so the package has no store.
+// httpapi serves them, and the root or a host builds them with New. It imports only actor and errs.
 package inputs
 
 import (
@@ -41,8 +41,8 @@ type Service struct {
 	editors []Editor
 }
 
-// New returns the catalogs with the thirteen ready editors and then a host's own, in the given
-// order.
+// New returns a Service with the thirteen built-in editors and then the host's editors, in the
+// given order.
 // Errors: errs.Invalid for an empty id or one that is taken.
 func New(extra ...Editor) (*Service, error) {
 	all := append(editors(), extra...)
@@ -59,7 +59,7 @@ func New(extra ...Editor) (*Service, error) {
 	return &Service{editors: all}, nil
 }
 
-// Editors returns the editors in the order of registration. The slice is the caller's own.
+// Editors returns the editors in the order of registration. The caller may change the slice.
 // Errors: errs.Unauthenticated without an actor.
 func (s *Service) Editors(ctx context.Context) ([]Editor, error) {
 	if _, err := actor.From(ctx); err != nil {
@@ -69,7 +69,7 @@ func (s *Service) Editors(ctx context.Context) ([]Editor, error) {
 }
 
 // Templates returns the presets of the types object, string, numeric, date and boolean, in this
-// order. All of it, options included, is the caller's own. Errors: errs.Unauthenticated without an
+// order. The caller may change them and their options. Errors: errs.Unauthenticated without an
 // actor.
 func (s *Service) Templates(ctx context.Context) ([]Template, error) {
 	if _, err := actor.From(ctx); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/inputs"
 )
 
-// jo is a caller without any role: reading the catalogs needs none.
+// jo returns the context of a caller without roles, since reading the catalogs does not need any.
 func jo(t *testing.T) context.Context {
 	return actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"})
 }
@@ -74,7 +74,8 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestPresetsFitTheEditors: one editor each, one of the catalog's, and called like it.
+// TestPresetsFitTheEditors: a preset has one editor, which is in the catalog and has the name of
+// the preset.
 func TestPresetsFitTheEditors(t *testing.T) {
 	is := is.New(t)
 	s, err := inputs.New()
@@ -141,7 +142,8 @@ func TestNoActorNoCatalog(t *testing.T) {
 	is.Equal(len(rows), 0)
 }
 
-// TestCallersCannotChangeTheCatalogs has callers spoil what they get, all at once; -race watches.
+// TestCallersCannotChangeTheCatalogs changes what several callers got at the same time. The race
+// detector finds what they share.
 func TestCallersCannotChangeTheCatalogs(t *testing.T) {
 	is, ctx := is.New(t), jo(t)
 	s, err := inputs.New(inputs.Editor{ID: "acmeMap", Name: "acme:map"})

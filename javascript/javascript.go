@@ -1,6 +1,6 @@
 // Package javascript runs the JavaScript of tenants: handlers of apps, and the code of assistants.
-// It also converts the Markdown and reads the documents that these bring. Hosts with apps import
-// it; the root does not.
+// It also converts Markdown and reads documents for them. Hosts with apps import it; the root does
+// not.
 //
 //	func main() {
 //		javascript.Child() // first
@@ -26,27 +26,27 @@ import (
 
 // Options configure an Engine. The zero value has sensible defaults.
 type Options struct {
-	// Processes is the most scripts at once, each in a process of its own; at least 2. By default
-	// one for each 32 MiB of Memory, but 8 to 256.
+	// Processes is the most scripts that run at once, each in a separate process; at least 2. The
+	// default is one for each 32 MiB of Memory, but 8 to 256.
 	Processes int
-	// Memory is how many bytes the scripts that run may have together; by default half of the
-	// machine's, or 2 GiB where that is not known.
+	// Memory is the most bytes that all running scripts use together. The default is half of the
+	// machine's memory, or 2 GiB if that is not known.
 	Memory int64
-	// Computing is how many scripts compute at once; by default twice the number of processors, but
-	// 4 to 32.
+	// Computing is the most scripts that compute at once. The default is twice the number of
+	// processors, but 4 to 32.
 	Computing int
-	// Log receives failures of the processes; default slog.Default.
+	// Log receives failures of the processes. The default is slog.Default().
 	Log *slog.Logger
 }
 
-// Engine runs scripts, for tenantcontent.Config. App.Close ends it.
+// Engine runs scripts, for tenantcontent.Config. App.Close closes it.
 type Engine struct{ engine }
 
 type engine = jsvm.Engine
 
 // Child must be the first call of the main function of every program that has an Engine, and of the
-// TestMain of its tests. What tenants write is run and read by children of the program: processes
-// of the same program, which work in Child and never return from it. In the program itself it
+// TestMain of its tests. Child processes of the program run the scripts and read the documents of
+// tenants. They run the same program, and in them Child does not return. In the program itself it
 // returns at once.
 func Child() {
 	quickjs.Child()
@@ -54,8 +54,8 @@ func Child() {
 	markdown.Child()
 }
 
-// New returns an Engine. It starts nothing. What is wrong with the options, and a program that has
-// not called Child, is an error of tenantcontent.Open.
+// New returns an Engine. It starts no process. tenantcontent.Open returns an error if the options
+// are invalid or the program has not called Child.
 func New(o Options) *Engine {
 	rt, err := quickjs.New(quickjs.Options{
 		Processes: o.Processes,

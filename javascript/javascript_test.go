@@ -21,7 +21,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestNewNeedsChild: a program that would start itself again and again is told what to do.
+// TestNewNeedsChild: a program that does not call Child, and so would start itself again and again,
+// gets an error that explains what to do.
 func TestNewNeedsChild(t *testing.T) {
 	is := is.New(t)
 	if os.Getenv("WITHOUT_CHILD") != "" {
@@ -37,7 +38,7 @@ func TestNewNeedsChild(t *testing.T) {
 	is.True(strings.Contains(string(out), "javascript.Child() must be the first call of the program's main function"))
 }
 
-// TestNewRefusesOptions: what is out of bounds is an error when the Engine is opened.
+// TestNewRefusesOptions: options out of range are an error when the Engine is opened.
 func TestNewRefusesOptions(t *testing.T) {
 	_, err := jsvm.Open(javascript.New(javascript.Options{Processes: 1}))
 	is.New(t).Equal(errs.CodeOf(err), errs.Invalid)

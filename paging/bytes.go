@@ -2,17 +2,17 @@ package paging
 
 import "context"
 
-// MaxBytes is how many bytes the rows of one page have at most, except for the row that passes this
-// bound: the page ends with it.
+// MaxBytes is the most bytes of the rows of one page. A page ends with the row that exceeds it.
 const MaxBytes = 4 << 20
 
-// Limits bound the memory of what is read with a context. The zero value has no limits but
+// Limits bound the memory for rows that are read with a context. The zero value has only the limit
 // MaxBytes.
 type Limits struct {
-	// MaxBytes ends a page; 0: the constant MaxBytes.
+	// MaxBytes is the size at which a page ends; 0: the constant MaxBytes.
 	MaxBytes int
 	// Hold is called with the number of additional bytes that are held, after the first freeBytes
-	// of a page. Its error ends the reading. nil: nothing is counted.
+	// of a page. If it returns an error, the reading ends with that error. nil: bytes are not
+	// counted.
 	Hold func(bytes int) error
 }
 
@@ -23,8 +23,7 @@ func WithLimits(ctx context.Context, l Limits) context.Context {
 	return context.WithValue(ctx, limitsKey{}, l)
 }
 
-// Meter counts the bytes of rows as they are read. Every Store that reads a page counts its rows
-// with one.
+// Meter counts the bytes of rows as they are read. Every Store that reads a page uses one.
 type Meter struct {
 	limits Limits
 	whole  bool
@@ -41,7 +40,7 @@ func NewMeter(ctx context.Context) *Meter {
 	return &Meter{limits: l}
 }
 
-// NewWholeMeter returns a Meter whose Add never reports true, for what is not read in pages.
+// NewWholeMeter returns a Meter whose Add never reports true, for rows that are not read in pages.
 func NewWholeMeter(ctx context.Context) *Meter {
 	m := NewMeter(ctx)
 	m.whole = true
@@ -67,7 +66,7 @@ func BatchMeter(ctx context.Context) *Meter {
 }
 
 const (
-	freeBytes = 64 << 10  // of a page that count as nothing, so that small pages cost nothing
+	freeBytes = 64 << 10  // the first bytes of a page are not counted, so that small pages are cheap
 	holdStep  = 256 << 10 // bytes are counted in steps
 )
 
@@ -83,5 +82,5 @@ func (m *Meter) Add(bytes int) (full bool, err error) {
 	return m.Full() && !m.whole, err
 }
 
-// Full reports whether what was counted fills a page.
+// Full reports whether the counted bytes fill a page.
 func (m *Meter) Full() bool { return m.bytes > m.limits.MaxBytes }

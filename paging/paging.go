@@ -1,5 +1,5 @@
-// Package paging defines queries for pages of lists, and the pages: by offset or, at the same cost
-// at any depth, by the position of the row before.
+// Package paging defines queries for pages of lists, and the pages. A page is found by its offset,
+// or by the position of the row before it, which costs the same at any depth.
 //
 // Nouns, their stores and httpapi import it.
 package paging
@@ -10,30 +10,29 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// The rows of a page.
+// The number of rows of a page.
 const (
 	MaxLimit     = 1000 // at most
-	DefaultLimit = 100  // of a Query that has no Limit
+	DefaultLimit = 100  // of a Query without a Limit
 )
 
 // Query selects one page of a list. The zero value is the first page of the list's own order.
 type Query struct {
 	Start int       // rows before the page, ≥ 0
-	Limit int       // most rows of the page, up to MaxLimit; 0: DefaultLimit. It ends earlier when they pass MaxBytes
+	Limit int       // most rows of the page, up to MaxLimit; 0: DefaultLimit. A page with MaxBytes ends earlier
 	Sort  string    // "field" or "-field"; "" is the list's own order
-	Q     string    // case-insensitive substring filter; "" is none
-	After *Position // the row before the page; nil for a page that Start alone finds
-	// Before is the row behind the page, which has the Limit rows before it, and Start is how many
-	// rows are before that row. Without After.
+	Q     string    // case-insensitive substring filter; "": all rows
+	After *Position // the row before the page; nil: the page is found by Start
+	// Before is the row after the page. The page has the Limit rows before it, and Page.Start tells
+	// how many rows precede them. A query cannot have both After and Before.
 	Before *Position
-	// CountOnly reports whether only Page.Total is needed: then the page has no rows, whatever
-	// Limit is.
+	// CountOnly requests only Page.Total: the page has no rows, whatever Limit is.
 	CountOnly bool
 }
 
-// Checked returns the query with its default. Every Store that reads a page begins with it. Errors:
-// errs.Invalid naming the field for a negative Start, a Limit out of range, and a query with both
-// After and Before.
+// Checked returns the query with its defaults. Every Store that reads a page calls it first.
+// Errors: errs.Invalid naming the field for a negative Start, a Limit out of range, and a query
+// with both After and Before.
 func (q Query) Checked() (Query, error) {
 	switch {
 	case q.Start < 0:
@@ -61,14 +60,14 @@ type Position struct {
 type Page[T any] struct {
 	Rows  []T
 	Total int       // exact number of rows that fit the query on all pages
-	More  bool      // rows follow; also when so many were deleted meanwhile that Total says otherwise
+	More  bool      // more rows follow; it holds even if rows that Total counts were deleted since
 	First *Position // of the first row; nil on an empty page
 	Last  *Position // of the last row; nil on an empty page
 	Start int       // rows before a page with Query.Before; 0 for other pages
 }
 
-// Order splits Sort into its field and direction; def is used when Sort is empty. Errors:
-// errs.Invalid when the field is not one of fields.
+// Order splits Sort into its field and direction; def is used when Sort is empty. It returns
+// errs.Invalid if the field is not one of fields.
 func (q Query) Order(def string, fields ...string) (field string, desc bool, err error) {
 	sort := q.Sort
 	if sort == "" {
@@ -89,7 +88,7 @@ func (q Query) Order(def string, fields ...string) (field string, desc bool, err
 	)
 }
 
-// Each calls fn with every row from q on, page after page.
+// Each calls fn with every row from q on. It reads page after page.
 func Each[T any](q Query, page func(Query) (Page[T], error), fn func(T)) error {
 	for {
 		p, err := page(q)
@@ -106,7 +105,7 @@ func Each[T any](q Query, page func(Query) (Page[T], error), fn func(T)) error {
 	}
 }
 
-// Map returns the same page of other rows.
+// Map returns the page with each row converted by f.
 func Map[A, B any](p Page[A], f func(A) B) Page[B] {
 	out := Page[B]{
 		Rows:  make([]B, len(p.Rows)),
