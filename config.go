@@ -96,7 +96,7 @@ type Config struct {
 	// BundleDrivers are the host's types of bundle entries: each joins the ready ones, or replaces
 	// the one with its id.
 	BundleDrivers []bundles.Driver
-	// DomainDrivers are ways to authenticate people beside the passwords of package domains/local:
+	// DomainDrivers are ways to authenticate people beside the passwords of this service:
 	// ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}, or the host's own. One with the id
 	// "local" replaces that.
 	DomainDrivers []domains.Driver

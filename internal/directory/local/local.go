@@ -1,7 +1,8 @@
 // Package local is the domain driver local: the built-in realm, whose people have their passwords
 // in this service.
 //
-// The root, cmd and hosts import it. It only describes the realm: principals checks the passwords.
+// The root passes it to domains before Config.DomainDrivers. It only describes the realm:
+// principals checks the passwords.
 package local
 
 import (

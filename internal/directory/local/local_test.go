@@ -8,8 +8,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/drivertest"
-	"github.com/tenantcontent/tenantcontent/domains/local"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/directory/local"
 )
 
 var _ domains.Driver = local.Driver{}
