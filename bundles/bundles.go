@@ -70,6 +70,13 @@ func (e Entry) Version() string {
 }
 
 // Deployment is one entity that a deploy of a bundle brought into a tenant.
+//
+// A later deploy of the bundle that does not ship the entity removes it, unless another bundle
+// brought it, too, or it is not the same any more: an entity that the tenant deleted and created
+// again under the same id, name or key stays, with a warning, and so does one of its own that was
+// overwritten. An entity restored from an archive is the same, but not an app that an archive of
+// another tenant brought back, which is not managed. Entities are distinguished by the createdAt of
+// their rows; if the rows of a kind have none, a changed entity is the tenant's own.
 type Deployment struct {
 	entity.Key
 	Fingerprint string // a fingerprint that distinguishes the entity from a later one with its id

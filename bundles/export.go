@@ -41,9 +41,6 @@ type Export struct {
 	entries []Entry
 }
 
-// plan is the entities of an archive: by kind, ordered by id.
-type plan map[entity.Kind][]string
-
 // Filename returns the name of the archive's file.
 func (e *Export) Filename() string {
 	if e.header.Bundle.Slug == "" {
@@ -53,18 +50,14 @@ func (e *Export) Filename() string {
 }
 
 // Write finds everything that the entries need and writes the archive. It writes nothing if whole
-// kinds, as in a backup, have too many entities, and the first bytes before it searches for what
-// the entities need. It holds no transaction and, while w is slow, no connection: a transaction
-// would last as long as w is slow, which PostgreSQL ends after a minute and which keeps SQLite's
-// log from being copied back. So an export is no snapshot. Its entities are found first; then each
-// batch of at most 250 rows is read at one moment, the next one at a later moment. Entities that do
-// not exist when they are searched for are left out, and those that are created later are not
-// exported.
+// kinds, as in a backup, have too many entities. It holds no transaction and, while w is slow, no
+// connection, so an export is no snapshot: its entities are found first, then each batch of at most
+// 250 rows is read at one moment, the next one at a later moment. Entities that do not exist when
+// they are searched for are left out, and those that are created later are not exported.
 //
 // Errors: errs.Conflict if an entity that was found is deleted before it is written; errs.Invalid
 // if the archive would exceed the Limits, so that it could not be imported; w's own. After an error
-// the bytes in w are no valid archive, as its end is missing; over HTTP the connection is cut once
-// a part of it has been sent.
+// the bytes in w are no valid archive, as its end is missing.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	start := time.Now()
 	_, err := e.write(ctx, w)
@@ -83,7 +76,9 @@ func (s *Service) observe(ctx context.Context, tenant, kind string, start time.T
 	})
 }
 
-// write is like Write and returns the entries that refer to nothing any more.
+// write is like Write and returns the entries that refer to nothing any more. A transaction would
+// last as long as w is slow, which PostgreSQL ends after a minute and which keeps SQLite's log from
+// being copied back. The first bytes are written before closure searches, which may take a while.
 func (e *Export) write(ctx context.Context, w io.Writer) (dangling []Entry, err error) {
 	whole, err := e.s.whole(ctx, e.tenant, e.header, e.entries)
 	if err != nil {
@@ -156,7 +151,7 @@ func (s *Service) ExportManifest(ctx context.Context, m Manifest) (*Export, erro
 
 func (s *Service) export(tenant string, b archive.Bundle, entries []Entry) (*Export, error) {
 	h := archive.Header{Tenant: tenant, Bundle: b, Entries: make([]json.RawMessage, len(entries))}
-	named := plan{}
+	named := idsByKind{}
 	for i, e := range entries {
 		d, err := s.driver(e.Type)
 		column := ""
@@ -176,7 +171,7 @@ func (s *Service) export(tenant string, b archive.Bundle, entries []Entry) (*Exp
 
 // fits returns errs.Invalid for entries that cannot be exported, whatever they need. It is called
 // before anything is sent.
-func (s *Service) fits(h archive.Header, named plan) error {
+func (s *Service) fits(h archive.Header, named idsByKind) error {
 	for kind, ids := range named {
 		slices.Sort(ids)
 		named[kind] = slices.Compact(ids) // entries of two types may be of one kind
@@ -206,18 +201,10 @@ func (e shipped) MarshalJSON() ([]byte, error) {
 	return json.Marshal(members) // in the order of the names
 }
 
-func (p plan) counts() map[entity.Kind]int {
-	counts := map[entity.Kind]int{}
-	for kind, ids := range p {
-		counts[kind] = len(ids)
-	}
-	return counts
-}
-
 // whole returns the ids of all entities of the kinds that entries without an id stand for. Errors:
 // errs.Invalid if they are more than an archive may have.
-func (s *Service) whole(ctx context.Context, tenant string, h archive.Header, entries []Entry) (plan, error) {
-	all := plan{}
+func (s *Service) whole(ctx context.Context, tenant string, h archive.Header, entries []Entry) (idsByKind, error) {
+	all := idsByKind{}
 	for _, e := range entries {
 		d, err := s.driver(e.Type)
 		if err != nil || d.Descriptor().Column != "" {
@@ -238,7 +225,7 @@ func (s *Service) whole(ctx context.Context, tenant string, h archive.Header, en
 
 // closure returns the entities of some entries, with those of whole for entries without an id, and
 // all that they need, level by level. Each is visited once, so that cycles end.
-func (s *Service) closure(ctx context.Context, tenant string, entries []Entry, whole plan) (plan, error) {
+func (s *Service) closure(ctx context.Context, tenant string, entries []Entry, whole idsByKind) (idsByKind, error) {
 	wanted := map[entity.Kind][]string{}
 	seen := map[entity.Key]bool{}
 	want := func(k entity.Key) {
@@ -262,7 +249,7 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry, w
 			}
 		}
 	}
-	p := plan{}
+	p := idsByKind{}
 	for len(wanted) > 0 {
 		level := wanted
 		wanted = map[entity.Kind][]string{}
@@ -291,9 +278,9 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry, w
 	return p, nil
 }
 
-// dangling returns the entries whose entities are not in a plan: they no longer exist, or their
+// dangling returns the entries whose entities are not in p: they no longer exist, or their
 // types are not registered.
-func (s *Service) dangling(p plan, entries []Entry) (gone []Entry) {
+func (s *Service) dangling(p idsByKind, entries []Entry) (gone []Entry) {
 	for _, e := range entries {
 		d, err := s.driver(e.Type)
 		shipped := func(t entity.Type) bool { return p.has(entity.Key{Kind: t.Kind, ID: e.EntityID}) }
@@ -304,10 +291,10 @@ func (s *Service) dangling(p plan, entries []Entry) (gone []Entry) {
 	return gone
 }
 
-// write writes the header, the entities of a plan and their files to an archive that was begun, and
+// write writes the header, the entities of p and their files to an archive that was begun, and
 // calls see with each row.
 func (s *Service) write(
-	ctx context.Context, tenant string, h archive.Header, p plan, out *archive.Writer, see func(entity.Row),
+	ctx context.Context, tenant string, h archive.Header, p idsByKind, out *archive.Writer, see func(entity.Row),
 ) error {
 	return changed(s.pack(ctx, tenant, h, p, out, see))
 }
@@ -321,7 +308,7 @@ func changed(err error) error {
 }
 
 func (s *Service) pack(
-	ctx context.Context, tenant string, h archive.Header, p plan, out *archive.Writer, see func(entity.Row),
+	ctx context.Context, tenant string, h archive.Header, p idsByKind, out *archive.Writer, see func(entity.Row),
 ) error {
 	if err := s.checkFileIDs(p); err != nil {
 		return err

@@ -3,7 +3,6 @@ package bundles
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"slices"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/limits/spool"
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
-	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
 // ImportOptions has the options of an import.
@@ -52,22 +50,17 @@ const (
 	maxWait    = 30 * time.Second
 )
 
-// maxWarnings bounds the answer to an import of many rows that all lack their owner.
-const maxWarnings = 1000
-
 // Import reads an archive into the caller's tenant, in one transaction. It needs a superuser.
 //
 // The archive is read twice: first to check it to its end, then to import it. A reader that cannot
 // seek, such as a request's body, is copied to a temporary file first, so that a slow sender holds
-// no transaction. On SQLite other writes wait until the transaction ends, a second or two for
-// 20,000 rows of a few KB; none waits for a dry run. Imports, restores and deploys into one tenant
-// wait for each other, up to 30 seconds, before their transactions begin, but not if the caller
-// already has a transaction.
+// no transaction. Imports, restores and deploys into one tenant wait for each other, up to 30
+// seconds, before their transactions begin, but not if the caller already has a transaction.
 //
-// Errors: errs.Forbidden; errs.Invalid for a bad archive, option or row, naming it; errs.TooLarge;
-// errs.Conflict naming the row, with the rule Fail, or when something else has its slug;
-// errs.Unavailable when other imports take too long; errs.TooLarge when it takes longer than
-// Options.Time itself; r's own, as they are. After an error nothing is written.
+// Errors: errs.Forbidden; errs.Invalid for a bad archive, option or row, naming it; errs.Conflict
+// naming the row, with the rule Fail, or when something else has its slug; errs.Unavailable when
+// other imports take too long; errs.TooLarge for an archive that is too large or takes longer than
+// Options.Time; r's own, as they are. After an error nothing is written.
 func (s *Service) Import(ctx context.Context, r io.Reader, o ImportOptions) (ImportResult, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -98,7 +91,7 @@ func (s *Service) Restore(ctx context.Context, r io.Reader, o ImportOptions) (Im
 
 func (s *Service) importArchive(
 	ctx context.Context, a actor.Actor, r io.Reader, o ImportOptions, restore bool,
-) (report ImportResult, err error) {
+) (_ ImportResult, err error) {
 	kind := "import"
 	if restore {
 		kind = "restore"
@@ -112,35 +105,38 @@ func (s *Service) importArchive(
 		return ImportResult{}, err
 	}
 	defer end()
-	index, err := s.survey(in)
+	c, err := s.survey(in)
 	if err != nil {
 		return ImportResult{}, err
 	}
-	err = s.transaction(ctx, a.Tenant, o, func(ctx context.Context) error {
-		l := s.importer(a.Tenant, index, o)
-		if err := s.store.Lock(ctx, a.Tenant); err != nil {
-			return err
-		}
-		if l.into.Owner, err = s.owner(ctx, a.Tenant, a.User, o.Owner); err != nil {
-			return err
-		}
+	return s.importAs(ctx, a.Tenant, in, o, func(ctx context.Context) (*plan, error) {
 		if restore {
-			l.self = a.User
-			if err := l.clear(ctx); err != nil {
-				return err
-			}
+			return s.planRestore(ctx, a, c, o)
 		}
-		err := l.run(ctx, in)
-		report = l.report
+		return s.planImport(ctx, a, c, o)
+	})
+}
+
+// importAs imports an archive into a tenant as a plan says that is made in the same transaction.
+func (s *Service) importAs(
+	ctx context.Context, tenant string, in io.ReadSeeker, o ImportOptions,
+	decide func(context.Context) (*plan, error),
+) (result ImportResult, err error) {
+	err = s.transaction(ctx, tenant, o, func(ctx context.Context) error {
+		p, err := decide(ctx)
+		if err != nil {
+			return err
+		}
+		result, err = p.write(ctx, in)
 		return err
 	})
 	if err != nil {
 		return ImportResult{}, err
 	}
 	if o.DryRun {
-		report.Archive = nil
+		result.Archive = nil
 	}
-	return report, nil
+	return result, nil
 }
 
 func (o ImportOptions) check() error {
@@ -240,99 +236,4 @@ func (s *Service) spool(write func(io.Writer) error) (in io.ReadSeeker, end func
 		return nil, nil, err
 	}
 	return f, end, nil
-}
-
-// survey is the table of contents of an archive, made by reading it to its end.
-type survey struct {
-	header archive.Header
-	ids    map[entity.Kind]map[string]bool
-	files  map[string][]string // id of an entity to the paths of its files
-}
-
-// early reports whether rows of a kind must come before those of the last one, which it updates:
-// the place of that kind in order.
-func early(last *int, kind entity.Kind) bool {
-	at := slices.Index(order, string(kind))
-	if at < 0 {
-		return false
-	}
-	if at < *last {
-		return true
-	}
-	*last = at
-	return false
-}
-
-// survey checks an archive and lists its contents. Errors: errs.Invalid; the reader's own.
-func (s *Service) survey(in io.ReadSeeker) (survey, error) {
-	r, err := s.open(in, archive.NewReader)
-	if err != nil {
-		return survey{}, err
-	}
-	index := survey{header: r.Header(), ids: map[entity.Kind]map[string]bool{}, files: map[string][]string{}}
-	for kind := range index.header.Counts {
-		if s.transferers[kind] == nil {
-			return survey{}, errs.New(
-				errs.Invalid, "The archive has rows of the kind %q, which is not known here.",
-				short(string(kind)),
-			)
-		}
-		index.ids[kind] = map[string]bool{}
-	}
-	last := 0
-	for {
-		m, err := r.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return index, nil
-		case err != nil:
-			return survey{}, err
-		case m.File == nil && early(&last, m.Kind):
-			return survey{}, errs.New(
-				errs.Invalid, "The archive's rows of %s come after those of a kind that may need them: %s.",
-				m.Kind, archive.Repack,
-			)
-		case m.File != nil:
-			if s.fileKind(index, m.ID) == "" {
-				return survey{}, errs.New(
-					errs.Invalid, "The archive's file %q of %q belongs to no row of it that has files.",
-					short(m.File.Path), short(m.ID),
-				)
-			}
-			index.files[m.ID] = append(index.files[m.ID], m.File.Path)
-		case s.twoWithFiles(index, m.Key):
-			return survey{}, errs.New(
-				errs.Invalid,
-				"The archive's %s %s has the id of an item of another kind: it is not clear whose its files are.",
-				m.Kind, short(m.ID),
-			)
-		default:
-			index.ids[m.Kind][m.ID] = true
-		}
-	}
-}
-
-func (s *Service) open(
-	in io.ReadSeeker, read func(io.Reader, archive.Limits) (*archive.Reader, error),
-) (*archive.Reader, error) {
-	if _, err := in.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	return read(in, s.limits)
-}
-
-// twoWithFiles reports whether a row of a kind with files has the id of one of another such kind.
-func (s *Service) twoWithFiles(index survey, k entity.Key) bool {
-	_, ok := s.transferers[k.Kind].(entity.FileTransferer)
-	return ok && s.fileKind(index, k.ID) != ""
-}
-
-// fileKind returns the kind with files that has a row with this id, "" for none.
-func (s *Service) fileKind(index survey, id string) entity.Kind {
-	for kind, ids := range index.ids {
-		if _, ok := s.transferers[kind].(entity.FileTransferer); ok && ids[id] {
-			return kind
-		}
-	}
-	return ""
 }

@@ -31,7 +31,7 @@ func (c *capped) Write(p []byte) (int, error) {
 
 // checkFileIDs returns errs.Invalid if two entities with files have the same id, as an archive
 // names files by the id alone.
-func (s *Service) checkFileIDs(p plan) error {
+func (s *Service) checkFileIDs(p idsByKind) error {
 	seen := map[string]entity.Kind{}
 	for _, kind := range s.kinds {
 		if _, ok := s.transferers[kind].(entity.FileTransferer); !ok {

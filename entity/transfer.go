@@ -10,7 +10,7 @@ import (
 // Row is an entity in an archive: its columns as a JSON object. It never contains a secret, a
 // password hash, a token or a value of an environment. If ids can be reused, as the names of users
 // can, the member createdAt distinguishes an entity from a later one with its id: see
-// bundles.Service.Deploy.
+// bundles.Deployment.
 type Row struct {
 	Key
 	JSON json.RawMessage

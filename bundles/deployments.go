@@ -1,6 +1,7 @@
 package bundles
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,53 +15,46 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
 )
 
-// deployedBefore has the entities of a tenant that earlier deploys brought and that still exist.
-type deployedBefore struct {
-	stays map[entity.Key]bool // of any bundle (in another tenant: of the source's), and shipped again
-	gone  plan                // of this bundle alone, and no longer shipped
-}
-
-// loadDeployed returns what earlier deploys brought. An entity counts only if it is still the same
-// one: one that was deleted and created again with its id does not. bundle is "" for the entries of
-// a manifest, which remove nothing.
-func (l *importer) loadDeployed(ctx context.Context, source, bundle string) (deployedBefore, error) {
-	m := deployedBefore{stays: map[entity.Key]bool{}, gone: plan{}}
-	if bundle != "" {
-		if err := l.loadGone(ctx, source, bundle, m.gone); err != nil {
-			return m, err
-		}
+// loadBrought sets brought. An entity counts only if it is still the same one: one that was deleted
+// and created again with its id does not.
+func (p *plan) loadBrought(ctx context.Context) error {
+	p.brought = map[entity.Key]bool{}
+	source := ""
+	switch {
+	case p.crossTenant:
+		source = p.caller.Tenant
+	case p.bundle == "":
+		return nil // nothing is recorded of it
 	}
-	if !l.crossTenant {
-		source = "" // a tenant's own bundles share what they bring with those of others
-	}
-	for kind, ids := range l.index.ids {
-		if !l.crossTenant && bundle == "" {
-			break
-		}
-		fingerprints, err := l.s.store.Fingerprints(ctx, l.tenant, source, kind, slices.Collect(maps.Keys(ids)))
+	for kind, ids := range p.contents.ids {
+		fingerprints, err := p.s.store.Fingerprints(ctx, p.tenant, source, kind, slices.Collect(maps.Keys(ids)))
 		if err != nil {
-			return m, err
+			return err
 		}
-		same, _, err := l.partition(ctx, kind, fingerprints)
+		same, _, err := p.partition(ctx, kind, fingerprints)
 		if err != nil {
-			return m, err
+			return err
 		}
 		for _, id := range same {
-			m.stays[entity.Key{Kind: kind, ID: id}] = true
+			p.brought[entity.Key{Kind: kind, ID: id}] = true
 		}
 	}
-	return m, nil
+	return nil
 }
 
-// loadGone adds to a plan what earlier deploys of a bundle brought and this one does not ship.
-func (l *importer) loadGone(ctx context.Context, source, bundle string, gone plan) error {
-	before, err := l.s.store.Deployed(ctx, l.tenant, source, bundle)
+// loadGone returns what earlier deploys brought of this bundle only and this one does not ship, if
+// it is still the same. A manifest has no bundle, and removes nothing.
+func (p *plan) loadGone(ctx context.Context) (idsByKind, error) {
+	if p.bundle == "" {
+		return nil, nil
+	}
+	before, err := p.s.store.Deployed(ctx, p.tenant, p.caller.Tenant, p.bundle)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	dropped := map[entity.Kind]map[string]string{}
 	for _, d := range before {
-		if d.Shared || l.index.ids[d.Kind][d.ID] {
+		if d.Shared || p.contents.ids[d.Kind][d.ID] {
 			continue
 		}
 		if dropped[d.Kind] == nil {
@@ -68,30 +62,30 @@ func (l *importer) loadGone(ctx context.Context, source, bundle string, gone pla
 		}
 		dropped[d.Kind][d.ID] = d.Fingerprint
 	}
-	for _, kind := range l.s.kinds {
-		same, others, err := l.partition(ctx, kind, dropped[kind])
+	gone := idsByKind{}
+	for _, kind := range p.s.kinds {
+		same, others, err := p.partition(ctx, kind, dropped[kind])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		gone[kind] = same
 		for _, id := range others {
-			if l.crossTenant {
-				l.warnStays(kind, id)
-			} else {
-				l.warn(fmt.Sprintf("%s %s stays: it is not the one that the bundle brought.", kind, id))
-			}
+			p.warnStays(
+				entity.Key{Kind: kind, ID: id},
+				fmt.Sprintf("%s %s stays: it is not the one that the bundle brought.", kind, id),
+			)
 		}
 	}
-	return nil
+	return gone, nil
 }
 
 // partition splits entities into those that still have their fingerprints and those that have
 // others; one that does not exist is in neither. Both are ordered.
-func (l *importer) partition(
+func (p *plan) partition(
 	ctx context.Context, kind entity.Kind, fingerprints map[string]string,
 ) (same, others []string, err error) {
 	ids := slices.Sorted(maps.Keys(fingerprints))
-	now, err := l.s.fingerprints(ctx, l.tenant, kind, ids)
+	now, err := p.s.fingerprints(ctx, p.tenant, kind, ids)
 	for _, id := range ids {
 		switch fingerprint, there := now[id]; {
 		case there && fingerprint == fingerprints[id]:
@@ -105,40 +99,32 @@ func (l *importer) partition(
 
 // saveDeployed records what the deploys of a bundle have brought: what this one made, and what was
 // brought before and is shipped again. For a manifest it records what its entries made in another
-// tenant, so that they can be overwritten later.
-func (l *importer) saveDeployed(ctx context.Context, source, bundle string, stays map[entity.Key]bool) error {
-	keep := l.s.store.SetDeployed
-	if bundle == "" {
-		if stays, keep = nil, l.s.store.AddDeployed; !l.crossTenant {
+// tenant, so that they can be overwritten later, and for an import or a restore nothing.
+func (w *writer) saveDeployed(ctx context.Context) error {
+	keep, source, shipped := w.s.store.SetDeployed, w.caller.Tenant, w.brought
+	if w.bundle == "" {
+		if keep, shipped = w.s.store.AddDeployed, nil; !w.crossTenant {
 			return nil
 		}
 	}
-	made := plan{}
-	for k := range l.created {
-		made[k.Kind] = append(made[k.Kind], k.ID)
-	}
-	for kind, ids := range made { // others brought ones that are gone
-		if err := l.s.store.ForgetDeployed(ctx, l.tenant, source, kind, ids); err != nil {
+	for kind, ids := range byKind(w.created) { // others brought ones that are gone
+		if err := w.s.store.ForgetDeployed(ctx, w.tenant, source, kind, ids); err != nil {
 			return err
-		}
-	}
-	brought := plan{}
-	for _, keys := range []map[entity.Key]bool{stays, l.created} {
-		for k := range keys {
-			brought[k.Kind] = append(brought[k.Kind], k.ID)
 		}
 	}
 	var all []Deployment
-	if l.crossTenant {
-		delete(brought, entity.KindUser)
-		files, err := l.shippedFiles(ctx)
+	if w.crossTenant {
+		files, err := w.shippedFiles(ctx)
 		if err != nil {
 			return err
 		}
-		all = append(all, files...)
+		all = files
 	}
-	for kind, ids := range brought {
-		fingerprints, err := l.s.fingerprints(ctx, l.tenant, kind, ids)
+	for kind, ids := range byKind(shipped, w.created) {
+		if w.crossTenant && kind == entity.KindUser {
+			continue
+		}
+		fingerprints, err := w.s.fingerprints(ctx, w.tenant, kind, ids)
 		if err != nil {
 			return err
 		}
@@ -147,7 +133,22 @@ func (l *importer) saveDeployed(ctx context.Context, source, bundle string, stay
 		}
 	}
 	slices.SortFunc(all, func(a, b Deployment) int { return compareKeys(a.Key, b.Key) })
-	return keep(ctx, l.tenant, source, bundle, all)
+	return keep(ctx, w.tenant, source, w.bundle, all)
+}
+
+// byKind returns the ids of some entities, in no order.
+func byKind(sets ...map[entity.Key]bool) map[entity.Kind][]string {
+	all := map[entity.Kind][]string{}
+	for _, keys := range sets {
+		for k := range keys {
+			all[k.Kind] = append(all[k.Kind], k.ID)
+		}
+	}
+	return all
+}
+
+func compareKeys(a, b entity.Key) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 }
 
 // fingerprints returns the fingerprints of the given entities that exist, by id. They distinguish
