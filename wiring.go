@@ -109,23 +109,18 @@ func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err err
 		NewID:    c.NewID,
 	})
 	removals := removal.New(removal.Options{DB: c.DB, Jobs: app.queue, Entities: app.registry, Now: c.Now})
+	lookup, err := domains.NewLookup(domains.LookupOptions{Store: logins, Keys: keys, Drivers: drivers(c)})
+	if err != nil {
+		return err
+	}
 	app.Principals = principals.New(principals.Options{
 		Store: directory, Blobs: blobs, Content: app.registry,
-		HostKinds: kinds(c.Entities), Removals: removals, KnownDomain: domains.Lookup{Store: logins}.Known,
-		UsableDomain: func(ctx context.Context, tenant, id string) error {
-			return app.Domains.Unchecked().Usable(ctx, tenant, id)
-		},
-		KnownUser: func(ctx context.Context, tenant, domain, username, sourceID string) error {
-			return app.Domains.Unchecked().Knows(ctx, tenant, domain, username, sourceID)
-		},
-		TiedEmail: func(ctx context.Context, tenant, domain string) error {
-			return app.Domains.Unchecked().TiedEmail(ctx, tenant, domain)
-		},
+		HostKinds: kinds(c.Entities), Removals: removals, Domains: lookup,
 		Refusal: domains.MinRefusal, Log: c.Log, Now: c.Now, NewID: c.NewID,
 	})
 	app.Tenants = tenants.New(tenants.Options{
 		Store: tenantstore.New(c.DB).Notify(settings.Bump), Changes: settings.Of, Keys: keys, Hooks: app.registry,
-		KnownDomain: domains.Lookup{Store: logins}.Known, Username: app.Principals.Unchecked().Username,
+		KnownDomain: lookup.Known, Username: app.Principals.Unchecked().Username,
 		OpenLicenses: c.OpenLicenses, Now: c.Now,
 	})
 	app.AIInstructions = aiinstr.New(aiinstr.Options{
@@ -247,16 +242,13 @@ func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err err
 		Store: messagestore.New(c.DB), Users: app.Principals, Inbox: app.Comments.Unchecked(), Apps: listening{app},
 		Queue: app.queue, Sender: c.Mail, Start: app.start, Now: c.Now, NewID: c.NewID,
 	})
-	app.Domains, err = domains.New(domains.Options{
-		Store: logins, Principals: app.Principals.Unchecked(), Tenants: app.Tenants.Unchecked(), Keys: keys,
+	app.Domains = domains.New(domains.Options{
+		Lookup: lookup, Principals: app.Principals.Unchecked(), Tenants: app.Tenants.Unchecked(),
 		Directories: dirsync.New(dirsync.Options{
 			Store: directory, Principals: app.Principals.Unchecked(), Now: c.Now, NewID: c.NewID,
 		}),
-		Drivers: drivers(c), Queue: app.queue, Log: c.Log, Changes: settings.Of, Now: c.Now, Observer: c.Observer,
+		Queue: app.queue, Log: c.Log, Changes: settings.Of, Now: c.Now, Observer: c.Observer,
 	})
-	if err != nil {
-		return err
-	}
 	app.scim = scim.New(scim.Options{
 		Store:      directory,
 		Principals: app.Principals.Unchecked(),

@@ -291,15 +291,15 @@ func (s *Service) seal(d *Domain, secrets members) error {
 	if err != nil {
 		return err
 	}
-	d.Sealed, err = s.o.Keys.Seal(d.Tenant, secretsTable, secretsColumn, d.ID, plain)
+	d.Sealed, err = s.sealer.Seal(d.Tenant, secretsTable, secretsColumn, d.ID, plain)
 	return err
 }
 
-func (s *Service) secrets(d Domain) (members, error) {
+func (l *lookup) secrets(d Domain) (members, error) {
 	if d.Sealed == "" {
 		return nil, nil
 	}
-	plain, err := s.o.Keys.Open(d.Tenant, secretsTable, secretsColumn, d.ID, d.Sealed)
+	plain, err := l.sealer.Open(d.Tenant, secretsTable, secretsColumn, d.ID, d.Sealed)
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +323,7 @@ func together(object json.RawMessage, more members) (json.RawMessage, error) {
 func (s *Service) masked(d Domain) Domain {
 	if d.Sealed != "" {
 		more := members{}
-		info, _ := s.Info(d.Type)
+		info, _ := s.info(d.Type)
 		stored, err := s.secrets(d)
 		for _, name := range info.Secrets {
 			if err != nil || stored[name] != nil {

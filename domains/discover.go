@@ -21,11 +21,11 @@ func (s *Service) discover(ctx context.Context, d Domain, c change, o []SaveOpti
 	if !ok || !c.is || len(o) > 0 {
 		return nil
 	}
-	limited, cancel := context.WithTimeout(ctx, s.limits.check)
+	limited, cancel := context.WithTimeout(ctx, s.checkTime)
 	defer cancel()
 	err := provider.Discover(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = errs.Wrap(errs.Invalid, err, "config: the provider has not answered in %v", s.limits.check)
+		err = errs.Wrap(errs.Invalid, err, "config: the provider has not answered in %v", s.checkTime)
 	} else {
 		err = inConfig(err)
 	}
@@ -63,8 +63,8 @@ func (s *Service) discoverEdit(
 
 // takeTrial takes the place of a superuser who saves a domain or tries one out. Errors:
 // errs.Unavailable.
-func (s *Service) takeTrial(ctx context.Context, tenant string) (leave func(), err error) {
-	leave, err = s.places.trials.Acquire(ctx, 1, tenant)
+func (l *lookup) takeTrial(ctx context.Context, tenant string) (leave func(), err error) {
+	leave, err = l.trials.Acquire(ctx, 1, tenant)
 	return leave, limiter.Unavailable(err, "Too many domains are saved or tried out at the moment. Try again.")
 }
 

@@ -10,14 +10,12 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -175,16 +173,13 @@ type Directories interface {
 	UnknownTeams(ctx context.Context, tenant string, teams []string) (unknown []string, err error)
 }
 
-// Options configure a Service. Store, Principals, Directories, Tenants, Keys and Drivers are
-// required.
+// Options configure a Service. Lookup, Principals, Directories and Tenants are required.
 type Options struct {
-	Store       Store
+	Lookup      Lookup
 	Principals  Principals
 	Directories Directories
 	Tenants     Tenants
-	Keys        Sealer
-	Drivers     []Driver // in the order in which they are listed, each with its own id
-	Queue       Queue    // of scans by schedule; nil: no domain can have one
+	Queue       Queue // of scans by schedule; nil: no domain can have one
 	// receives what a login could not do with a person's groups (info); default slog.Default
 	Log   *slog.Logger
 	Now   func() time.Time // default time.Now
@@ -201,13 +196,11 @@ type Options struct {
 
 // Service implements the rules for domains over a Store.
 type Service struct {
-	o       Options
-	drivers []Driver
-	infos   []Info
-	realms  realms
-	ways    *cache.Cache[[]Way]
-	places  places
-	limits  limits
+	*lookup
+	o      Options
+	ways   *cache.Cache[[]Way]
+	places places
+	limits limits
 
 	mu      sync.Mutex
 	running map[place]*scanning // scans of this process, the last that has begun of each domain
@@ -221,15 +214,14 @@ type place struct{ tenant, domain string }
 // limits are time-outs.
 type limits struct {
 	wait    time.Duration // of a login for a place
-	check   time.Duration // of a password, by a directory
 	refusal time.Duration // least duration of a refused login
 	read    time.Duration // of one domain's directory, by a scan
 	beat    time.Duration // between two updates of the record of a scan
 	slow    time.Duration // what is read for longer is slow
 }
 
-// New returns a Service. Errors: errs.Invalid for a driver without an id, or two with one.
-func New(o Options) (*Service, error) {
+// New returns a Service.
+func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -242,20 +234,12 @@ func New(o Options) (*Service, error) {
 	if o.NewSecret == nil {
 		o.NewSecret = newSecret
 	}
-	s := &Service{
-		o: o, drivers: o.Drivers, running: map[place]*scanning{},
+	return &Service{
+		lookup: o.Lookup.of, o: o, running: map[place]*scanning{},
 		slow: map[string]bool{}, warned: map[warning]time.Time{}, places: newPlaces(),
-		limits: limits{wait: maxWait, check: maxCheck, refusal: MinRefusal, read: maxRead, beat: beat, slow: slowRead},
-		realms: realms{opened: map[place]opened{}}, ways: cache.New[[]Way](o.Changes),
+		limits: limits{wait: maxWait, refusal: MinRefusal, read: maxRead, beat: beat, slow: slowRead},
+		ways:   cache.New[[]Way](o.Changes),
 	}
-	for _, d := range o.Drivers {
-		info := d.Info()
-		if info.ID == "" || slices.ContainsFunc(s.infos, func(i Info) bool { return i.ID == info.ID }) {
-			return nil, errs.New(errs.Invalid, "the domain driver %q has no id, or one that another has", info.ID)
-		}
-		s.infos = append(s.infos, withOwnMembers(info))
-	}
-	return s, nil
 }
 
 // stamp returns the time of a write, in the precision that every database can store.

@@ -10,7 +10,7 @@ import (
 // Hurry shortens how long a login waits for its place and for a directory, and how long a scan may
 // read and is silent.
 func (s *Service) Hurry(wait, check, read, beat time.Duration) {
-	s.limits.wait, s.limits.check, s.limits.read, s.limits.beat = wait, check, read, beat
+	s.limits.wait, s.checkTime, s.limits.read, s.limits.beat = wait, check, read, beat
 }
 
 // Slow sets from when on directories count as slow.
@@ -68,3 +68,6 @@ func KeepRealms(n, bytes int) (kept, all int) {
 
 // MaxTexts is how much a scan keeps.
 const MaxTexts = maxTexts
+
+// Lookup returns what the Service shares with it.
+func (s *Service) Lookup() Lookup { return Lookup{s.lookup} }

@@ -14,13 +14,12 @@ import (
 // Errors: errs.NotFound for the domain; errs.Conflict with the reason if there is no such person,
 // or who is disabled there; errs.Upstream if the directory cannot be asked; errs.Unavailable while
 // too many domains are tried out.
-func (u Unchecked) Knows(ctx context.Context, tenant, id, username, sourceID string) error {
-	s := u.s
-	d, err := s.get(ctx, tenant, id)
+func (l Lookup) Knows(ctx context.Context, tenant, id, username, sourceID string) error {
+	d, err := l.of.get(ctx, tenant, id)
 	if err != nil || id == Local {
 		return err
 	}
-	realm, err := s.open(d)
+	realm, err := l.of.open(d)
 	if err != nil {
 		return err
 	}
@@ -28,12 +27,12 @@ func (u Unchecked) Knows(ctx context.Context, tenant, id, username, sourceID str
 	if !ok {
 		return nil
 	}
-	leave, err := s.takeTrial(ctx, tenant)
+	leave, err := l.of.takeTrial(ctx, tenant)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	limited, cancel := context.WithTimeout(ctx, s.limits.check)
+	limited, cancel := context.WithTimeout(ctx, l.of.checkTime)
 	defer cancel()
 	who, err := directory.Find(limited, username)
 	switch {
@@ -42,7 +41,7 @@ func (u Unchecked) Knows(ctx context.Context, tenant, id, username, sourceID str
 	case limited.Err() != nil && errs.CodeOf(err) != errs.NotFound:
 		return errs.Wrap(
 			errs.Upstream, err, "The directory of the domain %s has not said in %v whether it knows %s.", id,
-			s.limits.check, username,
+			l.of.checkTime, username,
 		)
 	case errs.CodeOf(err) == errs.NotFound:
 		return errs.Wrap(

@@ -52,7 +52,7 @@ func (s *Service) setIDs(ctx context.Context, d Domain, ids IDAttributes) error 
 	if (ids.People == "" || ids.People == d.IDs.People) && (ids.Groups == "" || ids.Groups == d.IDs.Groups) {
 		return nil
 	}
-	known, err := s.o.Store.SetIDs(ctx, d.Tenant, d.ID, ids)
+	known, err := s.store.SetIDs(ctx, d.Tenant, d.ID, ids)
 	if err != nil {
 		return err
 	}

@@ -126,11 +126,11 @@ func (s *Service) newKeyPair(d Domain) (*KeyPair, error) {
 func clip(id string) string { return id[:min(len(id), 64)] }
 
 // keys returns the keys of a domain.
-func (s *Service) keys(d Domain) (k Keys, err error) {
+func (l *lookup) keys(d Domain) (k Keys, err error) {
 	if d.SealedKeys == "" {
 		return k, nil
 	}
-	plain, err := s.o.Keys.Open(d.Tenant, secretsTable, keysColumn, d.ID, d.SealedKeys)
+	plain, err := l.sealer.Open(d.Tenant, secretsTable, keysColumn, d.ID, d.SealedKeys)
 	if err != nil {
 		return k, err
 	}
@@ -170,7 +170,7 @@ func (s *Service) sealKeys(d Domain, k Keys) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.o.Keys.Seal(d.Tenant, secretsTable, keysColumn, d.ID, plain)
+	return s.sealer.Seal(d.Tenant, secretsTable, keysColumn, d.ID, plain)
 }
 
 // setKeys sets the keys of a domain that is saved: it keeps those that the domain has, generates
@@ -201,7 +201,7 @@ func (s *Service) setKeys(d *Domain, c *change, driver Driver, made string) erro
 }
 
 // openWith opens a configuration with the keys and the IDs of its domain.
-func (s *Service) openWith(d Domain, driver Driver, config json.RawMessage) (Realm, error) {
+func (l *lookup) openWith(d Domain, driver Driver, config json.RawMessage) (Realm, error) {
 	if by, ok := driver.(IDDriver); ok {
 		return by.OpenWithIDs(config, d.IDs)
 	}
@@ -209,7 +209,7 @@ func (s *Service) openWith(d Domain, driver Driver, config json.RawMessage) (Rea
 	if !ok {
 		return driver.Open(config)
 	}
-	keys, err := s.keys(d)
+	keys, err := l.keys(d)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +294,7 @@ func (s *Service) RollKeys(ctx context.Context, id string) ([]KeyInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.o.Store.Update(ctx, a.Tenant, id, func(d *Domain) error {
+	_, err = s.store.Update(ctx, a.Tenant, id, func(d *Domain) error {
 		if d.SealedKeys != was.SealedKeys || d.Type != was.Type {
 			return errs.New(errs.Conflict, "The keys of the domain were changed meanwhile. Try again.")
 		}

@@ -43,7 +43,7 @@ func TestKeys(t *testing.T) {
 		var got domains.Keys
 		var opened int
 		driver := signer{gate{w.gate}, &sync.Mutex{}, &got, &opened}
-		w.Service = w.with(t, func(o *domains.Options) { o.Drivers = append(o.Drivers, driver) })
+		w.Service = w.with(t, func(o *options) { o.Drivers = append(o.Drivers, driver) })
 		d := w.add(t, "Entry", "signer", `{"url": "https://a"}`)
 		is.Equal(d.SealedKeys, "")
 		first := got.Current
@@ -98,7 +98,7 @@ func TestKeys(t *testing.T) {
 				return nil
 			})
 			is.NoErr(err)
-			_, err = w.with(t, func(o *domains.Options) { o.Drivers = append(o.Drivers, driver) }).Get(root(t), "entry")
+			_, err = w.with(t, func(o *options) { o.Drivers = append(o.Drivers, driver) }).Get(root(t), "entry")
 			is.NoErr(err)
 			is.True(got.Current.Key.Equal(before))
 		}
@@ -169,7 +169,7 @@ func TestKeysRolledAtOnce(t *testing.T) {
 		is, w := is.New(t), newWorld(t, open)
 		var got domains.Keys
 		var opened int
-		w.Service = w.with(t, func(o *domains.Options) {
+		w.Service = w.with(t, func(o *options) {
 			o.Drivers = append(o.Drivers, signer{gate{w.gate}, &sync.Mutex{}, &got, &opened})
 		})
 		w.add(t, "Entry", "signer", `{}`)

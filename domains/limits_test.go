@@ -211,7 +211,7 @@ func TestBrokenBegin(t *testing.T) {
 				return nil
 			}, context.Canceled},
 		} {
-			broken := w.with(t, func(o *domains.Options) { o.Store = brokenStore{w.store, c.then} })
+			broken := w.with(t, func(o *options) { o.Store = brokenStore{w.store, c.then} })
 			_, err := broken.ScanDomain(c.ctx, "books", domains.ScanOptions{})
 			is.True(errors.Is(err, c.want))
 			run, err := w.ScanState(root(t), "books")
@@ -314,9 +314,9 @@ func TestDeleteMeetsScan(t *testing.T) {
 		if w.db.Dialect().Name() == dialect.SQLite { // where it waits for the delete
 			until = telling.asked
 		}
-		scanning := w.with(t, func(o *domains.Options) { o.Store = telling })
+		scanning := w.with(t, func(o *options) { o.Store = telling })
 		ended := make(chan error, 1)
-		deleting := w.with(t, func(o *domains.Options) {
+		deleting := w.with(t, func(o *options) {
 			o.Principals = slowPeople{w.people.Unchecked(), func() {
 				go func() {
 					_, err := scanning.ScanDomain(ctx, "books", domains.ScanOptions{})

@@ -169,11 +169,11 @@ func (s *Service) asks(ctx context.Context, tenant, domain string) (Domain, Pass
 
 // check checks a password with a directory, with a time-out.
 func (s *Service) check(ctx context.Context, login PasswordLogin, username, password string) (Identity, error) {
-	limited, cancel := context.WithTimeout(ctx, s.limits.check)
+	limited, cancel := context.WithTimeout(ctx, s.checkTime)
 	defer cancel()
 	who, err := login.Login(limited, username, password)
 	if err != nil && errs.CodeOf(err) != errs.Unauthenticated && limited.Err() != nil && ctx.Err() == nil {
-		err = errs.Wrap(errs.Upstream, err, "The directory has not checked the password in %v.", s.limits.check)
+		err = errs.Wrap(errs.Upstream, err, "The directory has not checked the password in %v.", s.checkTime)
 	}
 	return who, err
 }
@@ -278,7 +278,7 @@ func (s *Service) keep(tenant, state string, p pending) (string, error) {
 	if err := to.Encode(p); err != nil {
 		return "", err
 	}
-	return s.o.Keys.Seal(tenant, pendingTable, pendingColumn, hash(state), plain.Bytes())
+	return s.sealer.Seal(tenant, pendingTable, pendingColumn, hash(state), plain.Bytes())
 }
 
 // IsPath reports whether s is empty or a path that a browser resolves at the same service.
@@ -386,7 +386,7 @@ func (s *Service) pending(
 	case browser == "":
 		return s.lost(ctx, tenant, state, begun)
 	}
-	plain, err := s.o.Keys.Open(tenant, pendingTable, pendingColumn, hash(state), browser)
+	plain, err := s.sealer.Open(tenant, pendingTable, pendingColumn, hash(state), browser)
 	if err == nil {
 		err = json.Unmarshal(plain, &p)
 	}
@@ -407,7 +407,7 @@ func (s *Service) lost(ctx context.Context, tenant, state string, begun time.Tim
 	if !s.o.Now().Before(begun.Add(loginTimeout)) {
 		return pending{}, FaultExpired, refusal(errExpired)
 	}
-	switch used, err := s.o.Store.LoginUsed(ctx, tenant, hash(state)); {
+	switch used, err := s.store.LoginUsed(ctx, tenant, hash(state)); {
 	case err != nil:
 		return pending{}, "", err
 	case used:
@@ -428,10 +428,10 @@ func (s *Service) use(ctx context.Context, tenant, domain, state string, p pendi
 		// checked after the wait: once it has expired, Sweep may have removed the record of its use
 		return FaultExpired, refusal(errExpired)
 	}
-	err := s.o.Store.UseLogin(ctx, tenant, p.Domain, hash(state), p.Ends.Add(kept))
+	err := s.store.UseLogin(ctx, tenant, p.Domain, hash(state), p.Ends.Add(kept))
 	switch {
 	case errs.CodeOf(err) == errs.Conflict:
-		if used, failed := s.o.Store.LoginUsed(ctx, tenant, hash(state)); failed != nil || !used {
+		if used, failed := s.store.LoginUsed(ctx, tenant, hash(state)); failed != nil || !used {
 			return "", cmp.Or(
 				failed,
 				refusal(fmt.Errorf("the domain %s, where the login was begun, is not there any more", p.Domain)),

@@ -197,7 +197,7 @@ func TestTooLongForTheCookie(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.add(t, "Gate", "gate", `{}`)
 	begin := func(memory int, returnTo string) error {
-		s := w.with(t, func(o *domains.Options) { o.Drivers = []domains.Driver{wordy{memory: memory}} })
+		s := w.with(t, func(o *options) { o.Drivers = []domains.Driver{wordy{memory: memory}} })
 		_, err := s.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), domains.Return{To: returnTo})
 		return err
 	}
@@ -227,7 +227,7 @@ func TestBoundsOfTheCookie(t *testing.T) {
 	w.add(t, "Gate", "gate", `{}`)
 	finish := func(length, cookie int) errs.Code {
 		state := "1." + strings.Repeat("s", length-2)
-		s := w.with(t, func(o *domains.Options) {
+		s := w.with(t, func(o *options) {
 			memory, _ := json.Marshal([]byte("memory of " + state))
 			o.Keys = allKeys{o.Keys, `{"d": "gate", "m": ` + string(memory) + `, "e": "2100-01-01T00:00:00Z"}`}
 		})
@@ -598,9 +598,9 @@ func TestUsable(t *testing.T) {
 		"gate": "A user of the domain gate could not log in: it logs in those of the domain books, so let the " +
 			"user be of that one",
 	} {
-		is.Equal(errs.MessageOf(w.Unchecked().Usable(t.Context(), "acme", id)), want)
+		is.Equal(errs.MessageOf(w.Lookup().Usable(t.Context(), "acme", id)), want)
 	}
-	is.Equal(errs.CodeOf(w.Unchecked().Usable(t.Context(), "acme", "none")), errs.NotFound)
+	is.Equal(errs.CodeOf(w.Lookup().Usable(t.Context(), "acme", "none")), errs.NotFound)
 }
 
 // TestTeamsOfALogin: groups become teams at each log-in, and a provider that says nothing of them
@@ -611,7 +611,7 @@ func TestTeamsOfALogin(t *testing.T) {
 		team, err := w.people.CreateTeam(root(t), principals.Team{Name: "Staff"})
 		is.NoErr(err)
 		var logged strings.Builder
-		w.Service = w.with(t, func(o *domains.Options) { o.Log = slog.New(slog.NewTextHandler(&logged, nil)) })
+		w.Service = w.with(t, func(o *options) { o.Log = slog.New(slog.NewTextHandler(&logged, nil)) })
 		w.add(t, "Gate", "gate", `{"teams": {"map": [{"group": "all", "team": "`+team.Slug+`", "role": "designer"}]}}`)
 		login := func(groups []string, none string) string {
 			t.Helper()

@@ -45,7 +45,7 @@ func (u Unchecked) BeginLogout(
 	}
 	plain, err := json.Marshal(pending{Domain: d.ID, Memory: memory, ReturnTo: returnTo, Ends: begun.Ends})
 	if err == nil {
-		begun.Browser, err = u.s.o.Keys.Seal(tenant, pendingTable, logoutColumn, hash(begun.State), plain)
+		begun.Browser, err = u.s.sealer.Seal(tenant, pendingTable, logoutColumn, hash(begun.State), plain)
 	}
 	if err == nil && len(begun.Browser) > maxPending {
 		err = errs.New(errs.Invalid, "returnTo is too long for a logout at this domain")
@@ -73,7 +73,7 @@ func (s *Service) pendingLogout(tenant, state, browser string) (p pending, err e
 	if len(browser) > maxPending || len(state) > maxState {
 		return p, errors.New("the state or its cookie is too long")
 	}
-	plain, err := s.o.Keys.Open(tenant, pendingTable, logoutColumn, hash(state), browser)
+	plain, err := s.sealer.Open(tenant, pendingTable, logoutColumn, hash(state), browser)
 	if err == nil {
 		err = json.Unmarshal(plain, &p)
 	}
@@ -140,8 +140,8 @@ func (u Unchecked) ReceiveLogout(ctx context.Context, tenant, domain string, at 
 	if err != nil {
 		return LogoutNotice{}, err
 	}
-	err = u.s.o.Store.InTx(ctx, func(ctx context.Context) error {
-		err := u.s.o.Store.UseLogin(ctx, tenant, domain, hash("logout "+n.ID), n.Until.Add(kept))
+	err = u.s.store.InTx(ctx, func(ctx context.Context) error {
+		err := u.s.store.UseLogin(ctx, tenant, domain, hash("logout "+n.ID), n.Until.Add(kept))
 		if errs.CodeOf(err) == errs.Conflict {
 			err = refusal(errors.New("the notice was used before"))
 		}

@@ -46,7 +46,6 @@ type places struct {
 	scanOf *limiter.Limiter // of scans, by tenant
 	scan   *limiter.Limiter // of all scans
 	slow   *limiter.Limiter // of those that are slow
-	trials *limiter.Limiter // of domains that are saved or tried out, by tenant
 
 	learnFrom *limiter.Limiter // of callers of Ways, by client network
 	learn     *limiter.Limiter // by tenant, in turn by client network
@@ -64,7 +63,6 @@ func newPlaces() places {
 		scanOf: limiter.New(limiter.Options{PerKey: maxScansOf}),
 		scan:   limiter.New(limiter.Options{Capacity: maxScans}),
 		slow:   limiter.New(limiter.Options{Capacity: maxSlow}),
-		trials: limiter.New(limiter.Options{Capacity: maxTrials, PerKey: maxTrialsOf, Timeout: maxWait}),
 
 		learnFrom: limiter.New(limiter.Options{PerKey: maxLearningFrom}),
 		learn:     limiter.New(limiter.Options{Capacity: maxLearning, PerKey: 1, FairSubkeys: true, Timeout: maxLearn}),

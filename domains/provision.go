@@ -44,8 +44,8 @@ func (s *Service) Provisioning(ctx context.Context, id string, do func(ctx conte
 }
 
 func (s *Service) changing(ctx context.Context, tenant, id string, do func(ctx context.Context, d Domain) error) error {
-	return s.o.Store.InTx(ctx, func(ctx context.Context) error {
-		if err := s.o.Store.LockTenant(ctx, tenant); err != nil {
+	return s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.store.LockTenant(ctx, tenant); err != nil {
 			return err
 		}
 		d, err := s.get(ctx, tenant, id)
@@ -64,7 +64,7 @@ func (s *Service) provisioned(d Domain) error {
 			errs.Invalid, "The users of the domain %s are kept here: SCIM is for those of another one.", Local,
 		)
 	}
-	if info, _ := s.Info(d.Type); info.ScanComponent != nil {
+	if info, _ := s.info(d.Type); info.ScanComponent != nil {
 		return errs.New(
 			errs.Conflict,
 			"The users of the domain %s are those of its directory (%s), which is scanned: SCIM would change what "+

@@ -81,16 +81,16 @@ func (r *realms) forget(domain place) {
 
 // open returns a domain's realm, from the cache if its configuration has not changed. It returns
 // errs.Invalid if it has no configuration, or one that its driver refuses.
-func (s *Service) open(d Domain) (Realm, error) {
-	o, err := s.openWithRules(d)
+func (l *lookup) open(d Domain) (Realm, error) {
+	o, err := l.openWithRules(d)
 	return o.realm, err
 }
 
 // openWithRules is open that returns the rules, too.
-func (s *Service) openWithRules(d Domain) (opened, error) {
-	o, err := s.look(d)
+func (l *lookup) openWithRules(d Domain) (opened, error) {
+	o, err := l.look(d)
 	if err == nil {
-		o = s.realms.keep(place{d.Tenant, d.ID}, o)
+		o = l.realms.keep(place{d.Tenant, d.ID}, o)
 	}
 	return o, err
 }
@@ -101,23 +101,23 @@ func (d Domain) settings() settings {
 
 // realm is open for a look: it adds nothing to the cache, from which strangers could displace the
 // realms of others.
-func (s *Service) realm(d Domain) (Realm, error) {
-	o, err := s.look(d)
+func (l *lookup) realm(d Domain) (Realm, error) {
+	o, err := l.look(d)
 	return o.realm, err
 }
 
-func (s *Service) look(d Domain) (opened, error) {
-	if o, ok := s.realms.at(place{d.Tenant, d.ID}, d.settings()); ok {
+func (l *lookup) look(d Domain) (opened, error) {
+	if o, ok := l.realms.at(place{d.Tenant, d.ID}, d.settings()); ok {
 		return o, nil
 	}
-	info, driver, ok := s.driver(d.Type)
+	info, driver, ok := l.driver(d.Type)
 	if !ok {
 		return opened{}, errs.New(errs.Invalid, "The domain %s has the type %s, which is not known here.", d.ID, d.Type)
 	}
 	if d.Config == nil {
 		return opened{}, errs.New(errs.Invalid, "The domain %s has no configuration.", d.ID)
 	}
-	secrets, err := s.secrets(d)
+	secrets, err := l.secrets(d)
 	if err != nil {
 		return opened{}, err
 	}
@@ -126,7 +126,7 @@ func (s *Service) look(d Domain) (opened, error) {
 		return opened{}, err
 	}
 	o := opened{of: d.settings()}
-	if o.realm, err = s.openWith(d, driver, whole); err == nil {
+	if o.realm, err = l.openWith(d, driver, whole); err == nil {
 		o.rules, err = readRules(info, d.Config)
 	}
 	if err != nil {

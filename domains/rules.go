@@ -256,7 +256,7 @@ func (s *Service) checkRules(ctx context.Context, d Domain, r rules) error {
 	if err != nil {
 		return err
 	}
-	if info, _ := s.Info(other.Type); info.ScanComponent != nil {
+	if info, _ := s.info(other.Type); info.ScanComponent != nil {
 		return nil
 	}
 	counts, err := s.o.Principals.DomainContent(ctx, d.Tenant)
@@ -304,10 +304,10 @@ func (s *Service) checkUnnamed(ctx context.Context, tenant, id string) error {
 
 // naming returns the id of a domain where the users of another one log in by rules for which is
 // holds, "" for none.
-func (s *Service) naming(ctx context.Context, tenant, id string, is func(rules) bool) (string, error) {
-	all, err := s.o.Store.All(ctx, tenant, "")
+func (l *lookup) naming(ctx context.Context, tenant, id string, is func(rules) bool) (string, error) {
+	all, err := l.store.All(ctx, tenant, "")
 	for _, d := range all {
-		info, _ := s.Info(d.Type)
+		info, _ := l.info(d.Type)
 		if r, err := readRules(info, d.Config); err == nil && r.Accounts == id && is(r) {
 			return d.ID, nil
 		}

@@ -79,7 +79,7 @@ func (s *Service) Scan(ctx context.Context, driver string, o ScanOptions) ([]Sca
 	if _, _, ok := s.driver(driver); !ok {
 		return nil, errs.New(errs.NotFound, "Domain driver not found.")
 	}
-	all, err := s.o.Store.All(ctx, a.Tenant, driver)
+	all, err := s.store.All(ctx, a.Tenant, driver)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (s *Service) state(ctx context.Context, tenant, id string) (ScanState, erro
 		run.HeardAt = s.stamp()
 		return run, nil
 	}
-	run, err := s.o.Store.LastScan(ctx, tenant, id)
+	run, err := s.store.LastScan(ctx, tenant, id)
 	if err == nil && run.ID != "" && run.FinishedAt == nil && !run.live(s.o.Now()) {
 		run.Phase, run.FinishedAt, run.Error = Failed, &run.HeardAt, "The process that scanned has ended."
 	}

@@ -74,9 +74,9 @@ func (s *Service) scan(
 		}
 	}
 	limiter.Resume(ctx) // what follows computes, and holds SQLite's one writer unless it is a dry run
-	run := s.o.Store.InTx
+	run := s.store.InTx
 	if o.DryRun {
-		run = s.o.Store.DryRun
+		run = s.store.DryRun
 	}
 	err = run(ctx, func(ctx context.Context) error {
 		at, err = s.writeAll(ctx, all, o)
@@ -133,7 +133,7 @@ func (one *scanning) note(ctx context.Context) error {
 	run := one.shown
 	s.mu.Unlock()
 	run.HeardAt = s.stamp()
-	return s.o.Store.UpdateScan(ctx, d.Tenant, d.ID, run)
+	return s.store.UpdateScan(ctx, d.Tenant, d.ID, run)
 }
 
 // writeAll joins a transaction, and returns the domain that failed.
@@ -141,11 +141,11 @@ func (s *Service) writeAll(ctx context.Context, all []*scanning, o ScanOptions) 
 	for i, one := range all {
 		d := one.domain
 		if i == 0 { // before the notes, as Delete does
-			if err := s.o.Store.LockTenant(ctx, d.Tenant); err != nil {
+			if err := s.store.LockTenant(ctx, d.Tenant); err != nil {
 				return d.ID, err
 			}
 		}
-		if err := s.o.Store.LockScan(ctx, d.Tenant, d.ID, one.run.ID); err != nil {
+		if err := s.store.LockScan(ctx, d.Tenant, d.ID, one.run.ID); err != nil {
 			return d.ID, err
 		}
 	}
@@ -190,7 +190,7 @@ func (one *scanning) begin(ctx context.Context, stale time.Time) error {
 	s, d := one.s, one.domain
 	noting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	if err := s.o.Store.BeginScan(noting, d.Tenant, d.ID, one.run, stale); err != nil {
+	if err := s.store.BeginScan(noting, d.Tenant, d.ID, one.run, stale); err != nil {
 		if errs.CodeOf(err) != errs.Conflict {
 			one.end(ctx, d.ID, err)
 		}
@@ -219,7 +219,7 @@ func (one *scanning) write(ctx context.Context, o ScanOptions) error {
 		one.result.Duration = time.Since(one.began)
 		return nil
 	}
-	now, err := s.o.Store.Get(ctx, d.Tenant, d.ID)
+	now, err := s.store.Get(ctx, d.Tenant, d.ID)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (one *scanning) write(ctx context.Context, o ScanOptions) error {
 	}
 	at := s.stamp()
 	one.result.ScannedAt = &at
-	return s.o.Store.SetScanned(ctx, d.Tenant, d.ID, at)
+	return s.store.SetScanned(ctx, d.Tenant, d.ID, at)
 }
 
 // settleTime is how long the note of a scan that begins or has ended may take, also after its
@@ -272,7 +272,7 @@ func (one *scanning) end(ctx context.Context, at string, failure error) {
 			one.run.Error = "The scan was broken off."
 		}
 	}
-	_ = one.s.o.Store.UpdateScan(ctx, one.domain.Tenant, one.domain.ID, one.run)
+	_ = one.s.store.UpdateScan(ctx, one.domain.Tenant, one.domain.ID, one.run)
 	one.s.mu.Lock()
 	defer one.s.mu.Unlock()
 	if at := (place{one.domain.Tenant, one.domain.ID}); one.s.running[at] == one { // no other scan has taken its place

@@ -74,7 +74,7 @@ const (
 
 // schedule returns when a domain is scanned, "" for never.
 func (s *Service) schedule(d Domain) string {
-	info, _ := s.Info(d.Type)
+	info, _ := s.info(d.Type)
 	r, err := readRules(info, d.Config)
 	if err != nil {
 		return ""
@@ -173,7 +173,7 @@ func (s *Service) tooEarly(ctx context.Context, j queue.Job) (time.Duration, err
 	if j.Tries > 1 {
 		return 0, nil
 	}
-	last, err := s.o.Store.LastScan(ctx, j.Tenant, j.Key)
+	last, err := s.store.LastScan(ctx, j.Tenant, j.Key)
 	if err != nil || last.ID == "" || last.FinishedAt == nil || last.DryRun {
 		return 0, err
 	}

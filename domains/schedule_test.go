@@ -138,7 +138,7 @@ func TestSlowDirectories(t *testing.T) {
 		hanging.all = append(hanging.all, person(n))
 	}
 	quick := &paper{all: []domains.Entry{person(1)}}
-	w.Service = w.with(t, func(o *domains.Options) { o.Drivers = []domains.Driver{hanging, named{quick, "quick"}} })
+	w.Service = w.with(t, func(o *options) { o.Drivers = []domains.Driver{hanging, named{quick, "quick"}} })
 	s := w.Service
 	for tenant, driver := range map[string]string{"acme": "paper", "evil": "paper", "third": "quick"} {
 		name := "Books"

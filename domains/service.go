@@ -35,16 +35,15 @@ func (s *Service) Driver(ctx context.Context, id string) (Info, error) {
 
 // Info describes the driver of a type, which need not be registered any more.
 func (s *Service) Info(id string) (Info, bool) {
-	info, _, ok := s.driver(id)
-	return info, ok
+	return s.info(id)
 }
 
-func (s *Service) driver(id string) (Info, Driver, bool) {
-	i := slices.IndexFunc(s.infos, func(i Info) bool { return i.ID == id })
+func (l *lookup) driver(id string) (Info, Driver, bool) {
+	i := slices.IndexFunc(l.infos, func(i Info) bool { return i.ID == id })
 	if i < 0 {
 		return Info{}, nil, false
 	}
-	return s.infos[i], s.drivers[i], true
+	return l.infos[i], l.drivers[i], true
 }
 
 // Page returns a page of the tenant's domains, without their configurations, to any session, sorted
@@ -55,7 +54,7 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Domain]
 	if err != nil {
 		return paging.Page[Domain]{}, err
 	}
-	return s.o.Store.Page(ctx, a.Tenant, q)
+	return s.store.Page(ctx, a.Tenant, q)
 }
 
 // All returns every domain to any session, ordered by id; to others than superusers without the
@@ -65,7 +64,7 @@ func (s *Service) All(ctx context.Context) ([]Domain, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.o.Store.All(ctx, a.Tenant, "")
+	all, err := s.store.All(ctx, a.Tenant, "")
 	for i, d := range all {
 		if all[i] = s.masked(d); !a.Can(actor.SuperuserRead) {
 			all[i] = withoutQueries(all[i])
@@ -94,11 +93,11 @@ func (s *Service) shown(d Domain) Domain {
 }
 
 // unready returns the reason why nobody can log in at a domain, "" for none.
-func (s *Service) unready(d Domain) string {
+func (l *lookup) unready(d Domain) string {
 	if d.ID == Local {
 		return ""
 	}
-	err := s.usable(d)
+	err := l.usable(d)
 	if code := errs.CodeOf(err); err != nil && code != errs.Invalid && code != errs.Upstream {
 		return "Its secrets cannot be read with this service's key: send them again."
 	}
@@ -108,8 +107,8 @@ func (s *Service) unready(d Domain) string {
 // usable fails where nobody can log in at a domain, as far as that is known without asking its
 // directory or provider. Errors: those of open; errs.Invalid naming the member of the
 // configuration; errs.Upstream while its realm is Pausing.
-func (s *Service) usable(d Domain) error {
-	realm, err := s.open(d)
+func (l *lookup) usable(d Domain) error {
+	realm, err := l.open(d)
 	if err != nil {
 		return err
 	}
@@ -120,11 +119,6 @@ func (s *Service) usable(d Domain) error {
 		return pausing.Paused()
 	}
 	return nil
-}
-
-// get also spares the database what cannot be an id: a login brings both.
-func (s *Service) get(ctx context.Context, tenant, id string) (Domain, error) {
-	return Lookup{s.o.Store}.get(ctx, tenant, id)
 }
 
 var errNotFound = errs.New(errs.NotFound, "Domain not found.")
@@ -157,7 +151,7 @@ func (s *Service) Contents(ctx context.Context) ([]Content, error) {
 	var contents []Content
 	err = paging.Each(paging.Query{Sort: "id", Limit: paging.MaxLimit},
 		func(q paging.Query) (paging.Page[Domain], error) {
-			return s.o.Store.Page(ctx, a.Tenant, q)
+			return s.store.Page(ctx, a.Tenant, q)
 		}, func(d Domain) {
 			contents = append(contents, Content{d.ID, counts[d.ID].Users, counts[d.ID].Teams})
 		})
@@ -205,7 +199,7 @@ func (s *Service) Create(ctx context.Context, d Domain, o ...SaveOption) (Domain
 	}
 	d.CreatedAt = s.stamp()
 	d.UpdatedAt = d.CreatedAt
-	err = s.o.Store.InTx(ctx, func(ctx context.Context) error {
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		n, bytes, err := s.size(ctx, a.Tenant)
 		if err == nil && n >= maxDomains {
 			err = errs.New(errs.Conflict, "A tenant can have at most %d domains.", maxDomains)
@@ -219,7 +213,7 @@ func (s *Service) Create(ctx context.Context, d Domain, o ...SaveOption) (Domain
 		if err != nil {
 			return err
 		}
-		if err := s.o.Store.Insert(ctx, a.Tenant, d); err != nil {
+		if err := s.store.Insert(ctx, a.Tenant, d); err != nil {
 			return err
 		}
 		return s.reschedule(ctx, d, "", c.rules.Schedule)
@@ -259,7 +253,7 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) erro
 	}
 	var d Domain
 	var c change
-	err = s.o.Store.InTx(ctx, func(ctx context.Context) error {
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		_, bytes, err := s.size(ctx, a.Tenant)
 		if err != nil {
 			return err
@@ -271,7 +265,7 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) erro
 		if err != nil {
 			return err
 		}
-		d, err = s.o.Store.Update(ctx, a.Tenant, id, func(d *Domain) (err error) {
+		d, err = s.store.Update(ctx, a.Tenant, id, func(d *Domain) (err error) {
 			d.IDs = known.IDs
 			if c, err = s.edit(d, edit, bytes, keys); err == nil && asked.is && !asked.same(c) {
 				err = errs.New(errs.Conflict, "The configuration of the domain was changed meanwhile. Try again.")
@@ -298,10 +292,10 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) erro
 
 // size is Store.Size, which nobody changes before the transaction in ctx ends.
 func (s *Service) size(ctx context.Context, tenant string) (n, bytes int, err error) {
-	if err := s.o.Store.LockTenant(ctx, tenant); err != nil {
+	if err := s.store.LockTenant(ctx, tenant); err != nil {
 		return 0, 0, err
 	}
-	return s.o.Store.Size(ctx, tenant)
+	return s.store.Size(ctx, tenant)
 }
 
 // bytes is what a domain's configuration takes of maxConfigs.
@@ -354,8 +348,8 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	if id == Local {
 		return errs.New(errs.Invalid, "The domain local cannot be deleted.")
 	}
-	return s.o.Store.InTx(ctx, func(ctx context.Context) error {
-		if err := s.o.Store.LockTenant(ctx, a.Tenant); err != nil { // before the note of a scan, as a scan does
+	return s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.store.LockTenant(ctx, a.Tenant); err != nil { // before the note of a scan, as a scan does
 			return err
 		}
 		d, err := s.get(ctx, a.Tenant, id)
@@ -380,7 +374,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		if err := s.reschedule(ctx, d, s.schedule(d), ""); err != nil {
 			return err
 		}
-		return s.o.Store.Delete(ctx, a.Tenant, id)
+		return s.store.Delete(ctx, a.Tenant, id)
 	})
 }
 
@@ -390,7 +384,7 @@ type Permissions struct{ Edit, Delete, Write, Scan bool }
 // Permissions returns what an actor may do with a domain: a superuser all but delete local.
 func (s *Service) Permissions(a actor.Actor, d Domain) Permissions {
 	all := a.Can(actor.Superuser)
-	info, _ := s.Info(d.Type)
+	info, _ := s.info(d.Type)
 	return Permissions{Edit: all, Write: all, Delete: all && d.ID != Local, Scan: all && info.ScanComponent != nil}
 }
 

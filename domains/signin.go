@@ -254,7 +254,7 @@ var errLockedThere = errors.New("the directory has disabled or locked the person
 
 // found returns the person whom a directory finds by a name; without a username if there is none.
 func (s *Service) found(ctx context.Context, d Domain, directory Finder, name string) (Identity, error) {
-	limited, cancel := context.WithTimeout(ctx, s.limits.check)
+	limited, cancel := context.WithTimeout(ctx, s.checkTime)
 	defer cancel()
 	who, err := directory.Find(limited, name)
 	switch {
@@ -267,7 +267,7 @@ func (s *Service) found(ctx context.Context, d Domain, directory Finder, name st
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
 		err = errs.Wrap(
 			errs.Upstream, err, "The directory of the domain %s has not said in %v who %s is.", d.ID,
-			s.limits.check, name,
+			s.checkTime, name,
 		)
 	}
 	return who, err

@@ -48,7 +48,7 @@ func (u Unchecked) FinishUnasked(
 	if err != nil {
 		return done, hidden(err)
 	}
-	err = u.s.o.Store.UseLogin(ctx, tenant, domain, hash("unasked "+domain+" "+id), until.Add(kept))
+	err = u.s.store.UseLogin(ctx, tenant, domain, hash("unasked "+domain+" "+id), until.Add(kept))
 	if errs.CodeOf(err) == errs.Conflict {
 		done.Fault, err = FaultUsed, refusal(errUsed)
 	}

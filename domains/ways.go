@@ -78,7 +78,7 @@ func (s *Service) readWays(ctx context.Context, tenant string) ([]Way, error) {
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
 		return nil, err
 	}
-	all, err := s.o.Store.All(ctx, tenant, "") // also of a tenant that does not exist, so that it takes as long
+	all, err := s.store.All(ctx, tenant, "") // also of a tenant that does not exist, so that it takes as long
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (s *Service) readWays(ctx context.Context, tenant string) ([]Way, error) {
 // wayOf returns how people log in at a domain. It reports false if nobody can, or if the domain is
 // hidden.
 func (s *Service) wayOf(d Domain) (Way, bool) {
-	info, _ := s.Info(d.Type)
+	info, _ := s.info(d.Type)
 	if r, err := readRules(info, d.Config); err != nil || r.Hidden {
 		return Way{}, false
 	}

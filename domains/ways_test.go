@@ -31,7 +31,7 @@ func (s slowly) All(ctx context.Context, tenant, driver string) ([]domains.Domai
 func TestWaysOfACrowd(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	store := slowly{w.store, make(chan struct{}, 100), make(chan struct{})}
-	s := w.with(t, func(o *domains.Options) { o.Store = store })
+	s := w.with(t, func(o *options) { o.Store = store })
 	from := func(address string) context.Context {
 		return actor.WithOrigin(t.Context(), actor.Origin{Address: netip.MustParseAddr(address)})
 	}
@@ -66,7 +66,7 @@ func TestWaysOfACrowd(t *testing.T) {
 // not.
 func TestWaysWithoutADatabase(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
-	s := w.with(t, func(o *domains.Options) { o.Store = away{w.store} })
+	s := w.with(t, func(o *options) { o.Store = away{w.store} })
 	for _, tenant := range []string{"acme", "none"} {
 		_, err := s.Unchecked().Ways(t.Context(), tenant)
 		is.True(errors.Is(err, errAway))

@@ -273,7 +273,7 @@ type world struct {
 	clock  time.Time
 	late   atomic.Int64 // nanoseconds, for tests that go on meanwhile
 
-	with func(t *testing.T, change func(*domains.Options)) *domains.Service // another service over the same database
+	with func(t *testing.T, change func(*options)) *domains.Service // another service over the same database
 }
 
 type settings struct{}
@@ -281,6 +281,12 @@ type settings struct{}
 func (settings) DefaultDomain(context.Context, string) (string, error) { return "ldap", nil }
 
 func (settings) ForgetDomain(context.Context, string, string) error { return nil }
+
+// options are what the services of a world are made of.
+type options struct {
+	domains.Options
+	domains.LookupOptions
+}
 
 func newWorld(t *testing.T, open dbtest.Opener) *world {
 	t.Helper()
@@ -305,19 +311,21 @@ func (w *world) build(t *testing.T, now func() time.Time) {
 		Now:   now,
 		Cost:  principals.Cost{Memory: 8, Time: 1, Threads: 1},
 	})
-	w.with = func(t *testing.T, change func(*domains.Options)) *domains.Service {
+	w.with = func(t *testing.T, change func(*options)) *domains.Service {
 		t.Helper()
-		o := domains.Options{
-			Store: w.store, Principals: w.people.Unchecked(), Tenants: settings{}, Keys: keys, Now: now, Queue: w.queue,
+		o := options{domains.Options{
+			Principals: w.people.Unchecked(), Tenants: settings{}, Now: now, Queue: w.queue,
 			Directories: dirsync.New(dirsync.Options{Store: users, Principals: w.people.Unchecked(), Now: now}),
-			Drivers:     []domains.Driver{local.Driver{}, ldap.LDAP{}, w.paper, gate{w.gate}},
-		}
+		}, domains.LookupOptions{
+			Store: w.store, Keys: keys,
+			Drivers: []domains.Driver{local.Driver{}, ldap.LDAP{}, w.paper, gate{w.gate}},
+		}}
 		change(&o)
-		s, err := domains.New(o)
+		o.Lookup, err = domains.NewLookup(o.LookupOptions)
 		is.NoErr(err)
-		return s
+		return domains.New(o.Options)
 	}
-	w.Service = w.with(t, func(*domains.Options) {})
+	w.Service = w.with(t, func(*options) {})
 }
 
 // addSuperusers adds a superuser to each tenant.

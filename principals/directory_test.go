@@ -86,12 +86,12 @@ func TestDeletedDomain(t *testing.T) {
 		is := is.New(t)
 		there := true
 		s := principals.New(principals.Options{Store: f.store,
-			KnownDomain: func(_ context.Context, tenant, id string) error {
+			Domains: knownDomains(func(_ context.Context, tenant, id string) error {
 				if tenant != "acme" || id != "ldap" || !there {
 					return errs.New(errs.Invalid, "domain must be the id of a domain of the tenant")
 				}
 				return nil
-			}})
+			})})
 		jo := identity{ID: "1", Username: "jo"}
 		_, err := s.Unchecked().Admit(t.Context(), "acme", "ldap", "LDAP", jo)
 		is.NoErr(err)

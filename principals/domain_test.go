@@ -124,7 +124,7 @@ func TestKnownDomains(t *testing.T) {
 		is, asked := is.New(t), 0
 		s := principals.New(principals.Options{
 			Store: f.store, Cost: cheap, Now: func() time.Time { return f.now },
-			KnownDomain: func(ctx context.Context, tenant, id string) error {
+			Domains: knownDomains(func(ctx context.Context, tenant, id string) error {
 				_, err := f.store.DomainCounts(ctx, tenant) // it can read
 				is.NoErr(err)
 				is.Equal(tenant, "acme")
@@ -132,7 +132,7 @@ func TestKnownDomains(t *testing.T) {
 					return errs.New(errs.Invalid, "domain must be the id of a domain of the tenant")
 				}
 				return nil
-			},
+			}),
 		})
 		user := func(name, domain string) error {
 			_, err := s.CreateUser(root(t), principals.User{Username: name, Domain: domain}, "")
@@ -172,3 +172,19 @@ func TestKnownDomains(t *testing.T) {
 		is.Equal(f.get(t, "a").Domain, "ldap") // local needs a password
 	})
 }
+
+// knownDomains are the Domains of tests: those that it returns no error for, which their users can
+// log in at.
+type knownDomains func(ctx context.Context, tenant, id string) error
+
+// Known implements principals.Domains.
+func (f knownDomains) Known(ctx context.Context, tenant, id string) error { return f(ctx, tenant, id) }
+
+// Usable implements principals.Domains.
+func (knownDomains) Usable(context.Context, string, string) error { return nil }
+
+// Knows implements principals.Domains.
+func (knownDomains) Knows(context.Context, string, string, string, string) error { return nil }
+
+// TiedEmail implements principals.Domains.
+func (knownDomains) TiedEmail(context.Context, string, string) error { return nil }

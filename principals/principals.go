@@ -315,23 +315,38 @@ type Content interface {
 	Disabled(ctx context.Context, tenant string, usernames ...string) error
 }
 
+// Domains says what domains other than Local allow their users. domains.Lookup implements it.
+type Domains interface {
+	// Known returns errs.Invalid if a tenant has no domain with an id. It is called, in the
+	// transaction in ctx, whenever a user or team gets another domain, and by LockDomain.
+	Known(ctx context.Context, tenant, id string) error
+	// Usable returns an error for people if nobody can log in at a domain, or not as a user of it.
+	// It is called, in the transaction in ctx, when a user is added to another domain, or moves.
+	Usable(ctx context.Context, tenant, id string) error
+	// Knows returns an error for people if the directory of a domain does not know the person who a
+	// user with a name, and a source id or "", would be there, or cannot be asked. CheckMove calls
+	// it.
+	Knows(ctx context.Context, tenant, id, username, sourceID string) error
+	// TiedEmail returns errs.Forbidden if people log in as the user of a domain who has their
+	// e-mail address, so that no user may choose one. It is called, in the transaction in ctx, when
+	// users change their own address.
+	TiedEmail(ctx context.Context, tenant, id string) error
+}
+
 // Service implements the rules for users and teams over a Store.
 type Service struct {
-	store       Store
-	blobs       Blobs
-	content     Content
-	hostKinds   []entity.Kind
-	removals    Removals
-	knownDomain func(ctx context.Context, tenant, id string) error
-	usable      func(ctx context.Context, tenant, id string) error
-	knownUser   func(ctx context.Context, tenant, domain, username, sourceID string) error
-	tiedEmail   func(ctx context.Context, tenant, domain string) error
-	now         func() time.Time
-	newID       func() string
-	passwords   *hasher
-	counting    *limiter.Limiter // of logins that record an attempt, by tenant
-	log         *slog.Logger
-	refusal     time.Duration
+	store     Store
+	blobs     Blobs
+	content   Content
+	hostKinds []entity.Kind
+	removals  Removals
+	domains   Domains // nil: see Options
+	now       func() time.Time
+	newID     func() string
+	passwords *hasher
+	counting  *limiter.Limiter // of logins that record an attempt, by tenant
+	log       *slog.Logger
+	refusal   time.Duration
 }
 
 // Options configure a Service. Store is required, and Blobs for pictures.
@@ -344,27 +359,14 @@ type Options struct {
 	// Removals removes what deleted users and teams had, in the transaction in ctx or later; nil
 	// leaves the rows.
 	Removals Removals
-	// KnownDomain returns errs.Invalid if a tenant has no domain with this id. It is called, in the
-	// transaction in ctx, whenever a user or team gets another domain than Local, and by
-	// LockDomain; nil: every domain is known.
-	KnownDomain func(ctx context.Context, tenant, id string) error
-	// UsableDomain returns an error for people if nobody can log in at a domain, or not as a user
-	// of it. It is called, in the transaction in ctx, when a user is added to another domain than
-	// Local, or moves to it; nil: all are usable.
-	UsableDomain func(ctx context.Context, tenant, id string) error
-	// KnownUser returns an error for people if the directory of a domain does not know the person
-	// who a user with a name, and a source id or "", would be there, or cannot be asked. CheckMove
-	// calls it; nil: all are known.
-	KnownUser func(ctx context.Context, tenant, domain, username, sourceID string) error
-	// TiedEmail returns errs.Forbidden if people log in as the user of a domain who has their
-	// e-mail address, so that no user may choose one. It is called, in the transaction in ctx, when
-	// users change their own address; nil: it is theirs to change.
-	TiedEmail func(ctx context.Context, tenant, domain string) error
-	Now       func() time.Time // default time.Now
-	NewID     func() string    // team ids; default UUIDv7
-	Cost      Cost             // of new password hashes; default DefaultCost
-	Refusal   time.Duration    // a refused password takes as long at least, after its wait in the queue; default 0
-	Log       *slog.Logger     // receives each lock and unlock of a user (info); default slog.Default
+	// Domains says where users and teams can be from; nil: every domain is known and usable, and
+	// knows its people.
+	Domains Domains
+	Now     func() time.Time // default time.Now
+	NewID   func() string    // team ids; default UUIDv7
+	Cost    Cost             // of new password hashes; default DefaultCost
+	Refusal time.Duration    // a refused password takes as long at least, after its wait in the queue; default 0
+	Log     *slog.Logger     // receives each lock and unlock of a user (info); default slog.Default
 }
 
 // New returns a Service.
@@ -384,8 +386,7 @@ func New(o Options) *Service {
 	return &Service{
 		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content,
 		hostKinds: o.HostKinds, removals: o.Removals,
-		knownDomain: o.KnownDomain, usable: o.UsableDomain, knownUser: o.KnownUser,
-		tiedEmail: o.TiedEmail, now: o.Now, newID: o.NewID,
+		domains: o.Domains, now: o.Now, newID: o.NewID,
 		passwords: newHasher(o.Cost, runtime.GOMAXPROCS(0)),
 		counting:  limiter.New(limiter.Options{Capacity: maxAllCounted, PerKey: maxCounting, Timeout: settleTime}),
 	}

@@ -463,12 +463,12 @@ func TestArrivingDomain(t *testing.T) {
 		is := is.New(t)
 		types := principals.New(principals.Options{
 			Store: f.store, Blobs: f.blobs, Now: func() time.Time { return f.now },
-			KnownDomain: func(_ context.Context, _, id string) error {
+			Domains: knownDomains(func(_ context.Context, _, id string) error {
 				if id != "staff" {
 					return errs.New(errs.Invalid, "domain must be the id of a domain of the tenant")
 				}
 				return nil
-			},
+			}),
 		}).Unchecked().Types()
 		into := entity.ImportOptions{Rule: entity.Overwrite, Owner: "admin", Warnings: &entity.Warnings{}}
 		for name, want := range map[string]string{"staff": "staff", "nowhere": principals.Local} {

@@ -198,8 +198,8 @@ func (a actions) domain(ctx context.Context, from string) (string, error) {
 		return here, nil
 	}
 	here := from
-	if from != Local && a.s.knownDomain != nil {
-		err := a.s.knownDomain(ctx, a.tenant, from)
+	if from != Local && a.s.domains != nil {
+		err := a.s.domains.Known(ctx, a.tenant, from)
 		if errs.CodeOf(err) == errs.Invalid {
 			here, err = Local, nil
 		}

@@ -239,7 +239,7 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 // MoveToLocal. Sessions and personal tokens of a user who is disabled end; one whom a directory has
 // disabled or locked stays disabled whatever it finds later if edit sets DirectoryDisabled to
 // false. Users may change their own profile: names, timezone, data, user fields, consent, avatar
-// and feed, and email unless people log in by it (Options.TiedEmail). edit replaces what it changes
+// and feed, and email unless people log in by it (Domains.TiedEmail). edit replaces what it changes
 // and writes through no pointer.
 //
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict when the
@@ -320,7 +320,7 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 // the user; errs.Upstream when it cannot be asked.
 func (s *Service) CheckMove(ctx context.Context, username, domain, sourceID string) error {
 	a, err := actor.From(ctx)
-	if err != nil || !a.Superuser || s.knownUser == nil || domain == Local {
+	if err != nil || !a.Superuser || s.domains == nil || domain == Local {
 		return err
 	}
 	u, err := s.user(ctx, a.Tenant, username)
@@ -336,7 +336,7 @@ func (s *Service) CheckMove(ctx context.Context, username, domain, sourceID stri
 	if sourceID == orEmpty(u.SourceID) { // that of the domain before, which the user loses
 		sourceID = ""
 	}
-	err = s.knownUser(ctx, a.Tenant, domain, username, sourceID)
+	err = s.domains.Knows(ctx, a.Tenant, domain, username, sourceID)
 	if code := errs.CodeOf(err); code == errs.Conflict || code == errs.Upstream {
 		err = errs.Wrap(code, err, "%s With check=false the user moves all the same.", errs.MessageOf(err))
 	}
@@ -428,10 +428,10 @@ func onlyPicture(was, u User) bool {
 // checkNewDomain returns errs.Invalid if the domain of a user or team changes to one that the
 // tenant does not have.
 func (s *Service) checkNewDomain(ctx context.Context, tenant, from, to string) error {
-	if s.knownDomain == nil || to == from || to == Local {
+	if s.domains == nil || to == from || to == Local {
 		return nil
 	}
-	return s.knownDomain(ctx, tenant, to)
+	return s.domains.Known(ctx, tenant, to)
 }
 
 // acceptEmail notes whether a new e-mail address is the user's own word. It returns errs.Forbidden
@@ -441,10 +441,10 @@ func (s *Service) acceptEmail(ctx context.Context, a actor.Actor, was User, u *U
 		return nil
 	}
 	u.EmailTyped = !a.Superuser && u.Email != nil
-	if s.tiedEmail == nil || a.Superuser || u.Domain == Local {
+	if s.domains == nil || a.Superuser || u.Domain == Local {
 		return nil
 	}
-	return s.tiedEmail(ctx, a.Tenant, u.Domain)
+	return s.domains.TiedEmail(ctx, a.Tenant, u.Domain)
 }
 
 // acceptMove checks the domain that a user gets. With it, the user loses the id in the old one, so
@@ -480,10 +480,10 @@ func (u *User) leave(was User) {
 
 // checkUsable returns errs.Conflict if a user of a domain could not log in.
 func (s *Service) checkUsable(ctx context.Context, tenant, domain string) error {
-	if s.usable == nil || domain == Local {
+	if s.domains == nil || domain == Local {
 		return nil
 	}
-	return s.usable(ctx, tenant, domain)
+	return s.domains.Usable(ctx, tenant, domain)
 }
 
 // staysAbleToLogIn reports whether a superuser can still log in after an edit.

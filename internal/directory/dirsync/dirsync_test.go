@@ -772,12 +772,12 @@ func TestDeletedDomain(t *testing.T) {
 		is := is.New(t)
 		there := true
 		s := dirsync.New(dirsync.Options{Store: bunstore.New(f.db), Principals: principals.New(principals.Options{
-			Store: f.store, KnownDomain: func(_ context.Context, tenant, id string) error {
+			Store: f.store, Domains: knownDomains(func(_ context.Context, tenant, id string) error {
 				if tenant != "acme" || id != "ldap" || !there {
 					return errs.New(errs.Invalid, "domain must be the id of a domain of the tenant")
 				}
 				return nil
-			},
+			}),
 		}).Unchecked()})
 		jo := snapshot{People: []identity{{ID: "1", Username: "jo"}}}
 		_, err := s.Sync(t.Context(), "acme", "ldap", jo, dirsync.SyncOptions{Source: "LDAP"})
@@ -792,3 +792,19 @@ func TestDeletedDomain(t *testing.T) {
 		f.gone(t, "jo")
 	})
 }
+
+// knownDomains are the Domains of tests: those that it returns no error for, which their users can
+// log in at.
+type knownDomains func(ctx context.Context, tenant, id string) error
+
+// Known implements principals.Domains.
+func (f knownDomains) Known(ctx context.Context, tenant, id string) error { return f(ctx, tenant, id) }
+
+// Usable implements principals.Domains.
+func (knownDomains) Usable(context.Context, string, string) error { return nil }
+
+// Knows implements principals.Domains.
+func (knownDomains) Knows(context.Context, string, string, string, string) error { return nil }
+
+// TiedEmail implements principals.Domains.
+func (knownDomains) TiedEmail(context.Context, string, string) error { return nil }
