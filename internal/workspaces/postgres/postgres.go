@@ -56,6 +56,8 @@ type Options struct {
 // by it: a workspace can be larger than its quota by what one statement, or the statements of two
 // seconds, write.
 type Driver struct {
+	tenantsql.Connector[*session]
+
 	o      Options
 	bounds workspaces.Bounds
 	config *pgconn.Config
@@ -105,10 +107,12 @@ func New(o Options) (*Driver, error) {
 		config.ConnectTimeout = 5 * time.Second
 	}
 	b := tenantsql.Bounds(o.Quota, o.Limits, o.Time, o.Connections, time.Minute)
-	return &Driver{o: o, bounds: b, config: config,
+	d := &Driver{o: o, bounds: b, config: config,
 		turn: make(chan struct{}, 1), sizes: map[string]size{}, pool: connpool.New[*conn](connpool.Options{
 			Open: b.Connections, PerTenant: b.PerTenant, PerDatabase: b.PerWorkspace, Idle: o.Idle, Wait: o.Wait,
-		})}, nil
+		})}
+	d.Connector = d.connect
+	return d, nil
 }
 
 // Bounds implements workspaces.Driver.
@@ -370,15 +374,6 @@ func (d *Driver) connect(ctx context.Context, w workspaces.Workspace) (*tenantsq
 				release(true)
 			}), nil
 	}
-}
-
-// Connect implements workspaces.Driver.
-func (d *Driver) Connect(ctx context.Context, w workspaces.Workspace) (workspaces.Conn, error) {
-	l, err := d.connect(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
 }
 
 // open logs in as the role of a workspace. If that fails because the role is not there yet, or has

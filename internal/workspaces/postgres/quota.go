@@ -97,18 +97,6 @@ func (d *Driver) Sizes(ctx context.Context, tenant string, apps []string) (map[s
 	return all, err
 }
 
-// Migrate implements workspaces.Driver.
-func (d *Driver) Migrate(
-	ctx context.Context, w workspaces.Workspace, all []workspaces.Migration,
-) (applied []string, err error) {
-	c, err := d.connect(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = c.Close() }()
-	return c.Migrate(ctx, all)
-}
-
 // Once implements tenantsql.Backend. The record is written first: a second caller waits for it.
 func (l *session) Once(ctx context.Context, m workspaces.Migration, fn func() error) error {
 	return l.transaction(ctx, "BEGIN", func() error {
@@ -129,16 +117,6 @@ func (l *session) Run(ctx context.Context, s sqltext.Statement) error {
 	}
 	_, err := l.statement(ctx, s, nil)
 	return err
-}
-
-// Applied implements workspaces.Driver.
-func (d *Driver) Applied(ctx context.Context, w workspaces.Workspace) (map[string]string, error) {
-	c, err := d.connect(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = c.Close() }()
-	return c.Backend.Applied(ctx)
 }
 
 // Applied implements tenantsql.Backend.

@@ -12,18 +12,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
-// Migrate implements workspaces.Driver.
-func (d *Driver) Migrate(
-	ctx context.Context, w workspaces.Workspace, all []workspaces.Migration,
-) (applied []string, err error) {
-	c, err := d.connect(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = c.Close() }()
-	return c.Migrate(ctx, all)
-}
-
 // Once implements tenantsql.Backend. The second of two callers waits for the file.
 func (s *session) Once(ctx context.Context, m workspaces.Migration, fn func() error) error {
 	return s.transaction(ctx, func() error {
@@ -53,16 +41,6 @@ func (s *session) Run(ctx context.Context, statement sqltext.Statement) error {
 	}
 	_, err = s.statement(ctx, statement, nil, s.d.o)
 	return err
-}
-
-// Applied implements workspaces.Driver.
-func (d *Driver) Applied(ctx context.Context, w workspaces.Workspace) (map[string]string, error) {
-	c, err := d.connect(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = c.Close() }()
-	return c.Backend.Applied(ctx)
 }
 
 // Applied implements tenantsql.Backend.

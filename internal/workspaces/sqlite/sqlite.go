@@ -42,6 +42,8 @@ type Options struct {
 
 // Driver implements workspaces.Driver.
 type Driver struct {
+	tenantsql.Connector[*session]
+
 	o          Options
 	bounds     workspaces.Bounds
 	pool       *connpool.Pool[*conn] // by the paths of files
@@ -90,7 +92,7 @@ func New(o Options) (*Driver, error) {
 		o.Statements = max(4, 2*runtime.GOMAXPROCS(0))
 	}
 	b := tenantsql.Bounds(o.Quota, o.Limits, o.Time, o.Connections, time.Second)
-	return &Driver{
+	d := &Driver{
 		o: o, bounds: b, sizes: map[string]int64{},
 		pool: connpool.New[*conn](connpool.Options{
 			Open: b.Connections, PerTenant: b.PerTenant, PerDatabase: b.PerWorkspace, Idle: o.Idle, Wait: o.Wait,
@@ -98,7 +100,9 @@ func New(o Options) (*Driver, error) {
 		statements: limiter.New(limiter.Options{
 			Capacity: int64(o.Statements), PerKey: int64(max(1, o.Statements/2)), FairSubkeys: true, Timeout: o.Wait,
 		}),
-	}, nil
+	}
+	d.Connector = d.connect
+	return d, nil
 }
 
 // Bounds implements workspaces.Driver.
@@ -118,15 +122,6 @@ const extension = ".sqlite"
 
 func (d *Driver) file(tenant, app string) string {
 	return filepath.Join(d.folder(tenant), tenantsql.Digest("app", tenant, app)+extension)
-}
-
-// Connect implements workspaces.Driver.
-func (d *Driver) Connect(ctx context.Context, w workspaces.Workspace) (workspaces.Conn, error) {
-	c, err := d.connect(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
 }
 
 // connect returns an idle connection of the workspace or opens one.

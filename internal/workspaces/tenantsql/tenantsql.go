@@ -75,6 +75,41 @@ func (c *Conn[B]) Close() error {
 	return nil
 }
 
+// Connector returns a connection to a workspace, which it makes if there is none. A driver of which
+// it is a part implements the methods of workspaces.Driver that need one connection only.
+type Connector[B Backend] func(ctx context.Context, w workspaces.Workspace) (*Conn[B], error)
+
+// Connect implements workspaces.Driver.
+func (connect Connector[B]) Connect(ctx context.Context, w workspaces.Workspace) (workspaces.Conn, error) {
+	c, err := connect(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Migrate implements workspaces.Driver.
+func (connect Connector[B]) Migrate(
+	ctx context.Context, w workspaces.Workspace, all []workspaces.Migration,
+) (applied []string, err error) {
+	c, err := connect(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	return c.Migrate(ctx, all)
+}
+
+// Applied implements workspaces.Driver.
+func (connect Connector[B]) Applied(ctx context.Context, w workspaces.Workspace) (map[string]string, error) {
+	c, err := connect(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	return c.Backend.Applied(ctx)
+}
+
 // Query implements workspaces.Conn.
 func (c *Conn[B]) Query(ctx context.Context, statement string, params json.RawMessage) (json.RawMessage, error) {
 	s, err := sqltext.Single(c.o.Dialect, statement)
