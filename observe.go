@@ -12,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
@@ -45,71 +46,23 @@ func verb(query string) string {
 	return strings.ToUpper(query[:end])
 }
 
-// observedModels tells an Observer of the calls of a Provider.
-type observedModels struct {
-	ai.Provider
-	to entity.Observer
-}
-
-// observed returns a Provider that tells an Observer of calls. It makes images, and has a list of
-// models, if p does.
+// observed returns a Provider that tells an Observer of calls.
 func observed(p ai.Provider, to entity.Observer) ai.Provider {
-	if to == nil || ai.Configured(p) != nil {
-		return p
-	}
-	o := observedModels{p, to}
-	images, makes := p.(ai.Imager)
-	list, lists := p.(ai.Lister)
-	switch {
-	case makes && lists:
-		return struct {
-			observedModels
-			observedImages
-			ai.Lister
-		}{o, observedImages{images, to}, list}
-	case makes:
-		return struct {
-			observedModels
-			observedImages
-		}{o, observedImages{images, to}}
-	case lists:
-		return struct {
-			observedModels
-			ai.Lister
-		}{o, list}
-	}
-	return o
-}
-
-// Chat implements ai.Provider.
-func (o observedModels) Chat(ctx context.Context, r ai.Request, emit func(ai.Part) error) (ai.Answer, error) {
-	start := time.Now()
-	answer, err := o.Provider.Chat(ctx, r, emit)
-	observeModel(ctx, o.to, "chat", start, err)
-	return answer, err
-}
-
-// observedImages tells an Observer of the calls of an Imager.
-type observedImages struct {
-	of ai.Imager
-	to entity.Observer
-}
-
-// Image implements ai.Imager.
-func (o observedImages) Image(ctx context.Context, r ai.ImageRequest) (ai.Image, error) {
-	start := time.Now()
-	image, err := o.of.Image(ctx, r)
-	observeModel(ctx, o.to, "image", start, err)
-	return image, err
-}
-
-func observeModel(ctx context.Context, to entity.Observer, kind string, start time.Time, err error) {
-	a, _ := actor.From(ctx) // there may be none
-	entity.Observe(ctx, to, entity.Observation{
-		Work:    entity.ModelWork,
-		Tenant:  a.Tenant,
-		Kind:    kind,
-		Outcome: entity.Outcome(err),
-		Start:   start,
+	return chat.Around(p, func(ctx context.Context, r chat.Request, do func() error) error {
+		start := time.Now()
+		err := do()
+		kind := "chat"
+		if r.Image {
+			kind = "image"
+		}
+		a, _ := actor.From(ctx) // there may be none
+		entity.Observe(ctx, to, entity.Observation{
+			Work:    entity.ModelWork,
+			Tenant:  a.Tenant,
+			Kind:    kind,
+			Outcome: entity.Outcome(err),
+			Start:   start,
+		})
+		return err
 	})
 }

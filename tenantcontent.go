@@ -13,17 +13,18 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
 	"github.com/tenantcontent/tenantcontent/internal/directory/scim"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/indexer"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/sweep"
+	"github.com/tenantcontent/tenantcontent/internal/scripts"
 	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/health"
@@ -42,6 +43,8 @@ type App struct {
 	registry    *entity.Registry
 	keys        *keyring.Ring
 	handler     httpapi.Handler
+	loopback    *httpapi.Loopback
+	binder      *scripts.Binder
 	workspaces  *workspaces.Service
 	quotas      *tenants.Quotas
 	changes     *changestore.Store
@@ -79,16 +82,20 @@ func Open(c Config) (*App, error) {
 	if c.Observer != nil {
 		c.DB, c.AI = c.DB.WithQueryHook(observedStatements{c.Observer}), observed(c.AI, c.Observer)
 	}
+	places := chat.NewPlaces(chat.DefaultWait)
+	agentModels := places.For(c.AI, "agents")
+	c.AI = places.For(c.AI, "")
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
 	app := &App{db: c.DB, log: c.Log, keys: keys, registry: entity.NewRegistry(), health: health.New(c.DB, c.Log, nil)}
-	scripts, err := jsvm.Open(c.Scripts)
+	app.loopback = &httpapi.Loopback{}
+	engine, err := jsvm.Open(c.Scripts)
 	if err != nil {
 		return nil, err
 	}
-	app.endScripts = scripts.Runtime.Close
-	if err := app.build(c, keys, scripts); err != nil {
+	app.endScripts = engine.Runtime.Close
+	if err := app.build(c, keys, engine, agentModels); err != nil {
 		return nil, err
 	}
 	viewKey, err := keys.Derive("view tokens of apps")
@@ -96,11 +103,7 @@ func Open(c Config) (*App, error) {
 		return nil, err
 	}
 	app.handler, err = httpapi.New(httpapi.Config{
-		Owner: func(ctx context.Context, tenant, principal string) (actor.Actor, error) {
-			owner, err := app.owner(ctx, tenant, principal)
-			return owner.Actor, err
-		},
-		ViewKey: viewKey, Markdown: scripts.Markdown, Extract: scripts.Extract,
+		ViewKey: viewKey, Scripts: app.binder, Loopback: app.loopback,
 		Services: app.Services,
 		Handlers: app.deployments, Workspaces: app.workspaces, Quotas: app.quotas, SCIM: app.scim,
 		HostKinds: kinds(c.Entities), HostParents: comments.HostParents(c.Entities),

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -37,6 +38,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/jobs/removal"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/sweep"
 	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
+	"github.com/tenantcontent/tenantcontent/internal/scripts"
 	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
 	agentstore "github.com/tenantcontent/tenantcontent/internal/store/agents"
@@ -80,7 +82,7 @@ func (app *App) ownLibraries(ctx context.Context, tenant string, ids []string) (
 }
 
 // build builds the services, each after those that it needs, and fills the registry.
-func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err error) {
+func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentModels ai.Provider) (err error) {
 	// These count changes of users, teams, sessions and tokens, of tenants and their domains, and
 	// of apps, their shares and the files of libraries; and deployed and installed those of what
 	// apps run.
@@ -153,7 +155,7 @@ func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err err
 		},
 	})
 	app.deployments = handlers.New(handlers.Options{
-		Store: handlerstore.New(c.DB).Notify(deployed.Bump), Runtime: scripts.Runtime, Changes: deployed.Of,
+		Store: handlerstore.New(c.DB).Notify(deployed.Bump), Runtime: engine.Runtime, Changes: deployed.Of,
 		DraftChanges: shown.Of, Check: checkWebhook, Now: c.Now, Observer: c.Observer,
 		Files: func(ctx context.Context, draft handlers.App) (fs.FS, string, error) {
 			return app.Apps.Unchecked().HandlerFiles(ctx, draft.Tenant, draft.ID)
@@ -181,20 +183,17 @@ func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err err
 		Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
 		Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
 	})
-	skillTypes, err := conversation.SkillTypes(c.AI, scripts.Runtime, c.Skills)
+	skillTypes, err := conversation.SkillTypes(c.AI, engine.Runtime, c.Skills)
 	if err != nil {
 		return err
 	}
 	app.owner = app.owners(c, rights.Of)
 	app.Agents = agents.New(agents.Options{
 		Store: agentstore.New(c.DB).Notify(installed.Bump), Changes: installed.Of, Queue: app.queue,
-		Apps: app.Apps, Tools: app.deployments, Provider: c.AI,
+		Apps: app.Apps, Tools: app.deployments, Provider: agentModels,
 		App: app.agentApp, Owner: agentOwners(app.owner), Enabled: app.Tenants.Unchecked().AIEnabled,
 		Bind: func(ctx context.Context, in *handlers.Invocation, t handlers.ToolCall) (end func(), err error) {
-			return app.handler.BindTool(ctx, in, t)
-		},
-		Admit: func(ctx context.Context, tenant, user string) (leave func(), err error) {
-			return app.handler.ModelCall(ctx, tenant, user)
+			return app.binder.BindOwner(ctx, in, t)
 		},
 		Limits: c.Agents, Now: c.Now, NewID: c.NewID,
 	})
@@ -229,7 +228,7 @@ func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err err
 		Source:  c.Datasets,
 	})
 	app.Conversations = conversation.New(conversation.Options{
-		Provider: c.AI, Scripts: scripts.Runtime, Extract: scripts.Extract,
+		Provider: c.AI, Scripts: engine.Runtime, Extract: engine.Extract,
 		Skills: c.Skills, Assistants: app.Assistants, Datasets: app.Datasets, Expand: app.AIInstructions.Expand,
 		Entity: seenEntities{app, kinds(c.Entities)}.entity, Log: c.Log,
 	})
@@ -241,6 +240,14 @@ func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err err
 	app.Messages = messages.New(messages.Options{
 		Store: messagestore.New(c.DB), Users: app.Principals, Inbox: app.Comments.Unchecked(), Apps: listening{app},
 		Queue: app.queue, Sender: c.Mail, Start: app.start, Now: c.Now, NewID: c.NewID,
+	})
+	app.binder = scripts.New(scripts.Options{
+		Apps: app.Apps, Datasets: app.Datasets, Messages: app.Messages, Workspaces: app.workspaces,
+		Owner: func(ctx context.Context, tenant, principal string) (actor.Actor, error) {
+			owner, err := app.owner(ctx, tenant, principal)
+			return owner.Actor, err
+		},
+		Markdown: engine.Markdown, Extract: engine.Extract, API: app.loopback,
 	})
 	app.Domains = domains.New(domains.Options{
 		Lookup: lookup, Principals: app.Principals.Unchecked(), Tenants: app.Tenants.Unchecked(),
@@ -271,7 +278,7 @@ func (app *App) build(c Config, keys *keyring.Ring, scripts jsvm.Parts) (err err
 		},
 		Owner: app.owner, Changes: shown.Of, Limits: c.Webhooks, Log: c.Log, Now: c.Now, NewID: c.NewID,
 		Queue: app.queue, Bind: func(ctx context.Context, in *handlers.Invocation) (end func(), err error) {
-			return app.handler.BindTool(ctx, in, handlers.ToolCall{})
+			return app.binder.BindOwner(ctx, in, handlers.ToolCall{})
 		},
 	})
 	app.Bundles, err = bundles.New(bundles.Options{

@@ -45,6 +45,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/rest/view"
+	"github.com/tenantcontent/tenantcontent/internal/scripts"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -81,7 +82,8 @@ type Services struct {
 // Memory bounds what large answers, and large bodies, hold at once.
 type Memory = rest.Memory
 
-// Config configures a Handler. Services, Handlers, Workspaces, SCIM, InTx and Ready are required.
+// Config configures a Handler. Services, Handlers, Workspaces, Scripts, SCIM, InTx and Ready are
+// required.
 type Config struct {
 	Services
 	// Handlers runs the handlers of apps, which httpapi checks the callers of.
@@ -130,11 +132,6 @@ type Config struct {
 	// Resume returns the actor of a user whom Authenticate has returned before, with the rights of
 	// now: see tenantcontent.Config.
 	Resume func(ctx context.Context, tenant, username string) (actor.Actor, error)
-	// Owner returns the owner of an app, a user or a team, with the rights of now, or
-	// errs.Unauthenticated or errs.NotFound if nobody may act as the owner. Apps have no more
-	// tenant-wide rights than this actor, and those of a member without one. Default: there is
-	// none.
-	Owner func(ctx context.Context, tenant, principal string) (actor.Actor, error)
 	// TrustedProxies are the networks of the proxies whose X-Forwarded-For or Forwarded header
 	// names the client; default: none, the client is at the other end of the connection.
 	TrustedProxies []netip.Prefix
@@ -148,11 +145,12 @@ type Config struct {
 	LastIdle time.Duration
 	// Memory bounds what large answers, and large bodies, hold at once.
 	Memory Memory
-	// Markdown returns a text in Markdown as safe HTML, and Extract the text of a document, for
-	// handlers: see jsvm.Parts.
-	Markdown func(ctx context.Context, text string) (html string, err error)
-	Extract  func(ctx context.Context, contentType, name string, data []byte) (text string, err error)
-	// AI runs language models for chats and suggestions; default ai.None.
+	// Scripts has what the handlers of apps can call, and which rights an app has for its viewer.
+	Scripts *scripts.Binder
+	// Loopback answers the calls of Scripts; New connects it. nil: there are none.
+	Loopback *Loopback
+	// AI runs language models for chats and suggestions, within bounds of its own: see chat.Places.
+	// Default ai.None.
 	AI ai.Provider
 	// Heartbeat is how often a stream of events sends something while nothing happens; default 15
 	// seconds.
@@ -176,16 +174,10 @@ type Handler interface {
 	// ctx if some still do then. From its call on, clients that take or send nothing for
 	// Config.LastIdle are cut.
 	Drain(ctx context.Context) error
-	// BindTool sets what a tool of an agent can call, as the actor in ctx, who is the owner of its
-	// app, and returns what must be called when the tool has ended.
-	BindTool(ctx context.Context, in *handlers.Invocation, t handlers.ToolCall) (end func(), err error)
 	// Show returns the JSON that a GET of an entity shows a superuser of a tenant, and its own id;
 	// nothing for a kind without a GET. row is the entity if it has just been written, else nil.
 	// Errors: errs.NotFound.
 	Show(ctx context.Context, tenant string, of entity.Key, row any) (id string, shown json.RawMessage, err error)
-	// ModelCall waits for a place among those of chats for a request that a language model works
-	// on. Errors: errs.Busy.
-	ModelCall(ctx context.Context, tenant, user string) (leave func(), err error)
 }
 
 // api is what the routes of all nouns share.
@@ -208,7 +200,6 @@ type api struct {
 	viewTokens   *view.Tokens
 	answers      *limiter.Limiter // bytes of large answers, by tenant and user
 	bodies       *limiter.Limiter // the same of large bodies that have been received
-	modelCalls   *limiter.Limiter // requests that a language model works on, by tenant and user
 	spooled      *limiter.Limiter // the same of those that are being received, in temporary files
 }
 
@@ -239,11 +230,6 @@ func New(c Config) (Handler, error) {
 	}
 	if c.AI == nil {
 		c.AI = ai.None{}
-	}
-	if c.Owner == nil {
-		c.Owner = func(context.Context, string, string) (actor.Actor, error) {
-			return actor.Actor{}, errs.New(errs.NotFound, "Owner not found.")
-		}
 	}
 	if c.Heartbeat == 0 {
 		c.Heartbeat = defaultHeartbeat
@@ -277,11 +263,10 @@ func New(c Config) (Handler, error) {
 		viewTokens: viewTokens,
 		Config:     c, crossOrigin: http.NewCrossOriginProtection(),
 		secureCookie: strings.HasPrefix(origin, "https:"), mount: mount,
-		logins:     c.Authenticate == nil || c.KeepLogins,
-		proxies:    proxies,
-		writing:    limiter.New(limiter.Options{PerKey: maxWriting, Timeout: rest.MaxWait}),
-		modelCalls: newModelCalls(modelCallWait),
-		answers:    c.Memory.Answers(), bodies: c.Memory.Limiter(c.Memory.All / 3), spooled: c.Memory.Disk().Limiter(0),
+		logins:  c.Authenticate == nil || c.KeepLogins,
+		proxies: proxies,
+		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: rest.MaxWait}),
+		answers: c.Memory.Answers(), bodies: c.Memory.Limiter(c.Memory.All / 3), spooled: c.Memory.Disk().Limiter(0),
 	}
 	a.transfers.Start(c.Idle, c.LastIdle)
 	a.heavy = rest.NewHeavy(&a.transfers)
@@ -300,8 +285,13 @@ func New(c Config) (Handler, error) {
 	if err := a.checkPlurals(routes); err != nil {
 		return nil, err
 	}
-	a.router, err = rest.NewRouter(routes)
-	return a, err
+	if a.router, err = rest.NewRouter(routes); err != nil {
+		return nil, err
+	}
+	if c.Loopback != nil {
+		c.Loopback.to = a
+	}
+	return a, nil
 }
 
 // ServeHTTP serves one request: it finds the route and the caller, calls the handler and writes its

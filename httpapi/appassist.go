@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/chat"
 	"github.com/tenantcontent/tenantcontent/internal/chat/assist"
-	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
 // appAssistRoutes serves chats and suggestions about an app.
@@ -101,41 +99,8 @@ func (a *api) needsModel(r *rest.Request) error {
 	return ai.Configured(a.AI)
 }
 
-// How many requests models work on at once.
-const (
-	maxModelCalls         = 256
-	maxModelCallsOfTenant = 64
-	maxModelCallsOfUser   = 8
-	modelCallWait         = 5 * time.Second
-	suggestTimeout        = 2 * time.Minute // of answers that are not streamed
-)
-
-func newModelCalls(wait time.Duration) *limiter.Limiter {
-	return limiter.New(limiter.Options{
-		Capacity:    maxModelCalls,
-		PerKey:      maxModelCallsOfTenant,
-		PerSubkey:   maxModelCallsOfUser,
-		Timeout:     wait,
-		QueuePerKey: maxModelCallsOfTenant,
-	})
-}
-
-// modelCall waits for a place for a request that a model works on. Errors: errs.Busy.
-func (a *api) modelCall(r *rest.Request) (leave func(), err error) {
-	return a.ModelCall(r.Context(), r.Who.Tenant, person(r))
-}
-
-// ModelCall implements Handler.
-func (a *api) ModelCall(ctx context.Context, tenant, user string) (leave func(), err error) {
-	leave, err = a.modelCalls.Acquire(ctx, 1, tenant, user)
-	if errors.Is(err, limiter.ErrBusy) {
-		return nil, errs.New(
-			errs.Busy,
-			"Too many answers of language models are under way for you or in this tenant. Wait for them, or end one.",
-		)
-	}
-	return leave, err
-}
+// suggestTimeout bounds answers of models that are not streamed.
+const suggestTimeout = 2 * time.Minute
 
 // modelUser returns the ai.Request.User of a request.
 func modelUser(r *rest.Request) string { return ai.Pseudonym(r.Who.Tenant, person(r)) }
@@ -143,7 +108,7 @@ func modelUser(r *rest.Request) string { return ai.Pseudonym(r.Who.Tenant, perso
 // promptApp returns an app as prompts describe it, with the datasets that the app can read for the
 // caller now.
 func (a appAssistRoutes) promptApp(r *rest.Request, app apps.App) (assist.App, error) {
-	ctx, err := a.cappedIn(r.Context(), app, r.Who)
+	ctx, err := a.Scripts.CappedIn(r.Context(), app, r.Who)
 	if err != nil {
 		return assist.App{}, err
 	}
@@ -205,7 +170,7 @@ func (a appAssistRoutes) chatModel(app apps.App) string {
 }
 
 // appDatasets reads the datasets that an app is bound to, by their aliases, for a viewer: see
-// api.capped.
+// scripts.Binder.Capped.
 type appDatasets struct {
 	*api
 	app    apps.App
@@ -237,7 +202,7 @@ func (d appDatasets) bound(ctx context.Context, alias string) (context.Context, 
 	if err != nil {
 		return nil, "", err
 	}
-	ctx, err = d.cappedIn(ctx, d.app, d.viewer)
+	ctx, err = d.Scripts.CappedIn(ctx, d.app, d.viewer)
 	return ctx, id, err
 }
 
@@ -416,18 +381,12 @@ type (
 // tool-call, confirm, tool-result, image and assistant as they happen, then usage and done, or
 // error. What begin returns as end is called at the end, also after an error. Calls that must be
 // confirmed are those of a conversation with an assistant, "" for none: nothing is confirmed there.
-// Errors: errs.Busy; those of the conversation, until it has begun.
+// Errors: those of the conversation, until it has begun.
 func (a *api) chatEvents(
 	r *rest.Request, begin func(ctx context.Context) (o chat.Options, end func(), err error), assistant string,
 ) (rest.Reply, error) {
 	return a.streamEvents(func(ctx context.Context, send func(name string, data any) error) error {
-		place, err := a.takePlace(r)
-		if err != nil {
-			return err
-		}
-		defer place.free()
-		ctx, cancel := context.WithCancelCause(actor.With(ctx, r.Who))
-		defer cancel(nil)
+		ctx = actor.With(ctx, r.Who)
 		o, end, err := begin(ctx)
 		defer end()
 		if err != nil {
@@ -435,7 +394,7 @@ func (a *api) chatEvents(
 		}
 		if assistant != "" {
 			o.Confirm = func(ctx context.Context, call ai.ToolCall) (bool, error) {
-				return a.confirm(ctx, r, assistant, place, call, send, cancel)
+				return a.confirm(ctx, r, assistant, call, send)
 			}
 		}
 		out, err := chat.Run(ctx, o, func(e chat.Event) error {
@@ -492,14 +451,8 @@ func (a appAssistRoutes) suggestions(app apps.App, route string, all []string) h
 	}
 }
 
-// ask waits for a place for a request that a model works on, and calls do with a context that
-// bounds its time. Errors: errs.Busy; those of do.
+// ask calls do, which asks a model, with a context that bounds its time. Errors: those of do.
 func (a *api) ask(r *rest.Request, do func(ctx context.Context) error) error {
-	leave, err := a.modelCall(r)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	ctx, stop := stoppable(&a.transfers, r.Context())
 	defer stop(nil)
 	ctx, cancel := context.WithTimeoutCause(

@@ -25,6 +25,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
@@ -327,8 +328,7 @@ func TestTooManyChats(t *testing.T) {
 	_, model := withModel(t, append(turns, aitest.Turn{Text: []string{"Hi"}})...)
 	w := newWorld(t, dbtest.SQLite)
 	path := chatApp(t, w)
-	w.rebuilt(t, func(c *httpapi.Config) { c.AI = model })
-	httpapi.ModelCallWait(w.http, 10*time.Millisecond)
+	w.rebuilt(t, func(c *httpapi.Config) { c.AI = chat.NewPlaces(10*time.Millisecond).For(model, "") })
 	server := httptest.NewServer(w.http)
 	defer server.Close()
 	var leave context.CancelFunc

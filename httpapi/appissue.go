@@ -13,6 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/rest/view"
+	"github.com/tenantcontent/tenantcontent/internal/scripts"
 )
 
 // A view token lends an app the rights of its viewer, so it is for the app that the viewer has
@@ -22,7 +23,7 @@ import (
 
 // under returns a digest of what the view tokens of an app are issued under now.
 func (a *api) under(ctx context.Context, v apps.Viewed) (string, error) {
-	version, err := a.Handlers.Version(ctx, handlersApp(v.App), handlers.Server)
+	version, err := a.Handlers.Version(ctx, scripts.AppOf(v.App), handlers.Server)
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 )
 
 // appRoutes serves apps with their drafts, files and shares.
@@ -777,13 +779,13 @@ type compareInput struct {
 type digests map[string]string
 
 // FillField implements fieldFiller. Its error names the path whose value is no string.
-func (d *digests) FillField(_ *rest.Filler, raw json.RawMessage, path string) error {
+func (d *digests) FillField(_ *jsonfill.Filler, raw json.RawMessage, path string) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-		return rest.WrongType(path, reflect.TypeFor[digests]())
+		return jsonfill.WrongType(path, reflect.TypeFor[digests]())
 	}
 	*d = make(digests, len(members))
-	for _, name := range rest.SortedKeys(members) {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		var digest *string
 		if err := json.Unmarshal(members[name], &digest); err != nil || digest == nil {
 			return errs.New(errs.Invalid, "%s: each value must be a string, the SHA-256 of the file", path)

@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/scripts"
 )
 
 // The files in the folder server of an app are routes below view/api/_server/: for callers with a
@@ -83,7 +84,7 @@ func (a *api) callServer(r *rest.Request, path string) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	route, params, err := a.Handlers.Match(r.Context(), handlersApp(v.App), handlers.Server, r.Method, "/"+path)
+	route, params, err := a.Handlers.Match(r.Context(), scripts.AppOf(v.App), handlers.Server, r.Method, "/"+path)
 	if refused := a.issuedUnder(r.Context(), visitOf(r).claims, v); refused != nil {
 		// after Match, which may have found a new program
 		return rest.Reply{}, refused
@@ -113,17 +114,15 @@ func (a *api) callServer(r *rest.Request, path string) (rest.Reply, error) {
 	}
 	in.Roles = v.Roles
 	began := time.Now()
-	answer, err := a.runHandler(r.Context(), handlerCall{
-		app:      app,
-		access:   v.Manifest,
-		who:      r.Who,
-		viewed:   true,
-		route:    route,
-		request:  in,
-		readOnly: r.Who.ReadOnly,
-		byCookie: rest.IsRead(r.Method) && byCookie(r),
-		send:     slices.Equal(in.Query["send"], []string{"true"}),
-	})
+	answer, err := a.runHandler(r.Context(), scripts.Call{
+		App:      app,
+		Access:   v.Manifest,
+		Who:      r.Who,
+		Viewed:   true,
+		ReadOnly: r.Who.ReadOnly,
+		ByCookie: rest.IsRead(r.Method) && byCookie(r),
+		Send:     slices.Equal(in.Query["send"], []string{"true"}),
+	}, route, in)
 	if err == nil {
 		err = a.checkRedirect(r, v, route, answer)
 	}

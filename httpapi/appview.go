@@ -23,6 +23,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
 	"github.com/tenantcontent/tenantcontent/internal/rest/view"
+	"github.com/tenantcontent/tenantcontent/internal/scripts"
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
@@ -345,7 +346,7 @@ func (a *api) passedDatasets(r *rest.Request, v apps.Viewed) (map[string]dataset
 	if !v.PassDatasets {
 		return nil, nil
 	}
-	ctx, err := a.cappedIn(r.Context(), v.App, r.Who)
+	ctx, err := a.Scripts.CappedIn(r.Context(), v.App, r.Who)
 	if err != nil {
 		return nil, err
 	}
@@ -494,7 +495,7 @@ func (a appViewRoutes) callOfPage(r *rest.Request, path string) (rest.Reply, err
 	if err := a.issuedUnder(r.Context(), visitOf(r).claims, v); err != nil {
 		return rest.Reply{}, err
 	}
-	if err := allowedCall(v.Manifest, http.MethodGet, path); err != nil {
+	if err := scripts.CheckCall(v.Manifest, http.MethodGet, path); err != nil {
 		return rest.Reply{}, err
 	}
 	at := *r.URL
@@ -502,7 +503,7 @@ func (a appViewRoutes) callOfPage(r *rest.Request, path string) (rest.Reply, err
 	if at.Path, err = url.PathUnescape(at.RawPath); err != nil {
 		return rest.Reply{}, errs.New(errs.Invalid, "The path is not properly escaped.")
 	}
-	who, err := a.capped(r.Context(), v.App, r.Who)
+	who, err := a.Scripts.Capped(r.Context(), v.App, r.Who)
 	if err != nil {
 		return rest.Reply{}, err
 	}

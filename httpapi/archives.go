@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 )
 
 // archiveRoutes serves the exports and imports of archives.
@@ -328,10 +329,10 @@ func (a archiveRoutes) manifest(r *rest.Request, in manifestInput) (bundles.Mani
 	if err != nil {
 		return m, err
 	}
-	var unknown []rest.UnknownMember
+	var unknown []jsonfill.UnknownMember
 	for i, raw := range in.Entries {
 		path := fmt.Sprintf("entries[%d]", i)
-		var by rest.Filler
+		var by jsonfill.Filler
 		var members map[string]json.RawMessage
 		if err := by.Fill(raw, &members, path); err != nil {
 			return m, err

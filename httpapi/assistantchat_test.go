@@ -24,7 +24,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/content/datasets"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/chat"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
@@ -724,8 +723,6 @@ func TestTooManyAssistantChats(t *testing.T) {
 	w.withAI(t)
 	one := "/api/assistants/" + added(t, w, "assistants", `{"name": "Helper"}`)
 	key := read[struct{ Key string }](t, w.must(t, "admin", "POST", one+"/tokens", `{}`)).Key
-	w.rebuilt(t, func(c *httpapi.Config) { c.AI = model })
-	httpapi.ModelCallWait(w.http, 0)
 	server := httptest.NewServer(w.http)
 	defer server.Close()
 	for range 8 {

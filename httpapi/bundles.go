@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
@@ -15,6 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
+	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -602,21 +604,21 @@ var emptyEntry = entryBody{Entry: bundles.Entry{Data: json.RawMessage("{}")}, lo
 // in messages.
 func (a *api) entryInput(
 	r *rest.Request, in map[string]json.RawMessage, path string,
-) (e bundles.Entry, unknown []rest.UnknownMember, err error) {
-	var by rest.Filler
+) (e bundles.Entry, unknown []jsonfill.UnknownMember, err error) {
+	var by jsonfill.Filler
 	read := func(name string, into any) (bool, error) {
 		raw, given := in[name]
 		if !given {
 			return false, nil
 		}
-		return true, by.Fill(raw, into, rest.Join(path, name))
+		return true, by.Fill(raw, into, jsonfill.Join(path, name))
 	}
 	given, err := read("type", &e.Type)
 	if err != nil {
 		return e, nil, err
 	}
 	if !given {
-		return e, nil, errs.New(errs.Invalid, "%s is required", rest.Join(path, "type"))
+		return e, nil, errs.New(errs.Invalid, "%s is required", jsonfill.Join(path, "type"))
 	}
 	var data rest.Field[map[string]json.RawMessage]
 	if _, err := read("data", &data); err != nil {
@@ -636,9 +638,9 @@ func (a *api) entryInput(
 	if d.Column != "" && !slices.Contains(known, d.Column) { // of a host's own type
 		known = append(known, d.Column)
 	}
-	for _, name := range rest.SortedKeys(in) {
+	for _, name := range slices.Sorted(maps.Keys(in)) {
 		if !slices.Contains(known, name) {
-			unknown = append(unknown, rest.UnknownMember{At: path, Name: name, Known: known})
+			unknown = append(unknown, jsonfill.UnknownMember{At: path, Name: name, Known: known})
 		}
 	}
 	if d.Column != "" {

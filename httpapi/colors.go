@@ -10,6 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 )
 
 // colorRoutes serves the palette of a tenant.
@@ -179,7 +180,7 @@ func (a colorRoutes) putColor(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	var by rest.Filler
+	var by jsonfill.Filler
 	var in struct {
 		Color string `json:"color"`
 	}

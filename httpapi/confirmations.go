@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"time"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
 
@@ -14,46 +12,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 )
-
-// modelPlace is the place of a conversation among those that models work on: see api.modelCall.
-type modelPlace struct {
-	a     *api
-	r     *rest.Request
-	leave func()
-}
-
-// takePlace waits for a place. Errors: errs.Busy.
-func (a *api) takePlace(r *rest.Request) (*modelPlace, error) {
-	leave, err := a.modelCall(r)
-	return &modelPlace{a, r, leave}, err
-}
-
-// modelCallRetry is the pause before a conversation tries to get its place back.
-const modelCallRetry = 200 * time.Millisecond
-
-// free gives the place to others.
-func (p *modelPlace) free() {
-	if p.leave != nil {
-		p.leave()
-		p.leave = nil
-	}
-}
-
-// back takes a place again, for which it waits longer than a new conversation: until a time.
-// Errors: errs.Busy.
-func (p *modelPlace) back(ctx context.Context, until time.Time) (err error) {
-	for {
-		p.leave, err = p.a.modelCall(p.r)
-		if errs.CodeOf(err) != errs.Busy || p.a.Now().After(until) {
-			return err
-		}
-		select { // a refusal can come at once
-		case <-ctx.Done():
-			return err
-		case <-time.After(modelCallRetry):
-		}
-	}
-}
 
 // confirmEvent asks the person for a decision.
 type confirmEvent struct {
@@ -74,25 +32,13 @@ func person(r *rest.Request) string {
 }
 
 // confirm asks the caller of a conversation with an assistant to confirm a call, with the event
-// confirm, and waits for the decision at decideCall. The conversation has no place meanwhile. A
-// conversation that gets none after the decision ends with end, its call undone.
+// confirm, and waits for the decision at decideCall.
 func (a *api) confirm(
-	ctx context.Context, r *rest.Request, assistant string, place *modelPlace, call ai.ToolCall,
-	send func(string, any) error, end context.CancelCauseFunc,
+	ctx context.Context, r *rest.Request, assistant string, call ai.ToolCall, send func(string, any) error,
 ) (bool, error) {
-	until := time.Time{}
-	approved, err := a.Confirmations.Ask(ctx, assistant, person(r), func(c confirmations.Confirmation) error {
-		until = c.ExpiresAt
-		place.free()
+	return a.Confirmations.Ask(ctx, assistant, person(r), func(c confirmations.Confirmation) error {
 		return send("confirm", confirmEvent{call.ID, call.Name, call.Arguments, c.ID, hal.Time(c.ExpiresAt)})
 	})
-	if place.leave == nil && ctx.Err() == nil {
-		if busy := place.back(ctx, until); busy != nil {
-			end(busy)
-			return false, errors.Join(err, busy)
-		}
-	}
-	return approved, err
 }
 
 // confirmInput is a decision.

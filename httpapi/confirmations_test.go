@@ -23,7 +23,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/assistants/confirmations"
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
 	"github.com/tenantcontent/tenantcontent/assistants/mcp"
-	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
@@ -310,10 +309,7 @@ func TestWaitingCalls(t *testing.T) {
 	is, s := is.New(t), newShop(t)
 	model := aitest.NewReplier(caller)
 	t.Cleanup(model.Close)
-	provider := modelAt(t, model)
-	w, one := withShop(t, dbtest.SQLite, provider, s)
-	w.rebuilt(t, func(c *httpapi.Config) { c.AI = provider })
-	httpapi.ModelCallWait(w.http, 0)
+	w, one := withShop(t, dbtest.SQLite, modelAt(t, model), s)
 	server := httptest.NewServer(w.http)
 	t.Cleanup(server.Close) // when the streams are closed
 	all := map[string]*bufio.Reader{}

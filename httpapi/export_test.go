@@ -67,11 +67,6 @@ func TakeHeavyPlaces(ctx context.Context, h http.Handler, tenant string) (leave 
 	return func() { two.Leave(); one.Leave() }, err
 }
 
-// ModelCallWait sets how long requests of a handler of New wait for a place for language models.
-func ModelCallWait(h http.Handler, timeout time.Duration) {
-	h.(*api).modelCalls = newModelCalls(timeout)
-}
-
 // HeavyTenants returns how many tenants have heavy requests that compute or wait.
 func HeavyTenants(h http.Handler) int { return h.(*api).heavy.Brief.Keys() }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/scripts"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -181,8 +182,8 @@ func (a limitRoutes) getLimits(r *rest.Request) (rest.Reply, error) {
 		},
 	}
 	body.Chats = chatLimits{
-		maxChatMessages, maxChatText, chat.DefaultSteps, chat.DefaultResult, maxModelCallsOfUser,
-		maxModelCallsOfTenant,
+		maxChatMessages, maxChatText, chat.DefaultSteps, chat.DefaultResult, chat.MaxAtOnceOfUser,
+		chat.MaxAtOnceOfTenant,
 	}
 	of := a.Agents.Unchecked().Limits()
 	body.Agents = agentLimits{
@@ -201,7 +202,7 @@ func (a limitRoutes) getLimits(r *rest.Request) (rest.Reply, error) {
 func days(d time.Duration) int { return int(d / (24 * time.Hour)) }
 
 func (a limitRoutes) scriptLimits(who actor.Actor) scriptLimits {
-	l := scriptLimits{Default: handlers.DefaultTime.Milliseconds(), Fetched: maxFetched, Hops: maxFetchHops}
+	l := scriptLimits{Default: handlers.DefaultTime.Milliseconds(), Fetched: scripts.MaxFetched, Hops: scripts.MaxHops}
 	if a.Handlers == nil {
 		return l
 	}

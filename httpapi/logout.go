@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 )
 
 // logoutRoutes serves logouts, also those that a provider asks for.
@@ -175,9 +177,9 @@ func fieldsOf(r *rest.Request) (url.Values, error) {
 
 // onlyFields returns errs.Invalid for a field of a form that its route does not know.
 func onlyFields(form url.Values, known ...string) error {
-	for _, name := range rest.SortedKeys(form) {
+	for _, name := range slices.Sorted(maps.Keys(form)) {
 		if !slices.Contains(known, name) {
-			return rest.UnknownName("field", "", name, known)
+			return jsonfill.UnknownName("field", "", name, known)
 		}
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/directory/scim"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
+	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
@@ -386,7 +387,7 @@ func scimQueryOf(r *rest.Request) (q scimQuery, err error) {
 	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/.search") {
 		raw, err := scimBodyOf(r)
 		if err == nil {
-			err = new(rest.Filler).Fill(raw, &q, "") // RFC 7644 has what is not known ignored
+			err = new(jsonfill.Filler).Fill(raw, &q, "") // RFC 7644 has what is not known ignored
 		}
 		return q, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -80,7 +81,7 @@ func (s sources) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-func (s *sources) FillField(by *rest.Filler, raw json.RawMessage, path string) error {
+func (s *sources) FillField(by *jsonfill.Filler, raw json.RawMessage, path string) error {
 	var all []json.RawMessage
 	if json.Unmarshal(raw, &all) != nil {
 		return errs.New(errs.Invalid, "%s must be an array of tenant ids and of {tenant, runAs}", path)
@@ -88,7 +89,7 @@ func (s *sources) FillField(by *rest.Filler, raw json.RawMessage, path string) e
 	*s = make(sources, len(all))
 	for i, one := range all {
 		from, at := &(*s)[i], fmt.Sprintf("%s[%d]", path, i)
-		if json.Unmarshal(one, &from.Tenant) == nil && !rest.IsNull(one) {
+		if json.Unmarshal(one, &from.Tenant) == nil && !jsonfill.IsNull(one) {
 			continue
 		}
 		var given struct {

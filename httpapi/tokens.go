@@ -8,6 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
@@ -145,11 +146,11 @@ func (a *api) tokenCreator(r *rest.Request) (tokenCreator, error) {
 
 // tokenInput is what the body of a request for a token may have, whatever the token is for.
 type tokenInput struct {
-	Type      *string                    `json:"type"`
-	Notes     rest.Field[string]         `json:"notes"`
-	Restrict  rest.Field[string]         `json:"restrict"`
-	CIDR      rest.Field[string]         `json:"cidr"`
-	ExpiresAt rest.Field[rest.Timestamp] `json:"expiresAt"`
+	Type      *string                        `json:"type"`
+	Notes     rest.Field[string]             `json:"notes"`
+	Restrict  rest.Field[string]             `json:"restrict"`
+	CIDR      rest.Field[string]             `json:"cidr"`
+	ExpiresAt rest.Field[jsonfill.Timestamp] `json:"expiresAt"`
 }
 
 // token returns the token to make, which has a type. Errors: errs.Invalid for another one in the

@@ -9,6 +9,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -200,22 +201,22 @@ func (a *api) userLinks(who actor.Actor, username string, may principals.UserPer
 
 // userInput is the body of a write to a user. A field that is left out stays as it is.
 type userInput struct {
-	Domain            rest.Field[string]          `json:"domain"`
-	DisplayName       rest.Field[string]          `json:"displayName"`
-	FamilyName        rest.Field[string]          `json:"familyName"`
-	GivenName         rest.Field[string]          `json:"givenName"`
-	MiddleName        rest.Field[string]          `json:"middleName"`
-	Email             rest.Field[string]          `json:"email"`
-	Timezone          rest.Field[string]          `json:"timezone"`
-	Data              rest.Field[json.RawMessage] `json:"data"`
-	UserFields        rest.Field[json.RawMessage] `json:"userFields"`
-	Superuser         *bool                       `json:"superuser"`
-	Enabled           *bool                       `json:"enabled"`
-	Locked            *bool                       `json:"locked"`
-	AIConsent         *bool                       `json:"aiConsent"`
-	Source            rest.Field[string]          `json:"source"`
-	SourceID          rest.Field[string]          `json:"sourceId"`
-	PasswordExpiresAt rest.Field[rest.Timestamp]  `json:"passwordExpiresAt"`
+	Domain            rest.Field[string]             `json:"domain"`
+	DisplayName       rest.Field[string]             `json:"displayName"`
+	FamilyName        rest.Field[string]             `json:"familyName"`
+	GivenName         rest.Field[string]             `json:"givenName"`
+	MiddleName        rest.Field[string]             `json:"middleName"`
+	Email             rest.Field[string]             `json:"email"`
+	Timezone          rest.Field[string]             `json:"timezone"`
+	Data              rest.Field[json.RawMessage]    `json:"data"`
+	UserFields        rest.Field[json.RawMessage]    `json:"userFields"`
+	Superuser         *bool                          `json:"superuser"`
+	Enabled           *bool                          `json:"enabled"`
+	Locked            *bool                          `json:"locked"`
+	AIConsent         *bool                          `json:"aiConsent"`
+	Source            rest.Field[string]             `json:"source"`
+	SourceID          rest.Field[string]             `json:"sourceId"`
+	PasswordExpiresAt rest.Field[jsonfill.Timestamp] `json:"passwordExpiresAt"`
 	GlobalPermissions struct {
 		AI                     *bool `json:"ai"`
 		JobCreation            *bool `json:"jobCreation"`

@@ -273,7 +273,7 @@ func (a webhookRoutes) getAppInvocation(r *rest.Request) (rest.Reply, error) {
 // is in it. 400 for a draft; 403; 404, also for a request that is not kept; 409 if the route is
 // gone, or the owner of the app is disabled or gone.
 func (a webhookRoutes) replayAppInvocation(r *rest.Request) (rest.Reply, error) {
-	v, err := a.Webhooks.Replay(r.Context(), r.Param("id"), r.Param("invocationId"), a.bindWebhook)
+	v, err := a.Webhooks.Replay(r.Context(), r.Param("id"), r.Param("invocationId"))
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -461,7 +461,7 @@ func (a webhookRoutes) callWebhook(r *rest.Request) (rest.Reply, error) {
 	r.MaxBody = a.Webhooks.Unchecked().Limits().Body
 	call := webhooks.Call{
 		Method: r.Method, Path: escapedHookPath(r.Request), Query: query,
-		Header: handlerHeaders(r), Body: r.Read, Bind: a.bindWebhook,
+		Header: handlerHeaders(r), Body: r.Read,
 	}
 	answer, err := a.detached(r.Context(), true, func(
 		ctx context.Context, respond func(handlers.Response),
@@ -493,37 +493,4 @@ func closedIn(answer rest.Reply) rest.Reply {
 	}
 	maps.Copy(answer.Header, webhookHeaders)
 	return answer
-}
-
-// bindWebhook sets what the handler of a webhook can call, as the owner of its app. A team only
-// reads.
-func (a webhookRoutes) bindWebhook(ctx context.Context, in *handlers.Invocation) (end func(), err error) {
-	return a.BindTool(ctx, in, handlers.ToolCall{})
-}
-
-// BindTool sets what a tool can call, as the actor in ctx, who is the owner of its app. A team only
-// reads.
-func (a *api) BindTool(ctx context.Context, in *handlers.Invocation, t handlers.ToolCall) (end func(), err error) {
-	who, err := actor.From(ctx)
-	if err != nil {
-		return nil, err
-	}
-	app, err := a.Apps.Unchecked().Running(ctx, in.App.Tenant, in.App.ID)
-	if err != nil {
-		return nil, err
-	}
-	access, err := a.Apps.Unchecked().Manifest(ctx, app.App)
-	if err != nil && errs.CodeOf(err) != errs.Conflict { // with one that cannot be read no call is allowed
-		return nil, err
-	}
-	_, isTeam := who.Teams[who.User]
-	who.ReadOnly = isTeam
-	return a.bind(handlerCall{
-		app:     app,
-		access:  access,
-		who:     who,
-		route:   in.Route,
-		request: in.Request,
-		tool:    t,
-	}, in), nil
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/quickjs"
+	bindings "github.com/tenantcontent/tenantcontent/internal/scripts"
 	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 	"github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
@@ -221,6 +222,7 @@ func (w *world) rebuilt(t testing.TB, change func(*httpapi.Config)) {
 	c := httpapi.Config{
 		AI:       model,
 		Services: a.Services,
+		Scripts:  bindings.New(bindings.Options{Apps: a.Apps, Datasets: a.Datasets, Messages: a.Messages}),
 		SCIM: scim.New(scim.Options{
 			Store:      bunstore.New(w.db),
 			Principals: a.Principals.Unchecked(),

@@ -23,9 +23,6 @@ type Call struct {
 	Body func() ([]byte, error)
 	// Respond is called with the early answer of a handler, which runs on; nil if nobody waits.
 	Respond func(Response)
-	// Bind sets what the handler can call, and returns what ends that. ctx has the actor that the
-	// handler runs as.
-	Bind func(ctx context.Context, in *HandlerCall) (end func(), err error)
 
 	// postpone is called when the handler cannot run now, and nothing of it has run; nil refuses
 	// the call.
@@ -61,8 +58,8 @@ func (c Call) request(body []byte) handlers.Request {
 // got it. What a handler does wrong is a plain answer and no error.
 //
 // Errors: errs.NotFound for a path that no route has, and handlers' own for a method that it does
-// not have; those of Body and Bind; errs.Unauthenticated for a signature; errs.Unavailable if too
-// many scripts run.
+// not have; those of Body and Options.Bind; errs.Unauthenticated for a signature; errs.Unavailable
+// if too many scripts run.
 func (u Unchecked) Handle(ctx context.Context, by Caller, c Call) (answer Response, responded bool, err error) {
 	s := u.s
 	e := Entry{
@@ -159,9 +156,9 @@ func (s *Service) run(
 ) (Response, bool, error) {
 	ctx = actor.With(ctx, by.owner.Actor)
 	end := func() {}
-	if c.Bind != nil {
+	if s.o.Bind != nil {
 		var err error
-		if end, err = c.Bind(ctx, &in); err != nil {
+		if end, err = s.o.Bind(ctx, &in); err != nil {
 			s.refuse(ctx, by.tenant, e, err)
 			return Response{}, false, err
 		}

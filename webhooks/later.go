@@ -115,7 +115,7 @@ func (s *Service) runKept(ctx context.Context, tenant string, kept Kept) error {
 	later := func(cause error) (Response, error) {
 		return Response{}, queue.Later(cause, laterPause)
 	}
-	_, _, err = s.run(ctx, by, Call{Bind: s.o.Bind, postpone: later, counted: true}, e, in, s.o.Now())
+	_, _, err = s.run(ctx, by, Call{postpone: later, counted: true}, e, in, s.o.Now())
 	if errs.CodeOf(err) == errs.Unavailable || ctx.Err() != nil {
 		return err // it is tried again
 	}

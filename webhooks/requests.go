@@ -92,15 +92,12 @@ func (s *Service) open(tenant string, k Kept) (handlers.Request, error) {
 
 // Replay runs the handler of an invocation, whose request was kept, once more, as the owner of the
 // app has it now, and returns the record of that. The signature of the sender is not checked again.
-// It is for those who may change the app. bind is Call.Bind.
+// It is for those who may change the app.
 //
 // Errors: errs.NotFound, also for an invocation whose request is not kept; errs.Forbidden;
 // errs.Invalid for a draft; errs.Conflict if no route has the path and method any more, or the
 // owner is disabled or gone; errs.Unavailable if too many scripts run.
-func (s *Service) Replay(
-	ctx context.Context, app, id string,
-	bind func(ctx context.Context, in *HandlerCall) (end func(), err error),
-) (Invocation, error) {
+func (s *Service) Replay(ctx context.Context, app, id string) (Invocation, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Invocation{}, err
@@ -131,7 +128,7 @@ func (s *Service) Replay(
 	if err != nil {
 		return Invocation{}, err
 	}
-	if _, _, err := s.run(ctx, caller, Call{Bind: bind}, e, in, s.o.Now()); err != nil {
+	if _, _, err := s.run(ctx, caller, Call{}, e, in, s.o.Now()); err != nil {
 		return Invocation{}, err
 	}
 	return s.Invocation(ctx, app, e.ID)

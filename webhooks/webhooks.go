@@ -187,7 +187,8 @@ type Options struct {
 	// Queue runs requests later that cannot run now, of handlers whose config wants that. Default
 	// nil: they are refused.
 	Queue Queue
-	// Bind is Call.Bind of those.
+	// Bind sets what a handler can call, and returns what ends that. ctx has the actor that the
+	// handler runs as. Default nil: it can call nothing, and runs nothing later.
 	Bind func(ctx context.Context, in *HandlerCall) (end func(), err error)
 	// Target returns an app by its id or natural id. It returns errs.NotFound if the app is not
 	// there, or is deleted, a draft or without a secret. It runs the same number of statements for

@@ -52,6 +52,7 @@ type fixture struct {
 	jobs    []queue.Job
 	full    error // of the queue
 	bound   int
+	bind    func(in *handlers.Invocation) (end func(), err error) // nil: it does nothing
 }
 
 // Put implements webhooks.Queue.
@@ -154,7 +155,13 @@ func newFixture(t *testing.T, limits ...webhooks.Limits) *fixture {
 	}
 	o := webhooks.Options{
 		Store: f.store, Apps: f, Handlers: f, Keys: keys, Now: func() time.Time { return f.now }, Queue: f,
-		Bind: func(context.Context, *handlers.Invocation) (func(), error) { f.bound++; return func() {}, nil },
+		Bind: func(_ context.Context, in *handlers.Invocation) (func(), error) {
+			f.bound++
+			if f.bind != nil {
+				return f.bind(in)
+			}
+			return func() {}, nil
+		},
 		NewID: func() string {
 			f.ids++
 			return id(f.ids)
@@ -316,7 +323,11 @@ func TestAdmitRefuses(t *testing.T) {
 
 func TestHandle(t *testing.T) {
 	is, f := is.New(t), newFixture(t)
-	bound, ended := 0, 0
+	ended := 0
+	f.bind = func(in *handlers.Invocation) (func(), error) {
+		in.Datasets = []string{"sales"}
+		return func() { ended++ }, nil
+	}
 	answer, responded, err := f.call(t, func(c *webhooks.Call) {
 		c.Query = map[string][]string{"token": {"x"}, "app_token": {"x"}, "a": {"1", "2"}}
 		c.Header = map[string][]string{
@@ -326,16 +337,11 @@ func TestHandle(t *testing.T) {
 			"X-Event":             {"a", "b"},
 			"Content-Type":        {"text/plain"},
 		}
-		c.Bind = func(ctx context.Context, in *handlers.Invocation) (func(), error) {
-			bound++
-			in.Datasets = []string{"sales"}
-			return func() { ended++ }, nil
-		}
 	})
 	is.NoErr(err)
 	is.True(!responded)
 	is.Equal(string(answer.Body), "ok")
-	is.Equal(bound, 1)
+	is.Equal(f.bound, 1)
 	is.Equal(ended, 1)
 	in := f.ran[0]
 	is.Equal(f.actors, []actor.Actor{{Tenant: "acme", User: "jo"}})
@@ -377,9 +383,8 @@ func TestBindFails(t *testing.T) {
 		},
 	} {
 		is, f := is.New(t), newFixture(t)
-		_, _, err := f.call(t, func(call *webhooks.Call) {
-			call.Bind = func(context.Context, *handlers.Invocation) (func(), error) { return nil, c.err }
-		})
+		f.bind = func(*handlers.Invocation) (func(), error) { return nil, c.err }
+		_, _, err := f.call(t)
 		is.Equal(err, c.err)
 		is.Equal(len(f.ran), 0)
 		v := f.last(t)
@@ -719,8 +724,8 @@ func TestReplay(t *testing.T) {
 	f.now = f.now.Add(time.Hour) // no signature would be valid
 	f.env = map[string]string{"KEY": "other"}
 	ended := 0
-	bind := func(context.Context, *handlers.Invocation) (func(), error) { return func() { ended++ }, nil }
-	v, err := f.Replay(f.as(t), "a", strings.ToUpper(id(1)), bind)
+	f.bind = func(*handlers.Invocation) (func(), error) { return func() { ended++ }, nil }
+	v, err := f.Replay(f.as(t), "a", strings.ToUpper(id(1)))
 	is.NoErr(err)
 	is.Equal(ended, 1)
 	is.Equal(*v.ReplayOf, id(1))
@@ -736,7 +741,7 @@ func TestReplay(t *testing.T) {
 
 	refused := func(ctx context.Context, app, id string, want errs.Code) {
 		t.Helper()
-		_, err := f.Replay(ctx, app, id, bind)
+		_, err := f.Replay(ctx, app, id)
 		is.Equal(errs.CodeOf(err), want)
 	}
 	evil := actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "eve", Superuser: true})
@@ -790,7 +795,7 @@ func TestLater(t *testing.T) {
 			is.Equal(v.ReplayOf, nil)
 			is.Equal(v.StartedAt, monday)
 			is.Equal(f.list(t).Days, []webhooks.Day{{Day: "2026-11-16", Calls: 1}}) // one call
-			is.Equal(f.bound, 2)
+			is.Equal(f.bound, 3)
 			last := f.ran[len(f.ran)-1]
 			is.Equal(last.Request, f.ran[0].Request)
 			is.Equal(f.actors[len(f.actors)-1], actor.Actor{Tenant: "acme", User: "jo"})

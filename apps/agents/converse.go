@@ -160,32 +160,28 @@ func (c *conversation) add(ctx context.Context, step Step, model string) error {
 	return nil
 }
 
-// admitPause is the pause before a run asks again for a place among those that models work on.
-const admitPause = time.Second
+// busyPause is the pause before a run asks a model again that is busy with the requests of others.
+const busyPause = time.Second
 
-// admit waits for a place, for as long as the try lasts: people who take them all do not make runs
-// fail.
-func (c *conversation) admit(ctx context.Context) (leave func(), err error) {
+// chat has the model continue a conversation. While it is busy, the run waits for as long as the
+// try lasts: people who take all places do not make runs fail.
+func (c *conversation) chat(ctx context.Context, r ai.Request, emit func(ai.Part) error) (ai.Answer, error) {
+	ctx = actor.With(ctx, c.who)
 	for {
-		leave, err = c.s.o.Admit(ctx, c.run.Tenant, "agents")
+		a, err := c.s.o.Provider.Chat(ctx, r, emit)
 		if errs.CodeOf(err) != errs.Busy {
-			return leave, err
+			return a, err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(admitPause):
+			return ai.Answer{}, context.Cause(ctx)
+		case <-time.After(busyPause):
 		}
 	}
 }
 
 // ask has the model answer, and stores the answer.
 func (c *conversation) ask(ctx context.Context) error {
-	leave, err := c.admit(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	r := ai.Request{
 		Model:    c.model(),
 		Messages: c.messages(),
@@ -197,7 +193,7 @@ func (c *conversation) ask(ctx context.Context) error {
 	step := Step{Tenant: c.run.Tenant, Run: c.run.ID, N: len(c.steps) + 1, Kind: Answer, StartedAt: c.s.stamp()}
 	var text strings.Builder
 	size := 0
-	a, err := c.s.o.Provider.Chat(ctx, r, func(p ai.Part) error {
+	a, err := c.chat(ctx, r, func(p ai.Part) error {
 		size += len(p.Text) + len(p.Reasoning)
 		if p.ToolCall != nil {
 			step.Calls = append(step.Calls, *p.ToolCall)

@@ -59,11 +59,13 @@ type Tools interface {
 
 // Options configure a Service. All but Provider, Changes, Limits, Now and NewID are required.
 type Options struct {
-	Store    Store
-	Queue    Queue
-	Apps     Apps
-	Tools    Tools
-	Provider ai.Provider // nil or ai.None: runs wait for a node that has one
+	Store Store
+	Queue Queue
+	Apps  Apps
+	Tools Tools
+	// Provider runs language models; while it refuses with errs.Busy, a run waits. nil or ai.None:
+	// runs wait for a node that has one.
+	Provider ai.Provider
 	// App returns an app that is there and not deleted, or errs.NotFound.
 	App func(ctx context.Context, tenant, id string) (App, error)
 	// Owner returns the actor that the agents of an owner's apps run as. Errors: errs.NotFound,
@@ -74,8 +76,6 @@ type Options struct {
 	// Bind sets what a tool can call, and returns what ends that. ctx has the actor that the tool
 	// runs as.
 	Bind func(ctx context.Context, in *Invocation, t ToolCall) (end func(), err error)
-	// Admit waits for a place for a request to a model. Errors: errs.Busy.
-	Admit func(ctx context.Context, tenant, user string) (leave func(), err error)
 	// Changes returns how often this process has changed the agents of a tenant: see cache.New.
 	Changes func(tenant string) uint64
 	Limits  Limits

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 )
 
 // archiveType is the media type of archives.
@@ -28,8 +30,8 @@ type NoOptions struct{}
 // errs.Invalid naming an option of the wrong type, or a member of an option that this does not
 // have.
 func Options[T any](r *Request) (in T, err error) {
-	var by Filler
-	if err := by.fillStruct(r.options, reflect.ValueOf(&in).Elem(), ""); err != nil {
+	var by jsonfill.Filler
+	if err := by.FillMembers(r.options, reflect.ValueOf(&in).Elem(), ""); err != nil {
 		return in, err
 	}
 	return in, r.RefuseUnknown(by.Unknown, nil)
@@ -40,14 +42,13 @@ func Options[T any](r *Request) (in T, err error) {
 // that the route does not know, that is null, or that is given twice with different values;
 // errs.Unsupported for another content type; errs.TooLarge.
 func (r *Request) ReadOptions(route *Route) error {
-	known := map[string]reflect.Type{}
-	fieldTypes(reflect.TypeOf(route.Options), known)
+	known := jsonfill.FieldTypes(reflect.TypeOf(route.Options))
 	r.options = map[string]json.RawMessage{}
 	query, err := ParseQuery(r.Request)
 	if err != nil {
 		return err
 	}
-	for _, name := range SortedKeys(query) {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
 		for _, text := range query[name] {
 			if err := r.addText(known, name, text); err != nil {
 				return err
@@ -108,7 +109,7 @@ func (r *Request) readJSONOptions(known map[string]reflect.Type) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if first, _ := d.Token(); first != json.Delim('{') {
-		return WrongType("", reflect.TypeFor[struct{}]())
+		return jsonfill.WrongType("", reflect.TypeFor[struct{}]())
 	}
 	for d.More() { // a map would keep one of two members with the same name
 		name, err := d.Token()
@@ -130,7 +131,7 @@ func (r *Request) readJSONOptions(known map[string]reflect.Type) error {
 func (r *Request) addText(known map[string]reflect.Type, name, text string) error {
 	t, ok := known[name]
 	if !ok {
-		return UnknownName("option", "", name, SortedKeys(known))
+		return jsonfill.UnknownName("option", "", name, slices.Sorted(maps.Keys(known)))
 	}
 	raw, err := jsonOf(t, name, text)
 	if err != nil {
@@ -143,12 +144,12 @@ func (r *Request) addText(known map[string]reflect.Type, name, text string) erro
 // another value already, or that is null.
 func (r *Request) addOption(known map[string]reflect.Type, name string, raw json.RawMessage) error {
 	if _, ok := known[name]; !ok {
-		return UnknownName("option", "", name, SortedKeys(known))
+		return jsonfill.UnknownName("option", "", name, slices.Sorted(maps.Keys(known)))
 	}
 	if before, twice := r.options[name]; twice && !sameJSON(before, raw) {
 		return errs.New(errs.Invalid, "%s is given twice with different values: give it once", name)
 	}
-	if IsNull(raw) { // which is no value: it would be taken for a false dryRun
+	if jsonfill.IsNull(raw) { // which is no value: it would be taken for a false dryRun
 		return errs.New(errs.Invalid, "%s must not be null: give it a value, or leave it out", name)
 	}
 	r.options[name] = raw
@@ -172,7 +173,7 @@ func jsonOf(t reflect.Type, name, text string) (json.RawMessage, error) {
 	case t.Kind() == reflect.Bool:
 		v, err := strconv.ParseBool(text)
 		if err != nil {
-			return nil, WrongType(name, t)
+			return nil, jsonfill.WrongType(name, t)
 		}
 		return strconv.AppendBool(nil, v), nil
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
@@ -205,7 +206,7 @@ func (r *Request) readForm(known map[string]reflect.Type) error {
 		if _, ok := known[name]; !ok { // before it is read: it may be the file
 			return errs.New(
 				errs.Invalid, "%s; the file must be the field file",
-				errs.MessageOf(UnknownName("option", "", name, SortedKeys(known))),
+				errs.MessageOf(jsonfill.UnknownName("option", "", name, slices.Sorted(maps.Keys(known)))),
 			)
 		}
 		value, err := r.take(io.LimitReader(part, left+1))
@@ -287,83 +288,13 @@ func (r *Request) CheckQuery(route *Route) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range SortedKeys(query) {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(route.Query, name) {
-			return UnknownName("query parameter", "", name, route.Query)
+			return jsonfill.UnknownName("query parameter", "", name, route.Query)
 		}
 		if len(query[name]) > 1 {
 			return errs.New(errs.Invalid, "The query parameter %s is given twice: give it once.", name)
 		}
 	}
 	return nil
-}
-
-// UnknownName returns an errs.Invalid for a name that a route does not know, or the object at a
-// path of its body, with the known names and the nearest of them.
-func UnknownName(what, at, name string, known []string) error {
-	meant := nearest(name, known)
-	if len(name) > 64 {
-		name = strings.ToValidUTF8(name[:64], "") + "…"
-	}
-	name = Join(at, name)
-	switch {
-	case meant != "":
-		return errs.New(errs.Invalid, "unknown %s %s: did you mean %s?", what, name, Join(at, meant))
-	case len(known) == 0:
-		return errs.New(errs.Invalid, "unknown %s %s: this route has none", what, name)
-	case at != "":
-		return errs.New(errs.Invalid, "unknown %s %s: %s has %s", what, name, at, strings.Join(known, ", "))
-	}
-	return errs.New(errs.Invalid, "unknown %s %s: this route has %s", what, name, strings.Join(known, ", "))
-}
-
-// nearest returns the name that another one is a misspelling of, "" for none: apart from case and
-// hyphens, one letter or at most a third of its letters differ.
-func nearest(name string, known []string) string {
-	plain := []rune(plainName(name))
-	best, least := "", max(2, len(plain)/3+1)
-	for _, k := range known {
-		other := []rune(plainName(k))
-		if max(len(plain)-len(other), len(other)-len(plain)) >= least {
-			continue // before the letters of a long name are compared
-		}
-		if d := distance(plain, other); d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-func plainName(s string) string {
-	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(strings.ToUpper(s))) // ſ is an s then, too
-}
-
-// distance is the number of letters to add, drop or change to make a of b.
-func distance(a, b []rune) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0]++
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// SortedKeys returns the keys of a map in their order.
-func SortedKeys[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

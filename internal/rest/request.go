@@ -20,6 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/limits/spool"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 )
 
 // Request is the argument of a handler: the HTTP request, its parameters and its caller.
@@ -32,7 +33,7 @@ type Request struct {
 	Who     actor.Actor // the caller; zero on a public route
 	MaxBody int64
 	options map[string]json.RawMessage // of an action route, by name
-	dropped []UnknownMember            // that a route with Drops has left out although they look misspelled
+	dropped []jsonfill.UnknownMember   // that a route with Drops has left out although they look misspelled
 	form    *multipart.Reader          // of which part is the file; nil until readForm
 	Part    *multipart.Part
 
@@ -237,7 +238,7 @@ func DecodeUpdate[T any](r *Request, shown any) (in T, err error) {
 	if err != nil || raw == nil {
 		return in, err
 	}
-	var by Filler
+	var by jsonfill.Filler
 	if err := by.Fill(raw, &in, ""); err != nil {
 		return in, err
 	}
@@ -301,3 +302,6 @@ func ValidJSON(raw []byte) error {
 	}
 	return nil
 }
+
+// Field is a field of a body that may be left out, null or a value.
+type Field[T any] = jsonfill.Field[T]

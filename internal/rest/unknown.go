@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 )
 
 // Bounds of what is said about members that a route does not know.
@@ -24,7 +25,7 @@ const (
 // route with Drops notes those that look misspelled instead. shown is an example of what a GET of
 // the same path answers, nil for none: its members, _links and _embedded are no error in a PUT or
 // PATCH, which sends back what was read.
-func (r *Request) RefuseUnknown(all []UnknownMember, shown any) error {
+func (r *Request) RefuseUnknown(all []jsonfill.UnknownMember, shown any) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -44,7 +45,7 @@ func (r *Request) RefuseUnknown(all []UnknownMember, shown any) error {
 	}
 	texts := []string{}
 	for _, m := range all[:min(len(all), maxUnknownNamed)] {
-		texts = append(texts, errs.MessageOf(UnknownName("member", m.At, m.Name, m.Known)))
+		texts = append(texts, errs.MessageOf(jsonfill.UnknownName("member", m.At, m.Name, m.Known)))
 	}
 	if more := len(all) - len(texts); more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
@@ -52,29 +53,10 @@ func (r *Request) RefuseUnknown(all []UnknownMember, shown any) error {
 	return errs.New(errs.Invalid, "%s", strings.Join(texts, "; "))
 }
 
-// RefuseOptions returns errs.Invalid for a member of an argument that a function of handlers does
-// not know.
-func (by *Filler) RefuseOptions(function string) error {
-	if len(by.Unknown) == 0 {
-		return nil
-	}
-	m := by.Unknown[0]
-	if meant := nearest(m.Name, m.Known); meant != "" {
-		return errs.New(
-			errs.Invalid, "%s: unknown option %s: did you mean %s?", function, Join(m.At, m.Name),
-			Join(m.At, meant),
-		)
-	}
-	return errs.New(
-		errs.Invalid, "%s: unknown option %.64q: it has %s", function, Join(m.At, m.Name),
-		strings.Join(m.Known, ", "),
-	)
-}
-
 // misspelled returns those members that are probably misspellings of known ones.
-func misspelled(all []UnknownMember) (out []UnknownMember) {
+func misspelled(all []jsonfill.UnknownMember) (out []jsonfill.UnknownMember) {
 	for _, m := range all[:min(len(all), maxUnknownRead)] {
-		if nearest(m.Name, m.Known) != "" && len(out) < maxUnknownTold {
+		if jsonfill.Nearest(m.Name, m.Known) != "" && len(out) < maxUnknownTold {
 			out = append(out, m)
 		}
 	}
@@ -85,7 +67,7 @@ func misspelled(all []UnknownMember) (out []UnknownMember) {
 // look misspelled.
 func (r *Request) WarnOfDropped(w http.ResponseWriter, log *slog.Logger) {
 	for _, m := range r.dropped {
-		name, meant := Join(m.At, m.Name), Join(m.At, nearest(m.Name, m.Known))
+		name, meant := jsonfill.Join(m.At, m.Name), jsonfill.Join(m.At, jsonfill.Nearest(m.Name, m.Known))
 		text := fmt.Sprintf("the member %s was left out: did you mean %s?", name, meant)
 		w.Header().Add("Warning", "299 - "+strconv.QuoteToASCII(text))
 		log.WarnContext(r.Context(), "a member of a body was left out", "tenant", r.Who.Tenant, "user", r.Who.User,
@@ -114,7 +96,7 @@ func NewShownMembers(example any) (shownMembers, error) {
 }
 
 // has reports whether a GET answers a member that a body has.
-func (s shownMembers) has(m UnknownMember) bool {
+func (s shownMembers) has(m jsonfill.UnknownMember) bool {
 	if m.At != "" {
 		for name := range strings.SplitSeq(m.At, ".") {
 			var inner shownMembers

@@ -1,4 +1,8 @@
-package rest
+// Package jsonfill reads JSON into structs, naming the field of each value that is wrong and each
+// member that has no field, with what may have been meant.
+//
+// httpapi reads bodies with it, and internal/scripts the arguments of the functions of scripts.
+package jsonfill
 
 import (
 	"bytes"
@@ -6,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,19 +88,17 @@ func (by *Filler) Fill(raw json.RawMessage, into any, path string) error {
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
 		return WrongType(path, v.Type())
 	}
-	return by.fillStruct(members, v, path)
+	return by.FillMembers(members, v, path)
 }
 
-// fillStruct reads the members of an object into the fields of a struct.
-func (by *Filler) fillStruct(members map[string]json.RawMessage, v reflect.Value, path string) error {
+// FillMembers reads the members of an object into the fields of a struct, as Fill does.
+func (by *Filler) FillMembers(members map[string]json.RawMessage, v reflect.Value, path string) error {
 	left := maps.Clone(members)
 	if err := by.FillFields(left, v, path); err != nil || len(left) == 0 {
 		return err
 	}
-	types := map[string]reflect.Type{}
-	fieldTypes(v.Type(), types)
-	known := SortedKeys(types)
-	for _, name := range SortedKeys(left) {
+	known := slices.Sorted(maps.Keys(FieldTypes(v.Type())))
+	for _, name := range slices.Sorted(maps.Keys(left)) {
 		by.Unknown = append(by.Unknown, UnknownMember{path, name, known})
 	}
 	return nil
@@ -123,7 +126,13 @@ func (by *Filler) FillFields(members map[string]json.RawMessage, v reflect.Value
 	return nil
 }
 
-// fieldTypes adds the names and types of a struct's fields, as fill finds them.
+// FieldTypes returns the names and types of a struct's fields, as Fill finds them.
+func FieldTypes(t reflect.Type) map[string]reflect.Type {
+	types := map[string]reflect.Type{}
+	fieldTypes(t, types)
+	return types
+}
+
 func fieldTypes(t reflect.Type, into map[string]reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)

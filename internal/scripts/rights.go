@@ -1,4 +1,4 @@
-package httpapi
+package scripts
 
 import (
 	"context"
@@ -19,11 +19,14 @@ import (
 // be asked.
 var ofMember = actor.Actor{Teams: map[string]actor.Role{"": actor.Member}}
 
-// capped returns the actor that an app calls the service as for a viewer, with the rights that its
+// Capped returns the actor that an app calls the service as for a viewer, with the rights that its
 // owner has now. An app of a team, one whose owner is disabled, and one that was passed on to an
 // owner who has not deployed it have the tenant-wide rights of a member.
-func (a *api) capped(ctx context.Context, app apps.App, viewer actor.Actor) (actor.Actor, error) {
-	owner, err := a.Owner(ctx, app.Tenant, app.RunsAs())
+func (b *Binder) Capped(ctx context.Context, app apps.App, viewer actor.Actor) (actor.Actor, error) {
+	if b.o.Owner == nil {
+		return viewer.Capped(ofMember), nil
+	}
+	owner, err := b.o.Owner(ctx, app.Tenant, app.RunsAs())
 	switch errs.CodeOf(err) {
 	case errs.Unauthenticated, errs.NotFound:
 		owner, err = ofMember, nil
@@ -31,25 +34,25 @@ func (a *api) capped(ctx context.Context, app apps.App, viewer actor.Actor) (act
 	return viewer.Capped(owner), err
 }
 
-// cappedIn returns a context with the actor of capped.
-func (a *api) cappedIn(ctx context.Context, app apps.App, viewer actor.Actor) (context.Context, error) {
-	who, err := a.capped(ctx, app, viewer)
+// CappedIn returns a context with the actor of Capped.
+func (b *Binder) CappedIn(ctx context.Context, app apps.App, viewer actor.Actor) (context.Context, error) {
+	who, err := b.Capped(ctx, app, viewer)
 	return actor.With(ctx, who), err
 }
 
-// capping returns a function of a handler that is called for a viewer, with the rights that the
+// capping returns a function of a script that is called for a viewer, with the rights that the
 // owner of the app has at each call.
-func (a *api) capping(c handlerCall, f jsvm.Function) jsvm.Function {
-	id := c.app.ID
-	if c.app.EditingID != nil { // a draft belongs to the owner of its app
-		id = *c.app.EditingID
+func (b *Binder) capping(c Call, f jsvm.Function) jsvm.Function {
+	id := c.App.ID
+	if c.App.EditingID != nil { // a draft belongs to the owner of its app
+		id = *c.App.EditingID
 	}
 	return func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
-		now, err := a.Apps.Unchecked().Running(ctx, c.app.Tenant, id)
+		now, err := b.o.Apps.Unchecked().Running(ctx, c.App.Tenant, id)
 		if err != nil {
 			return nil, err
 		}
-		ctx, err = a.cappedIn(ctx, now.App, c.who)
+		ctx, err = b.CappedIn(ctx, now.App, c.Who)
 		if err != nil {
 			return nil, err
 		}
