@@ -34,9 +34,9 @@ import (
 // has a default.
 type Config struct {
 	// DB is the host's database, PostgreSQL or SQLite, with the tables of Migrate. The host opens
-	// and closes it; package database opens one that is safe to use. Another SQLite database must
-	// be limited to one connection (DB.SetMaxOpenConns(1)): SQLite has one writer, and the others
-	// of a pool fail while it writes.
+	// and closes it; packages database/sqlite and database/postgres open one that is safe to use.
+	// Another SQLite database must be limited to one connection (DB.SetMaxOpenConns(1)): SQLite has
+	// one writer, and the others of a pool fail while it writes.
 	DB *bun.DB
 	// SecretKey encrypts secrets at rest: one or more 32-byte keys in base64 or hex, parted by
 	// commas. The first encrypts, all decrypt. NewSecretKey makes one. Without it what was
@@ -111,8 +111,8 @@ type Config struct {
 	// them.
 	DenyNetworks []netip.Prefix
 	// Workspaces keeps the SQL databases of apps, for the SQL of their handlers and migrations:
-	// database.OpenWorkspaces opens one. The host closes it when the App is not used any more.
-	// Without it apps have none, and such SQL fails with errs.Unavailable.
+	// sqlite.OpenWorkspaces and postgres.OpenWorkspaces open one. The host closes it when the App
+	// is not used any more. Without it apps have none, and such SQL fails with errs.Unavailable.
 	Workspaces Workspaces
 	// AI runs language models: openai.New makes one for servers with OpenAI's API. Without it what
 	// needs a model is refused with errs.Unavailable.
@@ -209,7 +209,7 @@ type (
 	// Scripts runs the JavaScript of tenants: javascript.New returns one.
 	Scripts = jsvm.Scripts
 
-	// Workspaces keeps the SQL databases of apps: database.OpenWorkspaces returns one.
+	// Workspaces keeps the SQL databases of apps: sqlite.OpenWorkspaces returns one.
 	Workspaces = workspaces.Driver
 
 	// Node is how much of the work of the queue a program does.

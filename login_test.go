@@ -10,8 +10,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 )
 
 // TestRunWritesLoginsThatWait: a log-in during which another process writes lasts when the server
@@ -19,7 +19,7 @@ import (
 func TestRunWritesLoginsThatWait(t *testing.T) {
 	is, path := is.New(t), "sqlite:"+filepath.Join(t.TempDir(), "t.db")
 	pool := func() *bun.DB {
-		db, err := database.Open(path)
+		db, err := engines.Open(path)
 		is.NoErr(err)
 		return db
 	}

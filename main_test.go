@@ -4,13 +4,13 @@ import (
 	"os"
 	"testing"
 
-	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
+	"github.com/tenantcontent/tenantcontent/internal/secure/agefile"
 	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
 // TestMain begins as the main function of a program does that opens an App.
 func TestMain(m *testing.M) {
 	javascript.Child()
-	tenantrows.SetWorkFactor(10)
+	agefile.SetWorkFactor(10)
 	os.Exit(m.Run())
 }

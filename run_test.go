@@ -16,10 +16,10 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -126,7 +126,7 @@ func TestRunFlushesEachSecondAndSweepsEachMinute(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.db")
 	synctest.Test(t, func(t *testing.T) { // a clock of its own, which jumps
 		is := is.New(t)
-		db, err := database.Open("sqlite:" + file)
+		db, err := engines.Open("sqlite:" + file)
 		is.NoErr(err)
 		defer func() { _ = db.Close() }()
 		is.NoErr(tenantcontent.Migrate(t.Context(), db))

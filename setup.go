@@ -19,8 +19,8 @@ import (
 )
 
 // Migrate brings a database up to this version, or does nothing when it is there already. Several
-// processes may call it at once. Errors: errs.Invalid for a database that a newer version has
-// migrated.
+// processes may call it at once. database.Migrate is the same, for programs without the root.
+// Errors: errs.Invalid for a database that a newer version has migrated.
 func Migrate(ctx context.Context, db *bun.DB) error { return migrations.Run(ctx, db) }
 
 // MigratePartitioned is Migrate for an empty PostgreSQL whose tables are to have partitions, by a
@@ -32,7 +32,7 @@ func MigratePartitioned(ctx context.Context, db *bun.DB, partitions int) error {
 }
 
 // EnableRowLevelSecurity makes PostgreSQL itself keep tenants apart, beside the predicates in every
-// statement: open the database with row_level_security=on (package database) and as a role that is
+// statement: open the database with row_level_security=on (package postgres) and as a role that is
 // no superuser, or nothing is served. A read then costs about twice as much. It returns the tables
 // that it was switched on for, none when it was on. Later calls of Migrate keep it on for new
 // tables.

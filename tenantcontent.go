@@ -71,7 +71,7 @@ func Open(c Config) (*App, error) {
 		return nil, errs.New(
 			errs.Invalid,
 			"Config.DB is a SQLite database with several connections: SQLite has one writer, and what the others "+
-				"write meanwhile fails (SQLITE_BUSY). Open it with package database, or limit it to one "+
+				"write meanwhile fails (SQLITE_BUSY). Open it with package sqlite, or limit it to one "+
 				"connection with SetMaxOpenConns(1).",
 		)
 	}

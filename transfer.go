@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/agefile"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
@@ -89,7 +90,7 @@ func (app *App) ExportTenant(
 	if options.Files != nil {
 		options.Stored.WorkspaceBytes, options.Stored.Workspaces = stored.Workspaces, stored.Count
 	}
-	sealed, err := tenantrows.Encrypt(w, o.Passphrase)
+	sealed, err := agefile.Encrypt(w, o.Passphrase)
 	if err != nil {
 		return moved, err
 	}
@@ -171,7 +172,7 @@ func (app *App) rowOptions(o TenantTransfer) tenantrows.Options {
 // is larger than they may be here; errs.Full for a tenant that stores more than one may here:
 // before anything is written if the export tells how much that is, else when the quota is reached.
 func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer) (moved TenantMoved, err error) {
-	plain, err := tenantrows.Decrypt(r, o.Passphrase)
+	plain, err := agefile.Decrypt(r, o.Passphrase)
 	if err != nil {
 		return moved, err
 	}

@@ -24,9 +24,10 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/agefile"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
 	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
@@ -280,7 +281,7 @@ func TestImportQuota(t *testing.T) {
 		is.True(used > 1000)
 		file := exported(t, source)
 		var untold bytes.Buffer // as a version wrote it that did not tell
-		sealed, err := tenantrows.Encrypt(&untold, passphrase)
+		sealed, err := agefile.Encrypt(&untold, passphrase)
 		is.NoErr(err)
 		_, err = tenantrows.Export(t.Context(), from, "mover", sealed, tenantrows.Options{
 			Secrets: tenantrows.Secrets{Columns: source.Registry().Sealed(), Open: source.OpenSecret},
@@ -330,7 +331,7 @@ func TestImportQuota(t *testing.T) {
 func withWorkspaces(t *testing.T, db *bun.DB, folder string, quota int64) *tenantcontent.App {
 	t.Helper()
 	is := is.New(t)
-	driver, err := database.OpenWorkspaces(folder, "", quota)
+	driver, err := engines.OpenWorkspaces(folder, "", quota)
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(driver.Close()) })
 	app, err := tenantcontent.Open(tenantcontent.Config{
@@ -373,12 +374,12 @@ const (
 // back again.
 func TestTenantMovesBetweenEngines(t *testing.T) {
 	dbtest.Server(t)
-	for name, engines := range map[string][2]dbtest.Opener{
+	for name, pair := range map[string][2]dbtest.Opener{
 		"sqlite to postgres": {dbtest.SQLite, dbtest.Postgres},
 		"postgres to sqlite": {dbtest.Postgres, dbtest.SQLite},
 	} {
 		t.Run(name, func(t *testing.T) {
-			is, from, to := is.New(t), engines[0](t), engines[1](t)
+			is, from, to := is.New(t), pair[0](t), pair[1](t)
 			folder := t.TempDir()
 			source, target := withWorkspaces(
 				t, from, filepath.Join(folder, "from"), 0,
@@ -639,13 +640,13 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 			"tc_totals", "tc_search_lists", "tc_principals", "tc_deployments", "tc_tenants", "tc_leases",
 		} {
 			// no export has them
-			plain, err := tenantrows.Decrypt(bytes.NewReader(file), passphrase)
+			plain, err := agefile.Decrypt(bytes.NewReader(file), passphrase)
 			is.NoErr(err)
 			text, err := io.ReadAll(plain)
 			is.NoErr(err)
 			head, _, _ := strings.Cut(string(text), "\n")
 			var made bytes.Buffer
-			w, err := tenantrows.Encrypt(&made, passphrase)
+			w, err := agefile.Encrypt(&made, passphrase)
 			is.NoErr(err)
 			_, err = fmt.Fprintf(w, "%s\n{\"table\":%q}\n", head, table)
 			is.NoErr(err)
@@ -664,7 +665,7 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 func rewritten(t *testing.T, file []byte, edit func(lines string) string) []byte {
 	t.Helper()
 	is := is.New(t)
-	plain, err := tenantrows.Decrypt(bytes.NewReader(file), passphrase)
+	plain, err := agefile.Decrypt(bytes.NewReader(file), passphrase)
 	is.NoErr(err)
 	text, err := io.ReadAll(plain)
 	is.NoErr(err)
@@ -676,7 +677,7 @@ func rewritten(t *testing.T, file []byte, edit func(lines string) string) []byte
 		}
 	}
 	var made bytes.Buffer
-	w, err := tenantrows.Encrypt(&made, passphrase)
+	w, err := agefile.Encrypt(&made, passphrase)
 	is.NoErr(err)
 	_, err = fmt.Fprintf(w, "%s{\"end\":{\"rows\":%d,\"sha256\":\"%x\"}}\n", lines, rows, sha256.Sum256([]byte(lines)))
 	is.NoErr(err)

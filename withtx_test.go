@@ -12,8 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/content"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -184,7 +184,7 @@ func TestMigrateInTransaction(t *testing.T) {
 	} {
 		t.Run(engine, func(t *testing.T) {
 			is := is.New(t)
-			db, err := database.Open(url)
+			db, err := engines.Open(url)
 			is.NoErr(err)
 			t.Cleanup(func() { _ = db.Close() })
 			for _, commit := range []bool{false, true} {

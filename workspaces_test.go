@@ -10,8 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -22,7 +22,7 @@ func TestWorkspaces(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, folder := is.New(t), t.TempDir()
 		first, second := tenantcontent.NewSecretKey(), tenantcontent.NewSecretKey()
-		driver, err := database.OpenWorkspaces(folder, "", 0)
+		driver, err := engines.OpenWorkspaces(folder, "", 0)
 		is.NoErr(err)
 		t.Cleanup(func() { is.NoErr(driver.Close()) })
 		c := tenantcontent.Config{DB: opener(t), SecretKey: first, Workspaces: driver}

@@ -3,6 +3,7 @@ package apps
 import (
 	"github.com/tenantcontent/tenantcontent/internal/drafts"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/manifest"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 )
@@ -36,6 +37,15 @@ type (
 
 	// Lock tells who edits a draft.
 	Lock = drafts.Lock
+
+	// Manifest is what the manifest of an app says.
+	Manifest = manifest.Manifest
+
+	// ManifestAgent is an agent of a manifest.
+	ManifestAgent = manifest.Agent
+
+	// ManifestReader reads manifests.
+	ManifestReader = manifest.Reader
 
 	// Share is the access of one principal.
 	Share = shares.Share

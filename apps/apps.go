@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/drafts"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
@@ -215,7 +214,7 @@ type Options struct {
 	// Deployed has the manifests of the apps' last deploys, in libraries of another kind than Files
 	// that have the ids of the apps'.
 	Deployed  *Files
-	Manifests manifest.Reader
+	Manifests ManifestReader
 	MaxFile   int64 // bytes of a file that PutFile writes; default 100 MiB
 	Directory Directory
 	Keys      Sealer

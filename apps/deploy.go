@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/drafts"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/manifest"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 )
 
@@ -26,9 +26,9 @@ type Handlers interface {
 type Agents interface {
 	// Check returns errs.Invalid, naming the agent, for agents of a manifest that cannot be
 	// installed with the tools of an app.
-	Check(all []manifest.Agent, tools []Route) error
+	Check(all []ManifestAgent, tools []Route) error
 	// Install makes the agents of a manifest those of an app, in the transaction in ctx.
-	Install(ctx context.Context, app HandlerApp, all []manifest.Agent, tools []Route) error
+	Install(ctx context.Context, app HandlerApp, all []ManifestAgent, tools []Route) error
 }
 
 // Workspaces runs the migrations of apps: the pending ones of migrations/*.sql. *workspaces.Service

@@ -9,15 +9,15 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/manifest"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 )
 
 // Viewed is an app as its pages are shown to somebody.
 type Viewed struct {
 	App          // without Description, Defn, Settings and Sealed
-	Manifest     manifest.Manifest
+	Manifest     Manifest
 	Entry        string   // path of the page that opens with the app
 	PassDatasets bool     // the settings pass the app's datasets to its pages
 	Roles        []string // ids of the roles of the manifest that the viewer has, in the manifest's order

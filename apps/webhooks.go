@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/drafts"
 )
@@ -179,6 +178,6 @@ func (u Unchecked) Hooked(ctx context.Context, tenant, id string) (Hooked, error
 
 // Manifest returns the manifest of an app that Running has returned. Errors: errs.Conflict for one
 // that cannot be read.
-func (u Unchecked) Manifest(ctx context.Context, app App) (manifest.Manifest, error) {
+func (u Unchecked) Manifest(ctx context.Context, app App) (Manifest, error) {
 	return u.s.manifest(ctx, app)
 }

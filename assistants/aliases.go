@@ -1,6 +1,7 @@
 package assistants
 
 import (
+	"github.com/tenantcontent/tenantcontent/internal/chat/confirmations"
 	"github.com/tenantcontent/tenantcontent/internal/drafts"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
@@ -8,6 +9,9 @@ import (
 
 // Types of the machinery that the signatures of this package name.
 type (
+	// Confirmations asks people whether calls of a model's tools may be done.
+	Confirmations = confirmations.Service
+
 	// File is one file of a library.
 	File = libraries.File
 

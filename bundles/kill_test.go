@@ -19,8 +19,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/content"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 func restore(ctx context.Context, url, file string) error {
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func TestKilled(t *testing.T) {
 	} {
 		t.Run(engine, func(t *testing.T) {
 			is, url := is.New(t), url()
-			db, err := database.Open(url)
+			db, err := engines.Open(url)
 			is.NoErr(err)
 			defer func() { _ = db.Close() }()
 			is.NoErr(tenantcontent.Migrate(t.Context(), db))

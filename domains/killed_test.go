@@ -16,11 +16,11 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
@@ -162,7 +162,7 @@ func (w *world) rows(t *testing.T) string {
 // nodeWorld returns the services over a database, with a clock that begins at a time and goes on.
 func nodeWorld(t *testing.T, url string, at time.Time) (w *world, now func() time.Time) {
 	t.Helper()
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = db.Close() })
 	w, begun := &world{db: db, clock: at}, time.Now()

@@ -29,7 +29,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps/agents"
 	"github.com/tenantcontent/tenantcontent/apps/messages"
 	"github.com/tenantcontent/tenantcontent/assistants"
-	"github.com/tenantcontent/tenantcontent/assistants/confirmations"
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/colors"
@@ -67,7 +66,7 @@ type Services struct {
 	Bundles        *bundles.Service
 	Colors         *colors.Service
 	Comments       *comments.Service
-	Confirmations  *confirmations.Service
+	Confirmations  *assistants.Confirmations
 	Domains        *domains.Service
 	Downloads      *files.Downloads
 	Inputs         *inputs.Service
@@ -206,7 +205,7 @@ type api struct {
 // The writes of a tenant mostly wait for each other in the database, each with a connection of its
 // own. So that a tenant that sends many does not take the connections of all, few of them are there
 // at once. With its log-ins (domains, principals), imports and scans, which have bounds of their
-// own, a tenant has less than the 32 connections of package database.
+// own, a tenant has less than the 32 connections of package postgres.
 const (
 	maxWriting = 8
 )

@@ -11,10 +11,10 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/assistants/confirmations"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/internal/chat/confirmations"
 	confirmationstore "github.com/tenantcontent/tenantcontent/internal/store/confirmations"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )

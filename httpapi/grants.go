@@ -7,7 +7,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
 
-	"github.com/tenantcontent/tenantcontent/apps/manifest"
+	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
@@ -52,7 +52,7 @@ var allRoutes struct {
 
 // Manifests returns the reader of manifests that refuses rules for calls which the route table
 // closes to apps.
-func Manifests() manifest.Reader { return manifest.Reader{Closed: closedRule} }
+func Manifests() apps.ManifestReader { return apps.ManifestReader{Closed: closedRule} }
 
 // closedRule implements manifest.Reader.Closed. A rule that names no route is not closed.
 func closedRule(method, path string) string {

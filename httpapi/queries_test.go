@@ -14,8 +14,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -99,7 +99,7 @@ func counted(sent **dbtest.Counter, migrate func(ctx context.Context, db *bun.DB
 		u.RawQuery = q.Encode()
 		var db *bun.DB
 		db, *sent = dbtest.CountedTx(t, func(t testing.TB) *bun.DB {
-			db, err := database.Open(u.String())
+			db, err := engines.Open(u.String())
 			is.NoErr(err)
 			t.Cleanup(func() { _ = db.Close() })
 			return db

@@ -13,8 +13,8 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	workspacestore "github.com/tenantcontent/tenantcontent/internal/store/workspaces"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
@@ -203,7 +203,7 @@ func databases(t *testing.T, postgresToo bool) workspaces.Driver {
 	is, place := is.New(t), t.TempDir()
 	if postgresToo {
 		c := dbtest.Server(t)
-		admin, err := database.Open(c.URL)
+		admin, err := engines.Open(c.URL)
 		is.NoErr(err)
 		_, err = admin.ExecContext(t.Context(), "CREATE DATABASE full_by_sql")
 		is.NoErr(err)
@@ -213,7 +213,7 @@ func databases(t *testing.T, postgresToo bool) workspaces.Driver {
 		u.Path = "/full_by_sql"
 		place = u.String()
 	}
-	d, err := database.OpenWorkspaces(place, "", 0)
+	d, err := engines.OpenWorkspaces(place, "", 0)
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(d.Close()) })
 	return d

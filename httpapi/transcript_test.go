@@ -19,8 +19,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/assistants/confirmations"
 	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/internal/chat/confirmations"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/database/sqlite"
 	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
@@ -16,7 +16,7 @@ func Example() {
 	folder, err := os.MkdirTemp("", "example")
 	check(err)
 	defer os.RemoveAll(folder)
-	db, err := database.Open("sqlite:" + filepath.Join(folder, "content.db"))
+	db, err := sqlite.Open(filepath.Join(folder, "content.db"))
 	check(err)
 	defer db.Close()
 	check(tenantcontent.Migrate(context.Background(), db))

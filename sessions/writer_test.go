@@ -10,9 +10,9 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/sessions"
@@ -380,7 +380,7 @@ func TestSessionThatWaitsForAnotherProcess(t *testing.T) {
 	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
 	var path string
 	is.NoErr(f.db.NewRaw("SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(t.Context(), &path))
-	other, err := database.Open("sqlite:" + path)
+	other, err := engines.Open("sqlite:" + path)
 	is.NoErr(err)
 	defer func() { is.NoErr(other.Close()) }()
 	is.NoErr(bunx.Write(t.Context(), other, "acme", func(ctx context.Context, c bunx.Conn) error {

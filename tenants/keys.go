@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
 )
 
 // keyCheck is a constant that is stored sealed for each tenant, in the column key_check.
@@ -15,6 +16,17 @@ const (
 	checkTable  = "tc_tenants"
 	checkColumn = "key_check"
 )
+
+// ParseKeys returns the Sealer for one or more 32-byte keys in base64 or hex, parted by commas: the
+// first encrypts, all decrypt. tenantcontent.Config has the same text as SecretKey. Errors:
+// errs.Invalid.
+func ParseKeys(text string) (Sealer, error) {
+	ring, err := keyring.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return ring, nil
+}
 
 // CheckKeys checks that the secrets of every tenant can be read, so that a start with the wrong key
 // is noticed before it writes anything. It looks at one tenant for each key that there is a name

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/manifest"
 )
 
 // JobRun is the kind of the jobs of runs.
@@ -23,13 +23,13 @@ type tick struct {
 // Check returns errs.Invalid, naming the agent, for agents of a manifest that cannot be installed
 // with the tools of their app: for a tool that is not there, and a cron expression that is not
 // understood.
-func (u Unchecked) Check(all []manifest.Agent, tools []Route) error {
+func (u Unchecked) Check(all []Declared, tools []Route) error {
 	_, err := u.s.definitions(all, tools)
 	return err
 }
 
 // definitions returns the definitions of a manifest's agents by name. Errors: errs.Invalid.
-func (s *Service) definitions(all []manifest.Agent, tools []Route) (map[string]Definition, error) {
+func (s *Service) definitions(all []Declared, tools []Route) (map[string]Definition, error) {
 	out := make(map[string]Definition, len(all))
 	for _, a := range all {
 		d := Definition{
@@ -70,7 +70,7 @@ func (s *Service) definitions(all []manifest.Agent, tools []Route) (map[string]D
 // Install makes the agents of a manifest those of an app, with its tools. Those that are there keep
 // their overrides; those that the manifest does not have any more are removed, with their schedules
 // and overrides. It joins the transaction in ctx. Errors: as Check.
-func (u Unchecked) Install(ctx context.Context, app HandlerApp, all []manifest.Agent, tools []Route) error {
+func (u Unchecked) Install(ctx context.Context, app HandlerApp, all []Declared, tools []Route) error {
 	s := u.s
 	wanted, err := s.definitions(all, tools)
 	if err != nil {

@@ -24,10 +24,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/agents"
 	"github.com/tenantcontent/tenantcontent/apps/messages"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/quickjs"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -47,7 +47,7 @@ func node(
 ) *tenantcontent.App {
 	t.Helper()
 	is := is.New(t)
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	is.NoErr(err)
 	t.Cleanup(func() { _ = db.Close() })
 	provider, err := openai.New(openai.Options{

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"github.com/tenantcontent/tenantcontent/internal/drafts/manifest"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
@@ -19,6 +20,9 @@ type (
 
 	// Route is a handler: a file with the functions for one path, or a tool.
 	Route = handlers.Route
+
+	// Declared is an agent as the manifest of its app declares it.
+	Declared = manifest.Agent
 
 	// ToolCall is what a tool is called with.
 	ToolCall = handlers.ToolCall

@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/database/sqlite"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -75,7 +75,7 @@ func Example() {
 func open(ctx context.Context) (db *bun.DB, remove func()) {
 	folder, err := os.MkdirTemp("", "bundledriver")
 	check(err)
-	db, err = database.Open("sqlite:" + filepath.Join(folder, "content.db"))
+	db, err = sqlite.Open(filepath.Join(folder, "content.db"))
 	check(err)
 	check(tenantcontent.Migrate(ctx, db))
 	_, err = db.ExecContext(ctx, bundledriver.Table)

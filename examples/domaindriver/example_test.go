@@ -10,7 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/database/sqlite"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/examples/domaindriver"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -21,7 +21,7 @@ func Example() {
 	folder, err := os.MkdirTemp("", "domaindriver")
 	check(err)
 	defer os.RemoveAll(folder)
-	db, err := database.Open("sqlite:" + filepath.Join(folder, "content.db"))
+	db, err := sqlite.Open(filepath.Join(folder, "content.db"))
 	check(err)
 	defer db.Close()
 	check(tenantcontent.Migrate(ctx, db))

@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/database/sqlite"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 	"github.com/tenantcontent/tenantcontent/javascript"
@@ -30,7 +30,7 @@ func Example() {
 	defer os.RemoveAll(folder)
 
 	// The host opens and closes its own database. On PostgreSQL only this URL differs.
-	db, err := database.Open("sqlite:" + filepath.Join(folder, "content.db"))
+	db, err := sqlite.Open(filepath.Join(folder, "content.db"))
 	check(err)
 	defer db.Close()
 	check(tenantcontent.Migrate(ctx, db))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/database/sqlite"
 	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -43,7 +43,7 @@ func TestReadme(t *testing.T) {
 	mux, password := http.NewServeMux(), "a long password"
 
 	javascript.Child()
-	db, err := database.Open("sqlite:app.db")
+	db, err := sqlite.Open("app.db")
 	is.NoErr(err)
 	err = tenantcontent.Migrate(ctx, db)
 	is.NoErr(err)

@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 )
 
 // attacked is the name of the measurement of logins, while strangers try many others. The server is
@@ -35,7 +35,7 @@ const (
 
 // addAttacked adds to busy users who have the superuser's password.
 func (n *neighbours) addAttacked(ctx context.Context) error {
-	db, err := database.Open(n.url)
+	db, err := engines.Open(n.url)
 	if err != nil {
 		return err
 	}

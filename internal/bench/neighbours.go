@@ -28,10 +28,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/content"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	colorstore "github.com/tenantcontent/tenantcontent/internal/store/colors"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -414,7 +414,7 @@ func (n *neighbours) kill() error {
 func (n *neighbours) populate(
 	ctx context.Context, url, key string, fill func(*neighbours, context.Context, *bun.DB, *tenantcontent.App) error,
 ) error {
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -122,7 +122,7 @@ func (p *processes) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		db, err := database.Open(url)
+		db, err := engines.Open(url)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (p *processes) prepare(ctx context.Context) error {
 
 // fill makes a database with some tenants.
 func (p *processes) fill(ctx context.Context, url string, n int) (err error) {
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	if err != nil {
 		return err
 	}

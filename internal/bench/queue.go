@@ -21,10 +21,10 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps/messages"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	messagestore "github.com/tenantcontent/tenantcontent/internal/store/messages"
 	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
 )
@@ -119,7 +119,7 @@ func queueNode() {
 	err := json.Unmarshal([]byte(text), &at)
 	var db *bun.DB
 	if err == nil {
-		db, err = database.Open(at.Database)
+		db, err = engines.Open(at.Database)
 	}
 	var e *events
 	if err == nil {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
 	"github.com/tenantcontent/tenantcontent/javascript"
@@ -202,7 +202,7 @@ func (w *world) openSized(ctx context.Context) (err error) {
 		}
 		w.url, w.ends = cluster.URL, append(w.ends, func() error { cluster.Stop(); return nil })
 	}
-	if w.db, err = database.Open(w.url); err != nil {
+	if w.db, err = engines.Open(w.url); err != nil {
 		return err
 	}
 	w.ends = append(w.ends, func() error { return w.db.Close() })

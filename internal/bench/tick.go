@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
 	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -36,7 +36,7 @@ func newCron(ctx context.Context, engine string, n int) (*cron, error) {
 	if c.url, err = c.database(ctx); err != nil {
 		return c, err
 	}
-	if c.db, err = database.Open(c.url); err != nil {
+	if c.db, err = engines.Open(c.url); err != nil {
 		return c, err
 	}
 	c.ends = append(c.ends, c.db.Close)

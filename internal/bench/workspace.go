@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
@@ -51,7 +51,7 @@ func workspace(ctx context.Context, w *world) (r result, err error) {
 			return stdlib.OpenDB(*config), nil
 		}
 	}
-	d, err := database.OpenWorkspaces(place, w.url, 64<<20)
+	d, err := engines.OpenWorkspaces(place, w.url, 64<<20)
 	if err != nil {
 		return r, err
 	}

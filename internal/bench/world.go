@@ -17,9 +17,9 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/colors"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	colorstore "github.com/tenantcontent/tenantcontent/internal/store/colors"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
 	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -49,7 +49,7 @@ func newWorld(ctx context.Context, engine string) (*world, error) {
 	if w.url, err = w.database(ctx); err != nil {
 		return nil, err
 	}
-	if w.db, err = database.Open(w.url); err != nil {
+	if w.db, err = engines.Open(w.url); err != nil {
 		return nil, err
 	}
 	w.ends = append(w.ends, w.db.Close)

@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/database/sqlite"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 )
 
 type backupCommand struct {
@@ -14,7 +15,7 @@ type backupCommand struct {
 
 // Run copies the files of an embedded server, which may run meanwhile.
 func (b *backupCommand) Run(ctx context.Context, t terminal) error {
-	files, err := database.FilesOf(b.url(), b.Workspaces)
+	files, err := engines.Files(b.url(), b.Workspaces)
 	if err != nil {
 		return err
 	}
@@ -24,9 +25,9 @@ func (b *backupCommand) Run(ctx context.Context, t terminal) error {
 	shown := t.progress()
 	if b.File == "-" {
 		defer shown.finish()
-		return database.Backup(ctx, files, t.out, "", shown.show)
+		return sqlite.Backup(ctx, files, t.out, "", shown.show)
 	}
-	n, err := database.BackupFile(ctx, files, b.File, shown.show)
+	n, err := sqlite.BackupFile(ctx, files, b.File, shown.show)
 	shown.finish()
 	if err != nil {
 		return err

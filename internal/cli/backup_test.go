@@ -16,7 +16,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
 )
@@ -151,7 +151,7 @@ func postgresDatabase(t *testing.T, name string) string {
 	is := is.New(t)
 	u, err := url.Parse(dbtest.Server(t).URL)
 	is.NoErr(err)
-	admin, err := database.Open(u.String())
+	admin, err := engines.Open(u.String())
 	is.NoErr(err)
 	defer func() { _ = admin.Close() }()
 	_, err = admin.ExecContext(t.Context(), "CREATE DATABASE "+name)

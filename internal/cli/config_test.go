@@ -19,7 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/assistants/conversation"
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
@@ -238,7 +238,7 @@ func TestWrongKeyForTheDatabase(t *testing.T) {
 func TestDatabaseOfANewerVersion(t *testing.T) {
 	is, data := is.New(t), filepath.Join(t.TempDir(), "data")
 	done(t, "", "migrate", "--data="+data)
-	db, err := database.Open("sqlite:" + filepath.Join(data, "tenantcontent.db"))
+	db, err := engines.Open("sqlite:" + filepath.Join(data, "tenantcontent.db"))
 	is.NoErr(err)
 	_, err = db.ExecContext(t.Context(), "INSERT INTO tc_migrations (name, migrated_at) VALUES ('9999_later', '')")
 	is.NoErr(err)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
 )
@@ -23,7 +23,7 @@ import (
 func spoilTable(t *testing.T, file, table string) {
 	t.Helper()
 	is := is.New(t)
-	db, err := database.Open("sqlite:" + file)
+	db, err := engines.Open("sqlite:" + file)
 	is.NoErr(err)
 	var page int64
 	is.NoErr(db.QueryRowContext(t.Context(), `SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'

@@ -19,7 +19,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
+	"github.com/tenantcontent/tenantcontent/internal/secure/agefile"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
@@ -30,7 +30,7 @@ const password = "correct horse battery"
 
 func TestMain(m *testing.M) {
 	javascript.Child()
-	tenantrows.SetWorkFactor(10)
+	agefile.SetWorkFactor(10)
 	for _, entry := range os.Environ() {
 		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "TENANTCONTENT_") && name != needs.Require {
 			_ = os.Unsetenv(name)

@@ -14,8 +14,8 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
@@ -106,7 +106,7 @@ func TestKilledTenantCommands(t *testing.T) {
 		}
 		done(t, "", append([]string{"migrate"}, flags[:len(flags)-1]...)...)
 		done(t, "", with("tenant", "add", "acme")...)
-		db, err := database.Open(url)
+		db, err := engines.Open(url)
 		is.NoErr(err)
 		t.Cleanup(func() { is.NoErr(db.Close()) })
 		now := bunx.At(time.Now())
@@ -124,7 +124,7 @@ func TestKilledTenantCommands(t *testing.T) {
 			}
 			return err
 		}))
-		driver, err := database.OpenWorkspaces(folder, "", 0)
+		driver, err := engines.OpenWorkspaces(folder, "", 0)
 		is.NoErr(err)
 		t.Cleanup(func() { is.NoErr(driver.Close()) })
 		query := func(statement string) string {

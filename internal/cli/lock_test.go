@@ -10,8 +10,8 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/dblock"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
@@ -36,7 +36,7 @@ func TestStartBesideARekey(t *testing.T) {
 		if data, ok := strings.CutPrefix(flags[0], "--data="); ok {
 			url = "sqlite:" + filepath.Join(data, "tenantcontent.db")
 		}
-		db, err := database.Open(url)
+		db, err := engines.Open(url)
 		is.NoErr(err)
 		defer func() { _ = db.Close() }()
 		lock, err := dblock.Alone(t.Context(), db, "rekey")
@@ -139,7 +139,7 @@ func bypassed(t *testing.T) {
 // superuser returns the name of a role that bypasses policies.
 func superuser(t *testing.T) string {
 	t.Helper()
-	db, err := database.Open(dbtest.Server(t).URL)
+	db, err := engines.Open(dbtest.Server(t).URL)
 	is.New(t).NoErr(err)
 	defer func() { _ = db.Close() }()
 	var name string

@@ -7,7 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 )
 
 type migrateCommand struct {
@@ -26,7 +26,7 @@ func (m *migrateCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	defer func() { _ = shut(&lib) }()
-	if err := database.Check(ctx, lib.DB); err != nil {
+	if err := engines.Check(ctx, lib.DB); err != nil {
 		return err
 	}
 	if err := tenantcontent.CheckSecretKeyFile(ctx, lib); err != nil {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/apps/agents"
 	"github.com/tenantcontent/tenantcontent/apps/messages"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	agentstore "github.com/tenantcontent/tenantcontent/internal/store/agents"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	messagestore "github.com/tenantcontent/tenantcontent/internal/store/messages"
 	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
 )
@@ -25,7 +25,7 @@ func storageOf(t *testing.T, flags []string) *bun.DB {
 	if !ok {
 		url = "sqlite:" + filepath.Join(strings.TrimPrefix(flags[0], "--data="), "tenantcontent.db")
 	}
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db

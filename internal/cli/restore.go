@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/database/sqlite"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 )
 
 type restoreCommand struct {
@@ -18,7 +19,7 @@ type restoreCommand struct {
 
 // Run makes the files of an embedded server from a backup.
 func (r *restoreCommand) Run(ctx context.Context, t terminal) error {
-	files, err := database.FilesOf(r.url(), r.Workspaces)
+	files, err := engines.Files(r.url(), r.Workspaces)
 	if err != nil {
 		return err
 	}
@@ -36,11 +37,11 @@ func (r *restoreCommand) Run(ctx context.Context, t terminal) error {
 	}
 	shown := t.progress()
 	if r.Salvage {
-		found, failed := database.Salvage(ctx, from, files, shown.show)
+		found, failed := sqlite.Salvage(ctx, from, files, shown.show)
 		shown.finish()
 		err = errors.Join(failed, tellSalvaged(t, found))
 	} else {
-		err = database.Restore(ctx, from, files, shown.show)
+		err = sqlite.Restore(ctx, from, files, shown.show)
 		shown.finish()
 	}
 	if err != nil {
@@ -57,7 +58,7 @@ func (r *restoreCommand) Run(ctx context.Context, t terminal) error {
 }
 
 // tellSalvaged prints what could be taken, and what could not.
-func tellSalvaged(t terminal, found *database.Salvaged) (err error) {
+func tellSalvaged(t terminal, found *sqlite.Salvaged) (err error) {
 	for _, note := range found.Notes {
 		err = errors.Join(err, say(t, "Damaged: %s.", note))
 	}
@@ -84,7 +85,7 @@ func tellSalvaged(t terminal, found *database.Salvaged) (err error) {
 
 // lostRows returns how many rows of a table could not be read. Without an index that is whole
 // nobody knows.
-func lostRows(t database.SalvagedTable) string {
+func lostRows(t sqlite.SalvagedTable) string {
 	switch {
 	case t.Damaged == 0:
 		return "none lost"

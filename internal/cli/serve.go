@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/dblock"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 )
 
 // drain is how long a server that stops waits for the requests that are running, and linger how
@@ -57,7 +57,7 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	defer func() { _ = shut(&lib) }()
-	if err := database.Check(ctx, lib.DB); err != nil {
+	if err := engines.Check(ctx, lib.DB); err != nil {
 		return err
 	}
 	only, err := dblock.Serve(ctx, lib.DB, s.Listen)

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
@@ -148,10 +148,10 @@ func (s *storage) open(lib *tenantcontent.Config) error {
 func (s *storage) openWithoutKey(lib *tenantcontent.Config) (err error) {
 	url := s.url()
 	lib.SecretKey, lib.SecretKeyFile = s.SecretKey, s.keyFile()
-	if lib.Workspaces, err = database.OpenWorkspaces(s.Workspaces, url, int64(s.WorkspaceQuota)); err != nil {
+	if lib.Workspaces, err = engines.OpenWorkspaces(s.Workspaces, url, int64(s.WorkspaceQuota)); err != nil {
 		return errs.Wrap(errs.Invalid, err, "--workspaces: %s", errs.MessageOf(err))
 	}
-	lib.DB, err = database.Open(url)
+	lib.DB, err = engines.Open(url)
 	return err
 }
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
@@ -82,10 +82,10 @@ func TestTenantDeleteLeavesNoWorkspaces(t *testing.T) {
 		if url = strings.TrimPrefix(url, "--database="); embedded {
 			url = "sqlite:" + filepath.Join(url, "tenantcontent.db")
 		}
-		db, err := database.Open(url)
+		db, err := engines.Open(url)
 		is.NoErr(err)
 		t.Cleanup(func() { is.NoErr(db.Close()) })
-		driver, err := database.OpenWorkspaces(folder, "", 0)
+		driver, err := engines.OpenWorkspaces(folder, "", 0)
 		is.NoErr(err)
 		t.Cleanup(func() { is.NoErr(driver.Close()) })
 		for _, tenant := range []string{"acme", "evil"} {

@@ -15,9 +15,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/ai/aitest"
 	"github.com/tenantcontent/tenantcontent/ai/openai"
-	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/chat/assist"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/manifest"
 )
 
 func model(t testing.TB, answers ...string) (ai.Provider, *aitest.Server) {

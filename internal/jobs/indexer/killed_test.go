@@ -13,9 +13,9 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/indexer"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
@@ -35,7 +35,7 @@ func ahead(minutes int) func() time.Time {
 // that is, a search finds what a LIKE does, and the next process leaves nothing half written.
 func TestKilledWhileIndexing(t *testing.T) {
 	if url := os.Getenv(killedDatabase); url != "" {
-		db, err := database.Open(url)
+		db, err := engines.Open(url)
 		is.New(t).NoErr(err)
 		minutes, err := strconv.Atoi(os.Getenv(killedMinutes))
 		is.New(t).NoErr(err)

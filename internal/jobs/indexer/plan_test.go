@@ -10,9 +10,9 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	colorstore "github.com/tenantcontent/tenantcontent/internal/store/colors"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -46,7 +46,7 @@ func TestSearchesReadByPrimaryKey(t *testing.T) {
 		dbtest.Server(t)
 		db, statements := indexed(t, func(t testing.TB) *bun.DB {
 			is := is.New(t)
-			db, err := database.Open(dbtest.PostgresURL(t))
+			db, err := engines.Open(dbtest.PostgresURL(t))
 			is.NoErr(err)
 			t.Cleanup(func() { _ = db.Close() })
 			is.NoErr(migrations.RunPartitioned(t.Context(), db, 2))

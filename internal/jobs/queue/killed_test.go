@@ -11,9 +11,9 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
@@ -36,7 +36,7 @@ func effectWorker(db *bun.DB) queue.Worker {
 // has one effect.
 func TestKilledNode(t *testing.T) {
 	if url := os.Getenv(nodeDatabase); url != "" {
-		db, err := database.Open(url)
+		db, err := engines.Open(url)
 		is.New(t).NoErr(err)
 		node(t, db, effectWorker(db)).Run(t.Context()) // until the process is killed
 		return
@@ -47,7 +47,7 @@ func TestKilledNode(t *testing.T) {
 			if engine == "postgres" {
 				url = dbtest.PostgresURL(t)
 			}
-			db, err := database.Open(url)
+			db, err := engines.Open(url)
 			is.NoErr(err)
 			defer func() { _ = db.Close() }()
 			is.NoErr(migrations.Run(t.Context(), db))

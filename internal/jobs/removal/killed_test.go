@@ -17,7 +17,6 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/comments"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/files"
@@ -26,6 +25,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	blobstore "github.com/tenantcontent/tenantcontent/internal/store/blobs"
 	commentstore "github.com/tenantcontent/tenantcontent/internal/store/comments"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	filestore "github.com/tenantcontent/tenantcontent/internal/store/files"
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 	principalstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
@@ -59,7 +59,7 @@ type world struct {
 
 func open(t *testing.T, url string) *world {
 	t.Helper()
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	is.New(t).NoErr(err)
 	w := &world{
 		db:       db,

@@ -73,7 +73,7 @@ func Tenant(ctx context.Context) string {
 	return t
 }
 
-// Work is how long the statements of a context may take before package database gives a PostgreSQL
+// Work is how long the statements of a context may take before package postgres gives a PostgreSQL
 // up that does not answer. Its values are those of pgsafe.Work.
 type Work int
 

@@ -10,7 +10,7 @@ import (
 	"github.com/uptrace/bun/dialect"
 )
 
-// marks reports whether the driver is that of package database, whose errors tell whether a
+// marks reports whether the driver is that of package postgres, whose errors tell whether a
 // statement was sent.
 func marks(db *bun.DB) bool {
 	_, ok := db.Driver().(interface{ CancelsStatements() })
@@ -18,7 +18,7 @@ func marks(db *bun.DB) bool {
 }
 
 // cancels reports whether the driver of a PostgreSQL has the server stop a statement when its
-// context ends: that of package database, and pgx. pgdriver, which a host may bring as it is, only
+// context ends: that of package postgres, and pgx. pgdriver, which a host may bring as it is, only
 // closes the connection, and the server goes on with what it does.
 func cancels(db *bun.DB) bool {
 	t := reflect.TypeOf(db.Driver())

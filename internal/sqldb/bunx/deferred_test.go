@@ -14,9 +14,9 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 )
 
 // notes is a database with the table notes, and its file.
@@ -34,7 +34,7 @@ func notes(t *testing.T) (db *bun.DB, path string) {
 
 func opened(t *testing.T, path string) *bun.DB {
 	t.Helper()
-	db, err := database.Open("sqlite:" + path)
+	db, err := engines.Open("sqlite:" + path)
 	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db

@@ -11,9 +11,9 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
 )
@@ -130,7 +130,7 @@ func TestErrOfLostServer(t *testing.T) {
 	server, err := pgtest.Start(t.Context())
 	is.NoErr(err)
 	defer server.Stop()
-	db, err := database.Open(server.URL)
+	db, err := engines.Open(server.URL)
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	read := func(query string) error {
@@ -164,7 +164,7 @@ func TestErrOfUnansweredCommit(t *testing.T) {
 	server, err := pgtest.Start(t.Context())
 	is.NoErr(err)
 	defer server.Stop()
-	db, err := database.Open(server.URL + "&read_timeout=1s&write_timeout=1s&connect_timeout=1")
+	db, err := engines.Open(server.URL + "&read_timeout=1s&write_timeout=1s&connect_timeout=1")
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	is.NoErr(exec(t.Context(), db, "CREATE TABLE t (n int)"))

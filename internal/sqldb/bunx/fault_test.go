@@ -10,9 +10,9 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
@@ -159,7 +159,7 @@ func TestFaultsOfSQLite(t *testing.T) {
 func TestFaultsOfFiles(t *testing.T) {
 	is := is.New(t)
 	add := func(path string, before ...string) error {
-		db, err := database.Open("sqlite:" + path)
+		db, err := engines.Open("sqlite:" + path)
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func TestFaultsOfFiles(t *testing.T) {
 		0o600,
 	))
 	err = add(path)
-	if errs.CodeOf(err) != errs.Invalid { // package database looks at it when it is opened
+	if errs.CodeOf(err) != errs.Invalid { // package sqlite looks at it when it is opened
 		t.Error(err)
 	}
 }
@@ -205,7 +205,7 @@ func TestFaultsOfFiles(t *testing.T) {
 func TestUnmigrated(t *testing.T) {
 	test := func(t *testing.T, url string) {
 		is := is.New(t)
-		db, err := database.Open(url)
+		db, err := engines.Open(url)
 		is.NoErr(err)
 		defer func() { _ = db.Close() }()
 		ctx, c := bunx.For(t.Context(), db, "acme")

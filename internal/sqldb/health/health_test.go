@@ -13,10 +13,10 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/health"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
 )
@@ -46,7 +46,7 @@ func TestWritable(t *testing.T) {
 func TestReadOnlyPostgres(t *testing.T) {
 	dbtest.Server(t)
 	is, url := is.New(t), dbtest.PostgresURL(t)
-	before, err := database.Open(url)
+	before, err := engines.Open(url)
 	is.NoErr(err)
 	_, err = before.ExecContext(
 		t.Context(),
@@ -55,7 +55,7 @@ func TestReadOnlyPostgres(t *testing.T) {
 	)
 	is.NoErr(err)
 	is.NoErr(before.Close())
-	db, err := database.Open(url + "&default_transaction_read_only=on")
+	db, err := engines.Open(url + "&default_transaction_read_only=on")
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	m, now, log := monitor(db)
@@ -110,7 +110,7 @@ func TestFullDisk(t *testing.T) {
 // TestGoneFile: nothing is written into a file that was removed, and reads go on.
 func TestGoneFile(t *testing.T) {
 	is, folder := is.New(t), filepath.Join(t.TempDir(), "data")
-	db, err := database.Open("sqlite:" + filepath.Join(folder, "a.db"))
+	db, err := engines.Open("sqlite:" + filepath.Join(folder, "a.db"))
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	_, err = db.ExecContext(

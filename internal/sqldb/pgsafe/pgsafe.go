@@ -2,7 +2,7 @@
 // statement ends with its context, a broken connection is never used again, and no caller can read
 // another caller's rows.
 //
-// It is for the packages under internal, package database, and tests. Everything else sees a
+// It is for the packages under internal, package postgres, and tests. Everything else sees a
 // *sql.DB.
 //
 // What it promises for every connection:

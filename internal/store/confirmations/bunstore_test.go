@@ -3,7 +3,7 @@ package bunstore_test
 import (
 	"testing"
 
-	"github.com/tenantcontent/tenantcontent/assistants/confirmations"
+	"github.com/tenantcontent/tenantcontent/internal/chat/confirmations"
 	"github.com/tenantcontent/tenantcontent/internal/store/confirmations"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )

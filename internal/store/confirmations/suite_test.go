@@ -7,8 +7,8 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/assistants/confirmations"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/chat/confirmations"
 )
 
 var monday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)

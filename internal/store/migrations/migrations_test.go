@@ -16,9 +16,9 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 func child(ctx context.Context, url string, hang bool) error {
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func each(t *testing.T, test func(t *testing.T, url string)) {
 
 func open(t *testing.T, url string) *bun.DB {
 	t.Helper()
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func insert(t *testing.T, db *bun.DB, table string, given ...string) string {
 // all.
 func TestPartitions(t *testing.T) {
 	open := func() *bun.DB {
-		db, err := database.Open(dbtest.PostgresURL(t))
+		db, err := engines.Open(dbtest.PostgresURL(t))
 		is.New(t).NoErr(err)
 		t.Cleanup(func() { _ = db.Close() })
 		return db

@@ -21,8 +21,8 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
@@ -75,7 +75,7 @@ var template = sync.OnceValues(func() (whole []byte, err error) {
 	}
 	defer func() { _ = os.RemoveAll(own) }()
 	path := filepath.Join(own, "template.db")
-	db, err := database.Open("sqlite:" + path)
+	db, err := engines.Open("sqlite:" + path)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {
 // plain is migrated, secured has row-level security, too. Policies do not bind a superuser, so
 // tests log in as tester.
 func addTemplates(ctx context.Context, c *pgtest.Cluster) (err error) {
-	admin, err := database.Open(c.URL)
+	admin, err := engines.Open(c.URL)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func PostgresURL(t testing.TB) string {
 	t.Helper()
 	c := Server(t)
 	name := fmt.Sprintf("t%d", schemas.Add(1))
-	admin, err := database.Open(c.URL)
+	admin, err := engines.Open(c.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,12 +229,12 @@ var databases = sync.OnceValues(func() (*bun.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return database.Open(c.URL)
+	return engines.Open(c.URL)
 })
 
 // fill prepares a template.
 func fill(ctx context.Context, url string, secured bool) (err error) {
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func fill(ctx context.Context, url string, secured bool) (err error) {
 
 func open(t testing.TB, url string) *bun.DB {
 	t.Helper()
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func PGDriver(t testing.TB) *bun.DB {
 }
 
 // PGX returns a database of the test's own, as a host may bring it: through pgx, and without
-// row-level security, for which a connection has to be one of package database.
+// row-level security, for which a connection has to be one of package postgres.
 func PGX(t testing.TB) *bun.DB {
 	t.Helper()
 	c, err := pgx.ParseConfig(address(Server(t), borrow(t, "plain"), ""))

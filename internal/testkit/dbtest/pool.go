@@ -11,7 +11,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 )
 
 // pool has the databases of tests that have ended, for others: to empty one costs a PostgreSQL a
@@ -65,7 +65,7 @@ func newPooled(t testing.TB, template string) *pooled {
 		t.Fatal(err)
 	}
 	u.Path = "/" + p.name
-	if p.admin, err = database.Open(u.String()); err != nil {
+	if p.admin, err = engines.Open(u.String()); err != nil {
 		t.Fatal(err)
 	}
 	if p.catalog, err = p.look(); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/database/sqlite"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -19,7 +19,7 @@ func Open() (app *tenantcontent.App, ctx context.Context, remove func()) {
 	ctx = context.Background()
 	folder, err := os.MkdirTemp("", "example")
 	check(err)
-	db, err := database.Open("sqlite:" + filepath.Join(folder, "content.db"))
+	db, err := sqlite.Open(filepath.Join(folder, "content.db"))
 	check(err)
 	check(tenantcontent.Migrate(ctx, db))
 	app, err = tenantcontent.Open(tenantcontent.Config{

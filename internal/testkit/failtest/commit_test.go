@@ -9,8 +9,8 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/content"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
@@ -20,7 +20,7 @@ func TestCommitWithoutAnswer(t *testing.T) {
 	is, u := is.New(t), plainURL(t)
 	p := newProxy(t, u)
 	var armed atomic.Bool
-	whole, err := database.Open(p.URL.String())
+	whole, err := engines.Open(p.URL.String())
 	is.NoErr(err)
 	t.Cleanup(func() { _ = whole.Close() })
 	w := newWorldOn(t, u, dbtest.Watched(t, whole, func(statement string) {

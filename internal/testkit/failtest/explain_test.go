@@ -13,7 +13,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/javascript"
 )
@@ -58,7 +58,7 @@ var crowd = []string{
 func TestNoRequestScansATable(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, sent := dbtest.Counted(t, func(t testing.TB) *bun.DB {
-		db, err := database.Open(plainURL(t.(*testing.T)).String())
+		db, err := engines.Open(plainURL(t.(*testing.T)).String())
 		is.NoErr(err)
 		t.Cleanup(func() { _ = db.Close() })
 		return db

@@ -23,7 +23,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
@@ -112,7 +112,7 @@ type filling struct {
 func newFilling(t *testing.T, url string) *filling {
 	t.Helper()
 	is, log := is.New(t), &logtest.Buffer{}
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	is.NoErr(err)
 	t.Cleanup(func() { _ = db.Close() })
 	is.NoErr(tenantcontent.Migrate(t.Context(), db))
@@ -238,7 +238,7 @@ func TestFullLog(t *testing.T) {
 	cluster, err := pgtest.Start(t.Context())
 	needs.Start(t, err, pgtest.ErrNoServer)
 	t.Cleanup(cluster.Stop)
-	db, err := database.Open(cluster.URL)
+	db, err := engines.Open(cluster.URL)
 	is.NoErr(err)
 	var data string
 	is.NoErr(db.QueryRowContext(t.Context(), "SHOW data_directory").Scan(&data))

@@ -16,7 +16,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/content"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
@@ -24,7 +24,7 @@ import (
 // afterwards the tenant has the rows and files of before or the archive's, never some of both.
 func TestServerIsKilledDuringARestore(t *testing.T) {
 	is, cluster, u := is.New(t), dbtest.Server(t), plainURL(t)
-	whole, err := database.Open(u.String())
+	whole, err := engines.Open(u.String())
 	is.NoErr(err)
 	t.Cleanup(func() { _ = whole.Close() })
 	var before atomic.Pointer[func(statement string)]

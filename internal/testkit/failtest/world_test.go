@@ -19,7 +19,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -62,7 +62,7 @@ func with(u *url.URL, name, value string) *url.URL {
 // newWorld makes the tables through one URL and serves through another.
 func newWorld(t *testing.T, direct, through *url.URL) *world {
 	t.Helper()
-	db, err := database.Open(through.String())
+	db, err := engines.Open(through.String())
 	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = db.Close() })
 	return newWorldOn(t, direct, db)
@@ -72,7 +72,7 @@ func newWorld(t *testing.T, direct, through *url.URL) *world {
 func newWorldOn(t *testing.T, direct *url.URL, db *bun.DB) *world {
 	t.Helper()
 	is, ctx, key := is.New(t), t.Context(), tenantcontent.NewSecretKey()
-	admin, err := database.Open(direct.String())
+	admin, err := engines.Open(direct.String())
 	is.NoErr(err)
 	defer func() { _ = admin.Close() }()
 	is.NoErr(tenantcontent.Migrate(ctx, admin))

@@ -1,31 +1,25 @@
-package database_test
+package sqlite_test
 
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"net"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/database/sqlite"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 )
 
 // large makes a database of some pages, and returns its URL.
 func large(t *testing.T, path string) string {
 	t.Helper()
 	is, url := is.New(t), "sqlite:"+path
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	is.NoErr(err)
 	for _, text := range []string{
 		"CREATE TABLE t (name TEXT NOT NULL PRIMARY KEY)",
@@ -35,7 +29,7 @@ func large(t *testing.T, path string) string {
 		_, err = db.ExecContext(t.Context(), text)
 		is.NoErr(err)
 	}
-	is.NoErr(database.Check(t.Context(), db))
+	is.NoErr(engines.Check(t.Context(), db))
 	is.NoErr(db.Close())
 	return url
 }
@@ -58,16 +52,16 @@ func TestCheckDamaged(t *testing.T) {
 	is, path := is.New(t), filepath.Join(t.TempDir(), "a.db")
 	url := large(t, path)
 	spoil(t, path)
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	is.NoErr(err)
-	err = database.Check(t.Context(), db)
+	err = engines.Check(t.Context(), db)
 	is.NoErr(db.Close())
 	is.Equal(errs.CodeOf(err), errs.Unavailable)
 	is.True(strings.Contains(err.Error(), path+" is damaged: "))
 	is.True(strings.Contains(err.Error(), "--salvage"))
 
 	is.NoErr(os.Truncate(path, 8192))
-	_, err = database.Open(url)
+	_, err = engines.Open(url)
 	is.Equal(errs.CodeOf(err), errs.Unavailable)
 	is.True(strings.Contains(err.Error(), "it has 8192 bytes, and its header says "))
 
@@ -76,7 +70,7 @@ func TestCheckDamaged(t *testing.T) {
 	_, err = f.WriteAt(make([]byte, 100), 0)
 	is.NoErr(err)
 	is.NoErr(f.Close())
-	_, err = database.Open(url)
+	_, err = engines.Open(url)
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	is.True(strings.Contains(err.Error(), "its beginning is damaged"))
 }
@@ -85,17 +79,17 @@ func TestCheckDamaged(t *testing.T) {
 // what can be read of it is restored.
 func TestDamagedBackup(t *testing.T) {
 	is, path, folder, to := is.New(t), filepath.Join(t.TempDir(), "a.db"), t.TempDir(), emptyPlace(t)
-	files, err := database.FilesOf(large(t, path), "")
+	files, err := engines.Files(large(t, path), "")
 	is.NoErr(err)
 	good := filepath.Join(folder, "backup.tar")
-	_, err = database.BackupFile(t.Context(), files, good, nil)
+	_, err = sqlite.BackupFile(t.Context(), files, good, nil)
 	is.NoErr(err)
-	_, err = database.BackupFile(t.Context(), files, good, nil)
+	_, err = sqlite.BackupFile(t.Context(), files, good, nil)
 	is.Equal(errs.CodeOf(err), errs.Invalid) // it exists
 	spoil(t, path)
 	for _, kept := range []string{"second.tar.damaged", "second.tar.damaged.2"} {
-		_, err = database.BackupFile(t.Context(), files, filepath.Join(folder, "second.tar"), nil)
-		is.True(errors.Is(err, database.ErrDamaged))
+		_, err = sqlite.BackupFile(t.Context(), files, filepath.Join(folder, "second.tar"), nil)
+		is.True(errors.Is(err, sqlite.ErrDamaged))
 		is.True(strings.Contains(err.Error(), path+" is damaged: "))
 		is.True(strings.Contains(err.Error(), "kept in "+filepath.Join(folder, kept)+";"))
 	}
@@ -105,17 +99,17 @@ func TestDamagedBackup(t *testing.T) {
 
 	damaged, err := os.ReadFile(filepath.Join(folder, "second.tar.damaged"))
 	is.NoErr(err)
-	err = database.Restore(t.Context(), bytes.NewReader(damaged), to, nil)
+	err = sqlite.Restore(t.Context(), bytes.NewReader(damaged), to, nil)
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	is.True(strings.Contains(err.Error(), "--salvage"))
 	nothing(t, to)
-	found, err := database.Salvage(t.Context(), bytes.NewReader(damaged), to, nil)
+	found, err := sqlite.Salvage(t.Context(), bytes.NewReader(damaged), to, nil)
 	is.NoErr(err)
 	is.Equal(len(found.Notes), 0)
 	is.Equal(len(found.Databases), 1)
 	table := found.Databases[0].Tables[0]
 	is.True(table.Taken > 4000 && table.Taken <= 5000)
-	db, err := database.Open("sqlite:" + to.Database)
+	db, err := engines.Open("sqlite:" + to.Database)
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	var n int64
@@ -123,17 +117,17 @@ func TestDamagedBackup(t *testing.T) {
 	is.Equal(n, table.Taken)
 
 	cut := emptyPlace(t) // also of a file that ends too early
-	found, err = database.Salvage(t.Context(), bytes.NewReader(damaged[:len(damaged)*2/3]), cut, nil)
+	found, err = sqlite.Salvage(t.Context(), bytes.NewReader(damaged[:len(damaged)*2/3]), cut, nil)
 	is.NoErr(err)
 	is.True(len(found.Notes) > 0)
 	is.True(found.Databases[0].Tables[0].Taken > 1000)
 	is.NoErr(os.Truncate(path, 200<<10)) // of a file that was cut
-	_, err = database.BackupFile(t.Context(), files, filepath.Join(folder, "third.tar"), nil)
-	is.True(errors.Is(err, database.ErrDamaged))
+	_, err = sqlite.BackupFile(t.Context(), files, filepath.Join(folder, "third.tar"), nil)
+	is.True(errors.Is(err, sqlite.ErrDamaged))
 	is.True(strings.Contains(err.Error(), "kept in "))
 	whole, err := os.ReadFile(good)
 	is.NoErr(err)
-	found, err = database.Salvage(t.Context(), bytes.NewReader(whole), emptyPlace(t), nil)
+	found, err = sqlite.Salvage(t.Context(), bytes.NewReader(whole), emptyPlace(t), nil)
 	is.NoErr(err)
 	is.Equal(len(found.Notes)+len(found.Databases), 0) // nothing is damaged
 }
@@ -143,7 +137,7 @@ func TestDamagedBackup(t *testing.T) {
 func TestDamagedWorkspace(t *testing.T) {
 	is, folder, to := is.New(t), t.TempDir(), emptyPlace(t)
 	url := large(t, filepath.Join(folder, "a.db"))
-	d, err := database.OpenWorkspaces("", url, 0)
+	d, err := engines.OpenWorkspaces("", url, 0)
 	is.NoErr(err)
 	query(
 		t, d,
@@ -159,26 +153,26 @@ func TestDamagedWorkspace(t *testing.T) {
 			"SELECT n, datetime(n, 'unixepoch'), date(n * 86400, 'unixepoch'), printf('note %0100d', n) FROM c",
 	)
 	is.NoErr(d.Close())
-	files, err := database.FilesOf(url, "")
+	files, err := engines.Files(url, "")
 	is.NoErr(err)
 	whole := backup(t, files)
-	is.NoErr(database.Restore(t.Context(), bytes.NewReader(whole), emptyPlace(t), nil))
+	is.NoErr(sqlite.Restore(t.Context(), bytes.NewReader(whole), emptyPlace(t), nil))
 
 	found, err := filepath.Glob(filepath.Join(files.Workspaces, "*", "*.sqlite"))
 	is.NoErr(err)
 	is.Equal(len(found), 1)
 	spoil(t, found[0])
 	var file bytes.Buffer
-	err = database.Backup(t.Context(), files, &file, folder, nil)
-	is.True(errors.Is(err, database.ErrDamaged))
+	err = sqlite.Backup(t.Context(), files, &file, folder, nil)
+	is.True(errors.Is(err, sqlite.ErrDamaged))
 	is.True(strings.Contains(err.Error(), found[0]+" is damaged: "))
 	is.True(!strings.Contains(err.Error(), "collation"))
-	salvaged, err := database.Salvage(t.Context(), &file, to, nil)
+	salvaged, err := sqlite.Salvage(t.Context(), &file, to, nil)
 	is.NoErr(err)
 	is.Equal(len(salvaged.Databases), 1)
 	is.NoErr(salvaged.Databases[0].Err)
 	is.True(strings.HasPrefix(salvaged.Databases[0].Name, "workspaces/"))
-	d, err = database.OpenWorkspaces(to.Workspaces, "", 0)
+	d, err = engines.OpenWorkspaces(to.Workspaces, "", 0)
 	is.NoErr(err)
 	defer func() { is.NoErr(d.Close()) }()
 	is.Equal(query(t, d, "SELECT count(*) AS n FROM kept WHERE at = '2026-11-26T10:00:00.000Z'"), `[{"n":1}]`)
@@ -194,15 +188,15 @@ func TestDamagedWorkspace(t *testing.T) {
 // TestUncopyable: a database that cannot be copied leaves no backup.
 func TestUncopyable(t *testing.T) {
 	is, path, folder := is.New(t), filepath.Join(t.TempDir(), "a.db"), t.TempDir()
-	files, err := database.FilesOf(large(t, path), "")
+	files, err := engines.Files(large(t, path), "")
 	is.NoErr(err)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	is.NoErr(err)
 	_, err = f.WriteAt(make([]byte, 100), 0)
 	is.NoErr(err)
 	is.NoErr(f.Close())
-	_, err = database.BackupFile(t.Context(), files, filepath.Join(folder, "b.tar"), nil)
-	is.True(errors.Is(err, database.ErrDamaged))
+	_, err = sqlite.BackupFile(t.Context(), files, filepath.Join(folder, "b.tar"), nil)
+	is.True(errors.Is(err, sqlite.ErrDamaged))
 	is.True(strings.Contains(err.Error(), "cannot be copied"))
 	left, err := os.ReadDir(folder)
 	is.NoErr(err)
@@ -221,92 +215,11 @@ func TestLeftovers(t *testing.T) {
 	}
 	is.NoErr(os.WriteFile(filepath.Join(killed, "lock"), []byte("tenantcontent backup\n"), 0o600))
 	var file bytes.Buffer
-	is.NoErr(database.Backup(t.Context(), from, &file, folder, func(string, int64, int64) {
-		is.NoErr(database.Backup(t.Context(), from, &bytes.Buffer{}, folder, nil)) // beside the other one
+	is.NoErr(sqlite.Backup(t.Context(), from, &file, folder, func(string, int64, int64) {
+		is.NoErr(sqlite.Backup(t.Context(), from, &bytes.Buffer{}, folder, nil)) // beside the other one
 	}))
 	left, err := os.ReadDir(folder)
 	is.NoErr(err)
 	is.Equal(len(left), 1)
 	is.Equal(left[0].Name(), ".backup-2024")
-}
-
-var errNoBouncer = errors.New("no PgBouncer found: `make test` installs it, as does `apt-get install pgbouncer`")
-
-// bouncer starts a PgBouncer before the test server, and returns the URL of a database through it.
-func bouncer(t *testing.T, mode, to string) string {
-	t.Helper()
-	is, dir := is.New(t), t.TempDir()
-	program, err := exec.LookPath("pgbouncer")
-	if err != nil {
-		program = "/usr/sbin/pgbouncer"
-		if _, err = os.Stat(program); err != nil {
-			err = errNoBouncer
-		}
-	}
-	needs.Start(t, err, errNoBouncer)
-	u, err := url.Parse(to)
-	is.NoErr(err)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	is.NoErr(err)
-	address := free.Addr().(*net.TCPAddr)
-	is.NoErr(free.Close())
-	is.NoErr(os.WriteFile(filepath.Join(dir, "pgbouncer.ini"), fmt.Appendf(nil, `[databases]
-* = host=%s port=%s user=%s
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = %d
-auth_type = any
-unix_socket_dir =
-pool_mode = %s
-`, u.Hostname(), u.Port(), u.User.Username(), address.Port, mode), 0o644))
-	args := []string{filepath.Join(dir, "pgbouncer.ini")}
-	if os.Getuid() == 0 { // it refuses to run as root
-		is.NoErr(os.Chmod(dir, 0o755))
-		args = append([]string{"-u", "nobody"}, args...)
-	}
-	cmd := exec.Command(program, args...)
-	var log bytes.Buffer
-	cmd.Stderr = &log
-	is.NoErr(cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		t.Log(log.String())
-	})
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		c, err := net.Dial("tcp", address.String())
-		if err == nil {
-			_ = c.Close()
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("PgBouncer does not start: %s", log.String())
-		}
-	}
-	u.Host = address.String()
-	return u.String()
-}
-
-// TestPooler: one that does not keep sessions is refused, with what to do, however often the pool
-// was used; one that keeps them is not.
-func TestPooler(t *testing.T) {
-	for _, mode := range []string{"session", "transaction", "statement"} {
-		t.Run(mode, func(t *testing.T) {
-			is, to := is.New(t), dbtest.PostgresURL(t)
-			direct, err := database.Open(to)
-			is.NoErr(err)
-			defer func() { _ = direct.Close() }()
-			is.NoErr(database.Check(t.Context(), direct))
-			db, err := database.Open(bouncer(t, mode, to))
-			is.NoErr(err)
-			defer func() { _ = db.Close() }()
-			err = database.Check(t.Context(), db)
-			if mode == "session" {
-				is.NoErr(err)
-				return
-			}
-			is.Equal(errs.CodeOf(err), errs.Invalid)
-			is.True(strings.Contains(errs.MessageOf(err), "pool_mode=session"))
-		})
-	}
 }

@@ -1,4 +1,4 @@
-package database
+package sqlite
 
 import (
 	"archive/tar"
@@ -24,28 +24,6 @@ import (
 type Files struct {
 	Database   string // path of the SQLite file
 	Workspaces string // folder of the SQL databases of apps; "": they are not in files
-}
-
-// FilesOf returns the files of an embedded server by the URL of its database and the place of its
-// workspaces, as Open and OpenWorkspaces take them. Workspaces in a PostgreSQL are not among the
-// files. Errors: errs.Invalid if the database is a PostgreSQL.
-func FilesOf(main, workspaces string) (Files, error) {
-	path, embedded := strings.CutPrefix(main, "sqlite:")
-	if !embedded || path == "" {
-		return Files{}, errs.New(
-			errs.Invalid,
-			"the database is no file. A PostgreSQL is backed up by pg_dump and restored by pg_restore: see "+
-				"docs/operations.md",
-		)
-	}
-	f := Files{Database: path, Workspaces: workspaces}
-	switch {
-	case workspaces == "":
-		f.Workspaces = workspacesBeside(main)
-	case strings.Contains(workspaces, "://"):
-		f.Workspaces = ""
-	}
-	return f, nil
 }
 
 // Progress is called with the phase of long work, such as "copying", and the number of bytes that

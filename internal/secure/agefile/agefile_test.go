@@ -1,4 +1,4 @@
-package tenantrows_test
+package agefile_test
 
 import (
 	"bytes"
@@ -7,22 +7,22 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
+	"github.com/tenantcontent/tenantcontent/internal/secure/agefile"
 )
 
 // TestDecryptRefusesExpensivePassphrases, before it has allocated what they need.
 func TestDecryptRefusesExpensivePassphrases(t *testing.T) {
 	is := is.New(t)
-	tenantrows.SetWorkFactor(1)
+	agefile.SetWorkFactor(1)
 	var file bytes.Buffer
-	w, err := tenantrows.Encrypt(&file, "some words")
+	w, err := agefile.Encrypt(&file, "some words")
 	is.NoErr(err)
 	is.NoErr(w.Close())
-	_, err = tenantrows.Decrypt(bytes.NewReader(file.Bytes()), "some words")
+	_, err = agefile.Decrypt(bytes.NewReader(file.Bytes()), "some words")
 	is.NoErr(err)
 	costly := bytes.Replace(file.Bytes(), []byte(" 1\n"), []byte(" 19\n"), 1) // behind the salt
 	is.True(len(costly) > file.Len())
-	_, err = tenantrows.Decrypt(bytes.NewReader(costly), "some words")
+	_, err = agefile.Decrypt(bytes.NewReader(costly), "some words")
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	is.Equal(errs.MessageOf(err), "this is no export of a tenant, or its beginning was cut or changed")
 }

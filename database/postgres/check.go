@@ -1,4 +1,4 @@
-package database
+package postgres
 
 import (
 	"context"
@@ -6,21 +6,15 @@ import (
 	"fmt"
 
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/sqldb/sqlitesafe"
 )
 
-// Check returns an error if a database should not be used: a SQLite file of which a sample is
-// damaged, a PostgreSQL that is a standby, or one behind a pooler that does not keep sessions. Call
-// it before tenantcontent.Migrate. Errors: errs.Unavailable, saying what to do; errs.Invalid for a
-// pooler.
+// Check returns an error if a database should not be used: one that is a standby, or is reached
+// through a pooler that does not keep sessions. Call it before tenantcontent.Migrate. Errors:
+// errs.Unavailable, saying what to do; errs.Invalid for a pooler.
 func Check(ctx context.Context, db *bun.DB) error {
-	if db.Dialect().Name() != dialect.PG {
-		return checkSQLite(ctx, db)
-	}
 	var standby bool
 	if err := db.QueryRowContext(ctx, "SELECT pg_is_in_recovery()").Scan(&standby); err != nil {
 		return bunx.Err(err, "")
@@ -33,38 +27,6 @@ func Check(ctx context.Context, db *bun.DB) error {
 		)
 	}
 	return checkSessions(ctx, db)
-}
-
-func checkSQLite(ctx context.Context, db *bun.DB) error {
-	var path string
-	if err := db.QueryRowContext(
-		ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`,
-	).Scan(&path); err != nil {
-		return bunx.Err(err, "")
-	}
-	if err := sqlitesafe.Sample(ctx, db.DB); sqlitesafe.Damaged(err) {
-		return damagedFile(path, err)
-	} else if err != nil {
-		return bunx.Err(err, "")
-	}
-	return nil
-}
-
-// damagedFile returns the error for a SQLite file that is damaged.
-func damagedFile(path string, err error) error {
-	if sqlitesafe.NotDatabase(err) {
-		return errs.New(
-			errs.Invalid,
-			"the database file %s is not a SQLite database, or its beginning is damaged: %v. Name another file, "+
-				"or restore the last good backup",
-			path, err,
-		)
-	}
-	return errs.New(errs.Unavailable,
-		"the database file %s is damaged: %v. Restore the last good backup in an empty place, or what can be read: "+
-			"`tenantcontent backup FILE` fails and keeps a copy in FILE.damaged, of which `tenantcontent restore "+
-			"--salvage FILE.damaged` takes the rest",
-		path, err)
 }
 
 // sessionProbes is how often checkSessions looks. A pooler that others use gives the connections of

@@ -1,4 +1,8 @@
-package tenantrows
+// Package agefile encrypts the file of an exported tenant under a passphrase.
+//
+// The root imports it. Package tenantrows does not, so that programs with a store of tenants link
+// no age.
+package agefile
 
 import (
 	"errors"

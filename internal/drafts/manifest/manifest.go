@@ -2,7 +2,8 @@
 // which names the API calls and datasets that the app needs, its roles, agents, events and
 // environment variables. docs/manifest.md describes the format.
 //
-// apps and httpapi import it, and so does the command line, to check a folder before it is pushed.
+// Package apps has names for its types. The command line reads manifests, too, to check a folder
+// before it is pushed.
 package manifest
 
 import (

@@ -1,4 +1,4 @@
-package database_test
+package engines_test
 
 import (
 	"os"
@@ -8,9 +8,9 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
@@ -31,7 +31,7 @@ func TestBadURLs(t *testing.T) {
 	} {
 		t.Run(url, func(t *testing.T) {
 			is := is.New(t)
-			db, err := database.Open(url)
+			db, err := engines.Open(url)
 			if err == nil {
 				_ = db.Close()
 			}
@@ -46,7 +46,7 @@ func TestBadURLs(t *testing.T) {
 // TestUnreachableServer: what cannot be connected to is told without the password, when it is used.
 func TestUnreachableServer(t *testing.T) {
 	is := is.New(t)
-	db, err := database.Open("postgres://u:hunter2@127.0.0.1:1/d?sslmode=disable")
+	db, err := engines.Open("postgres://u:hunter2@127.0.0.1:1/d?sslmode=disable")
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	err = bunx.Err(db.PingContext(t.Context()), "")
@@ -56,7 +56,7 @@ func TestUnreachableServer(t *testing.T) {
 
 func TestFileModes(t *testing.T) {
 	is, path := is.New(t), filepath.Join(t.TempDir(), "data", "deep", "test.db")
-	db, err := database.Open("sqlite:" + path)
+	db, err := engines.Open("sqlite:" + path)
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	_, err = db.ExecContext(t.Context(), "CREATE TABLE t (n)")
@@ -76,7 +76,7 @@ func TestFileModes(t *testing.T) {
 func TestSQLiteKeepsWhatIsThere(t *testing.T) {
 	is, path := is.New(t), filepath.Join(t.TempDir(), "a?b #%.db")
 	for i := range 2 {
-		db, err := database.Open("sqlite:" + path)
+		db, err := engines.Open("sqlite:" + path)
 		is.NoErr(err)
 		if i == 0 {
 			_, err = db.ExecContext(t.Context(), "CREATE TABLE t (n)")
@@ -93,7 +93,7 @@ func TestNotADatabase(t *testing.T) {
 	text := filepath.Join(dir, "notes.txt")
 	is.NoErr(os.WriteFile(text, []byte(strings.Repeat("not a database ", 1000)), 0o600))
 	for _, path := range []string{dir, text, filepath.Join(text, "x.db")} {
-		_, err := database.Open("sqlite:" + path)
+		_, err := engines.Open("sqlite:" + path)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		is.True(strings.Contains(errs.MessageOf(err), path))
 	}
@@ -104,7 +104,7 @@ func TestRowLevelSecurity(t *testing.T) {
 	dbtest.Server(t)
 	for _, value := range []string{"on", "off"} {
 		is := is.New(t)
-		db, err := database.Open(strings.Replace(
+		db, err := engines.Open(strings.Replace(
 			dbtest.PostgresURL(t), "row_level_security=on", "row_level_security="+value, 1,
 		))
 		is.NoErr(err)

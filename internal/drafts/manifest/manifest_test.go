@@ -9,8 +9,8 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/manifest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/fieldtest"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/assistants/confirmations"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/chat/confirmations"
 	"github.com/tenantcontent/tenantcontent/internal/store/confirmations"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )

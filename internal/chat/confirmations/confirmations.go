@@ -2,7 +2,7 @@
 // conversation waits while the person decides, perhaps with a request to another server: what waits
 // is a row, which the conversation looks up now and then, and removes.
 //
-// httpapi and the root import it; internal/store/confirmations stores the rows.
+// Package assistants has a name for its Service; internal/store/confirmations stores the rows.
 package confirmations
 
 import (

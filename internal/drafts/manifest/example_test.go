@@ -3,8 +3,8 @@ package manifest_test
 import (
 	"fmt"
 
-	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/drafts/manifest"
 )
 
 func ExampleRead() {

@@ -1,4 +1,4 @@
-package database_test
+package engines_test
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
@@ -20,7 +20,7 @@ func TestOpenWorkspaces(t *testing.T) {
 		"":                              file + ".workspaces",
 		filepath.Join(folder, "a", "b"): filepath.Join(folder, "a", "b"),
 	} {
-		d, err := database.OpenWorkspaces(text, "sqlite:"+file, 1<<20)
+		d, err := engines.OpenWorkspaces(text, "sqlite:"+file, 1<<20)
 		is.NoErr(err)
 		_, err = os.Stat(in)
 		is.True(os.IsNotExist(err)) // until one is used
@@ -32,7 +32,7 @@ func TestOpenWorkspaces(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(there.Mode().Perm(), os.FileMode(0o700))
 	}
-	none, err := database.OpenWorkspaces("", "postgres://localhost/x", 0)
+	none, err := engines.OpenWorkspaces("", "postgres://localhost/x", 0)
 	is.NoErr(err)
 	is.True(none == nil)
 	is.NoErr(os.WriteFile(file, nil, 0o600))
@@ -41,11 +41,11 @@ func TestOpenWorkspaces(t *testing.T) {
 		{"postgres://a:secret@db/main", "postgres://b:secret@db:5432/main?sslmode=require"},
 		{"postgres://a:secret@db:x/", ""},
 	} {
-		_, err := database.OpenWorkspaces(bad[0], bad[1], 0)
+		_, err := engines.OpenWorkspaces(bad[0], bad[1], 0)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		is.True(!strings.Contains(err.Error(), "secret"))
 	}
-	d, err := database.OpenWorkspaces("postgres://a@db/workspaces", "postgres://a@db/main", 0)
+	d, err := engines.OpenWorkspaces("postgres://a@db/workspaces", "postgres://a@db/main", 0)
 	is.NoErr(err)
 	is.Equal(d.Engine(), "postgres")
 	is.NoErr(d.Close())

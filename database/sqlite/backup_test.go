@@ -1,4 +1,4 @@
-package database_test
+package sqlite_test
 
 import (
 	"archive/tar"
@@ -13,29 +13,30 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/database/sqlite"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
 // source returns the files of a database with one row, and of a workspace with one row that was
 // just written.
-func source(t *testing.T) database.Files {
+func source(t *testing.T) sqlite.Files {
 	t.Helper()
 	is, url := is.New(t), "sqlite:"+filepath.Join(t.TempDir(), "data", "source.db")
-	db, err := database.Open(url)
+	db, err := engines.Open(url)
 	is.NoErr(err)
 	t.Cleanup(func() { _ = db.Close() })
 	_, err = db.ExecContext(t.Context(), "CREATE TABLE t (name TEXT)")
 	is.NoErr(err)
 	_, err = db.ExecContext(t.Context(), "INSERT INTO t VALUES ('kept')")
 	is.NoErr(err)
-	d, err := database.OpenWorkspaces("", url, 0)
+	d, err := engines.OpenWorkspaces("", url, 0)
 	is.NoErr(err)
 	t.Cleanup(func() { _ = d.Close() })
 	query(t, d, "CREATE TABLE orders (id INTEGER)")
 	query(t, d, "INSERT INTO orders VALUES (7)")
-	files, err := database.FilesOf(url, "")
+	files, err := engines.Files(url, "")
 	is.NoErr(err)
 	return files
 }
@@ -51,16 +52,16 @@ func query(t *testing.T, d workspaces.Driver, statement string) string {
 	return string(rows)
 }
 
-func backup(t *testing.T, from database.Files) []byte {
+func backup(t *testing.T, from sqlite.Files) []byte {
 	t.Helper()
 	var to bytes.Buffer
-	is.New(t).NoErr(database.Backup(t.Context(), from, &to, t.TempDir(), nil))
+	is.New(t).NoErr(sqlite.Backup(t.Context(), from, &to, t.TempDir(), nil))
 	return to.Bytes()
 }
 
-func emptyPlace(t *testing.T) database.Files {
+func emptyPlace(t *testing.T) sqlite.Files {
 	t.Helper()
-	to, err := database.FilesOf("sqlite:"+filepath.Join(t.TempDir(), "restored", "copy.db"), "")
+	to, err := engines.Files("sqlite:"+filepath.Join(t.TempDir(), "restored", "copy.db"), "")
 	is.New(t).NoErr(err)
 	return to
 }
@@ -78,8 +79,8 @@ func TestBackup(t *testing.T) {
 	}
 	var file bytes.Buffer
 	temp := t.TempDir()
-	is.NoErr(database.Backup(t.Context(), from, &file, temp, progress))
-	is.NoErr(database.Restore(t.Context(), bytes.NewReader(file.Bytes()), to, progress))
+	is.NoErr(sqlite.Backup(t.Context(), from, &file, temp, progress))
+	is.NoErr(sqlite.Restore(t.Context(), bytes.NewReader(file.Bytes()), to, progress))
 	is.Equal(phases[1], "copying database.sqlite")
 	is.Equal(phases[len(phases)-1], "checking database.sqlite")
 	left, err := os.ReadDir(temp)
@@ -89,28 +90,28 @@ func TestBackup(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(left), 2) // the database and the folder of workspaces
 
-	db, err := database.Open("sqlite:" + to.Database)
+	db, err := engines.Open("sqlite:" + to.Database)
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	var name string
 	is.NoErr(db.QueryRowContext(t.Context(), "SELECT name FROM t").Scan(&name))
 	is.Equal(name, "kept")
-	d, err := database.OpenWorkspaces("", "sqlite:"+to.Database, 0)
+	d, err := engines.OpenWorkspaces("", "sqlite:"+to.Database, 0)
 	is.NoErr(err)
 	defer func() { _ = d.Close() }()
 	is.Equal(query(t, d, "SELECT id FROM orders"), `[{"id":7}]`)
 
-	is.Equal(errs.CodeOf(database.Restore(t.Context(), bytes.NewReader(file.Bytes()), to, nil)), errs.Conflict)
+	is.Equal(errs.CodeOf(sqlite.Restore(t.Context(), bytes.NewReader(file.Bytes()), to, nil)), errs.Conflict)
 	for _, end := range []string{"-wal", "-shm", "-journal"} { // which SQLite would play into the restored database
 		left := emptyPlace(t)
 		is.NoErr(os.MkdirAll(filepath.Dir(left.Database), 0o700))
 		is.NoErr(os.WriteFile(left.Database+end, []byte("left"), 0o600))
-		is.Equal(errs.CodeOf(database.Restore(t.Context(), bytes.NewReader(file.Bytes()), left, nil)), errs.Conflict)
+		is.Equal(errs.CodeOf(sqlite.Restore(t.Context(), bytes.NewReader(file.Bytes()), left, nil)), errs.Conflict)
 		is.True(!exists(left.Database))
 	}
 	other := emptyPlace(t)
 	other.Workspaces = to.Workspaces
-	is.Equal(errs.CodeOf(database.Restore(t.Context(), bytes.NewReader(file.Bytes()), other, nil)), errs.Conflict)
+	is.Equal(errs.CodeOf(sqlite.Restore(t.Context(), bytes.NewReader(file.Bytes()), other, nil)), errs.Conflict)
 	is.Equal(query(t, d, "SELECT id FROM orders"), `[{"id":7}]`)
 }
 
@@ -120,7 +121,7 @@ func exists(path string) bool {
 }
 
 // nothing checks that a failed restore has left nothing.
-func nothing(t *testing.T, to database.Files) {
+func nothing(t *testing.T, to sqlite.Files) {
 	t.Helper()
 	left, err := os.ReadDir(filepath.Dir(to.Database))
 	if err == nil && len(left) > 0 {
@@ -136,7 +137,7 @@ func TestRestoreRefuses(t *testing.T) {
 	refuse := func(t *testing.T, file []byte, reason string) {
 		t.Helper()
 		is, to := is.New(t), emptyPlace(t)
-		err := database.Restore(t.Context(), bytes.NewReader(file), to, nil)
+		err := sqlite.Restore(t.Context(), bytes.NewReader(file), to, nil)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		if !strings.Contains(errs.MessageOf(err), reason) {
 			t.Errorf("%v does not contain %q", err, reason)
@@ -190,7 +191,7 @@ func withFile(t *testing.T, whole []byte, name string) []byte {
 func TestBackupEnds(t *testing.T) {
 	is, from, to, temp := is.New(t), source(t), emptyPlace(t), t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	err := database.Backup(ctx, from, io.Discard, temp, func(string, int64, int64) { cancel() })
+	err := sqlite.Backup(ctx, from, io.Discard, temp, func(string, int64, int64) { cancel() })
 	is.True(errors.Is(err, context.Canceled))
 	left, err := os.ReadDir(temp)
 	is.NoErr(err)
@@ -198,7 +199,7 @@ func TestBackupEnds(t *testing.T) {
 
 	ctx, cancel = context.WithCancel(t.Context())
 	file := backup(t, from)
-	err = database.Restore(ctx, bytes.NewReader(file), to, func(string, int64, int64) { cancel() })
+	err = sqlite.Restore(ctx, bytes.NewReader(file), to, func(string, int64, int64) { cancel() })
 	is.True(errors.Is(err, context.Canceled))
 	nothing(t, to)
 
@@ -209,13 +210,13 @@ func TestBackupEnds(t *testing.T) {
 		is.NoErr(os.MkdirAll(filepath.Dir(name), 0o700))
 		is.NoErr(os.WriteFile(name, []byte("half"), 0o600))
 	}
-	is.NoErr(database.Restore(t.Context(), bytes.NewReader(file), to, nil))
+	is.NoErr(sqlite.Restore(t.Context(), bytes.NewReader(file), to, nil))
 
-	missing := database.Files{Database: filepath.Join(t.TempDir(), "none.db")}
-	is.Equal(errs.CodeOf(database.Backup(t.Context(), missing, io.Discard, temp, nil)), errs.Invalid)
-	_, err = database.FilesOf("postgres://localhost/x", "")
+	missing := sqlite.Files{Database: filepath.Join(t.TempDir(), "none.db")}
+	is.Equal(errs.CodeOf(sqlite.Backup(t.Context(), missing, io.Discard, temp, nil)), errs.Invalid)
+	_, err = engines.Files("postgres://localhost/x", "")
 	is.Equal(errs.CodeOf(err), errs.Invalid)
-	kept, err := database.FilesOf("sqlite:a.db", "postgres://localhost/x")
+	kept, err := engines.Files("sqlite:a.db", "postgres://localhost/x")
 	is.NoErr(err)
-	is.Equal(kept, database.Files{Database: "a.db"})
+	is.Equal(kept, sqlite.Files{Database: "a.db"})
 }
