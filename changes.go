@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	changestore "github.com/tenantcontent/tenantcontent/internal/store/changes"
 )
@@ -22,22 +21,16 @@ const (
 
 // listeners returns where services announce their changes.
 func (app *App) listeners(c Config) *entity.Changes {
-	newID := c.NewID
-	if newID == nil {
-		newID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
-	app.changes = changestore.New(c.DB, newID)
+	times := clock.New(c.Now, c.NewID)
+	app.changes = changestore.New(c.DB, times.NewID)
 	o := entity.ChangesOptions{
-		Before: c.Before, After: c.After, InTx: app.InTx, Now: time.Now,
+		Before: c.Before, After: c.After, InTx: app.InTx, Now: times.Now,
 		Show: func(ctx context.Context, tenant string, of entity.Key, row any) (string, json.RawMessage, error) {
 			return app.handler.Show(ctx, tenant, of, row)
 		},
 		AfterCommit: func(ctx context.Context, f func(ctx context.Context)) {
 			bunx.AfterCommit(ctx, func() { f(bunx.WithoutTx(ctx)) })
 		},
-	}
-	if c.Now != nil {
-		o.Now = c.Now
 	}
 	if c.KeepChanges {
 		o.Keep = app.changes.Keep
@@ -48,10 +41,7 @@ func (app *App) listeners(c Config) *entity.Changes {
 // changeHooks are what the feed of changes does with its rows. They are swept and forgotten also
 // when Config.KeepChanges is off again.
 func (app *App) changeHooks(c Config) entity.Hooks {
-	now := c.Now
-	if now == nil {
-		now = time.Now
-	}
+	times := clock.New(c.Now, nil)
 	return entity.Hooks{
 		Renamed: app.changes.RenameUsers,
 		Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
@@ -59,7 +49,7 @@ func (app *App) changeHooks(c Config) entity.Hooks {
 		},
 		Due: []entity.Due{{Table: "tc_changes", Column: "created_at", Age: keepChanges}},
 		Sweep: func(ctx context.Context, tenant string) (int, error) {
-			return app.changes.Sweep(ctx, tenant, now().Add(-keepChanges))
+			return app.changes.Sweep(ctx, tenant, times.Now().Add(-keepChanges))
 		},
 	}
 }

@@ -8,11 +8,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -111,8 +110,7 @@ type Service struct {
 	ai        Settings
 	directory Directory
 	changes   *entity.Changes
-	now       func() time.Time
-	newID     func() string
+	clock     clock.Clock
 }
 
 // Options configure a Service. Store and Settings are required, and Directory for imports.
@@ -127,19 +125,12 @@ type Options struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
 	return &Service{
 		store:     o.Store,
 		ai:        o.Settings,
 		directory: o.Directory,
 		changes:   o.Changes,
-		now:       o.Now,
-		newID:     o.NewID,
+		clock:     clock.New(o.Now, o.NewID),
 	}
 }
 
@@ -207,7 +198,7 @@ func (s *Service) Create(ctx context.Context, i Instruction) (Instruction, error
 	if err := i.accept(); err != nil {
 		return Instruction{}, err
 	}
-	i.Tenant, i.ID, i.OwnerID, i.CreatedAt = a.Tenant, s.newID(), a.User, s.stamp()
+	i.Tenant, i.ID, i.OwnerID, i.CreatedAt = a.Tenant, s.clock.NewID(), a.User, s.clock.Stamp()
 	i.UpdatedAt = i.CreatedAt
 	if err := s.store.Insert(ctx, a.Tenant, i); err != nil {
 		return Instruction{}, err
@@ -241,7 +232,7 @@ func (s *Service) Update(ctx context.Context, key string, edit func(*Instruction
 			return err
 		}
 		i.Tenant, i.ID, i.Slug, i.OwnerID, i.CreatedAt = was.Tenant, was.ID, was.Slug, was.OwnerID, was.CreatedAt
-		i.UpdatedAt = s.stamp()
+		i.UpdatedAt = s.clock.Stamp()
 		return i.accept()
 	})
 }
@@ -284,6 +275,3 @@ func owned(a actor.Actor, i Instruction) error {
 	}
 	return nil
 }
-
-// stamp returns the time of a write, in the precision that every database can store.
-func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }

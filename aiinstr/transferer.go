@@ -43,7 +43,7 @@ func toColumns(i Instruction) any {
 
 // readRow checks a row of another tenant.
 func (s *Service) readRow(tenant string, r entity.Row) (Instruction, error) {
-	c, now := transfer.ReadUUID(r), s.stamp()
+	c, now := transfer.ReadUUID(r), s.clock.Stamp()
 	i := Instruction{
 		Tenant: tenant, ID: r.ID,
 		Slug: c.Text("slug"), Description: c.TextOrNull("description"), Content: c.Text("content"),

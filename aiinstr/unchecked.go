@@ -33,7 +33,7 @@ func (u Unchecked) Type() entity.Type {
 		},
 		Owned: u.s.store.Owned, Owners: u.s.store.Owners, Rename: u.s.store.RenameOwners,
 		Reassign: func(ctx context.Context, tenant, from, to string) ([]entity.Ref, error) {
-			moved, err := u.s.store.Reassign(ctx, tenant, from, to, u.s.stamp())
+			moved, err := u.s.store.Reassign(ctx, tenant, from, to, u.s.clock.Stamp())
 			return transfer.Refs(moved, Instruction.ref), err
 		},
 		Transferer: u.s.transferer(),

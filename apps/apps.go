@@ -10,8 +10,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/drafts"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
@@ -250,12 +248,6 @@ func New(o Options) *Service {
 	if o.Chats == nil {
 		o.Chats = func(context.Context) (bool, error) { return false, nil }
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
 	s := &Service{store: o.Store, files: o.Files, deployed: o.Deployed,
 		o: o, opened: cache.New[*opened](o.Changes), running: cache.New[Running](o.Changes),
 		manifests: cache.NewSized[manifestRead](maxManifests),
@@ -296,6 +288,3 @@ func (s *Service) noun() drafts.Noun[App] {
 		Digest: digest,
 	}
 }
-
-// stamp returns the time of a write, in the precision that every database can store.
-func (s *Service) stamp() time.Time { return s.rules.Stamp() }

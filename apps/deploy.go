@@ -266,7 +266,7 @@ func (s *Service) Deploy(ctx context.Context, id string, o PublishOptions) (v Sh
 			return err
 		}
 		v, err = s.changeShown(ctx, app.ID, toWrite, func(ctx context.Context, who drafts.Caller, app *App) error {
-			now := s.stamp()
+			now := s.rules.Stamp()
 			app.DeployedAt = &now
 			if app.IsManaged {
 				app.OwnerID = a.User
@@ -346,7 +346,7 @@ func (s *Service) Migrate(ctx context.Context, id string, strict bool) (applied,
 		return nil, nil, err
 	}
 	if app.EditingID != nil {
-		if err := app.Lock.Check(a, s.stamp()); err != nil {
+		if err := app.Lock.Check(a, s.rules.Stamp()); err != nil {
 			return nil, nil, err
 		}
 	}

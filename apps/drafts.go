@@ -54,7 +54,7 @@ func (s *Service) Commit(ctx context.Context, id string, o PublishOptions) (v Sh
 		if err := s.install(ctx, app, d.LibraryID, p); err != nil {
 			return err
 		}
-		now := s.stamp()
+		now := s.rules.Stamp()
 		app, err = s.rules.Publish(ctx, app, d, func(app *App) error {
 			app.deployedBy(a)
 			return s.publish(app, d, now)

@@ -86,7 +86,7 @@ func (s *Service) redefine(app *App, edit func(defn map[string]json.RawMessage) 
 		return err
 	}
 	if string(was) != string(app.Defn) || wasSealed != app.Sealed {
-		now := s.stamp()
+		now := s.rules.Stamp()
 		app.DefnUpdatedAt = &now
 	}
 	return nil

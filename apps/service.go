@@ -89,7 +89,7 @@ func (s *Service) show(ctx context.Context, a actor.Actor, all []App, grants map
 		return nil, err
 	}
 	out, drafted := make([]Shown, len(all)), []string{}
-	reads, now := a, s.stamp()
+	reads, now := a, s.rules.Stamp()
 	reads.ReadOnly = false // what may be seen does not depend on the credential
 	for i, app := range all {
 		grant := grants[originals[i]]
@@ -241,7 +241,7 @@ func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 	if err := s.mayCreate(a, in.Type); err != nil {
 		return Shown{}, err
 	}
-	now := s.stamp()
+	now := s.rules.Stamp()
 	app := App{
 		Tenant: a.Tenant, ID: s.rules.NewID(), Type: in.Type,
 		Name: in.Name, Slug: in.Slug, Description: in.Description, OwnerID: a.User,
@@ -374,7 +374,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		if app.EditingID != nil {
 			return s.rules.IsDraft("discard it with DELETE /api/apps/{id}/draft")
 		}
-		now := s.stamp()
+		now := s.rules.Stamp()
 		app.DeletedAt = &now
 		return nil
 	})
@@ -404,7 +404,7 @@ func (s *Service) Restore(ctx context.Context, id string) (v Shown, err error) {
 			}
 		}
 		app, err = s.store.Update(ctx, a.Tenant, Lookup{ID: app.ID, Deleted: true}, func(app *App) error {
-			app.DeletedAt, app.Slug, app.UpdatedAt = nil, slug, s.stamp()
+			app.DeletedAt, app.Slug, app.UpdatedAt = nil, slug, s.rules.Stamp()
 			return nil
 		})
 		if err != nil {
@@ -476,7 +476,7 @@ func (s *Service) Copy(ctx context.Context, id string, name *string) (v Shown, e
 		if err := cmp.Or(toWrite.check(a, of, grant), s.mayCreate(a, of.Type)); err != nil {
 			return err
 		}
-		now := s.stamp()
+		now := s.rules.Stamp()
 		app := App{
 			Tenant: a.Tenant, ID: s.rules.NewID(),
 			Type: of.Type, Name: shortened("Copy of " + of.Name), Description: of.Description,

@@ -136,7 +136,7 @@ func refs(_ context.Context, _ string, some []transferred) (map[string][]entity.
 
 // readRow checks a row of another tenant.
 func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
-	c, now := transfer.ReadUUID(r), s.stamp()
+	c, now := transfer.ReadUUID(r), s.rules.Stamp()
 	t := transferred{App: App{
 		Tenant: tenant, ID: r.ID, Type: Tier(c.Text("type")), Name: c.Text("name"), Slug: c.TextOrNull("slug"),
 		Description: c.TextOrNull("description"), OwnerID: c.Text("ownerId"),
@@ -328,7 +328,7 @@ func (s *Service) complete(
 	default:
 		t.IsManaged, t.Origin = old.IsManaged, old.Origin
 	}
-	now := s.stamp()
+	now := s.rules.Stamp()
 	t.DefnUpdatedAt = &now
 	if err := s.env.Seal(t.App.fields(), env); err != nil {
 		return err

@@ -66,7 +66,7 @@ func (s *Service) SetFavorite(ctx context.Context, id string, favorite bool) (v 
 		if err != nil {
 			return err
 		}
-		if err := s.store.SetFavorite(ctx, a.Tenant, a.User, app.ID, favorite, s.stamp()); err != nil {
+		if err := s.store.SetFavorite(ctx, a.Tenant, a.User, app.ID, favorite, s.rules.Stamp()); err != nil {
 			return err
 		}
 		v, err = s.presenter.One(ctx, a, app, grant)
@@ -123,7 +123,7 @@ func (s *Service) CountView(ctx context.Context, app App) error {
 		return err
 	}
 	if app.EditingID == nil && app.Tenant == a.Tenant {
-		now := s.stamp()
+		now := s.rules.Stamp()
 		s.views.Add(a.Tenant, View{App: app.ID, Username: a.User, Day: now.Format(dayLayout)}, Views{N: 1, Last: now})
 	}
 	return nil
@@ -142,5 +142,6 @@ func (s *Service) Stats(ctx context.Context, id string) ([]Day, error) {
 		return nil, err
 	}
 	s.flushViews(ctx, a.Tenant)
-	return s.store.Days(ctx, a.Tenant, s.rules.Original(app), s.stamp().AddDate(0, 0, 1-statsDays).Format(dayLayout))
+	since := s.rules.Stamp().AddDate(0, 0, 1-statsDays).Format(dayLayout)
+	return s.store.Days(ctx, a.Tenant, s.rules.Original(app), since)
 }

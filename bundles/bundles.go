@@ -12,11 +12,10 @@ import (
 	"io"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/files"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -214,8 +213,7 @@ type Service struct {
 	time        time.Duration
 	imports     *limiter.Limiter // by tenant
 	notify      func(ctx context.Context, tenant string, users []string, title, body string) error
-	now         func() time.Time
-	newID       func() string
+	clock       clock.Clock
 }
 
 // Options configure a Service. Store, Tenants, Downloads, Principals and Content are required.
@@ -247,12 +245,6 @@ const MaxTime = 2 * time.Minute
 // New returns a Service. Errors: errs.Invalid for a bad limit or driver, or two drivers with one
 // id.
 func New(o Options) (*Service, error) {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
 	if o.Size == 0 {
 		o.Size = 4 << 30
 	}
@@ -278,14 +270,11 @@ func New(o Options) (*Service, error) {
 		notify: o.Notify, observer: o.Observer,
 		limits: o.Limits.WithDefaults(), size: o.Size, time: o.Time,
 		imports: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait}),
-		now:     o.Now, newID: o.NewID,
+		clock:   clock.New(o.Now, o.NewID),
 	}
 	s.transferers, s.kinds = transferersOf(o.Content, drivers)
 	return s, nil
 }
-
-// stamp returns the time of a write, in the precision that every database can store.
-func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
 // Limits returns the limits of archives in force, how many bytes an archive has at most, and how
 // long its import takes.

@@ -105,7 +105,7 @@ func (s *Service) Create(ctx context.Context, b Bundle) (Bundle, error) {
 	if err := b.accept(); err != nil {
 		return Bundle{}, err
 	}
-	b.Tenant, b.ID, b.CreatedAt, b.Entries = a.Tenant, s.newID(), s.stamp(), []Entry{}
+	b.Tenant, b.ID, b.CreatedAt, b.Entries = a.Tenant, s.clock.NewID(), s.clock.Stamp(), []Entry{}
 	b.UpdatedAt = b.CreatedAt
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		if derived {
@@ -156,7 +156,8 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Bundle) erro
 		if err := edit(b); err != nil {
 			return err
 		}
-		b.Tenant, b.ID, b.Entries, b.CreatedAt, b.UpdatedAt = was.Tenant, was.ID, was.Entries, was.CreatedAt, s.stamp()
+		b.Tenant, b.ID, b.Entries = was.Tenant, was.ID, was.Entries
+		b.CreatedAt, b.UpdatedAt = was.CreatedAt, s.clock.Stamp()
 		return b.accept()
 	})
 }
@@ -306,7 +307,7 @@ func (s *Service) AddEntry(ctx context.Context, bundle, kind, reference string, 
 	if err != nil {
 		return Entry{}, err
 	}
-	e.ID, e.BundleID, e.CreatedAt = s.newID(), b.ID, s.stamp()
+	e.ID, e.BundleID, e.CreatedAt = s.clock.NewID(), b.ID, s.clock.Stamp()
 	e.UpdatedAt = e.CreatedAt
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		n, bytes, err := s.store.MeasureEntries(ctx, a.Tenant, b.ID)
@@ -404,7 +405,7 @@ func (s *Service) SetData(ctx context.Context, bundle, id string, data json.RawM
 				return err
 			}
 		}
-		e, err = s.store.SetData(ctx, a.Tenant, b.ID, key, data, s.stamp())
+		e, err = s.store.SetData(ctx, a.Tenant, b.ID, key, data, s.clock.Stamp())
 		return err
 	})
 	return s.resolved(ctx)(e, err)

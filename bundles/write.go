@@ -61,7 +61,7 @@ func (w *writer) backUp(ctx context.Context) error {
 	h := archive.Header{
 		Tenant: w.tenant, Bundle: archive.Bundle{Name: "Before a " + w.backup}, Counts: w.replaced.counts(),
 	}
-	name := fmt.Sprintf("before-%s-%s.tgz", w.backup, w.s.stamp().Format("20060102-150405"))
+	name := fmt.Sprintf("before-%s-%s.tgz", w.backup, w.s.clock.Stamp().Format("20060102-150405"))
 	f, err := w.s.downloads.CreateForSuperusers(ctx, w.tenant, name, archive.ContentType, lifetime,
 		func(to io.Writer) error {
 			out, err := w.s.begin(to)
@@ -171,7 +171,7 @@ type losses struct {
 
 // countLosses counts what is lost with some entities that are going to be removed.
 func (w *writer) countLosses(ctx context.Context, kind entity.Kind, ids []string) error {
-	all, err := w.s.content.Dependents(ctx, w.tenant, kind, ids, w.s.stamp())
+	all, err := w.s.content.Dependents(ctx, w.tenant, kind, ids, w.s.clock.Stamp())
 	if err != nil {
 		return err
 	}

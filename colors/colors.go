@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -72,7 +73,7 @@ type Store interface {
 type Service struct {
 	store     Store
 	changes   *entity.Changes
-	now       func() time.Time
+	clock     clock.Clock
 	importing *limiter.Limiter // by tenant
 }
 
@@ -85,13 +86,10 @@ type Options struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return &Service{
 		store:     o.Store,
 		changes:   o.Changes,
-		now:       o.Now,
+		clock:     clock.New(o.Now, nil),
 		importing: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait}),
 	}
 }
@@ -149,7 +147,7 @@ func (s *Service) Put(ctx context.Context, key, color string) (Color, error) {
 	if !ValidHex(color) {
 		return Color{}, errs.New(errs.Invalid, "Invalid color format")
 	}
-	now := s.stamp()
+	now := s.clock.Stamp()
 	return s.store.Put(ctx, a.Tenant, Color{Tenant: a.Tenant, Key: key, Color: color, CreatedAt: now, UpdatedAt: now})
 }
 
@@ -175,9 +173,6 @@ func (s *Service) Permissions(ctx context.Context, key string) (Permissions, err
 	may := a.Can(actor.ColorWrite)
 	return Permissions{Edit: may, Delete: may, Write: may}, err
 }
-
-// stamp returns the time of a write, in the precision that every database can store.
-func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
 // validKey returns errs.Invalid for a key that is empty, longer than 255 characters, not UTF-8 or
 // has control characters.

@@ -101,7 +101,7 @@ func (s *Service) Import(ctx context.Context, r io.ReadSeeker) (int, error) {
 		if err := s.store.Lock(ctx, a.Tenant); err != nil {
 			return err
 		}
-		now := s.stamp()
+		now := s.clock.Stamp()
 		err := elements(r, func(c Color) error {
 			c.Tenant, c.CreatedAt, c.UpdatedAt = a.Tenant, now, now
 			return in.add(ctx, c)

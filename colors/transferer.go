@@ -50,7 +50,7 @@ func toColumns(c Color) any {
 
 // readRow checks a row of another tenant.
 func (s *Service) readRow(tenant string, r entity.Row) (Color, error) {
-	row, now := transfer.Read(r), s.stamp()
+	row, now := transfer.Read(r), s.clock.Stamp()
 	c := Color{
 		Tenant: tenant, Key: r.ID, Color: row.Text("color"), Source: row.TextOrNull("source"),
 		CreatedAt: row.Time("createdAt", now), UpdatedAt: row.Time("updatedAt", now),

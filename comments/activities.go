@@ -118,7 +118,7 @@ func (s *Service) people(ctx context.Context, c Comment, about entity.Ref, paren
 func (s *Service) tell(ctx context.Context, c Comment, p people) error {
 	excerpt := Excerpt(c.Message)
 	err := s.store.PutActivity(ctx, c.Tenant, Activity{
-		Tenant: c.Tenant, ID: s.newID(),
+		Tenant: c.Tenant, ID: s.clock.NewID(),
 		Type: string(c.Entity.Kind) + "AddedComment", Entity: c.Entity, CommentID: &c.ID,
 		UserID: c.UserID, Excerpt: excerpt, CreatedAt: c.CreatedAt,
 	}, p.concerned)
@@ -131,7 +131,7 @@ func (s *Service) tell(ctx context.Context, c Comment, p people) error {
 			continue
 		}
 		all = append(all, Notification{
-			Tenant: c.Tenant, ID: s.newID(), Username: m.Username, Type: TypeMention, State: Pending,
+			Tenant: c.Tenant, ID: s.clock.NewID(), Username: m.Username, Type: TypeMention, State: Pending,
 			Title: p.author + " mentioned you in a comment", Body: excerpt, Entity: c.Entity, CommentID: &c.ID,
 			CreatedAt: c.UpdatedAt, UpdatedAt: c.UpdatedAt,
 		})

@@ -9,11 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -193,8 +192,7 @@ type Service struct {
 	entities *entity.Registry
 	users    Users
 	keepFor  time.Duration
-	now      func() time.Time
-	newID    func() string
+	clock    clock.Clock
 	removals Removals
 }
 
@@ -214,23 +212,14 @@ type Options struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
 	if o.KeepFor == 0 {
 		o.KeepFor = keepFor
 	}
 	return &Service{
 		store: o.Store, queue: o.Queue, entities: o.Entities, users: o.Users,
-		keepFor: o.KeepFor, now: o.Now, newID: o.NewID, removals: o.Removals,
+		keepFor: o.KeepFor, clock: clock.New(o.Now, o.NewID), removals: o.Removals,
 	}
 }
-
-// stamp returns the time of a write, in the precision that every database can store.
-func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
 // canonicalID returns a UUID in the one form that ids have. Errors: errs.Invalid for any other
 // text.

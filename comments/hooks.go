@@ -39,7 +39,7 @@ func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key
 		}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
-		rest, err := s.store.DeleteAll(ctx, tenant, kind, byKind[kind], s.stamp())
+		rest, err := s.store.DeleteAll(ctx, tenant, kind, byKind[kind], s.clock.Stamp())
 		if err != nil {
 			return err
 		}

@@ -206,7 +206,7 @@ func (s *Service) SetRead(ctx context.Context, id string, read bool) (Notificati
 	if id, err = notificationID(id); err != nil {
 		return Notification{}, err
 	}
-	return s.store.SetRead(ctx, a.Tenant, a.User, id, read, s.stamp())
+	return s.store.SetRead(ctx, a.Tenant, a.User, id, read, s.clock.Stamp())
 }
 
 // SetAllRead is like SetRead for all of the caller's own notifications, and returns how many have
@@ -216,7 +216,7 @@ func (s *Service) SetAllRead(ctx context.Context, read bool) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.store.SetAllRead(ctx, a.Tenant, a.User, read, s.stamp())
+	return s.store.SetAllRead(ctx, a.Tenant, a.User, read, s.clock.Stamp())
 }
 
 // Unread returns how many of the caller's own notifications are unread.

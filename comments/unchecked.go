@@ -36,10 +36,10 @@ func (u Unchecked) Deliver(
 
 func (u Unchecked) notify(ctx context.Context, tenant string, users []string, n Notification) error {
 	all := make([]Notification, len(users))
-	n.Tenant, n.CreatedAt = tenant, u.s.stamp()
+	n.Tenant, n.CreatedAt = tenant, u.s.clock.Stamp()
 	n.UpdatedAt = n.CreatedAt
 	for i, name := range users {
-		n.ID, n.Username = u.s.newID(), name
+		n.ID, n.Username = u.s.clock.NewID(), name
 		all[i] = n
 	}
 	return u.s.queue.Enqueue(ctx, tenant, all)
@@ -80,10 +80,10 @@ func (s *Service) due() []entity.Due {
 }
 
 func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
-	n, err := s.store.SweepNotices(ctx, tenant, TypeApp, s.stamp().Add(-appNotices))
+	n, err := s.store.SweepNotices(ctx, tenant, TypeApp, s.clock.Stamp().Add(-appNotices))
 	if err != nil || s.keepFor <= 0 {
 		return n, err
 	}
-	old, err := s.store.SweepOld(ctx, tenant, s.stamp().Add(-s.keepFor))
+	old, err := s.store.SweepOld(ctx, tenant, s.clock.Stamp().Add(-s.keepFor))
 	return n + old, err
 }

@@ -44,7 +44,7 @@ func (s *Service) add(ctx context.Context, message string,
 	if err != nil {
 		return Comment{}, err
 	}
-	c := Comment{Tenant: a.Tenant, ID: s.newID(), Message: message, UserID: a.User, CreatedAt: s.stamp()}
+	c := Comment{Tenant: a.Tenant, ID: s.clock.NewID(), Message: message, UserID: a.User, CreatedAt: s.clock.Stamp()}
 	c.UpdatedAt = c.CreatedAt
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		ref, parent, err := place(ctx, a)
@@ -132,7 +132,7 @@ func (s *Service) edit(ctx context.Context, a actor.Actor, c *Comment, e Edit) (
 			c.Entity.Kind,
 		)
 	}
-	if err := e.apply(c, s.stamp()); err != nil {
+	if err := e.apply(c, s.clock.Stamp()); err != nil {
 		return people{}, err
 	}
 	var parent *Comment
@@ -173,7 +173,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		if !c.by(a.User) && !a.Superuser {
 			return errs.New(errs.Forbidden, "Only the author and a superuser may delete this comment.")
 		}
-		rest, err := s.store.Delete(ctx, a.Tenant, id, s.stamp())
+		rest, err := s.store.Delete(ctx, a.Tenant, id, s.clock.Stamp())
 		if err != nil || !rest {
 			return err
 		}

@@ -10,11 +10,10 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -193,8 +192,7 @@ type Service struct {
 	registry      *entity.Registry
 	changes       *entity.Changes
 	reserved      func(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
-	now           func() time.Time
-	newID         func() string
+	clock         clock.Clock
 }
 
 // Options configure a Service. Store is required, Files for libraries and Directory for imports.
@@ -221,16 +219,10 @@ type Options struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
 	return &Service{
 		store: o.Store, files: o.Files, directory: o.Directory,
 		canonicalName: o.CanonicalName, others: o.Others, registry: o.Registry,
-		changes: o.Changes, reserved: o.Reserved, now: o.Now, newID: o.NewID,
+		changes: o.Changes, reserved: o.Reserved, clock: clock.New(o.Now, o.NewID),
 	}
 }
 
@@ -301,7 +293,7 @@ func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
 	if err := e.checkRows(nil); err != nil {
 		return Entity{}, err
 	}
-	e.Tenant, e.ID, e.OwnerID, e.CreatedAt = a.Tenant, s.newID(), a.User, s.stamp()
+	e.Tenant, e.ID, e.OwnerID, e.CreatedAt = a.Tenant, s.clock.NewID(), a.User, s.clock.Stamp()
 	e.UpdatedAt = e.CreatedAt
 	if err := s.store.Insert(ctx, a.Tenant, e); err != nil {
 		return Entity{}, err
@@ -333,7 +325,7 @@ func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit 
 			return err
 		}
 		e.Tenant, e.Kind, e.ID, e.OwnerID, e.CreatedAt = was.Tenant, was.Kind, was.ID, was.OwnerID, was.CreatedAt
-		e.EditingID, e.System, e.UpdatedAt = was.EditingID, was.System, s.stamp()
+		e.EditingID, e.System, e.UpdatedAt = was.EditingID, was.System, s.clock.Stamp()
 		if err := e.accept(); err != nil {
 			return err
 		}
@@ -407,6 +399,3 @@ func may(a actor.Actor, e Entity) error {
 	}
 	return nil
 }
-
-// stamp returns the time of a write, in the precision that every database can store.
-func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }

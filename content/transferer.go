@@ -79,7 +79,7 @@ func toColumns(e Entity) any {
 
 // readRow checks a row of another tenant.
 func (s *Service) readRow(tenant string, kind entity.Kind, r entity.Row) (Entity, error) {
-	c, now := transfer.ReadUUID(r), s.stamp()
+	c, now := transfer.ReadUUID(r), s.clock.Stamp()
 	e := Entity{
 		Tenant: tenant, Kind: kind, ID: r.ID,
 		Name: c.Text("name"), Slug: c.TextOrNull("slug"), Description: c.TextOrNull("description"),

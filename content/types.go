@@ -57,7 +57,7 @@ func (s *Service) entityType(k KindInfo) entity.Type {
 					return nil, err
 				}
 			}
-			moved, err := s.store.Reassign(ctx, tenant, k.Kind, from, to, s.stamp())
+			moved, err := s.store.Reassign(ctx, tenant, k.Kind, from, to, s.clock.Stamp())
 			return transfer.Refs(moved, Entity.Ref), err
 		},
 	}

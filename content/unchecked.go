@@ -20,7 +20,7 @@ func (u Unchecked) SetSystem(
 	ctx context.Context, tenant string, kind entity.Kind, id string, system bool,
 ) (Entity, error) {
 	return u.s.update(ctx, tenant, kind, id, func(e *Entity) error {
-		e.System, e.UpdatedAt = system, u.s.stamp()
+		e.System, e.UpdatedAt = system, u.s.clock.Stamp()
 		return nil
 	})
 }

@@ -62,7 +62,7 @@ func sameSecrets(a, b members) bool {
 func (s *Service) configure(d *Domain, was Domain, info Info, driver Driver, given json.RawMessage) (change, error) {
 	c, stored, err := s.merge(d, was, info, driver, given)
 	if err == nil {
-		err = inConfig(c.rules.acceptSchedule(s.stamp()))
+		err = inConfig(c.rules.acceptSchedule(s.clock.Stamp()))
 	}
 	if err != nil {
 		return change{}, err

@@ -13,9 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -198,6 +197,7 @@ type Options struct {
 type Service struct {
 	*lookup
 	o      Options
+	clock  clock.Clock
 	ways   *cache.Cache[[]Way]
 	places places
 	limits limits
@@ -222,25 +222,16 @@ type limits struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	if o.Log == nil {
 		o.Log = slog.Default()
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
 	if o.NewSecret == nil {
 		o.NewSecret = newSecret
 	}
 	return &Service{
-		lookup: o.Lookup.of, o: o, running: map[place]*scanning{},
+		lookup: o.Lookup.of, o: o, clock: clock.New(o.Now, o.NewID), running: map[place]*scanning{},
 		slow: map[string]bool{}, warned: map[warning]time.Time{}, places: newPlaces(),
 		limits: limits{wait: maxWait, refusal: MinRefusal, read: maxRead, beat: beat, slow: slowRead},
 		ways:   cache.New[[]Way](o.Changes),
 	}
 }
-
-// stamp returns the time of a write, in the precision that every database can store.
-func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }

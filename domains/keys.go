@@ -106,7 +106,7 @@ func (s *Service) newKeyPair(d Domain) (*KeyPair, error) {
 	var serial [16]byte
 	_, _ = rand.Read(serial[:]) // never returns an error
 	serial[0] = serial[0]&0x7f | 0x40
-	now := s.stamp()
+	now := s.clock.Stamp()
 	template := &x509.Certificate{
 		SerialNumber: new(big.Int).SetBytes(serial[:]),
 		Subject:      pkix.Name{CommonName: clip(d.ID), Organization: []string{clip(d.Tenant)}},
@@ -312,7 +312,7 @@ func isKeyed(driver Driver) bool {
 
 // touch sets when a domain was changed, so that the version tells every edit.
 func (s *Service) touch(d *Domain, was Domain) {
-	if d.UpdatedAt = s.stamp(); !d.UpdatedAt.After(was.UpdatedAt) {
+	if d.UpdatedAt = s.clock.Stamp(); !d.UpdatedAt.After(was.UpdatedAt) {
 		d.UpdatedAt = was.UpdatedAt.Add(time.Microsecond)
 	}
 }

@@ -246,7 +246,7 @@ func (u Unchecked) Begin(ctx context.Context, tenant, domain string, at Endpoint
 	if err != nil {
 		return Started{}, err
 	}
-	now := u.s.stamp()
+	now := u.s.clock.Stamp()
 	begun := Started{State: newState(now, u.s.o.NewSecret()), Ends: now.Add(loginTimeout)}
 	location, form, memory, err := begin(ctx, login, at, begun.State)
 	if err != nil {
@@ -404,7 +404,7 @@ func (s *Service) pending(
 // lost returns the fault and the error of a login without its cookie, which browsers remove when
 // the login has been finished or has expired.
 func (s *Service) lost(ctx context.Context, tenant, state string, begun time.Time) (pending, Fault, error) {
-	if !s.o.Now().Before(begun.Add(loginTimeout)) {
+	if !s.clock.Now().Before(begun.Add(loginTimeout)) {
 		return pending{}, FaultExpired, refusal(errExpired)
 	}
 	switch used, err := s.store.LoginUsed(ctx, tenant, hash(state)); {
@@ -424,7 +424,7 @@ var (
 
 // use makes a login used.
 func (s *Service) use(ctx context.Context, tenant, domain, state string, p pending) (Fault, error) {
-	if !s.o.Now().Before(p.Ends) {
+	if !s.clock.Now().Before(p.Ends) {
 		// checked after the wait: once it has expired, Sweep may have removed the record of its use
 		return FaultExpired, refusal(errExpired)
 	}

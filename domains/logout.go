@@ -37,7 +37,7 @@ func (u Unchecked) BeginLogout(
 	if !ok {
 		return Started{}, nil
 	}
-	begun := Started{State: u.s.o.NewSecret(), Ends: u.s.stamp().Add(loginTimeout)}
+	begun := Started{State: u.s.o.NewSecret(), Ends: u.s.clock.Stamp().Add(loginTimeout)}
 	var memory []byte
 	if begun.Location, begun.Form, memory, err = beginLogout(ctx, realm, at, session, begun.State); err != nil ||
 		begun.Location == "" {
@@ -92,7 +92,7 @@ func (u Unchecked) FinishLogout(
 	case err != nil:
 	case p.Domain != domain:
 		err = errors.New("the logout is of another domain")
-	case !u.s.o.Now().Before(p.Ends):
+	case !u.s.clock.Now().Before(p.Ends):
 		err = errors.New("the logout took too long")
 	}
 	if err != nil {

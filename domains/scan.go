@@ -128,11 +128,11 @@ func (s *Service) state(ctx context.Context, tenant, id string) (ScanState, erro
 	}
 	s.mu.Unlock()
 	if mine != nil {
-		run.HeardAt = s.stamp()
+		run.HeardAt = s.clock.Stamp()
 		return run, nil
 	}
 	run, err := s.store.LastScan(ctx, tenant, id)
-	if err == nil && run.ID != "" && run.FinishedAt == nil && !run.live(s.o.Now()) {
+	if err == nil && run.ID != "" && run.FinishedAt == nil && !run.live(s.clock.Now()) {
 		run.Phase, run.FinishedAt, run.Error = Failed, &run.HeardAt, "The process that scanned has ended."
 	}
 	return run, err

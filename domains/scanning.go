@@ -132,7 +132,7 @@ func (one *scanning) note(ctx context.Context) error {
 	s.mu.Lock()
 	run := one.shown
 	s.mu.Unlock()
-	run.HeardAt = s.stamp()
+	run.HeardAt = s.clock.Stamp()
 	return s.store.UpdateScan(ctx, d.Tenant, d.ID, run)
 }
 
@@ -173,8 +173,8 @@ func (s *Service) beginScan(ctx context.Context, d Domain, o ScanOptions) (*scan
 			return nil, errs.New(errs.Invalid, "The domain %s has no directory to scan.", d.ID)
 		}
 	}
-	now := s.stamp()
-	one.run = ScanState{ID: s.o.NewID(), Phase: Reading, DryRun: o.DryRun, StartedAt: now, HeardAt: now}
+	now := s.clock.Stamp()
+	one.run = ScanState{ID: s.clock.NewID(), Phase: Reading, DryRun: o.DryRun, StartedAt: now, HeardAt: now}
 	if err := one.begin(ctx, now.Add(-silence)); err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func (one *scanning) write(ctx context.Context, o ScanOptions) error {
 	if err := s.setIDs(ctx, d, one.ids); err != nil {
 		return err
 	}
-	at := s.stamp()
+	at := s.clock.Stamp()
 	one.result.ScannedAt = &at
 	return s.store.SetScanned(ctx, d.Tenant, d.ID, at)
 }
@@ -261,7 +261,7 @@ const settleTime = 10 * time.Second
 func (one *scanning) end(ctx context.Context, at string, failure error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	now := one.s.stamp()
+	now := one.s.clock.Stamp()
 	one.run.Phase, one.run.FinishedAt, one.run.HeardAt = Done, &now, now
 	if failure != nil {
 		one.run.Phase, one.run.Error = Failed, errs.MessageOf(failure)

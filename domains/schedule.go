@@ -177,5 +177,5 @@ func (s *Service) tooEarly(ctx context.Context, j queue.Job) (time.Duration, err
 	if err != nil || last.ID == "" || last.FinishedAt == nil || last.DryRun {
 		return 0, err
 	}
-	return max(0, last.StartedAt.Add(minInterval).Sub(s.o.Now())), nil
+	return max(0, last.StartedAt.Add(minInterval).Sub(s.clock.Now())), nil
 }

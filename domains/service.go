@@ -197,7 +197,7 @@ func (s *Service) Create(ctx context.Context, d Domain, o ...SaveOption) (Domain
 	if err := s.discover(ctx, d, c, o); err != nil {
 		return Domain{}, err
 	}
-	d.CreatedAt = s.stamp()
+	d.CreatedAt = s.clock.Stamp()
 	d.UpdatedAt = d.CreatedAt
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		n, bytes, err := s.size(ctx, a.Tenant)
@@ -359,7 +359,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		if err := s.checkUnnamed(ctx, a.Tenant, id); err != nil {
 			return err
 		}
-		if run, err := s.state(ctx, a.Tenant, id); err != nil || run.live(s.o.Now()) {
+		if run, err := s.state(ctx, a.Tenant, id); err != nil || run.live(s.clock.Now()) {
 			if err == nil {
 				err = errs.New(errs.Conflict, "The domain is being scanned. Try again when that has ended.")
 			}

@@ -111,7 +111,7 @@ const (
 func (s *Service) isNews(w warning) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.o.Now()
+	now := s.clock.Now()
 	if at, there := s.warned[w]; there && now.Before(at.Add(warnedFor)) {
 		return false
 	}

@@ -26,7 +26,7 @@ func (u Unchecked) Hooks() entity.Hooks {
 		},
 		Due: []entity.Due{{Table: "tc_domain_logins", Column: "expires_at"}},
 		Sweep: func(ctx context.Context, tenant string) (int, error) {
-			return u.s.store.Sweep(ctx, tenant, u.s.stamp())
+			return u.s.store.Sweep(ctx, tenant, u.s.clock.Stamp())
 		},
 	}
 }

@@ -13,9 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
@@ -78,7 +77,10 @@ type Store interface {
 // Service stores the files of one noun, such as uploads. It checks no permission: its methods take
 // the tenant, and those that read take a function, visible, that reports whether the caller may see
 // a file.
-type Service struct{ o Options }
+type Service struct {
+	o     Options
+	clock clock.Clock
+}
 
 // Options configure a Service. Store, Blobs and Noun are required.
 type Options struct {
@@ -95,12 +97,6 @@ type Options struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
 	if o.Limit == 0 {
 		o.Limit = math.MaxInt64
 	}
@@ -110,7 +106,7 @@ func New(o Options) *Service {
 	if o.Lifetime == 0 {
 		o.Lifetime = 24 * time.Hour
 	}
-	return &Service{o}
+	return &Service{o, clock.New(o.Now, o.NewID)}
 }
 
 // Draft describes a file that is to be made.
@@ -127,7 +123,7 @@ type Draft struct {
 // Options.Limit; errs.Full for what the user's files, or the tenant's storage, have no room for:
 // before fill runs if the size is known (blobs.WithSize).
 func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(io.Writer) error) (File, error) {
-	f := File{ID: s.o.NewID(), Username: d.Username, CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond)}
+	f := File{ID: s.clock.NewID(), Username: d.Username, CreatedAt: s.clock.Stamp()}
 	f.ExpiresAt = f.CreatedAt.Add(cmp.Or(d.Lifetime, s.o.Lifetime))
 	var err error
 	if f.Filename, err = cleanName(d.Filename, s.o.Noun); err != nil {
@@ -246,7 +242,7 @@ func (s *Service) Get(ctx context.Context, tenant, id string, visible func(File)
 	if err != nil {
 		return File{}, err
 	}
-	if !s.o.Now().Before(f.ExpiresAt) || f.Username == "" || !visible(f) { // without a user it is to be removed
+	if !s.clock.Now().Before(f.ExpiresAt) || f.Username == "" || !visible(f) { // without a user it is to be removed
 		return File{}, s.notFound()
 	}
 	return f, nil
@@ -273,7 +269,7 @@ func (s *Service) Open(ctx context.Context, tenant, id string, visible func(File
 func (s *Service) Page(
 	ctx context.Context, tenant string, usernames []string, q paging.Query,
 ) (paging.Page[File], error) {
-	return s.o.Store.Page(ctx, tenant, usernames, s.o.Now(), q)
+	return s.o.Store.Page(ctx, tenant, usernames, s.clock.Now(), q)
 }
 
 // Delete removes a file for good.

@@ -29,7 +29,7 @@ func (s *Service) removeRest(ctx context.Context, tenant string, of entity.Key, 
 	if of.Kind != entity.KindUser {
 		return false, nil
 	}
-	return s.o.Store.Forget(ctx, tenant, of.ID, s.o.Now(), n)
+	return s.o.Store.Forget(ctx, tenant, of.ID, s.clock.Now(), n)
 }
 
 // dependents counts the files of some users.
@@ -46,7 +46,7 @@ func (s *Service) dependents(
 // sweep removes the expired files of a tenant, and returns their number. It also removes blobs, of
 // any kind, that were begun a day ago and never completed.
 func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
-	now, n := s.o.Now(), 0
+	now, n := s.clock.Now(), 0
 	for {
 		ids, err := s.o.Store.Expired(ctx, tenant, now, batch)
 		if err != nil {

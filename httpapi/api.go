@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/rest"
 
 	"github.com/julienschmidt/httprouter"
@@ -224,9 +225,7 @@ func New(c Config) (Handler, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
+	c.Now = clock.New(c.Now, nil).Now
 	if c.AI == nil {
 		c.AI = ai.None{}
 	}

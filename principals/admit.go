@@ -61,7 +61,7 @@ func (p Unchecked) LoginWith(
 		return User{}, err
 	}
 	ours := err == nil && l.Domain == domain
-	if why := l.closed(domain, s.now()); ours && why != nil {
+	if why := l.closed(domain, s.clock.Now()); ours && why != nil {
 		return User{}, refusedFor(why)
 	}
 	who, err := check(ctx)
@@ -187,7 +187,7 @@ func (s *Service) disableFrom(ctx context.Context, tenant, domain, sourceID stri
 			return err
 		}
 		disabled := false
-		err = s.store.EditDirectoryUsers(ctx, tenant, []string{u.Username}, s.stamp(), func(u *DirectoryUser) {
+		err = s.store.EditDirectoryUsers(ctx, tenant, []string{u.Username}, s.clock.Stamp(), func(u *DirectoryUser) {
 			if disabled = u.Lasts() && u.SourceID == sourceID; disabled {
 				u.Disable()
 			}
@@ -239,7 +239,7 @@ func (s *Service) admit(
 	if err != nil {
 		return u, err
 	}
-	now, name := s.stamp(), u.Username
+	now, name := s.clock.Stamp(), u.Username
 	if (free || holder.Username == name) && name != who.Username && orEmpty(u.Source) != SourceSCIM {
 		name = who.Username
 		if err := s.rename(ctx, tenant, map[string]string{u.Username: name}, now); err != nil {
@@ -281,7 +281,7 @@ func (s *Service) nameFor(ctx context.Context, tenant, name string) (free bool, 
 
 // insertAdmitted creates a user without a password.
 func (s *Service) insertAdmitted(ctx context.Context, tenant, domain string, u DirectoryUser) (User, error) {
-	if err := s.store.AddDirectoryUsers(ctx, tenant, domain, []DirectoryUser{u}, s.stamp()); err != nil {
+	if err := s.store.AddDirectoryUsers(ctx, tenant, domain, []DirectoryUser{u}, s.clock.Stamp()); err != nil {
 		return User{}, err
 	}
 	return s.store.User(ctx, tenant, u.Username)
@@ -310,7 +310,7 @@ func (s *Service) mayEnter(ctx context.Context, u User) error {
 	if err != nil {
 		return err
 	}
-	if why := l.closed(u.Domain, s.now()); why != nil {
+	if why := l.closed(u.Domain, s.clock.Now()); why != nil {
 		return refusedFor(why)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 
 	"github.com/tenantcontent/tenantcontent/actor"

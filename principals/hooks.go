@@ -55,7 +55,7 @@ func (p Unchecked) Hooks() entity.Hooks {
 		Counts: s.counts,
 		Due:    []entity.Due{{Table: "tc_login_networks", Column: "expires_at"}},
 		Sweep: func(ctx context.Context, tenant string) (int, error) { // of networks that nobody logs in from any more
-			return s.store.SweepNetworks(ctx, tenant, s.stamp())
+			return s.store.SweepNetworks(ctx, tenant, s.clock.Stamp())
 		},
 	}
 }

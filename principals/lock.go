@@ -120,7 +120,7 @@ func locked(at, now time.Time) bool { return !at.IsZero() && now.Before(at.Add(l
 
 // seen sets the fields of a user that depend on the time.
 func (s *Service) seen(u User) User {
-	u.Locked = u.LockedAt != nil && locked(*u.LockedAt, s.now())
+	u.Locked = u.LockedAt != nil && locked(*u.LockedAt, s.clock.Now())
 	return u
 }
 
@@ -140,7 +140,7 @@ func (s *Service) Unlock(ctx context.Context, username string) error {
 		if l.Username != username {
 			return errs.New(errs.NotFound, "User not found.")
 		}
-		ends = l.lockedAnywhere(s.now())
+		ends = l.lockedAnywhere(s.clock.Now())
 		l.unlock()
 		return nil
 	})

@@ -74,7 +74,7 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 		}
 	}()
 	if domain != Local {
-		return Login{}, refusedFor(l.closed(domain, s.now()))
+		return Login{}, refusedFor(l.closed(domain, s.clock.Now()))
 	}
 	ctx = context.WithoutCancel(ctx) // the attempt counts even if the client hangs up now
 	leave, err := s.counting.Acquire(ctx, 1, tenant)
@@ -91,7 +91,7 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	refused, lock := attempt.refused, attempt.lock
 	switch {
 	case errs.CodeOf(err) == errs.NotFound:
-		return Login{}, refusedFor(cmp.Or(l.closed(domain, s.now()), err))
+		return Login{}, refusedFor(cmp.Or(l.closed(domain, s.clock.Now()), err))
 	case err != nil:
 		return Login{}, err
 	case refused != nil:
@@ -125,7 +125,7 @@ var errOutdated = errs.New(errs.Conflict, "The login was changed after the attem
 func (a *attempt) edit(now *Login) error {
 	at := a.at
 	if !a.decided {
-		at = a.s.stamp()
+		at = a.s.clock.Stamp()
 	}
 	refused, lock := now.closed(a.domain, at), ""
 	switch {
@@ -165,7 +165,7 @@ func (s *Service) check(
 	if domain != Local {
 		return l, false, admitted, nil
 	}
-	if l.closed(domain, s.now()) != nil {
+	if l.closed(domain, s.clock.Now()) != nil {
 		pause(ctx, s.passwords.lastTook())
 		return l, false, admitted, nil
 	}
@@ -251,7 +251,7 @@ func (s *Service) MoveToLocal(
 		}
 		_, err := s.store.UpdateUser(ctx, a.Tenant, username, func(u *User) error {
 			was := *u
-			u.Domain, u.UpdatedAt = Local, s.stamp()
+			u.Domain, u.UpdatedAt = Local, s.clock.Stamp()
 			u.leave(was)
 			return nil
 		})
@@ -296,7 +296,7 @@ func (s *Service) setPassword(
 			return err
 		}
 		err = s.store.EditLogin(ctx, tenant, key, "", func(l *Login) error {
-			unlocks = l.lockedAnywhere(s.now())
+			unlocks = l.lockedAnywhere(s.clock.Now())
 			return s.newPassword(hash)(l)
 		})
 		for _, and := range also {
@@ -338,7 +338,7 @@ func (s *Service) newPassword(hash string) func(*Login) error {
 		if l.Domain != Local && hash != "" { // it has moved meanwhile
 			return mayHavePassword(User{Domain: l.Domain})
 		}
-		at := s.stamp()
+		at := s.clock.Stamp()
 		if at.Equal(l.SetAt) { // sessions are told apart by it
 			at = at.Add(time.Microsecond)
 		}

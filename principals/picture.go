@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
@@ -39,12 +37,12 @@ func (s *Service) SetPicture(ctx context.Context, username string, r io.Reader) 
 	}
 	var u User
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		id := uuid.Must(uuid.NewV7()).String()
+		id := s.clock.NewID()
 		u, err = s.changePicture(ctx, a, username, &id)
 		if err != nil {
 			return err
 		}
-		_, err = blobs.Put(ctx, s.blobs, a.Tenant, id, MaxPicture, s.stamp(), r)
+		_, err = blobs.Put(ctx, s.blobs, a.Tenant, id, MaxPicture, s.clock.Stamp(), r)
 		return err
 	})
 	return u, err
@@ -72,7 +70,7 @@ func (s *Service) changePicture(ctx context.Context, a actor.Actor, username str
 			return err
 		}
 		before, u.AvatarID, u.AvatarUpdatedAt = u.AvatarID, id, nil
-		if now := s.stamp(); id != nil {
+		if now := s.clock.Stamp(); id != nil {
 			u.AvatarUpdatedAt = &now
 		}
 		return nil

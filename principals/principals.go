@@ -12,10 +12,9 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -341,8 +340,7 @@ type Service struct {
 	hostKinds []entity.Kind
 	removals  Removals
 	domains   Domains // nil: see Options
-	now       func() time.Time
-	newID     func() string
+	clock     clock.Clock
 	passwords *hasher
 	counting  *limiter.Limiter // of logins that record an attempt, by tenant
 	log       *slog.Logger
@@ -371,12 +369,6 @@ type Options struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
 	if o.Cost == (Cost{}) {
 		o.Cost = DefaultCost()
 	}
@@ -386,14 +378,11 @@ func New(o Options) *Service {
 	return &Service{
 		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content,
 		hostKinds: o.HostKinds, removals: o.Removals,
-		domains: o.Domains, now: o.Now, newID: o.NewID,
+		domains: o.Domains, clock: clock.New(o.Now, o.NewID),
 		passwords: newHasher(o.Cost, runtime.GOMAXPROCS(0)),
 		counting:  limiter.New(limiter.Options{Capacity: maxAllCounted, PerKey: maxCounting, Timeout: settleTime}),
 	}
 }
-
-// stamp returns the time of a write, in the precision that every database can store.
-func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
 func labelOf(display *string, name string) string {
 	if display != nil && *display != "" {

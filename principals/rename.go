@@ -6,8 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 )
 
@@ -43,7 +42,7 @@ func renameSteps(names map[string]string) (steps [2]map[string]string) {
 	}
 	for was, becomes := range names {
 		if who, gets := wanted[fold.Name(was)]; gets && who != was {
-			between := uuid.Must(uuid.NewV7()).String()
+			between := clock.Clock{}.NewID()
 			away[was] = between
 			was = between
 		}

@@ -52,7 +52,7 @@ func (s *Service) CreateTeam(ctx context.Context, t Team) (Team, error) {
 	if err := t.accept(); err != nil {
 		return Team{}, err
 	}
-	t.Tenant, t.ID, t.CreatedAt, t.DirectoryGone = a.Tenant, s.newID(), s.stamp(), false
+	t.Tenant, t.ID, t.CreatedAt, t.DirectoryGone = a.Tenant, s.clock.NewID(), s.clock.Stamp(), false
 	t.UpdatedAt = t.CreatedAt
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		if err := s.store.LockTenant(ctx, a.Tenant); err != nil {
@@ -116,7 +116,7 @@ func (s *Service) UpdateTeam(ctx context.Context, id string, edit func(*Team) er
 				return err
 			}
 			t.Tenant, t.ID, t.CreatedAt, t.UpdatedAt, t.DirectoryGone =
-				was.Tenant, was.ID, was.CreatedAt, s.stamp(), was.DirectoryGone
+				was.Tenant, was.ID, was.CreatedAt, s.clock.Stamp(), was.DirectoryGone
 			if err := t.accept(); err != nil {
 				return err
 			}
@@ -240,7 +240,7 @@ func (s *Service) SetMember(ctx context.Context, teamID, username string, role a
 		Username:    u.Username,
 		DisplayName: u.DisplayName,
 		Role:        role,
-		CreatedAt:   s.stamp(),
+		CreatedAt:   s.clock.Stamp(),
 	}
 	if err := s.store.PutMember(ctx, a.Tenant, m); err != nil {
 		return Membership{}, err

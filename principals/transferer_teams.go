@@ -68,7 +68,7 @@ func toTeamColumns(t teamWithMembers) any {
 
 // readTeam checks a row of another tenant.
 func (s *Service) readTeam(tenant string, r entity.Row) (teamWithMembers, error) {
-	c, now := transfer.ReadUUID(r), s.stamp()
+	c, now := transfer.ReadUUID(r), s.clock.Stamp()
 	t := teamWithMembers{members: map[string]actor.Role{}, Team: Team{
 		Tenant: tenant, ID: r.ID, Name: c.Text("name"),
 		Slug: c.Text("slug"), Description: c.TextOrNull("description"), Domain: c.Text("domain"),
@@ -198,7 +198,7 @@ func (s *Service) memberships(
 		default:
 			lowered = append(lowered, fmt.Sprintf("%s is %s", name, role))
 		}
-		join = append(join, Membership{TeamID: t.ID, Username: name, Role: role, CreatedAt: s.stamp()})
+		join = append(join, Membership{TeamID: t.ID, Username: name, Role: role, CreatedAt: s.clock.Stamp()})
 	}
 	warnRoles(b, t, "higher", raised)
 	warnRoles(b, t, "lower", lowered)

@@ -71,7 +71,7 @@ func toUserColumns(u User) any {
 
 // readUser checks a row of another tenant.
 func (s *Service) readUser(tenant string, r entity.Row) (User, error) {
-	c, now := transfer.Read(r), s.stamp()
+	c, now := transfer.Read(r), s.clock.Stamp()
 	u := User{
 		Tenant: tenant, Username: r.ID,
 		Domain: c.Text("domain"), DisplayName: c.TextOrNull("displayName"), FamilyName: c.TextOrNull("familyName"),

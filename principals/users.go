@@ -203,7 +203,7 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 	u.Tenant, u.Locked, u.LockedAt, u.LoginAttempts, u.PasswordSetAt, u.DirectoryDisabled, u.DirectoryLocked,
 		u.EmailTyped =
 		tenant, false, nil, 0, nil, false, false, false
-	u.CreatedAt = s.stamp()
+	u.CreatedAt = s.clock.Stamp()
 	u.UpdatedAt = u.CreatedAt
 	err := s.store.InTx(ctx, func(ctx context.Context) error {
 		if err := s.store.LockTenant(ctx, tenant); err != nil {
@@ -353,7 +353,7 @@ func (s *Service) MarkFeedViewed(ctx context.Context, username string) (User, er
 	if err := s.selfOrSuperuser(ctx, a, username); err != nil {
 		return User{}, err
 	}
-	if err := s.store.MarkFeedViewed(ctx, a.Tenant, username, s.stamp()); err != nil {
+	if err := s.store.MarkFeedViewed(ctx, a.Tenant, username, s.clock.Stamp()); err != nil {
 		return User{}, err
 	}
 	return s.user(ctx, a.Tenant, username)
@@ -404,7 +404,7 @@ func (s *Service) acceptEdit(a actor.Actor, was User, u *User, others int) error
 	if was.Superuser && was.Enabled && others == 0 && !staysAbleToLogIn(was, *u) {
 		return errLastSuperuser
 	}
-	now, pictureOnly := s.stamp(), onlyPicture(was, *u)
+	now, pictureOnly := s.clock.Stamp(), onlyPicture(was, *u)
 	switch {
 	case was.Locked && !u.Locked:
 		u.LockedAt, u.LoginAttempts = nil, 0

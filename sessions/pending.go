@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 )
 
 // How many logins may be in progress at once, whether they wait for their password to be hashed or
@@ -32,7 +33,7 @@ func pause(ctx context.Context, d time.Duration) {
 // statement: the next reading of the ids.
 type knownTenants struct {
 	tenants Tenants
-	now     func() time.Time
+	clock   clock.Clock
 
 	mu     sync.Mutex
 	ids    map[string]bool
@@ -57,16 +58,16 @@ const (
 	maxReading = 5 * time.Second
 )
 
-func newKnownTenants(t Tenants, now func() time.Time) *knownTenants {
+func newKnownTenants(t Tenants, c clock.Clock) *knownTenants {
 	none := &reading{done: make(chan struct{})}
 	close(none.done)
-	return &knownTenants{tenants: t, now: now, last: none}
+	return &knownTenants{tenants: t, clock: c, last: none}
 }
 
 // has reports whether there is a tenant. It knows a new tenant at once. Errors: errs.Unavailable.
 func (k *knownTenants) has(ctx context.Context, tenant string) (bool, error) {
 	k.mu.Lock()
-	if k.ids[tenant] && k.now().Sub(k.at) < knownFor {
+	if k.ids[tenant] && k.clock.Now().Sub(k.at) < knownFor {
 		k.mu.Unlock()
 		return true, nil
 	}
@@ -102,7 +103,7 @@ func (k *knownTenants) read(ctx context.Context, r *reading) {
 
 	ctx, cancel := context.WithTimeout(ctx, maxReading)
 	defer cancel()
-	begin, at := time.Now(), k.now()
+	begin, at := time.Now(), k.clock.Now()
 	all, err := k.tenants.IDs(ctx)
 	k.mu.Lock()
 	defer k.mu.Unlock()

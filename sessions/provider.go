@@ -40,7 +40,7 @@ type Sealer interface {
 // Start starts a session of a user who has logged in at a provider, with the session there. It
 // returns errs.Unauthenticated if the user is gone.
 func (u Unchecked) Start(ctx context.Context, tenant string, user principals.User, at ProviderSession) (Login, error) {
-	return u.s.start(ctx, tenant, user, u.s.now(), &at)
+	return u.s.start(ctx, tenant, user, u.s.clock.Stamp(), &at)
 }
 
 // store returns the stored form of the session at a provider that a session began with.

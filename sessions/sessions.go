@@ -17,11 +17,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/limits/tally"
@@ -160,7 +159,8 @@ type Options struct {
 
 // Service implements login, logout, sessions and tokens over a Store.
 type Service struct {
-	o Options
+	o     Options
+	clock clock.Clock
 	// by token: a request does not write, and a process that is killed loses what it counted since
 	// the last flush
 	uses     *tally.Tally[string, Use]
@@ -183,18 +183,14 @@ func New(o Options) *Service {
 	if o.Lifetime == 0 {
 		o.Lifetime = 12 * time.Hour
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
 	if o.NewSecret == nil {
 		o.NewSecret = newSecret
 	}
+	times := clock.New(o.Now, o.NewID)
 	return &Service{
+		clock:   times,
 		pending: limiter.New(limiter.Options{Capacity: maxPending, PerKey: maxPendingFrom, PerSubkey: maxPendingAt}),
-		known:   newKnownTenants(o.Tenants, o.Now),
+		known:   newKnownTenants(o.Tenants, times),
 		o:       o, uses: tally.New(Use.plus, func(ctx context.Context, tenant string, counted map[string]Use) error {
 			return o.Store.Count(ctx, tenant, counted)
 		}),
@@ -277,7 +273,7 @@ func (s *Service) Login(ctx context.Context, tenant, domain, username, password 
 			errs.Unauthenticated, errs.New(errs.NotFound, "there is no such tenant"), "Unable to log in",
 		)
 	}
-	now := s.now() // before the password is checked: a change from now on ends this session, too
+	now := s.clock.Stamp() // before the password is checked: a change from now on ends this session, too
 	user, err := s.o.Authenticator.Authenticate(ctx, tenant, domain, username, password)
 	if err != nil {
 		return Login{}, refused(err)
@@ -381,7 +377,7 @@ func (s *Service) session(ctx context.Context, tenant, id string) (actor.Actor, 
 		return actor.Actor{}, hide(err)
 	}
 	session, holder := found.of, found.holder
-	if !s.now().Before(session.ExpiresAt) || session.outdated(holder) {
+	if !s.clock.Stamp().Before(session.ExpiresAt) || session.outdated(holder) {
 		return actor.Actor{}, unauthenticated()
 	}
 	a, err := holder.actor(tenant)
@@ -434,7 +430,7 @@ func (s *Service) admit(
 	if !genuine(found.of) {
 		return Token{}, Holder{}, unauthenticated()
 	}
-	if !found.of.admits(s.now(), from) {
+	if !found.of.admits(s.clock.Stamp(), from) {
 		s.uses.Add(tenant, id, Use{Blocked: 1})
 		return Token{}, Holder{}, unauthenticated()
 	}
@@ -443,7 +439,7 @@ func (s *Service) admit(
 
 // count counts a use of a token.
 func (s *Service) count(tenant string, t Token) {
-	s.uses.Add(tenant, t.ID, Use{Requests: 1, LastAccessedAt: s.now()})
+	s.uses.Add(tenant, t.ID, Use{Requests: 1, LastAccessedAt: s.clock.Stamp()})
 }
 
 // hide returns the error for invalid credentials if there is no such session, and other errors as
@@ -467,5 +463,3 @@ func (h Holder) actor(tenant string) (actor.Actor, error) {
 		Teams:     h.Teams,
 	}, nil
 }
-
-func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }

@@ -81,13 +81,13 @@ func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credent
 	if a.Token != "" {
 		return Token{}, "", errTokenOfToken
 	}
-	now := s.now()
+	now := s.clock.Stamp()
 	if err := n.accept(now); err != nil {
 		return Token{}, "", err
 	}
 	secret := s.o.NewSecret()
 	t = Token{
-		ID: s.o.NewID(), Type: Personal, Username: a.User,
+		ID: s.clock.NewID(), Type: Personal, Username: a.User,
 		SecretHash: hash(secret), ReadOnly: n.ReadOnly, Notes: n.Notes,
 		Restrict: n.Restrict, CIDR: n.CIDR, ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
 	}
@@ -206,7 +206,7 @@ func (s *Service) LiveTokens(ctx context.Context, username string) (int, error) 
 	if err != nil {
 		return 0, err
 	}
-	return s.o.Store.LiveTokens(ctx, a.Tenant, username, s.o.Now())
+	return s.o.Store.LiveTokens(ctx, a.Tenant, username, s.clock.Now())
 }
 
 // RevokeTokens revokes all tokens of a user of the caller's tenant at once, in the transaction in

@@ -123,7 +123,7 @@ func (u Unchecked) Hooks() entity.Hooks {
 		Disabled: u.s.o.Store.EndLogins,
 		Due:      []entity.Due{{Table: "tc_sessions", Column: "expires_at"}},
 		Sweep: func(ctx context.Context, tenant string) (int, error) {
-			return u.s.o.Store.Sweep(ctx, tenant, u.s.now())
+			return u.s.o.Store.Sweep(ctx, tenant, u.s.clock.Stamp())
 		},
 	}
 }

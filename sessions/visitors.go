@@ -142,7 +142,7 @@ func (s *Service) createTokenOf(ctx context.Context, of tokensOf, kind string, n
 		return Token{}, "", errTokenOfToken
 	}
 	err = within(ctx, func(ctx context.Context, id string) error {
-		now := s.now()
+		now := s.clock.Stamp()
 		if err := n.accept(now); err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (s *Service) createTokenOf(ctx context.Context, of tokensOf, kind string, n
 		}
 		secret := s.o.NewSecret()
 		t = Token{
-			ID: s.o.NewID(), Type: of.tokenType, Username: a.User, SecretHash: hash(secret),
+			ID: s.clock.NewID(), Type: of.tokenType, Username: a.User, SecretHash: hash(secret),
 			ReadOnly: !of.writes, Notes: n.Notes, Restrict: n.Restrict, CIDR: n.CIDR,
 			Data: raw, Entity: entity.Key{Kind: of.kind, ID: id},
 			ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
@@ -235,12 +235,12 @@ func (s *Service) CreateWebhookToken(ctx context.Context, app string, n NewToken
 		return Token{}, errTokenOfToken
 	}
 	err = s.o.Apps.Writing(ctx, app, func(ctx context.Context, id string) error {
-		now := s.now()
+		now := s.clock.Stamp()
 		if err := n.accept(now); err != nil {
 			return err
 		}
 		t = Token{
-			ID: s.o.NewID(), Type: Webhook, Username: a.User, Notes: n.Notes, Restrict: n.Restrict, CIDR: n.CIDR,
+			ID: s.clock.NewID(), Type: Webhook, Username: a.User, Notes: n.Notes, Restrict: n.Restrict, CIDR: n.CIDR,
 			Entity: entity.Key{Kind: AppKind, ID: id}, ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
 		}
 		return s.o.Store.InsertToken(ctx, a.Tenant, t)

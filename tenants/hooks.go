@@ -44,10 +44,10 @@ func (s *Service) sweep(ctx context.Context, id string) (int, error) {
 	if errs.CodeOf(err) == errs.NotFound { // somebody else has removed it
 		return 0, nil
 	}
-	if err != nil || why == "" || s.now().Sub(at) < abandoned {
+	if err != nil || why == "" || s.clock.Now().Sub(at) < abandoned {
 		return 0, err
 	}
-	now := s.stamp()
+	now := s.clock.Stamp()
 	err = s.store.Rehide(ctx, id, why, at, Deleting, now)
 	if errs.CodeOf(err) == errs.NotFound { // somebody else goes on with it
 		return 0, nil
@@ -87,7 +87,7 @@ func (s *Service) renameUsers(ctx context.Context, id string, names map[string]s
 			kept = append(kept, from)
 		}
 		t.Settings.DeployFrom = kept
-		t.UpdatedAt = s.stamp()
+		t.UpdatedAt = s.clock.Stamp()
 		return nil
 	})
 	return err

@@ -29,7 +29,7 @@ func (u Unchecked) Begin(ctx context.Context, t Tenant) (*Import, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.CreatedAt = u.s.stamp()
+	t.CreatedAt = u.s.clock.Stamp()
 	t.UpdatedAt = t.CreatedAt
 	err = u.s.store.InTx(ctx, func(ctx context.Context) error {
 		if err := u.insert(ctx, t, check); err != nil {
@@ -49,7 +49,7 @@ func (u Unchecked) Begin(ctx context.Context, t Tenant) (*Import, error) {
 func (i *Import) Beat(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.lost != nil || i.u.s.now().Sub(i.at) < beat {
+	if i.lost != nil || i.u.s.clock.Now().Sub(i.at) < beat {
 		return i.lost
 	}
 	return i.note(ctx, Importing)
@@ -57,7 +57,7 @@ func (i *Import) Beat(ctx context.Context) error {
 
 // note notes why the tenant is hidden, unless the import was taken over.
 func (i *Import) note(ctx context.Context, why Hidden) error {
-	at := i.u.s.stamp()
+	at := i.u.s.clock.Stamp()
 	err := i.u.s.store.Rehide(ctx, i.id, Importing, i.at, why, at)
 	if err == nil {
 		i.at = at

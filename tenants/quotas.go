@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 )
 
 // Usage is what a tenant stores and may store. Sizes are bytes.
@@ -61,7 +62,8 @@ type QuotaOptions struct {
 // path can forget it. It is measured at most once a second while much room is left, and what this
 // process has written since is added.
 type Quotas struct {
-	o QuotaOptions
+	o     QuotaOptions
+	clock clock.Clock
 
 	mu      sync.Mutex
 	tenants map[string]*room
@@ -96,10 +98,7 @@ func NewQuotas(o QuotaOptions) *Quotas {
 	if o.Workspaces == 0 {
 		o.Workspaces = DefaultWorkspaces
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return &Quotas{o: o, tenants: map[string]*room{}}
+	return &Quotas{o: o, clock: clock.New(o.Now, nil), tenants: map[string]*room{}}
 }
 
 // Usage returns what a tenant stores and may store. Errors: errs.NotFound.
@@ -139,7 +138,7 @@ func (s *Quotas) of(tenant string) *room {
 func (s *Quotas) forget() {
 	for id, r := range s.tenants {
 		r.mu.Lock()
-		idle := r.pending == 0 && s.o.Now().Sub(r.measured) > fresh
+		idle := r.pending == 0 && s.clock.Now().Sub(r.measured) > fresh
 		r.mu.Unlock()
 		if idle {
 			delete(s.tenants, id)
@@ -150,7 +149,7 @@ func (s *Quotas) forget() {
 // measure reads the counters.
 func (s *Quotas) measure(ctx context.Context, tenant string, r *room) error {
 	r.mu.Lock()
-	at, begun := r.written-r.pending, s.o.Now()
+	at, begun := r.written-r.pending, s.clock.Now()
 	r.mu.Unlock()
 	u, own, err := s.o.Store.Measure(ctx, tenant)
 	if err != nil {
@@ -173,7 +172,7 @@ func (s *Quotas) Room(ctx context.Context, tenant string, n int64) (int64, error
 
 func (s *Quotas) room(ctx context.Context, tenant string, r *room, n int64) (int64, error) {
 	r.mu.Lock()
-	old, left := s.o.Now().Sub(r.measured) > fresh, r.left()
+	old, left := s.clock.Now().Sub(r.measured) > fresh, r.left()
 	r.mu.Unlock()
 	if old || left < max(1, n) {
 		if err := s.measure(ctx, tenant, r); err != nil {

@@ -70,7 +70,7 @@ func (w *writer) Write(p []byte) (n int, err error) {
 func (w *writer) take(n int64) error {
 	for measured := false; ; measured = true {
 		w.room.mu.Lock()
-		if old := w.quotas.o.Now().Sub(w.room.measured) > fresh; w.room.left() >= n && (measured || !old) {
+		if old := w.quotas.clock.Now().Sub(w.room.measured) > fresh; w.room.left() >= n && (measured || !old) {
 			w.room.written += n
 			w.room.pending += n
 			w.size += n

@@ -12,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
@@ -191,7 +192,7 @@ type Service struct {
 	known func(ctx context.Context, tenant, id string) error
 	user  func(ctx context.Context, tenant, name string) (string, error)
 	open  bool // superusers may change licenses
-	now   func() time.Time
+	clock clock.Clock
 	ai    *cache.Cache[bool]
 }
 
@@ -221,9 +222,6 @@ type Options struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	s := &Service{
 		store: o.Store,
 		keys:  o.Keys,
@@ -231,7 +229,7 @@ func New(o Options) *Service {
 		known: o.KnownDomain,
 		user:  o.Username,
 		open:  o.OpenLicenses,
-		now:   o.Now,
+		clock: clock.New(o.Now, nil),
 		ai:    cache.New[bool](o.Changes),
 	}
 	if s.hooks == nil {
@@ -267,7 +265,7 @@ func (s *Service) Update(ctx context.Context, edit func(*Tenant) error) (Tenant,
 			if err := edit(t); err != nil {
 				return err
 			}
-			t.ID, t.Quota, t.CreatedAt, t.UpdatedAt = was.ID, was.Quota, was.CreatedAt, s.stamp()
+			t.ID, t.Quota, t.CreatedAt, t.UpdatedAt = was.ID, was.Quota, was.CreatedAt, s.clock.Stamp()
 			if err := t.accept(); err != nil {
 				return err
 			}
@@ -351,6 +349,3 @@ func (s *Service) acceptSources(ctx context.Context, was Tenant, t *Tenant) erro
 	}
 	return nil
 }
-
-// stamp returns the time of a write, in the precision that every database can store.
-func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }

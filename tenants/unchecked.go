@@ -35,7 +35,7 @@ func (u Unchecked) Add(ctx context.Context, t Tenant) (Tenant, error) {
 	if err != nil {
 		return Tenant{}, err
 	}
-	t.CreatedAt = u.s.stamp()
+	t.CreatedAt = u.s.clock.Stamp()
 	t.UpdatedAt = t.CreatedAt
 	if err := u.insert(ctx, t, check); err != nil {
 		return Tenant{}, err
@@ -61,7 +61,7 @@ func (u Unchecked) SetQuota(ctx context.Context, id string, q Quota) (Tenant, er
 		return Tenant{}, err
 	}
 	return u.s.store.Update(ctx, id, func(t *Tenant) error {
-		t.Quota, t.UpdatedAt = q, u.s.stamp()
+		t.Quota, t.UpdatedAt = q, u.s.clock.Stamp()
 		return nil
 	})
 }
@@ -94,7 +94,7 @@ func (u Unchecked) ChangeLicenses(ctx context.Context, id string, add, remove []
 		has = slices.DeleteFunc(slices.Clone(has), func(l string) bool {
 			return slices.Contains(remove, l) || slices.Contains(add, l)
 		})
-		t.Settings.Licenses, t.UpdatedAt = append(has, licenseSet(add)...), u.s.stamp()
+		t.Settings.Licenses, t.UpdatedAt = append(has, licenseSet(add)...), u.s.clock.Stamp()
 		return t.accept()
 	})
 }
@@ -138,16 +138,16 @@ func (u Unchecked) Delete(ctx context.Context, id string, progress func(rows int
 	if err != nil {
 		return err
 	}
-	now := u.s.stamp()
+	now := u.s.clock.Stamp()
 	switch {
 	case why != Importing:
 		err = u.s.store.Hide(ctx, id, Deleting, now)
-	case u.s.now().Sub(at) < abandoned:
+	case u.s.clock.Now().Sub(at) < abandoned:
 		err = importing(id, at)
 	default:
 		if err = u.s.store.Rehide(ctx, id, Importing, at, Deleting, now); errs.CodeOf(err) == errs.NotFound {
 			// it goes on
-			err = importing(id, u.s.now())
+			err = importing(id, u.s.clock.Now())
 		}
 	}
 	if err != nil {
@@ -199,7 +199,7 @@ func (r *removal) run(ctx context.Context, progress func(rows int)) error {
 	if err != nil {
 		return err
 	}
-	err = store.Forget(ctx, r.id, r.s.stamp(), others, func(ctx context.Context, other string) error {
+	err = store.Forget(ctx, r.id, r.s.clock.Stamp(), others, func(ctx context.Context, other string) error {
 		return hooks.TenantDeleted(ctx, other, r.id)
 	})
 	if err != nil {
@@ -209,7 +209,7 @@ func (r *removal) run(ctx context.Context, progress func(rows int)) error {
 		if progress != nil {
 			progress(rows)
 		}
-		if now := r.s.stamp(); now.Sub(r.since) >= beat {
+		if now := r.s.clock.Stamp(); now.Sub(r.since) >= beat {
 			_ = r.note(ctx, now) // tried again after the next rows: without it a sweep joins in after a while
 		}
 	})
@@ -279,7 +279,7 @@ func (u Unchecked) ForgetDomain(ctx context.Context, id, domain string) error {
 	}
 	_, err = u.s.store.Update(ctx, id, func(t *Tenant) error {
 		if t.Settings.DefaultDomain == domain {
-			t.Settings.DefaultDomain, t.UpdatedAt = local, u.s.stamp()
+			t.Settings.DefaultDomain, t.UpdatedAt = local, u.s.clock.Stamp()
 		}
 		return nil
 	})

@@ -64,12 +64,12 @@ func (u Unchecked) Handle(ctx context.Context, by Caller, c Call) (answer Respon
 	s := u.s
 	e := Entry{
 		Invocation: Invocation{
-			ID:        s.o.NewID(),
+			ID:        s.clock.NewID(),
 			App:       by.target.App,
 			Area:      handlers.Webhooks,
 			Method:    handlers.FunctionOf(c.Method),
 			Path:      cut(storable(c.Path), maxPath),
-			StartedAt: s.now(),
+			StartedAt: s.clock.Stamp(),
 		},
 	}
 	in := HandlerCall{ID: e.ID, App: HandlerApp{Tenant: by.tenant, ID: by.target.App}, Env: by.target.Env}
@@ -89,7 +89,7 @@ func (u Unchecked) Handle(ctx context.Context, by Caller, c Call) (answer Respon
 	}
 	in.Request = c.request(body)
 	in.Request.Params, in.Request.User = params, &by.owner.User
-	begun := s.o.Now() // without the time that the sender took
+	begun := s.clock.Now() // without the time that the sender took
 	if scheme := handlers.Member(route.Config, "verify"); scheme != nil {
 		switch err := verify(scheme, in, begun); errs.CodeOf(err) {
 		case "":
@@ -171,7 +171,7 @@ func (s *Service) run(
 	in.Respond = func(r Response) { // the answer is complete: its record is there at once
 		early := e
 		early.Calls, calls = calls, 0
-		early.finish(r.Status, s.o.Now().Sub(begun))
+		early.finish(r.Status, s.clock.Now().Sub(begun))
 		e.Errors, e.Spent = early.Errors, early.Spent
 		s.record(ctx, by.tenant, early)
 		if c.Respond != nil {
@@ -186,7 +186,7 @@ func (s *Service) run(
 		return answer, false, err
 	}
 	if err != nil {
-		e.fail(err, s.o.Now().Sub(begun))
+		e.fail(err, s.clock.Now().Sub(begun))
 		if e.Calls > 0 { // it is not recorded yet
 			s.countRefusal(by.tenant, &e)
 		}
@@ -197,11 +197,11 @@ func (s *Service) run(
 	if result.Outcome == jsvm.Canceled && !out.Responded {
 		why := stopped
 		e.Error = &why
-		e.finish(503, s.o.Now().Sub(begun))
+		e.finish(503, s.clock.Now().Sub(begun))
 		s.record(ctx, by.tenant, e)
 		return Response{}, false, errs.New(errs.Unavailable, "The service is stopping. Try again.")
 	}
-	s.end(&e, out, s.o.Now().Sub(begun))
+	s.end(&e, out, s.clock.Now().Sub(begun))
 	s.boundTexts(by.tenant, &e)
 	e.Errors, e.Spent = e.Errors-counted.Errors, e.Spent-counted.Spent
 	s.record(ctx, by.tenant, e)
@@ -265,7 +265,7 @@ func (s *Service) errorOf(r jsvm.Result) string {
 func (s *Service) fail(ctx context.Context, tenant string, e Entry, begun time.Time, why string) Response {
 	why = cut(storable(why), s.o.Limits.ErrorBytes)
 	e.Error, e.Calls = &why, 1
-	e.finish(500, s.o.Now().Sub(begun))
+	e.finish(500, s.clock.Now().Sub(begun))
 	s.countRefusal(tenant, &e)
 	s.record(ctx, tenant, e)
 	return handlers.Failed()

@@ -39,7 +39,7 @@ func (s *Service) postpone(
 		return Response{}, cause
 	}
 	e.Calls, e.Logs = 1, []Log{{
-		s.now().Truncate(time.Millisecond), "info",
+		s.clock.Stamp().Truncate(time.Millisecond), "info",
 		"The handler could not run yet. The request is kept, and it runs as soon as it can.",
 	}}
 	e.finish(202, 0)
@@ -115,7 +115,7 @@ func (s *Service) runKept(ctx context.Context, tenant string, kept Kept) error {
 	later := func(cause error) (Response, error) {
 		return Response{}, queue.Later(cause, laterPause)
 	}
-	_, _, err = s.run(ctx, by, Call{postpone: later, counted: true}, e, in, s.o.Now())
+	_, _, err = s.run(ctx, by, Call{postpone: later, counted: true}, e, in, s.clock.Now())
 	if errs.CodeOf(err) == errs.Unavailable || ctx.Err() != nil {
 		return err // it is tried again
 	}

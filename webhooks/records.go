@@ -55,7 +55,7 @@ func (b *budget) allow(key string, now time.Time, n, most int) bool {
 // countRefusal makes an entry count alone if enough calls of the app that got to no handler were
 // recorded in this minute, so that a stranger who has an address does not fill the table.
 func (s *Service) countRefusal(tenant string, e *Entry) {
-	e.CountOnly = !s.refusals.allow(tenant+"/"+e.App, s.now(), 1, s.o.Limits.Refusals)
+	e.CountOnly = !s.refusals.allow(tenant+"/"+e.App, s.clock.Stamp(), 1, s.o.Limits.Refusals)
 }
 
 // briefError is how many bytes of the text of an error are recorded at least.
@@ -71,7 +71,7 @@ func (s *Service) boundTexts(tenant string, e *Entry) {
 	if e.Error != nil {
 		size += len(*e.Error)
 	}
-	if size == 0 || s.texts.allow(tenant+"/"+e.App, s.now(), size, s.o.Limits.HourBytes) {
+	if size == 0 || s.texts.allow(tenant+"/"+e.App, s.clock.Stamp(), size, s.o.Limits.HourBytes) {
 		return
 	}
 	e.LogsDropped += len(e.Logs)
@@ -164,7 +164,7 @@ func (s *Service) List(ctx context.Context, app string, f Filter) (Listing, erro
 	if l.Recent, err = s.o.Store.Recent(ctx, a.Tenant, id, handlers.Webhooks, f, s.o.Limits.Recent); err != nil {
 		return Listing{}, err
 	}
-	since := s.now().AddDate(0, 0, 1-s.o.Limits.Days).Format(time.DateOnly)
+	since := s.clock.Stamp().AddDate(0, 0, 1-s.o.Limits.Days).Format(time.DateOnly)
 	l.Days, err = s.o.Store.Days(ctx, a.Tenant, id, f, since)
 	return l, err
 }

@@ -122,13 +122,15 @@ func (s *Service) Replay(ctx context.Context, app, id string) (Invocation, error
 		return Invocation{}, err
 	}
 	e := Entry{
-		Invocation: Invocation{ID: s.o.NewID(), App: app, Area: handlers.Webhooks, StartedAt: s.now(), ReplayOf: &id},
+		Invocation: Invocation{
+			ID: s.clock.NewID(), App: app, Area: handlers.Webhooks, StartedAt: s.clock.Stamp(), ReplayOf: &id,
+		},
 	}
 	caller, in, err := s.again(ctx, tenant, kept, &e)
 	if err != nil {
 		return Invocation{}, err
 	}
-	if _, _, err := s.run(ctx, caller, Call{}, e, in, s.o.Now()); err != nil {
+	if _, _, err := s.run(ctx, caller, Call{}, e, in, s.clock.Now()); err != nil {
 		return Invocation{}, err
 	}
 	return s.Invocation(ctx, app, e.ID)

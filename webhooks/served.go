@@ -13,7 +13,7 @@ import (
 // something: of an app or draft, some in a minute. What its viewer or the program has ended is not
 // recorded. It returns what handlers.Run does.
 func (u Unchecked) Serve(ctx context.Context, in HandlerCall) (Outcome, error) {
-	s, begun := u.s, u.s.now()
+	s, begun := u.s, u.s.clock.Stamp()
 	out, err := s.o.Handlers.Run(ctx, in)
 	if err == nil && (out.Result.Outcome == jsvm.Canceled || out.Result.Outcome == jsvm.OK &&
 		len(out.Result.Logs) == 0) {
@@ -23,10 +23,10 @@ func (u Unchecked) Serve(ctx context.Context, in HandlerCall) (Outcome, error) {
 		return out, err
 	}
 	e := Entry{Invocation: Invocation{
-		ID: s.o.NewID(), App: in.App.ID, Area: handlers.Server,
+		ID: s.clock.NewID(), App: in.App.ID, Area: handlers.Server,
 		Method: handlers.FunctionOf(in.Request.Method), Path: cut(in.Route.Path, maxPath), StartedAt: begun,
 	}}
-	took := s.o.Now().Sub(begun).Truncate(time.Microsecond)
+	took := s.clock.Now().Sub(begun).Truncate(time.Microsecond)
 	if err != nil {
 		e.fail(err, took)
 	} else {

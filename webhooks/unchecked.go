@@ -51,7 +51,7 @@ func (u Unchecked) Hooks() entity.Hooks {
 			{Table: "tc_webhook_days", Column: "day", Day: true, Age: s.o.Limits.Retention},
 		},
 		Sweep: func(ctx context.Context, tenant string) (removed int, err error) {
-			now := s.now()
+			now := s.clock.Stamp()
 			old := Old{
 				Invocations: now.Add(-s.o.Limits.Retention), Requests: now.Add(-s.o.Limits.KeptFor),
 				Day: now.Add(-s.o.Limits.Retention).Format(time.DateOnly), Batch: sweepBatch,

@@ -12,9 +12,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 	"github.com/tenantcontent/tenantcontent/internal/limits/tally"
@@ -251,6 +250,7 @@ func byDefault[T int | int64 | time.Duration](v *T, value T) {
 // Service implements the rules of webhooks over a Store.
 type Service struct {
 	o        Options
+	clock    clock.Clock
 	gate     gate
 	targets  *cache.Cache[known]
 	records  *tally.Tally[string, Entry] // by id of the invocation
@@ -266,13 +266,7 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
-	s := &Service{o: o, gate: newGate(), targets: cache.New[known](o.Changes)}
+	s := &Service{o: o, clock: clock.New(o.Now, o.NewID), gate: newGate(), targets: cache.New[known](o.Changes)}
 	s.refusals.period, s.served.period, s.texts.period = time.Minute, time.Minute, time.Hour
 	s.records = tally.New(Entry.plus, s.write).OnDrop(func(e Entry) { s.backlog.bytes.Add(int64(-e.Size)) })
 	return s
@@ -280,9 +274,6 @@ func New(o Options) *Service {
 
 // Limits returns the limits in force.
 func (u Unchecked) Limits() Limits { return u.s.o.Limits }
-
-// now returns the time of a write, in the precision that every database can store.
-func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
 
 // logs returns the lines of a script.
 func logs(all []jsvm.Log) []Log {

@@ -107,7 +107,7 @@ func (c *conversation) finish(ctx context.Context) (done bool, err error) {
 	}
 	answer, made := c.steps[at], c.steps[at+1:]
 	if len(answer.Calls) == 0 {
-		now := c.s.stamp()
+		now := c.s.clock.Stamp()
 		c.run.State, c.run.Result, c.run.Error, c.run.EndedAt = Done, &answer.Text, nil, &now
 		return true, ended(c.s.store.Settle(ctx, c.run.Tenant, c.run.ID, c.run.Lease, c.run.Progress, now))
 	}
@@ -123,7 +123,7 @@ func (c *conversation) finish(ctx context.Context) (done bool, err error) {
 			CallID:    call.ID,
 			Tool:      call.Name,
 			Arguments: call.Arguments,
-			StartedAt: c.s.stamp(),
+			StartedAt: c.s.clock.Stamp(),
 		}
 		if i < len(made) { // begun by a node that has not ended it
 			step = made[i]
@@ -190,7 +190,7 @@ func (c *conversation) ask(ctx context.Context) error {
 	if c.answers() < MaxSteps-1 {
 		r.Tools = c.offered()
 	}
-	step := Step{Tenant: c.run.Tenant, Run: c.run.ID, N: len(c.steps) + 1, Kind: Answer, StartedAt: c.s.stamp()}
+	step := Step{Tenant: c.run.Tenant, Run: c.run.ID, N: len(c.steps) + 1, Kind: Answer, StartedAt: c.s.clock.Stamp()}
 	var text strings.Builder
 	size := 0
 	a, err := c.chat(ctx, r, func(p ai.Part) error {
@@ -222,7 +222,7 @@ func (c *conversation) ask(ctx context.Context) error {
 		step.Calls[i].ID, step.Calls[i].Name = escapes.Cut(step.Calls[i].ID, 200), escapes.Cut(step.Calls[i].Name, 100)
 		step.Calls[i].Arguments = escapes.Cut(step.Calls[i].Arguments, MaxAnswer)
 	}
-	now := c.s.stamp()
+	now := c.s.clock.Stamp()
 	step.Text, step.Usage, step.EndedAt = escapes.Cut(text.String(), MaxAnswer), a.Usage, &now
 	return c.add(ctx, step, escapes.Cut(a.Model, MaxModel))
 }
@@ -323,7 +323,7 @@ func (c *conversation) call(ctx context.Context, step Step) error {
 	default:
 		step.Result, step.Failed = escapes.Cut("Error: "+errs.MessageOf(err), MaxResult), true
 	}
-	now := c.s.stamp()
+	now := c.s.clock.Stamp()
 	step.Log, step.EndedAt = escapes.Cut(log, maxLog), &now
 	if err := c.s.store.EndStep(ctx, c.run.Tenant, c.run.Lease, step); err != nil {
 		return ended(err)

@@ -46,7 +46,7 @@ func (s *Service) definitions(all []Declared, tools []Route) (map[string]Definit
 		if len(d.Instructions) > MaxInstructions {
 			return refuse(errs.New(errs.Invalid, "the instructions have more than %d bytes", MaxInstructions))
 		}
-		if err := checkCron(d.Cron, "", s.stamp()); err != nil {
+		if err := checkCron(d.Cron, "", s.clock.Stamp()); err != nil {
 			return refuse(err)
 		}
 		for _, name := range a.Tools {
@@ -80,7 +80,7 @@ func (u Unchecked) Install(ctx context.Context, app HandlerApp, all []Declared, 
 	if err != nil || len(old) == 0 && len(wanted) == 0 {
 		return err
 	}
-	now := s.stamp()
+	now := s.clock.Stamp()
 	var changed []Agent
 	var gone []string
 	for _, a := range old {

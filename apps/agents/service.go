@@ -7,12 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
@@ -86,6 +85,7 @@ type Options struct {
 // Service implements the rules for agents over a Store.
 type Service struct {
 	o       Options
+	clock   clock.Clock
 	store   Store
 	agents  *cache.Cache[[]Agent] // by app
 	calling *limiter.Limiter      // of tools, by tenant
@@ -96,20 +96,13 @@ type Service struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
 	o.Limits = o.Limits.withDefaults()
 	return &Service{
-		o: o, store: o.Store, agents: cache.New[[]Agent](o.Changes), running: map[string]context.CancelCauseFunc{},
+		o: o, clock: clock.New(o.Now, o.NewID), store: o.Store,
+		agents: cache.New[[]Agent](o.Changes), running: map[string]context.CancelCauseFunc{},
 		calling: limiter.New(limiter.Options{PerKey: int64(o.Limits.Tools), Timeout: tryTime}),
 	}
 }
-
-func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
 
 // Unchecked has the methods of a Service that check no permission: they need no actor and take any
 // tenant.
@@ -208,8 +201,8 @@ func (s *Service) Override(ctx context.Context, app, name string, edit func(*Ove
 			was = *row
 			edit(&row.Overrides)
 			row.Overrides.dropNew(was)
-			row.UpdatedAt = s.stamp()
-			return row.Overrides.check(s.stamp())
+			row.UpdatedAt = s.clock.Stamp()
+			return row.Overrides.check(s.clock.Stamp())
 		})
 		if err != nil {
 			return err
@@ -412,7 +405,7 @@ func (s *Service) Cancel(ctx context.Context, app, name, id string) (Run, []Step
 
 // end ends a run, whoever works on it, and reports whether it had not ended.
 func (s *Service) end(ctx context.Context, r Run, state State, why string) (bool, error) {
-	now := s.stamp()
+	now := s.clock.Stamp()
 	why = escapes.Cut(why, maxError)
 	return s.store.End(ctx, r.Tenant, r.ID, Progress{State: state, Error: &why, EndedAt: &now}, now)
 }
@@ -475,7 +468,7 @@ func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key
 }
 
 func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
-	now := s.stamp()
+	now := s.clock.Stamp()
 	if _, err := s.store.Expire(
 		ctx, tenant, now.Add(-waitsFor), now, "It was not carried out within 30 days.",
 	); err != nil {

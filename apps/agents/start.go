@@ -106,12 +106,12 @@ func (s *Service) start(ctx context.Context, r Run) (Run, error) {
 // newRun sets what a new run has.
 func (s *Service) newRun(r Run) Run {
 	if r.ID == "" {
-		r.ID = s.o.NewID()
+		r.ID = s.clock.NewID()
 	}
 	if r.Input == nil {
 		r.Input = json.RawMessage("null")
 	}
-	r.CreatedAt = s.stamp()
+	r.CreatedAt = s.clock.Stamp()
 	r.UpdatedAt, r.State, r.Size = r.CreatedAt, Pending, len(r.Input)
 	return r
 }

@@ -114,7 +114,7 @@ func (s *Service) settle(ctx context.Context, run Run, failure error) error {
 	defer stop()
 	why := sentence(failure)
 	run.Progress.State, run.Error = Failed, &why
-	err := s.store.Settle(ctx, run.Tenant, run.ID, run.Lease, run.Progress, s.stamp())
+	err := s.store.Settle(ctx, run.Tenant, run.ID, run.Lease, run.Progress, s.clock.Stamp())
 	if errs.CodeOf(err) == errs.Conflict {
 		return nil
 	}
@@ -137,7 +137,7 @@ func sentence(err error) string {
 // unless the agent is disabled or gone, or works on another run of a schedule. It returns the zero
 // Run or errs.NotFound if there is no run to work on.
 func (s *Service) begin(ctx context.Context, j Job) (Run, error) {
-	run, err := s.store.Begin(ctx, j.Tenant, j.ID, j.Lease, j.Tries, s.stamp())
+	run, err := s.store.Begin(ctx, j.Tenant, j.ID, j.Lease, j.Tries, s.clock.Stamp())
 	if errs.CodeOf(err) != errs.NotFound || string(j.Payload) == "null" {
 		return run, err
 	}
@@ -162,7 +162,7 @@ func (s *Service) begin(ctx context.Context, j Job) (Run, error) {
 	if err := s.store.InsertRun(ctx, j.Tenant, run); err != nil {
 		return Run{}, err
 	}
-	return s.store.Begin(ctx, j.Tenant, j.ID, j.Lease, j.Tries, s.stamp())
+	return s.store.Begin(ctx, j.Tenant, j.ID, j.Lease, j.Tries, s.clock.Stamp())
 }
 
 // dead ends a run whose last try has failed, and starts the agent that its own one names for that,
@@ -185,7 +185,7 @@ func (s *Service) dead(ctx context.Context, j Job, cause error) error {
 }
 
 func (s *Service) requeued(ctx context.Context, j Job) error {
-	err := s.store.Reopen(ctx, j.Tenant, j.ID, s.stamp())
+	err := s.store.Reopen(ctx, j.Tenant, j.ID, s.clock.Stamp())
 	if errs.CodeOf(err) == errs.NotFound {
 		return nil
 	}

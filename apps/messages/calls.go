@@ -44,7 +44,7 @@ var keyed = uuid.NewSHA1(uuid.Nil, []byte("messages of tenantcontent"))
 func (s *Service) newID(ctx context.Context, n int) string {
 	c := callOf(ctx)
 	if c.Key == "" {
-		return s.o.NewID()
+		return s.clock.NewID()
 	}
 	return uuid.NewSHA1(keyed, []byte(c.Key+"/"+strconv.Itoa(n))).String()
 }

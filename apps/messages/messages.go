@@ -10,9 +10,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -250,6 +249,7 @@ type Options struct {
 // Service implements the rules for events and messages over a Store.
 type Service struct {
 	o        Options
+	clock    clock.Clock
 	store    Store
 	events   usages
 	messages usages
@@ -257,17 +257,9 @@ type Service struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
 	o.Limits = o.Limits.withDefaults()
-	return &Service{o: o, store: o.Store}
+	return &Service{o: o, clock: clock.New(o.Now, o.NewID), store: o.Store}
 }
-
-func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
 
 // Unchecked has the methods of a Service that check no permission: they need no actor and take any
 // tenant.
@@ -306,7 +298,7 @@ func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key
 }
 
 func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
-	now := s.stamp()
+	now := s.clock.Stamp()
 	if _, err := s.store.Expire(
 		ctx, tenant, now.Add(-waitsFor), now, "It was not carried out within 30 days.",
 	); err != nil {

@@ -44,7 +44,7 @@ func (s *Service) Emit(ctx context.Context, app, event string, payload json.RawM
 	if payload == nil {
 		payload = json.RawMessage("null")
 	}
-	now := s.stamp()
+	now := s.clock.Stamp()
 	e := Event{
 		Tenant: a.Tenant, ID: s.newID(ctx, 0), App: app,
 		Name: event, Payload: payload, UserID: &a.User, Size: len(event) + len(payload),
@@ -207,7 +207,7 @@ func (s *Service) Email(ctx context.Context, app string, addresses []string, e E
 
 // addressed returns a message to each recipient.
 func (s *Service) addressed(ctx context.Context, a actor.Actor, app string, recipients []string, m Message) []Message {
-	now := s.stamp()
+	now := s.clock.Stamp()
 	all := make([]Message, len(recipients))
 	for i, to := range recipients {
 		m.Tenant, m.ID, m.App, m.Recipient, m.UserID = a.Tenant, s.newID(ctx, i), app, to, &a.User
@@ -241,7 +241,7 @@ func (s *Service) send(
 			add.Waiting++
 		}
 	}
-	if err := s.messages.reserve(ctx, s.stamp(), tenant, app, add, s.store.MessageUsage, func(u Usage) error {
+	if err := s.messages.reserve(ctx, s.clock.Stamp(), tenant, app, add, s.store.MessageUsage, func(u Usage) error {
 		switch l := s.o.Limits; {
 		case u.Waiting > l.Waiting:
 			return errs.New(

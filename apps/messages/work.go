@@ -81,7 +81,7 @@ func (s *Service) mail(ctx context.Context, j Job) error {
 		return err
 	}
 	m.State, m.Attempts = Dispatched, j.Tries
-	if err := s.store.SetMessage(ctx, j.Tenant, j.ID, m.Progress, s.stamp()); err != nil {
+	if err := s.store.SetMessage(ctx, j.Tenant, j.ID, m.Progress, s.clock.Stamp()); err != nil {
 		return err
 	}
 	failure := s.o.Sender.Send(ctx, Mail{
@@ -95,7 +95,7 @@ func (s *Service) mail(ctx context.Context, j Job) error {
 	// it has left, even if the node stops now
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	now := s.stamp()
+	now := s.clock.Stamp()
 	if failure == nil {
 		m.State, m.Error, m.EndedAt = Delivered, nil, &now
 		return s.store.SetMessage(settle, j.Tenant, j.ID, m.Progress, now)
@@ -127,7 +127,7 @@ func cause(err error) *string {
 }
 
 func (s *Service) mailDead(ctx context.Context, j Job, failure error) error {
-	now := s.stamp()
+	now := s.clock.Stamp()
 	return found(s.store.SetMessage(ctx, j.Tenant, j.ID, Progress{
 		State:    Dead,
 		Attempts: min(j.Tries, tries),
@@ -137,7 +137,7 @@ func (s *Service) mailDead(ctx context.Context, j Job, failure error) error {
 }
 
 func (s *Service) mailRequeued(ctx context.Context, j Job) error {
-	return found(s.store.SetMessage(ctx, j.Tenant, j.ID, Progress{State: Pending}, s.stamp()))
+	return found(s.store.SetMessage(ctx, j.Tenant, j.ID, Progress{State: Pending}, s.clock.Stamp()))
 }
 
 // batch is how many events are delivered with one statement.
@@ -151,7 +151,7 @@ func (s *Service) start(ctx context.Context, jobs []Job) (n int, err error) {
 		ids = append(ids, jobs[n].ID)
 		n++
 	}
-	now := s.stamp()
+	now := s.clock.Stamp()
 	all, err := s.store.DeliverEvents(ctx, jobs[0].Tenant, ids, jobs[0].Tries, now)
 	if err != nil {
 		return n, err
@@ -177,7 +177,7 @@ const (
 )
 
 func (s *Service) eventDead(ctx context.Context, j Job, failure error) error {
-	now := s.stamp()
+	now := s.clock.Stamp()
 	return found(s.store.SetEvent(
 		ctx, j.Tenant, j.ID, Progress{State: Dead, Attempts: j.Tries, Error: cause(failure), EndedAt: &now},
 		now,
@@ -185,7 +185,7 @@ func (s *Service) eventDead(ctx context.Context, j Job, failure error) error {
 }
 
 func (s *Service) eventRequeued(ctx context.Context, j Job) error {
-	return found(s.store.SetEvent(ctx, j.Tenant, j.ID, Progress{State: Pending}, s.stamp()))
+	return found(s.store.SetEvent(ctx, j.Tenant, j.ID, Progress{State: Pending}, s.clock.Stamp()))
 }
 
 // found is err unless the row is gone, as it is with its app.

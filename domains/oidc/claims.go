@@ -113,7 +113,7 @@ func (r *realm) parse(ctx context.Context, p *provider, by goidc.KeySet, raw str
 	if err := token.Claims(&c); err != nil {
 		return nil, nil, refuse("%s", err)
 	}
-	now := r.now()
+	now := r.clock.Now()
 	notBefore, err := c.time("nbf")
 	switch {
 	case err != nil:

@@ -113,7 +113,7 @@ func (r *realm) ReceiveLogout(
 	case hasSub && !isSubject(sub) || hasSub && sub != token.Subject,
 		hasSID && (sid == "" || len(sid) > maxSession), !hasSub && !hasSID:
 		return none, refuse("the logout token has neither a sub nor a sid, or a bad one")
-	case !r.now().Before(until):
+	case !r.clock.Now().Before(until):
 		return none, refuse(
 			"the logout token was issued at %s, which is too long ago",
 			token.IssuedAt.UTC().Format(time.RFC3339),

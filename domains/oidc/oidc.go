@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 )
 
@@ -86,15 +87,12 @@ func (d Driver) Open(raw json.RawMessage) (domains.Realm, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := d.Now
-	if now == nil {
-		now = time.Now
-	}
 	client, err := guarded(d.Client, isPlain(c.issuer), c.trusted)
 	if err != nil {
 		return nil, err
 	}
-	return &realm{config: c, client: client, denied: d.Denied != nil && d.Denied(c.issuer), now: now}, nil
+	denied := d.Denied != nil && d.Denied(c.issuer)
+	return &realm{config: c, client: client, denied: denied, clock: clock.New(d.Now, nil)}, nil
 }
 
 // Within implements domains.Bounded.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/secure/certs"
 )
 
@@ -26,7 +27,7 @@ type realm struct {
 	config
 	client *http.Client
 	denied bool // connections to the issuer's address
-	now    func() time.Time
+	clock  clock.Clock
 	found  shared[*provider]
 }
 
@@ -58,8 +59,8 @@ const cacheTime = time.Hour
 // provider returns the discovered provider. Errors: errs.Upstream.
 func (r *realm) provider(ctx context.Context) (*provider, error) {
 	found, err := r.found.get(ctx, func(p *reading[*provider]) bool {
-		return r.now().Before(p.value.until)
-	}, r.now, r.discover)
+		return r.clock.Now().Before(p.value.until)
+	}, r.clock.Now, r.discover)
 	if err != nil {
 		return nil, r.fault(err)
 	}
@@ -101,7 +102,7 @@ func documentAddress(issuer string) string {
 // discover reads the discovery document. The client's time-out ends it, as it serves more than one
 // caller.
 func (r *realm) discover() (*provider, error) {
-	until := r.now().Add(cacheTime)
+	until := r.clock.Now().Add(cacheTime)
 	body, _, err := fetch(context.Background(), r.client, documentAddress(r.issuer), nil)
 	if err != nil {
 		return nil, err
@@ -132,7 +133,7 @@ func (r *realm) discover() (*provider, error) {
 			Scopes: r.scopes, Endpoint: oauth2.Endpoint{
 				AuthURL: d.Auth, TokenURL: d.Token, AuthStyle: authStyle(r.clientSecret, d.Methods),
 			}},
-		keys:        &keySet{client: r.client, at: d.Keys, now: r.now},
+		keys:        &keySet{client: r.client, at: d.Keys, now: r.clock.Now},
 		userinfo:    d.Userinfo,
 		logout:      d.Logout,
 		notifies:    d.Backchannel,
@@ -151,7 +152,7 @@ func (r *realm) isEndpoint(address string) bool {
 
 // Discover implements domains.Discoverer.
 func (r *realm) Discover(ctx context.Context) error {
-	_, err := r.found.get(ctx, func(*reading[*provider]) bool { return false }, r.now, r.discover)
+	_, err := r.found.get(ctx, func(*reading[*provider]) bool { return false }, r.clock.Now, r.discover)
 	if err != nil {
 		return errs.Wrap(
 			errs.Invalid, reason(err.Error()), "issuer must be the address of a provider that answers: %s",

@@ -20,7 +20,7 @@ import (
 func (r *realm) Test(ctx context.Context, at domains.Endpoints, _ string) []domains.Step {
 	ctx, cancel := context.WithTimeout(goidc.ClientContext(ctx, r.client), finishTimeout)
 	defer cancel()
-	found, err := r.found.get(ctx, func(*reading[*provider]) bool { return false }, r.now, r.discover)
+	found, err := r.found.get(ctx, func(*reading[*provider]) bool { return false }, r.clock.Now, r.discover)
 	if err != nil {
 		return []domains.Step{{Name: "discovery", Message: "Discovery fails: " + r.explain(err) + "."}}
 	}
@@ -32,7 +32,7 @@ func (r *realm) Test(ctx context.Context, at domains.Endpoints, _ string) []doma
 			p.issuer, p.oauth.Endpoint.AuthURL,
 			p.oauth.Endpoint.TokenURL, cmp.Or(strings.Join(p.methods, ", "), "a way that it does not say"),
 			p.sayUserinfo(), p.sayLogout(at), at.Callback)}}
-	keys, err := p.keys.keys.get(ctx, func(*reading[[]jose.JSONWebKey]) bool { return false }, r.now, p.keys.read)
+	keys, err := p.keys.keys.get(ctx, func(*reading[[]jose.JSONWebKey]) bool { return false }, r.clock.Now, p.keys.read)
 	switch {
 	case err != nil:
 		return append(steps, domains.Step{

@@ -89,7 +89,7 @@ func (r *Rules[T]) begin(ctx context.Context, a actor.Actor, of T) (T, error) {
 	d, from := of, r.fields(&of)
 	f, now, id := r.fields(&d), r.Stamp(), *from.ID
 	*f.ID, *f.LibraryID, *f.EditingID, *f.CreatedAt, *f.UpdatedAt, *f.Shared =
-		r.o.NewID(), r.o.NewID(), &id, now, now, false
+		r.clock.NewID(), r.clock.NewID(), &id, now, now, false
 	*f.Lock, _ = f.Lock.Take(a, now, true)
 	if r.n.Begin != nil {
 		if err := r.n.Begin(&d, of); err != nil {

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 	"github.com/tenantcontent/tenantcontent/internal/text/fields"
@@ -90,19 +89,14 @@ type Directory interface {
 // Rules are what nouns whose entities are edited in drafts, shared and have files build their
 // services of. Some methods trust the actor and tenant that they are passed.
 type Rules[T Entity] struct {
-	o Options[T]
-	n Noun[T]
+	o     Options[T]
+	clock clock.Clock
+	n     Noun[T]
 }
 
 // NewRules returns Rules.
 func NewRules[T Entity](o Options[T]) *Rules[T] {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
-	return &Rules[T]{o, o.Noun}
+	return &Rules[T]{o, clock.New(o.Now, o.NewID), o.Noun}
 }
 
 // Actor returns who calls, once the noun's gate lets the caller pass. Errors: as actor.From, and
@@ -119,10 +113,10 @@ func (r *Rules[T]) Actor(ctx context.Context) (actor.Actor, error) {
 }
 
 // NewID returns the id of a new row.
-func (r *Rules[T]) NewID() string { return r.o.NewID() }
+func (r *Rules[T]) NewID() string { return r.clock.NewID() }
 
 // Stamp returns the time of a write, in the precision that every database can store.
-func (r *Rules[T]) Stamp() time.Time { return r.o.Now().UTC().Truncate(time.Microsecond) }
+func (r *Rules[T]) Stamp() time.Time { return r.clock.Stamp() }
 
 func (r *Rules[T]) fields(e *T) Fields { return r.n.Fields(e) }
 

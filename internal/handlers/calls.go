@@ -35,7 +35,9 @@ type CallsOf struct {
 const CallDays = 30
 
 // since returns the first of the days that are kept.
-func (s *Service) since() string { return s.stamp().AddDate(0, 0, 1-CallDays).Format(time.DateOnly) }
+func (s *Service) since() string {
+	return s.clock.Stamp().AddDate(0, 0, 1-CallDays).Format(time.DateOnly)
+}
 
 // Count counts a call of an app. It writes nothing: FlushAll does.
 func (s *Service) Count(tenant, app, area, method, path string, status int, took time.Duration) {
@@ -45,7 +47,7 @@ func (s *Service) Count(tenant, app, area, method, path string, status int, took
 	}
 	s.calls.Add(tenant, Call{
 		App:    app,
-		Day:    s.stamp().Format(time.DateOnly),
+		Day:    s.clock.Stamp().Format(time.DateOnly),
 		Area:   area,
 		Method: FunctionOf(method),
 		Path:   path,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
@@ -186,6 +187,7 @@ type Options struct {
 // Service builds, installs and runs handlers. It checks no rights.
 type Service struct {
 	o        Options
+	clock    clock.Clock
 	routes   *cache.Cache[[]Route]         // by app
 	versions *cache.Cache[*draft]          // by draft
 	programs *cache.Sized[[]*jsvm.Program] // by hash
@@ -210,11 +212,9 @@ func New(o Options) *Service {
 	if o.MaxTime == 0 {
 		o.MaxTime = MaxTime
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return &Service{
-		o: o, routes: cache.New[[]Route](o.Changes), versions: cache.New[*draft](o.DraftChanges),
+		o: o, clock: clock.New(o.Now, nil),
+		routes: cache.New[[]Route](o.Changes), versions: cache.New[*draft](o.DraftChanges),
 		programs: cache.NewSized[[]*jsvm.Program](maxPrograms), drafts: cache.NewSized[builtDraft](maxDrafts),
 		building: limiter.New(limiter.Options{Capacity: maxBuilding, PerKey: 1, Timeout: buildingWait}),
 		calls: tally.New(Calls.plus, func(ctx context.Context, tenant string, counted map[Call]Calls) error {
@@ -229,7 +229,7 @@ func (s *Service) Install(ctx context.Context, app App, b *Build) error {
 		return s.o.Store.Undeploy(ctx, app.Tenant, app.ID)
 	}
 	return s.o.Store.Put(
-		ctx, app.Tenant, app.ID, Deployment{Routes: b.Routes, Sources: b.sources, At: s.stamp()}, b.programs,
+		ctx, app.Tenant, app.ID, Deployment{Routes: b.Routes, Sources: b.sources, At: s.clock.Stamp()}, b.programs,
 	)
 }
 
@@ -256,13 +256,10 @@ func (s *Service) Hooks() entity.Hooks {
 			{Table: "tc_handler_calls", Column: "day", Day: true, Age: (CallDays - 1) * 24 * time.Hour},
 		},
 		Sweep: func(ctx context.Context, tenant string) (int, error) {
-			return s.o.Store.Sweep(ctx, tenant, s.stamp().Add(-programAge), s.since())
+			return s.o.Store.Sweep(ctx, tenant, s.clock.Stamp().Add(-programAge), s.since())
 		},
 	}
 }
-
-// stamp returns the time of a write, in the precision that every database can store.
-func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
 
 // draft is what a draft runs at the moment.
 type draft struct {

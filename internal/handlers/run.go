@@ -250,7 +250,7 @@ func (s *Service) recompile(ctx context.Context, app App, r Route) (*jsvm.Progra
 	}
 	p.Hash = r.Hash // of the sources, also if another version of this package made it of another module for the handler
 	s.programs.Put(app.Tenant, id, []*jsvm.Program{&p.Program}, programSize(&p.Program))
-	if err := s.o.Store.Add(ctx, app.Tenant, p, s.stamp()); err != nil && !errors.Is(err, context.Canceled) {
+	if err := s.o.Store.Add(ctx, app.Tenant, p, s.clock.Stamp()); err != nil && !errors.Is(err, context.Canceled) {
 		return nil, err
 	}
 	return &p.Program, nil

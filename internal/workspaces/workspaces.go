@@ -19,6 +19,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
@@ -220,7 +221,8 @@ type Options struct {
 
 // Service connects to the workspaces of apps.
 type Service struct {
-	o Options
+	o     Options
+	clock clock.Clock
 
 	mu    sync.RWMutex
 	known map[key]Workspace // rows that are there for good
@@ -237,13 +239,13 @@ const (
 
 // New returns a Service.
 func New(o Options) *Service {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Service{o: o, known: map[key]Workspace{}, used: map[key]bool{}, sized: map[key]time.Time{}}
+	return &Service{
+		o: o, clock: clock.New(o.Now, nil),
+		known: map[key]Workspace{}, used: map[key]bool{}, sized: map[key]time.Time{},
+	}
 }
 
 // errNone is returned where no workspaces are configured.
@@ -292,7 +294,7 @@ func (s *Service) workspace(ctx context.Context, tenant, app string) (Workspace,
 				return Workspace{}, err
 			}
 		}
-		r = Record{App: app, Engine: s.o.Driver.Engine(), CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond)}
+		r = Record{App: app, Engine: s.o.Driver.Engine(), CreatedAt: s.clock.Stamp()}
 		if r.Sealed, err = s.o.Keys.Seal(
 			tenant, sealedTable, sealedColumn, app, []byte(rand.Text()+rand.Text()),
 		); err != nil {
@@ -461,7 +463,7 @@ func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
 	if len(gone) < len(apps) {
 		err = errors.Join(err, s.o.Store.Keep(ctx, tenant, slices.DeleteFunc(apps, func(app string) bool {
 			return !exist[app]
-		}), s.o.Now().Add(-settled)))
+		}), s.clock.Now().Add(-settled)))
 	}
 	return len(gone), err
 }

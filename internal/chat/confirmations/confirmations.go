@@ -16,6 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
@@ -79,6 +80,7 @@ type Options struct {
 // Service implements the rules over a Store.
 type Service struct {
 	o       Options
+	clock   clock.Clock
 	waiting *limiter.Limiter // by tenant
 }
 
@@ -90,10 +92,7 @@ func New(o Options) *Service {
 	if o.Poll == 0 {
 		o.Poll = DefaultPoll
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return &Service{o, limiter.New(limiter.Options{Capacity: maxOfAll, PerKey: MaxOfTenant})}
+	return &Service{o, clock.New(o.Now, nil), limiter.New(limiter.Options{Capacity: maxOfAll, PerKey: MaxOfTenant})}
 }
 
 // Ask asks a person of the caller's tenant who talks to an assistant, and waits for the decision.
@@ -115,8 +114,9 @@ func (s *Service) Ask(
 		return false, err
 	}
 	defer leave()
-	c := Confirmation{ID: rand.Text(), Assistant: assistant, Asked: digest(who), ExpiresAt: s.stamp().Add(s.o.Lifetime)}
-	if err := s.o.Store.Add(ctx, a.Tenant, c, MaxWaiting, s.stamp()); err != nil {
+	now := s.clock.Stamp()
+	c := Confirmation{ID: rand.Text(), Assistant: assistant, Asked: digest(who), ExpiresAt: now.Add(s.o.Lifetime)}
+	if err := s.o.Store.Add(ctx, a.Tenant, c, MaxWaiting, now); err != nil {
 		return false, err
 	}
 	if err = show(c); err == nil {
@@ -142,7 +142,7 @@ func (s *Service) Ask(
 func (s *Service) wait(ctx context.Context, tenant string, c Confirmation) {
 	tick := time.NewTicker(s.o.Poll)
 	defer tick.Stop()
-	for s.o.Now().Before(c.ExpiresAt) {
+	for s.clock.Now().Before(c.ExpiresAt) {
 		select {
 		case <-ctx.Done():
 			return
@@ -166,7 +166,7 @@ func (s *Service) Decide(ctx context.Context, assistant, who, id string, approve
 	if approve {
 		c.Decision = Approved
 	}
-	err = s.o.Store.Decide(ctx, a.Tenant, c, s.stamp())
+	err = s.o.Store.Decide(ctx, a.Tenant, c, s.clock.Stamp())
 	if errs.CodeOf(err) == errs.NotFound {
 		err = errs.Wrap(
 			errs.NotFound, err,
@@ -189,11 +189,9 @@ func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{Due: []entity.Due{{Table: "tc_confirmations", Column: "expires_at", Age: slack}},
 		Sweep: func(ctx context.Context, tenant string) (int, error) {
-			return u.s.o.Store.Sweep(ctx, tenant, u.s.stamp().Add(-slack))
+			return u.s.o.Store.Sweep(ctx, tenant, u.s.clock.Stamp().Add(-slack))
 		}}
 }
-
-func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
 
 // digest keeps names out of the table, so that renaming users need not reach it.
 func digest(who string) string {

@@ -15,9 +15,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -96,7 +95,10 @@ type Principals interface {
 
 // Service syncs users and teams with directories. It checks no actor: it is for package domains,
 // which does.
-type Service struct{ o Options }
+type Service struct {
+	o     Options
+	clock clock.Clock
+}
 
 // Options configure a Service. Store and Principals are required.
 type Options struct {
@@ -108,13 +110,7 @@ type Options struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
-	return &Service{o}
+	return &Service{o, clock.New(o.Now, o.NewID)}
 }
 
 // SyncOptions are the options of Sync.
@@ -195,7 +191,7 @@ func (s *Service) Sync(ctx context.Context, tenant, domain string, all Snapshot,
 		if o.DryRun {
 			return nil
 		}
-		return p.write(ctx, writer{s.o.Store, s.o.Principals, tenant, s.stamp(), o.Progress})
+		return p.write(ctx, writer{s.o.Store, s.o.Principals, tenant, s.clock.Stamp(), o.Progress})
 	})
 	if err != nil {
 		return Report{}, err
@@ -213,8 +209,5 @@ func (s *Service) plan(from reader, snap *snapshot) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return matched.decide(from, s.o.NewID)
+	return matched.decide(from, s.clock.NewID)
 }
-
-// stamp returns the time of a write, in the precision that every database can store.
-func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }

@@ -54,7 +54,7 @@ func (s *Service) SyncPerson(
 		if p, err = s.planPerson(ctx, tenant, domain, username, groups, o); err != nil { // as it is now
 			return err
 		}
-		w := writer{s.o.Store, s.o.Principals, tenant, s.stamp(), nil}
+		w := writer{s.o.Store, s.o.Principals, tenant, s.clock.Stamp(), nil}
 		if err := p.write(ctx, w); err != nil {
 			return err
 		}

@@ -181,9 +181,9 @@ func (s *Service) checkName(ctx context.Context, c Client, id, name string) erro
 }
 
 func (s *Service) insertTeam(ctx context.Context, c Client, g Group) (id string, err error) {
-	at, source := s.stamp(), Source
+	at, source := s.clock.Stamp(), Source
 	t := principals.Team{
-		Tenant: c.Tenant, ID: s.o.NewID(), Name: g.Name, Domain: c.Domain,
+		Tenant: c.Tenant, ID: s.clock.NewID(), Name: g.Name, Domain: c.Domain,
 		Source: &source, SourceID: orNull(g.ExternalID), CreatedAt: at, UpdatedAt: at,
 	}
 	if t.Slug, err = s.o.Principals.FreeSlug(ctx, c.Tenant, slug.Of(t.Name, "team")); err != nil {
@@ -262,7 +262,7 @@ func (s *Service) touch(ctx context.Context, c Client, id string, g *Group) (pri
 			source := Source
 			t.Name, t.Source, t.SourceID, t.DirectoryGone = g.Name, &source, orNull(g.ExternalID), false
 		}
-		at := s.stamp()
+		at := s.clock.Stamp()
 		if !at.After(t.UpdatedAt) { // so that the version tells every change
 			at = t.UpdatedAt.Add(time.Microsecond)
 		}
@@ -289,7 +289,7 @@ func (s *Service) changeMembers(ctx context.Context, c Client, teamID string, g 
 	if err != nil {
 		return err
 	}
-	at := s.stamp()
+	at := s.clock.Stamp()
 	var add []principals.Membership
 	var remove []string
 	stay := map[string]bool{}
@@ -343,7 +343,7 @@ func (s *Service) DeleteGroup(ctx context.Context, c Client, id string, on Condi
 			return err
 		}
 		_, err = s.o.Store.UpdateTeam(ctx, c.Tenant, t.ID, func(t *principals.Team) error {
-			t.DirectoryGone, t.UpdatedAt = true, s.stamp()
+			t.DirectoryGone, t.UpdatedAt = true, s.clock.Stamp()
 			return nil
 		})
 		return err

@@ -15,8 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -192,7 +191,10 @@ type Principals interface {
 
 // Service implements the rules over a Store. It checks no actor: httpapi checks the token and
 // passes its Client.
-type Service struct{ o Options }
+type Service struct {
+	o     Options
+	clock clock.Clock
+}
 
 // Options configure a Service. Store and Principals are required.
 type Options struct {
@@ -205,20 +207,11 @@ type Options struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Service{o}
+	return &Service{o, clock.New(o.Now, o.NewID)}
 }
-
-// stamp returns the time of a write, in the precision that every database can store.
-func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
 
 // writing runs fn in a transaction in which nobody else changes users and teams of the tenant.
 func (s *Service) writing(ctx context.Context, c Client, fn func(ctx context.Context) error) error {

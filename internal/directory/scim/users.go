@@ -120,8 +120,8 @@ func (s *Service) CreateUser(ctx context.Context, c Client, change UserChange) (
 
 // insert adds a new user.
 func (s *Service) insert(ctx context.Context, c Client, u *User) error {
-	at := s.stamp()
-	u.ID, u.Created, u.Modified, u.Groups = s.o.NewID(), at, at, []Ref{}
+	at := s.clock.Stamp()
+	u.ID, u.Created, u.Modified, u.Groups = s.clock.NewID(), at, at, []Ref{}
 	row := principals.DirectoryUser{Username: u.UserName, Enabled: true}
 	if !u.Active {
 		row.Disable()
@@ -235,7 +235,7 @@ func (s *Service) UpdateUser(
 
 // update writes the changes of a user. A change that changes nothing writes nothing.
 func (s *Service) update(ctx context.Context, c Client, p Person, u User) (User, error) {
-	at := s.stamp()
+	at := s.clock.Stamp()
 	if err := s.rename(ctx, c, p.Username, u.UserName, at); err != nil {
 		return User{}, err
 	}
@@ -325,7 +325,7 @@ func (s *Service) DeleteUser(ctx context.Context, c Client, id string, on Condit
 		if err := on.check(userOf(p).Version()); err != nil {
 			return err
 		}
-		at, row := s.stamp(), p.DirectoryUser
+		at, row := s.clock.Stamp(), p.DirectoryUser
 		if err := s.activate(ctx, c, &row, false); err != nil {
 			return err
 		}
@@ -359,7 +359,7 @@ func identify[T any](ctx context.Context, s *Service, c Client, rows []T, id fun
 	missing := map[string]string{}
 	for i := range rows {
 		if id, username := id(&rows[i]); *id == "" {
-			missing[username] = s.o.NewID()
+			missing[username] = s.clock.NewID()
 		}
 	}
 	if len(missing) == 0 {
@@ -370,7 +370,7 @@ func identify[T any](ctx context.Context, s *Service, c Client, rows []T, id fun
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if err := s.o.Store.Identify(ctx, c.Tenant, missing, s.stamp()); err != nil {
+	if err := s.o.Store.Identify(ctx, c.Tenant, missing, s.clock.Stamp()); err != nil {
 		return err
 	}
 	ids, err := s.o.Store.Identities(ctx, c.Tenant, names)

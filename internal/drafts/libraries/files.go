@@ -13,10 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -27,8 +26,7 @@ type Files struct {
 	store Store
 	blobs blobs.Store
 	limit int64
-	now   func() time.Time
-	newID func() string
+	clock clock.Clock
 
 	named    *cache.Cache[*File] // by library and path; nil for a file that is not there
 	contents *cache.Sized[[]byte]
@@ -58,14 +56,8 @@ func New(o Options) *Files {
 	if o.Limit == 0 {
 		o.Limit = 256 << 20
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
 	return &Files{
-		store: o.Store, blobs: o.Blobs, limit: o.Limit, now: o.Now, newID: o.NewID,
+		store: o.Store, blobs: o.Blobs, limit: o.Limit, clock: clock.New(o.Now, o.NewID),
 		named: cache.New[*File](o.Changes), contents: cache.NewSized[[]byte](maxContents),
 	}
 }
@@ -255,8 +247,8 @@ func (l *Files) Put(
 	if f.ContentType, err = mediaType(path, contentType); err != nil {
 		return File{}, err
 	}
-	id := l.newID()
-	w, err := l.blobs.Create(ctx, tenant, id, l.limit, l.stamp())
+	id := l.clock.NewID()
+	w, err := l.blobs.Create(ctx, tenant, id, l.limit, l.clock.Stamp())
 	if err != nil {
 		return File{}, err
 	}
@@ -275,7 +267,7 @@ func (l *Files) Put(
 		if err := lock(ctx); err != nil {
 			return err
 		}
-		f.CreatedAt = l.stamp() // not when the body began, which may be long ago
+		f.CreatedAt = l.clock.Stamp() // not when the body began, which may be long ago
 		f.UpdatedAt = f.CreatedAt
 		err := l.name(ctx, tenant, library, w, id, &f)
 		if err != nil && f.ContentID == id { // the caller may pass over the error, and commit
@@ -352,7 +344,7 @@ func (l *Files) Delete(ctx context.Context, tenant, library, path string, lock f
 		if ValidPath(path) != nil {
 			return errs.New(errs.NotFound, "File not found.")
 		}
-		return l.store.Delete(ctx, tenant, library, path, l.stamp())
+		return l.store.Delete(ctx, tenant, library, path, l.clock.Stamp())
 	})
 }
 
@@ -371,7 +363,7 @@ func (l *Files) Keep(ctx context.Context, tenant, library string, paths []string
 		if keep[f.Path] {
 			continue
 		}
-		if err := l.store.Delete(ctx, tenant, library, f.Path, l.stamp()); err != nil {
+		if err := l.store.Delete(ctx, tenant, library, f.Path, l.clock.Stamp()); err != nil {
 			return err
 		}
 	}
@@ -381,7 +373,7 @@ func (l *Files) Keep(ctx context.Context, tenant, library string, paths []string
 // Remove removes all files of some libraries. The caller has locked them, in the transaction in
 // ctx.
 func (l *Files) Remove(ctx context.Context, tenant string, libraries []string) error {
-	return l.store.Remove(ctx, tenant, libraries, l.stamp())
+	return l.store.Remove(ctx, tenant, libraries, l.clock.Stamp())
 }
 
 // Copy names in the library to, which has no files, all files of the library from, with their
@@ -395,7 +387,7 @@ func (l *Files) Copy(ctx context.Context, tenant, from, to string) error {
 // UpdatedAt; the others have those of by. The caller has locked both libraries, in the transaction
 // in ctx.
 func (l *Files) Replace(ctx context.Context, tenant, library, by string) error {
-	return l.store.Replace(ctx, tenant, library, by, l.stamp())
+	return l.store.Replace(ctx, tenant, library, by, l.clock.Stamp())
 }
 
 // Set makes the files of a library exactly some that another library has, which may be of another
@@ -412,7 +404,7 @@ func (l *Files) Set(ctx context.Context, tenant, library string, files []File) e
 		if slices.ContainsFunc(files, same(f)) {
 			continue
 		}
-		if err := l.store.Delete(ctx, tenant, library, f.Path, l.stamp()); err != nil {
+		if err := l.store.Delete(ctx, tenant, library, f.Path, l.clock.Stamp()); err != nil {
 			return err
 		}
 	}
@@ -451,7 +443,7 @@ func (l *Files) Hooks() entity.Hooks {
 
 func (l *Files) sweep(ctx context.Context, tenant string) (n int, err error) {
 	for {
-		at := l.stamp()
+		at := l.clock.Stamp()
 		ids, looked, err := l.store.Release(ctx, tenant, at.Add(-released), at, releasedBatch)
 		if err != nil {
 			return n, err
@@ -472,6 +464,3 @@ func (l *Files) sweep(ctx context.Context, tenant string) (n int, err error) {
 		}
 	}
 }
-
-// stamp returns the time of a write, in the precision that every database can store.
-func (l *Files) stamp() time.Time { return l.now().UTC().Truncate(time.Microsecond) }

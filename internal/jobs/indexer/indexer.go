@@ -19,6 +19,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/text/trigrams"
 )
@@ -61,16 +62,13 @@ const (
 
 // Indexer keeps the indexes of a database.
 type Indexer struct {
-	db  *bun.DB
-	now func() time.Time
+	db    *bun.DB
+	clock clock.Clock
 }
 
 // New returns an Indexer. now is time.Now if it is nil.
 func New(db *bun.DB, now func() time.Time) *Indexer {
-	if now == nil {
-		now = time.Now
-	}
-	return &Indexer{db, now}
+	return &Indexer{db, clock.New(now, nil)}
 }
 
 // list is a part of a list of a tenant.
@@ -128,7 +126,7 @@ func (x *Indexer) Run(ctx context.Context) error {
 
 // claimed does what there is to do for a list, unless another process does.
 func (x *Indexer) claimed(ctx context.Context, l list) error {
-	now := x.now()
+	now := x.clock.Now()
 	claim := bunx.At(now.Add(claimTime))
 	n, err := x.exec(
 		ctx, l,
@@ -202,7 +200,7 @@ func (x *Indexer) work(ctx context.Context, l list, claim bunx.Time) error {
 // notes that come after another one has begun to read the list are not to be forgotten.
 func (x *Indexer) forgetNotes(ctx context.Context, l list, claim bunx.Time) error {
 	for n := inStep; n == inStep; {
-		next := bunx.At(x.now().Add(claimTime))
+		next := bunx.At(x.clock.Now().Add(claimTime))
 		err := bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
 			held, err := c.Exec(ctx, `UPDATE tc_search_lists SET claim_ends_at = $4 WHERE `+of+
 				` AND claim_ends_at = $5`, l.args(next, claim)...)
@@ -462,7 +460,7 @@ func (x *Indexer) write(
 		err := c.One(
 			ctx, "Index",
 			`UPDATE tc_search_lists SET segment = segment + 1, claim_ends_at = $4 WHERE `+of+` RETURNING segment`,
-			l.args(bunx.At(x.now().Add(claimTime))), &number,
+			l.args(bunx.At(x.clock.Now().Add(claimTime))), &number,
 		)
 		if err != nil {
 			return ignoreGone(err)

@@ -89,7 +89,7 @@ const clockPause = time.Minute
 func (s *Service) readClock(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	switch at, err := s.clock.Time(ctx); {
+	switch at, err := s.shared.Time(ctx); {
 	case err == nil:
 		s.read.Store(&readClock{at, time.Now()})
 	case !errors.Is(err, errors.ErrUnsupported) && ctx.Err() == nil:

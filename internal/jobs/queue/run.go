@@ -59,7 +59,7 @@ func (s *Service) Run(ctx context.Context) {
 	helping, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer helpers.Wait()
 	defer end()
-	if s.clock != nil {
+	if s.shared != nil {
 		s.readClock(ctx)
 		helpers.Go(func() { s.readClockEach(helping) })
 	}
@@ -441,7 +441,7 @@ func (d *dispatcher) claim(ctx context.Context, p *pool, l Line, n int) ([]Job, 
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	jobs, err := d.s.store.Claim(within, l, n, Claim{
-		Lease: d.s.o.NewID(),
+		Lease: d.s.clock.NewID(),
 		Node:  d.s.o.Name,
 		Until: d.s.stamp().Add(p.Lease),
 	})

@@ -16,16 +16,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
 
 // Service is a queue over a Store.
 type Service struct {
 	o     Options
+	clock clock.Clock
 	store Store
 	pools map[string]*pool
 	depth depth
@@ -33,7 +33,7 @@ type Service struct {
 	news     chan struct{}             // has an element when there may be ready jobs, or room for some
 	bell     chan struct{}             // has an element when other nodes are to be woken
 	finished chan finished             // to be removed
-	clock    Clock                     // nil for that of this machine
+	shared   Clock                     // nil for that of this machine
 	read     atomic.Pointer[readClock] // nil until the clock was read
 	wentBack chan struct{}             // has an element when the clock has gone back
 
@@ -48,13 +48,6 @@ type Service struct {
 
 // New returns a Service. Add its workers before Run.
 func New(o Options) *Service {
-	real := o.Now == nil
-	if real {
-		o.Now = time.Now
-	}
-	if o.NewID == nil {
-		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
@@ -66,13 +59,14 @@ func New(o Options) *Service {
 	o.Node.Poll = cmp.Or(o.Node.Poll, 5*time.Second)
 	o.Node.Grace = cmp.Or(o.Node.Grace, 10*time.Second)
 	s := &Service{
-		o: o, store: o.Store, pools: map[string]*pool{}, news: make(chan struct{}, 1), bell: make(chan struct{}, 1),
+		o: o, clock: clock.New(o.Now, o.NewID), store: o.Store, pools: map[string]*pool{},
+		news: make(chan struct{}, 1), bell: make(chan struct{}, 1),
 		finished: make(chan finished), wentBack: make(chan struct{}, 1),
 		claimed: map[claimKey]*claimed{}, drained: make(chan struct{}),
 	}
 	s.idle.L = &s.mu
-	if clock, ok := s.store.(Clock); ok && real {
-		s.clock = clock
+	if shared, ok := s.store.(Clock); ok && s.clock.Real() {
+		s.shared = shared
 	}
 	return s
 }
@@ -106,7 +100,7 @@ func (s *Service) Add(workers ...Worker) error {
 // stamp returns the time: that of the database where it has a clock, which does not depend on how
 // somebody sets that of this machine.
 func (s *Service) stamp() time.Time {
-	now := s.o.Now()
+	now := s.clock.Now()
 	if c := s.read.Load(); c != nil {
 		now = c.at.Add(now.Sub(c.local))
 	}
@@ -178,7 +172,7 @@ func (s *Service) prepare(j Job, now time.Time) (Job, error) {
 		return j, err
 	}
 	if j.ID == "" {
-		j.ID = s.o.NewID()
+		j.ID = s.clock.NewID()
 	}
 	j.Due = j.Due.UTC().Truncate(time.Microsecond)
 	j.State, j.CreatedAt, j.Wake = Ready, now, nil

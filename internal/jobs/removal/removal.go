@@ -22,6 +22,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
@@ -31,7 +32,10 @@ import (
 const Job = "remove-rows"
 
 // Remover removes rows.
-type Remover struct{ o Options }
+type Remover struct {
+	o     Options
+	clock clock.Clock
+}
 
 // Options configure a Remover. DB, Jobs and Entities are required.
 type Options struct {
@@ -45,10 +49,7 @@ type Options struct {
 // New returns a Remover.
 func New(o Options) *Remover {
 	o.Step = cmp.Or(o.Step, 1000)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return &Remover{o}
+	return &Remover{o, clock.New(o.Now, nil)}
 }
 
 const (
@@ -87,7 +88,7 @@ func (r *Remover) Later(ctx context.Context, tenant string, gone ...entity.Key) 
 		for some := range slices.Chunk(gone, batch) {
 			var args []any
 			for _, of := range some {
-				args = append(args, tenant, of.Kind, of.ID, 1, bunx.At(r.o.Now()))
+				args = append(args, tenant, of.Kind, of.ID, 1, bunx.At(r.clock.Now()))
 			}
 			_, err := c.Exec(ctx, `INSERT INTO tc_removals (tenant_id, kind, id, times, deleted_at) VALUES `+
 				bunx.Values(len(some), 5)+`
@@ -223,7 +224,7 @@ func (r *Remover) sweep(ctx context.Context, tenant string) (int, error) {
 	rows, err := c.Rows(
 		reading,
 		`SELECT kind, id FROM tc_removals WHERE tenant_id = $1 AND deleted_at < $2 ORDER BY deleted_at LIMIT $3`,
-		tenant, bunx.At(r.o.Now().Add(-missingAfter)), maxPut,
+		tenant, bunx.At(r.clock.Now().Add(-missingAfter)), maxPut,
 	)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (of entity.Key, err error) {
 		err = rows.Scan(&of.Kind, &of.ID)

@@ -34,7 +34,7 @@ func (s *Sweeper) checkClock(ctx context.Context) (wait bool, err error) {
 	if wait, err := s.differs(ctx); wait || err != nil {
 		return wait, err
 	}
-	now := s.now()
+	now := s.clock.Now()
 	last, err := done(ctx, s.db, now)
 	if err != nil || last.IsZero() {
 		s.held.since = time.Time{}
@@ -66,7 +66,7 @@ func (s *Sweeper) differs(ctx context.Context) (bool, error) {
 	if err := c.One(own, "Clock", `SELECT clock_timestamp()`, nil, &at); err != nil {
 		return false, err
 	}
-	by := s.now().Sub(at.Time)
+	by := s.clock.Now().Sub(at.Time)
 	was := s.held.apart
 	s.held.apart = by.Abs() > apart
 	if !s.held.apart || was {

@@ -43,7 +43,7 @@ func (s *Sweeper) RunAlone(ctx context.Context, holder string) (bool, error) {
 	<-ended
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endsAlone)
 	defer cancel()
-	if _, failed := s.extend(last, holder, s.now()); err == nil {
+	if _, failed := s.extend(last, holder, s.clock.Now()); err == nil {
 		err = failed
 	}
 	return true, err
@@ -52,7 +52,7 @@ func (s *Sweeper) RunAlone(ctx context.Context, holder string) (bool, error) {
 // take takes the lease if it is free and the last sweep was begun a while ago.
 func (s *Sweeper) take(ctx context.Context, holder string) (bool, error) {
 	own, c := bunx.For(ctx, s.db, "")
-	now := s.now()
+	now := s.clock.Now()
 	var old string
 	var ends, done bunx.Time
 	err := c.One(
@@ -87,7 +87,7 @@ func (s *Sweeper) renew(ctx context.Context, lost func(), holder string) {
 			return
 		case <-tick.C:
 		}
-		if n, err := s.extend(ctx, holder, s.now().Add(leaseTime)); err == nil && n == 0 {
+		if n, err := s.extend(ctx, holder, s.clock.Now().Add(leaseTime)); err == nil && n == 0 {
 			lost()
 			return
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
@@ -24,8 +25,8 @@ type Sweeper struct {
 	sweeps  func() []entity.Sweep
 	tenants func(ctx context.Context) ([]string, error)
 	hidden  func(ctx context.Context) ([]string, error)
-	now     func() time.Time
-	real    bool // now is time.Now
+	clock   clock.Clock
+	real    bool // clock is that of this machine
 	held    held // used by RunAlone
 
 	monotonic func() time.Time // time.Now, but in tests
@@ -38,11 +39,10 @@ func New(
 	db *bun.DB, sweeps func() []entity.Sweep, tenants, hidden func(ctx context.Context) ([]string, error),
 	now func() time.Time,
 ) *Sweeper {
-	real := now == nil
-	if real {
-		now = time.Now
+	return &Sweeper{
+		monotonic: time.Now, db: db, sweeps: sweeps, tenants: tenants, hidden: hidden, clock: clock.New(now, nil),
+		real: now == nil,
 	}
-	return &Sweeper{real: real, monotonic: time.Now, db: db, sweeps: sweeps, tenants: tenants, hidden: hidden, now: now}
 }
 
 // overlap is how far back a sweep looks behind the begin of the one before: clocks of nodes differ,
@@ -55,7 +55,7 @@ const steps = 4
 // Run does all sweeps once, whoever else does. The sweeps of tenants that take long do some steps
 // in turn. The failure of one sweep of a tenant does not keep the others from theirs.
 func (s *Sweeper) Run(ctx context.Context) error {
-	begun, turns := s.now(), &turns{}
+	begun, turns := s.clock.Now(), &turns{}
 	since, err := done(ctx, s.db, begun)
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package repository_test
 import (
 	"cmp"
 	"fmt"
-	"github.com/tenantcontent/tenantcontent/internal/testkit/repository"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/tenantcontent/tenantcontent/internal/testkit/repository"
 
 	"github.com/matryer/is"
 )
@@ -20,7 +21,7 @@ import (
 // stands for the folder and all below it. Test files are free.
 var layers = []layer{
 	{"values", "errs actor entity paging hal", ""},
-	{"helpers", "internal/text/... internal/limits/... internal/secure/...", "values"},
+	{"helpers", "internal/clock internal/text/... internal/limits/... internal/secure/...", "values"},
 	{"seams", "ai/...", "values helpers"},
 	{"sql", "internal/sqldb/...", "values helpers"},
 	{
