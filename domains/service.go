@@ -258,15 +258,10 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) erro
 		if err != nil {
 			return err
 		}
-		known, err := s.get(ctx, a.Tenant, id)
-		if err == nil {
-			known, err = s.withoutIDs(ctx, known)
-		}
-		if err != nil {
-			return err
-		}
 		d, err = s.store.Update(ctx, a.Tenant, id, func(d *Domain) (err error) {
-			d.IDs = known.IDs
+			if *d, err = s.withoutIDs(ctx, *d); err != nil {
+				return err
+			}
 			if c, err = s.edit(d, edit, bytes, keys); err == nil && asked.is && !asked.same(c) {
 				err = errs.New(errs.Conflict, "The configuration of the domain was changed meanwhile. Try again.")
 			}
