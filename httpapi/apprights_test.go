@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,8 +9,14 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/ai"
+	"github.com/tenantcontent/tenantcontent/ai/aitest"
 	"github.com/tenantcontent/tenantcontent/content"
+	"github.com/tenantcontent/tenantcontent/content/datasets"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
@@ -149,6 +156,107 @@ func TestCapHoldsAtOrigins(t *testing.T) {
 		is.Equal(get(), []string{"403", "403"})
 		w.must(t, "admin", "PUT", "/api/apps/"+app+"/owner", `{"ownerId": "admin"}`)
 		is.Equal(get(), []string{"200", "200"})
+	})
+}
+
+// payroll is a host's dataset that only superusers read.
+type payroll struct{ hostTable }
+
+func (p payroll) Table(ctx context.Context, tenant string, d entity.Ref) (datasets.Table, error) {
+	if a, err := actor.From(ctx); err != nil || !a.Superuser {
+		return nil, errs.New(errs.Forbidden, "Only superusers read the payroll.")
+	}
+	return p.hostTable.Table(ctx, tenant, d)
+}
+
+// withPayroll returns a world with an app to which the payroll is bound as pay, and the id of the
+// dataset. Mia is a member, tim an admin of a team, admin a superuser without a team.
+func withPayroll(t *testing.T, open dbtest.Opener, model ai.Provider, files map[string]string) (*world, string, string) {
+	w := newWorld(t, open, withAI(model), func(c *tenantcontent.Config) {
+		c.Datasets = payroll{hostTable{n: 3, text: "pay of the boss"}}
+	})
+	w.withAI(t, "dana", "tim")
+	app, dataset := shop(t, w, files), added(t, w, "datasets", `{"name": "Hosted payroll"}`)
+	w.must(t, "admin", "PUT", "/api/apps/"+app+"/dependencies/pay", `{"datasetId": "`+dataset+`", "label": "Pay"}`)
+	w.must(t, "admin", "PUT", "/api/apps/"+app, `{"settings": {"passDatasets": true}}`)
+	w.must(t, "admin", "PUT", "/api/apps/"+app+"/shares/tim", `{"accessLevel": 1}`)
+	w.must(t, "dana", "POST", "/api/apps/"+app+"/_deploy", "")
+	return w, app, dataset
+}
+
+var (
+	capViewers = []string{"mia", "tim", "admin"}
+	capOwners  = []string{"mia", "dana", "tim", "admin", teamID}
+)
+
+// TestCapHoldsForChats: an assistant that an app asks for its viewer has the viewer's rights, but
+// tenant-wide no more than the owner of the app: a dataset that a host's Source leaves to superusers
+// reaches the model only if both are.
+func TestCapHoldsForChats(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		s, model := withModel(t)
+		w, app, dataset := withPayroll(t, open, model, map[string]string{
+			"informer.yaml": "access: ['POST assistants/*/_chat']\nroles: [clerk, boss]\n",
+			"server/ask.js": "export const POST = async ({ request: { body }, fetch }) => (await fetch(body.path, " +
+				"{ method: 'POST', body: { messages: [{ role: 'user', content: 'Who earns most?' }] } })).status",
+		})
+		assistant := "assistants/" + added(t, w, "assistants", `{"name": "Helper", "skills": [{"type": "query"}]}`)
+		w.must(t, "admin", "PUT", "/api/"+assistant+"/datasets/"+dataset, `{}`)
+		for _, viewer := range []string{"mia", "tim"} {
+			w.must(t, "admin", "PUT", "/api/"+assistant+"/shares/"+viewer, `{"accessLevel": 1}`)
+		}
+		ask := fmt.Sprintf(`{"path": "%s/_chat"}`, assistant)
+		for _, owner := range capOwners {
+			w.must(t, "admin", "PUT", "/api/apps/"+app+"/owner", `{"ownerId": "`+owner+`"}`)
+			for _, viewer := range capViewers {
+				may := viewer != "mia" && owner != "mia" && owner != teamID // use models
+				turns := []aitest.Turn{calls("dataset_rows", `{"dataset": "Hosted payroll"}`), done}
+				both := viewer == "admin" && owner == "admin"
+				if !both {
+					turns = turns[:1] // the model has no such tool: the chat ends
+				}
+				if may {
+					s.Add(turns...)
+				}
+				before := len(s.Requests())
+				got := w.must(t, viewer, "POST", "/api/apps/"+app+"/view/api/_server/ask", ask).body
+				sent := s.Requests()[before:]
+				if !may {
+					is.Equal(got, "403")
+					is.Equal(len(sent), 0)
+					continue
+				}
+				is.Equal(got, "200")
+				is.Equal(len(sent), len(turns))
+				knows := 0
+				for _, r := range sent {
+					knows += strings.Count(r.Body, "pay of the boss")
+				}
+				if both != (knows > 0) {
+					t.Errorf("owner %s, viewer %s: the model is told %d times", owner, viewer, knows)
+				}
+			}
+		}
+	})
+}
+
+// TestCapHoldsForPassedDatasets: the page of an app is told of the datasets that both its viewer and
+// tenant-wide its owner may read, and opens without the others.
+func TestCapHoldsForPassedDatasets(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		_, model := withModel(t)
+		w, app, _ := withPayroll(t, open, model, nil)
+		w.must(t, "admin", "PUT", "/api/apps/"+app+"/shares/mia", `{"accessLevel": 1}`)
+		for _, owner := range capOwners {
+			w.must(t, "admin", "PUT", "/api/apps/"+app+"/owner", `{"ownerId": "`+owner+`"}`)
+			for _, viewer := range capViewers {
+				_, told := contextOf(t, w.must(t, viewer, "GET", "/api/apps/"+app+"/view", "")).Datasets["pay"]
+				if both := viewer == "admin" && owner == "admin"; told != both {
+					t.Errorf("owner %s, viewer %s: told %t", owner, viewer, told)
+				}
+			}
+		}
 	})
 }
 

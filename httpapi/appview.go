@@ -354,7 +354,7 @@ func (a *api) passedDatasets(r *rest.Request, v apps.Viewed) (map[string]dataset
 	for _, d := range v.Datasets {
 		fields, err := a.Datasets.Fields(ctx, d.DatasetID)
 		switch code := errs.CodeOf(err); {
-		case code == errs.NotFound:
+		case code == errs.NotFound, code == errs.Forbidden: // a datasets.Source may refuse some callers
 			continue
 		case code == errs.Conflict: // its data are not those of a dataset with rows
 			fields = json.RawMessage("[]")
