@@ -50,8 +50,8 @@ func (s *scheduler) makeRoom(t *task, a, b *account, now time.Duration) {
 	}
 	var victim *task
 	for v := range s.placed {
-		if v.level != t.level || v.evicted || v.phase != phaseSlow && v.phase != phasePaused || ofApp &&
-			v.tenant != t.tenant {
+		if v.evict == nil || v.level != t.level || v.evicted || v.phase != phaseSlow && v.phase != phasePaused ||
+			ofApp && v.tenant != t.tenant {
 			continue
 		}
 		va, vb := s.accounts(v)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/secure/subprocess"
 )
 
@@ -36,56 +37,88 @@ type pool struct {
 	background sync.WaitGroup
 	unconfined sync.Once // to log it
 	starter    subprocess.Starter
+	starts     *limiter.Limiter // of children for calls that wait for them
 }
 
 // errStops is what calls get after Close.
 var errStops = errs.New(errs.Unavailable, "Scripts are not run any more: the server stops.")
 
 func newPool(o Options) *pool {
-	return &pool{o: o, all: map[*process]bool{}}
+	return &pool{o: o, all: map[*process]bool{}, starts: limiter.New(limiter.Options{
+		Capacity: int64(o.Computing), PerKey: int64(max(o.Computing/2, 1)), FairSubkeys: true, Timeout: startTime,
+	})}
 }
 
-// get returns an idle child of the tenant, if possible one that has the program, or one of no
-// tenant, which is the tenant's from now on.
-func (l *pool) get(ctx context.Context, tenant, hash string) (*process, error) {
+// call is what a child is wanted for.
+type call struct {
+	tenant, key, hash string
+	more              bool // whether the key has others at work
+}
+
+// keeping is how long an idle child is left to the key that used it last when another one wants it
+// that has some at work: a key with many long calls takes none that others use again and again.
+const keeping = time.Second
+
+// ready returns an idle child of the tenant, if possible one that has the program, or one of no
+// tenant, which is the tenant's from now on. It returns nil if there is neither.
+func (l *pool) ready(c call) (*process, error) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.closed {
-		l.mu.Unlock()
 		return nil, errStops
 	}
 	at := -1
 	for i := len(l.idle) - 1; i >= 0; i-- {
-		if p := l.idle[i]; p.tenant != tenant {
+		p := l.idle[i]
+		if p.tenant != c.tenant || c.more && p.key != c.key && time.Since(p.idleSince) < keeping {
 			continue
-		} else if hash == "" || p.has(hash) {
+		}
+		if c.hash == "" || p.has(c.hash) {
 			at = i
 			break
-		} else if at < 0 {
+		}
+		if at < 0 {
 			at = i
 		}
 	}
 	if at >= 0 {
 		p := l.idle[at]
 		l.idle = slices.Delete(l.idle, at, at+1)
-		l.mu.Unlock()
+		p.key = c.key
 		return p, nil
 	}
-	if n := len(l.spare); n > 0 {
-		p := l.spare[n-1]
-		l.spare = l.spare[:n-1]
-		p.tenant = tenant
-		l.warm()
-		l.mu.Unlock()
-		return p, nil
-	}
-	l.starting++
 	l.warm()
+	n := len(l.spare)
+	if n == 0 {
+		return nil, nil
+	}
+	p := l.spare[n-1]
+	l.spare = l.spare[:n-1]
+	p.tenant, p.key = c.tenant, c.key
+	l.warm()
+	return p, nil
+}
+
+// add starts a child for a call, unless one is ready by the time that it may. Many
+// starts of one tenant do not delay those of others, nor many of one key those of the tenant's
+// other keys.
+func (l *pool) add(ctx context.Context, c call) (*process, error) {
+	release, err := l.starts.Acquire(ctx, 1, c.tenant, c.key)
+	if err != nil {
+		return nil, limiter.Unavailable(err, busy)
+	}
+	defer release()
+	if p, err := l.ready(c); p != nil || err != nil {
+		return p, err
+	}
+	l.mu.Lock()
+	l.starting++
 	l.mu.Unlock()
 	p, err := l.start()
 	if err != nil {
 		return nil, err
 	}
-	p.tenant = tenant
+	p.tenant, p.key = c.tenant, c.key
 	if ctx.Err() != nil {
 		l.put(p, true)
 		return nil, context.Cause(ctx)
@@ -210,6 +243,7 @@ type process struct {
 	conn      *conn
 	confined  string // what keeps it in
 	tenant    string // for which it works
+	key       string // for which it has worked last
 	idleSince time.Time
 	lowered   bool
 	programs  []cached // in the child, the one that was used longest ago first

@@ -589,6 +589,69 @@ export const quick = () => 1`)
 	is.Equal(rt.scheduler.slots, 0)
 }
 
+// TestStartingProcessLetsOthersCompute: while the processes of an app start, other apps of its tenant
+// compute, and further calls of it wait for the processes that it has.
+func TestStartingProcessLetsOthersCompute(t *testing.T) {
+	is := is.New(t)
+	rt := newRuntime(t, Options{Processes: 32, Computing: 2, Spare: -1})
+	p := compiledProgram(t, rt, `export async function main(name, host) { await host.wait(name); return name }`)
+	ended := make(chan jsvm.Result, 100)
+	run := func(g *gate) {
+		r, err := rt.Run(t.Context(), p, jsvm.Call{
+			Function: "main", Args: []json.RawMessage{[]byte("1")}, Functions: g.functions(), Tenant: "acme", Key: "busy",
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- r
+	}
+	first, others := newGate(), newGate()
+	go run(first)
+	<-first.entered // it has the only process
+	start, err := rt.pool.starts.Acquire(t.Context(), 1, "acme", "another")
+	is.NoErr(err)
+	for range 3 {
+		go run(others)
+	}
+	waitFor(t, "one waits for a process, and the others for it", func() bool {
+		rt.scheduler.mu.Lock()
+		defer rt.scheduler.mu.Unlock()
+		starting := 0
+		for one := range rt.scheduler.placed {
+			if one.phase == phaseStarting {
+				starting++
+			}
+		}
+		return starting == 1 && rt.scheduler.waiting == 2
+	})
+	close(first.open)
+	is.Equal((<-ended).Outcome, jsvm.OK)
+	open := newGate()
+	close(open.open)
+	for range 5 {
+		r, err := rt.Run(t.Context(), p, jsvm.Call{
+			Function: "main", Args: []json.RawMessage{[]byte("2")}, Functions: open.functions(), Tenant: "acme", Key: "other",
+		})
+		is.NoErr(err)
+		is.Equal(string(r.Value), "2")
+	}
+	started := rt.Stats().Started
+	greedy, err := rt.pool.ready(call{"acme", "busy", p.Hash, true})
+	is.NoErr(err)
+	is.Equal(greedy, nil) // it is left to the other app for a while
+	close(others.open)
+	start()
+	for range 3 {
+		is.Equal((<-ended).Outcome, jsvm.OK)
+	}
+	is.Equal(rt.Stats().Started, started+1) // one process was enough for the three
+	rt.scheduler.mu.Lock()
+	a, b := rt.scheduler.accounts(&task{tenant: "acme", app: "busy"})
+	slots := [3]int{rt.scheduler.slots, a.slots, b.slots}
+	rt.scheduler.mu.Unlock()
+	is.Equal(slots, [3]int{})
+}
+
 // TestTimersOfWaitingScripts: the server wakes a script for its timers, in order and also while
 // answers come.
 func TestTimersOfWaitingScripts(t *testing.T) {

@@ -271,7 +271,14 @@ func (rt *Runtime) acquire(
 	if err := rt.scheduler.begin(ctx, t); err != nil {
 		return nil, nil, nil, limiter.Unavailable(err, busy)
 	}
-	p, err := rt.pool.get(ctx, tenant, hash)
+	c := call{tenant, key, hash, rt.scheduler.more(t)}
+	p, err := rt.pool.ready(c)
+	if p == nil && err == nil {
+		rt.scheduler.starting(t)
+		if p, err = rt.pool.add(ctx, c); err == nil {
+			rt.scheduler.resume(ctx, t)
+		}
+	}
 	if err != nil {
 		rt.scheduler.end(t)
 		return nil, nil, nil, err

@@ -87,8 +87,9 @@ const (
 	phaseQueued    phase = iota // for a place or a slot
 	phaseComputing              // with a slot
 	phaseSlow
-	phasePaused // the script waits
-	phaseEnding // it has ended, or has been stopped and has a while to end
+	phaseStarting // its process starts
+	phasePaused   // the script waits
+	phaseEnding   // it has ended, or has been stopped and has a while to end
 	phaseEnded
 )
 
@@ -196,6 +197,27 @@ func (s *scheduler) attach(t *task, c controller, evict func()) {
 	t.clock, _ = c.cpu()
 }
 
+// more reports whether the app of t has other places than that of t.
+func (s *scheduler) more(t *task) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, b := s.accounts(t)
+	return b.held[t.level] > 1
+}
+
+// starting frees the slot of t for other apps while a process starts, which takes long. Its own app
+// has it still, so that the next call of the app finds the process of the one before in place of
+// starting another.
+func (s *scheduler) starting(t *task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, _ := s.accounts(t)
+	s.slots--
+	a.slots--
+	t.phase = phaseStarting
+	s.serve()
+}
+
 // pause frees the slot of t while its script waits.
 func (s *scheduler) pause(t *task) {
 	s.mu.Lock()
@@ -208,16 +230,20 @@ func (s *scheduler) pause(t *task) {
 	}
 }
 
-// resume waits for a slot for t, whose script has something to do again. When ctx ends, t goes on
+// resume waits for a slot for t, which has something to do again. When ctx ends, t goes on
 // without.
 func (s *scheduler) resume(ctx context.Context, t *task) {
 	s.mu.Lock()
-	if t.phase != phasePaused {
+	switch t.phase {
+	case phasePaused:
+		s.charge(t)
+		t.paused += s.now() - t.since
+	case phaseStarting:
+		s.leave(t, phasePaused)
+	default:
 		s.mu.Unlock()
 		return
 	}
-	s.charge(t)
-	t.paused += s.now() - t.since
 	a, b := s.accounts(t)
 	s.enqueue(t, a, b, levels)
 	s.serve()

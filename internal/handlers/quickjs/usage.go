@@ -40,8 +40,8 @@ func (u *usage) lately(now time.Duration) time.Duration {
 // account is what a tenant, or an app of it, has of a scheduler.
 type account struct {
 	used   usage
-	held   [levels]int // places
-	slots  int
+	held   [levels]int         // places
+	slots  int                 // of an app with those that it had before its processes started
 	tasks  int                 // with those that wait
 	apps   map[string]*account // of a tenant
 	queued map[string]*account // of a tenant: those of apps that have tasks in queues

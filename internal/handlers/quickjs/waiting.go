@@ -71,6 +71,9 @@ func (s *scheduler) leave(t *task, next phase) {
 		s.slots--
 		a.slots--
 		b.slots--
+	case phaseStarting:
+		_, b := s.accounts(t)
+		b.slots--
 	case phaseSlow:
 		s.slow = slices.DeleteFunc(s.slow, func(other *task) bool { return other == t })
 	}
@@ -149,6 +152,9 @@ func (s *scheduler) first(a, b *account, now time.Duration) *task {
 	for line := levels; line >= 0; line-- {
 		if len(b.queues[line]) == 0 {
 			continue
+		}
+		if line < levels && b.slots >= s.o.perTenant() {
+			continue // processes of it start
 		}
 		t := b.queues[line][0]
 		if t.inPlace || s.room(a, b, t.level) || t.victim != nil && t.victim.phase == phaseEnded &&
