@@ -58,62 +58,26 @@ func toColumns(t transferred) any {
 
 // transferer moves apps between tenants.
 func (s *Service) transferer() transfer.Transferer[transferred] {
-	return transfer.Transferer[transferred]{
-		Kind: Kind, ID: func(t transferred) string { return t.ID },
-		All:  s.store.IDs,
-		Some: s.exported, Row: toColumns, Refs: refs,
-		Read:  s.readRow,
-		There: s.lockThere,
-		Guard: func(t transferred, l entity.ImportOptions) string { return s.rules.Guarded(t.App, l) },
-		Spare: func(t transferred) string {
-			if t.DeletedAt != nil {
-				return "is deleted here: restore or purge it first"
-			}
-			return ""
+	return drafts.Transferer(s.rules, drafts.Travel[App, transferred]{
+		Parts: func(t *transferred) drafts.Parts[App] {
+			return drafts.Parts[App]{Entity: &t.App, Shares: &t.shares, Secrets: &t.env}
 		},
-		Owner: func(t *transferred) *string { return &t.OwnerID }, Directory: s.o.Directory,
-		Natural: func(t transferred) string {
-			if t.Slug == nil || t.DeletedAt != nil {
-				return ""
-			}
-			return t.NaturalID()
-		},
-		Rename: func(t *transferred, slug string) { t.Slug = &slug },
-		Taken:  s.rules.Taken,
+		Secrets: s.env, Row: toColumns, Refs: refs, Read: s.readRow,
 		Free: func(t *transferred) map[string]*json.RawMessage {
 			return map[string]*json.RawMessage{"defn": &t.Defn, "settings": &t.Settings}
 		},
-		Put:  s.putAll,
-		Drop: s.rules.Drop,
-		InTx: s.store.InTx,
-	}
-}
-
-// exported returns apps, without drafts and deleted ones, as they travel.
-func (s *Service) exported(ctx context.Context, tenant string, ids []string) ([]transferred, error) {
-	some, err := s.store.Some(ctx, tenant, ids)
-	if err != nil {
-		return nil, err
-	}
-	var all []transferred
-	for _, app := range some {
-		if app.EditingID != nil || app.DeletedAt != nil {
-			continue
-		}
-		t := transferred{App: app}
-		if t.env, err = s.env.Names(app.fields()); err != nil {
-			return nil, err
-		}
-		if t.Defn, err = withoutEnv(app.Defn); err != nil {
-			return nil, err
-		}
-		all = append(all, t)
-	}
-	shared, err := s.store.Shares().Some(ctx, tenant, transfer.IDs(all, func(t transferred) string { return t.ID }))
-	for i := range all {
-		all[i].shares = shared[all[i].ID]
-	}
-	return all, err
+		Clean: func(t *transferred) (err error) {
+			t.Defn, err = withoutEnv(t.Defn)
+			return err
+		},
+		Prepare: func(ctx context.Context, b *transfer.Batch[transferred]) error {
+			if err := s.licensedAll(ctx, b); err != nil {
+				return err
+			}
+			return s.leaveUnknown(ctx, b)
+		},
+		Complete: s.complete,
+	})
 }
 
 // refs returns what apps need: their datasets and tags.
@@ -208,52 +172,6 @@ func (s *Service) acceptLists(t *transferred) error {
 	return nil
 }
 
-// lockThere locks the given apps that exist.
-func (s *Service) lockThere(
-	ctx context.Context, tenant string, all []transferred, l entity.ImportOptions,
-) ([]transferred, error) {
-	var given []shares.Share
-	some := make([]App, len(all))
-	for i, t := range all {
-		some[i], given = t.App, append(given, t.shares...)
-	}
-	locked, err := s.rules.LockThere(ctx, tenant, some, given, l)
-	there := make([]transferred, len(locked))
-	for i, app := range locked {
-		there[i] = transferred{App: app}
-	}
-	return there, err
-}
-
-// putAll writes the apps of a batch, with the values of variables that are here already, and their
-// shares.
-func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) error {
-	if err := s.licensedAll(ctx, b); err != nil {
-		return err
-	}
-	if err := s.leaveUnknown(ctx, b); err != nil {
-		return err
-	}
-	all := make([]App, len(b.Write))
-	given := map[string][]shares.Share{}
-	for i := range b.Write {
-		t := &b.Write[i]
-		given[t.ID] = t.shares // so that those that are there go
-		old, there := b.There[t.ID]
-		if err := s.complete(ctx, b, t, old.App, there); err != nil {
-			return err
-		}
-		all[i] = t.App
-	}
-	if err := s.store.PutAll(ctx, b.Tenant, all, b.Yield); err != nil {
-		return err
-	}
-	if b.CrossTenant() { // nobody gets a right by a deploy
-		return nil
-	}
-	return s.rules.ReplaceShares(ctx, b.Tenant, given, b.Warn)
-}
-
 // licensedAll returns errs.Forbidden for an app of a batch that becomes a full one in a tenant
 // without the license.
 func (s *Service) licensedAll(ctx context.Context, b *transfer.Batch[transferred]) error {
@@ -289,7 +207,8 @@ func (s *Service) leaveUnknown(ctx context.Context, b *transfer.Batch[transferre
 	return failed()
 }
 
-// complete fills in an app of a batch with what the tenant has of it.
+// complete fills in an app of a batch with what the tenant has of it, with the values of variables
+// that are there already.
 func (s *Service) complete(
 	ctx context.Context, b *transfer.Batch[transferred], t *transferred, old App, there bool,
 ) error {

@@ -55,45 +55,16 @@ func toColumns(t transferred) any {
 
 // transferer moves assistants between tenants.
 func (s *Service) transferer() transfer.Transferer[transferred] {
-	return transfer.Transferer[transferred]{
-		Kind: Kind, ID: func(t transferred) string { return t.ID },
-		All: s.store.IDs, Some: s.exported, Row: toColumns, Refs: refs, Read: s.readRow, There: s.there,
-		Guard: func(t transferred, l entity.ImportOptions) string { return s.rules.Guarded(t.Assistant, l) },
-		Owner: func(t *transferred) *string { return &t.OwnerID }, Directory: s.o.Directory,
-		Natural: func(t transferred) string {
-			if t.Slug == nil {
-				return ""
-			}
-			return t.NaturalID()
+	return drafts.Transferer(s.rules, drafts.Travel[Assistant, transferred]{
+		Parts: func(t *transferred) drafts.Parts[Assistant] {
+			return drafts.Parts[Assistant]{Entity: &t.Assistant, Shares: &t.shares, Secrets: &t.secrets}
 		},
-		Rename: func(t *transferred, slug string) { t.Slug = &slug }, Taken: s.rules.Taken,
-		Free: func(t *transferred) map[string]*json.RawMessage { return map[string]*json.RawMessage{"data": &t.Data} },
-		Put:  s.putAll, Drop: s.rules.Drop, InTx: s.store.InTx,
-	}
-}
-
-// exported returns assistants, without drafts, as they travel.
-func (s *Service) exported(ctx context.Context, tenant string, ids []string) ([]transferred, error) {
-	some, err := s.store.Some(ctx, tenant, ids)
-	if err != nil {
-		return nil, err
-	}
-	var all []transferred
-	for _, as := range some {
-		if as.EditingID != nil {
-			continue
-		}
-		names, err := s.secrets.Names(Fields(&as))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, transferred{Assistant: as, secrets: names})
-	}
-	shared, err := s.store.Shares().Some(ctx, tenant, transfer.IDs(all, func(t transferred) string { return t.ID }))
-	for i := range all {
-		all[i].shares = shared[all[i].ID]
-	}
-	return all, err
+		Secrets: s.secrets, Row: toColumns, Refs: refs, Read: s.readRow,
+		Free: func(t *transferred) map[string]*json.RawMessage {
+			return map[string]*json.RawMessage{"data": &t.Data}
+		},
+		Prepare: s.leaveUnknown, Complete: s.complete,
+	})
 }
 
 // refs returns what assistants need: what they know of. Other assistants do not come along, as they
@@ -154,49 +125,8 @@ func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 	return t, err
 }
 
-// there locks the given assistants that exist.
-func (s *Service) there(
-	ctx context.Context, tenant string, all []transferred, l entity.ImportOptions,
-) ([]transferred, error) {
-	var given []shares.Share
-	some := make([]Assistant, len(all))
-	for i, t := range all {
-		some[i], given = t.Assistant, append(given, t.shares...)
-	}
-	locked, err := s.rules.LockThere(ctx, tenant, some, given, l)
-	found := make([]transferred, len(locked))
-	for i, as := range locked {
-		found[i] = transferred{Assistant: as}
-	}
-	return found, err
-}
-
-// putAll writes the assistants of a batch, with the values of secrets that are here already, and
-// their shares.
-func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) error {
-	if err := s.leaveUnknown(ctx, b); err != nil {
-		return err
-	}
-	all, given := make([]Assistant, len(b.Write)), map[string][]shares.Share{}
-	for i := range b.Write {
-		t := &b.Write[i]
-		given[t.ID] = t.shares // so that those that are there go
-		old, there := b.There[t.ID]
-		if err := s.complete(ctx, b, t, old.Assistant, there); err != nil {
-			return err
-		}
-		all[i] = t.Assistant
-	}
-	if err := s.store.PutAll(ctx, b.Tenant, all, b.Yield); err != nil {
-		return err
-	}
-	if b.CrossTenant() { // nobody gets a right by a deploy
-		return nil
-	}
-	return s.rules.ReplaceShares(ctx, b.Tenant, given, b.Warn)
-}
-
-// complete fills in an assistant of a batch with what the tenant has of it.
+// complete fills in an assistant of a batch with what the tenant has of it, with the values of
+// secrets that are there already.
 func (s *Service) complete(
 	ctx context.Context, b *transfer.Batch[transferred], t *transferred, old Assistant, there bool,
 ) error {

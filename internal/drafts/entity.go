@@ -8,9 +8,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Entity is an entity that is edited in drafts, or a draft of one: an app or an assistant. Version
-// changes with every change of it.
-type Entity interface{ Version() string }
+// Entity is an entity that is edited in drafts, or a draft of one: an app or an assistant.
+type Entity interface {
+	Version() string // changes with every change of it
+	NaturalID() string
+}
 
 // Fields points to the fields that every Entity has.
 type Fields struct {

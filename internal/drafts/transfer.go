@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -166,103 +163,6 @@ func (r *Rules[T]) Unknown(
 		return gone
 	}
 	return unknown, func() error { return err }
-}
-
-// LockThere locks those of some entities that exist, after it has held their owners to be and who
-// gets shares. It returns errs.Conflict for the id of a draft, but not in a deploy from another
-// tenant, whose caller must not learn of drafts.
-func (r *Rules[T]) LockThere(
-	ctx context.Context, tenant string, all []T, given []shares.Share, l entity.ImportOptions,
-) ([]T, error) {
-	principals := []string{l.Owner}
-	for _, e := range all {
-		principals = append(principals, *r.fields(&e).OwnerID)
-	}
-	if _, err := r.o.Store.Hold(ctx, tenant, append(principals, principalsOf(given)...)); err != nil {
-		return nil, err
-	}
-	locked, err := r.o.Store.LockSome(ctx, tenant, r.ids(all))
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range locked {
-		if r.isDraft(e) && !l.CrossTenant {
-			return nil, errs.New(errs.Conflict, "%s %s: this id belongs to a draft.", r.n.Kind, *r.fields(&e).ID)
-		}
-	}
-	return locked, nil
-}
-
-func principalsOf(all []shares.Share) []string {
-	return transfer.IDs(all, func(s shares.Share) string { return s.PrincipalID })
-}
-
-// Guarded returns why an import does not touch an entity that is there, "" if it does.
-func (r *Rules[T]) Guarded(e T, l entity.ImportOptions) string {
-	switch {
-	case r.isDraft(e) && l.Rule != entity.Fail:
-		return "is a draft here"
-	case r.fields(&e).deleted():
-		return "is deleted here"
-	}
-	return ""
-}
-
-// Drop removes those of some entities that exist, and returns their number.
-func (r *Rules[T]) Drop(ctx context.Context, tenant string, ids []string) (int, error) {
-	there, err := r.o.Store.LockSome(ctx, tenant, ids)
-	if err != nil {
-		return 0, err
-	}
-	return len(there), r.Remove(ctx, tenant, ids)
-}
-
-// Taken returns the ids of the entities with some natural ids by these.
-func (r *Rules[T]) Taken(ctx context.Context, tenant string, naturals []string) (map[string]string, error) {
-	at := make([]Lookup, len(naturals))
-	for i, natural := range naturals {
-		colon := strings.LastIndexByte(natural, ':')
-		at[i] = Lookup{Owner: natural[:colon], Slug: natural[colon+1:]}
-	}
-	some, err := r.o.Store.Slugs(ctx, tenant, at)
-	ids := make(map[string]string, len(some))
-	for _, e := range some {
-		f := r.fields(&e)
-		ids[*f.OwnerID+":"+**f.Slug] = *f.ID
-	}
-	return ids, err
-}
-
-// ReplaceShares makes the shares of some entities, by their ids, those whose principals the tenant
-// has, and warns of the others. LockThere has held the principals and locked the entities.
-func (r *Rules[T]) ReplaceShares(
-	ctx context.Context, tenant string, all map[string][]shares.Share, warn func(format string, args ...any),
-) error {
-	ids := slices.Sorted(maps.Keys(all))
-	var principals []string
-	for _, id := range ids {
-		principals = append(principals, principalsOf(all[id])...)
-	}
-	held, err := r.o.Store.Hold(ctx, tenant, principals)
-	if err != nil {
-		return err
-	}
-	known := make(map[string][]shares.Share, len(all))
-	for _, id := range ids {
-		known[id] = slices.DeleteFunc(slices.Clone(all[id]), func(s shares.Share) bool {
-			if !held[s.PrincipalID] {
-				warn(
-					"%s %s: its share with %s is left out, whom this tenant does not know.", r.n.Kind, id,
-					transfer.Short(s.PrincipalID),
-				)
-			}
-			return !held[s.PrincipalID]
-		})
-	}
-	if err := r.o.Store.Shares().Replace(ctx, tenant, known); err != nil {
-		return err
-	}
-	return r.o.Store.SetShared(ctx, tenant, ids)
 }
 
 // fileTransferer is a transferer of entities with their files.
