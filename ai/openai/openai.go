@@ -379,6 +379,11 @@ func (p *provider) explain(ctx context.Context, err error, a *answer, tools ...a
 		return errs.Wrap(errs.Invalid, cause, tooLongMessage)
 	}
 	p.Log.WarnContext(ctx, "a model's server refused a request", "status", r.status, "err", cause)
+	return p.explainRefusal(r, cause, tools)
+}
+
+// explainRefusal returns the error of a status for the caller.
+func (p *provider) explainRefusal(r *refusal, cause error, tools []ai.Tool) error {
 	switch {
 	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
 		return errs.Wrap(

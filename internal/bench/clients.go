@@ -259,44 +259,19 @@ func (n *neighbours) peakMemory() (float64, error) {
 func fillLists(
 	ctx context.Context, db *bun.DB, app *tenantcontent.App, tenant string, share, members int,
 ) ([]member, error) {
-	admin := actor.With(ctx, actor.Actor{Tenant: tenant, User: "admin", Superuser: true})
+	id := func(kind string, i int) string {
+		return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "%s %s %d", tenant, kind, i)).String()
+	}
+	all, err := addMembers(ctx, app, tenant, members, id)
+	if err != nil {
+		return nil, err
+	}
 	text := func(n int) string { return strings.Repeat("a large row ", n/12) }
 	object := func(n int) string {
 		raw, _ := json.Marshal(map[string]string{"text": text(n)})
 		return string(raw)
 	}
-	id := func(kind string, i int) string {
-		return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "%s %s %d", tenant, kind, i)).String()
-	}
 	now := bunx.At(time.Now())
-	var all []member
-	for i := range members {
-		name := fmt.Sprintf("member%d", i)
-		u := principals.User{
-			Username:          name,
-			Enabled:           true,
-			GlobalPermissions: principals.GlobalPermissions{AI: true, ViewAllUsers: true, ViewAllTeams: true},
-		}
-		if _, err := app.Principals.CreateUser(admin, u, password); err != nil {
-			return nil, err
-		}
-		login, err := app.Sessions.Login(ctx, tenant, "local", name, password)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, member{token: login.Token, lists: []string{
-			"/api/reports?limit=1000",
-			"/api/reports/" + id("report", 0) + "/comments?limit=1000",
-			"/api/bundles?limit=1000",
-			"/api/bundles/" + id("bundle", 0) + "/entries?limit=1000",
-			"/api/users?limit=1000",
-			"/api/ai-instructions?limit=1000",
-			"/api/activities?limit=1000",
-			"/api/notifications?limit=1000",
-			"/api/users/" + name + "/feed?limit=1000",
-			"/api/principal-list",
-		}})
-	}
 	reader := func(i int) string { return fmt.Sprintf("member%d", i%members) }
 	reports, comments, people, instructions, events :=
 		max(10, 600/share), max(100, 1000/share), max(80, 600/share), max(20, 200/share), 1000
@@ -376,6 +351,42 @@ func fillLists(
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.Fields(t.into)[0], err)
 		}
+	}
+	return all, nil
+}
+
+// addMembers adds members to a tenant, each with the lists that it reads.
+func addMembers(
+	ctx context.Context, app *tenantcontent.App, tenant string, members int, id func(kind string, i int) string,
+) ([]member, error) {
+	admin := actor.With(ctx, actor.Actor{Tenant: tenant, User: "admin", Superuser: true})
+	var all []member
+	for i := range members {
+		name := fmt.Sprintf("member%d", i)
+		u := principals.User{
+			Username:          name,
+			Enabled:           true,
+			GlobalPermissions: principals.GlobalPermissions{AI: true, ViewAllUsers: true, ViewAllTeams: true},
+		}
+		if _, err := app.Principals.CreateUser(admin, u, password); err != nil {
+			return nil, err
+		}
+		login, err := app.Sessions.Login(ctx, tenant, "local", name, password)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, member{token: login.Token, lists: []string{
+			"/api/reports?limit=1000",
+			"/api/reports/" + id("report", 0) + "/comments?limit=1000",
+			"/api/bundles?limit=1000",
+			"/api/bundles/" + id("bundle", 0) + "/entries?limit=1000",
+			"/api/users?limit=1000",
+			"/api/ai-instructions?limit=1000",
+			"/api/activities?limit=1000",
+			"/api/notifications?limit=1000",
+			"/api/users/" + name + "/feed?limit=1000",
+			"/api/principal-list",
+		}})
 	}
 	return all, nil
 }

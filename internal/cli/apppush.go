@@ -74,6 +74,7 @@ func (p *appPushCommand) Run(ctx context.Context, a *appCommands, t terminal) er
 	return a.answer(t, raw, result.text(run))
 }
 
+// run pushes the folder to the app with an id, "" for a new one.
 func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
 	if p.local, err = p.folder.files(ctx); err != nil {
 		return result, err
@@ -85,35 +86,44 @@ func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
 		return result, err
 	}
 	p.shown.begin("comparing", 0)
-	switch {
-	case p.Deploy && p.Draft:
-		return result, errs.New(
-			errs.Invalid,
-			"--draft publishes nothing, and a draft runs its handlers without a deploy: leave out --draft or --deploy",
-		)
-	case id != "" && (p.Name != "" || p.Slug != "" || p.Type != newType):
-		return result, errs.New(
-			errs.Invalid,
-			"--name, --slug and --type are for a new app, and this push is to the app %s: leave them out",
-			harmless(id),
-		)
-	case id == "":
+	if err := p.fits(id); err != nil {
+		return result, err
+	}
+	if id == "" {
 		todo, err := p.planNew(ctx)
 		if err != nil {
 			return result, err
 		}
 		if p.DryRun {
-			if result, err = p.result(todo, comparison{}, nil, ""); err != nil {
-				return result, err
-			}
-			result.DryRun, result.URL = true, ""
-			p.findPage(comparison{})
-			return result, p.show(result)
+			return p.dryRun(todo, comparison{})
 		}
 		if id, err = p.create(ctx); err != nil {
 			return result, err
 		}
 	}
+	return p.update(ctx, id)
+}
+
+// fits returns errs.Invalid for flags that do not fit each other, or the app with an id.
+func (p *push) fits(id string) error {
+	switch {
+	case p.Deploy && p.Draft:
+		return errs.New(
+			errs.Invalid,
+			"--draft publishes nothing, and a draft runs its handlers without a deploy: leave out --draft or --deploy",
+		)
+	case id != "" && (p.Name != "" || p.Slug != "" || p.Type != newType):
+		return errs.New(
+			errs.Invalid,
+			"--name, --slug and --type are for a new app, and this push is to the app %s: leave them out",
+			harmless(id),
+		)
+	}
+	return nil
+}
+
+// update makes an app like the folder.
+func (p *push) update(ctx context.Context, id string) (result pushed, err error) {
 	c, err := p.compare(ctx, id)
 	if err != nil {
 		return result, p.folder.unknown(p.App, err)
@@ -128,24 +138,33 @@ func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
 	if err != nil {
 		return result, err
 	}
-	p.findPage(c)
-	switch {
-	case p.DryRun:
-		if result, err = p.result(todo, c, c.DraftID, c.ID); err != nil {
-			return result, err
-		}
-		result.DryRun = true
-		return result, p.show(result)
-	case todo.empty() && !p.Draft:
-		if err := p.saveSynced(c, p.folder.state.Draft, todo); err != nil {
-			return result, err
-		}
-		if result, err = p.result(todo, c, c.DraftID, c.ID); err != nil || !p.Deploy {
-			return result, err
-		}
-		return result, p.deploy(ctx, &result)
+	if p.DryRun {
+		return p.dryRun(todo, c)
 	}
-	return p.edit(ctx, c, todo)
+	p.findPage(c)
+	if !todo.empty() || p.Draft {
+		return p.edit(ctx, c, todo)
+	}
+	if err := p.saveSynced(c, p.folder.state.Draft, todo); err != nil {
+		return result, err
+	}
+	if result, err = p.result(todo, c, c.DraftID, c.ID); err != nil || !p.Deploy {
+		return result, err
+	}
+	return result, p.deploy(ctx, &result)
+}
+
+// dryRun shows and returns what a push would do to an app, of a new one without an address.
+func (p *push) dryRun(todo plan, c comparison) (pushed, error) {
+	p.findPage(c)
+	result, err := p.result(todo, c, c.DraftID, c.ID)
+	if err != nil {
+		return result, err
+	}
+	if result.DryRun = true; c.ID == "" {
+		result.URL = ""
+	}
+	return result, p.show(result)
 }
 
 // deploy deploys the app as it is published.

@@ -81,8 +81,21 @@ func Extract(ctx context.Context, contentType, name string, data []byte) (string
 	return string(text), err
 }
 
-// formatOf returns the format of a document.
+// formatOf returns the format of a document: that of its content type or, if that can be any, of
+// its name, or of its bytes.
 func formatOf(contentType, name string, data []byte) format {
+	f, known := formatOfType(contentType)
+	if !known {
+		f, known = formatOfName(name)
+	}
+	if !known {
+		return formatOfBytes(data)
+	}
+	return f
+}
+
+// formatOfType returns the format of a content type, and whether it names one.
+func formatOfType(contentType string) (f format, known bool) {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
 		kind, _, _ = strings.Cut(strings.ToLower(contentType), ";")
@@ -90,39 +103,45 @@ func formatOf(contentType, name string, data []byte) format {
 	}
 	switch kind {
 	case "application/pdf", "application/x-pdf":
-		return pdfDocument
+		return pdfDocument, true
 	case "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 		"application/vnd.ms-word.document.macroenabled.12":
-		return word
+		return word, true
 	case "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 		"application/vnd.ms-excel.sheet.macroenabled.12":
-		return excel
+		return excel, true
 	case "text/html", "application/xhtml+xml":
-		return markup
+		return markup, true
 	case "application/json", "application/xml", "application/yaml", "application/x-yaml", "application/javascript",
 		"application/sql", "application/csv", "application/x-ndjson":
-		return plain
+		return plain, true
+	case "", "application/octet-stream", "binary/octet-stream", "application/zip", "application/x-zip-compressed":
+		return unknown, false
 	}
 	if strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml") {
-		return plain
+		return plain, true
 	}
-	switch kind {
-	case "", "application/octet-stream", "binary/octet-stream", "application/zip", "application/x-zip-compressed":
-	default:
-		return unknown
-	}
+	return unknown, true
+}
+
+// formatOfName returns the format of a file name's extension, and whether it is known.
+func formatOfName(name string) (f format, known bool) {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".pdf":
-		return pdfDocument
+		return pdfDocument, true
 	case ".docx", ".docm":
-		return word
+		return word, true
 	case ".xlsx", ".xlsm":
-		return excel
+		return excel, true
 	case ".html", ".htm", ".xhtml":
-		return markup
+		return markup, true
 	case ".txt", ".text", ".md", ".csv", ".tsv", ".json", ".xml", ".yaml", ".yml", ".log", ".sql", ".js", ".css":
-		return plain
+		return plain, true
 	}
+	return unknown, false
+}
+
+func formatOfBytes(data []byte) format {
 	start := data[:min(len(data), 1<<10)]
 	switch {
 	case bytes.Contains(start, []byte("%PDF-")):

@@ -53,33 +53,12 @@ func (g *guard) authorize(action sqlite.AuthorizerActionCode, a, b, database, _ 
 		}
 		return sqlite.AuthorizerOK
 	case sqlite.AuthInsert, sqlite.AuthUpdate, sqlite.AuthDelete:
-		if g.reads {
-			g.wrote = true
-			return sqlite.AuthorizerDeny
-		}
-		if strings.EqualFold(a, recorded) {
-			return g.refuse("The table %s is written by the server alone.", recorded)
-		}
-		return g.inMain(database)
+		return g.write(database, "written", a)
 	case sqlite.AuthCreateTable, sqlite.AuthCreateIndex, sqlite.AuthCreateView, sqlite.AuthCreateTrigger,
 		sqlite.AuthDropTable, sqlite.AuthDropIndex, sqlite.AuthDropView, sqlite.AuthDropTrigger, sqlite.AuthReindex:
-		if g.reads {
-			g.wrote = true
-			return sqlite.AuthorizerDeny
-		}
-		if strings.EqualFold(a, recorded) || strings.EqualFold(b, recorded) {
-			return g.refuse("The table %s is changed by the server alone.", recorded)
-		}
-		return g.inMain(database)
+		return g.write(database, "changed", a, b)
 	case sqlite.AuthAlterTable: // its arguments are the database and the table
-		if g.reads {
-			g.wrote = true
-			return sqlite.AuthorizerDeny
-		}
-		if strings.EqualFold(b, recorded) {
-			return g.refuse("The table %s is changed by the server alone.", recorded)
-		}
-		return g.inMain(a)
+		return g.write(a, "changed", b)
 	case sqlite.AuthFunction:
 		if why := refusedFunction(b); why != "" {
 			return g.refuse("%s", why)
@@ -103,6 +82,18 @@ func (g *guard) authorize(action sqlite.AuthorizerActionCode, a, b, database, _ 
 		return g.refuse("A workspace is one database: others cannot be attached.")
 	}
 	return g.refuse("This statement is not allowed in a workspace.")
+}
+
+// write authorizes a statement that writes a database, whose tables have some names among others.
+func (g *guard) write(database, written string, names ...string) sqlite.AuthorizerReturnCode {
+	if g.reads {
+		g.wrote = true
+		return sqlite.AuthorizerDeny
+	}
+	if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, recorded) }) {
+		return g.refuse("The table %s is %s by the server alone.", recorded, written)
+	}
+	return g.inMain(database)
 }
 
 // refusedFunction returns why a function cannot be used, for people, "" for one that can.
