@@ -42,22 +42,13 @@ func (s spot) names() []string {
 	return names
 }
 
-// scan finds what may be mentions.
+// scan finds what may be mentions: each @ at the start of a word, with a username right after it
+// that has a letter or digit. The @ is not at the start of a word after a letter, digit or mark,
+// but for those of scripts that are written without spaces, after a _ that belongs to a word, and
+// after another @. Code, addresses and npm's names, such as @scope/package, mention nobody.
 //
-// A mention is an @ at the start of a word, with a username right after it that has a letter or
-// digit. The @ is not at the start of a word after a letter, digit or mark, but for those of
-// scripts that are written without spaces, after a _ that belongs to a word, and after another @.
-// As usernames may have punctuation and single spaces in them, what follows can be read in several
-// ways: "@jo.smith." is jo.smith or jo, and "@o'brien's" o'brien's, o'brien or o. Each beginning of
-// the run of characters that usernames have is a candidate if it ends with the run, before a
-// character that is not a letter, digit or mark, or beside one of a script without spaces; the
-// longest that is a user counts (resolve).
-//
-// Code, addresses and npm's names, such as @scope/package, mention nobody.
-//
-// The first 100 spots of a message count, and of each the 16 shortest candidates, which are all of
-// a username with up to 15 such characters in it. So at most 100 users are mentioned and notified;
-// any other @ is text, and the message is kept as it is.
+// The first 100 spots of a message count. So at most 100 users are mentioned and notified; any
+// other @ is text, and the message is kept as it is.
 func scan(message string) []spot {
 	if !strings.Contains(message, "@") {
 		return nil
@@ -88,7 +79,13 @@ func scan(message string) []spot {
 	return spots
 }
 
-// candidates returns the names that may begin at a place of a message, longest first.
+// candidates returns the names that may begin at a place of a message, longest first; the longest
+// that is a user counts (resolve). As usernames may have punctuation and single spaces in them, a
+// text can be read in several ways: "@jo.smith." is jo.smith or jo, and "@o'brien's" o'brien's,
+// o'brien or o. Each beginning of the run of characters that usernames have is a candidate if it
+// ends with the run, before a character that is not a letter, digit or mark, or beside one of a
+// script without spaces. The 16 shortest are returned, which are all of a username with up to 15
+// such characters in it.
 func candidates(message string, from int) []candidate {
 	var all []candidate
 	ends := func(end int) { // a name may end here, except for a space

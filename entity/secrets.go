@@ -6,11 +6,6 @@ import (
 )
 
 // Mask replaces a secret of an entity in a row.
-const Mask = "********"
-
-// MaskSecrets returns free JSON, such as an entity's data, with a Mask for each of its secrets. It
-// changes no other bytes. A Transferer calls it for all JSON whose members its kind does not
-// define.
 //
 // A secret is, at any depth, the value of a member with one of the names below. Only letters count,
 // in either case, so that "API-Key 2" is apikey. Secret names end with:
@@ -45,8 +40,12 @@ const Mask = "********"
 // whose name ends with value(s) or default is treated as if it had that name: {"name":
 // "Authorization", "value": "********"}.
 //
-// Secrets within a text, such as a password in a URL, are not found. It returns nil for malformed
-// JSON that may have secrets.
+// Secrets within a text, such as a password in a URL, are not found.
+const Mask = "********"
+
+// MaskSecrets returns free JSON, such as an entity's data, with a Mask for each of its secrets. It
+// changes no other bytes, and returns nil for malformed JSON that may have secrets. A Transferer
+// calls it for all JSON whose members its kind does not define.
 func MaskSecrets(data json.RawMessage) json.RawMessage {
 	switch {
 	case !mayHaveSecrets(data):

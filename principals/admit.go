@@ -26,19 +26,17 @@ func refusedFor(reason error) error {
 }
 
 // LoginWith logs a user in with a password that check verifies, for instance at a directory, and
-// calls Admit. Failures of a user of the domain are counted and lock as in Authenticate. Only
-// errs.Unauthenticated from check is a failure; LoginWith returns its other errors as they are. The
-// user is the one with the source id that check returns with its refusal, else the one with the
-// given name. Attempts with names that no user has are not counted.
+// calls Admit. The user is the one with the source id that check returns with its refusal, else the
+// one with the given name. Failures of a user of the domain are counted and lock as in
+// Authenticate. Only errs.Unauthenticated from check is a failure; its other errors are returned as
+// they are. Do not call it inside a transaction.
 //
-// A user of the domain who is locked, disabled or expired here is refused at once, without a call
-// of check: the caller equalizes the time of refusals. A refusal with an Identity that is Disabled
-// disables its user as a scan does. For every other name, including unknown names and those of
-// users of other domains, check is called, so that its duration does not reveal who exists. A user
-// found by the source id alone is refused after check. Every refusal is errs.Unauthenticated
-// "Unable to log in".
-//
-// The counts are transactions of their own: do not call it inside one.
+// A user of the domain who is locked, disabled or expired here is refused without a call of check:
+// the caller equalizes the time of refusals. For every other name, including unknown ones and those
+// of users of other domains, check is called, so that its duration does not reveal who exists. A
+// user found only by the source id is refused after check. A refusal with an Identity that is
+// Disabled disables its user as a scan does. Every refusal is errs.Unauthenticated "Unable to log
+// in".
 func (p Unchecked) LoginWith(
 	ctx context.Context, tenant, domain, source, username string,
 	check func(ctx context.Context) (Identity, error),

@@ -24,19 +24,17 @@ const (
 	maxAllCounted = 16
 )
 
-// Authenticate checks a password. Users are found ignoring case; only those of the
-// domain Local can pass.
+// Authenticate checks a password. Users are found ignoring case; only those of the domain Local can
+// pass. The count is a transaction of its own: do not call it inside one.
 //
 // Every refusal is the same errs.Unauthenticated "Unable to log in" with the reason as its cause:
 // unknown tenant, user or domain, no, wrong or expired password, disabled, locked. A password is
-// hashed only when it may be right: the caller sees to it that the time of a refusal tells nothing.
-// Failures are counted by the client's network (actor.OriginOf): ten in a row lock the user for
-// that network, a hundred within 15 minutes for all networks but those of the user's logins within
-// 30 days; a lock lasts 15 minutes, nothing is counted meanwhile, and afterwards its count starts
-// again. A password that was right is refused when the last wrong one arrived before it was
-// counted. Other errors mean that nothing could be found out.
-//
-// The count is a transaction of its own: do not call it inside one.
+// hashed only when it may be right: the caller equalizes the time of refusals. Failures are counted
+// by the client's network (actor.OriginOf): ten in a row lock the user for that network, a hundred
+// within 15 minutes for all networks but those of the user's logins within 30 days; a lock lasts 15
+// minutes, nothing is counted meanwhile, and afterwards its count starts again. A password that was
+// right is refused when the last wrong one arrived before it was counted. Other errors mean that
+// nothing could be found out.
 func (p Unchecked) Authenticate(ctx context.Context, tenant, domain, username, password string) (User, error) {
 	l, err := p.s.passes(ctx, tenant, domain, username, password)
 	if err != nil {

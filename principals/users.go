@@ -233,18 +233,16 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 }
 
 // UpdateUser changes a user. A superuser may change all but the name and what the service keeps for
-// itself; Locked ends or begins a lock of 15 minutes for all networks, and a user who leaves the
-// domain Local loses the password. A user who moves to another domain loses the source id of the
-// old one, and CheckMove tells before whether the new one knows the user; one moves to Local with
+// itself; Locked ends or begins a lock of 15 minutes for all networks. A user who leaves the domain
+// Local loses the password, and one who leaves another domain its source id: see CheckMove and
 // MoveToLocal. Sessions and personal tokens of a user who is disabled end; one whom a directory has
 // disabled or locked stays disabled whatever it finds later if edit sets DirectoryDisabled to
 // false. Users may change their own profile: names, timezone, data, user fields, consent, avatar
 // and feed, and email unless people log in by it (Domains.TiedEmail). edit replaces what it changes
 // and writes through no pointer.
 //
-// Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict when the
-// tenant would be left without an enabled superuser, and for a domain where the user could not log
-// in; an error from edit as it is.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict if the tenant
+// would have no enabled superuser, or the user could not log in at the domain; edit's own.
 func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*User) error) (User, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

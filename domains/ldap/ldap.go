@@ -15,6 +15,27 @@
 // certificate, never because it refuses something. A host that could not be reached is asked last
 // for half a minute. Referrals are followed to hosts of the configuration alone, with its TLS.
 //
+// A configuration has these members; null, and "" outside of attributes, are as good as left out:
+//
+//   - url: ldap:// or ldaps://, host and perhaps port. hosts: up to 8 more of these, in the order
+//     in which they are tried. startTLS: true to turn ldap:// into TLS. caCert: PEM certificates to
+//     trust beside those of the system.
+//   - bindDN, bindPassword: of an account that may read what is needed; without them the search is
+//     anonymous.
+//   - baseDN: where people and groups are. userBaseDN, groupBaseDN: where to look for them instead.
+//   - userFilter, groupFilter: which entries they are.
+//   - attributes: the attribute for each field of a user, see Info's Defaults; "" is not read,
+//     except that username is required.
+//   - groupName, groupMember: attributes of a group, default cn and member.
+//   - idAttribute: the attribute with the id of a person. OpenWithIDs refuses another one than
+//     before.
+//   - netbiosName, upnSuffixes: of AD, what may be before or behind the sAMAccountName in a name;
+//     the defaults are made of baseDN: CORP and corp.example.com. builtin: of AD, true for accounts
+//     and groups that it has by itself, too.
+//   - pageSize: entries a page, 1 to 10000, default 1000. timeoutMs: how long to wait for an
+//     answer, 100 to 300000, default 10000: for the connection with its TLS, for a bind, for the
+//     next entry. domains ends a login after 15 seconds all the same.
+//
 // Members of dynamic groups are not read. Members of nested groups count if both groups are found.
 //
 // Source: RFC 4511 to 4515, 2696, 4530.
@@ -82,28 +103,7 @@ func (AD) Info() domains.Info { return activeDirectory.info() }
 // Info describes the driver.
 func (LDAP) Info() domains.Info { return standard.info() }
 
-// Open reads a configuration; null, and "" outside of attributes, are as good as left out:
-//
-//   - url: ldap:// or ldaps://, host and perhaps port. hosts: up to 8 more of these, in the order
-//     in which they are tried. startTLS: true to turn ldap:// into TLS. caCert: PEM certificates to
-//     trust beside those of the system.
-//   - bindDN, bindPassword: of an account that may read what is needed; without them the search is
-//     anonymous.
-//   - baseDN: where people and groups are. userBaseDN, groupBaseDN: where to look for them instead.
-//   - userFilter, groupFilter: which entries they are.
-//   - attributes: the attribute for each field of a user, see Info's Defaults; "" is not read,
-//     except that username is required.
-//   - groupName, groupMember: attributes of a group, default cn and member.
-//   - idAttribute: the attribute with the id of a person. OpenWithIDs refuses another one than
-//     before.
-//   - netbiosName, upnSuffixes: of AD, what may be before or behind the sAMAccountName in a name;
-//     the defaults are made of baseDN: CORP and corp.example.com. builtin: of AD, true for accounts
-//     and groups that it has by itself, too.
-//   - pageSize: entries a page, 1 to 10000, default 1000. timeoutMs: how long to wait for an
-//     answer, 100 to 300000, default 10000: for the connection with its TLS, for a bind, for the
-//     next entry. domains ends a login after 15 seconds all the same.
-//
-// Errors: errs.Invalid naming the member.
+// Open reads a configuration: see the package comment. Errors: errs.Invalid naming the member.
 func (d AD) Open(config json.RawMessage) (domains.Realm, error) {
 	return d.OpenWithIDs(config, domains.IDAttributes{})
 }

@@ -25,6 +25,29 @@ import (
 )
 
 // Driver is the driver OIDC. Its zero value is ready.
+//
+// Its configuration is {issuer, clientID, clientSecret, scopes, claims, caCert}.
+//
+//   - issuer: the provider's own issuer identifier, with or without a slash at the end: an https
+//     address (http on this machine alone: localhost or a loopback address) without user, query and
+//     fragment, of at most 1,024 bytes. Its discovery document is below it.
+//   - clientID: the id of this service at the provider, 1 to 1,024 bytes.
+//   - clientSecret: left out or empty for a public client.
+//   - scopes: at most 50 scopes to ask for, openid always among them; default openid, profile,
+//     email.
+//   - claims: the claims that {username, email, displayName, timezone, givenName, familyName} are
+//     taken from; defaults preferred_username, email, name, zoneinfo, given_name, family_name. An
+//     empty one is not asked for; username must not be empty. A person without that claim is called
+//     by preferred_username, or else by sub. Where it is email, an address that the provider does
+//     not call verified is refused. A name with dots is that of a claim or, if there is none, of
+//     the members of one: realm_access.roles.
+//   - claims.groups: the claim with the person's groups: texts, objects with a name, or one text.
+//     Default none: groups are not asked for.
+//   - claims.id: the claim with an id of the person that never changes, in place of sub, such as
+//     oid. A person without it is refused.
+//   - caCert: certificates in PEM to trust beside those of the system.
+//
+// null is the same as left out. No request is made to the provider before the first login.
 type Driver struct {
 	// Client makes the requests to providers; a host that must protect its own network sets one
 	// whose dialer refuses private addresses. Its Timeout is for each request, 0 is 10 seconds.
@@ -59,29 +82,7 @@ func (Driver) Info() domains.Info {
 	}
 }
 
-// Open reads a configuration: {issuer, clientID, clientSecret, scopes, claims, caCert}.
-//
-//   - issuer: the provider's own issuer identifier, with or without a slash at the end: an https
-//     address (http on this machine alone: localhost or a loopback address) without user, query and
-//     fragment, of at most 1,024 bytes. Its discovery document is below it.
-//   - clientID: the id of this service at the provider, 1 to 1,024 bytes.
-//   - clientSecret: left out or empty for a public client.
-//   - scopes: at most 50 scopes to ask for, openid always among them; default openid, profile,
-//     email.
-//   - claims: the claims that {username, email, displayName, timezone, givenName, familyName} are
-//     taken from; defaults preferred_username, email, name, zoneinfo, given_name, family_name. An
-//     empty one is not asked for; username must not be empty. A person without that claim is called
-//     by preferred_username, or else by sub. Where it is email, an address that the provider does
-//     not call verified is refused. A name with dots is that of a claim or, if there is none, of
-//     the members of one: realm_access.roles.
-//   - claims.groups: the claim with the person's groups: texts, objects with a name, or one text.
-//     Default none: groups are not asked for.
-//   - claims.id: the claim with an id of the person that never changes, in place of sub, such as
-//     oid. A person without it is refused.
-//   - caCert: certificates in PEM to trust beside those of the system.
-//
-// null is the same as left out. No request is made to the provider before the first login.
-// Errors: errs.Invalid naming the member.
+// Open reads a configuration: see Driver. Errors: errs.Invalid naming the member.
 func (d Driver) Open(raw json.RawMessage) (domains.Realm, error) {
 	c, err := read(raw)
 	if err != nil {

@@ -48,6 +48,34 @@ import (
 
 // Driver is the driver SAML. Its zero value is ready, and its realms are FormLogin, UnaskedLogin,
 // FormLogout, LogoutReceiver, Metadata, Discoverer and Tester.
+//
+// Its configuration is {metadataURL | metadataXML, caCert, entityID, signRequests,
+// idpInitiated, trustEmail, attributes}.
+//
+//   - metadataURL: where the provider's metadata is: an https address without user and password
+//     (http on this machine alone: localhost or a loopback address). It is fetched when somebody
+//     logs in, and kept as long as it says, for a minute at least and an hour at most; again when a
+//     signature fits no key of it, a minute later at the earliest. While the address does not
+//     answer, what it answered last is used, until its validUntil.
+//   - metadataXML: the metadata itself, instead.
+//   - caCert: certificates in PEM of authorities that are trusted beside the system's when metadata
+//     is fetched.
+//   - entityID: what the provider calls this service, a URI of at most 1,024 bytes; default the
+//     address of the metadata of this service.
+//   - signRequests: requests are signed in any case; otherwise if the metadata says
+//     WantAuthnRequestsSigned.
+//   - idpInitiated: logins may begin at the provider. See the package's comment.
+//   - trustEmail: the provider vouches that an e-mail address is the person's.
+//   - attributes: the attributes that {username, email, displayName, timezone, givenName,
+//     familyName, groups, id} are taken from, by Name or else by FriendlyName. One that is left out
+//     is found under the names that providers usually send, but groups only where a rule for
+//     logging in is about them. An empty one is not read; username must not be empty, and the
+//     provider must send one value of it. id is for an id that never changes: whoever sets it when
+//     people have logged in already changes who they are.
+//
+// null is as good as left out. Metadata must be of one provider that speaks SAML 2.0, with an
+// address (https, or on this machine) for HTTP-Redirect or HTTP-POST and a certificate for signing.
+// A list of entities may stand around it.
 type Driver struct {
 	// Client fetches metadata from the addresses in configurations; a host that must protect its
 	// own network sets one whose dialer refuses private addresses. Default: one over
@@ -96,34 +124,7 @@ func memberNames() []string {
 	return names
 }
 
-// Open reads a configuration: {metadataURL | metadataXML, caCert, entityID, signRequests,
-// idpInitiated, trustEmail, attributes}.
-//
-//   - metadataURL: where the provider's metadata is: an https address without user and password
-//     (http on this machine alone: localhost or a loopback address). It is fetched when somebody
-//     logs in, and kept as long as it says, for a minute at least and an hour at most; again when a
-//     signature fits no key of it, a minute later at the earliest. While the address does not
-//     answer, what it answered last is used, until its validUntil.
-//   - metadataXML: the metadata itself, instead.
-//   - caCert: certificates in PEM of authorities that are trusted beside the system's when metadata
-//     is fetched.
-//   - entityID: what the provider calls this service, a URI of at most 1,024 bytes; default the
-//     address of the metadata of this service.
-//   - signRequests: requests are signed in any case; otherwise if the metadata says
-//     WantAuthnRequestsSigned.
-//   - idpInitiated: logins may begin at the provider. See the package's comment.
-//   - trustEmail: the provider vouches that an e-mail address is the person's.
-//   - attributes: the attributes that {username, email, displayName, timezone, givenName,
-//     familyName, groups, id} are taken from, by Name or else by FriendlyName. One that is left out
-//     is found under the names that providers usually send, but groups only where a rule for
-//     logging in is about them. An empty one is not read; username must not be empty, and the
-//     provider must send one value of it. id is for an id that never changes: whoever sets it when
-//     people have logged in already changes who they are.
-//
-// null is as good as left out. Metadata must be of one provider that speaks SAML 2.0, with an
-// address (https, or on this machine) for HTTP-Redirect or HTTP-POST and a certificate for signing.
-// A list of entities may stand around it.
-// Errors: errs.Invalid naming the member.
+// Open reads a configuration: see Driver. Errors: errs.Invalid naming the member.
 func (d Driver) Open(config json.RawMessage) (domains.Realm, error) {
 	return d.OpenWithKeys(config, domains.Keys{})
 }

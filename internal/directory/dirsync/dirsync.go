@@ -5,6 +5,20 @@
 // → stored.match → matched.decide → plan.write. Those before write change nothing, and the same
 // snapshot and rows make the same plan, whatever the order of the snapshot.
 //
+// Users are identified by the ids of their entries, so that a rename in the directory renames the
+// user, wherever the name is stored. A user of the domain without a source id is assigned to the
+// entry with that name. A user who is missing or disabled in the directory is disabled, never
+// deleted, and enabled again when the directory has the entry again. A user whom a superuser has
+// disabled stays disabled. Sessions and personal tokens of users who are disabled end; those of
+// users who are only locked in the directory wait until it lets them in again. The last enabled
+// superuser of the tenant stays enabled. A directory never makes a superuser or grants a global
+// permission.
+//
+// Groups become teams, which keep their slugs. The directory decides which of the domain's users
+// are in these teams: new members get the role member, others keep theirs. Users who are missing or
+// disabled keep membership and role. A team whose group is missing stays, without other users of
+// the domain.
+//
 // domains, the root and hosts import it; internal/store/principals stores its rows, and principals
 // has the rules for them.
 package dirsync
@@ -137,30 +151,12 @@ type Report struct {
 var ErrLosses = errors.New("dirsync: too much would be removed")
 
 // Sync updates the users and teams of a domain to the state of its directory, in the transaction in
-// ctx or one of its own.
-//
-// Users are identified by the ids of their entries, so that a rename in the directory renames the
-// user, wherever the name is stored. A user of the domain without a source id is assigned to the
-// entry with that name. A user who is missing or disabled in the directory is disabled, never
-// deleted, and enabled again when the directory has the entry again. A user whom a superuser has
-// disabled stays disabled. Sessions and personal tokens of users who are disabled end; those of
-// users who are only locked in the directory wait until it lets them in again. The last enabled
-// superuser of the tenant stays enabled. A directory never makes a superuser or grants a global
-// permission.
-//
-// Groups become teams, which keep their slugs. The directory decides which of the domain's users
-// are in these teams: new members get the role member, others keep theirs. Users who are missing or
-// disabled keep membership and role. A team whose group is missing stays, without other users of
-// the domain.
-//
-// Invalid entries, such as one with the username of another domain's user, are left out with a
-// warning and are no error.
+// ctx or one of its own. Invalid entries, such as one with the username of another domain's user,
+// are left out with a warning and are no error.
 //
 // Errors: errs.Invalid for the domain Local; errs.NotFound for the tenant or the domain;
-// errs.Conflict when more than a fifth of the enabled users of the domain, and more than ten, would
-// be disabled, or as many of their memberships in its teams removed, without Force and DryRun, and
-// also for however few, when more than half of the users would be disabled, or the snapshot has
-// nobody, or no group of the members; or when somebody else makes a user in this moment.
+// errs.Conflict, with the cause ErrLosses, if too many would be disabled or removed (plan.losses)
+// without Force and DryRun, and when another caller makes a user in this moment.
 func (s *Service) Sync(ctx context.Context, tenant, domain string, all Snapshot, o SyncOptions) (Report, error) {
 	var report Report
 	err := s.o.Store.InTx(ctx, func(ctx context.Context) error {

@@ -33,6 +33,28 @@
 // Settings and prepared statements live as long as the connection, so a pooler between here and the
 // server must keep sessions (PgBouncer: pool_mode=session). A []byte argument is a bytea: pass JSON
 // and text as string.
+//
+// The URL reads postgres://user:password@host:port/database?name=value (or postgresql://) as for
+// libpq. A host that begins with a slash, given as host=/var/run/postgresql, is the directory of a
+// unix socket. There may be several hosts, as in host1:5432,host2:5432 or host=host1,host2: they
+// are tried in turn, from the one that was connected to last, each within connect_timeout, until
+// target_session_attrs fits one (any, read-write, read-only, primary, standby or prefer-standby;
+// without it it must not be a standby, and one whose transactions are read-only is taken only when
+// there is no other, and for a second). Names: host, port, target_session_attrs, user, password,
+// dbname, application_name, connect_timeout (seconds, default 5), read_timeout, write_timeout and
+// long_timeout (seconds, or as 250ms and 2m; see Config), sslrootcert, sslcert, sslkey,
+// pool_max_conns (see Open), and sslmode:
+//
+//   - disable: no TLS
+//   - require (also allow and prefer, which never fall back here): TLS with any certificate, but
+//     checked as by verify-ca when sslrootcert is given
+//   - verify-ca: the certificate's chain is checked
+//   - verify-full: the chain and the host name are checked
+//   - none given: disable for a loopback host, else verify-full
+//
+// A unix socket never has TLS. Any other name is a setting of the server, such as search_path=app;
+// those that only libpq has are refused. Defaults are localhost, 5432, user postgres and a database
+// named like the user; the environment is not read.
 package pgsafe
 
 import (
@@ -95,30 +117,8 @@ func Open(url string, cfg Config) (*sql.DB, error) {
 	return db, nil
 }
 
-// NewConnector returns a connector to the database that url names, for sql.OpenDB.
-//
-// The URL reads postgres://user:password@host:port/database?name=value (or postgresql://) as for
-// libpq. A host that begins with a slash, given as host=/var/run/postgresql, is the directory of a
-// unix socket. There may be several hosts, as in host1:5432,host2:5432 or host=host1,host2: they
-// are tried in turn, from the one that was connected to last, each within connect_timeout, until
-// target_session_attrs fits one (any, read-write, read-only, primary, standby or prefer-standby;
-// without it it must not be a standby, and one whose transactions are read-only is taken only when
-// there is no other, and for a second). Names: host, port, target_session_attrs, user, password,
-// dbname, application_name, connect_timeout (seconds, default 5), read_timeout, write_timeout and
-// long_timeout (seconds, or as 250ms and 2m; see Config), sslrootcert, sslcert, sslkey,
-// pool_max_conns (see Open), and sslmode:
-//
-//   - disable: no TLS
-//   - require (also allow and prefer, which never fall back here): TLS with any certificate, but
-//     checked as by verify-ca when sslrootcert is given
-//   - verify-ca: the certificate's chain is checked
-//   - verify-full: the chain and the host name are checked
-//   - none given: disable for a loopback host, else verify-full
-//
-// A unix socket never has TLS. Any other name is a setting of the server, such as search_path=app;
-// those that only libpq has are refused. Defaults are localhost, 5432, user postgres and a database
-// named like the user; the environment is not read. An error about the URL never quotes the
-// password.
+// NewConnector returns a connector to the database that url names, for sql.OpenDB: the package
+// comment has its form. An error about the URL never quotes the password.
 func NewConnector(url string, cfg Config) (driver.Connector, error) {
 	t, err := parseURL(url)
 	if err != nil {
