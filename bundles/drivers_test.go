@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	bunstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
+	"github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/javascript"
 	"github.com/tenantcontent/tenantcontent/principals"

@@ -14,7 +14,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
 	"github.com/tenantcontent/tenantcontent/internal/store/bundles"
-	bunstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
 )

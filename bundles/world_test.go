@@ -26,7 +26,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/store/principals"
-	bunstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/text/slug"
 	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"

@@ -23,7 +23,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/directory/local"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
-	bunstore "github.com/tenantcontent/tenantcontent/internal/store/domains"
+	"github.com/tenantcontent/tenantcontent/internal/store/domains"
 	people "github.com/tenantcontent/tenantcontent/internal/store/principals"
 	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
-
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 
 	"github.com/tenantcontent/tenantcontent/actor"

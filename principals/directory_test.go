@@ -11,7 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
-	bunstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
+	"github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )

@@ -19,7 +19,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/store/principals"
-	bunstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
 )

@@ -17,7 +17,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 	blobstore "github.com/tenantcontent/tenantcontent/internal/store/blobs"
 	"github.com/tenantcontent/tenantcontent/internal/store/principals"
-	bunstore "github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
