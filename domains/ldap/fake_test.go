@@ -94,6 +94,10 @@ func (f *fake) serve(c net.Conn) {
 			if err != nil {
 				return
 			}
+			if base := op.Children[0].Value.(string); base == "" { // what it says of itself
+				r.result(goldap.ApplicationSearchResultDone, 0)
+				continue
+			}
 			searches++
 			r.nth, r.base, r.cookie = searches, op.Children[0].Value.(string), cookieOf(p)
 			for _, a := range op.Children[7].Children {

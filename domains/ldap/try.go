@@ -15,6 +15,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/certs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 )
 
 // Bounds of a test.
@@ -86,19 +88,39 @@ func (t *trial) connect(ctx context.Context) *conn {
 	return first
 }
 
-// reach tries the connection and TLS of a host.
+// reach tries the connection and TLS of a host, and whether a directory is there. Of an address where
+// nothing speaks TLS or LDAP it tells the same, after the same time, whether a connection is refused,
+// closed or answered with something else, or nothing comes: the address may be that of another server
+// in this network, and an administrator here must not learn what is there.
 func (t *trial) reach(ctx context.Context, r *realm, h *host) *conn {
+	until := time.Now().Add(r.timeout)
 	c, err := r.reach(ctx, h, r.timeout)
+	if err != nil && errors.Is(err, egress.ErrDenied) {
+		t.failed("connect", errs.MessageOf(err))
+		return nil
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		t.failed("connect", errs.MessageOf(err)+" The name "+strconv.Quote(printable(e.Name))+" is not known to DNS here.")
+		return nil
+	}
+	connected := "The directory " + h.url + " can be reached."
+	if err == nil {
+		if err = c.start(time.Until(until), newBudget(maxTestBytes)); err != nil && spoke(err) {
+			t.ok("connect", "%s", connected)
+			t.failed("tls", errs.MessageOf(err))
+			return nil
+		}
+	}
+	if err == nil {
+		err = c.probe(time.Until(until))
+	}
 	if err != nil {
-		t.failed("connect", errs.MessageOf(err)+whyUnreached(err))
+		sleepUntil(ctx, until)
+		t.failed("connect", "No directory answers at "+h.url+": look at the name, the port, the firewall, whether it "+
+			"is ldap:// or ldaps:// there, and timeoutMs.")
 		return nil
 	}
-	t.ok("connect", "The directory %s can be reached.", h.url)
-	if err := c.start(r.timeout, newBudget(maxTestBytes)); err != nil {
-		t.failed("tls", errs.MessageOf(err))
-		return nil
-	}
-	c.silent.Stop()
+	t.ok("connect", "%s", connected)
 	if c.encrypted == nil {
 		t.ok(
 			"tls",
@@ -116,38 +138,47 @@ func (t *trial) reach(ctx context.Context, r *realm, h *host) *conn {
 	return c
 }
 
-// whyUnreached returns a sentence on why there is no connection, "" if that is not known.
-func whyUnreached(err error) string {
-	text := ""
-	if e, ok := errors.AsType[*net.DNSError](err); ok {
-		text = "The name " + strconv.Quote(printable(e.Name)) + " is not known to DNS here."
-	} else if e, ok := errors.AsType[*net.OpError](err); ok && e.Err != nil {
-		text = "The reason: " + printable(e.Err.Error()) + "."
+// spoke reports whether an error of start is one that only a server which speaks TLS, or LDAP, can
+// cause.
+func spoke(err error) bool {
+	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain {
+		return false
 	}
-	if text == "" {
-		return ""
+	for ; err != nil; err = errors.Unwrap(err) {
+		if certs.Explain(err) != "" || resultOf(err) != "" {
+			return true
+		}
 	}
-	return " " + text
+	return false
 }
 
-// noDirectory returns the sentence about an address that has not answered as a directory. It is the
-// same whatever the answer is, as the address may be that of another server in this network, whose
-// answers an administrator here must not learn.
-func (c *conn) noDirectory() string {
-	return "No directory answers at " + c.url + ": look at the host, the port and timeoutMs."
+// probe reports whether a directory answers: it reads the entry that every directory has of itself
+// (RFC 4512, section 5.1), or is refused it. It closes the connection if none does.
+func (c *conn) probe(limit time.Duration) error {
+	c.silent.Reset(limit)
+	defer c.silent.Stop()
+	own := goldap.NewSearchRequest(
+		"", goldap.ScopeBaseObject, goldap.NeverDerefAliases, 0, 0, false, "(objectClass=*)", []string{"1.1"}, nil,
+	)
+	if _, err := c.Search(own); err != nil && resultOf(err) == "" {
+		c.close()
+		return err
+	}
+	return nil
 }
 
-// isSilent reports whether an error is that of a connection on which nothing came that a directory
-// sends.
-func (c *conn) isSilent(err error) bool {
-	return resultOf(err) == "" && (c.IsClosing() || c.timedOut.Load() || errors.Is(err, context.DeadlineExceeded))
+// sleepUntil returns at a time, or when ctx ends.
+func sleepUntil(ctx context.Context, at time.Time) {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 func (t *trial) bind(c *conn, _ string) bool {
 	if err := c.bind(); err != nil {
-		if _, silent := errors.AsType[errUnreached](err); silent {
-			return t.failed("bind", c.noDirectory())
-		}
 		return t.failed("bind", errs.MessageOf(err))
 	}
 	if c.bindDN == "" {
@@ -185,9 +216,6 @@ func (t *trial) search(c *conn, _ string) bool {
 			t.checkID(c, e)
 		}
 	})
-	if err != nil && c.bindDN == "" && c.isSilent(err) { // what would have shown at the bind
-		return t.failed("search", c.noDirectory())
-	}
 	if err != nil {
 		return t.failed("search", errs.MessageOf(err))
 	}

@@ -54,14 +54,14 @@ func TestDiscover(t *testing.T) {
 		broken func(d object)
 		says   string
 	}{
-		"away":        {away.URL, nil, "cannot be reached from this server"},
-		"no document": {p.URL + "/realms/x", nil, "no OpenID provider answers there. Type the issuer"},
+		"away":        {away.URL, nil, "no OpenID provider answers there: look at the name, the port and the firewall. Type the issuer"},
+		"no document": {p.URL + "/realms/x", nil, "no OpenID provider answers there: look at the name, the port and the firewall. Type the issuer"},
 		"another issuer": {p.URL, func(d object) {
 			d["issuer"] = "https://real.example.com"
 		}, `calls itself "https://real.example.com": type that`},
 		"no issuer": {p.URL, func(d object) {
 			delete(d, "issuer")
-		}, "no OpenID provider answers there. Type the issuer"},
+		}, "no OpenID provider answers there: look at the name, the port and the firewall. Type the issuer"},
 		"no keys":       {p.URL, func(d object) { delete(d, "jwks_uri") }, "jwks_uri"},
 		"own authority": {secure.URL, nil, "caCert"},
 	} {

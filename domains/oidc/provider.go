@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -181,11 +180,11 @@ func (r *realm) explain(err error) string {
 }
 
 // notProvider is what is told of an address that does not answer as a provider. It is the same
-// whatever the answer is, as the address may be that of another server in this network, whose
-// answers an administrator here must not learn.
-const notProvider = "no OpenID provider answers there"
+// whatever the answer is, and if there is none: the address may be that of another server in this
+// network, and an administrator here must not learn what is there.
+const notProvider = "no OpenID provider answers there: look at the name, the port and the firewall"
 
-// unusable returns why an address cannot be used: TLS, no connection, or notProvider.
+// unusable returns why an address cannot be used: what is wrong with its TLS, or notProvider.
 func unusable(err error) string {
 	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain {
 		return notProvider
@@ -193,22 +192,7 @@ func unusable(err error) string {
 	if why := certs.Explain(err); why != "" {
 		return why
 	}
-	if isUnreached(err) {
-		return "it cannot be reached from this server: look at the name, the port and the firewall"
-	}
 	return notProvider
-}
-
-// isUnreached reports whether an error is that of an address where nothing answers.
-func isUnreached(err error) bool {
-	if sent, ok := errors.AsType[*url.Error](err); ok && sent.Timeout() {
-		return true
-	}
-	if connection, ok := errors.AsType[*net.OpError](err); ok {
-		return connection.Op == "dial" || connection.Op == "proxyconnect"
-	}
-	_, unknown := errors.AsType[*net.DNSError](err)
-	return unknown || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // wasSent reports whether an error is of the connection and not of the answer.

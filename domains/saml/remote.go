@@ -1,7 +1,6 @@
 package saml
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -209,18 +208,15 @@ func (r *remote) fetch(ctx context.Context) (*provider, error) {
 	return p, nil
 }
 
-// failed returns the error for metadata that cannot be had. Of a server that answers something else
-// it says the same whatever that is, as the address may be that of another server in this network,
-// whose answers an administrator here must not learn.
+// failed returns the error for metadata that cannot be had. Of a server that answers something else,
+// or nothing, it says the same: the address may be that of another server in this network, and an
+// administrator here must not learn what is there.
 func (r *remote) failed(err error) error {
 	why := certs.Explain(err)
-	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain || errors.Is(err, errNotMetadata) {
-		why = "no SAML metadata is there"
+	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain || why == "" || errors.Is(err, errNotMetadata) {
+		why = "no SAML metadata is there: look at the name, the port and the firewall"
 	}
-	return errs.Wrap(
-		errs.Upstream, err, "The SAML metadata of %s cannot be fetched: %s.", r.url.Host,
-		cmp.Or(why, "it cannot be reached"),
-	)
+	return errs.Wrap(errs.Upstream, err, "The SAML metadata of %s cannot be fetched: %s.", r.url.Host, why)
 }
 
 // errNotMetadata is the error of an answer that is not SAML metadata.
