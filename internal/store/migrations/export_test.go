@@ -18,11 +18,11 @@ func RunBefore(ctx context.Context, db *bun.DB, name string) error {
 		if err := lock(ctx, c); err != nil {
 			return err
 		}
-		for _, m := range known {
-			if m.String() >= name {
+		for _, known := range known {
+			if known >= name {
 				break
 			}
-			if err := apply(ctx, c, dir, m, 0); err != nil {
+			if err := apply(ctx, c, dir, known, 0); err != nil {
 				return err
 			}
 		}
