@@ -135,11 +135,7 @@ func (a *api) loginFormPage(status int, form loginForm, ways []domains.Way) rest
 	if form.Back.To == "" {
 		form.Back.To = loginAddress(form.Tenant, "", "")
 	}
-	var view struct {
-		loginForm
-		Title, Name, Action, Page, Next, Logout, User, UserTenant string
-		Providers, Passwords                                      []pageLink
-	}
+	var view loginView
 	view.Title, view.User, view.UserTenant, view.Next = "Log in", form.who.User, form.who.Tenant, a.BaseURL+form.next
 	if view.User != "" {
 		view.Title = "You are logged in"
@@ -176,7 +172,7 @@ func (a *api) loginFormPage(status int, form loginForm, ways []domains.Way) rest
 			to += " http:"
 		}
 	}
-	answer := pageReply(status, loginTemplate, to, view)
+	answer := pageReply(status, view.Title, view.body(), to)
 	answer.Header["Vary"] = varyByVisit["Vary"]
 	if status == http.StatusUnauthorized {
 		answer.Header["WWW-Authenticate"] = "Bearer"
@@ -184,34 +180,57 @@ func (a *api) loginFormPage(status int, form loginForm, ways []domains.Way) rest
 	return answer
 }
 
-var loginTemplate = newPage(`{{with .User}}<p role="status">You are <strong>{{.}}</strong> of the tenant <strong>{{$.UserTenant}}</strong>.</p>
-<p><a href="{{$.Next}}">Go on</a></p>
-<form method="post" action="{{$.Logout}}">
+// loginView is what the page of a login shows of a loginForm and the ways to log in.
+type loginView struct {
+	loginForm
+	Title, Name, Action, Page, Next, Logout, User, UserTenant string
+	Providers, Passwords                                      []pageLink
+}
+
+// body returns the body of the page.
+func (v *loginView) body() *markup {
+	var m markup
+	if v.User != "" {
+		m.addf(`<p role="status">You are <strong>%s</strong> of the tenant <strong>%s</strong>.</p>
+<p><a href="%s">Go on</a></p>
+<form method="post" action="%s">
 <input type="hidden" name="provider" value="true">
 <button>Log out</button>
 </form>
 <h2>Log in as somebody else</h2>
-{{end}}{{with .Problem}}<p role="alert">{{.}}</p>
-{{end}}{{with .Providers}}<ul>
-{{range .}}<li><a href="{{.Href}}">Log in with {{.Text}}</a></li>
-{{end}}</ul>
-{{end}}{{if .Domain}}<form method="post" action="{{.Action}}">
-<input type="hidden" name="returnTo" value="{{.Back.To}}">
-{{if or .Providers .Passwords}}<p>Log in with username and password{{with .Name}} ({{.}}){{end}}:</p>
-{{end}}<label>Username <input name="username" autocomplete="username" required autofocus></label>
+`, v.User, v.UserTenant, address(v.Next), address(v.Logout))
+	}
+	if v.Problem != "" {
+		m.addf("<p role=\"alert\">%s</p>\n", v.Problem)
+	}
+	m.links("Log in with %s", v.Providers)
+	if v.Domain != "" {
+		m.addf(`<form method="post" action="%s">
+<input type="hidden" name="returnTo" value="%s">
+`, address(v.Action), v.Back.To)
+		if len(v.Providers) > 0 || len(v.Passwords) > 0 {
+			m.addf("<p>Log in with username and password")
+			if v.Name != "" {
+				m.addf(" (%s)", v.Name)
+			}
+			m.addf(":</p>\n")
+		}
+		m.addf(`<label>Username <input name="username" autocomplete="username" required autofocus></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
-<label>Tenant, where there are several <input name="tenant" value="{{.Tenant}}"></label>
+<label>Tenant, where there are several <input name="tenant" value="%s"></label>
 <button>Log in</button>
 </form>
-{{end}}{{with .Passwords}}<ul>
-{{range .}}<li><a href="{{.Href}}">Log in with username and password ({{.Text}})</a></li>
-{{end}}</ul>
-{{end}}<details>
+`, v.Tenant)
+	}
+	m.links("Log in with username and password (%s)", v.Passwords)
+	m.addf(`<details>
 <summary>Another tenant</summary>
-<form method="get" action="{{.Page}}">
-<input type="hidden" name="returnTo" value="{{.Back.To}}">
+<form method="get" action="%s">
+<input type="hidden" name="returnTo" value="%s">
 <label>Tenant <input name="tenant" required></label>
 <button>Show how to log in there</button>
 </form>
 </details>
-`)
+`, address(v.Page), v.Back.To)
+	return &m
+}

@@ -377,8 +377,8 @@ func (a logoutRoutes) endNotified(
 
 // loggedOutPage replies 200 with the page after a logout.
 func (a logoutRoutes) loggedOutPage() rest.Reply {
-	return pageReply(http.StatusOK, noticeTemplate, noForms, notice{
+	return notice{
 		Title: "You are logged out", Text: []string{"Nobody is logged in at this service in this browser any more."},
 		Links: []pageLink{{a.BaseURL + "/", "Back to the start"}},
-	})
+	}.reply(http.StatusOK)
 }

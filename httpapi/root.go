@@ -166,22 +166,23 @@ func (a rootRoutes) linkTo(route *rest.Route) hal.Link {
 
 // getPage serves GET /: 200 and an HTML page that describes the server and links to its routes.
 func (a rootRoutes) getPage(*rest.Request) (rest.Reply, error) {
-	login := ""
-	if a.logins {
-		login = a.href("login")
-	}
-	return pageReply(http.StatusOK, page, noForms, map[string]any{
-		"Login": login, "Title": "Content service",
-		"Root": a.href(), "Session": a.href("session"), "Ready": a.BaseURL + "/readyz",
-	}), nil
-}
-
-var page = newPage(`<p>This server is an HTTP and JSON interface to the content of its tenants: colors, bundles, AI instructions, comments, users
+	var body markup
+	body.addf(`<p>This server is an HTTP and JSON interface to the content of its tenants: colors, bundles, AI instructions, comments, users
 and teams. It is made for programs.</p>
 <ul>
-<li><a href="{{.Root}}">The interface</a> lists where everything is. Every answer has links to what belongs to it.</li>
-{{with .Login}}<li><a href="{{.}}">Log in</a> with a browser. A program sends a username and a password to <code>POST {{.}}/local</code>.</li>
-{{end}}<li><a href="{{.Session}}">Your session</a> tells who you are.</li>
-<li><a href="{{.Ready}}">The state of the server</a> tells whether it is ready.</li>
+<li><a href="%s">The interface</a> lists where everything is. Every answer has links to what belongs to it.</li>
+`, address(a.href()))
+	if a.logins {
+		login := a.href("login")
+		body.addf(
+			"<li><a href=\"%s\">Log in</a> with a browser. A program sends a username and a password to "+
+				"<code>POST %s/local</code>.</li>\n",
+			address(login), login,
+		)
+	}
+	body.addf(`<li><a href="%s">Your session</a> tells who you are.</li>
+<li><a href="%s">The state of the server</a> tells whether it is ready.</li>
 </ul>
-`)
+`, address(a.href("session")), address(a.BaseURL+"/readyz"))
+	return pageReply(http.StatusOK, "Content service", &body, noForms), nil
+}
