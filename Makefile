@@ -8,7 +8,7 @@ STATICCHECK = .tools/staticcheck-0.8.2-$(shell go env GOVERSION)
 vet staticcheck build run partitions postgres interop: export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
 .NOTPARALLEL:
-.PHONY: help run test interop partitions postgres check lint vet staticcheck beside vuln build bench api fmt fuzz
+.PHONY: help run test interop partitions postgres check lint vet staticcheck beside vuln sizes build bench api fmt fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -30,7 +30,7 @@ partitions: ## the suites of all stores on a PostgreSQL whose tables have partit
 postgres: ## the suites of all stores on the newest PostgreSQL 14, 15, 16, 17 and 18 that npm has
 	.ci/postgres.sh
 
-check: vet vuln beside build ## what CI runs: lint, vuln, test, build
+check: vet vuln sizes beside build ## what CI runs: lint, vuln, sizes, test, build
 
 # The tests wait for servers and browsers a fifth of the time: staticcheck has the processors then, at the lowest priority.
 beside: $(STATICCHECK)
@@ -57,6 +57,9 @@ $(STATICCHECK):
 
 vuln: ## known vulnerabilities, where their database is reachable
 	.ci/vuln.sh
+
+sizes: ## how large programs are that import the library; fails above a goal
+	.ci/sizes.sh
 
 build: ## compile everything; the server goes to ./bin
 	go build ./...
