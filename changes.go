@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/removal"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	changestore "github.com/tenantcontent/tenantcontent/internal/store/changes"
 )
@@ -17,6 +21,13 @@ import (
 const (
 	keepChanges = 7 * 24 * time.Hour
 	mostChanges = 1000
+)
+
+// mostForgotten is how many changes of a sort go in the transaction that deletes users. Others are
+// left to jobs, as those of kindForgotten, whose ids are the usernames.
+const (
+	mostForgotten             = 250
+	kindForgotten entity.Kind = "changes-of-user"
 )
 
 // listeners returns where services announce their changes.
@@ -40,12 +51,44 @@ func (app *App) listeners(c Config) *entity.Changes {
 
 // changeHooks are what the feed of changes does with its rows. They are swept and forgotten also
 // when Config.KeepChanges is off again.
-func (app *App) changeHooks(c Config) entity.Hooks {
+func (app *App) changeHooks(c Config, feed *entity.Changes, removals *removal.Remover) entity.Hooks {
 	times := clock.New(c.Now, nil)
 	return entity.Hooks{
-		Renamed: app.changes.RenameUsers,
+		Renamed: func(ctx context.Context, tenant string, names map[string]string) error {
+			if err := app.changes.RenameUsers(ctx, tenant, names); err != nil {
+				return err
+			}
+			var was, is []entity.Key
+			for _, old := range slices.Sorted(maps.Keys(names)) {
+				was = append(was, entity.Key{Kind: entity.KindUser, ID: old})
+				is = append(is, entity.Key{Kind: entity.KindUser, ID: names[old]})
+			}
+			return errors.Join(
+				feed.Each(ctx, tenant, entity.ActionDelete, was...), feed.Each(ctx, tenant, entity.ActionCreate, is...),
+			)
+		},
 		Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
-			return app.changes.Forget(ctx, tenant, entity.IDs(gone, entity.KindUser))
+			left, err := app.changes.Forget(ctx, tenant, entity.IDs(gone, entity.KindUser), times.Now(), mostForgotten)
+			if err == nil && len(left) > 0 {
+				err = removals.Later(ctx, tenant, entity.Keys(kindForgotten, left...)...)
+			}
+			if err != nil {
+				return err
+			}
+			return feed.Each(ctx, tenant, entity.ActionDelete, gone...)
+		},
+		Reassigned: func(ctx context.Context, tenant string, moved ...entity.Ref) error {
+			all := make([]entity.Key, len(moved))
+			for i, r := range moved {
+				all[i] = entity.Key{Kind: r.Kind, ID: r.ID}
+			}
+			return feed.Each(ctx, tenant, entity.ActionUpdate, all...)
+		},
+		RemoveRest: func(ctx context.Context, tenant string, of entity.Key, n int) (bool, error) {
+			if of.Kind != kindForgotten {
+				return false, nil
+			}
+			return app.changes.RemoveRest(ctx, tenant, of.ID, n)
 		},
 		Due: []entity.Due{{Table: "tc_changes", Column: "created_at", Age: keepChanges}},
 		Sweep: func(ctx context.Context, tenant string) (int, error) {

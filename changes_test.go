@@ -251,14 +251,14 @@ func TestChangesShowWhatAGetShows(t *testing.T) {
 
 		got, page := changed(t, app, "acme", 0)
 		is.Equal(got, []string{
-			"create report " + e.ID + " by jo", "update report " + e.ID + " by jo",
+			"create user jo by jo", "create report " + e.ID + " by jo", "update report " + e.ID + " by jo",
 			"delete report " + e.ID + " by jo", "create color a by jo",
 		})
-		is.Equal(string(page.Rows[0].After), made)
-		is.Equal(string(page.Rows[1].Before), made)
-		is.Equal(string(page.Rows[1].After), edited)
-		is.Equal(string(page.Rows[2].Before), edited)
-		is.Equal(string(page.Rows[3].After), color)
+		is.Equal(string(page.Rows[1].After), made)
+		is.Equal(string(page.Rows[2].Before), made)
+		is.Equal(string(page.Rows[2].After), edited)
+		is.Equal(string(page.Rows[3].Before), edited)
+		is.Equal(string(page.Rows[4].After), color)
 	})
 }
 
@@ -297,9 +297,10 @@ func TestNobodyListens(t *testing.T) {
 	is, ctx := is.New(t), as(t.Context(), "acme")
 	is.True(entity.NewChanges(entity.ChangesOptions{}) == nil)
 	var none *entity.Changes
+	key := entity.Key{Kind: "color", ID: "a"}
 	of := entity.Subject{Kind: "color", ID: "a", Action: entity.ActionUpdate}
 	is.Equal(testing.AllocsPerRun(100, func() {
-		if none.Wanted(ctx, of) || none.Emit(ctx, entity.Change{}) != nil {
+		if none.Wanted(ctx, of) || none.Each(ctx, "acme", entity.ActionUpdate, key) != nil {
 			t.Fatal("somebody listens")
 		}
 	}), 0.0)

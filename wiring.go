@@ -101,7 +101,7 @@ func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentMode
 	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
 		return err
 	}
-	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Changes: listeners, Now: c.Now})
+	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Feed: listeners, Now: c.Now})
 	app.queue = queue.New(queue.Options{
 		Store:    queuestore.New(c.DB),
 		Node:     c.Queue,
@@ -116,24 +116,28 @@ func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentMode
 		return err
 	}
 	app.Principals = principals.New(principals.Options{
+		Feed:  listeners,
 		Store: directory, Blobs: blobs, Content: app.registry,
 		HostKinds: kinds(c.Entities), Removals: removals, Domains: lookup,
 		Refusal: domains.MinRefusal, Log: c.Log, Now: c.Now, NewID: c.NewID,
 	})
 	app.Tenants = tenants.New(tenants.Options{
+		Feed:  listeners,
 		Store: tenantstore.New(c.DB).Notify(settings.Bump), Changes: settings.Of, Keys: keys, Hooks: app.registry,
 		KnownDomain: lookup.Known, Username: app.Principals.Unchecked().Username,
 		OpenLicenses: c.OpenLicenses, Now: c.Now,
 	})
 	app.AIInstructions = aiinstr.New(aiinstr.Options{
 		Store: instructionstore.New(c.DB), Settings: app.Tenants.Unchecked(), Directory: directory,
-		Changes: listeners, Now: c.Now, NewID: c.NewID,
+		Feed: listeners, Now: c.Now, NewID: c.NewID,
 	})
 	app.Uploads = files.NewUploads(files.Options{
+		Feed:  listeners,
 		Store: filestore.Uploads(c.DB), Blobs: blobs, Limit: c.MaxUpload,
 		Quota: c.UserQuota, Now: c.Now, NewID: c.NewID,
 	})
 	app.Downloads = files.NewDownloads(files.Options{
+		Feed:  listeners,
 		Store: filestore.Downloads(c.DB),
 		Blobs: blobs,
 		Now:   c.Now,
@@ -142,6 +146,7 @@ func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentMode
 	others := append(app.Principals.Unchecked().Types(), app.AIInstructions.Unchecked().Type())
 	filesOf := func(kind entity.Kind) *libraries.Files {
 		return libraries.New(libraries.Options{
+			Feed: listeners, Kind: kind + "File",
 			Store: librarystore.New(c.DB, kind).Notify(shown.Bump), Changes: shown.Of, Blobs: blobs,
 			Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
 		})
@@ -166,6 +171,7 @@ func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentMode
 		},
 	})
 	app.Apps = apps.New(apps.Options{
+		Feed:   listeners,
 		Agents: installer{app},
 		Chats: func(ctx context.Context) (bool, error) {
 			if ai.Configured(c.AI) != nil {
@@ -189,6 +195,7 @@ func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentMode
 	}
 	app.owner = app.owners(c, rights.Of)
 	app.Agents = agents.New(agents.Options{
+		Feed:  listeners,
 		Store: agentstore.New(c.DB).Notify(installed.Bump), Changes: installed.Of, Queue: app.queue,
 		Apps: app.Apps, Tools: app.deployments, Provider: agentModels,
 		App: app.agentApp, Owner: agentOwners(app.owner), Enabled: app.Tenants.Unchecked().AIEnabled,
@@ -198,6 +205,7 @@ func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentMode
 		Limits: c.Agents, Now: c.Now, NewID: c.NewID,
 	})
 	app.Assistants = assistants.New(assistants.Options{
+		Feed:  listeners,
 		Store: assistantstore.New(c.DB), Files: filesOf(assistants.Kind),
 		MaxFile: c.MaxAppFile, Directory: directory, Keys: keys,
 		Allowed: func(ctx context.Context) error {
@@ -209,11 +217,15 @@ func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentMode
 		},
 		Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
 	})
-	app.Confirmations = confirmations.New(confirmations.Options{Store: confirmationstore.New(c.DB), Now: c.Now})
+	app.Confirmations = confirmations.New(confirmations.Options{
+		Store: confirmationstore.New(c.DB),
+		Feed:  listeners,
+		Now:   c.Now,
+	})
 	ownTypes := []entity.Type{app.Assistants.Unchecked().Type(), app.Apps.Unchecked().Type()}
 	app.Content = content.New(content.Options{
 		Store: contentstore.New(c.DB), Files: libraryFiles, Reserved: app.ownLibraries,
-		Directory: directory, Registry: app.registry, Changes: listeners,
+		Directory: directory, Registry: app.registry, Feed: listeners,
 		Others:        replaced(slices.Concat(others, ownTypes), c.Entities),
 		CanonicalName: app.Principals.Unchecked().CanonicalName,
 		Now:           c.Now, NewID: c.NewID,
@@ -234,10 +246,12 @@ func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentMode
 	})
 	commentStore := commentstore.New(c.DB)
 	app.Comments = comments.New(comments.Options{
+		Feed:  listeners,
 		Store: commentStore, Queue: commentStore, Entities: app.registry, Users: app.Principals,
 		Removals: removals, KeepFor: c.KeepActivities, Now: c.Now, NewID: c.NewID,
 	})
 	app.Messages = messages.New(messages.Options{
+		Feed:  listeners,
 		Store: messagestore.New(c.DB), Users: app.Principals, Inbox: app.Comments.Unchecked(), Apps: listening{app},
 		Queue: app.queue, Sender: c.Mail, Start: app.start, Now: c.Now, NewID: c.NewID,
 	})
@@ -250,13 +264,16 @@ func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentMode
 		Markdown: engine.Markdown, Extract: engine.Extract, API: app.loopback,
 	})
 	app.Domains = domains.New(domains.Options{
+		Feed:   listeners,
 		Lookup: lookup, Principals: app.Principals.Unchecked(), Tenants: app.Tenants.Unchecked(),
 		Directories: dirsync.New(dirsync.Options{
+			Feed:  listeners,
 			Store: directory, Principals: app.Principals.Unchecked(), Now: c.Now, NewID: c.NewID,
 		}),
 		Queue: app.queue, Log: c.Log, Changes: settings.Of, Now: c.Now, Observer: c.Observer,
 	})
 	app.scim = scim.New(scim.Options{
+		Feed:       listeners,
 		Store:      directory,
 		Principals: app.Principals.Unchecked(),
 		Now:        c.Now,
@@ -264,6 +281,7 @@ func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentMode
 		Log:        c.Log,
 	})
 	app.Sessions = sessions.New(sessions.Options{
+		Feed:  listeners,
 		Store: sessionstore.New(c.DB).Notify(rights.Bump), Changes: rights.Of,
 		Authenticator: app.Domains.Unchecked(), Tenants: app.Tenants.Unchecked(), Apps: app.Apps,
 		Assistants: app.Assistants, Domains: app.Domains, Refusal: domains.MinRefusal,
@@ -282,6 +300,7 @@ func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentMode
 		},
 	})
 	app.Bundles, err = bundles.New(bundles.Options{
+		Feed:  listeners,
 		Store: bundlestore.New(c.DB), Tenants: app.Tenants.Unchecked(), Downloads: app.Downloads.Unchecked(),
 		Principals: app.Principals.Unchecked(), Content: app.registry,
 		Global:  []entity.Type{app.Colors.Unchecked().Type(), app.AIInstructions.Unchecked().Type()},
@@ -301,7 +320,7 @@ func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentMode
 		app.Comments.Unchecked().Hooks(), app.Messages.Unchecked().Hooks(), app.Agents.Unchecked().Hooks(),
 		app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(), app.Bundles.Unchecked().Hooks(),
 		app.workspaces.Hooks(), app.deployments.Hooks(), app.queue.Hooks(),
-		app.changeHooks(c), removals.Hooks(), app.Webhooks.Unchecked().Hooks(),
+		app.changeHooks(c, listeners, removals), removals.Hooks(), app.Webhooks.Unchecked().Hooks(),
 		entity.Hooks{Counts: entity.CountRows(80, "files", stored.Count)},
 	)
 	app.indexer = indexer.New(c.DB, c.Now)

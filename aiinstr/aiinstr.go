@@ -109,7 +109,7 @@ type Service struct {
 	store     Store
 	ai        Settings
 	directory Directory
-	changes   *entity.Changes
+	feed      *entity.Changes
 	clock     clock.Clock
 }
 
@@ -118,7 +118,7 @@ type Options struct {
 	Store     Store
 	Settings  Settings
 	Directory Directory
-	Changes   *entity.Changes  // nil: nobody listens
+	Feed      *entity.Changes  // nil: nobody listens
 	Now       func() time.Time // default time.Now
 	NewID     func() string    // default UUIDv7
 }
@@ -129,7 +129,7 @@ func New(o Options) *Service {
 		store:     o.Store,
 		ai:        o.Settings,
 		directory: o.Directory,
-		changes:   o.Changes,
+		feed:      o.Feed,
 		clock:     clock.New(o.Now, o.NewID),
 	}
 }
@@ -186,8 +186,8 @@ func (s *Service) Get(ctx context.Context, key string) (Instruction, error) {
 // description becomes nil.
 // Errors: as Allowed; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, i Instruction) (Instruction, error) {
-	if of := (entity.Subject{Kind: Kind, ID: "", Action: entity.ActionCreate}); s.changes.Wanted(ctx, of) {
-		return entity.Record(ctx, s.changes, of, func(i Instruction) string {
+	if of := (entity.Subject{Kind: Kind, ID: "", Action: entity.ActionCreate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, func(i Instruction) string {
 			return i.ID
 		}, func(ctx context.Context) (Instruction, error) { return s.Create(ctx, i) })
 	}
@@ -211,8 +211,8 @@ func (s *Service) Create(ctx context.Context, i Instruction) (Instruction, error
 // Errors: as Allowed; errs.NotFound; errs.Forbidden; errs.Invalid naming the field; an error from
 // edit as it is.
 func (s *Service) Update(ctx context.Context, key string, edit func(*Instruction) error) (Instruction, error) {
-	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionUpdate}); s.changes.Wanted(ctx, of) {
-		return entity.Record(ctx, s.changes, of, func(i Instruction) string {
+	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionUpdate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, func(i Instruction) string {
 			return i.ID
 		}, func(ctx context.Context) (Instruction, error) { return s.Update(ctx, key, edit) })
 	}
@@ -240,8 +240,8 @@ func (s *Service) Update(ctx context.Context, key string, edit func(*Instruction
 // Delete removes an instruction, found by id or slug, for good. It is for the owner and superusers.
 // Errors: as Allowed; errs.NotFound; errs.Forbidden.
 func (s *Service) Delete(ctx context.Context, key string) error {
-	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionDelete}); s.changes.Wanted(ctx, of) {
-		return s.changes.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, key) })
+	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionDelete}); s.feed.Wanted(ctx, of) {
+		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, key) })
 	}
 	a, err := s.Allowed(ctx)
 	if err != nil {

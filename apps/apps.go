@@ -238,7 +238,12 @@ type Options struct {
 	// number grows when the Store commits. View and ViewFile look an app up once a second while it
 	// stays the same. Default nil: each time.
 	Changes func(tenant string) uint64
+	Feed    *entity.Changes // nil: nobody listens
 }
+
+// KindFavorite is the kind of favorites in changes. The id of one is that of the app, a slash and
+// the username.
+const KindFavorite entity.Kind = "favorite"
 
 // New returns a Service.
 func New(o Options) *Service {
@@ -264,7 +269,7 @@ func New(o Options) *Service {
 	}
 	s.rules = drafts.NewRules(drafts.Options[App]{
 		Noun: s.noun(), Store: o.Store, Files: o.Files,
-		MaxFile: o.MaxFile, Directory: o.Directory, Registry: o.Registry, CanonicalName: o.CanonicalName,
+		MaxFile: o.MaxFile, Directory: o.Directory, Registry: o.Registry, Feed: o.Feed, CanonicalName: o.CanonicalName,
 		Now: o.Now, NewID: o.NewID,
 	})
 	s.presenter = drafts.NewPresenter(s.rules, s.show)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/drafts"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
@@ -261,7 +262,8 @@ func (s *Service) Deploy(ctx context.Context, id string, o PublishOptions) (v Sh
 	if err != nil {
 		return Shown{}, err
 	}
-	err = s.store.InTx(ctx, func(ctx context.Context) error {
+	of := entity.Subject{Kind: Kind, ID: app.ID, Action: entity.ActionDeploy}
+	err = s.o.Feed.In(ctx, s.store.InTx, a.Tenant, of, func(ctx context.Context) error {
 		if _, err := s.store.Hold(ctx, a.Tenant, []string{a.User}); err != nil { // who may become the owner
 			return err
 		}

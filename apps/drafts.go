@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
@@ -46,7 +47,8 @@ func (s *Service) Commit(ctx context.Context, id string, o PublishOptions) (v Sh
 	if err != nil {
 		return Shown{}, err
 	}
-	err = s.store.InTx(ctx, func(ctx context.Context) error {
+	of := entity.Subject{Kind: Kind, ID: *d.EditingID, Action: entity.ActionDeploy}
+	err = s.o.Feed.In(ctx, s.store.InTx, a.Tenant, of, func(ctx context.Context) error {
 		app, grant, d, err := s.committable(ctx, a, id, o.Force)
 		if err != nil {
 			return err

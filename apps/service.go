@@ -228,6 +228,11 @@ func (s *Service) licensed(ctx context.Context, tenant string, t Tier) error {
 // secrets. It needs the role Designer, of a full app Admin and the license. Errors: errs.Forbidden;
 // errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
+	if of := (entity.Subject{Kind: Kind, Action: entity.ActionCreate}); s.o.Feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.o.Feed, of, shownID, func(ctx context.Context) (Shown, error) {
+			return s.Create(ctx, in)
+		})
+	}
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Shown{}, err
@@ -276,6 +281,9 @@ func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 		Examines:    true,
 	}, err
 }
+
+// shownID returns the id of an app, for changes.
+func shownID(v Shown) string { return v.ID }
 
 // Edit has the fields that an Update changes. A nil field stays as it is.
 type Edit struct {
@@ -370,6 +378,9 @@ func (s *Service) retier(ctx context.Context, who drafts.Caller, app *App, to *T
 // it any more. A draft is not deleted but discarded. It needs the permission delete. Errors:
 // errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) Delete(ctx context.Context, id string) error {
+	if of := (entity.Subject{Kind: Kind, ID: id, Action: entity.ActionDelete}); s.o.Feed.Wanted(ctx, of) {
+		return s.o.Feed.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, id) })
+	}
 	return s.change(ctx, id, toWrite, func(_ context.Context, _ drafts.Caller, app *App) error {
 		if app.EditingID != nil {
 			return s.rules.IsDraft("discard it with DELETE /api/apps/{id}/draft")
@@ -388,7 +399,8 @@ func (s *Service) Restore(ctx context.Context, id string) (v Shown, err error) {
 	if err != nil {
 		return Shown{}, err
 	}
-	err = s.store.InTx(ctx, func(ctx context.Context) error {
+	of := entity.Subject{Kind: Kind, ID: id, Action: entity.ActionCreate}
+	err = s.o.Feed.In(ctx, s.store.InTx, a.Tenant, of, func(ctx context.Context) error {
 		app, grant, err := s.deleted(ctx, a, id, toWrite)
 		if err != nil {
 			return err
@@ -497,8 +509,10 @@ func (s *Service) Copy(ctx context.Context, id string, name *string) (v Shown, e
 		if err := s.files.Copy(ctx, a.Tenant, of.LibraryID, app.LibraryID); err != nil {
 			return err
 		}
-		v, err = s.presenter.One(ctx, a, app, Grant{})
-		return err
+		if v, err = s.presenter.One(ctx, a, app, Grant{}); err != nil {
+			return err
+		}
+		return s.o.Feed.Announce(ctx, a.Tenant, entity.ActionCreate, entity.Key{Kind: Kind, ID: app.ID})
 	})
 	if err != nil {
 		return Shown{}, err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/drafts"
 )
 
@@ -67,6 +68,14 @@ func (s *Service) SetFavorite(ctx context.Context, id string, favorite bool) (v 
 			return err
 		}
 		if err := s.store.SetFavorite(ctx, a.Tenant, a.User, app.ID, favorite, s.rules.Stamp()); err != nil {
+			return err
+		}
+		action := entity.ActionCreate
+		if !favorite {
+			action = entity.ActionDelete
+		}
+		key := entity.Key{Kind: KindFavorite, ID: app.ID + "/" + a.User}
+		if err := s.o.Feed.Each(ctx, a.Tenant, action, key); err != nil {
 			return err
 		}
 		v, err = s.presenter.One(ctx, a, app, grant)

@@ -213,6 +213,7 @@ type Options struct {
 	// Registry has the kinds of datasets and references, and the hooks that are called for deleted
 	// assistants; nil if there are none.
 	Registry *entity.Registry
+	Feed     *entity.Changes // nil: nobody listens
 	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id,
 	// or the name as it is; nil: only exact names are found.
 	CanonicalName func(ctx context.Context, tenant, name string) (string, error)
@@ -243,7 +244,7 @@ func New(o Options) *Service {
 	}
 	s.rules = drafts.NewRules(drafts.Options[Assistant]{
 		Noun: s.noun(), Store: o.Store, Files: o.Files,
-		MaxFile: o.MaxFile, Directory: o.Directory, Registry: o.Registry,
+		MaxFile: o.MaxFile, Directory: o.Directory, Registry: o.Registry, Feed: o.Feed,
 		CanonicalName: o.CanonicalName, Now: o.Now, NewID: o.NewID,
 	})
 	s.presenter = drafts.NewPresenter(s.rules, s.show)

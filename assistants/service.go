@@ -93,6 +93,11 @@ func (s *Service) CanCreate(a actor.Actor) bool { return !a.ReadOnly }
 // what the service keeps are ignored.
 // Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, in Assistant) (Shown, error) {
+	if of := (entity.Subject{Kind: Kind, Action: entity.ActionCreate}); s.o.Feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.o.Feed, of, shownID, func(ctx context.Context) (Shown, error) {
+			return s.Create(ctx, in)
+		})
+	}
 	a, err := s.rules.Actor(ctx)
 	if err != nil {
 		return Shown{}, err
@@ -117,6 +122,9 @@ func (s *Service) Create(ctx context.Context, in Assistant) (Shown, error) {
 	}
 	return Shown{Assistant: as, Permissions: PermissionsOf(a, as, Grant{}), Inside: true}, nil
 }
+
+// shownID returns the id of an assistant, for changes.
+func shownID(v Shown) string { return v.ID }
 
 // define sets what a write and a draft change of an assistant, but its secrets.
 func (a *Assistant) define(by Assistant) {
@@ -152,6 +160,9 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Assistant) e
 // and tokens. A draft is not deleted but discarded. It needs the permission delete. Errors:
 // errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) Delete(ctx context.Context, id string) error {
+	if of := (entity.Subject{Kind: Kind, ID: id, Action: entity.ActionDelete}); s.o.Feed.Wanted(ctx, of) {
+		return s.o.Feed.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, id) })
+	}
 	a, err := s.rules.Actor(ctx)
 	if err != nil {
 		return err
@@ -181,6 +192,11 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 // draft that somebody else edits, for an assistant that has changed, and for a slug that is taken
 // by now.
 func (s *Service) Commit(ctx context.Context, id string, force bool) (Shown, error) {
+	if of := (entity.Subject{Kind: Kind, ID: id, Action: entity.ActionDeploy}); s.o.Feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.o.Feed, of, nil, func(ctx context.Context) (Shown, error) {
+			return s.Commit(ctx, id, force)
+		})
+	}
 	return s.presenter.InTx(ctx, func(ctx context.Context, a actor.Actor) (Assistant, Grant, error) {
 		as, grant, d, err := s.rules.Committable(ctx, a, id, force)
 		if err != nil {

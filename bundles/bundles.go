@@ -27,6 +27,12 @@ const (
 	MaxEntriesData = 4 << 20 // bytes of the data of all entries together
 )
 
+// The kinds of bundles and their entries in changes.
+const (
+	Kind      entity.Kind = "bundle"
+	KindEntry entity.Kind = "bundleEntry"
+)
+
 // Bundle is a named manifest of content. It has no owner: any superuser of the tenant manages it.
 type Bundle struct {
 	Tenant      string
@@ -46,6 +52,9 @@ func (b Bundle) Version() string {
 
 // NaturalID returns the slug.
 func (b Bundle) NaturalID() string { return b.Slug }
+
+// entryID returns the id of an entry with that of its bundle, for changes.
+func entryID(e Entry) string { return e.BundleID + "/" + e.ID }
 
 // Entry is an entity in a bundle or, if its type refers to nothing, all entities of some kinds.
 type Entry struct {
@@ -200,6 +209,7 @@ type Principals interface {
 // Service implements the rules for bundles over a Store.
 type Service struct {
 	observer    entity.Observer
+	feed        *entity.Changes
 	store       Store
 	tenants     Tenants
 	downloads   Downloads
@@ -235,6 +245,7 @@ type Options struct {
 	Now    func() time.Time // default time.Now
 	NewID  func() string    // default UUIDv7
 
+	Feed     *entity.Changes // nil: nobody listens
 	Observer entity.Observer // is told of each export, import, restore and deploy; nil: nobody is
 }
 
@@ -267,7 +278,7 @@ func New(o Options) (*Service, error) {
 	s := &Service{
 		store: o.Store, tenants: o.Tenants, downloads: o.Downloads,
 		principals: o.Principals, content: o.Content, drivers: drivers,
-		notify: o.Notify, observer: o.Observer,
+		notify: o.Notify, feed: o.Feed, observer: o.Observer,
 		limits: o.Limits.WithDefaults(), size: o.Size, time: o.Time,
 		imports: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait}),
 		clock:   clock.New(o.Now, o.NewID),

@@ -136,6 +136,15 @@ func (w *writer) saveDeployed(ctx context.Context) error {
 	return keep(ctx, w.tenant, source, w.bundle, all)
 }
 
+// announceDeploy announces the deploy of a bundle in its own tenant.
+func (w *writer) announceDeploy(ctx context.Context) error {
+	if w.bundle == "" {
+		return nil
+	}
+	key := entity.Key{Kind: Kind, ID: w.bundle}
+	return w.s.feed.Announce(ctx, w.caller.Tenant, entity.ActionDeploy, key)
+}
+
 // byKind returns the ids of some entities, in no order.
 func byKind(sets ...map[entity.Key]bool) map[entity.Kind][]string {
 	all := map[entity.Kind][]string{}

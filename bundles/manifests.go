@@ -94,6 +94,11 @@ func bundleKey(id string) (string, error) {
 // made of the name, with -2, -3… when that is taken. Errors: errs.Forbidden; errs.Invalid naming
 // the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, b Bundle) (Bundle, error) {
+	if of := (entity.Subject{Kind: Kind, Action: entity.ActionCreate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, bundleID, func(ctx context.Context) (Bundle, error) {
+			return s.Create(ctx, b)
+		})
+	}
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return Bundle{}, err
@@ -124,6 +129,9 @@ func (s *Service) Create(ctx context.Context, b Bundle) (Bundle, error) {
 	return b, nil
 }
 
+// bundleID returns the id of a bundle, for changes.
+func bundleID(b Bundle) string { return b.ID }
+
 // freeSlug returns the slug itself, or the first of slug-2, slug-3… that no bundle has.
 func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, error) {
 	try := wanted
@@ -143,6 +151,11 @@ func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, 
 // superuser. Changes of other fields are ignored. Errors: errs.Forbidden; errs.NotFound;
 // errs.Invalid naming the field; errs.Conflict for a taken slug; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, id string, edit func(*Bundle) error) (Bundle, error) {
+	if of := (entity.Subject{Kind: Kind, ID: id, Action: entity.ActionUpdate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, nil, func(ctx context.Context) (Bundle, error) {
+			return s.Update(ctx, id, edit)
+		})
+	}
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return Bundle{}, err
@@ -166,6 +179,9 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Bundle) erro
 // needs a superuser.
 // Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) Delete(ctx context.Context, id string) error {
+	if of := (entity.Subject{Kind: Kind, ID: id, Action: entity.ActionDelete}); s.feed.Wanted(ctx, of) {
+		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, id) })
+	}
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return err
@@ -295,6 +311,11 @@ func lookup(ctx context.Context, d Driver, tenant, id string) (entity.Ref, error
 // reference, a system job, bad data, or when the bundle has as many entries or as much data as it
 // may; errs.Conflict when the bundle has it.
 func (s *Service) AddEntry(ctx context.Context, bundle, kind, reference string, data json.RawMessage) (Entry, error) {
+	if of := (entity.Subject{Kind: KindEntry, Action: entity.ActionCreate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, entryID, func(ctx context.Context) (Entry, error) {
+			return s.AddEntry(ctx, bundle, kind, reference, data)
+		})
+	}
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return Entry{}, err
@@ -375,6 +396,12 @@ func (s *Service) entry(ctx context.Context, tenant, kind, reference string, dat
 // SetData replaces the data of an entry; empty data is {}. It needs a superuser. Errors:
 // errs.Forbidden; errs.NotFound; errs.Invalid for bad data, or more of it than the bundle may have.
 func (s *Service) SetData(ctx context.Context, bundle, id string, data json.RawMessage) (Entry, error) {
+	of := entity.Subject{Kind: KindEntry, ID: bundle + "/" + id, Action: entity.ActionUpdate}
+	if s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, nil, func(ctx context.Context) (Entry, error) {
+			return s.SetData(ctx, bundle, id, data)
+		})
+	}
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return Entry{}, err
@@ -414,6 +441,10 @@ func (s *Service) SetData(ctx context.Context, bundle, id string, data json.RawM
 // DeleteEntry removes an entry from a bundle; what it refers to stays. It needs a superuser.
 // Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) DeleteEntry(ctx context.Context, bundle, id string) error {
+	of := entity.Subject{Kind: KindEntry, ID: bundle + "/" + id, Action: entity.ActionDelete}
+	if s.feed.Wanted(ctx, of) {
+		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.DeleteEntry(ctx, bundle, id) })
+	}
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return err

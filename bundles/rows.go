@@ -44,6 +44,9 @@ func (w *writer) importRows(ctx context.Context, rows []entity.Row) error {
 	if len(actions) != len(rows) {
 		return fmt.Errorf("bundles: the transferer of %s gave %d actions for %d rows", kind, len(actions), len(rows))
 	}
+	if err := w.announce(ctx, rows, actions); err != nil {
+		return err
+	}
 	changes, err := w.changes(ctx, kind, rows, actions, before)
 	if err != nil {
 		return err
@@ -57,6 +60,25 @@ func (w *writer) importRows(ctx context.Context, rows []entity.Row) error {
 		w.withhold(kind, rows, actions, warnings)
 	} else {
 		w.warn(warnings...)
+	}
+	return nil
+}
+
+// announce announces what has become of the rows.
+func (w *writer) announce(ctx context.Context, rows []entity.Row, actions []entity.ImportAction) error {
+	for i, r := range rows {
+		var action entity.Action
+		switch actions[i] {
+		case entity.Created:
+			action = entity.ActionCreate
+		case entity.Updated:
+			action = entity.ActionUpdate
+		default:
+			continue
+		}
+		if err := w.s.feed.Each(ctx, w.tenant, action, r.Key); err != nil {
+			return err
+		}
 	}
 	return nil
 }

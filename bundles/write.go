@@ -45,7 +45,9 @@ func (p *plan) write(ctx context.Context, in io.ReadSeeker) (ImportResult, error
 		same: map[entity.Key]sameEntity{}, digests: map[string]string{}, undeployed: map[entity.Key]bool{},
 	}
 	importArchive := func(ctx context.Context) error { return w.importArchive(ctx, in) }
-	for _, step := range []func(context.Context) error{w.backUp, w.remove, importArchive, w.notify, w.saveDeployed} {
+	for _, step := range []func(context.Context) error{
+		w.backUp, w.remove, importArchive, w.notify, w.saveDeployed, w.announceDeploy,
+	} {
 		if err := step(ctx); err != nil {
 			return ImportResult{}, err
 		}

@@ -72,23 +72,23 @@ type Store interface {
 // Service implements the rules for colors over a Store.
 type Service struct {
 	store     Store
-	changes   *entity.Changes
+	feed      *entity.Changes
 	clock     clock.Clock
 	importing *limiter.Limiter // by tenant
 }
 
 // Options configure a Service. Store is required.
 type Options struct {
-	Store   Store
-	Changes *entity.Changes  // nil: nobody listens
-	Now     func() time.Time // default time.Now
+	Store Store
+	Feed  *entity.Changes  // nil: nobody listens
+	Now   func() time.Time // default time.Now
 }
 
 // New returns a Service.
 func New(o Options) *Service {
 	return &Service{
 		store:     o.Store,
-		changes:   o.Changes,
+		feed:      o.Feed,
 		clock:     clock.New(o.Now, nil),
 		importing: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait}),
 	}
@@ -132,8 +132,8 @@ func failed(err error) iter.Seq2[Color, error] {
 // Errors: errs.Forbidden; errs.Invalid for a bad key, or for a color that is no hex ("Invalid color
 // format").
 func (s *Service) Put(ctx context.Context, key, color string) (Color, error) {
-	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionUpdate}); s.changes.Wanted(ctx, of) {
-		return entity.Record(ctx, s.changes, of, nil, func(ctx context.Context) (Color, error) {
+	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionUpdate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, nil, func(ctx context.Context) (Color, error) {
 			return s.Put(ctx, key, color)
 		})
 	}
@@ -154,8 +154,8 @@ func (s *Service) Put(ctx context.Context, key, color string) (Color, error) {
 // Delete removes a color; one that does not exist is no error. It needs the role Designer. Errors:
 // errs.Forbidden.
 func (s *Service) Delete(ctx context.Context, key string) error {
-	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionDelete}); s.changes.Wanted(ctx, of) {
-		return s.changes.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, key) })
+	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionDelete}); s.feed.Wanted(ctx, of) {
+		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, key) })
 	}
 	a, err := actor.Allowed(ctx, actor.ColorWrite)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
@@ -96,7 +97,7 @@ func (s *Service) Import(ctx context.Context, r io.ReadSeeker) (int, error) {
 		return 0, limiter.Unavailable(err, "Other imports are under way. Try again.")
 	}
 	defer leave()
-	in := importer{store: s.store, tenant: a.Tenant, at: map[string]int{}}
+	in := importer{store: s.store, feed: s.feed, tenant: a.Tenant, at: map[string]int{}}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		if err := s.store.Lock(ctx, a.Tenant); err != nil {
 			return err
@@ -117,6 +118,7 @@ func (s *Service) Import(ctx context.Context, r io.ReadSeeker) (int, error) {
 // importer gathers colors and writes them in batches.
 type importer struct {
 	store  Store
+	feed   *entity.Changes
 	tenant string
 	batch  []Color
 	at     map[string]int // key to its place in batch
@@ -143,6 +145,13 @@ func (in *importer) flush(ctx context.Context) error {
 		return nil
 	}
 	err := in.store.PutAll(ctx, in.tenant, in.batch)
+	if err == nil && in.feed != nil {
+		keys := make([]entity.Key, len(in.batch))
+		for i, c := range in.batch {
+			keys[i] = entity.Key{Kind: Kind, ID: c.Key}
+		}
+		err = in.feed.Each(ctx, in.tenant, entity.ActionUpdate, keys...)
+	}
 	in.batch = in.batch[:0]
 	clear(in.at)
 	return err

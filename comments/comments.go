@@ -18,6 +18,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
+// Kind is the kind of comments in changes.
+const Kind entity.Kind = "comment"
+
 // MaxMessage is the most bytes of a message.
 const MaxMessage = 64 << 10
 
@@ -192,6 +195,7 @@ type Service struct {
 	entities *entity.Registry
 	users    Users
 	keepFor  time.Duration
+	feed     *entity.Changes
 	clock    clock.Clock
 	removals Removals
 }
@@ -204,6 +208,7 @@ type Options struct {
 	Users    Users
 	// how long activities and notifications are kept; default 400 days, for ever if it is negative
 	KeepFor time.Duration
+	Feed    *entity.Changes  // nil: nobody listens
 	Now     func() time.Time // default time.Now
 	NewID   func() string    // default UUIDv7
 	// for the rows of what many comments were removed with; nil leaves the rows where they are
@@ -217,7 +222,7 @@ func New(o Options) *Service {
 	}
 	return &Service{
 		store: o.Store, queue: o.Queue, entities: o.Entities, users: o.Users,
-		keepFor: o.KeepFor, clock: clock.New(o.Now, o.NewID), removals: o.Removals,
+		keepFor: o.KeepFor, feed: o.Feed, clock: clock.New(o.Now, o.NewID), removals: o.Removals,
 	}
 }
 

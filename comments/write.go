@@ -13,6 +13,11 @@ import (
 // Create adds a comment on an entity, which any session may. id is an id or a natural id.
 // Errors: errs.Invalid "Unknown entity type for comment", and for a bad message; errs.NotFound.
 func (s *Service) Create(ctx context.Context, kind entity.Kind, id, message string) (Comment, error) {
+	if of := (entity.Subject{Kind: Kind, Action: entity.ActionCreate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, commentID, func(ctx context.Context) (Comment, error) {
+			return s.Create(ctx, kind, id, message)
+		})
+	}
 	return s.add(ctx, message, func(ctx context.Context, a actor.Actor) (entity.Ref, *Comment, error) {
 		ref, err := s.find(ctx, a.Tenant, kind, id)
 		return ref, nil, err
@@ -23,6 +28,11 @@ func (s *Service) Create(ctx context.Context, kind entity.Kind, id, message stri
 // Errors: errs.Invalid for an id that is no UUID, for a bad message, and "Unknown entity type for
 // comment"; errs.NotFound.
 func (s *Service) Reply(ctx context.Context, id, message string) (Comment, error) {
+	if of := (entity.Subject{Kind: Kind, Action: entity.ActionCreate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, commentID, func(ctx context.Context) (Comment, error) {
+			return s.Reply(ctx, id, message)
+		})
+	}
 	return s.add(ctx, message, func(ctx context.Context, a actor.Actor) (entity.Ref, *Comment, error) {
 		id, err := canonicalID(id)
 		if err != nil {
@@ -91,6 +101,11 @@ func (s *Service) add(ctx context.Context, message string,
 // Errors: errs.Invalid for an id that is no UUID and for a bad message; errs.NotFound;
 // errs.Forbidden.
 func (s *Service) Update(ctx context.Context, id string, e Edit) (Comment, error) {
+	if of := (entity.Subject{Kind: Kind, ID: id, Action: entity.ActionUpdate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, nil, func(ctx context.Context) (Comment, error) {
+			return s.Update(ctx, id, e)
+		})
+	}
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Comment{}, err
@@ -155,6 +170,9 @@ func (s *Service) edit(ctx context.Context, a actor.Actor, c *Comment, e Edit) (
 // Delete removes a comment with all replies below it. It is for the author and superusers.
 // Errors: errs.Invalid for an id that is no UUID; errs.NotFound; errs.Forbidden.
 func (s *Service) Delete(ctx context.Context, id string) error {
+	if of := (entity.Subject{Kind: Kind, ID: id, Action: entity.ActionDelete}); s.feed.Wanted(ctx, of) {
+		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, id) })
+	}
 	a, err := actor.From(ctx)
 	if err != nil {
 		return err
@@ -180,6 +198,9 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		return s.removeLater(ctx, a.Tenant, c.Entity)
 	})
 }
+
+// commentID returns the id of a comment, for changes.
+func commentID(c Comment) string { return c.ID }
 
 // validMessage returns errs.Invalid for a message that is too long or that databases cannot store.
 func validMessage(message string) error {

@@ -190,7 +190,7 @@ type Service struct {
 	canonicalName func(ctx context.Context, tenant, name string) (string, error)
 	others        []entity.Type
 	registry      *entity.Registry
-	changes       *entity.Changes
+	feed          *entity.Changes
 	reserved      func(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 	clock         clock.Clock
 }
@@ -206,7 +206,7 @@ type Options struct {
 	// Registry has the hooks that are called for deleted entities; nil for none.
 	Registry *entity.Registry
 	// Changes is where what is written is announced; nil: nobody listens.
-	Changes *entity.Changes
+	Feed *entity.Changes
 	// Reserved returns which of some ids are those of libraries that belong to something else, such
 	// as an app: no import brings a library with one of them. nil: none are.
 	Reserved func(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
@@ -222,7 +222,7 @@ func New(o Options) *Service {
 	return &Service{
 		store: o.Store, files: o.Files, directory: o.Directory,
 		canonicalName: o.CanonicalName, others: o.Others, registry: o.Registry,
-		changes: o.Changes, reserved: o.Reserved, clock: clock.New(o.Now, o.NewID),
+		feed: o.Feed, reserved: o.Reserved, clock: clock.New(o.Now, o.NewID),
 	}
 }
 
@@ -278,8 +278,8 @@ func (s *Service) at(ctx context.Context, tenant string, kind entity.Kind, id st
 // for library code.
 // Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
-	if of := (entity.Subject{Kind: e.Kind, ID: "", Action: entity.ActionCreate}); s.changes.Wanted(ctx, of) {
-		return entity.Record(ctx, s.changes, of, func(e Entity) string {
+	if of := (entity.Subject{Kind: e.Kind, ID: "", Action: entity.ActionCreate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, func(e Entity) string {
 			return e.ID
 		}, func(ctx context.Context) (Entity, error) { return s.Create(ctx, e) })
 	}
@@ -307,8 +307,8 @@ func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken
 // slug; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit func(*Entity) error) (Entity, error) {
-	if of := (entity.Subject{Kind: kind, ID: id, Action: entity.ActionUpdate}); s.changes.Wanted(ctx, of) {
-		return entity.Record(ctx, s.changes, of, func(e Entity) string {
+	if of := (entity.Subject{Kind: kind, ID: id, Action: entity.ActionUpdate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, func(e Entity) string {
 			return e.ID
 		}, func(ctx context.Context) (Entity, error) { return s.Update(ctx, kind, id, edit) })
 	}
@@ -347,8 +347,8 @@ func (s *Service) update(
 // those who may change it.
 // Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Delete(ctx context.Context, kind entity.Kind, id string) error {
-	if of := (entity.Subject{Kind: kind, ID: id, Action: entity.ActionDelete}); s.changes.Wanted(ctx, of) {
-		return s.changes.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, kind, id) })
+	if of := (entity.Subject{Kind: kind, ID: id, Action: entity.ActionDelete}); s.feed.Wanted(ctx, of) {
+		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, kind, id) })
 	}
 	a, err := actor.From(ctx)
 	if err != nil {

@@ -191,7 +191,11 @@ type Options struct {
 	Changes func(tenant string) uint64
 	// Observer is told of each scan; nil: nobody is.
 	Observer entity.Observer
+	Feed     *entity.Changes // nil: nobody listens
 }
+
+// Kind is the kind of domains in changes.
+const Kind entity.Kind = "domain"
 
 // Service implements the rules for domains over a Store.
 type Service struct {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
@@ -294,13 +295,17 @@ func (s *Service) RollKeys(ctx context.Context, id string) ([]KeyInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.store.Update(ctx, a.Tenant, id, func(d *Domain) error {
-		if d.SealedKeys != was.SealedKeys || d.Type != was.Type {
-			return errs.New(errs.Conflict, "The keys of the domain were changed meanwhile. Try again.")
-		}
-		d.SealedKeys = sealed
-		s.touch(d, *d)
-		return nil
+	of := entity.Subject{Kind: Kind, ID: id, Action: entity.ActionUpdate}
+	err = s.o.Feed.In(ctx, nil, a.Tenant, of, func(ctx context.Context) error {
+		_, err := s.store.Update(ctx, a.Tenant, id, func(d *Domain) error {
+			if d.SealedKeys != was.SealedKeys || d.Type != was.Type {
+				return errs.New(errs.Conflict, "The keys of the domain were changed meanwhile. Try again.")
+			}
+			d.SealedKeys = sealed
+			s.touch(d, *d)
+			return nil
+		})
+		return err
 	})
 	return k.infos(), err
 }

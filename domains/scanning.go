@@ -249,7 +249,10 @@ func (one *scanning) write(ctx context.Context, o ScanOptions) error {
 	}
 	at := s.clock.Stamp()
 	one.result.ScannedAt = &at
-	return s.store.SetScanned(ctx, d.Tenant, d.ID, at)
+	if err := s.store.SetScanned(ctx, d.Tenant, d.ID, at); err != nil {
+		return err
+	}
+	return s.o.Feed.Announce(ctx, d.Tenant, entity.ActionScan, entity.Key{Kind: Kind, ID: d.ID})
 }
 
 // settleTime is how long the note of a scan that begins or has ended may take, also after its

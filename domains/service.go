@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/text/slug"
@@ -199,7 +200,8 @@ func (s *Service) Create(ctx context.Context, d Domain, o ...SaveOption) (Domain
 	}
 	d.CreatedAt = s.clock.Stamp()
 	d.UpdatedAt = d.CreatedAt
-	err = s.store.InTx(ctx, func(ctx context.Context) error {
+	of := entity.Subject{Kind: Kind, ID: d.ID, Action: entity.ActionCreate}
+	err = s.o.Feed.In(ctx, s.store.InTx, a.Tenant, of, func(ctx context.Context) error {
 		n, bytes, err := s.size(ctx, a.Tenant)
 		if err == nil && n >= maxDomains {
 			err = errs.New(errs.Conflict, "A tenant can have at most %d domains.", maxDomains)
@@ -253,7 +255,8 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) erro
 	}
 	var d Domain
 	var c change
-	err = s.store.InTx(ctx, func(ctx context.Context) error {
+	of := entity.Subject{Kind: Kind, ID: id, Action: entity.ActionUpdate}
+	err = s.o.Feed.In(ctx, s.store.InTx, a.Tenant, of, func(ctx context.Context) error {
 		_, bytes, err := s.size(ctx, a.Tenant)
 		if err != nil {
 			return err
@@ -343,7 +346,8 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	if id == Local {
 		return errs.New(errs.Invalid, "The domain local cannot be deleted.")
 	}
-	return s.store.InTx(ctx, func(ctx context.Context) error {
+	of := entity.Subject{Kind: Kind, ID: id, Action: entity.ActionDelete}
+	return s.o.Feed.In(ctx, s.store.InTx, a.Tenant, of, func(ctx context.Context) error {
 		if err := s.store.LockTenant(ctx, a.Tenant); err != nil { // before the note of a scan, as a scan does
 			return err
 		}

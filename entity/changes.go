@@ -1,6 +1,7 @@
 package entity
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -26,7 +27,8 @@ const (
 // Change is one change of an entity. Config.Before and Config.After of the root receive it, and the
 // change feed stores it.
 type Change struct {
-	Position int64  `json:"position,omitempty"` // position in the feed of the tenant; 0 if the change was not read from the feed
+	// Position is that in the feed of the tenant; 0 if the change was not read from the feed.
+	Position int64  `json:"position,omitempty"`
 	Tenant   string `json:"tenant"`
 	Kind     Kind   `json:"kind"`
 	// ID is the id of the entity. For a part of another entity, such as a membership, it is the id
@@ -86,27 +88,54 @@ func NewChanges(o ChangesOptions) *Changes {
 
 // Subject is what a method of a service is about to change.
 type Subject struct {
-	Kind   Kind
-	ID     string // as the caller wrote it; "" for an entity that is created
+	Kind Kind
+	// ID is the id as the caller wrote it; of an entity that is created its own, or "" if it is
+	// not known yet.
+	ID     string
 	Action Action
 }
 
-// recordingKey is the context key for the Subject of the innermost Record.
+// recording is a Record that runs. It is in the context of its write.
+type recording struct {
+	of     Subject
+	id     string     // the id of the entity, as its row has it
+	within *recording // the Record that it is a part of, nil for none
+}
+
 type recordingKey struct{}
 
-// Wanted reports whether a method must record what it does. It is false within the call of Record
-// for the same Subject, so that a method can record a call of itself:
+func recordingIn(ctx context.Context) *recording {
+	r, _ := ctx.Value(recordingKey{}).(*recording)
+	return r
+}
+
+// outside returns a context that is not part of a Record, for functions of the host.
+func outside(ctx context.Context) context.Context {
+	if recordingIn(ctx) == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, recordingKey{}, (*recording)(nil))
+}
+
+// has reports whether a Record that runs is about an entity.
+func (r *recording) has(k Key) bool {
+	for ; r != nil; r = r.within {
+		if r.of.Kind == k.Kind && (r.id == k.ID || r.of.ID == k.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// Wanted reports whether a method must record what it does. It is false within a Record about the
+// same entity, so that a method can record a call of itself:
 //
 //	of := entity.Subject{Kind: Kind, ID: id, Action: entity.ActionDelete}
-//	if s.changes.Wanted(ctx, of) {
-//		return s.changes.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, id) })
+//	if s.feed.Wanted(ctx, of) {
+//		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, id) })
 //	}
 func (c *Changes) Wanted(ctx context.Context, of Subject) bool {
-	if c == nil {
-		return false
-	}
-	in, ok := ctx.Value(recordingKey{}).(Subject)
-	return !ok || in != of
+	return c != nil && !recordingIn(ctx).has(Key{Kind: of.Kind, ID: of.ID})
 }
 
 // Record runs write in a transaction and announces the change. made returns the id of the entity
@@ -119,19 +148,45 @@ func Record[T any](
 	if err != nil {
 		return v, err
 	}
-	return RecordIn(ctx, c, who.Tenant, who.User, of, made, write)
+	return record(ctx, c, who.Tenant, of, made, write)
 }
 
-// RecordIn is like Record, but takes the tenant and the user; user is "" for the service itself.
-func RecordIn[T any](
-	ctx context.Context, c *Changes, tenant, user string, of Subject, made func(T) string,
+// Do is Record for a write that returns only an error.
+func (c *Changes) Do(ctx context.Context, of Subject, write func(ctx context.Context) error) error {
+	_, err := Record(ctx, c, of, nil, func(ctx context.Context) (none struct{}, err error) { return none, write(ctx) })
+	return err
+}
+
+// In is Do in any tenant, for a write that is in the same place whether or not it is recorded:
+// otherwise it runs in the transaction of inTx, or in none if that is nil.
+func (c *Changes) In(
+	ctx context.Context, inTx func(context.Context, func(context.Context) error) error, tenant string, of Subject,
+	write func(ctx context.Context) error,
+) error {
+	switch {
+	case c.Wanted(ctx, of):
+		_, err := record(ctx, c, tenant, of, nil, func(ctx context.Context) (none struct{}, err error) {
+			return none, write(ctx)
+		})
+		return err
+	case inTx != nil:
+		return inTx(ctx, write)
+	}
+	return write(ctx)
+}
+
+func record[T any](
+	ctx context.Context, c *Changes, tenant string, of Subject, made func(T) string,
 	write func(ctx context.Context) (T, error),
 ) (v T, err error) {
 	err = c.o.InTx(ctx, func(ctx context.Context) error {
-		change := Change{Tenant: tenant, Kind: of.Kind, ID: of.ID, Action: of.Action, Actor: user}
+		change := Change{Tenant: tenant, Kind: of.Kind, ID: of.ID, Action: of.Action, Actor: callerIn(ctx, tenant)}
+		if of.Action == ActionLogin {
+			change.Actor = of.ID
+		}
 		key, missing := Key{Kind: of.Kind, ID: of.ID}, false
-		if of.ID != "" {
-			id, before, err := c.o.Show(ctx, tenant, key, nil)
+		if of.ID != "" && of.Action != ActionCreate && of.Action != ActionLogin {
+			id, before, err := c.show(ctx, tenant, key, nil)
 			if missing = errs.CodeOf(err) == errs.NotFound; err != nil && !missing {
 				return err
 			}
@@ -139,7 +194,7 @@ func RecordIn[T any](
 				change.ID = id
 			}
 		}
-		v, err = write(context.WithValue(ctx, recordingKey{}, of))
+		v, err = write(context.WithValue(ctx, recordingKey{}, &recording{of, change.ID, recordingIn(ctx)}))
 		if err != nil {
 			return err
 		}
@@ -154,7 +209,7 @@ func RecordIn[T any](
 			change.Action = ActionCreate
 		}
 		if of.Action != ActionDelete {
-			id, after, err := c.o.Show(ctx, tenant, key, v)
+			id, after, err := c.show(ctx, tenant, key, v)
 			if err != nil && errs.CodeOf(err) != errs.NotFound {
 				return err
 			}
@@ -162,26 +217,73 @@ func RecordIn[T any](
 				change.ID = id
 			}
 		}
-		return c.Emit(ctx, change)
+		return c.emit(ctx, change)
 	})
 	return v, err
 }
 
-// Do is Record for a write that returns only an error.
-func (c *Changes) Do(ctx context.Context, of Subject, write func(ctx context.Context) error) error {
-	_, err := Record(ctx, c, of, nil, func(ctx context.Context) (none struct{}, err error) { return none, write(ctx) })
-	return err
+// show is ChangesOptions.Show with masks for the secrets in data that the service does not define.
+// What a GET refuses, such as a kind that is switched off in the
+// tenant, is not shown.
+func (c *Changes) show(
+	ctx context.Context, tenant string, k Key, row any,
+) (id string, shown json.RawMessage, err error) {
+	id, shown, err = c.o.Show(ctx, tenant, k, row)
+	switch errs.CodeOf(err) {
+	case errs.Invalid, errs.Forbidden, errs.Conflict:
+		return "", nil, nil
+	}
+	return id, MaskSecrets(shown), err
 }
 
-// Emit announces a change in the transaction in ctx and sets its At. Record calls it.
-func (c *Changes) Emit(ctx context.Context, change Change) error {
+// callerIn returns the username of the caller, "" for the service itself and for a caller of
+// another tenant.
+func callerIn(ctx context.Context, tenant string) string {
+	who, err := actor.From(ctx)
+	if err != nil || who.Tenant != tenant {
+		return ""
+	}
+	return who.User
+}
+
+// Announce announces a change of an entity as it is now, without Before, in the transaction in ctx,
+// which must have one.
+func (c *Changes) Announce(ctx context.Context, tenant string, action Action, k Key) error {
 	if c == nil {
 		return nil
 	}
-	return c.emit(ctx, change)
+	id, after, err := c.show(ctx, tenant, k, nil)
+	if err != nil && errs.CodeOf(err) != errs.NotFound {
+		return err
+	}
+	return c.emit(ctx, Change{
+		Tenant: tenant, Kind: k.Kind, ID: cmp.Or(id, k.ID), Action: action, Actor: callerIn(ctx, tenant), After: after,
+	})
 }
 
+// Each announces a change of each of some entities that one write has changed, without Before and
+// After, in the transaction in ctx, which must have one. It leaves out the entities of a Record
+// that runs.
+func (c *Changes) Each(ctx context.Context, tenant string, action Action, all ...Key) error {
+	if c == nil || len(all) == 0 {
+		return nil
+	}
+	user, in := callerIn(ctx, tenant), recordingIn(ctx)
+	for _, k := range all {
+		if in.has(k) {
+			continue
+		}
+		err := c.emit(ctx, Change{Tenant: tenant, Kind: k.Kind, ID: k.ID, Action: action, Actor: user})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// emit announces a change in the transaction in ctx and sets its At.
 func (c *Changes) emit(ctx context.Context, change Change) error {
+	ctx = outside(ctx)
 	change.At = c.o.Now().UTC().Truncate(time.Microsecond)
 	for _, before := range c.o.Before {
 		if err := before(ctx, change); err != nil {

@@ -340,5 +340,5 @@ func (r *Registry) ReassignOnly(ctx context.Context, tenant, from, to string, ki
 		}
 		moved = append(moved, refs...)
 	}
-	return moved, nil
+	return moved, r.reassigned(ctx, tenant, moved)
 }

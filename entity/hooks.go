@@ -21,10 +21,12 @@ type Hooks struct {
 	// settings that name them. It is called in the transaction that deletes them. The rows of users
 	// and teams still exist then.
 	Deleted func(ctx context.Context, tenant string, gone ...Key) error
-	// RemoveRest removes about n rows at most, in one transaction, that remain after the deletion
-	// of an entity, user or team because they are too many. It reports whether there may be more.
-	// Callers cannot see these rows any more. The ID of a user is the account, which a later user
-	// with the same name does not share.
+	// Reassigned is told what has another owner, in the transaction that has moved it.
+	Reassigned func(ctx context.Context, tenant string, moved ...Ref) error
+	// RemoveRest removes some n rows at most, in one transaction, that the delete of an entity,
+	// user or team has left because they are too many, and reports whether there may be more.
+	// Nobody sees them any more. The ID of a user is the account: users of the name who come later
+	// have another one.
 	RemoveRest func(ctx context.Context, tenant string, of Key, n int) (more bool, err error)
 	// Disabled removes the credentials of users who have been disabled, in the transaction that
 	// disables them. Enabling the users again does not restore the credentials.
@@ -149,6 +151,21 @@ func (r *Registry) Deleted(ctx context.Context, tenant string, gone ...Key) erro
 			continue
 		}
 		if err := h.Deleted(ctx, tenant, gone...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Registry) reassigned(ctx context.Context, tenant string, moved []Ref) error {
+	if len(moved) == 0 {
+		return nil
+	}
+	for _, h := range r.hooks {
+		if h.Reassigned == nil {
+			continue
+		}
+		if err := h.Reassigned(ctx, tenant, moved...); err != nil {
 			return err
 		}
 	}

@@ -13,12 +13,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/blobs"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// The kinds of files in changes.
+const (
+	KindUpload   entity.Kind = "upload"
+	KindDownload entity.Kind = "download"
 )
 
 // File is one file of a tenant.
@@ -93,6 +100,7 @@ type Options struct {
 	Limit    int64            // bytes of one file; default unlimited
 	Quota    int64            // bytes of all files of a user; default unlimited
 	Lifetime time.Duration    // default 24 h
+	Feed     *entity.Changes  // nil: nobody listens
 }
 
 // New returns a Service.
@@ -159,7 +167,10 @@ func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(
 		if err := s.o.Store.Insert(ctx, tenant, f); err != nil {
 			return err
 		}
-		return s.stillWithin(ctx, tenant, f)
+		if err := s.stillWithin(ctx, tenant, f); err != nil {
+			return err
+		}
+		return s.o.Feed.Announce(ctx, tenant, entity.ActionCreate, entity.Key{Kind: s.kind(), ID: f.ID})
 	})
 	if err != nil {
 		return File{}, err
@@ -167,6 +178,9 @@ func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(
 	kept = true
 	return f, nil
 }
+
+// kind is the kind of the files in changes: upload or download.
+func (s *Service) kind() entity.Kind { return entity.Kind(strings.ToLower(s.o.Noun)) }
 
 // room returns how many bytes the user's next file may have for all of them to be within the quota.
 // It returns errs.Full if there are none, or fewer than the file is about to have.

@@ -81,6 +81,9 @@ func (s *Uploads) Open(ctx context.Context, id string) (File, io.ReadSeekCloser,
 
 // Delete removes an upload. Errors: errs.NotFound, as Get.
 func (s *Uploads) Delete(ctx context.Context, id string) error {
+	if of := (entity.Subject{Kind: KindUpload, ID: id, Action: entity.ActionDelete}); s.files.o.Feed.Wanted(ctx, of) {
+		return s.files.o.Feed.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, id) })
+	}
 	a, err := actor.From(ctx)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
@@ -125,8 +126,8 @@ type stock struct {
 }
 
 // stocked makes a world with things of acme's admin in it.
-func stocked(t testing.TB, open dbtest.Opener) stock {
-	w := newWorld(t, open, withDrivers)
+func stocked(t testing.TB, open dbtest.Opener, change ...func(*tenantcontent.Config)) stock {
+	w := newWorld(t, open, append(change, withDrivers)...)
 	w.must(t, "admin", "PUT", "/api/colors/red", `{"color": "#ff0000"}`)
 	w.must(t, "admin", "PUT", "/api/colors/gone", `{"color": "#ff0000"}`)
 	w.must(t, "admin", "POST", "/api/users", `{"username": "gone"}`)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
@@ -243,7 +244,8 @@ func (s *Service) MoveToLocal(
 	if err != nil {
 		return err
 	}
-	return s.store.InTx(ctx, func(ctx context.Context) error {
+	of := entity.Subject{Kind: KindUser, ID: username, Action: entity.ActionUpdate}
+	return s.feed.In(ctx, s.store.InTx, a.Tenant, of, func(ctx context.Context) error {
 		if err := s.store.LockTenant(ctx, a.Tenant); err != nil {
 			return err
 		}
@@ -288,7 +290,8 @@ func (s *Service) setPassword(
 		return err
 	}
 	unlocks := false
-	err = s.store.InTx(ctx, func(ctx context.Context) error {
+	of := entity.Subject{Kind: KindUser, ID: username, Action: entity.ActionUpdate}
+	err = s.feed.In(ctx, s.store.InTx, tenant, of, func(ctx context.Context) error {
 		key, err := s.key(ctx, tenant, username)
 		if err != nil {
 			return err

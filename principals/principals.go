@@ -338,6 +338,7 @@ type Service struct {
 	blobs     Blobs
 	content   Content
 	hostKinds []entity.Kind
+	feed      *entity.Changes
 	removals  Removals
 	domains   Domains // nil: see Options
 	clock     clock.Clock
@@ -354,6 +355,7 @@ type Options struct {
 	Content Content // default nil: nothing belongs to users and teams
 	// HostKinds are the host's own kinds of content, which Reassign moves, too.
 	HostKinds []entity.Kind
+	Feed      *entity.Changes // nil: nobody listens
 	// Removals removes what deleted users and teams had, in the transaction in ctx or later; nil
 	// leaves the rows.
 	Removals Removals
@@ -377,7 +379,7 @@ func New(o Options) *Service {
 	}
 	return &Service{
 		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content,
-		hostKinds: o.HostKinds, removals: o.Removals,
+		hostKinds: o.HostKinds, feed: o.Feed, removals: o.Removals,
 		domains: o.Domains, clock: clock.New(o.Now, o.NewID),
 		passwords: newHasher(o.Cost, runtime.GOMAXPROCS(0)),
 		counting:  limiter.New(limiter.Options{Capacity: maxAllCounted, PerKey: maxCounting, Timeout: settleTime}),

@@ -2,6 +2,7 @@ package principals
 
 import (
 	"context"
+	"github.com/tenantcontent/tenantcontent/entity"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -41,6 +42,11 @@ func (s *Service) team(ctx context.Context, tenant, id string) (Team, error) {
 // the name, with -2, -3… when that is taken; a team without a domain gets Local.
 // Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) CreateTeam(ctx context.Context, t Team) (Team, error) {
+	if of := (entity.Subject{Kind: KindTeam, Action: entity.ActionCreate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, teamID, func(ctx context.Context) (Team, error) {
+			return s.CreateTeam(ctx, t)
+		})
+	}
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return Team{}, err
@@ -74,6 +80,9 @@ func (s *Service) CreateTeam(ctx context.Context, t Team) (Team, error) {
 	return t, nil
 }
 
+// teamID returns the id of a team, for changes.
+func teamID(t Team) string { return t.ID }
+
 // freeSlug returns the slug itself, or the first of slug-2, slug-3… that no team has. A name of
 // other letters than Latin ones leaves nothing but team, which thousands may want: so it reads the
 // slugs of all teams rather than one after the other.
@@ -101,6 +110,11 @@ func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, 
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict for a taken
 // slug; an error from edit as it is.
 func (s *Service) UpdateTeam(ctx context.Context, id string, edit func(*Team) error) (Team, error) {
+	if of := (entity.Subject{Kind: KindTeam, ID: id, Action: entity.ActionUpdate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, nil, func(ctx context.Context) (Team, error) {
+			return s.UpdateTeam(ctx, id, edit)
+		})
+	}
 	a, t, err := s.managed(ctx, id)
 	if err != nil {
 		return Team{}, err
@@ -157,6 +171,9 @@ func (s *Service) managed(ctx context.Context, id string) (actor.Actor, Team, er
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid when reassignTo is the team, Everyone or
 // nobody; errs.Conflict when the team owns content and reassignTo is "".
 func (s *Service) DeleteTeam(ctx context.Context, id, reassignTo string) error {
+	if of := (entity.Subject{Kind: KindTeam, ID: id, Action: entity.ActionDelete}); s.feed.Wanted(ctx, of) {
+		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.DeleteTeam(ctx, id, reassignTo) })
+	}
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return err
@@ -222,6 +239,12 @@ func (s *Service) Memberships(ctx context.Context, username string, q paging.Que
 // Errors: errs.Forbidden; errs.NotFound for the team or the user; errs.Invalid for a role that is
 // none.
 func (s *Service) SetMember(ctx context.Context, teamID, username string, role actor.Role) (Membership, error) {
+	of := entity.Subject{Kind: entity.KindMember, ID: teamID + "/" + username, Action: entity.ActionUpdate}
+	if s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, nil, func(ctx context.Context) (Membership, error) {
+			return s.SetMember(ctx, teamID, username, role)
+		})
+	}
 	a, t, err := s.managed(ctx, teamID)
 	if err != nil {
 		return Membership{}, err
@@ -251,6 +274,10 @@ func (s *Service) SetMember(ctx context.Context, teamID, username string, role a
 // RemoveMember removes a user from a team. It needs a superuser or an admin of the team. Errors:
 // errs.Forbidden; errs.NotFound for the team, or when the user is not in it.
 func (s *Service) RemoveMember(ctx context.Context, teamID, username string) error {
+	of := entity.Subject{Kind: entity.KindMember, ID: teamID + "/" + username, Action: entity.ActionDelete}
+	if s.feed.Wanted(ctx, of) {
+		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.RemoveMember(ctx, teamID, username) })
+	}
 	a, t, err := s.managed(ctx, teamID)
 	if err != nil {
 		return err

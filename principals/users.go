@@ -205,7 +205,8 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 		tenant, false, nil, 0, nil, false, false, false
 	u.CreatedAt = s.clock.Stamp()
 	u.UpdatedAt = u.CreatedAt
-	err := s.store.InTx(ctx, func(ctx context.Context) error {
+	of := entity.Subject{Kind: KindUser, ID: u.Username, Action: entity.ActionCreate}
+	err := s.feed.In(ctx, s.store.InTx, tenant, of, func(ctx context.Context) error {
 		if err := s.store.LockTenant(ctx, tenant); err != nil {
 			return err
 		}
@@ -244,6 +245,11 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict if the tenant
 // would have no enabled superuser, or the user could not log in at the domain; edit's own.
 func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*User) error) (User, error) {
+	if of := (entity.Subject{Kind: KindUser, ID: username, Action: entity.ActionUpdate}); s.feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.feed, of, nil, func(ctx context.Context) (User, error) {
+			return s.UpdateUser(ctx, username, edit)
+		})
+	}
 	a, err := actor.From(ctx)
 	if err != nil {
 		return User{}, err
@@ -535,6 +541,9 @@ func (s *Service) removeRest(ctx context.Context, tenant string, kind entity.Kin
 // nobody; errs.Conflict when the user owns content and reassignTo is "", or when it is the last
 // enabled superuser.
 func (s *Service) DeleteUser(ctx context.Context, username, reassignTo string) error {
+	if of := (entity.Subject{Kind: KindUser, ID: username, Action: entity.ActionDelete}); s.feed.Wanted(ctx, of) {
+		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.DeleteUser(ctx, username, reassignTo) })
+	}
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return err

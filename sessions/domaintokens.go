@@ -30,6 +30,7 @@ func (s *Service) provisioners() tokensOf {
 	return tokensOf{
 		kind:      DomainKind,
 		tokenType: SCIM,
+		change:    KindDomainToken,
 		row:       "domain-token",
 		writes:    true,
 		readable:  s.o.Domains.Inspectable,

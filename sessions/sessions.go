@@ -155,6 +155,7 @@ type Options struct {
 	// memory for up to a second while it stays the same. Default nil: every credential is looked
 	// up.
 	Changes func(tenant string) uint64
+	Feed    *entity.Changes // nil: nobody listens
 }
 
 // Service implements login, logout, sessions and tokens over a Store.
@@ -296,7 +297,11 @@ func (s *Service) start(
 			return Login{}, err
 		}
 	}
-	if err := s.o.Store.InsertSession(ctx, tenant, session); err != nil {
+	login := entity.Subject{Kind: entity.KindUser, ID: user.Username, Action: entity.ActionLogin}
+	err := s.o.Feed.In(ctx, nil, tenant, login, func(ctx context.Context) error {
+		return s.o.Store.InsertSession(ctx, tenant, session)
+	})
+	if err != nil {
 		return Login{}, refused(err)
 	}
 	return Login{

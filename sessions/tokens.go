@@ -55,6 +55,16 @@ func (t Token) Version() string {
 	)
 }
 
+// The kinds of tokens in changes. The id of those of an entity is the entity's, a slash and their
+// own.
+const (
+	KindToken          entity.Kind = "token"
+	KindAppToken       entity.Kind = "appToken"
+	KindAssistantToken entity.Kind = "assistantToken"
+	KindDomainToken    entity.Kind = "domainToken"
+	KindWebhookToken   entity.Kind = "webhookToken"
+)
+
 // Use is what is added to a token's counters.
 type Use struct {
 	Requests, Blocked int64
@@ -91,7 +101,7 @@ func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credent
 		SecretHash: hash(secret), ReadOnly: n.ReadOnly, Notes: n.Notes,
 		Restrict: n.Restrict, CIDR: n.CIDR, ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
 	}
-	if err := s.o.Store.InsertToken(ctx, a.Tenant, t); err != nil {
+	if err := s.insertToken(ctx, a.Tenant, KindToken, t); err != nil {
 		return Token{}, "", err
 	}
 	return t, strings.Join([]string{tokenKind, a.Tenant, t.ID, secret}, "."), nil
@@ -180,6 +190,9 @@ func (s *Service) Token(ctx context.Context, id string) (Token, error) {
 
 // DeleteToken revokes one of the caller's tokens at once. Errors: errs.NotFound.
 func (s *Service) DeleteToken(ctx context.Context, id string) error {
+	if of := (entity.Subject{Kind: KindToken, ID: id, Action: entity.ActionDelete}); s.o.Feed.Wanted(ctx, of) {
+		return s.o.Feed.Do(ctx, of, func(ctx context.Context) error { return s.DeleteToken(ctx, id) })
+	}
 	a, err := actor.From(ctx)
 	if err != nil {
 		return err
@@ -213,6 +226,11 @@ func (s *Service) LiveTokens(ctx context.Context, username string) (int, error) 
 // ctx if there is one, and returns their number. It is for the user and superusers. It returns
 // errs.Forbidden.
 func (s *Service) RevokeTokens(ctx context.Context, username string) (int, error) {
+	if of := (entity.Subject{Kind: entity.KindUser, ID: username, Action: entity.ActionUpdate}); s.o.Feed.Wanted(ctx, of) {
+		return entity.Record(ctx, s.o.Feed, of, nil, func(ctx context.Context) (int, error) {
+			return s.RevokeTokens(ctx, username)
+		})
+	}
 	a, err := ofUser(ctx, username)
 	if err != nil {
 		return 0, err

@@ -55,6 +55,7 @@ type Apps interface {
 type tokensOf struct {
 	kind      entity.Kind
 	tokenType string
+	change    entity.Kind
 	row       string // the noun of guard
 	writes    bool   // they do more than read
 	readable  func(ctx context.Context, id string) (string, error)
@@ -73,6 +74,7 @@ func (s *Service) views() tokensOf {
 	return tokensOf{
 		kind:      AppKind,
 		tokenType: AppView,
+		change:    KindAppToken,
 		row:       "app-token",
 		readable:  s.o.Apps.Sharable,
 		writing:   sharing(s.o.Apps),
@@ -84,6 +86,7 @@ func (s *Service) chats() tokensOf {
 	return tokensOf{
 		kind:      AssistantKind,
 		tokenType: Chat,
+		change:    KindAssistantToken,
 		row:       "assistant-token",
 		readable:  s.o.Assistants.Sharable,
 		writing:   sharing(s.o.Assistants),
@@ -95,6 +98,7 @@ func (s *Service) webhooks() tokensOf {
 	return tokensOf{
 		kind:      AppKind,
 		tokenType: Webhook,
+		change:    KindWebhookToken,
 		row:       "webhook-token",
 		readable:  s.o.Apps.Inspectable,
 		writing:   s.o.Apps.Writing,
@@ -160,12 +164,23 @@ func (s *Service) createTokenOf(ctx context.Context, of tokensOf, kind string, n
 			ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
 		}
 		credential = strings.Join([]string{kind, a.Tenant, t.ID, secret}, ".")
-		return s.o.Store.InsertToken(ctx, a.Tenant, t)
+		return s.insertToken(ctx, a.Tenant, of.change, t)
 	})
 	if err != nil {
 		return Token{}, "", err
 	}
 	return t, credential, nil
+}
+
+// insertToken adds a token of an entity, or a personal one.
+func (s *Service) insertToken(ctx context.Context, tenant string, kind entity.Kind, t Token) error {
+	change := entity.Subject{Kind: kind, ID: t.ID, Action: entity.ActionCreate}
+	if t.Entity.ID != "" {
+		change.ID = t.Entity.ID + "/" + t.ID
+	}
+	return s.o.Feed.In(ctx, nil, tenant, change, func(ctx context.Context) error {
+		return s.o.Store.InsertToken(ctx, tenant, t)
+	})
 }
 
 // CreateAssistantToken creates a token whose holders talk to an assistant, and returns it with its
@@ -243,7 +258,7 @@ func (s *Service) CreateWebhookToken(ctx context.Context, app string, n NewToken
 			ID: s.clock.NewID(), Type: Webhook, Username: a.User, Notes: n.Notes, Restrict: n.Restrict, CIDR: n.CIDR,
 			Entity: entity.Key{Kind: AppKind, ID: id}, ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
 		}
-		return s.o.Store.InsertToken(ctx, a.Tenant, t)
+		return s.insertToken(ctx, a.Tenant, KindWebhookToken, t)
 	})
 	return t, err
 }
@@ -318,7 +333,11 @@ func (s *Service) deleteTokenOf(ctx context.Context, of tokensOf, app, id string
 				return err
 			}
 		}
-		return s.o.Store.DeleteEntityToken(ctx, a.Tenant, key, of.tokenType, strings.ToLower(id))
+		id := strings.ToLower(id)
+		change := entity.Subject{Kind: of.change, ID: app + "/" + id, Action: entity.ActionDelete}
+		return s.o.Feed.In(ctx, nil, a.Tenant, change, func(ctx context.Context) error {
+			return s.o.Store.DeleteEntityToken(ctx, a.Tenant, key, of.tokenType, id)
+		})
 	})
 }
 

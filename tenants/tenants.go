@@ -17,6 +17,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
 
+// Kind is the kind of tenants in changes.
+const Kind entity.Kind = "tenant"
+
 // Tenant is a customer of the service. Every other row belongs to one tenant.
 type Tenant struct {
 	ID        string // [a-z0-9][a-z0-9-]{0,62}; never changes
@@ -194,6 +197,7 @@ type Service struct {
 	open  bool // superusers may change licenses
 	clock clock.Clock
 	ai    *cache.Cache[bool]
+	feed  *entity.Changes
 }
 
 // Options configure a Service. Store and Keys are required.
@@ -218,6 +222,7 @@ type Options struct {
 	// OpenLicenses lets Update change the licenses of a tenant. Default false: only
 	// Unchecked.ChangeLicenses does.
 	OpenLicenses bool
+	Feed         *entity.Changes // nil: nobody listens
 }
 
 // New returns a Service.
@@ -231,6 +236,7 @@ func New(o Options) *Service {
 		open:  o.OpenLicenses,
 		clock: clock.New(o.Now, nil),
 		ai:    cache.New[bool](o.Changes),
+		feed:  o.Feed,
 	}
 	if s.hooks == nil {
 		own := entity.NewRegistry()
@@ -259,7 +265,7 @@ func (s *Service) Update(ctx context.Context, edit func(*Tenant) error) (Tenant,
 		return Tenant{}, err
 	}
 	var t Tenant
-	err = s.store.InTx(ctx, func(ctx context.Context) (err error) {
+	err = s.feed.In(ctx, s.store.InTx, a.Tenant, updated(a.Tenant), func(ctx context.Context) (err error) {
 		t, err = s.store.Update(ctx, a.Tenant, func(t *Tenant) error {
 			was := *t
 			if err := edit(t); err != nil {
@@ -283,6 +289,11 @@ func (s *Service) Update(ctx context.Context, edit func(*Tenant) error) (Tenant,
 		return Tenant{}, err
 	}
 	return t, nil
+}
+
+// updated is the change of a tenant.
+func updated(id string) entity.Subject {
+	return entity.Subject{Kind: Kind, ID: id, Action: entity.ActionUpdate}
 }
 
 // acceptLicenses refuses other licenses than the tenant has, in whatever order, unless superusers

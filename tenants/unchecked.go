@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
@@ -37,7 +38,9 @@ func (u Unchecked) Add(ctx context.Context, t Tenant) (Tenant, error) {
 	}
 	t.CreatedAt = u.s.clock.Stamp()
 	t.UpdatedAt = t.CreatedAt
-	if err := u.insert(ctx, t, check); err != nil {
+	of := entity.Subject{Kind: Kind, ID: t.ID, Action: entity.ActionCreate}
+	err = u.s.feed.In(ctx, nil, t.ID, of, func(ctx context.Context) error { return u.insert(ctx, t, check) })
+	if err != nil {
 		return Tenant{}, err
 	}
 	return t, nil
@@ -60,10 +63,18 @@ func (u Unchecked) SetQuota(ctx context.Context, id string, q Quota) (Tenant, er
 	if _, err := u.Lookup(ctx, id); err != nil {
 		return Tenant{}, err
 	}
-	return u.s.store.Update(ctx, id, func(t *Tenant) error {
+	return u.update(ctx, id, func(t *Tenant) error {
 		t.Quota, t.UpdatedAt = q, u.s.clock.Stamp()
 		return nil
 	})
+}
+
+func (u Unchecked) update(ctx context.Context, id string, edit func(*Tenant) error) (t Tenant, err error) {
+	err = u.s.feed.In(ctx, nil, id, updated(id), func(ctx context.Context) (err error) {
+		t, err = u.s.store.Update(ctx, id, edit)
+		return err
+	})
+	return t, err
 }
 
 // ChangeLicenses adds licenses to a tenant and removes others, in one write. A license that it has
@@ -73,7 +84,7 @@ func (u Unchecked) ChangeLicenses(ctx context.Context, id string, add, remove []
 	if _, err := u.Lookup(ctx, id); err != nil {
 		return Tenant{}, err
 	}
-	return u.s.store.Update(ctx, id, func(t *Tenant) error {
+	return u.update(ctx, id, func(t *Tenant) error {
 		has := t.Settings.Licenses
 		for _, l := range remove {
 			if slices.Contains(add, l) {
@@ -141,7 +152,10 @@ func (u Unchecked) Delete(ctx context.Context, id string, progress func(rows int
 	now := u.s.clock.Stamp()
 	switch {
 	case why != Importing:
-		err = u.s.store.Hide(ctx, id, Deleting, now)
+		of := entity.Subject{Kind: Kind, ID: id, Action: entity.ActionDelete}
+		err = u.s.feed.In(ctx, nil, id, of, func(ctx context.Context) error {
+			return u.s.store.Hide(ctx, id, Deleting, now)
+		})
 	case u.s.clock.Now().Sub(at) < abandoned:
 		err = importing(id, at)
 	default:
@@ -277,7 +291,7 @@ func (u Unchecked) ForgetDomain(ctx context.Context, id, domain string) error {
 	if err != nil || t.Settings.DefaultDomain != domain {
 		return err
 	}
-	_, err = u.s.store.Update(ctx, id, func(t *Tenant) error {
+	_, err = u.update(ctx, id, func(t *Tenant) error {
 		if t.Settings.DefaultDomain == domain {
 			t.Settings.DefaultDomain, t.UpdatedAt = local, u.s.clock.Stamp()
 		}

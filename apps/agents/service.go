@@ -80,7 +80,11 @@ type Options struct {
 	Limits  Limits
 	Now     func() time.Time // default time.Now
 	NewID   func() string    // default UUIDv7
+	Feed    *entity.Changes  // nil: nobody listens
 }
+
+// Kind is the kind of agents in changes. The id of one is that of its app, a slash and its name.
+const Kind entity.Kind = "agent"
 
 // Service implements the rules for agents over a Store.
 type Service struct {
@@ -196,27 +200,35 @@ func (s *Service) Override(ctx context.Context, app, name string, edit func(*Ove
 		return Shown{}, err
 	}
 	err = s.o.Apps.Writing(ctx, app, func(ctx context.Context, app string) error {
-		var was Agent
-		now, err := s.store.Update(ctx, a.Tenant, app, name, func(row *Agent) error {
-			was = *row
-			edit(&row.Overrides)
-			row.Overrides.dropNew(was)
-			row.UpdatedAt = s.clock.Stamp()
-			return row.Overrides.check(s.clock.Stamp())
+		of := entity.Subject{Kind: Kind, ID: app + "/" + name, Action: entity.ActionUpdate}
+		return s.o.Feed.In(ctx, nil, a.Tenant, of, func(ctx context.Context) (err error) {
+			v, err = s.override(ctx, a.Tenant, app, name, edit)
+			return err
 		})
-		if err != nil {
-			return err
-		}
-		if err := s.reschedule(ctx, a.Tenant, []Agent{was}, []Agent{now}); err != nil {
-			return err
-		}
-		all, err := s.shown(ctx, app, now)
-		if err == nil {
-			v = all[0]
-		}
-		return err
 	})
 	return v, err
+}
+
+func (s *Service) override(ctx context.Context, tenant, app, name string, edit func(*Overrides)) (Shown, error) {
+	var was Agent
+	now, err := s.store.Update(ctx, tenant, app, name, func(row *Agent) error {
+		was = *row
+		edit(&row.Overrides)
+		row.Overrides.dropNew(was)
+		row.UpdatedAt = s.clock.Stamp()
+		return row.Overrides.check(s.clock.Stamp())
+	})
+	if err != nil {
+		return Shown{}, err
+	}
+	if err := s.reschedule(ctx, tenant, []Agent{was}, []Agent{now}); err != nil {
+		return Shown{}, err
+	}
+	all, err := s.shown(ctx, app, now)
+	if err != nil {
+		return Shown{}, err
+	}
+	return all[0], nil
 }
 
 // dropNew takes back what has been set that the agent ran with before, without an override: what

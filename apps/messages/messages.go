@@ -242,9 +242,17 @@ type Options struct {
 	// something stay pending.
 	Start  func(ctx context.Context, e Event) error
 	Limits Limits
+	Feed   *entity.Changes  // nil: nobody listens
 	Now    func() time.Time // default time.Now
 	NewID  func() string    // default UUIDv7
 }
+
+// The kinds of events and messages in changes. The id of one is that of its app, a slash and its
+// own.
+const (
+	KindEvent   entity.Kind = "event"
+	KindMessage entity.Kind = "message"
+)
 
 // Service implements the rules for events and messages over a Store.
 type Service struct {

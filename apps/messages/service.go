@@ -90,10 +90,13 @@ func (s *Service) Emit(ctx context.Context, app, event string, payload json.RawM
 	}); err != nil {
 		return Event{}, err
 	}
+	of := entity.Subject{Kind: KindEvent, ID: app + "/" + e.ID, Action: entity.ActionCreate}
 	if !listens {
-		return e, s.store.InsertEvent(ctx, a.Tenant, e)
+		return e, s.o.Feed.In(ctx, nil, a.Tenant, of, func(ctx context.Context) error {
+			return s.store.InsertEvent(ctx, a.Tenant, e)
+		})
 	}
-	return e, s.store.InTx(ctx, func(ctx context.Context) error {
+	return e, s.o.Feed.In(ctx, s.store.InTx, a.Tenant, of, func(ctx context.Context) error {
 		if err := s.store.InsertEvent(ctx, a.Tenant, e); err != nil {
 			return err
 		}
@@ -266,6 +269,12 @@ func (s *Service) send(
 	return s.store.InTx(ctx, func(ctx context.Context) error {
 		if err := s.store.InsertMessages(ctx, tenant, all); err != nil {
 			return err
+		}
+		for _, m := range all {
+			key := entity.Key{Kind: KindMessage, ID: app + "/" + m.ID}
+			if err := s.o.Feed.Announce(ctx, tenant, entity.ActionCreate, key); err != nil {
+				return err
+			}
 		}
 		return more(ctx)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
@@ -72,7 +73,10 @@ func (r *Rules[T]) Edit(
 		d, err = r.o.Store.Draft(ctx, a.Tenant, r.Original(e))
 		switch {
 		case errs.CodeOf(err) == errs.NotFound:
-			d, err = r.begin(ctx, a, e)
+			if d, err = r.begin(ctx, a, e); err == nil {
+				key := entity.Key{Kind: r.n.Kind, ID: *r.fields(&d).ID}
+				err = r.o.Feed.Announce(ctx, a.Tenant, entity.ActionCreate, key)
+			}
 		case err == nil:
 			d, err = r.take(ctx, a, d, force)
 		}
@@ -112,10 +116,15 @@ func (r *Rules[T]) take(ctx context.Context, a actor.Actor, d T, force bool) (T,
 	if !taken {
 		return d, nil
 	}
-	return r.o.Store.Update(ctx, a.Tenant, Lookup{ID: *r.fields(&d).ID}, func(d *T) error {
+	id := *r.fields(&d).ID
+	d, err := r.o.Store.Update(ctx, a.Tenant, Lookup{ID: id}, func(d *T) error {
 		*r.fields(d).Lock = lock
 		return nil
 	})
+	if err != nil {
+		return d, err
+	}
+	return d, r.o.Feed.Announce(ctx, a.Tenant, entity.ActionUpdate, entity.Key{Kind: r.n.Kind, ID: id})
 }
 
 // base returns a digest of what a draft changes of an entity: its fields and its files.

@@ -73,6 +73,7 @@ type Options[T Entity] struct {
 	Directory Directory
 	// Registry has the hooks that are called for removed entities; nil for none.
 	Registry *entity.Registry
+	Feed     *entity.Changes // nil: nobody listens
 	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id,
 	// or the name as it is; nil: only exact names are found.
 	CanonicalName func(ctx context.Context, tenant, name string) (string, error)
@@ -360,7 +361,7 @@ func (r *Rules[T]) ChangeBeside(
 	if err != nil {
 		return *new(T), Caller{}, err
 	}
-	err = r.o.Store.InTx(ctx, func(ctx context.Context) error {
+	err = r.o.Feed.In(ctx, r.o.Store.InTx, a.Tenant, r.updated(id), func(ctx context.Context) error {
 		return r.At(ctx, a.Tenant, id, func(at Lookup) error {
 			e, err = r.o.Store.Update(ctx, a.Tenant, at, func(e *T) error {
 				grant, err := r.Grant(ctx, a, e)
@@ -383,6 +384,11 @@ func (r *Rules[T]) ChangeBeside(
 		})
 	})
 	return e, who, err
+}
+
+// updated is a change of an entity.
+func (r *Rules[T]) updated(id string) entity.Subject {
+	return entity.Subject{Kind: r.n.Kind, ID: id, Action: entity.ActionUpdate}
 }
 
 // SetOwner passes an entity and its draft on to a user or team. Errors: errs.NotFound;

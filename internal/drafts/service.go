@@ -307,7 +307,11 @@ func (r *Rules[T]) reshare(
 		if err := change(ctx, e, who, known); err != nil {
 			return err
 		}
-		return r.o.Store.SetShared(ctx, a.Tenant, []string{*r.fields(&e).ID})
+		key := entity.Key{Kind: r.n.Kind, ID: *r.fields(&e).ID}
+		if err := r.o.Store.SetShared(ctx, a.Tenant, []string{key.ID}); err != nil {
+			return err
+		}
+		return r.o.Feed.Announce(ctx, a.Tenant, entity.ActionShare, key)
 	})
 }
 

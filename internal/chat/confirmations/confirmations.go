@@ -74,8 +74,12 @@ type Options struct {
 	Store    Store
 	Lifetime time.Duration    // how long a person can decide; default DefaultLifetime
 	Poll     time.Duration    // how often a decision is looked for; default DefaultPoll
+	Feed     *entity.Changes  // nil: nobody listens
 	Now      func() time.Time // default time.Now
 }
+
+// Kind is the kind of confirmations in changes.
+const Kind entity.Kind = "confirmation"
 
 // Service implements the rules over a Store.
 type Service struct {
@@ -116,7 +120,11 @@ func (s *Service) Ask(
 	defer leave()
 	now := s.clock.Stamp()
 	c := Confirmation{ID: rand.Text(), Assistant: assistant, Asked: digest(who), ExpiresAt: now.Add(s.o.Lifetime)}
-	if err := s.o.Store.Add(ctx, a.Tenant, c, MaxWaiting, now); err != nil {
+	of := entity.Subject{Kind: Kind, ID: c.ID, Action: entity.ActionCreate}
+	err = s.o.Feed.In(ctx, nil, a.Tenant, of, func(ctx context.Context) error {
+		return s.o.Store.Add(ctx, a.Tenant, c, MaxWaiting, now)
+	})
+	if err != nil {
 		return false, err
 	}
 	if err = show(c); err == nil {
@@ -166,7 +174,10 @@ func (s *Service) Decide(ctx context.Context, assistant, who, id string, approve
 	if approve {
 		c.Decision = Approved
 	}
-	err = s.o.Store.Decide(ctx, a.Tenant, c, s.clock.Stamp())
+	of := entity.Subject{Kind: Kind, ID: id, Action: entity.ActionUpdate}
+	err = s.o.Feed.In(ctx, nil, a.Tenant, of, func(ctx context.Context) error {
+		return s.o.Store.Decide(ctx, a.Tenant, c, s.clock.Stamp())
+	})
 	if errs.CodeOf(err) == errs.NotFound {
 		err = errs.Wrap(
 			errs.NotFound, err,

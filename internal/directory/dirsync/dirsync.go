@@ -29,6 +29,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -120,10 +121,12 @@ type Options struct {
 	Principals Principals
 	Now        func() time.Time // default time.Now
 	NewID      func() string    // team ids; default UUIDv7
+	Feed       *entity.Changes  // nil: nobody listens
 }
 
 // New returns a Service.
 func New(o Options) *Service {
+	o.Store = announce(o.Store, o.Feed)
 	return &Service{o, clock.New(o.Now, o.NewID)}
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -202,6 +203,7 @@ type Options struct {
 	Principals Principals
 	Now        func() time.Time // default time.Now
 	NewID      func() string    // of users and teams; default UUIDv7
+	Feed       *entity.Changes  // nil: nobody listens
 	Log        *slog.Logger     // receives who was disabled, enabled and deleted (info); default slog.Default
 }
 
@@ -210,6 +212,7 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	o.Store = announce(o.Store, o.Feed)
 	return &Service{o, clock.New(o.Now, o.NewID)}
 }
 

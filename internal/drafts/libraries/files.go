@@ -27,6 +27,8 @@ type Files struct {
 	blobs blobs.Store
 	limit int64
 	clock clock.Clock
+	feed  *entity.Changes
+	kind  entity.Kind
 
 	named    *cache.Cache[*File] // by library and path; nil for a file that is not there
 	contents *cache.Sized[[]byte]
@@ -43,6 +45,10 @@ type Options struct {
 	// number grows when the Store commits. GetCached and OpenCached look files up once a second
 	// while it stays the same. Default nil: each time.
 	Changes func(tenant string) uint64
+	// Feed is where files are announced that are written one by one, as Kind with the id of the
+	// library, a slash and their path. nil: nobody listens.
+	Feed *entity.Changes
+	Kind entity.Kind
 }
 
 // What OpenCached keeps in memory.
@@ -58,6 +64,7 @@ func New(o Options) *Files {
 	}
 	return &Files{
 		store: o.Store, blobs: o.Blobs, limit: o.Limit, clock: clock.New(o.Now, o.NewID),
+		feed: o.Feed, kind: o.Kind,
 		named: cache.New[*File](o.Changes), contents: cache.NewSized[[]byte](maxContents),
 	}
 }
@@ -270,6 +277,13 @@ func (l *Files) Put(
 		f.CreatedAt = l.clock.Stamp() // not when the body began, which may be long ago
 		f.UpdatedAt = f.CreatedAt
 		err := l.name(ctx, tenant, library, w, id, &f)
+		if err == nil {
+			action := entity.ActionUpdate
+			if f.CreatedAt.Equal(f.UpdatedAt) {
+				action = entity.ActionCreate
+			}
+			err = l.announce(ctx, tenant, library, path, action)
+		}
 		if err != nil && f.ContentID == id { // the caller may pass over the error, and commit
 			if failed := l.store.Forget(ctx, tenant, []string{id}); failed != nil {
 				err = errors.Join(err, failed)
@@ -344,8 +358,18 @@ func (l *Files) Delete(ctx context.Context, tenant, library, path string, lock f
 		if ValidPath(path) != nil {
 			return errs.New(errs.NotFound, "File not found.")
 		}
-		return l.store.Delete(ctx, tenant, library, path, l.clock.Stamp())
+		if err := l.store.Delete(ctx, tenant, library, path, l.clock.Stamp()); err != nil {
+			return err
+		}
+		return l.announce(ctx, tenant, library, path, entity.ActionDelete)
 	})
+}
+
+func (l *Files) announce(ctx context.Context, tenant, library, path string, action entity.Action) error {
+	if l.feed == nil {
+		return nil
+	}
+	return l.feed.Each(ctx, tenant, action, entity.Key{Kind: l.kind, ID: library + "/" + path})
 }
 
 // Keep removes the files of a library whose paths are not among these. The caller has locked the

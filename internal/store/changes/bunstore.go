@@ -4,6 +4,8 @@ package bunstore
 import (
 	"context"
 	"database/sql"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -18,6 +20,10 @@ const (
 	// reader gives their positions.
 	perInsert = 100
 	perStamp  = 1000
+	// perForget is of how many users one statement removes the changes.
+	perForget = 500
+	// maxBytes is how many bytes the changes of a page have, but for the last one.
+	maxBytes = 4 << 20
 )
 
 // Store keeps the changes of tenants.
@@ -106,34 +112,41 @@ func orNull(s string) *string {
 	return &s
 }
 
-// Page returns the changes of a tenant after a position, and at most limit; for a negative position
-// those to come.
+// Page returns the changes of a tenant after a position, at most limit, and fewer if they have many
+// bytes; for a negative position those to come.
 func (s *Store) Page(ctx context.Context, tenant string, after int64, limit int) (page entity.ChangePage, err error) {
 	if err := s.Stamp(ctx, tenant); err != nil {
 		return page, err
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT last, removed FROM tc_change_feeds WHERE tenant_id = $1 AND feed = 'all'`, tenant)
-	bounds, err := bunx.Scan(rows, err, func(rows *sql.Rows) (b [2]int64, err error) {
-		return b, rows.Scan(&b[0], &b[1])
-	})
-	if err != nil {
-		return page, bunx.Err(err, what)
-	}
-	var last, removed int64
-	if len(bounds) > 0 {
-		last, removed = bounds[0][0], bounds[0][1]
-	}
-	if after < 0 {
-		return entity.ChangePage{Next: last}, nil
+	last, removed, hidden, err := feeds(ctx, c, tenant)
+	if err != nil || after < 0 {
+		return entity.ChangePage{Next: last}, err
 	}
 	if page.Reset = after > last || after < removed; page.Reset {
 		after = removed
 	}
-	rows, err = c.Rows(ctx,
+	for page.Next = after; ; {
+		some, err := s.some(ctx, c, tenant, page.Next, limit)
+		if err != nil || len(some) == 0 {
+			return page, err
+		}
+		page.Next = some[len(some)-1].Position
+		if page.Rows = slices.DeleteFunc(some, hidden.has); len(page.Rows) > 0 {
+			return page, nil
+		}
+	}
+}
+
+// some returns changes after a position, perhaps fewer than limit although there are more.
+func (s *Store) some(
+	ctx context.Context, c bunx.Conn, tenant string, after int64, limit int,
+) (some []entity.Change, err error) {
+	rows, err := c.Rows(ctx,
 		`SELECT position, kind, entity_id, action, username, before, after, created_at FROM tc_changes
 		WHERE tenant_id = $1 AND position > $2 ORDER BY position LIMIT $3`, tenant, after, limit)
-	page.Rows, err = bunx.Scan(rows, err, func(rows *sql.Rows) (entity.Change, error) {
+	bytes := 0
+	some, err = bunx.ScanBatch(rows, err, func(rows *sql.Rows) (entity.Change, error) {
 		ch := entity.Change{Tenant: tenant}
 		var actor, before, afterwards sql.NullString
 		err := rows.Scan(
@@ -148,11 +161,61 @@ func (s *Store) Page(ctx context.Context, tenant string, after int64, limit int)
 			ch.After = []byte(afterwards.String)
 		}
 		return ch, err
+	}, func(ch entity.Change) bool {
+		bytes += len(ch.Before) + len(ch.After)
+		return bytes >= maxBytes
 	})
-	if page.Next = after; len(page.Rows) > 0 {
-		page.Next = page.Rows[len(page.Rows)-1].Position
+	return some, bunx.Err(err, what)
+}
+
+// gone has, by the names of users who were deleted and have changes that are still to be removed,
+// when that was.
+type gone map[string]time.Time
+
+// gonePrefix begins the names of the rows of tc_change_feeds that have gone, with the name of the
+// user and, as last, the time in microseconds.
+const gonePrefix = "gone/"
+
+// feeds returns the bounds of the feed of a tenant, and which changes in it nobody sees.
+func feeds(ctx context.Context, c bunx.Conn, tenant string) (last, removed int64, hidden gone, err error) {
+	rows, err := c.Rows(ctx, `SELECT feed, last, removed FROM tc_change_feeds WHERE tenant_id = $1`, tenant)
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
+		var feed string
+		var at, before int64
+		if err := rows.Scan(&feed, &at, &before); err != nil {
+			return none, err
+		}
+		if name, is := strings.CutPrefix(feed, gonePrefix); is {
+			if hidden == nil {
+				hidden = gone{}
+			}
+			hidden[name] = time.UnixMicro(at)
+			return none, nil
+		}
+		last, removed = at, before
+		return none, nil
+	})
+	return last, removed, hidden, bunx.Err(err, what)
+}
+
+// has reports whether a change is of a user who was deleted after it.
+func (g gone) has(ch entity.Change) bool {
+	if len(g) == 0 {
+		return false
 	}
-	return page, bunx.Err(err, what)
+	if at, is := g[ch.Actor]; is && !ch.At.After(at) {
+		return true
+	}
+	switch ch.Kind {
+	case entity.KindUser:
+		at, is := g[ch.ID]
+		return is && (ch.At.Before(at) || ch.At.Equal(at) && ch.Action != entity.ActionDelete)
+	case entity.KindMember:
+		_, name, _ := strings.Cut(ch.ID, "/")
+		at, is := g[name]
+		return is && !ch.At.After(at)
+	}
+	return false
 }
 
 // Stamp gives their positions to the changes of a tenant that are committed and have none.
@@ -207,6 +270,12 @@ func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time) (int
 	}
 	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx,
+			`DELETE FROM tc_change_feeds WHERE tenant_id = $1 AND feed LIKE '`+gonePrefix+`%' AND last < $2`, tenant,
+			before.UnixMicro())
+		if err != nil {
+			return bunx.Err(err, what)
+		}
+		_, err = c.Exec(ctx,
 			`UPDATE tc_change_feeds SET removed = coalesce((SELECT max(position) FROM tc_changes
 				WHERE tenant_id = $1 AND created_at < $2), removed)
 			WHERE tenant_id = $1 AND feed = 'all'`, tenant, bunx.At(before))
@@ -218,27 +287,80 @@ func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time) (int
 	return bunx.DeleteSteps(ctx, s.db, tenant, "tc_changes", "id", `created_at < $2`, bunx.At(before))
 }
 
-// Forget removes the changes that users have made and those of the users themselves.
-func (s *Store) Forget(ctx context.Context, tenant string, usernames []string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if _, err := c.ExecIn(
-			ctx, `DELETE FROM tc_changes WHERE tenant_id = $1 AND username IN `, usernames, tenant,
-		); err != nil {
-			return bunx.Err(err, what)
+// Forget removes the changes that users have made and those of the users themselves, in the
+// transaction that deletes them at a time. Of those that have more than most of a sort nobody sees
+// the others any more: RemoveRest removes them. It returns the names of these users.
+func (s *Store) Forget(
+	ctx context.Context, tenant string, usernames []string, at time.Time, most int,
+) (left []string, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		for some := range slices.Chunk(usernames, perForget) {
+			more := false
+			for _, of := range sorts(c) {
+				n, err := c.Exec(ctx, `DELETE FROM tc_changes WHERE `+c.Some("tc_changes", of+c.OneOf(2), most),
+					tenant, bunx.Keys(some))
+				if err != nil {
+					return bunx.Err(err, what)
+				}
+				more = more || n == most
+			}
+			if !more {
+				continue
+			}
+			args := make([]any, 0, 4*len(some))
+			for _, name := range some {
+				args = append(args, tenant, gonePrefix+name, at.UnixMicro(), 0)
+			}
+			_, err := c.Exec(ctx, `INSERT INTO tc_change_feeds (tenant_id, feed, last, removed) VALUES `+
+				bunx.Values(len(some), 4)+` ON CONFLICT (tenant_id, feed) DO UPDATE SET last = excluded.last`, args...)
+			if err != nil {
+				return bunx.Err(err, what)
+			}
+			left = append(left, some...)
 		}
-		_, err := c.ExecIn(
-			ctx, `DELETE FROM tc_changes WHERE tenant_id = $1 AND kind = $2 AND entity_id IN `, usernames,
-			tenant, string(entity.KindUser),
-		)
-		if err != nil {
-			return bunx.Err(err, what)
+		return nil
+	})
+	return left, err
+}
+
+// sorts are the beginnings of the conditions of the changes of a user: those that the user made, of
+// the user, and of memberships.
+func sorts(c bunx.Conn) []string {
+	return []string{
+		`username `, `kind = '` + string(entity.KindUser) + `' AND entity_id `,
+		`kind = '` + string(entity.KindMember) + `' AND ` + member(c) + ` `,
+	}
+}
+
+// RemoveRest removes at most n changes of a user that Forget has left, and reports whether there may
+// be more.
+func (s *Store) RemoveRest(ctx context.Context, tenant, username string, n int) (more bool, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, _, hidden, err := feeds(ctx, c, tenant)
+		at, is := hidden[username]
+		if err != nil || !is {
+			return err
 		}
-		_, err = c.ExecIn(
-			ctx, `DELETE FROM tc_changes WHERE tenant_id = $1 AND kind = $2 AND `+member(c)+` IN `, usernames,
-			tenant, string(entity.KindMember),
+		until := bunx.At(at.UTC())
+		for i, of := range sorts(c) {
+			where := of + `= $2 AND created_at <= $3`
+			if i == 1 { // the delete itself stays
+				where += ` AND (action <> 'delete' OR created_at < $3)`
+			}
+			some, err := c.Exec(
+				ctx, `DELETE FROM tc_changes WHERE `+c.Some("tc_changes", where, n), tenant, username, until,
+			)
+			if n -= some; err != nil || n <= 0 {
+				more = true
+				return bunx.Err(err, what)
+			}
+		}
+		_, err = c.Exec(
+			ctx, `DELETE FROM tc_change_feeds WHERE tenant_id = $1 AND feed = $2`, tenant, gonePrefix+username,
 		)
 		return bunx.Err(err, what)
 	})
+	return more, err
 }
 
 // member is the user in the id of a membership.
@@ -251,6 +373,14 @@ func member(c bunx.Conn) string {
 
 // RenameUsers replaces the names of users.
 func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
+	for _, name := range names { // what a deleted user of the name has left is not the renamed one's
+		for more := true; more; {
+			var err error
+			if more, err = s.RemoveRest(ctx, tenant, name, perStamp); err != nil {
+				return err
+			}
+		}
+	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if err := c.Rename(ctx, tenant, "tc_changes", "username", names); err != nil {
 			return bunx.Err(err, what)
