@@ -79,13 +79,7 @@ func (c Conn) Accounts(ctx context.Context, tenant string, names []string) (map[
 
 func accounts(rows *sql.Rows, err error) (map[string]string, error) {
 	all := map[string]string{}
-	_, err = Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
-		var name, account string
-		err = rows.Scan(&name, &account)
-		all[name] = account
-		return none, err
-	})
-	return all, Err(err, "User")
+	return all, Err(ScanMap(rows, err, all), "User")
 }
 
 // accountBatch is how many users one statement counts or renames.

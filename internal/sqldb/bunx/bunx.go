@@ -342,6 +342,17 @@ func TextSet(rows *sql.Rows, err error) (map[string]bool, error) {
 	return set, err
 }
 
+// ScanMap adds the rows of a text and a value to a map.
+func ScanMap[V any](rows *sql.Rows, err error, into map[string]V) error {
+	_, err = Scan(rows, err, func(rows *sql.Rows) (key string, err error) {
+		var value V
+		err = rows.Scan(&key, &value)
+		into[key] = value
+		return key, err
+	})
+	return err
+}
+
 // ScanBatch is Scan that ends with the first row that full reports true of.
 func ScanBatch[T any](rows *sql.Rows, err error, row func(*sql.Rows) (T, error), full func(T) bool) ([]T, error) {
 	if err != nil {

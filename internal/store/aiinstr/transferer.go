@@ -2,7 +2,6 @@ package bunstore
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"strings"
 	"time"
@@ -42,13 +41,7 @@ func (s *Store) Slugs(ctx context.Context, tenant string, slugs []string) (map[s
 		Where:   `tenant_id = $1`,
 		Key:     `slug`,
 	}, slugs, tenant)
-	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
-		var slug, id string
-		err = rows.Scan(&slug, &id)
-		ids[slug] = id
-		return none, err
-	})
-	return ids, bunx.Err(err, what)
+	return ids, bunx.Err(bunx.ScanMap(rows, err, ids), what)
 }
 
 // PutAll implements aiinstr.Store. A slug may pass from one row to another that is written with it,

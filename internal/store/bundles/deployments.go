@@ -58,16 +58,7 @@ func (s *Store) Fingerprints(
 		Columns: "entity_id, mark", Table: "tc_deployments",
 		Where: "tenant_id = $1 AND kind = $2 AND ($3 = '' OR source_tenant || '' = $3)", Key: "entity_id",
 	}, ids, tenant, string(kind), source)
-	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
-		var fingerprint string
-		err = rows.Scan(&id, &fingerprint)
-		fingerprints[id] = fingerprint
-		return id, err
-	})
-	if err != nil {
-		return nil, bunx.Err(err, "Deployment")
-	}
-	return fingerprints, nil
+	return fingerprints, bunx.Err(bunx.ScanMap(rows, err, fingerprints), "Deployment")
 }
 
 // AllFingerprints implements bundles.Store.
@@ -79,13 +70,7 @@ func (s *Store) AllFingerprints(
 	rows, err := c.Rows(ctx,
 		`SELECT DISTINCT entity_id, mark FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2 AND kind = $3`,
 		tenant, source, string(kind))
-	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
-		var fingerprint string
-		err = rows.Scan(&id, &fingerprint)
-		fingerprints[id] = fingerprint
-		return id, err
-	})
-	return fingerprints, bunx.Err(err, "Deployment")
+	return fingerprints, bunx.Err(bunx.ScanMap(rows, err, fingerprints), "Deployment")
 }
 
 // SetDeployed implements bundles.Store.

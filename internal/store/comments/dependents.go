@@ -2,7 +2,6 @@ package bunstore
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -21,13 +20,7 @@ func (s *Store) Threads(ctx context.Context, tenant string, kind entity.Kind, id
 			`SELECT entity_id, total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND total > 0 `+
 				`AND entity_id IN `+
 				bunx.In(3, len(some)), bunx.Args(some, tenant, string(kind))...)
-		_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
-			var n int
-			err = rows.Scan(&id, &n)
-			all[id] = n
-			return id, err
-		})
-		if err != nil {
+		if err := bunx.ScanMap(rows, err, all); err != nil {
 			return nil, bunx.Err(err, "Comment")
 		}
 	}

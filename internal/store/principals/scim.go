@@ -147,22 +147,11 @@ func (s *Store) Usernames(ctx context.Context, tenant, domain string, ids []stri
 			ColumnExpr("s.id, s.username").Where(
 			"s.tenant_id = ?", tenant,
 		).Where("u.domain || '' = ?", domain).Where("NOT s.gone").Where("s.id IN (?)", bun.List(some)).Rows(ctx)
-		if err := pairs(rows, err, names); err != nil {
+		if err := bunx.ScanMap(rows, err, names); err != nil {
 			return nil, bunx.Err(err, "User")
 		}
 	}
 	return names, nil
-}
-
-// pairs reads rows of two texts.
-func pairs(rows *sql.Rows, err error, into map[string]string) error {
-	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
-		var key, value string
-		err = rows.Scan(&key, &value)
-		into[key] = value
-		return none, err
-	})
-	return err
 }
 
 // Identify implements scim.Store.
@@ -192,7 +181,7 @@ func (s *Store) Identities(ctx context.Context, tenant string, usernames []strin
 	for some := range slices.Chunk(usernames, batch) {
 		rows, err := c.NewSelect().Table("tc_scim_users").ColumnExpr("username, id").Where("tenant_id = ?", tenant).
 			Where("username IN (?)", bun.List(some)).Rows(ctx)
-		if err := pairs(rows, err, ids); err != nil {
+		if err := bunx.ScanMap(rows, err, ids); err != nil {
 			return nil, bunx.Err(err, "User")
 		}
 	}

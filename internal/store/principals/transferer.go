@@ -81,13 +81,7 @@ func (s *Store) TeamsWithSlugs(ctx context.Context, tenant string, slugs []strin
 		Where:   `tenant_id = $1`,
 		Key:     `slug`,
 	}, slugs, tenant)
-	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
-		var slug, id string
-		err = rows.Scan(&slug, &id)
-		ids[slug] = id
-		return none, err
-	})
-	return ids, bunx.Err(err, "Team")
+	return ids, bunx.Err(bunx.ScanMap(rows, err, ids), "Team")
 }
 
 // MembersOf implements principals.TransferStore.

@@ -75,13 +75,7 @@ func (s *Store) Engines(ctx context.Context, tenant string) (map[string]int, err
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT engine, count(*) FROM tc_workspaces WHERE tenant_id = $1 GROUP BY engine`, tenant)
 	all := map[string]int{}
-	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (engine string, err error) {
-		var n int
-		err = rows.Scan(&engine, &n)
-		all[engine] = n
-		return engine, err
-	})
-	return all, bunx.Err(err, "Workspace")
+	return all, bunx.Err(bunx.ScanMap(rows, err, all), "Workspace")
 }
 
 // Loose implements workspaces.Store. The database marks the rows of deleted apps.
