@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/dblock"
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
@@ -78,49 +79,29 @@ func (app *App) flushEachSecond(ctx context.Context, what string, write func(con
 }
 
 func (app *App) flushEach(ctx context.Context, pause time.Duration, what string, write func(context.Context) error) {
-	flush := time.NewTicker(pause)
-	defer flush.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-			defer cancel()
-			app.note(what, write(last))
-			return
-		case <-flush.C:
-			app.note(what, write(ctx))
-		}
+	for range clock.Each(ctx, pause) {
+		app.note(what, write(ctx))
 	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	app.note(what, write(last))
 }
 
 func (app *App) sweepEachMinute(ctx context.Context) {
-	sweep, holder := time.NewTicker(time.Minute), rand.Text()
-	defer sweep.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-sweep.C:
-			_, err := app.sweeper.RunAlone(ctx, holder)
-			app.note("remove what has expired", err)
-			_, err = bunx.FoldTotals(ctx, app.db)
-			app.note("add up the totals of lists", err)
-		}
+	holder := rand.Text()
+	for range clock.Each(ctx, time.Minute) {
+		_, err := app.sweeper.RunAlone(ctx, holder)
+		app.note("remove what has expired", err)
+		_, err = bunx.FoldTotals(ctx, app.db)
+		app.note("add up the totals of lists", err)
 	}
 }
 
 // indexOften keeps the indexes of searches. Rows that are not in one yet cost each search a little.
 func (app *App) indexOften(ctx context.Context) {
-	often := time.NewTicker(20 * time.Second)
-	defer often.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-often.C:
-			if err := app.indexer.Run(ctx); ctx.Err() == nil {
-				app.note("index rows for searches", err)
-			}
+	for range clock.Each(ctx, 20*time.Second) {
+		if err := app.indexer.Run(ctx); ctx.Err() == nil {
+			app.note("index rows for searches", err)
 		}
 	}
 }

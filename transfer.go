@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/secure/agefile"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
@@ -266,15 +267,8 @@ func keepAlive(ctx context.Context, i *tenants.Import) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		ticker := time.NewTicker(keepAliveInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				_ = i.Beat(ctx) // a failure that lasts is found before the next write
-			}
+		for range clock.Each(ctx, keepAliveInterval) {
+			_ = i.Beat(ctx) // a failure that lasts is found before the next write
 		}
 	})
 	return func() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
@@ -112,14 +113,7 @@ const beat = 5 * time.Second
 // beatAll does so for all domains of a scan, also for those that wait for others, until ctx ends. A
 // beat that cannot be written is left out.
 func (s *Service) beatAll(ctx context.Context, all []*scanning) {
-	ticker := time.NewTicker(s.limits.beat)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	for range clock.Each(ctx, s.limits.beat) {
 		for _, one := range all {
 			_ = one.note(ctx)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
@@ -91,14 +92,7 @@ const endedEach = 3 * time.Second
 
 // watch ends the work on a run that was ended through another node, or is gone with its app.
 func (s *Service) watch(ctx context.Context, run Run, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(endedEach)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range clock.Each(ctx, endedEach) {
 		if now, err := s.store.AnyRun(ctx, run.Tenant, run.ID); err == nil && now.State.Ended() ||
 			errs.CodeOf(err) == errs.NotFound {
 			cancel(errEnded)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 )
 
 // edit begins a draft or goes on with one, makes it like the folder, and publishes it unless it is
@@ -253,14 +254,7 @@ const renewal = time.Minute
 // renew renews the lock of a draft until ctx ends. That it cannot shows in the requests that need
 // the lock.
 func (p *push) renew(ctx context.Context, edit string) {
-	tick := time.NewTicker(renewal)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			_ = p.call(ctx, http.MethodPost, edit, nil, nil)
-		}
+	for range clock.Each(ctx, renewal) {
+		_ = p.call(ctx, http.MethodPost, edit, nil, nil)
 	}
 }

@@ -1,7 +1,8 @@
-// Package clock is where services take the time and new ids from.
+// Package clock is where services take the time and new ids from, and how they wait for times.
 package clock
 
 import (
+	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,3 +40,22 @@ func (c Clock) NewID() string {
 
 // Real reports whether the time is that of this machine.
 func (c Clock) Real() bool { return c.now == nil }
+
+// Each yields at the end of each pause until ctx ends. Those that pass while the caller is at work
+// are left out.
+func Each(ctx context.Context, pause time.Duration) func(yield func() bool) {
+	return func(yield func() bool) {
+		tick := time.NewTicker(pause)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if !yield() {
+					return
+				}
+			}
+		}
+	}
+}

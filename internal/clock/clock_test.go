@@ -1,7 +1,9 @@
 package clock_test
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/matryer/is"
@@ -32,4 +34,25 @@ func TestClockOfOthers(t *testing.T) {
 	is.Equal(c.Now(), at)
 	is.Equal(c.Stamp(), time.Date(2026, 5, 4, 11, 0, 0, 1000, time.UTC))
 	is.Equal(c.NewID(), "one")
+}
+
+func TestEachEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		begun, n := time.Now(), 0
+		for range clock.Each(ctx, time.Minute) {
+			n++
+			is.Equal(time.Since(begun), time.Duration(n)*time.Minute)
+			if n == 3 {
+				cancel()
+			}
+		}
+		is.Equal(n, 3)
+		for range clock.Each(t.Context(), time.Minute) {
+			break
+		}
+		is.Equal(time.Since(begun), 4*time.Minute)
+	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
 
@@ -370,15 +371,8 @@ func (s *Service) extendEach(ctx context.Context) {
 	for _, p := range s.pools {
 		every = min(every, p.Lease/3)
 	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			_ = s.extend(ctx, s.stamp().Add(24*time.Hour))
-		}
+	for range clock.Each(ctx, every) {
+		_ = s.extend(ctx, s.stamp().Add(24*time.Hour))
 	}
 }
 

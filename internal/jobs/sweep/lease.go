@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
@@ -79,14 +80,7 @@ func (s *Sweeper) take(ctx context.Context, holder string) (bool, error) {
 
 // renew keeps the lease until ctx ends. It calls lost when another process has it.
 func (s *Sweeper) renew(ctx context.Context, lost func(), holder string) {
-	tick := time.NewTicker(renewEach)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range clock.Each(ctx, renewEach) {
 		if n, err := s.extend(ctx, holder, s.clock.Now().Add(leaseTime)); err == nil && n == 0 {
 			lost()
 			return
