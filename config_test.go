@@ -20,7 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
+	"github.com/tenantcontent/tenantcontent/examples/bundledriver/kitchen"
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
@@ -53,7 +53,7 @@ func TestBadConfig(t *testing.T) {
 	}{
 		{func(c *config) { c.DB = nil }, "Config.DB is required"},
 		{func(c *config) {
-			c.BundleDrivers = []bundles.Driver{bundledriver.Recipes{}, nil}
+			c.BundleDrivers = []bundles.Driver{kitchen.Recipes{}, nil}
 		}, "Config.BundleDrivers[1] is nil"},
 		{func(c *config) {
 			c.BundleDrivers = []bundles.Driver{(*nilDriver)(nil)}

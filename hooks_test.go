@@ -17,7 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
+	"github.com/tenantcontent/tenantcontent/examples/bundledriver/kitchen"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -28,10 +28,10 @@ import (
 func TestHostHooks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db, ctx := is.New(t), opener(t), as(t.Context(), "acme")
-		_, err := db.ExecContext(ctx, bundledriver.Table)
+		_, err := db.ExecContext(ctx, kitchen.Table)
 		is.NoErr(err)
 		var told []string
-		recipes := bundledriver.Recipes{DB: db}
+		recipes := kitchen.Recipes{DB: db}
 		kind := recipes.Type()
 		kind.Hooks = entity.Hooks{
 			Renamed: func(_ context.Context, tenant string, names map[string]string) error {
@@ -45,7 +45,7 @@ func TestHostHooks(t *testing.T) {
 			Dependents: func(
 				_ context.Context, _ string, kind entity.Kind, ids []string, _ time.Time,
 			) ([]entity.Dependent, error) {
-				if kind != bundledriver.Kind {
+				if kind != kitchen.Kind {
 					return nil, nil
 				}
 				return []entity.Dependent{{Count: entity.Count{N: 2 * len(ids), Of: "photo"}}}, nil
@@ -63,12 +63,12 @@ func TestHostHooks(t *testing.T) {
 		_, err = app.Principals.Unchecked().AddSuperuser(ctx, "acme", "jo", password)
 		is.NoErr(err)
 		put := func(id string) {
-			is.NoErr(recipes.Insert(ctx, bundledriver.Recipe{TenantID: "acme", ID: id, Title: id, Steps: "Cook."}))
-			_, err := app.Comments.Create(ctx, bundledriver.Kind, id, "More salt?")
+			is.NoErr(recipes.Insert(ctx, kitchen.Recipe{TenantID: "acme", ID: id, Title: id, Steps: "Cook."}))
+			_, err := app.Comments.Create(ctx, kitchen.Kind, id, "More salt?")
 			is.NoErr(err)
 		}
 		comments := func(id string) int {
-			page, err := app.Comments.Activities(ctx, bundledriver.Kind, id, paging.Query{Limit: 10})
+			page, err := app.Comments.Activities(ctx, kitchen.Kind, id, paging.Query{Limit: 10})
 			is.NoErr(err)
 			return page.Total
 		}
@@ -91,7 +91,7 @@ func TestHostHooks(t *testing.T) {
 		})
 		put("stew") // is another one: nobody said anything of it before
 		is.Equal([]int{comments("soup"), comments("stew")}, []int{1, 1})
-		is.NoErr(app.Deleted(ctx, "acme", entity.Key{Kind: bundledriver.Kind, ID: "stew"}))
+		is.NoErr(app.Deleted(ctx, "acme", entity.Key{Kind: kitchen.Kind, ID: "stew"}))
 		is.Equal([]int{comments("soup"), comments("stew")}, []int{1, 0})
 
 		addLDAP(t, app)

@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
+	"github.com/tenantcontent/tenantcontent/examples/bundledriver/kitchen"
 	"github.com/tenantcontent/tenantcontent/internal/store/bundles"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -23,7 +23,7 @@ import (
 type shipping struct {
 	*world
 	t       *testing.T
-	recipes bundledriver.Recipes
+	recipes kitchen.Recipes
 	bundle  bundles.Bundle
 }
 
@@ -31,9 +31,9 @@ type shipping struct {
 func eachShipping(t *testing.T, test func(is *is.I, s *shipping)) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
-		_, err := db.ExecContext(t.Context(), bundledriver.Table)
+		_, err := db.ExecContext(t.Context(), kitchen.Table)
 		is.NoErr(err)
-		recipes := bundledriver.Recipes{DB: db}
+		recipes := kitchen.Recipes{DB: db}
 		w := newWorld(t, db, func(c *tenantcontent.Config) {
 			c.Entities, c.BundleDrivers = []entity.Type{recipes.Type()}, []bundles.Driver{recipes}
 		})
@@ -55,7 +55,7 @@ func (s *shipping) own(tenant, title string) {
 	is.NoErr(err)
 	_, err = s.Colors.Put(ctx, "brand", "#00ff00")
 	is.NoErr(err)
-	is.NoErr(s.recipes.Insert(ctx, bundledriver.Recipe{TenantID: tenant, ID: "dough", Title: title}))
+	is.NoErr(s.recipes.Insert(ctx, kitchen.Recipe{TenantID: tenant, ID: "dough", Title: title}))
 }
 
 // delete removes them as their owners do, through no archive.
@@ -249,7 +249,7 @@ func TestTwoBundlesShipIt(t *testing.T) {
 func TestChangedHostPieceStays(t *testing.T) {
 	eachShipping(t, func(is *is.I, s *shipping) {
 		ctx, conn := tenantcontent.Conn(s.as(t, "evil"), s.db, "evil")
-		_, err := conn.NewUpdate().Model(&bundledriver.Recipe{
+		_, err := conn.NewUpdate().Model(&kitchen.Recipe{
 			TenantID: "evil",
 			ID:       "dough",
 			Title:    "Changed",

@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/bundles/drivertest"
-	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
+	"github.com/tenantcontent/tenantcontent/examples/bundledriver/kitchen"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
@@ -16,14 +16,14 @@ import (
 func checkRecipes(t *testing.T) {
 	drivertest.TestDriver(t, func(t *testing.T) (bundles.Driver, drivertest.Fixture) {
 		db := dbtest.SQLite(t) // a host opens its own database here, and adds two tenants
-		if _, err := db.ExecContext(t.Context(), bundledriver.Table); err != nil {
+		if _, err := db.ExecContext(t.Context(), kitchen.Table); err != nil {
 			t.Fatal(err)
 		}
-		recipes := bundledriver.Recipes{DB: db}
+		recipes := kitchen.Recipes{DB: db}
 		return recipes, drivertest.Fixture{
-			Kind: bundledriver.Kind, Transferer: recipes, Tenants: [2]string{"acme", "evil"},
+			Kind: kitchen.Kind, Transferer: recipes, Tenants: [2]string{"acme", "evil"},
 			Make: func(t *testing.T, tenant string, n int) string {
-				r := bundledriver.Recipe{TenantID: tenant, ID: fmt.Sprint("recipe-", n), Title: "R"}
+				r := kitchen.Recipe{TenantID: tenant, ID: fmt.Sprint("recipe-", n), Title: "R"}
 				if err := recipes.Insert(t.Context(), r); err != nil {
 					t.Fatal(err)
 				}

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/tenantcontent/tenantcontent/domains/drivertest"
-	"github.com/tenantcontent/tenantcontent/examples/domaindriver"
+	"github.com/tenantcontent/tenantcontent/examples/domaindriver/staffcsv"
 )
 
 // checkStaff is TestStaff in the package of the driver.
 func checkStaff(t *testing.T) {
-	driver := domaindriver.Staff{Files: os.DirFS("../../examples/domaindriver/testdata")}
+	driver := staffcsv.Driver{Files: os.DirFS("../../examples/domaindriver/staffcsv/testdata")}
 	drivertest.Test(t, driver, drivertest.Fixture{
 		Config: json.RawMessage(`{"file": "staff.csv"}`), // the people of the fixture are there
 		Bad:    map[string]string{`{}`: "file", `{"file": "../staff.csv"}`: "file"},

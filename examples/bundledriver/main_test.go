@@ -1,14 +1,19 @@
-package bundledriver_test
+package main
 
 import (
-	"os"
+	"strings"
 	"testing"
 
-	"github.com/tenantcontent/tenantcontent/javascript"
+	"github.com/matryer/is"
 )
 
-// TestMain begins as the main function of a program does that opens an App.
-func TestMain(m *testing.M) {
-	javascript.Child()
-	os.Exit(m.Run())
+func TestRun(t *testing.T) {
+	is := is.New(t)
+	var out strings.Builder
+	is.NoErr(run(t.Context(), t.TempDir(), &out))
+	is.Equal(out.String(), `italian.tgz
+2 created: [dough pizza]
+admin on pizza: More salt?
+0 comments
+`)
 }

@@ -1,14 +1,18 @@
-package domaindriver_test
+package main
 
 import (
-	"os"
+	"strings"
 	"testing"
 
-	"github.com/tenantcontent/tenantcontent/javascript"
+	"github.com/matryer/is"
 )
 
-// TestMain begins as the main function of a program does that opens an App.
-func TestMain(m *testing.M) {
-	javascript.Child()
-	os.Exit(m.Run())
+func TestRun(t *testing.T) {
+	is := is.New(t)
+	var out strings.Builder
+	is.NoErr(run(t.Context(), t.TempDir(), &out))
+	is.Equal(out.String(), `jo is of the domain staff
+Unable to log in
+2 users, 2 teams and 4 memberships are new
+`)
 }

@@ -1,4 +1,4 @@
-package bundledriver_test
+package kitchen_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/bundles/drivertest"
-	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
+	"github.com/tenantcontent/tenantcontent/examples/bundledriver/kitchen"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
@@ -17,14 +17,14 @@ func TestRecipes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		drivertest.TestDriver(t, func(t *testing.T) (bundles.Driver, drivertest.Fixture) {
 			db := open(t)
-			if _, err := db.ExecContext(t.Context(), bundledriver.Table); err != nil {
+			if _, err := db.ExecContext(t.Context(), kitchen.Table); err != nil {
 				t.Fatal(err)
 			}
-			recipes := bundledriver.Recipes{DB: db}
+			recipes := kitchen.Recipes{DB: db}
 			return recipes, drivertest.Fixture{
-				Kind: bundledriver.Kind, Transferer: recipes, Tenants: [2]string{"acme", "evil"},
+				Kind: kitchen.Kind, Transferer: recipes, Tenants: [2]string{"acme", "evil"},
 				Make: func(t *testing.T, tenant string, n int) string {
-					r := bundledriver.Recipe{TenantID: tenant, ID: fmt.Sprint("recipe-", n), Title: "R"}
+					r := kitchen.Recipe{TenantID: tenant, ID: fmt.Sprint("recipe-", n), Title: "R"}
 					if err := recipes.Insert(t.Context(), r); err != nil {
 						t.Fatal(err)
 					}

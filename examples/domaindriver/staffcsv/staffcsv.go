@@ -1,8 +1,8 @@
-// Package domaindriver shows how a host lets people log in by a list of its own: staff.go is a
-// domain driver over CSV files, example_test.go has people log in and a scan bring them in, and
-// staff_test.go checks that the driver keeps its promises. Nobody imports this package; copy from
-// it.
-package domaindriver
+// Package staffcsv is a domain driver over CSV files: people log in by a list of the host's.
+// staffcsv_test.go checks that the driver keeps its promises.
+//
+// The program in the folder above imports it.
+package staffcsv
 
 import (
 	"context"
@@ -23,15 +23,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Staff is the driver. The configuration of a domain is {file}: the name of a CSV file in Files.
+// Driver is the driver. The configuration of a domain is {file}: the name of a CSV file in Files.
 //
 // A file begins with the line id,username,name,email,password,groups and has one more for each
 // person: an id that is never given to anybody else, a bcrypt hash of the password, empty for who
 // may not log in, and names of groups with semicolons.
-type Staff struct{ Files fs.FS }
+type Driver struct{ Files fs.FS }
 
 // Info implements domains.Driver.
-func (Staff) Info() domains.Info {
+func (Driver) Info() domains.Info {
 	return domains.Info{
 		ID: "staff-csv", Name: "Staff list", Group: "Files", LoginComponent: "staff-login",
 		EditComponent: map[string]any{"name": "staff-edit"}, ScanComponent: map[string]any{"name": "staff-scan"},
@@ -40,7 +40,7 @@ func (Staff) Info() domains.Info {
 }
 
 // Open implements domains.Driver. It looks at the name alone: the file may be away for now.
-func (s Staff) Open(config json.RawMessage) (domains.Realm, error) {
+func (d Driver) Open(config json.RawMessage) (domains.Realm, error) {
 	var members map[string]json.RawMessage // by their exact names, which decoding into a struct does not ask for
 	if json.Unmarshal(config, &members) != nil {
 		return nil, errs.New(errs.Invalid, "config must be a JSON object")
@@ -49,7 +49,7 @@ func (s Staff) Open(config json.RawMessage) (domains.Realm, error) {
 	if json.Unmarshal(members["file"], &file) != nil || !fs.ValidPath(file) || !strings.HasSuffix(file, ".csv") {
 		return nil, errs.New(errs.Invalid, "file must be the name of a .csv file")
 	}
-	return list{s.Files, file}, nil
+	return list{d.Files, file}, nil
 }
 
 // list is a realm: the people of one file.

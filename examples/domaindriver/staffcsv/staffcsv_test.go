@@ -1,4 +1,4 @@
-package domaindriver_test
+package staffcsv_test
 
 import (
 	"encoding/json"
@@ -11,11 +11,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/drivertest"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/examples/domaindriver"
+	"github.com/tenantcontent/tenantcontent/examples/domaindriver/staffcsv"
 )
 
 func TestStaff(t *testing.T) {
-	drivertest.Test(t, domaindriver.Staff{Files: os.DirFS("testdata")}, drivertest.Fixture{
+	drivertest.Test(t, staffcsv.Driver{Files: os.DirFS("testdata")}, drivertest.Fixture{
 		Config: json.RawMessage(`{"file": "staff.csv"}`),
 		Bad: map[string]string{
 			`{}`: "file", `{"file": 1}`: "file", `{"file": "../staff.csv"}`: "file", `{"file": "/etc/passwd"}`: "file",
@@ -36,7 +36,7 @@ func TestBadLists(t *testing.T) {
 	for _, name := range []string{"missing.csv", "empty.csv", "other.csv", "short.csv", "twice.csv", "nameless.csv"} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			realm, err := domaindriver.Staff{Files: files}.Open(json.RawMessage(`{"file": "` + name + `"}`))
+			realm, err := staffcsv.Driver{Files: files}.Open(json.RawMessage(`{"file": "` + name + `"}`))
 			is.NoErr(err)
 			_, err = realm.(domains.PasswordLogin).Login(t.Context(), "jo", "jo's secret")
 			is.Equal(errs.CodeOf(err), errs.Upstream)

@@ -1,8 +1,8 @@
-// Package bundledriver shows how a host ships content of its own in bundles: recipes.go is a kind
-// of content in a table of the host's, example_test.go ships it from one tenant to another,
-// comments_test.go has it commented, and recipes_test.go checks that it keeps its promises. Nobody
-// imports this package; copy from it.
-package bundledriver
+// Package kitchen has recipes: a kind of content in a table of the host's, and the driver that
+// ships it in bundles. kitchen_test.go checks that the driver keeps its promises.
+//
+// The program in the folder above imports it.
+package kitchen
 
 import (
 	"context"
